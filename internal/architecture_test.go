@@ -14,12 +14,12 @@ import (
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
 	{"audit", "kept", "llm", "outbound", "rawjson", "recording", "sse"},
-	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "idempotency", "seal"},
-	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
+	{"dialect", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "form", "idempotency", "seal"},
+	{"conversation", "credential", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
-	{"dialect", "pricing", "budget"},
+	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
-	{"provider", "account", "telemetry", "webhook"},
+	{"config", "provider", "account", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
 	{"quote"},
 	{"dashboard", "gateway", "api", "store", "simulator"},
@@ -28,8 +28,18 @@ var layers = [][]string{
 
 // soleImporters names who alone may import a package.
 var soleImporters = map[string][]string{
-	"weir/internal/config":           {"weir/internal/app", "weir/cmd/weir"},
-	"weir/internal/store":            {"weir/internal/app"},
+	"weir/internal/config": {"weir/internal/app", "weir/cmd/weir"},
+	"weir/internal/store":  {"weir/internal/app"},
+
+	"weir/internal/dialect/native":    {"weir/internal/dialect/registry"},
+	"weir/internal/dialect/openai":    {"weir/internal/dialect/registry", "weir/internal/dialect/responses"},
+	"weir/internal/dialect/responses": {"weir/internal/dialect/registry"},
+	"weir/internal/dialect/anthropic": {"weir/internal/dialect/registry"},
+	"weir/internal/dialect/gemini":    {"weir/internal/dialect/registry"},
+	"weir/internal/dialect/bedrock":   {"weir/internal/dialect/registry"},
+	"weir/internal/dialect/cohere":    {"weir/internal/dialect/registry"},
+	"weir/internal/dialect/ollama":    {"weir/internal/dialect/registry"},
+
 	"modernc.org/sqlite":             {"weir/internal/store"},
 	"code.dny.dev/ssrf":              {"weir/internal/outbound"},
 	"database/sql":                   {"weir/internal/store"},
@@ -41,10 +51,10 @@ var soleImporters = map[string][]string{
 
 	"github.com/prometheus/client_golang/prometheus": {"weir/internal/telemetry"},
 
-	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/provider"},
-	"golang.org/x/oauth2":                              {"weir/internal/people", "weir/internal/provider"},
+	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/credential"},
+	"golang.org/x/oauth2":                              {"weir/internal/people", "weir/internal/credential"},
 	"github.com/coreos/go-oidc/v3/oidc":                {"weir/internal/people"},
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/provider"},
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/credential"},
 }
 
 // banned are names that say nothing of what is inside.

@@ -29,11 +29,22 @@ const (
 	mostStages    = 12
 )
 
-// vendorNames are those that only the packages of wire formats may have in their code.
-var vendorNames = regexp.MustCompile(`^"(openai|anthropic|gemini|google|bedrock|cohere|ollama|mistral|azure|vertex|openrouter|deepseek|groq|xai|alibaba)"$`)
-
-// neutral are the packages that may not.
+// neutral are the packages that may not name a vendor.
 var neutral = []string{"gateway", "config", "app", "api", "dashboard", "provider"}
+
+// vendorNames matches a literal that names a vendor: one of the catalogue, a wire format's, or how a
+// header of theirs begins. Prose does not count, nor the full name of a model.
+func vendorNames(t *testing.T) *regexp.Regexp {
+	files, err := filepath.Glob("provider/catalog/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the catalogue: %v, %v", files, err)
+	}
+	names := []string{"google", "goog", "amazon", "amz", "aws"}
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".json"))
+	}
+	return regexp.MustCompile(`(?i)^["` + "`" + `][^\s/]*\b(` + strings.Join(names, "|") + `)\b[^\s/]*["` + "`" + `]$`)
+}
 
 // shape is what there is of the product's code, without its tests.
 type shape struct {
@@ -56,14 +67,16 @@ type length struct {
 
 type goType struct{ fields, methods int }
 
-// TestShape holds the bounds of functions, files and interfaces. With -v it prints the figures of make shape.
+// TestShape holds the bounds of functions, files and interfaces, and that no vendor is named outside its place. With -v
+// it prints the figures of make shape.
 func TestShape(t *testing.T) {
 	t.Parallel()
+	vendors := vendorNames(t)
 	s := shape{wide: map[string]int{}, types: map[string]*goType{}, vendors: map[string]int{}, stages: map[int]string{}}
 	for _, dir := range []string{".", "../cmd"} {
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !isTestSupport("weir/internal/"+filepath.ToSlash(filepath.Dir(path))) {
-				s.addFile(t, path)
+				s.addFile(t, path, vendors)
 			}
 			return err
 		})
@@ -113,7 +126,7 @@ func (s *shape) holdStages(t *testing.T) {
 	}
 }
 
-func (s *shape) addFile(t *testing.T, path string) {
+func (s *shape) addFile(t *testing.T, path string, vendors *regexp.Regexp) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -148,8 +161,9 @@ func (s *shape) addFile(t *testing.T, path string) {
 		case *ast.TypeSpec:
 			s.addType(dir, n)
 		case *ast.BasicLit:
-			if n.Kind == token.STRING && slices.Contains(neutral, dir) && vendorNames.MatchString(n.Value) {
+			if n.Kind == token.STRING && slices.Contains(neutral, dir) && vendors.MatchString(n.Value) {
 				s.vendors[dir]++
+				t.Errorf("%s: %s names a vendor: only its wire format or the catalogue may", set.Position(n.Pos()), n.Value)
 			}
 		}
 		return true

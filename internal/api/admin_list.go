@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -40,7 +41,7 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 			return nil, llm.Invalid(name, name+" is given more than once. Give it once.")
 		}
 	}
-	if q.limit, err = readInt("limit", values.Get("limit"), defaultLimit, 1, maxLimit); err != nil {
+	if q.limit, err = parse.QueryInt("limit", values.Get("limit"), defaultLimit, 1, maxLimit); err != nil {
 		return nil, err
 	}
 	q.cursor, err = openCursor(values.Get("cursor"))

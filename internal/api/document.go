@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -55,29 +56,42 @@ func (h *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // newDocument joins the files of the document, which tell of one subject each.
-func newDocument(version string) (*document, error) {
+func newDocument(version string, dialects dialect.Set) (*document, error) {
+	parts, err := documentParts(dialects)
+	if err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
 	var whole yaml.MapSlice
-	for _, name := range []string{
-		"base", "chat", "uses", "models", "openai", "responses", "media", "anthropic",
-		"gemini", "admin", "webhooks", "service", "errors",
-	} {
-		text, err := documentFiles.ReadFile("openapi/" + name + ".yaml")
-		if err != nil {
+	for _, text := range parts {
+		var part yaml.MapSlice
+		if err := yaml.UnmarshalWithOptions([]byte(text), &part, yaml.UseOrderedMap()); err != nil {
 			return nil, fmt.Errorf("openapi: %w", err)
 		}
-		var part yaml.MapSlice
-		if err := yaml.UnmarshalWithOptions(text, &part, yaml.UseOrderedMap()); err != nil {
-			return nil, fmt.Errorf("openapi: %s: %w", name, err)
-		}
 		if whole, err = joinObjects(whole, part); err != nil {
-			return nil, fmt.Errorf("openapi: %s: %w", name, err)
+			return nil, fmt.Errorf("openapi: %w", err)
 		}
 	}
-	whole, err := addEvents(whole)
+	whole, err = addEvents(whole)
 	if err != nil {
 		return nil, err
 	}
 	return encodeDocument(setVersion(whole, version))
+}
+
+// documentParts are the service's own files, and between them those of the wire formats.
+func documentParts(dialects dialect.Set) (parts []string, err error) {
+	add := func(names ...string) {
+		for _, name := range names {
+			text, e := documentFiles.ReadFile("openapi/" + name + ".yaml")
+			parts, err = append(parts, string(text)), errors.Join(err, e)
+		}
+	}
+	add("base", "chat", "uses", "models")
+	for _, d := range dialects {
+		parts = append(parts, d.Documents...)
+	}
+	add("admin", "webhooks", "service", "errors")
+	return parts, err
 }
 
 // joinObjects adds the members of b to those of a, object by object. What

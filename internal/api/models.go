@@ -11,8 +11,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dialect"
-	"weir/internal/dialect/anthropic"
-	"weir/internal/dialect/openai"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/route"
@@ -20,9 +18,9 @@ import (
 
 // Models answers which models there are.
 type Models struct {
-	replies           *replies
-	router            *route.Router
-	anthropic, gemini *dialect.Dialect
+	replies  *replies
+	router   *route.Router
+	dialects dialect.Set
 }
 
 // modelShape is how the clients of one vendor ask for models, and read what
@@ -37,49 +35,72 @@ type modelShape struct {
 }
 
 func (h *Models) own() *modelShape {
-	return &modelShape{errors: h.replies.native, vendor: openai.Name, list: listModels, one: oneModel}
+	return &modelShape{errors: h.replies.native, vendor: h.dialects.Usual().Vendor, list: listModels, one: oneModel}
 }
 
-func (h *Models) forAnthropic() *modelShape {
+// modelsOf is the shape of a wire format with a list of its own.
+func modelsOf(d *dialect.Dialect) *modelShape {
 	return &modelShape{
-		errors: h.anthropic, vendor: h.anthropic.Vendor, list: listAnthropicModels,
-		one: oneAnthropicModel,
+		errors: d, vendor: d.Vendor,
+		list: func(r *request, visible []route.Model) ([]byte, error) {
+			models := make([]dialect.Model, len(visible))
+			for i := range visible {
+				models[i] = told(&visible[i])
+			}
+			return d.Models.List(r.URL.Query(), models)
+		},
+		one: func(m *route.Model) ([]byte, error) {
+			model := told(m)
+			return d.Models.One(&model)
+		},
 	}
 }
 
-func (h *Models) forGemini() *modelShape {
-	return &modelShape{errors: h.gemini, vendor: h.gemini.Vendor, list: listGeminiModels, one: oneGeminiModel}
+func told(m *route.Model) dialect.Model {
+	return dialect.Model{
+		Name: m.Name, Context: m.Context, MaxOutput: m.MaxOutput, Deprecated: m.Deprecated, Day: checkedDay(m),
+	}
 }
 
-// List answers GET /v1/models: what the caller's key may use, in the shape
-// of OpenAI's list (https://platform.openai.com/docs/api-reference/models/list)
-// with more fields beside it, or in Anthropic's for its clients.
-func (h *Models) List(permission account.Permission) http.Handler {
-	return byVersion(h.list(permission, h.forAnthropic()), h.list(permission, h.own()))
+// ModelList is one of the routes at which clients list models.
+type ModelList struct {
+	Pattern string
+	Handler http.Handler
+	Dialect *dialect.Dialect // nil for the service's own
 }
 
-// One answers GET /v1/models/{target...}: one of those that List lists, by its
-// full name, its alias or, without a slash, as at the vendor's client API.
-func (h *Models) One(permission account.Permission) http.Handler {
-	return byVersion(h.one(permission, h.forAnthropic()), h.one(permission, h.own()))
+// Lists answer GET /v1/models, with what the caller's key may use in the shape of
+// OpenAI's list (https://platform.openai.com/docs/api-reference/models/list) with more
+// fields beside it, and wherever else the clients of a wire format ask. Below each list is
+// one of its models, by its full name, its alias or, without a slash, as at the vendor's
+// client API.
+func (h *Models) Lists(permission account.Permission) []ModelList {
+	all, one := h.list(permission, h.own()), h.one(permission, h.own())
+	var lists []ModelList
+	for _, d := range h.dialects {
+		if d.Models == nil {
+			continue
+		}
+		theirs, oneOfTheirs := h.list(permission, modelsOf(d)), h.one(permission, modelsOf(d))
+		if header := d.Models.Header; header != "" {
+			all, one = byHeader(header, theirs, all), byHeader(header, oneOfTheirs, one)
+		} else {
+			lists = append(lists, listAt(d.Models.Path, theirs, oneOfTheirs, d)...)
+		}
+	}
+	return append(lists, listAt("/v1/models", all, one, nil)...)
 }
 
-// ListGemini answers GET /v1beta/models, which is Gemini's list.
-func (h *Models) ListGemini(permission account.Permission) http.Handler {
-	return h.list(permission, h.forGemini())
+func listAt(path string, all, one http.Handler, d *dialect.Dialect) []ModelList {
+	return []ModelList{{"GET " + path, all, d}, {"GET " + path + "/{target...}", one, d}}
 }
 
-// OneGemini answers GET /v1beta/models/{target...}, one of that list.
-func (h *Models) OneGemini(permission account.Permission) http.Handler {
-	return h.one(permission, h.forGemini())
-}
-
-// byVersion tells Anthropic's clients from others by the header that each of
+// byHeader tells the clients of a wire format from others by the header that each of
 // their requests has.
-func byVersion(anthropics, others http.Handler) http.Handler {
+func byHeader(name string, own, others http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(anthropic.VersionHeader) != "" {
-			anthropics.ServeHTTP(w, r)
+		if r.Header.Get(name) != "" {
+			own.ServeHTTP(w, r)
 			return
 		}
 		others.ServeHTTP(w, r)

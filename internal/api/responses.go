@@ -6,6 +6,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -71,7 +72,7 @@ func inputPage(param func(string) string) (conversation.Page, error) {
 		return p, llm.Invalid("order", "The order must be asc or desc.")
 	}
 	var err error
-	p.Limit, err = readInt("limit", param("limit"), defaultItems, 1, maxItems)
+	p.Limit, err = parse.QueryInt("limit", param("limit"), defaultItems, 1, maxItems)
 	return p, err
 }
 

@@ -34,18 +34,13 @@ type Options struct {
 	Ledger   *ledger.Ledger
 	Uses     UsesReader
 	Router   *route.Router
-	// Native is the dialect whose errors the service's own API speaks.
-	Native *dialect.Dialect
-	// Anthropic and Gemini are those whose clients list models in a way of
-	// their own.
-	Anthropic, Gemini *dialect.Dialect
+	// Dialects are the wire formats that clients speak.
+	Dialects dialect.Set
 	// Limits tells callers what they have left.
 	Limits *ratelimit.Limiter
-	// Kept are the responses of the Responses API, whose errors are in the
-	// words of the dialect Responses.
+	// Kept are the responses of the Responses API.
 	Kept         *conversation.Service
 	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func()) // to read it
-	Responses    *dialect.Dialect
 	// Admin is what Admin works with.
 	Admin AdminOptions
 	// Prices is of which day the price data is, and what is wrong with the price files;
@@ -70,13 +65,13 @@ type Server struct {
 
 // New makes a server.
 func New(o Options) *Server {
-	rp := &replies{o.Accounts, o.Native, o.Limits, o.Now, o.Log}
+	rp := &replies{o.Accounts, o.Dialects.Own(), o.Limits, o.Now, o.Log}
 	return &Server{
 		Uses:      &Uses{rp, o.Ledger, o.Uses},
-		Models:    &Models{rp, o.Router, o.Anthropic, o.Gemini},
-		Responses: &Responses{rp, o.Responses, o.Kept, o.ReadCapacity},
+		Models:    &Models{rp, o.Router, o.Dialects},
+		Responses: &Responses{rp, o.Dialects.Keeping(), o.Kept, o.ReadCapacity},
 		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Now},
-		Document:  &Document{rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version) })},
+		Document:  &Document{rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) })},
 		Admin:     newAdmin(&o),
 		replies:   rp,
 	}

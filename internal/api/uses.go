@@ -3,16 +3,15 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/dialect/parse"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -136,10 +135,10 @@ func ParseUses(accountID string, params map[string]string) (q ledger.UsesQuery, 
 	if q.From, q.To, err = readDates(params["start_date"], params["end_date"]); err != nil {
 		return q, err
 	}
-	if q.Limit, err = readInt("limit", params["limit"], defaultLimit, 1, maxLimit); err != nil {
+	if q.Limit, err = parse.QueryInt("limit", params["limit"], defaultLimit, 1, maxLimit); err != nil {
 		return q, err
 	}
-	q.Offset, err = readInt("offset", params["offset"], 0, 0, maxOffset)
+	q.Offset, err = parse.QueryInt("offset", params["offset"], 0, 0, maxOffset)
 	return q, err
 }
 
@@ -230,20 +229,4 @@ func readDate(name, value string) (string, error) {
 			name, fmt.Sprintf(`%s is %.40q. Use a date such as "2026-01-31" or an RFC 3339 timestamp.`, name, value))
 	}
 	return t.UTC().Format(ledger.DateLayout), nil
-}
-
-func readInt(name, value string, absent, least, most int) (int, error) {
-	if value == "" {
-		return absent, nil
-	}
-	n, err := strconv.ParseInt(value, 10, 64)
-	if errors.Is(err, strconv.ErrSyntax) {
-		if f, ok := rawjson.AsInt([]byte(value)); ok {
-			n, err = f, nil
-		}
-	}
-	if err != nil || n < int64(least) || n > int64(most) {
-		return 0, llm.Invalid(name, fmt.Sprintf("%s is %.40q. Use an integer from %d to %d.", name, value, least, most))
-	}
-	return int(n), nil
 }

@@ -21,6 +21,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/conversation"
 	"weir/internal/dashboard"
+	"weir/internal/dialect"
 	"weir/internal/gateway"
 	"weir/internal/kept"
 	"weir/internal/ledger"
@@ -45,6 +46,8 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	Log            *slog.Logger
 	Version        string
+	// Dialects is for tests: the wire formats, where they are not those of this build.
+	Dialects dialect.Set
 	// Journal is for tests: it changes what the ledger is made of; nil for
 	// nothing.
 	Journal func(*ledger.Options)
@@ -153,10 +156,8 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	}
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store.Reports, Router: g.router,
-		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
-		Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits, Responses: g.fleet.dialect("responses"),
-		Prices: g.fleet.prices.age,
-		Admin:  g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
+		Dialects: g.fleet.dialects, Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits,
+		Prices: g.fleet.prices.age, Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	if err := g.openDashboard(); err != nil {
 		return g, err

@@ -94,7 +94,7 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 		}
 	})
 	p, err := provider.New(provider.Options{
-		Name: "house", Dialect: g.fleet.dialect(wire), BaseURL: "http://canned.invalid/v1",
+		Name: "house", Dialect: g.fleet.dialects.Named(wire), BaseURL: "http://canned.invalid/v1",
 		APIKeys: []llm.Secret{llm.NewSecret("sk-canned")}, Transport: c,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
@@ -50,7 +51,7 @@ type crossing struct {
 func newCrossing(t testing.TB, clientAPI, from string, pieces int) *crossing {
 	t.Helper()
 	var d *dialect.Dialect
-	for _, one := range dialect.All() {
+	for _, one := range registry.All() {
 		if one.Name == from {
 			d = one
 		}

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"weir/internal/account"
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/simulator"
 )
 
@@ -127,7 +127,7 @@ type compatGateway struct {
 
 func newCompatGateway(t *testing.T) *compatGateway {
 	c := &compatGateway{bodies: map[string]string{}}
-	s := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
 	ts := httptest.NewServer(c.keep(s))
 	t.Cleanup(func() {
 		s.Close()

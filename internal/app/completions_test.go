@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/simulator"
 )
 
@@ -24,7 +24,7 @@ type recorder struct {
 }
 
 func newRecorder(t testing.TB) *recorder {
-	s := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
 	r := &recorder{Handler: s}
 	ts := httptest.NewServer(r)
 	t.Cleanup(func() { s.Close(); ts.Close() })

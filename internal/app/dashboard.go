@@ -6,7 +6,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dashboard"
-	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/route"
@@ -54,15 +53,11 @@ func isPlain(g *instance) bool {
 	return cfg.TLS.Cert == "" && !strings.HasPrefix(cfg.PublicURL, "https://") && len(cfg.TrustedProxies) == 0
 }
 
-// playgroundAPI is the pattern whose operation the playground speaks.
-const playgroundAPI = "POST /v1/chat/completions"
-
 // chatAs takes a request of the playground through the pipeline, for somebody who
 // is signed in.
 func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Principal) {
-	d := g.fleet.dialect("openai")
-	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, dialect.Asked(d.Served()[playgroundAPI],
-		"/v1/chat/completions"))
+	d := g.fleet.dialects.Usual() // which the playground speaks
+	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, d.For(llm.OpChat))
 }
 
 // guard is what stands before the pages.

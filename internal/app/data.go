@@ -18,7 +18,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/config"
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -374,7 +374,7 @@ func Simulate(ctx context.Context, o SimulateOptions) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w: choose another address with --listen", err)
 	}
-	sim := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: o.Seed})
+	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: o.Seed})
 	defer sim.Close()
 	server := &http.Server{Handler: sim, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	stop := context.AfterFunc(ctx, func() {

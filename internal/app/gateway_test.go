@@ -20,7 +20,7 @@ import (
 	"weir/internal/app"
 	"weir/internal/audit"
 	"weir/internal/config"
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
 	"weir/internal/people"
@@ -255,7 +255,7 @@ type upstream struct {
 
 // newUpstream starts a provider.
 func newUpstream(t testing.TB) *upstream {
-	s := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
 	ts := httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.Close()

@@ -46,7 +46,7 @@ func TestKeptUnheard(t *testing.T) {
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: lostClaims{g.idempotency}, Limits: g.limits, Kept: g.kept,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	d := g.fleet.dialect("native")
+	d := g.fleet.dialects.Named("native")
 	handler := server.Handler("POST /v1/chat", d, []*dialect.Operation{&d.Operation}, account.Chat)
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		for i, want := range []int{200, 409} {
@@ -74,7 +74,7 @@ func TestKeptNowhere(t *testing.T) {
 		Kept: conversation.New(conversation.Options{Store: away{g.store.Kept}, Now: time.Now, TTL: time.Hour}),
 		Now:  time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	d := g.fleet.dialect("responses")
+	d := g.fleet.dialects.Named("responses")
 	handler := server.Handler("POST /v1/responses", d, []*dialect.Operation{&d.Operation}, account.Chat)
 	for _, test := range []struct {
 		members string
@@ -125,7 +125,7 @@ func (g *instance) responder(maxBody int64) (http.Handler, *gateway.Server, *rea
 		Kept: conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour}),
 		Now:  time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	d := g.fleet.dialect("responses")
+	d := g.fleet.dialects.Named("responses")
 	return server.Handler("POST /v1/responses", d, []*dialect.Operation{&d.Operation}, account.Chat), server, store
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"weir/internal/account"
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/ledger"
 	"weir/internal/simulator"
 )
@@ -45,7 +45,7 @@ func (k *keptGateway) last() string {
 func openKept(t *testing.T, speaks, more string, now func() time.Time) *keptGateway {
 	t.Helper()
 	k := &keptGateway{}
-	sim := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
+	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		k.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/budget"
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/simulator"
@@ -32,7 +32,7 @@ func (h *testGateway) attempts(r reply, n int) (rows []row) {
 // encrypted is a provider with TLS, and HTTP/2 where the client wants it, and the
 // configuration that trusts it.
 func encrypted(t *testing.T) (up *upstream, outbound string) {
-	s := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
 	ts := httptest.NewUnstartedServer(s)
 	ts.EnableHTTP2 = true
 	ts.StartTLS()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/simulator"
 )
 
@@ -16,7 +16,7 @@ import (
 // field that the gateway does not know: the provider is passed over for that account alone.
 func TestOwnCircuit(t *testing.T) {
 	t.Parallel()
-	sim := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
+	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte(`"reply_later":true`)) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 )
 
 // end is how an exchange with a provider has to end for the client.
@@ -99,7 +99,7 @@ func TestProviderFaults(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	yaml := "providers:"
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if d.EncodeRequest == nil {
 			continue
 		}

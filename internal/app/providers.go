@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"weir/internal/config"
+	"weir/internal/credential"
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/route"
@@ -19,14 +21,13 @@ import (
 const (
 	demoName    = "demo"
 	demoModel   = "chat"
-	ollamaName  = "ollama"
 	demoBaseURL = "http://demo.invalid/v1"
 )
 
 // fleet makes providers and routes from the configuration.
 type fleet struct {
 	options  *Options
-	dialects []*dialect.Dialect
+	dialects dialect.Set
 	health   *route.Health
 	demo     *simulator.Server
 	prices   prices
@@ -34,21 +35,15 @@ type fleet struct {
 
 // newFleet makes a fleet. Notify is told how targets fare; nil for nobody.
 func newFleet(o *Options, notify func(route.Event)) *fleet {
-	f := &fleet{options: o, dialects: dialect.All(), health: route.NewHealth(notify)}
+	f := &fleet{options: o, dialects: o.Dialects, health: route.NewHealth(notify)}
+	if f.dialects == nil {
+		f.dialects = registry.All()
+	}
 	f.demo = simulator.New(simulator.Options{Dialects: f.dialects, Seed: 1, MaxRecords: 1000})
 	return f
 }
 
 func (f *fleet) close() { f.demo.Close() }
-
-// dialect is the wire format of that name, nil for none.
-func (f *fleet) dialect(name string) *dialect.Dialect {
-	i := slices.IndexFunc(f.dialects, func(d *dialect.Dialect) bool { return d.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return f.dialects[i]
-}
 
 // table is the routes that the configuration asks for.
 func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, error) {
@@ -96,7 +91,7 @@ type lineup struct {
 }
 
 // lineup is those of the configuration, then those that the environment
-// switches on, then an Ollama on this machine; and if nobody means any of
+// switches on, then a server on this machine; and if nobody means any of
 // these, the demo.
 func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue) (lineup, error) {
 	all, named, ambient := []provider.Options(nil), map[string]bool{}, map[string]bool{}
@@ -120,15 +115,19 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 				found.Missing)
 			continue
 		}
-		o := e.Options(f.dialect)
+		o := e.Options(f.dialects)
 		found.Into(&o)
 		named[e.Name], ambient[e.Name] = true, found.Ambient
 		all = append(all, o)
 	}
-	if e := catalogue.Find(ollamaName); e != nil && !named[ollamaName] && provider.NoticeOllama(
-		ctx, (&net.Dialer{}).DialContext) {
-		f.options.Log.Info("Ollama found on this machine; its models are ollama/<name>")
-		all = append(all, e.Options(f.dialect))
+	for i := range catalogue {
+		e := &catalogue[i]
+		if e.Notice == "" || named[e.Name] || !e.IsHere(ctx, (&net.Dialer{}).DialContext) {
+			continue
+		}
+		//nolint:sloglint // it names what was found, so that nobody has to look for it
+		f.options.Log.Info(fmt.Sprintf("%s found on this machine; its models are %s/<name>", e.Title, e.Name))
+		all = append(all, e.Options(f.dialects))
 	}
 	if !slices.ContainsFunc(all, func(o provider.Options) bool { return !ambient[o.Name] }) {
 		all = append(all, f.demoOptions())
@@ -145,7 +144,7 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	o := provider.Options{Name: p.Name, Retries: provider.DefaultRetries}
 	if e := catalogue.Speaking(p.Name, p.Dialect); e != nil {
 		found := e.FromEnv(f.options.Getenv)
-		o = e.Options(f.dialect)
+		o = e.Options(f.dialects)
 		found.Into(&o)
 		if o.BaseURL == "" && p.BaseURL == "" {
 			return o, fmt.Errorf("providers.%s.base_url: missing; set it, or %s in the environment", p.Name,
@@ -156,27 +155,18 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 		o = f.demoOptions()
 	}
 	if p.Dialect != "" {
-		if o.Dialect = f.dialect(p.Dialect); o.Dialect == nil {
-			return o, fmt.Errorf("providers.%s.dialect: %q is not spoken by this version; it speaks %s", p.Name,
-				p.Dialect, strings.Join(f.clientDialects(), ", "))
-		}
-	}
-	if o.Dialect == nil {
-		o.Dialect = f.dialect("openai")
+		o.Dialect = f.dialects.Named(p.Dialect)
+	} else if o.Dialect == nil {
+		o.Dialect = f.dialects.Usual()
 	}
 	if p.BaseURL != "" { // whoever is there may speak less
 		o.BaseURL, o.AllowPrivate, o.Also = p.BaseURL, false, nil
 	}
 	for _, name := range p.Also {
-		d := f.dialect(name)
-		if d == nil || d.Path == nil {
-			return o, fmt.Errorf("providers.%s.also: %q is not spoken by this version; it speaks %s", p.Name, name,
-				strings.Join(f.clientDialects(), ", "))
-		}
-		o.Also = append(o.Also, d)
+		o.Also = append(o.Also, f.dialects.Named(name))
 	}
 	if p.Auth != "" {
-		o.Auth = provider.Auth(p.Auth)
+		o.Auth = credential.Scheme(p.Auth)
 	}
 	o.AllowPrivate = o.AllowPrivate || p.AllowPrivate
 	if len(p.APIKeys) > 0 {
@@ -195,17 +185,6 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	return o, nil
 }
 
-// clientDialects are the wire formats in which a provider can be asked.
-func (f *fleet) clientDialects() []string {
-	var names []string
-	for _, d := range f.dialects {
-		if d.EncodeRequest != nil {
-			names = append(names, d.Name)
-		}
-	}
-	return names
-}
-
 // complete adds what holds for every provider.
 func (f *fleet) complete(o *provider.Options, cfg *config.Config) {
 	o.Proxy, o.CAFile = cfg.Outbound.Proxy.Reveal(), cfg.Outbound.CAFile
@@ -215,9 +194,8 @@ func (f *fleet) complete(o *provider.Options, cfg *config.Config) {
 // demoOptions is the simulator, in this process.
 func (f *fleet) demoOptions() provider.Options {
 	return provider.Options{
-		Name: demoName, Dialect: f.dialect("openai"), BaseURL: demoBaseURL,
-		Also: []*dialect.Dialect{f.dialect("responses"), f.dialect("anthropic")},
-		Auth: provider.AuthNone, Transport: f.demo.RoundTripper(), Retries: provider.DefaultRetries,
+		Name: demoName, Dialect: f.dialects.Usual(), BaseURL: demoBaseURL, Also: f.dialects.Below("/v1/"),
+		Auth: credential.None, Transport: f.demo.RoundTripper(), Retries: provider.DefaultRetries,
 	}
 }
 

@@ -39,8 +39,7 @@ func (g *instance) routes() []httpRoute {
 		}
 	}
 	counting := len(all) // these count their requests themselves
-	gemini := g.fleet.dialect("gemini")
-	responses := g.fleet.dialect("responses")
+	responses := g.fleet.dialects.Keeping()
 	// asked is a route that a key with the permission chat may ask for
 	asked := func(pattern string, answer func(account.Permission) http.Handler, d *dialect.Dialect) httpRoute {
 		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
@@ -51,14 +50,15 @@ func (g *instance) routes() []httpRoute {
 		asked("GET /v1/responses/{id}/input_items", g.api.Responses.InputItems, responses),
 		asked("POST /v1/responses/{id}/cancel", g.api.Responses.Cancel, responses),
 	)
+	for _, r := range g.api.Models.Lists(account.Chat) {
+		all = append(all, httpRoute{
+			pattern: r.Pattern, permission: account.Chat, handler: r.Handler, dialect: r.Dialect,
+		})
+	}
 	all = append(all, g.metricsRoute()...)
 	all = append(all,
 		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
 		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
-		asked("GET /v1/models", g.api.Models.List, nil),
-		asked("GET /v1/models/{target...}", g.api.Models.One, nil),
-		asked("GET /v1beta/models", g.api.Models.ListGemini, gemini),
-		asked("GET /v1beta/models/{target...}", g.api.Models.OneGemini, gemini),
 		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document},
 		httpRoute{pattern: "GET /livez", handler: g.api.Health.Live()},
 		httpRoute{pattern: "GET /readyz", handler: g.api.Health.Ready(g.draining.Load)},

@@ -140,7 +140,7 @@ func TestDefectInRequest(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	key := newKey(t, g, "unlucky")
-	broken := *g.fleet.dialect("native")
+	broken := *g.fleet.dialects.Named("native")
 	broken.Scan = func([]byte, *http.Request) (llm.Head, error) { panic("the secret of the house") }
 	handler := g.gateway.Handler("POST /v1/chat", &broken, []*dialect.Operation{&broken.Operation}, account.Chat)
 	w := knock(g, handler, "POST /v1/chat", key)

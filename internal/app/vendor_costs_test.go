@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
@@ -221,7 +222,7 @@ func (c *vendorCase) head(t *testing.T, op *dialect.Operation) (h llm.Head) {
 
 func (m *vendorMeter) dialect(t *testing.T, c *vendorCase) *dialect.Dialect {
 	t.Helper()
-	all := dialect.All()
+	all := registry.All()
 	i := slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == c.Wire })
 	if i < 0 {
 		t.Fatalf("%s: no wire format %q", c.Name, c.Wire)

@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
@@ -224,7 +225,7 @@ func TestRecordedAnswersKeepToVendorsDocument(t *testing.T) {
 
 func wireFormat(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if d.Name == name {
 			return d
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 
+	"weir/internal/credential"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
@@ -17,11 +19,12 @@ func (l *loader) checkProvider(p *Provider) {
 		l.report(path, "a provider's name is lower-case letters, digits, dash, underscore and dot, at most %d, not %s%s",
 			maxProviderName, strconv.Quote(clip(p.Name, maxQuote)), lowerHint(p.Name))
 	}
+	dialects := registry.All().OfProviders()
 	if p.Dialect != "" {
-		l.checkWord(join(path, "dialect"), p.Dialect, Dialects())
+		l.checkWord(join(path, "dialect"), p.Dialect, dialects)
 	}
 	for i, also := range p.Also {
-		l.checkWord(join(path, "also")+"["+strconv.Itoa(i)+"]", also, Dialects())
+		l.checkWord(join(path, "also")+"["+strconv.Itoa(i)+"]", also, dialects)
 	}
 	if p.BaseURL != "" {
 		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "put the key in `api_keys`")
@@ -82,12 +85,16 @@ func (l *loader) checkKeys(path string, keys []llm.Secret) {
 
 // checkAuth wants a scheme that fits the keys.
 func (l *loader) checkAuth(path string, p *Provider) {
-	l.checkWord(join(path, "auth"), p.Auth, Auths())
-	if p.Auth == "none" && len(p.APIKeys) > 0 {
+	auth, auths := credential.Scheme(p.Auth), []string(nil)
+	for _, s := range credential.Schemes() {
+		auths = append(auths, string(s))
+	}
+	l.checkWord(join(path, "auth"), p.Auth, auths)
+	if auth == credential.None && len(p.APIKeys) > 0 {
 		l.report(join(path, "auth"), "`auth: none` sends no key, but there are `api_keys`; leave out one of the two")
 	}
 	for i, k := range p.APIKeys {
-		if p.Auth == "aws" && strings.Contains(k.Reveal(), ":") {
+		if auth.IsAccessKey(k.Reveal()) {
 			l.report(index(join(path, "api_keys"), i),
 				"an Amazon Bedrock API key has no colon; access keys come from the environment or a profile, not "+
 					"from `api_keys`")

@@ -337,18 +337,6 @@ func Default() Config {
 	}
 }
 
-// Dialects are the words for a provider's wire format. Which of them this
-// build speaks is not decided here.
-func Dialects() []string {
-	return []string{"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "ollama"}
-}
-
-// Auths are the words for how a provider is shown who asks. The last three
-// find out who the gateway is where there are no keys.
-func Auths() []string {
-	return []string{"bearer", "api-key", "x-api-key", "x-goog-api-key", "none", "aws", "google", "entra"}
-}
-
 // Strategies are the ways in which an alias chooses among its targets. The
 // first is the default.
 func Strategies() []string { return []string{"fallback", "weighted", "latency"} }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
@@ -14,7 +15,7 @@ import (
 // format.
 func beside(op llm.Op) map[string]*dialect.Operation {
 	all := map[string]*dialect.Operation{}
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if o := d.For(op); o != nil {
 			all[d.Name] = o
 		}

@@ -1,30 +1,36 @@
-// Package dialect lists the wire formats that the gateway speaks. A dialect is
+// Package dialect says what a wire format is that the gateway speaks. A dialect is
 // one codec with two halves: the server half decodes a client's request and
 // encodes the reply, the client half encodes a request to a provider and
 // decodes what comes back. The gateway is the server half of one joined to the
 // client half of another; the simulator is a server half joined to a script.
 //
-// Each wire format is a sub-package with the same function names; All is the
-// one place that knows them all.
+// Each wire format is a sub-package whose function Dialect describes it; package
+// registry is the one place that knows them all.
 package dialect
 
 import (
 	"io"
 	"net/http"
+	"net/url"
+	"sort"
 	"strings"
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 	"weir/internal/sse"
 )
 
 // Dialect is one wire format: how a vendor says who asks, what went wrong and
 // what its models are called, and its chat. A nil function means that the wire
-// format has no such half; tests range over All and hold the rest to one
+// format has no such half; tests range over all and hold the rest to one
 // conformance.
 type Dialect struct {
 	// Name is the word for it in the configuration and in the catalogue.
 	Name string
+
+	// Inputs are what its requests may have that decides what they cost.
+	Inputs Inputs
 
 	// Operation is its chat.
 	Operation
@@ -42,6 +48,8 @@ type Dialect struct {
 	// KeyHeaders are the headers, beside Authorization, in which a client of
 	// this wire format may send its key.
 	KeyHeaders []string
+	// Usual is whether a provider of which nothing is said speaks it.
+	Usual bool
 	// IDPrefix is what the ids of answers begin with, by which some programs
 	// tell them from others.
 	IDPrefix string
@@ -52,12 +60,20 @@ type Dialect struct {
 	// ReplyHeaders sets what the vendor has on every reply, errors too, beside
 	// what every wire format has; nil for nothing.
 	ReplyHeaders func(h http.Header, requestID string)
-	// ReplyLimits sets the vendor's own headers of what the caller has left; nil
-	// for none.
-	ReplyLimits func(h http.Header, now time.Time, left *llm.RateLimitStatus)
+	// Models is how its clients list models in a way of their own; nil for none.
+	Models *ModelList
+	// Documents are its client API in OpenAPI's words, as YAML.
+	Documents []string
+	// Limits are the vendor's own headers of what the caller has left. Their resets are
+	// times in ResetLayout: now where there is no limit.
+	Limits      []LimitHeaders
+	ResetLayout string
 
 	// The client half.
 
+	// Auth is the credential.Scheme by which its vendor is shown who asks; empty for a
+	// bearer token.
+	Auth string
 	// Canonical is the one name under which a model that may be named in
 	// several ways is known, priced and allowed; nil where there is one way.
 	Canonical func(model string) string
@@ -70,9 +86,34 @@ type Dialect struct {
 	// Prefill is whether its vendor continues a conversation that ends with an
 	// assistant's message behind that message.
 	Prefill bool
+	// Inquiry is how some who speak it are asked about a reply; nil for none.
+	Inquiry *Inquiry
 	// DecodeError reads the provider's explanation from an error body of any
 	// shape. The message is fit to be shown; empty when there is none.
 	DecodeError func(body []byte) llm.ProviderError
+}
+
+// Inputs are what a request for chat may have in the words of its wire format, that the tree
+// does not model and that goes to a provider as it came. Who is not on these lists may
+// carry input that the body does not show. Names are without their underscores and in
+// lower case, but in Plain.
+type Inputs struct {
+	// Plain are the top-level fields of a request of texts alone. A value of theirs
+	// holds no input but text: it is none of an array or an object, but for the messages
+	// and the stream's options. Empty where a request has to be decoded to know.
+	Plain rawjson.Names
+	// Shown are the top-level fields that add nothing to the input beyond their own
+	// bytes, and have the provider do nothing.
+	Shown rawjson.Names
+	// ClientTools are how the types begin of tools that the vendor describes and the
+	// client runs.
+	ClientTools []string
+	// MaxUses is the member of a tool of the provider's that caps how often it is used
+	// for one request; empty where what is there is passed over.
+	MaxUses string
+	// MaxCalls are the top-level fields that say how many calls of its own tools a
+	// provider makes at most.
+	MaxCalls rawjson.Names
 }
 
 // For is the operation of the wire format; nil where it has none such.
@@ -180,6 +221,21 @@ type Operation struct {
 	Stamp func(dst, data []byte, f *llm.Final) []byte
 }
 
+// Inquiry is a way of asking a provider, by a GET, about a reply that it has given.
+type Inquiry struct {
+	Name string // in the catalogue
+	// Every is whether it is about replies in any wire format; otherwise about those
+	// of the one that it is of.
+	Every bool
+	// Path is what follows the base URL.
+	Path func(id string) string
+	// Decode reads the answer as DecodeReply does.
+	Decode func(body []byte, q *llm.Quirks) (*llm.Reply, error)
+}
+
+// Asks reports whether replies in the wire format are asked about in that way.
+func (d *Dialect) Asks(way *Inquiry) bool { return d.Inquiry != nil && d.Inquiry.Name == way.Name }
+
 // Header is one header of a request.
 type Header struct{ Name, Value string }
 
@@ -202,8 +258,21 @@ type Frames interface {
 	Buffered() bool
 }
 
-// serverSent is the framing of most wire formats.
-func serverSent() Framing {
+// What ends a stream of OpenAI's and of those that took it over, and a comment, which
+// clients of server-sent events pass over.
+const (
+	Done      = "data: [DONE]\n\n"
+	KeepAlive = ": keep-alive\n\n"
+)
+
+// At is a path that is the same for every model.
+func At(path string) func(string, bool) string { return func(string, bool) string { return path } }
+
+// Unstamped is the Stamp of a reply without a usage.
+func Unstamped(dst, data []byte, _ *llm.Final) []byte { return append(dst, data...) }
+
+// ServerSent is the framing of most wire formats.
+func ServerSent() Framing {
 	return Framing{
 		ContentType: "text/event-stream",
 		NewReader:   func(src io.Reader, max int) Frames { return sse.NewReader(src, max) },
@@ -234,4 +303,32 @@ type Encoder interface {
 	Finish(dst []byte, f *llm.Final) []byte
 	// Fail writes an in-band error and ends the stream; no end marker follows.
 	Fail(dst []byte, e *llm.Error) []byte
+}
+
+// ModelList is how the clients of a wire format ask which models there are.
+type ModelList struct {
+	// Path is where: a GET of it is for all, one of a name below it for that model.
+	Path string
+	// Header is one that each request of these clients has, where others ask at
+	// the same path; empty where none do.
+	Header string
+	// List is the part of the models, sorted by name, that a query asks for.
+	// Errors are *llm.Error.
+	List func(query url.Values, models []Model) ([]byte, error)
+	One  func(m *Model) ([]byte, error)
+}
+
+// Model is what a list tells of one.
+type Model struct {
+	Name       string // "<provider>/<model-name>", or an alias
+	Context    int64  // tokens; 0 for unknown
+	MaxOutput  int64  // tokens; 0 for unknown
+	Deprecated bool
+	Day        time.Time // of what is known of it; zero for none
+}
+
+// ModelsUpTo is how many of the models, sorted by name, have that name or one
+// before it.
+func ModelsUpTo(sorted []Model, name string) int {
+	return sort.Search(len(sorted), func(i int) bool { return sorted[i].Name > name })
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
+	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
 )
 
@@ -27,7 +29,7 @@ func TestConformance(t *testing.T) {
 		clientAPI bool // what no client speaks to the gateway is spoken to the simulator alone
 	}
 	routes := map[route]string{}
-	for _, d := range dialect.All() {
+	for _, d := range append(registry.All(), toytest.Dialect()) {
 		t.Run(d.Name, func(t *testing.T) {
 			if d.Name == "" {
 				t.Error("no name")

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
@@ -47,7 +48,7 @@ func fixtureDir(t *testing.T) string {
 
 func byName(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if d.Name == name {
 			return d
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
@@ -116,7 +117,7 @@ func TestGoldenRequests(t *testing.T) {
 		var from *dialect.Dialect
 		var body []byte
 		inputs := []string{"dialect"}
-		for _, d := range dialect.All() {
+		for _, d := range registry.All() {
 			if in := g.input(d.Name + ".json"); in != nil {
 				from, body, inputs = d, in, append(inputs, d.Name+".json")
 			}
@@ -176,7 +177,7 @@ func TestGoldenSplices(t *testing.T) {
 
 // client APIs are the wire formats that clients speak.
 func clientAPIs() []*dialect.Dialect {
-	return slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return !d.ClientAPI })
+	return slices.DeleteFunc(registry.All(), func(d *dialect.Dialect) bool { return !d.ClientAPI })
 }
 
 // targets are the wire formats that a case is written in: the one named in its

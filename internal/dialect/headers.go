@@ -8,21 +8,18 @@ import (
 	"weir/internal/llm"
 )
 
-// limitHeaders stand on every reply of the API: what is allowed a minute, what
-// is left of that, and when all of it is there again, 0 where there is no limit
+// LimitHeaders are the names under which a reply tells what is allowed a minute, what is left
+// of that, and when all of it is there again.
+type LimitHeaders struct {
+	Limit, Remaining, Reset string
+	Tokens                  bool // of tokens; else of requests
+}
+
+// usualLimits stand on every reply of the API, 0 where there is no limit
 // (https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers).
-var limitHeaders = [...]struct {
-	limit, remaining, reset string
-	of                      func(*llm.RateLimitStatus) *llm.Allowance
-}{
-	{
-		"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests",
-		func(s *llm.RateLimitStatus) *llm.Allowance { return &s.Requests },
-	},
-	{
-		"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens",
-		func(s *llm.RateLimitStatus) *llm.Allowance { return &s.Tokens },
-	},
+var usualLimits = []LimitHeaders{
+	{"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests", false},
+	{"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens", true},
 }
 
 // zero is the value of a rate-limit header while there is no limit.
@@ -41,18 +38,30 @@ func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, 
 
 // LimitHeaders sets those of CommonHeaders that tell what the caller has left.
 func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.RateLimitStatus) {
-	for i := range limitHeaders {
-		names, a := &limitHeaders[i], limitHeaders[i].of(left)
+	setLimits(h, usualLimits, left, zero, d.reset)
+	if len(d.Limits) > 0 {
+		setLimits(h, d.Limits, left, []string{now.UTC().Format(d.ResetLayout)}, func(after time.Duration) string {
+			return now.Add(after + time.Second - 1).UTC().Format(d.ResetLayout) // not before it is true
+		})
+	}
+}
+
+// setLimits sets headers; none is the reset of what has no limit.
+func setLimits(h http.Header, all []LimitHeaders, left *llm.RateLimitStatus, none []string,
+	reset func(after time.Duration) string,
+) {
+	for i := range all {
+		names, a := &all[i], &left.Requests
+		if names.Tokens {
+			a = &left.Tokens
+		}
 		if a.Limit == 0 {
-			h[names.limit], h[names.remaining], h[names.reset] = zero, zero, zero
+			h[names.Limit], h[names.Remaining], h[names.Reset] = zero, zero, none
 			continue
 		}
-		h[names.limit] = []string{strconv.FormatInt(a.Limit, 10)}
-		h[names.remaining] = []string{strconv.FormatInt(a.Remaining, 10)}
-		h[names.reset] = []string{d.reset(a.Reset)}
-	}
-	if d.ReplyLimits != nil {
-		d.ReplyLimits(h, now, left)
+		h[names.Limit] = []string{strconv.FormatInt(a.Limit, 10)}
+		h[names.Remaining] = []string{strconv.FormatInt(a.Remaining, 10)}
+		h[names.Reset] = []string{reset(a.Reset)}
 	}
 }
 

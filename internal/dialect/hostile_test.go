@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/worktest"
 )
@@ -120,7 +121,7 @@ func repeats() []repeated {
 
 // named is the wire format of that name.
 func named(t testing.TB, name string) *dialect.Dialect {
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if d.Name == name {
 			return d
 		}
@@ -141,7 +142,7 @@ func work(t *testing.T, d *dialect.Dialect, body []byte) time.Duration {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, to := range dialect.All() {
+		for _, to := range registry.All() {
 			if to.EncodeRequest != nil {
 				request := *tree
 				_, _, _ = to.EncodeRequest(&request, &llm.Quirks{}) // some carry it, some refuse it

@@ -12,12 +12,13 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
 // providers are the wire formats that have both halves.
 func providers() []*dialect.Dialect {
-	return slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return d.EncodeRequest == nil })
+	return slices.DeleteFunc(registry.All(), func(d *dialect.Dialect) bool { return d.EncodeRequest == nil })
 }
 
 // TestNothingVanishes holds, for every wire format, that of a request in the words

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/quote"
 	"weir/internal/sse"
@@ -14,7 +15,7 @@ import (
 func TestForwardEnd(t *testing.T) {
 	t.Parallel()
 	var d *dialect.Dialect
-	for _, other := range dialect.All() {
+	for _, other := range registry.All() {
 		if other.Name == "bedrock" {
 			d = other
 		}

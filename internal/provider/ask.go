@@ -3,40 +3,12 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/openai"
-	"weir/internal/dialect/responses"
 	"weir/internal/llm"
 )
-
-// Ask is how a provider is asked about a reply that it has given, by the reply's id.
-type Ask string
-
-// The ways of asking.
-const (
-	// AskResponses is GET /responses/{id}, of answers in the Responses format that are
-	// stored: https://developers.openai.com/api/reference/resources/responses/methods/retrieve
-	// (looked up 2026-11-22), https://learn.microsoft.com/azure/ai-services/openai/quickstart
-	// (undated copy) and https://docs.x.ai/developers/model-capabilities/text/generate-text
-	// (undated copy), which keep them for 30 days.
-	AskResponses Ask = "responses"
-	// AskGeneration is OpenRouter's GET /generation?id=, which is about every answer:
-	// https://openrouter.ai/docs/api-reference/generations/get-generation (2025-11-08).
-	AskGeneration Ask = "generation"
-)
-
-func (a Ask) check() error {
-	switch a {
-	case "", AskResponses, AskGeneration:
-		return nil
-	}
-	return fmt.Errorf("%q is none of %q", string(a), []Ask{AskResponses, AskGeneration})
-}
 
 const (
 	askFor   = 20 * time.Second // one question, from the dial to the end of the answer
@@ -47,7 +19,7 @@ const (
 // for any.
 func (p *Provider) Asks(in *dialect.Dialect) bool {
 	way := p.opts.Ask
-	return way == AskGeneration || way == AskResponses && (in == nil || in.Name == responses.Name)
+	return way != nil && (way.Every || in == nil || in.Asks(way))
 }
 
 // ErrNotTold says that the provider was reached and does not say what the reply used: it is
@@ -64,21 +36,18 @@ func (p *Provider) Ask(ctx context.Context, id string, key int) (*llm.Reply, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	target, decode, quirks := p.prefix+"/responses/"+url.PathEscape(id), responses.DecodeReply, &p.opts.Quirks
-	switch {
-	case p.opts.Ask == AskGeneration:
-		target, decode = p.prefix+"/generation?id="+url.QueryEscape(id), openai.DecodeGeneration
-	case p.opts.Dialect.Name != responses.Name:
+	way, quirks := p.opts.Ask, &p.opts.Quirks
+	if !way.Every && !p.opts.Dialect.Asks(way) {
 		quirks = &p.otherQuirks
 	}
-	body, f := p.get(ctx, target, key)
+	body, f := p.get(ctx, p.prefix+way.Path(id), key)
 	if f != nil && f.Status == http.StatusNotFound {
 		return nil, ErrNotTold
 	}
 	if f != nil {
 		return nil, f
 	}
-	reply, _ := decode(body, quirks) // beside an error, such as that of a cancelled answer, is its usage
+	reply, _ := way.Decode(body, quirks) // beside an error, such as that of a cancelled answer, is its usage
 	if reply == nil || !reply.Reported || reply.Most != nil || reply.ID != id || len(reply.Choices) > 0 &&
 		reply.Choices[0].Finish == "" {
 		return nil, ErrNotTold

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/provider"
 )
@@ -24,29 +25,29 @@ func TestAsk(t *testing.T) {
 		used := llm.Usage{llm.Input: 5, llm.CacheRead: 2, llm.Output: 5, llm.Reasoning: 4}
 		for _, tc := range []struct {
 			name, target string
-			ask          provider.Ask
+			ask          string
 			status       int
 			answer       string
 			told         bool
 			used         llm.Usage
 			cost         llm.Money
 		}{
-			{"whole", "/v1/responses/r%2F1%20%3F", provider.AskResponses, 200, response + `"status":"completed",` + counts, true, used, 0},
-			{"cancelled", "", provider.AskResponses, 200, response + `"status":"cancelled",` + counts, true, used, 0},
-			{"cut short", "", provider.AskResponses, 200, response + `"status":"incomplete",` + counts, true, used, 0},
-			{"at work", "", provider.AskResponses, 200, response + `"status":"in_progress",` + counts, false, used, 0},
-			{"no usage", "", provider.AskResponses, 200, response + `"status":"cancelled","usage":null}`, false, used, 0},
-			{"another", "", provider.AskResponses, 200, `{"id":"r2","output":[],"status":"completed",` + counts, false, used, 0},
+			{"whole", "/v1/responses/r%2F1%20%3F", "responses", 200, response + `"status":"completed",` + counts, true, used, 0},
+			{"cancelled", "", "responses", 200, response + `"status":"cancelled",` + counts, true, used, 0},
+			{"cut short", "", "responses", 200, response + `"status":"incomplete",` + counts, true, used, 0},
+			{"at work", "", "responses", 200, response + `"status":"in_progress",` + counts, false, used, 0},
+			{"no usage", "", "responses", 200, response + `"status":"cancelled","usage":null}`, false, used, 0},
+			{"another", "", "responses", 200, `{"id":"r2","output":[],"status":"completed",` + counts, false, used, 0},
 			{
-				"a generation", "/v1/generation?id=r%2F1+%3F", provider.AskGeneration, 200,
+				"a generation", "/v1/generation?id=r%2F1+%3F", "generation", 200,
 				`{"data":{"id":"r/1 ?","native_tokens_prompt":7,"native_tokens_cached":2,"native_tokens_completion":9,"native_tokens_reasoning":4,"total_cost":0.0015,"cancelled":true,"is_byok":false}}`,
 				true, used, 1_500_000,
 			},
-			{"not there yet", "", provider.AskGeneration, 404, `{"error":{"message":"Generation not found","code":404}}`, false, used, 0},
-			{"refused", "", provider.AskGeneration, 401, `{}`, false, used, 0},
-			{"elsewhere", "", provider.AskGeneration, 302, ``, false, used, 0},
-			{"garbage", "", provider.AskGeneration, 200, `{"data":[`, false, used, 0},
-			{"long", "", provider.AskGeneration, 200, `{"data":{"id":"r/1 ?","native_tokens_prompt":7,"native_tokens_completion":9,"x":"` + strings.Repeat("x", 9<<20) + `"}}`, false, used, 0},
+			{"not there yet", "", "generation", 404, `{"error":{"message":"Generation not found","code":404}}`, false, used, 0},
+			{"refused", "", "generation", 401, `{}`, false, used, 0},
+			{"elsewhere", "", "generation", 302, ``, false, used, 0},
+			{"garbage", "", "generation", 200, `{"data":[`, false, used, 0},
+			{"long", "", "generation", 200, `{"data":{"id":"r/1 ?","native_tokens_prompt":7,"native_tokens_completion":9,"x":"` + strings.Repeat("x", 9<<20) + `"}}`, false, used, 0},
 		} {
 			var got *http.Request
 			var body []byte
@@ -59,7 +60,7 @@ func TestAsk(t *testing.T) {
 				_, _ = io.WriteString(w, tc.answer)
 			}))
 			keys := []llm.Secret{llm.NewSecret("sk-first-0123456789"), llm.NewSecret(testKey)}
-			p := way.provider(t, provider.Options{BaseURL: server.URL + "/v1", Ask: tc.ask, APIKeys: keys})
+			p := way.provider(t, provider.Options{BaseURL: server.URL + "/v1", Ask: registry.All().Inquiry(tc.ask), APIKeys: keys})
 			reply, err := p.Ask(t.Context(), "r/1 ?", 1)
 			if (err == nil) != tc.told {
 				t.Errorf("%s: got %+v, %v", tc.name, reply, err)
@@ -82,7 +83,7 @@ func TestAsk(t *testing.T) {
 func TestAskHangs(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		address := "http://" + rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
-		p := way.provider(t, provider.Options{BaseURL: address, Ask: provider.AskGeneration})
+		p := way.provider(t, provider.Options{BaseURL: address, Ask: registry.All().Inquiry("generation")})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		began := time.Now()
@@ -108,7 +109,7 @@ func TestAsks(t *testing.T) {
 		{"anthropic", "anthropic", false},
 	} {
 		e := catalogue(t).Find(tc.name)
-		o := e.Options(dialects)
+		o := e.Options(registry.All())
 		o.BaseURL = e.FromEnv(examples(e)).BaseURL
 		p, err := provider.New(o)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
+	"weir/internal/credential"
 	"weir/internal/provider"
 )
 
@@ -28,7 +29,7 @@ func TestAWSSignature(t *testing.T) {
 	})
 	for _, way := range transports {
 		u := newListener(t)
-		o := provider.Options{BaseURL: u.URL + "/base", Auth: provider.AuthAWS, Dialect: bedrockLike()}
+		o := provider.Options{BaseURL: u.URL + "/base", Auth: credential.AWS, Dialect: bedrockLike()}
 		if way.standard {
 			o.AllowPrivate = true
 			rt, err := provider.NewTransport(o)

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/credential"
 	"weir/internal/dialect"
 	"weir/internal/llm"
 )
@@ -32,11 +33,14 @@ type Entry struct {
 	Placeholders map[string]Placeholder `json:"placeholders,omitempty"`
 	Dialect      string                 `json:"dialect"` // the name of its wire format
 	// Also are the names of further ones that it speaks at BaseURL.
-	Also []string `json:"also,omitempty"`
-	Auth Auth     `json:"auth"`
+	Also []string          `json:"also,omitempty"`
+	Auth credential.Scheme `json:"auth"`
 	// Local is a server of one's own: it needs no key, and private addresses
 	// are where it lives.
 	Local bool `json:"local,omitempty"`
+	// Notice is the path at which such a server at BaseURL tells its version: one that
+	// does is used without being configured. Empty for none.
+	Notice string `json:"notice,omitempty"`
 	// KeyEnv are the environment variables that hold a key; the first that is
 	// set counts.
 	KeyEnv []string `json:"key_env,omitempty"`
@@ -66,8 +70,9 @@ type Entry struct {
 	// refuses for what they say or for their length, and for those that run out of time
 	// (408); empty where none does. docs/metering.md has its words.
 	BillsRefusals string `json:"bills_refusals,omitempty"`
-	// Ask is how the provider is asked about a reply by its id; empty where it cannot be.
-	Ask Ask `json:"ask,omitempty"`
+	// Ask is the name of the way in which the provider is asked about a reply by its id;
+	// empty where it cannot be.
+	Ask string `json:"ask,omitempty"`
 	// PriceSource is the provider's id in the price data; empty for none.
 	PriceSource string `json:"price_source,omitempty"`
 	// RegionHost is a regular expression whose one group is the region that the host of
@@ -123,11 +128,8 @@ func parseEntry(text []byte) (Entry, error) {
 	if e.Name == "" || e.Title == "" || e.Dialect == "" || e.BaseURLEnv == "" || e.Docs == "" {
 		return e, errors.New("name, title, dialect, base_url_env and docs are required")
 	}
-	if err := e.Auth.check(); err != nil {
+	if err := e.Auth.Check(); err != nil {
 		return e, fmt.Errorf("auth: %w", err)
-	}
-	if err := e.Ask.check(); err != nil {
-		return e, fmt.Errorf("ask: %w", err)
 	}
 	if re, err := regexp.Compile(e.RegionHost); err != nil || e.RegionHost != "" && re.NumSubexp() != 1 {
 		return e, fmt.Errorf("region_host: %q is not a regular expression with one group", e.RegionHost)
@@ -145,22 +147,21 @@ func (c Catalogue) Find(name string) *Entry {
 }
 
 // Options are what New needs for the provider, all but its keys, and but its
-// base URL where that has placeholders. Dialects gives a wire format by its
-// name, nil for an unknown one.
-func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
+// base URL where that has placeholders.
+func (e *Entry) Options(dialects dialect.Set) Options {
 	base := e.BaseURL
 	if len(e.Placeholders) > 0 {
 		base = ""
 	}
 	return Options{
 		Name:         e.Name,
-		Dialect:      dialects(e.Dialect),
+		Dialect:      dialects.Named(e.Dialect),
 		BaseURL:      base,
 		Auth:         e.Auth,
 		AllowPrivate: e.Local,
 		Quirks:       e.Quirks,
 		Also:         also(e.Also, dialects),
-		Ask:          e.Ask,
+		Ask:          dialects.Inquiry(e.Ask),
 		PriceSource:  e.PriceSource,
 		RegionHost:   e.RegionHost,
 		Retries:      DefaultRetries,
@@ -170,9 +171,9 @@ func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
 	}
 }
 
-func also(names []string, dialects func(string) *dialect.Dialect) (all []*dialect.Dialect) {
+func also(names []string, dialects dialect.Set) (all []*dialect.Dialect) {
 	for _, name := range names {
-		if d := dialects(name); d != nil {
+		if d := dialects.Named(name); d != nil {
 			all = append(all, d)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/provider"
 )
@@ -24,14 +25,7 @@ func catalogue(t *testing.T) provider.Catalogue {
 	return c
 }
 
-func dialects(name string) *dialect.Dialect {
-	for _, d := range dialect.All() {
-		if d.Name == name {
-			return d
-		}
-	}
-	return nil
-}
+func dialects(name string) *dialect.Dialect { return registry.All().Named(name) }
 
 // examples is an environment with an example for every placeholder.
 func examples(e *provider.Entry) func(string) string {
@@ -79,7 +73,7 @@ func TestCatalogueConforms(t *testing.T) {
 		if u, err := url.Parse(e.Docs); err != nil || u.Scheme != "https" {
 			t.Errorf("%s: docs %q is no https address", e.Name, e.Docs)
 		}
-		o := e.Options(dialects)
+		o := e.Options(registry.All())
 		o.BaseURL = e.FromEnv(examples(&e)).BaseURL
 		if u, _ := url.Parse(o.BaseURL); e.Local == (u.Scheme == "https") {
 			t.Errorf("%s: local is %t at %s", e.Name, e.Local, o.BaseURL)
@@ -276,7 +270,7 @@ func TestRegion(t *testing.T) {
 		{"bedrock", "https://vpce-1-a.bedrock-runtime.eu-west-1.vpce.amazonaws.com", "eu-west-1"},
 		{"groq", "https://eu.api.groq.com/openai/v1", ""},
 	} {
-		o := c.Find(tt.provider).Options(dialects)
+		o := c.Find(tt.provider).Options(registry.All())
 		o.BaseURL = tt.base
 		if got := o.Region(); got != tt.want {
 			t.Errorf("%s at %s: got %q, want %q", tt.provider, tt.base, got, tt.want)

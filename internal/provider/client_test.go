@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/credential"
 	"weir/internal/llm"
 	"weir/internal/provider"
 )
@@ -25,16 +26,16 @@ import (
 func TestRequest(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		for _, tc := range []struct {
-			auth   provider.Auth
+			auth   credential.Scheme
 			stream bool
 			want   map[string]string
 		}{
-			{provider.AuthBearer, false, map[string]string{"Authorization": "Bearer " + testKey, "Accept": "application/json"}},
+			{credential.Bearer, false, map[string]string{"Authorization": "Bearer " + testKey, "Accept": "application/json"}},
 			{"", true, map[string]string{"Authorization": "Bearer " + testKey, "Accept": "text/event-stream"}},
-			{provider.AuthAPIKey, false, map[string]string{"Api-Key": testKey, "Authorization": ""}},
-			{provider.AuthXAPIKey, false, map[string]string{"X-Api-Key": testKey, "Authorization": ""}},
-			{provider.AuthXGoogAPIKey, false, map[string]string{"X-Goog-Api-Key": testKey, "Authorization": ""}},
-			{provider.AuthNone, false, map[string]string{"Authorization": ""}},
+			{credential.APIKey, false, map[string]string{"Api-Key": testKey, "Authorization": ""}},
+			{credential.XAPIKey, false, map[string]string{"X-Api-Key": testKey, "Authorization": ""}},
+			{credential.XGoogAPIKey, false, map[string]string{"X-Goog-Api-Key": testKey, "Authorization": ""}},
+			{credential.None, false, map[string]string{"Authorization": ""}},
 		} {
 			var got *http.Request
 			var body []byte

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/credential"
 	"weir/internal/provider"
 )
 
@@ -35,7 +36,7 @@ func managedIdentity(t *testing.T, client string, life time.Duration) *granter {
 func TestEntraManagedIdentity(t *testing.T) {
 	g := managedIdentity(t, "client-1", 4*time.Minute)
 	u, now := newListener(t), newHandClock()
-	p := identified(t, provider.Options{BaseURL: u.URL, Auth: provider.AuthEntra, Now: now.now})
+	p := identified(t, provider.Options{BaseURL: u.URL, Auth: credential.Entra, Now: now.now})
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -66,7 +67,7 @@ func TestEntraSecretsStayOut(t *testing.T) {
 	managedIdentity(t, "client-2", time.Hour)
 	u := newListener(t)
 	u.echo = true
-	p := identified(t, provider.Options{BaseURL: u.URL, Auth: provider.AuthEntra})
+	p := identified(t, provider.Options{BaseURL: u.URL, Auth: credential.Entra})
 	_, f := exchange(t.Context(), p, chat(false))
 	if f == nil || !strings.Contains(f.Err.Message, "Bearer [redacted]") || strings.Contains(fmt.Sprintf("%v %+v", f, f.Upstream), "entra-token") {
 		t.Errorf("got %v", f)
@@ -88,7 +89,7 @@ func TestEntraFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inAnEmptyCloud(t, tc.env)
 			u := newListener(t)
-			p := identified(t, provider.Options{BaseURL: u.URL, Auth: provider.AuthEntra})
+			p := identified(t, provider.Options{BaseURL: u.URL, Auth: credential.Entra})
 			_, f := exchange(t.Context(), p, chat(false))
 			wantNoCredential(t, f, tc.want)
 			t.Log(f.Err.Err)

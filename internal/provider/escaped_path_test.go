@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"weir/internal/credential"
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/provider"
 )
 
@@ -22,9 +24,9 @@ func TestEscapedPath(t *testing.T) {
 			w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
 		}))
 		t.Cleanup(server.Close)
-		all := dialect.All()
+		all := registry.All()
 		bedrock := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "bedrock" })]
-		o := provider.Options{Name: "acme", BaseURL: server.URL, AllowPrivate: true, Dialect: bedrock, Auth: provider.AuthNone}
+		o := provider.Options{Name: "acme", BaseURL: server.URL, AllowPrivate: true, Dialect: bedrock, Auth: credential.None}
 		if way.standard {
 			o.Transport, _ = provider.NewTransport(o)
 		}

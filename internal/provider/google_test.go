@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/credential"
 	"weir/internal/provider"
 )
 
@@ -54,7 +55,7 @@ func TestGoogleServiceAccount(t *testing.T) {
 	g := tokens(t, time.Hour)
 	inAnEmptyCloud(t, map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": serviceAccount(t, g.URL)})
 	u, now := newListener(t), newHandClock()
-	p := identified(t, provider.Options{BaseURL: u.URL, Auth: provider.AuthGoogle, Now: now.now})
+	p := identified(t, provider.Options{BaseURL: u.URL, Auth: credential.Google, Now: now.now})
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -82,7 +83,7 @@ func TestGoogleQuotaProject(t *testing.T) {
 		"GOOGLE_APPLICATION_CREDENTIALS": serviceAccount(t, g.URL), "GOOGLE_CLOUD_QUOTA_PROJECT": "billed",
 	})
 	u := newListener(t)
-	p := identified(t, provider.Options{BaseURL: u.URL, Auth: provider.AuthGoogle})
+	p := identified(t, provider.Options{BaseURL: u.URL, Auth: credential.Google})
 	if _, f := exchange(t.Context(), p, chat(false)); f != nil {
 		t.Fatal(f)
 	}
@@ -100,7 +101,7 @@ func TestGoogleMachine(t *testing.T) {
 	})
 	inAnEmptyCloud(t, map[string]string{"GCE_METADATA_HOST": strings.TrimPrefix(g.URL, "http://")})
 	u := newListener(t)
-	p := identified(t, provider.Options{BaseURL: u.URL, Auth: provider.AuthGoogle})
+	p := identified(t, provider.Options{BaseURL: u.URL, Auth: credential.Google})
 	if _, f := exchange(t.Context(), p, chat(false)); f != nil {
 		t.Fatal(f)
 	}
@@ -126,7 +127,7 @@ func TestGoogleFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inAnEmptyCloud(t, map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": tc.file})
 			u := newListener(t)
-			p := identified(t, provider.Options{BaseURL: u.URL, Auth: provider.AuthGoogle})
+			p := identified(t, provider.Options{BaseURL: u.URL, Auth: credential.Google})
 			_, f := exchange(t.Context(), p, chat(false))
 			wantNoCredential(t, f, tc.want)
 			t.Log(f.Err.Err)

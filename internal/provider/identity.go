@@ -5,54 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
+	"weir/internal/credential"
 	"weir/internal/dialect"
-	"weir/internal/outbound"
 )
-
-// identity shows who the gateway is where no key is configured, by what its
-// environment gives it: variables, files, the role of the machine. Nothing of
-// it is read, and nobody is asked, before the first request.
-type identity struct {
-	// sign gives the headers that a request carries. It waits for a credential
-	// at most until ctx ends. Its errors are fit for a log.
-	sign func(ctx context.Context, c *Call, target string) ([]dialect.Header, error)
-	// secrets are what no text may hold.
-	secrets func() []string
-	// close lets go of a credential that nobody waits for.
-	close func()
-}
-
-// bearer is an access token (RFC 6750) and the headers that go along with it.
-type bearer struct {
-	token string
-	more  []dialect.Header
-}
-
-// newBearerIdentity sends the token that fetch gets.
-func newBearerIdentity(o *Options, fetch func(ctx context.Context) (lease[bearer], error)) *identity {
-	k := newCredentialCache(o.Now, fetch)
-	return &identity{
-		sign: func(ctx context.Context, _ *Call, _ string) ([]dialect.Header, error) {
-			b, err := k.get(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return append([]dialect.Header{{Name: "Authorization", Value: "Bearer " + b.token}}, b.more...), nil
-		},
-		secrets: func() []string {
-			var all []string
-			for _, b := range k.known() {
-				all = append(all, b.token)
-			}
-			return all
-		},
-		close: k.close,
-	}
-}
 
 // sign gets the headers of the exchange's request, and nothing where its key
 // is configured. Who cannot say who we are is never asked.
@@ -65,7 +23,7 @@ func (p *Provider) sign(x *exchange, c *Call, target string) *Failure {
 	if !x.attach(cancel) {
 		return x.failure(errGivenUp, false)
 	}
-	headers, err := p.identity.sign(ctx, c, target)
+	headers, err := p.identity.Sign(ctx, target, c.Body)
 	if err == nil {
 		err = checkHeaders(headers)
 	}
@@ -92,6 +50,19 @@ func checkHeaders(headers []dialect.Header) error {
 	return nil
 }
 
+// newIdentity is what the environment says that the gateway is.
+func newIdentity(o *Options, way credential.Way) (*credential.Identity, error) {
+	u, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newIdentityClient(o)
+	if err != nil {
+		return nil, err
+	}
+	return way.Identify(&credential.Options{URL: u, Client: client, Now: o.Now}), nil
+}
+
 // newIdentityClient is the HTTP client by which credentials are fetched. It
 // keeps to outbound.proxy and outbound.ca_file, and goes to the services of the
 // machine itself without a proxy. Only the operator's own settings say where
@@ -106,22 +77,13 @@ func newIdentityClient(o *Options) (*http.Client, error) {
 	t.MaxResponseHeaderBytes = 0
 	if proxy := t.Proxy; proxy != nil {
 		t.Proxy = func(r *http.Request) (*url.URL, error) {
-			if isNear(r.URL.Hostname()) {
+			if credential.IsNear(r.URL.Hostname()) {
 				return nil, nil
 			}
 			return proxy(r)
 		}
 	}
 	return &http.Client{Transport: t}, nil
-}
-
-// isNear tells the machine's own services, which no proxy can reach.
-func isNear(host string) bool {
-	if host == "localhost" || host == "metadata.google.internal" {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && outbound.IsLocal(outbound.Embedded(a))
 }
 
 const (
@@ -139,16 +101,6 @@ func logSafe(s string) string {
 	s = strings.Join(fields, " ")
 	if len(s) > maxLogSafe {
 		s = s[:maxLogSafe] + "…"
-	}
-	return s
-}
-
-// errorCode is the word by which a service names its error; empty where it is
-// no word.
-func errorCode(s string) string {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_."
-	if len(s) > 64 || strings.Trim(s, letters) != "" {
-		return ""
 	}
 	return s
 }

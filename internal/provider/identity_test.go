@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/credential"
 	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/provider"
@@ -52,7 +53,7 @@ func inAnEmptyCloud(t *testing.T, vars map[string]string) {
 // bedrockLike has the model in its path, escaped as in the real one.
 func bedrockLike() *dialect.Dialect {
 	d := openaiLike()
-	d.Name, d.Path = "bedrock", dialects("bedrock").Path
+	d.Name, d.Path, d.Auth = "bedrock", dialects("bedrock").Path, dialects("bedrock").Auth
 	return d
 }
 
@@ -207,7 +208,7 @@ func TestIdentitiesAreLazy(t *testing.T) {
 		"AZURE_TOKEN_CREDENTIALS":           "ManagedIdentityCredential",
 		"AZURE_POD_IDENTITY_AUTHORITY_HOST": g.URL,
 	})
-	for _, auth := range []provider.Auth{provider.AuthAWS, provider.AuthGoogle, provider.AuthEntra} {
+	for _, auth := range []credential.Scheme{credential.AWS, credential.Google, credential.Entra} {
 		p := identified(t, provider.Options{BaseURL: "http://127.0.0.1:9", Auth: auth})
 		if p.Keys() != 1 {
 			t.Errorf("%s: got %d keys, want 1", auth, p.Keys())
@@ -223,10 +224,10 @@ func TestIdentitiesAreLazy(t *testing.T) {
 func TestKeyWins(t *testing.T) {
 	inAnEmptyCloud(t, map[string]string{"AWS_ACCESS_KEY_ID": "AKIA1", "AWS_SECRET_ACCESS_KEY": canary})
 	u := newListener(t)
-	for auth, want := range map[provider.Auth][2]string{
-		provider.AuthAWS:    {"Authorization", "Bearer " + testKey},
-		provider.AuthGoogle: {"X-Goog-Api-Key", testKey},
-		provider.AuthEntra:  {"Api-Key", testKey},
+	for auth, want := range map[credential.Scheme][2]string{
+		credential.AWS:    {"Authorization", "Bearer " + testKey},
+		credential.Google: {"X-Goog-Api-Key", testKey},
+		credential.Entra:  {"Api-Key", testKey},
 	} {
 		p := identified(t, provider.Options{BaseURL: u.URL, Auth: auth, APIKeys: []llm.Secret{llm.NewSecret(testKey)}})
 		if _, f := exchange(t.Context(), p, chat(false)); f != nil {
@@ -247,7 +248,7 @@ func TestUsualAuth(t *testing.T) {
 		"openai": "Authorization", "cohere": "Authorization", "anthropic": "X-Api-Key", "gemini": "X-Goog-Api-Key", "bedrock": "Authorization",
 	} {
 		d := openaiLike()
-		d.Name = name
+		d.Name, d.Auth = name, dialects(name).Auth
 		p := identified(t, provider.Options{BaseURL: u.URL, Dialect: d, APIKeys: []llm.Secret{llm.NewSecret(testKey)}})
 		if _, f := exchange(t.Context(), p, chat(false)); f != nil {
 			t.Fatal(f)

@@ -4,25 +4,31 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 )
 
 const (
-	ollamaAddress  = "127.0.0.1:11434"
 	noticeTime     = 200 * time.Millisecond
 	maxNoticeReply = 16 << 10
 )
 
-// NoticeOllama reports whether an Ollama answers at its usual port on this
-// machine (https://docs.ollama.com/api-reference/get-version). It takes 200 ms
-// at most. Dial is that of a net.Dialer.
-func NoticeOllama(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error)) bool {
+// IsHere reports whether the server of an entry with a Notice answers on this machine, such
+// as an Ollama (https://docs.ollama.com/api-reference/get-version). It takes 200 ms at most.
+// Dial is that of a net.Dialer.
+func (e *Entry) IsHere(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error),
+) bool {
+	u, err := url.Parse(e.BaseURL)
+	if err != nil || e.Notice == "" {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
-	conn, err := dial(ctx, "tcp", ollamaAddress)
+	conn, err := dial(ctx, "tcp", u.Host)
 	if err != nil {
 		return false
 	}
@@ -31,8 +37,8 @@ func NoticeOllama(ctx context.Context, dial func(ctx context.Context, network, a
 		return false
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	const request = "GET /api/version HTTP/1.1\r\nHost: " + ollamaAddress + "\r\nConnection: close\r\n\r\n"
-	if _, err := io.WriteString(conn, request); err != nil {
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", e.Notice, u.Host)
+	if err != nil {
 		return false
 	}
 	return saysVersion(io.LimitReader(conn, maxNoticeReply))

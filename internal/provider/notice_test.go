@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"weir/internal/provider"
 )
 
 func TestNoticeOllama(t *testing.T) {
@@ -53,7 +51,7 @@ func TestNoticeOllama(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, network, tc.address)
 		}
 		begun := time.Now()
-		got := provider.NoticeOllama(t.Context(), dial)
+		got := catalogue(t).Find("ollama").IsHere(t.Context(), dial)
 		if got != tc.want || asked != "127.0.0.1:11434" {
 			t.Errorf("%s: got %t at %s, want %t", name, got, asked, tc.want)
 		}

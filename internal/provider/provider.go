@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/credential"
 	"weir/internal/dialect"
 	"weir/internal/llm"
 )
@@ -43,8 +44,8 @@ type Options struct {
 	// Also are further wire formats that it speaks, at the same address and with
 	// the same credential. Of quirks none is known there.
 	Also []*dialect.Dialect
-	// Ask is how it is asked about a reply by its id; empty where it cannot be.
-	Ask Ask
+	// Ask is how it is asked about a reply by its id; nil where it cannot be.
+	Ask *dialect.Inquiry
 	// BaseURL is an http or https address, the API's version included.
 	BaseURL string
 	// APIKeys may be empty for a server that asks for none, and for a scheme
@@ -52,7 +53,7 @@ type Options struct {
 	APIKeys []llm.Secret
 	// Auth says how a request shows who sends it; empty is the usual way of
 	// the wire format.
-	Auth Auth
+	Auth credential.Scheme
 	// AllowPrivate permits loopback, private and link-local addresses. Nothing
 	// permits those of the clouds' metadata services.
 	AllowPrivate bool
@@ -121,9 +122,9 @@ type Provider struct {
 	wire        wire
 	asking      *standard // for Ask alone
 
-	header      string       // of the scheme, carries a key
-	credentials []llm.Secret // its values, one for every key; none where none is sent
-	identity    *identity    // shows who the gateway is in place of a key; nil where one is configured
+	header      string               // of the scheme, carries a key
+	credentials []llm.Secret         // its values, one for every key; none where none is sent
+	identity    *credential.Identity // shows who the gateway is in place of a key; nil where one is configured
 }
 
 // New makes a provider. An error names the configuration key at fault, such as
@@ -137,10 +138,10 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := o.Auth.scheme()
-	p := &Provider{wire: w, asking: asking, header: s.header, credentials: s.credentials(o.APIKeys)}
-	if len(o.APIKeys) == 0 && s.identify != nil {
-		if p.identity, err = s.identify(&o); err != nil {
+	way, _ := o.Auth.Way()
+	p := &Provider{wire: w, asking: asking, header: way.Header, credentials: way.Values(o.APIKeys)}
+	if len(o.APIKeys) == 0 && way.Identify != nil {
+		if p.identity, err = newIdentity(&o, way); err != nil {
 			return nil, err
 		}
 	}
@@ -172,7 +173,10 @@ func (o *Options) fillDefaults() {
 	orDefault(&o.Timeouts.Total, defaultTotal)
 	orDefault(&o.MaxReply, defaultMaxReply)
 	orDefault(&o.UserAgent, "weir")
-	orDefault(&o.Auth, usualAuth(o.Dialect))
+	if o.Dialect != nil {
+		orDefault(&o.Auth, credential.Scheme(o.Dialect.Auth))
+	}
+	orDefault(&o.Auth, credential.Bearer)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -204,11 +208,13 @@ func (o *Options) check() error {
 	if err := checkBaseURL(o.BaseURL, o.AllowPrivate); err != nil {
 		return fmt.Errorf("base_url: %w", err)
 	}
-	if err := o.Auth.check(); err != nil {
+	if err := o.Auth.Check(); err != nil {
 		return fmt.Errorf("auth: %w", err)
 	}
-	if err := o.checkKeys(); err != nil {
-		return err
+	for i, key := range o.APIKeys {
+		if err := o.Auth.CheckKey(key.Reveal()); err != nil {
+			return fmt.Errorf("api_keys[%d]: %w", i, err)
+		}
 	}
 	return o.Timeouts.check()
 }
@@ -351,6 +357,6 @@ func (p *Provider) Close() {
 	p.wire.close()
 	p.asking.close()
 	if p.identity != nil {
-		p.identity.close()
+		p.identity.Close()
 	}
 }

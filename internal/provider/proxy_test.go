@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/credential"
 	"weir/internal/provider"
 )
 
@@ -91,18 +92,18 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 // outbound.proxy, with outbound.ca_file trusted.
 func TestIdentitiesGoByTheProxy(t *testing.T) {
 	for _, tc := range []struct {
-		auth provider.Auth
+		auth credential.Scheme
 		env  map[string]string
 		from string // the host that gives the credential
 		want string // what the provider gets
 	}{
-		{provider.AuthAWS, map[string]string{
+		{credential.AWS, map[string]string{
 			"AWS_WEB_IDENTITY_TOKEN_FILE": file(t, "token"), "AWS_ROLE_ARN": "arn:aws:iam::1:role/r", "AWS_REGION": "eu-west-1",
 		}, "sts.eu-west-1.amazonaws.com", "Credential=AKIASTS/"},
-		{provider.AuthGoogle, map[string]string{
+		{credential.Google, map[string]string{
 			"GOOGLE_APPLICATION_CREDENTIALS": file(t, `{"type":"authorized_user","client_id":"c","client_secret":"`+canary+`","refresh_token":"`+canary+`","quota_project_id":"billed"}`),
 		}, "oauth2.googleapis.com", "Bearer google-user"},
-		{provider.AuthEntra, map[string]string{
+		{credential.Entra, map[string]string{
 			"AZURE_TENANT_ID": "0b0b0b0b-0000-0000-0000-000000000000", "AZURE_CLIENT_ID": "client-5", "AZURE_CLIENT_SECRET": canary,
 		}, "login.microsoftonline.com", "Bearer entra-secret"},
 	} {
@@ -122,7 +123,7 @@ func TestIdentitiesGoByTheProxy(t *testing.T) {
 			if !strings.Contains(got.Get("Authorization"), tc.want) {
 				t.Errorf("got %q, want %q in it", got.Get("Authorization"), tc.want)
 			}
-			if project := got.Get("X-Goog-User-Project"); (project == "billed") != (tc.auth == provider.AuthGoogle) {
+			if project := got.Get("X-Goog-User-Project"); (project == "billed") != (tc.auth == credential.Google) {
 				t.Errorf("got the project %q", project)
 			}
 			if !slices.Contains(p.asked, tc.from) {

@@ -128,7 +128,7 @@ func (p *Provider) redact(s string) string {
 		s = hideSecret(s, key.Reveal())
 	}
 	if p.identity != nil {
-		for _, secret := range p.identity.secrets() {
+		for _, secret := range p.identity.Secrets() {
 			s = hideSecret(s, secret)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/recording"
@@ -65,7 +66,7 @@ func (q *Quote) inputs() Inputs {
 		r.around += aroundTools
 	}
 	for i := range tree.Tools {
-		r.tool(&tree.Tools[i], tree.ExtraOf)
+		r.tool(&tree.Tools[i], &q.Dialect.Inputs)
 	}
 	r.own, r.kept = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil
 	for i := range tree.Messages {
@@ -73,7 +74,7 @@ func (q *Quote) inputs() Inputs {
 		r.parts(tree.Messages[i].Parts)
 	}
 	if r.own {
-		r.members(tree, q.Quirks)
+		r.members(tree, &q.Dialect.Inputs, q.Quirks)
 	}
 	if q.Quirks.ReasoningBesideCap && !r.reasonsWithin && q.table.MayReason(q.Target) {
 		r.beside += q.window() // more does not fit
@@ -96,22 +97,21 @@ func (r *Inputs) call(c llm.Class, n int64) {
 
 // tool takes note of one. A tool of a type that nobody knows is one that the
 // provider runs.
-func (r *Inputs) tool(t *llm.Tool, format string) {
+func (r *Inputs) tool(t *llm.Tool, in *dialect.Inputs) {
 	r.schemas += int64(len(t.Parameters))
 	switch {
 	case t.Raw == nil:
-	case isClients(t.Raw, format):
+	case isClients(t.Raw, in):
 		r.schemas += int64(len(t.Raw))
 		r.around += aroundVendorTool
 	default:
-		r.call(toolClass(t.Raw), usesOf(t.Raw, format))
+		r.call(toolClass(t.Raw), usesOf(t.Raw, in))
 	}
 }
 
 // usesOf is how often the provider may use a tool of its own for one request.
-// The cap is Anthropic's: others pass over what they do not know.
-func usesOf(raw []byte, format string) int64 {
-	if n, ok := rawjson.AsInt(rawjson.Get(raw, "max_uses")); ok && format == "anthropic" && n >= 0 && n <= maxUnknown {
+func usesOf(raw []byte, in *dialect.Inputs) int64 {
+	if n, ok := rawjson.AsInt(rawjson.Get(raw, in.MaxUses)); ok && in.MaxUses != "" && n >= 0 && n <= maxUnknown {
 		return n
 	}
 	return mostCalls
@@ -217,7 +217,7 @@ func isMeasured(m *llm.Media) bool {
 }
 
 // members takes note of the top-level fields that nobody modelled.
-func (r *Inputs) members(tree *llm.Request, q *llm.Quirks) {
+func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 	total := int64(-1)
 	for _, f := range tree.Extra {
 		name := plain(f.Name)
@@ -229,7 +229,7 @@ func (r *Inputs) members(tree *llm.Request, q *llm.Quirks) {
 				n = maxUnknown
 			}
 			r.limit, r.capped = max(r.limit, n), true
-		case capsOfCalls.Has(name) && tree.ExtraOf == "responses":
+		case in.MaxCalls.Has(name):
 			if !isInt || n < 0 { // as above
 				n = maxUnknown
 			}
@@ -251,7 +251,7 @@ func (r *Inputs) members(tree *llm.Request, q *llm.Quirks) {
 			r.call(llm.Input, mostCalls)
 		case working[name] != 0:
 			r.call(working[name], mostCalls)
-		case !isShownMember(name, tree.ExtraOf):
+		case !isShownMember(name, in):
 			r.hidden = true
 			r.toolsBy(name, f.Value)
 			asked := answersAsked(f.Value)

@@ -3,6 +3,7 @@ package quote
 import (
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -10,42 +11,9 @@ import (
 
 // What a request may have in the words of its own wire format, that the tree does
 // not model and that goes to a provider as it came. Names are without their
-// underscores and in lower case. Who is not on one of these lists may carry input
+// underscores and in lower case. Who is not on one of these lists, or of those of the wire
+// format, may carry input
 // that the body does not show, and is held at the context window.
-
-// shownMembers are the top-level fields, by wire format, that add nothing to the
-// input beyond their own bytes, and have the provider do nothing.
-var shownMembers = map[string]rawjson.Names{
-	"openai": {
-		"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier",
-		"promptcachekey", "promptcacheoptions",
-		"promptcacheretention", "verbosity", "modalities", "audio", "responseformat", "toolchoice", "functioncall",
-		// of servers and vendors that speak alike
-		"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens", "stoptokenids",
-		"ignoreeos",
-		"skipspecialtokens", "badwords", "allowedtokenids", "randomseed", "priority", "safeprompt", "promptmode",
-		"guidedjson",
-		"guidedregex", "guidedchoice", "guidedgrammar", "enablethinking", "includereasoning", "reasoningformat",
-		"addgenerationprompt", "continuefinalmessage", "usage", "keepalive",
-	},
-	"responses": {
-		"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
-		"promptcacheoptions",
-		"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata",
-		"verbosity",
-		"contextmanagement",
-	},
-	"anthropic": {
-		"metadata", "servicetier", "inferencegeo", "speed", "outputconfig", "outputformat", "cachecontrol",
-		"toolchoice",
-		"contextmanagement",
-	},
-	"gemini": {"safetysettings", "servicetier", "labels", "store", "toolconfig"},
-}
-
-// capsOfCalls are the fields of Responses that say how many calls of its own tools a provider
-// makes at most: OpenAI's, and the turns that some servers count.
-var capsOfCalls = rawjson.Names{"maxtoolcalls", "maxturns"}
 
 // numbersOfAnswers are the fields beside "n" that say how many answers are made: of servers
 // that speak as OpenAI does or did.
@@ -244,15 +212,6 @@ var shownParts = rawjson.Names{
 	"custom", // Chat Completions, a call of such a tool
 }
 
-// clientTools are how the types begin, by wire format, of tools that the vendor
-// describes and the client runs.
-var clientTools = map[string][]string{
-	"openai":    {"custom"},
-	"responses": {"custom", "local_shell", "apply_patch", "computer"},
-	"anthropic": {"bash_", "text_editor_", "computer_", "memory_"},
-	"gemini":    {"computerUse"},
-}
-
 // modeMembers are the fields that decide in which mode a request is served, with how the
 // names of these modes begin. A list of further models to choose from has none, and neither
 // has a preset, which names a model and its tools (https://openrouter.ai/docs/guides/features/presets.md, undated copy),
@@ -288,13 +247,13 @@ var unasked = []struct {
 // plain is a field's name without regard to its spelling.
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-func isShownMember(name, format string) bool {
+func isShownMember(name string, in *dialect.Inputs) bool {
 	for _, prefix := range shownPrefixes {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
-	return shownMembers[format].Has(name)
+	return in.Shown.Has(name)
 }
 
 // codeParts are the members of a part of Gemini's that tells of code which its
@@ -315,9 +274,9 @@ func isShown(raw []byte) bool {
 }
 
 // isClients says whether a tool that is no function is run by the client.
-func isClients(raw []byte, format string) bool {
+func isClients(raw []byte, in *dialect.Inputs) bool {
 	kind := toolKind(raw)
-	for _, prefix := range clientTools[format] {
+	for _, prefix := range in.ClientTools {
 		if strings.HasPrefix(kind, prefix) {
 			return true
 		}

@@ -8,17 +8,6 @@ import (
 // Most requests are texts of roles and numbers. That they are shows without
 // their tree, whose decoding would be most of what a budget costs a request.
 
-// usualMembers are the top-level fields of such a request, by wire format. A
-// value of theirs holds no input but text: it is none of an array or an object,
-// but for the messages and the stream's options.
-var usualMembers = map[string]rawjson.Names{
-	"openai": {
-		"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature",
-		"top_p",
-	},
-	"anthropic": {"model", "messages", "max_tokens", "system", "stream", "temperature", "top_p"},
-}
-
 var (
 	usualRoles = rawjson.Names{"system", "developer", "user", "assistant"}
 	capMembers = rawjson.Names{"max_tokens", "max_completion_tokens"}
@@ -28,7 +17,7 @@ var (
 // came. It reports false for any other, and for one with a name that stands twice
 // in an object.
 func (q *Quote) PlainText() (r Inputs, ok bool) {
-	names := usualMembers[q.Dialect.Name]
+	names := q.Dialect.Inputs.Plain
 	if names == nil || q.Op.Op != llm.OpChat || q.Op.Multipart || q.Spoken != q.Op {
 		return r, false
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
@@ -52,7 +53,7 @@ type Fixture struct {
 // Dialect is the wire format of that name.
 func Dialect(tb Failer, name string) *dialect.Dialect {
 	tb.Helper()
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if d.Name == name {
 			return d
 		}
@@ -65,7 +66,7 @@ func Dialect(tb Failer, name string) *dialect.Dialect {
 func New(tb Failer, a Asked) *Fixture {
 	tb.Helper()
 	all := map[string]*dialect.Dialect{}
-	for _, d := range dialect.All() { // of one list: wire formats are the same by their address
+	for _, d := range registry.All() { // of one list: wire formats are the same by their address
 		all[d.Name] = d
 	}
 	if a.Target == "" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/provider"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestOwnBounds(t *testing.T) {
 	t.Parallel()
 	h, now := NewHealth(nil), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	p, err := provider.New(provider.Options{Name: "a", Dialect: dialect.All()[1], BaseURL: "https://a.example.com/v1"})
+	p, err := provider.New(provider.Options{Name: "a", Dialect: registry.All()[1], BaseURL: "https://a.example.com/v1"})
 	if err != nil {
 		t.Fatal(err)
 	}

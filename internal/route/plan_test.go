@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
@@ -51,7 +51,7 @@ func newWorld(t *testing.T, aliases map[string]route.Alias, retries int) *world 
 	}
 	var providers []*provider.Provider
 	for name, keys := range map[string]int{"a": 1, "b": 1, "c": 1, "many": 3} {
-		o := provider.Options{Name: name, Dialect: dialect.All()[1], BaseURL: "https://" + name + ".example.com/v1", Retries: retries}
+		o := provider.Options{Name: name, Dialect: registry.All()[1], BaseURL: "https://" + name + ".example.com/v1", Retries: retries}
 		for i := range keys {
 			o.APIKeys = append(o.APIKeys, llm.NewSecret(fmt.Sprintf("key-%s-%d", name, i)))
 		}
@@ -440,7 +440,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 			w.WriteHeader(test.status)
 			_, _ = w.Write([]byte(test.body))
 		}))
-		p, err := provider.New(provider.Options{Name: "a", Dialect: dialect.All()[1], BaseURL: ts.URL, AllowPrivate: true})
+		p, err := provider.New(provider.Options{Name: "a", Dialect: registry.All()[1], BaseURL: ts.URL, AllowPrivate: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/simulator"
 )
 
@@ -15,7 +15,7 @@ import (
 func BenchmarkServe(b *testing.B) {
 	for name, body := range map[string]string{"whole": whole("chat"), "stream": stream("chat")} {
 		b.Run(name, func(b *testing.B) {
-			s := simulator.New(simulator.Options{Dialects: dialect.All(), MaxRecords: 10000})
+			s := simulator.New(simulator.Options{Dialects: registry.All(), MaxRecords: 10000})
 			defer s.Close()
 			w := &discard{header: http.Header{}}
 			src := []byte(body)

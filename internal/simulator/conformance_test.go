@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/simulator"
 )
@@ -125,7 +126,7 @@ func (s *said) thought(e *llm.Event) {
 // where something is.
 func TestEveryDialect(t *testing.T) {
 	t.Parallel()
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if d.DecodeReply == nil {
 			continue // it has no client half
 		}

@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/simulator"
 )
 
@@ -24,7 +24,7 @@ var epoch = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 func newSimulator(t *testing.T, o simulator.Options) *simulator.Server {
 	t.Helper()
 	if o.Dialects == nil {
-		o.Dialects = dialect.All()
+		o.Dialects = registry.All()
 	}
 	s := simulator.New(o)
 	t.Cleanup(s.Close)

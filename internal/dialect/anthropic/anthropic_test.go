@@ -100,7 +100,7 @@ func TestErrorCode(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := anthropic.Path("claude", true), "/messages"; got != want {
+	if got, want := anthropic.Dialect().Path("claude", true), "/messages"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }

@@ -9,10 +9,6 @@ import (
 	"weir/internal/rawjson"
 )
 
-// CountPath is what follows a provider's base URL
-// (https://platform.claude.com/docs/en/api/messages-count-tokens).
-func CountPath(string, bool) string { return "/messages/count_tokens" }
-
 var errNoCount = errors.New("anthropic: the reply has no input_tokens")
 
 // DecodeCount is DecodeReply for a count of tokens, which costs nothing.

@@ -4,17 +4,11 @@ import (
 	"net/http"
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
-
-// words is how Anthropic says a code, so that the official SDKs raise their own
-// exception classes: https://platform.claude.com/docs/en/api/errors.
-type words struct {
-	status int
-	kind   string
-}
 
 const (
 	invalidRequest = "invalid_request_error" // also for any other status from 400 that has no word of its own
@@ -24,34 +18,25 @@ const (
 	statusOverloaded = 529
 )
 
-var vocabulary = map[llm.Code]words{
-	llm.CodeInvalidRequest:      {http.StatusBadRequest, invalidRequest},
-	llm.CodeAuthentication:      {http.StatusUnauthorized, "authentication_error"},
-	llm.CodeBudgetExceeded:      {http.StatusPaymentRequired, "billing_error"},
-	llm.CodeForbidden:           {http.StatusForbidden, "permission_error"},
-	llm.CodeNotFound:            {http.StatusNotFound, "not_found_error"},
-	llm.CodeModelNotFound:       {http.StatusNotFound, "not_found_error"},
-	llm.CodeMethodNotAllowed:    {http.StatusMethodNotAllowed, invalidRequest},
-	llm.CodeIdempotencyConflict: {http.StatusConflict, invalidRequest},
-	llm.CodeRequestTooLarge:     {http.StatusRequestEntityTooLarge, "request_too_large"},
-	llm.CodeUnsupportedMedia:    {http.StatusUnsupportedMediaType, invalidRequest},
-	llm.CodeRateLimited:         {http.StatusTooManyRequests, "rate_limit_error"},
-	llm.CodeProviderError:       {http.StatusBadGateway, apiError},
-	llm.CodeProviderUnavailable: {statusOverloaded, overloaded},
-	llm.CodeProviderTimeout:     {http.StatusGatewayTimeout, "timeout_error"},
-	llm.CodeOverloaded:          {statusOverloaded, overloaded},
-	llm.CodeInternal:            {http.StatusInternalServerError, apiError},
+// vocabulary is how Anthropic says a code: https://platform.claude.com/docs/en/api/errors.
+var vocabulary = dialect.Vocabulary{
+	llm.CodeInvalidRequest:      dialect.Say(http.StatusBadRequest, invalidRequest, ""),
+	llm.CodeAuthentication:      dialect.Say(http.StatusUnauthorized, "authentication_error", ""),
+	llm.CodeBudgetExceeded:      dialect.Say(http.StatusPaymentRequired, "billing_error", ""),
+	llm.CodeForbidden:           dialect.Say(http.StatusForbidden, "permission_error", ""),
+	llm.CodeNotFound:            dialect.Say(http.StatusNotFound, "not_found_error", ""),
+	llm.CodeModelNotFound:       dialect.Say(http.StatusNotFound, "not_found_error", ""),
+	llm.CodeMethodNotAllowed:    dialect.Say(http.StatusMethodNotAllowed, invalidRequest, ""),
+	llm.CodeIdempotencyConflict: dialect.Say(http.StatusConflict, invalidRequest, ""),
+	llm.CodeRequestTooLarge:     dialect.Say(http.StatusRequestEntityTooLarge, "request_too_large", ""),
+	llm.CodeUnsupportedMedia:    dialect.Say(http.StatusUnsupportedMediaType, invalidRequest, ""),
+	llm.CodeRateLimited:         dialect.Say(http.StatusTooManyRequests, "rate_limit_error", ""),
+	llm.CodeProviderError:       dialect.Say(http.StatusBadGateway, apiError, ""),
+	llm.CodeProviderUnavailable: dialect.Say(statusOverloaded, overloaded, ""),
+	llm.CodeProviderTimeout:     dialect.Say(http.StatusGatewayTimeout, "timeout_error", ""),
+	llm.CodeOverloaded:          dialect.Say(statusOverloaded, overloaded, ""),
+	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, apiError, ""),
 }
-
-func wordsOf(c llm.Code) words {
-	if w, ok := vocabulary[c]; ok {
-		return w
-	}
-	return vocabulary[llm.CodeInternal]
-}
-
-// Status is the HTTP status of an error; 500 for a code that nobody listed.
-func Status(c llm.Code) int { return wordsOf(c).status }
 
 // threadUnsupported is the reason at which the vendor's SDKs leave threads be and
 // send the whole conversation
@@ -66,7 +51,7 @@ func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	if e.Param != "" {
 		message = e.Param + ": " + message
 	}
-	dst = rawjson.AppendString(append(dst, `{"type":"error","error":{"type":`...), wordsOf(e.Code).kind)
+	dst = rawjson.AppendString(append(dst, `{"type":"error","error":{"type":`...), vocabulary.Of(e.Code).Kind)
 	dst = rawjson.AppendString(append(dst, `,"message":`...), message)
 	if e.Word != "" {
 		dst = append(rawjson.AppendString(append(dst, `,"details":{"error_code":`...), e.Word), '}')

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -31,7 +32,7 @@ func decodeThinking(r *llm.Request, v []byte) error {
 	}
 	o := reasoningOf(r)
 	o.Raw = v
-	if n, ok := rawjson.AsInt(rawjson.Get(v, "budget_tokens")); ok && n > 0 && n <= maxCount {
+	if n, ok := rawjson.AsInt(rawjson.Get(v, "budget_tokens")); ok && n > 0 && n <= parse.MaxCount {
 		o.Budget = n
 	}
 	if rawjson.Text(rawjson.Get(v, "type")) == "disabled" && o.Effort == "" {

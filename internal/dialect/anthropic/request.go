@@ -50,7 +50,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	case "model":
 		r.Model, err = parse.String(m.Value, "model")
 	case "max_tokens":
-		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, "max_tokens", 0, maxCount))
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, "max_tokens", 0, parse.MaxCount))
 	case "stream":
 		r.Stream, err = parse.Bool(m.Value, "stream")
 	case "temperature":
@@ -58,7 +58,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	case "top_p":
 		r.TopP, err = parse.Number(m.Value, "top_p")
 	case "top_k":
-		r.TopK, err = parse.Pointer(parse.Int(m.Value, "top_k", 0, maxCount))
+		r.TopK, err = parse.Pointer(parse.Int(m.Value, "top_k", 0, parse.MaxCount))
 	case "stop_sequences":
 		r.Stop, err = parse.Strings(m.Value, "stop_sequences")
 	case "metadata":

@@ -43,7 +43,7 @@ func DecodeEmbed(body []byte) (*llm.Request, error) {
 		return nil, err
 	}
 	if v := rawjson.Get(body, "dimensions"); rawjson.Present(v) {
-		r.Embedding.Dimensions, err = parse.Pointer(parse.Int(v, "dimensions", 1, maxCount))
+		r.Embedding.Dimensions, err = parse.Pointer(parse.Int(v, "dimensions", 1, parse.MaxCount))
 	}
 	return r, err
 }

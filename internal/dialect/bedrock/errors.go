@@ -3,19 +3,10 @@ package bedrock
 import (
 	"net/http"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
-
-// words is how the service says a code, so that the official SDKs raise their
-// own exception classes:
-// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors.
-// In a stream there are five exceptions alone.
-type words struct {
-	status   int
-	kind     string
-	inStream string
-}
 
 const (
 	invalid   = "ValidationException"
@@ -26,34 +17,27 @@ const (
 	refused   = "validationException"
 )
 
-var vocabulary = map[llm.Code]words{
-	llm.CodeInvalidRequest:      {http.StatusBadRequest, invalid, refused},
-	llm.CodeAuthentication:      {http.StatusForbidden, "UnrecognizedClientException", refused},
-	llm.CodeBudgetExceeded:      {http.StatusBadRequest, "ServiceQuotaExceededException", refused},
-	llm.CodeForbidden:           {http.StatusForbidden, "AccessDeniedException", refused},
-	llm.CodeNotFound:            {http.StatusNotFound, "UnknownOperationException", refused},
-	llm.CodeModelNotFound:       {http.StatusNotFound, "ResourceNotFoundException", refused},
-	llm.CodeMethodNotAllowed:    {http.StatusMethodNotAllowed, "UnknownOperationException", refused},
-	llm.CodeIdempotencyConflict: {http.StatusConflict, "ConflictException", refused},
-	llm.CodeRequestTooLarge:     {http.StatusRequestEntityTooLarge, invalid, refused},
-	llm.CodeUnsupportedMedia:    {http.StatusUnsupportedMediaType, invalid, refused},
-	llm.CodeRateLimited:         {http.StatusTooManyRequests, "ThrottlingException", throttled},
-	llm.CodeProviderError:       {http.StatusFailedDependency, "ModelErrorException", stopped},
-	llm.CodeProviderUnavailable: {http.StatusServiceUnavailable, "ServiceUnavailableException", away},
-	llm.CodeProviderTimeout:     {http.StatusRequestTimeout, "ModelTimeoutException", stopped},
-	llm.CodeOverloaded:          {http.StatusServiceUnavailable, "ServiceUnavailableException", away},
-	llm.CodeInternal:            {http.StatusInternalServerError, "InternalServerException", broken},
+// vocabulary is how the service says a code, in a reply and in a stream, where there are five
+// exceptions alone:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors.
+var vocabulary = dialect.Vocabulary{
+	llm.CodeInvalidRequest:      dialect.Say(http.StatusBadRequest, invalid, refused),
+	llm.CodeAuthentication:      dialect.Say(http.StatusForbidden, "UnrecognizedClientException", refused),
+	llm.CodeBudgetExceeded:      dialect.Say(http.StatusBadRequest, "ServiceQuotaExceededException", refused),
+	llm.CodeForbidden:           dialect.Say(http.StatusForbidden, "AccessDeniedException", refused),
+	llm.CodeNotFound:            dialect.Say(http.StatusNotFound, "UnknownOperationException", refused),
+	llm.CodeModelNotFound:       dialect.Say(http.StatusNotFound, "ResourceNotFoundException", refused),
+	llm.CodeMethodNotAllowed:    dialect.Say(http.StatusMethodNotAllowed, "UnknownOperationException", refused),
+	llm.CodeIdempotencyConflict: dialect.Say(http.StatusConflict, "ConflictException", refused),
+	llm.CodeRequestTooLarge:     dialect.Say(http.StatusRequestEntityTooLarge, invalid, refused),
+	llm.CodeUnsupportedMedia:    dialect.Say(http.StatusUnsupportedMediaType, invalid, refused),
+	llm.CodeRateLimited:         dialect.Say(http.StatusTooManyRequests, "ThrottlingException", throttled),
+	llm.CodeProviderError:       dialect.Say(http.StatusFailedDependency, "ModelErrorException", stopped),
+	llm.CodeProviderUnavailable: dialect.Say(http.StatusServiceUnavailable, "ServiceUnavailableException", away),
+	llm.CodeProviderTimeout:     dialect.Say(http.StatusRequestTimeout, "ModelTimeoutException", stopped),
+	llm.CodeOverloaded:          dialect.Say(http.StatusServiceUnavailable, "ServiceUnavailableException", away),
+	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, "InternalServerException", broken),
 }
-
-func wordsOf(c llm.Code) words {
-	if w, ok := vocabulary[c]; ok {
-		return w
-	}
-	return vocabulary[llm.CodeInternal]
-}
-
-// Status is the HTTP status of an error; 500 for a code that nobody listed.
-func Status(c llm.Code) int { return wordsOf(c).status }
 
 // EncodeError appends the body of an error reply to dst. The exception's name
 // stands in it, where the AWS SDKs look for it when there is no
@@ -64,7 +48,7 @@ func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 	if e.Param != "" {
 		message += " (" + e.Param + ")"
 	}
-	dst = rawjson.AppendString(append(dst, `{"__type":`...), wordsOf(e.Code).kind)
+	dst = rawjson.AppendString(append(dst, `{"__type":`...), vocabulary.Of(e.Code).Kind)
 	dst = rawjson.AppendString(append(dst, `,"message":`...), message)
 	return append(dst, '}')
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 )
 
@@ -179,7 +180,7 @@ func enabled(budget int64) []byte {
 // answer. It refuses to where a tool is forced on it, or where it has called a
 // tool without the thinking before that.
 func (e *requestEncoder) budgetThinking(r *llm.Request) thinking {
-	room := int64(maxCount)
+	room := int64(parse.MaxCount)
 	if r.MaxOutput != nil {
 		room = *r.MaxOutput
 	}

@@ -81,7 +81,7 @@ func decodeInference(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	param := "inferenceConfig." + m.Name()
 	switch string(m.Key()) {
 	case "maxTokens":
-		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, param, 1, maxCount))
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, param, 1, parse.MaxCount))
 	case "temperature":
 		r.Temperature, err = parse.Number(m.Value, param)
 	case "topP":

@@ -78,7 +78,7 @@ func scanInference(h *llm.Head, v []byte) error {
 		if !m.Is("maxTokens") || !rawjson.Present(m.Value) {
 			return nil
 		}
-		n, err := parse.Int(m.Value, "maxTokens", 1, maxCount)
+		n, err := parse.Int(m.Value, "maxTokens", 1, parse.MaxCount)
 		h.MaxOutput = max(h.MaxOutput, n)
 		return parse.Under("inferenceConfig.", err)
 	})
@@ -88,7 +88,7 @@ func scanInference(h *llm.Head, v []byte) error {
 // is the model's to judge.
 func scanModelCaps(h *llm.Head, v []byte) {
 	for m := range rawjson.Members(v) {
-		if n, ok := rawjson.AsInt(m.Value); ok && n > 0 && n <= maxCount && modelCaps.Has(m.Name()) {
+		if n, ok := rawjson.AsInt(m.Value); ok && n > 0 && n <= parse.MaxCount && modelCaps.Has(m.Name()) {
 			h.MaxOutput = max(h.MaxOutput, n)
 		}
 	}

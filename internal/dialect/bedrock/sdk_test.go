@@ -44,7 +44,7 @@ func (s *clientAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case s.err != nil && !s.late:
-		w.WriteHeader(bedrock.Status(s.err.Code))
+		w.WriteHeader(bedrock.Dialect().Status(s.err.Code))
 		_, _ = w.Write(bedrock.EncodeError(nil, s.err, "req-1"))
 	case s.head.Stream:
 		w.Header().Set("Content-Type", bedrock.ContentType)

@@ -159,5 +159,5 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 // Fail writes an exception. Nothing follows.
 func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
 	e.data = rawjson.AppendString(append(e.data[:0], `{"message":`...), err.Message)
-	return AppendFrame(dst, wordsOf(err.Code).inStream, append(e.data, '}'))
+	return AppendFrame(dst, vocabulary.Of(err.Code).More, append(e.data, '}'))
 }

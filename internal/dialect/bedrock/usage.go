@@ -69,7 +69,7 @@ func (r *rawUsage) read(m rawjson.Member) {
 func (r *rawUsage) readDetail(v []byte) {
 	var n int64
 	if r.count(&n, rawjson.Get(v, "inputTokens")) && rawjson.Text(rawjson.Get(v, "ttl")) == hourTTL {
-		r.hour = min(r.hour+n, maxCount)
+		r.hour = min(r.hour+n, parse.MaxCount)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestScan(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := cohere.Path("command-a", true), "/chat"; got != want {
+	if got, want := cohere.Dialect().Path("command-a", true), "/chat"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }

@@ -14,10 +14,6 @@ import (
 // say: to be searched, in which every use but a query's is well served.
 const inputType = "search_document"
 
-// EmbedPath is what follows a provider's base URL
-// (https://docs.cohere.com/reference/embed).
-func EmbedPath(string, bool) string { return "/embed" }
-
 // embedding is where a request for embeddings says what.
 var embedding = parse.Embedding{Format: Name, Texts: "texts", Dimensions: "output_dimension"}
 

@@ -61,7 +61,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	case "stream":
 		r.Stream, err = parse.Bool(m.Value, "stream")
 	case outputCap:
-		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, outputCap, 1, maxCount))
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, outputCap, 1, parse.MaxCount))
 	case "tools":
 		r.Tools, err = parse.AppendTools(nil, m.Value, "tools", decodeTool)
 	case "tool_choice":
@@ -86,7 +86,7 @@ func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	case "p":
 		r.TopP, err = parse.Number(m.Value, "p")
 	case "k":
-		r.TopK, err = parse.Pointer(parse.Int(m.Value, "k", 0, maxCount))
+		r.TopK, err = parse.Pointer(parse.Int(m.Value, "k", 0, parse.MaxCount))
 	case "frequency_penalty":
 		r.FrequencyPenalty, err = parse.Number(m.Value, "frequency_penalty")
 	case "presence_penalty":
@@ -137,7 +137,7 @@ func decodeThinking(v []byte) *llm.ReasoningOptions {
 		return &llm.ReasoningOptions{Effort: effortNone}
 	case kind == "enabled" && !rawjson.Present(budget):
 		return &llm.ReasoningOptions{Effort: effortHigh}
-	case (kind == "enabled" || kind == "") && ok && n > 0 && n <= maxCount:
+	case (kind == "enabled" || kind == "") && ok && n > 0 && n <= parse.MaxCount:
 		return &llm.ReasoningOptions{Budget: n}
 	}
 	return nil

@@ -27,7 +27,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")
 	case outputCap:
-		h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, maxCount)
+		h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, parse.MaxCount)
 	}
 	return err
 }

@@ -123,7 +123,7 @@ func embedOption(r *llm.Request, m rawjson.Member, at string) (err error) {
 	switch name := string(spelled(m.Key())); {
 	case name == "model", name == "content", !rawjson.Present(m.Value):
 	case name == "outputDimensionality":
-		r.Embedding.Dimensions, err = parse.Pointer(parse.Int(m.Value, at+"."+name, 1, maxCount))
+		r.Embedding.Dimensions, err = parse.Pointer(parse.Int(m.Value, at+"."+name, 1, parse.MaxCount))
 	default:
 		r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
 	}

@@ -5,17 +5,10 @@ import (
 	"strconv"
 	"time"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
-
-// words is how Google says a code: the HTTP status and the canonical one, as in
-// https://google.aip.dev/193 and
-// https://ai.google.dev/gemini-api/docs/troubleshooting.
-type words struct {
-	status    int
-	canonical string
-}
 
 const (
 	invalidArgument   = "INVALID_ARGUMENT"
@@ -28,34 +21,26 @@ const (
 	permissionDenied  = "PERMISSION_DENIED"
 )
 
-var vocabulary = map[llm.Code]words{
-	llm.CodeInvalidRequest:      {http.StatusBadRequest, invalidArgument},
-	llm.CodeAuthentication:      {http.StatusUnauthorized, unauthenticated},
-	llm.CodeBudgetExceeded:      {http.StatusTooManyRequests, resourceExhausted},
-	llm.CodeForbidden:           {http.StatusForbidden, permissionDenied},
-	llm.CodeNotFound:            {http.StatusNotFound, notFound},
-	llm.CodeModelNotFound:       {http.StatusNotFound, notFound},
-	llm.CodeMethodNotAllowed:    {http.StatusMethodNotAllowed, "UNIMPLEMENTED"},
-	llm.CodeIdempotencyConflict: {http.StatusConflict, "ABORTED"},
-	llm.CodeRequestTooLarge:     {http.StatusRequestEntityTooLarge, invalidArgument},
-	llm.CodeUnsupportedMedia:    {http.StatusUnsupportedMediaType, invalidArgument},
-	llm.CodeRateLimited:         {http.StatusTooManyRequests, resourceExhausted},
-	llm.CodeProviderError:       {http.StatusBadGateway, internalError},
-	llm.CodeProviderUnavailable: {http.StatusServiceUnavailable, unavailable},
-	llm.CodeProviderTimeout:     {http.StatusGatewayTimeout, deadlineExceeded},
-	llm.CodeOverloaded:          {http.StatusServiceUnavailable, unavailable},
-	llm.CodeInternal:            {http.StatusInternalServerError, internalError},
+// vocabulary is how Google says a code: the HTTP status and the canonical one, as in
+// https://google.aip.dev/193 and https://ai.google.dev/gemini-api/docs/troubleshooting.
+var vocabulary = dialect.Vocabulary{
+	llm.CodeInvalidRequest:      dialect.Say(http.StatusBadRequest, invalidArgument, ""),
+	llm.CodeAuthentication:      dialect.Say(http.StatusUnauthorized, unauthenticated, ""),
+	llm.CodeBudgetExceeded:      dialect.Say(http.StatusTooManyRequests, resourceExhausted, ""),
+	llm.CodeForbidden:           dialect.Say(http.StatusForbidden, permissionDenied, ""),
+	llm.CodeNotFound:            dialect.Say(http.StatusNotFound, notFound, ""),
+	llm.CodeModelNotFound:       dialect.Say(http.StatusNotFound, notFound, ""),
+	llm.CodeMethodNotAllowed:    dialect.Say(http.StatusMethodNotAllowed, "UNIMPLEMENTED", ""),
+	llm.CodeIdempotencyConflict: dialect.Say(http.StatusConflict, "ABORTED", ""),
+	llm.CodeRequestTooLarge:     dialect.Say(http.StatusRequestEntityTooLarge, invalidArgument, ""),
+	llm.CodeUnsupportedMedia:    dialect.Say(http.StatusUnsupportedMediaType, invalidArgument, ""),
+	llm.CodeRateLimited:         dialect.Say(http.StatusTooManyRequests, resourceExhausted, ""),
+	llm.CodeProviderError:       dialect.Say(http.StatusBadGateway, internalError, ""),
+	llm.CodeProviderUnavailable: dialect.Say(http.StatusServiceUnavailable, unavailable, ""),
+	llm.CodeProviderTimeout:     dialect.Say(http.StatusGatewayTimeout, deadlineExceeded, ""),
+	llm.CodeOverloaded:          dialect.Say(http.StatusServiceUnavailable, unavailable, ""),
+	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, internalError, ""),
 }
-
-func wordsOf(c llm.Code) words {
-	if w, ok := vocabulary[c]; ok {
-		return w
-	}
-	return vocabulary[llm.CodeInternal]
-}
-
-// Status is the HTTP status of an error; 500 for a code that nobody listed.
-func Status(c llm.Code) int { return wordsOf(c).status }
 
 // typePrefix begins the types of the details of an error:
 // https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto.
@@ -65,10 +50,10 @@ const typePrefix = "type.googleapis.com/google.rpc."
 // own code, which says more than Google's, the field at fault, when to try
 // again, and the request.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
-	w := wordsOf(e.Code)
-	dst = rawjson.AppendCount(dst, `{"error":{"code":`, int64(w.status))
+	w := vocabulary.Of(e.Code)
+	dst = rawjson.AppendCount(dst, `{"error":{"code":`, int64(w.Status))
 	dst = rawjson.AppendString(append(dst, `,"message":`...), e.Message)
-	dst = rawjson.AppendString(append(dst, `,"status":`...), w.canonical)
+	dst = rawjson.AppendString(append(dst, `,"status":`...), w.Kind)
 	dst = append(dst, `,"details":[{"@type":"`+typePrefix+`ErrorInfo","reason":`...)
 	dst = append(rawjson.AppendString(dst, string(e.Code)), `,"domain":"weir"}`...)
 	if e.Param != "" {

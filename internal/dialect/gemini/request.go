@@ -100,7 +100,7 @@ func decodeConfig(r *llm.Request, v []byte) error {
 func decodeSampling(r *llm.Request, name string, v []byte) (known bool, err error) {
 	switch name {
 	case "maxOutputTokens":
-		r.MaxOutput, err = parse.Pointer(integer(name, v, 1, maxCount))
+		r.MaxOutput, err = parse.Pointer(integer(name, v, 1, parse.MaxCount))
 	case "candidateCount":
 		r.Choices, err = parse.Pointer(integer(name, v, 1, maxCandidates))
 	case "temperature":

@@ -137,7 +137,7 @@ func scanConfig(h *llm.Head, v []byte) error {
 		}
 		switch name := configFields[i]; name {
 		case "maxOutputTokens":
-			h.MaxOutput, err = integer(name, m.Value, 1, maxCount)
+			h.MaxOutput, err = integer(name, m.Value, 1, parse.MaxCount)
 		case "candidateCount":
 			h.Choices, err = integer(name, m.Value, 1, maxCandidates)
 		case "routingConfig", "modelSelectionConfig":

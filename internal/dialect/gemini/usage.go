@@ -106,9 +106,9 @@ func (r *rawUsage) modalities(v []byte, audio, image *int64) {
 		}
 		switch string(kind) {
 		case `"AUDIO"`:
-			*audio = min(*audio+n, maxCount)
+			*audio = min(*audio+n, parse.MaxCount)
 		case `"IMAGE"`:
-			*image = min(*image+n, maxCount)
+			*image = min(*image+n, parse.MaxCount)
 		}
 	}
 }

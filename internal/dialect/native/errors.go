@@ -5,9 +5,6 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Status is the HTTP status of an error; 500 for a code that nobody listed.
-func Status(c llm.Code) int { return c.Status() }
-
 // EncodeError appends the body of an error reply to dst.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	dst = rawjson.AppendString(append(dst, `{"error":{"code":`...), string(e.Code))

@@ -11,11 +11,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-const (
-	maxStops = 4
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
-)
+const maxStops = 4
 
 // DecodeRequest builds the tree of a body that passed Scan. The system
 // messages become one, ahead of all user messages. Errors are *llm.Error.
@@ -69,7 +65,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 
 func maxTokens(v []byte) (int64, error) {
 	n, ok := rawjson.AsInt(v)
-	if !ok || n < 1 || n > maxCount {
+	if !ok || n < 1 || n > parse.MaxCount {
 		return 0, llm.Invalid("max_tokens", "The max_tokens must be an integer from 1.")
 	}
 	return n, nil

@@ -10,10 +10,6 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EmbedPath is what follows a provider's base URL
-// (https://docs.ollama.com/api/embed).
-func EmbedPath(string, bool) string { return "/api/embed" }
-
 // embedding is where a request for embeddings says what.
 var embedding = parse.Embedding{Format: Name, Texts: "input", Dimensions: "dimensions"}
 

@@ -6,9 +6,6 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Status is the HTTP status of an error: https://docs.ollama.com/api/errors.
-func Status(c llm.Code) int { return c.Status() }
-
 // EncodeError appends the body of an error reply to dst. A message is all that
 // it has, and so names the parameter at fault; the X-Request-Id header carries the
 // request id.

@@ -43,7 +43,7 @@ func TestScan(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := ollama.Path("qwen3", true), "/api/chat"; got != want {
+	if got, want := ollama.Dialect().Path("qwen3", true), "/api/chat"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }

@@ -60,7 +60,7 @@ func scanOptions(v []byte) (limit int64, err error) {
 			return nil
 		}
 		n, ok := rawjson.AsInt(m.Value)
-		if !ok || n > maxCount {
+		if !ok || n > parse.MaxCount {
 			return llm.Invalid(optionPrefix+outputCap, "The "+outputCap+" must be an integer.")
 		}
 		limit = max(n, 0)

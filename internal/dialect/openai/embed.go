@@ -16,10 +16,6 @@ var embedFields = rawjson.Names{"model", "input", "encoding_format", "dimensions
 // maxDimensions bounds what may be asked for: no model has as many.
 const maxDimensions = 1 << 20
 
-// EmbedPath is what follows a provider's base URL
-// (https://platform.openai.com/docs/api-reference/embeddings).
-func EmbedPath(string, bool) string { return "/embeddings" }
-
 // ScanEmbed is Scan for a request for embeddings.
 func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Scan(body, parse.Complaint, "with a model and input", embedFields,

@@ -3,10 +3,15 @@ package openai
 import (
 	"errors"
 	"fmt"
+	"net/url"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
+
+// generationPath is of OpenRouter's GET /generation?id=, which is about every answer:
+// https://openrouter.ai/docs/api-reference/generations/get-generation (2025-11-08).
+func generationPath(id string) string { return "/generation?id=" + url.QueryEscape(id) }
 
 var errNoGeneration = errors.New("openai: no record of a generation")
 

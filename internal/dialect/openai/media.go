@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"weir/internal/dialect/parse"
+	"weir/internal/form"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/recording"
@@ -79,20 +80,20 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 // ScanImageEdit is Scan for a form with images that are to be changed.
 func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
 	images, size, quality := 0, "", ""
-	h, err := scanForm(body, r, func(h *llm.Head, p formPart, content []byte) (err error) {
+	h, err := scanForm(body, r, func(h *llm.Head, p form.Part, content []byte) (err error) {
 		switch {
-		case p.isFile:
+		case p.IsFile:
 			images++
 			h.Units[llm.ImageIn] += imageTokens
 			h.Most[llm.ImageIn] += mostImageTokens
-		case p.name == "prompt":
+		case p.Name == "prompt":
 			h.Units[llm.Input] += tokensOf(string(content))
 			h.Most[llm.Input] += int64(len(content))
-		case p.name == "n":
+		case p.Name == "n":
 			h.Choices, err = parse.Int(content, "n", 1, maxImages)
-		case p.name == "size", p.name == "resolution":
+		case p.Name == "size", p.Name == "resolution":
 			size = cmp.Or(size, string(content))
-		case p.name == "quality":
+		case p.Name == "quality":
 			quality = string(content)
 		}
 		return err
@@ -149,8 +150,8 @@ func tokensOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) 
 // make of it.
 func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 	there := false
-	h, err := scanForm(body, r, func(h *llm.Head, p formPart, content []byte) error {
-		switch p.name {
+	h, err := scanForm(body, r, func(h *llm.Head, p form.Part, content []byte) error {
+		switch p.Name {
 		case "file":
 			there = true
 			length := recording.Measure(content)
@@ -234,7 +235,7 @@ func millisOf(v []byte) (int64, bool) {
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
 	n, ok := rawjson.AsInt([]byte(whole))
-	if !ok || n < 0 || n > maxCount/1000 {
+	if !ok || n < 0 || n > parse.MaxCount/1000 {
 		return 0, false
 	}
 	ms := int64(0)

@@ -132,7 +132,7 @@ func TestRefused(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := openai.Path("gpt", true), "/chat/completions"; got != want {
+	if got, want := openai.Dialect().Path("gpt", true), "/chat/completions"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }

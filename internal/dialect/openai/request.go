@@ -42,10 +42,10 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	case "stream_options":
 		r.IncludeUsage, err = includeUsage(m.Value)
 	case outputCap:
-		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, outputCap, 1, maxCount))
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, outputCap, 1, parse.MaxCount))
 	case legacyOutputCap:
 		if r.MaxOutput == nil {
-			r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, legacyOutputCap, 1, maxCount))
+			r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, legacyOutputCap, 1, parse.MaxCount))
 		}
 	case "n":
 		r.Choices, err = parse.Pointer(parse.Int(m.Value, "n", 1, maxChoices))
@@ -69,7 +69,7 @@ func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	case "top_p":
 		r.TopP, err = parse.Number(m.Value, "top_p")
 	case "top_k":
-		r.TopK, err = parse.Pointer(parse.Int(m.Value, "top_k", -1, maxCount))
+		r.TopK, err = parse.Pointer(parse.Int(m.Value, "top_k", -1, parse.MaxCount))
 	case "frequency_penalty":
 		r.FrequencyPenalty, err = parse.Number(m.Value, "frequency_penalty")
 	case "presence_penalty":

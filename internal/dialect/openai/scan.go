@@ -83,7 +83,7 @@ func refuseDeferred(v []byte) error {
 }
 
 func raiseCap(h *llm.Head, v []byte, name string) error {
-	n, err := parse.Int(v, name, 1, maxCount)
+	n, err := parse.Int(v, name, 1, parse.MaxCount)
 	h.MaxOutput = max(h.MaxOutput, n)
 	return err
 }

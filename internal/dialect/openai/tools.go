@@ -40,7 +40,7 @@ type tools struct {
 // add counts so many calls of a tool.
 func (t *tools) add(name string, n int64) {
 	if class, charged := ToolClass(name); charged {
-		t.made[class] = min(t.made[class]+n, maxCount)
+		t.made[class] = min(t.made[class]+n, parse.MaxCount)
 	}
 }
 
@@ -74,7 +74,7 @@ func (t *tools) readServerSide(v []byte) {
 		}
 	})
 	if byPost {
-		t.made[llm.XSearches] = min(found, maxCount)
+		t.made[llm.XSearches] = min(found, parse.MaxCount)
 	}
 }
 

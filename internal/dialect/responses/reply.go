@@ -183,7 +183,8 @@ func (r *result) modes(u *llm.Usage) string {
 // addTools adds the calls that items stand for to what the usage says of them.
 func (r *result) addTools(u *llm.Usage, calls *tools) {
 	most(u, &calls.made)
-	if n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests")); is && n > 0 && n <= maxCount {
+	n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests"))
+	if is && n > 0 && n <= parse.MaxCount {
 		u[llm.Searches] = n
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/dialect/openai"
 	"weir/internal/dialect/responses"
 	"weir/internal/llm"
 	"weir/internal/sse"
@@ -31,7 +32,7 @@ func TestScan(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := responses.Path("gpt", true), "/responses"; got != want {
+	if got, want := responses.Dialect(openai.Dialect()).Path("gpt", true), "/responses"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }

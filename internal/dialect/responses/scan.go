@@ -46,7 +46,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	case "tools":
 		h.Asked = containers(m.Value)
 	case outputCap:
-		h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, maxCount)
+		h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, parse.MaxCount)
 	}
 	return err
 }

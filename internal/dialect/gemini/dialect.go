@@ -10,25 +10,25 @@
 package gemini
 
 import (
+	_ "embed"
 	"net/url"
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
-const (
-	// Name is the word for the format in the configuration.
-	Name = "gemini"
-	// KeepAlive is a reply without candidates: the vendor's SDKs take a comment
-	// for a broken stream.
-	KeepAlive = "data: {}\n\n"
-)
+//go:embed openapi.yaml
+var document string
+
+// Name is the word for the format in the configuration.
+const Name = "gemini"
 
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 	// maxCandidates is the documented limit of candidateCount.
 	maxCandidates = 8
 	// maxChoices bounds the candidates that an answer is believed to have.
@@ -105,3 +105,70 @@ func isModern(model string) bool {
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// Dialect is the wire format.
+func Dialect() *dialect.Dialect {
+	return &dialect.Dialect{
+		Name:        Name,
+		Vendor:      Name,
+		Auth:        "x-goog-api-key",
+		KeyHeaders:  []string{"X-Goog-Api-Key"},
+		ClientAPI:   true,
+		Status:      vocabulary.Status,
+		EncodeError: EncodeError,
+		Canonical:   Canonical,
+		DecodeError: DecodeError,
+		Models:      &dialect.ModelList{Path: "/v1beta/models", List: listModels, One: oneModel},
+		Inputs: dialect.Inputs{
+			Shown: rawjson.Names{
+				"safetysettings", "servicetier", "labels", "store", "toolconfig",
+			},
+			ClientTools: []string{"computerUse"},
+		},
+		Documents:  []string{document},
+		Operations: operations(),
+		Operation: dialect.Operation{
+			Op: llm.OpChat,
+			Routes: []string{
+				"POST /v1beta/models/{target...}",
+				"POST /v1/models/{target...}", // the SDK for Node from 3.0 on
+				// Vertex AI's, the last for those who have an API key.
+				"POST /v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
+				"POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
+				"POST /v1beta1/publishers/{publisher}/models/{target...}",
+			},
+			// A reply without candidates: the vendor's SDKs take a comment for a broken stream.
+			KeepAlive:     "data: {}\n\n",
+			Framing:       dialect.ServerSent(),
+			Scan:          Scan,
+			DecodeRequest: DecodeRequest,
+			EncodeReply:   EncodeReply,
+			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
+			Path:          Path,
+			EncodeRequest: EncodeRequest,
+			Splice:        Splice,
+			DecodeReply:   DecodeReply,
+			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
+			Stamp:         Stamp,
+		},
+	}
+}
+
+// operations are what it can do beside chat.
+func operations() []*dialect.Operation {
+	return []*dialect.Operation{{
+		Op: llm.OpCountTokens, Silent: true, Free: true,
+		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"}, Suffix: CountSuffix,
+		Scan: ScanCount, DecodeRequest: DecodeCounted, EncodeReply: EncodeCount, Path: CountPath,
+		Splice: SpliceCount, DecodeReply: DecodeCount, Stamp: dialect.Unstamped,
+	}, {
+		Op: llm.OpEmbed, Silent: true,
+		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"}, Suffix: EmbedSuffix,
+		Scan: ScanEmbed, DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: EmbedPath,
+		EncodeRequest: EncodeEmbed, Splice: SpliceEmbed, DecodeReply: DecodeVectors, Stamp: Stamp,
+	}, { // one by one, at the client API alone
+		Op: llm.OpEmbed, Silent: true,
+		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
+		Suffix: EmbedOneSuffix, Scan: ScanEmbedOne, DecodeRequest: DecodeEmbedOne, EncodeReply: EncodeVector,
+	}}
+}

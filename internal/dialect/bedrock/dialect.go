@@ -8,7 +8,11 @@
 package bedrock
 
 import (
+	"io"
+
+	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/llm"
 )
 
 // Name is the word for the format in the configuration.
@@ -17,8 +21,6 @@ const Name = "bedrock"
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 )
 
 // The operations, as a path ends.
@@ -52,4 +54,39 @@ func appendSegment(dst []byte, s string) []byte {
 		}
 	}
 	return dst
+}
+
+// Dialect is the wire format.
+func Dialect() *dialect.Dialect {
+	return &dialect.Dialect{
+		Name:        Name,
+		Auth:        "aws",
+		Status:      vocabulary.Status,
+		EncodeError: EncodeError,
+		DecodeError: DecodeError,
+		Operations: []*dialect.Operation{{
+			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /model/{target...}"}, Suffix: EmbedSuffix,
+			Scan: ScanEmbed, DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: EmbedPath,
+			EncodeRequest: EncodeEmbed, DecodeReply: DecodeVectors,
+		}},
+		Operation: dialect.Operation{
+			Op:     llm.OpChat,
+			Routes: []string{"POST /model/{target...}"},
+			Framing: dialect.Framing{
+				ContentType: ContentType,
+				NewReader:   func(src io.Reader, max int) dialect.Frames { return NewReader(src, max) },
+				Append:      AppendFrame,
+			},
+			Scan:          Scan,
+			DecodeRequest: DecodeRequest,
+			EncodeReply:   EncodeReply,
+			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
+			Path:          Path,
+			EncodeRequest: EncodeRequest,
+			Splice:        Splice,
+			DecodeReply:   DecodeReply,
+			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
+			Stamp:         Stamp,
+		},
+	}
 }

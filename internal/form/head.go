@@ -1,4 +1,4 @@
-package openai
+package form
 
 import (
 	"regexp"
@@ -22,7 +22,7 @@ var (
 
 // partHead reads what a part is from the lines of its head. Only heads are taken
 // that every parser reads in the same way. Errors are *llm.Error.
-func partHead(head string) (p formPart, err error) {
+func partHead(head string) (p Part, err error) {
 	if len(head) > maxHead {
 		return p, errHead()
 	}
@@ -61,7 +61,7 @@ func isPlain(encoding string) bool {
 }
 
 // disposition reads a name, and whether it is that of a file.
-func disposition(value string) (p formPart, err error) {
+func disposition(value string) (p Part, err error) {
 	const kind = "form-data"
 	if len(value) < len(kind) || !strings.EqualFold(value[:len(kind)], kind) {
 		return p, errHead()
@@ -74,12 +74,12 @@ func disposition(value string) (p formPart, err error) {
 		}
 		seen[m[1]] = true
 		if m[1] == "name" {
-			p.name = m[2] + m[3]
+			p.Name = m[2] + m[3]
 		}
 		rest = rest[len(m[0]):]
 	}
-	p.isFile = seen["filename"] || seen["filename*"]
-	if !fieldName.MatchString(p.name) {
+	p.IsFile = seen["filename"] || seen["filename*"]
+	if !fieldName.MatchString(p.Name) {
 		return p, errHead()
 	}
 	return p, nil

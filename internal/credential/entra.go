@@ -1,11 +1,10 @@
-package provider
+package credential
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -17,17 +16,9 @@ import (
 // entraIdentity sends a Microsoft Entra ID token of the default chain: the
 // environment, a workload identity, a managed identity, the command lines.
 // https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
-func entraIdentity(o *Options) (*identity, error) {
-	client, err := newIdentityClient(o)
-	if err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(o.BaseURL)
-	if err != nil {
-		return nil, err
-	}
-	f := &entraFetcher{client: client, scope: entraScope(u.Hostname())}
-	return newBearerIdentity(o, f.fetch), nil
+func entraIdentity(o *Options) *Identity {
+	f := &entraFetcher{client: o.Client, scope: entraScope(o.URL.Hostname())}
+	return newBearerIdentity(o, f.fetch)
 }
 
 // entraScope is what a token is asked for, in the cloud that the host is of.

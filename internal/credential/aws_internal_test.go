@@ -1,4 +1,4 @@
-package provider
+package credential
 
 import (
 	"strings"
@@ -24,7 +24,7 @@ func header(all []dialect.Header, name string) string {
 // exampleSigner has the credentials and the scope of AWS's published examples.
 func exampleSigner(service, host string) (*awsSigner, *awsKeys) {
 	at := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
-	s := &awsSigner{signer: v4.NewSigner(), service: service, content: contentType, host: host, region: "us-east-1", now: func() time.Time { return at }}
+	s := &awsSigner{signer: v4.NewSigner(), service: service, content: "application/json", host: host, region: "us-east-1", now: func() time.Time { return at }}
 	return s, &awsKeys{Credentials: aws.Credentials{
 		AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
 	}}

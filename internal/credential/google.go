@@ -1,4 +1,4 @@
-package provider
+package credential
 
 import (
 	"cmp"
@@ -26,14 +26,10 @@ const (
 
 // googleIdentity sends an access token of Google's Application Default
 // Credentials: https://cloud.google.com/docs/authentication/application-default-credentials
-func googleIdentity(o *Options) (*identity, error) {
-	client, err := newIdentityClient(o)
-	if err != nil {
-		return nil, err
-	}
+func googleIdentity(o *Options) *Identity {
 	return newBearerIdentity(o, func(ctx context.Context) (lease[bearer], error) {
-		return fetchGoogle(ctx, client)
-	}), nil
+		return fetchGoogle(ctx, o.Client)
+	})
 }
 
 // fetchGoogle looks for the credentials from the beginning, so that a changed

@@ -1,4 +1,4 @@
-package provider
+package credential
 
 import (
 	"context"
@@ -51,51 +51,40 @@ type awsSigner struct {
 // awsIdentity signs each request (AWS Signature Version 4) with the credentials
 // of the SDK's default chain: the environment, a profile with all that it may
 // name, a web identity, the container, the machine.
-func awsIdentity(o *Options) (*identity, error) {
-	client, err := newAWSClient(o)
-	if err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(o.BaseURL)
-	if err != nil {
-		return nil, err
-	}
+func awsIdentity(o *Options) *Identity {
+	client := newAWSClient(o.Client)
 	k := newCredentialCache(o.Now, func(ctx context.Context) (lease[awsKeys], error) { return fetchAWS(ctx, client) })
 	s := &awsSigner{
-		signer: v4.NewSigner(), service: bedrockService, content: contentType,
-		host: strings.TrimSuffix(u.Host, ":"), region: regionOf(u.Hostname()), now: o.Now,
+		signer: v4.NewSigner(), service: bedrockService, content: "application/json",
+		host: strings.TrimSuffix(o.URL.Host, ":"), region: regionOf(o.URL.Hostname()), now: o.Now,
 	}
-	return &identity{
-		sign: func(ctx context.Context, c *Call, target string) ([]dialect.Header, error) {
+	return &Identity{
+		Sign: func(ctx context.Context, target string, body []byte) ([]dialect.Header, error) {
 			keys, err := k.get(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return s.sign(ctx, &keys, target, c.Body)
+			return s.sign(ctx, &keys, target, body)
 		},
-		secrets: func() []string {
+		Secrets: func() []string {
 			var all []string
 			for _, keys := range k.known() {
 				all = append(all, keys.token, keys.SecretAccessKey, keys.SessionToken)
 			}
 			return all
 		},
-		close: k.close,
-	}, nil
+		Close: k.close,
+	}
 }
 
 // newAWSClient is the SDK's own kind of client, which it gives short timers
 // where it asks the machine's metadata service.
-func newAWSClient(o *Options) (*awshttp.BuildableClient, error) {
-	client, err := newIdentityClient(o)
-	if err != nil {
-		return nil, err
-	}
+func newAWSClient(client *http.Client) *awshttp.BuildableClient {
 	t := client.Transport.(*http.Transport)
 	return awshttp.NewBuildableClient().WithTransportOptions(func(own *http.Transport) {
 		own.Proxy, own.DisableKeepAlives = t.Proxy, true
 		own.TLSClientConfig.RootCAs = t.TLSClientConfig.RootCAs
-	}), nil
+	})
 }
 
 // fetchAWS walks the chain from its beginning, so that a changed file counts.

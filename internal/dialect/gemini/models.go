@@ -1,0 +1,64 @@
+package gemini
+
+import (
+	"encoding/json"
+	"net/url"
+
+	"weir/internal/dialect"
+	"weir/internal/dialect/parse"
+)
+
+const (
+	modelPage    = 50
+	maxModelPage = 1000
+)
+
+// modelList is a page of Gemini's list of models:
+// https://ai.google.dev/api/models#method:-models.list.
+type modelList struct {
+	Models []model `json:"models"`
+	Next   string  `json:"nextPageToken,omitempty"`
+}
+
+// model is its model object.
+type model struct {
+	Name        string   `json:"name"` // "models/" and the model's full name or alias
+	DisplayName string   `json:"displayName"`
+	InputLimit  int64    `json:"inputTokenLimit,omitempty"`
+	OutputLimit int64    `json:"outputTokenLimit,omitempty"`
+	Methods     []string `json:"supportedGenerationMethods"`
+}
+
+// listModels answers with a page. The token of the next one is the name
+// behind which it begins.
+func listModels(q url.Values, models []dialect.Model) ([]byte, error) {
+	size, err := parse.QueryInt("pageSize", q.Get("pageSize"), modelPage, 0, 1<<40)
+	if err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		size = modelPage
+	}
+	from := 0
+	if token := q.Get("pageToken"); token != "" {
+		from = dialect.ModelsUpTo(models, token)
+	}
+	to := min(len(models), from+min(size, maxModelPage))
+	list := modelList{Models: make([]model, 0, to-from)}
+	for i := from; i < to; i++ {
+		list.Models = append(list.Models, modelOf(&models[i]))
+	}
+	if to < len(models) && to > from {
+		list.Next = models[to-1].Name
+	}
+	return json.Marshal(list)
+}
+
+func oneModel(m *dialect.Model) ([]byte, error) { return json.Marshal(modelOf(m)) }
+
+func modelOf(m *dialect.Model) model {
+	return model{
+		Name: modelsPrefix + m.Name, DisplayName: m.Name, InputLimit: m.Context, OutputLimit: m.MaxOutput,
+		Methods: []string{methodWhole, methodStream},
+	}
+}
