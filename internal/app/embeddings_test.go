@@ -1,14 +1,14 @@
 package app_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"weir/internal/simulator"
 )
@@ -56,16 +56,21 @@ func TestEmbeddings(t *testing.T) {
 			if got := r.header.Get("X-Weir-Cost-USD"); got == "" || got != e.Usage.Cost.String() {
 				t.Errorf("cost %q in the header, %q in the body", got, e.Usage.Cost)
 			}
-			sdk := openai.NewClient(option.WithBaseURL(h.url+"/v1"), option.WithAPIKey(h.key), option.WithMaxRetries(0))
-			coded, err := sdk.Embeddings.New(t.Context(), openai.EmbeddingNewParams{
-				Model: "house/chat", Dimensions: openai.Int(3), EncodingFormat: openai.EmbeddingNewParamsEncodingFormatBase64,
-				Input: openai.EmbeddingNewParamsInputUnion{OfString: openai.String("Hello")},
-			})
-			if err != nil || !strings.HasPrefix(coded.Data[0].JSON.Embedding.Raw(), `"`) {
-				t.Fatalf("base64: %v, %v", coded, err)
+			r = h.do(vendorEmbed(`{"model":"house/chat","input":"Hello","dimensions":3,"encoding_format":"base64"}`))
+			var coded struct{ Data []struct{ Embedding []byte } }
+			if err := json.Unmarshal([]byte(r.body), &coded); err != nil || len(coded.Data) != 1 || !bytes.Equal(coded.Data[0].Embedding, littleEndian(numbers)) {
+				t.Fatalf("base64: %v, got %s, want %v", err, r.body, numbers)
 			}
 		})
 	}
+}
+
+// littleEndian is the bytes of numbers, as they stand in base64.
+func littleEndian(numbers []float32) (b []byte) {
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(n))
+	}
+	return b
 }
 
 // vendorEmbed is a request for vectors.
