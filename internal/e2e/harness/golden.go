@@ -1,0 +1,11 @@
+package harness
+
+import (
+	"flag"
+)
+
+var Update = flag.Bool("update", false, "write what is got into docs/reliability.md")
+
+// Words is a prompt that the simulator's model echo gives back piece by piece,
+// whoever serves it.
+const Words = "a weir is the low dam that measures a river without stopping it and lets the water pass"
