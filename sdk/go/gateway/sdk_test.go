@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -26,25 +25,6 @@ func sdkAsk(model string) openai.ChatCompletionNewParams {
 	return openai.ChatCompletionNewParams{
 		Model:    model,
 		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Say it again, please")},
-	}
-}
-
-func TestSDKPlain(t *testing.T) {
-	t.Parallel()
-	h, _ := harness.OpenSimulated(t)
-	got, err := func() (*openai.ChatCompletion, error) {
-		c := sdk(h, h.Key)
-		return c.Chat.Completions.New(t.Context(), sdkAsk("house/echo"))
-	}()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := got.Choices[0]
-	if c.Message.Content != "Say it again, please" || c.FinishReason != "stop" || got.Usage.PromptTokens != 12 || got.Usage.CompletionTokens != 4 {
-		t.Errorf("got %s", got.RawJSON())
-	}
-	if cost := got.Usage.JSON.ExtraFields["cost"].Raw(); cost != "0.0000042" {
-		t.Errorf("usage.cost %q, want 0.0000042", cost)
 	}
 }
 
@@ -74,49 +54,6 @@ func TestSDKStream(t *testing.T) {
 		if usage != (chunks == 1) || usage && acc.Usage.CompletionTokens != 50 {
 			t.Errorf("usage asked %v: %d usage chunks, %d tokens", usage, chunks, acc.Usage.CompletionTokens)
 		}
-	}
-}
-
-func TestSDKTools(t *testing.T) {
-	t.Parallel()
-	h, _ := harness.OpenSimulated(t)
-	p := sdkAsk("house/tools")
-	p.Tools = []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
-		Name: "weather",
-		Parameters: openai.FunctionParameters{
-			"type": "object", "properties": map[string]any{"city": map[string]string{"type": "string"}}, "required": []string{"city"},
-		},
-	})}
-	client := sdk(h, h.Key)
-	whole, err := client.Chat.Completions.New(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream := client.Chat.Completions.NewStreaming(t.Context(), p)
-	acc := openai.ChatCompletionAccumulator{}
-	for stream.Next() {
-		acc.AddChunk(stream.Current())
-	}
-	if err := stream.Err(); err != nil {
-		t.Fatal(err)
-	}
-	for name, choice := range map[string]openai.ChatCompletionChoice{"whole": whole.Choices[0], "stream": acc.Choices[0]} {
-		if len(choice.Message.ToolCalls) != 1 || choice.FinishReason != "tool_calls" {
-			t.Fatalf("%s: %d tool calls, finish %q", name, len(choice.Message.ToolCalls), choice.FinishReason)
-		}
-		call := choice.Message.ToolCalls[0].Function
-		var arguments struct{ City string }
-		if err := json.Unmarshal([]byte(call.Arguments), &arguments); err != nil || call.Name != "weather" || arguments.City == "" {
-			t.Errorf("%s: call %+v: %v", name, call, err)
-		}
-	}
-	p.Messages = append(p.Messages, whole.Choices[0].Message.ToParam(), openai.ToolMessage("sunny", whole.Choices[0].Message.ToolCalls[0].ID))
-	final, err := client.Chat.Completions.New(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if final.Choices[0].FinishReason != "stop" {
-		t.Errorf("after the tool's result: %s", final.RawJSON())
 	}
 }
 
@@ -163,24 +100,6 @@ func TestSDKErrors(t *testing.T) {
 			}
 			harness.WantCommonHeaders(t, e.Response.Header)
 		})
-	}
-}
-
-// TestSDKStreamError is a stream that fails after its first piece: the SDK
-// raises it, and does not take half an answer for a whole one.
-func TestSDKStreamError(t *testing.T) {
-	t.Parallel()
-	h, _ := harness.OpenHasty(t)
-	for _, model := range []string{"house/chat:fault=cut,at=5", "house/chat:fault=eof,at=5", "house/chat:fault=error-event,at=5", "house/chat:fault=stall,at=5"} {
-		client := sdk(h, h.Key)
-		stream := client.Chat.Completions.NewStreaming(t.Context(), sdkAsk(model))
-		pieces := 0
-		for stream.Next() {
-			pieces++
-		}
-		if stream.Err() == nil || pieces < 5 {
-			t.Errorf("%s: %d pieces, then %v; want an error", model, pieces, stream.Err())
-		}
 	}
 }
 

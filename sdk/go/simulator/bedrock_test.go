@@ -24,19 +24,14 @@ import (
 // simulator reached in both ways.
 func bedrockSDK(t *testing.T, attempts int, check func(t *testing.T, c *bedrockruntime.Client, s *simulator.Server)) {
 	t.Helper()
-	for i, name := range []string{"socket", "memory"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSimulator(t, simulator.Options{})
-			w := ways(t, s)[i]
-			check(t, bedrockruntime.New(bedrockruntime.Options{
-				Region: "eu-central-1", BaseEndpoint: &w.base, RetryMaxAttempts: attempts, HTTPClient: &http.Client{Transport: ownBody{w.rt}},
-				Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-					return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
-				}),
-			}), s)
-		})
-	}
+	eachWay(t, "", func(t *testing.T, s *simulator.Server, base string, rt http.RoundTripper) {
+		check(t, bedrockruntime.New(bedrockruntime.Options{
+			Region: "eu-central-1", BaseEndpoint: &base, RetryMaxAttempts: attempts, HTTPClient: &http.Client{Transport: ownBody{rt}},
+			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+				return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
+			}),
+		}), s)
+	})
 }
 
 // ownBody gives the request to rt with a body of its own: the SDK closes its

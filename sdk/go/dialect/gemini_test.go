@@ -1,3 +1,4 @@
+// Package dialect_test asks codecs by the vendors' SDKs for Go.
 package dialect_test
 
 import (
@@ -6,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +22,8 @@ import (
 // it was asked.
 func geminiServer(t *testing.T, answer *llm.Reply, failure *llm.Error) (*genai.Client, *[]*llm.Request) {
 	t.Helper()
-	d, asked := byName(t, "gemini"), &[]*llm.Request{}
+	all, asked := dialect.All(), &[]*llm.Request{}
+	d := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "gemini" })]
 	mux := http.NewServeMux()
 	for _, route := range d.Routes {
 		mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {

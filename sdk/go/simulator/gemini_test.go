@@ -28,18 +28,18 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // geminiClient makes Google's official client, unmodified but for its address,
 // for one of its backends.
-func geminiClient(t *testing.T, backend, key string, w way) *genai.Client {
+func geminiClient(t *testing.T, backend, key, base string, rt http.RoundTripper) *genai.Client {
 	t.Helper()
 	c := &genai.ClientConfig{
-		Backend: genai.BackendVertexAI, APIKey: key, HTTPClient: &http.Client{Transport: w.rt},
-		HTTPOptions: genai.HTTPOptions{BaseURL: w.base},
+		Backend: genai.BackendVertexAI, APIKey: key, HTTPClient: &http.Client{Transport: rt},
+		HTTPOptions: genai.HTTPOptions{BaseURL: base},
 	}
 	switch backend {
 	case "gemini":
 		c.Backend = genai.BackendGeminiAPI
 	case "vertex":
 		c.APIKey, c.Project, c.Location = "", "p", "global"
-		c.HTTPClient.Transport = bearer{key, w.rt}
+		c.HTTPClient.Transport = bearer{key, rt}
 	}
 	client, err := genai.NewClient(context.Background(), c)
 	if err != nil {
@@ -53,14 +53,11 @@ func geminiClient(t *testing.T, backend, key string, w way) *genai.Client {
 func geminiSDK(t *testing.T, check func(t *testing.T, client func(key string) *genai.Client, s *simulator.Server)) {
 	t.Helper()
 	for _, backend := range []string{"gemini", "vertex", "vertex with a key"} {
-		for i, name := range []string{"socket", "memory"} {
-			t.Run(backend+", "+name, func(t *testing.T) {
-				t.Parallel()
-				s := newSimulator(t, simulator.Options{APIKeys: []string{"sk-right"}})
-				w := ways(t, s)[i]
-				check(t, func(key string) *genai.Client { return geminiClient(t, backend, key, w) }, s)
+		t.Run(backend, func(t *testing.T) {
+			eachWay(t, "sk-right", func(t *testing.T, s *simulator.Server, base string, rt http.RoundTripper) {
+				check(t, func(key string) *genai.Client { return geminiClient(t, backend, key, base, rt) }, s)
 			})
-		}
+		})
 	}
 }
 

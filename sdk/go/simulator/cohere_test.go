@@ -23,17 +23,12 @@ import (
 // simulator reached in both ways.
 func cohereSDK(t *testing.T, check func(t *testing.T, c *coherev2.Client, s *simulator.Server)) {
 	t.Helper()
-	for i, name := range []string{"socket", "memory"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSimulator(t, simulator.Options{APIKeys: []string{"co-right"}})
-			w := ways(t, s)[i]
-			check(t, coherev2.NewClient(
-				option.WithBaseURL(w.base), option.WithToken("co-right"), option.WithMaxAttempts(1),
-				option.WithHTTPClient(&http.Client{Transport: recut{w.rt}}),
-			), s)
-		})
-	}
+	eachWay(t, "co-right", func(t *testing.T, s *simulator.Server, base string, rt http.RoundTripper) {
+		check(t, coherev2.NewClient(
+			option.WithBaseURL(base), option.WithToken("co-right"), option.WithMaxAttempts(1),
+			option.WithHTTPClient(&http.Client{Transport: recut{rt}}),
+		), s)
+	})
 }
 
 // recut gives the bytes of a stream as they are, but each read up to the end of

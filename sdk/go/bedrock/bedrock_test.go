@@ -1,3 +1,4 @@
+// Package bedrock_test asks the codec of Amazon Bedrock by Amazon's SDK for Go.
 package bedrock_test
 
 import (
