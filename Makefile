@@ -4,6 +4,7 @@ BIN := $(CURDIR)/bin
 KILLS ?= 30
 LOAD ?= 10
 SHIFTS ?= -400d +400d
+CHECKS := tidy lint race sdk clocks crash outages hostile node browser
 
 .DEFAULT_GOAL := help
 
@@ -114,4 +115,8 @@ shape: ## Print how large functions, files, types and interfaces are
 	$(GO) test ./internal -count=1 -v -run TestShape
 
 .PHONY: check
-check: tidy lint race sdk clocks crash outages hostile node browser ## Everything that CI runs
+check: $(CHECKS) ## Everything that CI runs
+
+.PHONY: checks
+checks: ## Print the names of those
+	@echo $(CHECKS)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,15 +17,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/fixturetest"
 )
-
-// fixturesDir is where recorded exchanges with providers, and OpenAI's OpenAPI
-// document, stand beside the project.
-var fixturesDir = filepath.Join("..", "..", "..", "..", "shared", "fixtures")
 
 // vendorText is OpenAI's document as JSON, read once: it has 87,000 lines.
 var vendorText = sync.OnceValues(func() ([]byte, error) {
-	f, err := os.Open(filepath.Join(fixturesDir, "schema", "openai-openapi.yaml.gz"))
+	dir, err := fixturetest.Find()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(filepath.Join(dir, "schema", "openai-openapi.yaml.gz"))
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +76,11 @@ type vendorContract struct {
 // usualVendorContract is the document with all exceptions, which tests share.
 var usualVendorContract = sync.OnceValues(func() (*vendorContract, error) { return newVendorContract(exceptions()) })
 
-// openVendorContract is the document with all exceptions. Without it the test
-// is skipped, unless everything is required.
+// openVendorContract is the document with all exceptions.
 func openVendorContract(t *testing.T) *vendorContract {
 	t.Helper()
+	fixturetest.Dir(t)
 	c, err := usualVendorContract()
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("WEIR_TEST_REQUIRE") != "all" {
-		t.Skipf("no OpenAPI document of OpenAI's: %v", err)
-	}
 	if err != nil {
 		t.Fatalf("OpenAI's OpenAPI document: %v", err)
 	}

@@ -1,10 +1,8 @@
 package contract_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/dialect"
 	"weir/internal/e2e/harness"
+	"weir/internal/fixturetest"
 	"weir/internal/llm"
 )
 
@@ -138,32 +137,11 @@ func TestEmbeddingsKeepToVendorsDocument(t *testing.T) {
 // which they came.
 func recordedAnswers(t *testing.T) map[string][]recordedAnswer {
 	t.Helper()
-	metas, err := filepath.Glob(filepath.Join(fixturesDir, "*", "*", "meta.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string][]recordedAnswer{}
-	for _, path := range metas {
-		var meta struct {
-			URL    string
-			Status int
-			Stream bool
-		}
-		text, err := os.ReadFile(path)
-		if err == nil {
-			err = json.Unmarshal(text, &meta)
-		}
-		bodies, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "response.*"))
-		if err != nil || len(bodies) != 1 {
-			t.Fatalf("%s: %v, %d responses", path, err, len(bodies))
-		}
-		body, err := os.ReadFile(bodies[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		name, _ := filepath.Rel(fixturesDir, filepath.Dir(path))
-		if d := dialectOf(meta.URL); d != "" && meta.Status == http.StatusOK {
-			all[d] = append(all[d], recordedAnswer{name, meta.Stream, body})
+	for _, x := range fixturetest.Exchanges(t, func(url string) bool { return dialectOf(url) != "" }) {
+		if x.Status == http.StatusOK {
+			d := dialectOf(x.URL)
+			all[d] = append(all[d], recordedAnswer{x.Name, x.Stream, x.Response})
 		}
 	}
 	return all
