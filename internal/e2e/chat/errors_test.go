@@ -154,38 +154,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestErrorsAtVendorAPIs is the same in the vendor's own shape.
-func TestErrorsAtVendorAPIs(t *testing.T) {
-	t.Parallel()
-	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: "max_body: 64KiB\n" + harness.ProvidersYAML(up.URL)})
-	tests := []struct {
-		name   string
-		ask    harness.Ask
-		status int
-		kind   string
-		param  string
-	}{
-		{"another method", harness.Ask{Method: "GET"}, 405, "invalid_request_error", "null"},
-		{"no JSON", harness.Ask{Body: "hello"}, 400, "invalid_request_error", "null"},
-		{"model a number", harness.Ask{Body: `{"model":7,"messages":[]}`}, 400, "invalid_request_error", `"model"`},
-		{"stream a string", harness.Ask{Body: `{"model":"house/echo","stream":"yes"}`}, 400, "invalid_request_error", `"stream"`},
-		{"no choices", harness.Ask{Body: `{"model":"house/echo","n":0}`}, 400, "invalid_request_error", `"n"`},
-		{"too large", harness.Ask{Body: harness.Completion("house/echo", `,"x":"`+strings.Repeat("a", 64<<10)+`"`)}, 413, "invalid_request_error", "null"},
-		{"text", harness.Ask{Body: harness.Completion("house/echo", ""), Header: []string{"Content-Type", "text/plain"}}, 415, "invalid_request_error", "null"},
-		{"provider's 500", harness.Ask{Body: harness.Completion("house/chat:status=500", "")}, 502, "server_error", "null"},
-	}
-	for _, test := range tests {
-		test.ask.Path = "/v1/chat/completions"
-		r := h.Do(test.ask)
-		e := harness.RawMembers(t, string(harness.RawMembers(t, r.Body)["error"]))
-		if r.Status != test.status || string(e["type"]) != `"`+test.kind+`"` || string(e["param"]) != test.param || len(e) != 4 {
-			t.Errorf("%s: %d %s, want %d %s with param %s", test.name, r.Status, r.Body, test.status, test.kind, test.param)
-		}
-		harness.WantCommonHeaders(t, r.Header)
-	}
-}
-
 // TestLargeBodyOfUnknownLength is a body that says nothing of its length and
 // passes the bound.
 func TestLargeBodyOfUnknownLength(t *testing.T) {

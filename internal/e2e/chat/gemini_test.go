@@ -1,7 +1,6 @@
 package chat_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,61 +9,12 @@ import (
 	"testing"
 
 	"weir/internal/e2e/harness"
-	"weir/internal/llm"
 )
 
 // geminiGateway is a configuration with one provider of Gemini's wire format.
 func geminiGateway(url string) string {
 	yaml := strings.Replace(harness.ProvidersYAML(url), "dialect: openai", "dialect: gemini", 1)
 	return strings.Replace(yaml, "base_url: "+url+"/v1", "base_url: "+url+"/v1beta", 1)
-}
-
-// TestGeminiProvider asks a provider of Gemini's wire format at the client APIs of
-// others, and holds the books against what it truly served.
-func TestGeminiProvider(t *testing.T) {
-	t.Parallel()
-	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: geminiGateway(up.URL)})
-	for _, tt := range []struct {
-		model, outcome, provenance string
-		whole                      bool // also what is not streamed ends so
-	}{
-		{"chat", "ok", "exact", true},
-		{"chat:prompt=1000,cached=800,reasoning=30", "ok", "exact", true},
-		{"reason", "ok", "exact", true},
-		{"chat:fault=content-filter", "ok", "exact", true},
-		{"chat:fault=no-end", "ok", "exact", true},
-		{"chat:fault=cut,prompt=500", "cut", "estimated", false},
-		{"chat:fault=eof,prompt=500", "cut", "estimated", false},
-		{"chat:fault=error-event,prompt=500", "cut", "estimated", false},
-		{"chat:fault=malformed,prompt=500", "cut", "estimated", false},
-	} {
-		for _, stream := range []bool{false, true} {
-			if !stream && !tt.whole {
-				continue
-			}
-			said := fmt.Sprintf("Hi, stream %t", stream)
-			completion := harness.Ask{Path: "/v1/chat/completions", Body: fmt.Sprintf(`{"model":"house/%s","messages":[{"role":"user","content":"%s"}],"stream":%t}`, tt.model, said, stream)}
-			native := harness.Ask{Path: "/v1/chat", Body: fmt.Sprintf(`{"model":"house/%s","messages":[{"role":"user","prompt":"%s, natively"}]}`, tt.model, said)}
-			if stream {
-				native.Header = []string{"Accept", "text/event-stream"}
-			}
-			for _, a := range []harness.Ask{completion, native} {
-				up.Reset()
-				r := h.Do(a)
-				rec, got := up.Records(t)[0], h.Row(r.Header.Get("X-Request-Id"))
-				if r.Status != 200 || got.Outcome != tt.outcome || got.Provenance != tt.provenance {
-					t.Errorf("%s at %s, stream %t: %d, %+v\n%s", tt.model, a.Path, stream, r.Status, got, r.Body)
-				}
-				if tt.provenance == "exact" && (got.In != rec.Usage.InputTokens() || got.Out != rec.Usage.OutputTokens()) {
-					t.Errorf("%s at %s, stream %t: %+v, truly %v", tt.model, a.Path, stream, got, rec.Usage)
-				}
-				if rec.Stream != stream || rec.Usage[llm.Input] == 0 {
-					t.Errorf("%s at %s, stream %t: record %+v", tt.model, a.Path, stream, rec)
-				}
-			}
-		}
-	}
 }
 
 // signer is a provider that wants its thought signature back.

@@ -147,32 +147,6 @@ func TestStreamsOddButWhole(t *testing.T) {
 	}
 }
 
-// TestUsageThatIsMissing is a provider that does not say what it served: the
-// gateway counts.
-func TestUsageThatIsMissing(t *testing.T) {
-	t.Parallel()
-	h, _ := harness.OpenSimulated(t)
-	for _, variant := range []string{"missing", "none", "negative", "huge", "float"} {
-		model := "house/chat:usage=" + variant
-		whole := h.Chat(model)
-		got := h.MustAnswer(whole)
-		if got.Usage.Completion < 20 || got.Usage.Completion > 60 || got.Usage.Prompt < 4 || got.Usage.Total != got.Usage.Prompt+got.Usage.Completion {
-			t.Errorf("%s: usage %+v, want about 32 tokens of output", variant, got.Usage)
-		}
-		events, _ := harness.SplitStream(t, h.Stream(model).Body)
-		u := events[len(events)-1].Usage
-		if u == nil || u.Completion < 20 || u.Completion > 60 {
-			t.Errorf("%s in a stream: usage %+v, want about 32 tokens of output", variant, u)
-		}
-		if row := h.Row(whole.Header.Get("X-Request-Id")); row.Provenance != "estimated" || row.Outcome != "ok" {
-			t.Errorf("%s: ledger says %+v, want it estimated", variant, row)
-		}
-	}
-	if got := h.MustAnswer(h.Chat("house/chat:usage=zero")).Usage; got != (harness.Tokens{}) {
-		t.Errorf("usage %+v, want the provider's explicit zero", got)
-	}
-}
-
 // TestLargeEvents holds that events larger than the buffers that are kept come through whole and in order, as they came and
 // translated, between small ones that arrive together with them.
 func TestLargeEvents(t *testing.T) {

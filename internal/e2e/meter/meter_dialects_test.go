@@ -93,6 +93,7 @@ func meteredAnswers() []metered {
 		{model: "reason:fault=cut,at=40,reasoning=60", estimated: true, broken: true},
 		{model: "chat:fault=eof,at=7", estimated: true, broken: true},
 		{model: "chat:fault=error-event,at=7", estimated: true, broken: true},
+		{model: "chat:fault=malformed,at=20", estimated: true, broken: true},
 	}
 }
 
