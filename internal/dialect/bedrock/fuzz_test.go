@@ -1,6 +1,7 @@
 package bedrock_test
 
 import (
+	"errors"
 	"testing"
 
 	"weir/internal/dialect/bedrock"
@@ -44,4 +45,17 @@ func FuzzStream(f *testing.F) {
 		"contentBlockDelta\t"+`{"delta":{"citation":{}}}`+"\n"+"throttlingException\t"+`{"message":"m"}`,
 		"messageStart\t"+`{}`+"\n"+"metadata\t"+`{"usage":{"inputTokens":1}}`,
 	)
+}
+
+// FuzzTarget reads the path of a request, in which the model stands.
+func FuzzTarget(f *testing.F) {
+	for _, target := range []string{"m/converse", "a/b/converse-stream", "arn:aws:bedrock:eu-central-1:1:inference-profile/eu.m/converse", ""} {
+		f.Add(target)
+	}
+	f.Fuzz(func(t *testing.T, target string) {
+		head, err := bedrock.Scan([]byte(`{"messages":[]}`), at(target))
+		if _, ok := errors.AsType[*llm.Error](err); err != nil && !ok || err == nil && head.Model == "" {
+			t.Fatalf("Scan at %q: %+v, %v", target, head, err)
+		}
+	})
 }

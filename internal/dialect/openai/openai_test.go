@@ -140,7 +140,7 @@ func FuzzRequest(f *testing.F) {
 	(&dialecttest.Requests{
 		Scan: openai.Scan, Splice: openai.Splice, Decode: openai.DecodeRequest, Encode: openai.EncodeRequest,
 		NoModel: true, Loses: true,
-		Quirks:  &llm.Quirks{MaxOutputField: "max_tokens", Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"user"}},
+		Quirks: &llm.Quirks{MaxOutputField: "max_tokens", Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"user"}},
 		Spliced: func(before, after *llm.Head, quirks bool) bool {
 			return after.Model == "m" && (quirks || dialecttest.Capped(before, after))
 		},
