@@ -27,6 +27,7 @@ func WantNames(t testing.TB, object, names string) {
 	}
 }
 
+// WantHeaders checks these headers of a reply.
 func WantHeaders(t testing.TB, got http.Header, want map[string]string) {
 	t.Helper()
 	for name, value := range want {
@@ -72,6 +73,7 @@ func (h *Gateway) Stream(model string) Reply {
 	return h.Chat(model, "Accept", "text/event-stream")
 }
 
+// Request makes a request, which Send sends.
 func (h *Gateway) Request(a Ask) *http.Request {
 	h.T.Helper()
 	if a.Method == "" {
@@ -154,6 +156,7 @@ type ChatReply struct {
 	Usage Tokens `json:"usage"`
 }
 
+// Tokens is the usage of the native API.
 type Tokens struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`

@@ -39,6 +39,7 @@ type ChatAPI struct {
 
 const cityTool = `{"type":"object","properties":{"city":{"type":"string"}}}`
 
+// ChatAPIs are all of them.
 func ChatAPIs() []ChatAPI {
 	all := []ChatAPI{
 		{Path: "/v1/chat", Wrong: "MethodNotAllowed", body: nativeBody},
@@ -75,6 +76,7 @@ func completionBody(kind, model string, stream bool) string {
 	return Completion(model, members)
 }
 
+// ResponseBody is a body for OpenAI's Responses API: a question, or one for a tool or a schema.
 func ResponseBody(kind, model string, stream bool) string {
 	members := map[string]string{
 		"tools":  `,"tools":[{"type":"function","name":"weather","parameters":` + cityTool + `}]`,
@@ -99,7 +101,7 @@ func contentsBody(kind, _ string, _ bool) string {
 	return `{"contents":[{"role":"user","parts":[{"text":"Say it again, please"}]}]` + members + `}`
 }
 
-// Ask is a request at the front, and the path at which the document has it.
+// Ask is a request there, and the path at which the document has it.
 func (f *ChatAPI) Ask(kind, model string, stream bool) (Ask, string) {
 	a, path := Ask{Body: f.body(kind, model, stream)}, f.Path
 	if stream && f.Streamed != "" {
@@ -120,6 +122,7 @@ func Completion(model, members string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","content":"Say it again, please"}]` + members + `}`
 }
 
+// AsksUsage are the members of OpenAI's that ask for a stream with usage.
 const AsksUsage = `,"stream":true,"stream_options":{"include_usage":true}`
 
 // VendorAPI is a client API of a vendor's, with a request that is good there.
@@ -130,6 +133,7 @@ type VendorAPI struct {
 	At   func(model string, stream bool) string
 }
 
+// VendorAPIs are all of them.
 func VendorAPIs() []VendorAPI {
 	fixed := func(path string) func(string, bool) string { return func(string, bool) string { return path } }
 	return []VendorAPI{

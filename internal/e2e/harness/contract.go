@@ -27,6 +27,7 @@ type Contract struct {
 // contractURL is the document's base for references within it.
 const contractURL = "https://weir.test/openapi.json"
 
+// NewContract is the contract of a document that was read.
 func NewContract(tree map[string]any) (*Contract, error) {
 	c := &Contract{Tree: tree, compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
 	c.compiler.DefaultDraft(jsonschema.Draft2020)

@@ -94,6 +94,7 @@ var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
+// NewGateway makes a gateway that Start starts.
 func NewGateway(t testing.TB, o Setup) *Gateway {
 	dir := cmp.Or(o.Dir, t.TempDir())
 	if o.Dir == "" {
@@ -137,6 +138,7 @@ func (h *Gateway) load() (config.Config, error) {
 	})
 }
 
+// Config is the configuration as the gateway reads it.
 func (h *Gateway) Config() config.Config {
 	h.T.Helper()
 	cfg, err := h.load()
@@ -186,6 +188,7 @@ func (h *Gateway) Stop() error {
 	return h.err
 }
 
+// TokenForm finds an API key in a text.
 var TokenForm = regexp.MustCompile(account.TokenPattern)
 
 // Administer does something as a command beside the gateway would: as another
@@ -218,6 +221,7 @@ func (h *Gateway) NewKey(o account.KeyOptions) (token string) {
 	return token
 }
 
+// Discard is a log that nobody reads.
 func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // Await polls until what is waited for has come.

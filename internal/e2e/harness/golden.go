@@ -4,6 +4,7 @@ import (
 	"flag"
 )
 
+// Update is whether tests write the parts of the documents that they hold.
 var Update = flag.Bool("update", false, "write what is got into docs/reliability.md")
 
 // Words is a prompt that the simulator's model echo gives back piece by piece,

@@ -68,6 +68,7 @@ prices:
   house/write-text: {second: "0.0001"}
 `
 
+// OpenMediaProvider starts a provider of images, sounds and transcripts, and a gateway before it.
 func OpenMediaProvider(t *testing.T) (*MediaProvider, *Gateway) {
 	s := &MediaProvider{T: t}
 	ts := httptest.NewServer(s)
@@ -103,6 +104,7 @@ func (h *Gateway) Multipart(path, name string, file []byte, fields ...string) Re
 	return h.Send(h.FormRequest(path, name, file, fields...))
 }
 
+// FormRequest is a form with a file and other fields, which Send sends.
 func (h *Gateway) FormRequest(path, name string, file []byte, fields ...string) *http.Request {
 	h.T.Helper()
 	var b bytes.Buffer

@@ -25,6 +25,7 @@ const RatesYAML = `{input: "3", cache_read: "0.7", output: "11", reasoning: "29"
 
 var nano = llm.Usage{llm.Input: 3000, llm.CacheRead: 700, llm.CacheWrite: 3000, llm.Output: 11000, llm.Reasoning: 29000}
 
+// CostOf is what a usage costs at the rates of RatesYAML.
 func CostOf(u *llm.Usage) (cost llm.Money) {
 	for c, n := range u {
 		cost += llm.Money(n * nano[c])
@@ -40,12 +41,14 @@ type Fold struct {
 	Reason   string
 }
 
+// Folds are those of all wire formats.
 var Folds = []Fold{
 	{"bedrock", llm.Reasoning, llm.Output, "a TokenUsage has outputTokens and no part of them"},
 	{"ollama", llm.Reasoning, llm.Output, "eval_count is all that came out, thinking too"},
 	{"cohere", llm.CacheRead, llm.Input, "cached_tokens is no part of billed_units, and has no price"},
 }
 
+// Folded is a usage as a wire format can tell it.
 func Folded(dialect string, u llm.Usage, lists ...[]Fold) llm.Usage {
 	for _, f := range slices.Concat(lists...) {
 		if f.Dialect == dialect {
@@ -74,4 +77,5 @@ func Answered(members string) string {
 	return `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]` + members + `}`
 }
 
+// Thousand is the usage of an answer, as a member of it.
 const Thousand = `,"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500}`

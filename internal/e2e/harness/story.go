@@ -23,6 +23,7 @@ type storyProvider struct {
 
 const otherStory = "a weir is the high wall that nobody ever measured"
 
+// NewStoryProvider starts a provider that tells the story.
 func NewStoryProvider(t testing.TB) *storyProvider {
 	s := &storyProvider{}
 	ts := httptest.NewServer(s)
@@ -31,6 +32,7 @@ func NewStoryProvider(t testing.TB) *storyProvider {
 	return s
 }
 
+// Take is what it was asked since the last time, as bodies.
 func (s *storyProvider) Take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
