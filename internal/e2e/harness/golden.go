@@ -5,7 +5,7 @@ import (
 )
 
 // Update is whether tests write the parts of the documents that they hold.
-var Update = flag.Bool("update", false, "write what is got into docs/reliability.md")
+var Update = flag.Bool("update", false, "write what is got into the documents")
 
 // Words is a prompt that the simulator's model echo gives back piece by piece,
 // whoever serves it.
