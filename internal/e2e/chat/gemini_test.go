@@ -11,12 +11,6 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// geminiGateway is a configuration with one provider of Gemini's wire format.
-func geminiGateway(url string) string {
-	yaml := strings.Replace(harness.ProvidersYAML(url), "dialect: openai", "dialect: gemini", 1)
-	return strings.Replace(yaml, "base_url: "+url+"/v1", "base_url: "+url+"/v1beta", 1)
-}
-
 // signer is a provider that wants its thought signature back.
 type signer struct {
 	mu   sync.Mutex
@@ -46,7 +40,7 @@ func TestThoughtSignatures(t *testing.T) {
 	up := &signer{}
 	ts := httptest.NewServer(up)
 	t.Cleanup(ts.Close)
-	h := harness.Open(t, harness.Setup{YAML: geminiGateway(ts.URL)})
+	h := harness.Open(t, harness.Setup{YAML: harness.DialectYAML("gemini", ts.URL+"/v1beta")})
 	const first = `{"role":"user","content":"Hi"}`
 	const tools = `,"tools":[{"type":"function","function":{"name":"look"}}]`
 	for _, stream := range []string{"", `,"stream":true`} {
