@@ -4,6 +4,7 @@ BIN := $(CURDIR)/bin
 KILLS ?= 30
 LOAD ?= 10
 SHIFTS ?= -400d +400d
+CHECKS := tidy lint race sdk clocks crash outages hostile node browser
 
 .DEFAULT_GOAL := help
 
@@ -28,16 +29,19 @@ race: ## Run the tests with the race detector, but for those that only start oth
 lint: $(BIN)/golangci-lint ## Run the linters and the formatters' checks
 	$(GO) vet ./...
 	$(BIN)/golangci-lint run
+	cd sdk/go && $(GO) vet ./... && $(BIN)/golangci-lint run
 	$(BIN)/golangci-lint fmt --diff
 
 $(BIN)/golangci-lint:
 	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 
 .PHONY: tidy
-tidy: ## Check that go.mod is current
+tidy: ## Check that go.mod is current, and that of the SDKs' tests
 	# Of go.mod alone: which sums a dependency's own tests need depends on what
 	# can be downloaded today, and a sum that is needed and missing ends a build.
-	! $(GO) mod tidy -e -diff | sed '/^diff current.go.sum/,$$d' | grep .
+	for module in . sdk/go; do \
+		! $(GO) -C $$module mod tidy -e -diff | sed '/^diff current.go.sum/,$$d' | grep . || exit 1; \
+	done
 	$(GO) mod verify
 
 .PHONY: crash
@@ -88,6 +92,10 @@ prices: ## Take the newest prices and abilities of models, and test them
 docs: ## Write the pages about providers
 	$(GO) test ./internal/provider -count=1 -run TestPages -update
 
+.PHONY: sdk
+sdk: ## Run the SDKs for Go, with the race detector; UPDATE=-update writes docs/compatibility.md
+	$(GO) -C sdk/go test $(if $(UPDATE),./gateway -count=1 -run TestCompatibility $(UPDATE),-race -p 1 -timeout 30m ./...)
+
 .PHONY: node
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
@@ -107,4 +115,8 @@ shape: ## Print how large functions, files, types and interfaces are
 	$(GO) test ./internal -count=1 -v -run TestShape
 
 .PHONY: check
-check: tidy lint race clocks crash outages hostile node browser ## Everything that CI runs
+check: $(CHECKS) ## Everything that CI runs
+
+.PHONY: checks
+checks: ## Print the names of those
+	@echo $(CHECKS)

@@ -105,7 +105,7 @@ func TestNames(t *testing.T) {
 
 // isTestSupport tells packages that tests alone import.
 func isTestSupport(path string) bool {
-	return strings.HasSuffix(path, "test") || strings.HasPrefix(path, "weir/internal/crash") || path == "weir/internal" || path == "weir/bench"
+	return strings.HasSuffix(path, "test") || strings.HasPrefix(path, "weir/internal/crash") || strings.HasPrefix(path, "weir/internal/e2e/") || path == "weir/internal" || path == "weir/bench"
 }
 
 func goList(t *testing.T) []goPackage {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect/anthropic"
+	"weir/internal/dialect/dialecttest"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -302,115 +303,39 @@ func TestEncoderIgnores(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add([]byte(`{"model":"claude-opus-4-5","max_tokens":0,"system":[{"type":"text","text":"x"}],"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"x"}}]}],"tools":[{"name":"f"}]}`))
-	f.Add([]byte(`{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":"x"},{"type":"thinking"}]},{"role":"user","content":[{"type":"tool_result","content":"y"}]}],"thinking":{"type":"enabled","budget_tokens":9},"output_config":{"effort":"low","x":1}}`))
-	f.Add([]byte(`{"Max_Tokens":1}`))
-	quirks := &llm.Quirks{Rename: map[string]string{"top_k": "k"}, Drop: []string{"metadata"}}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		head, err := anthropic.Scan(body, nil)
-		if err != nil {
-			if _, ok := errors.AsType[*llm.Error](err); !ok {
-				t.Fatalf("Scan(%q): %v is not for a client", body, err)
-			}
-			_, _ = anthropic.DecodeRequest(body) // must not panic all the same
-			return
-		}
-		for _, q := range []*llm.Quirks{nil, quirks} {
-			spliced := anthropic.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
-			again, err := anthropic.Scan(spliced, nil)
-			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || again.MaxOutput != head.MaxOutput) { // which is there
-				t.Fatalf("Splice(%q) = %q: model %q, cap %d, %v", body, spliced, again.Model, again.MaxOutput, err)
-			}
-		}
-		r, err := anthropic.DecodeRequest(body)
-		if err != nil {
-			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Param == "" {
-				t.Fatalf("DecodeRequest(%q): %v names no parameter", body, err)
-			}
-			return
-		}
-		checkEncodes(t, r)
-	})
-}
-
-// checkEncodes holds that a tree in this format's own words is written as JSON
-// and comes back the same, and that as a request of another's it is written or
-// refused.
-func checkEncodes(t *testing.T, r *llm.Request) {
-	t.Helper()
-	first, dropped, err := anthropic.EncodeRequest(r, nil)
-	if err != nil || !json.Valid(first) || len(dropped) > 0 {
-		t.Fatalf("EncodeRequest: %q, dropped %q, %v", first, dropped, err)
-	}
-	again, err := anthropic.DecodeRequest(first)
-	if err != nil {
-		t.Fatalf("DecodeRequest of %q: %v", first, err)
-	}
-	if second, _, err := anthropic.EncodeRequest(again, nil); err != nil || !bytes.Equal(first, second) {
-		t.Fatalf("the second time it is another body, %v\n%s\n%s", err, first, second)
-	}
-	foreign := *r
-	foreign.ExtraOf = "openai"
-	out, _, err := anthropic.EncodeRequest(&foreign, &llm.Quirks{Drop: []string{"thinking"}})
-	if err != nil {
-		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Code != llm.CodeInvalidRequest || e.Param == "" {
-			t.Fatalf("refused with %v", err)
-		}
-	} else if !json.Valid(out) {
-		t.Fatalf("EncodeRequest of another format's: %q", out)
-	}
+	(&dialecttest.Requests{
+		Scan: anthropic.Scan, Splice: anthropic.Splice, Decode: anthropic.DecodeRequest, Encode: anthropic.EncodeRequest,
+		NoModel: true,
+		Quirks:  &llm.Quirks{Rename: map[string]string{"top_k": "k"}, Drop: []string{"metadata", "thinking"}},
+		Spliced: func(before, after *llm.Head, _ bool) bool {
+			return after.Model == "m" && after.MaxOutput == before.MaxOutput // which is there
+		},
+	}).Fuzz(f,
+		`{"model":"claude-opus-4-5","max_tokens":0,"system":[{"type":"text","text":"x"}],"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"x"}}]}],"tools":[{"name":"f"}]}`,
+		`{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":"x"},{"type":"thinking"}]},{"role":"user","content":[{"type":"tool_result","content":"y"}]}],"thinking":{"type":"enabled","budget_tokens":9},"output_config":{"effort":"low","x":1}}`,
+		`{"Max_Tokens":1}`,
+	)
 }
 
 func FuzzReply(f *testing.F) {
-	f.Add([]byte(`{"id":"a","content":[{"type":"text","text":"x","citations":[]},{"type":"tool_use","input":{}},{"type":"thinking"},{"type":"x"}],"stop_reason":"pause_turn","usage":{"input_tokens":1,"output_tokens":2,"iterations":[{"type":"compaction"}]}}`))
-	f.Add([]byte(`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		anthropic.DecodeError(body)
-		r, err := anthropic.DecodeReply(body, nil)
-		if err != nil {
-			return
-		}
-		first := anthropic.EncodeReply(nil, r)
-		if !json.Valid(first) {
-			t.Fatalf("EncodeReply of %q: %q is not JSON", body, first)
-		}
-		again, err := anthropic.DecodeReply(first, nil)
-		if err != nil {
-			t.Fatalf("DecodeReply of %q: %v", first, err)
-		}
-		if second := anthropic.EncodeReply(nil, again); !bytes.Equal(first, second) {
-			t.Fatalf("the second time it is another reply\n%s\n%s", first, second)
-		}
-		if out := anthropic.Stamp(nil, body, &llm.Final{Cost: new(llm.Money), Attempts: 2}); !json.Valid(out) {
-			t.Fatalf("Stamp of %q: %q is not JSON", body, out)
-		}
-		if r.Reported && !r.Usage.Plausible() {
-			t.Fatalf("usage of %q: %v", body, r.Usage)
-		}
-	})
+	(&dialecttest.Replies{
+		Decode: anthropic.DecodeReply, Encode: anthropic.EncodeReply, Stamp: anthropic.Stamp, DecodeError: anthropic.DecodeError,
+	}).Fuzz(f,
+		`{"id":"a","content":[{"type":"text","text":"x","citations":[]},{"type":"tool_use","input":{}},{"type":"thinking"},{"type":"x"}],"stop_reason":"pause_turn","usage":{"input_tokens":1,"output_tokens":2,"iterations":[{"type":"compaction"}]}}`,
+		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`,
+	)
 }
 
 func FuzzStream(f *testing.F) {
-	f.Add("message_start", `{"type":"message_start","message":{"id":"a","usage":{"input_tokens":1,"output_tokens":1}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{"x":1}}}`, `{"type":"content_block_stop","index":0}`)
-	f.Add("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta"}}`, `{"type":"message_delta","delta":{"stop_reason":"x"},"usage":{"output_tokens":1}}`)
-	f.Add("error", `{"error":{"message":"m"}}`, `[DONE]`, `{"type":"message_stop"}`)
-	f.Fuzz(func(t *testing.T, name, first, second, third string) {
-		d, enc := anthropic.NewDecoder(nil), anthropic.NewEncoder(llm.Meta{IncludeUsage: true})
-		var out []byte
-		for _, data := range []string{first, second, third} {
-			events, err := d.Decode(nil, sse.Event{Name: []byte(name), Data: []byte(data)})
-			for i := range events {
-				out = enc.Append(out, &events[i])
-				if ev := &events[i]; ev.Kind == llm.EventUsage && !ev.Usage.Plausible() {
-					t.Fatalf("usage %v", ev.Usage)
-				}
-			}
-			if e, ok := errors.AsType[*llm.Error](err); ok {
-				out = enc.Fail(out, e)
-			}
-		}
-		checkFrames(t, enc.Finish(out, &llm.Final{Reported: true}))
-	})
+	(&dialecttest.Streams{
+		Decoder: func() dialecttest.Decoder { return anthropic.NewDecoder(nil) },
+		Encoder: func() dialecttest.Encoder { return anthropic.NewEncoder(llm.Meta{IncludeUsage: true}) },
+		Final:   llm.Final{Reported: true}, Check: checkFrames,
+	}).Fuzz(f,
+		"message_start\t"+`{"type":"message_start","message":{"id":"a","usage":{"input_tokens":1,"output_tokens":1}}}`+"\n"+"message_start\t"+`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{"x":1}}}`+"\n"+"message_start\t"+`{"type":"content_block_stop","index":0}`,
+		"\t"+`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}`+"\n"+"\t"+`{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta"}}`+"\n"+"\t"+`{"type":"message_delta","delta":{"stop_reason":"x"},"usage":{"output_tokens":1}}`,
+		"error\t"+`{"error":{"message":"m"}}`+"\n"+"error\t"+`[DONE]`+"\n"+"error\t"+`{"type":"message_stop"}`,
+	)
 }
 
 // checkFrames holds that what is written is events of JSON, and that blocks

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
-	"weir/internal/sse"
 )
 
 // arrived is a request as it came by a route, with what the route's wildcard
@@ -279,131 +279,38 @@ func TestLongArguments(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add([]byte(`{"system_instruction":{"parts":{"text":"a"}},"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}},{"inline_data":{"mime_type":"image/png","data":"-_"}}]},{"parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}]}`))
-	f.Add([]byte(`{"contents":[{"parts":[{"text":"a"}]}],"generationConfig":{"maxOutputTokens":5,"responseMimeType":"application/json","responseSchema":{"type":"OBJECT"},"thinkingConfig":{"thinkingBudget":0}},"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"STRING","nullable":true}}],"googleSearch":{}}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}}`))
-	f.Add([]byte(`{"Generation_Config":{}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		head, err := gemini.Scan(body, nil)
-		if err != nil {
-			if _, ok := errors.AsType[*llm.Error](err); !ok {
-				t.Fatalf("Scan(%q): %v is not for a client", body, err)
-			}
-			_, _ = gemini.DecodeRequest(body) // must not panic all the same
-			return
-		}
-		spliced := gemini.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, nil)
-		want := head.MaxOutput
-		if want == 0 {
-			want = 9
-		}
-		if again, err := gemini.Scan(spliced, nil); err != nil || again.MaxOutput != want {
-			t.Fatalf("Splice(%q) = %q: cap %d, %v", body, spliced, again.MaxOutput, err)
-		}
-		checkStable(t, body)
-	})
-}
-
-// checkStable holds that a request in its own words is the same after the
-// second passage as after the first, and that another's words never break it.
-func checkStable(t *testing.T, body []byte) {
-	t.Helper()
-	r, err := gemini.DecodeRequest(body)
-	if err != nil {
-		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Param == "" {
-			t.Fatalf("DecodeRequest(%q): %v names no parameter", body, err)
-		}
-		return
-	}
-	first, _, err := gemini.EncodeRequest(r, nil)
-	if e, refused := errors.AsType[*llm.Error](err); refused {
-		if e.Param == "" {
-			t.Fatalf("EncodeRequest of %q: %v names no parameter", body, err)
-		}
-		return
-	}
-	if err != nil || !json.Valid(first) {
-		t.Fatalf("EncodeRequest of %q: %q, %v", body, first, err)
-	}
-	again, err := gemini.DecodeRequest(first)
-	if err != nil {
-		t.Fatalf("%q became %q: %v", body, first, err)
-	}
-	second, dropped, err := gemini.EncodeRequest(again, nil)
-	if err != nil || len(dropped) > 0 || string(second) != string(first) {
-		t.Fatalf("%q became %q, and then %q: dropped %q, %v", body, first, second, dropped, err)
-	}
-	r.ExtraOf, r.Model = "openai", "gemini-3-pro"
-	if out, _, err := gemini.EncodeRequest(r, &llm.Quirks{Drop: []string{"seed"}}); err == nil && !json.Valid(out) {
-		t.Fatalf("in another's words %q became %q", body, out)
-	}
+	(&dialecttest.Requests{
+		Scan: gemini.Scan, Splice: gemini.Splice, Decode: gemini.DecodeRequest, Encode: gemini.EncodeRequest,
+		Quirks: &llm.Quirks{Drop: []string{"seed"}},
+		Spliced: func(before, after *llm.Head, _ bool) bool {
+			return dialecttest.Capped(before, after)
+		},
+		Refused: func(param string) bool { return param != "" }, Loses: true, Models: []string{"gemini-3-pro"},
+	}).Fuzz(f,
+		`{"system_instruction":{"parts":{"text":"a"}},"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}},{"inline_data":{"mime_type":"image/png","data":"-_"}}]},{"parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}]}`,
+		`{"contents":[{"parts":[{"text":"a"}]}],"generationConfig":{"maxOutputTokens":5,"responseMimeType":"application/json","responseSchema":{"type":"OBJECT"},"thinkingConfig":{"thinkingBudget":0}},"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"STRING","nullable":true}}],"googleSearch":{}}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}}`,
+		`{"Generation_Config":{}}`,
+	)
 }
 
 func FuzzReply(f *testing.F) {
-	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"x","thoughtSignature":"QUJD"},{"functionCall":{"name":"f","args":[]}},{"inlineData":{}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":1}]}}`))
-	f.Add([]byte(`[{"error":{"code":429,"message":"m","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]}}]`))
-	f.Add([]byte(`{"promptFeedback":{"blockReason":"OTHER"}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		e := gemini.DecodeError(body)
-		for _, s := range []string{e.Message, e.Code, e.Param} {
-			if len(s) > 500 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.ToValidUTF8(s, "") != s {
-				t.Fatalf("DecodeError(%q): %q is not fit to be shown", body, s)
-			}
-		}
-		r, err := gemini.DecodeReply(body, nil)
-		if err != nil {
-			return
-		}
-		out := gemini.EncodeReply(nil, r)
-		if !json.Valid(out) {
-			t.Fatalf("EncodeReply of %q: %q is not JSON", body, out)
-		}
-		if again, err := gemini.DecodeReply(out, nil); err != nil || again.Usage.TotalTokens() != r.Usage.TotalTokens() {
-			t.Fatalf("%q became %q: usage %v, %v", body, out, again, err)
-		}
-		if out := gemini.Stamp(nil, body, &llm.Final{Cost: new(llm.Money), Attempts: 2}); !json.Valid(out) {
-			t.Fatalf("Stamp of %q: %q is not JSON", body, out)
-		}
-		if r.Reported && !r.Usage.Plausible() {
-			t.Fatalf("usage of %q: %v", body, r.Usage)
-		}
-	})
+	(&dialecttest.Replies{
+		Decode: gemini.DecodeReply, Encode: gemini.EncodeReply, Stamp: gemini.Stamp, DecodeError: gemini.DecodeError,
+		Loses: true,
+	}).Fuzz(f,
+		`{"candidates":[{"content":{"parts":[{"text":"x","thoughtSignature":"QUJD"},{"functionCall":{"name":"f","args":[]}},{"inlineData":{}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":1}]}}`,
+		`[{"error":{"code":429,"message":"m","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]}}]`,
+		`{"promptFeedback":{"blockReason":"OTHER"}}`,
+	)
 }
 
 func FuzzStream(f *testing.F) {
-	f.Add(`{"candidates":[{"content":{"parts":[{"text":"x"},{"functionCall":{"name":"f"}}]},"index":1}],"usageMetadata":{"promptTokenCount":1}}`, `{"candidates":[{"finishReason":"STOP"}]}`)
-	f.Add(`[{"error":{}}]`, `{"promptFeedback":{"blockReason":"SAFETY"}}`)
-	f.Fuzz(func(t *testing.T, first, second string) {
-		d, enc := gemini.NewDecoder(nil), gemini.NewEncoder(llm.Meta{})
-		for _, data := range []string{first, second} {
-			events, err := d.Decode(nil, sse.Event{Data: []byte(data)})
-			for i := range events {
-				checkFrames(t, enc.Append(nil, &events[i]))
-				if events[i].Kind == llm.EventUsage && !events[i].Usage.Plausible() {
-					t.Fatalf("usage of %q: %v", data, events[i].Usage)
-				}
-			}
-			if e, ok := errors.AsType[*llm.Error](err); ok {
-				checkFrames(t, enc.Fail(nil, e))
-			}
-		}
-		checkFrames(t, enc.Finish(nil, &llm.Final{Finish: []llm.FinishReason{llm.FinishStop, ""}, Reported: true, Attempts: 2}))
-	})
-}
-
-// checkFrames holds that what is written is events of JSON.
-func checkFrames(t *testing.T, out []byte) {
-	t.Helper()
-	r := sse.NewReader(strings.NewReader(string(out)), 1<<20)
-	for {
-		frame, err := r.Next()
-		if err != nil {
-			break
-		}
-		if !json.Valid(frame.Data) {
-			t.Fatalf("frame %q is not JSON", frame.Data)
-		}
-	}
-	if len(r.Rest()) > 0 {
-		t.Fatalf("%q is no whole event", r.Rest())
-	}
+	(&dialecttest.Streams{
+		Decoder: func() dialecttest.Decoder { return gemini.NewDecoder(nil) },
+		Encoder: func() dialecttest.Encoder { return gemini.NewEncoder(llm.Meta{}) },
+		Final:   llm.Final{Finish: []llm.FinishReason{llm.FinishStop, ""}, Reported: true, Attempts: 2},
+	}).Fuzz(f,
+		"\t"+`{"candidates":[{"content":{"parts":[{"text":"x"},{"functionCall":{"name":"f"}}]},"index":1}],"usageMetadata":{"promptTokenCount":1}}`+"\n"+"\t"+`{"candidates":[{"finishReason":"STOP"}]}`,
+		"\t"+`[{"error":{}}]`+"\n"+"\t"+`{"promptFeedback":{"blockReason":"SAFETY"}}`,
+	)
 }

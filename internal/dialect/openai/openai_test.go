@@ -3,14 +3,13 @@ package openai_test
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
-	"weir/internal/sse"
 )
 
 func TestScan(t *testing.T) {
@@ -138,113 +137,41 @@ func TestPath(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add([]byte(`{"model":"a","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:a;base64,x"}}]}],"tools":[{}]}`))
-	f.Add([]byte(`{"messages":[{"role":"assistant","function_call":{}},{"role":"function"}],"stream":true,"n":2}`))
-	f.Add([]byte(`{"Max_Tokens":1}`))
-	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]},{"role":"assistant","reasoning_details":[{"type":"reasoning.text","text":"a","signature":"weir1.gemini.0.1.s"}],"images":[{"image_url":"x"}]}]}`))
-	q := &llm.Quirks{MaxOutputField: "max_tokens", Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"user"}}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		head, err := openai.Scan(body, nil)
-		if err != nil {
-			if _, ok := errors.AsType[*llm.Error](err); !ok {
-				t.Fatalf("Scan(%q): %v is not for a client", body, err)
-			}
-			_, _ = openai.DecodeRequest(body) // must not panic all the same
-			return
-		}
-		for _, q := range []*llm.Quirks{nil, q} {
-			spliced := openai.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
-			want := head.MaxOutput
-			if want == 0 {
-				want = 9
-			}
-			again, err := openai.Scan(spliced, nil)
-			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || q == nil && again.MaxOutput != want) {
-				t.Fatalf("Splice(%q) = %q: model %q, %v", body, spliced, again.Model, err)
-			}
-		}
-		r, err := openai.DecodeRequest(body)
-		if err != nil {
-			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Param == "" {
-				t.Fatalf("DecodeRequest(%q): %v names no parameter", body, err)
-			}
-			return
-		}
-		out, _, err := openai.EncodeRequest(r, q)
-		if err != nil || !json.Valid(out) {
-			t.Fatalf("EncodeRequest of %q: %q, %v", body, out, err)
-		}
-	})
+	(&dialecttest.Requests{
+		Scan: openai.Scan, Splice: openai.Splice, Decode: openai.DecodeRequest, Encode: openai.EncodeRequest,
+		NoModel: true, Loses: true,
+		Quirks: &llm.Quirks{MaxOutputField: "max_tokens", Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"user"}},
+		Spliced: func(before, after *llm.Head, quirks bool) bool {
+			return after.Model == "m" && (quirks || dialecttest.Capped(before, after))
+		},
+	}).Fuzz(f,
+		`{"model":"a","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:a;base64,x"}}]}],"tools":[{}]}`,
+		`{"messages":[{"role":"assistant","function_call":{}},{"role":"function"}],"stream":true,"n":2}`,
+		`{"Max_Tokens":1}`,
+		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]},{"role":"assistant","reasoning_details":[{"type":"reasoning.text","text":"a","signature":"weir1.gemini.0.1.s"}],"images":[{"image_url":"x"}]}]}`,
+	)
 }
 
 func FuzzReply(f *testing.F) {
-	f.Add([]byte(`{"id":"a","choices":[{"message":{"content":[{"type":"text","text":"x"}],"tool_calls":[{}],"audio":{}}}],"usage":{"prompt_tokens":1}}`))
-	f.Add([]byte(`{"error":{"code":429,"message":{"detail":[{"loc":["a",1]}]}}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		openai.DecodeError(body)
-		r, err := openai.DecodeReply(body, nil)
-		if err != nil {
-			return
-		}
-		if out := openai.EncodeReply(nil, r); !json.Valid(out) {
-			t.Fatalf("EncodeReply of %q: %q is not JSON", body, out)
-		}
-		if out := openai.Stamp(nil, body, &llm.Final{Cost: new(llm.Money), Attempts: 2}); !json.Valid(out) {
-			t.Fatalf("Stamp of %q: %q is not JSON", body, out)
-		}
-		if r.Reported && !r.Usage.Plausible() {
-			t.Fatalf("usage of %q: %v", body, r.Usage)
-		}
-	})
-}
-
-func FuzzErrorBody(f *testing.F) {
-	f.Add([]byte(`{"error":{"message":"sk-aaaaaaaaaaaaaaaaaaa\u0000","code":5,"type":"x"}}`))
-	f.Add([]byte(`{"detail":[{"loc":["body",0],"msg":"m"}]}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		e := openai.DecodeError(body)
-		for _, s := range []string{e.Message, e.Code, e.Param} {
-			if len(s) > 500 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.ToValidUTF8(s, "") != s {
-				t.Fatalf("DecodeError(%q): %q is not fit to be shown", body, s)
-			}
-		}
-	})
+	(&dialecttest.Replies{
+		Decode: openai.DecodeReply, Encode: openai.EncodeReply, Stamp: openai.Stamp, DecodeError: openai.DecodeError,
+		Loses: true,
+	}).Fuzz(f,
+		`{"id":"a","choices":[{"message":{"content":[{"type":"text","text":"x"}],"tool_calls":[{}],"audio":{}}}],"usage":{"prompt_tokens":1}}`,
+		`{"error":{"code":429,"message":{"detail":[{"loc":["a",1]}]}}}`,
+		`{"error":{"message":"sk-aaaaaaaaaaaaaaaaaaa\u0000","code":5,"type":"x"}}`,
+		`{"detail":[{"loc":["body",0],"msg":"m"}]}`,
+	)
 }
 
 func FuzzStream(f *testing.F) {
-	f.Add("", `{"id":"a","choices":[{"delta":{"content":"x","tool_calls":[{"index":0,"id":"b","function":{"name":"f"}}]}}]}`, `[DONE]`)
-	f.Add("error", `{"message":"m"}`, `{"error":{"code":"x"},"choices":[{"finish_reason":"error"}]}`)
-	f.Fuzz(func(t *testing.T, name, first, second string) {
-		d, enc := openai.NewDecoder(nil), openai.NewEncoder(llm.Meta{IncludeUsage: true})
-		for _, data := range []string{first, second} {
-			events, err := d.Decode(nil, sse.Event{Name: []byte(name), Data: []byte(data)})
-			for i := range events {
-				out := enc.Append(nil, &events[i])
-				checkFrames(t, out)
-			}
-			if e, ok := errors.AsType[*llm.Error](err); ok {
-				checkFrames(t, enc.Fail(nil, e))
-			}
-		}
-	})
-}
-
-// checkFrames holds that what is written is events of JSON.
-func checkFrames(t *testing.T, out []byte) {
-	t.Helper()
-	r := sse.NewReader(strings.NewReader(string(out)), 1<<20)
-	for {
-		frame, err := r.Next()
-		if err != nil {
-			break
-		}
-		if !json.Valid(frame.Data) {
-			t.Fatalf("frame %q is not JSON", frame.Data)
-		}
-	}
-	if len(r.Rest()) > 0 {
-		t.Fatalf("%q is no whole event", r.Rest())
-	}
+	(&dialecttest.Streams{
+		Decoder: func() dialecttest.Decoder { return openai.NewDecoder(nil) },
+		Encoder: func() dialecttest.Encoder { return openai.NewEncoder(llm.Meta{IncludeUsage: true}) },
+	}).Fuzz(f,
+		"\t"+`{"id":"a","choices":[{"delta":{"content":"x","tool_calls":[{"index":0,"id":"b","function":{"name":"f"}}]}}]}`+"\n"+"\t"+`[DONE]`,
+		"error\t"+`{"message":"m"}`+"\n"+"error\t"+`{"error":{"code":"x"},"choices":[{"finish_reason":"error"}]}`,
+	)
 }
 
 // TestReportedErrors holds how an error that came with status 200 is taken.

@@ -1,0 +1,248 @@
+// Package dialecttest fuzzes the chat of a wire format: requests, replies and
+// streams, against what all wire formats promise of them.
+package dialecttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+// Decoder reads the frames of a stream.
+type Decoder interface {
+	Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error)
+}
+
+// Encoder writes a stream.
+type Encoder interface {
+	Append(dst []byte, ev *llm.Event) []byte
+	Fail(dst []byte, err *llm.Error) []byte
+	Finish(dst []byte, f *llm.Final) []byte
+}
+
+// Requests is how a wire format reads and writes requests.
+type Requests struct {
+	Scan   func(body []byte, r *http.Request) (llm.Head, error)
+	Splice func(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte
+	Decode func(body []byte) (*llm.Request, error)
+	Encode func(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error)
+
+	At     *http.Request // the request around the body; nil for one that says nothing
+	Quirks *llm.Quirks
+	// NoModel is whether a body without a model may be one that Scan refuses once
+	// it has been spliced.
+	NoModel bool
+	// Spliced is whether the head of a body is right after a splice of the model
+	// "m" and a cap of 9, as by Quirks or by none.
+	Spliced func(before, after *llm.Head, quirks bool) bool
+	// Refused is whether a request may be refused, by the parameter that is named, when
+	// it is written as it was read; nil for never.
+	Refused func(param string) bool
+	Loses   bool     // the first passage may leave something out
+	Models  []string // as which a request of another wire format is written
+}
+
+// Capped is whether the cap of a body is the one that it had, or else the new one.
+func Capped(before, after *llm.Head) bool {
+	return after.MaxOutput == before.MaxOutput || before.MaxOutput == 0 && after.MaxOutput == 9
+}
+
+// Fuzz fuzzes them.
+func (x *Requests) Fuzz(f *testing.F, seeds ...string) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		head, err := x.Scan(body, x.At)
+		if err != nil {
+			if _, ok := errors.AsType[*llm.Error](err); !ok {
+				t.Fatalf("Scan(%q): %v is not for a client", body, err)
+			}
+			_, _ = x.Decode(body) // must not panic all the same
+			return
+		}
+		for _, q := range []*llm.Quirks{nil, x.Quirks} {
+			spliced := x.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
+			again, err := x.Scan(spliced, x.At)
+			if x.NoModel && err != nil && head.Model == "" {
+				continue
+			}
+			if err != nil || !x.Spliced(&head, &again, q != nil) {
+				t.Fatalf("Splice(%q) = %q: head %+v, %v", body, spliced, again, err)
+			}
+		}
+		r, err := x.Decode(body)
+		if err != nil {
+			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Param == "" {
+				t.Fatalf("DecodeRequest(%q): %v names no parameter", body, err)
+			}
+			return
+		}
+		x.checkStable(t, body, r)
+		x.checkForeign(t, body, r)
+	})
+}
+
+// checkStable holds that what was read is written losing nothing, and that it
+// is read again as it was written.
+func (x *Requests) checkStable(t *testing.T, body []byte, r *llm.Request) {
+	t.Helper()
+	first, dropped, err := x.Encode(r, nil)
+	if e, ok := errors.AsType[*llm.Error](err); ok && x.Refused != nil && x.Refused(e.Param) {
+		return
+	}
+	if err != nil || !x.Loses && len(dropped) > 0 || !json.Valid(first) {
+		t.Fatalf("EncodeRequest of %q: %q, dropped %q, %v", body, first, dropped, err)
+	}
+	again, err := x.Decode(first)
+	if err != nil {
+		t.Fatalf("%q became %q: %v", body, first, err)
+	}
+	if second, dropped, err := x.Encode(again, nil); err != nil || len(dropped) > 0 || !bytes.Equal(second, first) {
+		t.Fatalf("%q became %q, then %q, dropped %q, %v", body, first, second, dropped, err)
+	}
+}
+
+// checkForeign holds that a request of another wire format is written as JSON
+// or refused with a parameter that is named.
+func (x *Requests) checkForeign(t *testing.T, body []byte, r *llm.Request) {
+	t.Helper()
+	for _, model := range append(x.Models, r.Model) {
+		foreign := *r
+		foreign.ExtraOf, foreign.Model = "other", model
+		out, _, err := x.Encode(&foreign, x.Quirks)
+		if e, ok := errors.AsType[*llm.Error](err); err != nil && (!ok || e.Param == "") || err == nil && !json.Valid(out) {
+			t.Fatalf("EncodeRequest of %q for %s: %q, %v", body, model, out, err)
+		}
+	}
+}
+
+// Replies is how a wire format reads and writes whole replies and errors.
+type Replies struct {
+	Decode      func(body []byte, q *llm.Quirks) (*llm.Reply, error)
+	Encode      func(dst []byte, r *llm.Reply) []byte
+	Stamp       func(dst, data []byte, f *llm.Final) []byte
+	DecodeError func(body []byte) llm.ProviderError // nil for one that is another's
+
+	Skip  func(r *llm.Reply) bool // is no reply that an encoder gets; nil for none
+	Loses bool                    // what is written may say less than what was read, but of tokens
+}
+
+// Fuzz fuzzes them.
+func (x *Replies) Fuzz(f *testing.F, seeds ...string) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if x.DecodeError != nil {
+			checkShown(t, body, x.DecodeError(body))
+		}
+		r, err := x.Decode(body, nil)
+		if err != nil {
+			return
+		}
+		if r.Reported && !r.Usage.Plausible() {
+			t.Fatalf("usage of %q: %v", body, r.Usage)
+		}
+		if out := x.Stamp(nil, body, &llm.Final{Cost: new(llm.Money), Attempts: 2}); !json.Valid(out) {
+			t.Fatalf("Stamp of %q: %q is not JSON", body, out)
+		}
+		if x.Skip == nil || !x.Skip(r) {
+			x.checkStable(t, body, r)
+		}
+	})
+}
+
+// checkStable holds that what is written is read again as it was written.
+func (x *Replies) checkStable(t *testing.T, body []byte, r *llm.Reply) {
+	t.Helper()
+	first := x.Encode(nil, r)
+	if !json.Valid(first) {
+		t.Fatalf("EncodeReply of %q: %q is not JSON", body, first)
+	}
+	again, err := x.Decode(first, nil)
+	if err != nil {
+		if strings.Contains(err.Error(), "nested") {
+			return // the own members nest deeper than an odd one did
+		}
+		t.Fatalf("%q became %q: %v", body, first, err)
+	}
+	if second := x.Encode(nil, again); !x.Loses && !bytes.Equal(second, first) || again.Usage.TotalTokens() != r.Usage.TotalTokens() {
+		t.Fatalf("EncodeReply of %q: %q, then %q", body, first, second)
+	}
+}
+
+// checkShown holds that an explanation is fit to be shown.
+func checkShown(t *testing.T, body []byte, e llm.ProviderError) {
+	t.Helper()
+	for _, s := range []string{e.Message, e.Code, e.Param} {
+		if len(s) > 500 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.ToValidUTF8(s, "") != s {
+			t.Fatalf("DecodeError(%q): %q is not fit to be shown", body, s)
+		}
+	}
+}
+
+// Streams is how a wire format reads and writes streams.
+type Streams struct {
+	Decoder func() Decoder
+	Encoder func() Encoder
+	Final   llm.Final
+	Check   func(t *testing.T, out []byte) // what was written; nil for CheckFrames
+}
+
+// Fuzz fuzzes them by streams of one frame a line: its name, a tab and its data.
+func (x *Streams) Fuzz(f *testing.F, seeds ...string) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	check := x.Check
+	if check == nil {
+		check = CheckFrames
+	}
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		d, enc := x.Decoder(), x.Encoder()
+		var out []byte
+		for line := range bytes.SplitSeq(lines, []byte("\n")) {
+			name, data, _ := bytes.Cut(line, []byte("\t"))
+			events, err := d.Decode(nil, sse.Event{Name: name, Data: data})
+			for i := range events {
+				out = enc.Append(out, &events[i])
+				if events[i].Kind == llm.EventUsage && !events[i].Usage.Plausible() {
+					t.Fatalf("usage of %q: %v", data, events[i].Usage)
+				}
+			}
+			if e, ok := errors.AsType[*llm.Error](err); ok {
+				if e.Message == "" || e.Code == "" {
+					t.Fatalf("%q: %v explains nothing", line, e)
+				}
+				out = enc.Fail(out, e)
+			}
+		}
+		check(t, enc.Finish(out, &x.Final))
+	})
+}
+
+// CheckFrames holds that what is written is events of JSON, but for OpenAI's
+// end marker.
+func CheckFrames(t *testing.T, out []byte) {
+	t.Helper()
+	r := sse.NewReader(bytes.NewReader(out), 8<<20)
+	for {
+		frame, err := r.Next()
+		if err != nil {
+			break
+		}
+		if !json.Valid(frame.Data) && string(frame.Data) != "[DONE]" {
+			t.Fatalf("frame %q is not JSON", frame.Data)
+		}
+	}
+	if len(r.Rest()) > 0 {
+		t.Fatalf("%q is no whole event", r.Rest())
+	}
+}

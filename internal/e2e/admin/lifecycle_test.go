@@ -1,0 +1,234 @@
+package admin_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/e2e/harness"
+)
+
+// TestSecondServe is a data directory that is in use: the second gateway says
+// why it does not start, and the first one does not notice.
+func TestSecondServe(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	second := harness.NewGateway(t, harness.Setup{YAML: "", Dir: h.Data})
+	err := app.Run(t.Context(), app.Options{
+		Config: second.Config(), Getenv: func(string) string { return "" }, Stdout: second.Out, Stderr: second.Log, Log: harness.Discard(),
+	})
+	if err == nil || !strings.Contains(err.Error(), "another weir serve runs on "+h.Data) {
+		t.Errorf("the second gateway ended with %v, want it to say that another one runs", err)
+	}
+	if second.Out.String()+second.Log.String() != "" {
+		t.Errorf("the second gateway said %s%s", second.Out, second.Log)
+	}
+	h.MustAnswer(h.Chat("house/echo"))
+}
+
+// TestPortInUse is an address that somebody else has.
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	second := harness.NewGateway(t, harness.Setup{})
+	cfg := second.Config()
+	cfg.Listen = strings.TrimPrefix(h.URL, "http://")
+	err := app.Run(t.Context(), app.Options{
+		Config: cfg, Getenv: func(string) string { return "" }, Stdout: second.Out, Stderr: second.Log, Log: harness.Discard(),
+	})
+	if err == nil || !strings.Contains(err.Error(), "--listen") || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("got %v, want it to say that the address is in use and what to do", err)
+	}
+}
+
+// TestChangesFromElsewhere is what another process changes: the gateway knows
+// it within a second.
+func TestChangesFromElsewhere(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	var key account.Key
+	token := h.NewKey(account.KeyOptions{Account: "default", Label: "mine"})
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		keys, err := s.Keys(ctx, "default")
+		for _, k := range keys {
+			if k.Label == "mine" {
+				key = k
+			}
+		}
+		return err
+	})
+	steps := []struct {
+		name   string
+		change func(ctx context.Context, s *account.Service) error
+		status int
+	}{
+		{"suspend", func(ctx context.Context, s *account.Service) error {
+			_, err := s.Suspend(ctx, audit.Gateway(), "default")
+			return err
+		}, 403},
+		{"resume", func(ctx context.Context, s *account.Service) error {
+			_, err := s.Resume(ctx, audit.Gateway(), "default")
+			return err
+		}, 200},
+		{"revoke", func(ctx context.Context, s *account.Service) error {
+			_, err := s.RevokeKey(ctx, audit.Gateway(), key.ID)
+			return err
+		}, 401},
+	}
+	h.MustAnswer(h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: token}))
+	for _, step := range steps {
+		h.Administer(step.change)
+		began := time.Now()
+		harness.Await(t, step.name, func() bool {
+			return h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: token}).Status == step.status
+		})
+		took := time.Since(began)
+		if took > 2*time.Second {
+			t.Errorf("%s took %s, want at most one second", step.name, took)
+		}
+		t.Logf("%s took %s", step.name, took)
+	}
+	r := h.Do(harness.Ask{Path: "/v1/models", Key: harness.StrangersKey()})
+	harness.WantError(t, r, 401, "AUTHENTICATION_ERROR")
+	if fresh := h.NewKey(account.KeyOptions{Account: "default"}); h.Do(harness.Ask{Path: "/v1/models", Key: fresh}).Status != http.StatusOK {
+		t.Error("a key does not work as soon as it is made")
+	}
+}
+
+// TestReload is a configuration that changes while the gateway runs. A wrong
+// one changes nothing; requests under way go on as they began.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	h, up := harness.OpenSimulated(t)
+	first := make(chan harness.Reply, 1)
+	go func() { first <- h.Stream("house/echo:pace=200ms") }()
+	harness.Await(t, "the stream", func() bool { return up.Ledger().Totals().Requests == 1 })
+
+	good := "providers:" + harness.ProviderYAML("shed", up.URL) + "aliases:\n  quick: {targets: [shed/echo]}\nprices:\n  shed/*: {input: \"100\", output: \"100\"}\ndefault_model: quick\n"
+	h.Configure(good)
+	h.Reloads <- struct{}{}
+	harness.Await(t, "the new provider", func() bool { return h.Chat("quick").Status == http.StatusOK })
+	harness.WantError(t, h.Chat("house/echo"), 404, "MODEL_NOT_FOUND")
+	r := h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Messages(`[{"role":"user","prompt":"Say it again, please"}]`)})
+	harness.WantHeaders(t, r.Header, map[string]string{"X-Weir-Model": "shed/echo", "X-Weir-Cost-Usd": "0.0016"})
+
+	for _, bad := range []string{
+		strings.Replace(good, "dialect: openai", "dialekt: openai", 1),
+		strings.Replace(good, "shed/echo", "nobody/echo", 1),
+		strings.Replace(good, "dialect: openai", "dialect: morse", 1),
+		"providers: [",
+		"", // no file at all
+	} {
+		if h.Configure(bad); bad == "" {
+			if err := os.Remove(h.File); err != nil {
+				t.Fatal(err)
+			}
+		}
+		said := strings.Count(h.Log.String(), "the new configuration is wrong")
+		h.Reloads <- struct{}{}
+		harness.Await(t, "the complaint", func() bool { return strings.Count(h.Log.String(), "the new configuration is wrong") > said })
+		h.MustAnswer(h.Chat("quick"))
+	}
+	if events, e := harness.SplitStream(t, (<-first).Body); e != nil || harness.Text(events) != "Say it again, please" {
+		t.Errorf("the stream that was under way: %q, %+v", harness.Text(events), e)
+	}
+}
+
+// TestGracefulStop is a gateway that is told to stop: it takes no more, and
+// what is in flight comes to its end.
+func TestGracefulStop(t *testing.T) {
+	t.Parallel()
+	h, up := harness.OpenSimulated(t)
+	flying := make(chan harness.Reply, 2)
+	go func() { flying <- h.Stream("house/echo:pace=150ms") }()
+	go func() { flying <- h.Chat("house/echo:ttft=300ms") }()
+	harness.Await(t, "the requests", func() bool { return up.Ledger().Totals().Requests == 2 })
+	began := time.Now()
+	h.Cancel()
+	harness.Await(t, "no more connections", func() bool {
+		resp, err := http.Get(h.URL + "/livez")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err != nil
+	})
+	for range cap(flying) {
+		r := <-flying
+		if r.Status != http.StatusOK || !strings.Contains(r.Body, `"usage"`) {
+			t.Errorf("in flight: %d %s", r.Status, r.Body)
+		}
+	}
+	if err := h.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the stop took %s", took)
+	}
+	for _, record := range up.Records(t) {
+		if row := h.Row(harness.RequestOf(&record)); row.Outcome != "ok" || row.Provenance != "exact" {
+			t.Errorf("ledger says %+v, want the whole answer", row)
+		}
+	}
+}
+
+// TestStopThatDoesNotWait is a request that lasts longer than the stop: it is
+// cut short, and settled at what was counted.
+func TestStopThatDoesNotWait(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: "drain_timeout: 200ms\n" + harness.ProvidersYAML(up.URL)})
+	go func() {
+		if resp, err := h.Client.Do(h.Request(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:tokens=1000,pace=20ms"), Header: []string{"Accept", "text/event-stream"}})); err == nil {
+			buf := make([]byte, 1<<10)
+			for err == nil {
+				_, err = resp.Body.Read(buf)
+			}
+			resp.Body.Close()
+		}
+	}()
+	harness.Await(t, "the request", func() bool { return up.Ledger().Totals().Requests == 1 })
+	time.Sleep(100 * time.Millisecond)
+	began := time.Now()
+	if err := h.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the stop took %s, want little more than 200 ms", took)
+	}
+	record := up.Newest(t)
+	if row := h.Row(harness.RequestOf(&record)); row.Provenance != "estimated" || row.In == 0 || row.Out == 0 {
+		t.Errorf("ledger says %+v, want it settled at what was counted", row)
+	}
+}
+
+// TestPlainPages are what needs no key.
+func TestPlainPages(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	tests := []struct{ method, path, kind, body string }{
+		{"GET", "/livez", "text/plain; charset=utf-8", "ok\n"},
+		{"GET", "/readyz", "text/plain; charset=utf-8", "ok\n"},
+		{"GET", "/readyz?verbose", "text/plain; charset=utf-8", "[+] journal"},
+		{"GET", "/", "text/html; charset=utf-8", "Weir"},
+		{"HEAD", "/", "text/html; charset=utf-8", ""},
+		{"HEAD", "/livez", "text/plain; charset=utf-8", ""},
+	}
+	for _, test := range tests {
+		r := h.Do(harness.Ask{Method: test.method, Path: test.path, Key: harness.NoKey})
+		if r.Status != http.StatusOK || r.Header.Get("Content-Type") != test.kind || !strings.Contains(r.Body, test.body) {
+			t.Errorf("%s %s: %d %q %.200s", test.method, test.path, r.Status, r.Header.Get("Content-Type"), r.Body)
+		}
+	}
+	page := h.Do(harness.Ask{Path: "/", Key: harness.NoKey})
+	for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy"} {
+		if page.Header.Get(name) == "" {
+			t.Errorf("the page has no %s", name)
+		}
+	}
+}

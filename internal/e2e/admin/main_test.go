@@ -1,0 +1,10 @@
+// Package admin_test holds administration, sign-in, webhooks, and the life of a gateway from its first start.
+package admin_test
+
+import (
+	"testing"
+
+	"weir/internal/e2e/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }

@@ -1,0 +1,165 @@
+package budget_test
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/budget"
+	"weir/internal/dialect/registry"
+	"weir/internal/e2e/harness"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/simulator"
+)
+
+// attempts are those of a request, by their numbers, once all of them are settled.
+func attempts(h *harness.Gateway, r harness.Reply, n int) (rows []harness.Row) {
+	h.T.Helper()
+	harness.Await(h.T, fmt.Sprintf("%d settled attempts", n), func() bool {
+		rows = h.Rows(r.Header.Get("X-Request-Id"))
+		return len(rows) == n
+	})
+	return rows
+}
+
+// encrypted is a provider with TLS, and HTTP/2 where the client wants it, and the
+// configuration that trusts it.
+func encrypted(t *testing.T) (up *harness.Upstream, outbound string) {
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
+	ts := httptest.NewUnstartedServer(s)
+	ts.EnableHTTP2 = true
+	ts.StartTLS()
+	t.Cleanup(func() {
+		s.Close()
+		ts.CloseClientConnections()
+		ts.Close()
+	})
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ts.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &harness.Upstream{Server: s, URL: ts.URL}, "outbound: {ca_file: " + file + "}\n"
+}
+
+// slowYAML is a provider whose first byte is late after 300 ms, and another one.
+func slowYAML(url string) string {
+	return "providers:" + harness.Hasty(harness.ProviderYAML("house", url), "300ms", "20s") + harness.ProviderYAML("other", url) + `
+prices:
+  house/*: {input: "1", output: "1000"}
+  other/*: {input: "1", output: "1000"}
+aliases:
+  both: {targets: ["house/chat:tokens=20,ttft=1s", "other/chat:tokens=5"]}
+`
+}
+
+// TestLateAnswer is a whole answer that begins too late: the request goes on without it,
+// and it is charged as its provider tells.
+func TestLateAnswer(t *testing.T) {
+	t.Parallel()
+	plain := harness.NewUpstream(t)
+	tls, trust := encrypted(t)
+	for name, yaml := range map[string]string{"plain": slowYAML(plain.URL), "tls": slowYAML(tls.URL) + trust} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := harness.Open(t, harness.Setup{YAML: yaml})
+			r := h.Chat("both")
+			h.MustAnswer(r)
+			if told := r.Header.Get("X-Weir-Cost-USD"); told != "" {
+				t.Errorf("the answer says that it cost %s before that is known", told)
+			}
+			rows := attempts(h, r, 2)
+			if a := rows[0]; a.Outcome != "failed" || a.Provenance != "exact" || a.Out != 20 || a.Counts {
+				t.Errorf("the late attempt: %+v, want it exact at 20 tokens", a)
+			}
+			if a := rows[1]; a.Outcome != "ok" || a.Provenance != "exact" || a.Out != 5 || !a.Counts {
+				t.Errorf("the other one: %+v", a)
+			}
+			r = h.Chat("house/chat:tokens=7,ttft=1s")
+			if r.Status != 504 {
+				t.Errorf("nothing else to ask: %d %s, want 504", r.Status, r.Body)
+			}
+			if a := attempts(h, r, 1)[0]; a.Outcome != "failed" || a.Provenance != "exact" || a.Out != 7 || !a.Counts {
+				t.Errorf("the late attempt: %+v, want it exact at 7 tokens", a)
+			}
+			r = h.Chat("house/chat:status=429,ttft=1s")
+			if a := attempts(h, r, 1)[0]; r.Status != 504 || a.Outcome != "rejected" || a.Provenance != "exact" || a.Cost != "0" || a.Status != 429 {
+				t.Errorf("a late refusal: %d, %+v, want it free", r.Status, a)
+			}
+			if u := h.Uses(""); u.Total.Requests.String() != "3" {
+				t.Errorf("%s requests, want 3", u.Total.Requests)
+			}
+		})
+	}
+}
+
+// TestLateAnswerGivenUp is one that is not waited for: at its upper bound.
+func TestLateAnswerGivenUp(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL) + "drain_timeout: 1s\n"})
+	bounded := func(what string, r harness.Reply) {
+		t.Helper()
+		if e := h.Entry(t, r.Header.Get("X-Request-Id")); e.Provenance != ledger.Estimated || e.AtMost <= e.Cost {
+			t.Errorf("%s: %s, $%s and at most $%s, want its upper bound", what, e.Provenance, e.Cost, e.AtMost)
+		}
+	}
+	bounded("cut", h.Chat("house/chat:tokens=20,ttft=1s,fault=cut,at=3"))
+	r := h.Chat("house/chat:ttft=10s")
+	if r.Status != 504 {
+		t.Fatalf("%d %s, want 504", r.Status, r.Body)
+	}
+	stopped := time.Now()
+	if err := h.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(stopped); took > 5*time.Second {
+		t.Errorf("the stop took %s", took)
+	}
+	h.Start(harness.Setup{})
+	bounded("a stop", r)
+	h.SetOnDisconnect(account.DisconnectCancel)
+	bounded("an account that cancels", h.Chat("house/chat:ttft=10s"))
+	if record := up.Newest(t); !record.Canceled {
+		t.Error("the provider was not told")
+	}
+}
+
+// TestLateAnswerHolds has a late answer keep its place among the requests at a time, and
+// what it holds of a budget.
+func TestLateAnswerHolds(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL)})
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.SetLimits(ctx, audit.Gateway(), account.DefaultName, account.Limits{Concurrency: 1})
+		return err
+	})
+	h.SetBudget(llm.USD, budget.PeriodTotal)
+	a := harness.Ask{Path: "/v1/chat", Body: `{"model":"house/chat:tokens=600,ttft=2s","max_tokens":600,"messages":[{"role":"user","prompt":"Hi"}]}`}
+	late := h.Do(a)
+	if late.Status != 504 {
+		t.Fatalf("%d %s, want 504", late.Status, late.Body)
+	}
+	if r := h.Do(a); r.Status != 429 {
+		t.Errorf("a second request at a time: %d %s, want 429", r.Status, r.Body)
+	}
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.SetLimits(ctx, audit.Gateway(), account.DefaultName, account.Limits{})
+		return err
+	})
+	if e := attempts(h, late, 1)[0]; e.Provenance != "exact" || e.Out != 600 {
+		t.Errorf("the late attempt: %+v, want it exact at 600 tokens", e)
+	}
+	if got := spent(h, t); got < 600*llm.USD/1000 || got > 610*llm.USD/1000 {
+		t.Errorf("spent %s, want 60 cents and some", got)
+	}
+}

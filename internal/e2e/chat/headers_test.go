@@ -1,0 +1,55 @@
+package chat_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"weir/internal/e2e/harness"
+)
+
+// TestVendorHeaders is what stands on every reply of a vendor's client API, whatever
+// became of the request.
+func TestVendorHeaders(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	for _, clientAPI := range harness.VendorAPIs() {
+		nobody, unknown, get := clientAPI.Ask("house/echo", false), clientAPI.Ask("nobody/x", false), clientAPI.Ask("house/echo", false)
+		nobody.Key, get.Method = "wk_no", http.MethodPut
+		for what, a := range map[string]harness.Ask{
+			"whole": clientAPI.Ask("house/echo", false), "stream": clientAPI.Ask("house/echo", true), "nobody": nobody,
+			"no such model": unknown, "another method": get, "no JSON": {Path: clientAPI.At("house/echo", false), Body: "hello"},
+			"too many": clientAPI.Ask("house/chat:status=429,retry_after=7", true),
+		} {
+			r := h.Do(a)
+			harness.WantCommonHeaders(t, r.Header)
+			if clientAPI.Dialect == "anthropic" {
+				wantAnthropicHeaders(t, what, r.Header)
+			} else if r.Header.Get("Request-Id") != "" || r.Header.Get("Anthropic-Ratelimit-Requests-Limit") != "" {
+				t.Errorf("%s, %s: headers of Anthropic's: %v", clientAPI.Path, what, r.Header)
+			}
+			if retry := r.Header.Get("Retry-After"); what == "too many" && retry != "7" {
+				t.Errorf("%s, %s: Retry-After %q, want 7", clientAPI.Path, what, retry)
+			}
+		}
+	}
+}
+
+func wantAnthropicHeaders(t *testing.T, what string, h http.Header) {
+	t.Helper()
+	if id := h.Get("Request-Id"); id == "" || id != h.Get("X-Request-Id") {
+		t.Errorf("%s: request-id %q, want the X-Request-Id %q", what, id, h.Get("X-Request-Id"))
+	}
+	for _, of := range []string{"Requests", "Tokens"} {
+		for _, kind := range []string{"Limit", "Remaining"} {
+			if got := h.Values("Anthropic-Ratelimit-" + of + "-" + kind); !slices.Equal(got, []string{"0"}) {
+				t.Errorf("%s: %s %s is %q, want 0 where there is no limit", what, of, kind, got)
+			}
+		}
+		reset := h.Get("Anthropic-Ratelimit-" + of + "-Reset")
+		if at, err := time.Parse(time.RFC3339, reset); err != nil || at.After(time.Now()) {
+			t.Errorf("%s: the %s are there again at %q (%v), want a time that has come", what, of, reset, err)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package chat_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/e2e/harness"
+)
+
+// keyring is a key for each thing that can be said of one.
+type keyring map[string]string
+
+func newKeyring(h *harness.Gateway) keyring {
+	h.T.Helper()
+	k := keyring{
+		"good": h.Key, "none": "", "malformed": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789", "unknown": harness.StrangersKey(),
+		"revoked":           h.NewKey(account.KeyOptions{Account: "default", Label: "revoked"}),
+		"no permission":     h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}}),
+		"model not allowed": h.NewKey(account.KeyOptions{Account: "default", Models: []string{"house/chat"}}),
+	}
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.CreateAccount(ctx, audit.Gateway(), "stopped")
+		return err
+	})
+	k["suspended"] = h.NewKey(account.KeyOptions{Account: "stopped"})
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		if _, err := s.Suspend(ctx, audit.Gateway(), "stopped"); err != nil {
+			return err
+		}
+		keys, err := s.Keys(ctx, "default")
+		for _, key := range keys {
+			if err == nil && key.Label == "revoked" {
+				_, err = s.RevokeKey(ctx, audit.Gateway(), key.ID)
+			}
+		}
+		return err
+	})
+	return k
+}
+
+// keyOutcomes are what becomes of a request with each key of a keyring; empty
+// for an answer.
+var keyOutcomes = map[string]string{
+	"good": "", "none": "bad key", "malformed": "bad key", "unknown": "bad key", "revoked": "bad key",
+	"suspended": "no permission", "no permission": "no permission", "model not allowed": "no permission",
+}
+
+// keyCarriers are the headers in which the vendors' SDKs send a key.
+var keyCarriers = []struct{ name, before string }{
+	{"Authorization", "Bearer "}, {"X-Api-Key", ""}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
+}
+
+// keyErrors are the vendors' words for what becomes of a request with a key that
+// is not good.
+var keyErrors = map[string]map[string]vendorError{
+	"openai": {
+		"bad key":       {kind: "invalid_request_error", code: "invalid_api_key"},
+		"no permission": {kind: "invalid_request_error", code: "insufficient_permissions"},
+	},
+	"responses": {
+		"bad key":       {kind: "invalid_request_error", code: "invalid_api_key"},
+		"no permission": {kind: "invalid_request_error", code: "insufficient_permissions"},
+	},
+	"anthropic": {"bad key": {kind: "authentication_error"}, "no permission": {kind: "permission_error"}},
+	"gemini":    {"bad key": {kind: "UNAUTHENTICATED"}, "no permission": {kind: "PERMISSION_DENIED"}},
+}
+
+// TestKeysAtVendorAPIs is every key in every header at every vendor's client API:
+// one policy for all, told in the vendor's words.
+func TestKeysAtVendorAPIs(t *testing.T) {
+	t.Parallel()
+	h, up := harness.OpenSimulated(t)
+	keys := newKeyring(h)
+	answers := 0
+	for _, clientAPI := range harness.VendorAPIs() {
+		for _, carrier := range keyCarriers {
+			for what, outcome := range keyOutcomes {
+				a := clientAPI.Ask("house/echo", false)
+				a.Key, a.Header = harness.NoKey, []string{carrier.name, carrier.before + keys[what]}
+				r := h.Do(a)
+				if outcome == "" {
+					if answers++; r.Status != http.StatusOK {
+						t.Errorf("%s, %s in %s: %d %s", clientAPI.Path, what, carrier.name, r.Status, r.Body)
+					}
+					continue
+				}
+				e, want := readVendorError(t, clientAPI.Dialect, r), keyErrors[clientAPI.Dialect][outcome]
+				status := http.StatusUnauthorized
+				if outcome == "no permission" {
+					status = http.StatusForbidden
+				}
+				if r.Status != status || e.kind != want.kind || e.code != want.code {
+					t.Errorf("%s, %s in %s: got %d %q %q, want %d %+v: %s", clientAPI.Path, what, carrier.name, r.Status, e.kind, e.code, status, want, r.Body)
+				}
+				if challenge := r.Header.Get("WWW-Authenticate"); (challenge == "Bearer") != (status == http.StatusUnauthorized) {
+					t.Errorf("%s, %s in %s: WWW-Authenticate %q with status %d", clientAPI.Path, what, carrier.name, challenge, r.Status)
+				}
+			}
+		}
+	}
+	if n := len(up.Records(t)); n != answers {
+		t.Errorf("%d requests reached the provider, want the %d that were allowed", n, answers)
+	}
+}
+
+// TestKeysAtOwnAPIs is the same at the service's own client APIs, where a key counts
+// in the Authorization header alone.
+func TestKeysAtOwnAPIs(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	keys := newKeyring(h)
+	for _, clientAPI := range []harness.Ask{{Path: "/v1/chat", Body: harness.Hello("house/echo")}, {Path: "/v1/uses"}} {
+		for _, carrier := range keyCarriers {
+			for what, outcome := range keyOutcomes {
+				if clientAPI.Path == "/v1/uses" && (what == "no permission" || what == "model not allowed") {
+					outcome = "" // that of chat, and no model is asked
+				}
+				a := clientAPI
+				a.Key, a.Header = harness.NoKey, []string{carrier.name, carrier.before + keys[what]}
+				r := h.Do(a)
+				switch {
+				case carrier.name != "Authorization" || outcome == "bad key":
+					harness.WantError(t, r, http.StatusUnauthorized, "AUTHENTICATION_ERROR")
+				case outcome == "no permission":
+					harness.WantError(t, r, http.StatusForbidden, "FORBIDDEN")
+				case r.Status != http.StatusOK:
+					t.Errorf("%s, %s in %s: %d %s", clientAPI.Path, what, carrier.name, r.Status, r.Body)
+				}
+			}
+		}
+	}
+}
+
+// TestTwoKeys is a request with a key in two headers, as some programs send it:
+// the Authorization header counts, where there is a key in it.
+func TestTwoKeys(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	for _, clientAPI := range harness.VendorAPIs() {
+		for _, test := range []struct {
+			authorization, other string
+			want                 int
+		}{
+			{"Bearer " + h.Key, harness.StrangersKey(), http.StatusOK},
+			{"Bearer " + harness.StrangersKey(), h.Key, http.StatusUnauthorized},
+			{"Bearer ", h.Key, http.StatusOK},
+			{"Basic abc", h.Key, http.StatusOK},
+		} {
+			a := clientAPI.Ask("house/echo", false)
+			a.Key, a.Header = harness.NoKey, []string{"Authorization", test.authorization, "X-Api-Key", test.other}
+			if r := h.Do(a); r.Status != test.want {
+				t.Errorf("%s with %.12q and another key: status %d, want %d: %s", clientAPI.Path, test.authorization, r.Status, test.want, r.Body)
+			}
+		}
+	}
+}

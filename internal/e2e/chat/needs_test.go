@@ -1,0 +1,104 @@
+package chat_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/e2e/harness"
+)
+
+// TestTargetsThatCannot holds that a target which cannot take a request is
+// passed over, where another one can.
+func TestTargetsThatCannot(t *testing.T) {
+	t.Parallel()
+	s := harness.NewStoryProvider(t)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("one", s.URL) + `
+models:
+  one/whole-plain: {context: 1000, images: false, documents: false, audio: false, tools: false, structured: false}
+  one/whole-small: {context: 1000}
+aliases:
+  both: {targets: [one/whole-plain, one/whole-able]}
+  neither: {targets: [one/whole-plain, one/whole-small]}
+`})
+	const able, plain = "one/whole-able", "one/whole-plain"
+	image := `[{"type":"text","text":"What is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]`
+	tests := []struct{ name, alias, content, members, want string }{
+		{"nothing asked of it", "both", `"Hello"`, "", plain},
+		{"an image", "both", image, "", able},
+		{"a document", "both", `[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,AAAA"}}]`, "", able},
+		{"a sound", "both", `[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]`, "", able},
+		{"a tool", "both", `"Hello"`, `,"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]`, able},
+		{"a schema", "both", `"Hello"`, `,"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}`, able},
+		{"a long text", "both", `"` + strings.Repeat("word ", 2000) + `"`, "", able},
+		{"a long answer", "both", `"Hello"`, `,"max_tokens":2000`, able},
+		{"an image that none can take for certain", "neither", image, "", "one/whole-small"},
+		{"a text that none can take", "neither", `"` + strings.Repeat("word ", 2000) + `"`, "", plain},
+	}
+	for _, test := range tests {
+		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"` + test.alias + `","messages":[{"role":"user","content":` + test.content + `}]` + test.members + `}`})
+		if got := r.Header.Get("X-Weir-Model"); r.Status != http.StatusOK || got != test.want {
+			t.Errorf("%s: %d by %q, want it from %q: %.300s", test.name, r.Status, got, test.want, r.Body)
+		}
+	}
+}
+
+// TestUnknownRoleOfTwoTargets holds that what one target of the client's own wire format
+// takes is taken where there are two: nobody here has to understand it.
+func TestUnknownRoleOfTwoTargets(t *testing.T) {
+	t.Parallel()
+	s := harness.NewStoryProvider(t)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("one", s.URL) + `
+aliases:
+  both: {targets: [one/whole-a, one/whole-b]}
+`})
+	for _, model := range []string{"one/whole-a", "both"} {
+		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"` + model + `","messages":[{"role":"narrator","content":"Once"}]}`})
+		if r.Status != http.StatusOK {
+			t.Errorf("%s: %d %s, want 200", model, r.Status, r.Body)
+		}
+	}
+}
+
+// TestDropped is a request with preferences that its provider's wire format
+// cannot carry: the reply names them. What would change the meaning is refused
+// before anybody is asked.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + strings.ReplaceAll(harness.ProviderYAML("human", up.URL), "dialect: openai", "dialect: anthropic") + harness.ProviderYAML("house", up.URL) + `
+aliases:
+  both: {targets: ["human/chat", "house/chat"]}
+prices:
+  human/*: {input: "1", output: "1"}
+`})
+	const preferences = `,"seed":7,"presence_penalty":0.5,"logit_bias":{"1":2}`
+	for _, members := range []string{preferences, preferences + `,"stream":true`} {
+		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("human/chat", members)})
+		if got := r.Header.Get("X-Weir-Dropped"); r.Status != http.StatusOK || got != "seed, presence_penalty, logit_bias" && got != "presence_penalty, seed, logit_bias" {
+			t.Errorf("%d, X-Weir-Dropped %q, want the three names", r.Status, got)
+		}
+	}
+	if r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("house/chat", preferences)}); r.Header["X-Weir-Dropped"] != nil {
+		t.Errorf("X-Weir-Dropped %q where nothing is", r.Header["X-Weir-Dropped"])
+	}
+	before := up.Ledger().Totals().Requests
+	r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("human/chat", `,"n":2`)})
+	if r.Status != http.StatusBadRequest || !strings.Contains(r.Body, `"n"`) || up.Ledger().Totals().Requests != before {
+		t.Errorf("two answers of a format that has one: %d %s, want 400 naming n, and nobody asked", r.Status, r.Body)
+	}
+	if r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("both", `,"n":2`)}); r.Header.Get("X-Weir-Model") != "house/chat" {
+		t.Errorf("two answers of an alias: %d by %q, want them from the target that can", r.Status, r.Header.Get("X-Weir-Model"))
+	}
+	many := strings.Builder{}
+	for i := range 60_000 {
+		fmt.Fprintf(&many, `,"x%d":1`, i)
+	}
+	began := time.Now()
+	r = h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("human/chat", many.String())})
+	if took := time.Since(began); r.Status != http.StatusOK || took > 10*time.Second || len(r.Header.Get("X-Weir-Dropped")) > 8192 {
+		t.Errorf("60,000 unknown fields: %d after %s, with a header of %d bytes", r.Status, took, len(r.Header.Get("X-Weir-Dropped")))
+	}
+}

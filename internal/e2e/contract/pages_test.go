@@ -1,0 +1,96 @@
+package contract_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"weir/internal/app"
+	"weir/internal/config"
+)
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestPagesConfigure holds docs/providers to what it shows: the first block of
+// each page switches its provider on, and the others are no mistake.
+func TestPagesConfigure(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../../docs/providers/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("pages: got %d, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		env := environmentOf(t, name)
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := yamlBlock.FindAllStringSubmatch(string(text), -1)
+		if len(blocks) == 0 {
+			t.Errorf("%s: got no configuration in it", page)
+		}
+		for i, block := range blocks {
+			cfg, err := configure(t, block[1], env)
+			if err != nil {
+				t.Errorf("%s: got a mistake in\n%s\n%v", page, block[1], err)
+				continue
+			}
+			if i > 0 {
+				continue
+			}
+			getenv := func(variable string) string { return env[variable] }
+			if _, err := app.Models(context.Background(), cfg, getenv, slog.New(slog.DiscardHandler), name); err != nil {
+				t.Errorf("%s: got it not switched on by\n%s\n%v", page, block[1], err)
+			}
+		}
+	}
+}
+
+// environmentOf is what a provider's file of the catalogue waits for, with the
+// values of its examples.
+func environmentOf(t *testing.T, name string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../provider/catalog/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entry struct {
+		KeyEnv       []string `json:"key_env"`
+		Placeholders map[string]struct {
+			Env     []string `json:"env"`
+			Example string   `json:"example"`
+		} `json:"placeholders"`
+	}
+	if err := json.Unmarshal(text, &entry); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for _, variable := range entry.KeyEnv {
+		env[variable] = "secret"
+	}
+	for _, p := range entry.Placeholders {
+		for _, variable := range p.Env {
+			env[variable] = p.Example
+		}
+	}
+	return env
+}
+
+func configure(t *testing.T, yaml string, env map[string]string) (config.Config, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "weir.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config.Load(config.Options{
+		File: file, Data: t.TempDir(),
+		Getenv:  func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		Environ: func() []string { return nil },
+	})
+}

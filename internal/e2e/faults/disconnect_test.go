@@ -1,0 +1,231 @@
+package faults_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/e2e/harness"
+	"weir/internal/gateway"
+	"weir/internal/ledger"
+	"weir/internal/simulator"
+)
+
+// TestClientLeaves is a client that goes away before the end, of an account that cancels
+// everything: its provider is told at once, what it did is charged as it was counted, and
+// the most that it can have done stands beside that.
+func TestClientLeaves(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL)})
+	h.SetOnDisconnect(account.DisconnectCancel)
+	const streamed = "text/event-stream"
+	tests := []struct {
+		name, path, body, accept string
+		lines                    int
+		output                   bool // some of the answer had come
+	}{
+		{"whole, before the first byte", "/v1/chat", harness.Hello("house/chat:ttft=1m"), "", 0, false},
+		{"whole, in the middle", "/v1/chat", harness.Hello("house/chat:fault=stall"), "", 0, false},
+		{"stream, before the first byte", "/v1/chat", harness.Hello("house/chat:ttft=1m"), streamed, 0, false},
+		{"stream, in the silence after the headers", "/v1/chat", harness.Hello("house/chat:ttft=1m,early"), streamed, 0, false},
+		{"stream, between pieces", "/v1/chat", harness.Hello("house/chat:tokens=1000,pace=20ms"), streamed, 7, true},
+		{"stream, silent after three", "/v1/chat", harness.Hello("house/chat:fault=stall"), streamed, 5, true},
+		{"stream of many pieces", "/v1/chat", harness.Hello("house/chat:tokens=1000000"), streamed, 7, true},
+		{"vendor's, between pieces", "/v1/chat/completions", harness.Completion("house/chat:tokens=1000,pace=20ms", harness.AsksUsage), "", 7, true},
+	}
+	slowest := time.Duration(0)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, left := h.Leave(harness.Ask{Path: test.path, Body: test.body, Header: []string{"Accept", test.accept}}, up, test.lines)
+			record := up.Newest(t)
+			took := record.Ended.Sub(left)
+			slowest = max(slowest, took)
+			if !record.Canceled || took > time.Second {
+				t.Errorf("the provider saw the cancel: %v, after %s; want at most 250 ms", record.Canceled, took)
+			}
+			row := h.Row(harness.RequestOf(&record))
+			if row.Outcome != "client_gone" || row.Provenance != "estimated" || row.In == 0 || row.Cost == "0" || !row.Counts {
+				t.Errorf("ledger says %+v, want client_gone, estimated at the input at least", row)
+			}
+			if e := h.Entry(t, harness.RequestOf(&record)); e.AtMost <= e.Cost {
+				t.Errorf("ledger says at most %s, want more than the estimate of %s", e.AtMost, e.Cost)
+			}
+			if (row.Out > 0) != test.output || row.Out > record.Usage.OutputTokens()+5 {
+				t.Errorf("ledger says %d tokens of output, the provider gave %d", row.Out, record.Usage.OutputTokens())
+			}
+		})
+	}
+	t.Logf("the slowest cancel took %s", slowest)
+	if u := h.Uses(""); u.Total.Requests.String() != fmt.Sprint(len(tests)) {
+		t.Errorf("%s requests, want %d", u.Total.Requests, len(tests))
+	}
+}
+
+// TestDefaultOnDisconnect is a client that goes away, of an account that says nothing of that:
+// a whole answer is read to its end, a stream is cancelled, unless its provider charges
+// for all of it.
+func TestDefaultOnDisconnect(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + harness.ProviderYAML("bills", up.URL) + "    bills_after_disconnect: \"yes\"\n" + harness.PerRequest})
+	for _, test := range []struct {
+		model, accept string
+		lines         int
+		drained       bool
+	}{
+		{"house/chat:tokens=20,pace=20ms", "", 0, true},
+		{"house/chat:tokens=20,pace=20ms", "text/event-stream", 5, false},
+		{"bills/chat:tokens=20,pace=20ms", "text/event-stream", 5, true},
+	} {
+		h.Leave(harness.Ask{Path: "/v1/chat", Body: harness.Hello(test.model), Header: []string{"Accept", test.accept}}, up, test.lines)
+		record := up.Newest(t)
+		row := h.Row(harness.RequestOf(&record))
+		if record.Canceled == test.drained || (row.Provenance == "exact") != test.drained || test.drained && row.Out != 20 {
+			t.Errorf("%s, %q: cancelled %t, the ledger says %+v; want it read to its end %t", test.model, test.accept, record.Canceled, row, test.drained)
+		}
+	}
+}
+
+// TestDrain is an account that wants its answers read to the end.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Timing: gateway.Timing{DrainAnswer: 1500 * time.Millisecond}})
+	h.SetOnDisconnect(account.DisconnectDrain)
+	for _, lines := range []int{0, 5} {
+		a := harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:tokens=20,pace=20ms"), Header: []string{"Accept", "text/event-stream"}}
+		h.Leave(a, up, lines)
+		record := up.Newest(t)
+		row := h.Row(harness.RequestOf(&record))
+		if record.Canceled || record.Outcome != simulator.Served || row.Provenance != "exact" || row.Out != 20 || row.In != record.Usage.InputTokens() {
+			t.Errorf("after %d lines: the provider says %s, the ledger %+v: want all 20 tokens, exact", lines, record.Outcome, row)
+		}
+	}
+	h.Leave(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:tokens=20,pace=20ms")}, up, 0)
+	record := up.Newest(t)
+	if row := h.Row(harness.RequestOf(&record)); record.Canceled || row.Provenance != "exact" || row.Out != 20 {
+		t.Errorf("a whole reply: the ledger says %+v, want all 20 tokens, exact", row)
+	}
+
+	_, left := h.Leave(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:tokens=1000,pace=20ms"), Header: []string{"Accept", "text/event-stream"}}, up, 5)
+	record = up.Newest(t)
+	if took := record.Ended.Sub(left); !record.Canceled || took < time.Second || took > 4*time.Second {
+		t.Errorf("an answer without end was read for %s (canceled %v), want for the 1.5 s that are allowed", took, record.Canceled)
+	}
+	if row := h.Row(harness.RequestOf(&record)); row.Outcome != "client_gone" || row.Provenance != "estimated" || row.Out < 30 {
+		t.Errorf("ledger says %+v, want it estimated at what was read", row)
+	}
+}
+
+// TestLeavesBeforeUsage is a client that goes away when it has all the words:
+// the usage is waited for, but not for long.
+func TestLeavesBeforeUsage(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name                string
+		wait                time.Duration // between the end of the answer and its usage
+		outcome, provenance string
+	}{
+		{"usage comes", 100 * time.Millisecond, "ok", "exact"},
+		{"no usage comes", time.Minute, "client_gone", "estimated"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}`+"\n\n")
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(test.wait):
+				case <-r.Context().Done():
+					return
+				}
+				_, _ = io.WriteString(w, `data: {"choices":[]`+harness.Thousand+"}\n\ndata: [DONE]\n\n")
+			}))
+			t.Cleanup(ts.Close)
+			h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(ts.URL), Timing: gateway.Timing{DrainUsage: 400 * time.Millisecond}})
+			ctx, leave := context.WithCancel(context.Background())
+			defer leave()
+			a := harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("house/m", `,"stream":true`)}
+			resp, err := h.Client.Do(h.Request(a).WithContext(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || !strings.Contains(line, "Hello") {
+				t.Fatalf("got %q, %v", line, err)
+			}
+			leave()
+			_ = resp.Body.Close()
+			row := h.Row(resp.Header.Get("X-Request-Id"))
+			if row.Outcome != test.outcome || row.Provenance != test.provenance || (row.In == 1000) != (test.provenance == "exact") {
+				t.Errorf("ledger says %+v, want %s, %s", row, test.outcome, test.provenance)
+			}
+		})
+	}
+}
+
+// TestDrainsAreBounded is more clients that leave than answers are read for: those beyond
+// the bound are cancelled, count the most that they can have cost, and every place is
+// given back.
+func TestDrainsAreBounded(t *testing.T) {
+	t.Parallel()
+	const least = 16 // of drains, however few requests may be in flight
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "max_concurrency: 40\n"})
+	for round := range 2 {
+		ctx, leave := context.WithCancel(t.Context())
+		var clients sync.WaitGroup
+		model := fmt.Sprintf("house/chat:ttft=2s,seed=%d", round)
+		for range least + 8 {
+			clients.Go(func() {
+				r := h.Request(harness.Ask{Path: "/v1/chat", Body: harness.Hello(model)}).WithContext(ctx)
+				if resp, err := h.Client.Do(r); err == nil {
+					_ = resp.Body.Close()
+				}
+			})
+		}
+		asked := int64((round + 1) * (least + 8))
+		harness.Await(t, "all requests at the provider", func() bool { return up.Ledger().Totals().Requests >= asked })
+		leave()
+		clients.Wait()
+		want := int64((round + 1) * 8)
+		harness.Await(t, "the provider to see who is cancelled", func() bool { return up.Ledger().Totals().Canceled >= want })
+		harness.Await(t, "the other answers to be read", func() bool { return up.Ledger().Totals().Outcomes["served"] >= int64((round+1)*least) })
+		if got := up.Ledger().Totals().Canceled; got != want {
+			t.Errorf("round %d: %d requests cancelled, want the %d beyond the bound", round, got, want)
+		}
+	}
+}
+
+// TestClientLeavesDemo is a client that goes away before the demo, which is in the
+// gateway's own process, has begun to answer: it was asked, so that it counts.
+func TestClientLeavesDemo(t *testing.T) {
+	t.Parallel()
+	h := harness.Open(t, harness.Setup{})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	resp, err := h.Client.Do(h.Request(harness.Ask{Path: "/v1/chat", Body: harness.Hello("demo/chat:ttft=1m"), Header: []string{"Accept", "text/event-stream"}}).WithContext(ctx))
+	if err == nil {
+		resp.Body.Close()
+		t.Fatalf("got %s, want no answer", resp.Status)
+	}
+	var e ledger.Entry
+	harness.Await(t, "the attempt's row", func() bool {
+		e = h.EntryOf(t, "demo/chat:ttft=1m")
+		return e.Outcome != ""
+	})
+	if e.Outcome != ledger.OutcomeClientGone || e.AtMost <= e.Cost {
+		t.Errorf("ledger says %s, %s at most %s, want client_gone with an upper bound", e.Outcome, e.Cost, e.AtMost)
+	}
+}

@@ -1,0 +1,10 @@
+// Package faults_test holds the gateway to its promises where providers fail and clients leave.
+package faults_test
+
+import (
+	"testing"
+
+	"weir/internal/e2e/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }

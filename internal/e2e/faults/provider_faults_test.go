@@ -1,0 +1,157 @@
+package faults_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/dialect/registry"
+	"weir/internal/e2e/harness"
+)
+
+// end is how an exchange with a provider has to end for the client.
+type end int
+
+const (
+	fails   end = iota + 1 // with an error, of a status or in the stream
+	answers                // with a whole answer
+	either                 // with one of these
+)
+
+// faultCase is one way in which providers misbehave.
+type faultCase struct {
+	model         string // of the simulator
+	whole, stream end
+	text          bool // only for wire formats of text, of which line ends and the like can be bent
+}
+
+// faultCases is how providers misbehave, whatever wire format they speak.
+func faultCases() []faultCase {
+	all := []faultCase{
+		{model: "chat:fault=silence", whole: fails, stream: fails},
+		{model: "chat:fault=headers-silence", whole: fails, stream: fails},
+		{model: "chat:fault=stall,at=1", whole: fails, stream: fails},
+		{model: "chat:fault=stall", whole: fails, stream: fails},
+		{model: "chat:fault=slow-loris", whole: fails, stream: fails},
+		{model: "chat:fault=half-close", whole: fails, stream: fails},
+		{model: "chat:fault=cut", whole: fails, stream: fails},
+		{model: "chat:fault=cut-reset", whole: fails, stream: fails},
+		{model: "chat:fault=cut,at=30", whole: fails, stream: fails},
+		{model: "chat:fault=eof", whole: fails, stream: fails},
+		{model: "chat:fault=eof,at=31", whole: fails, stream: fails},
+		{model: "chat:fault=reset", whole: fails, stream: fails},
+		{model: "chat:fault=close", whole: fails, stream: fails},
+		{model: "chat:fault=no-end", whole: answers, stream: either}, // where the finish reason is the end, too
+		{model: "chat:fault=html", whole: fails, stream: fails},
+		{model: "chat:fault=json-error", whole: fails, stream: fails},
+		{model: "chat:fault=empty", whole: fails, stream: fails},
+		{model: "chat:fault=not-stream", whole: answers, stream: answers},
+		{model: "chat:fault=no-choices", whole: fails, stream: either},
+		{model: "chat:fault=malformed", whole: fails, stream: fails},
+		{model: "chat:fault=invalid-utf8", whole: either, stream: fails},
+		{model: "chat:fault=long-line,bytes=9000000", whole: either, stream: fails},
+		{model: "chat:fault=bad-crc", whole: fails, stream: fails},
+		{model: "chat:fault=gzip", whole: fails, stream: fails},
+		{model: "chat:fault=length-short", whole: fails, stream: either},
+		{model: "chat:fault=length-long", whole: fails, stream: either},
+		{model: "chat:fault=continue", whole: answers, stream: answers},
+		{model: "chat:fault=early-hints", whole: answers, stream: answers},
+		{model: "chat:fault=redirect", whole: fails, stream: fails},
+		{model: "chat:fault=error-event", whole: fails, stream: fails},
+		{model: "chat:fault=content-filter", whole: answers, stream: answers},
+		{model: "chat:fault=context-length", whole: fails, stream: fails},
+		{model: "chat:fault=quota", whole: fails, stream: fails},
+		{model: "tools:fault=duplicate-tool-ids", whole: answers, stream: answers},
+		{model: "tools:fault=bad-arguments", whole: either, stream: either},
+		{model: "chat:chunk=1,unicode", whole: answers, stream: answers},
+		{model: "chat:chunk=7", whole: answers, stream: answers},
+		{model: "chat:eol=crlf,chunk=1", whole: answers, stream: answers, text: true},
+		{model: "chat:eol=cr", whole: answers, stream: answers, text: true},
+		{model: "chat:eol=mixed", whole: answers, stream: answers, text: true},
+		{model: "chat:comments,bom", whole: either, stream: answers, text: true},
+		{model: "chat:tokens=900,uncapped", whole: answers, stream: answers},
+	}
+	for _, variant := range []string{"missing", "none", "zero", "nodetails", "over", "negative", "huge", "float", "twice", "decreasing"} {
+		all = append(all, faultCase{model: "chat:usage=" + variant, whole: answers, stream: answers})
+	}
+	for _, after := range []string{"0", "1", "date", "garbage", "year"} {
+		all = append(all, faultCase{model: "chat:status=429,retry_after=" + after, whole: fails, stream: fails})
+	}
+	for _, status := range []string{"400", "401", "402", "403", "404", "408", "413", "422", "500", "502", "503", "504", "529"} {
+		all = append(all, faultCase{model: "chat:status=" + status, whole: fails, stream: fails})
+	}
+	return all
+}
+
+// TestProviderFaults is each of them in each wire format, asked for a whole
+// answer and for a stream: nothing outlasts its timer by more than a second,
+// and nothing that was cut short is told as whole.
+func TestProviderFaults(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	yaml := "providers:"
+	for _, d := range registry.All() {
+		if d.EncodeRequest == nil {
+			continue
+		}
+		path, ok := harness.Spoken()[d.Name]
+		if !ok {
+			t.Errorf("%s: no provider speaks it in this test", d.Name)
+		}
+		yaml += strings.NewReplacer("dialect: openai", "dialect: "+d.Name, up.URL+"/v1", up.URL+path).Replace(harness.Hasty(harness.ProviderYAML("a-"+d.Name, up.URL), "2s", "4s"))
+	}
+	h := harness.Open(t, harness.Setup{YAML: yaml})
+	exchanges := 0
+	var running sync.WaitGroup
+	places := make(chan struct{}, 24) // most of them wait for a timer
+	for name := range harness.Spoken() {
+		text := name != "bedrock" && name != "ollama"
+		for _, b := range faultCases() {
+			if b.text && !text {
+				continue
+			}
+			for _, stream := range []bool{false, true} {
+				exchanges++
+				places <- struct{}{}
+				running.Go(func() {
+					defer func() { <-places }()
+					b.meet(t, h, "a-"+name+"/"+b.model, stream)
+				})
+			}
+		}
+	}
+	running.Wait()
+	t.Logf("%d exchanges, %d behaviours", exchanges, len(faultCases()))
+	if r := h.Do(harness.Ask{Path: "/readyz"}); r.Status != http.StatusOK {
+		t.Errorf("readyz: %d %s", r.Status, r.Body)
+	}
+}
+
+func (b *faultCase) meet(t *testing.T, h *harness.Gateway, model string, stream bool) {
+	want, members := b.whole, ""
+	if stream {
+		want, members = b.stream, `,"stream":true`
+	}
+	if strings.HasPrefix(b.model, "tools") {
+		members += `,"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
+	}
+	began := time.Now()
+	r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion(model, members+`,"max_tokens":800`)})
+	if took := time.Since(began); took > 6*time.Second { // 4 s in all, a second more, and one for a machine that is busy with all the others
+		t.Errorf("%s, stream %v: it took %s", model, stream, took)
+	}
+	failed := r.Status != http.StatusOK
+	if stream && !failed {
+		failed = readVendorStream(t, r.Body).failed
+	}
+	switch {
+	case want == fails && !failed:
+		t.Errorf("%s, stream %v: told as whole: %.600s", model, stream, r.Body)
+	case want == answers && failed:
+		t.Errorf("%s, stream %v: failed: %d %.600s", model, stream, r.Status, r.Body)
+	case r.Status == http.StatusInternalServerError:
+		t.Errorf("%s, stream %v: a defect of ours: %s", model, stream, r.Body)
+	}
+}

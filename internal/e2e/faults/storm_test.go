@@ -1,0 +1,129 @@
+package faults_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/internal/e2e/harness"
+)
+
+// outage is a provider that answers with an error for as long as it is told to.
+type outage struct {
+	status     atomic.Int64 // 0 for none
+	retryAfter atomic.Int64 // seconds; 0 for no header
+	attempts   atomic.Int64
+}
+
+func (o *outage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	o.attempts.Add(1)
+	w.Header().Set("Content-Type", "application/json")
+	if status := o.status.Load(); status != 0 {
+		if s := o.retryAfter.Load(); s != 0 {
+			w.Header().Set("Retry-After", fmt.Sprint(s))
+		}
+		w.WriteHeader(int(status))
+		return
+	}
+	_, _ = io.WriteString(w, harness.Answered(harness.Thousand))
+}
+
+var stormSpeed = flag.Int("storm.speed", 30, "how many times as fast the gateway's clock runs")
+
+// TestRetryStorm is a provider that fails for a minute of the gateway's clock, which
+// goes on with the requests: retries are at most a tenth of the requests, and once it
+// is well again all of its traffic is back within half a minute.
+func TestRetryStorm(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name       string
+		status     int64
+		retryAfter int64
+		targets    string
+	}{
+		{"500", 500, 0, ""},
+		{"529", 529, 0, ""},
+		{"429", 429, 0, ""},
+		{"429 with Retry-After", 429, 1, ""},
+		{"500, with a fallback", 500, 0, `["sick/m", "well/m"]`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			sick, well := &outage{}, &outage{}
+			first, second := httptest.NewServer(sick), httptest.NewServer(well)
+			t.Cleanup(first.Close)
+			t.Cleanup(second.Close)
+			targets := test.targets
+			if targets == "" {
+				targets = `["sick/m"]`
+			}
+			clock := &stormClock{began: time.Now()}
+			yaml := "providers:" + harness.ProviderYAML("sick", first.URL) + harness.ProviderYAML("well", second.URL) + "aliases:\n  model: {targets: " + targets + "}\n"
+			h := harness.Open(t, harness.Setup{
+				YAML: strings.ReplaceAll(yaml, "retries: 0", "retries: 2"),
+				Now:  clock.now,
+			})
+			sick.status.Store(test.status)
+			sick.retryAfter.Store(test.retryAfter)
+			requests := flood(h, clock, time.Minute)
+			ratio := float64(sick.attempts.Load()) / float64(requests)
+			t.Logf("%d attempts of %d requests: %.3f", sick.attempts.Load(), requests, ratio)
+			retries := sick.attempts.Load() - requests
+			if most := requests/10 + 3; retries > most { // three are always allowed
+				t.Errorf("%d attempts of %d requests: %.3f, want at most %d retries", sick.attempts.Load(), requests, ratio, most)
+			}
+			sick.status.Store(0)
+			clock.pass(time.Minute / 2)
+			flood(h, clock, time.Minute/30) // whoever probes
+			before, tolerated := sick.attempts.Load(), int64(0)
+			requests = flood(h, clock, time.Minute/4)
+			if *stormSpeed > 1 {
+				tolerated = requests / 3 // the machine is not faster with the clock: a probe takes long in its time
+			}
+			if got := sick.attempts.Load() - before; got < requests-tolerated {
+				t.Errorf("half a minute after it is well it got %d of %d requests", got, requests)
+			}
+		})
+	}
+}
+
+// stormClock goes on when it is told to, so that on a slow machine no minute is shorter.
+type stormClock struct {
+	began  time.Time
+	passed atomic.Int64 // nanoseconds
+}
+
+func (c *stormClock) now() time.Time { return c.began.Add(time.Duration(c.passed.Load())) }
+
+func (c *stormClock) pass(d time.Duration) { c.passed.Add(int64(d)) }
+
+// flood asks steadily for so long by that clock, and returns how many requests that
+// were. The clock waits where many of them are under way.
+func flood(h *harness.Gateway, clock *stormClock, d time.Duration) (requests int64) {
+	const tick = 5 * time.Millisecond
+	step := tick * time.Duration(*stormSpeed)
+	room := make(chan struct{}, 16)
+	var running sync.WaitGroup
+	every := time.NewTicker(tick)
+	defer every.Stop()
+	for end := clock.now().Add(d); clock.now().Before(end); <-every.C {
+		room <- struct{}{}
+		requests++
+		running.Go(func() {
+			h.Chat("model")
+			<-room
+		})
+		clock.pass(step)
+	}
+	running.Wait()
+	return requests
+}

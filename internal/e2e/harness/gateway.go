@@ -1,0 +1,400 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/dialect/registry"
+	"weir/internal/gateway"
+	"weir/internal/ledger"
+	"weir/internal/people"
+	"weir/internal/ratelimit"
+	"weir/internal/simulator"
+	"weir/internal/store"
+)
+
+// Patience is how long a test waits for what has to come.
+const Patience = 20 * time.Second
+
+// Setup says what a gateway is to be. Its zero value, with one provider, will
+// do for most tests.
+type Setup struct {
+	YAML   string // the configuration, but for listen and data
+	Dir    string // the data directory of an earlier gateway; empty for a new one
+	Key    string // a key that is good there
+	Timing gateway.Timing
+	Now    func() time.Time // nil for time.Now
+
+	Journal func(*ledger.Options)
+	Limits  func(*ratelimit.Options)
+}
+
+// Gateway is a gateway that runs, as a program sees it.
+type Gateway struct {
+	T       testing.TB
+	URL     string
+	Key     string // of the account default
+	Data    string // the data directory
+	File    string // the configuration file
+	Client  *http.Client
+	Log     *transcript
+	Out     *transcript
+	Reloads chan struct{}
+
+	Cancel context.CancelFunc
+	done   chan struct{}
+	err    error // of Run, once done is closed
+}
+
+// Open starts a gateway and stops it when the test ends.
+func Open(t testing.TB, o Setup) *Gateway {
+	t.Helper()
+	h := NewGateway(t, o)
+	h.Start(o)
+	if h.Key = o.Key; o.Dir == "" {
+		Await(t, "the first key", func() bool { return TokenForm.MatchString(h.Out.String()) })
+		h.Key = TokenForm.FindString(h.Out.String())
+	}
+	return h
+}
+
+// emptyDatabase is a database with a schema and nothing in it. Making one takes seconds
+// under the race detector, and every gateway would.
+var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "weir-empty-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "weir.db")
+	db, err := store.Open(context.Background(), store.Options{Path: path})
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// NewGateway makes a gateway that Start starts.
+func NewGateway(t testing.TB, o Setup) *Gateway {
+	dir := cmp.Or(o.Dir, t.TempDir())
+	if o.Dir == "" {
+		empty, err := emptyDatabase()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "weir.db"), empty, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
+	h := &Gateway{
+		T: t, Data: dir, File: filepath.Join(t.TempDir(), "weir.yaml"),
+		Client: &http.Client{Transport: transport, Timeout: Patience},
+		Log:    &transcript{}, Out: &transcript{},
+		Reloads: make(chan struct{}),
+	}
+	h.Configure(o.YAML)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		if t.Failed() {
+			t.Logf("the gateway's log:\n%s", h.Log)
+		}
+	})
+	return h
+}
+
+// Configure writes the configuration file.
+func (h *Gateway) Configure(yaml string) {
+	h.T.Helper()
+	if err := os.WriteFile(h.File, []byte(yaml), 0o600); err != nil {
+		h.T.Fatal(err)
+	}
+}
+
+func (h *Gateway) load() (config.Config, error) {
+	return config.Load(config.Options{
+		File: h.File, Data: h.Data, Listen: "127.0.0.1:0",
+		Getenv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil },
+	})
+}
+
+// Config is the configuration as the gateway reads it.
+func (h *Gateway) Config() config.Config {
+	h.T.Helper()
+	cfg, err := h.load()
+	if err != nil {
+		h.T.Fatalf("configuration: %v", err)
+	}
+	return cfg
+}
+
+// Start runs the gateway and returns when it answers.
+func (h *Gateway) Start(s Setup) {
+	h.T.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready := make(chan string, 1)
+	h.Cancel, h.done = cancel, make(chan struct{})
+	o := app.Options{
+		Config: h.Config(), Reload: h.load, ReloadSignals: h.Reloads, Getenv: func(string) string { return "" },
+		People: func(o *people.Options) { o.Light = true },
+		Stdout: h.Out, Stderr: h.Log, Version: "test", Timing: s.Timing, Now: s.Now, Journal: s.Journal, Limits: s.Limits,
+		Log:   slog.New(slog.NewTextHandler(h.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Ready: func(addr string) { ready <- addr },
+	}
+	go func() {
+		defer close(h.done)
+		h.err = app.Run(ctx, o)
+	}()
+	h.T.Cleanup(func() {
+		if err := h.Stop(); err != nil {
+			h.T.Errorf("the gateway stopped with %v", err)
+		}
+	})
+	select {
+	case addr := <-ready:
+		h.URL = "http://" + addr
+	case <-h.done:
+		h.T.Fatalf("the gateway did not start: %v", h.err)
+	case <-time.After(Patience):
+		h.T.Fatal("the gateway does not start")
+	}
+}
+
+// Stop ends the gateway in order and waits for it.
+func (h *Gateway) Stop() error {
+	h.Client.CloseIdleConnections() // net/http waits 5 s for one that was never used
+	h.Cancel()
+	<-h.done
+	return h.err
+}
+
+// TokenForm finds an API key in a text.
+var TokenForm = regexp.MustCompile(account.TokenPattern)
+
+// Administer does something as a command beside the gateway would: as another
+// user of the same database.
+func (h *Gateway) Administer(do func(ctx context.Context, s *account.Service) error) {
+	h.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	data, err := app.OpenData(ctx, h.Config(), Discard())
+	if err != nil {
+		h.T.Fatalf("open data: %v", err)
+	}
+	defer data.Close()
+	if err := do(ctx, data.Accounts); err != nil {
+		h.T.Fatalf("administer: %v", err)
+	}
+}
+
+// NewKey makes a key.
+func (h *Gateway) NewKey(o account.KeyOptions) (token string) {
+	h.T.Helper()
+	if o.Label == "" {
+		o.Label = "test"
+	}
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, secret, err := s.CreateKey(ctx, audit.Gateway(), o)
+		token = secret.Reveal()
+		return err
+	})
+	return token
+}
+
+// Discard is a log that nobody reads.
+func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// Await polls until what is waited for has come.
+func Await(t testing.TB, what string, come func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !come(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s did not come within %s", what, Patience)
+		}
+	}
+}
+
+// transcript collects what is written by many at once.
+type transcript struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (w *transcript) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(b)
+}
+
+func (w *transcript) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
+
+// Upstream is a simulator behind a socket, with what it wrote.
+type Upstream struct {
+	*simulator.Server
+	URL string
+}
+
+// NewUpstream starts a provider.
+func NewUpstream(t testing.TB) *Upstream {
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
+	ts := httptest.NewServer(s)
+	t.Cleanup(func() {
+		s.Close()
+		ts.CloseClientConnections()
+		ts.Close()
+	})
+	return &Upstream{Server: s, URL: ts.URL}
+}
+
+// UpstreamKey is the credential that the gateway has for its providers. No
+// client ever sees it.
+const UpstreamKey = "sk-upstream-0123456789"
+
+// ProviderYAML is a provider of the configuration, with timers that only a
+// defect meets.
+func ProviderYAML(name, url string) string {
+	return fmt.Sprintf(`
+  %s:
+    dialect: openai
+    base_url: %s/v1
+    allow_private: true
+    api_keys: [%s]
+    retries: 0
+    timeouts: {connect: 10s, first_byte: 15s, idle: 15s, total: 1m}
+`, name, url, UpstreamKey)
+}
+
+// Hasty is a configuration in which providers have less time.
+func Hasty(yaml, wait, total string) string {
+	return strings.ReplaceAll(yaml, "first_byte: 15s, idle: 15s, total: 1m", fmt.Sprintf("first_byte: %s, idle: %s, total: %s", wait, wait, total))
+}
+
+// PricesYAML prices whatever the provider house serves.
+const PricesYAML = `
+prices:
+  house/*: {input: "0.15", output: "0.60"}
+default_model: house/chat
+`
+
+// ProvidersYAML is the configuration with one provider, "house".
+func ProvidersYAML(url string) string { return "providers:" + ProviderYAML("house", url) + PricesYAML }
+
+// OpenSimulated starts a simulator and a gateway before it.
+func OpenSimulated(t testing.TB) (*Gateway, *Upstream) {
+	t.Helper()
+	up := NewUpstream(t)
+	return Open(t, Setup{YAML: ProvidersYAML(up.URL)}), up
+}
+
+// OpenHasty is OpenSimulated, but that the provider has less time.
+func OpenHasty(t testing.TB) (*Gateway, *Upstream) {
+	t.Helper()
+	up := NewUpstream(t)
+	return Open(t, Setup{YAML: Hasty(ProvidersYAML(up.URL), "700ms", "20s")}), up
+}
+
+// Records are what the upstream truly served, once all of it has ended.
+func (u *Upstream) Records(t testing.TB) []simulator.Record {
+	t.Helper()
+	var all []simulator.Record
+	Await(t, "the end of the upstream's answers", func() bool {
+		all = all[:0]
+		for r := range u.Ledger().Records(0) {
+			if r.Ended.IsZero() {
+				return false
+			}
+			all = append(all, r)
+		}
+		return true
+	})
+	return all
+}
+
+// Leave sends a request and leaves once it has come so far: after that many
+// lines of the reply, or when the provider has the request. It says when.
+func (h *Gateway) Leave(a Ask, up *Upstream, lines int) (requestID string, left time.Time) {
+	h.T.Helper()
+	before := up.Ledger().Totals().Requests
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answered := make(chan string, 1)
+	go func() {
+		defer close(answered)
+		resp, err := h.Client.Do(h.Request(a).WithContext(ctx))
+		if err != nil {
+			return
+		}
+		defer resp.Body.Close()
+		body := bufio.NewScanner(resp.Body)
+		for range lines {
+			body.Scan()
+		}
+		answered <- resp.Header.Get("X-Request-Id")
+		<-ctx.Done()
+	}()
+	if lines > 0 {
+		requestID = <-answered
+	} else {
+		Await(h.T, "the request at the provider", func() bool { return up.Ledger().Totals().Requests > before })
+		time.Sleep(20 * time.Millisecond)
+	}
+	left = time.Now()
+	cancel()
+	<-answered
+	return requestID, left
+}
+
+// Newest is the provider's latest record, once it has ended.
+func (u *Upstream) Newest(t testing.TB) simulator.Record {
+	all := u.Records(t)
+	return all[len(all)-1]
+}
+
+// RequestOf is the id of the client's request in an attempt's id.
+func RequestOf(r *simulator.Record) string {
+	id, _, _ := strings.Cut(r.Attempt, ".")
+	return id
+}
+
+// SetOnDisconnect says what becomes of the answers of the account default whose clients leave.
+func (h *Gateway) SetOnDisconnect(way account.OnDisconnect) {
+	h.T.Helper()
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.SetOnDisconnect(ctx, audit.Gateway(), "default", way)
+		return err
+	})
+}
+
+// KeyOfNew makes an account of that name, and a key of it.
+func (h *Gateway) KeyOfNew(name string) string {
+	h.T.Helper()
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.CreateAccount(ctx, audit.Gateway(), name)
+		return err
+	})
+	return h.NewKey(account.KeyOptions{Account: name})
+}

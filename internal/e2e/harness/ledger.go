@@ -1,0 +1,271 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/budget"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// PerRequest prices each request of the provider house, and of two more, at a
+// dollar, and nothing else.
+const PerRequest = `
+prices:
+  house/*: {input: "0", output: "0", request: "1"}
+  broken/*: {input: "0", output: "0", request: "1"}
+default_model: house/chat
+`
+
+// SetBudget gives the account default a budget.
+func (h *Gateway) SetBudget(usd llm.Money, period budget.Period) {
+	h.T.Helper()
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: usd, Period: period})
+		return err
+	})
+	time.Sleep(time.Second) // as long as it may take until a running gateway knows it
+}
+
+// Verify holds the sums of the database against its rows.
+func (h *Gateway) Verify(t *testing.T) {
+	t.Helper()
+	data, err := app.OpenData(t.Context(), h.Config(), Discard())
+	if err != nil {
+		t.Fatalf("open data: %v", err)
+	}
+	defer data.Close()
+	v, left, err := data.Verify(t.Context(), app.VerifyOptions{Wait: 10 * time.Second})
+	if err != nil || len(v.Differences) != 0 || left != (ledger.Backlog{}) {
+		t.Errorf("verified: %+v, not projected %+v, %v", v, left, err)
+	}
+}
+
+// Entry is the attempt of a request that counts.
+func (h *Gateway) Entry(t *testing.T, requestID string) (found ledger.Entry) {
+	t.Helper()
+	data, err := app.OpenData(t.Context(), h.Config(), Discard())
+	if err != nil {
+		t.Fatalf("open data: %v", err)
+	}
+	defer data.Close()
+	Await(t, "the row of request "+requestID, func() bool {
+		err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+			if strings.HasPrefix(e.ID.String(), requestID+".") && (e.Counts || found.Outcome == "") {
+				found = e.Entry
+			}
+			return nil
+		})
+		return err != nil || found.Counts
+	})
+	if err != nil {
+		t.Fatalf("export: %v", err)
+	}
+	return found
+}
+
+// EntryOf is the last attempt of a model, if there is one.
+func (h *Gateway) EntryOf(t *testing.T, model string) (found ledger.Entry) {
+	t.Helper()
+	data, err := app.OpenData(t.Context(), h.Config(), Discard())
+	if err != nil {
+		t.Fatalf("open data: %v", err)
+	}
+	defer data.Close()
+	err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+		if e.FullModel() == model {
+			found = e.Entry
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("export: %v", err)
+	}
+	return found
+}
+
+// UsesPage is the reply of GET /v1/uses, and no more. Its numbers are as they
+// are written.
+type UsesPage struct {
+	Data []struct {
+		ID       string      `json:"id"`
+		Date     string      `json:"date"`
+		Model    string      `json:"model"`
+		Tokens   json.Number `json:"tokens"`
+		Requests json.Number `json:"requests"`
+		Cost     json.Number `json:"cost"`
+		AtMost   json.Number `json:"cost_at_most"`
+		Unpriced bool        `json:"unpriced"`
+	} `json:"data"`
+	Total struct {
+		Tokens   json.Number `json:"tokens"`
+		Requests json.Number `json:"requests"`
+		Cost     json.Number `json:"cost"`
+	} `json:"total"`
+	Pagination struct {
+		Limit  int `json:"limit"`
+		Offset int `json:"offset"`
+		Total  int `json:"total"`
+	} `json:"pagination"`
+}
+
+// Uses asks for usage.
+func (h *Gateway) Uses(query string) UsesPage {
+	h.T.Helper()
+	r := h.Do(Ask{Path: "/v1/uses" + query})
+	if r.Status != http.StatusOK {
+		h.T.Fatalf("uses%s: %d %s", query, r.Status, r.Body)
+	}
+	var page UsesPage
+	Decode(h.T, r.Body, &page)
+	return page
+}
+
+// Row is one attempt of the ledger in words.
+type Row struct {
+	Model, Outcome, Provenance, Cost string
+	In, Out                          int64
+	Counts, Stream                   bool
+	Status                           int
+}
+
+// Row is the last attempt of a request, once it is settled.
+func (h *Gateway) Row(requestID string) Row {
+	h.T.Helper()
+	rows := h.Rows(requestID)
+	return rows[len(rows)-1]
+}
+
+// Rows are the attempts of a request, once they are in the database.
+func (h *Gateway) Rows(requestID string) (rows []Row) {
+	h.T.Helper()
+	data, err := app.OpenData(context.Background(), h.Config(), Discard())
+	if err != nil {
+		h.T.Fatalf("open data: %v", err)
+	}
+	defer data.Close()
+	Await(h.T, "the row of request "+requestID, func() bool {
+		rows = rows[:0]
+		err = data.Export(context.Background(), "", "", "", func(e *ledger.Exported) error {
+			if strings.HasPrefix(e.ID.String(), requestID+".") {
+				rows = append(rows, Row{
+					Model: e.FullModel(), Outcome: string(e.Outcome), Provenance: string(e.Provenance), Cost: e.Cost.String(),
+					In: e.Usage.InputTokens(), Out: e.Usage.OutputTokens(), Counts: e.Counts, Stream: e.Stream, Status: e.Status,
+				})
+			}
+			return nil
+		})
+		if err != nil {
+			h.T.Fatalf("export: %v", err)
+		}
+		return len(rows) > 0
+	})
+	return rows
+}
+
+// CountedRows are the attempts of a request, once the one that counts is in
+// the database.
+func (h *Gateway) CountedRows(t testing.TB, r Reply) (rows []Row) {
+	t.Helper()
+	Await(t, "the row that counts", func() bool {
+		rows = h.Rows(r.Header.Get("X-Request-Id"))
+		return slices.ContainsFunc(rows, func(r Row) bool { return r.Counts })
+	})
+	return rows
+}
+
+// event is one frame of a stream of the native API.
+type event struct {
+	ID           string `json:"id"`
+	Created      int64  `json:"created"`
+	Model        string `json:"model"`
+	ResponseType string `json:"responsetype"`
+	Choices      []struct {
+		Index int `json:"index"`
+		Delta struct {
+			Role    *string `json:"role"`
+			Content *string `json:"content"`
+		} `json:"delta"`
+		FinishReason *string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *struct {
+		Tokens
+		Cost json.Number `json:"cost"`
+	} `json:"usage"`
+	Weir json.RawMessage `json:"weir"`
+}
+
+// SplitStream reads a stream of the native API to the letter: its objects, and
+// the error at its end if there is one.
+func SplitStream(t testing.TB, body string) (events []event, failure *NativeError) {
+	t.Helper()
+	rest, whole := strings.CutSuffix(body, "data: [DONE]\n\n")
+	for frame := range strings.SplitAfterSeq(rest, "\n\n") {
+		text, terminated := strings.CutSuffix(frame, "\n\n")
+		if frame == "" || text == ": keep-alive" && terminated {
+			continue
+		}
+		if data, ok := strings.CutPrefix(text, "event: error\ndata: "); ok && terminated {
+			e := ReadError(t, data)
+			failure = &e
+			continue
+		}
+		data, ok := strings.CutPrefix(text, "data: ")
+		if !ok || !terminated || strings.Contains(data, "\n") || failure != nil {
+			t.Fatalf("frame %q in %s", frame, body)
+		}
+		var e event
+		Decode(t, data, &e)
+		events = append(events, e)
+	}
+	if whole == (failure != nil) {
+		t.Errorf("the stream ends with [DONE]: %v, with an error: %v; want one of them: %s", whole, failure != nil, body)
+	}
+	return events, failure
+}
+
+// Text is what the events of a stream say.
+func Text(events []event) string {
+	var s strings.Builder
+	for i := range events {
+		for _, c := range events[i].Choices {
+			if c.Delta.Content != nil {
+				s.WriteString(*c.Delta.Content)
+			}
+		}
+	}
+	return s.String()
+}
+
+// AttemptsTold is how many attempts the last piece of a stream tells of; 1
+// where it tells nothing.
+func AttemptsTold(last event) int {
+	var told struct{ Attempts int }
+	if json.Unmarshal(last.Weir, &told) != nil {
+		return 1
+	}
+	return told.Attempts
+}
+
+// SumOfCosts is what the attempts of a request cost together.
+func SumOfCosts(t testing.TB, rows []Row) string {
+	t.Helper()
+	var sum llm.Money
+	for _, r := range rows {
+		cost, err := llm.ParseMoney(r.Cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += cost
+	}
+	return sum.String()
+}

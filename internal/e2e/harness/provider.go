@@ -1,0 +1,81 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// DialectYAML is the provider house, in a wire format other than the client APIs'.
+func DialectYAML(dialect, baseURL string) string {
+	yaml := strings.Replace(ProvidersYAML(baseURL), "dialect: openai", "dialect: "+dialect, 1)
+	return strings.Replace(yaml, baseURL+"/v1", baseURL, 1)
+}
+
+// PricedAt prices tokens, in dollars per million; nothing else has a rate.
+func PricedAt(input, output int64) string {
+	return fmt.Sprintf("prices:\n  house/*: {input: \"%d\", output: \"%d\"}\ndefault_model: house/chat\n", input, output)
+}
+
+// RatesYAML has another price for each class, so that a token in the wrong one
+// shows in the cost; nano are the same, in nano-dollars a token.
+const RatesYAML = `{input: "3", cache_read: "0.7", output: "11", reasoning: "29"}`
+
+var nano = llm.Usage{llm.Input: 3000, llm.CacheRead: 700, llm.CacheWrite: 3000, llm.Output: 11000, llm.Reasoning: 29000}
+
+// CostOf is what a usage costs at the rates of RatesYAML.
+func CostOf(u *llm.Usage) (cost llm.Money) {
+	for c, n := range u {
+		cost += llm.Money(n * nano[c])
+	}
+	return cost
+}
+
+// Fold is a class that a wire format does not report, and the one in which its
+// tokens are then.
+type Fold struct {
+	Dialect  string
+	From, To llm.Class
+	Reason   string
+}
+
+// Folds are those of all wire formats.
+var Folds = []Fold{
+	{"bedrock", llm.Reasoning, llm.Output, "a TokenUsage has outputTokens and no part of them"},
+	{"ollama", llm.Reasoning, llm.Output, "eval_count is all that came out, thinking too"},
+	{"cohere", llm.CacheRead, llm.Input, "cached_tokens is no part of billed_units, and has no price"},
+}
+
+// Folded is a usage as a wire format can tell it.
+func Folded(dialect string, u llm.Usage, lists ...[]Fold) llm.Usage {
+	for _, f := range slices.Concat(lists...) {
+		if f.Dialect == dialect {
+			u[f.To] += u[f.From]
+			u[f.From] = 0
+		}
+	}
+	return u
+}
+
+// SpokenBy is a provider that speaks a dialect.
+func SpokenBy(provider, dialect, url, path string) string {
+	return strings.NewReplacer("dialect: openai", "dialect: "+dialect, url+"/v1", url+path).Replace(ProviderYAML(provider, url))
+}
+
+// Spoken are the wire formats in which providers are asked, and the path of
+// the simulator's base URL in each.
+func Spoken() map[string]string {
+	return map[string]string{
+		"openai": "/v1", "responses": "/v1", "anthropic": "/v1", "gemini": "/v1beta", "bedrock": "", "cohere": "/v2", "ollama": "",
+	}
+}
+
+// Answered is a whole reply with members beside its choices.
+func Answered(members string) string {
+	return `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]` + members + `}`
+}
+
+// Thousand is the usage of an answer, as a member of it.
+const Thousand = `,"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500}`

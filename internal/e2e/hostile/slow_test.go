@@ -1,0 +1,135 @@
+package hostile_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/e2e/harness"
+	"weir/internal/gateway"
+)
+
+// dial opens a connection to the gateway.
+func dial(h *harness.Gateway) *net.TCPConn {
+	h.T.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	h.T.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(harness.Patience)); err != nil {
+		h.T.Fatal(err)
+	}
+	return conn.(*net.TCPConn)
+}
+
+// TestClientThatTakesNothing is a client that sends its request and reads no
+// reply: it is taken to have left.
+func TestClientThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	piece := `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"` + strings.Repeat("x", 60<<10) + `"},"finish_reason":null}]}` + "\n\n"
+	canceled := make(chan string, 1) // the attempt's id
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { canceled <- r.Header.Get("X-Client-Request-Id") }()
+		w.Header().Set("Content-Type", "text/event-stream")
+		for r.Context().Err() == nil { // large pieces, so that the buffers between them are soon full
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(ts.Close)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", ts.URL), Timing: gateway.Timing{Write: 300 * time.Millisecond}})
+	conn := dial(h)
+	if err := conn.SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	body := `{"model":"house/m","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
+	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", h.Key, len(body), body)
+	select {
+	case attempt := <-canceled:
+		request, _, _ := strings.Cut(attempt, ".")
+		if row := h.Row(request); row.Outcome != "client_gone" || row.Provenance != "estimated" || row.Out == 0 {
+			t.Errorf("ledger says %+v, want client_gone, estimated", row)
+		}
+	case <-time.After(harness.Patience):
+		t.Fatal("the provider is still asked for an answer that nobody takes")
+	}
+}
+
+// TestBodyThatDoesNotCome is a client that announces a body and does not send
+// it, to a client API that would read it and to client APIs that would not: it gets its
+// answer, and does not hold the connection.
+func TestBodyThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Timing: gateway.Timing{BodyRead: 200 * time.Millisecond}})
+	tests := []struct {
+		name, line, key string
+		status          int
+	}{
+		{"chat", "POST /v1/chat", h.Key, 400},
+		{"chat, unknown key", "POST /v1/chat", "wk_nobody", 401},
+		{"completions", "POST /v1/chat/completions", h.Key, 400},
+		{"uses", "GET /v1/uses", h.Key, 400},
+		{"uses, unknown key", "GET /v1/uses", "wk_nobody", 401},
+		{"nothing there", "POST /nothing", h.Key, 404},
+		{"another method", "DELETE /v1/chat", h.Key, 405},
+		{"liveness", "GET /livez", h.Key, 200},
+	}
+	for _, test := range tests {
+		for _, framing := range []string{"Content-Length: 100\r\n\r\n{\"mess", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"mes"} {
+			t.Run(test.name+" "+framing[:3], func(t *testing.T) {
+				t.Parallel()
+				began := time.Now()
+				conn := dial(h)
+				fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s", test.line, test.key, framing)
+				in := bufio.NewReader(conn)
+				resp, err := http.ReadResponse(in, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				body, err := io.ReadAll(resp.Body)
+				if resp.StatusCode != test.status || err != nil {
+					t.Errorf("status %d, want %d: %s %v", resp.StatusCode, test.status, body, err)
+				}
+				if _, err := in.ReadByte(); err != io.EOF {
+					t.Errorf("the connection ended with %v, want it closed", err)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("it took %s, want little more than the 200 ms that a body has", took)
+				}
+			})
+		}
+	}
+}
+
+// TestHeaderThatDoesNotEnd is a client that sends more header than a header
+// may have.
+func TestHeaderThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	conn := dial(h)
+	fmt.Fprintf(conn, "POST /v1/chat HTTP/1.1\r\nHost: x\r\n")
+	go func() {
+		for line := "X-Filler: " + strings.Repeat("x", 1000) + "\r\n"; ; {
+			if _, err := io.WriteString(conn, line); err != nil {
+				return
+			}
+		}
+	}()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Body.Close(); resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("status %d, want 431", resp.StatusCode)
+	}
+}

@@ -1,0 +1,88 @@
+package meter_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"weir/internal/budget"
+	"weir/internal/e2e/harness"
+	"weir/internal/llm"
+)
+
+// anyModel is the address of a provider that has every model, and says the same of each:
+// 100 tokens in and 10 out.
+func anyModel(t *testing.T) string {
+	t.Helper()
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi."},` +
+			`"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}`))
+	}))
+	t.Cleanup(up.Close)
+	return up.URL
+}
+
+// TestAssumedPrices holds what the configuration makes of prices that are not of exactly
+// the model asked for: Azure's gpt-5-mini, whose price is OpenAI's, and gpt-5-nano-turbo,
+// of which only the name is like that of a known model.
+func TestAssumedPrices(t *testing.T) {
+	t.Parallel()
+	const seller, family, own = "azure/gpt-5-mini", "azure/gpt-5-nano-turbo", "azure/o1"
+	type want struct {
+		model      string
+		status     int
+		message    string
+		provenance string // of the row; empty: there is none
+		priced     bool
+	}
+	tests := []struct {
+		policy string
+		budget bool
+		wants  []want
+	}{
+		{"accept", false, []want{{seller, 200, "", "assumed", true}, {family, 200, "", "assumed", true}, {own, 200, "", "exact", true}}},
+		{"accept", true, []want{{seller, 200, "", "assumed", true}, {family, 402, "under prices", "", false}}},
+		{"refuse", false, []want{{seller, 403, "pricing.assumed", "", false}, {family, 403, "under prices", "", false}, {own, 200, "", "exact", true}}},
+		{"refuse", true, []want{{seller, 403, "pricing.assumed", "", false}, {own, 200, "", "exact", true}}},
+		{"unpriced", false, []want{{seller, 200, "", "exact", false}, {family, 200, "", "exact", false}, {own, 200, "", "exact", true}}},
+		{"unpriced", true, []want{{seller, 402, "pricing.assumed", "", false}, {family, 402, "pricing.assumed", "", false}, {own, 200, "", "exact", true}}},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s, budget %t", tt.policy, tt.budget), func(t *testing.T) {
+			t.Parallel()
+			h := harness.Open(t, harness.Setup{YAML: "pricing: {assumed: " + tt.policy + "}\nproviders:" + harness.ProviderYAML("azure", anyModel(t))})
+			if tt.budget {
+				h.SetBudget(100*llm.USD, budget.PeriodTotal)
+			}
+			for _, w := range tt.wants {
+				r := h.Chat(w.model)
+				if r.Status != w.status || !strings.Contains(r.Body, w.message) {
+					t.Errorf("%s: got %d %s, want %d with %q", w.model, r.Status, r.Body, w.status, w.message)
+					continue
+				}
+				if got := r.Header.Get("X-Weir-Cost-USD") != ""; got != w.priced {
+					t.Errorf("%s: got a cost: %t, want %t", w.model, got, w.priced)
+				}
+				if w.status != 200 {
+					continue
+				}
+				if got := h.Row(r.Header.Get("X-Request-Id")); got.Provenance != w.provenance || (got.Cost != "0") != w.priced {
+					t.Errorf("%s: got %s at $%s, want %s, priced: %t", w.model, got.Provenance, got.Cost, w.provenance, w.priced)
+				}
+			}
+		})
+	}
+}
+
+// TestRefusedAssumedPriceFallsBack holds that a target whose assumed price is refused is
+// passed over for the next one.
+func TestRefusedAssumedPriceFallsBack(t *testing.T) {
+	t.Parallel()
+	h := harness.Open(t, harness.Setup{YAML: "pricing: {assumed: refuse}\naliases: {any: {targets: [azure/gpt-5-mini, azure/o1]}}\nproviders:" + harness.ProviderYAML("azure", anyModel(t))})
+	if r := h.Chat("any"); r.Status != http.StatusOK || r.Header.Get("X-Weir-Model") != "azure/o1" {
+		t.Errorf("got %d by %q: %s, want 200 by azure/o1", r.Status, r.Header.Get("X-Weir-Model"), r.Body)
+	}
+}

@@ -1,0 +1,193 @@
+package meter_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"weir/internal/e2e/harness"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+func (x *exchange) check(t *testing.T) {
+	t.Helper()
+	row := x.last()
+	outcome, provenance := ledger.OutcomeOK, ledger.Exact
+	switch {
+	case x.broken && x.stream:
+		outcome = ledger.OutcomeCut
+	case x.broken:
+		outcome = ledger.OutcomeFailed
+	}
+	if x.estimated {
+		provenance = ledger.Estimated
+	}
+	odd := x.oddEnd()
+	if odd != nil {
+		outcome, provenance = odd.outcome, odd.provenance
+	}
+	if len(x.rows) != 1 || row.Outcome != outcome || row.Provenance != provenance {
+		t.Errorf("%s: %d rows, %s and %s, want %s and %s\n%s", x, len(x.rows), row.Outcome, row.Provenance, outcome, provenance, x.reply.Body)
+		return
+	}
+	if row.Cost != harness.CostOf(&row.Usage) {
+		t.Errorf("%s: costs %s, want %s", x, row.Cost, harness.CostOf(&row.Usage))
+	}
+	if row.Provenance == ledger.Exact && x.record.Reported == nil && !x.totals {
+		t.Errorf("%s: exact, though no usage was told", x)
+	}
+	if odd != nil {
+		t.Logf("%s: %s and %s: %s", x, row.Outcome, row.Provenance, odd.reason)
+		return
+	}
+	if x.estimated {
+		x.checkEstimate(t)
+	} else if want := x.truth(); row.Usage != want {
+		t.Errorf("%s: entered %v, truly %v", x, row.Usage, want)
+	}
+	x.checkTold(t)
+}
+
+// truth is what the books have to say of an answer whose usage was told.
+func (x *exchange) truth() llm.Usage {
+	u := x.record.Usage
+	if x.record.Reported != nil {
+		u = *x.record.Reported
+	}
+	u = harness.Folded(x.dialect, u, harness.Folds)
+	if x.totals {
+		u = harness.Folded(x.dialect, u, foldsOfTotals)
+	}
+	u[llm.Requests] = 1
+	return u
+}
+
+// checkEstimate holds an estimate against what was truly served: nothing but
+// words that were seen, in their class, and an input. What a provider said of
+// its input before it broke off is believed.
+func (x *exchange) checkEstimate(t *testing.T) {
+	t.Helper()
+	u, served := x.last().Usage, x.record.Usage
+	if x.broken && !x.stream {
+		served[llm.Output], served[llm.Reasoning] = 0, 0 // nothing of it was read
+	}
+	for _, c := range []llm.Class{llm.Output, llm.Reasoning} {
+		if off := u[c] - served[c]; max(off, -off) > 3+served[c]/2 || served[c] == 0 && u[c] != 0 {
+			t.Errorf("%s: estimated %d of %s, truly %d", x, u[c], c, served[c])
+		}
+	}
+	if x.broken && x.stream && x.dialect == "anthropic" {
+		if u[llm.Input] != served[llm.Input] || u[llm.CacheRead] != served[llm.CacheRead] {
+			t.Errorf("%s: estimated %v, and was told before of %v", x, u, served)
+		}
+	} else if u[llm.Input] < 4 || u[llm.CacheRead] != 0 {
+		t.Errorf("%s: estimated %v, want an input", x, u)
+	}
+}
+
+// toldUsage is the usage object at both client APIs.
+type toldUsage struct {
+	harness.Tokens
+	PromptDetails *struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails *struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+	Cost json.Number `json:"cost"`
+}
+
+// usageTold is the last usage in a reply; nil where there is none.
+func usageTold(t *testing.T, body string, stream bool) (u *toldUsage) {
+	t.Helper()
+	for line := range strings.SplitSeq(body, "\n") {
+		data, isData := strings.CutPrefix(line, "data: ")
+		if stream && (!isData || data == "[DONE]") {
+			continue
+		}
+		var piece struct{ Usage *toldUsage }
+		if json.Unmarshal([]byte(data), &piece) == nil && piece.Usage != nil {
+			u = piece.Usage
+		}
+	}
+	return u
+}
+
+// told is the usage that the client was told last; nil for none.
+func (x *exchange) told(t *testing.T) *toldUsage {
+	t.Helper()
+	if dialect := usageAPIs[x.path]; dialect != "" {
+		return vendorTold(dialect, x.reply.Body)
+	}
+	return usageTold(t, x.reply.Body, x.stream)
+}
+
+// checkTold holds what the client was told against the books. Between ends that
+// speak the same, usage goes through as its provider wrote it: where that is
+// not believed, only the cost is of the books.
+func (x *exchange) checkTold(t *testing.T) {
+	t.Helper()
+	same := x.dialect == "openai" && x.path == "/v1/chat/completions" || x.dialect == usageAPIs[x.path]
+	told, u := x.told(t), x.last().Usage
+	switch {
+	case x.broken:
+		if told != nil && told.Cost != "" || x.reply.Header.Get("X-Weir-Cost-USD") != "" {
+			t.Errorf("%s: told %+v of an answer that broke off: %s", x, told, x.reply.Body)
+		}
+		return
+	case !x.stream && x.reply.Header.Get("X-Weir-Cost-USD") != x.total().String():
+		t.Errorf("%s: X-Weir-Cost-USD %s, want %s", x, x.reply.Header.Get("X-Weir-Cost-USD"), x.total())
+	}
+	if same && x.estimated {
+		if told != nil && told.Cost.String() != x.total().String() {
+			t.Errorf("%s: told it costs %s, want %s", x, told.Cost, x.total())
+		}
+		return
+	}
+	if told == nil || told.Tokens != (harness.Tokens{Prompt: u.InputTokens(), Completion: u.OutputTokens(), Total: u.TotalTokens()}) {
+		t.Errorf("%s: told %+v, entered %v: %s", x, told, u, x.reply.Body)
+		return
+	}
+	if (x.stream || x.path != "/v1/chat") && told.Cost.String() != x.total().String() {
+		t.Errorf("%s: told it costs %s, want %s", x, told.Cost, x.total())
+	}
+	if x.path != "/v1/chat" && !x.totals && (told.PromptDetails.Cached != u[llm.CacheRead] || told.CompletionDetails.Reasoning != u[llm.Reasoning]) {
+		t.Errorf("%s: told details %+v and %+v, entered %v", x, told.PromptDetails, told.CompletionDetails, u)
+	}
+}
+
+// checkGone is a client that left in the middle: the books have what had come,
+// and not what the provider may have gone on to make.
+func (x *exchange) checkGone(t *testing.T) {
+	t.Helper()
+	row, served := x.last(), x.record.Usage
+	if row.Outcome != ledger.OutcomeClientGone || row.Provenance != ledger.Estimated || row.Cost != harness.CostOf(&row.Usage) {
+		t.Errorf("%s, left: %+v", x, row.Settlement)
+	}
+	if n := row.Usage[llm.Output]; n > served[llm.Output]+3 || x.stream != (n > 0) || row.Usage[llm.Input] < 4 || row.Usage[llm.Reasoning] != 0 {
+		t.Errorf("%s, left: entered %v, truly %v", x, row.Usage, served)
+	}
+	if x.stream && x.dialect == "anthropic" && (row.Usage[llm.Input] != served[llm.Input] || row.Usage[llm.CacheRead] != served[llm.CacheRead]) {
+		t.Errorf("%s, left: entered %v, truly %v", x, row.Usage, served)
+	}
+}
+
+// checkUses holds the sums against the rows.
+func checkUses(h *harness.Gateway, t *testing.T, all []*exchange) {
+	t.Helper()
+	var tokens, requests int64
+	var cost llm.Money
+	for _, x := range all {
+		for i := range x.rows {
+			tokens += x.rows[i].Usage.TotalTokens()
+			cost += x.rows[i].Cost
+		}
+		requests++
+	}
+	page := h.Uses("?limit=1000")
+	if got, want := page.Total, [3]string{fmt.Sprint(tokens), fmt.Sprint(requests), cost.String()}; [3]string{got.Tokens.String(), got.Requests.String(), got.Cost.String()} != want {
+		t.Errorf("/v1/uses: %+v, want %v tokens, requests, cost", got, want)
+	}
+}

@@ -1,0 +1,191 @@
+package meter_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/internal/app"
+	"weir/internal/e2e/harness"
+	"weir/internal/ledger"
+)
+
+// priceFile is the text of a price file that has a million tokens of input of
+// house/small cost so much, and ten of output nothing.
+func priceFile(input string) string {
+	return fmt.Sprintf(`{"entries": [{"provider": "house", "models": ["small"], "rates": {"input_mtok": %q, "output_mtok": "0"}, "source": "contract", "seen": "2026-11-20"}]}`, input)
+}
+
+// TestPriceFilesReload holds that a price file counts, beats nothing of the configuration,
+// is read again when it changes and at SIGHUP, and with a mistake leaves in force what was
+// there. Rows keep the price that they were booked by.
+func TestPriceFilesReload(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "prices.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(priceFile("10000"))
+	yaml := "prices_file: " + file + "\nprices:\n  house/own: {input: \"20000\", output: \"0\"}\nproviders:" + harness.ProviderYAML("house", anyModel(t))
+	h := harness.Open(t, harness.Setup{YAML: yaml})
+	cost := func(model string) (cost, id string) {
+		t.Helper()
+		r := h.Chat(model)
+		if r.Status != http.StatusOK {
+			t.Fatalf("%s: got %d %s", model, r.Status, r.Body)
+		}
+		return r.Header.Get("X-Weir-Cost-USD"), r.Header.Get("X-Request-Id")
+	}
+	want := func(model, want string) {
+		t.Helper()
+		harness.Await(t, model+" to cost "+want, func() bool { got, _ := cost(model); return got == want })
+	}
+	first, id := cost("house/small")
+	if first != "1" {
+		t.Fatalf("by the file: got $%s, want $1", first)
+	}
+	want("house/own", "2")
+	if got := h.Do(harness.Ask{Path: "/metrics", Key: harness.NoKey}).Body; !strings.Contains(got, `weir_price_data_timestamp_seconds{source="prices.json"} 1.7951328e+09`) || !strings.Contains(got, `source="shipped"} 1.7`) || !strings.Contains(got, "weir_price_files_rejected 0") {
+		t.Errorf("metrics: %s", grep(got, "weir_price"))
+	}
+
+	write(priceFile("30000"))
+	want("house/small", "3")
+
+	write(strings.Replace(priceFile("1"), "models", "model", 1))
+	harness.Await(t, "the mistake in the log", func() bool {
+		return strings.Contains(h.Log.String(), file+`:1:36: unknown name \"model\"; did you mean \"models\"?`)
+	})
+	want("house/small", "3")
+	if got := h.Do(harness.Ask{Path: "/metrics", Key: harness.NoKey}).Body; !strings.Contains(got, "weir_price_files_rejected 1") {
+		t.Errorf("metrics: %s", grep(got, "weir_price"))
+	}
+	if r := h.Do(harness.Ask{Path: "/readyz?verbose", Key: harness.NoKey}); r.Status != http.StatusOK || !strings.Contains(r.Body, "[-] prices of 20") || !strings.Contains(r.Body, "days old a price file has a mistake") || strings.Contains(r.Body, file) {
+		t.Errorf("readyz: %d %s", r.Status, r.Body)
+	}
+
+	// What else the configuration says comes in force beside a wrong file.
+	h.Configure(strings.Replace(yaml, "20000", "40000", 1))
+	h.Reloads <- struct{}{}
+	want("house/own", "4")
+	want("house/small", "3")
+
+	write(priceFile("50000"))
+	want("house/small", "5")
+	want("house/own", "4")
+	if r := h.Do(harness.Ask{Path: "/readyz?verbose", Key: harness.NoKey}); !strings.Contains(r.Body, "[+] prices of 20") {
+		t.Errorf("readyz: %s", r.Body)
+	}
+
+	// A configuration that is refused leaves no price behind.
+	h.Configure(strings.Replace(yaml, "20000", "90000", 1) + "aliases: {x: {targets: [nobody/y]}}\n")
+	h.Reloads <- struct{}{}
+	harness.Await(t, "the mistake in the log", func() bool { return strings.Contains(h.Log.String(), "the old one stays") })
+	write(priceFile("60000"))
+	want("house/small", "6")
+	want("house/own", "4")
+
+	if got := h.Row(id); got.Cost != "1" {
+		t.Errorf("the first row: got $%s, want $1 still", got.Cost)
+	}
+	if _, last := cost("house/small"); h.Row(last).Cost != "6" {
+		t.Errorf("the last row: got $%s, want $6", h.Row(last).Cost)
+	}
+	versions := map[string]string{}
+	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	if err := data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+		versions[e.FullModel()+" $"+e.Cost.String()] = e.Price.Version
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := versions["house/small $1"], versions["house/small $6"]; !strings.HasPrefix(a, "file/house/small#") || !strings.HasPrefix(b, "file/house/small#") || a == b {
+		t.Errorf("got versions %v", versions)
+	}
+}
+
+// TestPriceFileMetrics holds that metrics name price files without their directories, and
+// tell those apart that have the same name.
+func TestPriceFileMetrics(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var paths []string
+	for _, name := range []string{"a/prices.json", "own.json", "b/prices.json", "shipped"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(priceFile("1")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	h := harness.Open(t, harness.Setup{YAML: "prices_file: [" + strings.Join(paths, ", ") + "]\nproviders:" + harness.ProviderYAML("house", anyModel(t))})
+	got := grep(h.Do(harness.Ask{Path: "/metrics", Key: harness.NoKey}).Body, "weir_price_data_timestamp_seconds{")
+	for _, source := range []string{"prices.json#1", "own.json", "prices.json#3", "shipped#4", "shipped"} {
+		if strings.Count(got, `{source="`+source+`"}`) != 1 {
+			t.Errorf("want one of source %s; got:\n%s", source, got)
+		}
+	}
+	if strings.Contains(got, dir) {
+		t.Errorf("got a directory:\n%s", got)
+	}
+}
+
+// TestPriceFileAtStart holds that a gateway does not start with a wrong price file.
+func TestPriceFileAtStart(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "none.json")
+	h := harness.NewGateway(t, harness.Setup{YAML: "prices_file: [" + missing + "]\nproviders:" + harness.ProviderYAML("house", anyModel(t))})
+	_, err := app.Models(t.Context(), h.Config(), func(string) string { return "" }, harness.Discard(), "")
+	if err == nil || !strings.Contains(err.Error(), missing+": cannot be read: no such file") {
+		t.Errorf("got %v, want that %s cannot be read", err, missing)
+	}
+}
+
+// TestPriceFileOfAnotherRelease holds that a gateway starts where a price file names what
+// its data does not know, says so, and has the other prices in force.
+func TestPriceFileOfAnotherRelease(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "prices.json")
+	text := strings.Replace(priceFile("10000"), `{"entries": [`, `{"entries": [
+{"provider": "gone", "models": ["a"], "rates": {"input_mtok": "1"}, "source": "contract"},
+{"provider": "openai", "models": ["gone"], "rates": {"input_mtok": "1"}, "source": "contract"},`, 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := harness.Open(t, harness.Setup{YAML: "prices_file: " + file + "\nproviders:" + harness.ProviderYAML("house", anyModel(t))})
+	if got := h.Chat("house/small").Header.Get("X-Weir-Cost-USD"); got != "1" {
+		t.Errorf("by the file: got $%s, want $1", got)
+	}
+	said := grep(h.Log.String(), "the price files name what the price data does not know")
+	if !strings.Contains(said, "level=WARN") || !strings.Contains(said, file+":2:14: warning: no provider") || !strings.Contains(said, "(and 1 more)") {
+		t.Errorf("the log: %s", said)
+	}
+	if got := h.Do(harness.Ask{Path: "/metrics", Key: harness.NoKey}).Body; !strings.Contains(got, "weir_price_files_rejected 0") {
+		t.Errorf("metrics: %s", grep(got, "weir_price"))
+	}
+}
+
+// grep is the lines of a text that hold a word.
+func grep(text, word string) (lines string) {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			lines += line
+		}
+	}
+	return lines
+}

@@ -1,0 +1,47 @@
+package meter_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/internal/app"
+	"weir/internal/e2e/harness"
+	"weir/internal/ledger"
+)
+
+// TestVerifyWaits holds that a gateway that runs has time to project what its journal
+// has.
+func TestVerifyWaits(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	var slow atomic.Bool
+	goOn := make(chan struct{})
+	release := sync.OnceFunc(func() { close(goOn) })
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Journal: func(o *ledger.Options) {
+		o.Fault = func(point string) {
+			if point == "project.before_commit" && slow.Load() {
+				<-goOn
+			}
+		}
+	}})
+	t.Cleanup(release) // before the gateway stops
+	h.Chat("house/chat")
+	slow.Store(true)
+	h.Chat("house/chat")
+
+	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	waited := false
+	v, left, err := data.Verify(t.Context(), app.VerifyOptions{Wait: time.Minute, Waiting: func() {
+		waited = true
+		release()
+	}})
+	if err != nil || !waited || v.Rows != 2 || left != (ledger.Backlog{}) {
+		t.Errorf("got %+v, waited %v, not projected %+v, %v; want 2 rows, once it had waited", v, waited, left, err)
+	}
+}

@@ -1,0 +1,113 @@
+// Package fixturetest reads exchanges that were recorded with real providers.
+// They are not part of the repository: they stand beside it, in
+// ../shared/fixtures, where they are at all.
+package fixturetest
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Exchange is one request of a real client and what a real provider answered.
+type Exchange struct {
+	Name        string // the provider and the case
+	URL         string
+	Status      int
+	Stream      bool
+	ContentType string // of the answer
+	Request     []byte
+	Response    []byte
+	Expected    []byte // what the vendor's SDK made of it, as JSON; nil where nothing was
+}
+
+// Find is where they stand; the error is an fs.ErrNotExist where they are not.
+func Find() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for !exists(filepath.Join(dir, "go.mod")) {
+		above := filepath.Dir(dir)
+		if above == dir {
+			return "", errors.New("there is no go.mod above the package")
+		}
+		dir = above
+	}
+	dir = filepath.Join(dir, "..", "shared", "fixtures")
+	_, err = os.Stat(dir)
+	return dir, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Dir is where they stand. Where they are not, the test is skipped.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := Find()
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no recorded exchanges at %s", dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Exchanges are those with an address that is fit, and there has to be one.
+func Exchanges(t testing.TB, fit func(url string) bool) (list []Exchange) {
+	t.Helper()
+	dir := Dir(t)
+	metas, err := filepath.Glob(filepath.Join(dir, "*", "*", "meta.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range metas {
+		at := filepath.Dir(path)
+		var meta struct {
+			URL     string
+			Status  int
+			Stream  bool
+			Headers map[string]string
+		}
+		if err := json.Unmarshal(read(t, path), &meta); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if !fit(meta.URL) {
+			continue
+		}
+		bodies, err := filepath.Glob(filepath.Join(at, "response.*"))
+		if err != nil || len(bodies) != 1 {
+			t.Fatalf("%s: %d response files, want 1: %v", at, len(bodies), err)
+		}
+		name, err := filepath.Rel(dir, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Exchange{Name: name, URL: meta.URL, Status: meta.Status, Stream: meta.Stream, ContentType: meta.Headers["content-type"]}
+		e.Request, e.Response = read(t, filepath.Join(at, "request.json")), read(t, bodies[0])
+		if e.Expected, err = os.ReadFile(filepath.Join(at, "expected.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+	if len(list) == 0 {
+		t.Fatalf("no fitting exchange at %s", dir)
+	}
+	return list
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,10 @@
+// Package gateway_test asks a gateway by the vendors' SDKs for Go.
+package gateway_test
+
+import (
+	"testing"
+
+	"weir/internal/e2e/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
