@@ -301,7 +301,7 @@ func serveOn(server *http.Server, listener net.Listener) error {
 	if server.TLSConfig != nil {
 		err = server.ServeTLS(yieldingListener{listener}, "", "")
 	} else {
-		err = server.Serve(strictListener{listener})
+		err = server.Serve(strictListener{listener, &heads{}})
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // A proxy in front of the gateway that sees the end of a request elsewhere than the gateway
@@ -29,7 +30,10 @@ func closing(next http.Handler) http.Handler {
 
 // strictListener refuses requests whose framing is in doubt, on connections without TLS: those
 // with it net/http reads by itself.
-type strictListener struct{ net.Listener }
+type strictListener struct {
+	net.Listener
+	heads *heads
+}
 
 // Accept is net.Listener's.
 func (l strictListener) Accept() (net.Conn, error) {
@@ -37,7 +41,26 @@ func (l strictListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &strictConn{Conn: conn, framing: newFraming()}, nil
+	return &strictConn{Conn: conn, framing: newFraming(), heads: l.heads}, nil
+}
+
+// heads counts what unfinished heads of requests take on all connections together. Nobody knows yet
+// whose they are.
+type heads struct{ held atomic.Int64 }
+
+const (
+	freeHead = 4 << 10  // bytes of a head that are not counted: usual ones are shorter
+	headLine = 64       // bytes that a line counts for beyond its own: it becomes an entry of a map
+	maxHeads = 64 << 20 // bytes that all may take
+)
+
+// grow counts n bytes more, or fewer, and reports whether there is room for them.
+func (h *heads) grow(n int64) bool {
+	if h.held.Add(n) > maxHeads && n > 0 {
+		h.held.Add(-n)
+		return false
+	}
+	return true
 }
 
 // yieldingListener has connections give up the processor at each read, on which others may
@@ -64,6 +87,8 @@ func (c yieldingConn) Read(p []byte) (int, error) {
 type strictConn struct {
 	net.Conn
 	framing framing
+	heads   *heads
+	counted atomic.Int64 // bytes of heads
 }
 
 // Read is net.Conn's. Its error makes net/http answer 400 and close the connection.
@@ -72,7 +97,19 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	if refused := c.framing.take(p[:n]); refused != nil {
 		return 0, refused
 	}
+	if more := max(0, c.framing.head-freeHead) - c.counted.Load(); n > 0 && more != 0 {
+		if !c.heads.grow(more) {
+			return 0, errHeads
+		}
+		c.counted.Add(more)
+	}
 	return n, err
+}
+
+// Close is net.Conn's.
+func (c *strictConn) Close() error {
+	c.heads.grow(-c.counted.Swap(0))
+	return c.Conn.Close()
 }
 
 var (
@@ -80,6 +117,7 @@ var (
 	errFolded   = errors.New("a folded header")
 	errLength   = errors.New("a malformed or second Content-Length")
 	errTwoSizes = errors.New("a length beside chunks")
+	errHeads    = errors.New("more unfinished heads than the gateway takes")
 )
 
 // maxFramingLine is how much is kept of a line: more than any Content-Length has that counts.
@@ -90,6 +128,7 @@ type framing struct {
 	line    []byte // the beginning of the line under way
 	longer  bool   // than line
 	last    byte   // of the line under way
+	head    int64  // what the head under way takes, in bytes
 	inHead  bool   // behind the request line
 	chunked bool
 	length  int64 // declared; -1 for none
@@ -108,9 +147,11 @@ func (f *framing) take(p []byte) error {
 		}
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
+			f.head += int64(len(p))
 			f.keep(p)
 			return nil
 		}
+		f.head += int64(end) + headLine
 		f.keep(p[:end])
 		p = p[end+1:]
 		if err := f.endLine(); err != nil {
@@ -169,7 +210,7 @@ func (f *framing) endHead() error {
 	if f.chunked && f.length >= 0 {
 		return errTwoSizes
 	}
-	f.passed, f.body = f.chunked, max(f.length, 0)
+	f.passed, f.body, f.head = f.chunked, max(f.length, 0), 0
 	f.inHead, f.length = false, -1
 	return nil
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 )
@@ -52,3 +53,58 @@ func TestFraming(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadsTogether holds that unfinished heads are refused beyond what all may take, that small
+// ones never are, and that each gives back what it took when it has ended or its connection is closed.
+func TestHeadsTogether(t *testing.T) {
+	t.Parallel()
+	all := &heads{}
+	open := func(in string) (*strictConn, error) {
+		c := &strictConn{Conn: &script{in: in}, framing: newFraming(), heads: all}
+		_, err := c.Read(make([]byte, len(in)))
+		return c, err
+	}
+	large := "GET / HTTP/1.1\r\n" + strings.Repeat("X:\r\n", 7<<10)
+	var conns []*strictConn
+	for {
+		c, err := open(large)
+		if err != nil {
+			if !errors.Is(err, errHeads) {
+				t.Fatal(err)
+			}
+			break
+		}
+		if conns = append(conns, c); len(conns) > 1000 {
+			t.Fatalf("%d unfinished heads of %d bytes are taken", len(conns), len(large))
+		}
+	}
+	if _, err := open("GET / HTTP/1.1\r\nHost: x\r\n"); err != nil {
+		t.Errorf("a small head beside them: %v", err)
+	}
+	first := conns[0]
+	first.Conn = &script{in: "\r\n"}
+	if _, err := first.Read(make([]byte, 2)); err != nil || first.counted.Load() != 0 {
+		t.Errorf("a head that has ended: %v, %d bytes counted, want none", err, first.counted.Load())
+	}
+	for _, c := range conns {
+		_ = c.Close()
+		_ = c.Close()
+	}
+	if n := all.held.Load(); n != 0 {
+		t.Errorf("%d bytes are left once all connections are closed", n)
+	}
+}
+
+// script is a connection that has something to read.
+type script struct {
+	net.Conn
+	in string
+}
+
+func (s *script) Read(p []byte) (int, error) {
+	n := copy(p, s.in)
+	s.in = s.in[n:]
+	return n, nil
+}
+
+func (*script) Close() error { return nil }

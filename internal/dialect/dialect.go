@@ -294,6 +294,13 @@ type Follower interface {
 	Follow(frame sse.Event)
 }
 
+// Keeper is an encoder of answers that are kept.
+type Keeper interface {
+	// Kept is the whole answer, once Finish has written it and until the next call; nil for one
+	// that no later request can go on from.
+	Kept() []byte
+}
+
 // Encoder turns events into a client's stream. All methods append to dst.
 type Encoder interface {
 	// Append writes a piece of the answer: start, text, reasoning, refusal,

@@ -13,8 +13,10 @@ import (
 // all may go on regardless (Server.overdraft). After arrivalWait, or where nobody waits for
 // it, an answer is given up, and settled like any other whose usage did not come.
 const (
-	freeArrival   = 256 << 10 // bytes that are not counted: usual answers and events are shorter
-	arrivalStep   = 1 << 20   // bytes that are counted at a time
+	freeArrival   = 32 << 10  // bytes of an answer that are not counted: usual ones are shorter
+	freeEvent     = 256 << 10 // likewise of a stream since one of its events went out
+	leastStep     = 64 << 10  // bytes that are counted at a time, at least and
+	mostStep      = 1 << 20   // at most: as many as there are
 	arrivalCopies = 2         // an answer is there as it came, and as it goes out
 	eventCopies   = 4         // an event, whose buffers grow to twice of it, likewise
 	eventRead     = 64 << 10  // bytes of a stream that are read at a time
@@ -33,14 +35,16 @@ type arriving struct {
 }
 
 func (a *arriving) Read(p []byte) (int, error) {
-	for a.seen > freeArrival && a.copies*a.seen > a.counted {
-		if err := a.held.awaitAnswer(arrivalStep); err != nil {
+	free := int64(freeArrival)
+	if a.copies == eventCopies {
+		free, p = freeEvent, p[:min(len(p), eventRead)] // little of the next event comes along
+	}
+	for a.seen > free && a.copies*a.seen > a.counted {
+		step := min(max(a.copies*a.seen, leastStep), mostStep)
+		if err := a.held.awaitAnswer(step); err != nil {
 			return 0, err
 		}
-		a.counted += arrivalStep
-	}
-	if a.copies == eventCopies {
-		p = p[:min(len(p), eventRead)] // little of the next event comes along
+		a.counted += step
 	}
 	n, err := a.ReadCloser.Read(p)
 	a.seen += int64(n)

@@ -42,7 +42,7 @@ func TestArriving(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	synctest.Test(t, func(t *testing.T) {
-		s, all := arrivals(t, 16*mib, 200<<10, 3*mib, 3*mib)
+		s, all := arrivals(t, 16*mib, 30<<10, 3*mib, 3*mib)
 		small, first, second := all[0], all[1], all[2]
 		if err := small.readAll(); err != nil || s.answersInFlight.all != 0 {
 			t.Errorf("a usual answer: %v, %d bytes counted, want none", err, s.answersInFlight.all)

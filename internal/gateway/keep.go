@@ -1,13 +1,13 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"time"
 
 	"weir/internal/conversation"
+	"weir/internal/dialect"
 	"weir/internal/kept"
 	"weir/internal/llm"
 )
@@ -120,17 +120,9 @@ func (k *keeping) keepEvent(data []byte) {
 	}
 }
 
-// keepEnd keeps the answer that stands in the end of a stream.
-func (k *keeping) keepEnd(stream []byte) {
-	if k == nil {
-		return
-	}
-	events := k.call.Op.Framing.NewReader(bytes.NewReader(stream), len(stream)+1)
-	for {
-		event, err := events.Next()
-		if err != nil {
-			return
-		}
-		k.keepEvent(event.Data)
+// keepEncoded keeps the answer whose stream an encoder has finished.
+func (k *keeping) keepEncoded(e dialect.Encoder) {
+	if encoder, ok := e.(dialect.Keeper); ok && k != nil {
+		k.keep(encoder.Kept())
 	}
 }

@@ -68,7 +68,7 @@ func (r *relay) run() error {
 		if err := r.take(frame); err != nil {
 			return err
 		}
-		large := r.attempt.answer.seen > freeArrival
+		large := r.attempt.answer.seen > freeEvent
 		if len(r.out) > 0 && (large || !r.reader.Buffered()) {
 			r.stream.write(r.out)
 			r.out = r.out[:0]
@@ -220,9 +220,8 @@ func (r *relay) finish() error {
 	c.idem.streamed()
 	final := c.final(r.tally.Finish, c.rescue.usageOfAll(&s.Usage))
 	if !r.same {
-		sent := len(r.out)
 		r.out = r.stream.encoder.Finish(r.out, final)
-		c.kept.keepEnd(r.out[sent:])
+		c.kept.keepEncoded(r.stream.encoder)
 		r.stream.write(r.out)
 		return nil
 	}

@@ -168,7 +168,7 @@ func (w *wholeReply) sendEvents() {
 	}
 	c.idem.streamed()
 	out = c.out.encoder.Finish(out, c.final(w.attempt.tally.Finish, w.usage))
-	c.kept.keepEnd(out)
+	c.kept.keepEncoded(c.out.encoder)
 	c.out.write(out)
 }
 

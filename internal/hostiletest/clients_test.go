@@ -38,6 +38,7 @@ func clientAttacks() []attack {
 				t.Errorf("%d of %d connections were closed by the gateway in 17 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
 			}
 		}},
+		{name: "large heads that do not end", held: "400 beyond 64 MiB of all; heads of up to 4 KiB always have room", hostile: largeHeads, lasts: 6 * time.Second},
 		{name: "slow bodies", held: "no account takes the places of others", hostile: slowBodies, lasts: 6 * time.Second},
 		{name: "slow readers of streams", held: "a stream that is not taken waits, and others go on", hostile: slowReaders, lasts: 6 * time.Second},
 		{
@@ -127,6 +128,11 @@ func (a *attacker) slowly(begin string) {
 
 // slowHeads never end, without a key.
 func slowHeads(a *attacker) { a.slowly("POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nX-Slow: ") }
+
+// largeHeads never end, and each has as much in it as one may have: thousands of headers.
+func largeHeads(a *attacker) {
+	a.slowly("POST " + chatPath + " HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X:\r\n", 6<<10))
+}
 
 // slowBodies never end, with a key that is good.
 func slowBodies(a *attacker) { a.slowly(a.head("Content-Length: 1000\r\n\r\n")) }

@@ -108,7 +108,7 @@ type script struct {
 }
 
 var scripts = []script{
-	{"heads", "heads of answers without end", "502 beyond 256 KiB", func(c *net.TCPConn, _ *question) {
+	{"heads", "heads of answers without end", "502 beyond 64 KiB", func(c *net.TCPConn, _ *question) {
 		say(c, "HTTP/1.1 200 OK\r\n")
 		repeat(c, strings.Repeat("X-Y: z\r\n", 1000), forever, time.Millisecond)
 	}, []string{"502", "503"}},
@@ -147,7 +147,7 @@ var scripts = []script{
 	{"redirect", "redirects", "502, and the key goes nowhere else", func(c *net.TCPConn, _ *question) {
 		say(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://%s/elsewhere\r\nContent-Length: 0\r\n\r\n", c.LocalAddr())
 	}, []string{"502", "503"}},
-	{"interim", "interim answers without end", "502 beyond 256 KiB", func(c *net.TCPConn, _ *question) {
+	{"interim", "interim answers without end", "502 beyond 64 KiB", func(c *net.TCPConn, _ *question) {
 		repeat(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), forever, time.Millisecond)
 	}, []string{"502", "503"}},
 	{"shared", "", "", shared, nil},

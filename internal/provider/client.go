@@ -302,7 +302,7 @@ func (r *Response) isAbandoned() bool { return r.abandoned != nil && r.abandoned
 // provider tells its length: what else is only announced takes nothing.
 const (
 	largePiece     = 1 << 20
-	believedLength = 256 << 10
+	believedLength = 32 << 10
 )
 
 func (r *Response) readBounded(bound int64) ([]byte, *Failure) {

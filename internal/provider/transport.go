@@ -12,7 +12,7 @@ import (
 const (
 	idleConnsPerHost = 512
 	idleConnTimeout  = 90 * time.Second
-	maxReplyHeader   = 256 << 10
+	maxReplyHeader   = 64 << 10
 	// An HTTP/2 connection that is silent for so long is asked whether it
 	// lives, and dropped with all its streams when it does not say so.
 	pingAfter = 15 * time.Second

@@ -1,6 +1,7 @@
 package responses_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -307,6 +308,32 @@ func TestKept(t *testing.T) {
 	} {
 		if got := string(responses.Kept([]byte(data))); got != want {
 			t.Errorf("%s: got %s, want %s", data, got, want)
+		}
+	}
+}
+
+// TestKeptByEncoder holds that an encoder tells the answer which stands in its last event, and none
+// of one that failed.
+func TestKeptByEncoder(t *testing.T) {
+	t.Parallel()
+	text := llm.Event{Kind: llm.EventText, Text: "Hello"}
+	for _, finish := range []llm.FinishReason{llm.FinishStop, llm.FinishLength, llm.FinishError} {
+		enc := responses.NewEncoder(llm.Meta{ID: "resp_1", Model: "m"})
+		out := enc.Append(nil, &text)
+		end := enc.Finish(nil, &llm.Final{Finish: []llm.FinishReason{finish}, Attempts: 2, Models: []string{"a/b", "c/d"}})
+		var want []byte
+		events := sse.NewReader(bytes.NewReader(append(out, end...)), 1<<20)
+		for {
+			event, err := events.Next()
+			if err != nil {
+				break
+			}
+			if found := responses.Kept(event.Data); found != nil {
+				want = bytes.Clone(found)
+			}
+		}
+		if got := enc.Kept(); !bytes.Equal(got, want) || (want == nil) != (finish == llm.FinishError) {
+			t.Errorf("%s: got %s, want %s", finish, got, want)
 		}
 	}
 }

@@ -28,6 +28,8 @@ type Encoder struct {
 	open     *item // a message or a thought that goes on; calls are open to the end
 	kept     int
 	full     bool
+	answerAt int    // where the answer begins in what Finish writes
+	answer   []byte // once that has written it; nil for one that failed
 }
 
 // NewEncoder encodes one streamed answer.
@@ -267,13 +269,20 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	} else {
 		dst = append(dst, `,"usage":null`...)
 	}
-	dst = stamp.Attempts(dst, f)
-	return closeEvent(append(dst, '}'))
+	dst = append(stamp.Attempts(dst, f), '}')
+	if status != statusFailed {
+		e.answer = dst[e.answerAt:]
+	}
+	return closeEvent(dst)
 }
+
+// Kept is the answer that Finish has written.
+func (e *Encoder) Kept() []byte { return e.answer }
 
 // last begins the answer's last event, up to its usage.
 func (e *Encoder) last(dst []byte, status, reason string, failure *llm.Error) []byte {
 	dst = append(e.event(dst, "response."+status), `,"response":`...)
+	e.answerAt = len(dst)
 	dst = e.object.open(dst, status, reason)
 	if status == statusFailed {
 		dst = appendFailure(dst, failure)

@@ -130,9 +130,9 @@ func TestReload(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		said := strings.Count(h.Log.String(), "the new configuration is wrong")
+		said := strings.Count(h.Log.String(), "the new configuration is invalid")
 		h.Reloads <- struct{}{}
-		harness.Await(t, "the complaint", func() bool { return strings.Count(h.Log.String(), "the new configuration is wrong") > said })
+		harness.Await(t, "the complaint", func() bool { return strings.Count(h.Log.String(), "the new configuration is invalid") > said })
 		h.MustAnswer(h.Chat("quick"))
 	}
 	if events, e := harness.SplitStream(t, (<-first).Body); e != nil || harness.Text(events) != "Say it again, please" {

@@ -17,11 +17,11 @@ import (
 func smallDisk(t *testing.T, size int) string {
 	dir := t.TempDir()
 	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", size))
-	if err != nil && os.Getenv("WEIR_TEST_REQUIRE") == "all" {
-		t.Fatalf("a file system of its own cannot be mounted: %v", err)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) { // a right of the machine's, which nothing installs
+		t.Skipf("needs the right to mount a file system: %v", err)
 	}
 	if err != nil {
-		t.Skipf("needs the right to mount a file system: %v", err)
+		t.Fatalf("a file system of its own cannot be mounted: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {

@@ -47,7 +47,7 @@ func TestOwnCircuit(t *testing.T) {
 			t.Errorf("got %d by %q, want %s: %s", r.Status, got, want, r.Body)
 		}
 	}
-	if log := h.Log.String(); strings.Contains(log, "provider.unavailable") || !strings.Contains(log, "for one account alone") {
-		t.Errorf("want the log to tell of one account alone:\n%s", log)
+	if log := h.Log.String(); strings.Contains(log, "provider.unavailable") || !strings.Contains(log, "for one account only") {
+		t.Errorf("want the log to tell of one account only:\n%s", log)
 	}
 }

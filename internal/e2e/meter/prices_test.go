@@ -89,7 +89,7 @@ func TestPriceFilesReload(t *testing.T) {
 	// A configuration that is refused leaves no price behind.
 	h.Configure(strings.Replace(yaml, "20000", "90000", 1) + "aliases: {x: {targets: [nobody/y]}}\n")
 	h.Reloads <- struct{}{}
-	harness.Await(t, "the mistake in the log", func() bool { return strings.Contains(h.Log.String(), "the old one stays") })
+	harness.Await(t, "the mistake in the log", func() bool { return strings.Contains(h.Log.String(), "the running one stays in force") })
 	write(priceFile("60000"))
 	want("house/small", "6")
 	want("house/own", "4")

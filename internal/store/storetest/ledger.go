@@ -174,7 +174,7 @@ func testSettledOnce(t *testing.T, f *fixture) {
 	if got, _, err := f.Reports.Attempt(t.Context(), e.ID); err != nil || !cmp.Equal(got, e) {
 		t.Errorf("the settled row: err %v\n%s", err, cmp.Diff(got, e))
 	}
-	if n := strings.Count(f.logged(), "settled a second time"); n != 2 {
+	if n := strings.Count(f.logged(), "settled twice"); n != 2 {
 		t.Errorf("got %d log lines, want 2:\n%s", n, f.logged())
 	}
 	verified(t, f)
