@@ -27,6 +27,8 @@ const (
 	mostColumns   = 120
 	mostOfOneType = 5
 	mostStages    = 12
+	mostMethods   = 60
+	mostFields    = 30 // outside configuration
 )
 
 // neutral are the packages that may not name a vendor.
@@ -99,6 +101,14 @@ func TestShape(t *testing.T) {
 		}
 	}
 	s.holdStages(t)
+	for name, typ := range s.types {
+		if typ.methods > mostMethods {
+			t.Errorf("%s has %d methods, want at most %d", name, typ.methods, mostMethods)
+		}
+		if typ.fields > mostFields && !strings.HasPrefix(name, "config.") {
+			t.Errorf("%s has %d fields, want at most %d", name, typ.fields, mostFields)
+		}
+	}
 	for _, f := range s.files {
 		if f.n > mostOfFile {
 			t.Errorf("%s has %d lines, want at most %d", f.name, f.n, mostOfFile)

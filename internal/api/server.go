@@ -71,9 +71,10 @@ func New(o Options) *Server {
 		Models:    &Models{rp, o.Router, o.Dialects},
 		Responses: &Responses{rp, o.Dialects.Keeping(), o.Kept, o.ReadCapacity},
 		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Now},
-		Document:  &Document{rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) })},
-		Admin:     newAdmin(&o),
-		replies:   rp,
+		Document: &Document{
+			rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) })},
+		Admin:   newAdmin(&o),
+		replies: rp,
 	}
 }
 

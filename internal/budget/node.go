@@ -140,7 +140,8 @@ func (l *Service) beat(ctx context.Context) error {
 // tell brings a database that may have lost commits up to what this node has
 // spent and holds.
 func (l *Service) tell(ctx context.Context, incarnation string) (Beat, error) {
-	l.log.Warn("the database has failed over; this node reports its budget leases to it again", "incarnation", incarnation)
+	l.log.Warn("the database has failed over; this node reports its budget leases to it again", "incarnation",
+		incarnation)
 	if err := l.flush(ctx); err != nil {
 		return Beat{}, err
 	}

@@ -44,6 +44,7 @@ type Service struct {
 // NewService makes a service. It leases nothing before Join.
 func NewService(o Options) *Service {
 	return &Service{
-		leases: o.Leases, node: o.Node, flush: o.Flush, position: o.Position, wentBack: o.WentBack, now: o.Now, log: o.Log,
+		leases: o.Leases, node: o.Node, flush: o.Flush, position: o.Position, wentBack: o.WentBack, now: o.Now,
+		log: o.Log,
 	}
 }

@@ -178,7 +178,8 @@ func (c *call) send(ctx context.Context, a *attempt) error {
 func (a *attempt) outcome() quote.Answer {
 	c := a.call
 	return quote.Answer{
-		Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: c.server.ledger.Now(), Gone: c.client.gone(),
+		Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: c.server.ledger.Now(),
+		Gone: c.client.gone(),
 	}
 }
 

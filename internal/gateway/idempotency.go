@@ -154,7 +154,8 @@ func (i *idempotent) streamed() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.server.idempotency.Keep(ctx, i.record, nil); err != nil {
-		c.server.log.Error("the end of a stream could not be recorded for its Idempotency-Key", "request", c.id.text, "err", err)
+		c.server.log.Error("the end of a stream could not be recorded for its Idempotency-Key", "request", c.id.text,
+			"err", err)
 	}
 }
 

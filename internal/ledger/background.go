@@ -38,7 +38,8 @@ func (j *Journal) runPrepare(ctx context.Context) {
 	for {
 		err := j.prepare()
 		if err != nil && !warned {
-			j.log.Error("no disk space for the next journal segment; new requests will be refused when the current one is full",
+			j.log.Error("no disk space for the next journal segment; new requests will be refused when the current "+
+				"one is full",
 				"err", err)
 		}
 		warned = err != nil

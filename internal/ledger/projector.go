@@ -284,7 +284,8 @@ func (p *projector) note(err error) {
 	defer p.mu.Unlock()
 	switch {
 	case err != nil && p.problem == nil:
-		p.log.Error("the journal cannot be written to the database; requests continue, and the journal keeps them", "err", err)
+		p.log.Error("the journal cannot be written to the database; requests continue, and the journal keeps them",
+			"err", err)
 	case err == nil && p.problem != nil:
 		p.log.Info("the journal is written to the database again")
 	}

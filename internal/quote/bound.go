@@ -112,7 +112,8 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 		}
 	}
 	if r.own {
-		u[llm.CodeSessions] = q.Price.Sessions(u[llm.CodeSessions], q.Head.Asked, q.Target.Provider.Timeouts().Total+endsLate)
+		u[llm.CodeSessions] = q.Price.Sessions(u[llm.CodeSessions], q.Head.Asked, q.Target.Provider.Timeouts().Total+
+			endsLate)
 	}
 	u[llm.Output] = times(r.beside, r.answers)
 	return u

@@ -35,8 +35,12 @@ type call struct {
 	old    *memorized // the same request was answered before; else nil
 
 	form form
+	changes
+	output
+}
 
-	// What a fault changes.
+// changes are what a fault changes of an answer.
+type changes struct {
 	stream   bool                                // answer as a stream
 	noEnd    bool                                // leaves the end marker out
 	compress bool                                // sends gzip
@@ -48,7 +52,10 @@ type call struct {
 	drip     time.Duration                       // waits after every write
 	padding  int64                               // bytes put before the answer
 	lie      func(length int64) (declared int64) // what Content-Length says; nil: the truth
+}
 
+// output is how far an answer has been written.
+type output struct {
 	enc     dialect.Encoder
 	begun   bool      // the headers are sent
 	lines   int       // line ends replaced
@@ -74,7 +81,8 @@ var errGone = errors.New("the client is gone")
 
 // serve answers one request of a dialect.
 func (s *Server) serve(d *dialect.Dialect, o *dialect.Operation, f form, w http.ResponseWriter, r *http.Request) {
-	c := &call{s: s, d: d, o: o, form: f, r: r, key: fingerprint(keyOf(r)), place: unset, limit: unset, hash: s.seed}
+	c := &call{s: s, d: d, o: o, form: f, r: r, key: fingerprint(keyOf(r)), changes: changes{place: unset,
+		limit: unset}, hash: s.seed}
 	if m, ok := w.(*memory); ok {
 		c.w = m
 	} else {

@@ -41,6 +41,12 @@ type spec struct {
 	cost  llm.Money // the provider's own figure; unset: it tells none
 	after string    // what an answer that broke off is charged for; empty: what was sent
 
+	trouble
+	format
+}
+
+// trouble is what goes wrong.
+type trouble struct {
 	fault      *fault
 	status     int
 	retryAfter string
@@ -49,7 +55,10 @@ type spec struct {
 	times      int64 // the fault meets that many requests, then no more; unset: every one
 	flap       int64
 	rate       float64 // share of the requests that the fault meets
+}
 
+// format is how an answer is written.
+type format struct {
 	chunk    int64 // bytes a write; unset: an event or a body a write
 	eol      string
 	comments bool
@@ -94,9 +103,10 @@ func parseSpec(name string) (*spec, error) {
 		}
 	}
 	s := &spec{
-		name: name, base: base, calls: 1, at: 3,
+		name: name, base: base, calls: 1,
 		tokens: unset, prompt: unset, reasoning: unset, choices: unset, seed: unset, variant: unset,
-		bytes: unset, times: unset, flap: unset, rate: unset, chunk: unset, files: unset, cost: unset,
+		files: unset, cost: unset,
+		trouble: trouble{at: 3, bytes: unset, times: unset, flap: unset, rate: unset}, format: format{chunk: unset},
 	}
 	if err := s.readOptions(options, some); err != nil {
 		return nil, llm.Invalid("model", fmt.Sprintf("The model name %q is not understood: %s.", name, err))

@@ -165,7 +165,8 @@ func (d *Deliverer) write(ctx context.Context) {
 		err := d.options.Outbox.EndTries(ctx, some)
 		cancel()
 		if err != nil {
-			d.options.Log.Error("the results of webhook deliveries could not be written", "deliveries", len(some), "err", err)
+			d.options.Log.Error("the results of webhook deliveries could not be written", "deliveries", len(some),
+				"err", err)
 			d.unsaid = d.unsaid[max(0, len(d.unsaid)-slots):]
 			return
 		}
