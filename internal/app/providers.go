@@ -111,8 +111,8 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 			continue
 		}
 		if len(found.Missing) > 0 {
-			f.options.Log.Info("a provider is not configured: its environment variable is not set", "provider", e.Name, "missing",
-				found.Missing)
+			f.options.Log.Info("a provider is not configured: its environment variable is not set",
+				"provider", e.Name, "missing", found.Missing)
 			continue
 		}
 		o := e.Options(f.dialects)
