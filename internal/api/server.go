@@ -72,7 +72,8 @@ func New(o Options) *Server {
 		Responses: &Responses{rp, o.Dialects.Keeping(), o.Kept, o.ReadCapacity},
 		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Now},
 		Document: &Document{
-			rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) })},
+			rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) }),
+		},
 		Admin:   newAdmin(&o),
 		replies: rp,
 	}

@@ -81,8 +81,10 @@ var errGone = errors.New("the client is gone")
 
 // serve answers one request of a dialect.
 func (s *Server) serve(d *dialect.Dialect, o *dialect.Operation, f form, w http.ResponseWriter, r *http.Request) {
-	c := &call{s: s, d: d, o: o, form: f, r: r, key: fingerprint(keyOf(r)), changes: changes{place: unset,
-		limit: unset}, hash: s.seed}
+	c := &call{s: s, d: d, o: o, form: f, r: r, key: fingerprint(keyOf(r)), changes: changes{
+		place: unset,
+		limit: unset,
+	}, hash: s.seed}
 	if m, ok := w.(*memory); ok {
 		c.w = m
 	} else {
