@@ -17,7 +17,7 @@ type Cut int
 const (
 	CutNever    Cut = iota
 	CutBefore       // the server never hears of the commit
-	CutAtCommit     // right behind the commit: it may be heard
+	CutAtCommit     // right behind the commit: the server may hear it, the client never hears of it
 	CutAnswer       // the server has committed, and the client never hears of it
 )
 
@@ -161,6 +161,9 @@ func (p *Proxy) relay(l *link, from io.Reader, to io.Writer, look func(b []byte)
 	for {
 		n, err := from.Read(buf)
 		pass, cut := look(buf[:n])
+		if cut { // or an answer that is quick enough would still reach it
+			_ = l.client.Close()
+		}
 		if pass > 0 {
 			if _, err := to.Write(buf[:pass]); err != nil {
 				return

@@ -24,7 +24,7 @@ func (f *fixture) limited(t *testing.T, q kept.Quota) *store.DB {
 	return f.open(t)
 }
 
-func claimOf(account, key string) store.IdempotencyRecord {
+func recordOf(account, key string) store.IdempotencyRecord {
 	return store.IdempotencyRecord{Record: idempotency.Record{
 		Account: account, Scope: "key_" + account, Key: key,
 		Body: "b", Request: account + key,
@@ -34,7 +34,7 @@ func claimOf(account, key string) store.IdempotencyRecord {
 // reply keeps a reply for an account.
 func (f *fixture) reply(t *testing.T, s *store.DB, account, key, text string) error {
 	t.Helper()
-	c := claimOf(account, key)
+	c := recordOf(account, key)
 	if state, _, err := s.Kept.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
 		t.Fatalf("begin %s: %s, %v", key, state, err)
 	}
@@ -106,7 +106,7 @@ func testKept(t *testing.T, f *fixture) {
 // begun is a record that runs.
 func begun(t *testing.T, s *store.DB, account, key string) store.IdempotencyRecord {
 	t.Helper()
-	c := claimOf(account, key)
+	c := recordOf(account, key)
 	if state, _, err := s.Kept.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
 		t.Fatalf("begin %s: %s, %v", key, state, err)
 	}
@@ -118,7 +118,7 @@ func begun(t *testing.T, s *store.DB, account, key string) store.IdempotencyReco
 func testKeptQuota(t *testing.T, f *fixture) {
 	s := f.limited(t, kept.Quota{Bytes: 10, Number: 3})
 	wantRefusal(t, "larger than all", f.reply(t, s, "a", "large", "eleven char"), kept.OverQuota)
-	begin(t, f, claimOf("a", "large"), idempotency.Spent, "")
+	begin(t, f, recordOf("a", "large"), idempotency.Spent, "")
 	wantRefusal(t, "first", f.reply(t, s, "a", "1", "12345"), "")
 	wantRefusal(t, "second", f.respond(t, s, "a", "r", "12345"), "")
 	wantRefusal(t, "a byte too many", f.reply(t, s, "a", "2", "1"), kept.OverQuota)
@@ -129,7 +129,7 @@ func testKeptQuota(t *testing.T, f *fixture) {
 	wantRefusal(t, "one too many", f.reply(t, s, "a", "4", "1"), kept.OverQuota)
 	wantRefusal(t, "another account's", f.reply(t, s, "b", "1", "1234567890"), "")
 	wantRefusal(t, "the administration's", f.reply(t, s, "", "1", "more than ten"), "")
-	begin(t, f, claimOf("a", "1"), idempotency.Done, "12345")
+	begin(t, f, recordOf("a", "1"), idempotency.Done, "12345")
 	if err := s.Kept.DeleteResponse(t.Context(), "r"); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func testKeptDisk(t *testing.T, f *fixture) {
 	wantRefusal(t, "response", f.respond(t, s, "a", "r", "x"), want)
 	wantRefusal(t, "the administration's", f.reply(t, s, "", "1", "x"), "")
 	if want != "" {
-		begin(t, f, claimOf("a", "1"), idempotency.Spent, "")
+		begin(t, f, recordOf("a", "1"), idempotency.Spent, "")
 	}
 	wantRefusal(t, "with room", f.reply(t, f.limited(t, kept.Quota{FreeDisk: 1}), "a", "2", "x"), "")
 }
@@ -231,9 +231,9 @@ func testKeptPurged(t *testing.T, f *fixture) {
 	}
 	wantKept(t, s, "after it", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5},
 		kept.Usage{Account: "b", Replies: 1, ReplyBytes: 5})
-	begin(t, f, claimOf("a", "old"), idempotency.Spent, "")
-	begin(t, f, claimOf("a", "young"), idempotency.Done, "young")
-	begin(t, f, claimOf("a", "runs"), idempotency.Running, "")
+	begin(t, f, recordOf("a", "old"), idempotency.Spent, "")
+	begin(t, f, recordOf("a", "young"), idempotency.Done, "young")
+	begin(t, f, recordOf("a", "runs"), idempotency.Running, "")
 	wantResponse(t, f, "0", "")
 	wantResponse(t, f, "young", "young")
 	log := logged(t, f, audit.Query{Action: audit.KeptPurged, Limit: 9})
