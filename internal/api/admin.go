@@ -31,7 +31,7 @@ import (
 // routes are served.
 type AdminOptions struct {
 	People   *people.Service
-	Claims   idempotency.Store
+	Records  idempotency.Store
 	Requests RequestReader
 	Webhooks *webhook.Service
 	// KeysUsed is when each key of an account, by id, was used last.

@@ -37,7 +37,7 @@ type memoryStore struct {
 	blind    bool  // the negative control: it finds every record new
 }
 
-func newClaims() *memoryStore {
+func newRecords() *memoryStore {
 	return &memoryStore{states: map[string]idempotency.State{}, kept: map[string][]byte{}, body: map[string]string{}}
 }
 
@@ -81,7 +81,7 @@ func (c *memoryStore) Forget(_ context.Context, record idempotency.Record) error
 
 // newOnce is an administration over records, and requests to it with one Idempotency-Key.
 func newOnce(c *memoryStore) (*Admin, func(ctx context.Context) *adminRequest) {
-	s := &Admin{claims: c, log: slog.New(slog.DiscardHandler)}
+	s := &Admin{records: c, log: slog.New(slog.DiscardHandler)}
 	visitor := people.KeyHolder(&account.Key{ID: "key", Permissions: []account.Permission{account.Admin}})
 	return s, func(ctx context.Context) *adminRequest {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/admin/v1/accounts", nil)
@@ -113,13 +113,13 @@ func timesDone(t *testing.T, c *memoryStore) int64 {
 
 func TestOnce(t *testing.T) {
 	t.Parallel()
-	if n := timesDone(t, newClaims()); n != 1 {
+	if n := timesDone(t, newRecords()); n != 1 {
 		t.Errorf("16 requests at once: got it done %d times, want 1", n)
 	}
-	sabotaged := newClaims()
+	sabotaged := newRecords()
 	sabotaged.blind = true
 	if n := timesDone(t, sabotaged); n == 1 {
-		t.Error("the negative control: got it done once over claims that hold nothing")
+		t.Error("the negative control: got it done once over records that hold nothing")
 	}
 }
 
@@ -141,9 +141,9 @@ func TestOnceAfterFailure(t *testing.T) {
 		{"failed", func(*memoryStore) {}, broken, llm.CodeInternal, llm.CodeIdempotencyConflict, "failed on our side"},
 		{"busy", func(*memoryStore) {}, &llm.Error{Code: llm.CodeOverloaded}, llm.CodeOverloaded, llm.CodeIdempotencyConflict, "failed on our side"},
 		{"done, and not noted", func(c *memoryStore) { c.keepErr = broken }, nil, "", llm.CodeIdempotencyConflict, "still running"},
-		{"no claim", func(c *memoryStore) { c.beginErr = broken }, nil, llm.CodeOverloaded, llm.CodeOverloaded, "Try again"},
+		{"no record", func(c *memoryStore) { c.beginErr = broken }, nil, llm.CodeOverloaded, llm.CodeOverloaded, "Try again"},
 	} {
-		c := newClaims()
+		c := newRecords()
 		tt.setup(c)
 		s, request := newOnce(c)
 		fails := tt.fails
@@ -177,7 +177,7 @@ func codeOf(err error) llm.Code {
 // ask again.
 func TestOnceGoesOn(t *testing.T) {
 	t.Parallel()
-	s, request := newOnce(newClaims())
+	s, request := newOnce(newRecords())
 	ctx, leave := context.WithCancel(t.Context())
 	_, err := s.once(request(ctx), func(r *adminRequest) (answer, error) {
 		leave()
@@ -197,7 +197,7 @@ func TestOnceGoesOn(t *testing.T) {
 // TestOnceIsSealed is that what is kept opens for nobody else.
 func TestOnceIsSealed(t *testing.T) {
 	t.Parallel()
-	c := newClaims()
+	c := newRecords()
 	s, request := newOnce(c)
 	if _, err := s.once(request(t.Context()), func(*adminRequest) (answer, error) { return found("the secret") }); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"weir/internal/seal"
 )
 
-// claimWait is how long the database has for each word about an Idempotency-Key.
-const claimWait = 5 * time.Second
+// recordWait is how long the database has for each word about an Idempotency-Key.
+const recordWait = 5 * time.Second
 
 // once makes the call, once for each Idempotency-Key within 24 hours, and answers
 // the same to it again. It goes on when the client leaves, who asks again.
@@ -58,7 +58,7 @@ func (ad *Admin) newIdempotentRequest(r *adminRequest, header string) (*idempote
 			Scope: scopeOf(r), Key: seal.Digest(header), Request: r.visit.Origin.Request,
 			Body: seal.Digest(r.Method, r.URL.EscapedPath(), string(r.body)),
 		},
-		store: ad.claims,
+		store: ad.records,
 	}
 	c.box, err = seal.New(secret+"\n"+header, c.Scope+c.Key, "weir administration v1")
 	return c, err
@@ -101,7 +101,7 @@ type idempotentRequest struct {
 
 // begin makes the record, or gives what was answered to it before.
 func (c *idempotentRequest) begin(ctx context.Context) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, claimWait)
+	ctx, cancel := context.WithTimeout(ctx, recordWait)
 	defer cancel()
 	const spent = "The first request with this Idempotency-Key failed on our side, and may have taken effect. " +
 		"Check, then use a new key."
@@ -128,7 +128,7 @@ func (c *idempotentRequest) open(sealed []byte) (*answer, error) {
 // endIdempotentRequest keeps the answer. What was refused can be asked for again with the
 // same key; where something failed on our side, nobody knows what was done.
 func (ad *Admin) endIdempotentRequest(ctx context.Context, c *idempotentRequest, a *answer, failed error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
 	var err error
 	switch {

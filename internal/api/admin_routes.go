@@ -12,7 +12,7 @@ import (
 // Admin is the administration, /admin/v1. What its groups of calls share is here: how
 // a call is read, answered once for its Idempotency-Key, and refused.
 type Admin struct {
-	claims  idempotency.Store
+	records idempotency.Store
 	session func(*http.Request) string
 	log     *slog.Logger
 	routes  []people.Route
@@ -22,7 +22,7 @@ type Admin struct {
 func (ad *Admin) Routes() []people.Route { return ad.routes }
 
 func newAdmin(o *Options) *Admin {
-	ad := &Admin{claims: o.Admin.Claims, session: o.Admin.Session, log: o.Log}
+	ad := &Admin{records: o.Admin.Records, session: o.Admin.Session, log: o.Log}
 	ad.routes = slices.Concat(ad.accountRoutes(o), ad.usageRoutes(o), ad.peopleRoutes(o),
 		ad.webhookRoutes(o, "/accounts/{account}/webhooks", people.Manage),
 		ad.webhookRoutes(o, "/webhooks", people.Operate))

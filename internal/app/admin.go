@@ -18,7 +18,7 @@ func isAdmin(path string) bool { return strings.HasPrefix(path+"/", adminPath) }
 func (g *instance) adminOptions() api.AdminOptions {
 	from := originOf(&g.options.Config)
 	return api.AdminOptions{
-		People: g.people, Claims: g.idempotency, Requests: g.store.Reports, Webhooks: g.webhooks,
+		People: g.people, Records: g.idempotency, Requests: g.store.Reports, Webhooks: g.webhooks,
 		KeysUsed: g.store.Accounts.KeysUsed, Audit: g.store.Audit.Entries, Unpriced: g.store.Reports.Unpriced,
 		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct,
 		PublicURL: from.base,

@@ -50,12 +50,7 @@ type crossing struct {
 
 func newCrossing(t testing.TB, clientAPI, from string, pieces int) *crossing {
 	t.Helper()
-	var d *dialect.Dialect
-	for _, one := range registry.All() {
-		if one.Name == from {
-			d = one
-		}
-	}
+	d := registry.All().Named(from)
 	g, key := pipelineOf(t, told(d, pieces), from)
 	a := clientAsks[clientAPI]
 	u, err := url.Parse(a.path)

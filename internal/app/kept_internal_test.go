@@ -31,10 +31,10 @@ func (away) ResponseChain(context.Context, string, int) ([]conversation.Link, er
 	return nil, errAway
 }
 
-// lostClaims is a database that does not hear the end of a request.
-type lostClaims struct{ idempotency.Store }
+// lostRecords is a database that does not hear the end of a request.
+type lostRecords struct{ idempotency.Store }
 
-func (lostClaims) Keep(context.Context, idempotency.Record, []byte) error { return errAway }
+func (lostRecords) Keep(context.Context, idempotency.Record, []byte) error { return errAway }
 
 // TestKeptUnheard is that a request which was answered is not made again, though nobody
 // could note its end.
@@ -43,7 +43,7 @@ func TestKeptUnheard(t *testing.T) {
 	g := newInstance(t)
 	key := newKey(t, g, "asks")
 	server := gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: lostClaims{g.idempotency}, Limits: g.limits, Kept: g.kept,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: lostRecords{g.idempotency}, Limits: g.limits, Kept: g.kept,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	d := g.fleet.dialects.Named("native")

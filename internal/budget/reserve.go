@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// leaseTries and claimFor bound how often and how long a reservation is tried again
+	// leaseTries and leaseWait bound how often and how long a reservation is tried again
 	// after a lease: others may have been quicker each time, as many as there
 	// are requests at once.
 	leaseTries = 1000

@@ -18,10 +18,8 @@ import (
 
 func byName(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
-	for _, d := range registry.All() {
-		if d.Name == name {
-			return d
-		}
+	if d := registry.All().Named(name); d != nil {
+		return d
 	}
 	t.Fatalf("no dialect %q", name)
 	return nil

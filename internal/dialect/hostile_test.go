@@ -121,10 +121,8 @@ func repeats() []repeated {
 
 // named is the wire format of that name.
 func named(t testing.TB, name string) *dialect.Dialect {
-	for _, d := range registry.All() {
-		if d.Name == name {
-			return d
-		}
+	if d := registry.All().Named(name); d != nil {
+		return d
 	}
 	t.Fatalf("no dialect %q", name)
 	return nil

@@ -218,7 +218,7 @@ func checkServed(tb quotetest.Failer, sim *simulator.Server, of quotetest.Asked,
 	amount := least + (most-least)*llm.Money(share)/100
 	var ok bool
 	if a.cap, ok = k.CapFor(amount); !ok {
-		return fmt.Errorf("%d is not within claims from %d", amount, least)
+		return fmt.Errorf("%d is not within reservations from %d", amount, least)
 	}
 	u := k.Granted(a.cap)
 	spoil(a)

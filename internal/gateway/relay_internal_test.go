@@ -3,7 +3,6 @@ package gateway
 import (
 	"testing"
 
-	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/quote"
@@ -14,12 +13,7 @@ import (
 // stamped, where it has more in it than that.
 func TestForwardEnd(t *testing.T) {
 	t.Parallel()
-	var d *dialect.Dialect
-	for _, other := range registry.All() {
-		if other.Name == "bedrock" {
-			d = other
-		}
-	}
+	d := registry.All().Named("bedrock")
 	cost := llm.Money(5)
 	final := &llm.Final{Cost: &cost}
 	usage := []byte(`{"usage":{"inputTokens":1}}`)

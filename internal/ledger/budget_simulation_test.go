@@ -319,7 +319,7 @@ func (f *fleet) reserveRest(ctx context.Context, left llm.Money) error {
 		Budgets: []budget.Budget{{Scope: fleetKey, Of: "API key", Period: budget.PeriodTotal, Limit: fleetLimit - 100}},
 	}}
 	if _, err := l.Reserve(ctx, need); err == nil {
-		return fmt.Errorf("%v could be claimed of the %v that were left", need.Least, left)
+		return fmt.Errorf("%v could be reserved of the %v that were left", need.Least, left)
 	}
 	if left == 0 {
 		return nil
@@ -328,7 +328,7 @@ func (f *fleet) reserveRest(ctx context.Context, left llm.Money) error {
 	time.Sleep(time.Second)
 	reservation, err := l.Reserve(ctx, need)
 	if err != nil {
-		return fmt.Errorf("%v are left and could not be claimed: %w", left, err)
+		return fmt.Errorf("%v are left and could not be reserved: %w", left, err)
 	}
 	reservation.Release()
 	return nil

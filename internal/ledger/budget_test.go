@@ -58,7 +58,7 @@ func TestBudgetChanged(t *testing.T) {
 		}
 		held.Release()
 		if _, err := l.Reserve(t.Context(), accountNeed(70, 10)); err != nil {
-			t.Errorf("after a claim was released: %v", err)
+			t.Errorf("after a reservation was released: %v", err)
 		}
 		h.limits[fleetAccount] = 0
 		if _, err := l.Reserve(t.Context(), accountNeed(71, 1000)); err != nil {
@@ -175,7 +175,7 @@ func TestBudgetChangedWhileLeased(t *testing.T) {
 		second.Most = 90
 		running.Go(func() {
 			if c, err := l.Reserve(t.Context(), second); err != nil || c.Amount() > 20 {
-				t.Errorf("a claim of a budget that was lowered to 20: got %v, %v, want at most that", c.Amount(), err)
+				t.Errorf("a reservation of a budget that was lowered to 20: got %v, %v, want at most that", c.Amount(), err)
 			}
 		})
 		synctest.Wait()
@@ -271,7 +271,7 @@ func TestBudgetCrowd(t *testing.T) {
 		}
 		for i := range crowd - 1 {
 			if err := <-errs; err != nil {
-				t.Fatalf("claim %d of %d: %v", i, crowd, err)
+				t.Fatalf("reservation %d of %d: %v", i, crowd, err)
 			}
 		}
 	})

@@ -38,7 +38,7 @@ func demands() *rapid.Generator[Demand] {
 // checkCaps holds that the cap of an amount is the largest whose bound is within
 // it.
 func checkCaps(t *rapid.T, capFor func(k *Demand, amount llm.Money) (int64, bool)) error {
-	k := demands().Draw(t, "claim")
+	k := demands().Draw(t, "demand")
 	least, most := k.Amounts()
 	amount := rapid.OneOf(
 		rapid.SampledFrom([]llm.Money{0, least - 1, least, most, most + 1, least + (most-least)/2}),
@@ -47,7 +47,7 @@ func checkCaps(t *rapid.T, capFor func(k *Demand, amount llm.Money) (int64, bool
 	limit, ok := capFor(&k, amount)
 	switch {
 	case ok != (least <= amount):
-		return fmt.Errorf("an amount of %d for claims from %d: %t", amount, least, ok)
+		return fmt.Errorf("an amount of %d for demands from %d: %t", amount, least, ok)
 	case !ok:
 		return nil
 	case limit < k.least || limit > k.most:
@@ -98,7 +98,7 @@ func TestClientsCap(t *testing.T) {
 	k := q.demandOf(Coarse)
 	least, most := k.Amounts()
 	if least != most {
-		t.Errorf("claims from %d to %d, want one amount", least, most)
+		t.Errorf("reservations from %d to %d, want one amount", least, most)
 	}
 	if limit, ok := k.CapFor(most); limit != 0 || !ok {
 		t.Errorf("all that it can cost: a cap of %d, %t, want none, and that it is made", limit, ok)

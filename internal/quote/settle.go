@@ -27,11 +27,11 @@ func (a Answer) Failed(f *provider.Failure) ledger.Settlement {
 }
 
 // identify names the provider's reply, and says whether the provider can be asked about it.
-// What is translated into Responses is not stored there, nor what its client wants not to be.
+// Where answers are kept, one to a translated request is not, nor one that its client wants not to be.
 func (a Answer) identify(s *ledger.Settlement) {
 	s.ReplyID = a.id
 	s.Ask = s.Provenance == ledger.Estimated && s.ReplyID != "" && a.Target.Provider.Asks(a.Speaks) &&
-		(a.Speaks.Name != "responses" || a.Speaks == a.Dialect && string(rawjson.Get(a.Body, "store")) != "false")
+		(a.Speaks.Kept == nil || a.Speaks == a.Dialect && string(rawjson.Get(a.Body, "store")) != "false")
 }
 
 // failed says how an attempt ends that failed: at the provider's numbers, where it gave any; an

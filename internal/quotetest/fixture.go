@@ -53,10 +53,8 @@ type Fixture struct {
 // Dialect is the wire format of that name.
 func Dialect(tb Failer, name string) *dialect.Dialect {
 	tb.Helper()
-	for _, d := range registry.All() {
-		if d.Name == name {
-			return d
-		}
+	if d := registry.All().Named(name); d != nil {
+		return d
 	}
 	tb.Fatal("there is no wire format", name)
 	return nil
@@ -65,10 +63,7 @@ func Dialect(tb Failer, name string) *dialect.Dialect {
 // New makes a request and its target.
 func New(tb Failer, a Asked) *Fixture {
 	tb.Helper()
-	all := map[string]*dialect.Dialect{}
-	for _, d := range registry.All() { // of one list: wire formats are the same by their address
-		all[d.Name] = d
-	}
+	all := registry.All() // one list: wire formats are the same by their address
 	if a.Target == "" {
 		a.Target = a.ClientAPI
 	}
@@ -78,7 +73,7 @@ func New(tb Failer, a Asked) *Fixture {
 	if a.Price == nil {
 		a.Price = pricing.PriceOverride{"input": "1", "output": "2", "search": "0.01"}
 	}
-	p, err := provider.New(provider.Options{Name: "acme", Dialect: all[a.Target], BaseURL: "https://acme.example.com/v1", Quirks: a.Quirks})
+	p, err := provider.New(provider.Options{Name: "acme", Dialect: all.Named(a.Target), BaseURL: "https://acme.example.com/v1", Quirks: a.Quirks})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -95,7 +90,7 @@ func New(tb Failer, a Asked) *Fixture {
 		tb.Fatal(err)
 	}
 	f := &Fixture{
-		Dialect: all[a.ClientAPI], Op: &all[a.ClientAPI].Operation, Body: []byte(a.Body), Table: table,
+		Dialect: all.Named(a.ClientAPI), Op: &all.Named(a.ClientAPI).Operation, Body: []byte(a.Body), Table: table,
 		Request: httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/", nil),
 		Target:  &route.Target{Provider: p, Model: a.Model}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
@@ -105,7 +100,7 @@ func New(tb Failer, a Asked) *Fixture {
 		f.Request.SetPathValue("target", a.Model+":generateContent")
 	}
 	if a.Op != "" {
-		f.Op = all[a.ClientAPI].For(a.Op)
+		f.Op = f.Dialect.For(a.Op)
 	}
 	if f.Head, err = f.Op.Scan(f.Body, f.Request); err != nil {
 		tb.Fatal(a.Body, err)

@@ -204,10 +204,8 @@ func TestRecordedAnswersKeepToVendorsDocument(t *testing.T) {
 
 func wireFormat(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
-	for _, d := range registry.All() {
-		if d.Name == name {
-			return d
-		}
+	if d := registry.All().Named(name); d != nil {
+		return d
 	}
 	t.Fatalf("no wire format %q", name)
 	return nil
