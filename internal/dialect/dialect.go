@@ -256,6 +256,8 @@ type Frames interface {
 	// Buffered reports whether another whole event is there without reading
 	// on.
 	Buffered() bool
+	// Rest is what was read behind the last event that was given.
+	Rest() []byte
 }
 
 // What ends a stream of OpenAI's and of those that took it over, and a comment, which
@@ -292,6 +294,12 @@ type Decoder interface {
 type Follower interface {
 	// Follow takes note of an event that went out as it came.
 	Follow(frame sse.Event)
+}
+
+// Sized is a decoder or an encoder that keeps parts of an answer until it has ended.
+type Sized interface {
+	// Size is how many bytes they are, at least.
+	Size() int
 }
 
 // Keeper is an encoder of answers that are kept.

@@ -25,7 +25,7 @@ func arrivals(t *testing.T, memory int64, sizes ...int) (s *Server, all []*arriv
 	for _, size := range sizes {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		held := &capacity{server: s, client: &client{r: r}, account: "a"}
-		all = append(all, &arriving{ReadCloser: io.NopCloser(bytes.NewReader(make([]byte, size))), held: held, copies: arrivalCopies})
+		all = append(all, &arriving{ReadCloser: io.NopCloser(bytes.NewReader(make([]byte, size))), held: held})
 	}
 	return s, all
 }
@@ -56,7 +56,7 @@ func TestArriving(t *testing.T) {
 		if err := second.readAll(); err != nil || time.Since(began) < time.Second {
 			t.Errorf("the next one: %v after %s, want it once the first is taken", err, time.Since(began))
 		}
-		second.taken()
+		second.held.endAnswer()
 		if s.answersInFlight.all != 0 || second.held.answer != 0 {
 			t.Errorf("%d bytes are left", s.answersInFlight.all)
 		}
@@ -93,6 +93,46 @@ func TestArriving(t *testing.T) {
 			})
 		}
 		reading.Wait()
+		if s.answersInFlight.all != 0 || len(s.overdraft) != 0 {
+			t.Errorf("%d bytes are left, the overdraft %d", s.answersInFlight.all, len(s.overdraft))
+		}
+	})
+}
+
+// TestKept is that what a stream keeps counts until it has ended, although its events go on, and
+// that where this needs the overdraft nobody else has it until then.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	synctest.Test(t, func(t *testing.T) {
+		s, all := arrivals(t, 16*mib, 0, 0)
+		first, second := all[0].held, all[1].held
+		for _, err := range []error{first.keep(mib), first.arrive(2 * mib), first.keep(3 * mib)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text := first.keepText(100); text != textStep || s.answersInFlight.all != 5*mib+textCopies*textStep {
+			t.Errorf("%d bytes of text, %d bytes counted, want %d, 2 MiB that arrived, and 3 MiB and the text that stay", text, s.answersInFlight.all, textStep)
+		}
+		if first.passedOn(); s.answersInFlight.all != 3*mib+textCopies*textStep {
+			t.Errorf("%d bytes counted once the event went on, want those that stay", s.answersInFlight.all)
+		}
+		if err := second.keep(20 * mib); err != nil || !second.overdrawn {
+			t.Errorf("more than there is: %v, want the overdraft", err)
+		}
+		if text := second.keepText(mib); text != 0 {
+			t.Errorf("%d bytes of text, want none: there is no memory for them", text)
+		}
+		second.passedOn()
+		if err := first.arrive(10 * mib); llm.AsError(err).Code != llm.CodeOverloaded {
+			t.Errorf("beside it: %v, want %s", err, llm.CodeOverloaded)
+		}
+		second.endAnswer()
+		if err := first.arrive(10 * mib); err != nil {
+			t.Errorf("after it: %v", err)
+		}
+		first.endAnswer()
 		if s.answersInFlight.all != 0 || len(s.overdraft) != 0 {
 			t.Errorf("%d bytes are left, the overdraft %d", s.answersInFlight.all, len(s.overdraft))
 		}

@@ -34,6 +34,7 @@ func (c *call) forward() error {
 		c.attempt = a
 		c.dropTree() // an answer may take long
 		c.held.endAnswer()
+		c.rescue.words.counted = 0
 		err := c.send(upstream.ctx, a)
 		if err == nil {
 			return nil
@@ -165,10 +166,9 @@ func (c *call) send(ctx context.Context, a *attempt) error {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing is left to be lost
-	a.answer = arriving{ReadCloser: resp.Body, held: &c.held, copies: arrivalCopies}
+	a.answer = arriving{ReadCloser: resp.Body, held: &c.held}
 	resp.Body = &a.answer
 	if c.Head.Stream && resp.Streamed {
-		a.answer.copies = eventCopies
 		return c.relayStream(a, resp)
 	}
 	return c.relayWhole(a, resp)

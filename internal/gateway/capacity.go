@@ -36,8 +36,9 @@ type capacity struct {
 	admitted bool   // it has a place, which is to be left
 	reserved int64  // bytes of bodies
 	answer   int64  // bytes of the answer under way
-	// overdrawn says that it has the server's overdraft.
-	overdrawn bool
+	kept     int64  // of these, what stays until it has ended
+	// overdrawn says that it has the server's overdraft, overkept that what stays needs it.
+	overdrawn, overkept bool
 }
 
 func (h *capacity) priority() telemetry.Priority { return priorityOf(h.client.r.Header) }
@@ -129,18 +130,60 @@ func (h *capacity) giveBack(n int64) {
 	}
 }
 
+// arrive counts what of the answer under way came and has not gone on, n bytes by now, and
+// waits for memory.
+func (h *capacity) arrive(n int64) error {
+	for !h.overdrawn && h.answer-h.kept < n {
+		if err := h.awaitAnswer(stepOf(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep counts likewise what stays until the answer has ended, n bytes by now.
+func (h *capacity) keep(n int64) error {
+	for !h.overkept && h.kept < n {
+		before := h.answer
+		if err := h.awaitAnswer(stepOf(n)); err != nil {
+			return err
+		}
+		h.kept += h.answer - before
+		h.overkept = h.overdrawn
+	}
+	return nil
+}
+
+// keepText counts n bytes more of text, at least, that stays until the answer has ended, and
+// says how many they are: 0 where none are free.
+func (h *capacity) keepText(n int) int {
+	n = max(n, textStep)
+	if !h.takeAnswer(textCopies * int64(n)) {
+		return 0
+	}
+	h.kept += textCopies * int64(n)
+	return n
+}
+
+func stepOf(n int64) int64 { return min(max(n, leastStep), mostStep) }
+
 // awaitAnswer counts n bytes more of the answer under way, and waits for them.
 func (h *capacity) awaitAnswer(n int64) error {
 	if h.overdrawn || h.takeAnswer(n) {
 		return nil
 	}
-	every, late := time.NewTicker(arrivalLook), time.NewTimer(arrivalWait)
-	defer every.Stop()
+	pause := arrivalLook
+	look, late := time.NewTimer(pause), time.NewTimer(arrivalWait)
+	defer look.Stop()
 	defer late.Stop()
 	for waiting := true; waiting; {
 		select {
-		case <-every.C:
+		case <-look.C:
 			waiting = !h.client.gone()
+			pause = min(2*pause, mostLook)
+			look.Reset(pause)
+		case <-h.client.r.Context().Done():
+			waiting = false
 		case <-late.C:
 			waiting = false
 		case <-h.server.stopping.Done():
@@ -169,16 +212,22 @@ func (h *capacity) takeAnswer(n int64) bool {
 	return true
 }
 
-// endAnswer gives back what the answer under way has.
-func (h *capacity) endAnswer() {
-	if h.answer > 0 {
-		h.server.answersInFlight.giveBack(h.account, h.answer)
-		h.answer = 0
+// passedOn gives back what arrived, once it has gone on and its buffers were let go.
+func (h *capacity) passedOn() {
+	if h.answer > h.kept {
+		h.server.answersInFlight.giveBack(h.account, h.answer-h.kept)
+		h.answer = h.kept
 	}
-	if h.overdrawn {
+	if h.overdrawn && !h.overkept {
 		<-h.server.overdraft
 		h.overdrawn = false
 	}
+}
+
+// endAnswer gives back all that the answer under way has.
+func (h *capacity) endAnswer() {
+	h.kept, h.overkept = 0, false
+	h.passedOn()
 }
 
 // inTurn does a step of work on so many bytes, in a turn where they are many or others are at

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"weir/internal/dialect/registry"
@@ -36,6 +38,24 @@ func TestForwardEnd(t *testing.T) {
 		r.appendHeld(final)
 		if string(r.out) != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, r.out, tt.want)
+		}
+	}
+}
+
+// TestNames holds that names which no provider has are not kept.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", mostNames+1)
+	for _, e := range []llm.Event{
+		{Kind: llm.EventStart, ID: long},
+		{Kind: llm.EventStart, Model: long},
+		{Kind: llm.EventUsage, Tier: long},
+		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{ID: long}},
+		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Name: long}},
+	} {
+		r := relay{call: &call{}}
+		if _, err := r.event(&e); !errors.Is(err, errNames) {
+			t.Errorf("an event of kind %d: %v, want %v", e.Kind, err, errNames)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"weir/internal/dialect"
@@ -11,6 +12,11 @@ import (
 	"weir/internal/quote"
 	"weir/internal/sse"
 )
+
+// mostNames bounds the names in one event, in bytes: ids, the model, the tier, a tool's name.
+const mostNames = 8 << 10
+
+var errNames = fmt.Errorf("gateway: the names in an event have more than %d bytes", mostNames)
 
 // relayStream passes on a stream piece by piece. Where both ends speak the
 // same, the bytes go untouched and the decoder only listens.
@@ -24,7 +30,8 @@ func (c *call) relayStream(a *attempt, resp *provider.Response) error {
 		decoder: from.NewDecoder(a.Quirks),
 		stream:  c.out, tally: &a.tally,
 	}
-	r.tally.Status = resp.Status
+	a.answer.events = r.reader
+	r.tally.Status, r.tally.Text = resp.Status, freeKept
 	c.upstream.ending.Store(false)
 	err := r.run()
 	c.spent.reached = true
@@ -68,13 +75,12 @@ func (r *relay) run() error {
 		if err := r.take(frame); err != nil {
 			return err
 		}
-		large := r.attempt.answer.seen > freeEvent
-		if len(r.out) > 0 && (large || !r.reader.Buffered()) {
-			r.stream.write(r.out)
-			r.out = r.out[:0]
+		large := len(frame.Raw) > freeEvent
+		if large || !r.reader.Buffered() {
+			r.flush(large)
 		}
-		if large {
-			r.letGo()
+		if err := r.keep(); err != nil {
+			return err
 		}
 	}
 	if !r.tally.Whole() {
@@ -83,13 +89,49 @@ func (r *relay) run() error {
 	return nil
 }
 
-// letGo lets go of the buffers that have grown to a large event, once that has gone out.
-func (r *relay) letGo() {
-	if len(r.last) > 0 {
-		r.follow(sse.Event{Data: r.last})
+// flush sends what is there, and lets go of buffers that have grown to a large event.
+func (r *relay) flush(large bool) {
+	if len(r.out) > 0 {
+		r.stream.write(r.out)
+		r.out = r.out[:0]
 	}
-	r.out, r.events, r.last = nil, nil, nil
-	r.attempt.answer.taken()
+	if large || cap(r.out) > freeEvent || cap(r.events) > usualEvents {
+		if len(r.last) > 0 {
+			r.follow(sse.Event{Data: r.last})
+		}
+		r.out, r.events, r.last = nil, nil, nil
+	}
+	r.call.held.passedOn()
+}
+
+// keep counts what stays of the answer until it has ended, and waits for memory.
+func (r *relay) keep() error {
+	n := len(r.held.Data) + len(r.end)
+	if s, ok := r.stream.encoder.(dialect.Sized); ok {
+		n += s.Size()
+	}
+	if s, ok := r.decoder.(dialect.Sized); ok {
+		n += s.Size()
+	}
+	if n <= freeKept || r.tally.Done {
+		return nil
+	}
+	return r.call.held.keep(eventCopies * int64(n))
+}
+
+// remember makes room for n bytes more of text that is kept: for the tally, which counts it
+// should the provider tell no usage, and for a rescue, which goes on behind it. Where no
+// memory is free it is not kept.
+func (r *relay) remember(n int) {
+	t, w, held := r.tally, &r.call.rescue.words, &r.call.held
+	if more := t.Kept() + n - t.Text; more > 0 && t.Text < quote.MostText {
+		t.Text += held.keepText(more)
+	}
+	if more := len(w.text) + n - w.counted - freeKept; more > 0 && w.on && !w.other {
+		got := held.keepText(more)
+		w.counted += got
+		w.other = got == 0
+	}
 }
 
 // take decodes one frame and puts it, or its translation, into out. What came
@@ -121,10 +163,14 @@ func (r *relay) take(frame sse.Event) error {
 // event takes note of an event, and reports whether the client is to have it.
 func (r *relay) event(e *llm.Event) (passes bool, err error) {
 	c := r.call
+	if n := len(e.ID) + len(e.Model) + len(e.Tier) + len(e.Tool.ID) + len(e.Tool.Name); n > mostNames {
+		return false, errNames
+	}
 	if r.tally.FirstToken == 0 && e.Kind.IsPiece() {
 		r.tally.FirstToken = c.server.ledger.Now().Sub(r.attempt.hold.Attempt().Opened)
 		c.plan.Release() // it answers, whatever time its client takes
 	}
+	r.remember(len(e.Text) + len(e.Tool.Name))
 	r.tally.Add(e)
 	if r.attempt.resumes != nil {
 		if passes, err = r.attempt.resumes.pass(e); err != nil || !passes {

@@ -11,6 +11,7 @@ import (
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/quote"
 	"weir/internal/rawjson"
 )
 
@@ -68,7 +69,7 @@ func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byt
 		return nil, err
 	}
 	held.step(len(body), func() { reply, err = a.Spoken.DecodeReply(body, a.Quirks) })
-	a.tally.Status = resp.Status
+	a.tally.Status, a.tally.Text = resp.Status, quote.MostText
 	if reply != nil {
 		a.tally.AddReply(reply)
 	}

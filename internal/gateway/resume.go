@@ -22,6 +22,8 @@ type words struct {
 	on    bool // somebody may have to go on from them
 	text  []byte
 	other bool // there was something that nobody can go on from
+
+	counted int // bytes of text that have their memory
 }
 
 // rescue is how an answer that breaks off is continued elsewhere.

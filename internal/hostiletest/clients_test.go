@@ -45,6 +45,14 @@ func clientAttacks() []attack {
 			name: "waves of clients that take little of answers of 7 MB", hostile: slowTakers, lasts: 20 * time.Second,
 			held: "an answer counts, by account, as it comes, whatever length its provider announces, until it is taken",
 		},
+		{
+			name: "halves of events in 3,200 streams", hostile: manyStreams(chatPath, "halves"), lasts: 14 * time.Second,
+			held: "what came of an event counts, by account, from 16 KiB on",
+		},
+		{
+			name: "3,200 streams that are kept to their end", hostile: manyStreams(responsesPath, "long"), lasts: 14 * time.Second,
+			held: "what is kept counts, by account, from 8 KiB on; text for an estimate or a rescue is kept where memory is free",
+		},
 		{name: "floods of headers", held: "431 beyond 32 KiB", hostile: headerFloods, check: only("431", "closed")},
 		{name: "bodies of 100 MB and without end", held: "413: at once where the length says so, else at 32 MiB", hostile: longBodies, lasts: 4 * time.Second, check: only("413", "no answer", "503")},
 		{name: "JSON 10,000 deep", held: "400 beyond 100 levels", check: only("400"), hostile: func(a *attacker) {
@@ -153,6 +161,17 @@ func slowReaders(a *attacker) {
 		}
 	}
 	<-a.ctx.Done()
+}
+
+// manyStreams ask for streams that do not end, and take all that comes of them.
+func manyStreams(path, model string) func(a *attacker) {
+	body := fmt.Sprintf(`{"model":"wide/%s","stream":true,"input":"x","messages":[{"role":"user","content":"x"}]}`, model)
+	return func(a *attacker) {
+		a.many(long(800, 20), time.Second, func(i int) {
+			a.pause(time.Duration(a.number) * time.Millisecond)
+			a.post(path, strings.NewReader(body))
+		})
+	}
 }
 
 // askSlowly sends a chat from a connection with a small buffer; nil where there is none to be had.

@@ -95,6 +95,9 @@ func repeat(conn net.Conn, text string, n int, every time.Duration) {
 	}
 }
 
+// await waits until nobody takes anything any more.
+func await(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+
 // say writes: who takes nothing any more is met by the next write, or by nobody.
 func say(conn net.Conn, format string, args ...any) { _, _ = fmt.Fprintf(conn, format, args...) }
 
@@ -158,6 +161,15 @@ var scripts = []script{
 	{"announced", "", "", func(c *net.TCPConn, _ *question) {
 		reply := strings.Replace(goodReply, "Hi", strings.Repeat("x", long(7<<20, 300<<10)), 1)
 		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(reply), reply)
+	}, nil},
+	{"halves", "", "", func(c *net.TCPConn, _ *question) {
+		say(c, "%sdata: {\"id\":\"%s", streamHead, strings.Repeat("x", 250<<10))
+		await(c)
+	}, nil},
+	{"long", "", "", func(c *net.TCPConn, _ *question) {
+		say(c, streamHead)
+		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 4<<10), 1), 75, 20*time.Millisecond)
+		await(c)
 	}, nil},
 	{"wide", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)

@@ -6,9 +6,9 @@ import (
 	"weir/internal/llm"
 )
 
-// tallyText bounds the text of an answer that is kept for counting, should the
+// MostText bounds the text of an answer, in bytes, that is kept for counting, should the
 // provider's numbers never come.
-const tallyText = 64 << 10
+const MostText = 64 << 10
 
 // Tally is what is known of an answer so far.
 type Tally struct {
@@ -21,6 +21,7 @@ type Tally struct {
 	Begun      bool               // some of the answer came
 	Done       bool               // the end marker came
 	Length     int64              // bytes of text in all
+	Text       int                // how many of them may be kept, of MostText at most
 	FirstToken time.Duration      // from the opening of the attempt
 
 	most    *llm.Usage // as in llm.Reply
@@ -37,14 +38,14 @@ type Tally struct {
 func (t *Tally) Retold() Tally {
 	return Tally{
 		Choices: t.Choices, Status: t.Status, Usage: t.Usage, Reported: t.Reported, Done: true,
-		most: t.most, id: t.id, tier: t.tier, charged: t.charged,
+		Text: t.Text, most: t.most, id: t.id, tier: t.tier, charged: t.charged,
 	}
 }
 
 // said is what one choice said. Choices take turns in a stream, and their
 // words counted as one text would not be the tokens that they came in.
 type said struct {
-	text   []byte // as much as tallyText allows to all of them
+	text   []byte // as much as Tally.Text allows to all of them
 	length int64
 }
 
@@ -102,12 +103,15 @@ func (t *Tally) say(to *[]said, choice int, text string) {
 	for len(*to) <= choice {
 		*to = append(*to, said{})
 	}
-	s, n := &(*to)[choice], min(tallyText-t.kept, len(text))
+	s, n := &(*to)[choice], max(0, min(min(t.Text, MostText)-t.kept, len(text)))
 	s.text = append(s.text, text[:n]...)
 	t.kept += n
 	s.length += int64(len(text))
 	t.Length += int64(len(text))
 }
+
+// Kept is how many bytes of text are kept.
+func (t *Tally) Kept() int { return t.kept }
 
 // AddReply takes note of a whole answer.
 func (t *Tally) AddReply(r *llm.Reply) {

@@ -13,7 +13,7 @@ func TestTallyCountsChoicesApart(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"Hello", "!", " This", " is", " a", " demo", "."}
 	for _, choices := range []int{1, 2, 3, 7} {
-		var got Tally
+		got := Tally{Text: MostText}
 		for _, piece := range pieces {
 			for choice := range choices {
 				got.Add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: piece})
@@ -29,15 +29,15 @@ func TestTallyCountsChoicesApart(t *testing.T) {
 // common one.
 func TestTallyBound(t *testing.T) {
 	t.Parallel()
-	var got Tally
-	text := strings.Repeat("word ", tallyText/5+1)
+	got := Tally{Text: MostText}
+	text := strings.Repeat("word ", MostText/5+1)
 	for choice := range 3 {
 		got.Add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: text})
 	}
-	if kept := len(got.said[0].text) + len(got.said[1].text) + len(got.said[2].text); kept != tallyText {
-		t.Errorf("3 choices of %d bytes: got %d bytes kept, want %d", len(text), kept, tallyText)
+	if kept := len(got.said[0].text) + len(got.said[1].text) + len(got.said[2].text); kept != MostText {
+		t.Errorf("3 choices of %d bytes: got %d bytes kept, want %d", len(text), kept, MostText)
 	}
-	words := int64(3 * (tallyText/5 + 1))
+	words := int64(3 * (MostText/5 + 1))
 	if n, _ := got.countOutput(); n < words*9/10 || n > words*14/10 {
 		t.Errorf("3 choices of %d words in all: got %d tokens, want about as many", words, n)
 	}

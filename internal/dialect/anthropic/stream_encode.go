@@ -19,6 +19,7 @@ type Encoder struct {
 	maker     string       // of the open block of thinking
 	blocks    int64        // begun so far; the last of them is the open one
 	calls     []call       // by position
+	ids       int          // bytes of theirs
 	refused   bool
 }
 
@@ -30,6 +31,9 @@ type call struct {
 
 // NewEncoder encodes one streamed answer.
 func NewEncoder(m llm.Meta) *Encoder { return &Encoder{id: m.ID, model: m.Model} }
+
+// Size is how many bytes of ids are kept.
+func (e *Encoder) Size() int { return e.ids }
 
 // Append writes a piece of the answer. The first follows message_start; nothing
 // is written before there is a piece. The format has one choice.
@@ -192,6 +196,7 @@ func (e *Encoder) toolCall(dst []byte, ev *llm.Event) []byte {
 	}
 	if e.calls[at].block < 0 {
 		e.calls[at].id = ev.Tool.ID
+		e.ids += len(ev.Tool.ID)
 	}
 	dst = e.signature(dst, ev, proof.OfCall+e.calls[at].id)
 	if e.calls[at].block < 0 {

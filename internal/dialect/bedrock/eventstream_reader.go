@@ -62,6 +62,9 @@ func (r *Reader) Buffered() bool {
 	return r.err == nil && err == nil && n > 0 && r.end-r.start >= n
 }
 
+// Rest is what was read behind the last frame that was given.
+func (r *Reader) Rest() []byte { return r.buf[r.start:r.end] }
+
 // frameLen is the length of the frame that begins here, 0 while its prelude is
 // not there. A length counts only once its own checksum is right.
 func (r *Reader) frameLen() (int, error) {

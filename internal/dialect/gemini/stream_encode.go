@@ -19,7 +19,7 @@ const maxArguments = 8 << 20
 type Encoder struct {
 	tail  []byte // what every object ends with
 	calls []openCall
-	size  int // bytes of arguments so far
+	size  int // bytes of theirs so far
 
 	followed bool // the tail is that of another's stream
 }
@@ -86,6 +86,9 @@ func (e *Encoder) text(dst []byte, ev *llm.Event, thought bool) []byte {
 	return e.close(append(appendSigned(dst, signature), '}'), ev.Choice)
 }
 
+// Size is how many bytes of calls are kept.
+func (e *Encoder) Size() int { return e.size }
+
 // open begins an event with one candidate, up to its first part.
 func open(dst []byte) []byte {
 	return append(append(dst, opening...), `{"content":{"parts":[`...)
@@ -103,15 +106,9 @@ func (e *Encoder) call(ev *llm.Event) {
 	if c == nil {
 		return
 	}
-	if c.call.ID == "" {
-		c.call.ID = ev.Tool.ID
-	}
-	if c.call.Name == "" {
-		c.call.Name = ev.Tool.Name
-	}
-	if ev.Signature != "" {
-		c.signature = ev.Signature
-	}
+	c.call.ID, c.call.Name = cmp.Or(c.call.ID, ev.Tool.ID), cmp.Or(c.call.Name, ev.Tool.Name)
+	c.signature = cmp.Or(ev.Signature, c.signature)
+	e.size += len(ev.Tool.ID) + len(ev.Tool.Name) + len(ev.Signature)
 	if e.size+len(ev.Text) > maxArguments {
 		c.cut = true
 		return

@@ -67,6 +67,9 @@ func (r *Reader) Buffered() bool {
 	}
 }
 
+// Rest is what was read behind the last line that was given.
+func (r *Reader) Rest() []byte { return r.buf[r.start:r.end] }
+
 // lineEnd is the offset behind the next line end, or 0. It looks at every byte
 // once, however small the pieces in which a stream comes.
 func (r *Reader) lineEnd() int {

@@ -15,7 +15,7 @@ const maxArguments = 8 << 20
 type Encoder struct {
 	opening []byte // what every line begins with
 	calls   []keptCall
-	kept    int // bytes of arguments in calls
+	kept    int // bytes of the calls
 }
 
 type keptCall struct {
@@ -27,6 +27,9 @@ type keptCall struct {
 func NewEncoder(m llm.Meta) *Encoder {
 	return &Encoder{opening: appendOpening(make([]byte, 0, 128), m.Model, m.Created)}
 }
+
+// Size is how many bytes of calls are kept.
+func (e *Encoder) Size() int { return e.kept }
 
 // Append writes a piece of the answer. Tool calls are kept for its end: their
 // arguments are an object here, which has no pieces. What is not thinking, such
@@ -71,8 +74,9 @@ func (e *Encoder) keep(ev *llm.Event) {
 	c := &e.calls[i]
 	if ev.Tool.ID != "" || ev.Tool.Name != "" {
 		c.id, c.name = ev.Tool.ID, ev.Tool.Name
+		e.kept += len(c.id) + len(c.name)
 	}
-	n := min(len(ev.Text), maxArguments-e.kept)
+	n := min(len(ev.Text), max(0, maxArguments-e.kept))
 	c.arguments = append(c.arguments, ev.Text[:n]...)
 	e.kept += n
 }

@@ -21,6 +21,7 @@ type Decoder struct {
 	started bool
 	plain   [maxChoices]bool // its thinking is told as a string
 	calls   []openCall
+	ids     int // bytes of theirs
 	ran     ran
 	model   string
 	tier    string // the last one that was told
@@ -28,6 +29,9 @@ type Decoder struct {
 
 // NewDecoder decodes one streamed answer.
 func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q} }
+
+// Size is how many bytes of ids are kept.
+func (d *Decoder) Size() int { return d.ids }
 
 // Decode appends the events of one frame to dst. A *llm.Error is an error that
 // the provider reported in the stream, and comes with the events that stood

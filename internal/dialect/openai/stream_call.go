@@ -116,6 +116,7 @@ func (d *Decoder) open(choice int, c callDelta) *openCall {
 		c.index = position
 	}
 	d.calls = append(d.calls, openCall{choice: choice, position: position, index: c.index, id: c.id})
+	d.ids += len(c.id)
 	return &d.calls[len(d.calls)-1]
 }
 

@@ -68,6 +68,9 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
+// Size is how many bytes of thinking are kept.
+func (e *Encoder) Size() int { return e.kept }
+
 // proof takes note of a piece of thinking, and writes the whole thought with its
 // proof, if this is it.
 func (e *Encoder) proof(dst []byte, ev *llm.Event) []byte {

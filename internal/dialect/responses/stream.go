@@ -26,6 +26,7 @@ type Decoder struct {
 	started bool
 	pieces  []piece
 	calls   []openCall
+	ids     int            // bytes of theirs
 	told    [numKinds]told // of the whole answer
 	secrets int            // thoughts told in encrypted form
 	tools   tools          // of the items that are done
@@ -34,6 +35,9 @@ type Decoder struct {
 
 // NewDecoder decodes one streamed answer.
 func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q} }
+
+// Size is how many bytes of ids are kept.
+func (d *Decoder) Size() int { return d.ids }
 
 // Decode appends the events of one frame to dst. A *llm.Error is an error that
 // the provider reported in the stream, and comes with the events that stood

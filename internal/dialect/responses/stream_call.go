@@ -101,9 +101,10 @@ func (d *Decoder) find(itemID, id string, output int64) int {
 }
 
 func (d *Decoder) open(c openCall) int {
-	if len(d.calls) == maxCalls {
+	if len(d.calls) == maxCalls || len(c.itemID) > maxItemID {
 		return -1
 	}
+	d.ids += len(c.itemID) + len(c.id)
 	d.calls = append(d.calls, c)
 	return len(d.calls) - 1
 }

@@ -43,7 +43,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice != 0 || e.full {
 		return dst
 	}
-	e.kept += len(ev.Text) + len(ev.Redacted) + len(ev.Raw) + len(ev.Signature)
+	e.kept += len(ev.Text) + len(ev.Redacted) + len(ev.Raw) + len(ev.Signature) + len(ev.Tool.ID) + len(ev.Tool.Name)
 	if ev.Media != nil {
 		e.kept += len(ev.Media.Data)
 	}
@@ -66,6 +66,9 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	}
 	return dst
 }
+
+// Size is how many bytes of the answer are kept.
+func (e *Encoder) Size() int { return e.kept }
 
 // event begins an event. Its members follow.
 func (e *Encoder) event(dst []byte, kind string) []byte {

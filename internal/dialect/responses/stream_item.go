@@ -25,6 +25,9 @@ const (
 	// maxCalls bounds the function calls that a stream may open; more are passed
 	// over.
 	maxCalls = 1024
+	// maxItemID bounds the id of one, in bytes. Some vendors seal what they know of an item in
+	// its id.
+	maxItemID = 8 << 10
 )
 
 // told remembers a text by its length and its hash (FNV-1a), so that what

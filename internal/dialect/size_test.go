@@ -1,0 +1,69 @@
+package dialect_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
+	"weir/internal/llm"
+)
+
+// TestSize holds that an encoder tells how much of an answer it keeps: what stays in memory of a
+// long one is no more than four times what it tells, which is what the gateway counts.
+func TestSize(t *testing.T) {
+	const (
+		encoders = 16
+		pieces   = 64
+		free     = 16 << 10 // bytes an encoder that has no need to tell of them
+	)
+	var encoding []dialect.Encoder
+	for _, d := range registry.All() {
+		if d.NewEncoder == nil {
+			continue
+		}
+		for _, kind := range []llm.EventKind{llm.EventText, llm.EventReasoning, llm.EventRefusal, llm.EventToolCall, llm.EventOther} {
+			encoding = nil
+			before := alive()
+			for range encoders {
+				e := d.NewEncoder(llm.Meta{ID: "a", Model: "m"})
+				encoding = append(encoding, e)
+				for i := range pieces {
+					e.Append(nil, longPiece(kind, i))
+				}
+			}
+			kept := (alive() - before) / encoders
+			told := 0
+			if s, ok := encoding[0].(dialect.Sized); ok {
+				told = s.Size()
+			}
+			if kept > int64(4*told+free) {
+				t.Errorf("%s, events of kind %d: %d bytes are kept of an answer, and %d are told", d.Name, kind, kept, told)
+			}
+			runtime.KeepAlive(encoding)
+		}
+	}
+}
+
+// longPiece is the i-th piece of an answer, of 2 KiB, with a call of its own.
+func longPiece(kind llm.EventKind, i int) *llm.Event {
+	long := strings.Repeat(string(rune('a'+i%26)), 2<<10)
+	e := &llm.Event{Kind: kind, Text: long}
+	switch kind {
+	case llm.EventToolCall:
+		e.Tool = llm.ToolDelta{Index: i, ID: long, Name: long}
+	case llm.EventOther:
+		e.Text, e.Media = "", &llm.Media{MIME: "image/png", Data: long}
+	}
+	return e
+}
+
+// alive is how many bytes are in use once garbage has been collected.
+func alive() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
