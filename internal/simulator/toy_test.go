@@ -266,6 +266,8 @@ func (r *linesReader) Next() (sse.Event, error) {
 
 func (r *linesReader) Buffered() bool { return false }
 
+func (r *linesReader) Rest() []byte { return nil }
+
 // binaryFraming is frames of a length of four bytes, a name with a length of
 // one byte, the data, and a checksum of all that.
 var binaryFraming = dialect.Framing{
@@ -302,3 +304,5 @@ func (r *binaryReader) Next() (sse.Event, error) {
 }
 
 func (r *binaryReader) Buffered() bool { return false }
+
+func (r *binaryReader) Rest() []byte { return nil }
