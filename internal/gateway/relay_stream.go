@@ -61,7 +61,7 @@ type relay struct {
 
 // run relays until the answer is whole. Its error is what broke it off.
 func (r *relay) run() error {
-	for !r.tally.Done {
+	for {
 		frame, err := r.reader.Next()
 		if err != nil && r.tally.Whole() && !r.call.client.gone() {
 			return nil // what is missing is the end marker, not the answer
@@ -74,6 +74,9 @@ func (r *relay) run() error {
 		}
 		if err := r.take(frame); err != nil {
 			return err
+		}
+		if r.tally.Done {
+			break // what is left goes out with the end, and counts until then
 		}
 		large := len(frame.Raw) > freeEvent
 		if large || !r.reader.Buffered() {
@@ -113,7 +116,7 @@ func (r *relay) keep() error {
 	if s, ok := r.decoder.(dialect.Sized); ok {
 		n += s.Size()
 	}
-	if n <= freeKept || r.tally.Done {
+	if n <= freeKept {
 		return nil
 	}
 	return r.call.held.keep(eventCopies * int64(n))
