@@ -178,7 +178,7 @@ func toolFeatures(x *llm.Request) (list []feature) {
 	if c := x.ToolChoice; c != nil && c.Mode != llm.ToolsAuto {
 		list = append(list, feature{"tool choice", nil, func(r *llm.Request) bool {
 			return forbidden && len(r.Tools) == 0 ||
-				r.ToolChoice != nil && (*r.ToolChoice == *c || len(r.Tools) == 1 && r.ToolChoice.Mode == llm.ToolsRequired)
+				r.ToolChoice != nil && (cmp.Equal(r.ToolChoice, c) || len(r.Tools) == 1 && r.ToolChoice.Mode == llm.ToolsRequired)
 		}})
 	}
 	if p := x.ParallelTools; p != nil && !*p {

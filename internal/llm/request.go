@@ -52,6 +52,16 @@ type Request struct {
 	// to a provider that speaks it.
 	Extra   []Field
 	ExtraOf string
+
+	// Demand is the first field without which the request means something else, and that wire
+	// formats other than ExtraOf have no word for; nil for none.
+	Demand *Demand
+}
+
+// Demand is a field that cannot be left out.
+type Demand struct {
+	Param   string // the field, as the client wrote it
+	Instead string // what the client can do without it, a sentence without its full stop
 }
 
 // Field is a JSON member that travels untouched.
@@ -185,6 +195,9 @@ const (
 type ToolChoice struct {
 	Mode ToolMode
 	Name string
+	// Allowed are the names of the only functions that may be called, with the modes auto and
+	// required; nil for all tools.
+	Allowed []string
 }
 
 // ToolCall is the model's wish to call a function.

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 // format cannot carry and leaves out. What it cannot carry and would change the
 // answer's meaning is an *llm.Error that names it.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	r = compose.Offered(Name, r)
 	e := requestEncoder{generation: generationOf(r.Model)}
 	if r.ExtraOf != Name {
 		if err := e.refuse(r); err != nil {
@@ -131,20 +133,12 @@ func (e *requestEncoder) penalties(r *llm.Request) {
 	}
 }
 
-// stops leaves out what holds nothing but white space: the vendor refuses it.
+// stops refuses what holds nothing but white space, as the vendor does.
 func (e *requestEncoder) stops(list []string) []string {
-	if e.Own {
-		return list
+	if !e.Own && slices.ContainsFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" }) {
+		e.Refuse("stop", "Anthropic takes no stop sequence of white space alone. Leave it out, and cut the answer where it comes.")
 	}
-	var kept []string
-	for _, s := range list {
-		if strings.TrimSpace(s) == "" {
-			e.Drop("stop")
-			continue
-		}
-		kept = append(kept, s)
-	}
-	return kept
+	return list
 }
 
 func (e *requestEncoder) options(r *llm.Request, how *thought) {

@@ -25,11 +25,6 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 			return compose.ForeignTool(r.Tools[i].Raw, i)
 		}
 	}
-	for _, f := range r.Extra {
-		if err := refuseExtra(f); err != nil {
-			return err
-		}
-	}
 	var last llm.Role // of whoever speaks last
 	for i := range r.Messages {
 		m := &r.Messages[i]
@@ -48,22 +43,6 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 		return llm.Invalid("messages",
 			"The messages hold nothing that the user or the assistant says. Anthropic needs a message that is not a "+
 				"system one, and not empty.")
-	}
-	return nil
-}
-
-// refuseExtra refuses what nobody modelled and is known to change what is
-// answered.
-func refuseExtra(f llm.Field) error {
-	switch f.Name {
-	case "tool_choice", "response_format", "web_search_options":
-		return llm.Invalid(f.Name, "This "+f.Name+" has no counterpart in Anthropic's Messages API.")
-	case "modalities":
-		for _, e := range rawjson.Elements(f.Value) {
-			if rawjson.Text(e) != "text" {
-				return llm.Invalid(f.Name, `Anthropic answers in text alone. Ask for the modalities ["text"].`)
-			}
-		}
 	}
 	return nil
 }

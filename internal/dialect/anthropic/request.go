@@ -36,12 +36,20 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 		if !known {
 			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+			demands.Note(r, m.Name(), m.Value)
 		}
 	}
 	var err error
 	r.Messages, err = decodeMessages(system, messages)
-	r.IncludeUsage = r.Stream
-	return r, err
+	if r.IncludeUsage = r.Stream; err != nil {
+		return nil, err
+	}
+	said := r.Messages
+	if system != nil {
+		said = said[1:]
+	}
+	demandContent(r, said)
+	return r, nil
 }
 
 // decodeField reads one member and reports whether it has a place in the tree.
@@ -128,6 +136,7 @@ func decodeOutputConfig(r *llm.Request, v []byte) error {
 			}
 		}
 		rest = appendMember(rest, m.Name(), m.Value)
+		demands.Note(r, "output_config."+m.Name(), m.Value)
 	}
 	if rest != nil {
 		r.Extra = append(r.Extra, llm.Field{Name: "output_config", Value: append(rest, '}')})

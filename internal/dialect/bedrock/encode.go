@@ -16,6 +16,7 @@ import (
 // without. What it cannot carry and would change the meaning is an error, an
 // *llm.Error that names the parameter.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	r = compose.Offered(Name, r)
 	if err := refuse(r, q); err != nil {
 		return nil, nil, err
 	}

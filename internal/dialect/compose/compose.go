@@ -5,6 +5,7 @@ package compose
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // Writer writes the body of a request as one JSON object. An encoder embeds it
-// and begins with New. One without quirks, of Dst and Own alone, writes parts of
+// and begins with New, which refuses what the wire format has no word for. One without quirks, of Dst and Own alone, writes parts of
 // messages, as replies have them, too: Takes and what asks it are for New's.
 type Writer struct {
 	Dst     []byte      // the body so far
@@ -29,7 +30,12 @@ func New(format string, r *llm.Request, q *llm.Quirks) Writer {
 	if q == nil {
 		q = &llm.Quirks{}
 	}
-	return Writer{Dst: append(make([]byte, 0, sizeOf(r)), '{'), Own: r.ExtraOf == format, Quirks: q}
+	w := Writer{Dst: append(make([]byte, 0, sizeOf(r)), '{'), Own: r.ExtraOf == format, Quirks: q}
+	if d := r.Demand; d != nil && !w.Own {
+		w.Refuse(d.Param, fmt.Sprintf("The field %s changes the answer, and cannot be carried to the provider of this "+
+			"model, which does not speak %q. %s, or choose a model whose provider does.", d.Param, r.ExtraOf, d.Instead))
+	}
+	return w
 }
 
 // sizeOf guesses the length of the body, in bytes, so that it is allocated once.

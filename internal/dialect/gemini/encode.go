@@ -16,6 +16,7 @@ import (
 // with an *llm.Error instead. Of the quirks, Drop (by OpenAI's names) and
 // NoCallIDs count.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	r = compose.Offered(Name, r)
 	e := requestEncoder{
 		Writer: compose.New(Name, r, q), model: r.Model, modern: isModern(r.Model),
 		called: map[string]called{},
@@ -222,37 +223,16 @@ func (e *requestEncoder) level(effort string) {
 	}
 }
 
-// extras writes the top-level fields that nobody modelled. In the words of
-// another API they are dropped, but for those without which the answer would be
-// another one.
+// extras writes the top-level fields that nobody modelled, and drops those of
+// another API.
 func (e *requestEncoder) extras(extra []llm.Field) {
 	for _, f := range extra {
 		switch {
 		case e.Own && strings.HasPrefix(f.Name, inConfig):
 		case e.Own:
 			e.InnerRaw(f.Name, f.Value)
-		case isEssential(f):
-			e.Refuse(f.Name, "The provider of this model has no way to carry the "+f.Name+
-				" of this request. Leave it out or choose another model.")
 		default:
 			e.Drop(f.Name)
 		}
 	}
-}
-
-// isEssential tells fields of other APIs that demand a tool, a tool choice, a
-// shape of the answer, or hold part of the conversation.
-func isEssential(f llm.Field) bool {
-	switch f.Name {
-	case "tool_choice", "response_format", "web_search_options", "audio", "mcp_servers",
-		"previous_response_id", "conversation", "prompt":
-		return true
-	case "modalities":
-		for _, m := range rawjson.Elements(f.Value) {
-			if rawjson.Text(m) != "text" {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -102,6 +102,9 @@ func (e *requestEncoder) choice(r *llm.Request) {
 		e.Dst = rawjson.AppendString(e.Dst, modeNone)
 	case llm.ToolsRequired:
 		e.Dst = rawjson.AppendString(e.Dst, modeAny)
+		if c.Allowed != nil && e.Own {
+			e.Dst = rawjson.AppendStrings(append(e.Dst, `,"allowedFunctionNames":`...), c.Allowed)
+		}
 	case llm.ToolsNamed:
 		e.Dst = append(rawjson.AppendString(e.Dst, modeAny), `,"allowedFunctionNames":[`...)
 		e.Dst = append(rawjson.AppendString(e.Dst, c.Name), ']')

@@ -52,6 +52,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 			`The contents must be an array of at least one object such as {"role": "user", "parts": [{"text": "Hello"}]}.`)
 	}
 	r.Messages = append(system, r.Messages...)
+	parse.NoteAllowed(r, "toolConfig")
 	return r, nil
 }
 
@@ -63,6 +64,7 @@ func addExtra(r *llm.Request, m rawjson.Member) error {
 		return llm.Invalid(name, fmt.Sprintf("There is no field %q.", name))
 	}
 	r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
+	demands.Note(r, string(spelled(m.Key())), m.Value)
 	return nil
 }
 
@@ -90,11 +92,17 @@ func decodeConfig(r *llm.Request, v []byte) error {
 		case name == "thinkingConfig":
 			decodeThinking(r, m.Value)
 		default:
-			r.Extra = append(r.Extra, llm.Field{Name: inConfig + name, Value: m.Value})
+			addConfig(r, name, m.Value)
 		}
 	}
 	f.decode(r)
 	return nil
+}
+
+// addConfig keeps a field of the generationConfig that nobody modelled.
+func addConfig(r *llm.Request, name string, v []byte) {
+	r.Extra = append(r.Extra, llm.Field{Name: inConfig + name, Value: v})
+	demands.Note(r, inConfig+name, v)
 }
 
 func decodeSampling(r *llm.Request, name string, v []byte) (known bool, err error) {
@@ -186,10 +194,10 @@ func (f *formatFields) decode(r *llm.Request) {
 		}
 	default: // an enumeration, or what makes no sense
 		if f.mime != nil {
-			r.Extra = append(r.Extra, llm.Field{Name: inConfig + "responseMimeType", Value: f.mime})
+			addConfig(r, "responseMimeType", f.mime)
 		}
 		for _, s := range f.schemas {
-			r.Extra = append(r.Extra, llm.Field{Name: inConfig + s.Name, Value: s.Value})
+			addConfig(r, s.Name, s.Value)
 		}
 	}
 }

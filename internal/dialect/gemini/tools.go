@@ -80,55 +80,62 @@ func decodeFunction(v []byte) (t llm.Tool) {
 // decodeToolConfig reads the wish about tools. One that the tree expresses in
 // part alone is kept as it came, too.
 func decodeToolConfig(r *llm.Request, v []byte) {
-	choice, whole := decodeChoice(v)
-	r.ToolChoice = choice
-	if !whole {
-		r.Extra = append(r.Extra, llm.Field{Name: "toolConfig", Value: v})
-	}
-}
-
-func decodeChoice(v []byte) (c *llm.ToolChoice, whole bool) {
-	whole = true
+	whole := true
 	for m := range rawjson.Members(v) {
 		if string(spelled(m.Key())) != "functionCallingConfig" {
 			whole = whole && !rawjson.Present(m.Value)
 			continue
 		}
-		var mode string
-		var allowed []string
-		for f := range rawjson.Members(m.Value) {
-			switch string(spelled(f.Key())) {
-			case "mode":
-				mode = rawjson.Text(f.Value)
-			case "allowedFunctionNames":
-				allowed, _ = texts("", f.Value)
-			default:
-				whole = false
-			}
+		var exact, known bool
+		if r.ToolChoice, exact, known = decodeChoice(m.Value); !known {
+			demands.Note(r, "toolConfig", v)
 		}
-		var exact bool
-		c, exact = choiceOf(mode, allowed)
 		whole = whole && exact
 	}
-	return c, whole
+	if !whole {
+		r.Extra = append(r.Extra, llm.Field{Name: "toolConfig", Value: v})
+	}
 }
 
-// choiceOf is the choice that a mode makes, and whether that is all it says.
-// VALIDATED is AUTO whose calls keep to their schemas.
-func choiceOf(mode string, allowed []string) (c *llm.ToolChoice, exact bool) {
-	switch {
-	case mode == modeAuto:
-		return &llm.ToolChoice{Mode: llm.ToolsAuto}, len(allowed) == 0
-	case mode == modeNone:
-		return &llm.ToolChoice{Mode: llm.ToolsNone}, len(allowed) == 0
-	case mode == modeAny && len(allowed) == 1:
-		return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: allowed[0]}, true
-	case mode == modeAny:
-		return &llm.ToolChoice{Mode: llm.ToolsRequired}, len(allowed) == 0
-	case mode == modeValidated:
-		return &llm.ToolChoice{Mode: llm.ToolsAuto}, false
+// decodeChoice reads a functionCallingConfig: whether the choice is all that it says, and whether all that it says of
+// which functions are called is known.
+func decodeChoice(v []byte) (c *llm.ToolChoice, exact, known bool) {
+	var mode string
+	var allowed []string
+	exact = true
+	for f := range rawjson.Members(v) {
+		switch string(spelled(f.Key())) {
+		case "mode":
+			mode = rawjson.Text(f.Value)
+		case "allowedFunctionNames":
+			allowed, _ = texts("", f.Value)
+		default:
+			exact = false
+		}
 	}
-	return nil, false
+	c = choiceOf(mode, allowed)
+	known = c != nil || len(allowed) == 0 && (mode == "" || mode == "MODE_UNSPECIFIED")
+	return c, exact && known && mode != modeValidated, known
+}
+
+// choiceOf is the choice that a mode makes; nil for none, or for one that makes no sense: functions are allowed with
+// ANY and VALIDATED alone (https://ai.google.dev/api/caching#FunctionCallingConfig, undated copy of 2026). VALIDATED is
+// AUTO whose calls keep to their schemas.
+func choiceOf(mode string, allowed []string) *llm.ToolChoice {
+	switch {
+	case mode == modeAny && len(allowed) == 1:
+		return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: allowed[0]}
+	case mode == modeAny:
+		return &llm.ToolChoice{Mode: llm.ToolsRequired, Allowed: allowed}
+	case mode == modeValidated:
+		return &llm.ToolChoice{Mode: llm.ToolsAuto, Allowed: allowed}
+	case len(allowed) > 0:
+	case mode == modeAuto:
+		return &llm.ToolChoice{Mode: llm.ToolsAuto}
+	case mode == modeNone:
+		return &llm.ToolChoice{Mode: llm.ToolsNone}
+	}
+	return nil
 }
 
 const (

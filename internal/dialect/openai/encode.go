@@ -15,6 +15,7 @@ import (
 // format cannot carry; what stood in another wire format's words is dropped,
 // too.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	r = compose.Offered(Name, r)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
 	e.Text("model", r.Model)
 	e.messages(r.Messages)
@@ -198,11 +199,31 @@ func (e *requestEncoder) toolChoice(c *llm.ToolChoice) {
 	}
 	switch {
 	case c.Mode == llm.ToolsNamed:
-		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"function","function":{"name":`...), c.Name)
-		e.Dst = append(e.Dst, "}}"...)
+		e.Dst = appendFunction(e.Dst, c.Name)
+	case c.Allowed != nil && e.Own:
+		e.Dst = append(e.Dst, `{"type":"allowed_tools","allowed_tools":{"mode":`...)
+		e.Dst = append(AppendAllowed(e.Dst, c, appendFunction), "}}"...)
 	case c.Mode == llm.ToolsRequired && e.Quirks.RequiredToolChoice != "":
 		e.Dst = rawjson.AppendString(e.Dst, e.Quirks.RequiredToolChoice)
 	default:
 		e.Dst = rawjson.AppendString(e.Dst, string(c.Mode))
 	}
+}
+
+// appendFunction names a function.
+func appendFunction(dst []byte, name string) []byte {
+	dst = rawjson.AppendString(append(dst, `{"type":"function","function":{"name":`...), name)
+	return append(dst, "}}"...)
+}
+
+// AppendAllowed writes the mode of a choice among some of the functions, and their names, each by function.
+func AppendAllowed(dst []byte, c *llm.ToolChoice, function func(dst []byte, name string) []byte) []byte {
+	dst = append(rawjson.AppendString(dst, string(c.Mode)), `,"tools":[`...)
+	for i, name := range c.Allowed {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = function(dst, name)
+	}
+	return append(dst, ']')
 }

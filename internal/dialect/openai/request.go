@@ -21,12 +21,15 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 		if !known {
 			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+			demands.Note(r, m.Name(), m.Value)
 		}
 	}
 	if len(r.Messages) == 0 {
 		return nil, llm.Invalid("messages",
 			`The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
 	}
+	demandSaid(r)
+	parse.NoteAllowed(r, "tool_choice")
 	return r, nil
 }
 
@@ -203,6 +206,9 @@ func decodeToolChoice(v []byte) *llm.ToolChoice {
 	case "any":
 		return &llm.ToolChoice{Mode: llm.ToolsRequired}
 	}
+	if allowed := rawjson.Get(v, "allowed_tools"); allowed != nil {
+		return DecodeAllowed(allowed, "function", "name")
+	}
 	name := rawjson.Text(rawjson.Get(v, "name")) // function_call
 	if rawjson.Text(rawjson.Get(v, "type")) == "function" {
 		name = rawjson.Text(rawjson.Get(v, "function", "name"))
@@ -211,4 +217,24 @@ func decodeToolChoice(v []byte) *llm.ToolChoice {
 		return nil
 	}
 	return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: name}
+}
+
+// DecodeAllowed reads a choice among some of the functions, whose names are at that path of each; nil for one that
+// nobody modelled: https://platform.openai.com/docs/guides/function-calling#allowed-tools (undated copy of 2026).
+func DecodeAllowed(v []byte, path ...string) *llm.ToolChoice {
+	c := &llm.ToolChoice{Mode: llm.ToolMode(rawjson.Text(rawjson.Get(v, "mode")))}
+	if c.Mode != llm.ToolsAuto && c.Mode != llm.ToolsRequired {
+		return nil
+	}
+	for _, tool := range rawjson.Elements(rawjson.Get(v, "tools")) {
+		name := rawjson.Text(rawjson.Get(tool, path...))
+		if name == "" || rawjson.Text(rawjson.Get(tool, "type")) != "function" {
+			return nil
+		}
+		c.Allowed = append(c.Allowed, name)
+	}
+	if c.Allowed == nil {
+		return nil
+	}
+	return c
 }

@@ -19,6 +19,7 @@ import (
 // turns to come. Dropped names what the format cannot carry and leaves out; what
 // would change the meaning is an error, an *llm.Error that names it.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	r = compose.Offered(Name, r)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
 	e.Text("model", r.Model)
 	e.input(r.Messages)
@@ -46,11 +47,13 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 		{"frequency_penalty", r.FrequencyPenalty != nil},
 		{"presence_penalty", r.PresencePenalty != nil},
 		{"seed", r.Seed != nil},
-		{"stop", len(r.Stop) > 0},
 	} {
 		if other.there {
 			e.Drop(other.name)
 		}
+	}
+	if len(r.Stop) > 0 {
+		e.Refuse("stop", "The model's API has no stop sequences. Leave stop out, and cut the answer where it comes.")
 	}
 	if r.Choices != nil && *r.Choices > 1 {
 		e.Refuse("n", "The model's API gives one answer at a time. Leave n out, or ask several times.")
@@ -191,12 +194,20 @@ func (e *requestEncoder) toolChoice(c *llm.ToolChoice) {
 	}
 	switch {
 	case c.Mode == llm.ToolsNamed:
-		e.Dst = append(rawjson.AppendString(append(e.Dst, `{"type":"function","name":`...), c.Name), '}')
+		e.Dst = appendFunction(e.Dst, c.Name)
+	case c.Allowed != nil && e.Own:
+		e.Dst = append(e.Dst, `{"type":"allowed_tools","mode":`...)
+		e.Dst = append(openai.AppendAllowed(e.Dst, c, appendFunction), '}')
 	case c.Mode == llm.ToolsRequired && e.Quirks.RequiredToolChoice != "":
 		e.Dst = rawjson.AppendString(e.Dst, e.Quirks.RequiredToolChoice)
 	default:
 		e.Dst = rawjson.AppendString(e.Dst, string(c.Mode))
 	}
+}
+
+// appendFunction names a function.
+func appendFunction(dst []byte, name string) []byte {
+	return append(rawjson.AppendString(append(dst, `{"type":"function","name":`...), name), '}')
 }
 
 // inside writes extra members of an object within the body, and drops those of
@@ -214,13 +225,10 @@ func (e *requestEncoder) inside(fields []llm.Field, what string) {
 	}
 }
 
-// extra writes the fields that nobody modelled. Those of another wire format
-// are left out, but for the ones without which the answer would be another.
+// extra writes the fields that nobody modelled, and drops those of another wire format.
 func (e *requestEncoder) extra(fields []llm.Field) {
 	for _, f := range fields {
 		switch {
-		case !e.Own && isDemand(f):
-			e.Refuse(f.Name, "The model's API has no such "+f.Name+". Leave it out, or choose a model that has it.")
 		case !e.Own:
 			e.Drop(f.Name)
 		case strings.HasPrefix(f.Name, inText), strings.HasPrefix(f.Name, inReasoning): // written with their objects
@@ -228,22 +236,6 @@ func (e *requestEncoder) extra(fields []llm.Field) {
 			e.Raw(f.Name, f.Value)
 		}
 	}
-}
-
-// isDemand reports whether a field of another wire format says what the answer
-// has to be or what it has to be made with.
-func isDemand(f llm.Field) bool {
-	switch f.Name {
-	case "tool_choice", "response_format", "web_search_options", "mcp_servers":
-		return true
-	case "modalities":
-		for _, v := range rawjson.Elements(f.Value) {
-			if rawjson.Text(v) != "text" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // appendObject writes fields as an object.

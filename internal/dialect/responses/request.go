@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/openai"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -45,6 +46,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		return nil, llm.Invalid("input",
 			`The input must be a string, or an array of at least one item such as {"role": "user", "content": "Hello"}.`)
 	}
+	demandSummary(r)
+	parse.NoteAllowed(r, "tool_choice")
 	return r, nil
 }
 
@@ -108,7 +111,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 		r.ToolChoice = decodeToolChoice(m.Value)
 		if r.ToolChoice == nil {
 			err = parse.CheckChoice(m.Value, name)
-			r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
+			addExtra(r, name, m.Value)
 		}
 	case "parallel_tool_calls":
 		r.ParallelTools, err = parse.Pointer(parse.Bool(m.Value, name))
@@ -120,9 +123,15 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 		if strings.HasPrefix(name, inText) || strings.HasPrefix(name, inReasoning) {
 			return llm.Invalid(name, "There is no field with a dot in its name; put an object inside of the other.")
 		}
-		r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
+		addExtra(r, name, m.Value)
 	}
 	return err
+}
+
+// addExtra keeps a field that nobody modelled.
+func addExtra(r *llm.Request, name string, v []byte) {
+	r.Extra = append(r.Extra, llm.Field{Name: name, Value: v})
+	demands.Note(r, name, v)
 }
 
 // decodeText reads how the answer's text is to look.
@@ -142,7 +151,7 @@ func decodeText(r *llm.Request, v []byte) (err error) {
 				continue
 			}
 		}
-		r.Extra = append(r.Extra, llm.Field{Name: inText + m.Name(), Value: m.Value})
+		addExtra(r, inText+m.Name(), m.Value)
 	}
 	return nil
 }
@@ -186,7 +195,7 @@ func decodeEffort(r *llm.Request, v []byte) error {
 			continue
 		}
 		if !m.Is("effort") {
-			r.Extra = append(r.Extra, llm.Field{Name: inReasoning + m.Name(), Value: m.Value})
+			addExtra(r, inReasoning+m.Name(), m.Value)
 			continue
 		}
 		effort, err := parse.String(m.Value, "reasoning.effort")
@@ -231,6 +240,9 @@ func decodeToolChoice(v []byte) *llm.ToolChoice {
 	switch word := rawjson.Text(v); word {
 	case "none", "auto", "required":
 		return &llm.ToolChoice{Mode: llm.ToolMode(word)}
+	}
+	if rawjson.Text(rawjson.Get(v, "type")) == "allowed_tools" {
+		return openai.DecodeAllowed(v, "name")
 	}
 	name := rawjson.Text(rawjson.Get(v, "name"))
 	if name == "" || rawjson.Text(rawjson.Get(v, "type")) != "function" {

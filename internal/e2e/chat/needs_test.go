@@ -102,3 +102,44 @@ prices:
 		t.Errorf("60,000 unknown fields: %d after %s, with a header of %d bytes", r.Status, took, len(r.Header.Get("X-Weir-Dropped")))
 	}
 }
+
+// TestDemands is a request with a field that changes the answer and that only the wire format of its client API has: it
+// is refused before anybody is asked, and goes to the target of an alias that speaks the same.
+func TestDemands(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	yaml := "providers:"
+	for _, d := range []string{"openai", "responses", "anthropic", "gemini"} {
+		yaml += strings.ReplaceAll(harness.ProviderYAML("p-"+d, up.URL), "dialect: openai", "dialect: "+d)
+	}
+	h := harness.Open(t, harness.Setup{YAML: yaml + `
+aliases:
+  openai-last: {targets: [p-anthropic/chat, p-openai/chat]}
+  responses-last: {targets: [p-openai/chat, p-responses/chat]}
+  anthropic-last: {targets: [p-openai/chat, p-anthropic/chat]}
+  gemini-last: {targets: [p-openai/chat, p-gemini/chat]}
+prices:
+  p-anthropic/*: {input: "1", output: "1"}
+`})
+	for own, ask := range map[string]struct{ path, body, field string }{
+		"openai":    {"/v1/chat/completions", `{"model":"MODEL","messages":[{"role":"user","content":"Hi"}],"web_search_options":{}}`, "web_search_options"},
+		"responses": {"/v1/responses", `{"model":"MODEL","input":"Hi","prompt":{"id":"pmpt_1"}}`, "prompt"},
+		"anthropic": {"/v1/messages", `{"model":"MODEL","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"mcp_servers":[{"type":"url","url":"https://example.com","name":"m"}]}`, "mcp_servers"},
+		"gemini":    {"/v1beta/models/MODEL:generateContent", `{"contents":[{"parts":[{"text":"Hi"}]}],"cachedContent":"cachedContents/1"}`, "cachedContent"},
+	} {
+		send := func(model string) harness.Reply {
+			return h.Do(harness.Ask{Path: strings.ReplaceAll(ask.path, "MODEL", model), Body: strings.ReplaceAll(ask.body, "MODEL", model)})
+		}
+		before := up.Ledger().Totals().Requests
+		foreign := "p-openai/chat"
+		if own == "openai" {
+			foreign = "p-anthropic/chat"
+		}
+		if r := send(foreign); r.Status != http.StatusBadRequest || !strings.Contains(r.Body, "The field "+ask.field+" ") || up.Ledger().Totals().Requests != before {
+			t.Errorf("%s: %d %s, want 400 that names the field, and nobody asked", own, r.Status, r.Body)
+		}
+		if r := send(own + "-last"); r.Status != http.StatusOK || r.Header.Get("X-Weir-Model") != "p-"+own+"/chat" || r.Header["X-Weir-Dropped"] != nil {
+			t.Errorf("%s: %d by %q, dropped %q, want it from the target that speaks the same: %.300s", own, r.Status, r.Header.Get("X-Weir-Model"), r.Header.Get("X-Weir-Dropped"), r.Body)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package gemini
+
+import "weir/internal/dialect/parse"
+
+const (
+	bySchema = "Ask for application/json with a responseJsonSchema"
+	asText   = "Leave it out: the answer is text"
+)
+
+// demands are those of https://ai.google.dev/api/generate-content and of Vertex AI
+// (https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentRequest; undated copies of
+// 2026). An enumeration of texts is not the same as one in a JSON Schema, whose answer has quotation marks.
+var demands = parse.Demands{
+	"cachedContent":                  {Instead: "Send what is cached in the contents"},
+	"modelArmorConfig":               {Instead: "Leave it out"},
+	"toolConfig":                     {Instead: "Ask for the mode AUTO, ANY or NONE; name allowed functions with ANY alone"},
+	inConfig + "imageConfig":         {Instead: asText},
+	inConfig + "responseMimeType":    {Instead: bySchema, Usual: []string{mimeText}},
+	inConfig + "responseModalities":  {Instead: `Ask for the responseModalities ["TEXT"]`, Usual: []string{"TEXT"}},
+	inConfig + "responseSchema":      {Instead: bySchema},
+	inConfig + "responseJsonSchema":  {Instead: bySchema},
+	inConfig + "_responseJsonSchema": {Instead: bySchema},
+	inConfig + "speechConfig":        {Instead: asText},
+}
