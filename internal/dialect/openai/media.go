@@ -2,6 +2,7 @@ package openai
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -171,6 +172,13 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 	return h, err
 }
 
+// Answers that are none. An empty list of images is one.
+var (
+	errNoImages = errors.New("openai: the reply has no list of images")
+	errNoSound  = errors.New("openai: the reply has no sound")
+	errNoText   = errors.New("openai: the reply has no text")
+)
+
 // DecodeImages is DecodeReply for images. They are counted, whatever else is
 // told of them.
 func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
@@ -178,7 +186,11 @@ func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	usage := rawjson.Get(body, "usage")
 	r.Usage, r.Most, _ = DecodeUsage(mediaUsage(usage), q)
 	r.ProviderCost = ProviderCost(usage)
-	for range rawjson.Elements(rawjson.Get(body, "data")) {
+	images := rawjson.Get(body, "data")
+	if rawjson.KindOf(images) != rawjson.Array {
+		return r, errNoImages
+	}
+	for range rawjson.Elements(images) {
 		r.Usage[llm.Images]++
 	}
 	return r, nil
@@ -195,17 +207,25 @@ func imageModeOf(answer []byte) string {
 }
 
 // DecodeSound is DecodeReply for a text that was read out: it tells nothing.
-func DecodeSound([]byte, *llm.Quirks) (*llm.Reply, error) { return &llm.Reply{ExtraOf: Name}, nil }
+func DecodeSound(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if len(body) == 0 {
+		return nil, errNoSound
+	}
+	return &llm.Reply{ExtraOf: Name}, nil
+}
 
 // DecodeTranscript is DecodeReply for what was written down: the vendor tells
 // tokens, or seconds, or in some formats nothing.
 func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name}
 	text := string(body)
-	if rawjson.Validate(body, maxDepth) == nil {
-		text = rawjson.Text(rawjson.Get(body, "text"))
+	if rawjson.KindOf(body) == rawjson.Object && rawjson.Validate(body, maxDepth) == nil {
+		var said bool
 		r.Usage, r.Most, r.Reported = transcriptUsage(body, q)
 		r.ProviderCost = ProviderCost(rawjson.Get(body, "usage"))
+		if text, said = rawjson.AsString(rawjson.Get(body, "text")); !said {
+			return r, errNoText
+		}
 	}
 	words := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: text}}}
 	r.Choices = []llm.Choice{{Finish: llm.FinishStop, Message: words}}

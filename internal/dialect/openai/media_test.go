@@ -187,3 +187,34 @@ func TestImageModes(t *testing.T) {
 		t.Errorf("a stream: got %v, %v", events, err)
 	}
 }
+
+// TestNoMedia is what is no answer to a request for images or sound, as a chat without choices is none. An empty list of
+// images, and a recording in which nobody speaks, are answers.
+func TestNoMedia(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		decode func([]byte, *llm.Quirks) (*llm.Reply, error)
+		body   string
+		ok     bool
+	}{
+		{"no list of images", openai.DecodeImages, `{"created":1}`, false},
+		{"images that are none", openai.DecodeImages, `{"data":null}`, false},
+		{"an empty list", openai.DecodeImages, `{"data":[]}`, true},
+		{"no sound", openai.DecodeSound, "", false},
+		{"a sound", openai.DecodeSound, "\xff\xfb", true},
+		{"no text", openai.DecodeTranscript, `{"task":"transcribe"}`, false},
+		{"a text that is none", openai.DecodeTranscript, `{"text":null}`, false},
+		{"silence", openai.DecodeTranscript, `{"text":""}`, true},
+		{"silence as plain text", openai.DecodeTranscript, "", true},
+		{"subtitles", openai.DecodeTranscript, "1\n00:00:00,000 --> 00:00:01,000\nHello", true},
+	} {
+		if _, err := tt.decode([]byte(tt.body), &llm.Quirks{}); (err == nil) != tt.ok {
+			t.Errorf("%s: %v, want an answer: %v", tt.name, err, tt.ok)
+		}
+	}
+	r, err := openai.DecodeImages([]byte(`{"usage":{"input_tokens":3,"output_tokens":4,"total_tokens":7}}`), &llm.Quirks{})
+	if err == nil || r == nil || r.Usage.InputTokens() != 3 {
+		t.Errorf("a usage without images: %+v, %v, want the usage beside an error", r, err)
+	}
+}
