@@ -225,7 +225,7 @@ func (x *exchange) headers(c *Call, set func(name, value string)) {
 
 // judge tells an answer to the request from everything else that may come.
 func (r *Response) judge(stream bool, o *dialect.Operation) *Failure {
-	if r.Status < 200 || r.Status >= 300 {
+	if r.Status != 200 && r.Status != 201 {
 		return r.judgeStatus()
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
@@ -253,7 +253,10 @@ func (r *Response) judge(stream bool, o *dialect.Operation) *Failure {
 // judgeStatus reads what the provider says about its error, as far as it comes
 // in good time.
 func (r *Response) judgeStatus() *Failure {
-	if r.Status < 400 {
+	switch {
+	case r.Status < 300:
+		return r.protocol("status %d, with which there is no whole answer", r.Status)
+	case r.Status < 400:
 		return r.protocol("status %d; a redirect is never followed, so base_url must name the final address", r.Status)
 	}
 	r.exchange.endWithin(errorBodyTime)
