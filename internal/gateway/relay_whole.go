@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"weir/internal/dialect"
@@ -143,7 +144,8 @@ func (w *wholeReply) send(contentType string) {
 	c.answerHeaders(&told, cmp.Or(contentType, "application/json"))
 	c.w.Header()["Content-Length"] = []string{strconv.Itoa(len(*buf))}
 	c.idem.keep(&told, *buf)
-	if !c.kept.keep(*buf) {
+	// Nothing goes on from an answer that failed: it is not kept, as in a stream.
+	if failed := slices.Contains(w.attempt.tally.Finish, llm.FinishError); !failed && !c.kept.keep(*buf) {
 		c.w.Header()["X-Weir-Kept"] = []string{"false"}
 	}
 	c.releaseBody() // whatever time the client takes

@@ -3,7 +3,9 @@ package chat_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +96,26 @@ func TestKeptEnds(t *testing.T) {
 			t.Fatalf("no id in %s", cut.Body)
 		}
 		wantOpenAIError(t, k.Do(harness.Ask{Path: "/v1/responses/" + id}), openaiError(404, "", "response_not_found"))
+	}
+}
+
+// TestKeptNotFailed is that an answer which its provider gave up on is not kept, whole or streamed.
+func TestKeptNotFailed(t *testing.T) {
+	t.Parallel()
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"Hel"},"finish_reason":"error"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
+	}))
+	t.Cleanup(up.Close)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL)})
+	for _, stream := range []string{"false", "true"} {
+		r := h.Do(harness.Ask{Path: "/v1/responses", Body: `{"model":"house/chat","input":"Hi","stream":` + stream + `}`})
+		_, id, _ := strings.Cut(r.Body, `"id":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		if r.Status != http.StatusOK || !strings.Contains(r.Body, `"status":"failed"`) || id == "" {
+			t.Errorf("stream %s: %d %s, want a failed response", stream, r.Status, r.Body)
+		}
+		wantOpenAIError(t, h.Do(harness.Ask{Path: "/v1/responses/" + id}), openaiError(404, "", "response_not_found"))
 	}
 }
 
