@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Exporter writes all entries that each yields, in their order.
@@ -47,8 +48,15 @@ func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
 
 // PlainCell keeps a name that somebody has chosen from being a formula where the
 // file is opened as a sheet (https://owasp.org/www-community/attacks/CSV_Injection):
-// one that begins like one gets a quotation mark before it.
+// one that begins like one gets a quotation mark before it. Control characters, which a
+// terminal obeys, are replaced.
 func PlainCell(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, name)
 	if name != "" && strings.Contains("=+-@\t\r\n", name[:1]) {
 		return "'" + name
 	}
