@@ -201,16 +201,21 @@ func Text(v []byte) string {
 
 // AsString is the string that v holds, and whether it is a string.
 func AsString(v []byte) (string, bool) {
+	raw, ok := inside(v)
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw), ok
+	}
+	return unescape(raw), ok
+}
+
+// inside is what stands between the quotation marks of a string.
+func inside(v []byte) (raw []byte, ok bool) {
 	i := skipSpace(v, 0)
 	if i >= len(v) || v[i] != '"' {
-		return "", false
+		return nil, false
 	}
 	end := skipString(v, i)
-	raw := v[i+1 : max(i+1, end-1)]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw), true
-	}
-	return unescape(raw), true
+	return v[i+1 : max(i+1, end-1)], true
 }
 
 // AsInt is the integer that v holds, and whether it is one. 12, 12.0 and 1.2e1

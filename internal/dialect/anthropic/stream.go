@@ -31,9 +31,10 @@ type Decoder struct {
 type openBlock struct {
 	index int64
 	kind  llm.PartKind
-	call  int  // position among the calls
-	said  bool // some of it came
-	again bool // a text behind a text
+	call  int    // position among the calls
+	said  bool   // some of it came
+	again bool   // a text behind a text
+	half  string // of a character, with which a text ended so far
 }
 
 // textStart stands for the start of a text that pieces of text would not tell:
@@ -254,7 +255,12 @@ func (d *Decoder) delta(dst []llm.Event, f *streamFrame, data []byte) []llm.Even
 
 // text passes on a piece of a text.
 func (b *openBlock) text(dst []llm.Event, v []byte) []llm.Event {
-	s := rawjson.Text(v)
+	s := ""
+	if b != nil {
+		s, b.half, _ = rawjson.AsPiece(b.half, v)
+	} else {
+		s = rawjson.Text(v)
+	}
 	if s == "" {
 		return dst
 	}

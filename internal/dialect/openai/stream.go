@@ -24,7 +24,8 @@ type Decoder struct {
 	ids     int // bytes of theirs
 	ran     ran
 	model   string
-	tier    string // the last one that was told
+	tier    string         // the last one that was told
+	halves  map[int]string // of characters with which the texts of choices ended so far
 }
 
 // NewDecoder decodes one streamed answer.
@@ -162,7 +163,7 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 		dst = d.reasoning(dst, choice, &m)
 	}
 	from := len(dst)
-	dst = content(dst, choice, m.content)
+	dst = d.content(dst, choice, m.content)
 	if m.extraContent != nil {
 		dst = signEvents(dst, from, choice, m.extraContent)
 	}
@@ -223,8 +224,11 @@ func (d *Decoder) reasoning(dst []llm.Event, choice int, m *message) []llm.Event
 
 // content appends the pieces of a delta's content: a string, or Mistral's
 // array of text and thinking.
-func content(dst []llm.Event, choice int, v []byte) []llm.Event {
-	if s, ok := rawjson.AsString(v); ok {
+func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
+	if s, half, ok := rawjson.AsPiece(d.halves[choice], v); ok {
+		if half != d.halves[choice] {
+			d.wait(choice, half)
+		}
 		if s != "" {
 			dst = append(dst, llm.Event{Kind: llm.EventText, Choice: choice, Text: s})
 		}
@@ -248,4 +252,12 @@ func content(dst []llm.Event, choice int, v []byte) []llm.Event {
 		}
 	}
 	return dst
+}
+
+// wait keeps half of a character until the rest of it comes.
+func (d *Decoder) wait(choice int, half string) {
+	if d.halves == nil {
+		d.halves = map[int]string{}
+	}
+	d.halves[choice] = half
 }

@@ -81,6 +81,7 @@ func index(v []byte) int64 {
 type piece struct {
 	at   place
 	told told
+	half string // of a character, with which it ended so far
 }
 
 // piece is the part at that place, or nil where there are too many.
@@ -99,9 +100,12 @@ func (d *Decoder) piece(p place) *piece {
 
 // delta appends a piece of a text.
 func (d *Decoder) delta(dst []llm.Event, p place, v []byte) []llm.Event {
-	s := rawjson.Text(v)
+	s := ""
 	if open := d.piece(p); open != nil {
+		s, open.half, _ = rawjson.AsPiece(open.half, v)
 		open.told.add(s)
+	} else {
+		s = rawjson.Text(v)
 	}
 	return d.tell(dst, p.kind, s)
 }
