@@ -21,7 +21,7 @@ type Decoder struct {
 	started bool
 	plain   [maxChoices]bool // its thinking is told as a string
 	calls   []openCall
-	ids     int // bytes of theirs
+	kept    int // bytes of theirs
 	ran     ran
 	model   string
 	tier    string         // the last one that was told
@@ -31,8 +31,8 @@ type Decoder struct {
 // NewDecoder decodes one streamed answer.
 func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q} }
 
-// Size is how many bytes of ids are kept.
-func (d *Decoder) Size() int { return d.ids }
+// Size is how many bytes of calls are kept.
+func (d *Decoder) Size() int { return d.kept }
 
 // Decode appends the events of one frame to dst. A *llm.Error is an error that
 // the provider reported in the stream, and comes with the events that stood
@@ -151,6 +151,7 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) []llm.Event {
 	if reason == "" {
 		return dst
 	}
+	dst = d.begin(dst, index)
 	if reason == llm.FinishStop && d.last(index) != nil {
 		reason = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
 	}

@@ -6,8 +6,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxCalls bounds the tool calls that a stream may open; more are passed over.
-const maxCalls = 1024
+const (
+	// maxCalls bounds the tool calls that a stream may open; more are passed over.
+	maxCalls = 1024
+	// maxPieced is up to how many bytes a name is put together of pieces.
+	maxPieced = 1024
+)
 
 // openCall is a tool call of the stream that has begun.
 type openCall struct {
@@ -15,6 +19,9 @@ type openCall struct {
 	position int // among the calls of its choice
 	index    int // as the provider counts
 	id       string
+
+	name, signature string
+	told            bool // the event that opens it is out
 }
 
 // callDelta is one tool call of one delta.
@@ -49,28 +56,44 @@ func readCall(v []byte) callDelta {
 }
 
 // call appends the events of one delta: one that opens the call, with its id
-// and name, and one with a piece of its arguments.
+// and name, and one with a piece of its arguments. A name may come in pieces, or
+// again, until there are arguments.
 func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
 	open := d.find(choice, c)
-	if open == nil {
-		if len(d.calls) == maxCalls {
-			return dst
-		}
+	switch {
+	case open == nil && len(d.calls) == maxCalls:
+		return dst
+	case open == nil:
+		dst = d.begin(dst, choice)
 		open = d.open(choice, c)
-		dst = append(dst, llm.Event{
-			Kind: llm.EventToolCall, Choice: choice, Signature: c.signature, Maker: makerOfCall(c.signature),
-			Tool: llm.ToolDelta{Index: open.position, ID: open.id, Name: c.name},
-		})
 		c.signature = ""
+	case !open.told && c.name != open.name && len(open.name) < maxPieced:
+		open.name += c.name
+		d.kept += len(c.name)
 	}
 	if c.arguments == "" && c.signature == "" {
 		return dst
 	}
-	return append(dst, llm.Event{
+	return append(d.begin(dst, choice), llm.Event{
 		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments, Signature: c.signature,
 		Maker: makerOfCall(c.signature),
 		Tool:  llm.ToolDelta{Index: open.position},
 	})
+}
+
+// begin tells of the newest call of a choice, whose name is whole, unless that was done.
+func (d *Decoder) begin(dst []llm.Event, choice int) []llm.Event {
+	open := d.last(choice)
+	if open == nil || open.told {
+		return dst
+	}
+	dst = append(dst, llm.Event{
+		Kind: llm.EventToolCall, Choice: choice, Signature: open.signature, Maker: makerOfCall(open.signature),
+		Tool: llm.ToolDelta{Index: open.position, ID: open.id, Name: open.name},
+	})
+	d.kept -= len(open.name) + len(open.signature)
+	open.told, open.name, open.signature = true, "", ""
+	return dst
 }
 
 // makerOfCall is who made the signature of a call; nobody where there is none.
@@ -115,8 +138,10 @@ func (d *Decoder) open(choice int, c callDelta) *openCall {
 	if c.index < 0 {
 		c.index = position
 	}
-	d.calls = append(d.calls, openCall{choice: choice, position: position, index: c.index, id: c.id})
-	d.ids += len(c.id)
+	d.calls = append(d.calls, openCall{
+		choice: choice, position: position, index: c.index, id: c.id, name: c.name, signature: c.signature,
+	})
+	d.kept += len(c.id) + len(c.name) + len(c.signature)
 	return &d.calls[len(d.calls)-1]
 }
 
