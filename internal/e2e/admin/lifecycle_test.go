@@ -147,7 +147,7 @@ func TestGracefulStop(t *testing.T) {
 	h, up := harness.OpenSimulated(t)
 	flying := make(chan harness.Reply, 2)
 	go func() { flying <- h.Stream("house/echo:pace=150ms") }()
-	go func() { flying <- h.Chat("house/echo:ttft=300ms") }()
+	go func() { flying <- h.Chat("house/echo:ttft=2s") }()
 	harness.Await(t, "the requests", func() bool { return up.Ledger().Totals().Requests == 2 })
 	began := time.Now()
 	h.Cancel()

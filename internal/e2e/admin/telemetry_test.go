@@ -86,7 +86,7 @@ func TestOverloadOfBatch(t *testing.T) {
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "max_concurrency: 2\n" + harness.ProvidersYAML(up.URL)})
 	first := make(chan harness.Reply)
-	go func() { first <- h.Chat("house/echo:ttft=500ms") }()
+	go func() { first <- h.Chat("house/echo:ttft=3s") }()
 	harness.Await(t, "the first request", func() bool { return len(up.Ledger().Totals().Outcomes) > 0 })
 	body := `{"model":"house/echo","messages":[{"role":"user","prompt":"Hello!"}]}`
 	batch := harness.Ask{Path: "/v1/chat", Body: body, Header: []string{"X-Weir-Priority", "batch"}}

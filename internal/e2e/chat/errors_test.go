@@ -199,7 +199,7 @@ func TestOverloaded(t *testing.T) {
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "max_concurrency: 1\n" + harness.ProvidersYAML(up.URL)})
 	first := make(chan harness.Reply)
-	go func() { first <- h.Chat("house/echo:ttft=300ms") }()
+	go func() { first <- h.Chat("house/echo:ttft=2s") }()
 	harness.Await(t, "the first request", func() bool { return len(up.Ledger().Totals().Outcomes) > 0 })
 	r := h.Chat("house/echo")
 	harness.WantError(t, r, 503, "OVERLOADED")

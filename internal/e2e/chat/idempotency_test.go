@@ -69,7 +69,7 @@ func TestIdempotencyConflicts(t *testing.T) {
 
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		before := len(up.Records(t))
-		slow := harness.Keyed("/v1/chat", harness.Hello("house/echo:ttft=300ms"), "running "+accept, "Accept", accept)
+		slow := harness.Keyed("/v1/chat", harness.Hello("house/echo:ttft=2s"), "running "+accept, "Accept", accept)
 		first := make(chan harness.Reply)
 		go func() { first <- h.Do(slow) }()
 		harness.Await(t, "the first request", func() bool { return up.Ledger().Totals().Requests > int64(before) })
@@ -106,7 +106,7 @@ func TestIdempotencyAfterFailure(t *testing.T) {
 	}
 
 	ctx, leave := context.WithCancel(t.Context())
-	slow := harness.Keyed("/v1/chat", harness.Hello("house/echo:ttft=300ms"), "left")
+	slow := harness.Keyed("/v1/chat", harness.Hello("house/echo:ttft=2s"), "left")
 	before := up.Ledger().Totals().Requests
 	gone := make(chan error)
 	go func() {
