@@ -29,7 +29,7 @@ func (b *bench) journal(ctx context.Context) error {
 		return err
 	}
 	if len(s.Rows) > 0 {
-		b.report.add(s)
+		b.findings.add(s)
 	}
 	return b.disk(ctx)
 }
@@ -57,7 +57,7 @@ func (b *bench) meter(ctx context.Context, s *section) error {
 			continue
 		}
 		row := s.row(mode).put(figMeter, found[mode]...)
-		request := b.report.find("throughput", onCompletions, figCPU)
+		request := b.findings.find("throughput", onCompletions, figCPU)
 		if mode == "batched" && request != nil {
 			row.put(figShare, row.Figures[figMeter].Median/request.Median*100)
 		}
@@ -106,7 +106,7 @@ func (b *bench) disk(ctx context.Context) error {
 		Columns: []column{{figWrite, "write, p50 µs", 1}, {figSync, "and fdatasync, p50 µs", 0}},
 	}
 	s.row("this one").put(figWrite, micros(middleOf(plain))).put(figSync, micros(middleOf(synced)))
-	b.report.add(s)
+	b.findings.add(s)
 	return nil
 }
 
@@ -120,7 +120,7 @@ const busyLoad = 0.5
 
 // warnBusy notes that the machine was not the benchmark's alone.
 func (b *bench) warnBusy() {
-	if load, err := strconv.ParseFloat(b.report.Machine.Load, 64); err == nil && load > busyLoad {
+	if load, err := strconv.ParseFloat(b.findings.Machine.Load, 64); err == nil && load > busyLoad {
 		b.note("others were at work on this machine (load average %.2f before the run): "+
 			"latencies, p99 above all, and rates by the clock say little; ratios of CPU time say more", load)
 	}

@@ -32,7 +32,7 @@ func (b *bench) atRest(ctx context.Context) error {
 		starts = append(starts, millis(took))
 		c.stop()
 	}
-	b.report.add(coldSection(millis(empty), starts))
+	b.findings.add(coldSection(millis(empty), starts))
 	return b.heldStreams(ctx, s)
 }
 
@@ -63,7 +63,7 @@ func (b *bench) heldStreams(ctx context.Context, s *site) error {
 		}
 		c.stop()
 	}
-	b.report.add(held)
+	b.findings.add(held)
 	return nil
 }
 
@@ -214,7 +214,7 @@ func (b *bench) throughput(ctx context.Context, subjects []*subject) error {
 	if err != nil {
 		return err
 	}
-	b.report.add(throughputSection(t))
+	b.findings.add(throughputSection(t))
 	return nil
 }
 
@@ -225,7 +225,7 @@ func (b *bench) pace(ctx context.Context, subjects []*subject) error {
 	if err != nil {
 		return err
 	}
-	b.report.add(paceSection(t))
+	b.findings.add(paceSection(t))
 	return nil
 }
 
@@ -243,8 +243,8 @@ func (b *bench) streaming(ctx context.Context, subjects []*subject) error {
 	if err != nil {
 		return err
 	}
-	b.report.add(streamSection("streams_fast", "Streams: 50 pieces without delay, 16 connections", fast))
-	b.report.add(streamSection("streams_slow", "Streams: 50 pieces 10 ms apart, 500 connections", slow))
+	b.findings.add(streamSection("streams_fast", "Streams: 50 pieces without delay, 16 connections", fast))
+	b.findings.add(streamSection("streams_slow", "Streams: 50 pieces 10 ms apart, 500 connections", slow))
 	return nil
 }
 
@@ -261,6 +261,6 @@ func (b *bench) memoryAfter(subjects []*subject) error {
 		}
 		s.row(one.name).put(figFull, megabytes(n))
 	}
-	b.report.add(s)
+	b.findings.add(s)
 	return nil
 }

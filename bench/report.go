@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 )
 
-// report is what a run found.
-type report struct {
+// findings are what a run found.
+type findings struct {
 	Machine  machine    `json:"machine"`
 	Sections []*section `json:"sections"`
 	Targets  []target   `json:"targets"`
@@ -87,10 +87,10 @@ func statOf(rounds []float64) *stat {
 	return &stat{Median: median, Min: values[0], Max: values[len(values)-1], Rounds: len(values)}
 }
 
-func (r *report) add(s *section) { r.Sections = append(r.Sections, s) }
+func (r *findings) add(s *section) { r.Sections = append(r.Sections, s) }
 
 // find is a figure of a subject, nil where it was not measured.
-func (r *report) find(section, subject, key string) *stat {
+func (r *findings) find(section, subject, key string) *stat {
 	for _, s := range r.Sections {
 		for _, row := range s.Rows {
 			if s.Name == section && row.Subject == subject {
@@ -101,7 +101,7 @@ func (r *report) find(section, subject, key string) *stat {
 	return nil
 }
 
-func (r *report) writeJSON(w io.Writer) error {
+func (r *findings) writeJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
@@ -110,7 +110,7 @@ func (r *report) writeJSON(w io.Writer) error {
 
 // writeText writes the tables. A figure is the median of its rounds, with the
 // least and the greatest where there is more than one.
-func (r *report) writeText(w io.Writer) error {
+func (r *findings) writeText(w io.Writer) error {
 	m := &r.Machine
 	_, err := fmt.Fprintf(w, "Date: %s\nMachine: %s, %d cores, Linux %s, load average before %s\nGateway: %s\nBeside: nginx %s; load and mock of %s\n",
 		m.Date, m.CPU, m.Cores, m.Kernel, m.Load, m.Gateway, orNone(m.Nginx), m.Go)

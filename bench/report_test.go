@@ -28,8 +28,8 @@ func TestStatOf(t *testing.T) {
 }
 
 // sample is a report with one figure of two subjects.
-func sample() *report {
-	r := &report{}
+func sample() *findings {
+	r := &findings{}
 	s := &section{Name: "throughput", Title: "Throughput", Columns: []column{{figRatio, "of nginx", 2}}}
 	s.row(onNginx)
 	s.row(onCompletions).put(figRatio, 0.5, 0.3, 0.42)
@@ -87,7 +87,7 @@ func TestReportJSON(t *testing.T) {
 	if err := r.writeJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	var back report
+	var back findings
 	if err := json.Unmarshal([]byte(b.String()), &back); err != nil {
 		t.Fatalf("JSON: got %v for %s", err, b.String())
 	}

@@ -16,7 +16,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/api"
 	"weir/internal/budget"
-	"weir/internal/ledger"
+	"weir/internal/report"
 	"weir/internal/store"
 )
 
@@ -94,10 +94,10 @@ type question struct {
 }
 
 func (a *asking) questions() []question {
-	year := ledger.UsesQuery{From: a.from, To: a.to, Limit: 100}
+	year := report.UsesQuery{From: a.from, To: a.to, Limit: 100}
 	deep, model, month, thousand := year, year, year, year
 	deep.Offset, model.Model, month.From, month.To, thousand.Limit = 9000, modelName(7), a.month, a.until, 1000
-	all := ledger.UsesQuery{Limit: 100}
+	all := report.UsesQuery{Limit: 100}
 	return []question{
 		{"uses, no dates, first page, any account", a.all, a.uses(all)},
 		{"uses, no dates, first page, large account", a.large, a.uses(all)},
@@ -133,13 +133,13 @@ func (a *asking) questions() []question {
 			_, err := a.store.Accounts.KeysUsed(ctx, id)
 			return err
 		}},
-		{"requests, first 50, any account", a.all, a.requests(ledger.RequestsQuery{})},
-		{"requests, first 50, large account", a.large, a.requests(ledger.RequestsQuery{})},
-		{"requests, first 50 before a month, large account", a.large, a.requests(ledger.RequestsQuery{To: a.until})},
+		{"requests, first 50, any account", a.all, a.requests(report.RequestsQuery{})},
+		{"requests, first 50, large account", a.large, a.requests(report.RequestsQuery{})},
+		{"requests, first 50 before a month, large account", a.large, a.requests(report.RequestsQuery{To: a.until})},
 		{"requests of one key, first 50, large account", a.large, a.requestsOfKey},
-		{"requests that failed, of which there are none, large account", a.large, a.requests(ledger.RequestsQuery{Ended: ledger.EndedError})},
+		{"requests that failed, of which there are none, large account", a.large, a.requests(report.RequestsQuery{Ended: report.EndedError})},
 		{"new requests, any account", a.all, func(ctx context.Context, id string) error {
-			_, err := a.store.Reports.RequestsSince(ctx, id, ledger.RequestCursor{Date: a.to}, 50)
+			_, err := a.store.Reports.RequestsSince(ctx, id, report.Cursor{Date: a.to}, 50)
 			return err
 		}},
 		{"newest request, found and read whole, any account", a.all, a.newest},
@@ -167,7 +167,7 @@ func keyOf(id string) string {
 }
 
 // uses asks as GET /v1/uses does, and writes the reply.
-func (a *asking) uses(q ledger.UsesQuery) func(context.Context, string) error {
+func (a *asking) uses(q report.UsesQuery) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		q.Account = id
 		page, err := a.store.Reports.Uses(ctx, q)
@@ -191,7 +191,7 @@ func (a *asking) keys(ctx context.Context, id string) error {
 
 func (a *asking) overview(from, to string) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
-		v, err := a.store.Reports.Overview(ctx, ledger.OverviewQuery{Account: id, From: from, To: to})
+		v, err := a.store.Reports.Overview(ctx, report.OverviewQuery{Account: id, From: from, To: to})
 		if err == nil && len(v.Days) == 0 {
 			err = errors.New("no days")
 		}
@@ -207,7 +207,7 @@ func (a *asking) keySpend(from, to string) func(context.Context, string) error {
 }
 
 // requests asks for a page of 50.
-func (a *asking) requests(q ledger.RequestsQuery) func(context.Context, string) error {
+func (a *asking) requests(q report.RequestsQuery) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		q.Account, q.Limit = id, 50
 		_, _, err := a.store.Reports.Requests(ctx, q)
@@ -216,11 +216,11 @@ func (a *asking) requests(q ledger.RequestsQuery) func(context.Context, string) 
 }
 
 func (a *asking) requestsOfKey(ctx context.Context, id string) error {
-	return a.requests(ledger.RequestsQuery{Key: keyOf(id)})(ctx, id)
+	return a.requests(report.RequestsQuery{Key: keyOf(id)})(ctx, id)
 }
 
 func (a *asking) newest(ctx context.Context, id string) error {
-	list, _, err := a.store.Reports.Requests(ctx, ledger.RequestsQuery{Account: id, Limit: 1})
+	list, _, err := a.store.Reports.Requests(ctx, report.RequestsQuery{Account: id, Limit: 1})
 	if err == nil && len(list) > 0 {
 		_, _, err = a.store.Reports.Request(ctx, id, list[0].ID)
 	}

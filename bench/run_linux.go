@@ -54,7 +54,7 @@ type bench struct {
 	gatewayCore, loadCore int
 	children              []*child
 	direct, nginx         *subject // nginx is nil where there is none
-	report                report
+	findings              findings
 	progress              io.Writer
 }
 
@@ -72,13 +72,13 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		b.plan = shortPlan()
 	}
 	err := b.all(ctx, *dir)
-	if len(b.report.Sections) == 0 {
+	if len(b.findings.Sections) == 0 {
 		return err
 	}
 	if *asJSON {
-		return errors.Join(err, b.report.writeJSON(stdout))
+		return errors.Join(err, b.findings.writeJSON(stdout))
 	}
-	return errors.Join(err, b.report.writeText(stdout))
+	return errors.Join(err, b.findings.writeText(stdout))
 }
 
 // all does everything, and leaves nothing behind.
@@ -114,12 +114,12 @@ func (b *bench) all(ctx context.Context, parent string) (err error) {
 		}
 	}
 	fmt.Fprintf(b.progress, "bench: %3.0f s: done\n", time.Since(began).Seconds())
-	b.report.judge()
+	b.findings.judge()
 	return nil
 }
 
 func (b *bench) note(format string, args ...any) {
-	b.report.Notes = append(b.report.Notes, fmt.Sprintf(format, args...))
+	b.findings.Notes = append(b.findings.Notes, fmt.Sprintf(format, args...))
 }
 
 // prepare builds what is not there, and puts this process on the load's core.
@@ -141,7 +141,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := b.raiseFiles(); err != nil {
 		return err
 	}
-	b.report.Machine = describe(ctx, b)
+	b.findings.Machine = describe(ctx, b)
 	b.warnBusy()
 	return pinSelf(b.loadCore)
 }

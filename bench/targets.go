@@ -42,7 +42,7 @@ func promises() []promise {
 
 // judge compares the medians with the targets. A figure that was not measured
 // is left out, and noted.
-func (r *report) judge() {
+func (r *findings) judge() {
 	for _, p := range promises() {
 		for _, subject := range p.subjects {
 			s := r.find(p.section, subject, p.key)

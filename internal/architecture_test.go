@@ -19,7 +19,7 @@ var layers = [][]string{
 	{"dialect/responses"},
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
-	{"config", "provider", "account", "telemetry", "webhook"},
+	{"config", "provider", "account", "report", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
 	{"quote"},
 	{"dashboard", "gateway", "api", "store", "simulator"},

@@ -32,7 +32,7 @@ const (
 )
 
 // neutral are the packages that may not name a vendor.
-var neutral = []string{"gateway", "config", "app", "api", "dashboard", "provider", "quote", "budget", "ledger", "route"}
+var neutral = []string{"gateway", "config", "app", "api", "dashboard", "provider", "quote", "budget", "ledger", "report", "route"}
 
 // vendorNames matches a literal that names a vendor: one of the catalogue, a wire format's, or how a
 // header of theirs begins. Prose does not count, nor the full name of a model.

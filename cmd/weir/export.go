@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"weir/internal/audit"
-	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // attempts calls a function with each attempt, until that returns an error.
-type attempts func(func(*ledger.Exported) error) error
+type attempts func(func(*report.Exported) error) error
 
 // exporter writes attempts to w, and to notes what it left out.
 type exporter func(w, notes io.Writer, each attempts) error
@@ -27,7 +27,7 @@ func exportCSV(w, _ io.Writer, each attempts) error {
 	if err := out.Write(csvHeads()); err != nil {
 		return err
 	}
-	if err := each(func(e *ledger.Exported) error { return out.Write(csvRow(e)) }); err != nil {
+	if err := each(func(e *report.Exported) error { return out.Write(csvRow(e)) }); err != nil {
 		return err
 	}
 	out.Flush()
@@ -46,7 +46,7 @@ func csvHeads() []string {
 		"account_name", "key_label")
 }
 
-func csvRow(e *ledger.Exported) []string {
+func csvRow(e *report.Exported) []string {
 	row := []string{
 		e.ID.String(), e.Opened.Format(time.RFC3339Nano), e.Account, e.Key, audit.PlainCell(e.Requested),
 		audit.PlainCell(e.FullModel()),
@@ -72,7 +72,7 @@ func csvRow(e *ledger.Exported) []string {
 
 // knownCost is the best estimate; where a class of usage has no known rate, what is known
 // of it, and empty where nothing is.
-func knownCost(e *ledger.Exported) string {
+func knownCost(e *report.Exported) string {
 	if e.Unpriced != 0 && e.Cost == 0 {
 		return ""
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // TestExportIsNoFormula writes names that somebody has chosen, of which no sheet
@@ -22,7 +22,7 @@ func TestExportIsNoFormula(t *testing.T) {
 				want = "'" + name
 			}
 			var out bytes.Buffer
-			err := write(&out, io.Discard, func(fn func(*ledger.Exported) error) error {
+			err := write(&out, io.Discard, func(fn func(*report.Exported) error) error {
 				e := priced(llm.Usage{llm.Input: 1})
 				e.Requested, e.Provider, e.Model, e.AccountName, e.KeyLabel = name, name, name, name, name
 				return fn(e)
@@ -52,11 +52,11 @@ func TestExportIsNoFormula(t *testing.T) {
 func TestUsesHaveBound(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	page := ledger.UsesPage{
-		Uses:  []ledger.Use{{Date: "2026-11-21", Model: "a/b", Cost: 2 * llm.USD, Uncertain: llm.USD}, {Date: "2026-11-20", Model: "a/b", Cost: llm.USD}},
-		Total: ledger.Totals{Cost: 3 * llm.USD, Uncertain: llm.USD},
+	page := report.UsesPage{
+		Uses:  []report.Use{{Date: "2026-11-21", Model: "a/b", Cost: 2 * llm.USD, Uncertain: llm.USD}, {Date: "2026-11-20", Model: "a/b", Cost: llm.USD}},
+		Total: report.Totals{Cost: 3 * llm.USD, Uncertain: llm.USD},
 	}
-	if err := (&environment{stdout: &out}).printUses(ledger.UsesQuery{}, page); err != nil {
+	if err := (&environment{stdout: &out}).printUses(report.UsesQuery{}, page); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"$2, at most $3", "$3, at most $4"} {

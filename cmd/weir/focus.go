@@ -12,6 +12,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // focusColumns are the columns of the FinOps Open Cost and Usage Specification 1.2
@@ -78,7 +79,7 @@ var focusColumns = []struct {
 
 // focusCharge is a row: something that an attempt used, with what it cost.
 type focusCharge struct {
-	of      *ledger.Exported
+	of      *report.Exported
 	meter   string
 	class   string // in SkuId
 	priceOf string // the tier and the modes of the price, in SkuPriceId
@@ -93,7 +94,7 @@ type focusCharge struct {
 
 // chargesOf are the charges of an attempt: none where it used nothing, or nothing of which
 // a price is known.
-func chargesOf(e *ledger.Exported) (charges []focusCharge) {
+func chargesOf(e *report.Exported) (charges []focusCharge) {
 	lines, above := e.Price.Lines(&e.Usage, e.Tier)
 	var sum llm.Money
 	for _, l := range lines {
@@ -124,7 +125,7 @@ func chargesOf(e *ledger.Exported) (charges []focusCharge) {
 }
 
 // priceSuffix says which of a model's prices holds, by what is not an amount.
-func priceSuffix(e *ledger.Exported, above int64) (suffix string) {
+func priceSuffix(e *report.Exported, above int64) (suffix string) {
 	if above > 0 {
 		suffix = ":above-" + count(above)
 	}
@@ -226,7 +227,7 @@ func exportFOCUS(w, notes io.Writer, each attempts) error {
 		return err
 	}
 	var without, partly int
-	err := each(func(e *ledger.Exported) error {
+	err := each(func(e *report.Exported) error {
 		charges := chargesOf(e)
 		switch {
 		case e.Unpriced == 0:

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // focusRule is what FOCUS 1.2 says of a column, from the page of that column at
@@ -142,8 +143,8 @@ func rat(text string) *big.Rat {
 }
 
 // priced is an attempt that used that, at a price that names most classes.
-func priced(u llm.Usage) *ledger.Exported {
-	e := &ledger.Exported{AccountName: "acme", KeyLabel: "nightly report"}
+func priced(u llm.Usage) *report.Exported {
+	e := &report.Exported{AccountName: "acme", KeyLabel: "nightly report"}
 	e.ID = ledger.AttemptID{Request: uuid.UUID{7}, N: 1}
 	e.Account, e.Key, e.Provider, e.Model = "acc-1", "key-1", "openai", "gpt-5"
 	e.Arrived = time.Date(2026, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
@@ -159,10 +160,10 @@ func priced(u llm.Usage) *ledger.Exported {
 }
 
 // focusOf is what an export has of one attempt.
-func focusOf(t *testing.T, e *ledger.Exported) (rows []map[string]string, notes string) {
+func focusOf(t *testing.T, e *report.Exported) (rows []map[string]string, notes string) {
 	t.Helper()
 	var out, told bytes.Buffer
-	err := exportFOCUS(&out, &told, func(fn func(*ledger.Exported) error) error { return fn(e) })
+	err := exportFOCUS(&out, &told, func(fn func(*report.Exported) error) error { return fn(e) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,31 +187,31 @@ func TestFOCUS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
-		change func(*ledger.Exported)
+		change func(*report.Exported)
 		used   llm.Usage
 		meters []string
 		noted  string
 	}{
 		{"classes and tools", nil, llm.Usage{llm.Input: 333, llm.CacheRead: 7, llm.Output: 77, llm.Reasoning: 5, llm.Requests: 1, llm.Searches: 3}, []string{"Input tokens", "Cache read tokens", "Output tokens", "Reasoning tokens", "Request fee", "Web search"}, ""},
-		{"a tier and a mode", func(e *ledger.Exported) { e.Tier, e.Cost = "priority", e.Price.Cost(&e.Usage, "priority") }, llm.Usage{llm.Input: 200_001, llm.Output: 1}, []string{"Input tokens", "Output tokens"}, ""},
+		{"a tier and a mode", func(e *report.Exported) { e.Tier, e.Cost = "priority", e.Price.Cost(&e.Usage, "priority") }, llm.Usage{llm.Input: 200_001, llm.Output: 1}, []string{"Input tokens", "Output tokens"}, ""},
 		{"seconds", nil, llm.Usage{llm.Milliseconds: 12_345}, []string{"Audio"}, ""},
-		{"no fee for a request", func(e *ledger.Exported) { e.Price.Rates[llm.Requests] = 0; e.Cost = e.Price.Cost(&e.Usage, "") }, llm.Usage{llm.Input: 10_000, llm.Requests: 1}, []string{"Input tokens"}, ""},
-		{"free", func(e *ledger.Exported) {
+		{"no fee for a request", func(e *report.Exported) { e.Price.Rates[llm.Requests] = 0; e.Cost = e.Price.Cost(&e.Usage, "") }, llm.Usage{llm.Input: 10_000, llm.Requests: 1}, []string{"Input tokens"}, ""},
+		{"free", func(e *report.Exported) {
 			e.Price.Rates = llm.Rates{llm.Input: llm.Free}
 			e.Price.Tiers, e.Cost = nil, 0
 		}, llm.Usage{llm.Input: 10_000}, []string{"Input tokens"}, ""},
-		{"end not seen", func(e *ledger.Exported) { e.Provenance, e.AtMost = ledger.Estimated, e.Cost+llm.USD }, llm.Usage{llm.Input: 333, llm.Output: 1}, []string{"Input tokens", "Output tokens"}, ""},
-		{"process died", func(e *ledger.Exported) { e.Provenance, e.Cost, e.AtMost = ledger.Unknown, 1234, 1234 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
-		{"the provider's figure", func(e *ledger.Exported) { e.Billed, e.Cost = true, 777 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
-		{"corrected", func(e *ledger.Exported) { e.Cost += 55 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
-		{"corrected below nothing", func(e *ledger.Exported) { e.Cost = -55 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
+		{"end not seen", func(e *report.Exported) { e.Provenance, e.AtMost = ledger.Estimated, e.Cost+llm.USD }, llm.Usage{llm.Input: 333, llm.Output: 1}, []string{"Input tokens", "Output tokens"}, ""},
+		{"process died", func(e *report.Exported) { e.Provenance, e.Cost, e.AtMost = ledger.Unknown, 1234, 1234 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
+		{"the provider's figure", func(e *report.Exported) { e.Billed, e.Cost = true, 777 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
+		{"corrected", func(e *report.Exported) { e.Cost += 55 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
+		{"corrected below nothing", func(e *report.Exported) { e.Cost = -55 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
 		{"rejected", nil, llm.Usage{}, nil, ""},
 		{"partly without a price", nil, llm.Usage{llm.Input: 333, llm.Maps: 1}, []string{"Input tokens"}, "known part"},
-		{"without a price", func(e *ledger.Exported) {
+		{"without a price", func(e *report.Exported) {
 			e.Price, e.Cost = llm.Price{}, 0
 			e.Unpriced = e.Price.Unpriced(&e.Usage, "")
 		}, llm.Usage{llm.Input: 333}, nil, "left out"},
-		{"account and key gone", func(e *ledger.Exported) { e.AccountName, e.KeyLabel = "", "" }, llm.Usage{llm.Input: 333}, []string{"Input tokens"}, ""},
+		{"account and key gone", func(e *report.Exported) { e.AccountName, e.KeyLabel = "", "" }, llm.Usage{llm.Input: 333}, []string{"Input tokens"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

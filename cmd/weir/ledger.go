@@ -12,6 +12,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 func newLedger(env *environment) *cobra.Command {
@@ -72,7 +73,7 @@ type differenceView struct {
 	Rows    int64  `json:"rows"`
 }
 
-func (env *environment) printVerification(v *ledger.Verification, left ledger.Backlog) error {
+func (env *environment) printVerification(v *report.Verification, left ledger.Backlog) error {
 	if env.asJSON {
 		differences := make([]differenceView, 0, len(v.Differences))
 		for i := range v.Differences {
@@ -118,7 +119,7 @@ func newLedgerExport(env *environment) *cobra.Command {
 				return usageError{fmt.Errorf("the format is csv or focus; got %q", format)}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
-				return write(env.stdout, env.stderr, func(fn func(*ledger.Exported) error) error {
+				return write(env.stdout, env.stderr, func(fn func(*report.Exported) error) error {
 					return d.Export(cmd.Context(), dates.account, dates.from, dates.to, fn)
 				})
 			})
@@ -152,7 +153,7 @@ func newLedgerExplain(env *environment) *cobra.Command {
 				if err := out.Write(explainHeads()); err != nil {
 					return err
 				}
-				err := d.Explain(cmd.Context(), dates.account, dates.from, dates.to, func(x *ledger.Explanation) error {
+				err := d.Explain(cmd.Context(), dates.account, dates.from, dates.to, func(x *report.Explanation) error {
 					return out.Write(explainRow(x))
 				})
 				out.Flush()
@@ -175,7 +176,7 @@ func explainHeads() []string {
 	return append(heads, "terms")
 }
 
-func explainRow(x *ledger.Explanation) []string {
+func explainRow(x *report.Explanation) []string {
 	row := []string{
 		x.Date, x.Account, audit.PlainCell(x.Model), audit.PlainCell(x.Price), count(x.Requests), count(x.Attempts),
 		count(x.Unpriced), count(x.Estimated),

@@ -7,7 +7,7 @@ import (
 
 	"weir/internal/api"
 	"weir/internal/app"
-	"weir/internal/ledger"
+	"weir/internal/report"
 )
 
 func newUses(env *environment) *cobra.Command {
@@ -44,7 +44,7 @@ func newUses(env *environment) *cobra.Command {
 	return cmd
 }
 
-func (env *environment) printUses(q ledger.UsesQuery, page ledger.UsesPage) error {
+func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) error {
 	if env.asJSON {
 		body, err := api.EncodeUses(q, page)
 		if err != nil {

@@ -24,6 +24,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/rawjson"
+	"weir/internal/report"
 	"weir/internal/webhook"
 )
 
@@ -39,8 +40,8 @@ type AdminOptions struct {
 	// Audit is entries of the audit log, the newest first.
 	Audit func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
 	// Unpriced are the models that were used without a price between two dates,
-	// as ledger.UsesQuery has them.
-	Unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
+	// as report.UsesQuery has them.
+	Unpriced func(ctx context.Context, from, to string) ([]report.UnpricedModel, error)
 	// Correct corrects what an attempt cost by an amount.
 	Correct func(ctx context.Context, by audit.Actor, c ledger.Correct) error
 	// Nodes are the gateways that share the database.
@@ -54,8 +55,8 @@ type AdminOptions struct {
 
 // RequestReader reads the requests of an account from the database.
 type RequestReader interface {
-	Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error)
-	Request(ctx context.Context, account string, id uuid.UUID) (ledger.RequestDetail, bool, error)
+	Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error)
+	Request(ctx context.Context, account string, id uuid.UUID) (report.RequestDetail, bool, error)
 }
 
 const (

@@ -12,6 +12,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 	"weir/internal/route"
 )
 
@@ -21,7 +22,7 @@ type adminInstallation struct {
 	ledger   *ledger.Ledger
 	router   *route.Router
 	audit    func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
-	unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
+	unpriced func(ctx context.Context, from, to string) ([]report.UnpricedModel, error)
 	nodes    func(ctx context.Context) ([]budget.KnownNode, error)
 	now      func() time.Time
 }
@@ -169,10 +170,10 @@ func (h *adminInstallation) listUnpriced(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	list, err := h.unpriced(r.Context(), from, to)
-	view := func(m *ledger.UnpricedModel) unpricedView {
+	view := func(m *report.UnpricedModel) unpricedView {
 		return unpricedView{m.Model, m.Attempts, m.Accounts, m.First, m.Last}
 	}
-	return listed(r.query, list, err, func(m *ledger.UnpricedModel) string { return m.Model }, view)
+	return listed(r.query, list, err, func(m *report.UnpricedModel) string { return m.Model }, view)
 }
 
 // nodeView is a gateway process that shares the database.

@@ -14,6 +14,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // adminUsage are the calls about what accounts used.
@@ -60,7 +61,7 @@ func settled(ctx context.Context, l *ledger.Ledger) error {
 }
 
 func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
-	q := ledger.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit}
+	q := report.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit}
 	var err error
 	if q.From, q.To, err = r.query.dates(); err != nil {
 		return answer{}, err
@@ -125,7 +126,7 @@ type requestView struct {
 	DurationMS       *int64             `json:"duration_ms"`
 }
 
-func viewRequest(r *ledger.RequestSummary) requestView {
+func viewRequest(r *report.Request) requestView {
 	return requestView{
 		ID: r.ID.String(), Arrived: r.Arrived, KeyID: r.Key, RequestedModel: r.Requested, Model: r.Model,
 		Outcome: r.Outcome, Status: unlessZero(r.Status), ErrorCode: orNull(r.Code), Stream: r.Stream,
@@ -166,9 +167,9 @@ func viewUsage(u *llm.Usage) map[string]int64 {
 }
 
 func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
-	q := ledger.RequestsQuery{
+	q := report.RequestsQuery{
 		Account: r.visit.Account.ID, Key: r.query.get("key"), Model: r.query.get("model"),
-		Ended: ledger.Ended(r.query.get("ended")), Limit: min(r.query.limit, ledger.MaxRequests),
+		Ended: report.Ended(r.query.get("ended")), Limit: min(r.query.limit, report.MaxRequests),
 	}
 	if !q.Ended.Known() {
 		return answer{}, wrongKind("ended", `"ok", "error" or "unseen"; leave it out for all`)
@@ -177,7 +178,7 @@ func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
 	if q.From, q.To, err = r.query.dates(); err != nil {
 		return answer{}, err
 	}
-	if q.After, err = ledger.ParseRequestCursor(r.query.cursor); err != nil {
+	if q.After, err = report.ParseCursor(r.query.cursor); err != nil {
 		return answer{}, badCursor()
 	}
 	if err := settled(r.Context(), h.ledger); err != nil {
@@ -191,7 +192,7 @@ func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
 	for i := range list {
 		p.Data = append(p.Data, viewRequest(&list[i]))
 	}
-	if next != (ledger.RequestCursor{}) {
+	if next != (report.Cursor{}) {
 		p.NextCursor = new(sealCursor(next.String()))
 	}
 	return found(p)
@@ -232,7 +233,7 @@ type attemptView struct {
 
 // costLineView is a line of the arithmetic of a cost: count times rate, of usage.
 type costLineView struct {
-	Kind      ledger.LineKind `json:"kind"`
+	Kind      report.LineKind `json:"kind"`
 	Class     *string         `json:"class"`
 	Count     *int64          `json:"count"`
 	RateUSD   *string         `json:"rate_usd"` // for one token or unit
@@ -254,7 +255,7 @@ func (h *adminUsage) showRequest(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	v := requestDetailView{viewRequest(&d.RequestSummary), []attemptView{}}
+	v := requestDetailView{viewRequest(&d.Request), []attemptView{}}
 	for i := range d.Parts {
 		v.Attempts = append(v.Attempts, viewAttempt(&d.Parts[i]))
 	}
@@ -262,7 +263,7 @@ func (h *adminUsage) showRequest(r *adminRequest) (answer, error) {
 }
 
 // findRequest is the request that the path names, with its attempts.
-func (h *adminUsage) findRequest(r *adminRequest) (d ledger.RequestDetail, err error) {
+func (h *adminUsage) findRequest(r *adminRequest) (d report.RequestDetail, err error) {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return d, noRequest("id")
@@ -306,7 +307,7 @@ func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	i := slices.IndexFunc(d.Parts, func(a ledger.AttemptDetail) bool { return a.ID == c.ID })
+	i := slices.IndexFunc(d.Parts, func(a report.Attempt) bool { return a.ID == c.ID })
 	if i < 0 {
 		return answer{}, noRequest("n")
 	}
@@ -333,7 +334,7 @@ func refusedCorrection(err error) error {
 	return err
 }
 
-func viewAttempt(a *ledger.AttemptDetail) attemptView {
+func viewAttempt(a *report.Attempt) attemptView {
 	usage, cost := a.Corrected()
 	v := attemptView{
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
@@ -359,9 +360,9 @@ func viewCorrection(c *ledger.Correction) correctionView {
 	return correctionView{c.Kind, viewUsage(&c.Usage), c.Cost.String(), orNull(c.Reason), c.By, c.At}
 }
 
-func viewLine(l *ledger.CostLine) costLineView {
+func viewLine(l *report.CostLine) costLineView {
 	v := costLineView{Kind: l.What, AmountUSD: l.Amount.String()}
-	if l.What == ledger.LineUsage {
+	if l.What == report.LineUsage {
 		v.Class, v.Count = new(l.Class.String()), &l.Count
 		if l.Rate.Known() {
 			v.RateUSD = new(llm.FormatUnitRate(l.Rate.Pico()))

@@ -11,7 +11,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dialect"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/route"
 )
@@ -222,7 +221,7 @@ func modelEntryOf(m *route.Model) modelEntry {
 
 // checkedDay is the day of what is known of the model; zero for none.
 func checkedDay(m *route.Model) time.Time {
-	day, err := time.Parse(ledger.DateLayout, m.Checked)
+	day, err := time.Parse(time.DateOnly, m.Checked)
 	if err != nil {
 		return time.Time{}
 	}

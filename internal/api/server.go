@@ -20,12 +20,13 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/ratelimit"
+	"weir/internal/report"
 	"weir/internal/route"
 )
 
 // UsesReader reads usage reports from the database.
 type UsesReader interface {
-	Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error)
+	Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error)
 }
 
 // Options is what a Server is made of. All are required.

@@ -15,6 +15,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
+	"weir/internal/report"
 )
 
 const (
@@ -46,7 +47,7 @@ func (h *Uses) report(r *request) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), flushWait)
 	defer cancel()
-	var page ledger.UsesPage
+	var page report.UsesPage
 	if err = h.ledger.Flush(ctx); err == nil {
 		page, err = h.reader.Uses(ctx, q)
 	}
@@ -95,7 +96,7 @@ type pagination struct {
 }
 
 // EncodeUses is a page of usage in the shape of GET /v1/uses.
-func EncodeUses(q ledger.UsesQuery, page ledger.UsesPage) ([]byte, error) {
+func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
 	reply := usesReply{
 		Data:       make([]useEntry, 0, len(page.Uses)),
 		Total:      usesTotal{page.Total.Tokens, page.Total.Requests, page.Total.Cost},
@@ -117,18 +118,18 @@ func EncodeUses(q ledger.UsesQuery, page ledger.UsesPage) ([]byte, error) {
 
 // readUsesQuery reads the parameters from the query string and, where that
 // does not have them, from a JSON body.
-func readUsesQuery(r *request) (ledger.UsesQuery, error) {
+func readUsesQuery(r *request) (report.UsesQuery, error) {
 	params, err := usesParams(r)
 	if err != nil {
-		return ledger.UsesQuery{}, err
+		return report.UsesQuery{}, err
 	}
 	return ParseUses(r.principal.Account().ID, params)
 }
 
 // ParseUses makes a query of an account from parameters by their names in
 // GET /v1/uses. The error is a *llm.Error that names the parameter at fault.
-func ParseUses(accountID string, params map[string]string) (q ledger.UsesQuery, err error) {
-	q = ledger.UsesQuery{Account: accountID, Model: params["model"]}
+func ParseUses(accountID string, params map[string]string) (q report.UsesQuery, err error) {
+	q = report.UsesQuery{Account: accountID, Model: params["model"]}
 	if !llm.IsText(q.Model) {
 		return q, llm.Invalid("model", "The model is not valid UTF-8, or contains the character U+0000.")
 	}
@@ -219,8 +220,8 @@ func readDate(name, value string) (string, error) {
 	if value == "" {
 		return "", nil
 	}
-	if d, err := time.Parse(ledger.DateLayout, value); err == nil {
-		return d.Format(ledger.DateLayout), nil
+	if d, err := time.Parse(time.DateOnly, value); err == nil {
+		return d.Format(time.DateOnly), nil
 	}
 	// An unescaped plus sign in a query string reads as a space.
 	t, err := time.Parse(time.RFC3339, strings.Replace(value, " ", "+", 1))
@@ -228,5 +229,5 @@ func readDate(name, value string) (string, error) {
 		return "", llm.Invalid(
 			name, fmt.Sprintf(`%s is %.40q. Use a date such as "2026-01-31" or an RFC 3339 timestamp.`, name, value))
 	}
-	return t.UTC().Format(ledger.DateLayout), nil
+	return t.UTC().Format(time.DateOnly), nil
 }

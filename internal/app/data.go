@@ -24,6 +24,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/pricing"
+	"weir/internal/report"
 	"weir/internal/route"
 	"weir/internal/simulator"
 	"weir/internal/store"
@@ -61,8 +62,8 @@ func (d *Data) Close() error {
 
 // Uses is the usage of the account of that name, by the parameters of
 // GET /v1/uses.
-func (d *Data) Uses(ctx context.Context, accountName string, params map[string]string) (q ledger.UsesQuery,
-	page ledger.UsesPage, err error,
+func (d *Data) Uses(ctx context.Context, accountName string, params map[string]string) (q report.UsesQuery,
+	page report.UsesPage, err error,
 ) {
 	acc, err := d.Accounts.Account(ctx, accountName)
 	if err != nil {
@@ -111,7 +112,7 @@ type VerifyOptions struct {
 
 // Verify recomputes every sum from the rows. The backlog is what the journal of this
 // data directory had when it began, and the database does not have.
-func (d *Data) Verify(ctx context.Context, o VerifyOptions) (v ledger.Verification, left ledger.Backlog, err error) {
+func (d *Data) Verify(ctx context.Context, o VerifyOptions) (v report.Verification, left ledger.Backlog, err error) {
 	if left, err = d.backlog(ctx, &o); err != nil {
 		return v, left, fmt.Errorf("read the journal: %w", err)
 	}
@@ -224,7 +225,7 @@ func (d *Data) PurgeKept(ctx context.Context, by audit.Actor, accountName string
 
 // Export calls fn with every settled attempt of the dates, which are UTC and
 // inclusive; empty for no bound. An empty account name is every account.
-func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func(*ledger.Exported) error) error {
+func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func(*report.Exported) error) error {
 	q, err := d.exportQuery(ctx, accountName, from, to)
 	if err != nil {
 		return err
@@ -244,7 +245,7 @@ func (d *Data) exportQuery(ctx context.Context, accountName, from, to string) (s
 
 // Explain calls fn with what the sums of days are made of, by price. The bounds are those
 // of Export.
-func (d *Data) Explain(ctx context.Context, accountName, from, to string, fn func(*ledger.Explanation) error) error {
+func (d *Data) Explain(ctx context.Context, accountName, from, to string, fn func(*report.Explanation) error) error {
 	q, err := d.exportQuery(ctx, accountName, from, to)
 	if err != nil {
 		return err

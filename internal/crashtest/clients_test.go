@@ -181,7 +181,7 @@ func (v *verdict) uses() {
 	for i := range v.books.rows {
 		r := &v.books.rows[i]
 		arrived := time.Unix(r.id.Request.Time().UnixTime()).UTC() // the date of a request is the one on which it came
-		at := bucket{r.account, arrived.Format(ledger.DateLayout), r.model}
+		at := bucket{r.account, arrived.Format(time.DateOnly), r.model}
 		u := sums[at]
 		u.account, u.Date, u.Model = at.account, at.date, at.model
 		u.Tokens += r.usage.TotalTokens()

@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 	"weir/internal/route"
 	"weir/internal/webhook"
 )
@@ -55,19 +55,19 @@ type Options struct {
 	Log          *slog.Logger
 }
 
-// Reports are what accounts used. Dates are as ledger.OverviewQuery has them.
+// Reports are what accounts used. Dates are as report.OverviewQuery has them.
 type Reports interface {
-	Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error)
-	KeySpend(ctx context.Context, accountID, from, to string) ([]ledger.KeySum, error)
-	Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error)
+	Overview(ctx context.Context, q report.OverviewQuery) (report.Overview, error)
+	KeySpend(ctx context.Context, accountID, from, to string) ([]report.KeySum, error)
+	Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error)
 }
 
 // RequestLog has the single requests of accounts, the newest first.
 type RequestLog interface {
-	Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error)
-	RequestsSince(ctx context.Context, accountID string, after ledger.RequestCursor, limit int) (
-		[]ledger.RequestSummary, error)
-	Request(ctx context.Context, accountID string, id uuid.UUID) (ledger.RequestDetail, bool, error)
+	Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error)
+	RequestsSince(ctx context.Context, accountID string, after report.Cursor, limit int) (
+		[]report.Request, error)
+	Request(ctx context.Context, accountID string, id uuid.UUID) (report.RequestDetail, bool, error)
 }
 
 // Server serves the pages. All its methods may be called at once.

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 func TestAmount(t *testing.T) {
@@ -163,7 +164,7 @@ func TestArithmeticAddsUp(t *testing.T) {
 			}
 			a.Explain()
 		}
-		d.RequestSummary = ledger.Summarize(d.Parts)
+		d.Request = report.Summarize(d.Parts)
 		p := requestPageOf("/x", &d, nil)
 		var whole llm.Money
 		for _, a := range p.Attempts {
@@ -195,13 +196,13 @@ func parsed(t *rapid.T, text string) llm.Money {
 // shifting is usage to which a day's entry is added before each page.
 type shifting struct {
 	Reports
-	all []ledger.Use
+	all []report.Use
 }
 
-func (s *shifting) Uses(_ context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
+func (s *shifting) Uses(_ context.Context, q report.UsesQuery) (report.UsesPage, error) {
 	list := s.all[min(q.Offset, len(s.all)):min(q.Offset+q.Limit, len(s.all))]
-	p := ledger.UsesPage{Uses: slices.Clone(list), Count: len(s.all)}
-	s.all = slices.Insert(s.all, 0, ledger.Use{Date: "2026-11-21", Model: "a/" + strconv.Itoa(1e6-len(s.all))})
+	p := report.UsesPage{Uses: slices.Clone(list), Count: len(s.all)}
+	s.all = slices.Insert(s.all, 0, report.Use{Date: "2026-11-21", Model: "a/" + strconv.Itoa(1e6-len(s.all))})
 	return p, nil
 }
 
@@ -211,12 +212,12 @@ func TestFileOfUsageHasEachOnce(t *testing.T) {
 	from := &shifting{}
 	var want []string
 	for i := range 3 * usesInPiece {
-		u := ledger.Use{Date: testTime.AddDate(0, 0, -i/100).Format(ledger.DateLayout), Model: "m/" + strconv.Itoa(1000+i%100)}
+		u := report.Use{Date: testTime.AddDate(0, 0, -i/100).Format(time.DateOnly), Model: "m/" + strconv.Itoa(1000+i%100)}
 		from.all, want = append(from.all, u), append(want, u.Date+" "+u.Model)
 	}
 	w := httptest.NewRecorder()
 	f := &usageFile{to: csv.NewWriter(w)}
-	q := ledger.UsesQuery{Limit: usesInPiece}
+	q := report.UsesQuery{Limit: usesInPiece}
 	first, err := from.Uses(t.Context(), q)
 	if err == nil {
 		err = f.writeAll(t.Context(), from, q, first)

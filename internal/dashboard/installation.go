@@ -6,8 +6,8 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/budget"
-	"weir/internal/ledger"
 	"weir/internal/people"
+	"weir/internal/report"
 	"weir/internal/route"
 )
 
@@ -15,7 +15,7 @@ import (
 // is nil, and all of it may be asked at once.
 type Installation struct {
 	// Spending is what every account used in a month, yyyymm, the dearest first.
-	Spending func(ctx context.Context, month int64) ([]ledger.AccountSum, error)
+	Spending func(ctx context.Context, month int64) ([]report.AccountSum, error)
 	// Memberships are all members of all accounts.
 	Memberships func(ctx context.Context) ([]people.Membership, error)
 	// Providers is how the providers fare on this node, in the order of the
@@ -27,11 +27,11 @@ type Installation struct {
 	// or not; false for a name that no provider serves.
 	Model func(name string) (route.Model, bool)
 	// Unpriced are the models that were used without a price between two dates,
-	// both inclusive, in ledger.DateLayout.
-	Unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
+	// both inclusive, in time.DateOnly.
+	Unpriced func(ctx context.Context, from, to string) ([]report.UnpricedModel, error)
 	// Unseen is what accounts have, between two dates as those of Unpriced, of attempts
 	// whose end nobody saw and that nobody has resolved, the most uncertain first.
-	Unseen func(ctx context.Context, from, to string) ([]ledger.UnseenSum, error)
+	Unseen func(ctx context.Context, from, to string) ([]report.UnseenSum, error)
 	// UnseenDays is for how many days these can be resolved.
 	UnseenDays int
 	// PriceSources says where prices are from.
@@ -65,7 +65,7 @@ type PriceSources struct {
 	Age       int         // of Data in days
 	Files     []PriceFile // of the operator, which beat Data
 	Problem   string      // of a price file that is not in force; empty for none
-	Data, Day string      // name and version of the embedded data, and its date in ledger.DateLayout
+	Data, Day string      // name and version of the embedded data, and its date in time.DateOnly
 	// Overrides are the operator's own prices, by "<provider>/<model-name>" or
 	// "<provider>/*" and class: decimals of US dollars.
 	Overrides map[string]map[string]string

@@ -9,9 +9,9 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/budget"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 	"weir/internal/webhook"
 )
 
@@ -74,7 +74,7 @@ func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	}
 	now := h.site.now().UTC()
 	unseen, err := h.installation.Unseen(r.Context(),
-		now.AddDate(0, 0, 1-h.installation.UnseenDays).Format(ledger.DateLayout), now.Format(ledger.DateLayout))
+		now.AddDate(0, 0, 1-h.installation.UnseenDays).Format(time.DateOnly), now.Format(time.DateOnly))
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 
 // allAccountsPageOf lists the accounts in the order of what they spent, the
 // dearest first.
-func allAccountsPageOf(all []account.Account, sums []ledger.AccountSum, sought string, f *form) allAccountsPage {
+func allAccountsPageOf(all []account.Account, sums []report.AccountSum, sought string, f *form) allAccountsPage {
 	byID := make(map[string]*account.Account, len(all))
 	for i := range all {
 		byID[all[i].ID] = &all[i]
@@ -127,7 +127,7 @@ type unseenView struct {
 	Command   Code
 }
 
-func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unseenView {
+func unseenViewOf(all []account.Account, sums []report.UnseenSum, days int) unseenView {
 	v := unseenView{Days: days, Command: Code{
 		Ident: "resolve", Label: "Resolve attempts",
 		Text: "weir ledger resolve --older 7d --at-most",
@@ -141,7 +141,7 @@ func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unse
 			more++
 			continue
 		}
-		q := url.Values{"ended": {string(ledger.EndedUnseen)}, "start_date": {u.First}}
+		q := url.Values{"ended": {string(report.EndedUnseen)}, "start_date": {u.First}}
 		v.Accounts = append(v.Accounts, Link{Label: name + " (" + number(u.Attempts) + ")", Href: accountPath(name) +
 			"/requests?" + q.Encode()})
 	}
@@ -187,7 +187,7 @@ func searchOf(path, label, field, sought string) Filters {
 	return f
 }
 
-func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
+func accountTiles(all []account.Account, sums []report.AccountSum) []Tile {
 	var spend, uncertain llm.Money
 	var requests, errors, used, suspended int64
 	for i := range sums {
@@ -214,7 +214,7 @@ func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
 	}
 }
 
-func accountRowOf(a *account.Account, sum *ledger.AccountSum) accountRow {
+func accountRowOf(a *account.Account, sum *report.AccountSum) accountRow {
 	row := accountRow{
 		Name: a.Name, Path: accountPath(a.Name), Manage: managePath(a.Name), Badge: accountBadge(a),
 		Spend: cents(sum.Cost), Requests: sum.Requests, Errors: sum.Errors, Unpriced: sum.Unpriced > 0,

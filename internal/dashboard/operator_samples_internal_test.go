@@ -14,9 +14,9 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/budget"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 	"weir/internal/route"
 )
 
@@ -34,14 +34,14 @@ func accountSamples() []sample {
 		{ID: "acc-2", Name: hostile, Suspended: true},
 		{ID: "acc-3", Name: "research"},
 	}
-	sums := []ledger.AccountSum{
+	sums := []report.AccountSum{
 		{Account: "acc-1", Requests: 86_112, Cost: 1204*llm.USD + 18*llm.USD/100, Errors: 214, Used: testTime.Add(-time.Minute)},
 		{Account: "acc-2", Requests: 3, Cost: llm.USD / 1000, Uncertain: 3 * llm.USD, Unpriced: 2, Used: testTime.AddDate(0, 0, -3)},
 		{Account: "acc-3"},
 	}
 	for range most {
 		accounts = append(accounts, account.Account{ID: "acc-n", Name: "one-of-many"})
-		sums = append(sums, ledger.AccountSum{Account: "acc-n"})
+		sums = append(sums, report.AccountSum{Account: "acc-n"})
 	}
 	wrong := &form{values: url.Values{"name": {hostile}}}
 	wrong.mistake("name", "The account name has a character other than letters, digits, dash, underscore and dot.")
@@ -60,7 +60,7 @@ func accountSamples() []sample {
 		return page{name: "operator-account", title: "Manage " + a.Name, data: p}
 	}
 	unseen := allAccountsPageOf(accounts[:3], sums[:3], "", &form{})
-	unseen.Unseen = unseenViewOf(accounts[:3], []ledger.UnseenSum{
+	unseen.Unseen = unseenViewOf(accounts[:3], []report.UnseenSum{
 		{Account: "acc-1", Attempts: 1204, Uncertain: 7 * llm.USD / 3, First: "2026-09-02"}, {Account: "acc-2", Attempts: 1, First: "2026-11-02"}, {Account: "gone", Attempts: 1, First: "2026-11-02"},
 	}, 180)
 	return []sample{
@@ -107,8 +107,8 @@ func providerSamples() []sample {
 	files := []PriceFile{{Path: "/etc/weir/" + hostile, Entries: 12, Seen: "2026-11-20"}, {Path: "prices.json", Entries: 1}}
 	prices := pricesPageOf(PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Age: 21, Files: files, Problem: "prices.json:3:4: " + hostile, Overrides: map[string]map[string]string{"house/*": {"input": "0.15", "output": "0.60"}}}, models, "openai")
 	prices.Unpriced = []unpricedRow{
-		{ledger.UnpricedModel{Model: "house/" + hostile, Attempts: 1204, Accounts: 3, First: "2026-11-02", Last: "2026-11-21"}, false},
-		{ledger.UnpricedModel{Model: "house/small", Attempts: 4, Accounts: 1, First: "2026-11-02", Last: "2026-11-03"}, true},
+		{report.UnpricedModel{Model: "house/" + hostile, Attempts: 1204, Accounts: 3, First: "2026-11-02", Last: "2026-11-21"}, false},
+		{report.UnpricedModel{Model: "house/small", Attempts: 4, Accounts: 1, First: "2026-11-02", Last: "2026-11-03"}, true},
 	}
 	prices.Yaml = Code{Ident: "yaml", Label: "Prices to fill in", Text: yamlOf([]string{"house/" + hostile})}
 	return []sample{

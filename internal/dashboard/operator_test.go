@@ -19,9 +19,9 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/dashboard"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 	"weir/internal/route"
 	"weir/internal/store"
 )
@@ -64,11 +64,11 @@ func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installatio
 			}
 			return route.Model{Name: name, Provider: "house"}, strings.HasPrefix(name, "house/")
 		},
-		Unpriced: func(_ context.Context, from, to string) ([]ledger.UnpricedModel, error) {
+		Unpriced: func(_ context.Context, from, to string) ([]report.UnpricedModel, error) {
 			if from != "2026-10-23" || to != "2026-11-21" {
 				return nil, fmt.Errorf("from %s to %s: want 30 days", from, to)
 			}
-			return []ledger.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: to}, {Model: "house/large", Attempts: 1, Accounts: 1, First: to, Last: to}}, nil
+			return []report.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: to}, {Model: "house/large", Attempts: 1, Accounts: 1, First: to, Last: to}}, nil
 		},
 		Unseen: db.Reports.Unseen, UnseenDays: 180,
 		PriceSources: func() dashboard.PriceSources {

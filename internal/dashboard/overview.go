@@ -12,9 +12,9 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/budget"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 	"weir/internal/webhook"
 )
 
@@ -156,22 +156,22 @@ func flusher(flush func(context.Context) error, log *slog.Logger) func(context.C
 
 // everUsed reports whether the account has any usage at all.
 func (h *overviewHandlers) everUsed(ctx context.Context, accountID string) (bool, error) {
-	p, err := h.reports.Uses(ctx, ledger.UsesQuery{Account: accountID, Limit: 1})
+	p, err := h.reports.Uses(ctx, report.UsesQuery{Account: accountID, Limit: 1})
 	return p.Count > 0, err
 }
 
 // spentSums are the sums of an overview.
 type spentSums struct {
 	span   span
-	whole  ledger.Overview
-	series []ledger.ModelSum // the dearest models
+	whole  report.Overview
+	series []report.ModelSum // the dearest models
 	others bool              // there are more models
-	keys   []ledger.KeySum
+	keys   []report.KeySum
 }
 
 // readSums reads what an account used.
 func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
-	q := ledger.OverviewQuery{Account: accountID, From: of.first(), To: of.last()}
+	q := report.OverviewQuery{Account: accountID, From: of.first(), To: of.last()}
 	x := &spentSums{span: of}
 	var err error
 	if x.whole, err = h.reports.Overview(ctx, q); err != nil {
@@ -235,7 +235,7 @@ func usagePath(base string, of span, model string) string {
 	return base + "/usage?" + q.Encode()
 }
 
-func modelSpendOf(base string, x *spentSums, m *ledger.ModelSum) modelSpend {
+func modelSpendOf(base string, x *spentSums, m *report.ModelSum) modelSpend {
 	return modelSpend{
 		Name: m.Model, Href: usagePath(base, x.span, m.Model),
 		Level: Level{Percent: percent(int64(m.Cost), int64(x.whole.Total.Cost))},
@@ -257,7 +257,7 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 	return all
 }
 
-func overviewTiles(t *ledger.Sum) []Tile {
+func overviewTiles(t *report.Sum) []Tile {
 	errors := "no attempt failed"
 	if t.Errors > 0 {
 		errors = fmt.Sprintf("%s failed (%d %%)", many(t.Errors, "attempt"), percent(t.Errors, t.Attempts))
@@ -280,7 +280,7 @@ func overviewTiles(t *ledger.Sum) []Tile {
 }
 
 // notesOf says what the sums leave open.
-func notesOf(t *ledger.Sum) (notes []string) {
+func notesOf(t *report.Sum) (notes []string) {
 	if t.Unpriced > 0 {
 		notes = append(notes,
 			fmt.Sprintf("No price: %s. The cost is unknown and not included in the spend.",
@@ -328,7 +328,7 @@ func spendChart(x *spentSums) Chart {
 	return c
 }
 
-func spendRow(name string, d *ledger.DaySum, values []int64) []string {
+func spendRow(name string, d *report.DaySum, values []int64) []string {
 	row := []string{name, none, none}
 	if d.Attempts > 0 {
 		row[1], row[2] = dollars(d.Cost), number(d.Requests)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/ledger"
 	"weir/internal/people"
+	"weir/internal/report"
 	"weir/internal/route"
 )
 
@@ -33,7 +33,7 @@ type pricesPage struct {
 
 // unpricedRow is a model that was used without a price.
 type unpricedRow struct {
-	ledger.UnpricedModel
+	report.UnpricedModel
 	Since bool // it has a price by now, for what comes
 }
 

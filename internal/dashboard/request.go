@@ -12,6 +12,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 )
 
 // requestPage is one request with all its attempts.
@@ -81,11 +82,11 @@ func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "request", title: "Request", data: p})
 }
 
-func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]string) requestPage {
+func requestPageOf(base string, d *report.RequestDetail, labels map[string]string) requestPage {
 	p := requestPage{
 		ID: d.ID.String(), Model: d.Model, Badge: outcomeBadge(d.Outcome), Arrived: d.Arrived,
 		Key: cmp.Or(labels[d.Key], "an unknown key"), KeyPath: base + "?key=" + d.Key, ListPath: base,
-		Tiles: requestTiles(d), Facts: requestFacts(&d.RequestSummary),
+		Tiles: requestTiles(d), Facts: requestFacts(&d.Request),
 	}
 	shown := d.Parts[:min(len(d.Parts), mostAttempts)]
 	p.Hidden = len(d.Parts) - len(shown)
@@ -96,7 +97,7 @@ func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]strin
 	return p
 }
 
-func requestTiles(d *ledger.RequestDetail) []Tile {
+func requestTiles(d *report.RequestDetail) []Tile {
 	cost := exactly("Cost", amount(d.Cost), dollars(d.Cost))
 	cost.Note = strings.TrimPrefix(cost.Note+", "+numbersOfAll(d), ", ")
 	if d.AtMost > d.Cost {
@@ -136,7 +137,7 @@ func provenanceText(p ledger.Provenance) string {
 
 // numbersOfAll says where the numbers of a request come from: those of the
 // attempt that is the least certain.
-func numbersOfAll(d *ledger.RequestDetail) string {
+func numbersOfAll(d *report.RequestDetail) string {
 	text := provenanceText(d.Provenance)
 	for i := range d.Parts {
 		if a := &d.Parts[i]; a.Provenance == ledger.Unknown {
@@ -149,14 +150,14 @@ func numbersOfAll(d *ledger.RequestDetail) string {
 }
 
 // numbersOf says where the numbers of an attempt come from.
-func numbersOf(a *ledger.AttemptDetail) string {
+func numbersOf(a *report.Attempt) string {
 	if a.Provenance == ledger.Unknown && a.Resolved() {
 		return "resolved later: the gateway did not see the end"
 	}
 	return provenanceText(a.Provenance)
 }
 
-func requestFacts(d *ledger.RequestSummary) []Fact {
+func requestFacts(d *report.Request) []Fact {
 	facts := []Fact{{"Requested model", cmp.Or(d.Requested, "none: the default model")}, {"Answer", "whole"}}
 	if d.Stream {
 		facts[1].Value = "stream"
@@ -167,7 +168,7 @@ func requestFacts(d *ledger.RequestSummary) []Fact {
 	return facts
 }
 
-func attemptViewOf(a *ledger.AttemptDetail) attemptView {
+func attemptViewOf(a *report.Attempt) attemptView {
 	v := attemptView{
 		N: int(a.ID.N), Model: a.FullModel(), Badge: outcomeBadge(a.Outcome),
 		Open: a.Outcome == ledger.OutcomeOpen, Facts: attemptFacts(a),
@@ -201,7 +202,7 @@ func attemptViewOf(a *ledger.AttemptDetail) attemptView {
 	return v
 }
 
-func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
+func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add := func(name, text string) {
 		if text != "" {
 			facts = append(facts, Fact{name, text})
@@ -247,7 +248,7 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 }
 
 // pricedAs says by which modes of the price an attempt was priced.
-func pricedAs(a *ledger.AttemptDetail) string {
+func pricedAs(a *report.Attempt) string {
 	switch {
 	case a.Billed:
 		return "the cost that the provider reports"
@@ -272,14 +273,14 @@ func pricedAs(a *ledger.AttemptDetail) string {
 
 // costRows are the lines whose amounts add up to what the attempt cost. Without a
 // price they are what was used.
-func costRows(a *ledger.AttemptDetail) (rows []costRow) {
+func costRows(a *report.Attempt) (rows []costRow) {
 	priced := map[llm.Class]bool{}
 	for _, l := range a.Lines {
 		if l.Class == llm.Requests && l.Rate == llm.Free {
 			continue // there is no fee
 		}
 		rows = append(rows, costRowOf(l))
-		priced[l.Class] = priced[l.Class] || l.What == ledger.LineUsage
+		priced[l.Class] = priced[l.Class] || l.What == report.LineUsage
 	}
 	if a.Price.Known() && a.Provenance != ledger.Unknown && !a.Billed {
 		return rows
@@ -293,21 +294,21 @@ func costRows(a *ledger.AttemptDetail) (rows []costRow) {
 	return append(used, rows...)
 }
 
-func costRowOf(l ledger.CostLine) costRow {
+func costRowOf(l report.CostLine) costRow {
 	row := costRow{Count: none, Rate: none, Amount: dollars(l.Amount)}
 	switch l.What {
-	case ledger.LineUsage:
+	case report.LineUsage:
 		row.What, row.Count, row.Rate = className(l.Class), countText(l.Class, l.Count), rateText(l.Class, l.Rate)
 		if !l.Rate.Known() {
 			row.Amount = none // which is not 0
 		}
-	case ledger.LineHold:
+	case report.LineHold:
 		row.What = "Upper bound of the cost"
-	case ledger.LineProvider:
+	case report.LineProvider:
 		row.What = "Charged by the provider"
-	case ledger.LineCorrection:
+	case report.LineCorrection:
 		row.What = "Correction"
-	case ledger.LineOther:
+	case report.LineOther:
 		row.What = "Not explained by the price"
 	}
 	return row

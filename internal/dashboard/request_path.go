@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/ledger"
+	"weir/internal/report"
 )
 
 // Measures of the picture of a request's way.
@@ -19,7 +20,7 @@ const (
 
 // pathChart is the way of a request: its attempts one below the other, by when
 // they began and ended.
-func pathChart(parts []ledger.AttemptDetail) Chart {
+func pathChart(parts []report.Attempt) Chart {
 	c := Chart{Title: "Timeline", Columns: []string{"Attempt", "Model", "Outcome", "Started", "First token", "Ended"}}
 	whole := time.Millisecond
 	for i := range parts {
@@ -41,7 +42,7 @@ func pathChart(parts []ledger.AttemptDetail) Chart {
 	return c
 }
 
-func pathPicture(parts []ledger.AttemptDetail, whole time.Duration) template.HTML {
+func pathPicture(parts []report.Attempt, whole time.Duration) template.HTML {
 	height := laneHeight*float64(len(parts)) + 24
 	x := func(d time.Duration) float64 { return float64(max(d, 0)) / float64(whole) * (chartWidth - 2) }
 	var out strings.Builder

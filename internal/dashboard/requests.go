@@ -11,6 +11,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 )
 
 // requestHandlers answer the pages of requests.
@@ -58,10 +59,10 @@ type requestRow struct {
 const requestsShown = 50
 
 // requestQuery reads what a list is asked for. What is wrong stands at its field.
-func requestQuery(f *form, accountID string) ledger.RequestsQuery {
-	q := ledger.RequestsQuery{
+func requestQuery(f *form, accountID string) report.RequestsQuery {
+	q := report.RequestsQuery{
 		Account: accountID, Key: f.values.Get("key"), Model: f.values.Get("model"),
-		Ended: ledger.Ended(f.values.Get("ended")), Limit: requestsShown,
+		Ended: report.Ended(f.values.Get("ended")), Limit: requestsShown,
 	}
 	q.From, q.To = dateText(f.bound("start_date")), dateText(f.bound("end_date"))
 	if q.From != "" && q.To != "" && q.From > q.To {
@@ -73,7 +74,7 @@ func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	if !q.Ended.Known() {
 		f.mistake("ended", "The outcome is not in the list. Choose one from the list.")
 	}
-	after, err := ledger.ParseRequestCursor(f.values.Get("after"))
+	after, err := report.ParseCursor(f.values.Get("after"))
 	if err != nil {
 		f.mistake("after", "This page of the list does not exist. Start with the newest page.")
 	}
@@ -88,9 +89,9 @@ func requestFields(f *form, keys []account.Key) []Field {
 	}
 	ended := []Choice{
 		{Value: "", Label: "Any"},
-		{Value: string(ledger.EndedOK), Label: "Answered"},
-		{Value: string(ledger.EndedError), Label: "Not answered"},
-		{Value: string(ledger.EndedUnseen), Label: "End not seen"},
+		{Value: string(report.EndedOK), Label: "Answered"},
+		{Value: string(report.EndedError), Label: "Not answered"},
+		{Value: string(report.EndedUnseen), Label: "End not seen"},
 	}
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
@@ -144,19 +145,19 @@ func labelsOf(keys []account.Key) map[string]string {
 	return labels
 }
 
-func (p *requestsPage) fill(base string, q *ledger.RequestsQuery, rows []requestRow, next ledger.RequestCursor,
+func (p *requestsPage) fill(base string, q *report.RequestsQuery, rows []requestRow, next report.Cursor,
 	now time.Time,
 ) {
 	chosen := filtersOf(q)
 	p.Rows, p.Filtered = rows, len(chosen) > 0
-	if next != (ledger.RequestCursor{}) {
+	if next != (report.Cursor{}) {
 		older := filtersOf(q)
 		older.Set("after", next.String())
 		p.Pager.Older = withQuery(base, older)
 	}
-	if q.After != (ledger.RequestCursor{}) {
+	if q.After != (report.Cursor{}) {
 		p.Pager.Newest = withQuery(base, chosen)
-	} else if q.To == "" || q.To >= now.Format(ledger.DateLayout) {
+	} else if q.To == "" || q.To >= now.Format(time.DateOnly) {
 		p.Tail = withQuery(base+"/tail", chosen)
 	}
 	p.Empty = emptyRequests(base, p)
@@ -184,7 +185,7 @@ func emptyRequests(base string, p *requestsPage) Empty {
 }
 
 // filtersOf are the parameters that select the same.
-func filtersOf(q *ledger.RequestsQuery) url.Values {
+func filtersOf(q *report.RequestsQuery) url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{
 		"key": q.Key, "model": q.Model, "ended": string(q.Ended),
@@ -204,7 +205,7 @@ func withQuery(path string, q url.Values) string {
 	return path + "?" + q.Encode()
 }
 
-func requestRows(base string, list []ledger.RequestSummary, labels map[string]string) []requestRow {
+func requestRows(base string, list []report.Request, labels map[string]string) []requestRow {
 	rows := make([]requestRow, len(list))
 	for i := range list {
 		rows[i] = requestRowOf(base, &list[i], labels)
@@ -212,7 +213,7 @@ func requestRows(base string, list []ledger.RequestSummary, labels map[string]st
 	return rows
 }
 
-func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]string) requestRow {
+func requestRowOf(base string, x *report.Request, labels map[string]string) requestRow {
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model,
 		Key:   cmp.Or(labels[x.Key], "an unknown key"),

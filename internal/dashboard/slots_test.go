@@ -9,8 +9,8 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/dashboard"
-	"weir/internal/ledger"
 	"weir/internal/people"
+	"weir/internal/report"
 )
 
 // slowReports are those of a database, whose answers about uses wait until the test
@@ -21,7 +21,7 @@ type slowReports struct {
 	let   <-chan struct{}
 }
 
-func (s slowReports) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
+func (s slowReports) Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error) {
 	wait(s.asked, s.let)
 	return s.Reports.Uses(ctx, q)
 }

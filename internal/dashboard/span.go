@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 const oneDay = 24 * time.Hour
@@ -15,8 +15,8 @@ const oneDay = 24 * time.Hour
 // span is a range of UTC dates, both inclusive.
 type span struct{ from, to time.Time }
 
-func (p span) first() string { return p.from.Format(ledger.DateLayout) }
-func (p span) last() string  { return p.to.Format(ledger.DateLayout) }
+func (p span) first() string { return p.from.Format(time.DateOnly) }
+func (p span) last() string  { return p.to.Format(time.DateOnly) }
 func (p span) days() int     { return int(p.to.Sub(p.from)/oneDay) + 1 }
 
 // String says the range to people.
@@ -116,9 +116,9 @@ func datesOf(f *form, now time.Time) span {
 		f.mistake("start_date", "The first day is after the last day. Choose an earlier first day.")
 		return usual
 	}
-	if chosen.days() > ledger.MaxReportDays {
+	if chosen.days() > report.MaxDays {
 		f.mistake("start_date", fmt.Sprintf("The range has %s days. Choose at most %s.", number(int64(chosen.days())),
-			number(ledger.MaxReportDays)))
+			number(report.MaxDays)))
 		return usual
 	}
 	return chosen
@@ -130,13 +130,13 @@ func (f *form) date(name string, usual time.Time) time.Time {
 	if text == "" {
 		return usual
 	}
-	if t, err := time.Parse(ledger.DateLayout, text); err == nil && t.Year() > 0 {
+	if t, err := time.Parse(time.DateOnly, text); err == nil && t.Year() > 0 {
 		return t
 	}
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.UTC().Truncate(oneDay)
 	}
-	f.mistake(name, "This is not a date. Enter one such as "+usual.Format(ledger.DateLayout)+".")
+	f.mistake(name, "This is not a date. Enter one such as "+usual.Format(time.DateOnly)+".")
 	return usual
 }
 
@@ -153,5 +153,5 @@ func dateText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.Format(ledger.DateLayout)
+	return t.Format(time.DateOnly)
 }

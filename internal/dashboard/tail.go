@@ -12,6 +12,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 	"weir/internal/sse"
 )
 
@@ -24,7 +25,7 @@ const (
 	tailAlive   = 15 * time.Second // between signs of life, and looks at the right to see
 	tailLate    = 15 * time.Second // what another node tells may be behind its id
 	tailWait    = 10 * time.Second // a browser may take for a piece
-	mostInPiece = ledger.MaxRequests
+	mostInPiece = report.MaxRequests
 )
 
 // tails are what live tails of a node have in common.
@@ -63,7 +64,7 @@ func (h *requestHandlers) follow(w http.ResponseWriter, r *http.Request, v *peop
 	t := &tail{
 		handlers: h, to: w, control: http.NewResponseController(w), query: q,
 		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys),
-		sent: map[uuid.UUID]ledger.RequestSummary{},
+		sent: map[uuid.UUID]report.Request{},
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies of nginx's kind would hold events back
@@ -97,10 +98,10 @@ type tail struct {
 	handlers *requestHandlers
 	to       http.ResponseWriter
 	control  *http.ResponseController
-	query    ledger.RequestsQuery
+	query    report.RequestsQuery
 	base     string
 	labels   map[string]string
-	sent     map[uuid.UUID]ledger.RequestSummary // the newest, as the last look had them
+	sent     map[uuid.UUID]report.Request // the newest, as the last look had them
 }
 
 // run follows until the context ends, the server stops, or somebody may no
@@ -135,14 +136,14 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 
 // look sends what is new or has changed, the oldest first.
 func (t *tail) look(ctx context.Context) error {
-	list, err := t.handlers.requests.RequestsSince(ctx, t.query.Account, ledger.RequestCursorAt(t.from()), mostInPiece)
+	list, err := t.handlers.requests.RequestsSince(ctx, t.query.Account, report.CursorAt(t.from()), mostInPiece)
 	if err != nil {
 		return err
 	}
 	var events []byte
 	before := t.sent
 	// what is not among the newest any more does not come back
-	t.sent = make(map[uuid.UUID]ledger.RequestSummary, len(list))
+	t.sent = make(map[uuid.UUID]report.Request, len(list))
 	for i := len(list) - 1; i >= 0; i-- {
 		x := &list[i]
 		had, again := before[x.ID]
@@ -179,14 +180,14 @@ func (t *tail) from() time.Time {
 }
 
 // wants reports whether the filters of the list let the request in.
-func (t *tail) wants(x *ledger.RequestSummary) bool {
+func (t *tail) wants(x *report.Request) bool {
 	q := &t.query
 	return (q.Key == "" || x.Key == q.Key) && (q.Model == "" || x.Model == q.Model || x.Requested == q.Model) &&
 		q.Ended.Has(x.Outcome, x.Unseen)
 }
 
 // row is a row of the list. A key that was made since is looked up once more.
-func (t *tail) row(ctx context.Context, x *ledger.RequestSummary) ([]byte, error) {
+func (t *tail) row(ctx context.Context, x *report.Request) ([]byte, error) {
 	if _, known := t.labels[x.Key]; !known {
 		keys, err := t.handlers.accounts.Keys(ctx, t.query.Account)
 		if err != nil {

@@ -14,23 +14,24 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // following is a log of requests that a test writes.
 type following struct {
 	RequestLog
-	list  []ledger.RequestSummary
-	after []ledger.RequestCursor // what was asked for
+	list  []report.Request
+	after []report.Cursor // what was asked for
 }
 
-func (f *following) RequestsSince(_ context.Context, _ string, after ledger.RequestCursor, _ int) ([]ledger.RequestSummary, error) {
+func (f *following) RequestsSince(_ context.Context, _ string, after report.Cursor, _ int) ([]report.Request, error) {
 	f.after = append(f.after, after)
 	return f.list, nil
 }
 
 func newTail(w http.ResponseWriter, from *following) *tail {
 	h := &requestHandlers{site: &site{now: time.Now}, requests: from, tails: &tails{stopped: make(chan struct{}), alive: tailAlive}}
-	return &tail{handlers: h, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]ledger.RequestSummary{}}
+	return &tail{handlers: h, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]report.Request{}}
 }
 
 // TestTailLastsTenMinutes lets time pass.
@@ -74,10 +75,10 @@ func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		x := ledger.RequestSummary{ID: uuid.UUID{1}, Arrived: began, Outcome: ledger.OutcomeOpen, Key: "k"}
-		from := &following{list: []ledger.RequestSummary{x}}
+		x := report.Request{ID: uuid.UUID{1}, Arrived: began, Outcome: ledger.OutcomeOpen, Key: "k"}
+		from := &following{list: []report.Request{x}}
 		tl := newTail(httptest.NewRecorder(), from)
-		tl.query.Ended = ledger.EndedError // one that it shows only once it has ended
+		tl.query.Ended = report.EndedError // one that it shows only once it has ended
 		for range 5 {
 			if err := tl.look(t.Context()); err != nil {
 				t.Fatal(err)
@@ -85,7 +86,7 @@ func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
 			time.Sleep(3 * time.Minute)
 		}
 		for i, want := range []time.Time{began.Add(-tailLate), began, began, began, began.Add(12*time.Minute - tailFor)} {
-			if got := from.after[i]; got != ledger.RequestCursorAt(want) {
+			if got := from.after[i]; got != report.CursorAt(want) {
 				t.Errorf("look %d: got from %s, want from %s", i, got, want)
 			}
 		}

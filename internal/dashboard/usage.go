@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 )
 
 // usageHandlers answer the page of usage, and its file.
@@ -29,8 +29,8 @@ type usagePage struct {
 	Chart    Chart
 	Used     bool // anything that the filters select
 	Tiles    []Tile
-	Uses     []ledger.Use
-	Total    ledger.Totals
+	Uses     []report.Use
+	Total    report.Totals
 	Pager    Pager
 	CSV      string
 	Query    Code
@@ -96,8 +96,8 @@ func (u *usageQuery) query(offset int) string {
 	return q.Encode()
 }
 
-func (u *usageQuery) uses(accountID string) ledger.UsesQuery {
-	return ledger.UsesQuery{
+func (u *usageQuery) uses(accountID string) report.UsesQuery {
+	return report.UsesQuery{
 		Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model,
 		Limit: usesShown, Offset: u.offset,
 	}
@@ -115,7 +115,7 @@ func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 		return h.site.show(w, r, v, page{name: "usage", title: "Usage", status: u.form.status(), data: p})
 	}
 	h.flush(ctx)
-	whole, err := h.reports.Overview(ctx, ledger.OverviewQuery{
+	whole, err := h.reports.Overview(ctx, report.OverviewQuery{
 		Account: v.Account.ID, From: u.span.first(),
 		To: u.span.last(), Model: u.model,
 	})
@@ -130,7 +130,7 @@ func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
 
-func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, uses *ledger.UsesPage) usagePage {
+func usagePageOf(base, public string, u *usageQuery, whole *report.Overview, uses *report.UsesPage) usagePage {
 	p := usagePage{
 		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
 		Used:    uses.Count > 0, Uses: uses.Uses, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
@@ -169,7 +169,7 @@ func exactly(label, short, whole string) Tile {
 	return Tile{label, short, whole}
 }
 
-func (u *usageQuery) pager(base string, uses *ledger.UsesPage) (p Pager) {
+func (u *usageQuery) pager(base string, uses *report.UsesPage) (p Pager) {
 	end := u.offset + len(uses.Uses)
 	if len(uses.Uses) > 0 {
 		p.Shown = fmt.Sprintf("%s to %s of %s", number(int64(u.offset+1)), number(int64(end)),
@@ -188,7 +188,7 @@ func (u *usageQuery) pager(base string, uses *ledger.UsesPage) (p Pager) {
 const mostBars = 92
 
 // tokenChart is tokens in and out, by day or by month.
-func tokenChart(of span, days []ledger.DaySum) Chart {
+func tokenChart(of span, days []report.DaySum) Chart {
 	c := Chart{Title: "Tokens by day", Legend: []string{"In", "Out"}, Columns: []string{
 		"Day", "In", "Out", "Requests",
 		"Spend",
@@ -203,7 +203,7 @@ func tokenChart(of span, days []ledger.DaySum) Chart {
 	b := bars{unit: compact}
 	for i := range days {
 		d := &days[i]
-		date, _ := time.Parse(ledger.DateLayout, d.Date) // a report's, which has this form
+		date, _ := time.Parse(time.DateOnly, d.Date) // a report's, which has this form
 		in, out := max(d.Usage.InputTokens(), 0), max(d.Usage.OutputTokens(), 0)
 		total += in + out
 		b.stack = append(b.stack, stack{
@@ -223,7 +223,7 @@ func tokenChart(of span, days []ledger.DaySum) Chart {
 }
 
 // byMonth adds up days of the same month.
-func byMonth(days []ledger.DaySum) (months []ledger.DaySum) {
+func byMonth(days []report.DaySum) (months []report.DaySum) {
 	for i := range days {
 		n := len(months)
 		if n == 0 || months[n-1].Date[:len(monthLayout)] != days[i].Date[:len(monthLayout)] {

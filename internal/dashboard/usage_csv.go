@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"weir/internal/audit"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/report"
 )
 
 // usesInPiece is how many entries are read at a time for a file.
@@ -55,10 +55,10 @@ func fileName(account string, of span) string {
 // usageFile writes entries, each once.
 type usageFile struct {
 	to   *csv.Writer
-	last ledger.Use // that was written
+	last report.Use // that was written
 }
 
-func (f *usageFile) writeAll(ctx context.Context, from Reports, q ledger.UsesQuery, piece ledger.UsesPage) (err error) {
+func (f *usageFile) writeAll(ctx context.Context, from Reports, q report.UsesQuery, piece report.UsesPage) (err error) {
 	if err := f.to.Write(usageHead()); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (f *usageFile) writeAll(ctx context.Context, from Reports, q ledger.UsesQue
 // write writes an entry that comes behind the last one. What is used while the
 // file is written moves entries on, never back: none is left out, and what comes
 // again is left out here.
-func (f *usageFile) write(u *ledger.Use) error {
+func (f *usageFile) write(u *report.Use) error {
 	if f.last.Date != "" && (u.Date > f.last.Date || u.Date == f.last.Date && u.Model <= f.last.Model) {
 		return nil
 	}
@@ -100,7 +100,7 @@ func usageHead() []string {
 	return append(head, "cost_usd", "unpriced", "cost_at_most_usd")
 }
 
-func usageRow(u *ledger.Use) []string {
+func usageRow(u *report.Use) []string {
 	row := []string{
 		u.Date, audit.PlainCell(u.Model), strconv.FormatInt(u.Requests, 10),
 		strconv.FormatInt(u.Usage.TotalTokens(), 10),

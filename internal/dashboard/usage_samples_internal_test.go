@@ -13,6 +13,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/pricing"
+	"weir/internal/report"
 	"weir/internal/route"
 )
 
@@ -32,12 +33,12 @@ func sampleModels(n int) []string {
 }
 
 // sampleSum is made up, and steady.
-func sampleSum(day, model int) ledger.Sum {
+func sampleSum(day, model int) report.Sum {
 	n := int64((day*7919+model*104729)%97) + 3
 	if day%7 > 4 {
 		n /= 4
 	}
-	s := ledger.Sum{
+	s := report.Sum{
 		Usage: llm.Usage{llm.Input: n * 41_230 / int64(model+1), llm.CacheRead: n * 9_001, llm.Output: n * 7_421 / int64(model+1)},
 		Cost:  llm.Money(n*41_230_417) / llm.Money(model*model+1), Requests: n * 12, Attempts: n*12 + n/9, Errors: n / 9,
 	}
@@ -47,12 +48,12 @@ func sampleSum(day, model int) ledger.Sum {
 
 func sampleSums(of span, models int) *spentSums {
 	x := &spentSums{span: of, others: models > maxSeries}
-	x.whole.Days = make([]ledger.DaySum, of.days())
+	x.whole.Days = make([]report.DaySum, of.days())
 	for m, name := range sampleModels(models) {
-		sum := ledger.ModelSum{Model: name}
+		sum := report.ModelSum{Model: name}
 		for d := range of.days() {
 			one := sampleSum(d, m)
-			x.whole.Days[d].Date = of.from.AddDate(0, 0, d).Format(ledger.DateLayout)
+			x.whole.Days[d].Date = of.from.AddDate(0, 0, d).Format(time.DateOnly)
 			sum.Costs = append(sum.Costs, one.Cost)
 			sum.Add(&one)
 			x.whole.Days[d].Add(&one)
@@ -79,7 +80,7 @@ func overviewSamples() []sample {
 		x.whole.Total.Uncertain, x.whole.Models[1].Uncertain = 4*llm.USD/3, 4*llm.USD/3
 		x.whole.Models[2].Unpriced = 3
 		for i, id := range []string{"k-2", "k-1", "gone"} {
-			x.keys = append(x.keys, ledger.KeySum{Key: id, Requests: 100, Cost: x.whole.Total.Cost / llm.Money(i*i+2), Uncertain: llm.Money(i) * llm.USD / 3})
+			x.keys = append(x.keys, report.KeySum{Key: id, Requests: 100, Cost: x.whole.Total.Cost / llm.Money(i*i+2), Uncertain: llm.Money(i) * llm.USD / 3})
 		}
 		v := visitOf(people.Owner)
 		v.Account.Suspended = name == "overview-7"
@@ -96,7 +97,7 @@ func overviewSamples() []sample {
 
 func usesSamples() []sample {
 	var all []sample
-	add := func(name string, q url.Values, uses *ledger.UsesPage) {
+	add := func(name string, q url.Values, uses *report.UsesPage) {
 		u := usageQueryOf(q, testTime)
 		var p usagePage
 		if u.form.bad() {
@@ -106,33 +107,33 @@ func usesSamples() []sample {
 		}
 		all = append(all, sample{name, "/accounts/acme/usage", people.Viewer, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p}})
 	}
-	uses := &ledger.UsesPage{Count: 360, Total: ledger.Totals{Tokens: 148_211_034, Requests: 86_112, Cost: 1_204_184_311_877}}
+	uses := &report.UsesPage{Count: 360, Total: report.Totals{Tokens: 148_211_034, Requests: 86_112, Cost: 1_204_184_311_877}}
 	for i := range usesShown {
 		s := sampleSum(i, i%12)
-		uses.Uses = append(uses.Uses, ledger.Use{Date: testTime.AddDate(0, 0, -i/12).Format(ledger.DateLayout), Model: sampleModels(12)[i%12], Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: i%9 == 2, Uncertain: llm.Money(i%7/6) * llm.USD / 3})
+		uses.Uses = append(uses.Uses, report.Use{Date: testTime.AddDate(0, 0, -i/12).Format(time.DateOnly), Model: sampleModels(12)[i%12], Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: i%9 == 2, Uncertain: llm.Money(i%7/6) * llm.USD / 3})
 	}
 	add("usage", url.Values{}, uses)
 	add("usage-92", url.Values{"start_date": {"2026-08-22"}, "end_date": {"2026-11-21"}, "offset": {"50"}}, uses)
 	add("usage-years", url.Values{"start_date": {"2023-12-01"}, "end_date": {"2026-11-21"}, "offset": {"50"}, "model": {hostile}}, uses)
-	add("usage-empty", url.Values{"model": {"openai/gpt-5"}}, &ledger.UsesPage{})
+	add("usage-empty", url.Values{"model": {"openai/gpt-5"}}, &report.UsesPage{})
 	add("usage-wrong", url.Values{"start_date": {hostile}, "end_date": {"soon"}, "offset": {"-1"}, "model": {hostile}}, nil)
 	return all
 }
 
 // sampleRequest is a request of several attempts, in every state that they have.
-func sampleRequest(outcomes ...ledger.Outcome) ledger.RequestDetail {
+func sampleRequest(outcomes ...ledger.Outcome) report.RequestDetail {
 	price := llm.Price{Version: "openai/gpt-5@2026-11-01", Rates: llm.Rates{llm.Input: 1_250_000, llm.CacheRead: 125_000, llm.Output: 10_000_000, llm.Searches: 10_000_000_000}}
 	price.Rates[llm.Maps], price.Rates[llm.FileSearches], price.Rates[llm.CodeSessions], price.Rates[llm.Images] = 14_000_000_000, 2_500_000_000, 30_000_000_000, 40_000_000_000
 	price.Rates[llm.Requests], price.Rates[llm.Milliseconds], price.Rates[llm.Characters] = 5_000_000_000, 100_000_000, 15_000_000
 	price.Modes = []llm.Mode{{Name: "priority", Times: 1750}, {Name: "geo:us", Times: 1100}}
 	price.Tiers = []llm.Tier{{Above: 200_000, Rates: price.Rates}}
 	price.Tiers[0].Rates[llm.Input], price.Tiers[0].Rates[llm.CacheRead], price.Tiers[0].Rates[llm.Output] = 2_500_000, 250_000, 15_000_000
-	var d ledger.RequestDetail
+	var d report.RequestDetail
 	for i, o := range outcomes {
-		a := ledger.AttemptDetail{Entry: ledger.Entry{Attempt: ledger.Attempt{
+		a := report.Attempt{Row: ledger.Row{Entry: ledger.Entry{Attempt: ledger.Attempt{
 			ID: ledger.AttemptID{Request: uuid.MustParse("0199a0b0-0000-7000-8000-00000000000a"), N: uint16(i + 1)}, Key: "k-1", Requested: "fast",
 			Provider: "openai", Model: "gpt-5", Arrived: testTime, Opened: testTime.Add(time.Duration(i) * 830 * time.Millisecond), Stream: true, Price: price, Hold: 81_204_000,
-		}, Settlement: ledger.Settlement{Outcome: o}}}
+		}, Settlement: ledger.Settlement{Outcome: o}}}}
 		if i == 1 {
 			a.Model, a.Requested = hostile, hostile
 		}
@@ -140,11 +141,11 @@ func sampleRequest(outcomes ...ledger.Outcome) ledger.RequestDetail {
 		a.Explain()
 		d.Parts = append(d.Parts, a)
 	}
-	d.RequestSummary = ledger.Summarize(d.Parts)
+	d.Request = report.Summarize(d.Parts)
 	return d
 }
 
-func settleSample(a *ledger.AttemptDetail) {
+func settleSample(a *report.Attempt) {
 	a.Provenance, a.Duration = ledger.Exact, 812*time.Millisecond
 	switch a.Outcome {
 	case ledger.OutcomeOpen:
@@ -175,7 +176,7 @@ func settleSample(a *ledger.AttemptDetail) {
 func requestSamples() []sample {
 	base, labels := "/accounts/acme/requests", map[string]string{"k-1": hostile}
 	keys := []account.Key{{ID: "k-1", Label: hostile, Last4: "9xQe"}, {ID: "k-2", Label: "nightly report", Last4: "Zk3d"}}
-	var list []ledger.RequestSummary
+	var list []report.Request
 	outcomes := []ledger.Outcome{ledger.OutcomeOpen, ledger.OutcomeOK, ledger.OutcomeCut, ledger.OutcomeUnknown, ledger.OutcomeClientGone, ledger.OutcomeRejected, ledger.OutcomeRefused, ledger.OutcomeFailed, ledger.OutcomeOK, "new"}
 	for i := range requestsShown {
 		d := sampleRequest(outcomes[i%len(outcomes)])
@@ -183,7 +184,7 @@ func requestSamples() []sample {
 			d = sampleRequest(ledger.OutcomeRejected, outcomes[i%len(outcomes)])
 		}
 		d.ID[0], d.Arrived = byte(i), testTime.Add(-time.Duration(i*i)*time.Minute)
-		list = append(list, d.RequestSummary)
+		list = append(list, d.Request)
 	}
 	var all []sample
 	for name, q := range map[string]url.Values{
@@ -194,18 +195,18 @@ func requestSamples() []sample {
 		f := &form{values: q}
 		query := requestQuery(f, "acc-1")
 		p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(f, keys), Reset: base}, Problems: f.problems()}
-		next := ledger.RequestCursor{Date: "2026-11-20", ID: uuid.UUID{1}}
+		next := report.Cursor{Date: "2026-11-20", ID: uuid.UUID{1}}
 		switch name {
 		case "requests", "requests-page":
 			p.fill(base, &query, requestRows(base, list, labels), next, testTime)
 		case "requests-rare":
 			p.fill(base, &query, nil, next, testTime)
 		default:
-			p.fill(base, &query, nil, ledger.RequestCursor{}, testTime)
+			p.fill(base, &query, nil, report.Cursor{}, testTime)
 		}
 		all = append(all, sample{name, base, people.Viewer, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p}})
 	}
-	for name, d := range map[string]ledger.RequestDetail{
+	for name, d := range map[string]report.RequestDetail{
 		"request": sampleRequest(ledger.OutcomeRejected, ledger.OutcomeCut, ledger.OutcomeOK), "request-open": sampleRequest(ledger.OutcomeOpen),
 		"request-unknown": sampleRequest(ledger.OutcomeUnknown), "request-unseen": sampleRequest(ledger.OutcomeClientGone, ledger.OutcomeFailed), "request-long": sampleRequest(manyOK()...),
 	} {

@@ -37,6 +37,45 @@ var (
 	ErrCorrections = fmt.Errorf("the attempt has %d corrections by an amount, the most there can be", MaxCorrections)
 )
 
+// Row is an attempt in the database.
+type Row struct {
+	Entry       // as it was settled, or opened
+	Corrections []Correction
+}
+
+// Correction is what was decided later about an attempt.
+type Correction struct {
+	Kind  string    // CorrectionResolved or CorrectionAmount
+	Seq   int       // among those of its kind, from 1
+	Usage llm.Usage // what it adds; may be negative
+	Cost  llm.Money // what it adds; may be negative
+	// Uncertain is what it adds to what the attempt may have cost beyond its cost; not
+	// positive.
+	Uncertain llm.Money
+	Reason    string    // empty where none was given; of a resolution by rule, the rule
+	By        string    // who decided
+	At        time.Time // UTC
+}
+
+// Corrected is what the attempt used and cost, corrections included.
+func (a *Row) Corrected() (usage llm.Usage, cost llm.Money) {
+	usage, cost = a.Usage, a.Cost
+	for i := range a.Corrections {
+		usage.Add(&a.Corrections[i].Usage)
+		cost += a.Corrections[i].Cost
+	}
+	return usage, cost
+}
+
+// Uncertain is what the attempt may have cost beyond its cost, until it is resolved.
+func (a *Row) Uncertain() llm.Money {
+	left := a.Charged() - a.Cost
+	for i := range a.Corrections {
+		left += a.Corrections[i].Uncertain
+	}
+	return left
+}
+
 // Correct asks for a correction by an amount.
 type Correct struct {
 	ID      AttemptID
@@ -47,7 +86,7 @@ type Correct struct {
 
 // Correction is the correction by that amount; ErrOpen, ErrReason, ErrCorrections or
 // ErrAmount where the attempt cannot have it.
-func (c *Correct) Correction(a *AttemptDetail) (Correction, error) {
+func (c *Correct) Correction(a *Row) (Correction, error) {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
 	_, cost := a.Corrected()
 	n := 0
@@ -83,7 +122,7 @@ const (
 )
 
 // Resolve resolves an attempt by the rule. It is one of which Unseen is true.
-func (r Rule) Resolve(a *AttemptDetail) Correction {
+func (r Rule) Resolve(a *Row) Correction {
 	_, cost := a.Corrected()
 	switch r {
 	case RuleAtMost:
@@ -96,13 +135,13 @@ func (r Rule) Resolve(a *AttemptDetail) Correction {
 
 // ResolveAt is the correction by which the attempt cost that much in the end, other
 // corrections included. Its usage stays.
-func (a *AttemptDetail) ResolveAt(cost llm.Money) Correction {
+func (a *Row) ResolveAt(cost llm.Money) Correction {
 	_, now := a.Corrected()
 	return Correction{Kind: CorrectionResolved, Seq: 1, Cost: cost - now, Uncertain: -a.Uncertain()}
 }
 
 // Release is the correction by which the attempt used and cost nothing.
-func (a *AttemptDetail) Release() Correction {
+func (a *Row) Release() Correction {
 	c := a.ResolveAt(0)
 	usage, _ := a.Corrected()
 	for class, n := range usage {
@@ -119,7 +158,7 @@ const ReasonAsked = "asked the provider"
 // figure where attempts cost that. It reports false where that decides nothing: some of the
 // usage has no price or one that depends on what nobody tells, the numbers cannot be true, or
 // somebody has corrected the attempt.
-func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
+func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Settlement.Tier), &a.Price
 	used[llm.Requests] = a.Usage[llm.Requests]
 	// charged for apart from tokens, which no record tells
@@ -154,7 +193,7 @@ func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, boo
 }
 
 // Resolved reports whether somebody has decided what the attempt cost.
-func (a *AttemptDetail) Resolved() bool {
+func (a *Row) Resolved() bool {
 	for i := range a.Corrections {
 		if a.Corrections[i].Kind == CorrectionResolved {
 			return true
@@ -165,13 +204,13 @@ func (a *AttemptDetail) Resolved() bool {
 
 // Unresolved reports whether nobody knows what the ended attempt cost, and nobody has
 // resolved it: its end was not seen, or some of its usage has no price.
-func (a *AttemptDetail) Unresolved() bool {
+func (a *Row) Unresolved() bool {
 	return a.Outcome != OutcomeOpen && !a.Resolved() && (a.AtMost > 0 || a.Provenance == Unknown)
 }
 
 // Unseen reports whether the attempt is unresolved since nobody saw its end. Rules resolve
 // these alone: what the provider has told of the others stays.
-func (a *AttemptDetail) Unseen() bool {
+func (a *Row) Unseen() bool {
 	return (a.Provenance == Estimated || a.Provenance == Unknown) && a.Unresolved()
 }
 
@@ -192,7 +231,7 @@ type Resolution struct {
 }
 
 // Add counts an attempt with the correction that resolves it.
-func (r *Resolution) Add(a *AttemptDetail, c *Correction) {
+func (r *Resolution) Add(a *Row, c *Correction) {
 	_, cost := a.Corrected()
 	r.Attempts++
 	r.Cost += cost

@@ -23,7 +23,7 @@ func TestTell(t *testing.T) {
 	ran[llm.CodeSessions] = 1
 	for _, tt := range []struct {
 		name   string
-		change func(*AttemptDetail)
+		change func(*Row)
 		said   *llm.Reply
 		billed bool
 		want   llm.Money // -1 where nothing is decided
@@ -32,10 +32,10 @@ func TestTell(t *testing.T) {
 		{name: "without a figure", said: &llm.Reply{Usage: used, Reported: true}, want: 520},
 		{name: "at the provider's figure", said: said(400, "", used), billed: true, want: 400},
 		{name: "more than the counts, which may leave out what was written to a cache", said: said(600, "", used), want: 600},
-		{name: "more than the counts, where that costs no more", change: func(a *AttemptDetail) { a.Price.Rates[llm.CacheWrite] = 2_000 }, said: said(600, "", used), want: 520},
+		{name: "more than the counts, where that costs no more", change: func(a *Row) { a.Price.Rates[llm.CacheWrite] = 2_000 }, said: said(600, "", used), want: 520},
 		{name: "above the bound", said: said(0, "", llm.Usage{llm.Input: 100, llm.Output: 3000}), want: 30_200},
 		{name: "in a mode", said: said(0, "flex", used), want: 260},
-		{name: "in the mode of the row", change: func(a *AttemptDetail) { a.Settlement.Tier = "flex" }, said: said(0, "", used), want: 260},
+		{name: "in the mode of the row", change: func(a *Row) { a.Settlement.Tier = "flex" }, said: said(0, "", used), want: 260},
 		{name: "in a mode without a price", said: said(9, "priority", used), want: -1},
 		{name: "tools without a price", said: said(9, "", searched), want: -1},
 		{name: "tools, at the provider's figure", said: said(9, "", searched), billed: true, want: 9},
@@ -44,12 +44,12 @@ func TestTell(t *testing.T) {
 		{name: "beyond belief", said: said(9, "", llm.Usage{llm.Input: 1 << 30}), want: -1},
 		{name: "less than nothing", said: said(9, "", llm.Usage{llm.Input: -1}), want: -1},
 		{name: "nothing used", said: said(0, "", llm.Usage{}), want: 0},
-		{name: "exact", change: func(a *AttemptDetail) { a.Provenance, a.AtMost = Exact, 0 }, said: said(9, "", used), want: -1},
-		{name: "unknown", change: func(a *AttemptDetail) { a.Provenance = Unknown }, said: said(9, "", used), want: -1},
-		{name: "without a price", change: func(a *AttemptDetail) { a.Price, a.AtMost = llm.Price{}, 0 }, said: said(9, "", used), billed: true, want: -1},
-		{name: "corrected", change: func(a *AttemptDetail) { a.Corrections = []Correction{{Kind: CorrectionAmount}} }, said: said(9, "", used), want: -1},
+		{name: "exact", change: func(a *Row) { a.Provenance, a.AtMost = Exact, 0 }, said: said(9, "", used), want: -1},
+		{name: "unknown", change: func(a *Row) { a.Provenance = Unknown }, said: said(9, "", used), want: -1},
+		{name: "without a price", change: func(a *Row) { a.Price, a.AtMost = llm.Price{}, 0 }, said: said(9, "", used), billed: true, want: -1},
+		{name: "corrected", change: func(a *Row) { a.Corrections = []Correction{{Kind: CorrectionAmount}} }, said: said(9, "", used), want: -1},
 	} {
-		a := AttemptDetail{Entry: Entry{Attempt{Price: price}, Settlement{
+		a := Row{Entry: Entry{Attempt{Price: price}, Settlement{
 			Outcome: OutcomeClientGone, Provenance: Estimated, Usage: llm.Usage{llm.Input: 90, llm.Output: 7, llm.Requests: 1}, Cost: 250, AtMost: 1000,
 			Duration: time.Second,
 		}}}

@@ -19,6 +19,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 	"weir/internal/store"
 )
 
@@ -214,7 +215,7 @@ func BenchmarkUses(b *testing.B) {
 }
 
 func benchmarkUses(b *testing.B, s *store.DB, of shape, offset int) {
-	q := ledger.UsesQuery{Account: "acc_0000000000000012", Limit: 100, Offset: offset}
+	q := report.UsesQuery{Account: "acc_0000000000000012", Limit: 100, Offset: offset}
 	before := cpu(b)
 	for b.Loop() {
 		page, err := s.Reports.Uses(b.Context(), q)

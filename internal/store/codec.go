@@ -34,7 +34,7 @@ func dayOf(t time.Time) int64 {
 // hourOf is a UTC hour as it is stored, yyyymmddhh.
 func hourOf(t time.Time) int64 { return dayOf(t)*100 + int64(t.UTC().Hour()) }
 
-// dateText is a stored date in ledger.DateLayout.
+// dateText is a stored date in time.DateOnly.
 func dateText(day int64) string {
 	return fmt.Sprintf("%04d-%02d-%02d", day/1e4, day/100%100, day%100)
 }
@@ -58,14 +58,14 @@ func periodText(period int64) string {
 	return dateText(period)
 }
 
-// parseDate reads ledger.DateLayout; empty gives the bound itself.
+// parseDate reads time.DateOnly; empty gives the bound itself.
 func parseDate(text string, empty int64) (int64, error) {
 	if text == "" {
 		return empty, nil
 	}
-	t, err := time.Parse(ledger.DateLayout, text)
+	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return 0, fmt.Errorf("date %q: not of the form %s", text, ledger.DateLayout)
+		return 0, fmt.Errorf("date %q: not of the form %s", text, time.DateOnly)
 	}
 	return dayOf(t), nil
 }

@@ -19,7 +19,7 @@ const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.d
 	"AND c.n = attempts.n" +
 	" AND c.kind = '" + ledger.CorrectionResolved + "')"
 
-// isUnresolved and isUnseen say of a settled row what ledger.AttemptDetail does by these
+// isUnresolved and isUnseen say of a settled row what ledger.Row does by these
 // names. What cost its estimate for certain has no bound in its settlement.
 const (
 	isUnresolved = "((provenance = 'unknown' OR settlement LIKE '%\"at_most\":%') AND NOT " + isResolved + ")"
@@ -54,7 +54,7 @@ func (c *correction) sums() *sums {
 }
 
 // correctionOf is what a correction of an attempt adds to the sums.
-func correctionOf(a *ledger.AttemptDetail, c *ledger.Correction) correction {
+func correctionOf(a *ledger.Row, c *ledger.Correction) correction {
 	sum := correction{id: a.ID, bucket: bucketOf(&a.Attempt), usage: c.Usage, cost: c.Cost, uncertain: c.Uncertain}
 	if c.Kind == ledger.CorrectionResolved && a.Provenance == ledger.Unknown {
 		sum.unknown = -1
@@ -112,7 +112,7 @@ func (s *Ledger) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) 
 
 // attemptAlone is an attempt with its corrections, which nobody else corrects until the
 // transaction ends.
-func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.AttemptDetail,
+func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.Row,
 	err error,
 ) {
 	if err := s.lockAttempt(ctx, tx, id); err != nil {
@@ -127,7 +127,7 @@ func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.Attempt
 	}
 	with, args := wanted([]spot{{day: day, request: id.Request.String()}})
 	corrections, err := correctionsOf(ctx, tx, with, args)
-	return ledger.AttemptDetail{Entry: e, Corrections: corrections[id]}, err
+	return ledger.Row{Entry: e, Corrections: corrections[id]}, err
 }
 
 func (s *Ledger) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) error {
@@ -139,7 +139,7 @@ func (s *Ledger) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptI
 
 // decision is a correction of an attempt, which nobody else corrects meanwhile.
 type decision struct {
-	attempt    ledger.AttemptDetail
+	attempt    ledger.Row
 	correction ledger.Correction
 }
 

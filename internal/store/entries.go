@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weir/internal/ledger"
+	"weir/internal/report"
 )
 
 // Attempt is the attempt of that id as it was settled, or as it was opened
@@ -44,7 +45,7 @@ func findAttempt(ctx context.Context, q querier, id ledger.AttemptID) (e ledger.
 }
 
 // ExportQuery selects attempts. Dates are UTC calendar dates in
-// ledger.DateLayout, both inclusive; empty for no bound.
+// time.DateOnly, both inclusive; empty for no bound.
 type ExportQuery struct {
 	Account string // account id; empty for all
 	From    string
@@ -54,8 +55,8 @@ type ExportQuery struct {
 // Export calls fn with each settled attempt that is kept, the oldest day
 // first. Corrections are added in, so that the costs add up to the rollups. It
 // ends with the first error of fn. Of a price that is not kept only the version is set.
-func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exported) error) error {
-	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
+func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*report.Exported) error) error {
+	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -85,7 +86,7 @@ func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exp
 			query, args = query+" AND a.account = ?", append(args, q.Account)
 		}
 		rows, err := tx.QueryContext(ctx, query+" ORDER BY a.day, a.request, a.n", args...)
-		return each(rows, err, scanExported, func(e *ledger.Exported) error {
+		return each(rows, err, scanExported, func(e *report.Exported) error {
 			if err := book.fill(ctx, tx, &e.Price); err != nil && !errors.Is(err, errNoPrice) {
 				return err
 			}
@@ -103,7 +104,7 @@ func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exp
 }
 
 // scanExported reads a row of attemptColumns, with the names of the account and the key.
-func scanExported(row scanner) (e ledger.Exported, err error) {
+func scanExported(row scanner) (e report.Exported, err error) {
 	e.Entry, err = scanEntry(&longer{row, []any{&e.AccountName, &e.KeyLabel}})
 	return e, err
 }

@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	"weir/internal/ledger"
+	"weir/internal/report"
 )
 
 // Explain calls fn with what the sums of days are made of, by account, model and version of
 // the price, the oldest day first, as of one moment: of rows that are kept, of those that
 // retention has deleted, and of corrections. It ends with the first error of fn.
-func (s *Reports) Explain(ctx context.Context, q ExportQuery, fn func(*ledger.Explanation) error) error {
-	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
+func (s *Reports) Explain(ctx context.Context, q ExportQuery, fn func(*report.Explanation) error) error {
+	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("explain: %w", err)
 	}
@@ -30,7 +31,7 @@ type explainer struct {
 	terms   map[string]string // by version
 }
 
-func (x *explainer) run(ctx context.Context, from, to int64, fn func(*ledger.Explanation) error) error {
+func (x *explainer) run(ctx context.Context, from, to int64, fn func(*report.Explanation) error) error {
 	if err := x.load(ctx); err != nil {
 		return err
 	}
@@ -91,13 +92,13 @@ func (x *explainer) day(ctx context.Context, day int64) (buckets, error) {
 	}
 	corrections, err := readCorrections(ctx, x.tx, day, day)
 	for i := range corrections {
-		sums.add(corrections[i].bucket.ofDay().ofPrice(ledger.PriceCorrections), corrections[i].sums())
+		sums.add(corrections[i].bucket.ofDay().ofPrice(report.PriceCorrections), corrections[i].sums())
 	}
 	return sums, err
 }
 
-func (x *explainer) explanation(b *bucket, s *sums) *ledger.Explanation {
-	return &ledger.Explanation{
+func (x *explainer) explanation(b *bucket, s *sums) *report.Explanation {
+	return &report.Explanation{
 		Date: dateText(b.period), Account: b.account, Model: b.model, Price: b.key, Terms: x.terms[b.key],
 		Sum: s.reported(),
 	}

@@ -19,6 +19,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/kept"
 	"weir/internal/ledger"
+	"weir/internal/report"
 	"weir/internal/store"
 )
 
@@ -67,14 +68,14 @@ func testBackfill(t *testing.T, o store.Options) {
 
 // backfilled are the reports that a migration fills in.
 type backfilled struct {
-	Speed    []ledger.Speed // by day
+	Speed    []report.Speed // by day
 	Used     map[string]time.Time
-	Requests []ledger.RequestSummary
+	Requests []report.Request
 }
 
 func reportsOf(t *testing.T, s *store.DB) (b backfilled) {
 	t.Helper()
-	v, err := s.Reports.Overview(t.Context(), ledger.OverviewQuery{Account: "a", From: "2026-11-21", To: "2026-11-22"})
+	v, err := s.Reports.Overview(t.Context(), report.OverviewQuery{Account: "a", From: "2026-11-21", To: "2026-11-22"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func reportsOf(t *testing.T, s *store.DB) (b backfilled) {
 	if b.Used, err = s.Accounts.KeysUsed(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if b.Requests, _, err = s.Reports.Requests(t.Context(), ledger.RequestsQuery{Account: "a", Limit: 100}); err != nil {
+	if b.Requests, _, err = s.Reports.Requests(t.Context(), report.RequestsQuery{Account: "a", Limit: 100}); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -213,9 +214,9 @@ func TestExplanationsBegin(t *testing.T) {
 		for _, test := range []struct {
 			s     *store.DB
 			price string
-		}{{always, "v1"}, {since, ledger.PriceForgotten}} {
-			var got []ledger.Explanation
-			err := test.s.Reports.Explain(t.Context(), store.ExportQuery{}, func(x *ledger.Explanation) error {
+		}{{always, "v1"}, {since, report.PriceForgotten}} {
+			var got []report.Explanation
+			err := test.s.Reports.Explain(t.Context(), store.ExportQuery{}, func(x *report.Explanation) error {
 				got = append(got, *x)
 				return nil
 			})

@@ -19,6 +19,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/conversation"
 	"weir/internal/ledger"
+	"weir/internal/report"
 	"weir/internal/store"
 )
 
@@ -66,15 +67,15 @@ func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 type told struct {
 	Accounts []account.Account
 	Keys     []account.Key
-	Uses     ledger.UsesPage
-	Export   []ledger.Exported
+	Uses     report.UsesPage
+	Export   []report.Exported
 	Open     []ledger.Attempt
 	Position ledger.Position
 	Changes  account.Changes
 	Response string
 	Audit    []audit.Entry
 	Chain    audit.Verification
-	Verified ledger.Verification
+	Verified report.Verification
 }
 
 func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
@@ -92,9 +93,9 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 	check(err)
 	w.Keys, err = s.Accounts.Keys(ctx, "acc_a")
 	check(err)
-	w.Uses, err = s.Reports.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1000})
+	w.Uses, err = s.Reports.Uses(ctx, report.UsesQuery{Account: "a", Limit: 1000})
 	check(err)
-	check(s.Reports.Export(ctx, store.ExportQuery{}, func(e *ledger.Exported) error {
+	check(s.Reports.Export(ctx, store.ExportQuery{}, func(e *report.Exported) error {
 		w.Export = append(w.Export, *e)
 		return nil
 	}))

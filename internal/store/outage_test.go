@@ -16,6 +16,7 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 	"weir/internal/store"
 	"weir/internal/store/pgtest"
 )
@@ -81,7 +82,7 @@ func (p *projector) exactly(t *testing.T, s *store.DB) {
 	if err != nil || len(v.Differences) > 0 || v.Rows != int64(p.pos) {
 		t.Errorf("verify: got %d rows, %+v, %v; want %d and no difference", v.Rows, v.Differences, err, p.pos)
 	}
-	page, err := s.Reports.Uses(t.Context(), ledger.UsesQuery{Account: "a", Limit: 10})
+	page, err := s.Reports.Uses(t.Context(), report.UsesQuery{Account: "a", Limit: 10})
 	if err != nil || page.Total.Requests != int64(p.pos) {
 		t.Errorf("uses: got %+v, %v; want %d requests", page.Total, err, p.pos)
 	}
@@ -241,7 +242,7 @@ func TestServerFrozen(t *testing.T) {
 		},
 		"Durable": s.Ledger.Durable,
 		"Uses": func(ctx context.Context) error {
-			_, err := s.Reports.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1})
+			_, err := s.Reports.Uses(ctx, report.UsesQuery{Account: "a", Limit: 1})
 			return err
 		},
 		"CreateAccount": func(ctx context.Context) error {

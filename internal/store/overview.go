@@ -13,21 +13,22 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // Reports are what people and programs read of the ledger.
 type Reports struct{ *conn }
 
 var errRange = fmt.Errorf("the dates have to be of the form %s, the first not after the last, at most %d days",
-	ledger.DateLayout, ledger.MaxReportDays)
+	time.DateOnly, report.MaxDays)
 
 // daysBetween are all days of a range, as they are stored, as arguments of a
 // query: between the days of an account lie those of all others, so that days
 // are named one by one.
 func daysBetween(from, to string) ([]any, error) {
-	first, err := time.Parse(ledger.DateLayout, from)
-	last, lerr := time.Parse(ledger.DateLayout, to)
-	if err != nil || lerr != nil || last.Before(first) || last.Sub(first) >= ledger.MaxReportDays*24*time.Hour {
+	first, err := time.Parse(time.DateOnly, from)
+	last, lerr := time.Parse(time.DateOnly, to)
+	if err != nil || lerr != nil || last.Before(first) || last.Sub(first) >= report.MaxDays*24*time.Hour {
 		return nil, fmt.Errorf("dates %q to %q: %w", from, to, errRange)
 	}
 	var days []any
@@ -44,10 +45,10 @@ func among(column string, n int) string {
 
 // Overview is what an account used between two dates, by day and by model. It
 // reads rollups alone. It is an error when the range is not one.
-func (s *Reports) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error) {
+func (s *Reports) Overview(ctx context.Context, q report.OverviewQuery) (report.Overview, error) {
 	days, err := daysBetween(q.From, q.To)
 	if err != nil {
-		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
+		return report.Overview{}, fmt.Errorf("read overview: %w", err)
 	}
 	v := newOverview(days)
 	where, args := "account = ? AND "+among("period", len(days)), append([]any{q.Account}, days...)
@@ -65,21 +66,21 @@ func (s *Reports) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.
 		return nil
 	})
 	if err != nil {
-		return ledger.Overview{}, err
+		return report.Overview{}, err
 	}
 	return v.whole(), nil
 }
 
 // overview adds up rows of days and models.
 type overview struct {
-	ledger.Overview
+	report.Overview
 	days   map[int64]int // places in Days
-	models map[string]*ledger.ModelSum
+	models map[string]*report.ModelSum
 }
 
 func newOverview(days []any) *overview {
-	v := &overview{days: make(map[int64]int, len(days)), models: map[string]*ledger.ModelSum{}}
-	v.Days = make([]ledger.DaySum, len(days))
+	v := &overview{days: make(map[int64]int, len(days)), models: map[string]*report.ModelSum{}}
+	v.Days = make([]report.DaySum, len(days))
 	for i, d := range days {
 		day := d.(int64)
 		v.Days[i].Date = dateText(day)
@@ -92,13 +93,13 @@ func newOverview(days []any) *overview {
 type usedRow struct {
 	day   int64
 	model string
-	ledger.Sum
+	report.Sum
 }
 
 func (v *overview) add(r *usedRow) error {
 	m, day := v.models[r.model], v.days[r.day]
 	if m == nil {
-		m = &ledger.ModelSum{Model: r.model, Costs: make([]llm.Money, len(v.Days))}
+		m = &report.ModelSum{Model: r.model, Costs: make([]llm.Money, len(v.Days))}
 		v.models[r.model] = m
 	}
 	m.Add(&r.Sum)
@@ -122,8 +123,8 @@ func (v *overview) readSums(ctx context.Context, q querier, where string, args [
 }
 
 // reported are the sums in the words of reports.
-func (s *sums) reported() ledger.Sum {
-	return ledger.Sum{
+func (s *sums) reported() report.Sum {
+	return report.Sum{
 		Usage: *s.usage(), Cost: llm.Money(s[measureCost]), Requests: s[measureRequests], Attempts: s[measureAttempts],
 		Errors: s[measureErrors], Unpriced: s[measureUnpriced], Estimated: s[measureEstimated],
 		Unknown:   s[measureUnknown],
@@ -146,11 +147,11 @@ func (v *overview) readSpeeds(ctx context.Context, q querier, where string, args
 }
 
 // whole lists the models, the dearest first.
-func (v *overview) whole() ledger.Overview {
+func (v *overview) whole() report.Overview {
 	for _, m := range v.models {
 		v.Models = append(v.Models, *m)
 	}
-	slices.SortFunc(v.Models, func(a, b ledger.ModelSum) int {
+	slices.SortFunc(v.Models, func(a, b report.ModelSum) int {
 		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests),
 			strings.Compare(a.Model, b.Model))
 	})
@@ -159,7 +160,7 @@ func (v *overview) whole() ledger.Overview {
 
 // KeySpend is what each key of an account used between two dates, as
 // OverviewQuery has them, the dearest first; keys without use are not in it.
-func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]ledger.KeySum, error) {
+func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]report.KeySum, error) {
 	days, err := daysBetween(from, to)
 	if err != nil {
 		return nil, fmt.Errorf("read spending of keys: %w", err)
@@ -167,7 +168,7 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]led
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
 			among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
-	return listed("read spending of keys", rows, err, func(row scanner) (k ledger.KeySum, err error) {
+	return listed("read spending of keys", rows, err, func(row scanner) (k report.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	})
 }
@@ -176,7 +177,7 @@ var errMonth = errors.New("not a month, which is yyyymm")
 
 // AccountsOverview is what every account there is used in a month, yyyymm, the
 // dearest first.
-func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]ledger.AccountSum, error) {
+func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]report.AccountSum, error) {
 	if budget.PeriodOf(month) != budget.PeriodMonth {
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
 	}
@@ -190,7 +191,7 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]ledger.A
 			"uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
 			" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
 			" ORDER BY 3 DESC, 2 DESC, 1", first, last)
-	return listed("read overview of accounts", rows, err, func(row scanner) (a ledger.AccountSum, err error) {
+	return listed("read overview of accounts", rows, err, func(row scanner) (a report.AccountSum, err error) {
 		var used int64
 		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &used); err == nil &&
 			used > 0 {
@@ -202,8 +203,8 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]ledger.A
 
 // Unpriced are the models that were used without a price between two dates, as
 // UsesQuery has them, by name.
-func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error) {
-	f, err := newUsesFilter(ledger.UsesQuery{From: from, To: to})
+func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]report.UnpricedModel, error) {
+	f, err := newUsesFilter(report.UsesQuery{From: from, To: to})
 	if err != nil {
 		return nil, fmt.Errorf("read models without a price: %w", err)
 	}
@@ -211,7 +212,7 @@ func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]ledger.Unpri
 		ctx, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
 			" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from,
 		f.to)
-	return listed("read models without a price", rows, err, func(row scanner) (m ledger.UnpricedModel, err error) {
+	return listed("read models without a price", rows, err, func(row scanner) (m report.UnpricedModel, err error) {
 		var first, last int64
 		err = row.Scan(&m.Model, &m.Attempts, &m.Accounts, &first, &last)
 		m.First, m.Last = dateText(first), dateText(last)
@@ -222,8 +223,8 @@ func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]ledger.Unpri
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
 // whose end nobody saw and that nobody has resolved; accounts without any are not in it.
 // Those that may have cost most come first. It reads rollups and corrections alone.
-func (s *Reports) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum, error) {
-	f, err := newUsesFilter(ledger.UsesQuery{From: from, To: to})
+func (s *Reports) Unseen(ctx context.Context, from, to string) ([]report.UnseenSum, error) {
+	f, err := newUsesFilter(report.UsesQuery{From: from, To: to})
 	if err != nil {
 		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
 	}
@@ -240,7 +241,7 @@ func (s *Reports) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenS
 			" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
 			" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
 			" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
-	return listed("read attempts whose end was not seen", rows, err, func(row scanner) (u ledger.UnseenSum, err error) {
+	return listed("read attempts whose end was not seen", rows, err, func(row scanner) (u report.UnseenSum, err error) {
 		var first int64
 		err = row.Scan(&u.Account, &u.Attempts, &u.Uncertain, &first)
 		u.First = dateText(first)

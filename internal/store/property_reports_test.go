@@ -6,17 +6,18 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 	"weir/internal/store"
 )
 
 // checkOverview has the sums of an overview and of the keys be those of the uses.
-func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPage) {
-	q := ledger.OverviewQuery{Account: account, From: "2026-11-18", To: "2026-11-23"}
+func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPage) {
+	q := report.OverviewQuery{Account: account, From: "2026-11-18", To: "2026-11-23"}
 	v, err := m.store.Reports.Overview(rt.Context(), q)
 	if err != nil {
 		rt.Fatal(err)
 	}
-	var days, models ledger.Sum
+	var days, models report.Sum
 	for i := range v.Days {
 		days.Add(&v.Days[i].Sum)
 	}
@@ -44,7 +45,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPa
 	if err != nil {
 		rt.Fatal(err)
 	}
-	got := ledger.Totals{Tokens: uses.Total.Tokens}
+	got := report.Totals{Tokens: uses.Total.Tokens}
 	for _, k := range keys {
 		got.Requests, got.Cost, got.Uncertain = got.Requests+k.Requests, got.Cost+k.Cost, got.Uncertain+k.Uncertain
 	}
@@ -58,12 +59,12 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPa
 
 // checkExplained has what explains the sums of the days of an account be all of them, and
 // nothing else; and without corrections and what is forgotten, each by its own price.
-func (m *machine) checkExplained(rt *rapid.T, account string, uses *ledger.UsesPage) {
-	got := map[[2]string]*ledger.Use{}
-	err := m.store.Reports.Explain(rt.Context(), store.ExportQuery{Account: account}, func(x *ledger.Explanation) error {
+func (m *machine) checkExplained(rt *rapid.T, account string, uses *report.UsesPage) {
+	got := map[[2]string]*report.Use{}
+	err := m.store.Reports.Explain(rt.Context(), store.ExportQuery{Account: account}, func(x *report.Explanation) error {
 		entry := [2]string{x.Date, x.Model}
 		if got[entry] == nil {
-			got[entry] = &ledger.Use{Date: x.Date, Model: x.Model}
+			got[entry] = &report.Use{Date: x.Date, Model: x.Model}
 		}
 		u := got[entry]
 		u.Usage.Add(&x.Usage)
@@ -92,7 +93,7 @@ func negative(u llm.Usage) *llm.Usage {
 }
 
 // speed counts the model's times to first token.
-func (m *machine) speed(account string) (s ledger.Speed) {
+func (m *machine) speed(account string) (s report.Speed) {
 	for _, id := range m.settled {
 		if e := m.attempts[id]; e.Account == account && e.Outcome == ledger.OutcomeOK && e.FirstToken > 0 {
 			s.Count(e.FirstToken)
@@ -105,7 +106,7 @@ func (m *machine) speed(account string) (s ledger.Speed) {
 // model says of each, and the lines of each add up to it. It returns how many
 // attempts they have.
 func (m *machine) checkRequests(rt *rapid.T, account string) (attempts int) {
-	q := ledger.RequestsQuery{Account: account, Limit: 3}
+	q := report.RequestsQuery{Account: account, Limit: 3}
 	for more := true; more; {
 		page, next, err := m.store.Reports.Requests(rt.Context(), q)
 		if err != nil {
@@ -115,17 +116,17 @@ func (m *machine) checkRequests(rt *rapid.T, account string) (attempts int) {
 			m.checkRequest(rt, account, &page[i])
 			attempts += page[i].Attempts
 		}
-		q.After, more = next, next != ledger.RequestCursor{}
+		q.After, more = next, next != report.Cursor{}
 	}
 	return attempts
 }
 
-func (m *machine) checkRequest(rt *rapid.T, account string, r *ledger.RequestSummary) {
+func (m *machine) checkRequest(rt *rapid.T, account string, r *report.Request) {
 	d, there, err := m.store.Reports.Request(rt.Context(), account, r.ID)
 	if err != nil || !there {
 		rt.Fatalf("request %s: got %v, %v; want it", r.ID, there, err)
 	}
-	if diff := gocmp.Diff(d.RequestSummary, *r); diff != "" {
+	if diff := gocmp.Diff(d.Request, *r); diff != "" {
 		rt.Fatalf("request %s in short (-alone +in the list):\n%s", r.ID, diff)
 	}
 	var lines, want llm.Money

@@ -16,6 +16,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 	"weir/internal/store"
 )
 
@@ -361,7 +362,7 @@ func (m *machine) check(rt *rapid.T) {
 	}
 	listed := 0
 	for _, account := range []string{"a", "b"} {
-		got, err := m.store.Reports.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000})
+		got, err := m.store.Reports.Uses(rt.Context(), report.UsesQuery{Account: account, Limit: 1000})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -396,17 +397,17 @@ func (m *machine) check(rt *rapid.T) {
 }
 
 // uses adds up the model's attempts.
-func (m *machine) uses(account string) ledger.UsesPage {
-	sums := map[string]*ledger.Use{}
+func (m *machine) uses(account string) report.UsesPage {
+	sums := map[string]*report.Use{}
 	for _, id := range m.settled {
 		e := m.attempts[id]
 		if e.Account != account {
 			continue
 		}
-		date, name := e.Arrived.Format(ledger.DateLayout), e.FullModel()
+		date, name := e.Arrived.Format(time.DateOnly), e.FullModel()
 		u := sums[date+name]
 		if u == nil {
-			u = &ledger.Use{Date: date, Model: name}
+			u = &report.Use{Date: date, Model: name}
 			sums[date+name] = u
 		}
 		if e.Counts {
@@ -419,7 +420,7 @@ func (m *machine) uses(account string) ledger.UsesPage {
 		u.Uncertain += e.Charged() - e.Cost + delta.AtMost
 		u.Unpriced = u.Unpriced || e.Unpriced != 0
 	}
-	page := ledger.UsesPage{Count: len(sums)}
+	page := report.UsesPage{Count: len(sums)}
 	for _, u := range sums {
 		page.Uses = append(page.Uses, *u)
 		page.Total.Tokens += u.Usage.TotalTokens()
@@ -427,7 +428,7 @@ func (m *machine) uses(account string) ledger.UsesPage {
 		page.Total.Cost += u.Cost
 		page.Total.Uncertain += u.Uncertain
 	}
-	slices.SortFunc(page.Uses, func(a, b ledger.Use) int {
+	slices.SortFunc(page.Uses, func(a, b report.Use) int {
 		return cmp.Or(cmp.Compare(b.Date, a.Date), cmp.Compare(a.Model, b.Model))
 	})
 	return page

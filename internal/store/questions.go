@@ -80,7 +80,7 @@ func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, n
 
 // AnswerQuestion resolves an attempt by what its provider says of the reply, and forgets the
 // question. It reports false, and changes nothing else, where that decides nothing: see
-// ledger.AttemptDetail.Tell.
+// ledger.Row.Tell.
 func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
 	resolved bool, err error,
 ) {

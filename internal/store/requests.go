@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 const (
@@ -31,28 +32,28 @@ var errNoRequest = errors.New("there is no such request")
 // than its limit, even none, and a next one all the same: what was asked for is
 // rare, and there is more to look through. Requests of days that retention has
 // taken are not there.
-func (s *Reports) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor,
+func (s *Reports) Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor,
 	error,
 ) {
 	l, err := newLook(&q)
 	if err != nil {
-		return nil, ledger.RequestCursor{}, fmt.Errorf("read requests: %w", err)
+		return nil, report.Cursor{}, fmt.Errorf("read requests: %w", err)
 	}
 	list, err := s.look(ctx, "read requests", l)
 	if err != nil {
-		return nil, ledger.RequestCursor{}, err
+		return nil, report.Cursor{}, err
 	}
 	return list, l.next(), nil
 }
 
 // RequestsSince are the newest requests of an account behind a place, the newest
-// first, 1 to ledger.MaxRequests. Those of another node may come later than
+// first, 1 to report.MaxRequests. Those of another node may come later than
 // their ids say, and one that is under way will change: whoever follows asks
 // from a little before, and replaces what it has.
-func (s *Reports) RequestsSince(ctx context.Context, account string, after ledger.RequestCursor, limit int) (
-	[]ledger.RequestSummary, error,
+func (s *Reports) RequestsSince(ctx context.Context, account string, after report.Cursor, limit int) (
+	[]report.Request, error,
 ) {
-	l, err := newLook(&ledger.RequestsQuery{Account: account, Limit: limit})
+	l, err := newLook(&report.RequestsQuery{Account: account, Limit: limit})
 	if err != nil {
 		return nil, fmt.Errorf("read new requests: %w", err)
 	}
@@ -70,8 +71,8 @@ type spot struct {
 }
 
 // spotOf is the place before the n-th attempt of a request.
-func spotOf(c ledger.RequestCursor, n int64, none spot) (spot, error) {
-	if c == (ledger.RequestCursor{}) {
+func spotOf(c report.Cursor, n int64, none spot) (spot, error) {
+	if c == (report.Cursor{}) {
 		return none, nil
 	}
 	day, err := parseDate(c.Date, 0)
@@ -87,7 +88,7 @@ type looked struct {
 
 // look goes down through an account's attempts, and finds requests.
 type look struct {
-	q            *ledger.RequestsQuery
+	q            *report.RequestsQuery
 	above, below spot // the attempts that are left are between
 	last         looked
 	matches      bool // the request of last is of the model asked for
@@ -98,15 +99,15 @@ type look struct {
 	ended        bool // there are no more
 }
 
-func newLook(q *ledger.RequestsQuery) (*look, error) {
-	if q.Limit < 1 || q.Limit > ledger.MaxRequests {
-		return nil, fmt.Errorf("a limit of %d is not from 1 to %d", q.Limit, ledger.MaxRequests)
+func newLook(q *report.RequestsQuery) (*look, error) {
+	if q.Limit < 1 || q.Limit > report.MaxRequests {
+		return nil, fmt.Errorf("a limit of %d is not from 1 to %d", q.Limit, report.MaxRequests)
 	}
 	if !q.Ended.Known() {
-		return nil, fmt.Errorf("requests that ended %q: say %q, %q, %q, or nothing for all", q.Ended, ledger.EndedOK,
-			ledger.EndedError, ledger.EndedUnseen)
+		return nil, fmt.Errorf("requests that ended %q: say %q, %q, %q, or nothing for all", q.Ended, report.EndedOK,
+			report.EndedError, report.EndedUnseen)
 	}
-	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
+	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func newLook(q *ledger.RequestsQuery) (*look, error) {
 }
 
 // look reads pieces that double until there is a page.
-func (s *Reports) look(ctx context.Context, doing string, l *look) (list []ledger.RequestSummary, err error) {
+func (s *Reports) look(ctx context.Context, doing string, l *look) (list []report.Request, err error) {
 	err = s.moment(ctx, doing, func(tx *sql.Tx) error {
 		for size := firstLook * (l.q.Limit + 1); !l.done; size *= 2 {
 			if err := l.piece(ctx, tx, min(size, max(mostLooked-l.seen, firstLook)+1)); err != nil {
@@ -130,9 +131,9 @@ func (s *Reports) look(ctx context.Context, doing string, l *look) (list []ledge
 		if err != nil {
 			return err
 		}
-		list = make([]ledger.RequestSummary, len(parts))
+		list = make([]report.Request, len(parts))
 		for i := range parts {
-			list[i] = ledger.Summarize(parts[i])
+			list[i] = report.Summarize(parts[i])
 		}
 		return nil
 	})
@@ -143,7 +144,7 @@ func (s *Reports) look(ctx context.Context, doing string, l *look) (list []ledge
 func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 	a, b := &l.above, &l.below
 	unseen := "0"
-	if l.q.Ended == ledger.EndedUnseen {
+	if l.q.Ended == report.EndedUnseen {
 		unseen = "CASE WHEN " + isUnseen + " THEN 1 ELSE 0 END"
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT day, request, n, key, model, outcome, opening, "+unseen+" FROM attempts"+
@@ -208,20 +209,20 @@ func (l *look) finish() {
 }
 
 // next is where the next page begins.
-func (l *look) next() ledger.RequestCursor {
+func (l *look) next() report.Cursor {
 	if l.ended {
-		return ledger.RequestCursor{}
+		return report.Cursor{}
 	}
 	id, err := uuid.Parse(l.below.request)
 	if err != nil {
-		return ledger.RequestCursor{}
+		return report.Cursor{}
 	}
-	return ledger.RequestCursor{Date: dateText(l.below.day), ID: id}
+	return report.Cursor{Date: dateText(l.below.day), ID: id}
 }
 
 // attemptsOf reads the attempts of requests, with their corrections, in the
 // order of the requests and of their numbers.
-func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]ledger.AttemptDetail, error) {
+func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]report.Attempt, error) {
 	if len(requests) == 0 {
 		return nil, nil
 	}
@@ -237,9 +238,9 @@ func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]ledger.At
 	if err != nil {
 		return nil, err
 	}
-	var list [][]ledger.AttemptDetail
+	var list [][]report.Attempt
 	for i := range entries {
-		e := ledger.AttemptDetail{Entry: entries[i], Corrections: corrections[entries[i].ID]}
+		e := report.Attempt{Row: ledger.Row{Entry: entries[i], Corrections: corrections[entries[i].ID]}}
 		if i == 0 || e.ID.Request != entries[i-1].ID.Request {
 			list = append(list, nil)
 		}
@@ -293,7 +294,7 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 // Request is a request of an account with all its attempts, their prices and
 // the arithmetic of what they cost; false when the account has no such request,
 // or retention has taken it.
-func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d ledger.RequestDetail, there bool,
+func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
 	err error,
 ) {
 	err = s.moment(ctx, "read request "+id.String(), func(tx *sql.Tx) (err error) {
@@ -306,7 +307,7 @@ func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d 
 	return d, err == nil, err
 }
 
-func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) (d ledger.RequestDetail, err error) {
+func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) (d report.RequestDetail, err error) {
 	days, err := daysOf(ctx, tx, "attempts", "day", firstDay, lastDay)
 	if err != nil {
 		return d, err
@@ -332,6 +333,6 @@ func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) 
 		}
 		a.Explain()
 	}
-	d.RequestSummary = ledger.Summarize(d.Parts)
+	d.Request = report.Summarize(d.Parts)
 	return d, nil
 }

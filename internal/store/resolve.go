@@ -14,7 +14,7 @@ import (
 const resolveRows = 100
 
 // ResolveOlder resolves, by a rule, what the attempts cost that were opened before a
-// moment and whose end nobody saw: see ledger.AttemptDetail.Unseen. Each gets a correction
+// moment and whose end nobody saw: see ledger.Row.Unseen. Each gets a correction
 // of its own. It goes on from where it was when it is called again after an error. It
 // tells progress, in attempts; progress may be nil. What it returns is what was resolved,
 // or would be.
@@ -23,7 +23,7 @@ func (s *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.Reso
 ) (ledger.Resolution, error) {
 	look := older{store: s, query: &q}
 	var all, done ledger.Resolution
-	err := look.each(ctx, func(list []ledger.AttemptDetail) error {
+	err := look.each(ctx, func(list []ledger.Row) error {
 		for i := range list {
 			c := q.Rule.Resolve(&list[i])
 			all.Add(&list[i], &c)
@@ -33,7 +33,7 @@ func (s *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.Reso
 	if err != nil || q.DryRun {
 		return all, err
 	}
-	err = look.each(ctx, func(list []ledger.AttemptDetail) error {
+	err = look.each(ctx, func(list []ledger.Row) error {
 		some, err := s.resolveSome(ctx, by, q.Rule, list)
 		done.Attempts += some.Attempts
 		done.Cost, done.AtMost, done.Decided = done.Cost+some.Cost, done.AtMost+some.AtMost, done.Decided+some.Decided
@@ -46,7 +46,7 @@ func (s *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.Reso
 }
 
 // resolveSome resolves those of the attempts that nobody has resolved meanwhile.
-func (s *Ledger) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.AttemptDetail) (
+func (s *Ledger) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.Row) (
 	sum ledger.Resolution, err error,
 ) {
 	err = s.write(ctx, s.sure, "resolve attempts", func(tx *sql.Tx) error {
@@ -63,7 +63,7 @@ func (s *Ledger) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Ru
 		}
 		var decisions []decision
 		for i := range list {
-			a := ledger.AttemptDetail{Entry: list[i].Entry, Corrections: corrections[list[i].ID]}
+			a := ledger.Row{Entry: list[i].Entry, Corrections: corrections[list[i].ID]}
 			if !a.Unseen() {
 				continue
 			}
@@ -81,7 +81,7 @@ func (s *Ledger) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Ru
 }
 
 // spotsOf are the requests of the attempts, each once.
-func spotsOf(list []ledger.AttemptDetail) (spots []spot) {
+func spotsOf(list []ledger.Row) (spots []spot) {
 	for i := range list {
 		at := spot{day: dayOf(list[i].Arrived), request: list[i].ID.Request.String()}
 		if len(spots) == 0 || spots[len(spots)-1] != at {
@@ -99,7 +99,7 @@ type older struct {
 
 // each calls fn with some attempts after the other, in the order of days, requests and
 // numbers.
-func (o *older) each(ctx context.Context, fn func([]ledger.AttemptDetail) error) error {
+func (o *older) each(ctx context.Context, fn func([]ledger.Row) error) error {
 	days, err := o.days(ctx)
 	if err != nil {
 		return fmt.Errorf("look for unresolved attempts: %w", err)
@@ -132,7 +132,7 @@ func (o *older) days(ctx context.Context) ([]int64, error) {
 }
 
 // some reads attempts behind one, with their corrections.
-func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]ledger.AttemptDetail, error) {
+func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]ledger.Row, error) {
 	s, q := o.store, o.query
 	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+
 		" FROM attempts WHERE day = ? AND (request, n) > (?, ?)"+
@@ -143,7 +143,7 @@ func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]l
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
-	list := make([]ledger.AttemptDetail, len(entries))
+	list := make([]ledger.Row, len(entries))
 	for i := range entries {
 		list[i].Entry = entries[i]
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/ledger"
+	"weir/internal/report"
 )
 
 // retainRows is how many rows one transaction deletes: few enough that the
@@ -15,10 +16,10 @@ const retainRows = 500
 
 // Retain deletes the settled attempts of whole UTC days before a moment, those that are
 // unresolved, which somebody may resolve yet, only before an earlier one: see
-// ledger.AttemptDetail.Unresolved. What they add up to goes into checkpoints in the same
+// ledger.Row.Unresolved. What they add up to goes into checkpoints in the same
 // transactions, so that Verify goes on from there, and by the version of their price into
 // explanations.
-func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time) (all ledger.Retained, err error) {
+func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time) (all report.Retained, err error) {
 	all.Rows, err = s.retainRows(ctx, before, "outcome <> 'open' AND NOT "+isUnresolved)
 	if err == nil {
 		all.Unresolved, err = s.retainRows(ctx, unresolved, "outcome <> 'open'") // which the others have left
@@ -138,10 +139,10 @@ func forgetSome(ctx context.Context, tx *sql.Tx, day int64, explanations *rollup
 	rows, err := tx.QueryContext(ctx, "DELETE FROM explanations WHERE (period, account, model, price) IN"+
 		" (SELECT period, account, model, price FROM explanations WHERE period < ? AND price <> ? ORDER BY period, "+
 		"account, model, price LIMIT ?)"+
-		" RETURNING "+explanations.columns(), day, ledger.PriceForgotten, retainRows)
+		" RETURNING "+explanations.columns(), day, report.PriceForgotten, retainRows)
 	n, sum := 0, buckets{}
 	err = each(rows, err, scanRolled, func(r *rolled) error {
-		sum.add(r.ofPrice(ledger.PriceForgotten), &r.sums)
+		sum.add(r.ofPrice(report.PriceForgotten), &r.sums)
 		n++
 		return nil
 	})

@@ -8,22 +8,23 @@ import (
 	"strings"
 
 	"weir/internal/ledger"
+	"weir/internal/report"
 )
 
 const tableSpeed = "rollup_speed"
 
-// speedColumns are the columns of the buckets of a ledger.Speed.
+// speedColumns are the columns of the buckets of a report.Speed.
 func speedColumns() []string {
-	columns := make([]string, ledger.NumSpeeds)
+	columns := make([]string, report.NumSpeeds)
 	for i := range columns {
-		columns[i] = "ttft_" + strconv.FormatInt(ledger.SpeedBound(i).Milliseconds(), 10)
+		columns[i] = "ttft_" + strconv.FormatInt(report.SpeedBound(i).Milliseconds(), 10)
 	}
-	columns[ledger.NumSpeeds-1] = "ttft_more"
+	columns[report.NumSpeeds-1] = "ttft_more"
 	return columns
 }
 
 // speeds are times to first token by day, account and model.
-type speeds map[bucket]*ledger.Speed
+type speeds map[bucket]*report.Speed
 
 // addEntry counts a whole answer that began with a first piece.
 func (m speeds) addEntry(hour *bucket, e *ledger.Entry) {
@@ -33,7 +34,7 @@ func (m speeds) addEntry(hour *bucket, e *ledger.Entry) {
 	b := hour.ofDay().ofUses()
 	s := m[b]
 	if s == nil {
-		s = &ledger.Speed{}
+		s = &report.Speed{}
 		m[b] = s
 	}
 	s.Count(e.FirstToken)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // firstDay and lastDay are no bounds, as dates are stored.
@@ -18,7 +18,7 @@ const (
 )
 
 // Uses is a page of an account's usage. It reads the rollup without keys alone.
-func (s *Reports) Uses(ctx context.Context, q ledger.UsesQuery) (page ledger.UsesPage, err error) {
+func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
 		return page, fmt.Errorf("read uses: %w", err)
@@ -36,7 +36,7 @@ type usesFilter struct {
 	from, to       int64
 }
 
-func newUsesFilter(q ledger.UsesQuery) (f usesFilter, err error) {
+func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
 	f = usesFilter{account: q.Account, model: q.Model}
 	if f.from, err = parseDate(q.From, firstDay); err != nil {
 		return f, err
@@ -75,11 +75,11 @@ func daysOf(ctx context.Context, q querier, table, column string, from, to int64
 type usesDay struct {
 	day     int64
 	entries int
-	total   ledger.Totals
+	total   report.Totals
 }
 
 // page first adds up each day, and then reads the days that the page is of.
-func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, offset int) (page ledger.UsesPage,
+func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, offset int) (page report.UsesPage,
 	err error,
 ) {
 	days, err := f.days(ctx, tx, e)
@@ -165,7 +165,7 @@ func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error)
 
 // entries reads the entries of those days. They are named one by one, because
 // between two days lie the rows of all accounts.
-func (f *usesFilter) entries(ctx context.Context, tx *sql.Tx, days []any, limit, offset int) ([]ledger.Use, error) {
+func (f *usesFilter) entries(ctx context.Context, tx *sql.Tx, days []any, limit, offset int) ([]report.Use, error) {
 	where, args := f.where()
 	query := "SELECT r.period, r.model, r." + strings.Join(measureColumns(), ", r.") +
 		" FROM rollup_uses r WHERE r.period IN (?" + strings.Repeat(", ?", len(days)-1) + ") AND " + where +
@@ -174,11 +174,11 @@ func (f *usesFilter) entries(ctx context.Context, tx *sql.Tx, days []any, limit,
 	return collect(rows, err, scanUse)
 }
 
-func scanUse(row scanner) (ledger.Use, error) {
+func scanUse(row scanner) (report.Use, error) {
 	var (
 		day int64
 		sum sums
-		u   ledger.Use
+		u   report.Use
 	)
 	if err := row.Scan(append([]any{&day, &u.Model}, sum.dest()...)...); err != nil {
 		return u, err

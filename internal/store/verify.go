@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // checkpoints of deleted rows, and the cost of every row from its price, all
 // as of one moment. It tells progress, in rows, every thousand rows; progress
 // may be nil. At most the first thousand differences are listed.
-func (s *Ledger) Verify(ctx context.Context, progress func(done, total int64)) (ledger.Verification, error) {
+func (s *Ledger) Verify(ctx context.Context, progress func(done, total int64)) (report.Verification, error) {
 	v := &verifier{book: priceBook{}, progress: progress}
 	if progress == nil {
 		v.progress = func(int64, int64) {}
@@ -45,7 +46,7 @@ type verifier struct {
 	total    int64
 	// corrected is what corrections add to the costs of the attempts of the day at hand.
 	corrected map[ledger.AttemptID]llm.Money
-	result    ledger.Verification
+	result    report.Verification
 }
 
 func (v *verifier) run(ctx context.Context) error {
@@ -244,7 +245,7 @@ func (v *verifier) explanations(ctx context.Context, day int64, checkpoint bucke
 	}
 	v.compare("explanation", checkpoint.uses(), explained.uses())
 	for _, b := range explained.sorted() {
-		if b.key != "" && b.key != ledger.PriceForgotten && v.book[b.key] == nil {
+		if b.key != "" && b.key != report.PriceForgotten && v.book[b.key] == nil {
 			v.differ("explanation", &b, "price "+b.key+", which is missing", 1, 0)
 		}
 	}
@@ -277,7 +278,7 @@ func (v *verifier) differ(rollup string, b *bucket, what string, rows, rolled in
 	if len(v.result.Differences) >= mostDifferences {
 		return
 	}
-	v.result.Differences = append(v.result.Differences, ledger.Difference{
+	v.result.Differences = append(v.result.Differences, report.Difference{
 		Rollup: rollup, Account: b.account, Period: periodText(b.period), Model: b.model, Key: b.key,
 		What: what, Rows: rows, Rolled: rolled, Checked: v.now,
 	})

@@ -15,6 +15,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // edge is a way to be charged for what a gateway does not see, or knows no price of.
@@ -217,7 +218,7 @@ aliases:
 	harness.Await(t, "three rows", func() bool {
 		rows := 0
 		rejected = 0
-		err := data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+		err := data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
 			rows++
 			if e.Outcome == ledger.OutcomeRejected {
 				rejected++

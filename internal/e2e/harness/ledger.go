@@ -15,6 +15,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // PerRequest prices each request of the provider house, and of two more, at a
@@ -59,7 +60,7 @@ func (h *Gateway) Entry(t *testing.T, requestID string) (found ledger.Entry) {
 	}
 	defer data.Close()
 	Await(t, "the row of request "+requestID, func() bool {
-		err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+		err = data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
 			if strings.HasPrefix(e.ID.String(), requestID+".") && (e.Counts || found.Outcome == "") {
 				found = e.Entry
 			}
@@ -81,7 +82,7 @@ func (h *Gateway) EntryOf(t *testing.T, model string) (found ledger.Entry) {
 		t.Fatalf("open data: %v", err)
 	}
 	defer data.Close()
-	err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+	err = data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
 		if e.FullModel() == model {
 			found = e.Entry
 		}
@@ -155,7 +156,7 @@ func (h *Gateway) Rows(requestID string) (rows []Row) {
 	defer data.Close()
 	Await(h.T, "the row of request "+requestID, func() bool {
 		rows = rows[:0]
-		err = data.Export(context.Background(), "", "", "", func(e *ledger.Exported) error {
+		err = data.Export(context.Background(), "", "", "", func(e *report.Exported) error {
 			if strings.HasPrefix(e.ID.String(), requestID+".") {
 				rows = append(rows, Row{
 					Model: e.FullModel(), Outcome: string(e.Outcome), Provenance: string(e.Provenance), Cost: e.Cost.String(),

@@ -13,7 +13,7 @@ import (
 	"weir/internal/app"
 	"weir/internal/e2e/harness"
 	"weir/internal/gateway"
-	"weir/internal/ledger"
+	"weir/internal/report"
 )
 
 // says is a provider that answers every request with these bytes.
@@ -172,7 +172,7 @@ func TestBoundOfCost(t *testing.T) {
 	}
 	defer data.Close()
 	n := 0
-	err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+	err = data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
 		n++
 		if got := e.Bound.OutputTokens(); got != 100 {
 			t.Errorf("got a bound of %d output tokens, want the model's 100", got)

@@ -12,6 +12,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 	"weir/internal/simulator"
 )
 
@@ -213,7 +214,7 @@ func enter(h *harness.Gateway, t *testing.T, up *harness.Upstream, all []*exchan
 	rows := map[string][]ledger.Entry{}
 	harness.Await(t, "the rows", func() bool {
 		clear(rows)
-		err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+		err = data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
 			id, _, _ := strings.Cut(e.ID.String(), ".")
 			rows[id] = append(rows[id], e.Entry)
 			return nil

@@ -10,7 +10,7 @@ import (
 
 	"weir/internal/app"
 	"weir/internal/e2e/harness"
-	"weir/internal/ledger"
+	"weir/internal/report"
 )
 
 // priceFile is the text of a price file that has a million tokens of input of
@@ -106,7 +106,7 @@ func TestPriceFilesReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer data.Close()
-	if err := data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
+	if err := data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
 		versions[e.FullModel()+" $"+e.Cost.String()] = e.Price.Version
 		return nil
 	}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // bounded is an attempt whose end nobody saw: it may have cost 1000 nano-dollars more
@@ -53,7 +54,7 @@ func testCorrect(t *testing.T, f *fixture) {
 	correct(t, f, 2, -exact.Cost)
 	correct(t, f, 3, -1000)
 	cost := llm.Money(-375) + exact.Cost + 0 + lost.Cost - 1000
-	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a"}); page.Total.Cost != cost {
+	if page := uses(t, f, report.UsesQuery{Account: "acc_a"}); page.Total.Cost != cost {
 		t.Errorf("uses: got %s, want %s", page.Total.Cost, cost)
 	}
 	for _, scope := range []string{"acc_a", "key_a"} {

@@ -14,6 +14,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // noon is when the attempts of these tests are opened, unless they say more.
@@ -90,7 +91,7 @@ func apply(t *testing.T, f *fixture, b *ledger.Batch) {
 }
 
 // verified fails the test when the rollups are not what the rows say.
-func verified(t *testing.T, f *fixture) ledger.Verification {
+func verified(t *testing.T, f *fixture) report.Verification {
 	t.Helper()
 	v, err := f.Ledger.Verify(t.Context(), nil)
 	if err != nil || len(v.Differences) > 0 {
@@ -99,7 +100,7 @@ func verified(t *testing.T, f *fixture) ledger.Verification {
 	return v
 }
 
-func uses(t *testing.T, f *fixture, q ledger.UsesQuery) ledger.UsesPage {
+func uses(t *testing.T, f *fixture, q report.UsesQuery) report.UsesPage {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 1000
@@ -166,9 +167,9 @@ func testSettledOnce(t *testing.T, f *fixture) {
 	twice := entry(1)
 	twice.Cost, twice.Usage[llm.Output] = 999, 999
 	apply(t, f, j.next([]ledger.Attempt{attempt(1)}, entry(2), twice, entry(2)))
-	page := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
+	page := uses(t, f, report.UsesQuery{Account: "acc_a"})
 	e := entry(1)
-	if want := (ledger.Totals{Tokens: 70, Requests: 2, Cost: 2 * e.Cost}); page.Total != want {
+	if want := (report.Totals{Tokens: 70, Requests: 2, Cost: 2 * e.Cost}); page.Total != want {
 		t.Errorf("got %+v, want %+v", page.Total, want)
 	}
 	if got, _, err := f.Reports.Attempt(t.Context(), e.ID); err != nil || !cmp.Equal(got, e) {
@@ -230,7 +231,7 @@ func testMidnight(t *testing.T, f *fixture) {
 	j := newTape()
 	apply(t, f, j.next([]ledger.Attempt{before.Attempt}))
 	apply(t, f, j.next(nil, before, after))
-	page := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
+	page := uses(t, f, report.UsesQuery{Account: "acc_a"})
 	if len(page.Uses) != 2 || page.Uses[0].Date != "2026-11-21" || page.Uses[1].Date != "2026-11-20" ||
 		page.Uses[1].Requests != 1 {
 		t.Errorf("got %+v, want one request on each side of midnight", page.Uses)

@@ -11,12 +11,13 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 	"weir/internal/store"
 )
 
 // sumOfEntry is what one entry adds to an overview.
-func sumOfEntry(e *ledger.Entry) ledger.Sum {
-	s := ledger.Sum{Usage: e.Usage, Cost: e.Cost, Attempts: 1}
+func sumOfEntry(e *ledger.Entry) report.Sum {
+	s := report.Sum{Usage: e.Usage, Cost: e.Cost, Attempts: 1}
 	if e.Counts {
 		s.Requests = 1
 	}
@@ -30,14 +31,14 @@ func sumOfEntry(e *ledger.Entry) ledger.Sum {
 	return s
 }
 
-func plus(sums ...ledger.Sum) (s ledger.Sum) {
+func plus(sums ...report.Sum) (s report.Sum) {
 	for i := range sums {
 		s.Add(&sums[i])
 	}
 	return s
 }
 
-func overview(t *testing.T, f *fixture, q ledger.OverviewQuery) ledger.Overview {
+func overview(t *testing.T, f *fixture, q report.OverviewQuery) report.Overview {
 	t.Helper()
 	v, err := f.Reports.Overview(t.Context(), q)
 	if err != nil {
@@ -67,19 +68,19 @@ func testOverview(t *testing.T, f *fixture) {
 	failure.Errors, guess.Estimated = 1, 1
 	gpt := plus(sumOfEntry(&today), sumOfEntry(&slow), failure, sumOfEntry(&lost))
 	past := sumOfEntry(&old)
-	want := ledger.Overview{
-		Days: []ledger.DaySum{
+	want := report.Overview{
+		Days: []report.DaySum{
 			{Date: "2026-11-19", Sum: past},
 			{Date: "2026-11-20"},
 			{Date: "2026-11-21", Sum: plus(gpt, guess)},
 		},
-		Models: []ledger.ModelSum{
+		Models: []report.ModelSum{
 			{Model: "openai/org/gpt", Costs: []llm.Money{past.Cost, 0, gpt.Cost}, Sum: plus(gpt, past)},
 			{Model: "openai/aa", Costs: []llm.Money{0, 0, guess.Cost}, Sum: guess},
 		},
 		Total: plus(gpt, past, guess),
 	}
-	q := ledger.OverviewQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-21"}
+	q := report.OverviewQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-21"}
 	got := overview(t, f, q)
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("overview (-got +want):\n%s", diff)
@@ -88,9 +89,9 @@ func testOverview(t *testing.T, f *fixture) {
 		t.Errorf("speed: got %v, want three answers, two of them below 25 ms", speed)
 	}
 	q.Model = "openai/aa"
-	want = ledger.Overview{
-		Days:   []ledger.DaySum{{Date: "2026-11-19"}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: guess}},
-		Models: []ledger.ModelSum{{Model: "openai/aa", Costs: make([]llm.Money, 3), Sum: guess}},
+	want = report.Overview{
+		Days:   []report.DaySum{{Date: "2026-11-19"}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: guess}},
+		Models: []report.ModelSum{{Model: "openai/aa", Costs: make([]llm.Money, 3), Sum: guess}},
 		Total:  guess,
 	}
 	if diff := cmp.Diff(overview(t, f, q), want); diff != "" {
@@ -111,7 +112,7 @@ func testReportRanges(t *testing.T, f *fixture) {
 		{"", "2026-11-21", 0},
 		{"2026-11-21", "today", 0},
 	} {
-		got, err := f.Reports.Overview(t.Context(), ledger.OverviewQuery{Account: "acc_a", From: test.from, To: test.to})
+		got, err := f.Reports.Overview(t.Context(), report.OverviewQuery{Account: "acc_a", From: test.from, To: test.to})
 		if len(got.Days) != test.days || (err == nil) != (test.days > 0) {
 			t.Errorf("overview of %q to %q: got %d days, %v; want %d", test.from, test.to, len(got.Days), err,
 				test.days)
@@ -130,7 +131,7 @@ func testKeySpend(t *testing.T, f *fixture) {
 	early.Opened, early.Arrived = noon.AddDate(0, 0, -1), noon.AddDate(0, 0, -1)
 	other.Model = "m"
 	apply(t, f, newTape().next(nil, first, other, second, foreign, early))
-	for from, want := range map[string][]ledger.KeySum{
+	for from, want := range map[string][]report.KeySum{
 		"2026-11-21": {{Key: "key_b", Requests: 1, Cost: 540_000}, {Key: "key_a", Requests: 2, Cost: 2 * first.Cost}},
 		"2026-11-20": {{Key: "key_b", Requests: 1, Cost: 540_000}, {Key: "key_a", Requests: 3, Cost: 3 * first.Cost}},
 	} {
@@ -180,7 +181,7 @@ func testAccountsOverview(t *testing.T, f *fixture) {
 		llm.Price{}, 0
 	failed.Unpriced = failed.Price.Unpriced(&failed.Usage, "")
 	apply(t, f, newTape().next(nil, old, dear, failed))
-	for month, want := range map[int64][]ledger.AccountSum{
+	for month, want := range map[int64][]report.AccountSum{
 		202611: {
 			{Account: "acc_b", Requests: 2, Cost: dear.Cost, Errors: 1, Unpriced: 1, Used: noon},
 			{Account: "acc_a", Used: old.Opened},
@@ -214,17 +215,17 @@ func testUnpriced(t *testing.T, f *fixture) {
 	late.Opened, late.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)
 	priced.Model = "new" // it had a price at first
 	apply(t, f, newTape().next(nil, priced, one, two, late, entry(5)))
-	whole := ledger.UnpricedModel{
+	whole := report.UnpricedModel{
 		Model: "openai/new", Attempts: 3, Accounts: 2, First: "2026-11-21",
 		Last: "2026-11-22",
 	}
-	last := ledger.UnpricedModel{Model: "openai/new", Attempts: 1, Accounts: 1, First: "2026-11-22", Last: "2026-11-22"}
+	last := report.UnpricedModel{Model: "openai/new", Attempts: 1, Accounts: 1, First: "2026-11-22", Last: "2026-11-22"}
 	for _, test := range []struct {
 		from, to string
-		want     []ledger.UnpricedModel
+		want     []report.UnpricedModel
 	}{
-		{"", "", []ledger.UnpricedModel{whole}},
-		{"2026-11-22", "", []ledger.UnpricedModel{last}},
+		{"", "", []report.UnpricedModel{whole}},
+		{"2026-11-22", "", []report.UnpricedModel{last}},
 		{"", "2026-11-20", nil},
 	} {
 		got, err := f.Reports.Unpriced(t.Context(), test.from, test.to)
@@ -250,33 +251,33 @@ func testUnseen(t *testing.T, f *fixture) {
 	unpriced := entry(7) // its end was seen, and its price is not known
 	unpriced.Unpriced, unpriced.AtMost = unpriced.Unpriced.With(llm.Maps), unpriced.Cost+5000
 	apply(t, f, newTape().next(nil, unpriced, seen, gone, more, died, late, foreign))
-	b := ledger.UnseenSum{Account: "acc_b", Attempts: 1, Uncertain: 1000, First: "2026-11-21"}
+	b := report.UnseenSum{Account: "acc_b", Attempts: 1, Uncertain: 1000, First: "2026-11-21"}
 	for _, test := range []struct {
 		name    string
 		resolve *ledger.Entry
-		want    []ledger.UnseenSum
+		want    []report.UnseenSum
 	}{
-		{"none resolved", nil, []ledger.UnseenSum{
+		{"none resolved", nil, []report.UnseenSum{
 			{Account: "acc_a", Attempts: 4, Uncertain: 8000, First: "2026-11-21"},
 			b,
 		}},
 		{
 			"one whose end was seen resolved", &unpriced,
-			[]ledger.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 3000, First: "2026-11-21"}, b},
+			[]report.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 3000, First: "2026-11-21"}, b},
 		},
-		{"an estimate resolved", &gone, []ledger.UnseenSum{{
+		{"an estimate resolved", &gone, []report.UnseenSum{{
 			Account: "acc_a", Attempts: 3, Uncertain: 2000,
 			First: "2026-11-21",
 		}, b}},
-		{"an unknown resolved", &died, []ledger.UnseenSum{{
+		{"an unknown resolved", &died, []report.UnseenSum{{
 			Account: "acc_a", Attempts: 2, Uncertain: 2000,
 			First: "2026-11-21",
 		}, b}},
-		{"all of a day resolved", &more, []ledger.UnseenSum{{
+		{"all of a day resolved", &more, []report.UnseenSum{{
 			Account: "acc_a", Attempts: 1, Uncertain: 1000,
 			First: "2026-11-22",
 		}, b}},
-		{"all of an account resolved", &foreign, []ledger.UnseenSum{{
+		{"all of an account resolved", &foreign, []report.UnseenSum{{
 			Account: "acc_a", Attempts: 1, Uncertain: 1000,
 			First: "2026-11-22",
 		}}},
@@ -297,7 +298,7 @@ func testUnseen(t *testing.T, f *fixture) {
 	if _, err := f.Reports.Unseen(t.Context(), "soon", ""); err == nil {
 		t.Error("from soon: got no error, want one")
 	}
-	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a"}); page.Total.Uncertain != 1000 {
+	if page := uses(t, f, report.UsesQuery{Account: "acc_a"}); page.Total.Uncertain != 1000 {
 		t.Errorf("uses: got %s uncertain in all, want 1000 nano-dollars", page.Total.Uncertain)
 	}
 }
@@ -311,7 +312,7 @@ func testExportNames(t *testing.T, f *fixture) {
 	gone.Account, gone.Key = "acc_x", "key_x"
 	apply(t, f, newTape().next(nil, entry(1), gone))
 	got := map[string][2]string{}
-	err := f.Reports.Export(t.Context(), store.ExportQuery{}, func(e *ledger.Exported) error {
+	err := f.Reports.Export(t.Context(), store.ExportQuery{}, func(e *report.Exported) error {
 		got[e.Account] = [2]string{e.AccountName, e.KeyLabel}
 		if e.Price.Rates != price().Rates {
 			t.Errorf("price of %s: got %+v, want that of its version", e.ID, e.Price)
@@ -333,11 +334,11 @@ func testReplayed(t *testing.T, f *fixture) {
 	again := *batches[1]
 	again.From, again.To = batches[1].To, batches[1].To+1
 	apply(t, f, &again) // what is settled already
-	v := overview(t, f, ledger.OverviewQuery{Account: "acc_a", From: "2026-11-21", To: "2026-11-21"})
+	v := overview(t, f, report.OverviewQuery{Account: "acc_a", From: "2026-11-21", To: "2026-11-21"})
 	if n := v.Total.Speed.Answers(); n != 3 || v.Total.Attempts != 3 {
 		t.Errorf("got %d times of %d attempts, want 3 of 3", n, v.Total.Attempts)
 	}
-	list, _, err := f.Reports.Requests(t.Context(), ledger.RequestsQuery{Account: "acc_a", Limit: 10})
+	list, _, err := f.Reports.Requests(t.Context(), report.RequestsQuery{Account: "acc_a", Limit: 10})
 	if err != nil || len(list) != 3 {
 		t.Errorf("got %d requests, %v; want 3", len(list), err)
 	}

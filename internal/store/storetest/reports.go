@@ -13,13 +13,14 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 	"weir/internal/store"
 )
 
 func export(t *testing.T, f *fixture, account string) []ledger.Entry {
 	t.Helper()
 	var list []ledger.Entry
-	err := f.Reports.Export(t.Context(), store.ExportQuery{Account: account}, func(e *ledger.Exported) error {
+	err := f.Reports.Export(t.Context(), store.ExportQuery{Account: account}, func(e *report.Exported) error {
 		list = append(list, e.Entry)
 		return nil
 	})
@@ -43,40 +44,40 @@ func testUses(t *testing.T, f *fixture) {
 	one := entry(1)
 	double := one.Usage
 	double.Add(&one.Usage)
-	today := ledger.Use{Date: "2026-11-21", Model: "openai/org/gpt", Usage: double, Requests: 2, Cost: 2 * one.Cost}
-	free := ledger.Use{Date: "2026-11-21", Model: "openai/aa", Usage: one.Usage, Requests: 1, Unpriced: true}
-	past := ledger.Use{Date: "2026-11-18", Model: "openai/org/gpt", Usage: one.Usage, Requests: 1, Cost: one.Cost}
+	today := report.Use{Date: "2026-11-21", Model: "openai/org/gpt", Usage: double, Requests: 2, Cost: 2 * one.Cost}
+	free := report.Use{Date: "2026-11-21", Model: "openai/aa", Usage: one.Usage, Requests: 1, Unpriced: true}
+	past := report.Use{Date: "2026-11-18", Model: "openai/org/gpt", Usage: one.Usage, Requests: 1, Cost: one.Cost}
 	for _, test := range []struct {
 		name  string
-		query ledger.UsesQuery
-		want  []ledger.Use
+		query report.UsesQuery
+		want  []report.Use
 	}{
-		{"all", ledger.UsesQuery{Account: "acc_a"}, []ledger.Use{free, today, past}},
-		{"from", ledger.UsesQuery{Account: "acc_a", From: "2026-11-19"}, []ledger.Use{free, today}},
-		{"to", ledger.UsesQuery{Account: "acc_a", To: "2026-11-20"}, []ledger.Use{past}},
+		{"all", report.UsesQuery{Account: "acc_a"}, []report.Use{free, today, past}},
+		{"from", report.UsesQuery{Account: "acc_a", From: "2026-11-19"}, []report.Use{free, today}},
+		{"to", report.UsesQuery{Account: "acc_a", To: "2026-11-20"}, []report.Use{past}},
 		{
 			"between, inclusive",
-			ledger.UsesQuery{Account: "acc_a", From: "2026-11-18", To: "2026-11-18"},
-			[]ledger.Use{past},
+			report.UsesQuery{Account: "acc_a", From: "2026-11-18", To: "2026-11-18"},
+			[]report.Use{past},
 		},
-		{"model", ledger.UsesQuery{Account: "acc_a", Model: "openai/aa"}, []ledger.Use{free}},
-		{"nobody", ledger.UsesQuery{Account: "acc_x"}, nil},
-		{"between nothing", ledger.UsesQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-20"}, nil},
+		{"model", report.UsesQuery{Account: "acc_a", Model: "openai/aa"}, []report.Use{free}},
+		{"nobody", report.UsesQuery{Account: "acc_x"}, nil},
+		{"between nothing", report.UsesQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-20"}, nil},
 	} {
 		got := uses(t, f, test.query)
 		if diff := cmp.Diff(got, pageOf(test.want)); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", test.name, diff)
 		}
 	}
-	if _, err := f.Reports.Uses(t.Context(), ledger.UsesQuery{Account: "acc_a", From: "yesterday", Limit: 1}); err == nil {
+	if _, err := f.Reports.Uses(t.Context(), report.UsesQuery{Account: "acc_a", From: "yesterday", Limit: 1}); err == nil {
 		t.Error("from yesterday: got no error, want one")
 	}
 	verified(t, f)
 }
 
 // pageOf is the page that holds all entries there are.
-func pageOf(list []ledger.Use) ledger.UsesPage {
-	page := ledger.UsesPage{Uses: list, Count: len(list)}
+func pageOf(list []report.Use) report.UsesPage {
+	page := report.UsesPage{Uses: list, Count: len(list)}
 	for i := range list {
 		page.Total.Tokens += list[i].Usage.TotalTokens()
 		page.Total.Requests += list[i].Requests
@@ -97,14 +98,14 @@ func testUsesPages(t *testing.T, f *fixture) {
 		list = append(list, e)
 	}
 	apply(t, f, newTape().next(nil, list...))
-	all := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
+	all := uses(t, f, report.UsesQuery{Account: "acc_a"})
 	if all.Count != 35 || all.Total.Requests != 40 {
 		t.Fatalf("got %d entries, %d requests; want 35, 40", all.Count, all.Total.Requests)
 	}
 	for _, limit := range []int{1, 2, 4, 5, 6, 34, 35, 36} {
-		got := ledger.UsesPage{Total: all.Total, Count: all.Count}
+		got := report.UsesPage{Total: all.Total, Count: all.Count}
 		for offset := 0; offset < all.Count+limit; offset += limit {
-			page := uses(t, f, ledger.UsesQuery{Account: "acc_a", Limit: limit, Offset: offset})
+			page := uses(t, f, report.UsesQuery{Account: "acc_a", Limit: limit, Offset: offset})
 			if page.Total != all.Total || page.Count != all.Count || len(page.Uses) > limit {
 				t.Fatalf("limit %d, offset %d: got %d entries of %d, %+v", limit, offset, len(page.Uses), page.Count,
 					page.Total)
@@ -144,8 +145,8 @@ func testResolve(t *testing.T, f *fixture) {
 		}
 	}
 	e, u := entry(1), unknown(2)
-	want := ledger.Totals{Tokens: 35 + u.Usage.TotalTokens(), Requests: 3, Cost: e.Cost + 77}
-	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a"}); page.Total != want {
+	want := report.Totals{Tokens: 35 + u.Usage.TotalTokens(), Requests: 3, Cost: e.Cost + 77}
+	if page := uses(t, f, report.UsesQuery{Account: "acc_a"}); page.Total != want {
 		t.Errorf("uses: got %+v, want %+v", page.Total, want)
 	}
 	var sum llm.Money
@@ -209,7 +210,7 @@ func testRetain(t *testing.T, f *fixture) {
 	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
 		t.Fatal(err)
 	}
-	before := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
+	before := uses(t, f, report.UsesQuery{Account: "acc_a"})
 	for _, test := range []struct {
 		before time.Time
 		want   int64
@@ -234,7 +235,7 @@ func testRetain(t *testing.T, f *fixture) {
 		t.Errorf("retain the late one: got %+v, %v; want 1", n, err)
 	}
 	verified(t, f)
-	after := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
+	after := uses(t, f, report.UsesQuery{Account: "acc_a"})
 	if after.Total.Requests != before.Total.Requests+1 || after.Total.Cost != before.Total.Cost+settled.Cost {
 		t.Errorf("got %+v, want %+v and one request more", after.Total, before.Total)
 	}
@@ -256,14 +257,14 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 	apply(t, f, newTape().next(nil, applied...))
 	all := spentInAll(t, f, "acc_a")
 	before, never := noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -50)
-	retain := func(last time.Time, want ledger.Retained) {
+	retain := func(last time.Time, want report.Retained) {
 		t.Helper()
 		if got, err := f.Ledger.Retain(t.Context(), before, last); got != want || err != nil {
 			t.Errorf("retain: got %+v, %v; want %+v", got, err, want)
 		}
 		verified(t, f)
 	}
-	retain(never, ledger.Retained{Rows: 1})
+	retain(never, report.Retained{Rows: 1})
 	if got := spentInAll(t, f, "acc_a"); got != all {
 		t.Errorf("with the known one gone: got %s spent, want %s", got, all)
 	}
@@ -271,20 +272,20 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 	if err := f.Ledger.Resolve(t.Context(), ann(), first.ID, first.Cost, false); err != nil {
 		t.Errorf("resolve a row that outlived the others: %v", err)
 	}
-	retain(never, ledger.Retained{Rows: 1})
-	want := []ledger.UnseenSum{{Account: "acc_a", Attempts: 2, Uncertain: 6000, First: "2026-11-16"}}
+	retain(never, report.Retained{Rows: 1})
+	want := []report.UnseenSum{{Account: "acc_a", Attempts: 2, Uncertain: 6000, First: "2026-11-16"}}
 	if got, err := f.Reports.Unseen(t.Context(), "", ""); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("once one is resolved and gone: got %+v, %v; want %+v", got, err, want)
 	}
 	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleEstimate}); got.Attempts != 2 {
 		t.Errorf("by a rule: got %+v, want 2 attempts", got)
 	}
-	retain(never, ledger.Retained{Rows: 2})
+	retain(never, report.Retained{Rows: 2})
 	if got := spentInAll(t, f, "acc_a"); got != all-2000 {
 		t.Errorf("resolved: got %s spent, want %s", got, all-2000)
 	}
 	// The one that nobody resolves goes in the end, and counts at its bound.
-	retain(before, ledger.Retained{Rows: 1, Unresolved: 1})
+	retain(before, report.Retained{Rows: 1, Unresolved: 1})
 	if got := spentInAll(t, f, "acc_a"); got != all-2000 {
 		t.Errorf("in the end: got %s spent, want %s", got, all-2000)
 	}

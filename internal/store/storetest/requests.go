@@ -12,6 +12,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // came is an entry of a request that came so long after noon, with an id of that
@@ -33,7 +34,7 @@ func then(e ledger.Entry, after time.Duration) ledger.Entry {
 	return e
 }
 
-func requests(t *testing.T, f *fixture, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor) {
+func requests(t *testing.T, f *fixture, q report.RequestsQuery) ([]report.Request, report.Cursor) {
 	t.Helper()
 	if q.Account == "" {
 		q.Account = "acc_a"
@@ -48,7 +49,7 @@ func requests(t *testing.T, f *fixture, q ledger.RequestsQuery) ([]ledger.Reques
 	return list, next
 }
 
-func ids(list []ledger.RequestSummary) []uuid.UUID {
+func ids(list []report.Request) []uuid.UUID {
 	var all []uuid.UUID
 	for i := range list {
 		all = append(all, list[i].ID)
@@ -75,7 +76,7 @@ func testRequests(t *testing.T, f *fixture) {
 	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 5, false); err != nil {
 		t.Fatal(err)
 	}
-	first := ledger.RequestSummary{
+	first := report.Request{
 		ID: plain.ID.Request, Arrived: plain.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
 		Outcome: ledger.OutcomeOK, Status: 200, Stream: true, Attempts: 1, Usage: plain.Usage, Cost: plain.Cost,
 		AtMost:     plain.Cost,
@@ -92,55 +93,55 @@ func testRequests(t *testing.T, f *fixture) {
 	third.AtMost = 5
 	third.Status, third.Usage, third.Cost, third.Provenance, third.FirstToken, third.Duration = 0, lost.Usage, 5,
 		ledger.Unknown, 0, 0
-	fourth := ledger.RequestSummary{
+	fourth := report.Request{
 		ID: running.ID.Request, Arrived: running.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
 		Outcome: ledger.OutcomeOpen, Stream: true, Attempts: 1,
 	}
 	for _, test := range []struct {
 		name  string
-		query ledger.RequestsQuery
-		want  []ledger.RequestSummary
+		query report.RequestsQuery
+		want  []report.Request
 	}{
-		{"all", ledger.RequestsQuery{}, []ledger.RequestSummary{fourth, third, second, first}},
-		{"ok", ledger.RequestsQuery{Ended: ledger.EndedOK}, []ledger.RequestSummary{second, first}},
-		{"errors", ledger.RequestsQuery{Ended: ledger.EndedError}, []ledger.RequestSummary{third}},
-		{"end not seen, nor resolved", ledger.RequestsQuery{Ended: ledger.EndedUnseen}, []ledger.RequestSummary{
+		{"all", report.RequestsQuery{}, []report.Request{fourth, third, second, first}},
+		{"ok", report.RequestsQuery{Ended: report.EndedOK}, []report.Request{second, first}},
+		{"errors", report.RequestsQuery{Ended: report.EndedError}, []report.Request{third}},
+		{"end not seen, nor resolved", report.RequestsQuery{Ended: report.EndedUnseen}, []report.Request{
 			second,
 		}},
-		{"a key", ledger.RequestsQuery{Key: "key_b"}, []ledger.RequestSummary{third}},
-		{"the model of a first attempt", ledger.RequestsQuery{Model: "openai/org/gpt"}, []ledger.RequestSummary{
+		{"a key", report.RequestsQuery{Key: "key_b"}, []report.Request{third}},
+		{"the model of a first attempt", report.RequestsQuery{Model: "openai/org/gpt"}, []report.Request{
 			fourth,
 			third, second, first,
 		}},
-		{"the model that answered", ledger.RequestsQuery{Model: "openai/next"}, []ledger.RequestSummary{second}},
-		{"as it was asked for", ledger.RequestsQuery{Model: "fast", Key: "key_b"}, []ledger.RequestSummary{third}},
-		{"no such model", ledger.RequestsQuery{Model: "slow"}, nil},
-		{"from", ledger.RequestsQuery{From: "2026-11-22"}, []ledger.RequestSummary{fourth}},
-		{"to", ledger.RequestsQuery{To: "2026-11-21"}, []ledger.RequestSummary{third, second, first}},
-		{"to a day without any", ledger.RequestsQuery{To: "2026-11-20"}, nil},
-		{"after the third", ledger.RequestsQuery{After: third.Cursor()}, []ledger.RequestSummary{second, first}},
+		{"the model that answered", report.RequestsQuery{Model: "openai/next"}, []report.Request{second}},
+		{"as it was asked for", report.RequestsQuery{Model: "fast", Key: "key_b"}, []report.Request{third}},
+		{"no such model", report.RequestsQuery{Model: "slow"}, nil},
+		{"from", report.RequestsQuery{From: "2026-11-22"}, []report.Request{fourth}},
+		{"to", report.RequestsQuery{To: "2026-11-21"}, []report.Request{third, second, first}},
+		{"to a day without any", report.RequestsQuery{To: "2026-11-20"}, nil},
+		{"after the third", report.RequestsQuery{After: third.Cursor()}, []report.Request{second, first}},
 		{
 			"after one of a later day",
-			ledger.RequestsQuery{After: fourth.Cursor(), To: "2026-11-21"},
-			[]ledger.RequestSummary{third, second, first},
+			report.RequestsQuery{After: fourth.Cursor(), To: "2026-11-21"},
+			[]report.Request{third, second, first},
 		},
-		{"as many as there are", ledger.RequestsQuery{Limit: 4}, []ledger.RequestSummary{fourth, third, second, first}},
-		{"nobody", ledger.RequestsQuery{Account: "acc_x"}, nil},
+		{"as many as there are", report.RequestsQuery{Limit: 4}, []report.Request{fourth, third, second, first}},
+		{"nobody", report.RequestsQuery{Account: "acc_x"}, nil},
 	} {
 		got, next := requests(t, f, test.query)
 		if len(got) == 0 {
 			got = nil
 		}
-		if diff := cmp.Diff(got, test.want); diff != "" || next != (ledger.RequestCursor{}) {
+		if diff := cmp.Diff(got, test.want); diff != "" || next != (report.Cursor{}) {
 			t.Errorf("%s: next %q (-got +want):\n%s", test.name, next, diff)
 		}
 	}
-	for _, q := range []ledger.RequestsQuery{
+	for _, q := range []report.RequestsQuery{
 		{},
-		{Limit: ledger.MaxRequests + 1},
+		{Limit: report.MaxRequests + 1},
 		{Limit: 1, From: "soon"},
 		{Limit: 1, Ended: "well"},
-		{Limit: 1, After: ledger.RequestCursor{Date: "soon"}},
+		{Limit: 1, After: report.Cursor{Date: "soon"}},
 	} {
 		if _, _, err := f.Reports.Requests(t.Context(), q); err == nil {
 			t.Errorf("%+v: got no error, want one", q)
@@ -160,25 +161,25 @@ func testRequestsPages(t *testing.T, f *fixture) {
 		}
 	}
 	apply(t, f, newTape().next(nil, list...))
-	for _, query := range []ledger.RequestsQuery{{}, {Model: "openai/next"}} {
+	for _, query := range []report.RequestsQuery{{}, {Model: "openai/next"}} {
 		query.Limit = 100
 		all, _ := requests(t, f, query)
 		if want := map[string]int{"": 60, "openai/next": 45}[query.Model]; len(all) != want {
 			t.Fatalf("model %q: got %d requests, want %d", query.Model, len(all), want)
 		}
-		if !slices.IsSortedFunc(all, func(a, b ledger.RequestSummary) int { return b.Arrived.Compare(a.Arrived) }) {
+		if !slices.IsSortedFunc(all, func(a, b report.Request) int { return b.Arrived.Compare(a.Arrived) }) {
 			t.Error("got requests in another order, want the newest first")
 		}
 		for _, limit := range []int{1, 2, 7, 44, 45, 59, 60, 61} {
-			query.Limit, query.After = limit, ledger.RequestCursor{}
-			var got []ledger.RequestSummary
+			query.Limit, query.After = limit, report.Cursor{}
+			var got []report.Request
 			for more := true; more && len(got) <= len(all); {
 				page, next := requests(t, f, query)
 				if len(page) > limit {
 					t.Fatalf("got a page of %d, want at most %d", len(page), limit)
 				}
 				got = append(got, page...)
-				query.After, more = next, next != ledger.RequestCursor{}
+				query.After, more = next, next != report.Cursor{}
 			}
 			if diff := cmp.Diff(got, all); diff != "" {
 				t.Errorf("model %q, pages of %d (-got +want):\n%s", query.Model, limit, diff)
@@ -198,13 +199,13 @@ func testRequestsRare(t *testing.T, f *fixture) {
 		list = append(list, came(time.Duration(i+1)*time.Second))
 	}
 	apply(t, f, newTape().next(nil, list...))
-	q := ledger.RequestsQuery{Key: "key_rare"}
-	var found []ledger.RequestSummary
+	q := report.RequestsQuery{Key: "key_rare"}
+	var found []report.Request
 	pages := 0
 	for more := true; more && pages < 5; pages++ {
-		var page []ledger.RequestSummary
+		var page []report.Request
 		page, q.After = requests(t, f, q)
-		found, more = append(found, page...), q.After != ledger.RequestCursor{}
+		found, more = append(found, page...), q.After != report.Cursor{}
 	}
 	if len(found) != 1 || found[0].ID != rare.ID.Request || pages != 2 {
 		t.Errorf("got %d requests on %d pages, want the one of the key on the second", len(found), pages)
@@ -222,33 +223,33 @@ func testRequestsSince(t *testing.T, f *fixture) {
 	foreign := came(time.Hour)
 	foreign.Account = "acc_b"
 	apply(t, f, newTape().next(nil, append(list, foreign)...))
-	page, _ := requests(t, f, ledger.RequestsQuery{})
+	page, _ := requests(t, f, report.RequestsQuery{})
 	for _, test := range []struct {
-		after ledger.RequestCursor
+		after report.Cursor
 		limit int
 		want  []uuid.UUID
 	}{
-		{ledger.RequestCursor{}, 3, all[:3]},
+		{report.Cursor{}, 3, all[:3]},
 		{page[0].Cursor(), 3, nil},
 		{page[2].Cursor(), 10, all[:2]},
 		{page[7].Cursor(), 3, all[:3]},
-		{ledger.RequestCursorAt(noon), 10, all[:5]},
-		{ledger.RequestCursorAt(noon.Add(time.Second)), 10, all[:4]},
+		{report.CursorAt(noon), 10, all[:5]},
+		{report.CursorAt(noon.Add(time.Second)), 10, all[:4]},
 	} {
 		got, err := f.Reports.RequestsSince(t.Context(), "acc_a", test.after, test.limit)
 		if diff := cmp.Diff(ids(got), test.want); diff != "" || err != nil {
 			t.Errorf("since %s, %d: %v (-got +want):\n%s", test.after, test.limit, err, diff)
 		}
 	}
-	for _, limit := range []int{0, ledger.MaxRequests + 1} {
-		if _, err := f.Reports.RequestsSince(t.Context(), "acc_a", ledger.RequestCursor{}, limit); err == nil {
+	for _, limit := range []int{0, report.MaxRequests + 1} {
+		if _, err := f.Reports.RequestsSince(t.Context(), "acc_a", report.Cursor{}, limit); err == nil {
 			t.Errorf("a limit of %d: got no error, want one", limit)
 		}
 	}
 }
 
-func usageLine(c llm.Class, count int64, rate llm.Rate, amount llm.Money) ledger.CostLine {
-	return ledger.CostLine{What: ledger.LineUsage, Class: c, Count: count, Rate: rate, Amount: amount}
+func usageLine(c llm.Class, count int64, rate llm.Rate, amount llm.Money) report.CostLine {
+	return report.CostLine{What: report.LineUsage, Class: c, Count: count, Rate: rate, Amount: amount}
 }
 
 func testRequest(t *testing.T, f *fixture) {
@@ -265,23 +266,23 @@ func testRequest(t *testing.T, f *fixture) {
 		Kind: "resolved", Seq: 1, Cost: 7 - lost.Hold, By: audit.Gateway().String(),
 		At: f.clock(),
 	}
-	other := ledger.AttemptDetail{Entry: nameless, Lines: []ledger.CostLine{
-		{What: ledger.LineUsage, Class: llm.Input, Count: 10},
-		{What: ledger.LineUsage, Class: llm.CacheRead, Count: 5},
-		{What: ledger.LineUsage, Class: llm.Output, Count: 20},
-		{What: ledger.LineOther, Amount: nameless.Cost},
+	other := report.Attempt{Row: ledger.Row{Entry: nameless}, Lines: []report.CostLine{
+		{What: report.LineUsage, Class: llm.Input, Count: 10},
+		{What: report.LineUsage, Class: llm.CacheRead, Count: 5},
+		{What: report.LineUsage, Class: llm.Output, Count: 20},
+		{What: report.LineOther, Amount: nameless.Cost},
 	}}
 	other.Price = llm.Price{Version: "nobody knows"}
-	for _, want := range [][]ledger.AttemptDetail{
-		{{Entry: long, Tier: 1000, Lines: []ledger.CostLine{
+	for _, want := range [][]report.Attempt{
+		{{Row: ledger.Row{Entry: long}, Tier: 1000, Lines: []report.CostLine{
 			usageLine(llm.Input, 999, 300_000, 299_700), usageLine(llm.CacheRead, 3, 0, 0),
 			usageLine(llm.Output, 1, 1_200_000, 1200),
-		}}, {Entry: second, Lines: []ledger.CostLine{
+		}}, {Row: ledger.Row{Entry: second}, Lines: []report.CostLine{
 			usageLine(llm.Input, 10, 150_000, 1500), usageLine(llm.CacheRead, 5, 15_000, 75),
 			usageLine(llm.Output, 20, 600_000, 12_000),
 		}}},
-		{{Entry: lost, Corrections: []ledger.Correction{correction}, Lines: []ledger.CostLine{
-			{What: ledger.LineHold, Amount: lost.Hold}, {What: ledger.LineCorrection, Amount: 7 - lost.Hold},
+		{{Row: ledger.Row{Entry: lost, Corrections: []ledger.Correction{correction}}, Lines: []report.CostLine{
+			{What: report.LineHold, Amount: lost.Hold}, {What: report.LineCorrection, Amount: 7 - lost.Hold},
 		}}},
 		{other},
 	} {
@@ -289,7 +290,7 @@ func testRequest(t *testing.T, f *fixture) {
 		if diff := cmp.Diff(got.Parts, want); diff != "" || !there || err != nil {
 			t.Errorf("request %s: %v, %v (-got +want):\n%s", want[0].ID, there, err, diff)
 		}
-		if diff := cmp.Diff(got.RequestSummary, ledger.Summarize(want)); diff != "" {
+		if diff := cmp.Diff(got.Request, report.Summarize(want)); diff != "" {
 			t.Errorf("request %s in short (-got +want):\n%s", want[0].ID, diff)
 		}
 	}

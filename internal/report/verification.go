@@ -1,69 +1,15 @@
-package ledger
+package report
 
 import (
 	"time"
 
-	"github.com/google/uuid"
-
-	"weir/internal/llm"
+	"weir/internal/ledger"
 )
-
-// DateLayout is the form of a calendar date, always UTC.
-const DateLayout = "2006-01-02"
-
-// UsesQuery selects usage of one account. Dates are UTC calendar dates in
-// DateLayout, both inclusive; empty for no bound.
-type UsesQuery struct {
-	Account string // account id
-	From    string
-	To      string
-	Model   string // "<provider>/<model-name>"; empty for every model
-	Limit   int    // 1 to 1000
-	Offset  int    // from 0
-}
-
-// Use is the usage of one account, date and model.
-type Use struct {
-	Date     string
-	Model    string
-	Usage    llm.Usage
-	Requests int64
-	Cost     llm.Money
-	Unpriced bool // some of it has no price and adds 0 to Cost
-	// Uncertain is what attempts of which nobody knows the cost may have cost beyond it.
-	Uncertain llm.Money
-}
-
-// AtMost is the upper bound of the cost.
-func (u *Use) AtMost() llm.Money { return u.Cost + u.Uncertain }
-
-// ID is stable: the same account, date and model give the same id for ever.
-func (u *Use) ID(account string) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("weir:use:"+account+"/"+u.Date+"/"+u.Model)).String()
-}
-
-// Totals adds up all matching entries.
-type Totals struct {
-	Tokens    int64
-	Requests  int64
-	Cost      llm.Money
-	Uncertain llm.Money // as in Use
-}
-
-// AtMost is the upper bound of the cost.
-func (t *Totals) AtMost() llm.Money { return t.Cost + t.Uncertain }
-
-// UsesPage is one page of usage, newest date first, then model A to Z.
-type UsesPage struct {
-	Uses  []Use
-	Total Totals // over all matching entries
-	Count int    // of all matching entries
-}
 
 // Exported is a settled attempt as exports have it: with what was corrected later
 // added in, and the names of what it belongs to, empty for what is gone.
 type Exported struct {
-	Entry
+	ledger.Entry
 	AccountName string
 	KeyLabel    string
 }

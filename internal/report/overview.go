@@ -1,4 +1,4 @@
-package ledger
+package report
 
 import (
 	"time"
@@ -6,12 +6,12 @@ import (
 	"weir/internal/llm"
 )
 
-// MaxReportDays is the most days that an overview or a list of keys' spending
+// MaxDays is the most days that an overview or a list of keys' spending
 // goes over.
-const MaxReportDays = 1100
+const MaxDays = 1100
 
-// OverviewQuery selects what an account used. Dates are UTC calendar dates in
-// DateLayout, both inclusive, at most MaxReportDays from first to last.
+// OverviewQuery selects what an account used. Dates are UTC calendar dates of
+// the form YYYY-MM-DD, both inclusive, at most MaxDays from first to last.
 type OverviewQuery struct {
 	Account string // account id
 	From    string
@@ -52,7 +52,7 @@ func (s *Sum) Add(o *Sum) {
 
 // DaySum is the sum of a UTC day.
 type DaySum struct {
-	Date string // in DateLayout
+	Date string // as YYYY-MM-DD
 	Sum
 }
 
@@ -95,7 +95,7 @@ type UnseenSum struct {
 	Account   string // account id
 	Attempts  int64
 	Uncertain llm.Money // what the account's attempts may have cost beyond their cost, those without a price included
-	First     string    // the first date of them, in DateLayout
+	First     string    // the first date of them, as YYYY-MM-DD
 }
 
 // UnpricedModel is a model that was used without a price.
@@ -103,6 +103,6 @@ type UnpricedModel struct {
 	Model    string // "<provider>/<model-name>"
 	Attempts int64  // without a price
 	Accounts int64  // that made them
-	First    string // the first and the last date of them, in DateLayout
+	First    string // the first and the last date of them, as YYYY-MM-DD
 	Last     string
 }

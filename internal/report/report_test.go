@@ -1,4 +1,4 @@
-package ledger_test
+package report_test
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // TestSpeedQuantiles compares quantiles with those of the times themselves: they
@@ -18,7 +19,7 @@ func TestSpeedQuantiles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		times := rapid.SliceOfN(rapid.Int64Range(1, 90_000_000), 1, 50).Draw(rt, "microseconds")
-		var s ledger.Speed
+		var s report.Speed
 		for _, us := range times {
 			s.Count(time.Duration(us) * time.Microsecond)
 		}
@@ -47,7 +48,7 @@ func bucketOf(d time.Duration) (from, to time.Duration) {
 
 func TestSpeed(t *testing.T) {
 	t.Parallel()
-	var s ledger.Speed
+	var s report.Speed
 	if got := s.Median(); got != 0 {
 		t.Errorf("median of nothing: got %v, want 0", got)
 	}
@@ -57,7 +58,7 @@ func TestSpeed(t *testing.T) {
 	s.Count(25 * time.Millisecond)
 	s.Count(50*time.Millisecond - time.Microsecond)
 	s.Count(time.Hour)
-	want := ledger.Speed{1: 2, 3: 4, 12: 1}
+	want := report.Speed{1: 2, 3: 4, 12: 1}
 	if s != want {
 		t.Errorf("got %v, want %v", s, want)
 	}
@@ -73,7 +74,7 @@ func TestSpeed(t *testing.T) {
 func TestRequestCursor(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	c := ledger.RequestCursorAt(at)
+	c := report.CursorAt(at)
 	if got, want := c.String(), "2026-11-21.01a1fdfa-4600-0000-0000-000000000000"; got != want {
 		t.Errorf("cursor at %v: got %s, want %s", at, got, want)
 	}
@@ -81,17 +82,17 @@ func TestRequestCursor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if low, high := ledger.RequestCursorAt(time.Now().Add(-time.Hour)), ledger.RequestCursorAt(time.Now().Add(time.Hour)); id.String() < low.ID.String() || id.String() > high.ID.String() {
+	if low, high := report.CursorAt(time.Now().Add(-time.Hour)), report.CursorAt(time.Now().Add(time.Hour)); id.String() < low.ID.String() || id.String() > high.ID.String() {
 		t.Errorf("an id of now, %s: got it not between %s and %s", id, low, high)
 	}
 	for _, text := range []string{"", c.String()} {
-		got, err := ledger.ParseRequestCursor(text)
+		got, err := report.ParseCursor(text)
 		if err != nil || got.String() != text {
 			t.Errorf("parse %q: got %q, %v; want the same", text, got, err)
 		}
 	}
 	for _, text := range []string{"2026-11-21", "2026-11-21.", "yesterday." + id.String(), "." + id.String(), "2026-11-21.x"} {
-		if got, err := ledger.ParseRequestCursor(text); err == nil {
+		if got, err := report.ParseCursor(text); err == nil {
 			t.Errorf("parse %q: got %v, want an error", text, got)
 		}
 	}
@@ -109,16 +110,16 @@ func TestEnded(t *testing.T) {
 		{ledger.OutcomeClientGone, false, true},
 		{ledger.OutcomeUnknown, false, true},
 	} {
-		if got := ledger.EndedOK.Has(test.outcome, true); got != test.ok {
+		if got := report.EndedOK.Has(test.outcome, true); got != test.ok {
 			t.Errorf("%s is ok: got %v, want %v", test.outcome, got, test.ok)
 		}
-		if got := ledger.EndedError.Has(test.outcome, true); got != test.failure {
+		if got := report.EndedError.Has(test.outcome, true); got != test.failure {
 			t.Errorf("%s is an error: got %v, want %v", test.outcome, got, test.failure)
 		}
-		if !ledger.EndedAny.Has(test.outcome, false) {
+		if !report.EndedAny.Has(test.outcome, false) {
 			t.Errorf("%s is any: got false, want true", test.outcome)
 		}
-		if !ledger.EndedUnseen.Has(test.outcome, true) || ledger.EndedUnseen.Has(test.outcome, false) {
+		if !report.EndedUnseen.Has(test.outcome, true) || report.EndedUnseen.Has(test.outcome, false) {
 			t.Errorf("%s is unseen: want what is said of it", test.outcome)
 		}
 	}
@@ -138,16 +139,16 @@ func TestExplain(t *testing.T) {
 		if got != want {
 			rt.Errorf("lines %+v: got %s in all, want %s", a.Lines, got, want)
 		}
-		other := slices.ContainsFunc(a.Lines, func(l ledger.CostLine) bool { return l.What == ledger.LineOther })
+		other := slices.ContainsFunc(a.Lines, func(l report.CostLine) bool { return l.What == report.LineOther })
 		if wrong := a.Provenance == ledger.Exact && a.Cost != a.Price.Cost(&a.Usage, ""); other != wrong {
 			rt.Errorf("lines %+v: got something else %v, want %v", a.Lines, other, wrong)
 		}
 	})
 }
 
-func drawDetail(rt *rapid.T) ledger.AttemptDetail {
+func drawDetail(rt *rapid.T) report.Attempt {
 	number := rapid.Int64Range(0, 3_000_000)
-	a := ledger.AttemptDetail{Entry: ledger.Entry{Settlement: ledger.Settlement{Provenance: ledger.Exact}}}
+	a := report.Attempt{Row: ledger.Row{Entry: ledger.Entry{Settlement: ledger.Settlement{Provenance: ledger.Exact}}}}
 	if rapid.Bool().Draw(rt, "priced") {
 		a.Price.Version = "v"
 		a.Price.Tiers = []llm.Tier{{Above: number.Draw(rt, "above")}}

@@ -1,12 +1,14 @@
-package ledger
+package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -33,59 +35,59 @@ func (e Ended) Known() bool {
 
 // Has reports whether a request whose last attempt has that outcome is among
 // those selected; unseen says that the end of an attempt is not known.
-func (e Ended) Has(o Outcome, unseen bool) bool {
+func (e Ended) Has(o ledger.Outcome, unseen bool) bool {
 	switch e {
 	case EndedUnseen:
 		return unseen
 	case EndedOK:
-		return o == OutcomeOK
+		return o == ledger.OutcomeOK
 	case EndedError:
-		return o != OutcomeOK && o != OutcomeOpen
+		return o != ledger.OutcomeOK && o != ledger.OutcomeOpen
 	}
 	return true
 }
 
-// RequestCursor is a place in the list of an account's requests, which is in
+// Cursor is a place in the list of an account's requests, which is in
 // the order of days, and on a day in that of ids. The zero value is no place.
-type RequestCursor struct {
-	Date string // UTC, in DateLayout
+type Cursor struct {
+	Date string // UTC, as YYYY-MM-DD
 	ID   uuid.UUID
 }
 
 // String is "<date>.<request id>", empty for no place.
-func (c RequestCursor) String() string {
-	if c == (RequestCursor{}) {
+func (c Cursor) String() string {
+	if c == (Cursor{}) {
 		return ""
 	}
 	return c.Date + "." + c.ID.String()
 }
 
-// ParseRequestCursor reads the form of String.
-func ParseRequestCursor(s string) (RequestCursor, error) {
+// ParseCursor reads the form of String.
+func ParseCursor(s string) (Cursor, error) {
 	if s == "" {
-		return RequestCursor{}, nil
+		return Cursor{}, nil
 	}
 	date, text, _ := strings.Cut(s, ".")
-	_, err := time.Parse(DateLayout, date)
+	_, err := time.Parse(time.DateOnly, date)
 	id, ierr := uuid.Parse(text)
 	if err != nil || ierr != nil {
-		return RequestCursor{}, fmt.Errorf(`cursor %q: not of the form "<date>.<request id>"`, s)
+		return Cursor{}, fmt.Errorf(`cursor %q: not of the form "<date>.<request id>"`, s)
 	}
-	return RequestCursor{date, id}, nil
+	return Cursor{date, id}, nil
 }
 
-// RequestCursorAt is the place before all requests that came at that moment or
+// CursorAt is the place before all requests that came at that moment or
 // later. Ids are UUIDs of version 7, which begin with the time (RFC 9562, 5.7).
-func RequestCursorAt(t time.Time) RequestCursor {
-	c := RequestCursor{Date: t.UTC().Format(DateLayout)}
+func CursorAt(t time.Time) Cursor {
+	c := Cursor{Date: t.UTC().Format(time.DateOnly)}
 	for i, ms := 5, t.UnixMilli(); i >= 0; i-- {
 		c.ID[i], ms = byte(ms), ms>>8
 	}
 	return c
 }
 
-// RequestsQuery selects requests of one account. Dates are UTC calendar dates in
-// DateLayout, both inclusive; empty for no bound.
+// RequestsQuery selects requests of one account. Dates are UTC calendar dates of
+// time.DateOnly, both inclusive; empty for no bound.
 type RequestsQuery struct {
 	Account string // account id
 	Key     string // key id; empty for every key
@@ -93,20 +95,20 @@ type RequestsQuery struct {
 	Ended   Ended
 	From    string
 	To      string
-	After   RequestCursor // where the page before ended; none for the newest
-	Limit   int           // 1 to MaxRequests
+	After   Cursor // where the page before ended; none for the newest
+	Limit   int    // 1 to MaxRequests
 }
 
-// RequestSummary is a request with its attempts folded together.
-type RequestSummary struct {
+// Request is a request with its attempts folded together.
+type Request struct {
 	ID        uuid.UUID
 	Arrived   time.Time // UTC
 	Key       string    // key id
 	Requested string    // the model as the client asked for it
 	// Of the last attempt, which answered when any did. The outcome is
-	// OutcomeOpen while it is under way.
+	// ledger.OutcomeOpen while it is under way.
 	Model    string // "<provider>/<model-name>"
-	Outcome  Outcome
+	Outcome  ledger.Outcome
 	Status   int      // the provider's HTTP status; 0 when none came
 	Code     llm.Code // the error the client got; empty for none
 	Stream   bool
@@ -119,27 +121,27 @@ type RequestSummary struct {
 	// ProviderCost is what providers say that all attempts cost; nil where one that cost
 	// something said nothing.
 	ProviderCost *llm.Money
-	Unseen       bool          // an attempt is one of AttemptDetail.Unseen
-	Provenance   Provenance    // the worst of them; empty while all are open
-	FirstToken   time.Duration // from the arrival to the first piece; 0 when none came
-	Duration     time.Duration // from the arrival to the end of the last attempt; 0 while it is under way
+	Unseen       bool              // an attempt is one of ledger.Row.Unseen
+	Provenance   ledger.Provenance // the worst of them; empty while all are open
+	FirstToken   time.Duration     // from the arrival to the first piece; 0 when none came
+	Duration     time.Duration     // from the arrival to the end of the last attempt; 0 while it is under way
 }
 
 // Cursor is the request's place in the list.
-func (r *RequestSummary) Cursor() RequestCursor {
-	return RequestCursor{r.Arrived.UTC().Format(DateLayout), r.ID}
+func (r *Request) Cursor() Cursor {
+	return Cursor{r.Arrived.UTC().Format(time.DateOnly), r.ID}
 }
 
 // Summarize folds the attempts of a request, of which there is one or more, in
 // the order of their numbers.
-func Summarize(attempts []AttemptDetail) RequestSummary {
+func Summarize(attempts []Attempt) Request {
 	last := &attempts[len(attempts)-1]
-	r := RequestSummary{
+	r := Request{
 		ID: last.ID.Request, Arrived: last.Arrived, Key: last.Key, Requested: last.Requested,
 		Model: last.FullModel(), Outcome: last.Outcome, Status: last.Status, Code: last.Code,
 		Stream: last.Stream, Attempts: len(attempts),
 	}
-	if last.Outcome != OutcomeOpen {
+	if last.Outcome != ledger.OutcomeOpen {
 		r.Duration = last.Opened.Add(last.Duration).Sub(last.Arrived)
 	}
 	for i := range attempts {
@@ -149,7 +151,7 @@ func Summarize(attempts []AttemptDetail) RequestSummary {
 	return r
 }
 
-func providerCost(attempts []AttemptDetail) *llm.Money {
+func providerCost(attempts []Attempt) *llm.Money {
 	var sum llm.Money
 	told := false
 	for i := range attempts {
@@ -167,11 +169,11 @@ func providerCost(attempts []AttemptDetail) *llm.Money {
 	return &sum
 }
 
-func (r *RequestSummary) fold(a *AttemptDetail) {
+func (r *Request) fold(a *Attempt) {
 	if r.FirstToken == 0 && a.FirstToken > 0 {
 		r.FirstToken = a.Opened.Add(a.FirstToken).Sub(a.Arrived)
 	}
-	if a.Outcome == OutcomeOpen {
+	if a.Outcome == ledger.OutcomeOpen {
 		return
 	}
 	r.Unpriced |= a.Unpriced
@@ -186,69 +188,25 @@ func (r *RequestSummary) fold(a *AttemptDetail) {
 }
 
 // doubt orders provenances, the worst last.
-func doubt(p Provenance) int {
-	switch p {
-	case Exact:
-		return 1
-	case Assumed:
-		return 2
-	case Estimated:
-		return 3
-	case Unknown:
-		return 4
-	}
-	return 0
+func doubt(p ledger.Provenance) int {
+	return slices.Index([]ledger.Provenance{"", ledger.Exact, ledger.Assumed, ledger.Estimated, ledger.Unknown}, p)
 }
 
 // RequestDetail is a request with its attempts, by number.
 type RequestDetail struct {
-	RequestSummary
-	Parts []AttemptDetail
+	Request
+	Parts []Attempt
 }
 
-// AttemptDetail is an attempt with what was corrected later.
-type AttemptDetail struct {
-	Entry       // as it was settled, or opened
-	Corrections []Correction
+// Attempt is an attempt of a request.
+type Attempt struct {
+	ledger.Row
 	// Lines are how the cost came about: their amounts add up to that of
 	// Corrected. Only Request fills them in.
 	Lines []CostLine
 	// Tier is what the input tokens had to exceed for the rates in Lines; 0 for
 	// the rates that hold where no tier does.
 	Tier int64
-}
-
-// Correction is what was decided later about an attempt.
-type Correction struct {
-	Kind  string    // CorrectionResolved or CorrectionAmount
-	Seq   int       // among those of its kind, from 1
-	Usage llm.Usage // what it adds; may be negative
-	Cost  llm.Money // what it adds; may be negative
-	// Uncertain is what it adds to what the attempt may have cost beyond its cost; not
-	// positive.
-	Uncertain llm.Money
-	Reason    string    // empty where none was given; of a resolution by rule, the rule
-	By        string    // who decided
-	At        time.Time // UTC
-}
-
-// Corrected is what the attempt used and cost, corrections included.
-func (a *AttemptDetail) Corrected() (usage llm.Usage, cost llm.Money) {
-	usage, cost = a.Usage, a.Cost
-	for i := range a.Corrections {
-		usage.Add(&a.Corrections[i].Usage)
-		cost += a.Corrections[i].Cost
-	}
-	return usage, cost
-}
-
-// Uncertain is what the attempt may have cost beyond its cost, until it is resolved.
-func (a *AttemptDetail) Uncertain() llm.Money {
-	left := a.Charged() - a.Cost
-	for i := range a.Corrections {
-		left += a.Corrections[i].Uncertain
-	}
-	return left
 }
 
 // CostLine is a line of the arithmetic of a cost.
@@ -277,7 +235,7 @@ const (
 )
 
 // Explain fills in Lines and Tier.
-func (a *AttemptDetail) Explain() {
+func (a *Attempt) Explain() {
 	a.Lines, a.Tier = nil, 0
 	var sum llm.Money
 	add := func(l CostLine) {
@@ -286,7 +244,7 @@ func (a *AttemptDetail) Explain() {
 		}
 	}
 	switch {
-	case a.Provenance == Unknown:
+	case a.Provenance == ledger.Unknown:
 		add(CostLine{What: LineHold, Amount: a.Hold})
 	case a.Billed:
 		add(CostLine{What: LineProvider, Amount: a.Cost})

@@ -1,0 +1,59 @@
+// Package report is what the ledger tells when it is read: usage by date and model, overviews,
+// requests with their attempts and the arithmetic of their cost, and what verification finds.
+// It holds the questions and the answers. The database answers them.
+package report
+
+import (
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+)
+
+// UsesQuery selects usage of one account. Dates are UTC calendar dates of
+// the form YYYY-MM-DD, both inclusive; empty for no bound.
+type UsesQuery struct {
+	Account string // account id
+	From    string
+	To      string
+	Model   string // "<provider>/<model-name>"; empty for every model
+	Limit   int    // 1 to 1000
+	Offset  int    // from 0
+}
+
+// Use is the usage of one account, date and model.
+type Use struct {
+	Date     string
+	Model    string
+	Usage    llm.Usage
+	Requests int64
+	Cost     llm.Money
+	Unpriced bool // some of it has no price and adds 0 to Cost
+	// Uncertain is what attempts of which nobody knows the cost may have cost beyond it.
+	Uncertain llm.Money
+}
+
+// AtMost is the upper bound of the cost.
+func (u *Use) AtMost() llm.Money { return u.Cost + u.Uncertain }
+
+// ID is stable: the same account, date and model give the same id for ever.
+func (u *Use) ID(account string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("weir:use:"+account+"/"+u.Date+"/"+u.Model)).String()
+}
+
+// Totals adds up all matching entries.
+type Totals struct {
+	Tokens    int64
+	Requests  int64
+	Cost      llm.Money
+	Uncertain llm.Money // as in Use
+}
+
+// AtMost is the upper bound of the cost.
+func (t *Totals) AtMost() llm.Money { return t.Cost + t.Uncertain }
+
+// UsesPage is one page of usage, newest date first, then model A to Z.
+type UsesPage struct {
+	Uses  []Use
+	Total Totals // over all matching entries
+	Count int    // of all matching entries
+}
