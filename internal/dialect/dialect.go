@@ -219,6 +219,9 @@ type Operation struct {
 	// usage completed by what the gateway charged. Without a usage object the
 	// bytes stay as they are.
 	Stamp func(dst, data []byte, f *llm.Final) []byte
+	// HasUsage reports whether the data of one stream event has a usage that Stamp
+	// completes.
+	HasUsage func(data []byte) bool
 }
 
 // Inquiry is a way of asking a provider, by a GET, about a reply that it has given.

@@ -74,7 +74,7 @@ func checkSuffixes(t *testing.T, served []*dialect.Operation) {
 func checkHalves(t *testing.T, d *dialect.Dialect) {
 	t.Helper()
 	server := []bool{len(d.Routes) > 0, d.Scan != nil, d.DecodeRequest != nil, d.EncodeReply != nil, d.NewEncoder != nil, d.Status != nil, d.EncodeError != nil}
-	client := []bool{d.Path != nil, d.EncodeRequest != nil, d.Splice != nil, d.DecodeReply != nil, d.NewDecoder != nil, d.Stamp != nil, d.DecodeError != nil}
+	client := []bool{d.Path != nil, d.EncodeRequest != nil, d.Splice != nil, d.DecodeReply != nil, d.NewDecoder != nil, d.Stamp != nil, d.HasUsage != nil, d.DecodeError != nil}
 	for name, half := range map[string][]bool{"server": server, "client": client} {
 		for i, there := range half {
 			if there != half[0] {

@@ -208,7 +208,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		return
 	}
 	r.releaseHeld()
-	told := f.usage || f.finish && r.hasUsage(frame.Data)
+	told := f.usage || f.finish && r.call.Op.HasUsage(frame.Data) // believed or not
 	last := told && f.finish
 	if (told || f.empty) && (last || !f.content) && r.tally.Whole() {
 		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
@@ -224,11 +224,6 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		return
 	}
 	r.last = append(r.last[:0], frame.Data...)
-}
-
-// hasUsage reports whether there is a usage to put the cost in, believed or not.
-func (r *relay) hasUsage(data []byte) bool {
-	return len(r.call.Op.Stamp(nil, data, &llm.Final{Attempts: 2})) > len(data)
 }
 
 // follow tells the encoder of an event that went out as it came. It has to know

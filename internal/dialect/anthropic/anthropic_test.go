@@ -319,7 +319,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: anthropic.DecodeReply, Encode: anthropic.EncodeReply, Stamp: anthropic.Stamp, DecodeError: anthropic.DecodeError,
+		Decode: anthropic.DecodeReply, Encode: anthropic.EncodeReply, Stamp: anthropic.Stamp, HasUsage: anthropic.HasUsage, DecodeError: anthropic.DecodeError,
 	}).Fuzz(f,
 		`{"id":"a","content":[{"type":"text","text":"x","citations":[]},{"type":"tool_use","input":{}},{"type":"thinking"},{"type":"x"}],"stop_reason":"pause_turn","usage":{"input_tokens":1,"output_tokens":2,"iterations":[{"type":"compaction"}]}}`,
 		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`,

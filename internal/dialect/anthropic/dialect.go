@@ -86,6 +86,7 @@ func Dialect() *dialect.Dialect {
 			DecodeReply:   DecodeReply,
 			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
 			Stamp:         Stamp,
+			HasUsage:      HasUsage,
 		},
 	}
 }

@@ -237,3 +237,6 @@ func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte 
 // in its usage object and, after more than one attempt, what was tried. Without
 // a usage object the bytes stay as they are.
 func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, "usage", f) }
+
+// HasUsage reports whether there is a usage object that Stamp completes.
+func HasUsage(data []byte) bool { return stamp.Has(data, "usage") }

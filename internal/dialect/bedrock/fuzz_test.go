@@ -27,7 +27,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: bedrock.DecodeReply, Encode: bedrock.EncodeReply, Stamp: bedrock.Stamp, DecodeError: bedrock.DecodeError,
+		Decode: bedrock.DecodeReply, Encode: bedrock.EncodeReply, Stamp: bedrock.Stamp, HasUsage: bedrock.HasUsage, DecodeError: bedrock.DecodeError,
 	}).Fuzz(f,
 		`{"output":{"message":{"content":[{"text":"x"},{"toolUse":{"name":"f","input":{}}},{"toolUse":{"name":"f","type":"x"}},{"image":{"format":"png","source":{"bytes":"AA"}}}]}},"stopReason":"end_turn","usage":{"inputTokens":1},"metrics":{},"serviceTier":{"type":"x"}}`,
 		`{"__type":"a#b:c","message":"m","originalStatusCode":429}`,

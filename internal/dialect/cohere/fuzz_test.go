@@ -25,7 +25,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: cohere.DecodeReply, Encode: cohere.EncodeReply, Stamp: cohere.Stamp, DecodeError: cohere.DecodeError,
+		Decode: cohere.DecodeReply, Encode: cohere.EncodeReply, Stamp: cohere.Stamp, HasUsage: cohere.HasUsage, DecodeError: cohere.DecodeError,
 		Skip: func(r *llm.Reply) bool { return r.Choices[0].Finish == "" }, // which an encoder never leaves out
 	}).Fuzz(f,
 		`{"id":"a","message":{"content":[{"type":"text","text":"x"}],"tool_calls":[{}],"tool_plan":"p","citations":1},"usage":{"billed_units":{"input_tokens":1}}}`,

@@ -106,8 +106,18 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 // cost in its usage object and, after more than one attempt, what was tried.
 // Without a usage object the bytes stay as they are.
 func Stamp(dst, data []byte, f *llm.Final) []byte {
-	var usage rawjson.Member
-	var last int // behind the last member
+	usage, last := findUsage(data)
+	return stamp.At(dst, data, usage, last, f)
+}
+
+// HasUsage reports whether there is a usage object that Stamp completes.
+func HasUsage(data []byte) bool {
+	usage, _ := findUsage(data)
+	return usage.Value != nil
+}
+
+// findUsage is the usage object, and the place behind the last member.
+func findUsage(data []byte) (usage rawjson.Member, last int) {
 	for m := range rawjson.Members(data) {
 		switch {
 		case m.Is("usage") && rawjson.KindOf(m.Value) == rawjson.Object:
@@ -122,5 +132,5 @@ func Stamp(dst, data []byte, f *llm.Final) []byte {
 		}
 		last = m.Start + len(m.Value)
 	}
-	return stamp.At(dst, data, usage, last, f)
+	return usage, last
 }

@@ -128,6 +128,7 @@ type Replies struct {
 	Decode      func(body []byte, q *llm.Quirks) (*llm.Reply, error)
 	Encode      func(dst []byte, r *llm.Reply) []byte
 	Stamp       func(dst, data []byte, f *llm.Final) []byte
+	HasUsage    func(data []byte) bool
 	DecodeError func(body []byte) llm.ProviderError // nil for one that is another's
 
 	Skip  func(r *llm.Reply) bool // is no reply that an encoder gets; nil for none
@@ -150,8 +151,12 @@ func (x *Replies) Fuzz(f *testing.F, seeds ...string) {
 		if r.Reported && !r.Usage.Plausible() {
 			t.Fatalf("usage of %q: %v", body, r.Usage)
 		}
-		if out := x.Stamp(nil, body, &llm.Final{Cost: new(llm.Money), Attempts: 2}); !json.Valid(out) {
+		out := x.Stamp(nil, body, &llm.Final{Cost: new(llm.Money(987_654_321)), Attempts: 2})
+		if !json.Valid(out) {
 			t.Fatalf("Stamp of %q: %q is not JSON", body, out)
+		}
+		if has, stamped := x.HasUsage(body), !bytes.Equal(out, body); has != stamped {
+			t.Fatalf("%q has a usage: %t; is stamped: %t", body, has, stamped)
 		}
 		if x.Skip == nil || !x.Skip(r) {
 			x.checkStable(t, body, r)

@@ -295,7 +295,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: gemini.DecodeReply, Encode: gemini.EncodeReply, Stamp: gemini.Stamp, DecodeError: gemini.DecodeError,
+		Decode: gemini.DecodeReply, Encode: gemini.EncodeReply, Stamp: gemini.Stamp, HasUsage: gemini.HasUsage, DecodeError: gemini.DecodeError,
 		Loses: true,
 	}).Fuzz(f,
 		`{"candidates":[{"content":{"parts":[{"text":"x","thoughtSignature":"QUJD"},{"functionCall":{"name":"f","args":[]}},{"inlineData":{}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":1}]}}`,

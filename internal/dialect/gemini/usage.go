@@ -211,3 +211,6 @@ func appendModality(dst []byte, opening string, n int64) []byte {
 func Stamp(dst, data []byte, f *llm.Final) []byte {
 	return stamp.Reply(dst, data, "usageMetadata", f)
 }
+
+// HasUsage reports whether there is a usage object that Stamp completes.
+func HasUsage(data []byte) bool { return stamp.Has(data, "usageMetadata") }

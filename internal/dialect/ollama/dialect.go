@@ -59,6 +59,7 @@ func Dialect() *dialect.Dialect {
 			DecodeReply:   DecodeReply,
 			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
 			Stamp:         Stamp,
+			HasUsage:      HasUsage,
 		},
 	}
 }

@@ -27,7 +27,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: ollama.DecodeReply, Encode: ollama.EncodeReply, Stamp: ollama.Stamp, DecodeError: ollama.DecodeError,
+		Decode: ollama.DecodeReply, Encode: ollama.EncodeReply, Stamp: ollama.Stamp, HasUsage: ollama.HasUsage, DecodeError: ollama.DecodeError,
 		Skip: func(r *llm.Reply) bool { return r.Choices[0].Finish == "" }, // which an encoder never leaves out
 	}).Fuzz(f,
 		`{"model":"a","created_at":"2023-11-14T22:13:20Z","message":{"content":"x","images":["a"],"tool_calls":[{"function":{"arguments":"x"}}]},"done":true,"prompt_eval_count":1,"total_duration":5}`,

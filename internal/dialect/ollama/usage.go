@@ -59,6 +59,17 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return dst
 }
 
+// HasUsage reports whether there are counts that Stamp adds the cost to.
+func HasUsage(data []byte) bool {
+	var u usage
+	for m := range rawjson.Members(data) {
+		if u.read(m) {
+			return true
+		}
+	}
+	return false
+}
+
 // Stamp appends to dst an answer, or the last object of a stream, with the cost
 // and, after more than one attempt, what was tried, behind its last member.
 // Without counts the bytes stay as they are.

@@ -85,6 +85,7 @@ func Dialect() *dialect.Dialect {
 			DecodeReply:   DecodeReply,
 			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
 			Stamp:         Stamp,
+			HasUsage:      HasUsage,
 		},
 	}
 }
@@ -120,7 +121,8 @@ func transcription() dialect.Operation {
 // media is an operation of images or sound, which is not translated.
 func media(op llm.Op, path string, o dialect.Operation) *dialect.Operation {
 	o.Op, o.Routes, o.Path = op, []string{"POST /v1" + path}, dialect.At(path)
-	o.Framing, o.KeepAlive, o.Stamp = dialect.ServerSent(), dialect.KeepAlive, Stamp
+	o.Framing, o.KeepAlive = dialect.ServerSent(), dialect.KeepAlive
+	o.Stamp, o.HasUsage = Stamp, HasUsage
 	o.NewEncoder = func(m llm.Meta) dialect.Encoder { return NewMediaEncoder(m) }
 	o.NewDecoder = func(q *llm.Quirks) dialect.Decoder { return NewMediaDecoder(q) }
 	return &o

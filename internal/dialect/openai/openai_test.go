@@ -154,7 +154,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: openai.DecodeReply, Encode: openai.EncodeReply, Stamp: openai.Stamp, DecodeError: openai.DecodeError,
+		Decode: openai.DecodeReply, Encode: openai.EncodeReply, Stamp: openai.Stamp, HasUsage: openai.HasUsage, DecodeError: openai.DecodeError,
 		Loses: true,
 	}).Fuzz(f,
 		`{"id":"a","choices":[{"message":{"content":[{"type":"text","text":"x"}],"tool_calls":[{}],"audio":{}}}],"usage":{"prompt_tokens":1}}`,

@@ -94,6 +94,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 		DecodeReply:   DecodeReply,
 		NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
 		Stamp:         Stamp,
+		HasUsage:      HasUsage,
 	}
 	return &d
 }

@@ -23,7 +23,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: responses.DecodeReply, Encode: responses.EncodeReply, Stamp: responses.Stamp,
+		Decode: responses.DecodeReply, Encode: responses.EncodeReply, Stamp: responses.Stamp, HasUsage: responses.HasUsage,
 	}).Fuzz(f,
 		`{"id":"a","output":[{"type":"message","content":[{"type":"output_text","text":"x","annotations":[1]},{"type":"x"}]},{"type":"function_call","name":"f"},{"type":"x"},{"type":"reasoning","content":[{"text":"y"}]}],"usage":{"input_tokens":1}}`,
 		`{"status":"failed","error":{"code":429,"message":{"detail":[{"loc":["a",1]}]}}}`,

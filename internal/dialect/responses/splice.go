@@ -105,12 +105,24 @@ func capField(q *llm.Quirks) string {
 // in its usage object and, after more than one attempt, what was tried. Without
 // a usage object the bytes stay as they are.
 func Stamp(dst, data []byte, f *llm.Final) []byte {
+	start, end := response(data)
+	dst = append(dst, data[:start]...)
+	dst = openai.Stamp(dst, data[start:end], f)
+	return append(dst, data[end:]...)
+}
+
+// HasUsage reports whether there is a usage object that Stamp completes.
+func HasUsage(data []byte) bool {
+	start, end := response(data)
+	return openai.HasUsage(data[start:end])
+}
+
+// response is where the response stands in the data of a stream event; all of a whole one.
+func response(data []byte) (start, end int) {
 	for m := range rawjson.Members(data) {
 		if m.Is("response") && rawjson.KindOf(m.Value) == rawjson.Object {
-			dst = append(dst, data[:m.Start]...)
-			dst = openai.Stamp(dst, m.Value, f)
-			return append(dst, data[m.Start+len(m.Value):]...)
+			return m.Start, m.Start + len(m.Value)
 		}
 	}
-	return openai.Stamp(dst, data, f)
+	return 0, len(data)
 }

@@ -15,15 +15,26 @@ import (
 // one attempt, what was tried. Without a usage object the bytes stay as they
 // are.
 func Reply(dst, data []byte, name string, f *llm.Final) []byte {
-	var usage rawjson.Member
-	var last int // behind the last member
+	usage, last := find(data, name)
+	return At(dst, data, usage, last, f)
+}
+
+// Has reports whether a reply, or the data of one stream event, has the usage object
+// of that name.
+func Has(data []byte, name string) bool {
+	usage, _ := find(data, name)
+	return usage.Value != nil
+}
+
+// find is the usage object of that name and the place behind the last member.
+func find(data []byte, name string) (usage rawjson.Member, last int) {
 	for m := range rawjson.Members(data) {
 		if m.Is(name) && rawjson.KindOf(m.Value) == rawjson.Object {
 			usage = m
 		}
 		last = m.Start + len(m.Value)
 	}
-	return At(dst, data, usage, last, f)
+	return usage, last
 }
 
 // At does the same with a usage object that stands anywhere in data, its place

@@ -37,6 +37,7 @@ func Dialect() *dialect.Dialect {
 			EncodeRequest: encodeRequest, Splice: compose.SpliceModel, DecodeReply: decodeReply,
 			NewDecoder: func(*llm.Quirks) dialect.Decoder { return decoder{} },
 			Stamp:      dialect.Unstamped,
+			HasUsage:   func([]byte) bool { return false },
 		},
 	}
 }
