@@ -128,8 +128,11 @@ func newWebhooksDeliveries(env *environment) *cobra.Command {
 
 const maxDeliveries = 1000 // in one listing
 
-func deliveryStates() []string {
-	return []string{string(webhook.Pending), string(webhook.Delivered), string(webhook.Failed)}
+func deliveryStates() (all []string) {
+	for _, s := range webhook.States() {
+		all = append(all, string(s))
+	}
+	return all
 }
 
 // detailView is a delivery with what was sent and what came back.

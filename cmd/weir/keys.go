@@ -30,7 +30,7 @@ type keyView struct {
 func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 	v := keyView{
 		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339),
-		Last4: k.Last4, Status: "active", Models: k.Models, Creator: k.Creator, limitsView: limitsView(k.Limits),
+		Last4: k.Last4, Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, limitsView: limitsView(k.Limits),
 	}
 	for _, p := range k.Permissions {
 		v.Permissions = append(v.Permissions, string(p))
@@ -38,11 +38,8 @@ func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 	if k.Expires != nil {
 		v.Expires = k.Expires.Format(time.RFC3339)
 	}
-	if k.Expired(now) {
-		v.Status = "expired"
-	}
 	if k.Revoked != nil {
-		v.Revoked, v.Status = k.Revoked.Format(time.RFC3339), "revoked"
+		v.Revoked = k.Revoked.Format(time.RFC3339)
 	}
 	return v
 }

@@ -23,17 +23,10 @@ type nodeView struct {
 }
 
 func viewNode(n *budget.KnownNode) nodeView {
-	v := nodeView{
-		ID: n.Journal.String(), Host: n.Name, Address: n.Address, Version: n.Version, Status: "silent",
+	return nodeView{
+		ID: n.Journal.String(), Host: n.Name, Address: n.Address, Version: n.Version, Status: string(n.State()),
 		Started: n.Started.Format(time.RFC3339), Seen: n.Seen.Format(time.RFC3339),
 	}
-	switch {
-	case n.Stopped != nil:
-		v.Status = "stopped"
-	case n.Alive:
-		v.Status = "alive"
-	}
-	return v
 }
 
 func (v *nodeView) row() []string {

@@ -81,5 +81,23 @@ type Key struct {
 	Creator     string // id of the user who made it; empty for none
 }
 
-// Expired reports whether the key's time is over, revoked or not.
-func (k *Key) Expired(now time.Time) bool { return k.Expires != nil && !now.Before(*k.Expires) }
+// KeyState is whether a key may be used.
+type KeyState string
+
+// The states.
+const (
+	KeyActive  KeyState = "active"
+	KeyExpired KeyState = "expired"
+	KeyRevoked KeyState = "revoked" // expired or not
+)
+
+// State is whether the key may be used at a moment.
+func (k *Key) State(now time.Time) KeyState {
+	switch {
+	case k.Revoked != nil:
+		return KeyRevoked
+	case k.Expires != nil && !now.Before(*k.Expires):
+		return KeyExpired
+	}
+	return KeyActive
+}

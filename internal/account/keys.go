@@ -267,7 +267,7 @@ func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, us
 	for i := range keys {
 		if k := &keys[i]; k.Label == PlaygroundLabel && k.Creator == user && k.Revoked == nil &&
 			len(k.Permissions) == 1 && k.Permissions[0] == Chat {
-			if k.Expired(s.clock()) {
+			if k.State(s.clock()) == KeyExpired {
 				return nil, forbidden("The API key by which you use the playground has expired. Ask an owner of the " +
 					"account to change its expiry.")
 			}

@@ -48,7 +48,7 @@ func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, e
 			return nil, err
 		}
 	}
-	if p.key.Expired(s.clock()) {
+	if p.key.State(s.clock()) != KeyActive {
 		return nil, unauthenticated()
 	}
 	return p, nil

@@ -23,7 +23,7 @@ type keyView struct {
 	AccountID   string               `json:"account_id"`
 	Label       string               `json:"label"`
 	Last4       string               `json:"last4"`
-	State       string               `json:"state"` // active, expired or revoked
+	State       account.KeyState     `json:"state"`
 	Permissions []account.Permission `json:"permissions"`
 	Models      []string             `json:"models"` // patterns; empty for all
 	Limits      limitsView           `json:"limits"`
@@ -43,15 +43,10 @@ type newKeyView struct {
 
 func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 	v := keyView{
-		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: "active",
+		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: k.State(h.now()),
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
 		Budget:    viewBudget(k.Budget),
 		CreatedBy: orNull(k.Creator), Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
-	}
-	if k.Revoked != nil {
-		v.State = "revoked"
-	} else if k.Expired(h.now()) {
-		v.State = "expired"
 	}
 	if at, ok := used[k.ID]; ok {
 		v.LastUsed = &at

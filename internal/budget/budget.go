@@ -156,6 +156,27 @@ type KnownNode struct {
 	Alive   bool
 }
 
+// NodeState is whether a node runs.
+type NodeState string
+
+// The states.
+const (
+	NodeAlive   NodeState = "alive"
+	NodeSilent  NodeState = "silent"  // it is not heard of, and has not said that it stops
+	NodeStopped NodeState = "stopped" // it has said so
+)
+
+// State is whether the node runs.
+func (n *KnownNode) State() NodeState {
+	switch {
+	case n.Stopped != nil:
+		return NodeStopped
+	case n.Alive:
+		return NodeAlive
+	}
+	return NodeSilent
+}
+
 // Beat is what a node has to know of the others.
 type Beat struct {
 	// Alive is how many nodes are, this one too; at least 1.

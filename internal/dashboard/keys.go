@@ -108,7 +108,7 @@ func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) ke
 	count := [2]int64{}
 	for i := len(all) - 1; i >= 0; i-- {
 		k := &all[i]
-		isPast := stateOf(k, now) != good
+		isPast := k.State(now) != account.KeyActive
 		if isPast {
 			count[1]++
 		} else {
@@ -141,10 +141,10 @@ func keyRowOf(v *people.Visit, base string, k *account.Key, now time.Time) keyRo
 		ID: k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator, Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
 		Created: k.Created, Expires: k.Expires, Permissions: permissionsOf(k.Permissions),
 	}
-	switch stateOf(k, now) {
-	case revoked:
+	switch k.State(now) {
+	case account.KeyRevoked:
 		row.Badge, row.Past = Badge{"off", "Revoked"}, true
-	case expired:
+	case account.KeyExpired:
 		row.Badge, row.Past = Badge{"off", "Expired"}, true
 	default:
 		row.Badge = Badge{"good", "Active"}

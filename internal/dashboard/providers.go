@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -128,9 +127,7 @@ func providerPartOf(i int, c *route.ProviderCondition, try string, room int) pro
 		p.Keys = append(p.Keys, providerKey{k.Fingerprint, secondOf(k.Until)})
 	}
 	targets := slices.Clone(c.Targets)
-	slices.SortStableFunc(targets, func(a, b route.Condition) int {
-		return cmp.Compare(severity(b.State), severity(a.State))
-	})
+	slices.SortStableFunc(targets, func(a, b route.Condition) int { return b.State.Compare(a.State) })
 	for j := range targets {
 		if t := &targets[j]; t.State == route.StateOK {
 			try = t.Target
@@ -155,11 +152,6 @@ func secondOf(t *time.Time) string {
 		return ""
 	}
 	return t.UTC().Format("15:04:05 UTC")
-}
-
-// severity orders states, the worst one last.
-func severity(s route.State) int {
-	return slices.Index([]route.State{route.StateUnused, route.StateOK, route.StateFailing, route.StateOpen}, s)
 }
 
 func stateBadge(s route.State) Badge {

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"net/http"
-	"time"
 
 	"weir/internal/account"
 	"weir/internal/people"
@@ -30,27 +29,8 @@ func (h *overviewHandlers) start(w http.ResponseWriter, r *http.Request, v *peop
 		KeysPath: base + "/keys", MembersAt: base + "/members", UsesAt: "GET " + h.publicURL(r) + "/v1/uses",
 	}
 	for i := range keys {
-		p.HasKey = p.HasKey || stateOf(&keys[i], h.site.now()) == good
+		p.HasKey = p.HasKey || keys[i].State(h.site.now()) == account.KeyActive
 	}
 	p.Curl = Code{Ident: "first-call", Label: "A first call", Text: curlOf(h.publicURL(r), "$WEIR_KEY", "")}
 	return h.site.show(w, r, v, page{name: "start", title: "Overview", data: p})
-}
-
-// keyState is whether a key may be used.
-type keyState int
-
-const (
-	good keyState = iota
-	expired
-	revoked
-)
-
-func stateOf(k *account.Key, now time.Time) keyState {
-	switch {
-	case k.Revoked != nil:
-		return revoked
-	case k.Expired(now):
-		return expired
-	}
-	return good
 }

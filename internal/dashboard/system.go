@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"weir/internal/budget"
 	"weir/internal/people"
 )
 
@@ -133,10 +134,10 @@ func valkeyPart(x *ValkeyState) systemPart {
 }
 
 func nodeBadge(n *Node) Badge {
-	switch {
-	case n.Stopped != nil:
+	switch n.State() {
+	case budget.NodeStopped:
 		return Badge{"off", "Stopped"}
-	case n.Alive:
+	case budget.NodeAlive:
 		return Badge{"good", "Alive"}
 	}
 	return Badge{"warn", "Not responding"}

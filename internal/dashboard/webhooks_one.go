@@ -104,9 +104,7 @@ func cut(text string, most int) string {
 // than a page shows.
 func deliveryQuery(id string, values url.Values) (webhook.DeliveryQuery, error) {
 	q := webhook.DeliveryQuery{Webhook: id, State: webhook.State(values.Get("state")), Limit: deliveriesShown + 1}
-	switch q.State {
-	case "", webhook.Pending, webhook.Delivered, webhook.Failed:
-	default:
+	if q.State != "" && !slices.Contains(webhook.States(), q.State) {
 		return q, llm.Invalid("state", "state must be pending, delivered or failed.")
 	}
 	if before := values.Get("before"); before != "" {

@@ -184,7 +184,7 @@ func (t *Table) Providers(now time.Time) []ProviderCondition {
 			}
 		}
 		for i := range c.Targets {
-			if worse(c.Targets[i].State, c.State) {
+			if c.Targets[i].State.Compare(c.State) > 0 {
 				c.State = c.Targets[i].State
 			}
 		}
@@ -193,9 +193,10 @@ func (t *Table) Providers(now time.Time) []ProviderCondition {
 	return all
 }
 
-func worse(a, b State) bool {
+// Compare is above 0 where s is worse than o, and below 0 where o is.
+func (s State) Compare(o State) int {
 	order := []State{StateUnused, StateOK, StateFailing, StateOpen}
-	return slices.Index(order, a) > slices.Index(order, b)
+	return slices.Index(order, s) - slices.Index(order, o)
 }
 
 // conditions are the targets of a provider that were asked, by name.
@@ -206,7 +207,7 @@ func (h *Health) conditions(providerName string, now time.Time) []Condition {
 	for id, c := range h.targets {
 		if id.provider == providerName {
 			one := c.condition(id.provider+"/"+id.model, now)
-			if one.Alone = alone[id]; one.Alone > 0 && worse(StateFailing, one.State) {
+			if one.Alone = alone[id]; one.Alone > 0 && one.State.Compare(StateFailing) < 0 {
 				one.State = StateFailing
 			}
 			all = append(all, one)

@@ -12,6 +12,9 @@ const (
 	Failed    State = "failed"    // it was tried for three days, or the endpoint is gone
 )
 
+// States are all of them.
+func States() []State { return []State{Pending, Delivered, Failed} }
+
 // Delivery is one event on its way to one endpoint.
 type Delivery struct {
 	ID      string // UUIDv7
