@@ -261,8 +261,10 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 		if err := l.giveBack(ctx, p, s); err != nil { // together it may be enough for somebody
 			return err
 		}
-		if !sleep(ctx, wantedPause) {
+		select {
+		case <-ctx.Done():
 			return ctx.Err()
+		case <-time.After(wantedPause):
 		}
 	}
 }
@@ -348,17 +350,5 @@ func (s *lease) leased(got *Lease, now time.Time) {
 	s.granted, s.full = max(s.granted, got.Granted), got.Left <= 0
 	if s.gone = (time.Time{}); got.Limit == 0 {
 		s.granted, s.gone = unlimited, now
-	}
-}
-
-// sleep waits, unless ctx ends before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
