@@ -27,8 +27,7 @@ func newWebhooks(env *environment) *cobra.Command {
 
 // withWebhooks runs do over the data that the command line points to, and what
 // people do with endpoints.
-func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context, *app.Data,
-	*webhook.Service) error,
+func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context, *app.Data, *webhook.Service) error,
 ) error {
 	return env.withData(cmd, func(d *app.Data) error {
 		s, err := d.Webhooks()
@@ -265,8 +264,7 @@ func webhookViewsOf(ctx context.Context, d *app.Data, s *webhook.Service, accoun
 
 // webhookChange is a command that changes the endpoint it names and shows it as it
 // is then.
-func webhookChange(env *environment, use, short string, change func(*cobra.Command) (webhook.Update,
-	error),
+func webhookChange(env *environment, use, short string, change func(*cobra.Command) (webhook.Update, error),
 ) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: use + " ID", Short: short, Example: "  weir webhooks " + use + " ID", Args: oneArg("the endpoint's id"),

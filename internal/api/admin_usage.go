@@ -328,8 +328,7 @@ func refusedCorrection(err error) error {
 		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
 	case errors.Is(err, ledger.ErrAmount):
 		return llm.Invalid("amount_usd",
-			fmt.Sprintf("The amount must not be 0, and the corrected cost must be from $0 to $%s.",
-				llm.MaxCost))
+			fmt.Sprintf("The amount must not be 0, and the corrected cost must be from $0 to $%s.", llm.MaxCost))
 	}
 	return err
 }

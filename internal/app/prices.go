@@ -254,8 +254,7 @@ func DiffPrices(ctx context.Context, cfg config.Config, getenv func(string) stri
 ) {
 	all := []string(cfg.PricesFile)
 	others := slices.DeleteFunc(slices.Clone(all), func(p string) bool {
-		return filepath.Clean(p) == filepath.Clean(
-			path)
+		return filepath.Clean(p) == filepath.Clean(path)
 	})
 	if len(others) == len(all) {
 		all = append(slices.Clone(all), path)

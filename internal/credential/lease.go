@@ -58,8 +58,7 @@ type flight[T any] struct {
 	waiting int
 }
 
-func newCredentialCache[T any](now func() time.Time, fetch func(ctx context.Context) (lease[T],
-	error),
+func newCredentialCache[T any](now func() time.Time, fetch func(ctx context.Context) (lease[T], error),
 ) *credentialCache[T] {
 	return &credentialCache[T]{fetch: fetch, now: now}
 }

@@ -65,8 +65,7 @@ type Reports interface {
 // RequestLog has the single requests of accounts, the newest first.
 type RequestLog interface {
 	Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error)
-	RequestsSince(ctx context.Context, accountID string, after report.Cursor, limit int) (
-		[]report.Request, error)
+	RequestsSince(ctx context.Context, accountID string, after report.Cursor, limit int) ([]report.Request, error)
 	Request(ctx context.Context, accountID string, id uuid.UUID) (report.RequestDetail, bool, error)
 }
 

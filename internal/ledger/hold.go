@@ -117,8 +117,7 @@ func (h *Hold) complete(s *Settlement) {
 	h.price(s)
 	seen := s.Outcome == OutcomeOK && s.Provenance != Estimated
 	if seen || len(s.ReplyID) > maxReplyID || strings.ContainsFunc(s.ReplyID, func(r rune) bool {
-		return r <= ' ' ||
-			r > '~'
+		return r <= ' ' || r > '~'
 	}) {
 		s.ReplyID = ""
 	}

@@ -112,9 +112,7 @@ func (s *Ledger) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) 
 
 // attemptAlone is an attempt with its corrections, which nobody else corrects until the
 // transaction ends.
-func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.Row,
-	err error,
-) {
+func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.Row, err error) {
 	if err := s.lockAttempt(ctx, tx, id); err != nil {
 		return a, err
 	}

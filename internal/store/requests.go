@@ -32,9 +32,7 @@ var errNoRequest = errors.New("there is no such request")
 // than its limit, even none, and a next one all the same: what was asked for is
 // rare, and there is more to look through. Requests of days that retention has
 // taken are not there.
-func (s *Reports) Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor,
-	error,
-) {
+func (s *Reports) Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error) {
 	l, err := newLook(&q)
 	if err != nil {
 		return nil, report.Cursor{}, fmt.Errorf("read requests: %w", err)

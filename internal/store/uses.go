@@ -59,9 +59,7 @@ func (f *usesFilter) where() (text string, args []any) {
 // so costs nothing for the rows between.
 func daysOf(ctx context.Context, q querier, table, column string, from, to int64) ([]int64, error) {
 	query := strings.NewReplacer("TABLE", table, "COLUMN", column).Replace(
-		"WITH RECURSIVE days (day) AS (" +
-			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN <= ?)" +
-			" UNION ALL " +
+		"WITH RECURSIVE days (day) AS (" + "SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN <= ?)" + " UNION ALL " +
 			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN < days.day) FROM days WHERE days.day > ?)" +
 			" SELECT day FROM days WHERE day >= ?")
 	rows, err := q.QueryContext(ctx, query, to, from, from)
