@@ -64,8 +64,7 @@ func (v *accountView) row() []string {
 		credit += ", $" + v.GoodwillUSD + " goodwill"
 	}
 	return []string{
-		v.Name, v.ID, v.Status, v.OnHangup, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD), credit,
-		v.Created,
+		v.Name, v.ID, v.Status, v.OnHangup, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD), credit, v.Created,
 	}
 }
 

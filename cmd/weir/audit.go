@@ -34,8 +34,7 @@ func (f *auditFlags) define(cmd *cobra.Command) {
 func (f *auditFlags) query(now time.Time) (audit.Query, error) {
 	from, err := parseSince(f.since, now)
 	return audit.Query{
-		Account: f.account, Actor: f.actor, Action: audit.Action(f.action), Object: f.object,
-		From: from,
+		Account: f.account, Actor: f.actor, Action: audit.Action(f.action), Object: f.object, From: from,
 	}, err
 }
 

@@ -49,9 +49,8 @@ func csvHeads() []string {
 func csvRow(e *report.Exported) []string {
 	row := []string{
 		e.ID.String(), e.Opened.Format(time.RFC3339Nano), e.Account, e.Key, audit.PlainCell(e.Requested),
-		audit.PlainCell(e.FullModel()),
-		string(e.Outcome), string(e.Provenance), string(e.Finish), strconv.Itoa(e.Status), string(e.Code),
-		strconv.FormatBool(e.Counts), strconv.FormatBool(e.Stream),
+		audit.PlainCell(e.FullModel()), string(e.Outcome), string(e.Provenance), string(e.Finish),
+		strconv.Itoa(e.Status), string(e.Code), strconv.FormatBool(e.Counts), strconv.FormatBool(e.Stream),
 		count(e.FirstToken.Milliseconds()), count(e.Duration.Milliseconds()), e.Price.Version, knownCost(e),
 	}
 	for _, n := range e.Usage {

@@ -79,8 +79,7 @@ func (env *environment) printVerification(v *report.Verification, left ledger.Ba
 		for i := range v.Differences {
 			d := &v.Differences[i]
 			differences = append(differences, differenceView{
-				d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What,
-				d.Rolled, d.Rows,
+				d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What, d.Rolled, d.Rows,
 			})
 		}
 		return printJSON(env.stdout, map[string]any{
@@ -179,8 +178,7 @@ func explainHeads() []string {
 func explainRow(x *report.Explanation) []string {
 	row := []string{
 		x.Date, x.Account, audit.PlainCell(x.Model), audit.PlainCell(x.Price), count(x.Requests), count(x.Attempts),
-		count(x.Unpriced), count(x.Estimated),
-		count(x.Unknown), x.Cost.String(), (x.Cost + x.Uncertain).String(),
+		count(x.Unpriced), count(x.Estimated), count(x.Unknown), x.Cost.String(), (x.Cost + x.Uncertain).String(),
 	}
 	for _, n := range x.Usage {
 		row = append(row, count(n))

@@ -52,8 +52,7 @@ func newNodesList(env *environment) *cobra.Command {
 					views[i] = viewNode(&all[i])
 				}
 				return list(env, views, []string{
-					"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED",
-					"LAST HEARD OF",
+					"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST HEARD OF",
 				}, (*nodeView).row)
 			})
 		},

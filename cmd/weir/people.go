@@ -69,8 +69,7 @@ func newMembersInvite(env *environment) *cobra.Command {
 					return err
 				}
 				return env.invite(cmd.Context(), d, people.Invitation{
-					Email: args[0], AccountID: a.ID,
-					Role: people.Role(role),
+					Email: args[0], AccountID: a.ID, Role: people.Role(role),
 				})
 			})
 		},

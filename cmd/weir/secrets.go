@@ -74,8 +74,7 @@ func newSecretsList(env *environment) *cobra.Command {
 				views := make([]masterKeyView, len(keys))
 				for i, k := range keys {
 					views[i] = masterKeyView{
-						Name: k.Name, From: k.From, AtHand: k.From != "", Seals: k.Seals,
-						Secrets: k.Secrets,
+						Name: k.Name, From: k.From, AtHand: k.From != "", Seals: k.Seals, Secrets: k.Secrets,
 					}
 				}
 				return list(env, views, []string{"KEY", "FROM", "SEALS", "SECRETS"}, (*masterKeyView).row)

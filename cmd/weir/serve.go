@@ -65,8 +65,7 @@ func serve(cmd *cobra.Command, env *environment, listen string) error {
 		bounding.Go(func() { boundGarbage(serving) })
 	}
 	return app.Run(cmd.Context(), app.Options{
-		Config: cfg, Reload: load, ReloadSignals: reloads, Getenv: os.Getenv,
-		Stdout: env.stdout, Stderr: env.stderr, Log: env.logger(&cfg),
-		Version: version(), Journal: faults(),
+		Config: cfg, Reload: load, ReloadSignals: reloads, Getenv: os.Getenv, Stdout: env.stdout, Stderr: env.stderr,
+		Log: env.logger(&cfg), Version: version(), Journal: faults(),
 	})
 }

@@ -61,8 +61,7 @@ func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	v := webhookView{
 		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: string(e.Health()),
 		FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled), DisabledWhy: e.Why,
-		FormerSecretUntil: timeText(e.Rotated),
-		Created:           e.Created.Format(time.RFC3339),
+		FormerSecretUntil: timeText(e.Rotated), Created: e.Created.Format(time.RFC3339),
 	}
 	if e.Account != "" {
 		v.AccountID, v.Account = &e.Account, &account

@@ -58,9 +58,8 @@ func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (
 // key is the key that the options ask for, without what is of its token.
 func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
-		ID: newID(), AccountID: account, Label: o.Label,
-		Permissions: slices.Clone(o.Permissions), Models: slices.Clone(o.Models), Created: now,
-		Limits: o.Limits, Budget: o.Budget, Creator: o.Creator,
+		ID: newID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
+		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Creator: o.Creator,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}
@@ -275,8 +274,7 @@ func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, us
 		}
 	}
 	k, _, err := s.CreateKey(ctx, by, KeyOptions{
-		Account: a.ID, Label: PlaygroundLabel, Permissions: []Permission{Chat},
-		Creator: user,
+		Account: a.ID, Label: PlaygroundLabel, Permissions: []Permission{Chat}, Creator: user,
 	})
 	if err != nil {
 		return nil, err

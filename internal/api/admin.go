@@ -167,8 +167,7 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 		}
 	case err != nil:
 		return nil, &llm.Error{
-			Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the request again.",
-			Err: err,
+			Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the request again.", Err: err,
 		}
 	case len(body) > maxAdminBody:
 		return nil, &llm.Error{

@@ -76,8 +76,7 @@ func viewDeliveryDetail(d *webhook.Detail) deliveryDetailView {
 	for i := range d.History {
 		t := &d.History[i]
 		v.History = append(v.History, triedView{
-			i + 1, t.At, t.Took.Milliseconds(), unlessZero(t.Status),
-			orNull(t.Error), t.Answer,
+			i + 1, t.At, t.Took.Milliseconds(), unlessZero(t.Status), orNull(t.Error), t.Answer,
 		})
 	}
 	return v

@@ -81,8 +81,7 @@ func (h *adminInstallation) listAudit(r *adminRequest) (answer, error) {
 // auditQuery is what the query string asks for of the log.
 func (h *adminInstallation) auditQuery(r *adminRequest) (q audit.Query, err error) {
 	q = audit.Query{
-		Actor: r.query.get("actor"), Action: audit.Action(r.query.get("action")),
-		Object: r.query.get("object"),
+		Actor: r.query.get("actor"), Action: audit.Action(r.query.get("action")), Object: r.query.get("object"),
 	}
 	if name := r.query.get("account"); name != "" {
 		a, err := h.accounts.Account(r.Context(), name)
@@ -140,8 +139,7 @@ func viewProvider(p *route.ProviderCondition) providerView {
 	for i := range p.Targets {
 		c := &p.Targets[i]
 		v.Targets = append(v.Targets, targetView{
-			c.Target, c.State, c.Failures, c.Until, unlessZero(c.LatencyMS),
-			orNull(c.LastError), c.LastAt,
+			c.Target, c.State, c.Failures, c.Until, unlessZero(c.LatencyMS), orNull(c.LastError), c.LastAt,
 		})
 	}
 	return v

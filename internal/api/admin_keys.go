@@ -69,8 +69,7 @@ func (h *adminKeys) find(r *adminRequest) (account.Key, error) {
 	k, err := h.accounts.Key(r.Context(), r.PathValue("key"))
 	if err == nil && k.AccountID != r.visit.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 		return account.Key{}, &llm.Error{
-			Code: llm.CodeNotFound, Message: "There is no such key in this account.",
-			Param: "key",
+			Code: llm.CodeNotFound, Message: "There is no such key in this account.", Param: "key",
 		}
 	}
 	return k, err

@@ -55,8 +55,7 @@ func (h *adminMembers) change(r *adminRequest) (answer, error) {
 		}
 	}
 	return answer{}, &llm.Error{
-		Code: llm.CodeNotFound, Message: "There is no such member in this account.",
-		Param: "user",
+		Code: llm.CodeNotFound, Message: "There is no such member in this account.", Param: "user",
 	}
 }
 

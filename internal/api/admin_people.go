@@ -38,8 +38,7 @@ type membershipView struct {
 func (h *adminPeople) showMe(r *adminRequest) (answer, error) {
 	v := r.visit
 	me := meView{
-		Kind: "user", Operator: v.Operator(), Rights: []people.Right{people.SignedIn},
-		Accounts: []membershipView{},
+		Kind: "user", Operator: v.Operator(), Rights: []people.Right{people.SignedIn}, Accounts: []membershipView{},
 	}
 	if u := v.User(); u != nil {
 		me.ID, me.Name, me.Email = u.ID, u.Name, &u.Email

@@ -80,8 +80,7 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 	}
 	t := uses.Total
 	v := usesView{listPage[useView]{Data: []useView{}}, totalView{
-		t.Tokens, t.Requests, t.Cost.String(),
-		t.AtMost().String(),
+		t.Tokens, t.Requests, t.Cost.String(), t.AtMost().String(),
 	}}
 	for i := range uses.Uses {
 		u := &uses.Uses[i]
@@ -130,11 +129,10 @@ func viewRequest(r *report.Request) requestView {
 	return requestView{
 		ID: r.ID.String(), Arrived: r.Arrived, KeyID: r.Key, RequestedModel: r.Requested, Model: r.Model,
 		Outcome: r.Outcome, Status: unlessZero(r.Status), ErrorCode: orNull(r.Code), Stream: r.Stream,
-		AttemptCount: r.Attempts,
-		PromptTokens: r.Usage.InputTokens(), CompletionTokens: r.Usage.OutputTokens(), Usage: viewUsage(&r.Usage),
-		CostUSD: r.Cost.String(), CostAtMostUSD: r.AtMost.String(), ProviderCostUSD: usd(r.ProviderCost),
-		Unpriced: r.Unpriced != 0, UnpricedClasses: append([]string{}, r.Unpriced.Names()...),
-		Provenance:   orNull(r.Provenance),
+		AttemptCount: r.Attempts, PromptTokens: r.Usage.InputTokens(), CompletionTokens: r.Usage.OutputTokens(),
+		Usage: viewUsage(&r.Usage), CostUSD: r.Cost.String(), CostAtMostUSD: r.AtMost.String(),
+		ProviderCostUSD: usd(r.ProviderCost), Unpriced: r.Unpriced != 0,
+		UnpricedClasses: append([]string{}, r.Unpriced.Names()...), Provenance: orNull(r.Provenance),
 		FirstTokenMS: unlessZero(r.FirstToken.Milliseconds()), DurationMS: unlessZero(r.Duration.Milliseconds()),
 	}
 }

@@ -35,9 +35,8 @@ type secretWebhookView struct {
 func viewWebhook(e *webhook.Endpoint) webhookView {
 	return webhookView{
 		ID: e.ID, AccountID: orNull(e.Account), URL: e.URL, Events: append([]webhook.Type{}, e.Types...),
-		AllowPrivate: e.AllowPrivate,
-		State:        e.Health(), FailingSince: e.Failing, DisabledAt: e.Disabled, DisabledWhy: orNull(e.Why),
-		FormerSecretUntil: e.Rotated, Created: e.Created,
+		AllowPrivate: e.AllowPrivate, State: e.Health(), FailingSince: e.Failing, DisabledAt: e.Disabled,
+		DisabledWhy: orNull(e.Why), FormerSecretUntil: e.Rotated, Created: e.Created,
 	}
 }
 

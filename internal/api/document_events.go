@@ -61,8 +61,7 @@ func eventItem(k *webhook.Kind) (yaml.MapSlice, error) {
 		{Key: "summary", Value: k.About},
 		{Key: "security", Value: []any{}},
 		{Key: "parameters", Value: []any{
-			ref("parameters/EventId"), ref("parameters/EventTimestamp"),
-			ref("parameters/EventSignature"),
+			ref("parameters/EventId"), ref("parameters/EventTimestamp"), ref("parameters/EventSignature"),
 		}},
 		{Key: "requestBody", Value: yaml.MapSlice{{Key: "required", Value: true}, {Key: "content", Value: media}}},
 		{Key: "responses", Value: yaml.MapSlice{

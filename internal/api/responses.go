@@ -79,8 +79,7 @@ func inputPage(param func(string) string) (conversation.Page, error) {
 // owner is to whom the caller's responses belong.
 func (r *request) owner() conversation.Owner {
 	return conversation.Owner{
-		Account: r.principal.Account().ID, Scope: r.principal.Key().ID,
-		Token: llm.NewSecret(r.token),
+		Account: r.principal.Account().ID, Scope: r.principal.Key().ID, Token: llm.NewSecret(r.token),
 	}
 }
 

@@ -146,10 +146,8 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	}
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
-		Limits:  g.limits,
-		Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
-		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
-		Timing: o.Timing,
+		Limits: g.limits, Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
+		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency), Timing: o.Timing,
 	})
 	if err := g.openPeople(); err != nil {
 		return g, err
@@ -198,8 +196,7 @@ func (g *instance) openData(ctx context.Context) error {
 	journal := ledger.Options{
 		Dir: filepath.Join(o.Config.Data, "journal"), Store: db.Ledger, Leases: db.Leases,
 		Node:   budget.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
-		Strict: o.Config.Durability == "strict",
-		Now:    o.Now, SharedNow: db.Now, Log: o.Log,
+		Strict: o.Config.Durability == "strict", Now: o.Now, SharedNow: db.Now, Log: o.Log,
 	}
 	if o.Journal != nil {
 		o.Journal(&journal)

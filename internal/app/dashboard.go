@@ -27,13 +27,12 @@ func (g *instance) openPeople() (err error) {
 func (g *instance) openDashboard() (err error) {
 	from := originOf(&g.options.Config)
 	g.dashboard, err = dashboard.New(dashboard.Options{
-		People: g.people, Accounts: g.accounts, KeysUsed: g.store.Accounts.KeysUsed,
-		PublicURL: from.base, Insecure: isPlain(g),
-		DefaultModel: func() string { return g.router.Table().DefaultModel() },
-		Models:       func() []route.Model { return g.router.Table().Models(g.options.Now()) },
-		Reports:      g.store.Reports, Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush,
-		Chat: g.chatAs(), Webhooks: g.webhooks, Installation: g.installation(g.store.Now()),
-		Version: g.options.Version, Now: g.store.Now, Log: g.options.Log,
+		People: g.people, Accounts: g.accounts, KeysUsed: g.store.Accounts.KeysUsed, PublicURL: from.base,
+		Insecure: isPlain(g), DefaultModel: func() string { return g.router.Table().DefaultModel() },
+		Models: func() []route.Model { return g.router.Table().Models(g.options.Now()) }, Reports: g.store.Reports,
+		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
+		Webhooks: g.webhooks, Installation: g.installation(g.store.Now()), Version: g.options.Version, Now: g.store.Now,
+		Log: g.options.Log,
 	})
 	return err
 }
@@ -63,9 +62,8 @@ func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Pr
 // guard is what stands before the pages.
 func (g *instance) guard() *guard {
 	return &guard{
-		origin: originOf(&g.options.Config), insecure: g.options.Config.InsecureHTTP,
-		accounts: g.accounts, people: g.people, session: g.dashboard.Session, crossing: g.crossing,
-		refuse: g.dashboard.Refuse,
+		origin: originOf(&g.options.Config), insecure: g.options.Config.InsecureHTTP, accounts: g.accounts,
+		people: g.people, session: g.dashboard.Session, crossing: g.crossing, refuse: g.dashboard.Refuse,
 	}
 }
 

@@ -9,8 +9,7 @@ import (
 func (g *instance) openLimits() (err error) {
 	o := g.options
 	limits := ratelimit.Options{
-		Nodes: g.ledger.Budgets().Alive, Policy: policyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now,
-		Log: o.Log,
+		Nodes: g.ledger.Budgets().Alive, Policy: policyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now, Log: o.Log,
 	}
 	if o.Limits != nil {
 		o.Limits(&limits)

@@ -48,13 +48,11 @@ func oidcOptions(cfg *config.Config) people.OIDCOptions {
 	o := people.OIDCOptions{
 		Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Name: c.Name, Scopes: c.Scopes,
 		GroupsClaim: c.GroupsClaim, Operators: c.Operators, Accounts: map[string]map[people.Role][]string{},
-		SignUp: c.SignUp,
-		Proxy:  cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile,
+		SignUp: c.SignUp, Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile,
 	}
 	for name, g := range c.Accounts {
 		o.Accounts[name] = map[people.Role][]string{
-			people.Owner: g.Owner, people.Member: g.Member,
-			people.Viewer: g.Viewer,
+			people.Owner: g.Owner, people.Member: g.Member, people.Viewer: g.Viewer,
 		}
 	}
 	return o

@@ -37,9 +37,8 @@ func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
 	err = each(func(e *Entry) error {
 		return out.Write([]string{
 			strconv.FormatInt(e.Seq, 10), e.At.Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.ID,
-			PlainCell(e.Actor.Name), e.Actor.Address, e.Actor.Request,
-			string(e.Action), e.Object.Kind, e.Object.ID, PlainCell(e.Object.Name), e.Account, string(e.Before),
-			string(e.After), e.Hash.String(),
+			PlainCell(e.Actor.Name), e.Actor.Address, e.Actor.Request, string(e.Action), e.Object.Kind, e.Object.ID,
+			PlainCell(e.Object.Name), e.Account, string(e.Before), string(e.After), e.Hash.String(),
 		})
 	})
 	out.Flush()

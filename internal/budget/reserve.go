@@ -150,11 +150,7 @@ func exceeded(s *lease, n *Need) error {
 	if ends, ok := b.Period.Ends(n.At); ok {
 		what += fmt.Sprintf(" A new %s begins at %s.", b.Period, ends.Format(time.RFC3339))
 	}
-	return &llm.Error{
-		Code:    llm.CodeBudgetExceeded,
-		Message: what,
-		Err:     &Exceeded{Budget: *b, At: n.At, Least: n.Least},
-	}
+	return &llm.Error{Code: llm.CodeBudgetExceeded, Message: what, Err: &Exceeded{Budget: *b, At: n.At, Least: n.Least}}
 }
 
 // Exceeded is the cause of a refusal: a budget that has no room, as this node sees

@@ -180,8 +180,7 @@ func auditFilters(f *form) Filters {
 	x := Filters{Action: auditPath, Label: "Entries to show", Fields: []Field{
 		f.field(Field{Name: "account", Label: "Account", Kind: "text", Max: 64, Complete: "off"}),
 		f.field(Field{
-			Name: "actor", Label: "Actor", Kind: "text", Max: 256, Complete: "off",
-			Example: "e-mail, label or id",
+			Name: "actor", Label: "Actor", Kind: "text", Max: 256, Complete: "off", Example: "e-mail, label or id",
 		}),
 		f.field(Field{Name: "action", Label: "Action", Choices: actionChoices(action)}),
 		f.field(Field{Name: "from", Label: "From", Kind: "date"}),
@@ -321,8 +320,7 @@ func (h *auditHandlers) export(w http.ResponseWriter, r *http.Request, v *people
 	defer h.files.leave(v.By.ID)
 	types := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 	out := &download{
-		w: w, name: "weir-audit-" + h.site.now().UTC().Format(time.DateOnly) + "." + format,
-		contentType: types[format],
+		w: w, name: "weir-audit-" + h.site.now().UTC().Format(time.DateOnly) + "." + format, contentType: types[format],
 	}
 	defer out.end()
 	q.Before, q.After = 0, 0

@@ -38,8 +38,7 @@ type keyShownPage struct {
 
 func (h *keyHandlers) showNew(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
 	return h.site.show(w, r, v, page{
-		name: "key-new", title: "Generate New Key", status: f.status(),
-		data: newKeyPageOf(v, f),
+		name: "key-new", title: "Generate New Key", status: f.status(), data: newKeyPageOf(v, f),
 	})
 }
 
@@ -66,8 +65,7 @@ func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
 	})
 	for _, l := range limitNames {
 		p.Limits = append(p.Limits, f.field(Field{
-			Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit",
-			Short: true, Max: 19,
+			Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19,
 		}))
 	}
 	p.Budget = budgetFields(f, account.Budget{})
@@ -88,8 +86,7 @@ func permissionChoices(v *people.Visit) []Choice {
 	}
 	if v.Operator() {
 		all = append(all, Choice{
-			Value: string(account.Admin), Label: "Admin",
-			Note: "Administer the whole installation through /admin/v1",
+			Value: string(account.Admin), Label: "Admin", Note: "Administer the whole installation through /admin/v1",
 		})
 	}
 	return all

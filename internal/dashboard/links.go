@@ -126,8 +126,7 @@ func (h *signInHandlers) follow(r *http.Request, kind people.LinkKind, from peop
 
 func personOf(r *http.Request) people.Person {
 	return people.Person{
-		Email: r.PostFormValue("email"), Name: r.PostFormValue("name"),
-		Password: secret(r, "password"),
+		Email: r.PostFormValue("email"), Name: r.PostFormValue("name"), Password: secret(r, "password"),
 	}
 }
 

@@ -72,8 +72,7 @@ func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 		p.SSO = h.people.SSO()
 	}
 	p.Name = f.field(Field{
-		Name: "name", Label: "Name", Hint: "Others see it.", Value: u.Name, Complete: "name",
-		Max: 100,
+		Name: "name", Label: "Name", Hint: "Others see it.", Value: u.Name, Complete: "name", Max: 100,
 	})
 	if !f.values.Has("name") {
 		p.Name.Value = u.Name // another form of the page was sent

@@ -195,8 +195,7 @@ func invitationRowOf(path string, i people.Invitation) invitationRow {
 	row := invitationRow{Email: i.Email, By: i.By, Role: i.Role, Expires: i.Expires}
 	row.Cancel = Confirm{
 		Ident: "cancel-" + i.ID, Button: "Cancel", Object: "the invitation of " + i.Email,
-		Title:  "Cancel this invitation?",
-		Text:   "The link that " + i.Email + " has will stop working.",
+		Title: "Cancel this invitation?", Text: "The link that " + i.Email + " has will stop working.",
 		Action: path + "/" + i.ID + "/cancel", Verb: "Cancel the invitation",
 	}
 	return row

@@ -64,8 +64,7 @@ func (s *site) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 	listed := false
 	for _, m := range v.Memberships() {
 		accounts = append(accounts, Link{
-			Label: m.AccountName, Href: accountPath(m.AccountName),
-			Current: m.AccountName == current,
+			Label: m.AccountName, Href: accountPath(m.AccountName), Current: m.AccountName == current,
 		})
 		listed = listed || m.AccountName == current
 	}

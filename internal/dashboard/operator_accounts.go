@@ -129,8 +129,7 @@ type unseenView struct {
 
 func unseenViewOf(all []account.Account, sums []report.UnseenSum, days int) unseenView {
 	v := unseenView{Days: days, Command: Code{
-		Ident: "resolve", Label: "Resolve attempts",
-		Text: "weir ledger resolve --older 7d --at-most",
+		Ident: "resolve", Label: "Resolve attempts", Text: "weir ledger resolve --older 7d --at-most",
 	}}
 	names, more := namesOf(all), int64(0)
 	for i := range sums {
@@ -178,8 +177,7 @@ func shownOf(found, limit int64, of string) string {
 // searchOf is a field to search in a list.
 func searchOf(path, label, field, sought string) Filters {
 	f := Filters{Action: path, Label: label, Fields: []Field{{
-		Name: "q", Label: field, Kind: "search", Value: sought,
-		Max: 256,
+		Name: "q", Label: field, Kind: "search", Value: sought, Max: 256,
 	}}}
 	if sought != "" {
 		f.Reset = path

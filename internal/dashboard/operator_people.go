@@ -129,8 +129,7 @@ func usersPageOf(v *people.Visit, users []people.User, members []people.Membersh
 	in := map[string][]membershipTag{}
 	for _, m := range members {
 		in[m.UserID] = append(in[m.UserID], membershipTag{
-			m.AccountName, accountPath(m.AccountName) + "/members",
-			m.Role,
+			m.AccountName, accountPath(m.AccountName) + "/members", m.Role,
 		})
 	}
 	p := usersPage{Filters: searchOf(usersPath, "Search people", "Name, e-mail or account", sought)}
@@ -164,8 +163,7 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	}
 	row.Change = Confirm{
 		Ident: "operator-" + u.ID, Button: "Make operator", Object: name, Title: "Make " + name + " an operator?",
-		Keep:   "Leave it",
-		Text:   "Operators can see and change everything: all accounts, users, budgets and keys.",
+		Keep: "Leave it", Text: "Operators can see and change everything: all accounts, users, budgets and keys.",
 		Action: usersPath + "/" + u.ID + "/promote", Verb: "Make an operator",
 	}
 	if u.Operator {

@@ -41,8 +41,7 @@ func (h *playgroundHandlers) show(w http.ResponseWriter, r *http.Request, v *peo
 		}
 	}
 	return h.site.show(w, r, v, page{
-		name: "playground", title: "Playground", scripts: []string{"playground.js"},
-		data: data,
+		name: "playground", title: "Playground", scripts: []string{"playground.js"}, data: data,
 	})
 }
 

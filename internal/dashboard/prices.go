@@ -80,8 +80,7 @@ func (h *priceHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	p.Unpriced = p.Unpriced[:min(len(p.Unpriced), most)]
 	p.Yaml = Code{
-		Ident: "yaml", Label: "Prices to fill in, for weir.yaml",
-		Text: yamlOf(without[:min(len(without), most)]),
+		Ident: "yaml", Label: "Prices to fill in, for weir.yaml", Text: yamlOf(without[:min(len(without), most)]),
 	}
 	return h.site.show(w, r, v, page{name: "prices", title: "Prices", data: p})
 }

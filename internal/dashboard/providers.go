@@ -120,8 +120,7 @@ func providersPageOf(all []route.ProviderCondition, try map[string]string) provi
 
 func providerPartOf(i int, c *route.ProviderCondition, try string, room int) providerPart {
 	p := providerPart{
-		Ident: "p-" + strconv.Itoa(i), Name: c.Name, Badge: stateBadge(c.State),
-		Dialect: c.Dialect, BaseURL: c.BaseURL,
+		Ident: "p-" + strconv.Itoa(i), Name: c.Name, Badge: stateBadge(c.State), Dialect: c.Dialect, BaseURL: c.BaseURL,
 	}
 	for _, k := range c.Credentials {
 		p.Keys = append(p.Keys, providerKey{k.Fingerprint, secondOf(k.Until)})

@@ -55,8 +55,7 @@ func (s *site) refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, e
 	retryAfter(w, e.RetryAfter)
 	bare := v == nil || v.User() == nil
 	if failed := s.show(w, r, v, page{
-		name: "error", title: title, bare: bare, status: status,
-		data: data,
+		name: "error", title: title, bare: bare, status: status, data: data,
 	}); failed != nil {
 		s.log.ErrorContext(r.Context(), "page of an error failed", "err", errors.Join(err, failed))
 		http.Error(w, e.Message, status)

@@ -188,8 +188,7 @@ func emptyRequests(base string, p *requestsPage) Empty {
 func filtersOf(q *report.RequestsQuery) url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{
-		"key": q.Key, "model": q.Model, "ended": string(q.Ended),
-		"start_date": q.From, "end_date": q.To,
+		"key": q.Key, "model": q.Model, "ended": string(q.Ended), "start_date": q.From, "end_date": q.To,
 	} {
 		if value != "" {
 			values.Set(name, value)
@@ -216,11 +215,10 @@ func requestRows(base string, list []report.Request, labels map[string]string) [
 func requestRowOf(base string, x *report.Request, labels map[string]string) requestRow {
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model,
-		Key:   cmp.Or(labels[x.Key], "an unknown key"),
-		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts,
-		In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
-		Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost, Unpriced: x.Unpriced != 0,
-		Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
+		Key: cmp.Or(labels[x.Key], "an unknown key"), Badge: outcomeBadge(x.Outcome),
+		Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(),
+		Out: x.Usage.OutputTokens(), Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost,
+		Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
 	}
 	if x.Requested != x.Model {
 		row.Requested = x.Requested

@@ -38,14 +38,12 @@ func (h *signInHandlers) show(w http.ResponseWriter, r *http.Request, v *people.
 		return err
 	}
 	p := signInPage{
-		Fresh: fresh, SSO: h.people.SSO(), Passwords: h.people.Passwords(),
-		Next: people.LocalPath(r.FormValue("next")),
+		Fresh: fresh, SSO: h.people.SSO(), Passwords: h.people.Passwords(), Next: people.LocalPath(r.FormValue("next")),
 	}
 	p.SSOPath = "/oidc/start?next=" + url.QueryEscape(p.Next)
 	p.Email = f.field(ownEmail())
 	p.Password = f.field(Field{
-		Name: "password", Label: "Password", Kind: "password", Complete: "current-password",
-		Required: true, Max: 256,
+		Name: "password", Label: "Password", Kind: "password", Complete: "current-password", Required: true, Max: 256,
 	})
 	p.Problems = f.problems()
 	retryAfter(w, f.wait)

@@ -79,8 +79,7 @@ func spanLinks(now time.Time, path string, chosen span) []Link {
 	var links []Link
 	for _, n := range []int{7, usualDays, 90} {
 		links = append(links, Link{
-			Label: many(int64(n), "day"), Href: path + "?days=" + strconv.Itoa(n),
-			Current: chosen == lastDays(now, n),
+			Label: many(int64(n), "day"), Href: path + "?days=" + strconv.Itoa(n), Current: chosen == lastDays(now, n),
 		})
 	}
 	t := now.UTC()

@@ -118,11 +118,7 @@ func projectorPart(j *JournalState) systemPart {
 func valkeyPart(x *ValkeyState) systemPart {
 	switch {
 	case !x.Used:
-		return systemPart{
-			"Valkey",
-			Badge{"off", "Not used"},
-			[]string{"Each node keeps rate limits in its own memory"},
-		}
+		return systemPart{"Valkey", Badge{"off", "Not used"}, []string{"Each node keeps rate limits in its own memory"}}
 	case x.Problem != "":
 		return systemPart{
 			"Valkey",

@@ -63,8 +63,7 @@ func (h *requestHandlers) follow(w http.ResponseWriter, r *http.Request, v *peop
 	}
 	t := &tail{
 		handlers: h, to: w, control: http.NewResponseController(w), query: q,
-		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys),
-		sent: map[uuid.UUID]report.Request{},
+		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys), sent: map[uuid.UUID]report.Request{},
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies of nginx's kind would hold events back

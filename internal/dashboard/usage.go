@@ -98,8 +98,7 @@ func (u *usageQuery) query(offset int) string {
 
 func (u *usageQuery) uses(accountID string) report.UsesQuery {
 	return report.UsesQuery{
-		Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model,
-		Limit: usesShown, Offset: u.offset,
+		Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model, Limit: usesShown, Offset: u.offset,
 	}
 }
 
@@ -116,8 +115,7 @@ func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	h.flush(ctx)
 	whole, err := h.reports.Overview(ctx, report.OverviewQuery{
-		Account: v.Account.ID, From: u.span.first(),
-		To: u.span.last(), Model: u.model,
+		Account: v.Account.ID, From: u.span.first(), To: u.span.last(), Model: u.model,
 	})
 	if err != nil {
 		return err
@@ -190,8 +188,7 @@ const mostBars = 92
 // tokenChart is tokens in and out, by day or by month.
 func tokenChart(of span, days []report.DaySum) Chart {
 	c := Chart{Title: "Tokens by day", Legend: []string{"In", "Out"}, Columns: []string{
-		"Day", "In", "Out", "Requests",
-		"Spend",
+		"Day", "In", "Out", "Requests", "Spend",
 	}}
 	layout, long := "2 Jan", "2 Jan 2006"
 	if of.days() > mostBars {

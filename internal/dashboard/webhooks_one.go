@@ -57,8 +57,7 @@ const (
 
 func deliveryRowOf(hook string, d *webhook.Delivery) deliveryRow {
 	row := deliveryRow{
-		Href: hook + "/deliveries/" + d.ID, Type: d.Type, At: d.At, Badge: deliveryBadge(d),
-		Tries: d.Tries, Took: none,
+		Href: hook + "/deliveries/" + d.ID, Type: d.Type, At: d.At, Badge: deliveryBadge(d), Tries: d.Tries, Took: none,
 	}
 	if d.Last == nil {
 		return row

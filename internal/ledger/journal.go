@@ -94,10 +94,8 @@ func openJournal(o journalOptions) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{
-		disk: o.Disk, id: o.ID, strict: o.Strict, segmentSize: o.SegmentSize,
-		now: o.Now, fault: o.Fault, log: o.Log, segs: segs,
-		dirty:    make(chan struct{}, 1),
-		advanced: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
+		disk: o.Disk, id: o.ID, strict: o.Strict, segmentSize: o.SegmentSize, now: o.Now, fault: o.Fault, log: o.Log,
+		segs: segs, dirty: make(chan struct{}, 1), advanced: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
 	}
 	for _, name := range spare {
 		if err := o.Disk.Remove(name); err != nil {

@@ -53,9 +53,8 @@ type projector struct {
 
 func newProjector(j *Journal, store Store, log *slog.Logger, fault func(string), now func() time.Time) *projector {
 	return &projector{
-		journal: j, store: store, log: log, fault: fault, now: now,
-		reader: reader{journal: j},
-		kick:   make(chan struct{}, 1), moved: make(chan struct{}),
+		journal: j, store: store, log: log, fault: fault, now: now, reader: reader{journal: j},
+		kick: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 }
 
@@ -250,8 +249,7 @@ func (p *projector) abandon(restarted time.Time) {
 	for i, a := range left {
 		last := i == len(left)-1 || left[i+1].ID.Request != a.ID.Request
 		p.settle(a.ID, Settlement{
-			Outcome: OutcomeUnknown, Provenance: Unknown,
-			Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold, Counts: last,
+			Outcome: OutcomeUnknown, Provenance: Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold, Counts: last,
 			Duration: max(0, restarted.Sub(a.Opened)),
 		})
 	}

@@ -74,8 +74,7 @@ func AsError(err error) *Error {
 		return e
 	}
 	return &Error{
-		Code: CodeInternal, Message: "Something went wrong on our side. The request id finds it in the log.",
-		Err: err,
+		Code: CodeInternal, Message: "Something went wrong on our side. The request id finds it in the log.", Err: err,
 	}
 }
 

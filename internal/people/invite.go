@@ -46,8 +46,7 @@ func (s *Service) newcomer(ctx context.Context, token, email string, p Person, m
 	}
 	session, n := s.newSession(u.ID, method, o)
 	return session, Admission{
-		Link: hashOf(token), User: u, Password: hash, Session: &n, By: actorOf(&u, o),
-		At: s.now(),
+		Link: hashOf(token), User: u, Password: hash, Session: &n, By: actorOf(&u, o), At: s.now(),
 	}, nil
 }
 
@@ -89,8 +88,7 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm
 		return llm.Secret{}, i, llm.Invalid("email", email+" is there already.")
 	case errors.Is(err, ErrNotFound):
 		return llm.Secret{}, i, &llm.Error{
-			Code: llm.CodeNotFound, Message: "There is no such account.",
-			Param: "account",
+			Code: llm.CodeNotFound, Message: "There is no such account.", Param: "account",
 		}
 	case err != nil:
 		return llm.Secret{}, i, fmt.Errorf("invite: %w", err)

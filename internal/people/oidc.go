@@ -200,9 +200,8 @@ func (p *OIDC) open(text string, now time.Time) (f flow, err error) {
 
 func (p *OIDC) config(found *oidc.Provider, publicURL string) *oauth2.Config {
 	return &oauth2.Config{
-		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret.Reveal(),
-		Endpoint: found.Endpoint(), RedirectURL: strings.TrimRight(publicURL, "/") + callbackPath,
-		Scopes: p.options.Scopes,
+		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret.Reveal(), Endpoint: found.Endpoint(),
+		RedirectURL: strings.TrimRight(publicURL, "/") + callbackPath, Scopes: p.options.Scopes,
 	}
 }
 

@@ -178,7 +178,6 @@ func (s *Service) renewal(ctx context.Context, token, email string, next llm.Sec
 	}
 	session, n := s.newSession(l.ID, method, o)
 	return session, Admission{
-		Link: hashOf(token), User: l.User, Password: hash, Session: &n, By: actorOf(&l.User, o),
-		At: s.now(),
+		Link: hashOf(token), User: l.User, Password: hash, Session: &n, By: actorOf(&l.User, o), At: s.now(),
 	}, nil
 }

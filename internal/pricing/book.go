@@ -125,12 +125,9 @@ func NewBook(o Overrides) (*Book, error) {
 		return nil, err
 	}
 	b := &Book{
-		index: x, abilities: abilities,
-		prices: prices, models: maps.Clone(o.Models),
-		sources: maps.Clone(o.Sources), regions: maps.Clone(o.Regions),
-		vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: extra,
-		assumed: o.Assumed,
-		cache:   map[key]*entry{},
+		index: x, abilities: abilities, prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
+		regions: maps.Clone(o.Regions), vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: extra,
+		assumed: o.Assumed, cache: map[key]*entry{},
 	}
 	if len(o.Files) == 0 {
 		return b, nil

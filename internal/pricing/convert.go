@@ -94,8 +94,7 @@ func (c *converter) add(provider, id, source, note string, mode string, rates ma
 		return
 	}
 	e := entryJSON{
-		Provider: provider, Models: []string{id}, Mode: mode, Rates: rates, Source: source, Seen: c.day,
-		Note: note,
+		Provider: provider, Models: []string{id}, Mode: mode, Rates: rates, Source: source, Seen: c.day, Note: note,
 	}
 	if mode == "" && SourceFor(provider) != "" && !c.has(provider, id) {
 		e.Adds = map[string]any{"equals": fold(id)}
@@ -197,11 +196,9 @@ func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
 // litellmProviders are the names of providers here by those of LiteLLM.
 var litellmProviders = map[string]string{
 	"openai": "openai", "text-completion-openai": "openai", "anthropic": "anthropic", "gemini": "gemini",
-	"bedrock": "bedrock", "bedrock_converse": "bedrock",
-	"azure": "azure", "mistral": "mistral", "cohere": "cohere", "cohere_chat": "cohere", "groq": "groq", "xai": "xai",
-	"deepseek":    "deepseek",
-	"together_ai": "together", "fireworks_ai": "fireworks", "openrouter": "openrouter", "perplexity": "perplexity",
-	"cerebras": "cerebras",
+	"bedrock": "bedrock", "bedrock_converse": "bedrock", "azure": "azure", "mistral": "mistral", "cohere": "cohere",
+	"cohere_chat": "cohere", "groq": "groq", "xai": "xai", "deepseek": "deepseek", "together_ai": "together",
+	"fireworks_ai": "fireworks", "openrouter": "openrouter", "perplexity": "perplexity", "cerebras": "cerebras",
 	"moonshot": "moonshot", "dashscope": "alibaba", "nvidia_nim": "nvidia", "vertex_ai-language-models": "vertex",
 	"vertex_ai-anthropic_models": "vertex",
 }
@@ -210,13 +207,12 @@ var litellmProviders = map[string]string{
 // (https://docs.litellm.ai/docs/provider_registration/add_model_pricing).
 var litellmRates = map[string]string{
 	"input_cost_per_token": "input_mtok", "output_cost_per_token": "output_mtok",
-	"output_cost_per_reasoning_token": "output_reasoning_mtok",
-	"cache_read_input_token_cost":     "cache_read_mtok", "cache_creation_input_token_cost": "cache_write_mtok",
+	"output_cost_per_reasoning_token": "output_reasoning_mtok", "cache_read_input_token_cost": "cache_read_mtok",
+	"cache_creation_input_token_cost":           "cache_write_mtok",
 	"cache_creation_input_token_cost_above_1hr": "cache_write_1h_mtok",
-	"cache_read_input_audio_token_cost":         "cache_audio_read_mtok",
-	"input_cost_per_audio_token":                "input_audio_mtok", "output_cost_per_audio_token": "output_audio_mtok",
-	"input_cost_per_image_token": "input_image_mtok", "output_cost_per_image_token": "output_image_mtok",
-	"input_cost_per_request": "requests_kcount",
+	"cache_read_input_audio_token_cost":         "cache_audio_read_mtok", "input_cost_per_audio_token": "input_audio_mtok",
+	"output_cost_per_audio_token": "output_audio_mtok", "input_cost_per_image_token": "input_image_mtok",
+	"output_cost_per_image_token": "output_image_mtok", "input_cost_per_request": "requests_kcount",
 }
 
 // litellmModes are the modes here by the ends of LiteLLM's names.

@@ -17,8 +17,7 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 		m = m.soldBy(b.extra[seller])
 	}
 	e := &entry{
-		info: ModelInfo{ID: name}, vendor: found.vendor, region: b.regions[provider], model: m,
-		basis: found.basis,
+		info: ModelInfo{ID: name}, vendor: found.vendor, region: b.regions[provider], model: m, basis: found.basis,
 	}
 	if f := b.feature(provider, fold(name), found.vendor, m); f != nil {
 		e.known = true

@@ -197,11 +197,7 @@ func (p *Provider) Judge(err error) *Failure {
 
 // failure is a failure that is no answer of the provider.
 func (p *Provider) failure(k Kind, sent bool, cause error) *Failure {
-	return &Failure{Kind: k, sent: sent, Err: &llm.Error{
-		Code:    codeOf(k),
-		Message: p.message(k),
-		Err:     cause,
-	}}
+	return &Failure{Kind: k, sent: sent, Err: &llm.Error{Code: codeOf(k), Message: p.message(k), Err: cause}}
 }
 
 // internal is a failure of our own, before anything was sent.

@@ -137,9 +137,8 @@ func (r *Request) Cursor() Cursor {
 func Summarize(attempts []Attempt) Request {
 	last := &attempts[len(attempts)-1]
 	r := Request{
-		ID: last.ID.Request, Arrived: last.Arrived, Key: last.Key, Requested: last.Requested,
-		Model: last.FullModel(), Outcome: last.Outcome, Status: last.Status, Code: last.Code,
-		Stream: last.Stream, Attempts: len(attempts),
+		ID: last.ID.Request, Arrived: last.Arrived, Key: last.Key, Requested: last.Requested, Model: last.FullModel(),
+		Outcome: last.Outcome, Status: last.Status, Code: last.Code, Stream: last.Stream, Attempts: len(attempts),
 	}
 	if last.Outcome != ledger.OutcomeOpen {
 		r.Duration = last.Opened.Add(last.Duration).Sub(last.Arrived)

@@ -194,8 +194,7 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 func (p *Plan) fail(c *circuit, account string, f *provider.Failure, now time.Time, count int) {
 	if c.failed(now, f.Reason(), count) {
 		p.table.health.notify(Event{
-			Target: p.Target().FullName(), Account: account, Reason: f.Reason(),
-			Brief: f.Brief(), At: now,
+			Target: p.Target().FullName(), Account: account, Reason: f.Reason(), Brief: f.Brief(), At: now,
 		})
 	}
 }

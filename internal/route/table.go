@@ -77,9 +77,8 @@ func NewTable(o Options) (*Table, error) {
 	t := &Table{
 		providers: o.Providers, byName: make(map[string]*entry, len(o.Providers)),
 		aliases: make(map[string]*alias, len(o.Aliases)), configured: map[targetID]bool{}, book: o.Book,
-		namedOnly:    o.Listed,
-		defaultModel: o.DefaultModel, defaultMaxOutput: o.DefaultMaxOutput,
-		health: o.Health, rules: newRuleBook(),
+		namedOnly: o.Listed, defaultModel: o.DefaultModel, defaultMaxOutput: o.DefaultMaxOutput, health: o.Health,
+		rules: newRuleBook(),
 	}
 	if t.health == nil {
 		t.health = NewHealth(nil)
@@ -279,9 +278,8 @@ type Model struct {
 // Listed is the model as a listing shows it.
 func Listed(provider string, l *pricing.Listing) Model {
 	return Model{
-		Name: provider + "/" + l.ID, Provider: provider,
-		Context: l.Context, MaxOutput: l.MaxOutput, Abilities: l.Abilities, Deprecated: l.Deprecated,
-		Price: l.Price, Source: l.Source, Checked: l.Checked,
+		Name: provider + "/" + l.ID, Provider: provider, Context: l.Context, MaxOutput: l.MaxOutput,
+		Abilities: l.Abilities, Deprecated: l.Deprecated, Price: l.Price, Source: l.Source, Checked: l.Checked,
 	}
 }
 

@@ -37,8 +37,7 @@ func NewKey() Key {
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	for _, decode := range []func(string) ([]byte, error){
-		hex.DecodeString, base64.StdEncoding.DecodeString,
-		base64.RawURLEncoding.DecodeString,
+		hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
 	} {
 		if b, err := decode(text); err == nil && len(b) == keySize && len(bytes.Trim(b, string(b[:1]))) > 0 {
 			return keyOf(b), nil

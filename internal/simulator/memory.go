@@ -170,9 +170,8 @@ func (m *memory) response(r *http.Request, end func()) *http.Response {
 		length = n
 	}
 	return &http.Response{
-		Status: strconv.Itoa(m.status) + " " + http.StatusText(m.status), StatusCode: m.status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: m.header, ContentLength: length, Request: r,
+		Status: strconv.Itoa(m.status) + " " + http.StatusText(m.status), StatusCode: m.status, Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1, Header: m.header, ContentLength: length, Request: r,
 		Body: &memoryBody{PipeReader: m.in, end: end},
 	}
 }

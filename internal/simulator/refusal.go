@@ -56,9 +56,8 @@ func noPrefill(c *call) bool {
 var statusCodes = map[int]llm.Code{
 	401: llm.CodeAuthentication, 402: llm.CodeBudgetExceeded, 403: llm.CodeForbidden, 404: llm.CodeModelNotFound,
 	405: llm.CodeMethodNotAllowed, 409: llm.CodeIdempotencyConflict, 413: llm.CodeRequestTooLarge,
-	415: llm.CodeUnsupportedMedia,
-	429: llm.CodeRateLimited, 502: llm.CodeProviderError, 503: llm.CodeProviderUnavailable,
-	504: llm.CodeProviderTimeout, 529: llm.CodeOverloaded,
+	415: llm.CodeUnsupportedMedia, 429: llm.CodeRateLimited, 502: llm.CodeProviderError,
+	503: llm.CodeProviderUnavailable, 504: llm.CodeProviderTimeout, 529: llm.CodeOverloaded,
 }
 
 func statusError(status int) *llm.Error {

@@ -103,9 +103,8 @@ func parseSpec(name string) (*spec, error) {
 		}
 	}
 	s := &spec{
-		name: name, base: base, calls: 1,
-		tokens: unset, prompt: unset, reasoning: unset, choices: unset, seed: unset, variant: unset,
-		files: unset, cost: unset,
+		name: name, base: base, calls: 1, tokens: unset, prompt: unset, reasoning: unset, choices: unset, seed: unset,
+		variant: unset, files: unset, cost: unset,
 		trouble: trouble{at: 3, bytes: unset, times: unset, flap: unset, rate: unset}, format: format{chunk: unset},
 	}
 	if err := s.readOptions(options, some); err != nil {

@@ -136,11 +136,10 @@ type applier struct {
 
 func newApplier(c *conn) *applier {
 	return &applier{
-		engine: c.engine, bulk: &c.bulk, clock: c.clock, log: c.log, outbox: c.outbox,
-		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), questions: insertQuestions(),
-		balances: insertBalances(),
-		speed:    insertSpeeds(), used: insertUsed(),
-		hours: newRollup(tableHours), days: newRollup(tableDays), uses: newRollup(tableUses),
+		engine: c.engine, bulk: &c.bulk, clock: c.clock, log: c.log, outbox: c.outbox, prices: insertPrices(),
+		opened: insertOpened(), settled: insertSettled(), questions: insertQuestions(), balances: insertBalances(),
+		speed: insertSpeeds(), used: insertUsed(), hours: newRollup(tableHours), days: newRollup(tableDays),
+		uses: newRollup(tableUses),
 	}
 }
 

@@ -79,8 +79,7 @@ func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent
 // 0. What is told of a period is told again in no other one.
 func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, now time.Time) webhook.Event {
 	b := webhook.Budget{
-		Of: "account", Period: budget.PeriodOf(s.number), LimitUSD: s.limited.limit.String(),
-		SpentUSD: spent.String(),
+		Of: "account", Period: budget.PeriodOf(s.number), LimitUSD: s.limited.limit.String(), SpentUSD: spent.String(),
 	}
 	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b, Threshold: percent}}
 	switch {

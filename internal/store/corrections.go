@@ -216,8 +216,7 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 		before["tokens"], after["tokens"] = usage.TotalTokens(), usage.TotalTokens()+c.Usage.TotalTokens()
 	}
 	e := audit.Entry{
-		Actor: by, Action: action, Object: audit.Object{Kind: "attempt", ID: a.ID.String()},
-		Account: a.Account,
+		Actor: by, Action: action, Object: audit.Object{Kind: "attempt", ID: a.ID.String()}, Account: a.Account,
 	}
 	if _, err := s.note(ctx, tx, e, before, after); err != nil {
 		return err

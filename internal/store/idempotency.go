@@ -109,8 +109,7 @@ func (s *Kept) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply
 			return "UPDATE idempotency SET state = ?", []any{string(idempotency.Spent)}, nil
 		}
 		return "UPDATE idempotency SET state = ?, reply = ?, size = ?", []any{
-			string(idempotency.Done), reply,
-			len(reply),
+			string(idempotency.Done), reply, len(reply),
 		}, err
 	})
 	if err != nil {

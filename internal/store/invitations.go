@@ -136,8 +136,7 @@ func (s *People) CancelInvitation(ctx context.Context, by audit.Actor, accountID
 			return noPerson(err)
 		}
 		return s.record(ctx, tx, audit.Entry{
-			Actor: by, Action: audit.InvitationCancelled, Object: invitationObject(&i),
-			Account: accountID,
+			Actor: by, Action: audit.InvitationCancelled, Object: invitationObject(&i), Account: accountID,
 		})
 	})
 }
@@ -194,8 +193,7 @@ func (s *People) CreateReset(ctx context.Context, by audit.Actor, r people.NewRe
 // LinkByHash is a link that is good; or people.ErrNotFound.
 func (s *People) LinkByHash(ctx context.Context, link people.Hash, now time.Time) (l people.Link, err error) {
 	for _, find := range []func(context.Context, people.Hash, time.Time) (people.Link, error){
-		s.inviteLink, s.resetLink,
-		s.setupLink,
+		s.inviteLink, s.resetLink, s.setupLink,
 	} {
 		if l, err = find(ctx, link, now); !errors.Is(err, people.ErrNotFound) {
 			break

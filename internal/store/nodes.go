@@ -174,8 +174,7 @@ func (s *Leases) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UU
 			return err
 		}
 		e := audit.Entry{Actor: by, Action: audit.NodeForgotten, Object: audit.Object{
-			Kind: "node",
-			ID:   journal.String(), Name: name,
+			Kind: "node", ID: journal.String(), Name: name,
 		}}
 		_, err = s.note(ctx, tx, e, facts{"address": address}, nil)
 		return err

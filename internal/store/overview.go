@@ -127,8 +127,7 @@ func (s *sums) reported() report.Sum {
 	return report.Sum{
 		Usage: *s.usage(), Cost: llm.Money(s[measureCost]), Requests: s[measureRequests], Attempts: s[measureAttempts],
 		Errors: s[measureErrors], Unpriced: s[measureUnpriced], Estimated: s[measureEstimated],
-		Unknown:   s[measureUnknown],
-		Uncertain: llm.Money(s[measureUncertain]),
+		Unknown: s[measureUnknown], Uncertain: llm.Money(s[measureUncertain]),
 	}
 }
 

@@ -23,9 +23,7 @@ type People struct {
 
 // Stores is what people.New asks for.
 func (s *People) Stores() people.Stores {
-	return people.Stores{
-		Users: s, Passwords: s, Members: s, Sessions: s, Invitations: s, Admissions: s, Throttles: s,
-	}
+	return people.Stores{Users: s, Passwords: s, Members: s, Sessions: s, Invitations: s, Admissions: s, Throttles: s}
 }
 
 // changePeople runs fn in a transaction that no other change of people runs

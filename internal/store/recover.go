@@ -110,8 +110,7 @@ func (s *Webhooks) unsuccessful(ctx context.Context, e *webhook.Endpoint, from i
 		return nil, err
 	}
 	args := slices.Concat([]any{e.ID, behind.id}, unsuccessfulArgs(now), []any{
-		from, string(webhook.Test),
-		int64(recoverRows),
+		from, string(webhook.Test), int64(recoverRows),
 	})
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT 0, deliveries.id FROM deliveries JOIN events v ON v.id = deliveries.event"+

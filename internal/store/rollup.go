@@ -31,8 +31,7 @@ const (
 // measureColumns are the columns of the measures in a rollup's table.
 func measureColumns() []string {
 	columns := []string{
-		"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown",
-		"uncertain",
+		"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown", "uncertain",
 	}
 	for c := range llm.NumClasses {
 		columns = append(columns, "use_"+llm.Class(c).String())

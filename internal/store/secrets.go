@@ -32,8 +32,7 @@ func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) 
 			return err
 		}
 		return s.tell(ctx, tx, audit.Entry{
-			Actor: by, Action: audit.SecretsResealed,
-			Object: audit.Object{Kind: "secrets"},
+			Actor: by, Action: audit.SecretsResealed, Object: audit.Object{Kind: "secrets"},
 		}, facts{"key": orNone(before)}, facts{"key": newest, "secrets": n})
 	})
 	return n, err

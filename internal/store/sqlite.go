@@ -101,8 +101,7 @@ func sqlitePrepare(ctx context.Context, path string) (*sql.DB, func() error, err
 		return nil, nil, fmt.Errorf("wait for another process that migrates %s: %w", path, err)
 	}
 	db, err := sqlitePool(path, 1, url.Values{
-		"_txlock": {"immediate"}, "_synchronous": {"FULL"},
-		"_journal_mode": {"WAL"},
+		"_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_journal_mode": {"WAL"},
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Unlock())

@@ -294,8 +294,7 @@ func (s *Webhooks) RotateWebhook(ctx context.Context, by audit.Actor, id string,
 		}
 		e.Rotated = &until
 		return s.tell(ctx, tx, audit.Entry{
-			Actor: by, Action: audit.WebhookRotated, Object: webhookObject(&e),
-			Account: e.Account,
+			Actor: by, Action: audit.WebhookRotated, Object: webhookObject(&e), Account: e.Account,
 		}, nil, facts{"former_secret_until": timeFact(&until)})
 	})
 	return e, err

@@ -36,8 +36,7 @@ const (
 // String is the reason as a label.
 func (r Reason) String() string {
 	return [...]string{
-		"", "concurrency", "cpu", "memory", "bodies", "account_concurrency", "account_bodies",
-		"",
+		"", "concurrency", "cpu", "memory", "bodies", "account_concurrency", "account_bodies", "",
 	}[min(r, Reasons)]
 }
 

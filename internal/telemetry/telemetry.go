@@ -145,8 +145,7 @@ const (
 // Handler answers with everything that is registered.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout,
-		EnableOpenMetrics: true,
+		MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout, EnableOpenMetrics: true,
 	})
 }
 

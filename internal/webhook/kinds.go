@@ -53,8 +53,7 @@ func accountKinds() []Kind {
 			Type: BudgetThreshold, To: ToAccount,
 			About: "50, 80, 95 or 100 percent of a budget, or of prepaid credit, are spent: once each for a limit " +
 				"and a period.", Example: example(BudgetThreshold, Data{
-				Account: acme(), Budget: exampleBudget("80.12"),
-				Threshold: 80,
+				Account: acme(), Budget: exampleBudget("80.12"), Threshold: 80,
 			}),
 		},
 		{
@@ -75,8 +74,7 @@ func accountKinds() []Kind {
 			About: "A UTC day is over on which the account was used: told about an hour later. What settles after " +
 				"that is in the usage reports.", Example: example(UsageDaily,
 				Data{Account: acme(), Usage: &Usage{
-					Date: "2026-11-20", AsOf: exampleTime(), Requests: 1204,
-					Tokens: 3310877, CostUSD: "12.40713",
+					Date: "2026-11-20", AsOf: exampleTime(), Requests: 1204, Tokens: 3310877, CostUSD: "12.40713",
 				}}),
 		},
 	}
@@ -96,8 +94,7 @@ func modelKinds() []Kind {
 			Type: ProviderRecovered, To: ToEverybody,
 			About: "A model that had been unavailable answers again, as the same node found it.",
 			Example: example(ProviderRecovered, Data{Target: &Target{
-				Provider: "openai", Model: "gpt-5-mini",
-				Node: "weir-1",
+				Provider: "openai", Model: "gpt-5-mini", Node: "weir-1",
 			}}),
 		},
 		{

@@ -52,8 +52,7 @@ type notice struct {
 // NewNotices takes notices, which Run writes.
 func NewNotices(o NoticesOptions) *Notices {
 	return &Notices{
-		options: o, queue: make(chan notice, maxNotices), known: map[string]time.Time{},
-		waits: map[string]int{},
+		options: o, queue: make(chan notice, maxNotices), known: map[string]time.Time{}, waits: map[string]int{},
 	}
 }
 

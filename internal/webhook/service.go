@@ -337,8 +337,7 @@ func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int,
 func noDelivery(err error, id string) error {
 	if errors.Is(err, ErrNotFound) {
 		return &llm.Error{
-			Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no delivery %.60q here.", id),
-			Param: "delivery",
+			Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no delivery %.60q here.", id), Param: "delivery",
 		}
 	}
 	return told(err, "")

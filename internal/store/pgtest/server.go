@@ -181,9 +181,8 @@ func (s *Server) launch() error {
 	}
 	defer func() { _ = log.Close() }() // the server has its own
 	args := []string{
-		"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", s.dir, "-F",
-		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal", "-c",
-		"max_wal_size=4GB",
+		"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", s.dir, "-F", "-c", "max_connections=300",
+		"-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal", "-c", "max_wal_size=4GB",
 	}
 	if s.clock != nil {
 		args = append(args, "-c", "deadlock_timeout=10s") // see URL
