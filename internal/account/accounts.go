@@ -33,8 +33,7 @@ func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string
 	a := s.newAccount(name)
 	err := s.stores.Accounts.CreateAccount(ctx, by, a)
 	if errors.Is(err, ErrExists) {
-		return Account{}, llm.Invalid("name", fmt.Sprintf("An account named %q exists already. Choose another name.",
-			name))
+		return Account{}, llm.Invalidf("name", "An account named %q exists already. Choose another name.", name)
 	}
 	if err != nil {
 		return Account{}, fmt.Errorf("create account: %w", err)
@@ -52,17 +51,14 @@ func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microse
 func checkName(name string) error {
 	switch {
 	case name == "" || len(name) > maxName:
-		return llm.Invalid("name", fmt.Sprintf("An account's name has 1 to %d characters; this one has %d.", maxName,
-			len(name)))
+		return llm.Invalidf("name", "An account's name has 1 to %d characters; this one has %d.", maxName, len(name))
 	case strings.Trim(name, nameAlphabet) != "":
-		return llm.Invalid("name",
-			fmt.Sprintf("The account name %q has a character other than letters, digits, dash, underscore and dot.",
-				name))
+		return llm.Invalidf("name", "The account name %q has a character other than letters, digits, dash, "+
+			"underscore and dot.", name)
 	case name == "." || name == "..": // which no address can have in its path
-		return llm.Invalid("name", fmt.Sprintf("An account cannot be named %q. Choose another name.", name))
+		return llm.Invalidf("name", "An account cannot be named %q. Choose another name.", name)
 	case uuid.Validate(name) == nil:
-		return llm.Invalid("name", fmt.Sprintf("The account name %q looks like an account's id. Choose another one.",
-			name))
+		return llm.Invalidf("name", "The account name %q looks like an account's id. Choose another one.", name)
 	}
 	return nil
 }
@@ -96,7 +92,7 @@ func (s *Service) Account(ctx context.Context, nameOrID string) (Account, error)
 }
 
 func notFound(what, name string) error {
-	return &llm.Error{Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no %s %q.", what, name), Param: what}
+	return llm.Errorf(llm.CodeNotFound, "There is no %s %q.", what, name).At(what)
 }
 
 // Suspend stops the account: its keys may do nothing until Resume.
@@ -158,20 +154,17 @@ func (s *Service) addCredit(ctx context.Context, by audit.Actor, nameOrID string
 	switch {
 	case errors.Is(err, ErrOverdrawn) && e.Goodwill:
 		return Account{},
-			llm.Invalid("usd", fmt.Sprintf("The account was not given $%s; no more can be taken away than was given.",
-				-amount))
+			llm.Invalidf("usd", "The account was not given $%s; no more can be taken away than was given.", -amount)
 	case errors.Is(err, ErrTooMuch) && e.Goodwill && a.Credit == nil:
 		return Account{},
-			llm.Invalid("usd", fmt.Sprintf("Goodwill comes to at most $%s in all; the account was given $%s.",
-				MaxAmount, a.Goodwill))
+			llm.Invalidf("usd", "Goodwill comes to at most $%s in all; the account was given $%s.", MaxAmount,
+				a.Goodwill)
 	case errors.Is(err, ErrOverdrawn):
 		return Account{},
-			llm.Invalid("usd", fmt.Sprintf("The account has not paid $%s; no more can be taken away than was paid in.",
-				-amount))
+			llm.Invalidf("usd", "The account has not paid $%s; no more can be taken away than was paid in.", -amount)
 	case errors.Is(err, ErrTooMuch):
 		return Account{},
-			llm.Invalid("usd", fmt.Sprintf("Credit comes to at most $%s in all; the account has paid $%s.", MaxAmount,
-				a.paid()))
+			llm.Invalidf("usd", "Credit comes to at most $%s in all; the account has paid $%s.", MaxAmount, a.paid())
 	case err != nil:
 		return Account{}, fmt.Errorf("add credit: %w", err)
 	}
@@ -226,8 +219,8 @@ func (u *Update) check() error {
 
 func checkOnDisconnect(h OnDisconnect) error {
 	if h != DisconnectDefault && h != DisconnectCancel && h != DisconnectDrain {
-		return llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q, %q or %q.",
-			h, DisconnectDefault, DisconnectCancel, DisconnectDrain))
+		return llm.Invalidf("on_hangup", "%q is not something to do when a client leaves. Use %q, %q or %q.", h,
+			DisconnectDefault, DisconnectCancel, DisconnectDrain)
 	}
 	return nil
 }
@@ -249,12 +242,12 @@ func checkBudget(b Budget) error {
 	case b == Budget{}:
 		return nil
 	case b.Limit <= 0:
-		return llm.Invalid("budget", fmt.Sprintf("A budget is more than 0 US dollars; this one is %s.", b.Limit))
+		return llm.Invalidf("budget", "A budget is more than 0 US dollars; this one is %s.", b.Limit)
 	case b.Limit > MaxAmount:
-		return llm.Invalid("budget", fmt.Sprintf("A budget is at most $%s; this one is %s.", MaxAmount, b.Limit))
+		return llm.Invalidf("budget", "A budget is at most $%s; this one is %s.", MaxAmount, b.Limit)
 	case b.Period != budget.PeriodDay && b.Period != budget.PeriodMonth && b.Period != budget.PeriodTotal:
-		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period,
-			budget.PeriodDay, budget.PeriodMonth, budget.PeriodTotal))
+		return llm.Invalidf("period", "%q is not a budget's period. Use %q, %q or %q.", b.Period, budget.PeriodDay,
+			budget.PeriodMonth, budget.PeriodTotal)
 	}
 	return nil
 }

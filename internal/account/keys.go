@@ -100,12 +100,12 @@ func firstOf(errs ...error) error {
 
 func checkLabel(label string) error {
 	if n := utf8.RuneCountInString(label); n == 0 || n > maxLabel {
-		return llm.Invalid("label", fmt.Sprintf("A key's label has 1 to %d characters; this one has %d.", maxLabel, n))
+		return llm.Invalidf("label", "A key's label has 1 to %d characters; this one has %d.", maxLabel, n)
 	}
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
 	if strings.ContainsFunc(label, unprintable) || strings.TrimSpace(label) == "" {
-		return llm.Invalid("label",
-			fmt.Sprintf("The label %q has a character that cannot be printed, or nothing but spaces.", label))
+		return llm.Invalidf("label", "The label %q has a character that cannot be printed, or nothing but spaces.",
+			label)
 	}
 	return nil
 }
@@ -113,11 +113,10 @@ func checkLabel(label string) error {
 func checkPermissions(list []Permission) error {
 	for i, p := range list {
 		if p != Chat && p != Uses && p != Admin {
-			return llm.Invalid("permissions", fmt.Sprintf("%q is not a permission. Use %q, %q or %q.", p, Chat, Uses,
-				Admin))
+			return llm.Invalidf("permissions", "%q is not a permission. Use %q, %q or %q.", p, Chat, Uses, Admin)
 		}
 		if slices.Contains(list[:i], p) {
-			return llm.Invalid("permissions", fmt.Sprintf("The permission %q is given twice.", p))
+			return llm.Invalidf("permissions", "The permission %q is given twice.", p)
 		}
 	}
 	return nil
@@ -125,18 +124,16 @@ func checkPermissions(list []Permission) error {
 
 func checkModels(list []string) error {
 	if len(list) > maxModels {
-		return llm.Invalid("models", fmt.Sprintf("A key has at most %d model patterns; this one has %d.", maxModels,
-			len(list)))
+		return llm.Invalidf("models", "A key has at most %d model patterns; this one has %d.", maxModels, len(list))
 	}
 	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == utf8.RuneError }
 	for i, m := range list {
 		if m == "" || len(m) > maxPattern || strings.ContainsFunc(m, odd) {
-			return llm.Invalid("models",
-				fmt.Sprintf(`%q is not a model pattern. Use a model's name, an alias, or a pattern such as "openai/*".`,
-					m))
+			return llm.Invalidf("models",
+				`%q is not a model pattern. Use a model's name, an alias, or a pattern such as "openai/*".`, m)
 		}
 		if slices.Contains(list[:i], m) {
-			return llm.Invalid("models", fmt.Sprintf("The model pattern %q is given twice.", m))
+			return llm.Invalidf("models", "The model pattern %q is given twice.", m)
 		}
 	}
 	return nil
@@ -144,8 +141,7 @@ func checkModels(list []string) error {
 
 func checkExpiry(d time.Duration) error {
 	if d < 0 || d > maxLifetime {
-		return llm.Invalid("expires",
-			fmt.Sprintf("A key expires between now and a hundred years from now, not after %s.", d))
+		return llm.Invalidf("expires", "A key expires between now and a hundred years from now, not after %s.", d)
 	}
 	return nil
 }
@@ -156,7 +152,7 @@ func checkLimits(l Limits) error {
 
 func checkLimit(param string, n int64) error {
 	if n < 0 {
-		return llm.Invalid(param, fmt.Sprintf("A limit is 0, for none, or more; %d is not.", n))
+		return llm.Invalidf(param, "A limit is 0, for none, or more; %d is not.", n)
 	}
 	return nil
 }
@@ -201,7 +197,7 @@ func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u Ke
 	case errors.Is(err, ErrNotFound):
 		return Key{}, notFound("key", id)
 	case errors.Is(err, ErrRevoked):
-		return Key{}, llm.Invalid("key", fmt.Sprintf("The key %q is revoked, which is for good. Make another one.", id))
+		return Key{}, llm.Invalidf("key", "The key %q is revoked, which is for good. Make another one.", id)
 	case err != nil:
 		return Key{}, fmt.Errorf("change key: %w", err)
 	}
@@ -231,8 +227,8 @@ func (u *KeyUpdate) check(now time.Time) error {
 
 func checkExpiresAt(at, now time.Time) error {
 	if !at.After(now) || at.After(now.Add(maxLifetime)) {
-		return llm.Invalid("expires", fmt.Sprintf("A key expires between now and a hundred years from now, not at %s.",
-			at.UTC().Format(time.RFC3339)))
+		return llm.Invalidf("expires", "A key expires between now and a hundred years from now, not at %s.",
+			at.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -82,10 +82,8 @@ func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Princi
 }
 
 func unauthenticated() error {
-	return &llm.Error{
-		Code:    llm.CodeAuthentication,
-		Message: "No valid API key came with this request: it is missing, malformed, unknown, revoked or expired.",
-	}
+	return llm.Errorf(llm.CodeAuthentication, "No valid API key came with this request: it is missing, malformed, "+
+		"unknown, revoked or expired.")
 }
 
 // Watch follows the store's feed of changes until ctx ends, so that what any

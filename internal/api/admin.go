@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -170,17 +169,14 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 			Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the request again.", Err: err,
 		}
 	case len(body) > maxAdminBody:
-		return nil, &llm.Error{
-			Code:    llm.CodeRequestTooLarge,
-			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here. Shorten it.", maxAdminBody),
-		}
+		return nil, llm.Errorf(llm.CodeRequestTooLarge, "The request body is larger than %d bytes, the limit here. "+
+			"Shorten it.", maxAdminBody)
 	}
 	if len(body) == 0 && r.Method == http.MethodPost {
 		return []byte("{}"), nil
 	}
 	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The body is not valid JSON: %v.",
-			err)}
+		return nil, llm.Invalidf("", "The body is not valid JSON: %v.", err)
 	}
 	if rawjson.KindOf(body) != rawjson.Object {
 		return nil, llm.Invalid("", "The body is not a JSON object. Send an object.")
@@ -197,10 +193,8 @@ func checkAdminMedia(value, method string) error {
 	if value == "" || err == nil && (media == "application/json" || media == mergePatch && method == http.MethodPatch) {
 		return nil
 	}
-	return &llm.Error{
-		Code:    llm.CodeUnsupportedMedia,
-		Message: fmt.Sprintf("The content type %.100q is not supported. Send application/json.", value),
-	}
+	return llm.Errorf(llm.CodeUnsupportedMedia, "The content type %.100q is not supported. Send application/json.",
+		value)
 }
 
 // write sends the answer. Nobody on the way keeps it.
@@ -263,10 +257,7 @@ func (ad *Admin) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 
 // NotFound answers below /admin/v1 where there is nothing.
 func (ad *Admin) NotFound() http.Handler {
-	return ad.refusing(&llm.Error{
-		Code:    llm.CodeNotFound,
-		Message: "This path does not exist. GET /openapi.json lists all paths.",
-	})
+	return ad.refusing(llm.Errorf(llm.CodeNotFound, "This path does not exist. GET /openapi.json lists all paths."))
 }
 
 // MethodNotAllowed answers at a path of the administration that takes other

@@ -31,7 +31,7 @@ func readFields(at string, object []byte, fields ...field) error {
 		place := strings.TrimPrefix(at+"."+m.Name(), ".")
 		i, err := names.Find(m, &seen)
 		if err != nil {
-			return llm.Invalid(place, fmt.Sprintf("The field is malformed: %v.", err))
+			return llm.Invalidf(place, "The field is malformed: %v.", err)
 		}
 		if i < 0 {
 			return unknownName("field", place, m.Name(), names)
@@ -51,11 +51,11 @@ func unknownName(what, place, name string, names rawjson.Names) error {
 	} else if len(names) > 0 {
 		hint = fmt.Sprintf("Use one of %q.", []string(names))
 	}
-	return llm.Invalid(place, fmt.Sprintf("%.100q is not a %s here. %s", name, what, hint))
+	return llm.Invalidf(place, "%.100q is not a %s here. %s", name, what, hint)
 }
 
 func wrongKind(at, want string) error {
-	return llm.Invalid(at, fmt.Sprintf("%s must be %s.", at, want))
+	return llm.Invalidf(at, "%s must be %s.", at, want)
 }
 
 // isNull reports whether somebody takes something away.

@@ -68,9 +68,7 @@ func (h *adminKeys) list(r *adminRequest) (answer, error) {
 func (h *adminKeys) find(r *adminRequest) (account.Key, error) {
 	k, err := h.accounts.Key(r.Context(), r.PathValue("key"))
 	if err == nil && k.AccountID != r.visit.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-		return account.Key{}, &llm.Error{
-			Code: llm.CodeNotFound, Message: "There is no such key in this account.", Param: "key",
-		}
+		return account.Key{}, llm.Errorf(llm.CodeNotFound, "There is no such key in this account.").At("key")
 	}
 	return k, err
 }
@@ -107,10 +105,8 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	if slices.Contains(o.Permissions, account.Admin) && !r.visit.Operator() {
-		return answer{}, &llm.Error{
-			Code:    llm.CodeForbidden,
-			Message: `Only operators can give a key the permission "admin".`, Param: "permissions",
-		}
+		return answer{}, llm.Errorf(llm.CodeForbidden,
+			`Only operators can give a key the permission "admin".`).At("permissions")
 	}
 	if u, with := r.visit.User(), r.visit.Key(); u != nil {
 		o.Creator = u.ID
@@ -132,17 +128,12 @@ func mayChange(v *people.Visit, k *account.Key) error {
 	case v.Operator():
 		return nil
 	case slices.Contains(k.Permissions, account.Admin):
-		return &llm.Error{
-			Code:    llm.CodeForbidden,
-			Message: `Only operators can change a key with the permission "admin".`,
-		}
+		return llm.Errorf(llm.CodeForbidden, `Only operators can change a key with the permission "admin".`)
 	case v.May(people.Manage, k.AccountID) == nil, u != nil && k.Creator == u.ID:
 		return nil
 	}
-	return &llm.Error{
-		Code:    llm.CodeForbidden,
-		Message: "Members can change and revoke only keys that they created. Ask an owner of the account.",
-	}
+	return llm.Errorf(llm.CodeForbidden, "Members can change and revoke only keys that they created. Ask an owner of "+
+		"the account.")
 }
 
 // change changes what is given, all of it or nothing (RFC 7396).

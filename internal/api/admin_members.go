@@ -54,9 +54,7 @@ func (h *adminMembers) change(r *adminRequest) (answer, error) {
 			return found(viewMember(&list[i]))
 		}
 	}
-	return answer{}, &llm.Error{
-		Code: llm.CodeNotFound, Message: "There is no such member in this account.", Param: "user",
-	}
+	return answer{}, llm.Errorf(llm.CodeNotFound, "There is no such member in this account.").At("user")
 }
 
 // adminInvitations are the calls about invitations, to an account or of operators.

@@ -141,7 +141,7 @@ func (h *adminPeople) makeOperator(r *adminRequest) (answer, error) {
 func (h *adminPeople) removeOperator(r *adminRequest) (answer, error) {
 	u, err := h.people.User(r.Context(), r.PathValue("user"))
 	if err == nil && !u.Operator {
-		err = &llm.Error{Code: llm.CodeNotFound, Message: "There is no such operator.", Param: "user"}
+		err = llm.Errorf(llm.CodeNotFound, "There is no such operator.").At("user")
 	}
 	if err != nil {
 		return answer{}, err

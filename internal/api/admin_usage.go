@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -277,10 +276,8 @@ func (h *adminUsage) findRequest(r *adminRequest) (d report.RequestDetail, err e
 }
 
 func noRequest(param string) error {
-	return &llm.Error{
-		Code:    llm.CodeNotFound,
-		Message: "There is no such request in this account, or it was deleted because of its age.", Param: param,
-	}
+	return llm.Errorf(llm.CodeNotFound, "There is no such request in this account, or it was deleted because of its "+
+		"age.").At(param)
 }
 
 // correct corrects what an attempt cost by an amount, and answers with the attempt as it
@@ -320,13 +317,13 @@ func refusedCorrection(err error) error {
 	case errors.Is(err, ledger.ErrOpen):
 		return llm.Invalid("n", "The attempt is still running. Correct it after it has ended.")
 	case errors.Is(err, ledger.ErrCorrections):
-		return llm.Invalid("n", fmt.Sprintf("The attempt has %d corrections by an amount, which is the maximum.",
-			ledger.MaxCorrections))
+		return llm.Invalidf("n", "The attempt has %d corrections by an amount, which is the maximum.",
+			ledger.MaxCorrections)
 	case errors.Is(err, ledger.ErrReason):
 		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
 	case errors.Is(err, ledger.ErrAmount):
-		return llm.Invalid("amount_usd",
-			fmt.Sprintf("The amount must not be 0, and the corrected cost must be from $0 to $%s.", llm.MaxCost))
+		return llm.Invalidf("amount_usd", "The amount must not be 0, and the corrected cost must be from $0 to $%s.",
+			llm.MaxCost)
 	}
 	return err
 }

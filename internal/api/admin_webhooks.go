@@ -84,10 +84,8 @@ func webhookUpdate(r *adminRequest, fields ...field) (u webhook.Update, err erro
 		return u, err
 	}
 	if u.AllowPrivate != nil && *u.AllowPrivate && !r.visit.Operator() {
-		return u, &llm.Error{
-			Code:    llm.CodeForbidden,
-			Message: "Only operators can allow a private address. Ask an operator.", Param: "allow_private",
-		}
+		return u, llm.Errorf(llm.CodeForbidden, "Only operators can allow a private address. Ask "+
+			"an operator.").At("allow_private")
 	}
 	return u, nil
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -169,17 +168,12 @@ func soleModel(visible []route.Model, id string) (*route.Model, error) {
 	case 1:
 		return found, nil
 	}
-	return nil, llm.Invalid("model", fmt.Sprintf("%.200q is ambiguous: choose one of %s.", id,
-		strings.Join(names, ", ")))
+	return nil, llm.Invalidf("model", "%.200q is ambiguous: choose one of %s.", id, strings.Join(names, ", "))
 }
 
 func noModel(id string) error {
-	return &llm.Error{
-		Code: llm.CodeModelNotFound, Param: "model",
-		Message: fmt.Sprintf(
-			"The model %.200q does not exist, or this key may not use it. The same path without the model lists "+
-				"those that it may use.", id),
-	}
+	return llm.Errorf(llm.CodeModelNotFound, "The model %.200q does not exist, or this key may not use it. The same "+
+		"path without the model lists those that it may use.", id).At("model")
 }
 
 type modelList struct {

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -185,17 +184,14 @@ func bodyParams(r *request, params map[string]string) error {
 		}
 	}
 	if len(body) > maxUsesBody {
-		return &llm.Error{
-			Code:    llm.CodeRequestTooLarge,
-			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here. Shorten it.", maxUsesBody),
-		}
+		return llm.Errorf(llm.CodeRequestTooLarge, "The request body is larger than %d bytes, the limit here. "+
+			"Shorten it.", maxUsesBody)
 	}
 	if len(body) == 0 {
 		return nil
 	}
 	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Invalid(
-			"", fmt.Sprintf("The body is not valid JSON: %v. Parameters can go in the query string instead.", err))
+		return llm.Invalidf("", "The body is not valid JSON: %v. Parameters can go in the query string instead.", err)
 	}
 	if rawjson.KindOf(body) != rawjson.Object {
 		return llm.Invalid("", "The body is not a JSON object. Parameters can go in the query string instead.")
@@ -226,8 +222,8 @@ func readDate(name, value string) (string, error) {
 	// An unescaped plus sign in a query string reads as a space.
 	t, err := time.Parse(time.RFC3339, strings.Replace(value, " ", "+", 1))
 	if err != nil {
-		return "", llm.Invalid(
-			name, fmt.Sprintf(`%s is %.40q. Use a date such as "2026-01-31" or an RFC 3339 timestamp.`, name, value))
+		return "", llm.Invalidf(name, `%s is %.40q. Use a date such as "2026-01-31" or an RFC 3339 timestamp.`, name,
+			value)
 	}
 	return t.UTC().Format(time.DateOnly), nil
 }

@@ -115,7 +115,7 @@ func (g *instance) notFound() http.Handler {
 	page := guard.handler(people.Route{Right: people.Open, Serve: func(w http.ResponseWriter, r *http.Request,
 		v *people.Visit,
 	) {
-		g.dashboard.Refuse(w, r, v, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such page."})
+		g.dashboard.Refuse(w, r, v, llm.Errorf(llm.CodeNotFound, "There is no such page."))
 	}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		version, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")

@@ -109,22 +109,18 @@ func checkAddress(u *url.URL) error {
 // read along, neither is looked at.
 func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, error) {
 	if !g.insecure && !g.origin.isPrivate(r) {
-		return nil, &llm.Error{
-			Code: llm.CodeForbidden,
-			Message: "This request came over plain http, where others can read passwords, sessions and keys. Use " +
-				"https: set tls in the configuration or, behind a proxy that has it, " +
-				"trusted_proxies and public_url, and have the proxy send X-Forwarded-Proto. insecure_http: true " +
-				"allows plain http.",
-		}
+		return nil, llm.Errorf(llm.CodeForbidden, "This request came over plain http, where others can read "+
+			"passwords, sessions and keys. Use https: set tls in the configuration or, behind a proxy that has it, "+
+			"trusted_proxies and public_url, and have the proxy send X-Forwarded-Proto. insecure_http: true allows "+
+			"plain http.")
 	}
 	if g.keys && strings.Join(r.Header["Authorization"], "") != "" {
 		return g.keyHolder(r)
 	}
 	if g.keys && g.session(r) == "" { // a program that gave nothing away
-		return nil, &llm.Error{
-			Code:    llm.CodeAuthentication,
-			Message: `No API key came with this request, and nobody is signed in. Send one with the permission "admin" as "Authorization: Bearer wk_…".`,
-		}
+		return nil, llm.Errorf(llm.CodeAuthentication,
+			"No API key came with this request, and nobody is signed in. Send one with the permission "+
+				`"admin" as "Authorization: Bearer wk_…".`)
 	}
 	reached := *r
 	_, reached.Host = g.origin.reached(r)

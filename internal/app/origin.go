@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -165,11 +164,8 @@ func (o *origin) checkHost(r *http.Request) error {
 	if _, err := netip.ParseAddr(host); err == nil || config.IsLoopbackHost(host) || slices.Contains(o.hosts, host) {
 		return nil
 	}
-	return &llm.Error{
-		Code: llm.CodeMisdirected,
-		Message: fmt.Sprintf("The gateway is not known by the name %.100q. Use its address or, if the name is its "+
-			"own, add it to hosts in the configuration.", host),
-	}
+	return llm.Errorf(llm.CodeMisdirected, "The gateway is not known by the name %.100q. Use its address or, if the "+
+		"name is its own, add it to hosts in the configuration.", host)
 }
 
 // bareHost is a host, as a Host header field has it (RFC 9110, section 7.2), in lower

@@ -284,7 +284,7 @@ func ImportPrices(path, day string) (*pricing.Converted, error) {
 		}
 		day = info.ModTime().UTC().Format(time.DateOnly)
 	} else if _, err := time.Parse(time.DateOnly, day); err != nil {
-		return nil, llm.Invalid("seen", fmt.Sprintf("%q is not a date such as 2026-12-31", day))
+		return nil, llm.Invalidf("seen", "%q is not a date such as 2026-12-31", day)
 	}
 	c, err := pricing.Convert(f.Text, day)
 	if err != nil {

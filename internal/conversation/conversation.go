@@ -195,9 +195,8 @@ func (s *Service) links(ctx context.Context, o *Owner, id string) ([]Link, error
 	if len(links) <= maxTurns && sizeOfAll(links) <= maxBytes {
 		return links, nil
 	}
-	return nil, llm.Invalid(previousField,
-		fmt.Sprintf("The conversation is longer than %d responses or %d MiB. Begin a new one, with what matters of "+
-			"this one as its input.", maxTurns, maxBytes>>20))
+	return nil, llm.Invalidf(previousField, "The conversation is longer than %d responses or %d MiB. Begin a new "+
+		"one, with what matters of this one as its input.", maxTurns, maxBytes>>20)
 }
 
 func sizeOfAll(links []Link) (size int64) {

@@ -128,8 +128,8 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 			return llm.Invalid(inputField+"["+strconv.Itoa(i)+"].id", "A reference needs the id of an item, a string.")
 		}
 		if references++; references > maxItems {
-			return llm.Invalid(inputField,
-				fmt.Sprintf("The input refers to more than %d items. Send some of them as they are.", maxItems))
+			return llm.Invalidf(inputField, "The input refers to more than %d items. Send some of them as they are.",
+				maxItems)
 		}
 		p.turn.input[i].id = id
 		if l, known := p.items[id]; known {
@@ -148,9 +148,8 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 		p.add(l)
 	}
 	if size > maxBytes {
-		return llm.Invalid(inputField,
-			fmt.Sprintf("The items that are referred to stand in responses of more than %d MiB. Send what matters of "+
-				"them as it is.", maxBytes>>20))
+		return llm.Invalidf(inputField, "The items that are referred to stand in responses of more than %d MiB. Send "+
+			"what matters of them as it is.", maxBytes>>20)
 	}
 	return nil
 }
@@ -239,8 +238,7 @@ func inputItems(input []byte) ([]item, error) {
 	var list []item
 	for i, v := range rawjson.Elements(input) {
 		if i == maxInput {
-			return nil, llm.Invalid(inputField, fmt.Sprintf("The input has more than %d items. Join some of them.",
-				maxInput))
+			return nil, llm.Invalidf(inputField, "The input has more than %d items. Join some of them.", maxInput)
 		}
 		if err := parse.Members(v, itemFields, "", anyMember); err != nil {
 			return nil, parse.Under(inputField+"["+strconv.Itoa(i)+"].", err)
@@ -303,7 +301,7 @@ func noPrevious(id string) *llm.Error {
 }
 
 func noItem(id string) *llm.Error {
-	return llm.Invalid(inputField, fmt.Sprintf("Item with id '%s' not found.", shown(id)))
+	return llm.Invalidf(inputField, "Item with id '%s' not found.", shown(id))
 }
 
 // maxShown bounds, in bytes, what an error repeats of an id.

@@ -124,7 +124,7 @@ func (p *Page) of(list []item) (page []item, more bool, err error) {
 	if p.After != "" {
 		at := slices.IndexFunc(list, func(it item) bool { return it.id == p.After })
 		if at < 0 {
-			return nil, false, llm.Invalid("after", fmt.Sprintf("Item with id '%s' not found.", shown(p.After)))
+			return nil, false, llm.Invalidf("after", "Item with id '%s' not found.", shown(p.After))
 		}
 		list = list[at+1:]
 	}

@@ -210,10 +210,8 @@ func (h *keyHandlers) revoke(w http.ResponseWriter, r *http.Request, v *people.V
 		return err
 	}
 	if !mayRevoke(v, k) {
-		return &llm.Error{
-			Code:    llm.CodeForbidden,
-			Message: "Members can revoke only keys that they created. Ask an owner of the account to revoke this key.",
-		}
+		return llm.Errorf(llm.CodeForbidden, "Members can revoke only keys that they created. Ask an owner of the "+
+			"account to revoke this key.")
 	}
 	_, err = h.accounts.RevokeKey(r.Context(), v.By, k.ID)
 	return goAfter(w, r, accountPath(v.Account.Name)+"/keys?done=key-revoked", err)
@@ -223,7 +221,7 @@ func (h *keyHandlers) revoke(w http.ResponseWriter, r *http.Request, v *people.V
 func (h *keyHandlers) find(r *http.Request, v *people.Visit) (*account.Key, error) {
 	k, err := h.accounts.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.AccountID != v.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-		return nil, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such key in this account."}
+		return nil, llm.Errorf(llm.CodeNotFound, "There is no such key in this account.")
 	}
 	return &k, err
 }

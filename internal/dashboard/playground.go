@@ -51,10 +51,8 @@ func (h *playgroundHandlers) play(w http.ResponseWriter, r *http.Request, v *peo
 	guard(w.Header())
 	user := v.User()
 	if user == nil {
-		h.site.refuse(w, r, v, &llm.Error{
-			Code:    llm.CodeForbidden,
-			Message: "The playground is for people who are signed in. Programs use the API with an API key.",
-		})
+		h.site.refuse(w, r, v, llm.Errorf(llm.CodeForbidden, "The playground is for people who are signed in. "+
+			"Programs use the API with an API key."))
 		return
 	}
 	p, err := h.accounts.Playground(r.Context(), v.By, v.Account, user.ID)

@@ -57,11 +57,8 @@ type correctionRow struct {
 const mostAttempts = 20
 
 func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	gone := &llm.Error{
-		Code: llm.CodeNotFound,
-		Message: "There is no such request in this account, or it was deleted because of its age. " +
-			"Its cost stays in the usage report.",
-	}
+	gone := llm.Errorf(llm.CodeNotFound, "There is no such request in this account, or it was deleted because of its "+
+		"age. Its cost stays in the usage report.")
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return gone

@@ -58,8 +58,8 @@ func chosenSpan(now time.Time, q url.Values) (span, error) {
 	if text := q.Get("month"); text != "" {
 		first, err := time.Parse(monthLayout, text)
 		if err != nil || first.After(today(now)) || first.Year() < 2000 {
-			return span{}, llm.Invalid("month", fmt.Sprintf("month is %.20q. Use a month such as %q, not a future one.",
-				text, now.UTC().Format(monthLayout)))
+			return span{}, llm.Invalidf("month", "month is %.20q. Use a month such as %q, not a future one.", text,
+				now.UTC().Format(monthLayout))
 		}
 		return monthOf(now, first), nil
 	}
@@ -70,7 +70,7 @@ func chosenSpan(now time.Time, q url.Values) (span, error) {
 		n, err := strconv.Atoi(text)
 		return lastDays(now, n), err
 	default:
-		return span{}, llm.Invalid("days", fmt.Sprintf("days is %.20q. Use 7, 30 or 90, or choose a month.", text))
+		return span{}, llm.Invalidf("days", "days is %.20q. Use 7, 30 or 90, or choose a month.", text)
 	}
 }
 

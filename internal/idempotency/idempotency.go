@@ -5,7 +5,6 @@ package idempotency
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -59,7 +58,7 @@ type Store interface {
 func KeyOf(h http.Header) (string, error) {
 	key := h.Get(header)
 	if len(key) > maxKey {
-		return "", llm.Invalid(header, fmt.Sprintf("The header is longer than %d characters.", maxKey))
+		return "", llm.Invalidf(header, "The header is longer than %d characters.", maxKey)
 	}
 	return key, llm.Once(h, header)
 }

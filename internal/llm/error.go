@@ -2,6 +2,7 @@ package llm
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -85,6 +86,22 @@ func Once(h http.Header, name string) error {
 		return Invalid(name, "The header "+name+" stands more than once. Send it once.")
 	}
 	return nil
+}
+
+// Errorf is an error with that code. Its message is by a format of fmt.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// At puts the parameter at fault into the error, and returns it.
+func (e *Error) At(param string) *Error {
+	e.Param = param
+	return e
+}
+
+// Invalidf is an invalid-request error about one parameter.
+func Invalidf(param, format string, args ...any) *Error {
+	return Errorf(CodeInvalidRequest, format, args...).At(param)
 }
 
 // Invalid is an invalid-request error about one parameter.

@@ -53,7 +53,7 @@ func (s *Service) newcomer(ctx context.Context, token, email string, p Person, m
 // checkRole refuses what is no role.
 func checkRole(r Role) error {
 	if _, ok := rights[r]; !ok {
-		return llm.Invalid("role", fmt.Sprintf("%q is not a role. Use %q, %q or %q.", r, Owner, Member, Viewer))
+		return llm.Invalidf("role", "%q is not a role. Use %q, %q or %q.", r, Owner, Member, Viewer)
 	}
 	return nil
 }
@@ -87,9 +87,7 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm
 	case errors.Is(err, ErrExists):
 		return llm.Secret{}, i, llm.Invalid("email", email+" is there already.")
 	case errors.Is(err, ErrNotFound):
-		return llm.Secret{}, i, &llm.Error{
-			Code: llm.CodeNotFound, Message: "There is no such account.", Param: "account",
-		}
+		return llm.Secret{}, i, llm.Errorf(llm.CodeNotFound, "There is no such account.").At("account")
 	case err != nil:
 		return llm.Secret{}, i, fmt.Errorf("invite: %w", err)
 	}
@@ -111,7 +109,7 @@ func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitati
 func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
 	err := s.stores.Invitations.CancelInvitation(ctx, by, accountID, id)
 	if errors.Is(err, ErrNotFound) {
-		return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such invitation, or it was used."}
+		return llm.Errorf(llm.CodeNotFound, "There is no such invitation, or it was used.")
 	}
 	if err != nil {
 		return fmt.Errorf("cancel invitation: %w", err)

@@ -224,7 +224,7 @@ func (s *Service) SSOGives(account string) bool {
 }
 
 func noSSO() error {
-	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no single sign-on here."}
+	return llm.Errorf(llm.CodeNotFound, "There is no single sign-on here.")
 }
 
 // StartOIDC is where the browser goes to sign in, and what it keeps meanwhile, in
@@ -326,23 +326,13 @@ func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secr
 	case err == nil:
 		return token, nil
 	case errors.Is(err, ErrNotFound) && who.email == "":
-		return llm.Secret{}, &llm.Error{
-			Code: llm.CodeForbidden,
-			Message: "The provider of single sign-on does not say that it has verified your e-mail address, so " +
-				"nobody can know whose it is.",
-		}
+		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "The provider of single sign-on does not say that it has "+
+			"verified your e-mail address, so nobody can know whose it is.")
 	case errors.Is(err, ErrNotFound):
-		return llm.Secret{}, &llm.Error{
-			Code:    llm.CodeForbidden,
-			Message: fmt.Sprintf("%s is not a user here. Ask for an invitation.", who.email),
-		}
+		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "%s is not a user here. Ask for an invitation.", who.email)
 	case errors.Is(err, ErrTaken):
-		return llm.Secret{}, &llm.Error{
-			Code: llm.CodeForbidden,
-			Message: fmt.Sprintf(
-				"%s belongs to a user who came with another identity of the same provider. Ask an operator.",
-				who.email),
-		}
+		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "%s belongs to a user who came with another identity of "+
+			"the same provider. Ask an operator.", who.email)
 	}
 	return llm.Secret{}, fmt.Errorf("sign in by single sign-on: %w", err)
 }

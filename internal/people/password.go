@@ -37,12 +37,10 @@ func checkPassword(password llm.Secret, email string) error {
 	case !utf8.ValidString(text):
 		return llm.Invalid("password", "The password is not text in UTF-8.")
 	case n < minPassword:
-		return llm.Invalid("password",
-			fmt.Sprintf("A password has at least %d characters; this one has %d. A few words in a row are easy to "+
-				"remember.", minPassword, n))
+		return llm.Invalidf("password", "A password has at least %d characters; this one has %d. A few words in a "+
+			"row are easy to remember.", minPassword, n)
 	case n > maxPassword:
-		return llm.Invalid("password", fmt.Sprintf("A password has at most %d characters; this one has %d.",
-			maxPassword, n))
+		return llm.Invalidf("password", "A password has at most %d characters; this one has %d.", maxPassword, n)
 	}
 	lower := strings.ToLower(text)
 	local, _, _ := strings.Cut(email, "@")

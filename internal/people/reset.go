@@ -133,7 +133,7 @@ func (s *Service) FollowLink(ctx context.Context, token string, o Origin) (llm.S
 }
 
 func noUser() error {
-	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such user.", Param: "user"}
+	return llm.Errorf(llm.CodeNotFound, "There is no such user.").At("user")
 }
 
 func (s *Service) newReset(ctx context.Context, by audit.Actor, r NewReset) (llm.Secret, error) {

@@ -133,11 +133,8 @@ func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, 
 }
 
 func badLink() error {
-	return &llm.Error{
-		Code: llm.CodeNotFound,
-		Message: "This link is not good, or not any more: it was used, it is too old, or a newer one took its place. " +
-			"Ask for a new one.",
-	}
+	return llm.Errorf(llm.CodeNotFound, "This link is not good, or not any more: it was used, it is too old, or a "+
+		"newer one took its place. Ask for a new one.")
 }
 
 // used says that a link was used up, or its user made, while somebody filled in
@@ -181,7 +178,7 @@ func normalEmail(text string) string {
 func checkPersonName(text string) (string, error) {
 	name := strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(name); n > maxName {
-		return "", llm.Invalid("name", fmt.Sprintf("A name has at most %d characters; this one has %d.", maxName, n))
+		return "", llm.Invalidf("name", "A name has at most %d characters; this one has %d.", maxName, n)
 	}
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return "", llm.Invalid("name", "The name has a character that cannot be shown.")

@@ -70,10 +70,7 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 		return Login{}, err
 	case !ok:
 		s.logFailed(ByPassword, l.ID, o, "wrong password")
-		return Login{}, &llm.Error{
-			Code:    llm.CodeAuthentication,
-			Message: "The e-mail address or the password is not right.",
-		}
+		return Login{}, llm.Errorf(llm.CodeAuthentication, "The e-mail address or the password is not right.")
 	}
 	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil {
 		return Login{}, fmt.Errorf("count attempt to sign in: %w", err)
@@ -132,11 +129,8 @@ func (s *Service) over(n *Session, now time.Time) bool {
 func (s *Service) Passwords() bool { return !s.passwordsOff }
 
 func noPasswords() error {
-	return &llm.Error{
-		Code: llm.CodeForbidden,
-		Message: "Passwords are switched off here. Sign in by single sign-on; an operator who cannot gets a link " +
-			"from the command weir operators link.",
-	}
+	return llm.Errorf(llm.CodeForbidden, "Passwords are switched off here. Sign in by single sign-on; an operator "+
+		"who cannot gets a link from the command weir operators link.")
 }
 
 // SignOut ends the visitor's session.
@@ -178,7 +172,7 @@ func (s *Service) EndSession(ctx context.Context, v *Visitor, id string, o Origi
 		return fmt.Errorf("end session: %w", err)
 	}
 	if n == 0 {
-		return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such session of yours, or it is over."}
+		return llm.Errorf(llm.CodeNotFound, "There is no such session of yours, or it is over.")
 	}
 	return nil
 }

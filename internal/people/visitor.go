@@ -1,8 +1,6 @@
 package people
 
 import (
-	"fmt"
-
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
@@ -97,22 +95,22 @@ func (v *Visitor) May(right Right, accountID string) error {
 	case right == Open:
 		return nil
 	case v == nil || v.user == nil && v.key == nil:
-		return &llm.Error{Code: llm.CodeAuthentication, Message: "Nobody is signed in."}
+		return llm.Errorf(llm.CodeAuthentication, "Nobody is signed in.")
 	case right == SignedIn, v.Operator():
 		return nil
 	case right == Operate:
-		return &llm.Error{Code: llm.CodeForbidden, Message: "Only operators may do this."}
+		return llm.Errorf(llm.CodeForbidden, "Only operators may do this.")
 	}
 	role := v.Role(accountID)
 	if role == "" {
-		return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such account, or it is not one of yours."}
+		return llm.Errorf(llm.CodeNotFound, "There is no such account, or it is not one of yours.")
 	}
 	for _, has := range rights[role] {
 		if has == right {
 			return nil
 		}
 	}
-	return &llm.Error{Code: llm.CodeForbidden, Message: fmt.Sprintf("A %s of this account may not do this.", role)}
+	return llm.Errorf(llm.CodeForbidden, "A %s of this account may not do this.", role)
 }
 
 // Actor is the visitor as the audit log names it.

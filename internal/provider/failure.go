@@ -139,10 +139,8 @@ func callersFault(c llm.Code) bool {
 // Truncated is the failure of an answer that ended before it was complete: a
 // stream without a finish reason.
 func Truncated() *Failure {
-	return &Failure{Kind: KindTruncated, sent: true, Err: &llm.Error{
-		Code:    llm.CodeProviderError,
-		Message: "The provider's answer ended before it was complete.",
-	}}
+	return &Failure{Kind: KindTruncated, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The provider's answer "+
+		"ended before it was complete.")}
 }
 
 // GivenUp is the failure of an answer that our side reads no further.

@@ -147,8 +147,7 @@ func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error)
 		return t.named(dst, model)
 	}
 	if clientAPI == "" {
-		return nil, llm.Invalid("model",
-			fmt.Sprintf(`%q is neither an alias nor of the form "<provider>/<model-name>".`, model))
+		return nil, llm.Invalidf("model", `%q is neither an alias nor of the form "<provider>/<model-name>".`, model)
 	}
 	if e, ok := t.byName[clientAPI]; ok && e.provider.Serves(model) {
 		return append(dst, Target{Provider: e.provider, Model: model}), nil
@@ -161,7 +160,7 @@ func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error)
 func (t *Table) named(dst []Target, full string) ([]Target, error) {
 	name, model, ok := strings.Cut(full, "/")
 	if !ok || name == "" || model == "" {
-		return nil, llm.Invalid("model", fmt.Sprintf(`%q is not of the form "<provider>/<model-name>".`, full))
+		return nil, llm.Invalidf("model", `%q is not of the form "<provider>/<model-name>".`, full)
 	}
 	e, ok := t.byName[name]
 	if !ok {
@@ -194,15 +193,11 @@ func (t *Table) listed(dst []Target, model string) ([]Target, error) {
 	for i := range found {
 		names = append(names, found[i].FullName())
 	}
-	return nil, llm.Invalid("model", fmt.Sprintf("%q is ambiguous: choose one of %s.", model,
-		strings.Join(names, ", ")))
+	return nil, llm.Invalidf("model", "%q is ambiguous: choose one of %s.", model, strings.Join(names, ", "))
 }
 
 func notFound(model, hint string) *llm.Error {
-	return &llm.Error{
-		Code: llm.CodeModelNotFound, Param: "model",
-		Message: fmt.Sprintf("The model %q is not served here. %s", model, hint),
-	}
+	return llm.Errorf(llm.CodeModelNotFound, "The model %q is not served here. %s", model, hint).At("model")
 }
 
 // Price is what the target costs at that moment; not Known when unpriced.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -123,10 +122,8 @@ func clip(s string) string {
 // read authenticates, then reads the request into buf and understands it.
 func (c *call) read(buf *[]byte) error {
 	if c.s.keys != nil && !c.s.keys[c.key] {
-		return &llm.Error{
-			Code:    llm.CodeAuthentication,
-			Message: "The API key is missing, or is not one that this simulator was started with.",
-		}
+		return llm.Errorf(llm.CodeAuthentication, "The API key is missing, or is not one that this simulator was "+
+			"started with.")
 	}
 	if err := c.readBody(buf); err != nil {
 		return err
@@ -191,8 +188,7 @@ func (c *call) readBody(buf *[]byte) error {
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request could not be read to its end.", Err: err}
 	}
 	if int64(len(c.body)) > c.s.maxBody {
-		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request is longer than %d bytes.",
-			c.s.maxBody)}
+		return llm.Errorf(llm.CodeRequestTooLarge, "The request is longer than %d bytes.", c.s.maxBody)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (s *spec) suits(f form) error {
 	if option == "" {
 		return nil
 	}
-	return llm.Invalid("model", fmt.Sprintf("The option %s is not for streams of this wire format: %s.", option, why))
+	return llm.Invalidf("model", "The option %s is not for streams of this wire format: %s.", option, why)
 }
 
 // frame is one event of a stream.

@@ -32,10 +32,8 @@ func contentPolicy(*call) refusal {
 }
 
 func quota(*call) refusal {
-	return refusal{err: &llm.Error{
-		Code:    llm.CodeBudgetExceeded,
-		Message: "You exceeded your current quota, please check your plan and billing details.",
-	}}
+	return refusal{err: llm.Errorf(llm.CodeBudgetExceeded, "You exceeded your current quota, please check your plan "+
+		"and billing details.")}
 }
 
 func noPrefill(c *call) bool {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 
 	"weir/internal/llm"
 )
@@ -39,7 +38,7 @@ func checkThinking(req *llm.Request) error {
 			if proof == "" {
 				why = "is missing"
 			}
-			return llm.Invalid("messages", fmt.Sprintf("The signature of the thinking in messages[%d] %s.", i, why))
+			return llm.Invalidf("messages", "The signature of the thinking in messages[%d] %s.", i, why)
 		}
 	}
 	return nil

@@ -91,16 +91,13 @@ func parseSpec(name string) (*spec, error) {
 		return nil, llm.Invalid("model", "A model is required: one of "+strings.Join(baseNames(), ", ")+".")
 	}
 	if len(name) > maxName {
-		return nil, llm.Invalid("model", fmt.Sprintf("The model name is longer than %d bytes.", maxName))
+		return nil, llm.Invalidf("model", "The model name is longer than %d bytes.", maxName)
 	}
 	base, options, some := strings.Cut(name, ":")
 	base = base[strings.LastIndexByte(base, '/')+1:]
 	if !slices.Contains(baseNames(), base) {
-		return nil, &llm.Error{
-			Code: llm.CodeModelNotFound, Param: "model",
-			Message: fmt.Sprintf("The model %q does not exist here. Known are %s, each with options behind a colon.",
-				base, strings.Join(baseNames(), ", ")),
-		}
+		return nil, llm.Errorf(llm.CodeModelNotFound, "The model %q does not exist here. Known are %s, each with "+
+			"options behind a colon.", base, strings.Join(baseNames(), ", ")).At("model")
 	}
 	s := &spec{
 		name: name, base: base, calls: 1, tokens: unset, prompt: unset, reasoning: unset, choices: unset, seed: unset,
@@ -108,7 +105,7 @@ func parseSpec(name string) (*spec, error) {
 		trouble: trouble{at: 3, bytes: unset, times: unset, flap: unset, rate: unset}, format: format{chunk: unset},
 	}
 	if err := s.readOptions(options, some); err != nil {
-		return nil, llm.Invalid("model", fmt.Sprintf("The model name %q is not understood: %s.", name, err))
+		return nil, llm.Invalidf("model", "The model name %q is not understood: %s.", name, err)
 	}
 	return s, nil
 }

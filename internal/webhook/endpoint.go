@@ -164,13 +164,12 @@ func checkTypes(account string, types []Type) ([]Type, error) {
 	place := func(t Type) int { return slices.Index(all, string(t)) }
 	for i, t := range types {
 		if k, ok := KindOf(t); ok && place(t) < 0 {
-			return nil, llm.Invalid(fmt.Sprintf("events[%d]", i),
-				fmt.Sprintf("Endpoints of the installation alone are told of %q. An account's are told of: %s.", k.Type,
-					strings.Join(all, ", ")))
+			return nil, llm.Invalidf(fmt.Sprintf("events[%d]", i), "Endpoints of the installation alone are told of "+
+				"%q. An account's are told of: %s.", k.Type, strings.Join(all, ", "))
 		}
 		if place(t) < 0 {
-			return nil, llm.Invalid(fmt.Sprintf("events[%d]", i), fmt.Sprintf("There is no event %q. There are: %s.", t,
-				strings.Join(all, ", ")))
+			return nil, llm.Invalidf(fmt.Sprintf("events[%d]", i), "There is no event %q. There are: %s.", t,
+				strings.Join(all, ", "))
 		}
 	}
 	sorted := slices.Clone(types)

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -177,13 +176,9 @@ func told(err error, id string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrNotFound):
-		return &llm.Error{
-			Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no webhook endpoint %.60q here.", id),
-			Param: "webhook",
-		}
+		return llm.Errorf(llm.CodeNotFound, "There is no webhook endpoint %.60q here.", id).At("webhook")
 	case errors.Is(err, ErrTooMany):
-		return llm.Invalid("", fmt.Sprintf("There are %d endpoints, as many as there may be. Remove one first.",
-			MaxEndpoints))
+		return llm.Invalidf("", "There are %d endpoints, as many as there may be. Remove one first.", MaxEndpoints)
 	case errors.Is(err, ErrDisabled):
 		return llm.Invalid("", "The endpoint is disabled. Enable it first.")
 	case errors.Is(err, seal.ErrNoKey):
@@ -212,7 +207,7 @@ func (s *Service) Endpoint(ctx context.Context, id string) (Endpoint, error) {
 // EndpointOf is the endpoint of that id, if it is one of the account's, or of the
 // installation's where that is empty: who may see the one learns nothing of others.
 func (s *Service) EndpointOf(ctx context.Context, account, id string) (Endpoint, error) {
-	gone := &llm.Error{Code: llm.CodeNotFound, Message: "There is no such webhook endpoint here.", Param: "webhook"}
+	gone := llm.Errorf(llm.CodeNotFound, "There is no such webhook endpoint here.").At("webhook")
 	known, err := uuid.Parse(id)
 	if err != nil {
 		return Endpoint{}, gone
@@ -226,10 +221,8 @@ func (s *Service) EndpointOf(ctx context.Context, account, id string) (Endpoint,
 
 // DeliveryOf is the delivery of that id, if it is one of the endpoint's.
 func (s *Service) DeliveryOf(ctx context.Context, e *Endpoint, id string) (Detail, error) {
-	gone := &llm.Error{
-		Code:    llm.CodeNotFound,
-		Message: "This endpoint has no such delivery. Deliveries are kept for a time.", Param: "delivery",
-	}
+	gone := llm.Errorf(llm.CodeNotFound, "This endpoint has no such delivery. Deliveries are kept "+
+		"for a time.").At("delivery")
 	known, err := uuid.Parse(id)
 	if err != nil {
 		return Detail{}, gone
@@ -324,8 +317,8 @@ func (s *Service) Redeliver(ctx context.Context, id string) error {
 func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int, error) {
 	now := s.options.Now()
 	if since.IsZero() || since.After(now) {
-		return 0, llm.Invalid("since", fmt.Sprintf("Since when? Give a time that has passed, such as %s.",
-			now.Add(-24*time.Hour).UTC().Format(time.RFC3339)))
+		return 0, llm.Invalidf("since", "Since when? Give a time that has passed, such as %s.",
+			now.Add(-24*time.Hour).UTC().Format(time.RFC3339))
 	}
 	if first := now.Add(-RecoverFor); since.Before(first) {
 		since = first
@@ -336,9 +329,7 @@ func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int,
 
 func noDelivery(err error, id string) error {
 	if errors.Is(err, ErrNotFound) {
-		return &llm.Error{
-			Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no delivery %.60q here.", id), Param: "delivery",
-		}
+		return llm.Errorf(llm.CodeNotFound, "There is no delivery %.60q here.", id).At("delivery")
 	}
 	return told(err, "")
 }
