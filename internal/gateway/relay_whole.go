@@ -46,6 +46,9 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	if a.resumes != nil {
 		return c.rescue.whole(a, reply)
 	}
+	if n := int64(len(reply.Choices)); n > 0 && n < c.Head.Choices {
+		a.dropped = append(a.dropped, "n")
+	}
 	c.plan.Succeeded(c.server.now(), 0)
 	s := a.outcome().Succeeded()
 	c.settle(s)

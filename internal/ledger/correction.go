@@ -159,7 +159,7 @@ const ReasonAsked = "asked the provider"
 // usage has no price or one that depends on what nobody tells, the numbers cannot be true, or
 // somebody has corrected the attempt.
 func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
-	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Settlement.Tier), &a.Price
+	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Tier), &a.Price
 	used[llm.Requests] = a.Usage[llm.Requests]
 	// charged for apart from tokens, which no record tells
 	used[llm.OtherTools] = max(used[llm.OtherTools], a.Usage[llm.OtherTools])

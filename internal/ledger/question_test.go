@@ -35,7 +35,7 @@ func TestTell(t *testing.T) {
 		{name: "more than the counts, where that costs no more", change: func(a *Row) { a.Price.Rates[llm.CacheWrite] = 2_000 }, said: said(600, "", used), want: 520},
 		{name: "above the bound", said: said(0, "", llm.Usage{llm.Input: 100, llm.Output: 3000}), want: 30_200},
 		{name: "in a mode", said: said(0, "flex", used), want: 260},
-		{name: "in the mode of the row", change: func(a *Row) { a.Settlement.Tier = "flex" }, said: said(0, "", used), want: 260},
+		{name: "in the mode of the row", change: func(a *Row) { a.Tier = "flex" }, said: said(0, "", used), want: 260},
 		{name: "in a mode without a price", said: said(9, "priority", used), want: -1},
 		{name: "tools without a price", said: said(9, "", searched), want: -1},
 		{name: "tools, at the provider's figure", said: said(9, "", searched), billed: true, want: 9},

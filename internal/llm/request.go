@@ -53,14 +53,14 @@ type Request struct {
 	Extra   []Field
 	ExtraOf string
 
-	// Demand is the first field without which the request means something else, and that wire
+	// Essential is the first field without which the request means something else, and that wire
 	// formats other than ExtraOf have no word for; nil for none.
-	Demand *Demand
+	Essential *Essential
 }
 
-// Demand is a field that cannot be left out.
-type Demand struct {
-	Param   string // the field, as the client wrote it
+// Essential is a field that cannot be left out.
+type Essential struct {
+	Param   string // the name of the field in its wire format
 	Instead string // what the client can do without it, a sentence without its full stop
 }
 

@@ -36,7 +36,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 		if !known {
 			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
-			demands.Note(r, m.Name(), m.Value)
+			essentials.Note(r, m.Name(), m.Value)
 		}
 	}
 	var err error
@@ -48,7 +48,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	if system != nil {
 		said = said[1:]
 	}
-	demandContent(r, said)
+	noteContent(r, said)
 	return r, nil
 }
 
@@ -136,7 +136,7 @@ func decodeOutputConfig(r *llm.Request, v []byte) error {
 			}
 		}
 		rest = appendMember(rest, m.Name(), m.Value)
-		demands.Note(r, "output_config."+m.Name(), m.Value)
+		essentials.Note(r, "output_config."+m.Name(), m.Value)
 	}
 	if rest != nil {
 		r.Extra = append(r.Extra, llm.Field{Name: "output_config", Value: append(rest, '}')})

@@ -42,7 +42,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 		if rest != nil {
 			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: rest})
-			demands.Note(r, m.Name(), rest)
+			essentials.Note(r, m.Name(), rest)
 		}
 	}
 	return decodeConversation(r, system, messages)
@@ -71,7 +71,7 @@ func decodeObject(obj rawjson.Member, r *llm.Request, read func(*llm.Request, ra
 			rest = []byte{'{'}
 		}
 		rest = appendMember(rest, m.Name(), m.Value)
-		demands.Note(r, obj.Name()+"."+m.Name(), m.Value)
+		essentials.Note(r, obj.Name()+"."+m.Name(), m.Value)
 	}
 	if rest != nil {
 		rest = append(rest, '}')

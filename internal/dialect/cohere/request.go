@@ -26,7 +26,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 		if !known {
 			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
-			demands.Note(r, m.Name(), m.Value)
+			essentials.Note(r, m.Name(), m.Value)
 		}
 	}
 	if len(r.Messages) == 0 {

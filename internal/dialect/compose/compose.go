@@ -25,13 +25,14 @@ type Writer struct {
 }
 
 // New is a writer for the request r in the wire format of that name, with the
-// body's opening brace written. Nil quirks are none.
+// body's opening brace written. Nil quirks are none. What is essential in another
+// wire format's words is refused.
 func New(format string, r *llm.Request, q *llm.Quirks) Writer {
 	if q == nil {
 		q = &llm.Quirks{}
 	}
 	w := Writer{Dst: append(make([]byte, 0, sizeOf(r)), '{'), Own: r.ExtraOf == format, Quirks: q}
-	if d := r.Demand; d != nil && !w.Own {
+	if d := r.Essential; d != nil && !w.Own {
 		w.Refuse(d.Param, fmt.Sprintf("The field %s changes the answer, and cannot be carried to the provider of this "+
 			"model, which does not speak %q. %s, or choose a model whose provider does.", d.Param, r.ExtraOf, d.Instead))
 	}

@@ -64,7 +64,7 @@ func addExtra(r *llm.Request, m rawjson.Member) error {
 		return llm.Invalid(name, fmt.Sprintf("There is no field %q.", name))
 	}
 	r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
-	demands.Note(r, string(spelled(m.Key())), m.Value)
+	essentials.Note(r, string(spelled(m.Key())), m.Value)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func decodeConfig(r *llm.Request, v []byte) error {
 // addConfig keeps a field of the generationConfig that nobody modelled.
 func addConfig(r *llm.Request, name string, v []byte) {
 	r.Extra = append(r.Extra, llm.Field{Name: inConfig + name, Value: v})
-	demands.Note(r, inConfig+name, v)
+	essentials.Note(r, inConfig+name, v)
 }
 
 func decodeSampling(r *llm.Request, name string, v []byte) (known bool, err error) {

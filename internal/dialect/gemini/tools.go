@@ -88,7 +88,7 @@ func decodeToolConfig(r *llm.Request, v []byte) {
 		}
 		var exact, known bool
 		if r.ToolChoice, exact, known = decodeChoice(m.Value); !known {
-			demands.Note(r, "toolConfig", v)
+			essentials.Note(r, "toolConfig", v)
 		}
 		whole = whole && exact
 	}

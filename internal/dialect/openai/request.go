@@ -21,14 +21,14 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 		if !known {
 			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
-			demands.Note(r, m.Name(), m.Value)
+			essentials.Note(r, m.Name(), m.Value)
 		}
 	}
 	if len(r.Messages) == 0 {
 		return nil, llm.Invalid("messages",
 			`The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
 	}
-	demandSaid(r)
+	noteSaid(r)
 	parse.NoteAllowed(r, "tool_choice")
 	return r, nil
 }

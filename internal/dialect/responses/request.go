@@ -46,7 +46,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		return nil, llm.Invalid("input",
 			`The input must be a string, or an array of at least one item such as {"role": "user", "content": "Hello"}.`)
 	}
-	demandSummary(r)
+	noteSummary(r)
 	parse.NoteAllowed(r, "tool_choice")
 	return r, nil
 }
@@ -131,7 +131,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 // addExtra keeps a field that nobody modelled.
 func addExtra(r *llm.Request, name string, v []byte) {
 	r.Extra = append(r.Extra, llm.Field{Name: name, Value: v})
-	demands.Note(r, name, v)
+	essentials.Note(r, name, v)
 }
 
 // decodeText reads how the answer's text is to look.

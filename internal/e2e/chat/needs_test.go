@@ -2,7 +2,9 @@ package chat_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -103,9 +105,9 @@ prices:
 	}
 }
 
-// TestDemands is a request with a field that changes the answer and that only the wire format of its client API has: it
+// TestEssentialFields is a request with a field that changes the answer and that only the wire format of its client API has: it
 // is refused before anybody is asked, and goes to the target of an alias that speaks the same.
-func TestDemands(t *testing.T) {
+func TestEssentialFields(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	yaml := "providers:"
@@ -140,6 +142,27 @@ prices:
 		}
 		if r := send(own + "-last"); r.Status != http.StatusOK || r.Header.Get("X-Weir-Model") != "p-"+own+"/chat" || r.Header["X-Weir-Dropped"] != nil {
 			t.Errorf("%s: %d by %q, dropped %q, want it from the target that speaks the same: %.300s", own, r.Status, r.Header.Get("X-Weir-Model"), r.Header.Get("X-Weir-Dropped"), r.Body)
+		}
+	}
+}
+
+// TestFewerAnswers is a provider that takes n and gives one answer all the same: the client is told.
+func TestFewerAnswers(t *testing.T) {
+	t.Parallel()
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"One"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
+	}))
+	t.Cleanup(up.Close)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL)})
+	for path, ask := range map[string]struct{ body, dropped string }{
+		"/v1/chat/completions":                        {harness.Completion("house/chat", `,"n":2`), "n"},
+		"/v1/models/house/chat:generateContent":       {`{"contents":[{"parts":[{"text":"Hi"}]}],"generationConfig":{"candidateCount":2},"store":true}`, "store, n"},
+		"/v1beta/models/house%2Fchat:generateContent": {`{"contents":[{"parts":[{"text":"Hi"}]}]}`, ""},
+	} {
+		r := h.Do(harness.Ask{Path: path, Body: ask.body})
+		if got := r.Header.Get("X-Weir-Dropped"); r.Status != http.StatusOK || got != ask.dropped {
+			t.Errorf("%s: %d, X-Weir-Dropped %q, want %q: %s", path, r.Status, got, ask.dropped, r.Body)
 		}
 	}
 }

@@ -13,12 +13,12 @@ const (
 	noServer = "Offer its tools as functions"
 )
 
-// demands are the vendor's fields, and those of servers and vendors that speak alike: vLLM
+// essentials are the vendor's fields, and those of servers and vendors that speak alike: vLLM
 // (https://docs.vllm.ai/en/latest/features/structured_outputs/), llama.cpp
 // (https://github.com/ggml-org/llama.cpp/tree/master/tools/server), OpenRouter
 // (https://openrouter.ai/docs/guides/features/plugins/web-search) and xAI
 // (https://docs.x.ai/docs/guides/live-search; undated copies of 2026).
-var demands = parse.Demands{
+var essentials = parse.Essentials{
 	"audio":              {Instead: "Leave it out"},
 	"modalities":         {Instead: `Ask for the modalities ["text"]`, Usual: []string{"text"}},
 	"moderation":         {Instead: "Leave it out"},
@@ -40,11 +40,11 @@ var demands = parse.Demands{
 	"structured_outputs": {Instead: bySchema},
 }
 
-// demandSaid notes what an assistant said aloud, if it stands in the request by its id alone.
-func demandSaid(r *llm.Request) {
+// noteSaid notes what an assistant said aloud, if it stands in the request by its id alone.
+func noteSaid(r *llm.Request) {
 	for i := range r.Messages {
-		if m := &r.Messages[i]; r.Demand == nil && len(m.Parts) == 0 && hasField(m.Extra, "audio") {
-			r.Demand = &llm.Demand{
+		if m := &r.Messages[i]; r.Essential == nil && len(m.Parts) == 0 && hasField(m.Extra, "audio") {
+			r.Essential = &llm.Essential{
 				Param: fmt.Sprintf("messages[%d].audio", i), Instead: "Put its transcript into the content",
 			}
 		}

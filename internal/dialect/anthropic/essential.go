@@ -10,11 +10,11 @@ import (
 
 const bySchema = `Ask for the format "json_schema"`
 
-// demands are those of https://platform.claude.com/docs/en/api/beta/messages/create,
+// essentials are those of https://platform.claude.com/docs/en/api/beta/messages/create,
 // https://platform.claude.com/docs/en/build-with-claude/task-budgets,
 // https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand and
 // https://platform.claude.com/docs/en/manage-claude/data-residency (undated copies of 2026).
-var demands = parse.Demands{
+var essentials = parse.Essentials{
 	"compaction":                {Instead: "Ask for a summary in a message"},
 	"container":                 {Instead: "Leave it out"},
 	"inference_geo":             {Instead: "Choose a model that runs there, and leave it out", Usual: []string{"global"}},
@@ -25,38 +25,38 @@ var demands = parse.Demands{
 	"tool_choice":               {Instead: "Name a tool or leave the choice to the model"},
 }
 
-// blockDemands are members of a document; of a block in place of the conversation before it, its type.
-var blockDemands = parse.Demands{
+// blockEssentials are members of a document; of a block in place of the conversation before it, its type.
+var blockEssentials = parse.Essentials{
 	"citations":  {Instead: "Leave it out, and ask for citations in a message"},
 	"context":    {Instead: "Put it into a text before the document"},
 	"compaction": {Instead: "Put its words into a text"},
 }
 
-// demandContent notes what a block of the messages has that cannot be left out.
-func demandContent(r *llm.Request, messages []llm.Message) {
+// noteContent notes what a block of the messages has that cannot be left out.
+func noteContent(r *llm.Request, messages []llm.Message) {
 	for i := range messages {
-		if d := demandOf(messages[i].Parts); d != nil && r.Demand == nil {
+		if d := essentialOf(messages[i].Parts); d != nil && r.Essential == nil {
 			d.Param = fmt.Sprintf("messages[%d].content.%s", i, d.Param)
-			r.Demand = d
+			r.Essential = d
 		}
 	}
 }
 
-func demandOf(parts []llm.Part) *llm.Demand {
+func essentialOf(parts []llm.Part) *llm.Essential {
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
 		case llm.PartOther:
-			if d := blockDemands.Of(rawjson.Text(rawjson.Get(p.Raw, "type")), p.Raw); d != nil {
+			if d := blockEssentials.Of(rawjson.Text(rawjson.Get(p.Raw, "type")), p.Raw); d != nil {
 				return d
 			}
 		case llm.PartDocument:
 			for _, f := range p.Extra {
-				if d := blockDemands.Of(f.Name, f.Value); d != nil && (f.Name != "citations" || isOn(f.Value)) {
+				if d := blockEssentials.Of(f.Name, f.Value); d != nil && (f.Name != "citations" || isOn(f.Value)) {
 					return d
 				}
 			}
 		case llm.PartToolResult:
-			if d := demandOf(p.Result.Parts); d != nil {
+			if d := essentialOf(p.Result.Parts); d != nil {
 				return d
 			}
 		}

@@ -2,8 +2,8 @@ package cohere
 
 import "weir/internal/dialect/parse"
 
-// demands are those of https://docs.cohere.com/reference/chat (undated copy of 2026).
-var demands = parse.Demands{
+// essentials are those of https://docs.cohere.com/reference/chat (undated copy of 2026).
+var essentials = parse.Essentials{
 	"documents":       {Instead: "Put the documents into the messages"},
 	"raw_prompting":   {Instead: "Leave it out"},
 	"response_format": {Instead: `Ask for the type "json_object"`},

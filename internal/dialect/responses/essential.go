@@ -11,11 +11,10 @@ const (
 	noLimit    = "Leave it out: what the model calls is run by the client alone"
 )
 
-// demands are the vendor's fields, and those of others that speak alike, such as xAI's max_turns
-// (https://docs.x.ai/docs/guides/tools/overview) and OpenRouter's plugins
-// (https://openrouter.ai/docs/api_reference/responses/web-search; undated copies of 2026). What goes on from a response
-// that is kept here has become part of the input before.
-var demands = parse.Demands{
+// essentials are the vendor's fields, and those of others that speak alike, such as max_turns, which bounds what tools
+// do at xAI, and OpenRouter's plugins (https://openrouter.ai/docs/api_reference/responses/web-search, undated copy of
+// 2026). What goes on from a response that is kept here has become part of the input before.
+var essentials = parse.Essentials{
 	"conversation":         {Instead: wholeInput},
 	"max_tool_calls":       {Instead: noLimit},
 	"max_turns":            {Instead: noLimit},
@@ -27,14 +26,14 @@ var demands = parse.Demands{
 	"tool_choice":          {Instead: "Name a function or leave the choice to the model"},
 }
 
-// demandSummary notes what an input has in place of the conversation before it, in words that the vendor alone can
-// read: https://platform.openai.com/docs/guides/compaction (undated copy of 2026).
-func demandSummary(r *llm.Request) {
+// noteSummary notes what an input has in place of the conversation before it, in words that the vendor alone can
+// read: https://developers.openai.com/api/docs/guides/compaction (named by a page of 2026-09-08).
+func noteSummary(r *llm.Request) {
 	for i := range r.Messages {
 		for _, p := range r.Messages[i].Parts {
 			kind := rawjson.Text(rawjson.Get(p.Raw, "type"))
-			if r.Demand == nil && (kind == "compaction" || kind == "compaction_summary") {
-				r.Demand = &llm.Demand{Param: "input." + kind, Instead: "Send what it stands for"}
+			if r.Essential == nil && (kind == "compaction" || kind == "compaction_summary") {
+				r.Essential = &llm.Essential{Param: "input." + kind, Instead: "Send what it stands for"}
 			}
 		}
 	}

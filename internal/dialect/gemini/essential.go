@@ -7,10 +7,10 @@ const (
 	asText   = "Leave it out: the answer is text"
 )
 
-// demands are those of https://ai.google.dev/api/generate-content and of Vertex AI
+// essentials are those of https://ai.google.dev/api/generate-content and of Vertex AI
 // (https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentRequest; undated copies of
 // 2026). An enumeration of texts is not the same as one in a JSON Schema, whose answer has quotation marks.
-var demands = parse.Demands{
+var essentials = parse.Essentials{
 	"cachedContent":                  {Instead: "Send what is cached in the contents"},
 	"modelArmorConfig":               {Instead: "Leave it out"},
 	"toolConfig":                     {Instead: "Ask for the mode AUTO, ANY or NONE; name allowed functions with ANY alone"},

@@ -2,9 +2,9 @@ package bedrock
 
 import "weir/internal/dialect/parse"
 
-// demands are those of https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (undated copy
+// essentials are those of https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (undated copy
 // of 2026).
-var demands = parse.Demands{
+var essentials = parse.Essentials{
 	"guardrailConfig":         {Instead: "Leave it out"},
 	"outputConfig.textFormat": {Instead: `Ask for the type "json_schema"`},
 	"promptVariables":         {Instead: "Send the messages with their values"},
