@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/store/opentest"
 )
 
 // public is every pattern that asks for no key. A new one has to be put here,
@@ -36,6 +38,7 @@ func newLogged(t testing.TB, log *slog.Logger) *instance {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Data, cfg.Hosts = t.TempDir(), []string{"gateway.example"}
+	opentest.File(t, filepath.Join(cfg.Data, "weir.db"))
 	o := &Options{
 		Config: cfg, Getenv: func(string) string { return "" },
 		People: func(o *people.Options) { o.Light = true },

@@ -11,6 +11,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/llm"
 	"weir/internal/store"
+	"weir/internal/store/opentest"
 )
 
 // ttl is how long the tests' services keep a response.
@@ -37,17 +38,8 @@ func newWorld(t testing.TB) *world {
 // open makes another service on the same database, as another node would.
 func (w *world) open(ttl time.Duration) *conversation.Service {
 	w.t.Helper()
-	db, err := store.Open(context.Background(), store.Options{Path: w.path, Clock: w.clock})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			w.t.Error(err)
-		}
-	})
-	w.db = db
-	return conversation.New(conversation.Options{Store: db.Kept, Now: w.clock, TTL: ttl})
+	w.db = opentest.Open(w.t, store.Options{Path: w.path, Clock: w.clock})
+	return conversation.New(conversation.Options{Store: w.db.Kept, Now: w.clock, TTL: ttl})
 }
 
 func (w *world) clock() time.Time {

@@ -20,6 +20,7 @@ import (
 	"weir/internal/route"
 	"weir/internal/seal"
 	"weir/internal/store"
+	"weir/internal/store/opentest"
 	"weir/internal/webhook"
 )
 
@@ -57,11 +58,8 @@ func newSiteWith(t testing.TB, change func(*dashboard.Options)) *site {
 func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change ...func(*people.Options)) *site {
 	t.Helper()
 	clock, log := func() time.Time { return now }, slog.New(slog.DiscardHandler)
-	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: clock, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := opentest.Open(t, store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: clock, Log: log})
+	var err error
 	keys := []seal.Key{seal.NewKey()}
 	s := &site{store: db, accounts: account.NewService(db.Accounts.Stores(), clock, log)}
 	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {

@@ -18,6 +18,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/store"
+	"weir/internal/store/opentest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,14 +43,9 @@ func newFixture(t testing.TB, change ...func(*people.Options)) *fixture {
 	t.Helper()
 	h := &fixture{t: t, dir: t.TempDir(), ctx: t.Context(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	log := slog.New(slog.NewTextHandler(h, nil))
-	db, err := store.Open(h.ctx, store.Options{Path: filepath.Join(h.dir, "weir.db"), Clock: h.clock, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	h.store = db
+	h.store = opentest.Open(t, store.Options{Path: filepath.Join(h.dir, "weir.db"), Clock: h.clock, Log: log})
 	h.account = h.newAccount("default")
-	o := people.Options{Stores: db.People.Stores(), Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
+	o := people.Options{Stores: h.store.People.Stores(), Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
 	for _, c := range change {
 		c(&o)
 	}

@@ -80,7 +80,7 @@ func batchOf(journal uuid.UUID, from ledger.Position, list ...ledger.Entry) *led
 
 func TestMigrations(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testMigrations)
+	on(t, withoutSchema(), testMigrations)
 }
 
 func testMigrations(t *testing.T, o store.Options) {
@@ -112,7 +112,7 @@ func testMigrations(t *testing.T, o store.Options) {
 // TestOpenAtOnce has many processes start on an empty database.
 func TestOpenAtOnce(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testOpenAtOnce)
+	on(t, withoutSchema(), testOpenAtOnce)
 }
 
 func testOpenAtOnce(t *testing.T, o store.Options) {

@@ -27,7 +27,7 @@ import (
 // them up to date: the reports are those of a database that always had them.
 func TestBackfill(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testBackfill)
+	on(t, withoutSchema(), testBackfill)
 }
 
 func testBackfill(t *testing.T, o store.Options) {
@@ -51,7 +51,7 @@ func testBackfill(t *testing.T, o store.Options) {
 	if err := always.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, append(list, failed)...)); err != nil {
 		t.Fatal(err)
 	}
-	old := engineOf(o)(t)
+	old := withoutSchema()[nameOf(o)](t)
 	migrateTo(t, old, before)
 	for _, table := range []string{"accounts", "keys", "attempts"} {
 		copyTable(t, o, old, table)
@@ -164,7 +164,7 @@ func columnsOf(t *testing.T, o store.Options, table string) []string {
 // they could have no other correction: they stay resolved, and can have others.
 func TestCorrectionsStay(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, o store.Options) {
+	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 9 // the last migration without others
 		migrateTo(t, o, before)
 		e := settled(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 1)
@@ -192,7 +192,7 @@ func TestCorrectionsStay(t *testing.T) {
 // its sums are there, by a price that nobody knows any more.
 func TestExplanationsBegin(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, o store.Options) {
+	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 9 // the last migration without them
 		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 		always := open(t, o)
@@ -202,7 +202,7 @@ func TestExplanationsBegin(t *testing.T) {
 		if _, err := always.Ledger.Retain(t.Context(), at.AddDate(0, 0, 1), at.AddDate(0, 0, 1)); err != nil {
 			t.Fatal(err)
 		}
-		old := engineOf(o)(t)
+		old := withoutSchema()[nameOf(o)](t)
 		migrateTo(t, old, before)
 		for _, table := range []string{"checkpoints", "rollup_day", "rollup_uses", "rollup_hour", "balances"} {
 			copyTable(t, o, old, table)
@@ -231,7 +231,7 @@ func TestExplanationsBegin(t *testing.T) {
 // whose key they were made: the audit log does.
 func TestInvitersKnown(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, o store.Options) {
+	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 6 // the last migration without it
 		migrateTo(t, o, before)
 		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -259,7 +259,7 @@ func TestInvitersKnown(t *testing.T) {
 // them, or changed their address: the audit log does.
 func TestMakersKnown(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, o store.Options) {
+	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 12 // the last migration without it
 		migrateTo(t, o, before)
 		for _, u := range []string{"boss", "former"} {
@@ -295,7 +295,7 @@ func TestMakersKnown(t *testing.T) {
 // TestKeptCounted brings a database up to date that did not count what it keeps.
 func TestKeptCounted(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, o store.Options) {
+	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 14 // the last migration without it
 		migrateTo(t, o, before)
 		tamper(t, o, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, created) VALUES ('a', 'a', 0, 'cancel', 0, '', 0)")

@@ -119,7 +119,7 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 
 func TestMove(t *testing.T) {
 	t.Parallel()
-	from, to := engines()["SQLite"](t), engines()["PostgreSQL"](t)
+	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
 	journal := movable(t, from, 12_000)
 	last := int64(0)
 	moved, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i", Progress: func(done, total int64) {
@@ -163,7 +163,7 @@ func TestMove(t *testing.T) {
 // TestMoveIsTakenUp kills the process that moves, over and over.
 func TestMoveIsTakenUp(t *testing.T) {
 	t.Parallel()
-	from, to := engines()["SQLite"](t), engines()["PostgreSQL"](t)
+	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
 	journal := movable(t, from, 40_000)
 	for kill := range 3 {
 		moveUntilKilled(t, from, to, 2+kill)
@@ -172,23 +172,14 @@ func TestMoveIsTakenUp(t *testing.T) {
 		}
 		stranger := filepath.Join(t.TempDir(), "weir.db")
 		open(t, store.Options{Path: stranger})
-		_, err := store.Move(t.Context(), store.MoveOptions{From: store.Options{Path: stranger}, To: to, ID: "another"})
+		_, err := moveAlone(t, store.MoveOptions{From: store.Options{Path: stranger}, To: to, ID: "another"})
 		if !errors.Is(err, store.ErrNotEmpty) {
 			t.Errorf("another installation: got %v, want ErrNotEmpty", err)
 		}
 	}
-	var moved store.Moved
-	until := time.Now().Add(20 * time.Second) // the dead process's connection may live a moment longer
-	for {
-		var err error
-		moved, err = store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i"})
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, store.ErrMoving) || time.Now().After(until) {
-			t.Fatalf("the last move: %v", err)
-		}
-		time.Sleep(20 * time.Millisecond)
+	moved, err := moveAlone(t, store.MoveOptions{From: from, To: to, ID: "i"})
+	if err != nil {
+		t.Fatalf("the last move: %v", err)
 	}
 	if moved.Kept == 0 || moved.Kept >= moved.Rows {
 		t.Errorf("got %+v, want some rows kept from the moves that were killed", moved)
@@ -198,10 +189,21 @@ func TestMoveIsTakenUp(t *testing.T) {
 	}
 }
 
+// moveAlone moves as soon as the server knows that an earlier move, which was ended, is over.
+func moveAlone(t *testing.T, o store.MoveOptions) (store.Moved, error) {
+	t.Helper()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		moved, err := store.Move(t.Context(), o)
+		if !errors.Is(err, store.ErrMoving) || time.Now().After(until) {
+			return moved, err
+		}
+	}
+}
+
 // TestMoveBeginsAgain uses the installation after a move was interrupted.
 func TestMoveBeginsAgain(t *testing.T) {
 	t.Parallel()
-	from, to := engines()["SQLite"](t), engines()["PostgreSQL"](t)
+	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
 	journal := movable(t, from, 9_000)
 	ctx, stop := context.WithCancel(t.Context())
 	_, err := store.Move(ctx, store.MoveOptions{From: from, To: to, ID: "i", Progress: func(int64, int64) { stop() }})
@@ -212,7 +214,7 @@ func TestMoveBeginsAgain(t *testing.T) {
 	if err := s.Ledger.Apply(t.Context(), batchOf(journal, 1, settled(time.Now(), -1))); err != nil {
 		t.Fatal(err)
 	}
-	moved, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i"})
+	moved, err := moveAlone(t, store.MoveOptions{From: from, To: to, ID: "i"})
 	if err != nil || moved.Kept != 0 {
 		t.Fatalf("move: got %+v, %v; want nothing kept", moved, err)
 	}
@@ -225,7 +227,7 @@ func TestMoveBeginsAgain(t *testing.T) {
 // writes to SQLite beside it.
 func TestMoveComparesAndHolds(t *testing.T) {
 	t.Parallel()
-	from, to := engines()["SQLite"](t), engines()["PostgreSQL"](t)
+	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
 	movable(t, from, 9_000)
 	beside := open(t, from)
 	sabotaged := false

@@ -24,13 +24,13 @@ import (
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	types := map[string]string{"bigint": "INTEGER", "text": "TEXT", "bytea": "BLOB"}
-	got := schema(t, engines()["PostgreSQL"](t), `SELECT c.table_name, c.column_name, c.data_type, c.is_nullable = 'NO',
+	got := schema(t, withoutSchema()["PostgreSQL"](t), `SELECT c.table_name, c.column_name, c.data_type, c.is_nullable = 'NO',
 			coalesce((SELECT k.ordinal_position FROM information_schema.key_column_usage k
 				JOIN information_schema.table_constraints p USING (constraint_name, table_name)
 				WHERE p.constraint_type = 'PRIMARY KEY' AND k.table_name = c.table_name AND k.column_name = c.column_name), 0),
 			coalesce(c.collation_name, '')
 		FROM information_schema.columns c WHERE c.table_schema = 'public' ORDER BY c.table_name, c.ordinal_position`)
-	want := schema(t, engines()["SQLite"](t), `SELECT m.name, c.name, c.type, c."notnull", c.pk, CASE c.type WHEN 'TEXT' THEN 'C' ELSE '' END
+	want := schema(t, withoutSchema()["SQLite"](t), `SELECT m.name, c.name, c.type, c."notnull", c.pk, CASE c.type WHEN 'TEXT' THEN 'C' ELSE '' END
 		FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name <> 'sqlite_sequence' ORDER BY m.name, c.cid`)
 	for i := range got {
 		got[i].Type = types[got[i].Type]

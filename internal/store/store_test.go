@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/store"
+	"weir/internal/store/opentest"
 	"weir/internal/store/pgtest"
 	"weir/internal/store/storetest"
 )
@@ -47,8 +48,28 @@ func (t tests) Run() int {
 }
 
 // engines are the databases that a store can be on. Each call of one gives an
-// empty one, which is gone after the test.
+// empty one with the newest schema, which is gone after the test.
 func engines() map[string]func(testing.TB) store.Options {
+	return map[string]func(testing.TB) store.Options{
+		"SQLite": func(t testing.TB) store.Options {
+			o := withoutSchema()["SQLite"](t)
+			opentest.File(t, o.Path)
+			return o
+		},
+		"PostgreSQL": func(t testing.TB) store.Options {
+			return store.Options{URL: llm.NewSecret(postgres.Filled(t, func(url string) error {
+				s, err := store.Open(t.Context(), store.Options{URL: llm.NewSecret(url)})
+				if err != nil {
+					return err
+				}
+				return s.Close()
+			}))}
+		},
+	}
+}
+
+// withoutSchema are engines that have not even a schema.
+func withoutSchema() map[string]func(testing.TB) store.Options {
 	return map[string]func(testing.TB) store.Options{
 		"SQLite": func(t testing.TB) store.Options {
 			return store.Options{Path: filepath.Join(t.TempDir(), "data", "weir.db")}
@@ -61,16 +82,26 @@ func engines() map[string]func(testing.TB) store.Options {
 
 // engineOf are the options' engine.
 func engineOf(o store.Options) func(testing.TB) store.Options {
+	return engines()[nameOf(o)]
+}
+
+// nameOf is the name of the options' engine.
+func nameOf(o store.Options) string {
 	if o.URL.IsZero() {
-		return engines()["SQLite"]
+		return "SQLite"
 	}
-	return engines()["PostgreSQL"]
+	return "PostgreSQL"
 }
 
 // everywhere runs a test on each engine, with an empty database.
 func everywhere(t *testing.T, test func(t *testing.T, o store.Options)) {
 	t.Helper()
-	for name, backend := range engines() {
+	on(t, engines(), test)
+}
+
+func on(t *testing.T, engines map[string]func(testing.TB) store.Options, test func(t *testing.T, o store.Options)) {
+	t.Helper()
+	for name, backend := range engines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, backend(t))

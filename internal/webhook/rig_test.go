@@ -17,6 +17,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/seal"
 	"weir/internal/store"
+	"weir/internal/store/opentest"
 	"weir/internal/webhook"
 )
 
@@ -35,12 +36,8 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	r.store = opentest.Open(t, store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: r.clock})
 	var err error
-	r.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: r.clock})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.store.Close() })
 	var keys []seal.Key
 	if r.ring, err = seal.NewRing(func() ([]seal.Key, error) { return keys, nil }); err != nil {
 		t.Fatal(err)

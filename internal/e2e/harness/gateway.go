@@ -27,7 +27,7 @@ import (
 	"weir/internal/people"
 	"weir/internal/ratelimit"
 	"weir/internal/simulator"
-	"weir/internal/store"
+	"weir/internal/store/opentest"
 )
 
 // Patience is how long a test waits for what has to come.
@@ -75,36 +75,11 @@ func Open(t testing.TB, o Setup) *Gateway {
 	return h
 }
 
-// emptyDatabase is a database with a schema and nothing in it. Making one takes seconds
-// under the race detector, and every gateway would.
-var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "weir-empty-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "weir.db")
-	db, err := store.Open(context.Background(), store.Options{Path: path})
-	if err == nil {
-		err = db.Close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
 // NewGateway makes a gateway that Start starts.
 func NewGateway(t testing.TB, o Setup) *Gateway {
 	dir := cmp.Or(o.Dir, t.TempDir())
 	if o.Dir == "" {
-		empty, err := emptyDatabase()
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, "weir.db"), empty, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		opentest.File(t, filepath.Join(dir, "weir.db"))
 	}
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
 	h := &Gateway{

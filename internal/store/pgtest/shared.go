@@ -30,11 +30,40 @@ type Shared struct {
 	base   string // URL of a database in which others are made
 	err    error
 	count  atomic.Int64
+
+	filling sync.Once
+	filled  error // what came of filling the template
 }
 
 // Database is the URL of an empty database, which is gone after the test.
 // Without PostgreSQL the test is skipped, or fails where everything is required.
 func (s *Shared) Database(t testing.TB) string {
+	t.Helper()
+	s.need(t)
+	return s.database(t, "")
+}
+
+// template is the database that Filled copies, on a server of the tests' own or on another's.
+func template() string { return fmt.Sprintf("weir_template_%d", os.Getpid()) }
+
+// Filled is Database with what fill, which is called once for all tests of the binary, has
+// written to the database of the URL that it was given.
+func (s *Shared) Filled(t testing.TB, fill func(url string) error) string {
+	t.Helper()
+	s.need(t)
+	s.filling.Do(func() {
+		if s.filled = s.exec("CREATE DATABASE " + template()); s.filled == nil {
+			s.filled = fill(inDatabase(s.base, template()))
+		}
+	})
+	if s.filled != nil {
+		t.Fatal(s.filled)
+	}
+	return s.database(t, " TEMPLATE "+template())
+}
+
+// need starts the server, or skips the test.
+func (s *Shared) need(t testing.TB) {
 	t.Helper()
 	s.once.Do(s.start)
 	switch {
@@ -43,8 +72,13 @@ func (s *Shared) Database(t testing.TB) string {
 	case s.err != nil:
 		t.Fatal(s.err)
 	}
+}
+
+// database makes a database, which is gone after the test.
+func (s *Shared) database(t testing.TB, options string) string {
+	t.Helper()
 	name := fmt.Sprintf("weir_test_%d_%d", os.Getpid(), s.count.Add(1))
-	if err := s.exec("CREATE DATABASE " + name); err != nil {
+	if err := s.exec("CREATE DATABASE " + name + options); err != nil {
 		t.Fatalf("create database: %v", err)
 	}
 	t.Cleanup(func() {
@@ -70,10 +104,13 @@ func (s *Shared) exec(statement string) error {
 	return execute(ctx, s.base, statement)
 }
 
-// Close ends the server, if one was started.
+// Close ends the server, if one was started, and leaves no template on another.
 func (s *Shared) Close() error {
 	if s.server == nil {
-		return nil
+		if s.base == "" {
+			return nil
+		}
+		return s.exec("DROP DATABASE IF EXISTS " + template())
 	}
 	return s.server.Close()
 }

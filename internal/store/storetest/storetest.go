@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/store"
+	"weir/internal/store/opentest"
 )
 
 // Run tests the store on databases that backend makes: each call of it gives
@@ -149,16 +150,7 @@ type fixture struct {
 // open opens the database another time, as a second process would.
 func (f *fixture) open(t *testing.T) *store.DB {
 	t.Helper()
-	s, err := store.Open(t.Context(), f.options)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return s
+	return opentest.Open(t, f.options)
 }
 
 func (f *fixture) clock() time.Time {
