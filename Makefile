@@ -1,8 +1,8 @@
 GO ?= go
 GOLANGCI_VERSION := v2.15.0
 BIN := $(CURDIR)/bin
-KILLS ?= 30
-LOAD ?= 10
+KILLS ?= 12
+LOAD ?= 60
 SHIFTS ?= -400d +400d
 # SQLite's translated C takes most of a raced run and has no race of ours. Its driver, in Go, stays instrumented.
 RACE := -race -p 1 -timeout 30m $(foreach c,sqlite/lib libc/... memory,-gcflags=modernc.org/$(c)=-race=false)
@@ -28,10 +28,9 @@ race: ## Run the tests with the race detector, but for those that only start oth
 		$$($(GO) list ./... | grep -v -e /crashtest$$ -e /hostiletest$$ -e /loadtest$$)
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Run the linters and the formatters' checks
-	$(GO) vet ./...
+lint: $(BIN)/golangci-lint ## Run the linters, go vet among them, and the formatters' checks
 	$(BIN)/golangci-lint run
-	cd sdk/go && $(GO) vet ./... && $(BIN)/golangci-lint run
+	cd sdk/go && $(BIN)/golangci-lint run
 	$(BIN)/golangci-lint fmt --diff
 
 $(BIN)/golangci-lint:
@@ -47,17 +46,16 @@ tidy: ## Check that go.mod is current, and that of the SDKs' tests
 	$(GO) mod verify
 
 .PHONY: crash
-crash: ## Kill the gateway KILLS times under load and join both ledgers, and look for every webhook
-	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash|TestWebhooks' -crash.kills=$(KILLS) -webhooks.events=10000
+crash: ## Kill the gateway KILLS times under load, with 12 at every named point, and join both ledgers
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash$$' -crash.kills=$(KILLS)
 
 .PHONY: outages
 outages: ## Take from gateways what they need: the database, its primary, Valkey, the processor
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest)/(Stopped|Failover|Valkey)' -nodes.outages
-	$(GO) test ./internal/loadtest -count=1 -v -run 'TestOverloadCPU' -load.cpu
 
 .PHONY: hostile
 hostile: ## Attack a gateway with hostile clients, providers and requests beside good ones
-	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -hostile.long
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -hostile.long -hostile.time=1s
 
 .PHONY: clocks
 clocks: ## Test the store and limits with servers whose clocks are wrong by SHIFTS (Debian's libfaketime)
@@ -66,6 +64,12 @@ clocks: ## Test the store and limits with servers whose clocks are wrong by SHIF
 		WEIR_TEST_CLOCK_SHIFT=$$shift $(GO) test ./internal/store -count=1 -run 'TestConformance/PostgreSQL|TestNodeWithWrongClock' && \
 		WEIR_TEST_CLOCK_SHIFT=$$shift $(GO) test ./internal/ratelimit -count=1 || exit 1; \
 	done
+
+.PHONY: soak
+soak: nodes overload ## Repeat at length, on a quiet machine, what CI does once: hours
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 2h -run 'TestCrash|TestWebhooks' -crash.kills=300 -webhooks.events=10000
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 1h -hostile.long -hostile.time=20s
+	$(MAKE) fuzz FUZZTIME=5m
 
 .PHONY: nodes
 nodes: ## Break three gateways over one database, and what they share, at length

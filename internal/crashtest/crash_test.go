@@ -25,7 +25,7 @@ const (
 
 // TestCrash kills the gateway again and again under load and joins all books.
 func TestCrash(t *testing.T) {
-	n, seed := kills(), seed()
+	n, seed := *killsFlag, seed()
 	ctx, cancel := deadline(t)
 	defer cancel()
 	h := newGateway(ctx, t, seed)

@@ -43,9 +43,7 @@ func theForm() form {
 // TestNodes runs three gateways over one database, and breaks them and what
 // they share.
 func TestNodes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short")
-	}
+	t.Parallel() // with TestWebhooks, which waits more than it works
 	ctx, cancel := deadline(t)
 	defer cancel()
 	bin := build(t)

@@ -27,14 +27,11 @@ import (
 	"weir/internal/seal"
 )
 
-var eventsFlag = flag.Int("webhooks.events", 0, "how many events two nodes deliver; 0 is 600")
+var eventsFlag = flag.Int("webhooks.events", 600, "how many events two nodes deliver")
 
 // TestWebhooks makes events while gateways are killed, and holds that every one
 // arrives, with one id, however its receiver behaves.
 func TestWebhooks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short")
-	}
 	t.Parallel()
 	ctx, cancel := deadline(t)
 	t.Cleanup(cancel) // when the subtests have ended
@@ -329,7 +326,7 @@ func testHooksKilled(ctx context.Context, t *testing.T, bin string) {
 	good, bad, leaves := f.listen("takes", takes), f.listen("moody", moody), f.listen("leaving", leaving)
 	m := f.newMaker()
 	stop := m.keepMaking(40)
-	for range kills() {
+	for range *killsFlag {
 		time.Sleep(time.Duration(100+f.rng.IntN(1200)) * time.Millisecond)
 		n.restart()
 	}
@@ -418,14 +415,10 @@ func (f *fleet) noComplaints() {
 func testHooksShared(ctx context.Context, t *testing.T, bin string) {
 	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 2, server: newServer(t), yaml: hookYAML})
 	defer f.close()
-	events := 600
-	if *eventsFlag > 0 {
-		events = *eventsFlag
-	}
 	e := f.listen("takes", takes)
 	m := f.newMaker()
 	begun := time.Now()
-	f.makeAll(m, events)
+	f.makeAll(m, *eventsFlag)
 	made := time.Since(begun)
 	keys := m.keys()
 	took := f.eventually("every key told", 4*time.Minute, func() bool { return e.missing(keys) == 0 })

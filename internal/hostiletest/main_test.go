@@ -11,6 +11,7 @@ import (
 )
 
 var (
+	timeFlag   = flag.Duration("hostile.time", 2500*time.Millisecond, "how long an attack lasts with -hostile.long that does not say otherwise")
 	longFlag   = flag.Bool("hostile.long", false, "attack at length, and judge what depends on the clock and on an idle machine, too")
 	binaryFlag = flag.String("hostile.binary", "", "the weir to attack; empty: the one of this source")
 )
@@ -26,4 +27,4 @@ func long[T any](at, otherwise T) T {
 }
 
 // attackTime is how long an attack lasts that does not say otherwise.
-func attackTime() time.Duration { return long(2500*time.Millisecond, 100*time.Millisecond) }
+func attackTime() time.Duration { return long(*timeFlag, 100*time.Millisecond) }

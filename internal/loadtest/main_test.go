@@ -12,7 +12,6 @@ import (
 
 var (
 	secondsFlag = flag.Int("load.seconds", 3, "how long the overload lasts, 1 to 60")
-	cpuFlag     = flag.Bool("load.cpu", false, "overload a processor, too, which takes half a minute more")
 	strictFlag  = flag.Bool("load.strict", false, "judge what depends on the clock, too")
 )
 
