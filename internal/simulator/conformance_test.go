@@ -2,13 +2,13 @@ package simulator_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/simulator"
 )
@@ -19,11 +19,15 @@ type client struct {
 	t   *testing.T
 	d   *dialect.Dialect
 	sim *simulator.Server
+
+	tools []llm.Tool
 }
 
 // said is an answer as the client half reads it.
 type said struct {
 	status   int
+	body     string
+	pieces   []string // of a streamed text
 	text     string
 	message  llm.Message
 	finish   llm.FinishReason
@@ -35,8 +39,8 @@ type said struct {
 func (c client) ask(model string, stream bool, more ...llm.Message) said {
 	c.t.Helper()
 	r := &llm.Request{
-		ExtraOf: c.d.Name, Model: model, Stream: stream, IncludeUsage: stream, MaxOutput: new(int64(1000)),
-		Messages: append([]llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "What came down the river?"}}}}, more...),
+		ExtraOf: c.d.Name, Model: model, Stream: stream, IncludeUsage: stream, MaxOutput: new(int64(1000)), Tools: c.tools,
+		Messages: append([]llm.Message{userSays("What came down the river?")}, more...),
 	}
 	body, _, err := c.d.EncodeRequest(r, &llm.Quirks{})
 	if err != nil {
@@ -46,7 +50,7 @@ func (c client) ask(model string, stream bool, more ...llm.Message) said {
 	defer cancel()
 	h := way{"memory", "http://demo", c.sim.RoundTripper()}.askAt(ctx, c.path(model, stream), string(body))
 	if h.status != 200 {
-		return said{status: h.status, err: h.err}
+		return said{status: h.status, body: h.body, err: h.err}
 	}
 	if stream && strings.HasPrefix(h.header.Get("Content-Type"), c.d.Framing.ContentType) {
 		return c.stream(h)
@@ -70,7 +74,7 @@ func (c client) path(model string, stream bool) string {
 }
 
 func (c client) whole(h heard) said {
-	s := said{status: h.status}
+	s := said{status: h.status, body: h.body}
 	r, err := c.d.DecodeReply([]byte(h.body), &llm.Quirks{})
 	if s.err = errors.Join(h.err, err); s.err == nil {
 		s.message, s.text, s.finish = r.Choices[0].Message, r.Choices[0].Message.Text(), r.Choices[0].Finish
@@ -80,7 +84,7 @@ func (c client) whole(h heard) said {
 }
 
 func (c client) stream(h heard) said {
-	s := said{status: h.status}
+	s := said{status: h.status, body: h.body}
 	dec, r := c.d.NewDecoder(&llm.Quirks{}), c.d.Framing.NewReader(strings.NewReader(h.body), 1<<20)
 	for {
 		f, err := r.Next()
@@ -98,7 +102,7 @@ func (c client) stream(h heard) said {
 			case llm.EventReasoning:
 				s.thought(&e)
 			case llm.EventText:
-				s.text += e.Text
+				s.text, s.pieces = s.text+e.Text, append(s.pieces, e.Text)
 			case llm.EventFinish:
 				s.finish = e.Finish
 			case llm.EventUsage:
@@ -126,20 +130,17 @@ func (s *said) thought(e *llm.Event) {
 // where something is.
 func TestEveryDialect(t *testing.T) {
 	t.Parallel()
-	for _, d := range registry.All() {
-		if d.DecodeReply == nil {
-			continue // it has no client half
-		}
-		t.Run(d.Name, func(t *testing.T) {
+	for _, c := range clients(t, nil) {
+		t.Run(c.d.Name, func(t *testing.T) {
 			t.Parallel()
-			c := client{t, d, newSimulator(t, simulator.Options{})}
+			c := client{t: t, d: c.d, sim: newSimulator(t, simulator.Options{})}
 			for _, stream := range []bool{false, true} {
 				c.answers(stream)
 				c.usages(stream)
 				c.fails(stream)
 				c.signs(stream)
 			}
-			c.continues()
+			c.calls()
 		})
 	}
 }
@@ -227,30 +228,42 @@ func (c client) signs(stream bool) {
 		if p.Signature == "" {
 			continue
 		}
-		next := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "And then?"}}}
-		if got := c.ask("reason:signed", stream, m, next); got.status != 200 {
-			c.t.Errorf("stream %t: thinking that comes back as %+v: %+v", stream, p, got)
-		}
-		p.Signature = "c2ltc2ltc2ltc2ltc2lt"
-		if got := c.ask("reason:signed", stream, m, next); got.status != 400 {
-			c.t.Errorf("stream %t: thinking that comes back as %+v: %+v, want 400", stream, p, got)
+		right := *p
+		for name, sent := range map[string]llm.Part{
+			"right":     right,
+			"wrong":     {Kind: right.Kind, Text: right.Text, Signature: "c2ltc2ltc2ltc2ltc2lt"},
+			"of others": {Kind: right.Kind, Text: right.Text + ".", Signature: right.Signature},
+			"cut":       {Kind: right.Kind, Text: right.Text, Signature: right.Signature[:8]},
+		} {
+			*p = sent
+			got := c.ask("reason:signed", stream, m, userSays("And then?"))
+			if name == "right" && got.status != 200 || name != "right" && (got.status != 400 || !strings.Contains(got.body, "is not the one it went out with")) {
+				c.t.Errorf("stream %t: thinking that comes back with a signature that is %s: %d %s", stream, name, got.status, got.body)
+			}
 		}
 		return
 	}
 	c.t.Logf("stream %t: no signatures", stream)
 }
 
-// continues holds that an answer can be gone on with over the wire format,
-// where it takes a conversation that ends with the assistant.
-func (c client) continues() {
+// calls holds that tools are called as their schema says, and that what they gave back is read.
+func (c client) calls() {
 	c.t.Helper()
-	all := c.ask("story:tokens=30", true).text
-	cut := all[:len(all)*2/3]
-	rest := c.ask("story:tokens=30", true, llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: cut}}})
-	if e, refused := errors.AsType[*llm.Error](rest.err); refused && e.Code == llm.CodeInvalidRequest {
-		return // its encoder refuses such a conversation
+	c.tools = []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}`)}}
+	called := c.ask("tools:calls=2", false).message
+	results := llm.Message{Role: llm.RoleTool}
+	for _, p := range called.Parts {
+		if p.Call == nil {
+			continue
+		}
+		var arguments struct{ City string }
+		if err := json.Unmarshal([]byte(p.Call.Arguments), &arguments); err != nil || arguments.City == "" || p.Call.Name != "weather" {
+			c.t.Errorf("call %+v does not fit its schema: %v", p.Call, err)
+		}
+		rain := &llm.ToolResult{CallID: p.Call.ID, Name: p.Call.Name, Parts: []llm.Part{{Kind: llm.PartText, Text: "rain"}}}
+		results.Parts = append(results.Parts, llm.Part{Kind: llm.PartToolResult, Result: rain})
 	}
-	if rest.err != nil || cut+rest.text != all || all == "" {
-		c.t.Errorf("%q goes on with %+v; want %q", cut, rest, all[len(cut):])
+	if got := c.ask("tools:calls=2", false, called, results).text; len(results.Parts) != 2 || got != "The tool said: rain" {
+		c.t.Errorf("%d calls, and after their results %q", len(results.Parts), got)
 	}
 }
