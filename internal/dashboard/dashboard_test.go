@@ -67,7 +67,7 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 			t.Fatal(err)
 		}
 	}
-	o := people.Options{Stores: db.People.Stores(), Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }}
+	o := people.Options{Light: true, Stores: db.People.Stores(), Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }}
 	for _, c := range change {
 		c(&o)
 	}

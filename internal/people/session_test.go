@@ -177,7 +177,7 @@ func TestPasswordChange(t *testing.T) {
 
 func TestRehash(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newFixture(t, func(o *people.Options) { o.Light = false })
 	v := h.setUp("ada@example.com")
 	before, _ := h.store.People.Login(h.ctx, v.User().ID)
 	// argon2id of "correct horse" with m=1024, t=1, p=1 and the salt of 16 zeros.
