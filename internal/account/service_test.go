@@ -320,17 +320,3 @@ func TestAuthenticateDoesNotAllocate(t *testing.T) {
 		t.Errorf("got %v allocations, want 0", got)
 	}
 }
-
-func BenchmarkAuthenticate(b *testing.B) {
-	h := newFixture(b)
-	_, token := h.key(b, account.KeyOptions{})
-	ctx := b.Context()
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := h.Authenticate(ctx, token); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}

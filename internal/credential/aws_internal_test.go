@@ -98,19 +98,3 @@ func TestRegionOfTheCredentials(t *testing.T) {
 		t.Errorf("got %q, %v", auth, err)
 	}
 }
-
-// BenchmarkSign is what a signature costs a small request, and a large one.
-func BenchmarkSign(b *testing.B) {
-	for name, size := range map[string]int{"1KiB": 1 << 10, "1MiB": 1 << 20} {
-		b.Run("body="+name, func(b *testing.B) {
-			s, k := exampleSigner("bedrock", "bedrock-runtime.us-east-1.amazonaws.com")
-			body := make([]byte, size)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := s.sign(b.Context(), k, "/model/amazon.nova-lite-v1:0/converse", body); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

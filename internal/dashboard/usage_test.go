@@ -314,23 +314,6 @@ func TestPagesWaitForWhatIsSettled(t *testing.T) {
 	s.see(t, "/accounts/acme", "gpt")
 }
 
-// BenchmarkOverviewPage makes the first page of an account with forty models, of
-// 90 days.
-func BenchmarkOverviewPage(b *testing.B) {
-	s := newSite(b, true)
-	s.come("ada", people.Viewer)
-	var all []ledger.Entry
-	for i := range 40 * 90 {
-		all = append(all, used(s.acme, ago(i/40, time.Duration(i)*time.Millisecond), fmt.Sprintf("openai/gpt-%d", i%40)))
-	}
-	s.journal().apply(b, nil, all...)
-	for b.Loop() {
-		if got := s.send(b, "GET", "/accounts/acme?days=90", nil, nil); got.status != http.StatusOK {
-			b.Fatal(got.status)
-		}
-	}
-}
-
 // TestUnseen shows the estimate and the upper bound of attempts whose end nobody saw
 // wherever their cost is, and leads operators to them and to what decides them.
 func TestUnseen(t *testing.T) {

@@ -141,16 +141,3 @@ func TestKnownAndUnpriced(t *testing.T) {
 		t.Error("nvidia/openai/gpt-oss-20b: got it not listed")
 	}
 }
-
-func BenchmarkModelMiss(b *testing.B) {
-	book := newBook(b, pricing.Overrides{})
-	names := make([]string, 10_000)
-	for i := range names {
-		names[i] = "us.vendor/model-" + strings.Repeat("x", i%100) + "-20250101:" + strings.Repeat("y", i/100)
-	}
-	i := 0
-	for b.Loop() {
-		book.Model("azure", names[i%len(names)])
-		i++
-	}
-}

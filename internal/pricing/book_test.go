@@ -312,43 +312,6 @@ func TestRememberedAnswerAllocatesNothing(t *testing.T) {
 	}
 }
 
-func BenchmarkPriceHit(b *testing.B) {
-	book, at := newBook(b, pricing.Overrides{}), moment(b, now)
-	b.ReportAllocs()
-	for b.Loop() {
-		book.Price("openai", "gpt-5.4", at)
-	}
-}
-
-func BenchmarkPriceMiss(b *testing.B) {
-	book, at := newBook(b, pricing.Overrides{}), moment(b, now)
-	names := make([]string, 10_000)
-	for i := range names {
-		names[i] = "gpt-4o-" + strings.Repeat("x", i%100) + time.Duration(i).String()
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		book.Price("openrouter", names[i%len(names)], at)
-		i++
-	}
-}
-
-func BenchmarkFirstPrice(b *testing.B) {
-	at := moment(b, now)
-	b.ReportAllocs()
-	for b.Loop() {
-		newBook(b, pricing.Overrides{}).Price("openai", "gpt-5.4", at)
-	}
-}
-
-func BenchmarkNewBook(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		newBook(b, pricing.Overrides{})
-	}
-}
-
 // TestOtherSpellings holds that a model costs the same by whatever name it may
 // be asked for.
 func TestOtherSpellings(t *testing.T) {

@@ -2,8 +2,10 @@ package provider_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 
@@ -25,7 +27,7 @@ func TestAllocations(t *testing.T) { // not parallel: it counts the allocations 
 			return
 		}
 		defer func() { _ = c.Close() }()
-		reply, buf := []byte(benchReply()), make([]byte, 4<<10)
+		reply, buf := []byte(smallReply()), make([]byte, 4<<10)
 		for err == nil { // every request comes in one write
 			if _, err = c.Read(buf); err == nil {
 				_, err = c.Write(reply)
@@ -50,4 +52,13 @@ func TestAllocations(t *testing.T) { // not parallel: it counts the allocations 
 	if got > budget {
 		t.Errorf("got %v allocations, want at most %d", got, budget)
 	}
+}
+
+// smallReply is what a small chat answers.
+func smallReply() string {
+	body := `{"id":"chatcmpl-1","object":"chat.completion","created":1763640000,"model":"small","choices":[{"index":0,` +
+		`"message":{"role":"assistant","content":"` + strings.Repeat("some words ", 30) + `"},"finish_reason":"stop"}],` +
+		`"usage":{"prompt_tokens":12,"completion_tokens":60,"total_tokens":72}}`
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\ndate: Fri, 20 Nov 2026 12:00:00 GMT\r\nserver: uvicorn\r\n"+
+		"content-length: %d\r\ncontent-type: application/json\r\n\r\n%s", len(body), body)
 }

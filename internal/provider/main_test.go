@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -20,12 +19,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv(upstreamVariable) != "" {
-		serveUpstream()
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // transport is a way to a provider of http without a proxy.
 type transport struct {

@@ -15,12 +15,6 @@ var three = ratelimit.Policy{
 	PerAccount:   ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 1 << 20},
 }
 
-func BenchmarkMemory(b *testing.B) {
-	for name, p := range map[string]ratelimit.Policy{"unlimited": {}, "key": {PerKey: three.PerKey}, "three": three} {
-		b.Run(name, func(b *testing.B) { benchmark(b, newLimiter(b, ratelimit.Options{Policy: p})) })
-	}
-}
-
 func BenchmarkValkey(b *testing.B) {
 	server := redistest.Start(b)
 	for name, p := range map[string]ratelimit.Policy{"key": {PerKey: ratelimit.Limits{RPM: 1 << 40}}, "three": three} {

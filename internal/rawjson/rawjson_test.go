@@ -420,16 +420,6 @@ func walk(v []byte, depth int) {
 	}
 }
 
-func BenchmarkValidate(b *testing.B) {
-	in := []byte(`{"model":"a/b","messages":[{"role":"user","prompt":"` + strings.Repeat("some words of a prompt ", 40) + `"}],"max_tokens":5}`)
-	b.SetBytes(int64(len(in)))
-	for b.Loop() {
-		if err := rawjson.Validate(in, 100); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func TestScalars(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[string][]string{

@@ -218,18 +218,3 @@ func FuzzReader(f *testing.F) {
 }
 
 func last(s string) string { return s[max(0, len(s)-8):] }
-
-func BenchmarkReader(b *testing.B) {
-	frame := `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1717866063,"model":"gpt","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}` + "\n\n"
-	in := []byte(strings.Repeat(frame, 1000))
-	b.SetBytes(int64(len(in)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := sse.NewReader(bytes.NewReader(in), 1<<20)
-		for {
-			if _, err := r.Next(); err != nil {
-				break
-			}
-		}
-	}
-}

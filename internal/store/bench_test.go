@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -146,20 +145,6 @@ func benchmarkApply(b *testing.B, o store.Options, accounts int, before bool) {
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*size)/1000, "cpu-µs/attempt")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size)/1000, "µs/attempt")
 	b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "attempts/s")
-}
-
-func BenchmarkOpen(b *testing.B) {
-	ctx := context.Background()
-	path := filepath.Join(b.TempDir(), "weir.db")
-	for b.Loop() {
-		s, err := store.Open(ctx, store.Options{Path: path})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		s.Close()
-		b.StartTimer()
-	}
 }
 
 // shape is of a year of rollups: so many models for each of the accounts on each

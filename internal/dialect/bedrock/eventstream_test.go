@@ -290,34 +290,3 @@ func TestFramesAtRandom(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkReader(b *testing.B) {
-	frame := bedrock.AppendFrame(nil, "contentBlockDelta", []byte(`{"contentBlockIndex":0,"delta":{"text":" scattered"},"p":"abcdefghijkl"}`))
-	stream := bytes.Repeat(frame, 1000)
-	b.SetBytes(int64(len(stream)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := bedrock.NewReader(bytes.NewReader(stream), bound)
-		for {
-			if _, err := r.Next(); err != nil {
-				break
-			}
-		}
-	}
-}
-
-func BenchmarkVendorDecoder(b *testing.B) {
-	frame := bedrock.AppendFrame(nil, "contentBlockDelta", []byte(`{"contentBlockIndex":0,"delta":{"text":" scattered"},"p":"abcdefghijkl"}`))
-	stream := bytes.Repeat(frame, 1000)
-	b.SetBytes(int64(len(stream)))
-	b.ReportAllocs()
-	buf := make([]byte, 0, 4096)
-	for b.Loop() {
-		r, d := bytes.NewReader(stream), eventstream.NewDecoder()
-		for {
-			if _, err := d.Decode(r, buf); err != nil {
-				break
-			}
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package proof_test
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
@@ -71,23 +70,6 @@ func TestAttach(t *testing.T) {
 	}
 	if got, want := strings.Join(got, " "), "s1 s2 s5"; got != want {
 		t.Errorf("signatures %q, want %q", got, want)
-	}
-}
-
-// BenchmarkAttach gives as many proofs to as many calls.
-func BenchmarkAttach(b *testing.B) {
-	for _, n := range []int{1000, 10_000, 100_000} {
-		parts, loose := make([]llm.Part, n), make([]proof.Loose, n)
-		for i := range n {
-			parts[i] = llm.Part{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: strconv.Itoa(i)}}
-			loose[i].Of = proof.OfCall + strconv.Itoa(n-i)
-		}
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			for b.Loop() {
-				proof.Attach(parts, loose)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/part")
-		})
 	}
 }
 
