@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/must"
 )
 
 // startTestMock serves the mock until the test ends.
 func startTestMock(t *testing.T) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- serveMock(ctx, l) }()
@@ -254,10 +254,7 @@ func FuzzRequestReader(f *testing.F) {
 func TestProcessFigures(t *testing.T) {
 	t.Parallel()
 	pid := os.Getpid()
-	before, err := cpuOf(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(cpuOf(pid))(t)
 	for start := time.Now(); time.Since(start) < 50*time.Millisecond; { // CPU time has to be used to be seen
 	}
 	after, err := cpuOf(pid)
@@ -302,9 +299,7 @@ func TestFirstKey(t *testing.T) {
 		{"listening on http://127.0.0.1:" + strconv.Itoa(1) + "\n", ""},
 		{"Your first API key, shown this once:\n  " + key + "\n", key},
 	} {
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(c.text), 0o600))
 		if got := firstKey(file); got != c.want {
 			t.Errorf("firstKey of %q: got %q, want %q", c.text, got, c.want)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/must"
 )
 
 func TestStatOf(t *testing.T) {
@@ -63,9 +65,7 @@ func TestReportText(t *testing.T) {
 	r := sample()
 	r.judge()
 	var b strings.Builder
-	if err := r.writeText(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.writeText(&b))
 	for _, want := range []string{
 		"  nginx                      -\n",
 		"  weir /v1/chat/completions  0.42 (0.30–0.50)\n",
@@ -84,9 +84,7 @@ func TestReportJSON(t *testing.T) {
 	t.Parallel()
 	r := sample()
 	var b strings.Builder
-	if err := r.writeJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.writeJSON(&b))
 	var back findings
 	if err := json.Unmarshal([]byte(b.String()), &back); err != nil {
 		t.Fatalf("JSON: got %v for %s", err, b.String())

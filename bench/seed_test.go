@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -24,9 +25,7 @@ func TestSeed(t *testing.T) {
 		t.Error("the seeding that is broken off: got no error")
 	}
 	for range 2 { // the second time nothing is left to do
-		if err := seedCommand(t.Context(), args, io.Discard, io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, seedCommand(t.Context(), args, io.Discard, io.Discard))
 	}
 	s := openSeeded(t, dir)
 	v, err := s.Ledger.Verify(t.Context(), nil)
@@ -57,9 +56,7 @@ func (b breaker) Write(p []byte) (int, error) {
 func openSeeded(t *testing.T, dir string) *store.DB {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "weir.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -73,9 +70,7 @@ func TestSeedRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openSeeded(t, dir)
-	if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "theirs", Name: "theirs"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "theirs", Name: "theirs"}))
 	args := []string{"--data", dir, "--requests", "10", "--rows", "5", "--days", "3", "--accounts", "2"}
 	if err := seedCommand(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, errOther) {
 		t.Errorf("got %v, want %v", err, errOther)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/must"
 )
 
 // layers are the packages, each of which may import what lies below it alone.
@@ -105,7 +107,7 @@ func TestNames(t *testing.T) {
 
 // isTestSupport tells packages that tests alone import.
 func isTestSupport(path string) bool {
-	return strings.HasSuffix(path, "test") || strings.HasPrefix(path, "weir/internal/crash") || strings.HasPrefix(path, "weir/internal/e2e/") || path == "weir/internal" || path == "weir/bench"
+	return strings.HasSuffix(path, "test") || strings.HasPrefix(path, "weir/internal/crash") || strings.HasPrefix(path, "weir/internal/e2e/") || path == "weir/internal" || path == "weir/internal/must" || path == "weir/bench"
 }
 
 func goList(t *testing.T) []goPackage {
@@ -121,9 +123,7 @@ func goList(t *testing.T) []goPackage {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		all = append(all, p)
 	}
 }

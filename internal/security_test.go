@@ -6,15 +6,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"weir/internal/must"
 )
 
 // TestSecurityPage holds docs/security.md to the tests that it names.
 func TestSecurityPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../docs/security.md"))(t)
 	named := regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
 	if len(named) < 100 {
 		t.Errorf("got %d tests, want some hundred: this test looks for them in another form", len(named))
@@ -33,15 +32,10 @@ func testsOf(t *testing.T, name string) string {
 		name = "internal/" + name
 	}
 	files, err := filepath.Glob("../" + name + "/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var all strings.Builder
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		all.Write(text)
 	}
 	return all.String()

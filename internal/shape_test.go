@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"weir/internal/must"
 )
 
 // What the product's code may be at most: lines of a function for nine in ten and for all, lines
@@ -82,14 +84,9 @@ func TestShape(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	mod, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mod := must.Get(os.ReadFile("../go.mod"))(t)
 	s.dependencies = len(regexp.MustCompile(`(?m)^\t\S+ v\S+$`).FindAll(mod, -1))
 	t.Log("\n" + s.String())
 	if nine := percentile(s.functions, 90); nine > mostOfNine {
@@ -122,10 +119,7 @@ func TestShape(t *testing.T) {
 // holdStages holds that the stages of a streamed chat are marked in the code of the gateway from 1
 // on, each once, and that ARCHITECTURE.md tells each with its file.
 func (s *shape) holdStages(t *testing.T) {
-	architecture, err := os.ReadFile("../ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	architecture := must.Get(os.ReadFile("../ARCHITECTURE.md"))(t)
 	if len(s.stages) == 0 || len(s.stages) > mostStages {
 		t.Errorf("a streamed chat has %d stages, want from 1 to %d", len(s.stages), mostStages)
 	}
@@ -137,15 +131,9 @@ func (s *shape) holdStages(t *testing.T) {
 }
 
 func (s *shape) addFile(t *testing.T, path string, vendors *regexp.Regexp) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution|parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parser.ParseFile(set, path, text, parser.SkipObjectResolution|parser.ParseComments))(t)
 	s.files = append(s.files, length{path, bytes.Count(text, []byte("\n"))})
 	for line := range bytes.Lines(text) {
 		if len([]rune(strings.ReplaceAll(strings.TrimRight(string(line), "\n"), "\t", "    "))) > mostColumns {

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -164,13 +165,8 @@ func focusOf(t *testing.T, e *report.Exported) (rows []map[string]string, notes 
 	t.Helper()
 	var out, told bytes.Buffer
 	err := exportFOCUS(&out, &told, func(fn func(*report.Exported) error) error { return fn(e) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	cells, err := csv.NewReader(&out).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	cells := must.Get(csv.NewReader(&out).ReadAll())(t)
 	for _, row := range cells[1:] {
 		named := map[string]string{}
 		for i, name := range cells[0] {

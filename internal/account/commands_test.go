@@ -12,6 +12,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestAccountNames(t *testing.T) {
@@ -174,9 +175,7 @@ func TestUpdateKey(t *testing.T) {
 	if err := second(h.UpdateKey(t.Context(), audit.Gateway(), "key_0", account.KeyUpdate{})); code(err) != llm.CodeNotFound {
 		t.Errorf("change an unknown key: got %v, want NOT_FOUND", err)
 	}
-	if err := second(h.RevokeKey(t.Context(), audit.Gateway(), k.ID)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, second(h.RevokeKey(t.Context(), audit.Gateway(), k.ID)))
 	if err := second(h.UpdateKey(t.Context(), audit.Gateway(), k.ID, account.KeyUpdate{Label: new("x")})); code(err) != llm.CodeInvalidRequest {
 		t.Errorf("change a revoked key: got %v, want INVALID_REQUEST", err)
 	}
@@ -196,9 +195,7 @@ func TestAdminIsGivenByName(t *testing.T) {
 	} {
 		_, token := h.key(t, account.KeyOptions{Permissions: test.given})
 		p, err := h.Authenticate(t.Context(), token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for permission, want := range map[account.Permission]bool{account.Chat: test.mayChat, account.Uses: test.mayUse, account.Admin: test.mayRun} {
 			if err := p.May(permission); (err == nil) != want {
 				t.Errorf("a key made with %q: may %s: got %v, want %v", test.given, permission, err, want)

@@ -16,6 +16,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,9 +32,7 @@ func newFixture(tb testing.TB) fixture {
 	tb.Helper()
 	h := fixture{store: newMemory(), log: &strings.Builder{}}
 	h.Service = h.another()
-	if _, err := h.CreateAccount(tb.Context(), audit.Gateway(), "acme"); err != nil {
-		tb.Fatal(err)
-	}
+	must.Get(h.CreateAccount(tb.Context(), audit.Gateway(), "acme"))(tb)
 	return h
 }
 
@@ -46,9 +45,7 @@ func (h fixture) key(tb testing.TB, o account.KeyOptions) (account.Key, string) 
 	tb.Helper()
 	o.Account, o.Label = "acme", "test"
 	k, token, err := h.CreateKey(tb.Context(), audit.Gateway(), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return k, token.Reveal()
 }
 
@@ -88,9 +85,7 @@ func TestRefusalsAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFixture(t)
 		revoked, revokedToken := h.key(t, account.KeyOptions{})
-		if _, err := h.RevokeKey(t.Context(), audit.Gateway(), revoked.ID); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(h.RevokeKey(t.Context(), audit.Gateway(), revoked.ID))(t)
 		_, expired := h.key(t, account.KeyOptions{ExpiresIn: time.Hour})
 		_, fresh := h.key(t, account.KeyOptions{ExpiresIn: time.Hour + 1*time.Microsecond})
 		_, unknown := newFixture(t).key(t, account.KeyOptions{})
@@ -199,9 +194,7 @@ func TestWatch(t *testing.T) {
 		}
 		do := func(_ any, err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 		may("", "at first")
 		do(h.Suspend(t.Context(), audit.Gateway(), "acme"))
@@ -258,10 +251,7 @@ func TestPrincipal(t *testing.T) {
 
 func principal(t *testing.T, h fixture, token string) *account.Principal {
 	t.Helper()
-	p, err := h.Authenticate(t.Context(), token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(h.Authenticate(t.Context(), token))(t)
 	return p
 }
 

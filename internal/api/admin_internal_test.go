@@ -20,6 +20,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/idempotency"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/rawjson"
 
@@ -199,9 +200,7 @@ func TestOnceIsSealed(t *testing.T) {
 	t.Parallel()
 	c := newRecords()
 	s, request := newOnce(c)
-	if _, err := s.once(request(t.Context()), func(*adminRequest) (answer, error) { return found("the secret") }); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.once(request(t.Context()), func(*adminRequest) (answer, error) { return found("the secret") }))(t)
 	for name, kept := range c.kept {
 		if strings.Contains(string(kept), "secret") {
 			t.Errorf("%s: got %q, want it sealed", name, kept)

@@ -11,6 +11,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -31,30 +32,18 @@ func newStaff(t *testing.T) *staff {
 	s := &staff{instance: g, t: t, handler: g.handler(), sessions: map[string]string{"nobody": "", "a bad session": "x"}}
 	ctx := t.Context()
 	for _, name := range []string{account.DefaultName, "acme", "other"} {
-		a, err := g.accounts.CreateAccount(ctx, audit.Gateway(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(g.accounts.CreateAccount(ctx, audit.Gateway(), name))(t)
 		if name == "acme" {
 			s.acme = a
 		}
 	}
-	link, err := g.accounts.CreateSetupToken(ctx, audit.Gateway())
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := g.people.SetUp(ctx, link.Reveal(), personOf("operator"), people.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := must.Get(g.accounts.CreateSetupToken(ctx, audit.Gateway()))(t)
+	session := must.Get(g.people.SetUp(ctx, link.Reveal(), personOf("operator"), people.Origin{}))(t)
 	s.sessions["operator"] = session.Reveal()
 	for who, role := range map[string]people.Role{"owner": people.Owner, "member": people.Member, "mate": people.Member, "viewer": people.Viewer} {
 		s.join(who, s.acme.ID, role)
 	}
-	other, err := g.accounts.Account(ctx, "other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(g.accounts.Account(ctx, "other"))(t)
 	s.join("stranger", other.ID, people.Owner)
 	return s
 }
@@ -67,13 +56,8 @@ func personOf(who string) people.Person {
 func (s *staff) join(who, accountID string, role people.Role) {
 	s.t.Helper()
 	link, _, err := s.people.Invite(s.t.Context(), audit.Gateway(), people.Invitation{Email: who + "@example.com", AccountID: accountID, Role: role})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	session, err := s.people.Accept(s.t.Context(), link.Reveal(), personOf(who), people.Origin{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
+	session := must.Get(s.people.Accept(s.t.Context(), link.Reveal(), personOf(who), people.Origin{}))(s.t)
 	s.sessions[who] = session.Reveal()
 }
 

@@ -17,6 +17,7 @@ import (
 	"weir/internal/gateway"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/ratelimit"
@@ -84,9 +85,7 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	meter, err := ledger.New(context.Background(), ledger.Options{
 		Dir: filepath.Join(t.TempDir(), "journal"), Store: store, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		close(store.closed)
 		if err := meter.Close(context.Background()); err != nil {
@@ -97,17 +96,11 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 		Name: "house", Dialect: g.fleet.dialects.Named(wire), BaseURL: "http://canned.invalid/v1",
 		APIKeys: []llm.Secret{llm.NewSecret("sk-canned")}, Transport: c,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	book, err := pricing.NewBook(pricing.Overrides{Prices: map[string]pricing.PriceOverride{"house/*": {"input": "0.15", "output": "0.60"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	table, err := route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book, DefaultMaxOutput: 8192})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	g.router.Use(table)
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),

@@ -12,6 +12,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // clientAsks is a request for a stream at every client API.
@@ -53,10 +54,7 @@ func newCrossing(t testing.TB, clientAPI, from string, pieces int) *crossing {
 	d := registry.All().Named(from)
 	g, key := pipelineOf(t, told(d, pieces), from)
 	a := clientAsks[clientAPI]
-	u, err := url.Parse(a.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(a.path))(t)
 	c := &crossing{handler: g.handler(), out: &sink{header: http.Header{}}, body: strings.NewReader(a.body), text: a.body}
 	c.request = &http.Request{
 		Method: http.MethodPost, URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

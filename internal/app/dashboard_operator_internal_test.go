@@ -12,6 +12,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/dashboard"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // TestInstallation asks a gateway all that the pages of operators ask.
@@ -64,9 +65,7 @@ func TestSettingsInForce(t *testing.T) {
 	next.Providers = []config.Provider{{Name: demoName, APIKeys: []llm.Secret{llm.NewSecret("canary")}}}
 	g.options.Reload = func() (config.Config, error) { return next, nil }
 	before := g.installation(time.Now()).Settings()
-	if err := g.reloadOnce(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.reloadOnce(context.WithoutCancel(t.Context())))
 	i := g.installation(time.Now())
 	after := i.Settings()
 	for path, want := range map[string]string{

@@ -22,6 +22,7 @@ import (
 	"weir/internal/gateway"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/ratelimit"
 )
 
@@ -65,9 +66,7 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 	meter, err := ledger.New(b.Context(), ledger.Options{
 		Dir: filepath.Join(b.TempDir(), "journal"), Store: lend, Leases: lend, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	b.Cleanup(func() {
 		close(lend.closed)
 		if err := meter.Close(context.Background()); err != nil {
@@ -79,16 +78,10 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 	})
 	g.limits.Use(limits)
 	ctx := b.Context()
-	if _, err := g.accounts.CreateAccount(ctx, audit.Gateway(), "guarded"); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := g.accounts.SetBudget(ctx, audit.Gateway(), "guarded", budget); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(g.accounts.CreateAccount(ctx, audit.Gateway(), "guarded"))(b)
+	must.Get(g.accounts.SetBudget(ctx, audit.Gateway(), "guarded", budget))(b)
 	_, token, err := g.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "guarded", Label: "test", Budget: budget})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	w := &held{name: name, handler: g.handler(), out: &sink{header: http.Header{}}, body: strings.NewReader(body), text: body}
 	w.request = &http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: "/v1/chat/completions"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -162,8 +155,6 @@ func (w *held) round(b *testing.B) float64 {
 
 func cpuNanos(b *testing.B) int64 {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return u.Utime.Nano() + u.Stime.Nano()
 }

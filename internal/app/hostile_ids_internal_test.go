@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -19,25 +20,13 @@ func TestIdsOfOthers(t *testing.T) {
 	s := newStaff(t)
 	ctx := t.Context()
 	key, _, err := s.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "acme", Label: "theirs"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	link, invitation, err := s.people.Invite(ctx, audit.Gateway(), people.Invitation{Email: "new@example.com", AccountID: s.acme.ID, Role: people.Owner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	operators, _, err := s.people.Invite(ctx, audit.Gateway(), people.Invitation{Email: "op@example.com", Operator: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	member, err := s.people.User(ctx, "member@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := s.people.Visitor(ctx, s.sessions["owner"], people.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	member := must.Get(s.people.User(ctx, "member@example.com"))(t)
+	session := must.Get(s.people.Visitor(ctx, s.sessions["owner"], people.Origin{}))(t)
 	for _, call := range []struct{ what, body string }{
 		{"GET /accounts/other/keys/" + key.ID, ""},
 		{"PATCH /accounts/other/keys/" + key.ID, `{"label":"mine"}`},

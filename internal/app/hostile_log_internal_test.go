@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -34,9 +35,7 @@ func TestLinksAreNotLogged(t *testing.T) {
 	log := &lines{}
 	g := newLogged(t, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	token, _, err := g.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "ada@example.com", Operator: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	handler := g.handler()
 	left, leave := context.WithCancel(t.Context())
 	leave()

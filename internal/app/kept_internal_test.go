@@ -18,6 +18,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/gateway"
 	"weir/internal/idempotency"
+	"weir/internal/must"
 )
 
 // away is a database that has gone away for responses.
@@ -146,9 +147,7 @@ func TestKeptAfterRefusals(t *testing.T) {
 	make := func(o account.KeyOptions) string {
 		o.Account, o.Label = "asks", "test"
 		_, token, err := g.accounts.CreateKey(t.Context(), audit.Gateway(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return token.Reveal()
 	}
 	limited, elsewhere := make(account.KeyOptions{Limits: account.Limits{RPM: 1}}), make(account.KeyOptions{Models: []string{"demo/other"}})
@@ -201,10 +200,7 @@ func TestKeptInItsShare(t *testing.T) {
 			t.Errorf("%s: %d %s, %d read; want 503 and none", members, w.Code, w.Body, store.texts)
 		}
 	}
-	p, err := g.accounts.Authenticate(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(g.accounts.Authenticate(t.Context(), key))(t)
 	capacity, done := server.ReadCapacity(httptest.NewRequest("GET", "/", nil), p.Account().ID)
 	if err := capacity.Reserve(100 << 10); err != nil {
 		t.Errorf("afterwards: %v", err)

@@ -16,6 +16,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -35,9 +36,7 @@ func newRoleFixture(t *testing.T) *roleFixture {
 	ctx, gate := t.Context(), audit.Gateway()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	_, _, err := g.accounts.Bootstrap(ctx, gate)
 	must(err)
@@ -74,19 +73,11 @@ func (h *roleFixture) invite(ctx context.Context, t *testing.T, who string, i pe
 	if name == "" {
 		name = roleAccount
 	}
-	a, err := h.accounts.Account(ctx, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(h.accounts.Account(ctx, name))(t)
 	i.AccountID, i.AccountName, i.Email = a.ID, a.Name, person(who).Email
 	link, _, err := h.people.Invite(ctx, audit.Gateway(), i)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := h.people.Accept(ctx, link.Reveal(), person(who), people.Origin{Address: "127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	session := must.Get(h.people.Accept(ctx, link.Reveal(), person(who), people.Origin{Address: "127.0.0.1"}))(t)
 	return session.Reveal()
 }
 
@@ -98,16 +89,12 @@ func (h *roleFixture) end(ctx context.Context, t *testing.T) {
 	if err == nil {
 		err = h.people.SignOut(ctx, v, from)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	gone, err := h.people.Visitor(ctx, h.sessions["removed"], from)
 	if err == nil {
 		err = h.people.RemoveMember(ctx, audit.Gateway(), gone.Memberships()[0].AccountID, gone.User().ID)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h.sessions["nobody"], h.sessions["made up"] = "", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 }
 
@@ -126,14 +113,10 @@ func (h *roleFixture) makeKeys(ctx context.Context, t *testing.T) {
 		if err == nil && who == "revoked" {
 			_, err = h.accounts.RevokeKey(ctx, audit.Gateway(), k.ID)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		h.keys[who] = token.Reveal()
 	}
-	if _, err := h.accounts.Suspend(ctx, audit.Gateway(), "asleep"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(h.accounts.Suspend(ctx, audit.Gateway(), "asleep"))(t)
 	time.Sleep(2 * time.Millisecond) // until the one is expired
 	h.keys["made up"] = "wk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 }

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 )
@@ -27,9 +28,7 @@ func lineupOf(t *testing.T, file, env string) (names []string, model, log string
 		Getenv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil },
 		ReadFile: func(string) ([]byte, error) { return []byte(file), nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var logged bytes.Buffer
 	f := newFleet(&Options{Getenv: func(name string) string { return vars[name] }, Log: slog.New(slog.NewTextHandler(&logged, nil))}, nil)
 	defer f.close()
@@ -38,10 +37,7 @@ func lineupOf(t *testing.T, file, env string) (names []string, model, log string
 		return nil, "", "", err
 	}
 	defer table.Close()
-	catalogue, err := provider.LoadCatalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalogue := must.Get(provider.LoadCatalogue())(t)
 	l, err := f.lineup(context.Background(), &cfg, catalogue)
 	for _, o := range l.options {
 		if o.Name != "ollama" { // there may be one on this machine
@@ -106,25 +102,14 @@ func TestLineupMistakes(t *testing.T) {
 func TestPricesOfARegion(t *testing.T) {
 	t.Parallel()
 	catalogue, err := provider.LoadCatalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f := newFleet(&Options{Getenv: func(string) string { return "" }, Log: slog.New(slog.DiscardHandler)}, nil)
 	defer f.close()
 	for base, want := range map[string]string{"https://api.openai.com/v1": "0.0001", "https://eu.api.openai.com/v1": "0.00011"} {
-		o, err := f.configured(&config.Provider{Name: "openai", BaseURL: base}, catalogue)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := provider.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(f.configured(&config.Provider{Name: "openai", BaseURL: base}, catalogue))(t)
+		p := must.Get(provider.New(o))(t)
 		defer p.Close()
-		book, err := pricing.NewBook(overrides(&config.Config{}, []*provider.Provider{p}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		book := must.Get(pricing.NewBook(overrides(&config.Config{}, []*provider.Provider{p})))(t)
 		price := book.Price("openai", "gpt-6-luna", time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 		u := llm.Usage{llm.Input: 1_000}
 		if got := price.Cost(&u, "").String(); got != want {

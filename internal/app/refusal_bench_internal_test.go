@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/gateway"
+	"weir/internal/must"
 )
 
 // BenchmarkRefusal is the CPU of one request that is refused because the
@@ -34,9 +35,7 @@ func BenchmarkRefusal(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/v1/chat", io.NopCloser(strings.NewReader("{}")))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		r.Header.Set("Authorization", "Bearer "+key)
 		r.Header.Set("X-Weir-Priority", "batch")
 		out.reset()

@@ -19,6 +19,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/store/opentest"
 )
@@ -45,9 +46,7 @@ func newLogged(t testing.TB, log *slog.Logger) *instance {
 		Stdout: io.Discard, Stderr: io.Discard, Log: log,
 	}
 	g, err := build(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := g.close(); err != nil {
 			t.Error(err)
@@ -59,13 +58,9 @@ func newLogged(t testing.TB, log *slog.Logger) *instance {
 // newKey makes a key of a new account.
 func newKey(t testing.TB, g *instance, name string, permissions ...account.Permission) string {
 	t.Helper()
-	if _, err := g.accounts.CreateAccount(context.Background(), audit.Gateway(), name); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(g.accounts.CreateAccount(context.Background(), audit.Gateway(), name))(t)
 	_, token, err := g.accounts.CreateKey(context.Background(), audit.Gateway(), account.KeyOptions{Account: name, Label: "test", Permissions: permissions})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return token.Reveal()
 }
 
@@ -182,9 +177,7 @@ func TestDocumentListsRoutes(t *testing.T) {
 		Paths map[string]map[string]struct{ Security *[]map[string]any }
 	}
 	body := knock(g, g.handler(), "GET /openapi.json", "").Body.Bytes()
-	if err := json.Unmarshal(body, &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(body, &document))
 	said := map[string]bool{}
 	for path, item := range document.Paths {
 		for method := range item {

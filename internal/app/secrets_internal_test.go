@@ -13,21 +13,16 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/config"
+	"weir/internal/must"
 	"weir/internal/seal"
 	"weir/internal/webhook"
 )
 
 func openKeys(t *testing.T, cfg *config.Config) (*Data, *ring, *webhook.Service) {
 	t.Helper()
-	d, err := OpenData(t.Context(), *cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenData(t.Context(), *cfg, slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() { d.Close() })
-	r, err := newRing(&d.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(newRing(&d.cfg))(t)
 	return d, r, newWebhooks(&d.cfg, d.store, r)
 }
 
@@ -49,9 +44,7 @@ func newRotation(t *testing.T) *rotation {
 	x.gateway, x.ring, x.service = openKeys(t, &cfg)
 	x.command, x.own, _ = openKeys(t, &cfg)
 	e, _, err := x.service.Add(t.Context(), tester(), webhook.Endpoint{URL: "https://example.com/hook"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	x.endpoint = e.ID
 	return x
 }
@@ -170,16 +163,10 @@ func TestRotateAgain(t *testing.T) {
 			cfg := config.Config{Data: t.TempDir()}
 			command, own, service := openKeys(t, &cfg)
 			e, _, err := service.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := begin(command, own); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
+			must.Do(t, begin(command, own))
 			checkKeys(t, &cfg, e.ID, 2)
-			if _, err := command.RotateSecrets(t.Context(), by); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(command.RotateSecrets(t.Context(), by))(t)
 			checkKeys(t, &cfg, e.ID, 1)
 		})
 	}
@@ -206,10 +193,7 @@ func TestRotateOnceAtATime(t *testing.T) {
 	t.Parallel()
 	cfg := config.Config{Data: t.TempDir()}
 	d, _, _ := openKeys(t, &cfg)
-	unlock, err := d.lockKeys()
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := must.Get(d.lockKeys())(t)
 	by := tester()
 	if r, err := d.RotateSecrets(t.Context(), by); err == nil || !strings.Contains(err.Error(), "another weir secrets rotate is running") {
 		t.Errorf("beside another one: got %+v, %v; want to be refused", r, err)
@@ -217,9 +201,7 @@ func TestRotateOnceAtATime(t *testing.T) {
 	if keys, err := readKeys(filepath.Join(cfg.Data, secretsFile)); err != nil || len(keys) > 0 {
 		t.Errorf("the file after that: got %d keys, %v; want none", len(keys), err)
 	}
-	if err := unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unlock())
 	if r, err := d.RotateSecrets(t.Context(), by); err != nil || r.Secrets != 0 {
 		t.Errorf("after the other one: got %+v, %v; want no secret to be sealed", r, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/seal"
 )
 
@@ -25,34 +26,19 @@ func TestKeysStayReadable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), secretsFile)
 	first, second := seal.NewKey(), seal.NewKey()
-	if err := writeKeys(path, []seal.Key{first}, os.Link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeKeys(path, []seal.Key{first}, os.Link))
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("first file: got %v, %v; want it for its owner alone", info.Mode(), err)
 	}
 	_ = os.Chown(path, 12345, 12345) // root may
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeKeys(path, []seal.Key{second, first}, os.Rename); err != nil {
-		t.Fatal(err)
-	}
-	after, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, 0o640))
+	before := must.Get(os.Stat(path))(t)
+	must.Do(t, writeKeys(path, []seal.Key{second, first}, os.Rename))
+	after := must.Get(os.Stat(path))(t)
 	if before.Mode() != after.Mode() || ownerOf(before) != ownerOf(after) {
 		t.Errorf("got %v of %v, want %v of %v", after.Mode(), ownerOf(after), before.Mode(), ownerOf(before))
 	}
-	keys, err := readKeys(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Get(readKeys(path))(t)
 	var names []string
 	for _, k := range keys {
 		names = append(names, k.Name())

@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/must"
 )
 
 // TestMembersTighten is that a member takes nothing back of what an owner or an operator
@@ -14,14 +15,9 @@ import (
 func TestMembersTighten(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
-	member, err := s.people.User(t.Context(), "member@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	member := must.Get(s.people.User(t.Context(), "member@example.com"))(t)
 	k, _, err := s.accounts.CreateKey(t.Context(), audit.Gateway(), account.KeyOptions{Account: "acme", Label: "mine", Creator: member.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	patch := "PATCH /accounts/acme/keys/" + k.ID
 	s.want(http.StatusOK, "member", patch, `{"limits":{"rpm":100}}`)
 	s.want(http.StatusOK, "owner", patch, `{"limits":{"rpm":10},"models":["openai/*"],"expires":"2098-01-31T00:00:00Z"}`)
@@ -59,9 +55,7 @@ func TestPlaygroundKeyExpires(t *testing.T) {
 		t.Fatalf("keys: got %v, %v, want that of the playground", keys, err)
 	}
 	past := account.KeyUpdate{Expires: new(keys[0].Created)}
-	if _, err := s.store.Accounts.UpdateKey(t.Context(), audit.Gateway(), keys[0].ID, past); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.store.Accounts.UpdateKey(t.Context(), audit.Gateway(), keys[0].ID, past))(t)
 	play(true)
 	if keys, err = s.accounts.Keys(t.Context(), "acme"); err != nil || len(keys) != 1 {
 		t.Errorf("keys: got %v, %v, want no other one", keys, err)

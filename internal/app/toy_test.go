@@ -19,6 +19,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
 	"weir/internal/dialect/toytest"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/simulator"
 )
@@ -70,9 +71,7 @@ func runWithToy(t *testing.T, upstream string) (base, key string) {
 				"prices:\n  toybox/*: {input: 1, output: 2}\n  plain/*: {input: 1, output: 2}\n", upstream, upstream), nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range cfg.Providers {
 		if p := &cfg.Providers[i]; p.Name == "toybox" {
 			p.Dialect = toytest.Name // a word of the configuration as soon as the list has it
@@ -119,20 +118,11 @@ func runWithToy(t *testing.T, upstream string) (base, key string) {
 
 func request(t *testing.T, method, url, key, body string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", "application/json")
-	reply, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(http.DefaultClient.Do(r))(t)
 	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(reply.Body))(t)
 	return string(text)
 }

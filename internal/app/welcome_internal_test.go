@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/config"
+	"weir/internal/must"
 )
 
 // started is what a gateway that listens there prints and logs at its first start.
@@ -21,9 +22,7 @@ func started(t *testing.T, addr string, change func(*Options)) (out, log string)
 	g := newLogged(t, slog.New(slog.NewTextHandler(&logged, nil)))
 	g.options.Stdout = &printed
 	change(g.options)
-	if err := g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))))
 	return printed.String(), logged.String()
 }
 
@@ -84,16 +83,11 @@ func TestFirstKeyIsNotKept(t *testing.T) {
 func TestFirstKeyOnTerminal(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]int{os.DevNull: 1, filepath.Join(t.TempDir(), "log"): 0} { // a terminal is a device as well
-		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600))(t)
 		defer out.Close()
 		g := newInstance(t)
 		g.options.Stdout, g.options.Getenv = out, func(string) string { return "8:306630" }
-		if err := g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))))
 		if keys, err := g.accounts.Keys(t.Context(), account.DefaultName); err != nil || len(keys) != want {
 			t.Errorf("printed to %s: got %d keys made, %v, want %d", path, len(keys), err, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/audit"
+	"weir/internal/must"
 )
 
 // entry is one with something in all its fields.
@@ -27,10 +28,7 @@ func chained(t *testing.T, n int) []audit.Entry {
 	list, last := make([]audit.Entry, n), audit.Hash{}
 	for i := range list {
 		list[i] = entry(int64(i) + 1)
-		h, err := list[i].HashAfter(last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(list[i].HashAfter(last))(t)
 		list[i].Hash, last = h, h
 	}
 	return list
@@ -53,9 +51,7 @@ func TestHash(t *testing.T) {
 		`{"kind":"user","id":"u","name":"ann@example.com","address":"192.0.2.7","request":"r"},"key.changed",` +
 		`{"kind":"key","id":"k","name":"\u003cüber\u003e"},"a","{\"rpm\": 1}","{\"rpm\":null}"]`
 	var last audit.Hash
-	if err := last.UnmarshalText([]byte(before)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, last.UnmarshalText([]byte(before)))
 	e := entry(1)
 	got, err := e.HashAfter(last)
 	if want := audit.Hash(sha256.Sum256([]byte(text))); err != nil || got != want {
@@ -137,9 +133,7 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	want := chained(t, 1)[0]
 	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got audit.Entry
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%s: %v", text, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/audit"
+	"weir/internal/must"
 )
 
 // TestExporters writes entries in both formats. A name that would be a formula in
@@ -21,22 +22,16 @@ func TestExporters(t *testing.T) {
 		return errors.Join(fn(&list[0]), fn(&list[1]))
 	}
 	var csv, lines strings.Builder
-	if err := audit.Exporters()["csv"](&csv, each); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, audit.Exporters()["csv"](&csv, each))
 	const row = `1,2026-11-21T12:00:00.000001Z,user,u,ann@example.com,192.0.2.7,r,key.changed,key,k,<über>,a,"{""rpm"": 1}","{""rpm"":null}",`
 	if got := csv.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, "\n"+row+list[0].Hash.String()+"\n") || !strings.Contains(got, ",'=HYPERLINK(),") {
 		t.Errorf("csv: got\n%s", got)
 	}
-	if err := audit.Exporters()["jsonl"](&lines, each); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, audit.Exporters()["jsonl"](&lines, each))
 	var got []audit.Entry
 	for line := range strings.Lines(lines.String()) {
 		var e audit.Entry
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &e))
 		got = append(got, e)
 	}
 	list[0].Before, list[1].Before = json.RawMessage(`{"rpm":1}`), json.RawMessage(`{"rpm":1}`)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/must"
 	"weir/internal/people/oidctest"
 )
 
@@ -43,9 +44,7 @@ func TestDashboard(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	identities, err := oidctest.Start(oidctest.Person{Subject: "s-grace", Email: "grace@example.com", Verified: true, Name: "Grace Hopper", Groups: []string{"engineers"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer identities.Close()
 	dir := t.TempDir()
 	bin := build(ctx, t, dir)
@@ -67,22 +66,15 @@ func TestPictures(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	to, err := filepath.Abs(*picturesFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(filepath.Abs(*picturesFlag))(t)
 	dir := t.TempDir()
 	bin := build(ctx, t, dir)
-	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
 	tomorrow := time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly)
 	run(ctx, t, "go", "run", "weir/bench", "seed", "--data", filepath.Join(dir, "data"),
 		"--requests", "400000", "--rows", "8000", "--days", "60", "--accounts", "12", "--end", tomorrow)
 	file := filepath.Join(dir, "weir.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, "listen: 127.0.0.1:0\ndata: %s\n", filepath.Join(dir, "data")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "listen: 127.0.0.1:0\ndata: %s\n", filepath.Join(dir, "data")), 0o600))
 	base := start(ctx, t, bin, file, nil)
 	link := strings.TrimSpace(run(ctx, t, bin, "operators", "add", "ada@example.com", "--config", file))
 	drive(ctx, t, "pictures.mjs", map[string]string{"base": base, "link": link[strings.LastIndex(link, "/invite/"):], "to": to})
@@ -111,10 +103,7 @@ func build(ctx context.Context, t *testing.T, dir string) (bin string) {
 // drive gives the browser its steps.
 func drive(ctx context.Context, t *testing.T, steps string, of map[string]string) {
 	t.Helper()
-	told, err := json.Marshal(of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	told := must.Get(json.Marshal(of))(t)
 	node := exec.CommandContext(ctx, "node", steps, string(told))
 	node.Cancel = func() error { return node.Process.Signal(syscall.SIGTERM) } // so that it ends its browser
 	node.WaitDelay = promptness
@@ -143,9 +132,7 @@ oidc:
   sign_up: true
   accounts: {research: {viewer: [engineers]}}
 `, filepath.Join(dir, "data"), issuer, oidctest.ClientID, oidctest.ClientSecret)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 	base = start(ctx, t, bin, file, &setup)
 	return base, setup
 }
@@ -157,17 +144,10 @@ func start(ctx context.Context, t *testing.T, bin, file string, setup *string) (
 	dir := filepath.Dir(file)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), bin, "serve", "--config", file) // it is asked to stop
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdout := must.Get(cmd.StdoutPipe())(t)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // world is a file system and an environment to load from.
@@ -259,9 +260,7 @@ func TestWhichFile(t *testing.T) {
 func TestRealFileSystem(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.yaml")
-	if err := os.WriteFile(path, []byte("data: from-disk\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("data: from-disk\n"), 0o600))
 	got, err := config.Load(config.Options{File: path, Environ: func() []string { return nil }})
 	if err != nil || got.Data != "from-disk" {
 		t.Errorf("Load(%s): got data %q, error %v, want from-disk, none", path, got.Data, err)
@@ -327,9 +326,7 @@ func TestScalars(t *testing.T) {
 		}
 	}
 	got, err := fromFile("trusted_proxies: [10.1.2.3/8, 192.0.2.1, '::1', '2001:db8::/32']\npublic_url: https://w.example/\nproviders: {a: {base_url: 'https://h/v1//', retries: 0}}\nprices: {a/b: {input: 0.10, second: 0.000000001}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("2001:db8::/32")}
 	if !slices.Equal(got.TrustedProxies, want) {
 		t.Errorf("trusted_proxies: got %v, want %v", got.TrustedProxies, want)

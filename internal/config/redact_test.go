@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestRedactedHidesSecrets(t *testing.T) {
@@ -78,10 +79,7 @@ max_body: 1025
 	for _, key := range []string{"data: ./", "trusted_proxies: [] ", "drain_timeout: 30s", "max_body: 32", "trusted_proxies: []\n"} {
 		text = strings.Replace(text, key, "# "+key, 1)
 	}
-	want, err := fromFile(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(fromFile(text))(t)
 	shown := string(want.Redacted())
 	got, err := fromFile(shown)
 	if err != nil {

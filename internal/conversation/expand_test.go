@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestNothingToExpand(t *testing.T) {
@@ -57,15 +58,11 @@ func TestItemReference(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if _, err := w.Delete(t.Context(), owner("a"), "resp_1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Delete(t.Context(), owner("a"), "resp_1"))(t)
 	if got, _ := w.expand(`{"input":[{"id":"msg_1"}]}`); got != `{"input":[`+says("msg_1", "First")+`]}` {
 		t.Errorf("what a later response was made of: got %s", got)
 	}
-	if _, err := w.Delete(t.Context(), owner("a"), "resp_2"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Delete(t.Context(), owner("a"), "resp_2"))(t)
 	for body, param := range map[string]string{
 		`{"input":[{"id":"msg_1"}]}`:                                    "input",
 		`{"input":["x",{"type":"item_reference","id":3}]}`:              "input[1].id",

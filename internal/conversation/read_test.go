@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/conversation"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestGetAndDelete(t *testing.T) {
@@ -69,10 +70,7 @@ func TestSecrecy(t *testing.T) {
 	}
 	found := false
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(f))(t)
 		if bytes.Contains(text, []byte("zebra")) || bytes.Contains(text, []byte("wk_a")) {
 			t.Errorf("%s holds what is secret", f)
 		}
@@ -164,9 +162,7 @@ func TestInputItems(t *testing.T) {
 	if got, _ := w.expand(`{"input":[{"type":"item_reference","id":"` + ids[2] + `"}]}`); got != `{"input":[{"role":"user","content":"Two"}]}` {
 		t.Errorf("an item by the id that it was listed with: got %s", got)
 	}
-	if _, err := w.Delete(t.Context(), owner("a"), "resp_1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Delete(t.Context(), owner("a"), "resp_1"))(t)
 	if l := w.list("resp_2", conversation.Page{Limit: 9}); len(l.Data) != 4 {
 		t.Errorf("after what came before is gone: %d items, want its own 4", len(l.Data))
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/conversation"
+	"weir/internal/must"
 
 	"weir/internal/worktest"
 )
@@ -65,10 +66,7 @@ func (e *exchange) items() []string { return append(append([]string{}, e.input..
 
 // drawText is a text as JSON has it, without the quotes around it.
 func drawText(t *rapid.T) string {
-	text, err := json.Marshal(rapid.String().Draw(t, "text"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(rapid.String().Draw(t, "text")))(t)
 	return string(text[1 : len(text)-1])
 }
 

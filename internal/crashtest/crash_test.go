@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/must"
 )
 
 const (
@@ -103,9 +105,7 @@ func (h *testGateway) read() *books {
 	all.lives = append(h.lives, life{plan: plan{kind: gracious}, began: process.Started, ready: at, ended: process.Ended, killed: wasKilled(process)})
 	all.rows = h.exported()
 	var err error
-	if err := h.get("http://"+h.provider+"/ledger", nil, &all.served); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, h.get("http://"+h.provider+"/ledger", nil, &all.served))
 	if all.prices, err = prices(); err != nil {
 		h.t.Fatal(err)
 	}
@@ -128,9 +128,7 @@ func (h *testGateway) awaitQuiet() {
 	h.t.Helper()
 	for end := time.Now().Add(quiet); ; time.Sleep(50 * time.Millisecond) {
 		var totals struct{ Outcomes map[string]int64 }
-		if err := h.get("http://"+h.provider+"/ledger/totals", nil, &totals); err != nil {
-			h.t.Fatal(err)
-		}
+		must.Do(h.t, h.get("http://"+h.provider+"/ledger/totals", nil, &totals))
 		if totals.Outcomes["open"] == 0 {
 			return
 		}
@@ -154,9 +152,7 @@ func (h *testGateway) readUses(into *books) {
 			Total struct{ Requests int64 }
 		}
 		header := http.Header{"Authorization": {"Bearer " + m.token}}
-		if err := h.get("http://"+h.gate.pass(h.ctx)+"/v1/uses?limit=1000", header, &page); err != nil {
-			h.t.Fatal(err)
-		}
+		must.Do(h.t, h.get("http://"+h.gate.pass(h.ctx)+"/v1/uses?limit=1000", header, &page))
 		for _, u := range page.Data {
 			u.account = m.account
 			into.uses = append(into.uses, u)
@@ -185,10 +181,7 @@ func (h *testGateway) verify(cmd *exec.Cmd) (v verification) {
 func (h *testGateway) complaints() (all []string) {
 	h.t.Helper()
 	for _, name := range h.logs {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(h.t)
 		for line := range strings.Lines(string(text)) {
 			failed := strings.Contains(line, `"level":"ERROR"`) && !strings.Contains(line, `"msg":"request failed"`)
 			if failed || isCrash(line) {

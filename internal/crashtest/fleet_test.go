@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/ledger"
+	"weir/internal/must"
 	"weir/internal/store/pgtest"
 
 	"weir/internal/processtest"
@@ -64,9 +65,7 @@ func newFleet(ctx context.Context, t *testing.T, o *founding) *fleet {
 	for number := range o.nodes {
 		n := &node{fleet: f, number: number, gate: newGate(), dir: filepath.Join(f.dir, fmt.Sprintf("node-%d", number))}
 		n.env = []string{"WEIR_DATA=" + n.dir, "WEIR_DATABASE=" + cmp.Or(o.url, o.server.URL(database)), "WEIR_VALKEY=" + o.valkey}
-		if err := os.Mkdir(n.dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(n.dir, 0o700))
 		f.nodes = append(f.nodes, n)
 	}
 	for _, n := range f.nodes {
@@ -86,9 +85,7 @@ func (f *fleet) follow(s *pgtest.Server) {
 func newServer(t *testing.T) *pgtest.Server {
 	t.Helper()
 	s := pgtest.New(t)
-	if err := s.Exec(t.Context(), "postgres", "CREATE DATABASE "+database); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Exec(t.Context(), "postgres", "CREATE DATABASE "+database))
 	return s
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/processtest"
 )
 
@@ -78,9 +79,7 @@ func bareGateway(ctx context.Context, t *testing.T, seed uint64, bin string) *te
 func (h *testGateway) configure(text string) {
 	h.t.Helper()
 	for name, text := range map[string]string{"weir.yaml": text, raceFileName: raceFile} {
-		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
-			h.t.Fatal(err)
-		}
+		must.Do(h.t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store/pgtest"
 )
 
@@ -165,9 +166,7 @@ func (s *storm) settleRace() {
 func (s *storm) gather(b *books) {
 	s.t.Helper()
 	var served []served
-	if err := s.get("http://"+s.provider+"/ledger", nil, &served); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.get("http://"+s.provider+"/ledger", nil, &served))
 	of, journals := map[string]int{}, s.journals()
 	for _, row := range s.query("SELECT request, n, journal FROM attempts") {
 		of[row[0]+"/"+row[1]] = journals[row[2]]
@@ -215,9 +214,7 @@ func testStopped(ctx context.Context, t *testing.T, bin string) {
 	defer stop()
 	var clients sync.WaitGroup
 	time.Sleep(2 * time.Second)
-	if err := server.Down(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Down())
 	s.crowd(racing, &clients, 4)
 	away := map[string]map[int]int{}
 	var mu sync.Mutex
@@ -232,9 +229,7 @@ func testStopped(ctx context.Context, t *testing.T, bin string) {
 	time.Sleep(theForm().outage)
 	stop()
 	clients.Wait()
-	if err := server.Up(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Up())
 	s.only("a key that is known, while the database is stopped", away["known"], http.StatusOK)
 	s.only("a key under a budget, while the database is stopped", away["thrifty"], http.StatusOK)
 	s.only("a key that is not known, while the database is stopped", away["newcomer"], http.StatusServiceUnavailable)
@@ -263,9 +258,7 @@ func testFailover(ctx context.Context, t *testing.T, bin string) {
 	outages(t)
 	primary := newServer(t)
 	standby, err := primary.Standby()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := standby.Close(); err != nil {
 			t.Errorf("close the standby: %v", err)
@@ -281,13 +274,9 @@ func testFailover(ctx context.Context, t *testing.T, bin string) {
 	time.Sleep(2 * time.Second)
 	s.crowd(racing, &clients, 4)
 	time.Sleep(30 * time.Millisecond)
-	if err := primary.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, primary.Kill())
 	s.only("a key that is known, before the standby takes over", s.probe(&s.known, theForm().gap), http.StatusOK)
-	if err := standby.Promote(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, standby.Promote(ctx))
 	s.follow(standby)
 	s.only("a key that is known, after the standby took over", s.probe(&s.known, 3*time.Second), http.StatusOK)
 	s.allServe(&s.newcomer)

@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 const (
@@ -263,16 +264,11 @@ func (f *fleet) truth(m *member) (sum llm.Money) {
 	f.awaitQuiet()
 	models := map[string]string{}
 	for _, row := range f.query("SELECT request, n, model FROM attempts WHERE account = '" + m.account + "'") {
-		n, err := strconv.ParseUint(row[1], 10, 16)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseUint(row[1], 10, 16))(f.t)
 		models[ledger.AttemptID{Request: uuid.MustParse(row[0]), N: uint16(n)}.String()] = row[2]
 	}
 	var all []served
-	if err := f.get("http://"+f.provider+"/ledger", nil, &all); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, f.get("http://"+f.provider+"/ledger", nil, &all))
 	prices := racePrices()
 	prices["tiered"] = prices["words"] // see raceFile
 	for i := range all {
@@ -283,9 +279,7 @@ func (f *fleet) truth(m *member) (sum llm.Money) {
 		name, _, _ := strings.Cut(model, "/")
 		price, err := prices[name].price()
 		price.Modes = []llm.Mode{{Name: "priority", Times: 2000}}
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		must.Do(f.t, err)
 		sum += all[i].truth(&price)
 	}
 	return sum
@@ -474,9 +468,7 @@ func (f *fleet) nothingHeld() {
 func (f *fleet) sound() {
 	f.t.Helper()
 	b := &books{}
-	if err := f.get("http://"+f.provider+"/ledger", nil, &b.served); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, f.get("http://"+f.provider+"/ledger", nil, &b.served))
 	b.rows = f.exported()
 	v := newVerdict(b)
 	v.join()

@@ -24,6 +24,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"weir/internal/must"
 	"weir/internal/seal"
 )
 
@@ -68,13 +69,8 @@ type ear struct {
 func (f *fleet) databaseAhead() time.Duration {
 	f.t.Helper()
 	rows, err := f.server.Query(f.t.Context(), database, "SELECT floor(extract(epoch FROM clock_timestamp()))")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	sec, err := strconv.ParseInt(rows[0][0], 10, 64)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, err)
+	sec := must.Get(strconv.ParseInt(rows[0][0], 10, 64))(f.t)
 	return time.Until(time.Unix(sec, 0))
 }
 
@@ -106,9 +102,7 @@ type hook struct{ ID, URL, State string }
 
 func (f *fleet) hooks() (all []hook) {
 	f.t.Helper()
-	if err := json.Unmarshal(f.run("webhooks", "list", "--json"), &all); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, json.Unmarshal(f.run("webhooks", "list", "--json"), &all))
 	return all
 }
 
@@ -318,9 +312,7 @@ func testHooksKilled(ctx context.Context, t *testing.T, bin string) {
 	n := &node{fleet: f, gate: newGate(), dir: filepath.Join(f.dir, "data")}
 	f.env = []string{"WEIR_DATA=" + n.dir}
 	f.nodes = []*node{n}
-	if err := os.Mkdir(n.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(n.dir, 0o700))
 	f.configure(hookYAML(f.provider))
 	n.start()
 	good, bad, leaves := f.listen("takes", takes), f.listen("moody", moody), f.listen("leaving", leaving)
@@ -392,9 +384,7 @@ func (f *fleet) welcomeBack(e *ear) {
 // deliveries are those to a receiver in a state.
 func (f *fleet) deliveries(e *ear, state string) (all []listed) {
 	f.t.Helper()
-	if err := json.Unmarshal(f.run("webhooks", "deliveries", e.id, "--state", state, "--limit", "1000", "--json"), &all); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, json.Unmarshal(f.run("webhooks", "deliveries", e.id, "--state", state, "--limit", "1000", "--json"), &all))
 	return all
 }
 

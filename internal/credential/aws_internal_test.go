@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect"
+	"weir/internal/must"
 )
 
 func header(all []dialect.Header, name string) string {
@@ -36,10 +37,7 @@ func TestSignPublished(t *testing.T) {
 	t.Parallel()
 	s, k := exampleSigner("service", "example.amazonaws.com")
 	s.content = "application/x-www-form-urlencoded"
-	got, err := s.sign(t.Context(), k, "/", []byte("Param1=value1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(s.sign(t.Context(), k, "/", []byte("Param1=value1")))(t)
 	want := []dialect.Header{
 		{Name: "X-Amz-Date", Value: "20150830T123600Z"},
 		{Name: "Authorization", Value: "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, " +
@@ -54,10 +52,7 @@ func TestSignedHost(t *testing.T) {
 	t.Parallel()
 	sign := func(host string) string {
 		s, k := exampleSigner("bedrock", host)
-		got, err := s.sign(t.Context(), k, "/model/m/converse", []byte("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(s.sign(t.Context(), k, "/model/m/converse", []byte("{}")))(t)
 		return header(got, "Authorization")
 	}
 	if sign("example.amazonaws.com") == sign("example.amazonaws.com:443") {

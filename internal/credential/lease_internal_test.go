@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"weir/internal/must"
 )
 
 // source is where credentials come from: numbers, counted up.
@@ -122,9 +124,7 @@ func TestKeeperOfShortLives(t *testing.T) {
 		s := source{life: time.Minute}
 		k := newCredentialCache(time.Now, s.fetch)
 		for range 600 {
-			if _, err := k.get(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(k.get(t.Context()))(t)
 			time.Sleep(time.Second)
 		}
 		if n := s.fetches.Load(); n < 10 || n > 20 {

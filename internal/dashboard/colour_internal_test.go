@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"weir/internal/must"
 )
 
 var token = regexp.MustCompile(`--([a-z0-9-]+): (#[0-9a-f]{6});`)
@@ -32,10 +34,7 @@ func luminance(t *testing.T, colour string) float64 {
 	}
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8))(t)
 		c := float64(n) / 255
 		if c <= 0.04045 {
 			c /= 12.92

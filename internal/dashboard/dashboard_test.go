@@ -16,6 +16,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/dashboard"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/route"
 	"weir/internal/seal"
@@ -140,10 +141,7 @@ type answer struct {
 
 func (s *site) send(t testing.TB, method, path string, form url.Values, header http.Header) answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(form.Encode())))(t)
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -153,15 +151,9 @@ func (s *site) send(t testing.TB, method, path string, form url.Values, header h
 	for key, values := range header {
 		r.Header[key] = values
 	}
-	resp, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(s.client.Do(r))(t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(resp.Body))(t)
 	if set, _, _ := strings.Cut(resp.Header.Get("Set-Cookie"), ";"); strings.HasPrefix(set, "weir=") {
 		s.cookie = set
 	}
@@ -170,18 +162,13 @@ func (s *site) send(t testing.TB, method, path string, form url.Values, header h
 
 func (s *site) keys(t *testing.T, of account.Account) []account.Key {
 	t.Helper()
-	all, err := s.accounts.Keys(context.Background(), of.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(s.accounts.Keys(context.Background(), of.ID))(t)
 	return all
 }
 
 func (s *site) key(t *testing.T, of account.Account, creator string) account.Key {
 	t.Helper()
 	k, _, err := s.accounts.CreateKey(t.Context(), audit.Gateway(), account.KeyOptions{Account: of.ID, Label: "key of " + creator, Creator: creator})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return k
 }

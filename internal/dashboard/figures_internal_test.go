@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -186,10 +187,7 @@ func TestArithmeticAddsUp(t *testing.T) {
 }
 
 func parsed(t *rapid.T, text string) llm.Money {
-	m, err := llm.ParseMoney(strings.NewReplacer("$", "", ",", "").Replace(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(llm.ParseMoney(strings.NewReplacer("$", "", ",", "").Replace(text)))(t)
 	return m
 }
 

@@ -11,6 +11,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/dashboard"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/people/oidctest"
 )
@@ -66,13 +67,8 @@ func (s *site) refused(t *testing.T, path string, form url.Values, field string)
 func founded(t *testing.T, change ...func(*people.Options)) *site {
 	t.Helper()
 	s := newSite(t, true, change...)
-	if _, err := s.accounts.CreateAccount(t.Context(), audit.Gateway(), account.DefaultName); err != nil {
-		t.Fatal(err)
-	}
-	token, err := s.accounts.CreateSetupToken(t.Context(), audit.Gateway())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.accounts.CreateAccount(t.Context(), audit.Gateway(), account.DefaultName))(t)
+	token := must.Get(s.accounts.CreateSetupToken(t.Context(), audit.Gateway()))(t)
 	s.see(t, "/", "This installation is not set up yet.")
 	path := "/setup/" + token.Reveal()
 	s.see(t, path, "Set up Weir")
@@ -150,10 +146,7 @@ func TestPasswords(t *testing.T) {
 	if err != nil || len(users) != 1 {
 		t.Fatalf("users: got %v, %v, want 1", users, err)
 	}
-	reset, err := s.people.ResetLink(t.Context(), audit.Gateway(), users[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reset := must.Get(s.people.ResetLink(t.Context(), audit.Gateway(), users[0].ID))(t)
 	s.see(t, "/reset/"+reset.Reveal(), "ada@example.com")
 	s.refused(t, "/reset/"+reset.Reveal(), url.Values{"password": {"short"}}, "password")
 	s.do(t, "/reset/"+reset.Reveal(), url.Values{"password": {"a third quiet river"}}, "/")
@@ -192,16 +185,12 @@ func TestSignIn(t *testing.T) {
 func TestSingleSignOn(t *testing.T) {
 	t.Parallel()
 	provider, err := oidctest.Start(oidctest.Person{Subject: "s-grace", Email: "grace@example.com", Verified: true, Name: "Grace"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(provider.Close)
 	sso, err := people.NewOIDC(people.OIDCOptions{
 		Issuer: provider.URL, ClientID: oidctest.ClientID, ClientSecret: llm.NewSecret(oidctest.ClientSecret), Name: "Example ID", SignUp: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(sso.Close)
 	s := newSite(t, true, func(o *people.Options) { o.OIDC, o.Now = sso, time.Now })
 	s.see(t, "/sign-in?next=%2Fdesign", "Continue with Example ID", `href="/oidc/start?next=%2Fdesign"`)
@@ -231,15 +220,10 @@ func TestSingleSignOn(t *testing.T) {
 // wait.
 func TestSingleSignOnTooOften(t *testing.T) {
 	t.Parallel()
-	provider, err := oidctest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(oidctest.Start())(t)
 	t.Cleanup(provider.Close)
 	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: provider.URL, ClientID: oidctest.ClientID, ClientSecret: llm.NewSecret(oidctest.ClientSecret)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(sso.Close)
 	s := newSite(t, true, func(o *people.Options) { o.OIDC = sso })
 	path := "/oidc/start"

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestMappedRoles(t *testing.T) {
 	t.Parallel()
 	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID", Operators: []string{"admins"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(sso.Close)
 	s := founded(t, func(o *people.Options) { o.OIDC = sso })
 	const note = "Some of your roles come from Example ID"
@@ -38,10 +37,7 @@ func TestMappedRoles(t *testing.T) {
 // the links of the machine and, where somebody is invited, by single sign-on.
 func TestPasswordsOff(t *testing.T) {
 	t.Parallel()
-	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sso := must.Get(people.NewOIDC(people.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID"}))(t)
 	t.Cleanup(sso.Close)
 	s := newSite(t, true, func(o *people.Options) { o.OIDC, o.PasswordsOff = sso, true })
 	noPassword := func(path string, words ...string) {
@@ -50,10 +46,7 @@ func TestPasswordsOff(t *testing.T) {
 			t.Errorf("%s: got a field for a password", path)
 		}
 	}
-	setup, err := s.accounts.CreateSetupToken(t.Context(), audit.Gateway())
-	if err != nil {
-		t.Fatal(err)
-	}
+	setup := must.Get(s.accounts.CreateSetupToken(t.Context(), audit.Gateway()))(t)
 	noPassword("/setup/"+setup.Reveal(), "Set up Weir")
 	s.do(t, "/setup/"+setup.Reveal(), url.Values{"email": {"ada@example.com"}, "name": {"Ada"}}, "/")
 	noPassword("/me", "by the set-up link")
@@ -64,14 +57,9 @@ func TestPasswordsOff(t *testing.T) {
 		t.Errorf("a forgotten password: got sent to %q, want to sign in", got)
 	}
 	invited, _, err := s.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "bob@example.com", Operator: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	noPassword("/invite/"+invited.Reveal(), "bob@example.com", "Continue with Example ID")
-	link, err := s.people.SignInLink(t.Context(), audit.Gateway(), s.user(t, "ada@example.com").ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := must.Get(s.people.SignInLink(t.Context(), audit.Gateway(), s.user(t, "ada@example.com").ID))(t)
 	noPassword("/link/"+link.Reveal(), "ada@example.com")
 	s.do(t, "/link/"+link.Reveal(), url.Values{}, "/")
 	s.see(t, "/me", "Operator of this installation", "by a link from the command line")

@@ -20,6 +20,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/dashboard"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/report"
 	"weir/internal/route"
@@ -179,10 +180,7 @@ func TestAccountsOfOperators(t *testing.T) {
 
 func (s *site) account(t *testing.T, name string) account.Account {
 	t.Helper()
-	a, err := s.accounts.Account(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(s.accounts.Account(t.Context(), name))(t)
 	return a
 }
 
@@ -233,10 +231,7 @@ func TestPeopleOfOperators(t *testing.T) {
 
 func (s *site) user(t *testing.T, email string) people.User {
 	t.Helper()
-	u, err := s.people.User(t.Context(), email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(s.people.User(t.Context(), email))(t)
 	return u
 }
 
@@ -360,10 +355,7 @@ func TestExportCutShort(t *testing.T) {
 	s.come("ada", "")
 	s.key(t, s.acme, "ada")
 	s.audit.fails.Store(3)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/operator/audit/export?format=jsonl", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), "GET", s.url+"/operator/audit/export?format=jsonl", nil))(t)
 	if resp, err := s.client.Do(r); err == nil {
 		got, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()

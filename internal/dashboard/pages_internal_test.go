@@ -17,6 +17,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/route"
 	"weir/internal/webhook"
@@ -41,9 +42,7 @@ func newSite(t *testing.T) *site {
 		Reports: struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
 		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s.site
 }
 
@@ -270,9 +269,7 @@ func render(t *testing.T, s *site, one sample) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, one.path, nil)
-	if err := s.show(w, r, visitOf(one.role), one.page); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.show(w, r, visitOf(one.role), one.page))
 	if got := w.Header().Get("Content-Security-Policy"); got != policy {
 		t.Errorf("policy: got %q, want %q", got, policy)
 	}
@@ -289,12 +286,8 @@ func write(t *testing.T, name string, content []byte) {
 		return
 	}
 	path := filepath.Join(*pagesTo, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	must.Do(t, os.WriteFile(path, content, 0o600))
 }
 
 // TestContrast measures the colours that stand on one another, in light and in
@@ -302,10 +295,7 @@ func write(t *testing.T, name string, content []byte) {
 // 1.4.3 and 1.4.11).
 func TestContrast(t *testing.T) {
 	t.Parallel()
-	text, err := files.ReadFile("assets/css/10-tokens.css")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(files.ReadFile("assets/css/10-tokens.css"))(t)
 	blocks := strings.Split(string(text), ":root")
 	light, system, dark := tokens(blocks[1]), tokens(blocks[2]), tokens(blocks[3])
 	for name, value := range dark {

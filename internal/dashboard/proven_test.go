@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -19,9 +20,7 @@ func TestAddressNotProven(t *testing.T) {
 	a := s.account(t, account.DefaultName)
 	owner := audit.Actor{Kind: audit.User, ID: "0199-owner", Name: "mallory@example.com"}
 	token, _, err := s.people.Invite(t.Context(), owner, people.Invitation{Email: "cfo@example.com", AccountID: a.ID, Role: people.Viewer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.cookie = ""
 	s.do(t, "/invite/"+token.Reveal(), url.Values{"name": {"Squatter"}, "password": {password}}, "/")
 	s.cookie = ada

@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -42,9 +43,7 @@ func TestTailLastsTenMinutes(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), tailFor)
 		defer cancel()
 		began, looks := time.Now(), 0
-		if err := newTail(w, from).run(ctx, func() error { looks++; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, newTail(w, from).run(ctx, func() error { looks++; return nil }))
 		text := w.Body.String()
 		if took := time.Since(began); took != 10*time.Minute || !strings.HasSuffix(text, "event: end\ndata: time\n\n") {
 			t.Errorf("got the end after %s: %q, want it after 10 min, and said", took, text[max(len(text)-100, 0):])
@@ -80,9 +79,7 @@ func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
 		tl := newTail(httptest.NewRecorder(), from)
 		tl.query.Ended = report.EndedError // one that it shows only once it has ended
 		for range 5 {
-			if err := tl.look(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tl.look(t.Context()))
 			time.Sleep(3 * time.Minute)
 		}
 		for i, want := range []time.Time{began.Add(-tailLate), began, began, began, began.Add(12*time.Minute - tailFor)} {

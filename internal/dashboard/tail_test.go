@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/ledger"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/sse"
 )
@@ -20,17 +21,11 @@ func (s *site) follow(t *testing.T, path string) *http.Response {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil))(t)
 	if s.cookie != "" {
 		r.Header.Set("Cookie", s.cookie)
 	}
-	resp, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(s.client.Do(r))(t)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	return resp
 }
@@ -98,9 +93,7 @@ func TestTailsAreBounded(t *testing.T) {
 	if over.StatusCode != http.StatusServiceUnavailable || over.Header.Get("Retry-After") != "60" {
 		t.Errorf("the 33rd: got %d, Retry-After %q, want 503 and 60", over.StatusCode, over.Header.Get("Retry-After"))
 	}
-	if err := last.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, last.Body.Close())
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		again := s.follow(t, "/accounts/acme/requests/tail")
 		if again.StatusCode == http.StatusOK {
@@ -152,9 +145,7 @@ func TestTailEndsWithTheSession(t *testing.T) {
 		t.Fatalf("got %d, want 200", resp.StatusCode)
 	}
 	signs := make([]byte, 64) // it goes on while the session is good
-	if _, err := io.ReadFull(resp.Body, signs); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(resp.Body, signs))(t)
 	s.do(t, "/sign-out", url.Values{}, "/sign-in?done=signed-out")
 	if _, err := io.ReadAll(resp.Body); err != nil {
 		t.Errorf("after signing out: got %v, want the end", err)

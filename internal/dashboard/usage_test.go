@@ -19,6 +19,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/pricing"
 	"weir/internal/route"
@@ -57,9 +58,7 @@ func (j *journal) apply(t testing.TB, opened []ledger.Attempt, settled ...ledger
 		}
 	}
 	j.at = b.To
-	if err := j.site.store.Ledger.Apply(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.site.store.Ledger.Apply(t.Context(), b))
 }
 
 // used is a request of an account that came at that moment, with an id of it.
@@ -123,12 +122,8 @@ func TestWhatIsLeft(t *testing.T) {
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)
 	by := s.visitor.Actor(people.Origin{})
-	if _, err := s.accounts.SetBudget(t.Context(), by, "acme", account.Budget{Limit: llm.USD / 100, Period: budget.PeriodDay}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.accounts.AddCredit(t.Context(), by, "acme", llm.USD); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.accounts.SetBudget(t.Context(), by, "acme", account.Budget{Limit: llm.USD / 100, Period: budget.PeriodDay}))(t)
+	must.Get(s.accounts.AddCredit(t.Context(), by, "acme", llm.USD))(t)
 	s.journal().apply(t, nil, used(s.acme, ago(0, 0), "openai/gpt"), used(s.acme, ago(1, 0), "openai/gpt"))
 	s.see(t, "/accounts/acme", "<strong>$0.007725</strong> left of $0.01; $0.002275 spent", "<strong>$0.99545</strong> left of $1.00; $0.00455 spent", "23 %")
 }
@@ -176,10 +171,7 @@ func TestUsageCSV(t *testing.T) {
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/csv; charset=utf-8" || got.header.Get("Content-Disposition") != "attachment; filename=usage-acme-2026-11-01-2026-11-21.csv" {
 		t.Fatalf("got %d, %v", got.status, got.header)
 	}
-	rows, err := csv.NewReader(strings.NewReader(got.text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(strings.NewReader(got.text)).ReadAll())(t)
 	const classes = ",input,cache_read,cache_write,cache_write_1h,cache_read_audio,audio_in,image_in,citation,output,reasoning,audio_out,image_out," +
 		"request,image,character,millisecond,search,maps,x_search,file_search,code_interpreter,tool_image,other_tool,"
 	counts := ",1000,200,0,0,0,0,0,0,100,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
@@ -254,9 +246,7 @@ func TestOneRequest(t *testing.T) {
 	path := "/accounts/acme/requests/" + e.ID.Request.String()
 	s.see(t, path, "$0.082275", "$0.08", "$1.25 a million", "$10.00 a million", "<td class=\"num\">$0.002275</td>", "openai/gpt@1", "fast", "upper bound: the gateway did not see the end")
 	by := s.visitor.Actor(people.Origin{})
-	if err := s.store.Ledger.Resolve(t.Context(), by, e.ID, 7_000_000, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.store.Ledger.Resolve(t.Context(), by, e.ID, 7_000_000, false))
 	s.see(t, path, "-$0.073", "<td class=\"num\">$0.007</td>", "resolved later", "ada@example.com", "$0.009275")
 	for _, id := range []string{foreign.ID.Request.String(), uuid.Nil.String(), "x"} {
 		if got := s.send(t, "GET", "/accounts/acme/requests/"+id, nil, nil); got.status != http.StatusNotFound {
@@ -342,9 +332,7 @@ func TestUnseen(t *testing.T) {
 	s.come("ada", "")
 	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")
 	s.see(t, "/operator/accounts", "The gateway did not see the end of 1 attempt", "in the last 180 days", "$0.497725 higher", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
-	if err := s.store.Ledger.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.store.Ledger.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false))
 	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "did not see the end") {
 		t.Error("resolved: got the line about it, want none")
 	}

@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/webhook"
 )
@@ -24,9 +25,7 @@ func (s *site) hook(t *testing.T, e webhook.Endpoint) (webhook.Endpoint, string)
 		e.URL = "https://hooks.example.com/weir"
 	}
 	e, _, err := s.webhooks.Add(t.Context(), audit.Gateway(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	switch e.Account {
 	case s.acme.ID:
 		return e, "/accounts/acme/webhooks/" + e.ID
@@ -39,20 +38,14 @@ func (s *site) hook(t *testing.T, e webhook.Endpoint) (webhook.Endpoint, string)
 // hookNow is the endpoint as it is by now.
 func (s *site) hookNow(t *testing.T, id string) webhook.Endpoint {
 	t.Helper()
-	e, err := s.webhooks.Endpoint(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(s.webhooks.Endpoint(t.Context(), id))(t)
 	return e
 }
 
 // sent sends a test event, and lets the try of its delivery end so.
 func (s *site) sent(t *testing.T, id string, end webhook.Outcome) (delivery string) {
 	t.Helper()
-	delivery, err := s.webhooks.Test(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	delivery = must.Get(s.webhooks.Test(t.Context(), id))(t)
 	s.tried(t, id, end)
 	return delivery
 }
@@ -65,9 +58,7 @@ func (s *site) tried(t *testing.T, id string, end webhook.Outcome) webhook.Job {
 		t.Fatalf("deliveries that are due: got %d, %v, want 1", len(jobs), err)
 	}
 	end.Job, end.Try.N, end.Try.At = &jobs[0], jobs[0].Take, now
-	if err := s.store.Webhooks.EndTries(t.Context(), []webhook.Outcome{end}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.store.Webhooks.EndTries(t.Context(), []webhook.Outcome{end}))
 	return jobs[0]
 }
 
@@ -286,9 +277,7 @@ func TestWebhookIsLookedAfter(t *testing.T) {
 	if e := s.hookNow(t, e.ID); e.Disabled == nil || e.Why != webhook.ByHand {
 		t.Errorf("disabled: got %+v", e)
 	}
-	if err := s.store.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", now, webhook.Data{Model: "x/y"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.store.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", now, webhook.Data{Model: "x/y"})))
 	day := url.Values{"hours": {"24"}}
 	if text := s.see(t, path); strings.Contains(text, "/recover") {
 		t.Error("a disabled endpoint: got a form to recover, want none")

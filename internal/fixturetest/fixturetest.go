@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"weir/internal/must"
 )
 
 // Exchange is one request of a real client and what a real provider answered.
@@ -54,9 +56,7 @@ func Dir(t testing.TB) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no recorded exchanges at %s", dir)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return dir
 }
 
@@ -65,9 +65,7 @@ func Exchanges(t testing.TB, fit func(url string) bool) (list []Exchange) {
 	t.Helper()
 	dir := Dir(t)
 	metas, err := filepath.Glob(filepath.Join(dir, "*", "*", "meta.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, path := range metas {
 		at := filepath.Dir(path)
 		var meta struct {
@@ -87,9 +85,7 @@ func Exchanges(t testing.TB, fit func(url string) bool) (list []Exchange) {
 			t.Fatalf("%s: %d response files, want 1: %v", at, len(bodies), err)
 		}
 		name, err := filepath.Rel(dir, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		e := Exchange{Name: name, URL: meta.URL, Status: meta.Status, Stream: meta.Stream, ContentType: meta.Headers["content-type"]}
 		e.Request, e.Response = read(t, filepath.Join(at, "request.json")), read(t, bodies[0])
 		if e.Expected, err = os.ReadFile(filepath.Join(at, "expected.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -105,9 +101,6 @@ func Exchanges(t testing.TB, fit func(url string) bool) (list []Exchange) {
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(path))(t)
 	return b
 }

@@ -18,6 +18,7 @@ import (
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/quote"
 	"weir/internal/quotetest"
@@ -139,14 +140,10 @@ func generated(t *rapid.T, clientAPI *dialect.Dialect) []byte {
 		r.Choices = new(rapid.Int64Range(1, 4).Draw(t, "n"))
 	}
 	body, _, err := clientAPI.EncodeRequest(&r, &llm.Quirks{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if rapid.Bool().Draw(t, "escaped") { // as Python writes it
 		var v any
-		if err := json.Unmarshal(body, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(body, &v))
 		body, _ = json.MarshalIndent(v, "", "  ")
 	}
 	return body

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/must"
 	"weir/internal/processtest"
 )
 
@@ -71,9 +72,7 @@ func newGround(t *testing.T) *testbed {
 	simulator := processtest.Start(t, g.command(t, "simulate", "--listen", "127.0.0.1:0"), filepath.Join(g.dir, "simulator.log"), "simulating")
 	g.provider = newHostileProvider(t)
 	text := fmt.Sprintf(configuration, simulator.AwaitAddress(t), g.provider.address(), providerKey)
-	if err := os.WriteFile(filepath.Join(g.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(g.dir, "weir.yaml"), []byte(text), 0o600))
 	for i := range sides {
 		g.good[i] = g.key(t, fmt.Sprintf("good-%d", i))
 		g.bad[i] = g.key(t, fmt.Sprintf("bad-%d", i))
@@ -112,9 +111,7 @@ func (g *testbed) open(t *testing.T, secure bool) *testGateway {
 	t.Helper()
 	h := &testGateway{testbed: g}
 	data := filepath.Join(t.TempDir(), "data")
-	if err := os.CopyFS(data, os.DirFS(filepath.Join(g.dir, "weir-data"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(data, os.DirFS(filepath.Join(g.dir, "weir-data"))))
 	cmd := g.command(t, "serve", "--listen", "127.0.0.1:0", "--data", data)
 	if secure {
 		cert, key, config := certificate(t)
@@ -141,35 +138,22 @@ func (h *testGateway) transport(keep bool) *http.Transport {
 // certificate makes one for 127.0.0.1, in files, and the settings of clients that trust it.
 func certificate(t *testing.T) (certFile, keyFile string, config *tls.Config) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	of := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "weir"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key))(t)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := t.TempDir()
 	write := func(name, kind string, bytes []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600))
 		return path
 	}
 	roots := x509.NewCertPool()
-	parsed, err := x509.ParseCertificate(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(x509.ParseCertificate(cert))(t)
 	roots.AddCert(parsed)
 	return write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", private), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 }

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/internal/must"
 )
 
 // hostileProvider speaks HTTP badly, by the model that it is asked for.
@@ -34,9 +36,7 @@ type question struct {
 func newHostileProvider(t *testing.T) *hostileProvider {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p := &hostileProvider{listener: l}
 	t.Cleanup(func() {
 		_ = l.Close()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/must"
 )
 
 // reading is what the gateway holds at a moment.
@@ -28,10 +30,7 @@ func (h *testGateway) read(t *testing.T) (r reading) {
 	metrics := h.metrics(t)
 	r.goroutines, r.heap = int(metrics["go_goroutines"]), int64(metrics["go_memstats_next_gc_bytes"])
 	r.open = int(metrics["weir_requests_in_flight"] + metrics["weir_holds_open"])
-	all, err := os.ReadDir(h.proc("fd"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadDir(h.proc("fd")))(t)
 	r.descriptors = len(all)
 	r.resident, r.peak = h.memory(t)
 	r.processor = h.processor(t)
@@ -45,10 +44,7 @@ func (h *testGateway) proc(name string) string {
 // memory is VmRSS and VmHWM (https://man7.org/linux/man-pages/man5/proc_pid_status.5.html).
 func (h *testGateway) memory(t *testing.T) (resident, peak int64) {
 	t.Helper()
-	text, err := os.ReadFile(h.proc("status"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(h.proc("status")))(t)
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
 		if len(fields) != 3 || fields[2] != "kB" {
@@ -69,10 +65,7 @@ func (h *testGateway) memory(t *testing.T) (resident, peak int64) {
 // (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, fields 14 and 15).
 func (h *testGateway) processor(t *testing.T) time.Duration {
 	t.Helper()
-	text, err := os.ReadFile(h.proc("stat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(h.proc("stat")))(t)
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
 	user, _ := strconv.Atoi(fields[11])
@@ -84,9 +77,7 @@ func (h *testGateway) processor(t *testing.T) time.Duration {
 // (https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html).
 func (h *testGateway) resetPeak(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(h.proc("clear_refs"), []byte("5"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(h.proc("clear_refs"), []byte("5"), 0))
 }
 
 // metrics are those of the gateway that have no labels.
@@ -94,9 +85,7 @@ func (h *testGateway) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	client := http.Client{Transport: h.transport(false), Timeout: 20 * time.Second}
 	resp, err := client.Get(h.url("/metrics"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer resp.Body.Close()
 	all := map[string]float64{}
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {

@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 var (
@@ -30,9 +31,7 @@ var (
 // is left can be reserved by any node.
 func TestBudgetSimulation(t *testing.T) {
 	if *budgetSeed >= 0 {
-		if err := runBudgets(t, uint64(*budgetSeed), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, runBudgets(t, uint64(*budgetSeed), nil))
 		return
 	}
 	var stats fleetStats

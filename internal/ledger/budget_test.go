@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // alone is a node that has a budget of that limit to itself.
@@ -19,9 +20,7 @@ func alone(t *testing.T, limit llm.Money) (*Ledger, *hub, func()) {
 	f := newFleet(1)
 	f.hub.limits = map[string]llm.Money{fleetAccount: limit, fleetKey: limit}
 	f.nodes = f.nodes[:1]
-	if err := f.nodes[0].boot(t.Context(), f.hub); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.nodes[0].boot(t.Context(), f.hub))
 	return f.nodes[0].life.ledger, f.hub, f.stop
 }
 
@@ -38,10 +37,7 @@ func TestBudgetChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
 		defer stop()
-		held, err := l.Reserve(t.Context(), accountNeed(100, 10))
-		if err != nil {
-			t.Fatal(err)
-		}
+		held := must.Get(l.Reserve(t.Context(), accountNeed(100, 10)))(t)
 		h.limits[fleetAccount] = 50
 		if _, err := l.Reserve(t.Context(), accountNeed(50, 41)); !isExceeded(err) {
 			t.Errorf("41 of a budget lowered to 50, of which 10 are held: got %v, want it exceeded", err)
@@ -73,9 +69,7 @@ func TestBudgetAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
 		defer stop()
-		if _, err := l.Reserve(t.Context(), accountNeed(100, 10)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Reserve(t.Context(), accountNeed(100, 10)))(t)
 		h.setDown(true)
 		time.Sleep(10 * time.Second)
 		granted := h.state.slices[budget.ID{Scope: fleetAccount}][l.journal.id]
@@ -111,9 +105,7 @@ func TestBudgetEnoughWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
 		defer stop()
-		if _, err := l.Reserve(t.Context(), accountNeed(100, 10)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Reserve(t.Context(), accountNeed(100, 10)))(t)
 		left := h.state.slices[budget.ID{Scope: fleetAccount}][l.journal.id] - 10
 		h.setDown(true)
 		if _, err := l.Reserve(t.Context(), accountNeed(100, left+1)); !isAway(err) {
@@ -192,17 +184,11 @@ func TestSettledWhileLeased(t *testing.T) {
 		defer stop()
 		now := time.Now()
 		hold, err := l.Open(Attempt{ID: AttemptID{Request: uuid.UUID{1}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now, Arrived: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s := Settlement{Outcome: OutcomeOK, Provenance: Exact, Cost: 40}
 		at, err := l.append(nil, &s, hold.attempt.ID) // as Settle does, which somebody interrupts here
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.Reserve(t.Context(), accountNeed(100, 10)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Get(l.Reserve(t.Context(), accountNeed(100, 10)))(t)
 		l.spend(&hold.attempt, s.Cost, at, nil)
 		if _, err := l.Reserve(t.Context(), accountNeed(100, 50)); err != nil {
 			t.Errorf("50 of 100, of which 40 are spent and 10 are held: %v", err)
@@ -222,12 +208,8 @@ func TestNextAfterSettled(t *testing.T) {
 		now := time.Now()
 		first := Attempt{ID: AttemptID{Request: uuid.UUID{1}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now, Arrived: now}
 		hold, err := l.Open(first)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := hold.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Get(hold.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact}))(t)
 		next := first
 		next.ID.N = 2
 		if next.Reservation, err = l.Reserve(t.Context(), accountNeed(100, 100)); err != nil {
@@ -257,9 +239,7 @@ func TestBudgetCrowd(t *testing.T) {
 		const crowd = 300
 		l, h, stop := alone(t, crowd)
 		defer stop()
-		if _, err := l.Reserve(t.Context(), accountNeed(crowd, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Reserve(t.Context(), accountNeed(crowd, 1)))(t)
 		h.state.wanted[budget.ID{Scope: fleetAccount}][uuid.UUID{9}] = time.Now() // so that each lease is for one reservation
 		h.state.position[uuid.UUID{9}], h.slow = 0, time.Millisecond
 		errs := make(chan error, crowd)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 
 	"weir/internal/worktest"
 )
@@ -142,10 +143,7 @@ func TestHoldIsUsableOnce(t *testing.T) {
 	t.Parallel()
 	l := openTest(t, t.TempDir(), newLockedDB(), nil)
 	defer closeTest(t, l)
-	h, err := l.Open(testAttempt(uuid.New(), 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(l.Open(testAttempt(uuid.New(), 1)))(t)
 	if err := h.Use(); err != nil {
 		t.Errorf("first Use: got %v, want nil", err)
 	}
@@ -169,10 +167,7 @@ func TestOpenAttemptsBecomeUnknown(t *testing.T) {
 	dir, db := t.TempDir(), newLockedDB()
 	l := openTest(t, dir, db, nil)
 	request := uuid.New()
-	h, err := l.Open(testAttempt(request, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(l.Open(testAttempt(request, 1)))(t)
 	if _, _, err := h.Next(Settlement{Outcome: OutcomeFailed, Provenance: Exact}, testAttempt(request, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -237,9 +232,7 @@ func TestNoRoom(t *testing.T) {
 	l, err := openOn(context.Background(), full, uuid.New(), Options{
 		Store: newLockedDB(), SegmentSize: 32 << 10, Now: time.Now, Log: quiet(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	full.full.Store(true)
 	var holds []*Hold
 	for {
@@ -261,9 +254,7 @@ func TestNoRoom(t *testing.T) {
 		}
 	}
 	full.full.Store(false)
-	if err := l.journal.prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.journal.prepare())
 	if _, err := l.Open(testAttempt(uuid.New(), 1)); err != nil {
 		t.Errorf("Open with room again: %v", err)
 	}
@@ -318,10 +309,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		t.Errorf("an older record: got %d bytes of %d, %+v, %v", len(older), len(payload), gotS, err)
 	}
 	_, payload, _ = readFrame(appendPrice(nil, &a.Price))
-	gotP, err := decodePrice(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gotP := must.Get(decodePrice(payload))(t)
 	if diff := cmp.Diff(gotP, PriceRecord{a.Price.Version, a.Price.Rates, a.Price.Tiers, a.Price.Modes}); diff != "" {
 		t.Errorf("price: got -, want +\n%s", diff)
 	}

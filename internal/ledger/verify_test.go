@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"weir/internal/must"
 )
 
 // TestUnprojected tells how many records a database does not have, wherever it
@@ -22,13 +24,8 @@ func TestUnprojected(t *testing.T) {
 		closeTest(t, l)
 	}
 	id, _, err := Identity(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, err := db.Position(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	at := must.Get(db.Position(t.Context(), id))(t)
 	to, err := Written(dir)
 	if err != nil || to != at {
 		t.Fatalf("written: got %d, %v; want %d, where the database is", to, err, at)
@@ -48,9 +45,7 @@ func TestUnprojected(t *testing.T) {
 	if err != nil || len(segs) < 4 {
 		t.Fatalf("got %d segments, %v; want some in each epoch", len(segs), err)
 	}
-	if err := Directory(dir).Remove(segs[0].name()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Directory(dir).Remove(segs[0].name()))
 	got, err := Unprojected(dir, 0, to)
 	if err != nil || got.Lost != segs[0].end || got.Records == 0 || got.Records >= 2*epoch {
 		t.Errorf("without the first segment: got %+v, %v; want %d bytes lost, and fewer records", got, err, segs[0].end)
@@ -66,23 +61,16 @@ func TestUnprojectedWhileAway(t *testing.T) {
 	defer closeTest(t, l)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := l.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Flush(ctx))
 	db.away.Store(true)
 	at := l.proj.position()
 	meterOne(t, l)
-	to, err := Written(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(Written(dir))(t)
 	if got, err := Unprojected(dir, at, to); err != nil || got != (Backlog{Records: 5}) {
 		t.Errorf("while the database is away: got %+v, %v; want a price and four records", got, err)
 	}
 	db.away.Store(false)
-	if err := l.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Flush(ctx))
 	if got, err := Unprojected(dir, l.proj.position(), to); err != nil || got != (Backlog{}) {
 		t.Errorf("once it is back: got %+v, %v; want nothing", got, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/must"
 	"weir/internal/processtest"
 )
 
@@ -56,9 +57,7 @@ func newGateway(t *testing.T, s settings) *testGateway {
 	mock := exec.CommandContext(t.Context(), h.bench, "mock", "--listen", provider)
 	processtest.Start(t, mock, filepath.Join(h.dir, "mock.log"), "mock listening").AwaitAddress(t)
 	text := fmt.Sprintf(configuration, s.concurrency, provider)
-	if err := os.WriteFile(filepath.Join(h.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(h.dir, "weir.yaml"), []byte(text), 0o600))
 	serve := h.command("serve", "--listen", "127.0.0.1:0")
 	if s.processors > 0 {
 		serve.Env = append(serve.Env, fmt.Sprintf("GOMAXPROCS=%d", s.processors))
@@ -110,10 +109,7 @@ func (h *testGateway) end() {
 // freeAddress is a loopback address at which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }

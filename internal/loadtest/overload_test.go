@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"weir/internal/must"
 )
 
 // closed is what a closed loop measured.
@@ -200,10 +202,7 @@ func (h *testGateway) probe(client *http.Client, path string) error {
 // shed is what the gateway's metrics say of refusals.
 func (h *testGateway) shed() (told []string) {
 	h.t.Helper()
-	resp, err := http.Get("http://" + h.base + "/metrics")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	resp := must.Get(http.Get("http://" + h.base + "/metrics"))(h.t)
 	defer resp.Body.Close()
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		if line := lines.Text(); strings.HasPrefix(line, "weir_shed_total") && !strings.HasSuffix(line, " 0") {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/must"
 	"weir/internal/outbound"
 )
 
@@ -36,9 +37,7 @@ func TestParseProxy(t *testing.T) {
 func TestSOCKS(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	asked := make(chan string, 1)
 	go func() {
@@ -60,20 +59,11 @@ func TestSOCKS(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 		}
 	}()
-	proxy, err := outbound.ParseProxy("socks5://user:secret@" + l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxy := must.Get(outbound.ParseProxy("socks5://user:secret@" + l.Addr().String()))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://acme.example/v1", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := (&http.Transport{Proxy: proxy, DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://acme.example/v1", http.NoBody))(t)
+	res := must.Get((&http.Transport{Proxy: proxy, DisableKeepAlives: true}).RoundTrip(req))(t)
 	_ = res.Body.Close()
 	const want = "\x05\x02\x00\x02|\x01\x04user\x06secret|\x05\x01\x00\x03\x0cacme.example\x00\x50"
 	if got := <-asked; res.StatusCode != http.StatusNoContent || got != want {

@@ -16,6 +16,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/store"
 	"weir/internal/store/opentest"
@@ -57,9 +58,7 @@ func newFixture(t testing.TB, change ...func(*people.Options)) *fixture {
 func (h *fixture) newAccount(name string) account.Account {
 	h.t.Helper()
 	a := account.Account{ID: "acc_" + name, Name: name, OnDisconnect: account.DisconnectCancel, Created: h.now}
-	if err := h.store.Accounts.CreateAccount(h.ctx, audit.Gateway(), a); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, h.store.Accounts.CreateAccount(h.ctx, audit.Gateway(), a))
 	return a
 }
 
@@ -110,10 +109,7 @@ func (h *fixture) setUp(email string) *people.Visitor {
 func (h *fixture) setupLink() string {
 	h.t.Helper()
 	s := account.NewService(h.store.Accounts.Stores(), h.clock, slog.New(slog.DiscardHandler))
-	token, err := s.CreateSetupToken(h.ctx, audit.Gateway())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	token := must.Get(s.CreateSetupToken(h.ctx, audit.Gateway()))(h.t)
 	return token.Reveal()
 }
 
@@ -161,10 +157,7 @@ func wantCode(t testing.TB, doing string, err error, want llm.Code) {
 // object.
 func (h *fixture) actions() string {
 	h.t.Helper()
-	list, err := h.store.Audit.Entries(h.ctx, audit.Query{Limit: 1000})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	list := must.Get(h.store.Audit.Entries(h.ctx, audit.Query{Limit: 1000}))(h.t)
 	var all []string
 	for i := len(list) - 1; i >= 0; i-- {
 		name := list[i].Object.Name

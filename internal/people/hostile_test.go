@@ -12,6 +12,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/people/oidctest"
 )
@@ -23,16 +24,10 @@ func TestResetOutlivesNoOperator(t *testing.T) {
 	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Viewer)
-	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true))
 	link, err := h.ResetLink(h.ctx, mallory.Actor(stranger), ada.User().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, false))
 	_, err = h.Reset(h.ctx, link.Reveal(), secret("another few words in a row"), stranger)
 	wantCode(t, "a link that an operator made who is none any more", err, llm.CodeNotFound)
 	if _, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home); err != nil {
@@ -120,10 +115,7 @@ func TestSquatterIsNoOperator(t *testing.T) {
 			by := ada.Actor(home)
 			mallory := h.join(by, "mallory@example.com", people.Owner)
 			squatter := h.join(mallory.Actor(stranger), squatted, people.Owner)
-			session, err := h.SignIn(h.ctx, squatted, secret(goodPassword), stranger)
-			if err != nil {
-				t.Fatal(err)
-			}
+			session := must.Get(h.SignIn(h.ctx, squatted, secret(goodPassword), stranger))(t)
 			id := squatter.User().ID
 			if squatter.User().Proven || !mallory.User().Proven || !ada.User().Proven {
 				t.Errorf("proven: got %v of the squatter, %v of who was invited by an operator, %v of who set up; want the last two",
@@ -140,10 +132,7 @@ func TestSquatterIsNoOperator(t *testing.T) {
 			}
 			wantCode(t, "an owner invites a member", err, llm.CodeInvalidRequest)
 
-			link, err := test.link(h, by, id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			link := must.Get(test.link(h, by, id))(t)
 			fresh, err := test.use(h, link.Reveal())
 			if err != nil {
 				t.Fatalf("the true one: %v", err)
@@ -179,13 +168,9 @@ func TestOwnersLinkNeedsThePassword(t *testing.T) {
 	ada := h.setUp("ada@example.com")
 	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Owner)
 	bob := h.join(mallory.Actor(home), "bob@example.com", people.Viewer)
-	if err := h.RemoveMember(h.ctx, ada.Actor(home), h.account.ID, bob.User().ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.RemoveMember(h.ctx, ada.Actor(home), h.account.ID, bob.User().ID))
 	token, _, err := h.Invite(h.ctx, mallory.Actor(stranger), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Viewer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = h.Accept(h.ctx, token.Reveal(), people.Person{Password: secret("what mallory chose")}, stranger)
 	wantCode(t, "with a password of the owner's choice", err, llm.CodeAuthentication)
 	a := h.admission(token, *bob.User()) // behind the service's back
@@ -229,9 +214,7 @@ func TestInvitationsEndWithTheirKey(t *testing.T) {
 			} {
 				o.Account, o.Permissions = h.account.ID, []account.Permission{account.Admin}
 				k, _, err := keys.CreateKey(h.ctx, audit.Gateway(), o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				ids = append(ids, k.ID)
 				by := people.KeyHolder(&k).Actor(stranger)
 				for _, i := range []people.Invitation{{Operator: true}, {AccountID: h.account.ID, Role: people.Owner}} {
@@ -240,9 +223,7 @@ func TestInvitationsEndWithTheirKey(t *testing.T) {
 				}
 			}
 			links = append(links, h.invite(ada.Actor(home), people.Invitation{Email: "grace@example.com", Operator: true}))
-			if err := end(h, keys, ids[0]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, end(h, keys, ids[0]))
 			for i, link := range links {
 				_, err := h.Accept(h.ctx, link, person(""), stranger)
 				if i < 2 {
@@ -275,9 +256,7 @@ func TestDemotedOperatorHasNoKey(t *testing.T) {
 	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Member)
-	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true))
 	keys := account.NewService(h.store.Accounts.Stores(), h.clock, slog.New(slog.DiscardHandler))
 	made := map[string]account.Key{}
 	for label, o := range map[string]account.KeyOptions{
@@ -287,15 +266,11 @@ func TestDemotedOperatorHasNoKey(t *testing.T) {
 	} {
 		o.Account, o.Label = h.account.ID, label
 		k, _, err := keys.CreateKey(h.ctx, audit.Gateway(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		made[label] = k
 	}
 	link := h.invite(people.KeyHolder(new(made["mallory's, to operate"])).Actor(stranger), people.Invitation{Email: "eve@example.com", Operator: true})
-	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, false))
 	for label, k := range made {
 		now, err := keys.Key(h.ctx, k.ID)
 		if want := label == "mallory's, to operate"; err != nil || (now.Revoked != nil) != want {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -39,9 +40,7 @@ type postbox struct {
 func newPostbox(t *testing.T, change ...func(*postbox)) *postbox {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p := &postbox{Listener: l, letters: make(chan string, 10)}
 	for _, c := range change {
 		c(p)
@@ -132,9 +131,7 @@ func (p *postbox) letter(t *testing.T) (*mail.Message, string) {
 func withMail(t *testing.T, p *postbox, how string) func(*people.Options) {
 	t.Helper()
 	m, err := people.NewMail(people.MailOptions{Addr: p.Addr().String(), From: "Weir <weir@example.com>", TLS: how})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return func(o *people.Options) { o.Mail = m }
 }
 
@@ -147,9 +144,7 @@ func TestMail(t *testing.T) {
 		t.Error("mails: got false, want true")
 	}
 	token, _, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Member})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m, text := post.letter(t)
 	if m.Header.Get("To") != "<bob@example.com>" || m.Header.Get("From") != `"Weir" <weir@example.com>` || !strings.Contains(text, publicURL+"/invite/"+token.Reveal()) || !strings.Contains(text, "account default") {
 		t.Errorf("invitation: got %v\n%s\nwant it to Bob, with the link", m.Header, text)
@@ -170,9 +165,7 @@ func TestMail(t *testing.T) {
 		t.Fatalf("the first letter: got %v\n%s\nwant one to Ada with a link", m.Header, text)
 	}
 	session, err := h.Reset(h.ctx, link[1], secret("quite another one"), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h.visitor(session)
 	wantCode(t, "forgot as what is no address", h.Forgot(h.ctx, "x", home), llm.CodeInvalidRequest)
 	for range 3 {
@@ -208,9 +201,7 @@ func TestMailTLS(t *testing.T) {
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	pemText := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(file, pemText, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, pemText, 0o600))
 	config := &tls.Config{Certificates: server.TLS.Certificates}
 	for _, how := range []string{people.MailStartTLS, people.MailTLS} {
 		post := newPostbox(t, func(p *postbox) {
@@ -221,10 +212,7 @@ func TestMailTLS(t *testing.T) {
 			}
 		})
 		o := people.MailOptions{Addr: post.Addr().String(), From: "weir@example.com", Username: "weir", Password: secret("of the server"), TLS: how}
-		unknown, err := people.NewMail(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		unknown := must.Get(people.NewMail(o))(t)
 		if err := unknown.Send(t.Context(), "ada@example.com", "Übung", "é"); err == nil {
 			t.Errorf("%s with a certificate nobody knows: got no error, want one", how)
 		}
@@ -234,10 +222,7 @@ func TestMailTLS(t *testing.T) {
 		}
 		post.lock.Unlock()
 		o.CAFile = file
-		m, err := people.NewMail(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(people.NewMail(o))(t)
 		if err := m.Send(t.Context(), "ada@example.com", "Übung", "é"); err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
@@ -259,14 +244,10 @@ func TestMailTLS(t *testing.T) {
 func TestMailSilent(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0") // which nobody accepts from
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	m, err := people.NewMail(people.MailOptions{Addr: l.Addr().String(), From: "weir@example.com", TLS: people.MailPlain})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := m.Send(ctx, "ada@example.com", "x", "x"); err == nil {

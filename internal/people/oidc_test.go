@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/people/oidctest"
 )
@@ -26,19 +27,13 @@ var (
 // newSSO is a house with single sign-on.
 func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*fixture, *oidctest.Server) {
 	t.Helper()
-	idp, err := oidctest.Start(bobby, eve)
-	if err != nil {
-		t.Fatal(err)
-	}
+	idp := must.Get(oidctest.Start(bobby, eve))(t)
 	t.Cleanup(idp.Close)
 	o := people.OIDCOptions{Issuer: idp.URL, ClientID: oidctest.ClientID, ClientSecret: secret(oidctest.ClientSecret), Name: "Example ID"}
 	for _, c := range change {
 		c(&o)
 	}
-	sso, err := people.NewOIDC(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sso := must.Get(people.NewOIDC(o))(t)
 	t.Cleanup(sso.Close)
 	return newFixture(t, func(o *people.Options) { o.OIDC = sso }), idp
 }
@@ -124,14 +119,9 @@ func TestOIDCSquatter(t *testing.T) {
 	ada := h.setUp("ada@example.com")
 	owner := h.join(ada.Actor(home), "mallory@example.com", people.Owner)
 	h.join(owner.Actor(stranger), "bob@example.com", people.Viewer)
-	squatter, err := h.SignIn(h.ctx, "bob@example.com", secret(goodPassword), stranger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	squatter := must.Get(h.SignIn(h.ctx, "bob@example.com", secret(goodPassword), stranger))(t)
 	session, _, err := h.come(idp, "s-bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h.visitor(session)
 	h.gone(squatter, "the true one came")
 	_, err = h.SignIn(h.ctx, "bob@example.com", secret(goodPassword), stranger)
@@ -163,9 +153,7 @@ func TestOIDCGroups(t *testing.T) {
 		p.Groups = test.groups
 		idp.Put(p)
 		session, _, err := h.come(idp, "s-bob")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		v := h.visitor(session)
 		if v.Operator() != test.operator || v.Role(h.account.ID) != test.role {
 			t.Errorf("groups %v: got operator %v, role %q; want %v, %q", test.groups, v.Operator(), v.Role(h.account.ID), test.operator, test.role)
@@ -180,9 +168,7 @@ func TestOIDCGroups(t *testing.T) {
 	}
 	idp.Put(oidctest.Person{Subject: "s-ada", Email: "ada@example.com", Verified: true})
 	session, _, err := h.come(idp, "s-ada")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if v := h.visitor(session); !v.Operator() || v.Role(h.account.ID) != people.Owner {
 		t.Errorf("the last operator and owner, in no group: got operator %v, %q; want both kept", v.Operator(), v.Role(h.account.ID))
 	}
@@ -193,9 +179,7 @@ func TestOIDCForged(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
 	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	claim := func(name string, value any) func(map[string]any) {
 		return func(c map[string]any) { c[name] = value }
 	}
@@ -214,9 +198,7 @@ func TestOIDCForged(t *testing.T) {
 
 	address, state, _ := h.StartOIDC(h.ctx, "/", home)
 	back, err := idp.SignIn(address, "s-bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, foreign, _ := h.StartOIDC(h.ctx, "/", home)
 	with := func(key, value string) url.Values {
 		q := maps.Clone(back)
@@ -259,13 +241,8 @@ func TestOIDCNext(t *testing.T) {
 		"/me": "/me", "": "/", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/", "me": "/", "/a?b=c": "/a?b=c", "javascript:alert(1)": "/",
 	} {
 		address, state, err := h.StartOIDC(h.ctx, next, home)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := idp.SignIn(address, "s-bob")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		back := must.Get(idp.SignIn(address, "s-bob"))(t)
 		if _, got, err := h.FinishOIDC(h.ctx, state.Reveal(), back, home); got != want || err != nil {
 			t.Errorf("next %q: got %q, %v; want %q", next, got, err, want)
 		}
@@ -365,20 +342,13 @@ func TestOIDCRolesInItsSessions(t *testing.T) {
 		t.Errorf("set up: got operator %v, %q; want operator, owner", ada.Operator(), ada.Role(h.account.ID))
 	}
 	byHand, err := h.Accept(h.ctx, h.invite(ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Owner}), person(""), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p := bobby
 	p.Groups = []string{"admins", "leads"}
 	idp.Put(p)
 	sso, _, err := h.come(idp, "s-bob")
-	if err != nil {
-		t.Fatal(err)
-	}
-	password, err := h.SignIn(h.ctx, "bob@example.com", secret(goodPassword), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	password := must.Get(h.SignIn(h.ctx, "bob@example.com", secret(goodPassword), home))(t)
 	wantRoles := func(way string, session llm.Secret, operator bool, inMapped people.Role) *people.Visitor {
 		t.Helper()
 		v := h.visitor(session)
@@ -393,14 +363,9 @@ func TestOIDCRolesInItsSessions(t *testing.T) {
 	owner := wantRoles("a password", password, false, "")
 	wantCode(t, "to operate by password", owner.May(people.Operate, ""), llm.CodeForbidden)
 	wantCode(t, "to read the mapped account by password", owner.May(people.Read, h.account.ID), llm.CodeNotFound)
-	link, err := h.ResetLink(h.ctx, ada.Actor(home), owner.User().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := must.Get(h.ResetLink(h.ctx, ada.Actor(home), owner.User().ID))(t)
 	reset, err := h.Reset(h.ctx, link.Reveal(), secret(goodPassword), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	wantRoles("a link for a new password", reset, false, "")
 
 	idp.Put(bobby) // in no group any more
@@ -421,10 +386,7 @@ func TestConfinedOperatorsWordIsNoProof(t *testing.T) {
 	for _, untrusted := range []bool{false, true} {
 		email := fmt.Sprintf("bob-%v@example.com", untrusted)
 		link := h.invite(ada.Actor(home), people.Invitation{Email: email, AccountID: h.account.ID, Role: people.Viewer, Untrusted: untrusted})
-		session, err := h.Accept(h.ctx, link, person(""), home)
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Get(h.Accept(h.ctx, link, person(""), home))(t)
 		if got := h.visitor(session).User().Proven; got == untrusted {
 			t.Errorf("untrusted %v: got proven %v", untrusted, got)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/people/oidctest"
 )
@@ -19,20 +20,12 @@ func TestPasswordsOff(t *testing.T) {
 	h, idp := newSSO(t)
 	ada := h.setUp("ada@example.com")
 	bob := h.join(ada.Actor(home), "bob@example.com", people.Member)
-	password, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reset, err := h.ResetLink(h.ctx, ada.Actor(home), bob.User().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	password := must.Get(h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home))(t)
+	reset := must.Get(h.ResetLink(h.ctx, ada.Actor(home), bob.User().ID))(t)
 	invited := h.invite(ada.Actor(home), people.Invitation{Email: "cy@example.com", AccountID: h.account.ID, Role: people.Member})
 
 	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: idp.URL, ClientID: oidctest.ClientID, ClientSecret: secret(oidctest.ClientSecret)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(sso.Close)
 	h.Service = people.New(people.Options{
 		Stores: h.store.People.Stores(), Now: h.clock, Log: slog.New(slog.DiscardHandler), OIDC: sso, PublicURL: func() string { return publicURL }, PasswordsOff: true,
@@ -61,9 +54,7 @@ func TestPasswordsOff(t *testing.T) {
 	}
 	h.visitor(session)
 	link, err := h.SignInLink(h.ctx, audit.Gateway(), ada.User().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if session, err = h.FollowLink(h.ctx, link.Reveal(), home); err != nil || !h.visitor(session).Operator() {
 		t.Errorf("a link to sign in: got %v, want an operator", err)
 	}
@@ -73,10 +64,7 @@ func TestPasswordsOff(t *testing.T) {
 func TestSetUpWithoutPasswords(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, func(o *people.Options) { o.PasswordsOff = true })
-	session, err := h.SetUp(h.ctx, h.setupLink(), people.Person{Email: "ada@example.com"}, home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(h.SetUp(h.ctx, h.setupLink(), people.Person{Email: "ada@example.com"}, home))(t)
 	if v := h.visitor(session); !v.Operator() || v.User().Password {
 		t.Errorf("got %+v, want an operator without a password", v.User())
 	}
@@ -95,18 +83,12 @@ func TestSignInLink(t *testing.T) {
 	wantCode(t, "nobody's", second(h.SignInLink(h.ctx, root, "nobody")), llm.CodeNotFound)
 	link := func(of *people.Visitor) string {
 		t.Helper()
-		token, err := h.SignInLink(h.ctx, root, of.User().ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(h.SignInLink(h.ctx, root, of.User().ID))(t)
 		return token.Reveal()
 	}
 	first := link(ada)
 	wantCode(t, "a new password by it", second(h.Reset(h.ctx, first, secret("another few words"), home)), llm.CodeNotFound)
-	session, err := h.FollowLink(h.ctx, first, home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(h.FollowLink(h.ctx, first, home))(t)
 	if v := h.visitor(session); !v.Operator() || v.Confined() {
 		t.Errorf("got operator %v, want one", v.Operator())
 	}
@@ -117,13 +99,9 @@ func TestSignInLink(t *testing.T) {
 	late := link(ada)
 	h.advance(time.Hour)
 	wantCode(t, "after an hour", second(h.FollowLink(h.ctx, late, home)), llm.CodeNotFound)
-	if err := h.SetOperator(h.ctx, root, bob.User().ID, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.SetOperator(h.ctx, root, bob.User().ID, true))
 	former := link(bob)
-	if err := h.SetOperator(h.ctx, root, bob.User().ID, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.SetOperator(h.ctx, root, bob.User().ID, false))
 	wantCode(t, "a former operator's", second(h.FollowLink(h.ctx, former, home)), llm.CodeNotFound)
 	if got := people.HidePath("/link/" + former); strings.Contains(got, former) {
 		t.Errorf("the path in a log: got %q, want it without the secret", got)

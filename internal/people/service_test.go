@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -44,9 +45,7 @@ func TestSetUp(t *testing.T) {
 		wantCode(t, "set up with a mistake", err, llm.CodeInvalidRequest)
 	}
 	session, err := h.SetUp(h.ctx, link, person(" Ada@Example.com "), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	v := h.visitor(session)
 	if u := v.User(); u.Email != "ada@example.com" || !u.Operator || !u.Password || v.Role(h.account.ID) != people.Owner {
 		t.Errorf("the first user: got %+v, role %q; want an operator who owns default", u, v.Role(h.account.ID))
@@ -70,27 +69,16 @@ func TestSecretsStayHere(t *testing.T) {
 	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	setup := h.setupLink()
-	session, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home))(t)
 	_, wrong := h.SignIn(h.ctx, "ada@example.com", secret("canary of a wrong password"), home)
 	_, typed := h.SignIn(h.ctx, "canary of a password as an address", secret("x"), home)
 	invitation, _, _ := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Member})
-	reset, err := h.ResetLink(h.ctx, ada.Actor(home), ada.User().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reset := must.Get(h.ResetLink(h.ctx, ada.Actor(home), ada.User().ID))(t)
 	entries, err := h.store.Audit.Entries(h.ctx, audit.Query{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	found := fmt.Sprintf("%+v %v %v %s", entries, wrong, typed, h.log.String())
 	for _, file := range []string{"weir.db", "weir.db-wal"} {
-		b, err := os.ReadFile(filepath.Join(h.dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(filepath.Join(h.dir, file)))(t)
 		found += string(b)
 	}
 	if !strings.Contains(found, "bob@example.com") {
@@ -134,9 +122,7 @@ func TestInvitations(t *testing.T) {
 	bob := people.Invitation{Email: "Bob@example.com", AccountID: h.account.ID, Role: people.Viewer}
 	first, _ := invite(bob)
 	second, err := invite(bob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = h.Link(h.ctx, first, people.InviteLink)
 	wantCode(t, "a link that a newer one replaced", err, llm.CodeNotFound)
 	l, err := h.Link(h.ctx, second, people.InviteLink)
@@ -146,9 +132,7 @@ func TestInvitations(t *testing.T) {
 	_, err = h.Reset(h.ctx, second, secret(goodPassword), stranger)
 	wantCode(t, "an invitation as a link for a password", err, llm.CodeNotFound)
 	session, err := h.Accept(h.ctx, second, people.Person{Email: "eve@example.com", Name: "Bob", Password: secret(goodPassword)}, home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	v := h.visitor(session)
 	if v.User().Email != "bob@example.com" || v.Role(h.account.ID) != people.Viewer || v.Operator() {
 		t.Errorf("who accepted: got %+v as %q; want Bob, a viewer", v.User(), v.Role(h.account.ID))
@@ -164,24 +148,18 @@ func TestInvitationsOfKnown(t *testing.T) {
 	h.join(ada.Actor(home), "bob@example.com", people.Member)
 	other := h.newAccount("other")
 	token, i, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Owner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if list, err := h.Invitations(h.ctx, other.ID); err != nil || !cmp.Equal(list, []people.Invitation{i}) {
 		t.Errorf("invitations: %v\n%s", err, cmp.Diff(list, []people.Invitation{i}))
 	}
 	_, err = h.Accept(h.ctx, token.Reveal(), people.Person{Password: secret("what the inviter chose")}, stranger)
 	wantCode(t, "accept as a known user without their password", err, llm.CodeAuthentication)
-	if _, err := h.Accept(h.ctx, token.Reveal(), person(""), home); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(h.Accept(h.ctx, token.Reveal(), person(""), home))(t)
 	if list, err := h.Members(h.ctx, other.ID); err != nil || len(list) != 1 || list[0].Role != people.Owner {
 		t.Errorf("members: got %+v, %v; want Bob, owner", list, err)
 	}
 	operator, i, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", Operator: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	wantCode(t, "cancel under another account", h.CancelInvitation(h.ctx, ada.Actor(home), other.ID, i.ID), llm.CodeNotFound)
 	session, err := h.Accept(h.ctx, operator.Reveal(), people.Person{Password: secret(goodPassword)}, home)
 	if err != nil || !h.visitor(session).Operator() {
@@ -202,9 +180,7 @@ func TestLinksExpire(t *testing.T) {
 	ada := h.setUp("ada@example.com")
 	invitation, _, _ := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Member})
 	reset, err := h.ResetLink(h.ctx, ada.Actor(home), ada.User().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h.advance(time.Hour)
 	_, err = h.Reset(h.ctx, reset.Reveal(), secret("quite another one"), home)
 	wantCode(t, "a link for a password after an hour", err, llm.CodeNotFound)
@@ -221,15 +197,11 @@ func TestReset(t *testing.T) {
 	ada := h.setUp("ada@example.com")
 	old, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
 	link, err := h.ResetLink(h.ctx, audit.Actor{Kind: audit.Command, Name: "root"}, ada.User().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = h.Reset(h.ctx, link.Reveal(), secret("password1"), home)
 	wantCode(t, "reset to a common password", err, llm.CodeInvalidRequest)
 	session, err := h.Reset(h.ctx, link.Reveal(), secret("quite another one"), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h.visitor(session)
 	h.gone(old, "a reset")
 	_, err = h.Reset(h.ctx, link.Reveal(), secret("a third password"), stranger)
@@ -282,27 +254,19 @@ func TestNoBypass(t *testing.T) {
 	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Owner)
 	invite := func(by *people.Visitor, email string) string {
 		token, _, err := h.Invite(h.ctx, by.Actor(home), people.Invitation{Email: email, AccountID: h.account.ID, Role: people.Owner})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return token.Reveal()
 	}
 	theirs, ours := invite(mallory, "mallory2@example.com"), invite(ada, "bob@example.com")
-	if err := h.RemoveMember(h.ctx, ada.Actor(home), h.account.ID, mallory.User().ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.RemoveMember(h.ctx, ada.Actor(home), h.account.ID, mallory.User().ID))
 	_, err := h.Accept(h.ctx, theirs, person(""), stranger)
 	wantCode(t, "a link of somebody who was removed", err, llm.CodeNotFound)
 	if _, err := h.Accept(h.ctx, ours, person(""), home); err != nil {
 		t.Errorf("a link of somebody else: %v", err)
 	}
-	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true))
 	theirs = invite(mallory, "mallory3@example.com")
-	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, false))
 	_, err = h.Accept(h.ctx, theirs, person(""), stranger)
 	wantCode(t, "a link of somebody who was an operator", err, llm.CodeNotFound)
 }

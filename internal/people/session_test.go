@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -21,9 +22,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("an unknown user: got %q, want the words for a wrong password, %q", err, wrong)
 	}
 	one, err := h.SignIn(h.ctx, "ADA@example.com", secret(goodPassword), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	two, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
 	if one.Equal(two) || len(one.Reveal()) != 43 {
 		t.Errorf("tokens: got two that are the same, or of %d characters; want other ones of 43", len(one.Reveal()))
@@ -97,10 +96,7 @@ func TestSessionsEnd(t *testing.T) {
 	h := newFixture(t, func(o *people.Options) { o.Idle, o.Absolute = time.Hour, 3*time.Hour })
 	h.setUp("ada@example.com")
 	sign := func() llm.Secret {
-		session, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Get(h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home))(t)
 		return session
 	}
 	idle := sign()
@@ -127,9 +123,7 @@ func TestSeen(t *testing.T) {
 	begun := h.clock()
 	for _, test := range []struct{ after, want time.Duration }{{59 * time.Second, 0}, {time.Second, time.Minute}, {30 * time.Second, time.Minute}} {
 		h.advance(test.after)
-		if _, err := h.Visitor(h.ctx, session.Reveal(), stranger); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(h.Visitor(h.ctx, session.Reveal(), stranger))(t)
 		list, err := h.Sessions(h.ctx, v)
 		if err != nil || len(list) != 2 || !list[0].Seen.Equal(begun.Add(test.want)) {
 			t.Errorf("seen: got %+v, %v; want %v after the beginning", list, err, test.want)
@@ -150,14 +144,9 @@ func TestPasswordChange(t *testing.T) {
 	wantCode(t, "with a wrong current password", err, llm.CodeInvalidRequest)
 	_, err = h.ChangePassword(h.ctx, v, secret(goodPassword), secret("12345678"), home)
 	wantCode(t, "to a common password", err, llm.CodeInvalidRequest)
-	link, err := h.ResetLink(h.ctx, v.Actor(home), v.User().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := must.Get(h.ResetLink(h.ctx, v.Actor(home), v.User().ID))(t)
 	fresh, err := h.ChangePassword(h.ctx, v, secret(goodPassword), secret("quite another one"), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h.gone(old, "a password change")
 	h.visitor(fresh)
 	_, err = h.Reset(h.ctx, link.Reveal(), secret("a third password"), stranger)
@@ -182,13 +171,9 @@ func TestRehash(t *testing.T) {
 	before, _ := h.store.People.Login(h.ctx, v.User().ID)
 	// argon2id of "correct horse" with m=1024, t=1, p=1 and the salt of 16 zeros.
 	weak := weakHash("correct horse")
-	if err := h.store.People.Rehash(h.ctx, v.User().ID, before.Hash, weak); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.store.People.Rehash(h.ctx, v.User().ID, before.Hash, weak))
 	for range 2 {
-		if _, err := h.SignIn(h.ctx, "ada@example.com", secret("correct horse"), home); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(h.SignIn(h.ctx, "ada@example.com", secret("correct horse"), home))(t)
 		after, err := h.store.People.Login(h.ctx, v.User().ID)
 		if err != nil || !strings.HasPrefix(after.Hash.Reveal(), "$argon2id$v=19$m=19456,t=2,p=1$") {
 			t.Errorf("the hash after sign-in: got %.40q, %v; want one with the parameters of now", after.Hash.Reveal(), err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -58,9 +59,7 @@ func TestThrottleStrangers(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	h.setUp("ada@example.com")
-	if _, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home))(t)
 	looked := 0
 	for i := range 200 {
 		h.advance(time.Second / 2)

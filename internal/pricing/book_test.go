@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 )
 
@@ -317,9 +318,7 @@ func TestRememberedAnswerAllocatesNothing(t *testing.T) {
 func TestOtherSpellings(t *testing.T) {
 	t.Parallel()
 	b, err := pricing.NewBook(pricing.Overrides{Sources: map[string]string{"bedrock": "aws", "openrouter": "openrouter"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, tt := range []struct{ provider, name, same string }{
 		{"bedrock", "amazon.nova-lite-v1:0", "arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0"},
 		{"bedrock", "us.amazon.nova-lite-v1:0", "arn:aws:bedrock:us-east-1:1:inference-profile/us.amazon.nova-lite-v1:0"},

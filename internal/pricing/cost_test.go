@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 )
 
@@ -21,10 +22,7 @@ func newBook(t testing.TB, o pricing.Overrides) *pricing.Book {
 
 func moment(t testing.TB, s string) time.Time {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(time.Parse(time.RFC3339, s))(t)
 	return at
 }
 

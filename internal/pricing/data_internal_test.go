@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/must"
 )
 
 // What a file of the data could get wrong without anybody noticing, because a
@@ -14,10 +16,7 @@ import (
 // every price key is known.
 func TestDataIsWhole(t *testing.T) {
 	t.Parallel()
-	x, err := readIndex(priceIndex)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(readIndex(priceIndex))(t)
 	files, err := data.ReadDir("data/providers")
 	if err != nil || len(files) != len(x.Vendors) {
 		t.Errorf("files: got %d, %v, want %d", len(files), err, len(x.Vendors))
@@ -99,10 +98,7 @@ func checkRule(t *testing.T, name string, r *rule) {
 // Names are chosen by clients: however many they are, memory stays bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	b, err := NewBook(Overrides{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(NewBook(Overrides{}))(t)
 	at := time.Unix(1_790_000_000, 0)
 	for i := range maxCached + 500 {
 		b.Price("house", fmt.Sprintf("model-%d", i), at)
@@ -165,9 +161,7 @@ func TestSpanOverMidnight(t *testing.T) {
 	t.Parallel()
 	var m model
 	err := json.Unmarshal([]byte(`{"prices":[{"rates":{}},{"from":"22:00:00","to":"02:00:00","rates":{"input_mtok":"1"}}]}`), &m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	midnight := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).Unix()
 	for _, tt := range []struct {
 		hour        int64

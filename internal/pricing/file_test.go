@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 )
 
@@ -244,9 +245,7 @@ func TestPriceFileUnknownNames(t *testing.T) {
 func TestDocumentedPriceFile(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, example, _ := strings.Cut(string(text), "```json\n")
 	example, _, _ = strings.Cut(example, "```")
 	_, err = pricing.NewBook(pricing.Overrides{Known: []string{"house"}, Files: []pricing.File{{Path: "docs", Text: []byte(example)}}})

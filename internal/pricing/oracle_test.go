@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // The oracle works a cost out once more, from the decimal strings of the data files and
@@ -67,10 +68,7 @@ type entryData struct {
 
 func readEntries(t testing.TB) []entryData {
 	t.Helper()
-	b, err := os.ReadFile("data/supplement.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile("data/supplement.json"))(t)
 	var file struct {
 		Entries []entryData `json:"entries"`
 	}
@@ -163,10 +161,7 @@ func readShipped(t testing.TB) []vendorData {
 	}
 	var all []vendorData
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(file))(t)
 		var v vendorData
 		if err := json.Unmarshal(b, &v); err != nil {
 			t.Fatalf("%s: %v", file, err)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"weir/internal/must"
 )
 
 // A window on weekdays begins on these days alone, runs over midnight into the next one,
@@ -35,16 +37,11 @@ func TestWindowWeekdays(t *testing.T) {
 			t.Parallel()
 			m := model{Prices: []dated{{Rates: []byte(`{"input_mtok":"1"}`)}}}
 			over := &addition{Rates: []byte(`{"input_mtok":"2"}`)}
-			if err := json.Unmarshal([]byte("["+tt.window+"]"), &over.When); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte("["+tt.window+"]"), &over.When))
 			m.additions = []*addition{over}
 			check := func(times []string, want int64) {
 				for _, text := range times {
-					at, err := time.Parse(time.RFC3339, text)
-					if err != nil {
-						t.Fatal(err)
-					}
+					at := must.Get(time.Parse(time.RFC3339, text))(t)
 					sec := at.Unix()
 					q := m.quote(&index{}, "v", "", sec)
 					if got := q.price.Rates[0].Pico(); got != want*1_000_000 || sec < q.from || sec >= q.until {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files in testdata")
@@ -34,14 +36,9 @@ func TestSecondSource(t *testing.T) {
 	const golden = "testdata/second-source.txt"
 	got := strings.Join(differences(t), "\n") + "\n"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(golden))(t)
 	if diff := cmp.Diff(strings.Split(got, "\n"), strings.Split(string(want), "\n")); diff != "" {
 		t.Errorf("models with two prices (-got +want), see the vendors' pages, then run with -update:\n%s", diff)
 	}

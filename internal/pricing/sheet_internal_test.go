@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/must"
 	"weir/internal/worktest"
 )
 
@@ -13,10 +14,7 @@ import (
 // anybody noticing, because its models' abilities are unknown then.
 func TestAbilityDataIsWhole(t *testing.T) {
 	t.Parallel()
-	x, err := readIndex(abilityIndex)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(readIndex(abilityIndex))(t)
 	files, err := data.ReadDir("data/abilities")
 	if err != nil || len(files)-1 != len(x.Vendors) { // one is the notice
 		t.Errorf("files: got %d, %v, want %d and a notice", len(files), err, len(x.Vendors))
@@ -95,17 +93,12 @@ func TestBrokenSheets(t *testing.T) {
 // panic and without a price below zero.
 func FuzzVendor(f *testing.F) {
 	for _, id := range []string{"deepseek", "typesafe", "zai", "modal"} {
-		b, err := data.ReadFile(vendorFile(id))
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Get(data.ReadFile(vendorFile(id)))(f)
 		f.Add(b, "deepseek-chat", int64(1_790_000_000))
 	}
 	f.Add([]byte(`{"models":[{"id":"x","match":{"not":{"regex":"("}},"prices":[{"from":"22:00:00","to":"02:00:00","rates":{"input_mtok":{"base":"1","tiers":[{"above":5,"price":"2"}]}}}]}]}`), "x", int64(-1))
 	x, err := readIndex(priceIndex)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Fuzz(func(t *testing.T, b []byte, name string, sec int64) {
 		worktest.Check(t, b, func(b []byte) { _, _ = parseVendor(b) })
 		v, err := parseVendor(b)
@@ -129,10 +122,7 @@ func FuzzVendor(f *testing.F) {
 // its own name.
 func FuzzSheet(f *testing.F) {
 	for _, id := range []string{"deepseek", "modal", "cerebras"} {
-		b, err := data.ReadFile("data/abilities/" + id + ".json")
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Get(data.ReadFile("data/abilities/" + id + ".json"))(f)
 		f.Add(b, "us.deepseek/deepseek-chat-20250101:free")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, name string) {

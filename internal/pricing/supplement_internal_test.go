@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func supplementEntries(t *testing.T) []*addition {
 	t.Helper()
-	byVendor, err := readSupplement()
-	if err != nil {
-		t.Fatal(err)
-	}
+	byVendor := must.Get(readSupplement())(t)
 	var all []*addition
 	for _, id := range slices.Sorted(maps.Keys(byVendor)) {
 		all = append(all, byVendor[id]...)
@@ -145,10 +143,7 @@ func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
 
 func vendorWith(t *testing.T, id string, entries []*addition) *vendor {
 	t.Helper()
-	v, err := readVendor(id, entries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(readVendor(id, entries))(t)
 	return v
 }
 
@@ -248,9 +243,7 @@ func TestSupplementSince(t *testing.T) {
 func TestOrderOfRulesWithModelsAdded(t *testing.T) {
 	t.Parallel()
 	v, err := parseVendor([]byte(`{"models":[{"id":"a","match":{"starts_with":"b"}},{"id":"b1","match":{"equals":"b1"}},{"id":"d","match":{"starts_with":"d"}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	before, _ := v.find("b1")
 	v.supplement([]*addition{{Models: models{ids: []string{"c"}}, Adds: &rule{Equals: "c"}}})
 	if after, _ := v.find("b1"); before.ID != "a" || after.ID != before.ID {

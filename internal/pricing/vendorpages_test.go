@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 )
 
@@ -80,9 +81,7 @@ func TestVendorPages(t *testing.T) {
 func vendorPages(t *testing.T) (all []pageData) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/vendor-pages.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for lines.Scan() {
 		var p pageData
@@ -203,9 +202,7 @@ func TestComparePage(t *testing.T) {
 		},
 	} {
 		var p pageData
-		if err := json.Unmarshal([]byte(tt.line), &p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(tt.line), &p))
 		if got := p.compare(t, &tt.price); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.line, got, tt.want)
 		}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/must"
 )
 
 // Patience bounds every wait for a process to do what it was told.
@@ -34,14 +36,9 @@ type Process struct {
 func Start(t *testing.T, cmd *exec.Cmd, log, word string) *Process {
 	t.Helper()
 	p := &Process{Cmd: cmd, Log: log, Address: make(chan string, 1), Over: make(chan struct{})}
-	file, err := os.Create(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(log))(t)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	endWithParent(cmd)
 	p.Started = time.Now()
 	if err := cmd.Start(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -17,9 +18,7 @@ import (
 func TestAllocations(t *testing.T) { // not parallel: it counts the allocations of all that runs
 	const budget = 25
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		c, err := ln.Accept()

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -112,9 +113,7 @@ func TestAsks(t *testing.T) {
 		o := e.Options(registry.All())
 		o.BaseURL = e.FromEnv(examples(e)).BaseURL
 		p, err := provider.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := p.Asks(dialects(tc.dialect)); got != tc.want {
 			t.Errorf("%s in %s: got %t, want %t", tc.name, tc.dialect, got, tc.want)
 		}

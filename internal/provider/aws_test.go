@@ -18,6 +18,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"weir/internal/credential"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -32,10 +33,7 @@ func TestAWSSignature(t *testing.T) {
 		o := provider.Options{BaseURL: u.URL + "/base", Auth: credential.AWS, Dialect: bedrockLike()}
 		if way.standard {
 			o.AllowPrivate = true
-			rt, err := provider.NewTransport(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rt := must.Get(provider.NewTransport(o))(t)
 			o.Transport = rt
 		}
 		p := identified(t, o)
@@ -65,20 +63,12 @@ func TestAWSSignature(t *testing.T) {
 // bySDK signs the request as it came, again.
 func bySDK(t *testing.T, r seen, session string) string {
 	t.Helper()
-	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.ParseRequestURI(r.RequestURI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date")))(t)
+	u := must.Get(url.ParseRequestURI(r.RequestURI))(t)
 	again := &http.Request{Method: r.Method, URL: u, Host: r.Host, Header: http.Header{"Content-Type": r.Header["Content-Type"]}}
 	hash := sha256.Sum256(r.body)
 	c := aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: canary, SessionToken: session}
-	if err := v4.NewSigner().SignHTTP(t.Context(), c, again, hex.EncodeToString(hash[:]), "bedrock", "eu-west-1", at); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v4.NewSigner().SignHTTP(t.Context(), c, again, hex.EncodeToString(hash[:]), "bedrock", "eu-west-1", at))
 	return again.Header.Get("Authorization")
 }
 

@@ -13,15 +13,13 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
 func catalogue(t *testing.T) provider.Catalogue {
 	t.Helper()
-	c, err := provider.LoadCatalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(provider.LoadCatalogue())(t)
 	return c
 }
 
@@ -106,14 +104,8 @@ func variables(e *provider.Entry) map[string]bool {
 func TestCatalogueFilesAreTidy(t *testing.T) {
 	t.Parallel()
 	for _, e := range catalogue(t) {
-		text, err := os.ReadFile(filepath.Join("catalog", e.Name+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		written, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("catalog", e.Name+".json")))(t)
+		written := must.Get(json.Marshal(e))(t)
 		var got, want map[string]any
 		if json.Unmarshal(text, &got) != nil || json.Unmarshal(written, &want) != nil {
 			t.Fatalf("%s: not JSON", e.Name)

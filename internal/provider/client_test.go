@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/credential"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -69,9 +70,7 @@ func TestRequest(t *testing.T) {
 func TestRequestLeavesInOneWrite(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer func() { _ = ln.Close() }()
 		first := make(chan string, 1)
 		go func() {
@@ -173,9 +172,7 @@ func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	const closed = "http://127.0.0.1:1"             // a port of the system's: one that was free a moment ago is soon somebody's
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // completes TCP's handshake and never TLS's
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = silent.Close() })
 	stranger := httptest.NewUnstartedServer(http.NotFoundHandler())
 	stranger.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -213,10 +210,7 @@ func rawServerTLS(base string) string { return "https" + strings.TrimPrefix(base
 
 func TestFirstByteTimerBeforeAConnection(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = silent.Close() })
 	p := newProvider(t, provider.Options{
 		BaseURL:  "https://" + silent.Addr().String(),
@@ -247,9 +241,7 @@ func TestCertificateFileAndHTTP2(t *testing.T) {
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, text, 0o600))
 	p := newProvider(t, provider.Options{BaseURL: server.URL, CAFile: file})
 	if _, f := exchange(t.Context(), p, chat(false)); f != nil || proto.Load() != "HTTP/2.0" {
 		t.Fatalf("got %v over %v, want an answer over HTTP/2.0", f, proto.Load())
@@ -286,10 +278,7 @@ func TestNameThatResolvesToAPrivateAddress(t *testing.T) {
 	base := rawServer(t, say(jsonReply("{}")))
 	named := strings.Replace(base, "127.0.0.1", "LOCALHOST", 1) // a name like any other to New
 	o := provider.Options{Name: "acme", Dialect: openaiLike(), BaseURL: named}
-	p, err := provider.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(provider.New(o))(t)
 	t.Cleanup(p.Close)
 	_, f := exchange(t.Context(), p, chat(false))
 	if f == nil || f.Kind != provider.KindRefused || f.Sent() || !strings.Contains(f.Error(), "allow_private") {
@@ -345,9 +334,7 @@ func TestProxy(t *testing.T) {
 	p, err := provider.New(provider.Options{
 		Name: "acme", Dialect: openaiLike(), BaseURL: "http://acme.example/v1", Proxy: proxy.URL,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(p.Close)
 	_, f := exchange(t.Context(), p, chat(false))
 	if want := "http://acme.example/v1/chat/completions"; f != nil || asked.Load() != want {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 )
@@ -12,10 +13,7 @@ import (
 // what it costs where the provider has a price source.
 func TestDefaultModelsAreKnown(t *testing.T) {
 	t.Parallel()
-	catalogue, err := provider.LoadCatalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalogue := must.Get(provider.LoadCatalogue())(t)
 	sources := map[string]string{}
 	for _, e := range catalogue {
 		if e.PriceSource != "" {

@@ -10,6 +10,7 @@ import (
 	"weir/internal/credential"
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -31,9 +32,7 @@ func TestEscapedPath(t *testing.T) {
 			o.Transport, _ = provider.NewTransport(o)
 		}
 		p, err := provider.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(p.Close)
 		for _, model := range []string{
 			"us.amazon.nova-2-lite-v1:0", "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-v2:1",
@@ -41,10 +40,7 @@ func TestEscapedPath(t *testing.T) {
 		} {
 			c := chat(true)
 			c.Model = model
-			res, err := p.Do(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(p.Do(t.Context(), c))(t)
 			_ = res.Body.Close()
 			want := bedrock.Path(model, true)
 			if asked.Load() != want || accepts.Load() != bedrock.Framing.ContentType || !res.Streamed {

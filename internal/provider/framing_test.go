@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -30,9 +31,7 @@ type upstream struct {
 func (u *upstream) start(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -277,10 +276,7 @@ func TestCutShort(t *testing.T) {
 func TestPiecesDoNotWait(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		p := way.provider(t, provider.Options{BaseURL: rawServer(t, sayAndHang(chunkHead+"ff\r\n"+piece))})
-		res, err := p.Do(t.Context(), chat(true))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(p.Do(t.Context(), chat(true)))(t)
 		defer func() { _ = res.Body.Close() }()
 		buf := make([]byte, len(piece))
 		if _, err := io.ReadFull(res.Body, buf); err != nil || string(buf) != piece {
@@ -293,13 +289,8 @@ func TestHeaderOfAnAnswer(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		u := &upstream{text: ok1 + "content-type: application/json\r\nX-B:  two words \t\r\nx-b: again\r\nX: \r\n" + length2 + "\r\n{}"}
 		p := way.provider(t, provider.Options{BaseURL: u.start(t)})
-		res, err := p.Do(t.Context(), chat(false))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := res.ReadAll(); err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(p.Do(t.Context(), chat(false)))(t)
+		must.Get(res.ReadAll())(t)
 		for name, want := range map[string]string{
 			"Content-Type": "application/json", "X-B": "two words", "X": "", "Absent": "", "Content": "",
 		} {

@@ -14,27 +14,20 @@ import (
 	"time"
 
 	"weir/internal/credential"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
 // serviceAccount is the file of one whose tokens come from that address.
 func serviceAccount(t *testing.T, tokens string) string {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
+	der := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	text, err := json.Marshal(map[string]string{
 		"type": "service_account", "project_id": "p", "private_key_id": "k", "client_email": "weir@p.iam.gserviceaccount.com", "token_uri": tokens,
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return file(t, string(text))
 }
 

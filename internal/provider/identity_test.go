@@ -18,6 +18,7 @@ import (
 	"weir/internal/credential"
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -64,10 +65,7 @@ func identified(t *testing.T, o provider.Options) *provider.Provider {
 	if o.Dialect == nil {
 		o.Dialect = bedrockLike()
 	}
-	p, err := provider.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(provider.New(o))(t)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -153,9 +151,7 @@ func answer(status int, text string) http.HandlerFunc {
 func file(t *testing.T, content string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, []byte(content), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(content), 0o700))
 	return name
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 	"weir/internal/rawjson"
 )
@@ -34,10 +35,7 @@ func (way transport) provider(t testing.TB, o provider.Options) *provider.Provid
 	t.Helper()
 	if way.standard {
 		o.AllowPrivate = true
-		rt, err := provider.NewTransport(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rt := must.Get(provider.NewTransport(o))(t)
 		o.Transport = rt
 	}
 	return newProvider(t, o)
@@ -153,9 +151,7 @@ type script func(c *net.TCPConn)
 func rawServer(t testing.TB, play script) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {

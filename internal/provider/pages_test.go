@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 )
 
@@ -80,19 +81,13 @@ func TestPages(t *testing.T) {
 	for file, text := range want {
 		checkPage(t, file, text)
 	}
-	files, err := filepath.Glob(pages + "/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(pages + "/*"))(t)
 	for _, file := range files {
 		if want[file] == "" {
 			t.Errorf("%s: there is no such provider", file)
 		}
 	}
-	notes, err := filepath.Glob("catalog/notes/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	notes := must.Get(filepath.Glob("catalog/notes/*.md"))(t)
 	for _, file := range notes {
 		if name := filepath.Base(file); name != "index.md" && want[filepath.Join(pages, name)] == "" {
 			t.Errorf("%s: there is no such provider", file)
@@ -134,10 +129,7 @@ func readPages(t *testing.T) []page {
 			sources[all[i].Name] = source
 		}
 	}
-	book, err := pricing.NewBook(pricing.Overrides{Sources: sources})
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(pricing.NewBook(pricing.Overrides{Sources: sources}))(t)
 	for i := range all {
 		all[i].describe(t, book)
 	}
@@ -157,14 +149,9 @@ func read(t *testing.T, file string) string {
 
 func render(t *testing.T, name string, data any) string {
 	t.Helper()
-	tmpl, err := template.ParseFiles("testdata/" + name + ".md.tmpl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tmpl := must.Get(template.ParseFiles("testdata/" + name + ".md.tmpl"))(t)
 	var out strings.Builder
-	if err := tmpl.Execute(&out, data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tmpl.Execute(&out, data))
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
@@ -184,10 +171,7 @@ func (p *page) describe(t *testing.T, book *pricing.Book) {
 	}
 	// A day on which all prices of the data hold, so that a page changes only
 	// with the data.
-	day, err := time.Parse(time.DateOnly, book.Day())
-	if err != nil {
-		t.Fatal(err)
-	}
+	day := must.Get(time.Parse(time.DateOnly, book.Day()))(t)
 	for _, l := range book.Models(p.Name, day.Add(12*time.Hour)) {
 		p.count(&l)
 		if l.ID == p.DefaultModel {

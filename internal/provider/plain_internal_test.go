@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/must"
 
 	"weir/internal/worktest"
 )
@@ -369,10 +370,7 @@ func newInternal(t *testing.T, o Options) *Provider {
 	t.Helper()
 	o.Name = "acme"
 	o.Dialect = &dialect.Dialect{Operation: dialect.Operation{Path: func(string, bool) string { return "/" }}}
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(o))(t)
 	t.Cleanup(p.Close)
 	return p
 }

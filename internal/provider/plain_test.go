@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -138,9 +139,7 @@ func TestEarlyRefusal(t *testing.T) {
 	for name, hangUp := range map[string]bool{"and hangs": false, "and closes": true} {
 		overTransportsNamed(t, name, func(t *testing.T, way transport) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			over := make(chan struct{})
 			var wg sync.WaitGroup
 			wg.Go(func() {
@@ -173,9 +172,7 @@ func TestEarlyRefusal(t *testing.T) {
 func TestLeavingAProviderThatDoesNotRead(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan time.Time, 1)
 		var wg sync.WaitGroup
@@ -285,10 +282,7 @@ func TestEndMarkerIsTheEnd(t *testing.T) {
 			u := &upstream{text: chunkHead + "e\r\n" + done + "\r\n" + lastOne, cut: cut}
 			p := newProvider(t, provider.Options{BaseURL: u.start(t)})
 			for range 3 {
-				res, err := p.Do(t.Context(), chat(true))
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(p.Do(t.Context(), chat(true)))(t)
 				got := make([]byte, len(done))
 				if _, err := io.ReadFull(res.Body, got); err != nil || string(got) != done {
 					t.Errorf("got %q, %v; want %q", got, err, done)
@@ -309,10 +303,7 @@ func TestCloseOfAProvider(t *testing.T) {
 	t.Parallel()
 	u := &upstream{text: ok1 + length2 + "\r\n{}"}
 	p := newProvider(t, provider.Options{BaseURL: u.start(t)})
-	res, err := p.Do(t.Context(), chat(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(p.Do(t.Context(), chat(false)))(t)
 	p.Close()
 	if got, err := res.ReadAll(); err != nil || string(got) != "{}" {
 		t.Errorf("got %q, %v; want {}", got, err)
@@ -342,10 +333,7 @@ func TestNoInjection(t *testing.T) {
 		if way.standard {
 			o.Transport, _ = provider.NewTransport(o)
 		}
-		p, err := provider.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(provider.New(o))(t)
 		t.Cleanup(p.Close)
 		host := strings.TrimPrefix(server.URL, "http://")
 		for model, want := range map[string]string{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 	"weir/internal/sse"
 )
@@ -168,9 +169,7 @@ func TestEndlessLineIsBoundedByTheReader(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		p := way.provider(t, provider.Options{BaseURL: rawServer(t, endless(streamHead+"data: "))})
 		res, err := p.Do(t.Context(), chat(true))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer func() { _ = res.Body.Close() }()
 		_, err = sse.NewReader(res.Body, 1<<20).Next()
 		if f := provider.AsFailure(err); f.Kind != provider.KindProtocol {
@@ -254,10 +253,7 @@ func TestClose(t *testing.T) {
 			close(gone)
 		})
 		p := way.provider(t, provider.Options{BaseURL: base})
-		res, err := p.Do(t.Context(), chat(true))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(p.Do(t.Context(), chat(true)))(t)
 		_ = res.Body.Close()
 		select {
 		case <-gone:

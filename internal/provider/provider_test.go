@@ -11,15 +11,14 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
 func TestNewNamesTheKeyAtFault(t *testing.T) {
 	t.Parallel()
 	notPEM := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(notPEM, []byte("no"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(notPEM, []byte("no"), 0o600))
 	secret := func(s string) []llm.Secret { return []llm.Secret{llm.NewSecret("good"), llm.NewSecret(s)} }
 	for want, change := range map[string]func(*provider.Options){
 		"providers.Acme.name":                func(o *provider.Options) { o.Name = "Acme" },

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -71,9 +72,7 @@ func TestTimers(t *testing.T) {
 					})})
 				begun := time.Now()
 				res, err := p.Do(t.Context(), chat(true))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				defer func() { _ = res.Body.Close() }()
 				buf := make([]byte, 8)
 				for err == nil {

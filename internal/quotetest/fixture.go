@@ -13,6 +13,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/route"
@@ -74,21 +75,15 @@ func New(tb Failer, a Asked) *Fixture {
 		a.Price = pricing.PriceOverride{"input": "1", "output": "2", "search": "0.01"}
 	}
 	p, err := provider.New(provider.Options{Name: "acme", Dialect: all.Named(a.Target), BaseURL: "https://acme.example.com/v1", Quirks: a.Quirks})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	tb.Cleanup(p.Close)
 	book, err := pricing.NewBook(pricing.Overrides{
 		Prices: map[string]pricing.PriceOverride{"acme/*": a.Price},
 		Models: map[string]pricing.ModelOverride{"acme/*": a.Sizes},
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	table, err := route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book, DefaultMaxOutput: 8192})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	f := &Fixture{
 		Dialect: all.Named(a.ClientAPI), Op: &all.Named(a.ClientAPI).Operation, Body: []byte(a.Body), Table: table,
 		Request: httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/", nil),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/ratelimit"
 	"weir/internal/ratelimit/redistest"
 )
@@ -111,9 +112,7 @@ func newLimiter(t testing.TB, o ratelimit.Options) *ratelimit.Limiter {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	l, err := ratelimit.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)

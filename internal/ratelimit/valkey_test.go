@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/ratelimit"
 	"weir/internal/ratelimit/redistest"
 )
@@ -212,9 +213,7 @@ type wire struct {
 
 func newWire(t *testing.T, to string) *wire {
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	w := &wire{listener: l, open: make(chan struct{})}
 	w.mend()
 	var all sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/must"
 	"weir/internal/rawjson"
 
 	"weir/internal/worktest"
@@ -184,9 +185,7 @@ func TestAsString(t *testing.T) {
 		`"` + strings.Repeat("long ", 10) + `\\"`, `"` + strings.Repeat("x", 17) + `\""`,
 	} {
 		var want string
-		if err := json.Unmarshal([]byte(in), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(in), &want))
 		if got, ok := rawjson.AsString([]byte(in)); got != want || !ok {
 			t.Errorf("AsString(%s): %q, %v, want %q", in, got, ok, want)
 		}

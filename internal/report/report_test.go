@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -79,9 +80,7 @@ func TestRequestCursor(t *testing.T) {
 		t.Errorf("cursor at %v: got %s, want %s", at, got, want)
 	}
 	id, err := uuid.NewV7()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if low, high := report.CursorAt(time.Now().Add(-time.Hour)), report.CursorAt(time.Now().Add(time.Hour)); id.String() < low.ID.String() || id.String() > high.ID.String() {
 		t.Errorf("an id of now, %s: got it not between %s and %s", id, low, high)
 	}

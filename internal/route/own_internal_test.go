@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/internal/dialect/registry"
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -15,9 +16,7 @@ func TestOwnBounds(t *testing.T) {
 	t.Parallel()
 	h, now := NewHealth(nil), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	p, err := provider.New(provider.Options{Name: "a", Dialect: registry.All()[1], BaseURL: "https://a.example.com/v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(p.Close)
 	fail := func(account, model string) {
 		h.makeOwn(account, &Target{Provider: p, Model: model}, now).failed(now, "", 1)

@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/route"
@@ -46,35 +47,25 @@ func newWorld(t *testing.T, aliases map[string]route.Alias, retries int) *world 
 	w := &world{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	w.health = route.NewHealth(func(e route.Event) { w.told = append(w.told, e) })
 	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/m": {Context: 1000}, "b/m": {Context: 500}, "c/m": {Context: 9000}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var providers []*provider.Provider
 	for name, keys := range map[string]int{"a": 1, "b": 1, "c": 1, "many": 3} {
 		o := provider.Options{Name: name, Dialect: registry.All()[1], BaseURL: "https://" + name + ".example.com/v1", Retries: retries}
 		for i := range keys {
 			o.APIKeys = append(o.APIKeys, llm.NewSecret(fmt.Sprintf("key-%s-%d", name, i)))
 		}
-		p, err := provider.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(provider.New(o))(t)
 		t.Cleanup(p.Close)
 		providers = append(providers, p)
 	}
 	w.table, err = route.NewTable(route.Options{Providers: providers, Book: book, Aliases: aliases, Health: w.health})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return w
 }
 
 func (w *world) plan(model string) route.Plan {
 	w.t.Helper()
-	targets, err := w.table.Targets(nil, model, "")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	targets := must.Get(w.table.Targets(nil, model, ""))(w.t)
 	return w.table.Plan(w.account, targets, w.now)
 }
 
@@ -441,9 +432,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 			_, _ = w.Write([]byte(test.body))
 		}))
 		p, err := provider.New(provider.Options{Name: "a", Dialect: registry.All()[1], BaseURL: ts.URL, AllowPrivate: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		resp, err := p.Do(t.Context(), provider.Call{Op: llm.OpChat, Model: "m", Body: []byte("{}"), AttemptID: "1", Hold: leave{}})
 		if err == nil {
 			var body []byte

@@ -11,6 +11,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/route"
@@ -22,10 +23,7 @@ func newProvider(t *testing.T, name string, keys int, models ...string) *provide
 	for i := range keys {
 		o.APIKeys = append(o.APIKeys, llm.NewSecret(strings.Repeat("k", 10+i)))
 	}
-	p, err := provider.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(provider.New(o))(t)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -33,9 +31,7 @@ func newProvider(t *testing.T, name string, keys int, models ...string) *provide
 func newTable(t *testing.T, change func(*route.Options)) (*route.Table, error) {
 	t.Helper()
 	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o := route.Options{
 		Providers: []*provider.Provider{newProvider(t, "a", 3), newProvider(t, "b", 1, "x", "shared"), newProvider(t, "c", 1, "y", "shared")},
 		Book:      book, DefaultMaxOutput: 8192,
@@ -50,9 +46,7 @@ func newTable(t *testing.T, change func(*route.Options)) (*route.Table, error) {
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	table, err := newTable(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tests := []struct {
 		name, model, clientAPI string
 		want                   []string
@@ -95,15 +89,10 @@ func TestTargets(t *testing.T) {
 func TestKeysTakeTurns(t *testing.T) {
 	t.Parallel()
 	table, err := newTable(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	used := map[int]int{}
 	for range 9 {
-		targets, err := table.Targets(nil, "a/m", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		targets := must.Get(table.Targets(nil, "a/m", ""))(t)
 		plan := table.Plan("", targets, time.Now())
 		used[plan.Target().Key]++
 	}
@@ -119,18 +108,11 @@ func TestOutputCap(t *testing.T) {
 	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{
 		"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}, "a/wide": {Context: 200_000},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	table, err := newTable(t, func(o *route.Options) { o.Book = book })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for model, want := range map[string]int64{"sized": 100, "windowed": 2000, "wide": 8192, "unknown": 8192} {
-		targets, err := table.Targets(nil, "a/"+model, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		targets := must.Get(table.Targets(nil, "a/"+model, ""))(t)
 		if got := table.OutputCap(&targets[0]); got != want {
 			t.Errorf("%s: a cap of %d, want %d", model, got, want)
 		}
@@ -140,14 +122,9 @@ func TestOutputCap(t *testing.T) {
 func TestMaxOutput(t *testing.T) {
 	t.Parallel()
 	table, err := newTable(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for model, want := range map[string]int64{"sized": 100, "windowed": 2000, "unknown": 8192} {
-		targets, err := table.Targets(nil, "a/"+model, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		targets := must.Get(table.Targets(nil, "a/"+model, ""))(t)
 		if got, known := table.MaxOutput(&targets[0]); got != want || known != (model != "unknown") {
 			t.Errorf("%s: got %d, known %t; want %d", model, got, known, want)
 		}
@@ -169,10 +146,7 @@ func TestWrongTables(t *testing.T) {
 
 func TestModels(t *testing.T) {
 	t.Parallel()
-	table, err := newTable(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(newTable(t, nil))(t)
 	var got []string
 	for _, m := range table.Models(time.Now()) {
 		got = append(got, m.Name)
@@ -190,13 +164,9 @@ func TestOneNameOfAModel(t *testing.T) {
 	all := registry.All()
 	gemini := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "gemini" })]
 	p, err := provider.New(provider.Options{Name: "g", Dialect: gemini, BaseURL: "https://g.example.com/v1beta"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	table, err := newTable(t, func(o *route.Options) { o.Providers = append(o.Providers, p) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, name := range []string{"g/gemini-9", "g/models/gemini-9", "g/models/models/gemini-9"} {
 		targets, err := table.Targets(nil, name, "")
 		if err != nil || targets[0].FullName() != "g/gemini-9" {
@@ -218,9 +188,7 @@ func TestOpenAliases(t *testing.T) {
 			"claude-haiku-1": {Targets: []string{"a/one"}},
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for model, want := range map[string]string{
 		"claude-opus-4-8": "a/any", "claude-": "a/any", "claude-haiku-4-5": "a/small", "claude-haiku-1": "a/one",
 		"gpt-5": "", "a/claude-x": "a/claude-x",

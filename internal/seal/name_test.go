@@ -3,20 +3,15 @@ package seal_test
 import (
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/seal"
 )
 
 func TestNameOf(t *testing.T) {
 	t.Parallel()
 	key := seal.NewKey()
-	ring, err := seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{key}, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := ring.Seal(key.Name(), []byte("text"), "row 1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{key}, nil }))(t)
+	sealed := must.Get(ring.Seal(key.Name(), []byte("text"), "row 1"))(t)
 	for text, want := range map[string]string{
 		sealed: key.Name(), "": "", "text": "", "v2.name.a.b": "", "v1.name.a": "", "v1.name.a.b.c": "",
 	} {

@@ -4,24 +4,20 @@ import (
 	"bytes"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/seal"
 )
 
 func TestBox(t *testing.T) {
 	t.Parallel()
-	box, err := seal.New("secret", "salt", "purpose")
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := must.Get(seal.New("secret", "salt", "purpose"))(t)
 	text, about := []byte("what nobody is to read"), []byte("row 1")
 	sealed := box.Seal(nil, nil, text, about)
 	if bytes.Contains(sealed, text) || bytes.Equal(sealed, box.Seal(nil, nil, text, about)) {
 		t.Errorf("sealed %x: holds the text, or is the same twice", sealed)
 	}
 	again, err := seal.New("secret", "salt", "purpose")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, err := again.Open(nil, nil, sealed, about); err != nil || !bytes.Equal(got, text) {
 		t.Errorf("open: got %q, %v; want %q", got, err, text)
 	}
@@ -29,10 +25,7 @@ func TestBox(t *testing.T) {
 		t.Errorf("open as another row: got %q, want an error", got)
 	}
 	for _, other := range [][3]string{{"secre", "salt", "purpose"}, {"secret", "sal", "purpose"}, {"secret", "salt", "purpos"}, {"secret", "saltpurpose", ""}} {
-		wrong, err := seal.New(other[0], other[1], other[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		wrong := must.Get(seal.New(other[0], other[1], other[2]))(t)
 		if got, err := wrong.Open(nil, nil, sealed, about); err == nil {
 			t.Errorf("open with %q: got %q, want an error", other, got)
 		}

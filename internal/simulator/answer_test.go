@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/simulator"
 	"weir/internal/sse"
 )
@@ -322,13 +323,9 @@ func TestChunk(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})
 	req, err := http.NewRequest(http.MethodPost, "http://demo/v1/chat/completions", strings.NewReader(stream("chat:unicode,chunk=1")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	resp, err := s.RoundTripper().RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer resp.Body.Close()
 	buf := make([]byte, 100)
 	for {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/internal/dialect/registry"
+	"weir/internal/must"
 	"weir/internal/simulator"
 )
 
@@ -100,10 +101,7 @@ func (w way) askAt(ctx context.Context, path, body string, header ...string) hea
 
 func (w way) get(t *testing.T, path string) string {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, w.base+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest(http.MethodGet, w.base+path, nil))(t)
 	resp, err := w.rt.RoundTrip(req)
 	if err != nil {
 		t.Fatalf("GET %s: %v", path, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/simulator"
 )
 
@@ -26,13 +27,8 @@ func TestHangUp(t *testing.T) {
 			w := ways(t, s)[i]
 			ctx, cancel := context.WithCancel(context.Background())
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base+"/v1/chat/completions", strings.NewReader(stream("chat:tokens=100000,pace=20ms")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := w.rt.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
+			resp := must.Get(w.rt.RoundTrip(req))(t)
 			readPieces(t, resp.Body, k)
 			left := time.Now()
 			cancel()
@@ -68,13 +64,8 @@ func TestBackpressure(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})
 	req, err := http.NewRequest(http.MethodPost, "http://demo/v1/chat/completions", strings.NewReader(stream("chat:tokens=1000000")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := s.RoundTripper().RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	resp := must.Get(s.RoundTripper().RoundTrip(req))(t)
 	readPieces(t, resp.Body, 3)
 	time.Sleep(20 * time.Millisecond)
 	resp.Body.Close()
@@ -161,14 +152,8 @@ func TestLedgerOverHTTP(t *testing.T) {
 
 func clearLedger(t *testing.T, w way) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodDelete, w.base+"/ledger", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := w.rt.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest(http.MethodDelete, w.base+"/ledger", nil))(t)
+	resp := must.Get(w.rt.RoundTrip(req))(t)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusNoContent {
 		t.Errorf("DELETE /ledger: %d, want 204", resp.StatusCode)

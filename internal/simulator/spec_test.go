@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/rawjson"
 	"weir/internal/simulator"
 )
@@ -81,10 +82,7 @@ func TestModels(t *testing.T) {
 // variant, and every model name in it is one that works.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "simulator.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "simulator.md")))(t)
 	doc := string(text)
 	for _, word := range simulator.Vocabulary() {
 		if !strings.Contains(doc, word) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tiktoken-go/tokenizer"
+
+	"weir/internal/must"
 )
 
 // The promise is that output tokens are pieces, so OpenAI's own tokenizer must
@@ -14,9 +16,7 @@ import (
 func TestPiecesAreTokens(t *testing.T) {
 	t.Parallel()
 	enc, err := tokenizer.Get(tokenizer.O200kBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	texts := map[string][]string{
 		"greeting": slices.Concat(greeting, plainWords, []string{"."}),
 		"telling":  slices.Concat(telling, plainWords, []string{"."}),
@@ -26,9 +26,7 @@ func TestPiecesAreTokens(t *testing.T) {
 	}
 	for name, pieces := range texts {
 		_, got, err := enc.Encode(strings.Join(pieces, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(pieces, got); diff != "" {
 			t.Errorf("%s: pieces (-) are not the tokens (+):\n%s", name, diff)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/must"
 	"weir/internal/sse"
 
 	"weir/internal/worktest"
@@ -155,9 +156,7 @@ func TestBuffered(t *testing.T) {
 	t.Parallel()
 	r := sse.NewReader(strings.NewReader("data: a\n\n: c\n\ndata: b\n\n: d\n\ndata: c\n"), 1<<10)
 	for _, want := range []bool{true, false} {
-		if _, err := r.Next(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.Next())(t)
 		if got := r.Buffered(); got != want {
 			t.Errorf("buffered: %v, want %v; rest %q", got, want, r.Rest())
 		}

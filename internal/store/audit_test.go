@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -16,9 +17,7 @@ func audited(t *testing.T, o store.Options) *store.DB {
 	t.Helper()
 	s := open(t, o)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: name, Name: name, Created: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: name, Name: name, Created: time.Now()}))
 	}
 	return s
 }
@@ -90,10 +89,7 @@ func TestAuditHeadless(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
 		s := audited(t, o)
-		before, err := s.Audit.Verify(t.Context(), audit.Hash{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(s.Audit.Verify(t.Context(), audit.Hash{}))(t)
 		tamper(t, o, "DELETE FROM audit WHERE seq = 4")
 		if v, err := s.Audit.Verify(t.Context(), audit.Hash{}); err != nil || !v.Whole() || v.Entries != 3 {
 			t.Errorf("without a head: got %+v, %v; want three entries, whole", v, err)

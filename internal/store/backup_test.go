@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -41,9 +42,7 @@ func fileBackup(t *testing.T, path string) backup {
 	if err == nil {
 		err = os.WriteFile(empty, b, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return backup{clear: cp(empty, path), save: cp(path, saved), restore: cp(saved, path)}
 }
 
@@ -67,9 +66,7 @@ func tableBackup(t *testing.T, o store.Options) backup {
 		}
 	}
 	for _, s := range []string{"CREATE SCHEMA saved", strings.Replace(each, "STATEMENT", "CREATE TABLE saved.%1$I AS TABLE %1$I", 1)} {
-		if _, err := db.ExecContext(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(db.ExecContext(t.Context(), s))(t)
 	}
 	const clear = "DELETE FROM %1$I"
 	return backup{

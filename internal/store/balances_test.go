@@ -13,6 +13,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -33,9 +34,7 @@ func testThresholds(t *testing.T, o store.Options) {
 		}
 		if i == 8 { // the store has learnt that it has none
 			budget := account.Budget{Limit: 100, Period: budget.PeriodDay}
-			if _, err := s.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "none", account.Update{Budget: &budget}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "none", account.Update{Budget: &budget}))(t)
 		}
 		var list []ledger.Entry
 		for _, of := range []string{"month", "credit", "none"} {
@@ -43,9 +42,7 @@ func testThresholds(t *testing.T, o store.Options) {
 			e.Account, e.Key, e.Cost = of, "key of "+of, 10
 			list = append(list, e)
 		}
-		if err := s.Ledger.Apply(t.Context(), batchOf(journal, ledger.Position(i), list...)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, ledger.Position(i), list...)))
 		var want []string
 		for _, of := range []string{"credit ", "key key of month", "month ", "none "} {
 			spent := 10 * (i + 1)
@@ -71,9 +68,7 @@ func testThresholds(t *testing.T, o store.Options) {
 	tamper(t, o, "UPDATE journals SET position = 9")
 	e := settled(at, 5000)
 	e.Account, e.Key, e.Cost = "month", "key of month", 10
-	if err := s.Ledger.Apply(t.Context(), batchOf(journal, 9, e)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 9, e)))
 	if got := toldEvents(t, o); len(got) != 8 {
 		t.Errorf("after the database went back: got %q, want all 8 of the account and its key", got)
 	}
@@ -89,23 +84,15 @@ func makeBudgets(t *testing.T, s *store.DB) {
 		if name == "month" {
 			a.Budget, k.Budget = budget, budget
 		}
-		if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), a); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Accounts.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{byte(len(name))}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Accounts.CreateAccount(t.Context(), audit.Gateway(), a))
+		must.Do(t, s.Accounts.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{byte(len(name))}))
 	}
 	for i, spent := range []llm.Money{30, 45} { // before the credit, and of it
 		e := settled(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC), 9000+i)
 		e.Account, e.Key, e.Cost = "credit", "key of credit", spent
-		if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)))
 		if i == 0 {
-			if _, err := s.Accounts.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: "c", AccountID: "credit", Amount: 100}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Accounts.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: "c", AccountID: "credit", Amount: 100}))(t)
 		}
 	}
 }
@@ -121,20 +108,14 @@ func toldEvents(t *testing.T, o store.Options) (list []string) {
 	}
 	rows, err := db.QueryContext(t.Context(), "SELECT CASE WHEN "+key+" = '' THEN account ELSE 'key' END, "+key+
 		", CAST("+threshold+" AS INTEGER) FROM events WHERE type = 'budget.threshold_reached' ORDER BY 1, 3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var whose, key string
 		var percent int
-		if err := rows.Scan(&whose, &key, &percent); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(&whose, &key, &percent))
 		list = append(list, fmt.Sprintf("%s %s %d", whose, key, percent))
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.Err())
 	return list
 }

@@ -18,6 +18,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -26,9 +27,7 @@ import (
 func cpu(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -83,9 +82,7 @@ func BenchmarkApplyBudgets(b *testing.B) {
 func makeBenchBudgets(b *testing.B, o store.Options, accounts, budgets int) {
 	b.Helper()
 	s, err := store.Open(b.Context(), o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	defer s.Close()
 	for n := range accounts {
 		a := account.Account{ID: fmt.Sprintf("acc_%016d", n), Name: fmt.Sprint("account-", n)}
@@ -101,9 +98,7 @@ func makeBenchBudgets(b *testing.B, o store.Options, accounts, budgets int) {
 		if err == nil {
 			err = s.Accounts.CreateKey(b.Context(), audit.Gateway(), k, account.Hash(sha256.Sum256([]byte(k.ID))))
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 	}
 }
 
@@ -111,9 +106,7 @@ func benchmarkApply(b *testing.B, o store.Options, accounts int, before bool) {
 	const size, models = 1000, 4
 	ctx := context.Background()
 	s, err := store.Open(ctx, o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	defer s.Close()
 	r := rand.New(rand.NewPCG(1, 2))
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -137,9 +130,7 @@ func benchmarkApply(b *testing.B, o store.Options, accounts int, before bool) {
 		}
 		b.StartTimer()
 		used := cpu(b)
-		if err := s.Ledger.Apply(ctx, batch); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, s.Ledger.Apply(ctx, batch))
 		spent += cpu(b) - used
 	}
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*size)/1000, "cpu-µs/attempt")
@@ -172,9 +163,7 @@ func seedRollups(b *testing.B, o store.Options, s shape) {
 		statements[1] = "VACUUM ANALYZE" // as autovacuum does
 	}
 	for _, statement := range statements {
-		if _, err := db.ExecContext(b.Context(), statement); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(db.ExecContext(b.Context(), statement))(b)
 	}
 }
 
@@ -185,10 +174,7 @@ func BenchmarkUses(b *testing.B) {
 		for _, shape := range []shape{{200, 10, 14}, {20, 30, 920}} {
 			b.Run(fmt.Sprintf("%s/rows=%d", name, 365*shape.models), func(b *testing.B) {
 				o := backend(b)
-				s, err := store.Open(b.Context(), o)
-				if err != nil {
-					b.Fatal(err)
-				}
+				s := must.Get(store.Open(b.Context(), o))(b)
 				defer s.Close()
 				seedRollups(b, o, shape)
 				for _, offset := range []int{0, 3000} {

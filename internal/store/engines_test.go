@@ -20,6 +20,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -50,10 +51,7 @@ func behind(t testing.TB, o store.Options) *sql.DB {
 	if !o.URL.IsZero() {
 		driver, name = "pgx", o.URL.Reveal()
 	}
-	db, err := sql.Open(driver, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open(driver, name))(t)
 	return db
 }
 
@@ -91,9 +89,7 @@ func testMigrations(t *testing.T, o store.Options) {
 	if _, err := store.CheckMigrations(t.Context(), absent); err == nil {
 		t.Error("check where there is no database: got no error, want one")
 	}
-	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(o.Path), 0o700))
 	tamper(t, o, "SELECT 1") // it makes SQLite's file
 	status, err := store.CheckMigrations(t.Context(), o)
 	if err != nil || !status.Pending() || status.Current != 0 {
@@ -182,16 +178,10 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 			lost := settled(at, 2)
 			lost.Outcome, lost.Provenance, lost.Hold = ledger.OutcomeUnknown, ledger.Unknown, lost.Cost
 			old := settled(at.AddDate(0, 0, -20), 3)
-			if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), lost, old)); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), lost, old)))
+			must.Do(t, s.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true))
 			for range 2 {
-				if err := s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}))
 			}
 			if n, err := s.Ledger.Retain(t.Context(), at, at); n.Rows != 1 || err != nil {
 				t.Fatalf("retain: got %+v, %v; want 1", n, err)
@@ -200,10 +190,7 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 				t.Fatalf("before: got %+v, %v; want no difference", v.Differences, err)
 			}
 			tamper(t, o, test.statement)
-			v, err := s.Ledger.Verify(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(s.Ledger.Verify(t.Context(), nil))(t)
 			var found []string
 			for _, d := range v.Differences {
 				found = append(found, d.Rollup+" "+d.What)
@@ -250,21 +237,15 @@ func applyUntilKilled(t *testing.T, o store.Options, journal uuid.UUID, batches 
 	cmd.Env = append(os.Environ(), "WEIR_TEST_APPLY="+o.Path, "WEIR_TEST_URL="+o.URL.Reveal(), "WEIR_TEST_JOURNAL="+journal.String())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	for n := 0; n < batches && lines.Scan(); n++ {
 		if _, err := fmt.Sscanf(lines.Text(), "applied %d", &told); err != nil {
 			t.Fatalf("the child said %q", lines.Text())
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it says that it was killed
 	if told == 0 {
 		t.Fatal("the child applied nothing")
@@ -330,9 +311,7 @@ func testTwoNodes(t *testing.T, o store.Options) {
 	}
 	do := func(_ any, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	do(cli.CreateAccount(ctx, audit.Gateway(), "acme"))
 	k, token, err := cli.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "acme", Label: "test"})

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 
 	"weir/internal/worktest"
 )
@@ -75,10 +76,7 @@ func TestPrices(t *testing.T) {
 		Tiers: []llm.Tier{{Above: 100, Rates: llm.Rates{llm.Output: 3}}, {Above: 200}},
 		Modes: []llm.Mode{{Name: "flex", Times: 500}, {Name: "priority", Rates: llm.Rates{llm.Input: 2, llm.Output: llm.Free}, Tiers: []llm.Tier{{Above: 5}}}},
 	}
-	stored, err := encodePrice(&want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(encodePrice(&want))(t)
 	got, err := decodePrice("v", stored)
 	if record := (ledger.PriceRecord{Version: got.Version, Rates: got.Rates, Tiers: got.Tiers, Modes: got.Modes}); err != nil || !cmp.Equal(record, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)

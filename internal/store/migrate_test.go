@@ -19,6 +19,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/kept"
 	"weir/internal/ledger"
+	"weir/internal/must"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -42,15 +43,9 @@ func testBackfill(t *testing.T, o store.Options) {
 	failed := settled(at, 100)
 	failed.Outcome, failed.FirstToken = ledger.OutcomeCut, time.Second
 	always := open(t, o)
-	if err := always.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "a", Name: "a"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := always.Accounts.CreateKey(t.Context(), audit.Gateway(), account.Key{ID: "k", AccountID: "a"}, account.Hash{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := always.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, append(list, failed)...)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, always.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "a", Name: "a"}))
+	must.Do(t, always.Accounts.CreateKey(t.Context(), audit.Gateway(), account.Key{ID: "k", AccountID: "a"}, account.Hash{}))
+	must.Do(t, always.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, append(list, failed)...)))
 	old := withoutSchema()[nameOf(o)](t)
 	migrateTo(t, old, before)
 	for _, table := range []string{"accounts", "keys", "attempts"} {
@@ -76,9 +71,7 @@ type backfilled struct {
 func reportsOf(t *testing.T, s *store.DB) (b backfilled) {
 	t.Helper()
 	v, err := s.Reports.Overview(t.Context(), report.OverviewQuery{Account: "a", From: "2026-11-21", To: "2026-11-22"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range v.Days {
 		b.Speed = append(b.Speed, v.Days[i].Speed)
 	}
@@ -102,13 +95,8 @@ func migrateTo(t *testing.T, o store.Options, version int64) {
 	}
 	db := behind(t, o)
 	defer db.Close()
-	p, err := goose.NewProvider(dialect, db, os.DirFS(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.UpTo(t.Context(), version); err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(goose.NewProvider(dialect, db, os.DirFS(dir)))(t)
+	must.Get(p.UpTo(t.Context(), version))(t)
 }
 
 // copyTable copies the rows of a table that both databases have, in the columns of the
@@ -119,18 +107,14 @@ func copyTable(t *testing.T, from, to store.Options, table string) {
 	defer source.Close()
 	columns := columnsOf(t, to, table)
 	rows, err := source.QueryContext(t.Context(), "SELECT "+strings.Join(columns, ", ")+" FROM "+table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		values, dest := make([]sql.NullString, len(columns)), make([]any, len(columns))
 		for i := range values {
 			dest[i] = &values[i]
 		}
-		if err := rows.Scan(dest...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(dest...))
 		literals := make([]string, len(values))
 		for i, v := range values {
 			if literals[i] = "NULL"; v.Valid {
@@ -139,19 +123,14 @@ func copyTable(t *testing.T, from, to store.Options, table string) {
 		}
 		tamper(t, to, fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(columns, ", "), strings.Join(literals, ", ")))
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.Err())
 }
 
 func columnsOf(t *testing.T, o store.Options, table string) []string {
 	t.Helper()
 	db := behind(t, o)
 	defer db.Close()
-	rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" WHERE 1 = 0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(db.QueryContext(t.Context(), "SELECT * FROM "+table+" WHERE 1 = 0"))(t)
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil || rows.Err() != nil {
@@ -172,15 +151,11 @@ func TestCorrectionsStay(t *testing.T) {
 			" VALUES (20261121, '%s', 1, 'resolved', 2026112112, 'a', 'k', 'p', 'p/m', '{}', 5, 0, -7, 'ann', 0)", e.ID.Request))
 		s := open(t, o)
 		e.Provenance, e.AtMost = ledger.Estimated, e.Cost+7
-		if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)))
 		if err := s.Ledger.Resolve(t.Context(), audit.Gateway(), e.ID, 1, false); !errors.Is(err, ledger.ErrResolved) {
 			t.Errorf("resolve again: got %v, want %v", err, ledger.ErrResolved)
 		}
-		if err := s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -e.Cost - 5, Reason: "credit note"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -e.Cost - 5, Reason: "credit note"}))
 		d, _, err := s.Reports.Request(t.Context(), "a", e.ID.Request)
 		if err != nil || d.Cost != 0 || d.AtMost != 0 || len(d.Parts[0].Corrections) != 2 {
 			t.Errorf("with both: got %+v, %v; want a cost of 0", d, err)
@@ -196,12 +171,8 @@ func TestExplanationsBegin(t *testing.T) {
 		const before = 9 // the last migration without them
 		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 		always := open(t, o)
-		if err := always.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), settled(at, 2))); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := always.Ledger.Retain(t.Context(), at.AddDate(0, 0, 1), at.AddDate(0, 0, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, always.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), settled(at, 2))))
+		must.Get(always.Ledger.Retain(t.Context(), at.AddDate(0, 0, 1), at.AddDate(0, 0, 1)))(t)
 		old := withoutSchema()[nameOf(o)](t)
 		migrateTo(t, old, before)
 		for _, table := range []string{"checkpoints", "rollup_day", "rollup_uses", "rollup_hour", "balances"} {
@@ -245,9 +216,7 @@ func TestInvitersKnown(t *testing.T) {
 				" VALUES (%s, 0, 'key', '%s', 'same', '', '', 'operator.invited', 'invitation', 'i%s', '', '', '%064d')", id[1:], id, id, 0))
 		}
 		s := open(t, o)
-		if _, err := s.Accounts.RevokeKey(t.Context(), audit.Gateway(), "k1", at); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Accounts.RevokeKey(t.Context(), audit.Gateway(), "k1", at))(t)
 		list, err := s.People.Invitations(t.Context(), "", at)
 		if err != nil || len(list) != 1 || list[0].ID != "ik2" {
 			t.Errorf("after a key was revoked: got %+v, %v; want the other's invitation alone", list, err)
@@ -281,9 +250,7 @@ func TestMakersKnown(t *testing.T) {
 		note("former", "webhook.changed", "moved", `{"url":"https://example.com/"}`)
 		note("boss", "webhook.created", "hers", `{"url":"https://example.com/"}`)
 		s := open(t, o)
-		if err := s.People.SetOperator(t.Context(), audit.Gateway(), "former", false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.People.SetOperator(t.Context(), audit.Gateway(), "former", false))
 		for id, want := range map[string]bool{"his": true, "moved": true, "hers": false} {
 			if e, err := s.Webhooks.Webhook(t.Context(), id); err != nil || (e.Disabled != nil) != want {
 				t.Errorf("%s: got disabled %v, %v; want %v", id, e.Disabled, err, want)
@@ -311,12 +278,8 @@ func TestKeptCounted(t *testing.T) {
 		if got, err := s.Kept.Usage(t.Context()); err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
-		if _, err := s.Kept.IdempotencySweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Kept.SweepResponses(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Kept.IdempotencySweep(t.Context()))(t)
+		must.Get(s.Kept.SweepResponses(t.Context()))(t)
 		if got, err := s.Kept.Usage(t.Context()); err != nil || len(got) != 0 {
 			t.Errorf("after sweeps: got %+v, %v; want none", got, err)
 		}

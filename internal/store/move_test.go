@@ -19,6 +19,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/conversation"
 	"weir/internal/ledger"
+	"weir/internal/must"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -28,9 +29,7 @@ import (
 func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 	t.Helper()
 	s, err := store.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer s.Close()
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	journal = uuid.New()
@@ -211,9 +210,7 @@ func TestMoveBeginsAgain(t *testing.T) {
 		t.Fatalf("an interrupted move: got %v, want Canceled", err)
 	}
 	s := open(t, from)
-	if err := s.Ledger.Apply(t.Context(), batchOf(journal, 1, settled(time.Now(), -1))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 1, settled(time.Now(), -1))))
 	moved, err := moveAlone(t, store.MoveOptions{From: from, To: to, ID: "i"})
 	if err != nil || moved.Kept != 0 {
 		t.Fatalf("move: got %+v, %v; want nothing kept", moved, err)
@@ -254,13 +251,8 @@ func moveUntilKilled(t *testing.T, from, to store.Options, portions int) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "WEIR_TEST_MOVE="+from.Path, "WEIR_TEST_URL="+to.URL.Reveal())
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	lines, n := bufio.NewScanner(out), 0
 	for n < portions && lines.Scan() {
 		n++

@@ -16,6 +16,7 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 	"weir/internal/store"
 	"weir/internal/store/pgtest"
@@ -27,9 +28,7 @@ const quick = 2 * time.Second
 // serverDatabase makes a database of a server of the test's own.
 func serverDatabase(t *testing.T, s *pgtest.Server) string {
 	t.Helper()
-	if err := s.Exec(t.Context(), "postgres", "CREATE DATABASE weir"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Exec(t.Context(), "postgres", "CREATE DATABASE weir"))
 	return "weir"
 }
 
@@ -171,13 +170,9 @@ func TestServerKilled(t *testing.T) {
 	p := &projector{store: s, journal: uuid.New()}
 	for _, end := range []func() error{server.Kill, server.Down, server.Kill} {
 		p.until(t, p.pos+50, 10*time.Second)
-		if err := s.Ledger.Durable(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Ledger.Durable(t.Context()))
 		durable := p.pos
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, end())
 		began := time.Now()
 		err := p.step(t.Context())
 		for err == nil && time.Since(began) < quick { // those whom a killed server leaves behind go a moment later
@@ -186,9 +181,7 @@ func TestServerKilled(t *testing.T) {
 		if err == nil || time.Since(began) > 3*quick {
 			t.Errorf("a batch while the server is gone: got %v after %s, want an error in good time", err, time.Since(began))
 		}
-		if err := server.Up(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, server.Up())
 		if pos, err := s.Ledger.Position(t.Context(), p.journal); err != nil || pos < durable {
 			t.Errorf("position behind a kill: got %d, %v; want at least %d, which was durable", pos, err, durable)
 		}
@@ -206,9 +199,7 @@ func TestServerRestarted(t *testing.T) {
 	p := &projector{store: s, journal: uuid.New()}
 	p.until(t, 10, 10*time.Second)
 	for range 3 {
-		if err := errors.Join(server.Down(), server.Up()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(server.Down(), server.Up()))
 		if err := p.step(t.Context()); err != nil {
 			t.Errorf("the first batch after a restart: %v", err)
 		}
@@ -261,9 +252,7 @@ func TestServerFrozen(t *testing.T) {
 			}
 		}
 	}
-	if err := server.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Thaw())
 	p.until(t, p.pos+10, 10*time.Second)
 	p.exactly(t, s)
 }
@@ -273,10 +262,7 @@ func TestFailover(t *testing.T) {
 	t.Parallel()
 	primary := pgtest.New(t)
 	name := serverDatabase(t, primary)
-	standby, err := primary.Standby()
-	if err != nil {
-		t.Fatal(err)
-	}
+	standby := must.Get(primary.Standby())(t)
 	t.Cleanup(func() { standby.Close() })
 	both := strings.Replace(primary.URL(name), primary.Addr(), standby.Addr()+","+primary.Addr(), 1)
 	s := open(t, at(both)) // finds the primary, though it is named last
@@ -285,12 +271,8 @@ func TestFailover(t *testing.T) {
 	if _, err := store.Open(t.Context(), at(standby.URL(name))); err == nil {
 		t.Error("open a standby: got no error, want one")
 	}
-	if err := primary.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := standby.Promote(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, primary.Kill())
+	must.Do(t, standby.Promote(t.Context()))
 	began := time.Now()
 	p.until(t, 200, 10*time.Second)
 	t.Logf("the standby is used %s after it was promoted", time.Since(began))
@@ -308,9 +290,7 @@ func TestReadOnly(t *testing.T) {
 	readOnly := func(value string) {
 		t.Helper()
 		for _, statement := range []string{"ALTER SYSTEM SET default_transaction_read_only = " + value, "SELECT pg_reload_conf()"} {
-			if err := server.Exec(t.Context(), "postgres", statement); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, server.Exec(t.Context(), "postgres", statement))
 		}
 	}
 	readOnly("on")

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestNumbered(t *testing.T) {
@@ -50,10 +51,7 @@ func TestKeeps(t *testing.T) {
 
 func TestSettingsOfURL(t *testing.T) {
 	t.Parallel()
-	config, err := postgresConfig(llm.NewSecret("postgres://weir@localhost/weir?lock_timeout=7s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(postgresConfig(llm.NewSecret("postgres://weir@localhost/weir?lock_timeout=7s")))(t)
 	got := settingsBeside(config, []setting{{"lock_timeout", "20s"}, {"statement_timeout", "55s"}})
 	if want := "SET statement_timeout = '55s'; "; got != want {
 		t.Errorf("beside a URL with lock_timeout: got %q, want %q", got, want)
@@ -91,9 +89,7 @@ func TestPatientConn(t *testing.T) {
 				c := &patientConn{Conn: here, limit: test.limit}
 				defer c.Close()
 				if test.set != nil {
-					if err := test.set(c); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, test.set(c))
 				}
 				if _, err := call(c); !errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("got %v, want a deadline", err)

@@ -17,6 +17,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -53,22 +54,16 @@ func schema(t *testing.T, o store.Options, query string) (list []column) {
 	db := behind(t, o)
 	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var c column
-		if err := rows.Scan(&c.Table, &c.Name, &c.Type, &c.NotNull, &c.Key, &c.Collation); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(&c.Table, &c.Name, &c.Type, &c.NotNull, &c.Key, &c.Collation))
 		if c.Table != "goose_db_version" {
 			list = append(list, c)
 		}
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.Err())
 	return list
 }
 
@@ -81,9 +76,7 @@ func TestUsesIndex(t *testing.T) {
 	db := behind(t, o)
 	defer db.Close()
 	var index string
-	if err := db.QueryRowContext(t.Context(), "SELECT indexdef FROM pg_indexes WHERE indexname = 'rollup_uses_account'").Scan(&index); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, db.QueryRowContext(t.Context(), "SELECT indexdef FROM pg_indexes WHERE indexname = 'rollup_uses_account'").Scan(&index))
 	if want := "(account, period, model) INCLUDE (tokens, requests, cost, uncertain)"; !strings.HasSuffix(index, want) {
 		t.Errorf("got %s, want %s", index, want)
 	}
@@ -210,25 +203,16 @@ func TestZombie(t *testing.T) {
 			from, statement := ledger.Position(0), "INSERT INTO journals (journal, position) VALUES ($1, 1)"
 			if !test.first {
 				from, statement = 1, "UPDATE journals SET position = 2 WHERE journal = $1 AND position = 1"
-				if err := s.Ledger.Apply(t.Context(), batchOf(journal, 0, settled(time.Now(), 1))); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 0, settled(time.Now(), 1))))
 			}
 			zombie := behind(t, o)
 			defer zombie.Close()
-			tx, err := zombie.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := tx.ExecContext(t.Context(), statement, journal.String()); err != nil {
-				t.Fatal(err)
-			}
+			tx := must.Get(zombie.BeginTx(t.Context(), nil))(t)
+			must.Get(tx.ExecContext(t.Context(), statement, journal.String()))(t)
 			applied := make(chan error, 1)
 			go func() { applied <- s.Ledger.Apply(t.Context(), batchOf(journal, from, settled(time.Now(), 2))) }()
 			awaitWaiting(t, zombie)
-			if err := test.end(tx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, test.end(tx))
 			if err := <-applied; !errors.Is(err, test.want) {
 				t.Errorf("apply: got %v, want %v", err, test.want)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -47,9 +48,7 @@ func BenchmarkProjection(b *testing.B) {
 func benchmarkProjection(b *testing.B, o store.Options) {
 	const requests = 50_000
 	s, err := store.Open(b.Context(), o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	defer s.Close()
 	var spent time.Duration
 	for b.Loop() {
@@ -58,18 +57,11 @@ func benchmarkProjection(b *testing.B, o store.Options) {
 		fillJournal(b, dir, requests)
 		b.StartTimer()
 		used := cpu(b)
-		l, err := openLedger(b.Context(), dir, s.Ledger)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := l.Flush(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		l := must.Get(openLedger(b.Context(), dir, s.Ledger))(b)
+		must.Do(b, l.Flush(b.Context()))
 		spent += cpu(b) - used
 		b.StopTimer()
-		if err := l.Close(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, l.Close(b.Context()))
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(b.N)*requests/spent.Seconds(), "requests/core-s")
@@ -92,20 +84,13 @@ func closeLedger(b *testing.B, l *ledger.Ledger) {
 func fillJournal(b *testing.B, dir string, requests int) {
 	b.Helper()
 	l, err := openLedger(b.Context(), dir, away{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	defer closeLedger(b, l)
 	r := rand.New(rand.NewPCG(5, 6))
 	for range requests {
 		e := benchEntry(r, time.Now(), 1000, 4)
 		e.Price.Rates = llm.Rates{llm.Input: 1000, llm.Output: 4000}
-		hold, err := l.Open(e.Attempt)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := hold.Settle(e.Settlement); err != nil {
-			b.Fatal(err)
-		}
+		hold := must.Get(l.Open(e.Attempt))(b)
+		must.Get(hold.Settle(e.Settlement))(b)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -29,9 +30,7 @@ func TestRollups(t *testing.T) {
 }
 
 func testRollups(t *testing.T, o store.Options) {
-	if err := open(t, o).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, open(t, o).Close())
 	backup := newBackup(t, o)
 	runs, failed := 0, false
 	rapid.Check(t, func(rt *rapid.T) {

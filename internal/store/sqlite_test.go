@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -17,9 +18,7 @@ func TestFileModes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "my data 100%?#", "weir.db")
 	s := open(t, store.Options{Path: path})
-	if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0)))
 	for name, want := range map[string]os.FileMode{filepath.Dir(path): 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600, path + "-lock": 0o600} {
 		info, err := os.Stat(name)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/webhook"
 )
 
@@ -14,29 +15,18 @@ func TestDisabledInTurn(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
 	s := open(t, o)
-	if _, err := s.Webhooks.MasterKey(t.Context(), "k"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Webhooks.MasterKey(t.Context(), "k"))(t)
 	e := webhook.Endpoint{ID: "w", URL: "https://example.com/", Created: time.Now()}
-	if err := s.Webhooks.AddWebhook(t.Context(), audit.Gateway(), e, webhook.Sealed{Text: "sealed", Key: "k"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", time.Now(), webhook.Data{Model: "x/y"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Webhooks.AddWebhook(t.Context(), audit.Gateway(), e, webhook.Sealed{Text: "sealed", Key: "k"}))
+	must.Do(t, s.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", time.Now(), webhook.Data{Model: "x/y"})))
 	jobs, err := s.Webhooks.TakeDeliveries(t.Context(), "w", 1)
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("took %+v, %v; want one delivery", jobs, err)
 	}
 	db := behind(t, o)
 	defer db.Close()
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'77656972'::int, 2)"); err != nil {
-		t.Fatal(err)
-	}
+	tx := must.Get(db.BeginTx(t.Context(), nil))(t)
+	must.Get(tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'77656972'::int, 2)"))(t)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- s.Webhooks.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Failed, Gone: true, Try: webhook.Try{N: 1, At: time.Now(), Status: 410}}})
@@ -45,9 +35,7 @@ func TestDisabledInTurn(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), "SET LOCAL lock_timeout = '300ms'; UPDATE webhooks SET types = '[]'"); err != nil {
 		t.Errorf("change the endpoint: %v", err)
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Rollback())
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/must"
 	"weir/internal/webhook"
 )
 
@@ -76,9 +77,7 @@ func TestGivesUp(t *testing.T) {
 	if d := state(); d.State != webhook.Failed || d.Tries < 11 || d.Due != nil {
 		t.Errorf("got %+v, want it given up after about 12 tries", d)
 	}
-	if err := r.service.Redeliver(t.Context(), state().ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.service.Redeliver(t.Context(), state().ID))
 	n := state().Tries
 	await(t, "a try by hand", func() bool { return state().Tries > n })
 	if d := state(); d.State != webhook.Pending || d.Due.Sub(r.clock()) > 10*time.Second {
@@ -139,13 +138,9 @@ func TestGone(t *testing.T) {
 		t.Error("a disabled endpoint is tested: got no error, want one")
 	}
 	on := false
-	if _, err := r.service.Change(t.Context(), audit.Gateway(), hook.ID, webhook.Update{Disabled: &on}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(r.service.Change(t.Context(), audit.Gateway(), hook.ID, webhook.Update{Disabled: &on}))(t)
 	id, err := r.service.Test(t.Context(), hook.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	await(t, "the test event", func() bool {
 		d, err := r.service.Delivery(t.Context(), id)
 		return err == nil && d.State == webhook.Delivered && d.Type == webhook.Test

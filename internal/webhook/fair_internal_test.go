@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/seal"
 )
 
@@ -84,10 +85,7 @@ func TestBrokenEndpoint(t *testing.T) {
 // and neither takes them over and over nor fills its log.
 func TestNoKey(t *testing.T) {
 	t.Parallel()
-	ring, err := seal.NewRing(func() ([]seal.Key, error) { return nil, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Get(seal.NewRing(func() ([]seal.Key, error) { return nil, nil }))(t)
 	c := crowd{waiting: []Waiting{{Webhook: "w0"}, {Webhook: "w1"}}}
 	d := NewDeliverer(DelivererOptions{Outbox: c, Ring: ring, Log: slog.New(slog.DiscardHandler)})
 	tried := 0

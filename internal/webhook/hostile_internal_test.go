@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"weir/internal/must"
 	"weir/internal/outbound"
 )
 
@@ -58,10 +59,7 @@ type names struct {
 
 func newNames(t *testing.T, turns map[string][]string) *net.Resolver {
 	t.Helper()
-	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	n := &names{conn: conn, turns: turns, asked: map[string]int{}}
 	done := make(chan struct{})
 	go func() { defer close(done); n.serve() }()
@@ -276,9 +274,7 @@ func TestProxyIsTold(t *testing.T) {
 	}))
 	defer proxy.Close()
 	at, err := outbound.ParseProxy(proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := newSender(at, nil, "test", nil)
 	defer s.close()
 	odd := []string{"127.0.0.①", "127.0.0.%EF%BC%91", "ⓛocalhost", "127。0。0。①", "１２７.0.0.1", "localhost..", "x.localhost", "x.LOCALHOST.", "169.254.169.２５４"}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/webhook"
 )
 
@@ -22,9 +23,7 @@ func TestDocument(t *testing.T) {
 	const begin, end = "<!-- events: written by go test ./internal/webhook -update -->\n", "<!-- end of events -->"
 	path := filepath.Join("..", "..", "docs", "webhooks.md")
 	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	before, rest, ok := strings.Cut(string(page), begin)
 	old, after, ended := strings.Cut(rest, end)
 	if !ok || !ended {
@@ -32,9 +31,7 @@ func TestDocument(t *testing.T) {
 	}
 	want := document(t)
 	if *update {
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 		return
 	}
 	if old != want {
@@ -53,14 +50,9 @@ func document(t *testing.T) string {
 	}
 	b.WriteString("| `webhook.test` | one endpoint | Somebody asked for it: `data.webhook_id` is the endpoint. |\n")
 	for _, k := range webhook.Kinds() {
-		payload, err := k.Example.Payload()
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must.Get(k.Example.Payload())(t)
 		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, payload, "", "  "); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Indent(&pretty, payload, "", "  "))
 		fmt.Fprintf(&b, "\n### %s\n\n```json\n%s\n```\n", k.Type, &pretty)
 	}
 	b.WriteString("\n")
@@ -79,9 +71,7 @@ func TestPayloads(t *testing.T) {
 		}
 		seen[k.Type] = true
 		var top map[string]json.RawMessage
-		if err := json.Unmarshal(payload, &top); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(payload, &top))
 		for _, name := range []string{"id", "type", "version", "timestamp", "data"} {
 			if top[name] == nil {
 				t.Errorf("%s: %s has no %s", k.Type, payload, name)

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"weir/internal/must"
 )
 
 // raw is a receiver that answers one request with what it likes, byte by byte, and
@@ -28,9 +30,7 @@ import (
 func raw(t *testing.T, says string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -92,15 +92,9 @@ func TestNobodyHolds(t *testing.T) {
 // certified is a receiver with a certificate for those names, which are not its own.
 func certified(t *testing.T, names ...string) (address string, roots *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -121,9 +115,7 @@ func TestErrorsOfReceivers(t *testing.T) {
 	}
 	manyNames, roots := certified(t, names...)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = closed.Close()
 	for name, to := range map[string]string{
 		"names in a certificate": strings.Replace(manyNames, "127.0.0.1", "receiver.test", 1),

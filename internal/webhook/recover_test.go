@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/webhook"
 )
 
@@ -48,9 +49,7 @@ func TestRecover(t *testing.T) {
 	if _, err := r.service.Recover(t.Context(), hook.ID, r.clock()); llm.AsError(err).Code != llm.CodeInvalidRequest {
 		t.Errorf("while it is disabled: got %v, want that it is refused", err)
 	}
-	if _, err := r.service.Change(t.Context(), audit.Gateway(), hook.ID, webhook.Update{Disabled: new(false)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(r.service.Change(t.Context(), audit.Gateway(), hook.ID, webhook.Update{Disabled: new(false)}))(t)
 	recovers := func(want int) {
 		t.Helper()
 		if n, err := r.service.Recover(t.Context(), hook.ID, r.clock().AddDate(-1, 0, 0)); n != want || err != nil {
@@ -76,13 +75,9 @@ func TestRecover(t *testing.T) {
 	})
 	recovers(0)
 
-	if _, err := r.service.Change(t.Context(), audit.Gateway(), hook.ID, webhook.Update{Disabled: new(true)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(r.service.Change(t.Context(), audit.Gateway(), hook.ID, webhook.Update{Disabled: new(true)}))(t)
 	r.tell()
 	r.advance(webhook.RecoverFor + time.Second)
-	if _, err := r.service.Change(t.Context(), audit.Gateway(), hook.ID, webhook.Update{Disabled: new(false)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(r.service.Change(t.Context(), audit.Gateway(), hook.ID, webhook.Update{Disabled: new(false)}))(t)
 	recovers(0) // it is too old
 }

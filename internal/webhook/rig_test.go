@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/seal"
 	"weir/internal/store"
 	"weir/internal/store/opentest"
@@ -78,9 +79,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func (r *rig) add(to *receiver) webhook.Endpoint {
 	r.t.Helper()
 	e, secret, err := r.service.Add(r.t.Context(), audit.Gateway(), webhook.Endpoint{URL: to.URL, AllowPrivate: true})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, err)
 	to.trust(secret)
 	return e
 }
@@ -88,19 +87,14 @@ func (r *rig) add(to *receiver) webhook.Endpoint {
 func (r *rig) tell() webhook.Event {
 	r.t.Helper()
 	e := webhook.NewEvent(webhook.ModelUnpriced, "", r.clock(), webhook.Data{Model: "x/y"})
-	if err := r.store.Webhooks.Tell(r.t.Context(), e); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, r.store.Webhooks.Tell(r.t.Context(), e))
 	return e
 }
 
 // deliveries are all of an endpoint, the newest first.
 func (r *rig) deliveries(id string) []webhook.Delivery {
 	r.t.Helper()
-	list, err := r.service.Deliveries(r.t.Context(), webhook.DeliveryQuery{Webhook: id, Limit: 10_000})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	list := must.Get(r.service.Deliveries(r.t.Context(), webhook.DeliveryQuery{Webhook: id, Limit: 10_000}))(r.t)
 	return list
 }
 
@@ -141,10 +135,7 @@ func newReceiver(t *testing.T, answer func(n int, w http.ResponseWriter, r *http
 }
 
 func (x *receiver) trust(secret llm.Secret) {
-	side, err := standardwebhooks.NewWebhook(secret.Reveal())
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	side := must.Get(standardwebhooks.NewWebhook(secret.Reveal()))(x.t)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sides = append(x.sides, side)

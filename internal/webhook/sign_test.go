@@ -9,6 +9,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/webhook"
 )
 
@@ -20,18 +21,13 @@ func TestSignature(t *testing.T) {
 	now, id, payload := time.Now(), "019aa39e-51f1-7b3c-9d40-6a2f0c1e8b77", []byte(`{"type":"key.created"}`)
 	for _, secrets := range [][]llm.Secret{{present}, {present, former}} {
 		signature, err := webhook.Signature(id, now, payload, secrets...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		head := http.Header{}
 		head.Set("webhook-id", id)
 		head.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
 		head.Set("webhook-signature", signature)
 		for i, s := range []llm.Secret{present, former} {
-			side, err := standardwebhooks.NewWebhook(s.Reveal())
-			if err != nil {
-				t.Fatal(err)
-			}
+			side := must.Get(standardwebhooks.NewWebhook(s.Reveal()))(t)
 			if err := side.Verify(payload, head); (err == nil) != (i < len(secrets)) {
 				t.Errorf("signed with %d secrets, verified with number %d: got %v", len(secrets), i, err)
 			}

@@ -13,6 +13,7 @@ import (
 	"weir/internal/dialect/anthropic"
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
 )
@@ -21,9 +22,7 @@ func TestScan(t *testing.T) {
 	t.Parallel()
 	body := ` {"stream":true,"model":"claude","max_tokens":5,"n":3,"messages":[]}`
 	got, err := anthropic.Scan([]byte(body), &http.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if m := body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"claude"` {
 		t.Errorf("span covers %s", m)
 	}
@@ -52,10 +51,7 @@ func TestSpliceCap(t *testing.T) {
 		`{"model":"a","max_tokens":0,"messages":[]}`:         `{"model":"m","max_tokens":0,"messages":[]}`,
 		`{"model":"a","max_tokens":5,"messages":[]}`:         `{"model":"m","max_tokens":5,"messages":[]}`,
 	} {
-		head, err := anthropic.ScanCount([]byte(in), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		head := must.Get(anthropic.ScanCount([]byte(in), nil))(t)
 		if got := anthropic.Splice(nil, []byte(in), &head, llm.Splice{Model: "m", MaxOutput: 9}, nil); string(got) != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
 		}
@@ -160,13 +156,9 @@ func TestModelNames(t *testing.T) {
 			Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "Hi"}}}},
 		}
 		body, _, err := anthropic.EncodeRequest(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var got struct{ Thinking map[string]any }
-		if err := json.Unmarshal(body, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(body, &got))
 		thinking, _ := json.Marshal(got.Thinking)
 		if string(thinking) != strings.Replace(tt.thinking, none, "null", 1) {
 			t.Errorf("%q: thinking %s, want %s", tt.model, thinking, tt.thinking)
@@ -205,9 +197,7 @@ func TestDropped(t *testing.T) {
 	}
 	before, _ := json.Marshal(r)
 	body, dropped, err := anthropic.EncodeRequest(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const want = `{"model":"gemini-like","max_tokens":13192,"messages":[{"role":"user","content":"Hi"},` +
 		`{"role":"assistant","content":[{"type":"tool_use","id":"c_1","name":"f","input":{}}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c_1","content":[{"type":"text","text":"no"},` +
@@ -267,9 +257,7 @@ func TestDecoderBounds(t *testing.T) {
 	calls := 0
 	for range 5000 {
 		events, err := d.Decode(nil, sse.Event{Data: []byte(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"f"}}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, ev := range events {
 			if ev.Tool.Index >= 1024 {
 				t.Fatalf("call %d of at most 1024", ev.Tool.Index)

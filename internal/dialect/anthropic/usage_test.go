@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/dialect/anthropic"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
@@ -147,10 +148,7 @@ func TestRefused(t *testing.T) {
 		frames = append(frames, `{"type":"message_delta","delta":{`+end+`},`+usage+`}`)
 		dec, got := anthropic.NewDecoder(nil), charged{}
 		for _, frame := range frames {
-			events, err := dec.Decode(nil, sse.Event{Data: []byte(frame)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			events := must.Get(dec.Decode(nil, sse.Event{Data: []byte(frame)}))(t)
 			for _, e := range events {
 				if e.Kind == llm.EventUsage {
 					got = charged{e.Usage, e.Most}
@@ -212,10 +210,7 @@ func TestModesInParts(t *testing.T) {
 			`"inference_geo":"us"}}}`,
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2,"speed":"fast"}}`,
 	} {
-		events, err := dec.Decode(nil, sse.Event{Data: []byte(data)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := must.Get(dec.Decode(nil, sse.Event{Data: []byte(data)}))(t)
 		for _, ev := range events {
 			if ev.Tier != "" {
 				got = append(got, ev.Tier)

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/dialect/bedrock"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
@@ -26,10 +27,7 @@ func at(target string) *http.Request {
 func TestScan(t *testing.T) {
 	t.Parallel()
 	const body = ` {"messages":[],"inferenceConfig":{"maxTokens":5,"topP":1},"additionalModelRequestFields":{"max_tokens":9,"inferenceConfig":{"max_new_tokens":7}},"x":1}`
-	got, err := bedrock.Scan([]byte(body), at("anthropic.claude-v2:1/converse-stream"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(bedrock.Scan([]byte(body), at("anthropic.claude-v2:1/converse-stream")))(t)
 	want := llm.Head{Model: "anthropic.claude-v2:1", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 9, Open: 2}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("head of %s (-got +want)\n%s", body, diff)
@@ -260,9 +258,7 @@ func TestManyCalls(t *testing.T) {
 	opened := 0
 	for range 5000 {
 		events, err := d.Decode(nil, sse.Event{Name: []byte("contentBlockStart"), Data: []byte(`{"contentBlockIndex":1,"start":{"toolUse":{"name":"f"}}}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		opened += len(events)
 	}
 	events, err := d.Decode(nil, sse.Event{Name: []byte("contentBlockDelta"), Data: []byte(`{"contentBlockIndex":9,"delta":{"toolUse":{"input":"x"}}}`)})

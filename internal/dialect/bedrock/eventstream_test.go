@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect/bedrock"
+	"weir/internal/must"
 
 	"weir/internal/worktest"
 )
@@ -46,9 +47,7 @@ func readAll(src io.Reader, bound int) (events []event, err error) {
 func encode(t testing.TB, m eventstream.Message) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := eventstream.NewEncoder().Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, eventstream.NewEncoder().Encode(&b, m))
 	return b.Bytes()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/dialect/bedrock"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
@@ -59,9 +60,7 @@ func TestUsage(t *testing.T) {
 		rest := `"usage":` + tt.usage + `,"serviceTier":{"type":"reserved"}}`
 		r, err := bedrock.DecodeReply([]byte(`{"output":{"message":{"content":[{"text":"x"}]}},`+
 			`"stopReason":"end_turn",`+rest), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(r.Usage, tt.want); diff != "" || r.Tier != "reserved" {
 			t.Errorf("%s: tier %q (-got +want)\n%s", tt.name, r.Tier, diff)
 		}
@@ -85,10 +84,7 @@ func TestGuardrailInStream(t *testing.T) {
 		{Name: []byte("messageStop"), Data: []byte(`{"stopReason":"guardrail_intervened"}`)},
 		{Name: []byte("metadata"), Data: []byte(`{"usage":{"inputTokens":9,"outputTokens":1}}`)},
 	} {
-		events, err := dec.Decode(nil, frame)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := must.Get(dec.Decode(nil, frame))(t)
 		for _, ev := range events {
 			if ev.Kind == llm.EventUsage {
 				got = ev.Usage

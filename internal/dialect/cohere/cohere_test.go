@@ -10,16 +10,14 @@ import (
 
 	"weir/internal/dialect/cohere"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
 func TestScan(t *testing.T) {
 	t.Parallel()
 	body := `{"stream":true,"model":"command-a","max_tokens":5,"messages":[]}`
-	got, err := cohere.Scan([]byte(body), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(cohere.Scan([]byte(body), nil))(t)
 	if m := body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"command-a"` {
 		t.Errorf("the span covers %s", m)
 	}
@@ -94,9 +92,7 @@ func TestDropped(t *testing.T) {
 		},
 	}
 	body, dropped, err := cohere.EncodeRequest(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const want = `{"model":"","messages":[{"role":"tool","tool_call_id":"c1","content":"no"},{"role":"user","content":"Hi"},` +
 		`{"role":"assistant","content":[{"type":"text","text":"Yes"},{"type":"text","text":"No"}],` +
 		`"tool_calls":[{"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
@@ -170,10 +166,7 @@ func TestReplyStays(t *testing.T) {
 	const reply = `{"id":"r1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Hi","x":1},{"type":"new"}],` +
 		`"tool_plan":"I will.","tool_calls":[{"id":"f_1","type":"function","function":{"name":"f","arguments":"{}"},"x":1}],"citations":[{"start":0}],"mood":1},` +
 		`"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":8,"output_tokens":5},"tokens":{"input_tokens":8,"output_tokens":5,"reasoning_tokens":2},"cached_tokens":0},"logprobs":[],"meta":{}}`
-	r, err := cohere.DecodeReply([]byte(reply), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(cohere.DecodeReply([]byte(reply), nil))(t)
 	if diff := cmp.Diff(string(cohere.EncodeReply(nil, r)), reply); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
 	}
@@ -276,9 +269,7 @@ func TestManyCalls(t *testing.T) {
 	opened := 0
 	for range 3000 {
 		events, err := d.Decode(nil, sse.Event{Data: []byte(`{"type":"tool-call-start","index":5,"delta":{"message":{"tool_calls":{"function":{"name":"f"}}}}}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		opened += len(events)
 	}
 	if _, err := d.Decode(nil, sse.Event{Data: []byte(`{"type":"tool-call-delta","index":2000}`)}); opened != 1024 || err != nil {

@@ -14,6 +14,7 @@ import (
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // arrived is a request as it came by a route, with what the route's wildcard
@@ -29,10 +30,7 @@ const hi = `{"contents":[{"parts":[{"text":"Hi"}]}]}`
 func TestScan(t *testing.T) {
 	t.Parallel()
 	body := ` {"contents":[],"generation_config":{"max_output_tokens":5,"candidateCount":3}}`
-	got, err := gemini.Scan([]byte(body), arrived("google/gemini-x:1:streamGenerateContent", "alt=sse&key=k"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(gemini.Scan([]byte(body), arrived("google/gemini-x:1:streamGenerateContent", "alt=sse&key=k")))(t)
 	want := llm.Head{Model: "google/gemini-x:1", Stream: true, IncludeUsage: true, Choices: 3, MaxOutput: 5, Open: 2}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("head of %s (-got +want)\n%s", body, diff)

@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
@@ -112,17 +113,11 @@ func TestMetered(t *testing.T) {
 		want[llm.Input] += 7
 		want[llm.Output] += 3
 		data := body(tt.model, tt.grounding, tt.usage)
-		r, err := gemini.DecodeReply(data, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(gemini.DecodeReply(data, nil))(t)
 		if diff := cmp.Diff(r.Usage, want); diff != "" || r.Tier != tt.tier {
 			t.Errorf("%s: tier %q, want %q (-got +want)\n%s", tt.name, r.Tier, tt.tier, diff)
 		}
-		events, err := gemini.NewDecoder(nil).Decode(nil, sse.Event{Data: data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := must.Get(gemini.NewDecoder(nil).Decode(nil, sse.Event{Data: data}))(t)
 		last := events[len(events)-1]
 		if diff := cmp.Diff(last.Usage, want); diff != "" || last.Tier != tt.tier {
 			t.Errorf("%s, streamed: tier %q, want %q (-got +want)\n%s", tt.name, last.Tier, tt.tier, diff)
@@ -137,9 +132,7 @@ func TestSearchesInParts(t *testing.T) {
 	got := int64(0)
 	for _, queries := range []string{`"a"`, `"a","b"`, `"c"`, ``} {
 		events, err := dec.Decode(nil, sse.Event{Data: body("gemini-3.5-flash", `"webSearchQueries":[`+queries+`]`, `"serviceTier":"standard"`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = events[len(events)-1].Usage[llm.Searches]
 	}
 	if got != 3 {
@@ -157,10 +150,7 @@ func TestGroundingInParts(t *testing.T) {
 		string(body("gemini-2.5-flash", threeQueries, `"trafficType":"ON_DEMAND"`)),
 		`{"candidates":[{"groundingMetadata":{` + aPage + `}}],"modelVersion":"gemini-2.5-flash"}`,
 	} {
-		events, err := dec.Decode(nil, sse.Event{Data: []byte(data)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := must.Get(dec.Decode(nil, sse.Event{Data: []byte(data)}))(t)
 		for _, ev := range events {
 			if ev.Kind == llm.EventUsage {
 				got = ev.Usage

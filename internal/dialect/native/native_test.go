@@ -10,15 +10,13 @@ import (
 
 	"weir/internal/dialect/native"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestScanHead(t *testing.T) {
 	t.Parallel()
 	body := ` {"messages":[{"role":"user","prompt":"a"}], "mo\u0064el" : "a/b/c", "max_tokens": 7}`
-	got, err := native.Scan([]byte(body), &http.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(native.Scan([]byte(body), &http.Request{}))(t)
 	want := llm.Head{Model: "a/b/c", MaxOutput: 7, Choices: 1, IncludeUsage: true, ModelSpan: llm.Span{Start: 60, End: 67}, Open: 2}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("head of %s (-got +want)\n%s", body, diff)
@@ -63,10 +61,7 @@ func TestScanModel(t *testing.T) {
 		"openai/gpt-5": true, "fast": true, "openrouter/a/b": true, "ollama/llama3:8b": true, "a/b@c": true,
 		"": false, "/": false, "a/": false, "/b": false, "a b": false, " a/b": false, "a/b\n": false, "a\u00a0b": false, "a\x00": false,
 	} {
-		body, err := json.Marshal(map[string]string{"model": name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(json.Marshal(map[string]string{"model": name}))(t)
 		head, err := native.Scan(body, &http.Request{})
 		if ok && (err != nil || head.Model != name) {
 			t.Errorf("model %q: %q, %v, want it", name, head.Model, err)

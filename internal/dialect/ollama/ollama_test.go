@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/dialect/ollama"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
@@ -26,10 +27,7 @@ func TestScan(t *testing.T) {
 		{`{"model":"qwen3","options":null}`, llm.Head{Model: "qwen3", Stream: true}},
 	}
 	for _, tt := range tests {
-		got, err := ollama.Scan([]byte(tt.body), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(ollama.Scan([]byte(tt.body), nil))(t)
 		if m := tt.body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"qwen3"` {
 			t.Errorf("the span covers %s", m)
 		}
@@ -106,9 +104,7 @@ func TestDropped(t *testing.T) {
 		},
 	}
 	body, dropped, err := ollama.EncodeRequest(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const want = `{"model":"","messages":[{"role":"tool","tool_call_id":"c1","content":"no"},{"role":"user","content":"Hi"},` +
 		`{"role":"assistant","content":"YesNo","thinking":"hm",` +
 		`"tool_calls":[{"id":"c2","type":"function","function":{"index":0,"name":"f","arguments":{}}}]},` +
@@ -166,10 +162,7 @@ func TestReplyStays(t *testing.T) {
 	const reply = `{"model":"m","created_at":"2023-11-14T22:13:20Z","message":{"role":"assistant","content":"Hi","thinking":"hm","images":["AAAA"],` +
 		`"tool_calls":[{"id":"c1","type":"function","function":{"index":0,"name":"f","arguments":{"x":[1, 2]}},"y":1}],"mood":1},"done":true,"done_reason":"length",` +
 		`"prompt_eval_count":10,"prompt_eval_cached_count":6,"eval_count":5,"logprobs":[],"remote_model":"n","total_duration":5,"load_duration":6}`
-	r, err := ollama.DecodeReply([]byte(reply), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(ollama.DecodeReply([]byte(reply), nil))(t)
 	if diff := cmp.Diff(string(ollama.EncodeReply(nil, r)), reply); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
 	}
@@ -266,9 +259,7 @@ func TestManyCalls(t *testing.T) {
 	opened := 0
 	for range 300 {
 		events, err := d.Decode(nil, sse.Event{Data: []byte(`{"message":{"tool_calls":[{},{},{},{},{},{},{},{},{},{}]}}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, ev := range events {
 			if ev.Kind == llm.EventToolCall {
 				opened++

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 
 	"weir/internal/worktest"
@@ -21,10 +22,7 @@ func recordingForm(t testing.TB, file []byte) ([]byte, *http.Request) {
 	var b bytes.Buffer
 	form := multipart.NewWriter(&b)
 	_ = form.WriteField("model", "whisper-1")
-	part, err := form.CreateFormFile("file", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := must.Get(form.CreateFormFile("file", "a"))(t)
 	_, _ = part.Write(file)
 	_ = form.Close()
 	return b.Bytes(), &http.Request{Header: http.Header{"Content-Type": {form.FormDataContentType()}}}
@@ -96,10 +94,7 @@ func TestForms(t *testing.T) {
 	if _, err := openai.ScanTranscription(good, &http.Request{Header: http.Header{}}); err == nil {
 		t.Error("no boundary: no error")
 	}
-	h, err := openai.ScanTranscription(good, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(openai.ScanTranscription(good, r))(t)
 	spliced := openai.SpliceForm(nil, good, &h, llm.Splice{Model: "large"}, nil)
 	if want := strings.Replace(string(good), "whisper-1", "large", 1); string(spliced) != want {
 		t.Errorf("spliced: %q, want %q", spliced, want)

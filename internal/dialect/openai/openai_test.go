@@ -10,15 +10,13 @@ import (
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestScan(t *testing.T) {
 	t.Parallel()
 	body := `{"stream":true,"stream_options":{"include_usage":true},"model":"gpt","n":3,"max_tokens":5,"max_completion_tokens":9,"messages":[]}`
-	got, err := openai.Scan([]byte(body), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(openai.Scan([]byte(body), nil))(t)
 	if m, o := body[got.ModelSpan.Start:got.ModelSpan.End], body[got.StreamOptionsSpan.Start:got.StreamOptionsSpan.End]; m != `"gpt"` || o != `{"include_usage":true}` {
 		t.Errorf("spans cover %s and %s", m, o)
 	}
@@ -84,9 +82,7 @@ func TestDropped(t *testing.T) {
 		},
 	}
 	body, dropped, err := openai.EncodeRequest(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const want = `{"model":"","messages":[{"role":"tool","tool_call_id":"c1","content":"no"},{"role":"user","content":"Hi"},` +
 		`{"role":"assistant","content":"Yes"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/gif;base64,AAAA"}},` +
 		`{"type":"input_audio","input_audio":{"data":"BBBB","format":"mp3"}}]}],"max_completion_tokens":10,"reasoning_effort":"medium"}`

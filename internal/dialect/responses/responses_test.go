@@ -11,16 +11,14 @@ import (
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/responses"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
 func TestScan(t *testing.T) {
 	t.Parallel()
 	body := `{"stream":true,"model":"gpt","max_output_tokens":9,"input":"x"}`
-	got, err := responses.Scan([]byte(body), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(responses.Scan([]byte(body), nil))(t)
 	if m := body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"gpt"` {
 		t.Errorf("the span covers %s", m)
 	}
@@ -90,9 +88,7 @@ func TestForeign(t *testing.T) {
 		},
 	}
 	body, dropped, err := responses.EncodeRequest(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const want = `{"model":"","input":[{"role":"system","content":"no"},{"type":"function_call_output","call_id":"c1","output":"no"},` +
 		`{"role":"user","content":[{"type":"input_text","text":"Hi"},{"type":"input_file","file_url":"https://example.com/a.pdf"}]},` +
 		`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"ours"}],"encrypted_content":"gAAA"},` +

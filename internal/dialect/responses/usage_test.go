@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/dialect/responses"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
@@ -84,10 +85,7 @@ func metered(t *testing.T, items, rest string, stream bool) (u llm.Usage, cost s
 	rest = strings.Replace(rest, `,}`, `}`, 1)
 	var told *llm.Money
 	if !stream {
-		r, err := responses.DecodeReply([]byte(`{"status":"completed","output":[`+items+`],`+rest+`}`), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(responses.DecodeReply([]byte(`{"status":"completed","output":[`+items+`],`+rest+`}`), nil))(t)
 		u, told = r.Usage, r.ProviderCost
 	} else {
 		dec := responses.NewDecoder(nil)
@@ -149,9 +147,7 @@ func TestPreviewSearch(t *testing.T) {
 		events, err := responses.NewDecoder(nil).Decode(nil, sse.Event{
 			Data: []byte(`{"type":"response.completed","response":` + response + `}`),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got := ""
 		for _, ev := range events {
 			if ev.Tier != "" {

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestAdministrationRefuses is what comes back for what is not right.
@@ -163,10 +164,7 @@ func (o *office) wantSecretNowhere(secret string) {
 		o.T.Fatalf("the database: got %v, %v", files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			o.T.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(o.T)
 		if bytes.Contains(text, []byte(secret)) {
 			o.T.Errorf("%s: got the secret in it", filepath.Base(file))
 		}
@@ -267,10 +265,7 @@ func (o *office) pages(path string, size int) (all []string) {
 // TestAdministrationExamples runs the examples of docs/admin-api.md in their order.
 func TestAdministrationExamples(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/admin-api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../docs/admin-api.md"))(t)
 	o := openOffice(t)
 	if r := o.Chat("house/echo"); r.Status != http.StatusOK {
 		t.Fatalf("chat: got %d %s", r.Status, r.Body)

@@ -12,6 +12,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -88,14 +89,9 @@ func withPeople(h *harness.Gateway, do func(ctx context.Context, d *app.Data) er
 	h.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 	defer cancel()
-	data, err := app.OpenData(ctx, h.Config(), harness.Discard())
-	if err != nil {
-		h.T.Fatal(err)
-	}
+	data := must.Get(app.OpenData(ctx, h.Config(), harness.Discard()))(h.T)
 	defer data.Close()
-	if err := do(ctx, data); err != nil {
-		h.T.Fatal(err)
-	}
+	must.Do(h.T, do(ctx, data))
 }
 
 // filled is a path of the document with values in place of its parameters.
@@ -378,10 +374,7 @@ func (o *office) runReports() {
 		t.Errorf("the request: got %v, want its arithmetic", d)
 	}
 	const corrections = "POST /accounts/{account}/requests/{id}/attempts/{n}/corrections"
-	paid, err := llm.ParseMoney(said.Header.Get("X-Weir-Cost-USD"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	paid := must.Get(llm.ParseMoney(said.Header.Get("X-Weir-Cost-USD")))(t)
 	corrected := o.call(201, corrections, `{"amount_usd":"-0.000000001","reason":"credit note 117"}`, "default", id, "1")
 	if at(corrected, "cost_usd") != (paid-1).String() || at(corrected, "corrections", "0", "reason") != "credit note 117" || at(corrected, "corrections", "0", "kind") != "amount" {
 		t.Errorf("the corrected attempt: got %v, want it to cost a nano-dollar less", corrected)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 	"weir/internal/webhook"
 )
 
@@ -158,10 +159,7 @@ func TestDocumentHasEvents(t *testing.T) {
 	for _, k := range webhook.Kinds() {
 		want, subscribed = append(want, string(k.Type)), append(subscribed, string(k.Type))
 		post := events[string(k.Type)].(map[string]any)["post"].(map[string]any)
-		payload, err := k.Example.Payload()
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must.Get(k.Example.Payload())(t)
 		var example any
 		harness.Decode(t, string(payload), &example)
 		content := post["requestBody"].(map[string]any)["content"].(map[string]any)["application/json"].(map[string]any)
@@ -212,10 +210,7 @@ func TestDocumentHasEvents(t *testing.T) {
 // plain is a value as encoding/json has it.
 func plain(t *testing.T, v any) (out any) {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(v))(t)
 	harness.Decode(t, string(text), &out)
 	return out
 }

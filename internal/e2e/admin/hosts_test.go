@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // at asks at a path under another name of the gateway.
@@ -79,21 +80,15 @@ func TestForeignHostRefusedInItsWords(t *testing.T) {
 func TestForeignHostOfMetrics(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "telemetry: {listen: \"localhost:" + port + "\"}\n" + harness.ProvidersYAML(up.URL)})
 	for host, want := range map[string]int{"evil.example": 421, "127.0.0.1:9090": 200, "10.0.0.7": 200, "localhost": 200} {
 		for path, want := range map[string]int{"/metrics": want, "/readyz?verbose": want, "/readyz": 200, "/livez": 200} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost:"+port+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			r.Host = host
 			if got := h.Send(r); got.Status != want || want == 421 && !strings.Contains(got.Body, "hosts") {
 				t.Errorf("%s of %s: got %d %.200s, want %d", path, host, got.Status, got.Body, want)

@@ -12,6 +12,7 @@ import (
 	"weir/internal/app"
 	"weir/internal/audit"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestSecondServe is a data directory that is in use: the second gateway says
@@ -126,9 +127,7 @@ func TestReload(t *testing.T) {
 		"", // no file at all
 	} {
 		if h.Configure(bad); bad == "" {
-			if err := os.Remove(h.File); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(h.File))
 		}
 		said := strings.Count(h.Log.String(), "the new configuration is invalid")
 		h.Reloads <- struct{}{}

@@ -16,6 +16,7 @@ import (
 	"weir/internal/app"
 	"weir/internal/audit"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // leakYAML has a secret in every place of the configuration that may have one.
@@ -39,18 +40,13 @@ type browser struct {
 
 func newBrowser(h *harness.Gateway) *browser {
 	h.T.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		h.T.Fatal(err)
-	}
+	jar := must.Get(cookiejar.New(nil))(h.T)
 	return &browser{h, &http.Client{Jar: jar, Timeout: harness.Patience, Transport: h.Client.Transport}}
 }
 
 func (b *browser) do(r *http.Request, err error) harness.Reply {
 	b.h.T.Helper()
-	if err != nil {
-		b.h.T.Fatal(err)
-	}
+	must.Do(b.h.T, err)
 	r.Header.Set("Accept", "text/html")
 	was := b.h.Client
 	b.h.Client = b.client
@@ -238,9 +234,7 @@ func everything(h *harness.Gateway, ada *browser) map[string]string {
 func audited(h *harness.Gateway) string {
 	h.T.Helper()
 	data, err := app.OpenData(h.T.Context(), h.Config(), harness.Discard())
-	if err != nil {
-		h.T.Fatal(err)
-	}
+	must.Do(h.T, err)
 	defer data.Close()
 	var text strings.Builder
 	err = data.ExportAudit(context.Background(), audit.Query{}, func(e *audit.Entry) error {

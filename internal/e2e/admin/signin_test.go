@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // newcomers is a gateway with somebody who has just set it up, in their browser.
@@ -105,9 +106,7 @@ func TestForeignForms(t *testing.T) {
 		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example", "Sec-Fetch-Site ": "same-site"} {
 			form := url.Values{"email": {"ada@example.com"}, "password": {leakedPassword}, "label": {"forged"}, "permissions": {"chat"}, "expires": {"never"}}
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+path, strings.NewReader(form.Encode()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			r.Header.Set(strings.TrimSpace(name), value)
 			if got := ada.do(r, nil); got.Status != http.StatusForbidden {

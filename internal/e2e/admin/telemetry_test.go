@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestMetrics is what the metrics tell after some requests, and what not.
@@ -55,23 +56,16 @@ func TestMetrics(t *testing.T) {
 func TestMetricsElsewhere(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "telemetry: {listen: \"" + address + "\"}\n" + harness.ProvidersYAML(up.URL)})
 	if r := h.Do(harness.Ask{Path: "/metrics", Key: harness.NoKey}); r.Status != http.StatusNotFound {
 		t.Errorf("on the main listener: got %d, want 404", r.Status)
 	}
 	for path, want := range map[string]int{"/metrics": 200, "/livez": 200, "/readyz": 200, "/v1/uses": 404, "/": 404} {
-		resp, err := h.Client.Get("http://" + address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(h.Client.Get("http://" + address + path))(t)
 		resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("%s on the metrics' listener: got %d, want %d", path, resp.StatusCode, want)

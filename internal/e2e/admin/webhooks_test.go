@@ -22,6 +22,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/seal"
 	"weir/internal/store"
 	"weir/internal/webhook"
@@ -52,9 +53,7 @@ func hook(h *harness.Gateway, t *testing.T, accountName string, types ...webhook
 	server := httptest.NewServer(x)
 	t.Cleanup(server.Close)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(h.Data, "weir.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer db.Close()
 	s := webhooks(h, t, db)
 	e := webhook.Endpoint{URL: server.URL, Types: types, AllowPrivate: true}
@@ -66,9 +65,7 @@ func hook(h *harness.Gateway, t *testing.T, accountName string, types ...webhook
 		e.Account = list[0].ID
 	}
 	_, secret, err := s.Add(t.Context(), audit.Gateway(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if x.side, err = standardwebhooks.NewWebhook(secret.Reveal()); err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +77,7 @@ func webhooks(h *harness.Gateway, t testing.TB, db *store.DB) *webhook.Service {
 	t.Helper()
 	file := filepath.Join(h.Data, "secrets.key")
 	if _, err := os.Stat(file); err != nil {
-		if err := os.WriteFile(file, []byte(seal.NewKey().Text().Reveal()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(seal.NewKey().Text().Reveal()), 0o600))
 	}
 	ring, err := seal.NewRing(func() ([]seal.Key, error) {
 		text, err := os.ReadFile(file)
@@ -92,9 +87,7 @@ func webhooks(h *harness.Gateway, t testing.TB, db *store.DB) *webhook.Service {
 		k, err := seal.ParseKey(string(text))
 		return []seal.Key{k}, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return webhook.NewService(webhook.Options{Stores: db.Webhooks.Stores(), Ring: ring, Now: time.Now})
 }
 
@@ -270,10 +263,7 @@ func TestWebhooksOfAProvider(t *testing.T) {
 
 func hostname(t *testing.T) string {
 	t.Helper()
-	name, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	name := must.Get(os.Hostname())(t)
 	return name
 }
 
@@ -300,24 +290,15 @@ func TestWebhooksWhereTheKeyIsMissing(t *testing.T) {
 	h, _ := harness.OpenSimulated(t)
 	x := hook(h, t, "default", webhook.KeyCreated)
 	file := filepath.Join(h.Data, "secrets.key")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
+	must.Do(t, os.Remove(file))
 	h.NewKey(account.KeyOptions{Account: "default"})
 	harness.Await(t, "the complaint", func() bool { return strings.Contains(h.Log.String(), "could not be signed") })
-	if err := h.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Stop())
 	if strings.Contains(h.Log.String(), "whsec_") || strings.Contains(h.Log.String(), strings.TrimSpace(string(text))) {
 		t.Error("the log has a secret")
 	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, text, 0o600))
 	later := time.Now().Add(webhook.LeaseFor + time.Second)
 	begun := time.Now()
 	harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML("http://127.0.0.1:9"), Dir: h.Data, Key: h.Key, Now: func() time.Time { return later.Add(time.Since(begun)) }})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 var (
@@ -48,9 +49,7 @@ func TestFreshMachine(t *testing.T) {
 		t.Errorf("uses %+v does not agree with %+v", uses, chat.Usage)
 	}
 
-	if err := h.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Stop())
 	again := harness.Open(t, harness.Setup{Dir: h.Data, Key: h.Key})
 	again.MustAnswer(again.Do(harness.Ask{Path: "/v1/chat", Body: harness.Messages(`[{"role":"user","prompt":"Hi"}]`)}))
 	if out := again.Out.String(); out != "" {
@@ -59,10 +58,7 @@ func TestFreshMachine(t *testing.T) {
 }
 
 func jsonText(t *testing.T, v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(v))(t)
 	return string(b)
 }
 

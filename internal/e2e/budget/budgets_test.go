@@ -16,6 +16,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // TestBudgetRace sends a thousand requests at once to a budget that affords
@@ -67,9 +68,7 @@ func TestBudgetRace(t *testing.T) {
 	// Whoever left before its provider was reached had held room that others were
 	// refused meanwhile: it is all there again.
 	harness.Await(t, "the end of the budget", func() bool { return h.Chat("house/chat").Status == 402 })
-	if err := h.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Stop())
 	h.Verify(t)
 	if got := spent(h, t); got != 37*llm.USD || other.Load() > 0 || served.Load() > 37 {
 		t.Errorf("spent %v by %d served, %d refused, %d for whom the machine was too busy, %d that left and %d others; want 37 dollars", got, served.Load(), refused.Load(), busy.Load(), left.Load(), other.Load())
@@ -359,9 +358,7 @@ func TestBudgetRestart(t *testing.T) {
 	if r := h.Chat("house/chat"); r.Status != 200 {
 		t.Fatalf("got %d %s", r.Status, r.Body)
 	}
-	if err := h.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Stop())
 	again := harness.Open(t, harness.Setup{YAML: yaml, Dir: h.Data, Key: h.Key})
 	for i, want := range []int{200, 200, 402} {
 		if r := again.Chat("house/chat"); r.Status != want {

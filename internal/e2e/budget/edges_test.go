@@ -15,6 +15,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -210,9 +211,7 @@ aliases:
 	h := harness.Open(t, harness.Setup{YAML: yaml})
 	h.Stream("torn")
 	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer data.Close()
 	rejected := 0
 	harness.Await(t, "three rows", func() bool {

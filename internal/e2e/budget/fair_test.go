@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 const ownShare = "more than its share of the requests in flight"
@@ -24,10 +25,7 @@ func TestSlowSenders(t *testing.T) {
 	slow := h.KeyOfNew("slow")
 	address := strings.TrimPrefix(h.URL, "http://")
 	for range places {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", address))(t)
 		defer conn.Close()
 		fmt.Fprintf(conn, "POST /v1/chat HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", slow)
 	}
@@ -57,9 +55,7 @@ func TestGreedyStreams(t *testing.T) {
 		key, refused := h.KeyOfNew(name), ""
 		for range places {
 			resp, err := h.Client.Do(h.Request(harness.Ask{Path: "/v1/chat", Key: key, Body: harness.Hello("house/chat:tokens=50,pace=30s"), Header: []string{"Accept", "text/event-stream"}}).WithContext(ctx))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer resp.Body.Close()
 			if served++; resp.StatusCode != http.StatusOK {
 				body, _ := io.ReadAll(resp.Body)

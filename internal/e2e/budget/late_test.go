@@ -17,6 +17,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/simulator"
 )
 
@@ -44,9 +45,7 @@ func encrypted(t *testing.T) (up *harness.Upstream, outbound string) {
 	})
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ts.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, text, 0o600))
 	return &harness.Upstream{Server: s, URL: ts.URL}, "outbound: {ca_file: " + file + "}\n"
 }
 
@@ -118,9 +117,7 @@ func TestLateAnswerGivenUp(t *testing.T) {
 		t.Fatalf("%d %s, want 504", r.Status, r.Body)
 	}
 	stopped := time.Now()
-	if err := h.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Stop())
 	if took := time.Since(stopped); took > 5*time.Second {
 		t.Errorf("the stop took %s", took)
 	}

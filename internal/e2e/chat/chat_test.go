@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestChat is the documented reply, in both forms of the path.
@@ -127,9 +128,7 @@ func TestUpstreamRequest(t *testing.T) {
 				Stream   bool
 				Messages []message
 			}
-			if err := json.Unmarshal([]byte(body), &got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(body), &got))
 			if got.Model != test.model || got.Stream {
 				t.Errorf("model %q, stream %v: want %q and false", got.Model, got.Stream, test.model)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestIdempotentReplay is a reply that is given a second time, in every part
@@ -148,9 +149,7 @@ func TestIdempotencyRestart(t *testing.T) {
 	a := harness.Keyed("/v1/chat", harness.Hello("house/echo"), "lasting")
 	first := h.Do(a)
 	h.MustAnswer(first)
-	if err := h.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Stop())
 	wantNowhere(t, h.Data, "Say it again", h.Key, h.Key[3:20], harness.UpstreamKey)
 	again := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Dir: h.Data, Key: h.Key})
 	r := again.Do(a)

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/app"
 	"weir/internal/config"
+	"weir/internal/must"
 )
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
@@ -28,9 +29,7 @@ func TestPagesConfigure(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
 		env := environmentOf(t, name)
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		blocks := yamlBlock.FindAllStringSubmatch(string(text), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s: got no configuration in it", page)
@@ -56,10 +55,7 @@ func TestPagesConfigure(t *testing.T) {
 // values of its examples.
 func environmentOf(t *testing.T, name string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../provider/catalog/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../provider/catalog/" + name + ".json"))(t)
 	var entry struct {
 		KeyEnv       []string `json:"key_env"`
 		Placeholders map[string]struct {
@@ -67,9 +63,7 @@ func environmentOf(t *testing.T, name string) map[string]string {
 			Example string   `json:"example"`
 		} `json:"placeholders"`
 	}
-	if err := json.Unmarshal(text, &entry); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &entry))
 	env := map[string]string{}
 	for _, variable := range entry.KeyEnv {
 		env[variable] = "secret"
@@ -85,9 +79,7 @@ func environmentOf(t *testing.T, name string) map[string]string {
 func configure(t *testing.T, yaml string, env map[string]string) (config.Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "weir.yaml")
-	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(yaml), 0o600))
 	return config.Load(config.Options{
 		File: file, Data: t.TempDir(),
 		Getenv:  func(name string) (string, bool) { v, ok := env[name]; return v, ok },

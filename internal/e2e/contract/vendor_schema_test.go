@@ -16,6 +16,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/fixturetest"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // vendorChatAPIs are the fronts that OpenAI's document tells of.
@@ -256,9 +257,7 @@ func TestVendorsDocumentRefuses(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			a, path := f.Ask("plain", "house/echo", stream)
 			r := wantOK(h, t, a)
-			if err := c.refusal(path, r); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.refusal(path, r))
 			for from, to := range map[string]string{`"role":"assistant"`: `"role":"model"`, `"model":"`: `"model":7,"x":"`, `"object":"`: `"object":"un`, `_tokens":`: `_tokens":"many","x":`} {
 				broken := r
 				if broken.Body = strings.Replace(r.Body, from, to, 1); broken.Body == r.Body {
@@ -275,10 +274,7 @@ func TestVendorsDocumentRefuses(t *testing.T) {
 			continue
 		}
 		others := slices.Delete(exceptions(), i, i+1)
-		strict, err := newVendorContract(others)
-		if err != nil {
-			t.Fatal(err)
-		}
+		strict := must.Get(newVendorContract(others))(t)
 		body := recordedBody(t, e.recorded)
 		if got := fmt.Sprint(strict.refusal("/v1/responses", body)); !strings.Contains(got, e.shown) {
 			t.Errorf("without the exception of %s %q: got %s for %s, want %s", e.schema, e.steps, got, e.recorded, e.shown)
@@ -308,15 +304,11 @@ func TestGoldenAnswersKeepToVendorsDocument(t *testing.T) {
 	t.Parallel()
 	c := openVendorContract(t)
 	paths, err := filepath.Glob(filepath.Join("..", "..", "dialect", "testdata", "*", "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	held := 0
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if kind := filepath.Base(filepath.Dir(path)); kind != "reply" && kind != "stream" {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/must"
 	"weir/internal/simulator"
 )
 
@@ -158,10 +159,7 @@ func TestLeavesBeforeUsage(t *testing.T) {
 			ctx, leave := context.WithCancel(context.Background())
 			defer leave()
 			a := harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("house/m", `,"stream":true`)}
-			resp, err := h.Client.Do(h.Request(a).WithContext(ctx))
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must.Get(h.Client.Do(h.Request(a).WithContext(ctx)))(t)
 			if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || !strings.Contains(line, "Hello") {
 				t.Fatalf("got %q, %v", line, err)
 			}

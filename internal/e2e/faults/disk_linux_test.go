@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
+	"weir/internal/must"
 )
 
 // smallDisk is a file system of its own, of that many MiB.
@@ -35,9 +36,7 @@ func smallDisk(t *testing.T, size int) string {
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	for _, size := range []int{1 << 20, 4 << 10, 1} {
 		for err = nil; err == nil; {
@@ -86,9 +85,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	served := up.Ledger().Totals().Requests
 
-	if err := os.Remove(filepath.Join(dir, "filler")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "filler")))
 	harness.Await(t, "the gateway to go on", func() bool {
 		r := h.Chat("house/echo")
 		return r.Status == http.StatusOK

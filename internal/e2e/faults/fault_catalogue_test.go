@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 	"weir/internal/route"
 )
 
@@ -154,10 +155,7 @@ func (a *fault) whole(t *testing.T, h *harness.Gateway, r harness.Reply, rows []
 func document(t *testing.T, section, text string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "..", "docs", "reliability.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(path))(t)
 	begin, end := "<!-- "+section+": written by go test ./internal/e2e/faults -run 'TestFaultCatalogue|TestRuleTable' -update -->\n", "<!-- /"+section+" -->\n"
 	before, rest, ok := bytes.Cut(page, []byte(begin))
 	_, after, closed := bytes.Cut(rest, []byte(end))
@@ -172,9 +170,7 @@ func document(t *testing.T, section, text string) {
 		t.Errorf("the section %s of docs/reliability.md is not current: run the test with -update", section)
 		return
 	}
-	if err := os.WriteFile(path, want, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, want, 0o644))
 }
 
 // TestRuleTable holds that the rules in the documentation are those in force.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestProbeThatTakesLong is a target that is asked again after an outage, and
@@ -45,10 +46,7 @@ func TestProbeThatTakesLong(t *testing.T) {
 	later.Store(int64(time.Minute))
 	up.Store(true)
 	for i := range 2 {
-		resp, err := h.Client.Do(h.Request(request))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(h.Client.Do(h.Request(request)))(t)
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		if _, err := io.ReadFull(resp.Body, make([]byte, 10)); err != nil || resp.Header.Get("X-Weir-Provider") != "sick" {
 			t.Errorf("request %d went to %s, %v; want sick", i, resp.Header.Get("X-Weir-Provider"), err)

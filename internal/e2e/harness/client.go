@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"weir/internal/must"
 )
 
 // WantNames checks the names of an object's members, all of them and no more.
@@ -86,10 +88,7 @@ func (h *Gateway) Request(a Ask) *http.Request {
 	if a.Body != "" {
 		body = strings.NewReader(a.Body)
 	}
-	r, err := http.NewRequestWithContext(h.T.Context(), a.Method, h.URL+a.Path, body)
-	if err != nil {
-		h.T.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(h.T.Context(), a.Method, h.URL+a.Path, body))(h.T)
 	if a.Body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"weir/internal/must"
 )
 
 // Contract is an OpenAPI 3.1 document, against which replies are held. Its
@@ -200,9 +202,7 @@ func (h *Gateway) Document() (text string, c *Contract) {
 		h.T.Fatalf("the document: %d %s", r.Status, r.Body)
 	}
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(r.Body))
-	if err != nil {
-		h.T.Fatal(err)
-	}
+	must.Do(h.T, err)
 	if c, err = NewContract(v.(map[string]any)); err != nil {
 		h.T.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"weir/internal/dialect/registry"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/ratelimit"
 	"weir/internal/simulator"
@@ -31,7 +32,7 @@ import (
 )
 
 // Patience is how long a test waits for what has to come.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Setup says what a gateway is to be. Its zero value, with one provider, will
 // do for most tests.
@@ -101,9 +102,7 @@ func NewGateway(t testing.TB, o Setup) *Gateway {
 // Configure writes the configuration file.
 func (h *Gateway) Configure(yaml string) {
 	h.T.Helper()
-	if err := os.WriteFile(h.File, []byte(yaml), 0o600); err != nil {
-		h.T.Fatal(err)
-	}
+	must.Do(h.T, os.WriteFile(h.File, []byte(yaml), 0o600))
 }
 
 func (h *Gateway) load() (config.Config, error) {

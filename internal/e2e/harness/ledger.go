@@ -15,6 +15,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -262,10 +263,7 @@ func SumOfCosts(t testing.TB, rows []Row) string {
 	t.Helper()
 	var sum llm.Money
 	for _, r := range rows {
-		cost, err := llm.ParseMoney(r.Cost)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cost := must.Get(llm.ParseMoney(r.Cost))(t)
 		sum += cost
 	}
 	return sum.String()

@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"weir/internal/must"
 )
 
 // MediaProvider is a provider of images and sound in OpenAI's wire format. What it
@@ -113,10 +115,7 @@ func (h *Gateway) FormRequest(path, name string, file []byte, fields ...string) 
 		_ = form.WriteField(fields[i], fields[i+1])
 	}
 	if file != nil {
-		part, err := form.CreateFormFile(name, "a.wav")
-		if err != nil {
-			h.T.Fatal(err)
-		}
+		part := must.Get(form.CreateFormFile(name, "a.wav"))(h.T)
 		_, _ = part.Write(file)
 	}
 	_ = form.Close()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestDoubtfulFraming is a request whose end others may see elsewhere, with a second one behind
@@ -29,9 +30,7 @@ func TestDoubtfulFraming(t *testing.T) {
 		},
 	} {
 		conn := dial(h)
-		if _, err := io.WriteString(conn, tt.text); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(conn, tt.text))(t)
 		replies := bufio.NewReader(conn)
 		resp, err := http.ReadResponse(replies, nil)
 		if err != nil {

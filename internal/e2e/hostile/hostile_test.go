@@ -15,15 +15,14 @@ import (
 	"time"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // rawProvider is a provider that speaks HTTP badly: the script has the
 // connection once a request has been read from it.
 func rawProvider(t testing.TB, script func(conn *net.TCPConn)) (url string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn

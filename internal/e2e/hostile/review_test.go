@@ -13,6 +13,7 @@ import (
 	"weir/internal/app"
 	"weir/internal/e2e/harness"
 	"weir/internal/gateway"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -110,10 +111,7 @@ func TestIdleBodiesHoldNothing(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
 	for i := range 40 {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", strings.TrimPrefix(h.URL, "http://")))(t)
 		defer conn.Close()
 		length := []string{"Transfer-Encoding: chunked", "Content-Length: 30000000"}[i%2]
 		say(conn, "POST /v1/chat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n", h.Key, length)
@@ -129,15 +127,11 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Timing: gateway.Timing{Write: 300 * time.Millisecond}})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer conn.Close()
 	body := harness.Hello("house/chat:tokens=50000") // long replies fill what the kernel holds soon
 	request := fmt.Sprintf("POST /v1/chat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", h.Key, len(body), body)
-	if err := conn.SetWriteDeadline(time.Now().Add(harness.Patience)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.SetWriteDeadline(time.Now().Add(harness.Patience)))
 	for range 200_000 { // until the gateway, which can write no more, reads no more
 		if _, err := io.WriteString(conn, request); err != nil {
 			if ne, ok := err.(net.Error); ok && ne.Timeout() { //nolint:errorlint // the error of this very call
@@ -167,9 +161,7 @@ func TestBoundOfCost(t *testing.T) {
 	h.MustAnswer(h.Do(harness.Ask{Path: "/v1/chat", Body: `{"model":"house/m","max_tokens":1099511627776,"messages":[{"role":"user","prompt":"Hi"}]}`}))
 	h.Uses("") // until it is in the database
 	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer data.Close()
 	n := 0
 	err = data.Export(t.Context(), "", "", "", func(e *report.Exported) error {

@@ -13,19 +13,15 @@ import (
 
 	"weir/internal/e2e/harness"
 	"weir/internal/gateway"
+	"weir/internal/must"
 )
 
 // dial opens a connection to the gateway.
 func dial(h *harness.Gateway) *net.TCPConn {
 	h.T.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
-	if err != nil {
-		h.T.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(h.URL, "http://")))(h.T)
 	h.T.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(harness.Patience)); err != nil {
-		h.T.Fatal(err)
-	}
+	must.Do(h.T, conn.SetDeadline(time.Now().Add(harness.Patience)))
 	return conn.(*net.TCPConn)
 }
 
@@ -47,9 +43,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 	t.Cleanup(ts.Close)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", ts.URL), Timing: gateway.Timing{Write: 300 * time.Millisecond}})
 	conn := dial(h)
-	if err := conn.SetReadBuffer(4 << 10); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.SetReadBuffer(4<<10))
 	body := `{"model":"house/m","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
 	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", h.Key, len(body), body)
 	select {
@@ -91,10 +85,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 				conn := dial(h)
 				fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s", test.line, test.key, framing)
 				in := bufio.NewReader(conn)
-				resp, err := http.ReadResponse(in, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				resp := must.Get(http.ReadResponse(in, nil))(t)
 				defer resp.Body.Close()
 				body, err := io.ReadAll(resp.Body)
 				if resp.StatusCode != test.status || err != nil {
@@ -125,10 +116,7 @@ func TestHeaderThatDoesNotEnd(t *testing.T) {
 			}
 		}
 	}()
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	if resp.Body.Close(); resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status %d, want 431", resp.StatusCode)
 	}

@@ -13,6 +13,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/must"
 )
 
 // servedMedia is what a provider of images and sound answers to a model.
@@ -193,9 +194,7 @@ func TestNoStreamBehindComments(t *testing.T) {
 		h := harness.Open(t, harness.Setup{YAML: yaml, Timing: gateway.Timing{KeepAlive: 3 * time.Millisecond}})
 		resp, err := h.Client.Do(h.FormRequest("/v1/audio/transcriptions", "file", harness.WAV(2), "model", "house/m", "stream", "true"))
 		close(begun) // the head is there, and so is a comment
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if err != nil || !strings.HasPrefix(string(body), ": keep-alive\n\n") || !strings.Contains(string(body), tt.want) {

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/app"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -27,12 +28,8 @@ func TestPriceFilesReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prices.json")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+".new", file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file+".new", []byte(text), 0o600))
+		must.Do(t, os.Rename(file+".new", file))
 	}
 	write(priceFile("10000"))
 	yaml := "prices_file: " + file + "\nprices:\n  house/own: {input: \"20000\", output: \"0\"}\nproviders:" + harness.ProviderYAML("house", anyModel(t))
@@ -101,10 +98,7 @@ func TestPriceFilesReload(t *testing.T) {
 		t.Errorf("the last row: got $%s, want $6", h.Row(last).Cost)
 	}
 	versions := map[string]string{}
-	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(app.OpenData(t.Context(), h.Config(), harness.Discard()))(t)
 	defer data.Close()
 	if err := data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
 		versions[e.FullModel()+" $"+e.Cost.String()] = e.Price.Version
@@ -125,12 +119,8 @@ func TestPriceFileMetrics(t *testing.T) {
 	var paths []string
 	for _, name := range []string{"a/prices.json", "own.json", "b/prices.json", "shipped"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(priceFile("1")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, []byte(priceFile("1")), 0o600))
 		paths = append(paths, path)
 	}
 	h := harness.Open(t, harness.Setup{YAML: "prices_file: [" + strings.Join(paths, ", ") + "]\nproviders:" + harness.ProviderYAML("house", anyModel(t))})
@@ -164,9 +154,7 @@ func TestPriceFileOfAnotherRelease(t *testing.T) {
 	text := strings.Replace(priceFile("10000"), `{"entries": [`, `{"entries": [
 {"provider": "gone", "models": ["a"], "rates": {"input_mtok": "1"}, "source": "contract"},
 {"provider": "openai", "models": ["gone"], "rates": {"input_mtok": "1"}, "source": "contract"},`, 1)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	h := harness.Open(t, harness.Setup{YAML: "prices_file: " + file + "\nproviders:" + harness.ProviderYAML("house", anyModel(t))})
 	if got := h.Chat("house/small").Header.Get("X-Weir-Cost-USD"); got != "1" {
 		t.Errorf("by the file: got $%s, want $1", got)

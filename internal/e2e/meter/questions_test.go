@@ -18,6 +18,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // inquiry is an attempt whose end nobody saw, at a provider that can be asked.
@@ -93,9 +94,7 @@ func TestProvidersAreAsked(t *testing.T) {
 			if r := h.Do(short); r.Status != http.StatusPaymentRequired && r.Status != http.StatusTooManyRequests {
 				t.Errorf("a second attempt got %d under a budget that the bound of the first uses up", r.Status)
 			}
-			if err := h.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, h.Stop())
 			h = q.open(t, up.URL, harness.Setup{Now: c.now, Dir: h.Data, Key: h.Key})
 			c.ahead.Add(int64(16 * time.Second))
 			var after askedRow
@@ -151,10 +150,7 @@ func TestProvidersWithoutAWord(t *testing.T) {
 			t.Parallel()
 			up, c := harness.NewUpstream(t), &clock{}
 			var asked atomic.Int32
-			target, err := url.Parse(up.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must.Get(url.Parse(up.URL))(t)
 			forward := httputil.NewSingleHostReverseProxy(target)
 			forward.FlushInterval, forward.ErrorHandler = -1, func(http.ResponseWriter, *http.Request, error) {}
 			chatAPI := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,6 +15,7 @@ import (
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/rawjson"
@@ -73,9 +74,7 @@ const (
 func vendorCases(t *testing.T) (all []vendorCase) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "vendor-costs.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
@@ -98,10 +97,7 @@ type vendorMeter struct {
 
 func newVendorMeter(t *testing.T) *vendorMeter {
 	t.Helper()
-	catalogue, err := provider.LoadCatalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalogue := must.Get(provider.LoadCatalogue())(t)
 	sources := map[string]string{}
 	for _, e := range catalogue {
 		if e.PriceSource != "" {
@@ -125,10 +121,7 @@ func (m *vendorMeter) price(t *testing.T, c *vendorCase) llm.Price {
 		for name := range m.sources {
 			regions[name] = region
 		}
-		book, err := pricing.NewBook(pricing.Overrides{Sources: m.sources, Regions: regions})
-		if err != nil {
-			t.Fatal(err)
-		}
+		book := must.Get(pricing.NewBook(pricing.Overrides{Sources: m.sources, Regions: regions}))(t)
 		m.books[region] = book
 	}
 	at, err := time.Parse(time.RFC3339, cmp.Or(c.At, vendorDay))

@@ -9,6 +9,7 @@ import (
 	"weir/internal/app"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
+	"weir/internal/must"
 )
 
 // TestVerifyWaits holds that a gateway that runs has time to project what its journal
@@ -31,10 +32,7 @@ func TestVerifyWaits(t *testing.T) {
 	slow.Store(true)
 	h.Chat("house/chat")
 
-	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(app.OpenData(t.Context(), h.Config(), harness.Discard()))(t)
 	defer data.Close()
 	waited := false
 	v, left, err := data.Verify(t.Context(), app.VerifyOptions{Wait: time.Minute, Waiting: func() {

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/clocktest"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // patience is how long a server may take to start or to answer.
@@ -40,14 +41,9 @@ func Start(t testing.TB) *Server {
 		}
 		t.Skip("redis-server is not there")
 	}
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	s := &Server{t: t, path: path, addr: l.Addr().String()}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	s.Run()
 	t.Cleanup(s.Kill)
 	return s
@@ -63,15 +59,11 @@ func (s *Server) URL() llm.Secret { return llm.NewSecret("redis://" + s.addr) }
 func (s *Server) Run() {
 	s.t.Helper()
 	_, port, err := net.SplitHostPort(s.addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.path, "--bind", "127.0.0.1", "--port", port,
 		"--save", "", "--appendonly", "no", "--dir", s.t.TempDir(), "--loglevel", "warning")
 	clock, err := clocktest.Environment()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	s.cmd.Env = append(os.Environ(), clock...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatalf("start redis-server: %v", err)
@@ -105,9 +97,7 @@ func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig os.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.cmd.Process.Signal(sig))
 }
 
 // Do sends a command of words and wants an answer that is no error.

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+
+	"weir/internal/must"
 )
 
 // Cut says when a Proxy cuts a connection that commits.
@@ -45,10 +47,7 @@ func (l *link) close() { _ = errors.Join(l.client.Close(), l.server.Close()) } /
 // NewProxy starts a proxy to the server at HOST:PORT, which ends with the test.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := &Proxy{listener: listener, target: target, links: map[*link]bool{}}
 	p.running.Go(p.accept)
 	t.Cleanup(p.close)

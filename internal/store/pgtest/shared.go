@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/internal/must"
 )
 
 const (
@@ -132,9 +134,7 @@ func New(t testing.TB) *Server {
 	if errors.Is(err, ErrAbsent) && os.Getenv(requireVariable) != "all" {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close PostgreSQL: %v", err)

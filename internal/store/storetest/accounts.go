@@ -14,6 +14,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func newAccount(name string) account.Account {
@@ -90,12 +91,8 @@ func testKeys(t *testing.T, f *fixture) {
 		Models:  []string{},
 		Created: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC),
 	}
-	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), bare, account.Hash{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), full, hash); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Accounts.CreateKey(t.Context(), audit.Gateway(), bare, account.Hash{}))
+	must.Do(t, f.Accounts.CreateKey(t.Context(), audit.Gateway(), full, hash))
 	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), newKey("key_3", "nobody"), account.Hash{1}); err == nil {
 		t.Error("a key of an account that is not there: got no error, want one")
 	}
@@ -161,12 +158,8 @@ func testChanges(t *testing.T, f *fixture) {
 		t.Errorf("an empty feed: got %+v, %v; want nothing", got, err)
 	}
 	create(t, f, "a")
-	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), newKey("key_1", "acc_a"), account.Hash{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_1", f.now); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Accounts.CreateKey(t.Context(), audit.Gateway(), newKey("key_1", "acc_a"), account.Hash{}))
+	must.Get(f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_1", f.now))(t)
 	all := []account.Change{{Seq: 1, Kind: account.ChangedAccount, ID: "acc_a"}, {
 		Seq: 2, Kind: account.ChangedKey,
 		ID: "key_1",

@@ -18,6 +18,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -311,9 +312,7 @@ func testKeyChanges(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	k := newKey("key_1", "acc_a")
 	k.Creator = "user_1"
-	if err := f.Accounts.CreateKey(t.Context(), ann(), k, account.Hash{1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Accounts.CreateKey(t.Context(), ann(), k, account.Hash{1}))
 	k.Label, k.Expires = "new", new(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	if got, err := f.Accounts.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
 		Label:   &k.Label,
@@ -347,9 +346,7 @@ func testKeyChanges(t *testing.T, f *fixture) {
 	if _, err := f.Accounts.Key(t.Context(), "key_9"); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("no such key: got %v, want ErrNotFound", err)
 	}
-	if err := revokes(t.Context(), f); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, revokes(t.Context(), f))
 	if _, err := f.Accounts.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Label: new("x")}); !errors.Is(
 		err, account.ErrRevoked) {
 		t.Errorf("change a revoked key: got %v, want ErrRevoked", err)
@@ -367,9 +364,7 @@ func testAuditQueries(t *testing.T, f *fixture) {
 		updates(account.Update{Suspended: new(true)}), // 4
 		revokes, // 5
 	} {
-		if err := do(t.Context(), f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, do(t.Context(), f))
 	}
 	for _, test := range []struct {
 		q    audit.Query

@@ -19,6 +19,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -65,9 +66,7 @@ func testBalances(t *testing.T, f *fixture) {
 	u := unknown(5)
 	u.Hold, u.Cost = 1000, 1000
 	apply(t, f, j.costing(u))
-	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), u.ID, 40, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), u.ID, 40, false))
 	spent(t, f, "acc_a", theDay, 90)
 	if v := verified(t, f); v.Rows != 5 {
 		t.Errorf("verified %d rows, want 5", v.Rows)
@@ -259,9 +258,7 @@ func testLease(t *testing.T, f *fixture) {
 	}); l.Limit != 0 {
 		t.Errorf("another period: got %+v, want no limit", l)
 	}
-	if err := f.Leases.Reconcile(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Leases.Reconcile(t.Context(), b))
 	if l := lease(t, f.DB, budget.LeaseRequest{
 		Journal: a, Budget: id, Used: 150, Least: 850,
 		Most: 850,
@@ -330,9 +327,7 @@ func testNodes(t *testing.T, f *fixture) {
 	if err := f.Leases.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNodeAlive) {
 		t.Errorf("forget a node that is alive: got %v, want ErrNodeAlive", err)
 	}
-	if err := f.Leases.Leave(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Leases.Leave(t.Context(), a))
 	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: b, Name: "host-b", Started: noon}); err != nil ||
 		beat.Alive != 1 {
 		t.Errorf("after the other left: got %+v, %v; want one alive", beat, err)
@@ -415,9 +410,7 @@ func testRetainBudgets(t *testing.T, f *fixture) {
 				Used: 7,
 			})
 		}
-		if err := f.Leases.RetainBudgets(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Leases.RetainBudgets(t.Context()))
 		for period, is := range kept {
 			l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: budget.ID{
 				Scope:  "acc_a",

@@ -13,6 +13,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -36,10 +37,7 @@ func correct(t *testing.T, f *fixture, n int, amount llm.Money) {
 
 func spentInAll(t *testing.T, f *fixture, scope string) llm.Money {
 	t.Helper()
-	got, err := f.Ledger.Spent(t.Context(), scope, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(f.Ledger.Spent(t.Context(), scope, 0))(t)
 	return got
 }
 
@@ -72,9 +70,7 @@ func testCorrect(t *testing.T, f *fixture) {
 		t.Errorf("export: got %s, want %s", exported, cost)
 	}
 	d, _, err := f.Reports.Request(t.Context(), "acc_a", exact.ID.Request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	by := ann()
 	note := func(seq int, amount llm.Money) ledger.Correction {
 		return ledger.Correction{
@@ -102,18 +98,14 @@ func testCorrect(t *testing.T, f *fixture) {
 
 	// What resolves an attempt says what it cost in the end, with the corrections before.
 	for n, cost := range map[int]llm.Money{2: 70, 3: 7} {
-		if err := f.Ledger.Resolve(t.Context(), ann(), attempt(n).ID, cost, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Ledger.Resolve(t.Context(), ann(), attempt(n).ID, cost, false))
 	}
 	correct(t, f, 3, -7)
 	if got, want := spentInAll(t, f, "acc_a"), exact.Cost-375+70; got != want {
 		t.Errorf("spent in the end: got %s, want %s", got, want)
 	}
 	verified(t, f)
-	if _, err := f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)))(t)
 	if v := verified(t, f); v.Rows != 0 {
 		t.Errorf("got %d rows, want all gone and the corrections still in the sums", v.Rows)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/internal/idempotency"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -31,9 +32,7 @@ func testIdempotency(t *testing.T, f *fixture) {
 	begin(t, f, record, idempotency.Running, "")
 	begin(t, f, otherBody, idempotency.Other, "")
 	begin(t, f, otherScope, idempotency.New, "")
-	if err := f.Kept.IdempotencyFinish(t.Context(), record, []byte("reply")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Kept.IdempotencyFinish(t.Context(), record, []byte("reply")))
 	begin(t, f, record, idempotency.Done, "reply")
 	begin(t, f, otherBody, idempotency.Other, "")
 	if err := f.Kept.IdempotencyFinish(t.Context(), record, []byte("again")); !errors.Is(err, store.ErrIdempotencyLost) {
@@ -41,14 +40,10 @@ func testIdempotency(t *testing.T, f *fixture) {
 	}
 
 	begin(t, f, stream, idempotency.New, "")
-	if err := f.Kept.IdempotencyFinish(t.Context(), stream, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Kept.IdempotencyFinish(t.Context(), stream, nil))
 	begin(t, f, stream, idempotency.Spent, "")
 
-	if err := f.Kept.IdempotencyForget(t.Context(), otherScope); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Kept.IdempotencyForget(t.Context(), otherScope))
 	begin(t, f, otherScope, idempotency.New, "")
 
 	f.advance(day)
@@ -69,9 +64,7 @@ func testIdempotencyOwners(t *testing.T, f *fixture) {
 	for _, c := range []store.IdempotencyRecord{dead, done, alive, elsewhere} {
 		begin(t, f, c, idempotency.New, "")
 	}
-	if err := f.Kept.IdempotencyFinish(t.Context(), done, []byte("reply")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Kept.IdempotencyFinish(t.Context(), done, []byte("reply")))
 	if n, err := f.Kept.IdempotencyRelease(t.Context(), "n", "2"); n != 1 || err != nil {
 		t.Errorf("release: got %d, %v; want 1", n, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/idempotency"
 	"weir/internal/kept"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -85,9 +86,7 @@ func testKept(t *testing.T, f *fixture) {
 		Responses: 2, ResponseBytes: 10 + 2*256 + 5,
 	}, b)
 
-	if err := s.Kept.DeleteResponse(t.Context(), "r1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Kept.DeleteResponse(t.Context(), "r1"))
 	f.advance(day)
 	wantRefusal(t, "after one that has expired", f.reply(t, s, "a", "0", "fives"), "")
 	a := kept.Usage{Account: "a", Replies: 3, ReplyBytes: 4 + 4 + 5, Responses: 1, ResponseBytes: 5}
@@ -130,9 +129,7 @@ func testKeptQuota(t *testing.T, f *fixture) {
 	wantRefusal(t, "another account's", f.reply(t, s, "b", "1", "1234567890"), "")
 	wantRefusal(t, "the administration's", f.reply(t, s, "", "1", "more than ten"), "")
 	begin(t, f, recordOf("a", "1"), idempotency.Done, "12345")
-	if err := s.Kept.DeleteResponse(t.Context(), "r"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Kept.DeleteResponse(t.Context(), "r"))
 	wantRefusal(t, "after one was deleted", f.reply(t, s, "a", "5", "1234"), "")
 	wantKept(t, s, "in the end", kept.Usage{Replies: 1, ReplyBytes: 13}, kept.Usage{
 		Account: "a", Replies: 3,
@@ -191,10 +188,7 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 // the gateway's.
 func testKeptDisk(t *testing.T, f *fixture) {
 	s := f.limited(t, kept.Quota{FreeDisk: math.MaxInt64})
-	version, err := s.Version(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(s.Version(t.Context()))(t)
 	want := kept.Refusal("")
 	if version[0] == 'S' {
 		want = kept.DiskFull

@@ -11,6 +11,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -59,9 +60,7 @@ func testOverview(t *testing.T, f *fixture) {
 	foreign.Account = "acc_b"
 	before.Opened, before.Arrived = noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -4)
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(9)}, today, slow, old, failed, guessed, lost, foreign, before))
-	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false))
 	lost.Cost, lost.AtMost = 77, 0 // as it is corrected, so that it is not unknown any more
 
 	failure, guess := sumOfEntry(&failed), sumOfEntry(&guessed)

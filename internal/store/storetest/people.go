@@ -14,6 +14,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -45,10 +46,7 @@ func admit(t *testing.T, f *fixture, name, accountID string, r people.Role) peop
 	if err := f.People.UseInvitation(t.Context(), a); err != nil {
 		t.Fatalf("admit %s: %v", name, err)
 	}
-	l, err := f.People.Login(t.Context(), a.User.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(f.People.Login(t.Context(), a.User.ID))(t)
 	return l.User
 }
 
@@ -138,9 +136,7 @@ func testProven(t *testing.T, f *fixture) {
 		hashNamed(i.ID)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.People.UseInvitation(t.Context(), admission(f, i.ID, "cy")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.People.UseInvitation(t.Context(), admission(f, i.ID, "cy")))
 	if l, err := f.People.Login(t.Context(), "user_cy"); err != nil || l.Proven {
 		t.Errorf("whom an owner invited: got %+v, %v; want a user who is not proven", l.User, err)
 	}
@@ -155,9 +151,7 @@ func testProven(t *testing.T, f *fixture) {
 	}
 	a := admission(f, "reset", "cy")
 	a.Session.ID, a.Session.Token = "after", hashNamed("after")
-	if err := f.People.UseReset(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.People.UseReset(t.Context(), a))
 	if err := f.People.SetOperator(t.Context(), root, "user_cy", true); err != nil {
 		t.Errorf("an operator who is proven: got %v", err)
 	}
@@ -184,10 +178,7 @@ func testPeopleAudit(t *testing.T, f *fixture) {
 	if _, err := f.People.EndSessions(t.Context(), root, "user_ann", people.Ending{}); err != nil {
 		t.Error(err)
 	}
-	list, err := f.Audit.Entries(t.Context(), audit.Query{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(f.Audit.Entries(t.Context(), audit.Query{Limit: 100}))(t)
 	var got []string
 	for i := len(list) - 1; i >= 0; i-- {
 		if e := &list[i]; e.Seq > before {
@@ -217,10 +208,7 @@ func testPeopleAudit(t *testing.T, f *fixture) {
 
 func lastSeq(t *testing.T, f *fixture) int64 {
 	t.Helper()
-	list, err := f.Audit.Entries(t.Context(), audit.Query{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(f.Audit.Entries(t.Context(), audit.Query{Limit: 1}))(t)
 	if len(list) == 0 {
 		return 0
 	}
@@ -231,9 +219,7 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	ann := admit(t, f, "ann", "acc_a", people.Owner)
 	for _, id := range []string{"s1", "s2", "s3"} {
-		if err := f.People.StartSession(t.Context(), root, newSession(f, id, ann.ID)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.People.StartSession(t.Context(), root, newSession(f, id, ann.ID)))
 	}
 	v, err := f.People.VisitorBySession(t.Context(), hashNamed("s2"))
 	if err != nil || v.User().ID != ann.ID || v.Role("acc_a") != people.Owner ||
@@ -288,9 +274,7 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 
 func testLinks(t *testing.T, f *fixture) {
 	create(t, f, account.DefaultName)
-	if err := f.Accounts.CreateSetupToken(t.Context(), audit.Gateway(), hashNamed("setup"), f.now, f.now.Add(day)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Accounts.CreateSetupToken(t.Context(), audit.Gateway(), hashNamed("setup"), f.now, f.now.Add(day)))
 	link := func(name string, want people.LinkKind) {
 		t.Helper()
 		l, err := f.People.LinkByHash(t.Context(), hashNamed(name), f.clock())
@@ -350,12 +334,8 @@ func testLinks(t *testing.T, f *fixture) {
 	if err := f.People.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")); !errors.Is(err, people.ErrNoOperator) {
 		t.Errorf("a link to sign in for no operator: got %v, want ErrNoOperator", err)
 	}
-	if err := f.People.SetOperator(t.Context(), root, "user_ann", true); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.People.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.People.SetOperator(t.Context(), root, "user_ann", true))
+	must.Do(t, f.People.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")))
 	link("sign-in", people.SignInLink)
 	if err := f.People.UseReset(t.Context(), admission(f, "sign-in", "ann")); !errors.Is(err, people.ErrNotFound) {
 		t.Errorf("a new password by a link to sign in: got %v, want ErrNotFound", err)
@@ -464,9 +444,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	f.advance(time.Second)
 	try(marks, 0)
 	try(marks, 2*time.Second)
-	if err := f.People.PassSignIn(t.Context(), marks, f.clock()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.People.PassSignIn(t.Context(), marks, f.clock()))
 	elsewhere := []people.Mark{{Scope: "pair 2", Free: 2, Most: time.Minute}, marks[1]}
 	for range 3 {
 		elsewhere[0].Scope += "x"

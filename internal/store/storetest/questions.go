@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/store"
 )
 
@@ -20,10 +21,7 @@ func unseen(n int) ledger.Entry {
 
 func taken(t *testing.T, s *store.DB, providers ...string) []ledger.Question {
 	t.Helper()
-	list, err := s.Ledger.TakeQuestions(t.Context(), providers, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(s.Ledger.TakeQuestions(t.Context(), providers, 10))(t)
 	return list
 }
 
@@ -61,9 +59,7 @@ func testQuestions(t *testing.T, f *fixture) {
 	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("a day later: got %+v, want none", list)
 	}
-	if err := f.Ledger.RetainQuestions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Ledger.RetainQuestions(t.Context()))
 	f.advance(-time.Hour)
 	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("got %+v, which retention was to forget", list)
@@ -154,9 +150,7 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 	}
 	for n, cost := range map[int]llm.Money{2: first, 4: second} {
 		d, _, err := f.Reports.Request(t.Context(), "acc_a", attempt(n).ID.Request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		c := d.Parts[0].Corrections[0]
 		if d.Cost != cost || d.AtMost != cost || d.Usage != used || c.Kind != ledger.CorrectionResolved ||
 			c.By != "system weir" || c.Reason != ledger.ReasonAsked {
@@ -181,10 +175,7 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 // price that is missing explains.
 func verifiedBut(t *testing.T, f *fixture, missing string) {
 	t.Helper()
-	v, err := f.Ledger.Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(f.Ledger.Verify(t.Context(), nil))(t)
 	for i := range v.Differences {
 		if !strings.Contains(v.Differences[i].What, missing) {
 			t.Errorf("verify: %+v", v.Differences[i])

@@ -13,6 +13,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -207,9 +208,7 @@ func testRetain(t *testing.T, f *fixture) {
 	lost.Opened = open.Opened
 	lost.Arrived = lost.Opened
 	apply(t, f, j.next([]ledger.Attempt{open}, append(list, lost)...))
-	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true))
 	before := uses(t, f, report.UsesQuery{Account: "acc_a"})
 	for _, test := range []struct {
 		before time.Time

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/conversation"
 	"weir/internal/ledger"
+	"weir/internal/must"
 )
 
 // keep keeps a response for a day.
@@ -112,9 +113,7 @@ func testResponseItems(t *testing.T, f *fixture) {
 		l != (conversation.Link{ID: "b", Previous: "a", Size: int64(len("second"))}) {
 		t.Errorf("response with z: got %+v, %v", l, err)
 	}
-	if err := f.Kept.DeleteResponse(t.Context(), "b"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Kept.DeleteResponse(t.Context(), "b"))
 	wantItem(t, f, "y", "a")
 	wantItem(t, f, "z", "")
 	keep(t, f, "a", "", "first again", "v")

@@ -18,6 +18,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/seal"
 	"weir/internal/webhook"
 )
@@ -25,13 +26,9 @@ import (
 // endpoint adds one of an account, of the installation where it is empty.
 func endpoint(t *testing.T, f *fixture, id, accountID string, types ...webhook.Type) webhook.Endpoint {
 	t.Helper()
-	if _, err := f.Webhooks.MasterKey(t.Context(), "k1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Webhooks.MasterKey(t.Context(), "k1"))(t)
 	e := webhook.Endpoint{ID: id, Account: accountID, URL: "https://example.com/" + id, Types: types, Created: noon}
-	if err := f.Webhooks.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "sealed " + id, Key: "k1"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Webhooks.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "sealed " + id, Key: "k1"}))
 	return e
 }
 
@@ -45,19 +42,13 @@ func tell(t *testing.T, f *fixture, e webhook.Event) {
 // take takes what is due of an endpoint.
 func take(t *testing.T, f *fixture, id string, n int) []webhook.Job {
 	t.Helper()
-	jobs, err := f.Webhooks.TakeDeliveries(t.Context(), id, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := must.Get(f.Webhooks.TakeDeliveries(t.Context(), id, n))(t)
 	return jobs
 }
 
 func deliveries(t *testing.T, f *fixture, q webhook.DeliveryQuery) []webhook.Delivery {
 	t.Helper()
-	list, err := f.Webhooks.Deliveries(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(f.Webhooks.Deliveries(t.Context(), q))(t)
 	return list
 }
 
@@ -101,19 +92,14 @@ func testWebhooks(t *testing.T, f *fixture) {
 	if _, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w9", webhook.Update{}); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("one that is not there: got %v, want ErrNotFound", err)
 	}
-	at, err := f.Time(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(f.Time(t.Context()))(t)
 	until := at.Add(webhook.RotateFor)
 	rotated, err := f.Webhooks.RotateWebhook(t.Context(), ann(), "w1", webhook.Sealed{Text: "another", Key: "k1"})
 	if err != nil || rotated.Rotated == nil || rotated.Rotated.Before(until) || rotated.Rotated.After(
 		until.Add(time.Minute)) {
 		t.Errorf("rotated: got %+v, %v; want the secret before it until %s", rotated, err, until)
 	}
-	if err := f.Webhooks.RemoveWebhook(t.Context(), ann(), "w1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Webhooks.RemoveWebhook(t.Context(), ann(), "w1"))
 	if _, err := f.Webhooks.Webhook(t.Context(), "w1"); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("removed: got %v, want ErrNotFound", err)
 	}
@@ -172,18 +158,12 @@ func testAudience(t *testing.T, f *fixture) {
 	endpoint(t, f, "a keys", "acc_a", webhook.KeyCreated, webhook.KeyRevoked)
 	endpoint(t, f, "off", "acc_a")
 	off := true
-	if _, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "off", webhook.Update{Disabled: &off}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Webhooks.UpdateWebhook(t.Context(), ann(), "off", webhook.Update{Disabled: &off}))(t)
 	keyed(t, f, "key_1", "acc_a", nil)
-	if _, err := f.Accounts.RevokeKey(t.Context(), ann(), "key_1", noon); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Accounts.RevokeKey(t.Context(), ann(), "key_1", noon))(t)
 	suspended := true
 	for range 2 { // the second time nothing changes
-		if _, err := f.Accounts.UpdateAccount(t.Context(), ann(), "acc_b", account.Update{Suspended: &suspended}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.Accounts.UpdateAccount(t.Context(), ann(), "acc_b", account.Update{Suspended: &suspended}))(t)
 	}
 	tell(t, f, webhook.NewEvent(webhook.ProviderUnavailable, "", noon, webhook.Data{}))
 	tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
@@ -208,9 +188,7 @@ func testAudience(t *testing.T, f *fixture) {
 		Timestamp time.Time
 		Data      webhook.Data
 	}
-	if err := json.Unmarshal(jobs[0].Payload, &body); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(jobs[0].Payload, &body))
 	key := &webhook.Key{ID: "key_1", Label: "label of key_1", Last4: "last"}
 	want := webhook.Data{Account: &webhook.Account{ID: "acc_a", Name: "a"}, Key: key}
 	if diff := cmp.Diff(body.Data, want); diff != "" || body.ID != jobs[0].Event || body.Type != "key.created" ||
@@ -227,9 +205,7 @@ func keyed(t *testing.T, f *fixture, id, accountID string, expires *time.Time) {
 	t.Helper()
 	k := account.Key{ID: id, AccountID: accountID, Label: "label of " + id, Last4: "last", Created: noon.AddDate(0, -1,
 		0), Expires: expires}
-	if err := f.Accounts.CreateKey(t.Context(), ann(), k, account.Hash([]byte(fmt.Sprintf("%032s", id)))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Accounts.CreateKey(t.Context(), ann(), k, account.Hash([]byte(fmt.Sprintf("%032s", id)))))
 }
 
 // testOnce holds that what has a name is told once until its time comes.
@@ -276,9 +252,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 		{Job: &jobs[3], State: webhook.Failed, Try: webhook.Try{N: 1, At: noon, Error: "no"}},
 		{Job: &jobs[4], Undone: true},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, want := range []webhook.State{
 		webhook.Delivered, webhook.Pending, webhook.Pending, webhook.Failed,
 		webhook.Pending,
@@ -320,9 +294,7 @@ func testStale(t *testing.T, f *fixture) {
 	}
 	old := take(t, f, "w", 2)
 	for i := range old {
-		if err := f.Webhooks.Redeliver(t.Context(), old[i].ID); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Webhooks.Redeliver(t.Context(), old[i].ID))
 	}
 	fresh := take(t, f, "w", 2)
 	if len(fresh) != 2 {
@@ -332,9 +304,7 @@ func testStale(t *testing.T, f *fixture) {
 		{Job: &old[0], State: webhook.Failed, Try: webhook.Try{N: 1, At: noon, Error: "no"}},
 		{Job: &old[1], State: webhook.Delivered, Try: webhook.Try{N: 1, At: noon, Status: 204}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, want := range []webhook.State{webhook.Pending, webhook.Delivered} {
 		if d, err := f.Webhooks.Delivery(t.Context(), old[i].ID); err != nil || d.State != want {
 			t.Errorf("after a late word: got %+v, %v; want %s", d.Delivery, err, want)
@@ -402,13 +372,8 @@ func testEndpointFares(t *testing.T, f *fixture) {
 	jobs := take(t, f, "w", 3)
 	end := func(o webhook.Outcome) webhook.Endpoint {
 		t.Helper()
-		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{o}); err != nil {
-			t.Fatal(err)
-		}
-		e, err := f.Webhooks.Webhook(t.Context(), "w")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Webhooks.EndTries(t.Context(), []webhook.Outcome{o}))
+		e := must.Get(f.Webhooks.Webhook(t.Context(), "w"))(t)
 		return e
 	}
 	failed := webhook.Outcome{
@@ -452,9 +417,7 @@ func testEndpointFares(t *testing.T, f *fixture) {
 		t.Errorf("enabled again: got %+v, %v", e, err)
 	}
 	id, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{WebhookID: "w"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("enabled again: got %+v, %v; want it waiting", waiting, err)
 	}
@@ -480,9 +443,7 @@ func testExceeded(t *testing.T, f *fixture) {
 	}{{40, 0}, {20, 0}, {20, 1}, {10, 1}, {20, 1}} { // 40, 60, 80, 90, 110 of 100 spent
 		apply(t, f, j.costing(costing(i, step.cost)))
 		for range 2 {
-			if _, err := f.Webhooks.TellExceeded(t.Context(), refused); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(f.Webhooks.TellExceeded(t.Context(), refused))(t)
 		}
 		if got := len(typesOf(t, f, "w")); got != step.told {
 			t.Errorf("after step %d: told %d times, want %d", i, got, step.told)
@@ -507,16 +468,12 @@ func testExpiring(t *testing.T, f *fixture) {
 	keyed(t, f, "soon", "acc_a", at(20*24*time.Hour))
 	keyed(t, f, "never", "acc_a", nil)
 	keyed(t, f, "revoked", "acc_a", at(20*24*time.Hour))
-	if _, err := f.Accounts.RevokeKey(t.Context(), ann(), "revoked", noon); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Accounts.RevokeKey(t.Context(), ann(), "revoked", noon))(t)
 	late := account.Key{
 		ID: "late", AccountID: "acc_a", Created: noon.Add(19 * 24 * time.Hour),
 		Expires: at(20 * 24 * time.Hour),
 	}
-	if err := f.Accounts.CreateKey(t.Context(), ann(), late, account.Hash{9}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Accounts.CreateKey(t.Context(), ann(), late, account.Hash{9}))
 	for _, step := range []struct {
 		after time.Duration
 		told  int
@@ -530,9 +487,7 @@ func testExpiring(t *testing.T, f *fixture) {
 		{21 * 24 * time.Hour, 3},
 	} {
 		for range 2 {
-			if err := f.Webhooks.TellExpiring(t.Context(), noon.Add(step.after)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.Webhooks.TellExpiring(t.Context(), noon.Add(step.after)))
 		}
 		if got := len(typesOf(t, f, "w")); got != step.told {
 			t.Errorf("after %s: told %d times, want %d", step.after, got, step.told)
@@ -549,17 +504,13 @@ func testUsageDaily(t *testing.T, f *fixture) {
 		after time.Duration
 		told  int
 	}{{59 * time.Minute, 0}, {time.Hour, 1}, {2 * time.Hour, 1}, {30 * time.Hour, 1}} {
-		if err := f.Webhooks.TellUsage(t.Context(), night.Add(step.after)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Webhooks.TellUsage(t.Context(), night.Add(step.after)))
 		if got := len(typesOf(t, f, "w")); got != step.told {
 			t.Errorf("%s after the end of the day: told %d times, want %d", step.after, got, step.told)
 		}
 	}
 	var body struct{ Data webhook.Data }
-	if err := json.Unmarshal(take(t, f, "w", 1)[0].Payload, &body); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(take(t, f, "w", 1)[0].Payload, &body))
 	want := &webhook.Usage{
 		Date: "2026-11-21", AsOf: night.Add(time.Hour), Requests: 2, Tokens: 42,
 		CostUSD: "0.000000042",
@@ -599,9 +550,7 @@ func testRetainEvents(t *testing.T, f *fixture) {
 		e.Once, e.Until = fmt.Sprint(i), noon.Add(time.Hour)
 		tell(t, f, e)
 	}
-	if err := f.Webhooks.RemoveWebhook(t.Context(), ann(), "gone"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Webhooks.RemoveWebhook(t.Context(), ann(), "gone"))
 	jobs := take(t, f, "w", 2)
 	for i := range jobs {
 		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
@@ -612,9 +561,7 @@ func testRetainEvents(t *testing.T, f *fixture) {
 		}
 	}
 	f.advance(31 * 24 * time.Hour)
-	if err := f.Webhooks.RetainEvents(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Webhooks.RetainEvents(t.Context()))
 	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(got) != 1 ||
 		got[0].State != webhook.Pending {
 		t.Errorf("kept: got %+v, want the one that is pending", got)
@@ -631,29 +578,15 @@ func testRetainEvents(t *testing.T, f *fixture) {
 func testReseal(t *testing.T, f *fixture) {
 	first, second := seal.NewKey(), seal.NewKey()
 	ring, err := seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{first}, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Webhooks.MasterKey(t.Context(), ring.Newest()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Get(f.Webhooks.MasterKey(t.Context(), ring.Newest()))(t)
 	sealed := func(text string) webhook.Sealed {
-		out, err := ring.Seal(ring.Newest(), []byte(text), webhook.SecretOf("w"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(ring.Seal(ring.Newest(), []byte(text), webhook.SecretOf("w")))(t)
 		return webhook.Sealed{Text: out, Key: ring.Newest()}
 	}
-	if err := f.Webhooks.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w", Created: noon}, sealed("one")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Webhooks.RotateWebhook(t.Context(), ann(), "w", sealed("two")); err != nil {
-		t.Fatal(err)
-	}
-	both, err := seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{second, first}, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Webhooks.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w", Created: noon}, sealed("one")))
+	must.Get(f.Webhooks.RotateWebhook(t.Context(), ann(), "w", sealed("two")))(t)
+	both := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{second, first}, nil }))(t)
 	if _, err := f.Webhooks.Reseal(t.Context(), ann(), ring); err != nil {
 		t.Errorf("with the same key: %v", err)
 	}
@@ -662,9 +595,7 @@ func testReseal(t *testing.T, f *fixture) {
 	}
 	tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
 	alone, err := seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{second}, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	secrets := take(t, f, "w", 1)[0].Secrets
 	for i, want := range []string{"two", "one"} {
 		if got, err := alone.Open(secrets[i], webhook.SecretOf("w")); err != nil || string(got) != want {

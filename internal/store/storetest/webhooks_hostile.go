@@ -14,6 +14,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/webhook"
 )
 
@@ -27,9 +28,7 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 	jobs := take(t, f, "w", 3)
 	end := func(o webhook.Outcome) {
 		t.Helper()
-		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{o}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Webhooks.EndTries(t.Context(), []webhook.Outcome{o}))
 	}
 	end(webhook.Outcome{
 		Job: &jobs[0], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"},
@@ -76,9 +75,7 @@ func testTriesKept(t *testing.T, f *fixture) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Webhooks.Redeliver(t.Context(), jobs[0].ID); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Webhooks.Redeliver(t.Context(), jobs[0].ID))
 	}
 	d, err := f.Webhooks.Delivery(t.Context(), deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 1})[0].ID)
 	if err != nil || len(d.History) != webhook.MaxTries || d.Tries != webhook.MaxTries ||
@@ -98,9 +95,7 @@ func testCreditAgain(t *testing.T, f *fixture) {
 			ID:        uuid.NewString(),
 			AccountID: "acc_a", Amount: 2000, At: noon,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		apply(t, f, j.costing(costing(2*round, 1500)))
 		if got := len(typesOf(t, f, "w")); got != round {
 			t.Errorf("round %d, 1500 of 2000 spent: told %d times, want %d", round, got, round)
@@ -130,9 +125,7 @@ func testRemoved(t *testing.T, f *fixture) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Webhooks.RemoveWebhook(t.Context(), ann(), "w"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Webhooks.RemoveWebhook(t.Context(), ann(), "w"))
 	if _, err := f.Webhooks.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("its delivery: got %v, want ErrNotFound", err)
 	}
@@ -142,9 +135,7 @@ func testRemoved(t *testing.T, f *fixture) {
 	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
 		t.Errorf("waiting: got %+v, %v; want none", waiting, err)
 	}
-	if err := f.Webhooks.RetainEvents(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Webhooks.RetainEvents(t.Context()))
 	if left := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(left) > 0 {
 		t.Errorf("left behind: got %+v, want nothing", left)
 	}
@@ -172,10 +163,7 @@ func testUnpricedOrder(t *testing.T, f *fixture) {
 	apply(t, f, newTape().next(nil, list...))
 	var models []string
 	for _, d := range slices.Backward(deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 100})) {
-		detail, err := f.Webhooks.Delivery(t.Context(), d.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		detail := must.Get(f.Webhooks.Delivery(t.Context(), d.ID))(t)
 		_, model, _ := strings.Cut(string(detail.Payload), `"model":"`)
 		models = append(models, model)
 	}
@@ -227,17 +215,11 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 	}
 	k := newKey("key_former", "acc_a")
 	k.Creator, k.Permissions = former.ID, []account.Permission{account.Admin}
-	if err := f.Accounts.CreateKey(t.Context(), root, k, account.Hash{1}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Webhooks.MasterKey(t.Context(), "k1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Accounts.CreateKey(t.Context(), root, k, account.Hash{1}))
+	must.Get(f.Webhooks.MasterKey(t.Context(), "k1"))(t)
 	change := func(by audit.Actor, id string, u webhook.Update) {
 		t.Helper()
-		if _, err := f.Webhooks.UpdateWebhook(t.Context(), by, id, u); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.Webhooks.UpdateWebhook(t.Context(), by, id, u))(t)
 	}
 	makers := []struct {
 		id, account string
@@ -254,17 +236,13 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 	}
 	for _, m := range makers {
 		e := webhook.Endpoint{ID: m.id, Account: m.account, URL: "https://example.com/" + m.id, Created: noon}
-		if err := f.Webhooks.AddWebhook(t.Context(), m.by, e, webhook.Sealed{Text: "sealed", Key: "k1"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Webhooks.AddWebhook(t.Context(), m.by, e, webhook.Sealed{Text: "sealed", Key: "k1"}))
 	}
 	change(hers, "enabled", webhook.Update{Disabled: new(true)})
 	change(hers, "enabled", webhook.Update{Disabled: new(false)})
 	change(hers, "labelled", webhook.Update{Types: &[]webhook.Type{webhook.KeyCreated}})
 	change(his, "moved", webhook.Update{URL: new("https://his.example.com/")})
-	if err := f.People.SetOperator(t.Context(), hers, former.ID, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.People.SetOperator(t.Context(), hers, former.ID, false))
 	stopped := map[string]bool{"by-key": true, "his": true, "labelled": true, "moved": true}
 	for _, m := range makers {
 		e, err := f.Webhooks.Webhook(t.Context(), m.id)
@@ -278,12 +256,8 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 		t.Errorf("audit log: got %+v, %v; want that the endpoint was disabled, and why", list, err)
 	}
 	change(hers, "his", webhook.Update{Disabled: new(false)}) // who answers for it now
-	if err := f.People.SetOperator(t.Context(), hers, former.ID, true); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.People.SetOperator(t.Context(), hers, former.ID, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.People.SetOperator(t.Context(), hers, former.ID, true))
+	must.Do(t, f.People.SetOperator(t.Context(), hers, former.ID, false))
 	if e, err := f.Webhooks.Webhook(t.Context(), "his"); err != nil || e.Disabled != nil {
 		t.Errorf("one that another operator enabled: got %+v, %v; want it on", e, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/must"
 	"weir/internal/webhook"
 )
 
@@ -30,9 +31,7 @@ func recovers(t *testing.T, f *fixture, id string, since time.Time, want int) {
 // able disables an endpoint, or enables it.
 func able(t *testing.T, f *fixture, id string, on bool) {
 	t.Helper()
-	if _, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), id, webhook.Update{Disabled: new(!on)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Webhooks.UpdateWebhook(t.Context(), ann(), id, webhook.Update{Disabled: new(!on)}))(t)
 }
 
 // testRecover holds that an endpoint is sent at once what it has not taken, and
@@ -54,9 +53,7 @@ func testRecover(t *testing.T, f *fixture) {
 		outcome(0, webhook.Failed, 0), outcome(1, webhook.Delivered, 0), outcome(2, webhook.Failed, 0),
 		outcome(3, webhook.Pending, time.Hour),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	able(t, f, "w", false)
 	if _, err := f.Webhooks.Recover(t.Context(), "w", noon); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("one that is disabled: got %v, want ErrDisabled", err)
@@ -83,10 +80,7 @@ func testRecover(t *testing.T, f *fixture) {
 	recovers(t, f, "w", noon.Add(-2*time.Hour), 0)
 	var due []string
 	for _, j := range take(t, f, "w", 9) {
-		d, err := f.Webhooks.Delivery(t.Context(), j.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(f.Webhooks.Delivery(t.Context(), j.ID))(t)
 		due = append(due, string(d.Payload))
 		if j.Failed > 0 || j.Event == revoked.ID.String() && d.Type != webhook.KeyRevoked {
 			t.Errorf("begun anew: got %+v, want one without a failure", j)
@@ -158,9 +152,7 @@ func testRecoverMany(t *testing.T, f *fixture) {
 			Error: "no",
 		}})
 	}
-	if err := f.Webhooks.EndTries(t.Context(), ends); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Webhooks.EndTries(t.Context(), ends))
 	recovers(t, f, "w", noon, many)
 }
 
@@ -190,15 +182,11 @@ func testWoken(t *testing.T, f *fixture) {
 			Job: &jobs[0], State: webhook.Pending, After: time.Hour, Rest: time.Hour,
 			Try: webhook.Try{N: 1, At: noon, Status: 503},
 		}
-		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{end}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Webhooks.EndTries(t.Context(), []webhook.Outcome{end}))
 		if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
 			t.Fatalf("%s: while it wants to hear nothing: got %+v, %v", name, waiting, err)
 		}
-		if err := by(jobs[0].ID); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, by(jobs[0].ID))
 		if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 			t.Errorf("%s: got %+v, %v; want it to be sent at once", name, waiting, err)
 		}

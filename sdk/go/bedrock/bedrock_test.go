@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/dialect/bedrock"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // client API answers every request with a fixed answer.
@@ -151,16 +152,12 @@ func everything() *sdk.ConverseInput {
 func TestSDKRequest(t *testing.T) {
 	t.Parallel()
 	s := &clientAPI{reply: &llm.Reply{Choices: []llm.Choice{{Finish: llm.FinishStop}}}}
-	if _, err := client(t, s).Converse(t.Context(), everything()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client(t, s).Converse(t.Context(), everything()))(t)
 	if diff := cmp.Diff(s.head.Model, model); diff != "" || s.head.MaxOutput != 9 || s.head.Stream {
 		t.Errorf("head %+v (-got +want)\n%s", s.head, diff)
 	}
 	got, _, err := bedrock.EncodeRequest(s.got, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const want = `{"system":[{"text":"Be brief."},{"cachePoint":{"type":"default","ttl":"1h"}}],"messages":[` +
 		`{"role":"user","content":[{"text":"See"},{"image":{"format":"png","source":{"bytes":"cG5n"}}},{"document":{"citations":{"enabled":true},"format":"txt","name":"facts","source":{"text":"Rain."}}}]},` +
 		`{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"Hm.","signature":"sig"}}},{"toolUse":{"toolUseId":"t1","name":"f","input":{"x":1}}}]},` +
@@ -231,9 +228,7 @@ func (v *view) usage(u *types.TokenUsage) {
 func TestSDKReply(t *testing.T) {
 	t.Parallel()
 	got, err := client(t, answer()).Converse(t.Context(), everything())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	v := view{Stop: got.StopReason}
 	v.usage(got.Usage)
 	for _, b := range got.Output.(*types.ConverseOutputMemberMessage).Value.Content {
@@ -325,10 +320,7 @@ func (v *view) delta(t *testing.T, d types.ContentBlockDelta) {
 
 func TestSDKStream(t *testing.T) {
 	t.Parallel()
-	got, err := accumulate(t, client(t, answer()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(accumulate(t, client(t, answer())))(t)
 	if diff := cmp.Diff(got, wanted); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
 	}

@@ -17,6 +17,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // geminiServer answers at Gemini's routes with a fixed answer, and keeps what
@@ -60,9 +61,7 @@ func geminiServer(t *testing.T, answer *llm.Reply, failure *llm.Error) (*genai.C
 	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
 		Backend: genai.BackendGeminiAPI, APIKey: "k", HTTPClient: srv.Client(), HTTPOptions: genai.HTTPOptions{BaseURL: srv.URL},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return client, asked
 }
 
@@ -102,30 +101,21 @@ func TestGeminiSDKSignatures(t *testing.T) {
 	client, asked := geminiServer(t, answer, nil)
 	for _, stream := range []bool{false, true} {
 		chat, err := client.Chats.Create(context.Background(), "gemini-x", nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var usage *genai.GenerateContentResponseUsageMetadata
 		if stream {
 			for r, err := range chat.SendStream(context.Background(), genai.NewPartFromText("Hi")) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				usage = r.UsageMetadata
 			}
 		} else {
-			r, err := chat.Send(context.Background(), genai.NewPartFromText("Hi"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(chat.Send(context.Background(), genai.NewPartFromText("Hi")))(t)
 			usage = r.UsageMetadata
 		}
 		if usage.PromptTokenCount != 15 || usage.CachedContentTokenCount != 6 || usage.CandidatesTokenCount != 3 || usage.ThoughtsTokenCount != 2 || usage.TotalTokenCount != 20 {
 			t.Errorf("stream %t: usage %+v", stream, usage)
 		}
-		if _, err := chat.Send(context.Background(), genai.NewPartFromFunctionResponse("f", map[string]any{"output": "fine"})); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(chat.Send(context.Background(), genai.NewPartFromFunctionResponse("f", map[string]any{"output": "fine"})))(t)
 		var got []llm.Part
 		for _, m := range (*asked)[len(*asked)-1].Messages {
 			if m.Role == llm.RoleAssistant {

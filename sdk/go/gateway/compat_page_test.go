@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // limit is a cell that a wire format cannot have, and what is said of it: a
@@ -192,10 +193,7 @@ func (r *results) writeAPI(text *strings.Builder, clientAPI string) {
 func documentGo(t *testing.T, text string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "..", "docs", "compatibility.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(path))(t)
 	begin, end := []byte("<!-- go:begin -->\n"), []byte("<!-- go:end -->\n")
 	before, rest, ok := bytes.Cut(page, begin)
 	_, after, closed := bytes.Cut(rest, end)
@@ -210,7 +208,5 @@ func documentGo(t *testing.T, text string) {
 		t.Error("docs/compatibility.md is not current: run the test with -update")
 		return
 	}
-	if err := os.WriteFile(path, want, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, want, 0o644))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestKeptSDK is the official client in a loop with a tool, whose provider
@@ -23,10 +24,7 @@ func TestKeptSDK(t *testing.T) {
 		Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("How is the weather in Rome?")},
 		Tools: []responses.ToolUnionParam{responses.ToolParamOfFunction("weather", map[string]any{"type": "object", "properties": map[string]any{"city": map[string]string{"type": "string"}}}, false)},
 	}
-	first, err := client.Responses.New(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(client.Responses.New(t.Context(), p))(t)
 	if len(first.Output) != 1 || first.Output[0].Type != "function_call" {
 		t.Fatalf("no call: %s", first.RawJSON())
 	}
@@ -34,10 +32,7 @@ func TestKeptSDK(t *testing.T) {
 	result := responses.ResponseInputItemParamOfFunctionCallOutput("sunny")
 	result.OfFunctionCallOutput.CallID = openai.String(first.Output[0].CallID)
 	p.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: responses.ResponseInputParam{result}}
-	second, err := client.Responses.New(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(client.Responses.New(t.Context(), p))(t)
 	if second.OutputText() == "" || !strings.Contains(k.Last(), `"type":"tool_use","id":"`+first.Output[0].CallID) || !strings.Contains(k.Last(), "How is the weather in Rome?") {
 		t.Errorf("after the result: %s; the provider saw %s", second.RawJSON(), k.Last())
 	}

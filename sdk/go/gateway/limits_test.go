@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestLimitSDKs is that the vendors' own clients take a refusal for what it is.
@@ -36,9 +37,7 @@ func TestLimitSDKs(t *testing.T) {
 	google, err := genai.NewClient(t.Context(), &genai.ClientConfig{
 		Backend: genai.BackendGeminiAPI, APIKey: key, HTTPClient: h.Client, HTTPOptions: genai.HTTPOptions{BaseURL: h.URL},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = google.Models.GenerateContent(t.Context(), "house/echo", genai.Text("Hello"), nil)
 	if e, ok := errors.AsType[genai.APIError](err); !ok || e.Code != http.StatusTooManyRequests || e.Status != "RESOURCE_EXHAUSTED" {
 		t.Errorf("genai: got %v, want 429 RESOURCE_EXHAUSTED", err)

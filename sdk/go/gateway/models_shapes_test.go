@@ -16,6 +16,7 @@ import (
 	"google.golang.org/genai"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestModelOfOpenAI asks for one model with OpenAI's client, which writes the
@@ -82,10 +83,7 @@ func TestModelsOfAnthropic(t *testing.T) {
 			t.Errorf("pages of %d: %v (-got +want)\n%s", size, pages.Err(), diff)
 		}
 	}
-	got, err := client.Models.Get(t.Context(), "claude-opus-4-5", anthropic.ModelGetParams{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(client.Models.Get(t.Context(), "claude-opus-4-5", anthropic.ModelGetParams{}))(t)
 	if got.ID != "anthropic/claude-opus-4-5" || got.Type != "model" || got.MaxInputTokens != 200_000 || got.CreatedAt.Year() < 2025 || got.Lifecycle != "active" {
 		t.Errorf("one model: got %s", got.RawJSON())
 	}
@@ -107,9 +105,7 @@ func TestModelsOfGemini(t *testing.T) {
 	client, err := genai.NewClient(t.Context(), &genai.ClientConfig{
 		Backend: genai.BackendGeminiAPI, APIKey: h.Key, HTTPClient: h.Client, HTTPOptions: genai.HTTPOptions{BaseURL: h.URL},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var want []string
 	for _, name := range harness.WholeShelf {
 		want = append(want, "models/"+name)

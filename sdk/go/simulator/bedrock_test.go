@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/simulator"
 )
 
@@ -103,10 +104,7 @@ func hear(stream *bedrockruntime.ConverseStreamEventStream) (a bedrockAnswer, er
 
 func hearStream(t *testing.T, c *bedrockruntime.Client, in *bedrockruntime.ConverseStreamInput) (bedrockAnswer, error) {
 	t.Helper()
-	out, err := c.ConverseStream(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.ConverseStream(t.Context(), in))(t)
 	return hear(out.GetStream())
 }
 
@@ -117,10 +115,7 @@ func blocksOf(out *bedrockruntime.ConverseOutput) []types.ContentBlock {
 func TestBedrockSDKPlain(t *testing.T) {
 	t.Parallel()
 	bedrockSDK(t, 1, func(t *testing.T, c *bedrockruntime.Client, s *simulator.Server) {
-		got, err := c.Converse(t.Context(), converse("echo:cached=2"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(c.Converse(t.Context(), converse("echo:cached=2")))(t)
 		text := blocksOf(got)[0].(*types.ContentBlockMemberText).Value
 		truth := settled(t, s).Usage
 		if text != "Say it again, please" || got.StopReason != types.StopReasonEndTurn || int64(*got.Usage.TotalTokens) != truth.TotalTokens() ||
@@ -135,10 +130,7 @@ func TestBedrockSDKStream(t *testing.T) {
 	bedrockSDK(t, 1, func(t *testing.T, c *bedrockruntime.Client, s *simulator.Server) {
 		in := converseStream("chat:tokens=60,pace=1ms,chunk=7")
 		in.InferenceConfig = &types.InferenceConfiguration{MaxTokens: aws.Int32(40)}
-		got, err := hearStream(t, c, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(hearStream(t, c, in))(t)
 		rec := settled(t, s)
 		if got.stop != types.StopReasonMaxTokens || got.usage == nil || *got.usage.OutputTokens != 40 || got.pieces != 40 || rec.Usage[llm.Output] != 40 || !rec.Stream {
 			t.Errorf("got %+v, ledger %+v", got, rec)
@@ -149,10 +141,7 @@ func TestBedrockSDKStream(t *testing.T) {
 func TestBedrockSDKReasoning(t *testing.T) {
 	t.Parallel()
 	bedrockSDK(t, 1, func(t *testing.T, c *bedrockruntime.Client, _ *simulator.Server) {
-		whole, err := c.Converse(t.Context(), converse("reason"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(c.Converse(t.Context(), converse("reason")))(t)
 		blocks := blocksOf(whole)
 		thought, ok := blocks[0].(*types.ContentBlockMemberReasoningContent)
 		if !ok || len(blocks) != 2 {
@@ -181,10 +170,7 @@ func TestBedrockSDKTools(t *testing.T) {
 	bedrockSDK(t, 1, func(t *testing.T, c *bedrockruntime.Client, _ *simulator.Server) {
 		in := converse("tools")
 		in.ToolConfig = weather()
-		first, err := c.Converse(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(c.Converse(t.Context(), in))(t)
 		call, ok := blocksOf(first)[0].(*types.ContentBlockMemberToolUse)
 		if !ok || *call.Value.Name != "weather" || *call.Value.ToolUseId == "" || first.StopReason != types.StopReasonToolUse {
 			t.Fatalf("blocks %+v, stop %s", blocksOf(first), first.StopReason)
@@ -197,10 +183,7 @@ func TestBedrockSDKTools(t *testing.T) {
 			userTurn(&types.ContentBlockMemberToolResult{Value: types.ToolResultBlock{
 				ToolUseId: call.Value.ToolUseId, Content: []types.ToolResultContentBlock{&types.ToolResultContentBlockMemberText{Value: "rain"}},
 			}}))
-		second, err := c.Converse(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := must.Get(c.Converse(t.Context(), in))(t)
 		if got, want := blocksOf(second)[0].(*types.ContentBlockMemberText).Value, "The tool said: rain"; got != want {
 			t.Errorf("after the tool's result: got %q, want %q", got, want)
 		}
@@ -222,10 +205,7 @@ func TestBedrockSDKStructuredOutput(t *testing.T) {
 			Type:      types.OutputFormatTypeJsonSchema,
 			Structure: &types.OutputFormatStructureMemberJsonSchema{Value: types.JsonSchemaDefinition{Schema: aws.String(schema)}},
 		}}
-		got, err := c.Converse(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(c.Converse(t.Context(), in))(t)
 		var place struct {
 			Name   string
 			Height int
@@ -267,9 +247,7 @@ func TestBedrockSDKErrors(t *testing.T) {
 func TestBedrockSDKRetries(t *testing.T) {
 	t.Parallel()
 	bedrockSDK(t, 3, func(t *testing.T, c *bedrockruntime.Client, s *simulator.Server) {
-		if _, err := c.Converse(t.Context(), converse("chat:status=503,once")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Converse(t.Context(), converse("chat:status=503,once")))(t)
 		if got := s.Ledger().Totals(); got.Requests != 2 || got.Outcomes[simulator.Served] != 1 {
 			t.Errorf("ledger says %+v, want one failure and one answer", got)
 		}
@@ -295,10 +273,7 @@ func TestBedrockSDKAbort(t *testing.T) {
 	bedrockSDK(t, 1, func(t *testing.T, c *bedrockruntime.Client, s *simulator.Server) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		out, err := c.ConverseStream(ctx, converseStream("chat:tokens=1000,pace=5ms"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(c.ConverseStream(ctx, converseStream("chat:tokens=1000,pace=5ms")))(t)
 		stream := out.GetStream()
 		defer stream.Close()
 		for range 4 {

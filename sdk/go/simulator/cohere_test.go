@@ -16,6 +16,7 @@ import (
 	coherev2 "github.com/cohere-ai/cohere-go/v2/v2"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/simulator"
 )
 
@@ -79,10 +80,7 @@ func cohereAsk(model string) *cohere.V2ChatRequest {
 func TestCohereSDKPlain(t *testing.T) {
 	t.Parallel()
 	cohereSDK(t, func(t *testing.T, c *coherev2.Client, s *simulator.Server) {
-		got, err := c.Chat(context.Background(), cohereAsk("echo"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(c.Chat(context.Background(), cohereAsk("echo")))(t)
 		content := got.Message.Content
 		if len(content) != 1 || content[0].Text.Text != "Say it again, please" || got.FinishReason != cohere.ChatFinishReasonComplete || got.Id == "" {
 			t.Errorf("got %v", got)
@@ -111,18 +109,14 @@ type cohereAnswer struct {
 func cohereStream(t *testing.T, c *coherev2.Client, r *cohere.V2ChatStreamRequest) (a cohereAnswer) {
 	t.Helper()
 	stream, err := c.ChatStream(context.Background(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer stream.Close()
 	for {
 		ev, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return a
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		a.add(t, &ev)
 	}
 }
@@ -187,10 +181,7 @@ func TestCohereSDKTools(t *testing.T) {
 		r := cohereAsk("tools")
 		r.Tools, r.StrictTools = cohereTools(), cohere.Bool(true)
 		r.ToolChoice = cohere.V2ChatRequestToolChoiceRequired.Ptr()
-		first, err := c.Chat(context.Background(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(c.Chat(context.Background(), r))(t)
 		calls := first.Message.ToolCalls
 		if len(calls) != 1 || calls[0].Function.Name == nil || *calls[0].Function.Name != "weather" || *calls[0].Id == "" || first.FinishReason != cohere.ChatFinishReasonToolCall {
 			t.Fatalf("tool calls %v, finish %q", calls, first.FinishReason)
@@ -204,10 +195,7 @@ func TestCohereSDKTools(t *testing.T) {
 			&cohere.ChatMessageV2{Role: "assistant", Assistant: &cohere.AssistantMessage{ToolCalls: calls, ToolPlan: first.Message.ToolPlan}},
 			&cohere.ChatMessageV2{Role: "tool", Tool: &cohere.ToolMessageV2{ToolCallId: *calls[0].Id, Content: &cohere.ToolMessageV2Content{String: "rain"}}},
 		)
-		second, err := c.Chat(context.Background(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := must.Get(c.Chat(context.Background(), r))(t)
 		if got, want := second.Message.Content[0].Text.Text, "The tool said: rain"; got != want {
 			t.Errorf("after the tool's result: got %q, want %q", got, want)
 		}
@@ -237,10 +225,7 @@ func TestCohereSDKStructuredOutput(t *testing.T) {
 			"type": "object", "required": []string{"name", "height"},
 			"properties": map[string]any{"name": map[string]any{"type": "string"}, "height": map[string]any{"type": "integer", "minimum": 100}},
 		}}}
-		got, err := c.Chat(context.Background(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(c.Chat(context.Background(), r))(t)
 		var place struct {
 			Name   string
 			Height int
@@ -258,10 +243,7 @@ func TestCohereSDKReasoning(t *testing.T) {
 		r := cohereAsk("reason:reasoning=5")
 		r.Thinking = &cohere.Thinking{Type: cohere.ThinkingTypeEnabled, TokenBudget: cohere.Int(100)}
 		r.MaxTokens = cohere.Int(8)
-		got, err := c.Chat(context.Background(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(c.Chat(context.Background(), r))(t)
 		content := got.Message.Content
 		if len(content) != 2 || content[0].Thinking.Thinking == "" || content[1].Text.Text == "" || got.FinishReason != cohere.ChatFinishReasonMaxTokens {
 			t.Errorf("content %v, finish %q", content, got.FinishReason)
@@ -314,9 +296,7 @@ func TestCohereSDKErrorInStream(t *testing.T) {
 	t.Parallel()
 	cohereSDK(t, func(t *testing.T, c *coherev2.Client, _ *simulator.Server) {
 		stream, err := c.ChatStream(context.Background(), &cohere.V2ChatStreamRequest{Model: "chat:fault=error-event", Messages: cohereAsk("").Messages})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer stream.Close()
 		var a cohereAnswer
 		for {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/genai"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/simulator"
 )
 
@@ -38,10 +39,7 @@ func geminiClient(t *testing.T, backend, key, base string, rt http.RoundTripper)
 		c.APIKey, c.Project, c.Location = "", "p", "global"
 		c.HTTPClient.Transport = bearer{key, rt}
 	}
-	client, err := genai.NewClient(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(genai.NewClient(context.Background(), c))(t)
 	return client
 }
 
@@ -66,9 +64,7 @@ func TestGeminiSDKPlain(t *testing.T) {
 			Temperature:       genai.Ptr[float32](0.5), MaxOutputTokens: 100, StopSequences: []string{"END"},
 		}
 		got, err := client("sk-right").Models.GenerateContent(context.Background(), "echo", genai.Text("Say it again, please"), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got.Text() != "Say it again, please" || got.Candidates[0].FinishReason != genai.FinishReasonStop || got.ModelVersion != "echo" || got.ResponseID == "" {
 			t.Errorf("got %q, %+v", got.Text(), got)
 		}
