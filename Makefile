@@ -61,7 +61,7 @@ crash: ## Kill the gateway KILLS times under load, with 12 at every named point,
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash$$' -crash.kills=$(KILLS)
 
 .PHONY: outages
-outages: ## Take from gateways what they need: the database, its primary, Valkey, the processor
+outages: ## Take from gateways what they need: the database, its primary, Valkey
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest)/(Stopped|Failover|Valkey)' -nodes.outages
 
 .PHONY: hostile

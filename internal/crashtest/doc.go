@@ -7,7 +7,7 @@
 // doubled, and every attempt of unknown outcome must have been open when the
 // process was killed.
 //
-//	go test ./internal/crashtest -run TestCrash -v -crash.kills=30
+//	go test ./internal/crashtest -run TestCrash -v -crash.kills=12
 //
 // Half of the kills come at random moments, some of them while the gateway
 // starts; the other half at named points of the journal and the projector,

@@ -7,7 +7,7 @@
 // everything hostile runs in the test. It is paced where sending alone would take the whole
 // machine: what is measured is the gateway, which has two cores in common with the test.
 //
-//	go test ./internal/hostiletest -v -hostile.long
+//	go test ./internal/hostiletest -v -hostile.long -hostile.time=1s
 //
 // Without -hostile.long the attacks are short and small, and what depends on the clock or on
 // an idle machine is not judged. -hostile.binary attacks another build of weir.
