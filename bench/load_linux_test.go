@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/must"
 )
 
@@ -286,9 +284,7 @@ func TestMeterResults(t *testing.T) {
 	got := meterResults("goos: linux\nBenchmarkMeter/batched         \t  120000\t      4591 ns/op\t     512 B/op\t      3 allocs/op\n" +
 		"BenchmarkMeter/batched-2 \t 1\t 4000.5 ns/op\nBenchmarkMeter/strict\t 9\t 13780 ns/op\nPASS\n")
 	want := map[string][]float64{"batched": {4.591, 4.0005}, "strict": {13.78}}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("meterResults: got - want +\n%s", diff)
-	}
+	must.Equal(t, got, want, "meterResults")
 }
 
 func TestFirstKey(t *testing.T) {

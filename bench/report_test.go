@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/must"
 )
 
@@ -23,9 +21,7 @@ func TestStatOf(t *testing.T) {
 		{[]float64{5, 1, 3}, &stat{Median: 3, Min: 1, Max: 5, Rounds: 3}},
 		{[]float64{4, 1, math.NaN(), 2, 3}, &stat{Median: 2.5, Min: 1, Max: 4, Rounds: 4}},
 	} {
-		if diff := cmp.Diff(statOf(c.rounds), c.want); diff != "" {
-			t.Errorf("statOf(%v): got - want +\n%s", c.rounds, diff)
-		}
+		must.Equal(t, statOf(c.rounds), c.want, "statOf(%v)", c.rounds)
 	}
 }
 
@@ -48,9 +44,7 @@ func TestJudge(t *testing.T) {
 		{Name: "requests per core-second, of nginx's (weir /v1/chat/completions)", Got: 0.42, Least: true, Limit: 0.4, Met: true},
 		{Name: "requests per core-second, of nginx's (weir /v1/chat)", Got: 0.39, Least: true, Limit: 0.4},
 	}
-	if diff := cmp.Diff(r.Targets, want); diff != "" {
-		t.Errorf("targets: got - want +\n%s", diff)
-	}
+	must.Equal(t, r.Targets, want, "targets")
 	measured := 0
 	for _, p := range promises() {
 		measured += len(p.subjects)
@@ -90,7 +84,5 @@ func TestReportJSON(t *testing.T) {
 		t.Fatalf("JSON: got %v for %s", err, b.String())
 	}
 	got := back.find("throughput", onCompletions, figRatio)
-	if diff := cmp.Diff(got, &stat{Median: 0.42, Min: 0.3, Max: 0.5, Rounds: 3}); diff != "" {
-		t.Errorf("figure read back: got - want +\n%s", diff)
-	}
+	must.Equal(t, got, &stat{Median: 0.42, Min: 0.3, Max: 0.5, Rounds: 3}, "figure read back")
 }

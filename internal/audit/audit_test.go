@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/audit"
 	"weir/internal/must"
 )
@@ -139,9 +137,7 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	want.Before = json.RawMessage(`{"rpm":1}`) // JSON in JSON has no spaces
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("there and back (-got +want):\n%s", diff)
-	}
+	must.Equal(t, got, want, "there and back")
 	for _, bad := range []string{"", "xyz", "00"} {
 		if err := new(audit.Hash).UnmarshalText([]byte(bad)); err == nil {
 			t.Errorf("the hash %q: got no error, want one", bad)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/audit"
 	"weir/internal/must"
 )
@@ -35,9 +33,7 @@ func TestExporters(t *testing.T) {
 		got = append(got, e)
 	}
 	list[0].Before, list[1].Before = json.RawMessage(`{"rpm":1}`), json.RawMessage(`{"rpm":1}`)
-	if diff := cmp.Diff(list, got); diff != "" {
-		t.Errorf("jsonl (-want +got):\n%s", diff)
-	}
+	must.Equal(t, got, list, "jsonl")
 	gone := errors.New("gone")
 	for name, export := range audit.Exporters() {
 		if err := export(&lines, func(func(*audit.Entry) error) error { return gone }); !errors.Is(err, gone) {

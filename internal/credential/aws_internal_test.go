@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect"
 	"weir/internal/must"
@@ -43,9 +42,7 @@ func TestSignPublished(t *testing.T) {
 		{Name: "Authorization", Value: "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, " +
 			"SignedHeaders=content-type;host;x-amz-date, Signature=ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"},
 	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("-got +want:\n%s", diff)
-	}
+	must.Equal(t, got, want, "the outcome")
 }
 
 func TestSignedHost(t *testing.T) {

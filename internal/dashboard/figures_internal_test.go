@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"weir/internal/ledger"
@@ -228,7 +227,5 @@ func TestFileOfUsageHasEachOnce(t *testing.T) {
 	for _, row := range rows[1:] {
 		got = append(got, row[0]+" "+row[1])
 	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("entries (-got +want):\n%s", diff)
-	}
+	must.Equal(t, got, want, "entries")
 }

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/account"
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -48,9 +47,7 @@ func TestKeyIsMadeAndShownOnce(t *testing.T) {
 		Limits:  account.Limits{RPM: 1200, TPM: 200_000, Concurrency: 4},
 		Budget:  account.Budget{Limit: 1000*llm.USD + llm.USD/2, Period: budget.PeriodDay},
 	}
-	if diff := cmp.Diff(k, want); diff != "" {
-		t.Errorf("key (-got +want):\n%s", diff)
-	}
+	must.Equal(t, k, want, "key")
 	token := between(got.text, `<code id="key">`, `</code>`)
 	if p, err := s.accounts.Authenticate(t.Context(), token); err != nil || p.Key().ID != k.ID {
 		t.Errorf("the key that is shown, %q: got %v, want the one that was made", token, err)

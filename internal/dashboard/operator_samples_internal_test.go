@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/report"
 	"weir/internal/route"
@@ -228,9 +228,7 @@ func TestChanges(t *testing.T) {
 		{`[1]`, `"x"`, []Change{{"value", "[1]", "x"}}},
 	} {
 		got := changesOf(json.RawMessage(c.before), json.RawMessage(c.after))
-		if diff := cmp.Diff(got, c.want); diff != "" {
-			t.Errorf("%s to %s (-got +want):\n%s", c.before, c.after, diff)
-		}
+		must.Equal(t, got, c.want, "%s to %s", c.before, c.after)
 	}
 	long := valueText(json.RawMessage(`"` + strings.Repeat("é", maxShown) + `"`))
 	if len(long) > maxShown+len("…") || !strings.HasSuffix(long, "é…") {
@@ -264,9 +262,7 @@ func TestTrialModels(t *testing.T) {
 		}
 	}}
 	h := &providerHandlers{installation: installation, defaultModel: func() string { return "b/2" }}
-	if diff := cmp.Diff(h.trialModels(), map[string]string{"a": "a/3", "b": "b/2"}); diff != "" {
-		t.Errorf("got -, want +:\n%s", diff)
-	}
+	must.Equal(t, h.trialModels(), map[string]string{"a": "a/3", "b": "b/2"}, "the outcome")
 }
 
 // TestYaml writes names that clients made up so that no line is theirs.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"weir/internal/account"
@@ -181,9 +180,7 @@ func TestUsageCSV(t *testing.T) {
 		strings.Split("2026-11-21,openai/gpt,1,1300"+counts+"0.002275,false,", ","),
 		strings.Split("2026-11-20,openai/gpt,1,1300"+counts+"0.002275,false,", ","),
 	}
-	if diff := cmp.Diff(rows, want); diff != "" {
-		t.Errorf("rows (-got +want):\n%s", diff)
-	}
+	must.Equal(t, rows, want, "rows")
 	if got := s.send(t, "GET", "/accounts/acme/usage.csv?start_date=soon", nil, nil); got.status != http.StatusBadRequest {
 		t.Errorf("a date that is none: got %d, want 400", got.status)
 	}
@@ -268,9 +265,7 @@ func TestModels(t *testing.T) {
 		for _, row := range strings.Split(text, `<span id="model-`)[1:] {
 			got = append(got, strings.ReplaceAll(between(row, `">`, "</span>"), "<wbr>", ""))
 		}
-		if diff := cmp.Diff(got, want); diff != "" {
-			t.Errorf("%q (-got +want):\n%s", query, diff)
-		}
+		must.Equal(t, got, want, "%q", query)
 	}
 	s.see(t, "/accounts/acme/models", "alias of openai/gpt, house/small", "400 k", "128 k", "$1.25", "Cache read $0.125 a million", "Unpriced", "prices@1, 2026-11-20", "no</span>", "yes</span>", "unknown</span>")
 	got := s.send(t, "GET", "/accounts/acme/models?"+url.Values{"offset": {"x"}}.Encode(), nil, nil)

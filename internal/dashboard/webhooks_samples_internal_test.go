@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/webhook"
 )
@@ -152,9 +151,7 @@ func TestHookNotices(t *testing.T) {
 				t.Errorf("%s: got a link to %s, want %s", name, n.Href, want)
 			}
 		}
-		if diff := cmp.Diff(got, c.want); diff != "" {
-			t.Errorf("%s: notices (-got +want):\n%s", name, diff)
-		}
+		must.Equal(t, got, c.want, "%s: notices", name)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"weir/internal/audit"
 	"weir/internal/must"
 	"weir/internal/people"
@@ -78,9 +76,7 @@ func TestWebhookIsAddedAndItsSecretShownOnce(t *testing.T) {
 		t.Fatalf("got %d and %d endpoints, %v, want one", got.status, len(list), err)
 	}
 	want := webhook.Endpoint{ID: list[0].ID, Account: s.acme.ID, URL: "https://hooks.example.com/weir", Types: []webhook.Type{webhook.KeyCreated, webhook.KeyRevoked}, Created: now}
-	if diff := gocmp.Diff(list[0], want); diff != "" {
-		t.Errorf("endpoint (-got +want):\n%s", diff)
-	}
+	must.Equal(t, list[0], want, "endpoint")
 	s.do(t, "/accounts/acme/webhooks/new", add, "/accounts/acme/webhooks?done=webhook-made")
 	path := "/accounts/acme/webhooks/" + want.ID
 	for _, p := range []string{"/accounts/acme/webhooks", path} {
@@ -122,9 +118,7 @@ func TestWebhookFormsAreRefused(t *testing.T) {
 	if list, _ := s.webhooks.List(t.Context(), s.acme.ID); len(list) != 1 {
 		t.Errorf("endpoints: got %d, want the one that was there", len(list))
 	}
-	if diff := gocmp.Diff(s.hookNow(t, e.ID), e); diff != "" {
-		t.Errorf("the endpoint after forms that were refused (-got +want):\n%s", diff)
-	}
+	must.Equal(t, s.hookNow(t, e.ID), e, "the endpoint after forms that were refused")
 	for range webhook.MaxEndpoints - 1 {
 		s.hook(t, webhook.Endpoint{Account: s.acme.ID})
 	}
@@ -218,9 +212,7 @@ func TestWebhooksOfOthersAreNotThere(t *testing.T) {
 	s.come("ada", people.Owner)
 	s.see(t, path, "webhook.test") // the control: what is theirs is there
 	for _, e := range []webhook.Endpoint{mine, beside, others, all} {
-		if diff := gocmp.Diff(s.hookNow(t, e.ID).URL, e.URL); diff != "" {
-			t.Errorf("an endpoint after it (-got +want):\n%s", diff)
-		}
+		must.Equal(t, s.hookNow(t, e.ID).URL, e.URL, "an endpoint after it")
 		if d, err := s.webhooks.Delivery(t.Context(), deliveries[e.ID]); err != nil || d.State != webhook.Failed {
 			t.Errorf("its delivery: got %s, %v, want it as it was", d.State, err)
 		}

@@ -285,9 +285,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	}
 	want := a
 	want.Price = llm.Price{Version: a.Price.Version}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("open: got -, want +\n%s", diff)
-	}
+	must.Equal(t, got, want, "open")
 	s := Settlement{
 		Outcome: OutcomeCut, Provenance: Estimated, Usage: llm.Usage{llm.Input: 5, llm.Milliseconds: 7},
 		Cost: 123, Counts: true, Finish: llm.FinishLength, Tier: "flex", Code: llm.CodeProviderError,
@@ -300,9 +298,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	if err != nil || id != a.ID {
 		t.Fatalf("decodeSettle: %v %v", id, err)
 	}
-	if diff := cmp.Diff(gotS, s); diff != "" {
-		t.Errorf("settle: got -, want +\n%s", diff)
-	}
+	must.Equal(t, gotS, s, "settle")
 	s.ReplyID, s.Ask = "", false // as an older weir has written it
 	_, older, _ := readFrame(appendSettle(nil, a.ID, &s))
 	if _, gotS, err = decodeSettle(older); err != nil || len(older) != len(payload)-len("gen-1")-1 || gotS.ReplyID != "" || gotS.Ask {
@@ -310,9 +306,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	}
 	_, payload, _ = readFrame(appendPrice(nil, &a.Price))
 	gotP := must.Get(decodePrice(payload))(t)
-	if diff := cmp.Diff(gotP, PriceRecord{a.Price.Version, a.Price.Rates, a.Price.Tiers, a.Price.Modes}); diff != "" {
-		t.Errorf("price: got -, want +\n%s", diff)
-	}
+	must.Equal(t, gotP, PriceRecord{a.Price.Version, a.Price.Rates, a.Price.Tiers, a.Price.Modes}, "price")
 }
 
 func FuzzDecode(f *testing.F) {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // exact is the cost with integers of any size: the sum of counts times rates,
@@ -306,9 +306,7 @@ func TestDecimals(t *testing.T) {
 		"input": "0.15", "cache_read": "0.000001", "output": "0.6", "reasoning": "0",
 		"request": "0.005", "character": "0.000000000001", "second": "0.0001", "image": "2",
 	}
-	if diff := cmp.Diff(r.Decimals(), want); diff != "" {
-		t.Errorf("Decimals (-got +want):\n%s", diff)
-	}
+	must.Equal(t, r.Decimals(), want, "Decimals")
 	for _, pico := range []int64{0, 1, 999_999_999_999, 1_000_000_000_000, 1_500_000_000_000, 123_456_789_012_345} {
 		text := llm.FormatUnitRate(pico)
 		if got, err := llm.ParseUnitRate(text); got != pico || err != nil {

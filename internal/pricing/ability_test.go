@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 )
 
@@ -109,9 +110,7 @@ func TestOperatorSaysAbilities(t *testing.T) {
 func TestAbilityWords(t *testing.T) {
 	t.Parallel()
 	got := []string{pricing.Unknown.String(), pricing.Yes.String(), pricing.No.String()}
-	if diff := cmp.Diff(got, []string{"unknown", "yes", "no"}); diff != "" {
-		t.Errorf("words (-got +want):\n%s", diff)
-	}
+	must.Equal(t, got, []string{"unknown", "yes", "no"}, "words")
 	var zero pricing.Abilities
 	var names []string
 	for _, n := range zero.List() {

@@ -131,9 +131,7 @@ func TestVersionNamesRates(t *testing.T) {
 			for _, l := range one.Models(m.ID, at) {
 				l.Price.Basis = 0 // says how the price was found, not what it is
 				if other, ok := rates[l.Price.Version]; ok && l.Price.Known() {
-					if diff := cmp.Diff(other, l.Price); diff != "" {
-						t.Errorf("version %s: got two prices (-one +other):\n%s", l.Price.Version, diff)
-					}
+					must.Equal(t, other, l.Price, "version %s: two prices", l.Price.Version)
 				}
 				rates[l.Price.Version] = l.Price
 			}

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -121,9 +119,7 @@ func TestPriceFileVersionAndSource(t *testing.T) {
 		t.Errorf("got source %q of %q", info.Source, info.Checked)
 	}
 	want := []pricing.FileInfo{{Path: "prices.json", Entries: 1, Seen: "2026-11-20"}}
-	if diff := cmp.Diff(b.Files(), want); diff != "" {
-		t.Errorf("files (-got +want):\n%s", diff)
-	}
+	must.Equal(t, b.Files(), want, "files")
 }
 
 // TestPriceFileMistakes holds that each mistake is found, at its place, with the nearest

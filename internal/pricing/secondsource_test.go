@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/must"
 )
 
@@ -39,9 +37,7 @@ func TestSecondSource(t *testing.T) {
 		must.Do(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want := must.Get(os.ReadFile(golden))(t)
-	if diff := cmp.Diff(strings.Split(got, "\n"), strings.Split(string(want), "\n")); diff != "" {
-		t.Errorf("models with two prices (-got +want), see the vendors' pages, then run with -update:\n%s", diff)
-	}
+	must.Equal(t, strings.Split(got, "\n"), strings.Split(string(want), "\n"), "models with two prices, see the vendors' pages, then run with -update")
 }
 
 // differences is a line for each model whose two prices differ, at a moment that does not

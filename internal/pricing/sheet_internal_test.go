@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/must"
 	"weir/internal/worktest"
 )
@@ -70,9 +68,7 @@ func TestSpellings(t *testing.T) {
 		slices.Sort(got)
 		got = slices.Compact(got)
 		slices.Sort(want)
-		if diff := cmp.Diff(got, want); diff != "" {
-			t.Errorf("spellings(%q) (-got +want):\n%s", name, diff)
-		}
+		must.Equal(t, got, want, "spellings(%q)", name)
 	}
 }
 

@@ -78,8 +78,8 @@ func TestCatalogueConforms(t *testing.T) {
 		}
 		if p, err := provider.New(o); err != nil {
 			t.Errorf("%s: %v", e.Name, err)
-		} else if diff := cmp.Diff(*p.Quirks(p.Dialect()), e.Quirks); diff != "" {
-			t.Errorf("%s: quirks (-got +want):\n%s", e.Name, diff)
+		} else {
+			must.Equal(t, *p.Quirks(p.Dialect()), e.Quirks, "%s: quirks", e.Name)
 		}
 	}
 }
@@ -113,9 +113,7 @@ func TestCatalogueFilesAreTidy(t *testing.T) {
 		if len(want["quirks"].(map[string]any)) == 0 {
 			delete(want, "quirks")
 		}
-		if diff := cmp.Diff(got, want); diff != "" {
-			t.Errorf("%s (-file +read):\n%s", e.Name, diff)
-		}
+		must.Equal(t, got, want, "%s", e.Name)
 	}
 }
 
@@ -145,9 +143,7 @@ func TestCatalogueSwitches(t *testing.T) {
 		if want != "" {
 			wants = []string{want}
 		}
-		if diff := cmp.Diff(on, wants); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", variable, diff)
-		}
+		must.Equal(t, on, wants, "%s", variable)
 	}
 }
 
@@ -207,9 +203,7 @@ func TestQuirks(t *testing.T) {
 		Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"safety_identifier", "store", "user"},
 		SoundApart: true,
 	}
-	if diff := cmp.Diff(c.Find("mistral").Quirks, mistral); diff != "" {
-		t.Errorf("mistral (-got +want):\n%s", diff)
-	}
+	must.Equal(t, c.Find("mistral").Quirks, mistral, "mistral")
 	for _, e := range c {
 		if got, want := e.Quirks.ReasoningBesideOutput, e.Name == "xai"; got != want {
 			t.Errorf("%s: got reasoning beside output %t, want %t", e.Name, got, want)

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"weir/internal/must"
 	"weir/internal/provider"
 )
 
@@ -76,9 +75,7 @@ func TestClouds(t *testing.T) {
 			t.Errorf("%s with %s: got %d keys", tc.entry, tc.env, len(got.APIKeys))
 		}
 		got.APIKeys = nil
-		if diff := cmp.Diff(got, tc.want); diff != "" {
-			t.Errorf("%s with %s (-got +want):\n%s", tc.entry, tc.env, diff)
-		}
+		must.Equal(t, got, tc.want, "%s with %s", tc.entry, tc.env)
 	}
 }
 

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/ratelimit"
 )
 
@@ -79,9 +78,7 @@ func TestRefusedTakesNothing(t *testing.T) {
 					t.Errorf("%s: got %v, want %q", test.name, err, test.words)
 				}
 			}
-			if diff := cmp.Diff(second.Status(), before); diff != "" {
-				t.Errorf("%s: a refusal has taken something (-got +want):\n%s", test.name, diff)
-			}
+			must.Equal(t, second.Status(), before, "%s: a refusal has taken something", test.name)
 		}
 	})
 }
@@ -98,15 +95,11 @@ func TestStanding(t *testing.T) {
 			Requests: llm.Allowance{Limit: 5, Remaining: 4, Reset: 61 * time.Second},
 			Tokens:   llm.Allowance{Limit: 1000, Remaining: 600, Reset: 61 * time.Second},
 		}
-		if diff := cmp.Diff(one.Status(), want); diff != "" {
-			t.Errorf("reserved (-got +want):\n%s", diff)
-		}
+		must.Equal(t, one.Status(), want, "reserved")
 		one.Settle(50)
 		r.limiter.Tell()
 		want.Tokens.Remaining = 950
-		if diff := cmp.Diff(one.Status(), want); diff != "" {
-			t.Errorf("settled (-got +want):\n%s", diff)
-		}
+		must.Equal(t, one.Status(), want, "settled")
 		r.clock.advance(20 * time.Second)
 		ask(t, r, &two, c, 5000) // as much as there is, and no more
 		if two.Status() != (llm.RateLimitStatus{
@@ -227,9 +220,7 @@ func TestLook(t *testing.T) {
 		if e.Code != llm.CodeRateLimited || e.RetryAfter != want || !strings.HasPrefix(e.Message, "This account is limited to 2 requests a minute.") {
 			t.Errorf("got %v after %s, want a refusal and %s", e, e.RetryAfter, want)
 		}
-		if diff := cmp.Diff(r.limiter.Status(c), left); diff != "" {
-			t.Errorf("a look has taken something (-got +want):\n%s", diff)
-		}
+		must.Equal(t, r.limiter.Status(c), left, "a look has taken something")
 		if err := r.limiter.Look(ratelimit.Caller{Key: "other", Account: "b"}, 1); err != nil {
 			t.Errorf("another account: %v", err)
 		}

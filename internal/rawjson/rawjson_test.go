@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/must"
 	"weir/internal/rawjson"
 
@@ -78,9 +76,7 @@ func TestMembers(t *testing.T) {
 		got = append(got, m.Name()+"="+string(m.Value))
 	}
 	want := []string{"a=1", `bc="x\"}"`, `d={"e":[1,"]"]}`, "=null"}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("members of %s (-got +want):\n%s", obj, diff)
-	}
+	must.Equal(t, got, want, "members of %s", obj)
 	for _, other := range []string{``, `[1]`, `"a"`, `1`, `{}`, `{"a"`, `{"a":`, `{a:1}`} {
 		for m := range rawjson.Members([]byte(other)) {
 			t.Errorf("members of %q: got %q, want none", other, m.Name())
@@ -95,9 +91,7 @@ func TestElements(t *testing.T) {
 		got = append(got, fmt.Sprint(i, " ", string(e)))
 	}
 	want := []string{"0 1", `1 "a,]"`, "2 [2,[3]]", `3 {"b":[]}`, "4 null"}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("elements (-got +want):\n%s", diff)
-	}
+	must.Equal(t, got, want, "elements")
 	for _, other := range []string{``, `{}`, `[]`, `[`, `"a"`} {
 		for i := range rawjson.Elements([]byte(other)) {
 			t.Errorf("elements of %q: got %d, want none", other, i)

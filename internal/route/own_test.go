@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/provider"
 	"weir/internal/route"
 )
@@ -177,7 +176,5 @@ func TestWhoCounts(t *testing.T) {
 			got[test.name] = none
 		}
 	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, got, want, "the outcome")
 }

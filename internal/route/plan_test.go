@@ -129,9 +129,7 @@ func TestRules(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m", "c/m"}}}, 2)
 			got := w.walk("all", test.f)
-			if diff := cmp.Diff(got, test.want); diff != "" {
-				t.Errorf("got -, want +\n%s", diff)
-			}
+			must.Equal(t, got, test.want, "the outcome")
 		})
 	}
 }

@@ -96,9 +96,7 @@ func TestKeysTakeTurns(t *testing.T) {
 		plan := table.Plan("", targets, time.Now())
 		used[plan.Target().Key]++
 	}
-	if diff := cmp.Diff(used, map[int]int{0: 3, 1: 3, 2: 3}); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
-	}
+	must.Equal(t, used, map[int]int{0: 3, 1: 3, 2: 3}, "the outcome")
 }
 
 // TestOutputCap holds what is put in where the client gives no cap: never as much
@@ -152,9 +150,7 @@ func TestModels(t *testing.T) {
 		got = append(got, m.Name)
 	}
 	want := []string{"a/sized", "a/windowed", "b/shared", "b/x", "c/shared", "c/y", "fast"}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
-	}
+	must.Equal(t, got, want, "the outcome")
 }
 
 // TestOneNameOfAModel holds that a model which may be named in several ways is

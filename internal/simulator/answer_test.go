@@ -142,9 +142,7 @@ func TestDeterminism(t *testing.T) {
 				t.Errorf("%s, %s: two answers differ:\n%s\n%s", model, name, got.body, again[name].body)
 			}
 		}
-		if diff := cmp.Diff(first["socket stream"].body, first["memory stream"].body); diff != "" {
-			t.Errorf("%s: the ways differ:\n%s", model, diff)
-		}
+		must.Equal(t, first["socket stream"].body, first["memory stream"].body, "%s: the ways differ:", model)
 		answers[content(first["socket whole"].chunks(t))] = true
 	}
 	if len(answers) != 5 {

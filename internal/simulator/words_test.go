@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/tiktoken-go/tokenizer"
 
 	"weir/internal/must"
@@ -27,9 +26,7 @@ func TestPiecesAreTokens(t *testing.T) {
 	for name, pieces := range texts {
 		_, got, err := enc.Encode(strings.Join(pieces, ""))
 		must.Do(t, err)
-		if diff := cmp.Diff(pieces, got); diff != "" {
-			t.Errorf("%s: pieces (-) are not the tokens (+):\n%s", name, diff)
-		}
+		must.Equal(t, pieces, got, "%s: pieces (-) are not the tokens (+):", name)
 	}
 }
 
@@ -47,9 +44,7 @@ func TestSplitting(t *testing.T) {
 		"one two\nthree": {"one", " two", "\nthree"},
 		" one  two ":     {" one", "  two", " "},
 	} {
-		if diff := cmp.Diff(want, splitWords(text)); diff != "" {
-			t.Errorf("splitWords(%q) (-want +got):\n%s", text, diff)
-		}
+		must.Equal(t, splitWords(text), want, "splitWords(%q)", text)
 	}
 	for _, text := range []string{"", `{"a":"b"}`, `{"ä":"öüß水河"}`} {
 		pieces := splitJSON(text)

@@ -68,9 +68,7 @@ func TestReader(t *testing.T) {
 				if err != nil || rest != tt.rest {
 					t.Errorf("%q in pieces of %d: rest %q, error %v; want rest %q", tt.in, piece, rest, err, tt.rest)
 				}
-				if diff := cmp.Diff(got, tt.want); diff != "" {
-					t.Errorf("%q in pieces of %d (-got +want):\n%s", tt.in, piece, diff)
-				}
+				must.Equal(t, got, tt.want, "%q in pieces of %d", tt.in, piece)
 			}
 		})
 	}

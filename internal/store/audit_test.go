@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/must"
@@ -74,9 +72,7 @@ func testAuditFinds(t *testing.T, o store.Options) {
 		if got.Head = (audit.Hash{}); err != nil || got.Whole() {
 			t.Errorf("%s: got %+v, %v; want it found", test.name, got, err)
 		}
-		if diff := cmp.Diff(got, test.want); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", test.name, diff)
-		}
+		must.Equal(t, got, test.want, "%s", test.name)
 		if test.undo != "" {
 			tamper(t, o, test.undo)
 		}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"weir/internal/account"
@@ -58,9 +57,7 @@ func testThresholds(t *testing.T, o store.Options) {
 				}
 			}
 		}
-		if diff := cmp.Diff(toldEvents(t, o), want); diff != "" {
-			t.Errorf("after %d batches (-got +want):\n%s", i+1, diff)
-		}
+		must.Equal(t, toldEvents(t, o), want, "after %d batches", i+1)
 	}
 	// A database that has lost commits is told again.
 	tamper(t, o, "DELETE FROM events")

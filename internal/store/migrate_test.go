@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/pressly/goose/v3"
 
@@ -53,9 +52,7 @@ func testBackfill(t *testing.T, o store.Options) {
 	}
 	since := open(t, old)
 	got, want := reportsOf(t, since), reportsOf(t, always)
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("reports (-brought up to date +always):\n%s", diff)
-	}
+	must.Equal(t, got, want, "reports (-brought up to date +always):")
 	if answers := want.Speed[0].Answers() + want.Speed[1].Answers(); answers != 9 {
 		t.Errorf("got %d times to first token, want 9", answers)
 	}

@@ -183,9 +183,7 @@ func TestMoveIsTakenUp(t *testing.T) {
 	if moved.Kept == 0 || moved.Kept >= moved.Rows {
 		t.Errorf("got %+v, want some rows kept from the moves that were killed", moved)
 	}
-	if diff := cmp.Diff(ask(t, to, journal), ask(t, from, journal)); diff != "" {
-		t.Errorf("what was moved differs (-got +want)\n%s", diff)
-	}
+	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "what was moved differs")
 }
 
 // moveAlone moves as soon as the server knows that an earlier move, which was ended, is over.
@@ -215,9 +213,7 @@ func TestMoveBeginsAgain(t *testing.T) {
 	if err != nil || moved.Kept != 0 {
 		t.Fatalf("move: got %+v, %v; want nothing kept", moved, err)
 	}
-	if diff := cmp.Diff(ask(t, to, journal), ask(t, from, journal)); diff != "" {
-		t.Errorf("what was moved differs (-got +want)\n%s", diff)
-	}
+	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "what was moved differs")
 }
 
 // TestMoveComparesAndHolds changes the copy behind the mover's back, and

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/anthropic"
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/llm"
@@ -28,9 +26,7 @@ func TestScan(t *testing.T) {
 	}
 	got.ModelSpan = llm.Span{}
 	want := llm.Head{Model: "claude", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 5, Open: 2}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("head of %s (-got +want)\n%s", body, diff)
-	}
+	must.Equal(t, got, want, "head of %s", body)
 	if got, err := anthropic.ScanCount([]byte(`{"stream":null,"model":null,"max_tokens":null}`), nil); err != nil || got.Stream || got.IncludeUsage || got.Model != "" {
 		t.Errorf("nulls: %+v, %v", got, err)
 	}
@@ -203,16 +199,12 @@ func TestDropped(t *testing.T) {
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c_1","content":[{"type":"text","text":"no"},` +
 		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}],"is_error":true},{"type":"text","text":"And?"}]},` +
 		`{"role":"assistant","content":"So"},{"role":"user","content":"Go on"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":{"type":"enabled","budget_tokens":5000}}`
-	if diff := cmp.Diff(string(body), want); diff != "" {
-		t.Errorf("body (-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(body), want, "body")
 	wantDropped := []string{
 		"name", "reasoning", "message fields of another API", "annotations", "tool call fields of another API",
 		"content fields of another API", "tool fields of another API", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "safetySettings",
 	}
-	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
-		t.Errorf("dropped (-got +want)\n%s", diff)
-	}
+	must.Equal(t, dropped, wantDropped, "dropped")
 	if after, _ := json.Marshal(r); !bytes.Equal(before, after) {
 		t.Errorf("the tree was changed: %s, before %s", after, before)
 	}

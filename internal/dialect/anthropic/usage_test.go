@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/anthropic"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -105,9 +103,7 @@ func TestMetered(t *testing.T) {
 			continue
 		}
 		got := said{r.Usage, r.Tier, costOf(r.ProviderCost)}
-		if diff := cmp.Diff(got, said{tt.want, tt.tier, tt.cost}); diff != "" {
-			t.Errorf("%s (-got +want)\n%s", tt.name, diff)
-		}
+		must.Equal(t, got, said{tt.want, tt.tier, tt.cost}, "%s", tt.name)
 	}
 }
 
@@ -138,9 +134,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s %s: %v", tt.content, tt.details, err)
 			continue
 		}
-		if diff := cmp.Diff(charged{r.Usage, r.Most}, charged{tt.want, tt.most}); diff != "" {
-			t.Errorf("%s %s (-got +want)\n%s", tt.content, tt.details, diff)
-		}
+		must.Equal(t, charged{r.Usage, r.Most}, charged{tt.want, tt.most}, "%s %s", tt.content, tt.details)
 		frames := []string{`{"type":"message_start","message":{"usage":{"input_tokens":412,"output_tokens":0}}}`}
 		if tt.content != "" {
 			frames = append(frames, `{"type":"content_block_start","index":0,"content_block":`+tt.content+`}`)
@@ -155,9 +149,7 @@ func TestRefused(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(got, charged{tt.want, tt.most}); diff != "" {
-			t.Errorf("streamed, %s %s (-got +want)\n%s", tt.content, tt.details, diff)
-		}
+		must.Equal(t, got, charged{tt.want, tt.most}, "streamed, %s %s", tt.content, tt.details)
 	}
 }
 
@@ -193,9 +185,7 @@ func TestMeteredStream(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(got, said{tt.want, tt.tier, tt.cost}); diff != "" {
-			t.Errorf("%s (-got +want)\n%s", tt.name, diff)
-		}
+		must.Equal(t, got, said{tt.want, tt.tier, tt.cost}, "%s", tt.name)
 	}
 }
 
@@ -217,9 +207,7 @@ func TestModesInParts(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(got, []string{"priority,geo:us", "priority,geo:us,speed:fast"}); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, got, []string{"priority,geo:us", "priority,geo:us,speed:fast"}, "the outcome")
 }
 
 // TestTierWord holds that an encoded answer names the service tier alone.

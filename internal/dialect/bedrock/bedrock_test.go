@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/bedrock"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -29,9 +27,7 @@ func TestScan(t *testing.T) {
 	const body = ` {"messages":[],"inferenceConfig":{"maxTokens":5,"topP":1},"additionalModelRequestFields":{"max_tokens":9,"inferenceConfig":{"max_new_tokens":7}},"x":1}`
 	got := must.Get(bedrock.Scan([]byte(body), at("anthropic.claude-v2:1/converse-stream")))(t)
 	want := llm.Head{Model: "anthropic.claude-v2:1", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 9, Open: 2}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("head of %s (-got +want)\n%s", body, diff)
-	}
+	must.Equal(t, got, want, "head of %s", body)
 }
 
 // TestTargets goes through the mux, which takes the escapes out.
@@ -124,9 +120,7 @@ func TestReplyRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		if diff := cmp.Diff(string(bedrock.EncodeReply(nil, r)), body); diff != "" {
-			t.Errorf("(-got +want)\n%s", diff)
-		}
+		must.Equal(t, string(bedrock.EncodeReply(nil, r)), body, "the outcome")
 	}
 }
 
@@ -153,9 +147,7 @@ func TestForeignReply(t *testing.T) {
 		`{"reasoningContent":{"reasoningText":{"text":"Hm."}}},{"text":"Hi"},{"text":"No"},{"text":"[The model answered with a file (unknown type): https://example.com/a.png]"},{"text":"Said"},{"audio":{"format":"wav","source":{"bytes":"AAAA"}}},` +
 		`{"toolUse":{"toolUseId":"c1","name":"f","input":"{\"x\":"}},{"toolUse":{"toolUseId":"c2","name":"f","input":{}}}]}},"stopReason":"malformed_model_output",` +
 		`"usage":{"inputTokens":5,"outputTokens":5,"totalTokens":12,"cacheReadInputTokens":0,"cacheWriteInputTokens":2,"cacheDetails":[{"ttl":"5m","inputTokens":2}],"cost":0.00125}}`
-	if diff := cmp.Diff(string(bedrock.EncodeReply(nil, r)), want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(bedrock.EncodeReply(nil, r)), want, "the outcome")
 	if got := bedrock.EncodeReply(nil, &llm.Reply{}); !json.Valid(got) {
 		t.Errorf("a reply without choices: %s", got)
 	}
@@ -228,26 +220,20 @@ func TestEncoder(t *testing.T) {
 		`messageStop {"stopReason":"tool_use"}`,
 		`metadata {"metrics":{"latencyMs":0},"usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3,"cacheReadInputTokens":0,"cacheWriteInputTokens":0,"cost":0.000000005},"weir":{"attempts":2,"models":["a/x"]}}`,
 	}
-	if diff := cmp.Diff(frames(t, out), want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, frames(t, out), want, "the outcome")
 }
 
 // TestEnds holds a stream of nothing, and how each error ends one.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	want := []string{`messageStart {"role":"assistant"}`, `messageStop {"stopReason":"end_turn"}`, `metadata {"metrics":{"latencyMs":0}}`}
-	if diff := cmp.Diff(frames(t, bedrock.NewEncoder(llm.Meta{}).Finish(nil, &llm.Final{})), want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, frames(t, bedrock.NewEncoder(llm.Meta{}).Finish(nil, &llm.Final{})), want, "the outcome")
 	for code, exception := range map[llm.Code]string{
 		llm.CodeInvalidRequest: "validationException", llm.CodeRateLimited: "throttlingException", llm.CodeOverloaded: "serviceUnavailableException",
 		llm.CodeProviderError: "modelStreamErrorException", llm.CodeInternal: "internalServerException", "NO_SUCH": "internalServerException",
 	} {
 		got := frames(t, bedrock.NewEncoder(llm.Meta{}).Fail(nil, &llm.Error{Code: code, Message: "Why."}))
-		if diff := cmp.Diff(got, []string{exception + ` {"message":"Why."}`}); diff != "" {
-			t.Errorf("%s (-got +want)\n%s", code, diff)
-		}
+		must.Equal(t, got, []string{exception + ` {"message":"Why."}`}, "%s", code)
 	}
 }
 

@@ -95,9 +95,7 @@ func TestFramesByTheVendor(t *testing.T) {
 			continue
 		}
 		tt.want.Raw = string(frame)
-		if diff := cmp.Diff(got, []event{tt.want}); diff != "" {
-			t.Errorf("%v (-got +want)\n%s", tt.message, diff)
-		}
+		must.Equal(t, got, []event{tt.want}, "%v", tt.message)
 	}
 }
 

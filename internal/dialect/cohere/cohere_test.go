@@ -23,9 +23,7 @@ func TestScan(t *testing.T) {
 	}
 	got.ModelSpan = llm.Span{}
 	want := llm.Head{Model: "command-a", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 5, Open: 1}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("head of %s (-got +want)\n%s", body, diff)
-	}
+	must.Equal(t, got, want, "head of %s", body)
 }
 
 func TestPath(t *testing.T) {
@@ -98,17 +96,13 @@ func TestDropped(t *testing.T) {
 		`"tool_calls":[{"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
 		`{"role":"tool","tool_call_id":"c2","content":""}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],` +
 		`"response_format":{"type":"json_object"},"thinking":{"type":"enabled","token_budget":5000}}`
-	if diff := cmp.Diff(string(body), want); diff != "" {
-		t.Errorf("body (-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(body), want, "body")
 	wantDropped := []string{
 		"tool result is_error", "tool result fields of another API", "cache_control", "reasoning signature", "reasoning",
 		"redacted reasoning", "annotations", "tool call fields of another API", "tool fields of another API",
 		"response_format.json_schema.description", "response_format fields of another API", "container",
 	}
-	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
-		t.Errorf("dropped (-got +want)\n%s", diff)
-	}
+	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
 // TestRefused names what it must not lose.
@@ -150,9 +144,7 @@ func TestEncodeReply(t *testing.T) {
 	const want = `{"id":"r1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Hello"},{"type":"text","text":"No"}],` +
 		`"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"TOOL_CALL",` +
 		`"usage":{"billed_units":{"input_tokens":10,"output_tokens":5,"search_units":1},"tokens":{"input_tokens":10,"output_tokens":5,"reasoning_tokens":2},"cached_tokens":6,"cost":0.001}}`
-	if diff := cmp.Diff(string(cohere.EncodeReply(nil, r)), want); diff != "" {
-		t.Errorf("reply (-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(cohere.EncodeReply(nil, r)), want, "reply")
 	const empty = `{"id":"","message":{"role":"assistant"},"finish_reason":"COMPLETE"}`
 	if got := string(cohere.EncodeReply(nil, &llm.Reply{})); got != empty {
 		t.Errorf("a reply without a choice: %s, want %s", got, empty)
@@ -167,9 +159,7 @@ func TestReplyStays(t *testing.T) {
 		`"tool_plan":"I will.","tool_calls":[{"id":"f_1","type":"function","function":{"name":"f","arguments":"{}"},"x":1}],"citations":[{"start":0}],"mood":1},` +
 		`"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":8,"output_tokens":5},"tokens":{"input_tokens":8,"output_tokens":5,"reasoning_tokens":2},"cached_tokens":0},"logprobs":[],"meta":{}}`
 	r := must.Get(cohere.DecodeReply([]byte(reply), nil))(t)
-	if diff := cmp.Diff(string(cohere.EncodeReply(nil, r)), reply); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(cohere.EncodeReply(nil, r)), reply, "the outcome")
 }
 
 // TestEncoder writes a stream with each kind of piece.
@@ -221,9 +211,7 @@ func TestEncoder(t *testing.T) {
 		`{"type":"message-end","id":"s1","delta":{"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":1,"output_tokens":2},"tokens":{"input_tokens":1,"output_tokens":2},"cached_tokens":0,"cost":0.001}},"weir":{"attempts":2,"models":["a/x","b/y"]}}`,
 		`[DONE]`,
 	}
-	if diff := cmp.Diff(frames(t, out), want); diff != "" {
-		t.Errorf("stream (-got +want)\n%s", diff)
-	}
+	must.Equal(t, frames(t, out), want, "stream")
 }
 
 func TestEncoderFails(t *testing.T) {

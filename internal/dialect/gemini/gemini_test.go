@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
@@ -32,9 +30,7 @@ func TestScan(t *testing.T) {
 	body := ` {"contents":[],"generation_config":{"max_output_tokens":5,"candidateCount":3}}`
 	got := must.Get(gemini.Scan([]byte(body), arrived("google/gemini-x:1:streamGenerateContent", "alt=sse&key=k")))(t)
 	want := llm.Head{Model: "google/gemini-x:1", Stream: true, IncludeUsage: true, Choices: 3, MaxOutput: 5, Open: 2}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("head of %s (-got +want)\n%s", body, diff)
-	}
+	must.Equal(t, got, want, "head of %s", body)
 }
 
 func TestScanPath(t *testing.T) {
@@ -201,9 +197,7 @@ func TestReplyStays(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		if diff := cmp.Diff(string(gemini.EncodeReply(nil, r)), body); diff != "" {
-			t.Errorf("(-got +want)\n%s", diff)
-		}
+		must.Equal(t, string(gemini.EncodeReply(nil, r)), body, "the outcome")
 	}
 }
 
@@ -224,9 +218,7 @@ func TestForeignReply(t *testing.T) {
 	const want = `{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"no"},{"functionCall":{"id":"call_abc","name":"f","args":{}}},{"text":"spoken"}],"role":"model"},` +
 		`"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"The arguments of the call of g are not a JSON object.","index":0},` +
 		`{"content":{"parts":[],"role":"model"},"finishReason":"SAFETY","index":1}],"modelVersion":"m","responseId":"r"}`
-	if diff := cmp.Diff(string(gemini.EncodeReply(nil, r)), want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(gemini.EncodeReply(nil, r)), want, "the outcome")
 }
 
 // TestEncoder holds that calls stand in the last object, whole, and that a
@@ -257,9 +249,7 @@ data: {"candidates":[{"content":{"parts":[{"functionCall":{"id":"x","name":"f","
 		`{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"The arguments of the call of h are not a JSON object.","index":1}],"modelVersion":"m","responseId":"r"}
 
 `
-	if diff := cmp.Diff(string(out), want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(out), want, "the outcome")
 }
 
 // TestLongArguments holds the bound of what an encoder keeps.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/ollama"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -33,9 +31,7 @@ func TestScan(t *testing.T) {
 		}
 		got.ModelSpan = llm.Span{}
 		tt.want.Choices, tt.want.IncludeUsage, tt.want.Open = 1, true, 1
-		if diff := cmp.Diff(got, tt.want); diff != "" {
-			t.Errorf("head of %s (-got +want)\n%s", tt.body, diff)
-		}
+		must.Equal(t, got, tt.want, "head of %s", tt.body)
 	}
 }
 
@@ -110,17 +106,13 @@ func TestDropped(t *testing.T) {
 		`"tool_calls":[{"id":"c2","type":"function","function":{"index":0,"name":"f","arguments":{}}}]},` +
 		`{"role":"tool","tool_name":"f","tool_call_id":"c2","content":""},{"role":"tool","tool_name":"f","content":""}],` +
 		`"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"format":"json","think":"high","stream":false}`
-	if diff := cmp.Diff(string(body), want); diff != "" {
-		t.Errorf("body (-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(body), want, "body")
 	wantDropped := []string{
 		"tool result is_error", "tool result fields of another API", "cache_control", "reasoning signature", "redacted reasoning",
 		"annotations", "tool call fields of another API", "tool fields of another API",
 		"response_format.json_schema.description", "response_format fields of another API", "reasoning budget", "container", "options.seed",
 	}
-	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
-		t.Errorf("dropped (-got +want)\n%s", diff)
-	}
+	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
 // TestEncodeReply writes answers of any provider in Ollama's words.
@@ -146,9 +138,7 @@ func TestEncodeReply(t *testing.T) {
 		`{"id":"c2","type":"function","function":{"index":1,"name":"g","arguments":"{\"x\":"}},` +
 		`{"type":"function","function":{"index":2,"name":"h","arguments":{}}}]},"done":true,"done_reason":"stop",` +
 		`"prompt_eval_count":10,"prompt_eval_cached_count":6,"eval_count":5,"cost":0.001}`
-	if diff := cmp.Diff(string(ollama.EncodeReply(nil, r)), want); diff != "" {
-		t.Errorf("reply (-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(ollama.EncodeReply(nil, r)), want, "reply")
 	const empty = `{"model":"","created_at":"1970-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}`
 	if got := string(ollama.EncodeReply(nil, &llm.Reply{})); got != empty {
 		t.Errorf("a reply without a choice: %s, want %s", got, empty)
@@ -163,9 +153,7 @@ func TestReplyStays(t *testing.T) {
 		`"tool_calls":[{"id":"c1","type":"function","function":{"index":0,"name":"f","arguments":{"x":[1, 2]}},"y":1}],"mood":1},"done":true,"done_reason":"length",` +
 		`"prompt_eval_count":10,"prompt_eval_cached_count":6,"eval_count":5,"logprobs":[],"remote_model":"n","total_duration":5,"load_duration":6}`
 	r := must.Get(ollama.DecodeReply([]byte(reply), nil))(t)
-	if diff := cmp.Diff(string(ollama.EncodeReply(nil, r)), reply); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(ollama.EncodeReply(nil, r)), reply, "the outcome")
 }
 
 // TestEncoder writes a stream with each kind of piece.
@@ -210,9 +198,7 @@ func TestEncoder(t *testing.T) {
 			`{"id":"c3","type":"function","function":{"index":2,"name":"h","arguments":"{\"x\""}}]},"done":false}`,
 		open + `""},"done":true,"done_reason":"content_filter","prompt_eval_count":1,"eval_count":2,"cost":0.001,"weir":{"attempts":2,"models":["a/x","b/y"]}}`,
 	}
-	if diff := cmp.Diff(lines(t, out), want); diff != "" {
-		t.Errorf("stream (-got +want)\n%s", diff)
-	}
+	must.Equal(t, lines(t, out), want, "stream")
 }
 
 func TestEncoderFails(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
@@ -22,9 +20,7 @@ func TestScan(t *testing.T) {
 	}
 	got.ModelSpan, got.StreamOptionsSpan = llm.Span{}, llm.Span{}
 	want := llm.Head{Model: "gpt", Stream: true, IncludeUsage: true, Choices: 3, MaxOutput: 9, Open: 1}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("head of %s (-got +want)\n%s", body, diff)
-	}
+	must.Equal(t, got, want, "head of %s", body)
 }
 
 func TestStamp(t *testing.T) {
@@ -86,16 +82,12 @@ func TestDropped(t *testing.T) {
 	const want = `{"model":"","messages":[{"role":"tool","tool_call_id":"c1","content":"no"},{"role":"user","content":"Hi"},` +
 		`{"role":"assistant","content":"Yes"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/gif;base64,AAAA"}},` +
 		`{"type":"input_audio","input_audio":{"data":"BBBB","format":"mp3"}}]}],"max_completion_tokens":10,"reasoning_effort":"medium"}`
-	if diff := cmp.Diff(string(body), want); diff != "" {
-		t.Errorf("body (-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(body), want, "body")
 	wantDropped := []string{
 		"tool result is_error", "cache_control", "content parts of another API",
 		"reasoning signature", "reasoning", "redacted reasoning", "top_k", "reasoning budget", "container",
 	}
-	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
-		t.Errorf("dropped (-got +want)\n%s", diff)
-	}
+	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
 // TestRefused holds what would change the answer if it were left out.

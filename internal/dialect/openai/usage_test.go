@@ -3,10 +3,9 @@ package openai_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
@@ -134,9 +133,7 @@ func TestMetered(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if diff := cmp.Diff(metered{r.Usage, costOf(r.ProviderCost), r.Tier}, tt.want); diff != "" {
-			t.Errorf("%s (-got +want)\n%s", tt.name, diff)
-		}
+		must.Equal(t, metered{r.Usage, costOf(r.ProviderCost), r.Tier}, tt.want, "%s", tt.name)
 	}
 }
 
@@ -162,9 +159,7 @@ func TestMeteredStream(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(got, tt.want); diff != "" {
-			t.Errorf("%s (-got +want)\n%s", tt.name, diff)
-		}
+		must.Equal(t, got, tt.want, "%s", tt.name)
 	}
 }
 

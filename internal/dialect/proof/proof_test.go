@@ -4,10 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 func TestSealedComesBack(t *testing.T) {
@@ -24,9 +23,7 @@ func TestSealedComesBack(t *testing.T) {
 		if !ok || !proof.IsSealed(sealed) {
 			t.Errorf("%q is none", sealed)
 		}
-		if diff := cmp.Diff(got, want); diff != "" {
-			t.Errorf("%q (-got +want)\n%s", sealed, diff)
-		}
+		must.Equal(t, got, want, "%q", sealed)
 		if got, ok = proof.OpenBase64(proof.Base64(sealed)); !ok || got != want {
 			t.Errorf("%q in base64: got %+v, want %+v", sealed, got, want)
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/responses"
 	"weir/internal/llm"
@@ -24,9 +22,7 @@ func TestScan(t *testing.T) {
 	}
 	got.ModelSpan = llm.Span{}
 	want := llm.Head{Model: "gpt", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 9, Open: 1}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("head of %s (-got +want)\n%s", body, diff)
-	}
+	must.Equal(t, got, want, "head of %s", body)
 }
 
 func TestPath(t *testing.T) {
@@ -94,13 +90,9 @@ func TestForeign(t *testing.T) {
 		`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"ours"}],"encrypted_content":"gAAA"},` +
 		`{"role":"assistant","content":"Yes"},{"type":"function_call","call_id":"c2","name":"f","arguments":"{}"},{"role":"assistant","content":"So"}],` +
 		`"reasoning":{"effort":"medium"},"store":false,"include":["reasoning.encrypted_content"]}`
-	if diff := cmp.Diff(string(body), want); diff != "" {
-		t.Errorf("body (-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(body), want, "body")
 	wantDropped := []string{"tool result is_error", "cache_control", "reasoning", "content parts of another API", "annotations", "top_k", "reasoning budget", "container"}
-	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
-		t.Errorf("dropped (-got +want)\n%s", diff)
-	}
+	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
 // TestRefused names what cannot be left out.
@@ -153,9 +145,7 @@ func TestEncodeReply(t *testing.T) {
 		`"usage":{"input_tokens":13,"input_tokens_details":{"cached_tokens":6,"cache_write_tokens":3},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":18,"cost":0.3},` +
 		`"service_tier":"flex","background":false,"metadata":{},"parallel_tool_calls":true,"reasoning":{"effort":null,"summary":null},"store":false,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],` +
 		`"top_logprobs":0,"truncation":"disabled","completed_at":null,"instructions":null,"max_output_tokens":null,"max_tool_calls":null,"previous_response_id":null,"prompt_cache_key":null,"safety_identifier":null,"temperature":null,"top_p":null}`
-	if diff := cmp.Diff(string(responses.EncodeReply(nil, r)), want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(responses.EncodeReply(nil, r)), want, "the outcome")
 	r.Choices[0].Finish, r.Reported, r.Usage, r.Cost = llm.FinishError, false, llm.Usage{}, nil
 	if got := string(responses.EncodeReply(nil, r)); !strings.Contains(got, `"status":"failed"`) || !strings.Contains(got, `"error":{"code":"server_error"`) || !strings.Contains(got, `"usage":null`) {
 		t.Errorf("a failed answer: %s", got)
@@ -228,9 +218,7 @@ func TestEncoder(t *testing.T) {
 		"function_call_arguments.done", "output_item.done", "function_call_arguments.done", "output_item.done",
 		"completed",
 	}
-	if diff := cmp.Diff(kinds, want); diff != "" {
-		t.Errorf("events (-got +want)\n%s", diff)
-	}
+	must.Equal(t, kinds, want, "events")
 	for _, part := range []string{
 		`{"type":"reasoning","id":"rs_r1_0","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"enc"}`,
 		`{"type":"message","id":"msg_r1_1","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Hello"},{"type":"refusal","refusal":"no"}]}`,

@@ -168,13 +168,9 @@ func TestDocumentHasEvents(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(events)), want); diff != "" {
-		t.Errorf("events (-got +want):\n%s", diff)
-	}
+	must.Equal(t, slices.Sorted(maps.Keys(events)), want, "events")
 	schemas := c.Tree["components"].(map[string]any)["schemas"].(map[string]any)
-	if diff := cmp.Diff(schemas["EventType"].(map[string]any)["enum"], subscribed); diff != "" {
-		t.Errorf("types to choose from (-got +want):\n%s", diff)
-	}
+	must.Equal(t, schemas["EventType"].(map[string]any)["enum"], subscribed, "types to choose from")
 	for name, item := range events {
 		place := harness.Pointer("webhooks", name, "post", "requestBody", "content", "application/json")
 		text, _ := json.Marshal(item.(map[string]any)["post"].(map[string]any)["requestBody"].(map[string]any)["content"].(map[string]any)["application/json"].(map[string]any)["example"])
@@ -190,9 +186,7 @@ func TestDocumentHasEvents(t *testing.T) {
 		"EventTarget": webhook.Target{}, "EventUsage": webhook.Usage{},
 	} {
 		got := slices.Sorted(maps.Keys(schemas[name].(map[string]any)["properties"].(map[string]any)))
-		if diff := cmp.Diff(got, membersOf(of)); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", name, diff)
-		}
+		must.Equal(t, got, membersOf(of), "%s", name)
 	}
 	parts := map[string]bool{}
 	for name, s := range schemas {
@@ -202,9 +196,7 @@ func TestDocumentHasEvents(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(parts)), membersOf(webhook.Data{})); diff != "" {
-		t.Errorf("parts of data (-got +want):\n%s", diff)
-	}
+	must.Equal(t, slices.Sorted(maps.Keys(parts)), membersOf(webhook.Data{}), "parts of data")
 }
 
 // plain is a value as encoding/json has it.

@@ -156,9 +156,7 @@ func TestWebhooksOfAKey(t *testing.T) {
 	})
 	want := &webhook.Key{ID: k.ID, Label: "ci", Last4: k.Last4, Expires: &expires}
 	for _, x := range []*hooked{mine, all} {
-		if diff := cmp.Diff(x.one(webhook.KeyCreated).Data.Key, want); diff != "" {
-			t.Errorf("key.created (-got +want):\n%s", diff)
-		}
+		must.Equal(t, x.one(webhook.KeyCreated).Data.Key, want, "key.created")
 	}
 	h.Administer(func(ctx context.Context, s *account.Service) error {
 		if _, err := s.RevokeKey(ctx, audit.Gateway(), k.ID); err != nil {
@@ -197,9 +195,7 @@ func TestWebhooksOfABudget(t *testing.T) {
 	for _, e := range x.of(webhook.BudgetThreshold) {
 		told[e.Data.Threshold]++
 	}
-	if diff := cmp.Diff(told, map[int64]int{50: 1, 80: 1, 95: 1, 100: 1}); diff != "" {
-		t.Errorf("thresholds (-got +want):\n%s", diff)
-	}
+	must.Equal(t, told, map[int64]int{50: 1, 80: 1, 95: 1, 100: 1}, "thresholds")
 	b := e.Data.Budget
 	if b == nil || b.Of != "account" || b.Period != budget.PeriodMonth || b.From == nil || !strings.HasSuffix(*b.From, "-01") || b.LimitUSD != "10" || b.SpentUSD != "10" {
 		t.Errorf("budget.exceeded: got %+v, want $10 of the account's $10 in this month", b)
@@ -255,9 +251,7 @@ func TestWebhooksOfAProvider(t *testing.T) {
 	}
 	e := mine.one(webhook.ProviderUnavailable)
 	want := &webhook.Target{Provider: "house", Model: "chat:status=500", Node: hostname(t), Reason: "status 500"}
-	if diff := cmp.Diff(e.Data, webhook.Data{Target: want}); diff != "" {
-		t.Errorf("an account is told (-got +want):\n%s", diff)
-	}
+	must.Equal(t, e.Data, webhook.Data{Target: want}, "an account is told")
 	harness.Await(t, "both at the installation's endpoint", func() bool { return len(all.of(webhook.ProviderUnavailable)) == 2 })
 }
 

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 	"weir/internal/ratelimit"
 	"weir/internal/ratelimit/redistest"
 )
@@ -61,9 +60,7 @@ func TestRequestLimit(t *testing.T) {
 			"limit-requests": "3", "remaining-requests": strconv.Itoa(left), "reset-requests": "61",
 			"limit-tokens": "0", "remaining-tokens": "0", "reset-tokens": "0",
 		}
-		if diff := cmp.Diff(limitHeaders(r.Header, "x-ratelimit-"), want); diff != "" {
-			t.Errorf("headers (-got +want):\n%s", diff)
-		}
+		must.Equal(t, limitHeaders(r.Header, "x-ratelimit-"), want, "headers")
 	}
 	served := len(up.Records(t))
 	for _, wait := range []time.Duration{0, 30 * time.Second, 29 * time.Second, 1500 * time.Millisecond} {
@@ -217,9 +214,7 @@ func wantAnthropicLimits(t *testing.T, h http.Header, now time.Time) {
 	for _, of := range []string{"tokens", "input-tokens", "output-tokens"} {
 		want[of+"-limit"], want[of+"-remaining"], want[of+"-reset"] = "50000", left, reset
 	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("Anthropic's headers (-got +want):\n%s", diff)
-	}
+	must.Equal(t, got, want, "Anthropic's headers")
 }
 
 // TestLimitsChange is that limits count within a second of being changed, by a

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"weir/internal/e2e/harness"
@@ -132,9 +131,7 @@ func TestUpstreamRequest(t *testing.T) {
 			if got.Model != test.model || got.Stream {
 				t.Errorf("model %q, stream %v: want %q and false", got.Model, got.Stream, test.model)
 			}
-			if diff := cmp.Diff(test.want, got.Messages); diff != "" {
-				t.Errorf("messages (-want +got):\n%s", diff)
-			}
+			must.Equal(t, got.Messages, test.want, "messages")
 			members := harness.RawMembers(t, body)
 			for _, name := range []string{"max_completion_tokens", "max_tokens", "temperature", "top_p", "stop"} {
 				if got := string(members[name]); got != test.extra[name] {
@@ -164,9 +161,7 @@ func TestUpstreamHeaders(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{"Accept", "Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Client-Request-Id"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("headers (-want +got):\n%s", diff)
-	}
+	must.Equal(t, names, want, "headers")
 	if got := header.Get("X-Client-Request-Id"); got != id+".1" {
 		t.Errorf("X-Client-Request-Id %q, want the attempt's id %q", got, id+".1")
 	}

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // TestModelsSayWhatIsKnown is the list of models with sizes, abilities and
@@ -49,9 +48,7 @@ aliases:
 	} {
 		var m map[string]any
 		harness.Decode(t, want, &m)
-		if diff := cmp.Diff(got[id], m); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", id, diff)
-		}
+		must.Equal(t, got[id], m, "%s", id)
 	}
 	for id, texts := range map[string][]string{
 		"openai/gpt-5.4": {`"context_window":1050000`, `"structured":true`, `"audio":false`, `"price_tiers":[{"above":271999,"prices":{`, `"checked":"20`, `"source":"@pydantic/genai-prices `},

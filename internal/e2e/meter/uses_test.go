@@ -15,6 +15,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 )
 
 // clock is a clock that runs, and can be set forward.
@@ -137,9 +138,7 @@ func TestUsesTotals(t *testing.T) {
 	var ids []string
 	for offset := range 9 {
 		page := h.Uses(fmt.Sprintf("?limit=1&offset=%d", offset))
-		if diff := cmp.Diff(whole.Data[offset:offset+1], page.Data); diff != "" {
-			t.Errorf("entry %d (-whole +page):\n%s", offset, diff)
-		}
+		must.Equal(t, whole.Data[offset:offset+1], page.Data, "entry %d (-whole +page):", offset)
 		ids = append(ids, page.Data[0].ID)
 	}
 	slices.Sort(ids)
@@ -264,7 +263,5 @@ func TestMidnight(t *testing.T) {
 	h.Stream("house/echo:pace=600ms")
 	h.MustAnswer(h.Chat("house/echo"))
 	want := []string{day(0) + " echo 1", day(-1) + " echo:pace=600ms 1"}
-	if diff := cmp.Diff(want, entries(h.Uses(""))); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	must.Equal(t, entries(h.Uses("")), want, "entries")
 }

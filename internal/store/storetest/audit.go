@@ -237,9 +237,7 @@ func testAudit(t *testing.T, f *fixture) {
 		}
 		seq++
 		want.Seq, want.Hash = seq, got[0].Hash
-		if diff := cmp.Diff(got[0], want); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", test.name, diff)
-		}
+		must.Equal(t, got[0], want, "%s", test.name)
 	}
 	whole(t, f, seq)
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"weir/internal/account"
@@ -159,9 +158,7 @@ func testGoodwill(t *testing.T, f *fixture) {
 		`account.credited {"credit_from_usd":"0.00000003","credit_usd":"0.000000007"}`,
 		`account.goodwill_given {"goodwill_usd":"0.000000015"}`, `account.goodwill_given {"goodwill_usd":"0.00000002"}`,
 	}
-	if diff := cmp.Diff(actions[:len(actions)-1], want); diff != "" {
-		t.Errorf("the audit log, the newest first (-got +want):\n%s", diff)
-	}
+	must.Equal(t, actions[:len(actions)-1], want, "the audit log, the newest first")
 }
 
 // testCreditAtOnce pays in from many places at once: together they come to no more

@@ -78,12 +78,10 @@ func testCorrect(t *testing.T, f *fixture) {
 			At: f.clock(),
 		}
 	}
-	if diff := cmp.Diff(d.Parts[0].Corrections, []ledger.Correction{
+	must.Equal(t, d.Parts[0].Corrections, []ledger.Correction{
 		note(1, -500), note(2, -75),
 		note(3, 200),
-	}); diff != "" {
-		t.Errorf("corrections (-got +want):\n%s", diff)
-	}
+	}, "corrections")
 	var lines llm.Money
 	for _, l := range d.Parts[0].Lines {
 		lines += l.Amount

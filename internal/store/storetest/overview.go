@@ -81,9 +81,7 @@ func testOverview(t *testing.T, f *fixture) {
 	}
 	q := report.OverviewQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-21"}
 	got := overview(t, f, q)
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("overview (-got +want):\n%s", diff)
-	}
+	must.Equal(t, got, want, "overview")
 	if speed := got.Total.Speed; speed.Answers() != 3 || speed.Median() > 25*time.Millisecond {
 		t.Errorf("speed: got %v, want three answers, two of them below 25 ms", speed)
 	}
@@ -93,9 +91,7 @@ func testOverview(t *testing.T, f *fixture) {
 		Models: []report.ModelSum{{Model: "openai/aa", Costs: make([]llm.Money, 3), Sum: guess}},
 		Total:  guess,
 	}
-	if diff := cmp.Diff(overview(t, f, q), want); diff != "" {
-		t.Errorf("overview of a model (-got +want):\n%s", diff)
-	}
+	must.Equal(t, overview(t, f, q), want, "overview of a model")
 }
 
 func testReportRanges(t *testing.T, f *fixture) {

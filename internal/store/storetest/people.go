@@ -198,9 +198,7 @@ func testPeopleAudit(t *testing.T, f *fixture) {
 		`member.changed user_bob acc_a {"role":"member"}>{"role":"viewer"}`,
 		`member.removed user_bob acc_a {"role":"viewer"}>`,
 		`session.ended session_ann  >`)
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("audit log:\n%s", diff)
-	}
+	must.Equal(t, got, want, "audit log:")
 	if v, err := f.Audit.Verify(t.Context(), audit.Hash{}); err != nil || v.Broken != 0 {
 		t.Errorf("verify: got %+v, %v; want it whole", v, err)
 	}

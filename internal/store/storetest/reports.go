@@ -66,9 +66,7 @@ func testUses(t *testing.T, f *fixture) {
 		{"between nothing", report.UsesQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-20"}, nil},
 	} {
 		got := uses(t, f, test.query)
-		if diff := cmp.Diff(got, pageOf(test.want)); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", test.name, diff)
-		}
+		must.Equal(t, got, pageOf(test.want), "%s", test.name)
 	}
 	if _, err := f.Reports.Uses(t.Context(), report.UsesQuery{Account: "acc_a", From: "yesterday", Limit: 1}); err == nil {
 		t.Error("from yesterday: got no error, want one")
@@ -113,9 +111,7 @@ func testUsesPages(t *testing.T, f *fixture) {
 			}
 			got.Uses = append(got.Uses, page.Uses...)
 		}
-		if diff := cmp.Diff(got, all); diff != "" {
-			t.Errorf("pages of %d (-got +want):\n%s", limit, diff)
-		}
+		must.Equal(t, got, all, "pages of %d", limit)
 	}
 }
 

@@ -180,9 +180,7 @@ func testRequestsPages(t *testing.T, f *fixture) {
 				got = append(got, page...)
 				query.After, more = next, next != report.Cursor{}
 			}
-			if diff := cmp.Diff(got, all); diff != "" {
-				t.Errorf("model %q, pages of %d (-got +want):\n%s", query.Model, limit, diff)
-			}
+			must.Equal(t, got, all, "model %q, pages of %d", query.Model, limit)
 		}
 	}
 }
@@ -287,9 +285,7 @@ func testRequest(t *testing.T, f *fixture) {
 		if diff := cmp.Diff(got.Parts, want); diff != "" || !there || err != nil {
 			t.Errorf("request %s: %v, %v (-got +want):\n%s", want[0].ID, there, err, diff)
 		}
-		if diff := cmp.Diff(got.Request, report.Summarize(want)); diff != "" {
-			t.Errorf("request %s in short (-got +want):\n%s", want[0].ID, diff)
-		}
+		must.Equal(t, got.Request, report.Summarize(want), "request %s in short", want[0].ID)
 	}
 	for account, id := range map[string]uuid.UUID{"acc_b": long.ID.Request, "acc_a": came(time.Hour).ID.Request} {
 		if got, there, err := f.Reports.Request(t.Context(), account, id); there || err != nil {

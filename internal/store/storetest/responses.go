@@ -47,9 +47,7 @@ func wantChain(t *testing.T, f *fixture, id string, most int, want ...string) {
 	for _, l := range links {
 		got = append(got, l.ID)
 	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("chain of %s, at most %d (-got +want)\n%s", id, most, diff)
-	}
+	must.Equal(t, got, want, "chain of %s, at most %d", id, most)
 }
 
 func testResponses(t *testing.T, f *fixture) {

@@ -114,9 +114,7 @@ func testWebhooks(t *testing.T, f *fixture) {
 		audit.WebhookCreated, audit.WebhookChanged, audit.WebhookChanged, audit.WebhookChanged,
 		audit.WebhookRotated, audit.WebhookRemoved,
 	}
-	if diff := cmp.Diff(actions, want); diff != "" {
-		t.Errorf("audit log (-got +want):\n%s", diff)
-	}
+	must.Equal(t, actions, want, "audit log")
 }
 
 func nilIfNone[T any](list []T) []T {
@@ -177,9 +175,7 @@ func testAudience(t *testing.T, f *fixture) {
 		"b":      {webhook.AccountSuspended, webhook.ProviderUnavailable},
 		"off":    nil,
 	} {
-		if diff := cmp.Diff(typesOf(t, f, id), want); diff != "" {
-			t.Errorf("deliveries to %s (-got +want):\n%s", id, diff)
-		}
+		must.Equal(t, typesOf(t, f, id), want, "deliveries to %s", id)
 	}
 	jobs := take(t, f, "a keys", 9)
 	var body struct {
@@ -515,9 +511,7 @@ func testUsageDaily(t *testing.T, f *fixture) {
 		Date: "2026-11-21", AsOf: night.Add(time.Hour), Requests: 2, Tokens: 42,
 		CostUSD: "0.000000042",
 	}
-	if diff := cmp.Diff(body.Data.Usage, want); diff != "" {
-		t.Errorf("usage (-got +want):\n%s", diff)
-	}
+	must.Equal(t, body.Data.Usage, want, "usage")
 }
 
 // testUnpricedEvents holds that a model without a price is told once a day, to
@@ -537,9 +531,7 @@ func testUnpricedEvents(t *testing.T, f *fixture) {
 			f.DB = f.open(t)
 		}
 	}
-	if diff := cmp.Diff(typesOf(t, f, "w"), []webhook.Type{webhook.ModelUnpriced, webhook.ModelUnpriced}); diff != "" {
-		t.Errorf("two days without a price (-got +want):\n%s", diff)
-	}
+	must.Equal(t, typesOf(t, f, "w"), []webhook.Type{webhook.ModelUnpriced, webhook.ModelUnpriced}, "two days without a price")
 }
 
 func testRetainEvents(t *testing.T, f *fixture) {

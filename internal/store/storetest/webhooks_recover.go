@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weir/internal/must"
 	"weir/internal/webhook"
 )
@@ -106,9 +104,7 @@ func testRecover(t *testing.T, f *fixture) {
 		webhook.Data{Key: &webhook.Key{ID: "key_b", Last4: "abcd"}}))
 	able(t, f, "other", true)
 	recovers(t, f, "other", noon, 1)
-	if diff := cmp.Diff(typesOf(t, f, "other"), []webhook.Type{webhook.Test, webhook.KeyCreated}); diff != "" {
-		t.Errorf("sent to the account (-got +want):\n%s", diff)
-	}
+	must.Equal(t, typesOf(t, f, "other"), []webhook.Type{webhook.Test, webhook.KeyCreated}, "sent to the account")
 }
 
 // testRecoverMany recovers more than one transaction takes, from two places at once:

@@ -166,9 +166,7 @@ func TestSDKRequest(t *testing.T) {
 		`"inferenceConfig":{"maxTokens":9,"temperature":0.5,"topP":1,"stopSequences":["END"]},"additionalModelRequestFields":{"top_k":5},` +
 		`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{\"type\":\"object\"}","name":"n"}}}},` +
 		`"requestMetadata":{"team":"a"},"serviceTier":{"type":"flex"}}`
-	if diff := cmp.Diff(string(got), want); diff != "" {
-		t.Errorf("what the SDK sent, as it was understood (-got +want)\n%s", diff)
-	}
+	must.Equal(t, string(got), want, "what the SDK sent, as it was understood")
 }
 
 // view is what the official SDK reads of an answer.
@@ -321,7 +319,5 @@ func (v *view) delta(t *testing.T, d types.ContentBlockDelta) {
 func TestSDKStream(t *testing.T) {
 	t.Parallel()
 	got := must.Get(accumulate(t, client(t, answer())))(t)
-	if diff := cmp.Diff(got, wanted); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
+	must.Equal(t, got, wanted, "the outcome")
 }

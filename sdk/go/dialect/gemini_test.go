@@ -122,9 +122,7 @@ func TestGeminiSDKSignatures(t *testing.T) {
 				got = append(got, m.Parts...)
 			}
 		}
-		if diff := cmp.Diff(got, answer.Choices[0].Message.Parts); diff != "" {
-			t.Errorf("stream %t: what comes back (-got +want)\n%s", stream, diff)
-		}
+		must.Equal(t, got, answer.Choices[0].Message.Parts, "stream %t: what comes back", stream)
 	}
 }
 
