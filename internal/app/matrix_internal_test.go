@@ -34,21 +34,17 @@ func newRoleFixture(t *testing.T) *roleFixture {
 	g := newInstance(t)
 	h := &roleFixture{instance: g, sessions: map[string]string{}, keys: map[string]string{}}
 	ctx, gate := t.Context(), audit.Gateway()
-	must := func(err error) {
-		t.Helper()
-		must.Do(t, err)
-	}
 	_, _, err := g.accounts.Bootstrap(ctx, gate)
-	must(err)
+	must.Do(t, err)
 	setup, err := g.accounts.CreateSetupToken(ctx, gate)
-	must(err)
+	must.Do(t, err)
 	from := people.Origin{Address: "127.0.0.1"}
 	operator, err := g.people.SetUp(ctx, setup.Reveal(), person("operator"), from)
-	must(err)
+	must.Do(t, err)
 	h.sessions["operator"] = operator.Reveal()
 	for _, name := range []string{roleAccount, "elsewhere", "asleep"} {
 		_, err := g.accounts.CreateAccount(ctx, gate, name)
-		must(err)
+		must.Do(t, err)
 	}
 	for who, in := range map[string]people.Invitation{
 		"viewer": {Role: people.Viewer}, "member": {Role: people.Member}, "owner": {Role: people.Owner},

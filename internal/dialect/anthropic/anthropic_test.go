@@ -91,34 +91,6 @@ func TestErrorCode(t *testing.T) {
 	}
 }
 
-func TestPath(t *testing.T) {
-	t.Parallel()
-	if got, want := anthropic.Dialect().Path("claude", true), "/messages"; got != want {
-		t.Errorf("path %q, want %q", got, want)
-	}
-}
-
-func TestStamp(t *testing.T) {
-	t.Parallel()
-	cost := llm.Money(300_000_000)
-	priced := &llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}}
-	tests := []struct {
-		name, in, want string
-		final          *llm.Final
-	}{
-		{"reply", `{"id":"x","usage":{"input_tokens":1}}`, `{"id":"x","usage":{"cost":0.3,"input_tokens":1},"weir":{"attempts":2,"models":["a/x","b/y"]}}`, priced},
-		{"last event", `{"type":"message_delta","usage":{"output_tokens":1} }`, `{"type":"message_delta","usage":{"cost":0.3,"output_tokens":1},"weir":{"attempts":2,"models":["a/x","b/y"]} }`, priced},
-		{"first event", `{"type":"message_start","message":{"usage":{}}}`, `{"type":"message_start","message":{"usage":{}}}`, priced},
-		{"unpriced", `{"usage":{}}`, `{"usage":{}}`, &llm.Final{Attempts: 1}},
-		{"not JSON", `x`, `x`, priced},
-	}
-	for _, tt := range tests {
-		if got := string(anthropic.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
-	}
-}
-
 // TestModelNames reads a model's version in the names that all vendors give it,
 // by what such a model is sent.
 func TestModelNames(t *testing.T) {

@@ -90,24 +90,6 @@ func TestPath(t *testing.T) {
 	}
 }
 
-func TestStamp(t *testing.T) {
-	t.Parallel()
-	cost := llm.Money(300_000_000)
-	for _, tt := range []struct {
-		in, want string
-		final    *llm.Final
-	}{
-		{`{"stopReason":"end_turn"}`, `{"stopReason":"end_turn"}`, &llm.Final{Cost: &cost, Attempts: 2}},
-		{`{"usage":{"inputTokens":1}}`, `{"usage":{"inputTokens":1}}`, &llm.Final{Attempts: 1}},
-		{`{"usage": {"inputTokens":1} ,"metrics":{}}`, `{"usage": {"cost":0.3,"inputTokens":1} ,"metrics":{}}`, &llm.Final{Cost: &cost, Attempts: 1}},
-		{`{"usage":{},"metrics":{}}`, `{"usage":{"cost":0.3},"metrics":{},"weir":{"attempts":2,"models":["a/x","b/y"]}}`, &llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}}},
-	} {
-		if got := string(bedrock.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
-			t.Errorf("%s: %s, want %s", tt.in, got, tt.want)
-		}
-	}
-}
-
 // TestReplyRoundTrip holds that an answer in this format's own words keeps them.
 func TestReplyRoundTrip(t *testing.T) {
 	t.Parallel()

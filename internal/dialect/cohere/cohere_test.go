@@ -26,43 +26,6 @@ func TestScan(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-func TestPath(t *testing.T) {
-	t.Parallel()
-	if got, want := cohere.Dialect().Path("command-a", true), "/chat"; got != want {
-		t.Errorf("path %q, want %q", got, want)
-	}
-}
-
-func TestStamp(t *testing.T) {
-	t.Parallel()
-	cost := llm.Money(300_000_000)
-	priced := &llm.Final{Cost: &cost, Attempts: 1}
-	tests := []struct {
-		name, in, want string
-		final          *llm.Final
-	}{
-		{"whole", `{"id":"a","usage" : {"tokens":{}} }`, `{"id":"a","usage" : {"cost":0.3,"tokens":{}} }`, priced},
-		{"event", `{"type":"message-end","delta": {"finish_reason":"COMPLETE", "usage":{}},"id":1}`, `{"type":"message-end","delta": {"finish_reason":"COMPLETE", "usage":{"cost":0.3}},"id":1}`, priced},
-		{
-			"beside the provider's", `{"usage":{"cost": {"x":1}}}`,
-			`{"usage":{"cost": {"x":1}},"weir":{"cost_usd":"0.3"}}`, priced,
-		},
-		{"null", `{"usage":null}`, `{"usage":null}`, priced},
-		{"none", `{"delta":{"x":1}}`, `{"delta":{"x":1}}`, priced},
-		{"not JSON", `[DONE]`, `[DONE]`, priced},
-		{"unpriced", `{"usage":{}}`, `{"usage":{}}`, &llm.Final{Attempts: 1}},
-		{
-			"attempts", `{"delta":{"usage":{}} }`, `{"delta":{"usage":{"cost":0.3}},"weir":{"attempts":2,"models":["a/x","b/y"]} }`,
-			&llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}},
-		},
-	}
-	for _, tt := range tests {
-		if got := string(cohere.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
-	}
-}
-
 // TestDropped names what a request in another wire format's words loses.
 func TestDropped(t *testing.T) {
 	t.Parallel()
@@ -262,24 +225,5 @@ func TestManyCalls(t *testing.T) {
 	}
 	if _, err := d.Decode(nil, sse.Event{Data: []byte(`{"type":"tool-call-delta","index":2000}`)}); opened != 1024 || err != nil {
 		t.Errorf("%d calls opened, want 1024; then %v", opened, err)
-	}
-}
-
-// TestPieceAllocations holds the budget of the hot path: the piece's text.
-func TestPieceAllocations(t *testing.T) {
-	d, e := cohere.NewDecoder(nil), cohere.NewEncoder(llm.Meta{ID: "s1"})
-	frame := sse.Event{Name: []byte("content-delta"), Data: []byte(`{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":" scattered"}}}}`)}
-	var events []llm.Event
-	out := make([]byte, 0, 1024)
-	piece := func() {
-		var err error
-		if events, err = d.Decode(events[:0], frame); err != nil || len(events) != 1 {
-			t.Fatal(events, err)
-		}
-		out = e.Append(out[:0], &events[0])
-	}
-	piece()
-	if got := testing.AllocsPerRun(100, piece); got > 1 {
-		t.Errorf("a piece of a stream: %v allocations, want at most 1", got)
 	}
 }

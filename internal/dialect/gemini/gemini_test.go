@@ -106,29 +106,6 @@ func TestModern(t *testing.T) {
 	}
 }
 
-func TestStamp(t *testing.T) {
-	t.Parallel()
-	cost := llm.Money(300_000_000)
-	priced := &llm.Final{Cost: &cost, Attempts: 1}
-	for _, tt := range []struct {
-		in, want string
-		final    *llm.Final
-	}{
-		{`{"candidates":[{"usageMetadata":{}}], "usageMetadata" : {"promptTokenCount":1} }`, `{"candidates":[{"usageMetadata":{}}], "usageMetadata" : {"cost":0.3,"promptTokenCount":1} }`, priced},
-		{`{"usageMetadata":null}`, `{"usageMetadata":null}`, priced},
-		{`{"responseId":"x"}`, `{"responseId":"x"}`, priced},
-		{`{"usageMetadata":{}}`, `{"usageMetadata":{}}`, &llm.Final{Attempts: 1}},
-		{
-			`{"usageMetadata":{},"responseId":1 }`, `{"usageMetadata":{"cost":0.3},"responseId":1,"weir":{"attempts":2,"models":["a/x","b/y"]} }`,
-			&llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}},
-		},
-	} {
-		if got := string(gemini.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
-			t.Errorf("%s: %s, want %s", tt.in, got, tt.want)
-		}
-	}
-}
-
 // TestErrorDetails holds what is read of an error beside its words.
 func TestErrorDetails(t *testing.T) {
 	t.Parallel()

@@ -35,41 +35,6 @@ func TestScan(t *testing.T) {
 	}
 }
 
-func TestPath(t *testing.T) {
-	t.Parallel()
-	if got, want := ollama.Dialect().Path("qwen3", true), "/api/chat"; got != want {
-		t.Errorf("path %q, want %q", got, want)
-	}
-}
-
-func TestStamp(t *testing.T) {
-	t.Parallel()
-	cost := llm.Money(300_000_000)
-	priced := &llm.Final{Cost: &cost, Attempts: 1}
-	tests := []struct {
-		name, in, want string
-		final          *llm.Final
-	}{
-		{"counts", `{"done":true,"eval_count":1 }`, `{"done":true,"eval_count":1,"cost":0.3 }`, priced},
-		{
-			"beside the provider's own", `{"cost": {"x":1}, "prompt_eval_count":1}`,
-			`{"cost": {"x":1}, "prompt_eval_count":1,"weir":{"cost_usd":"0.3"}}`, priced,
-		},
-		{"no counts", `{"done":true}`, `{"done":true}`, priced},
-		{"unpriced", `{"eval_count":1}`, `{"eval_count":1}`, &llm.Final{Attempts: 1}},
-		{"not JSON", `x`, `x`, priced},
-		{
-			"attempts", `{"eval_count":1}`, `{"eval_count":1,"cost":0.3,"weir":{"attempts":2,"models":["a/x","b/y"]}}`,
-			&llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}},
-		},
-	}
-	for _, tt := range tests {
-		if got := string(ollama.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
-	}
-}
-
 // TestDropped names what a request in another wire format's words loses.
 func TestDropped(t *testing.T) {
 	t.Parallel()
@@ -254,25 +219,5 @@ func TestManyCalls(t *testing.T) {
 	}
 	if opened != 1024 {
 		t.Errorf("%d calls opened, want 1024", opened)
-	}
-}
-
-// TestPieceAllocations holds the budget of the hot path: the piece's text, and
-// in the first one the model and the time.
-func TestPieceAllocations(t *testing.T) {
-	d, e := ollama.NewDecoder(nil), ollama.NewEncoder(llm.Meta{Model: "m"})
-	frame := sse.Event{Data: []byte(`{"model":"qwen3","created_at":"2025-10-17T23:14:07.414671Z","message":{"role":"assistant","content":" scattered"},"done":false}`)}
-	var events []llm.Event
-	out := make([]byte, 0, 1024)
-	piece := func() {
-		var err error
-		if events, err = d.Decode(events[:0], frame); err != nil || len(events) == 0 {
-			t.Fatal(events, err)
-		}
-		out = e.Append(out[:0], &events[len(events)-1])
-	}
-	piece()
-	if got := testing.AllocsPerRun(100, piece); got > 1 {
-		t.Errorf("a piece of a stream: %v allocations, want at most 1", got)
 	}
 }

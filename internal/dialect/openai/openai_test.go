@@ -23,36 +23,6 @@ func TestScan(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-func TestStamp(t *testing.T) {
-	t.Parallel()
-	cost := llm.Money(300_000_000)
-	priced := &llm.Final{Cost: &cost, Attempts: 1}
-	tests := []struct {
-		name, in, want string
-		final          *llm.Final
-	}{
-		{"added", `{"a":[{"usage":{}}], "usage" : {"prompt_tokens":1} }`, `{"a":[{"usage":{}}], "usage" : {"cost":0.3,"prompt_tokens":1} }`, priced},
-		{"empty", `{"usage":{}}`, `{"usage":{"cost":0.3}}`, priced},
-		{
-			"beside the provider's", `{"usage":{"cost": {"x":1},"prompt_tokens":1}}`,
-			`{"usage":{"cost": {"x":1},"prompt_tokens":1},"weir":{"cost_usd":"0.3"}}`, priced,
-		},
-		{"null", `{"usage":null}`, `{"usage":null}`, priced},
-		{"none", `{"id":"x"}`, `{"id":"x"}`, priced},
-		{"not JSON", `[DONE]`, `[DONE]`, priced},
-		{"unpriced", `{"usage":{}}`, `{"usage":{}}`, &llm.Final{Attempts: 1}},
-		{
-			"attempts", `{"usage":{},"id":1 }`, `{"usage":{"cost":0.3},"id":1,"weir":{"attempts":2,"models":["a/x","b/y"]} }`,
-			&llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}},
-		},
-	}
-	for _, tt := range tests {
-		if got := string(openai.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
-	}
-}
-
 // TestDropped names what a request in another wire format's words loses.
 func TestDropped(t *testing.T) {
 	t.Parallel()
@@ -114,13 +84,6 @@ func TestRefused(t *testing.T) {
 		if got, ok := errors.AsType[*llm.Error](err); !ok || got.Param != tt.param || got.Code != llm.CodeInvalidRequest {
 			t.Errorf("%s: got %v, want it refused as %s", tt.name, err, tt.param)
 		}
-	}
-}
-
-func TestPath(t *testing.T) {
-	t.Parallel()
-	if got, want := openai.Dialect().Path("gpt", true), "/chat/completions"; got != want {
-		t.Errorf("path %q, want %q", got, want)
 	}
 }
 

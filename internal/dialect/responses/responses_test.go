@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect/openai"
 	"weir/internal/dialect/responses"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -23,38 +22,6 @@ func TestScan(t *testing.T) {
 	got.ModelSpan = llm.Span{}
 	want := llm.Head{Model: "gpt", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 9, Open: 1}
 	must.Equal(t, got, want, "head of %s", body)
-}
-
-func TestPath(t *testing.T) {
-	t.Parallel()
-	if got, want := responses.Dialect(openai.Dialect()).Path("gpt", true), "/responses"; got != want {
-		t.Errorf("path %q, want %q", got, want)
-	}
-}
-
-func TestStamp(t *testing.T) {
-	t.Parallel()
-	cost := llm.Money(300_000_000)
-	priced := &llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}}
-	tests := []struct {
-		name, in, want string
-		final          *llm.Final
-	}{
-		{"whole", `{"usage":{"input_tokens":1}}`, `{"usage":{"cost":0.3,"input_tokens":1},"weir":{"attempts":2,"models":["a/x","b/y"]}}`, priced},
-		{
-			"last event", `{"type":"response.completed","response":{"usage":{}} ,"sequence_number":4}`,
-			`{"type":"response.completed","response":{"usage":{"cost":0.3},"weir":{"attempts":2,"models":["a/x","b/y"]}} ,"sequence_number":4}`, priced,
-		},
-		{"first event", `{"response":{"usage":null}}`, `{"response":{"usage":null}}`, priced},
-		{"other event", `{"delta":"x"}`, `{"delta":"x"}`, priced},
-		{"not JSON", `[DONE]`, `[DONE]`, priced},
-		{"unpriced", `{"usage":{}}`, `{"usage":{}}`, &llm.Final{Attempts: 1}},
-	}
-	for _, tt := range tests {
-		if got := string(responses.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
-	}
 }
 
 // TestForeign holds what becomes of a request in the words of an API that is

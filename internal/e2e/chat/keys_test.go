@@ -106,34 +106,6 @@ func TestKeysAtVendorAPIs(t *testing.T) {
 	}
 }
 
-// TestKeysAtOwnAPIs is the same at the service's own client APIs, where a key counts
-// in the Authorization header alone.
-func TestKeysAtOwnAPIs(t *testing.T) {
-	t.Parallel()
-	h, _ := harness.OpenSimulated(t)
-	keys := newKeyring(h)
-	for _, clientAPI := range []harness.Ask{{Path: "/v1/chat", Body: harness.Hello("house/echo")}, {Path: "/v1/uses"}} {
-		for _, carrier := range keyCarriers {
-			for what, outcome := range keyOutcomes {
-				if clientAPI.Path == "/v1/uses" && (what == "no permission" || what == "model not allowed") {
-					outcome = "" // that of chat, and no model is asked
-				}
-				a := clientAPI
-				a.Key, a.Header = harness.NoKey, []string{carrier.name, carrier.before + keys[what]}
-				r := h.Do(a)
-				switch {
-				case carrier.name != "Authorization" || outcome == "bad key":
-					harness.WantError(t, r, http.StatusUnauthorized, "AUTHENTICATION_ERROR")
-				case outcome == "no permission":
-					harness.WantError(t, r, http.StatusForbidden, "FORBIDDEN")
-				case r.Status != http.StatusOK:
-					t.Errorf("%s, %s in %s: %d %s", clientAPI.Path, what, carrier.name, r.Status, r.Body)
-				}
-			}
-		}
-	}
-}
-
 // TestTwoKeys is a request with a key in two headers, as some programs send it:
 // the Authorization header counts, where there is a key in it.
 func TestTwoKeys(t *testing.T) {
