@@ -105,6 +105,13 @@ type Inputs struct {
 	// Shown are the top-level fields that add nothing to the input beyond their own
 	// bytes, and have the provider do nothing.
 	Shown rawjson.Names
+	// ShownParts are the types of parts and items that are told in full, though the tree
+	// does not model them; and the members, without underscores and in lower case, of such
+	// parts that have no type.
+	ShownParts, ShownMembers rawjson.Names
+	// Windows are the context windows, in tokens, that a client asks for in a header of
+	// Passed, by a piece of its value.
+	Windows map[string]int64
 	// ClientTools are how the types begin of tools that the vendor describes and the
 	// client runs.
 	ClientTools []string

@@ -26,10 +26,6 @@ const (
 	// unknownWindow is the context window, in tokens, of a model that nobody
 	// knows: the largest that is usual.
 	unknownWindow = 1 << 20
-	// longWindow is that of a Claude that is asked for it in a header:
-	// https://platform.claude.com/docs/en/build-with-claude/context-windows.
-	longWindow     = 1_000_000
-	longWindowBeta = "context-1m"
 
 	// aroundRequest are the tokens that a vendor puts around any request: a
 	// preamble, the day, what an answer must look like.
@@ -165,8 +161,10 @@ func (q *Quote) window() int64 {
 		n = unknownWindow
 	}
 	for _, h := range q.Passed() {
-		if strings.Contains(h.Value, longWindowBeta) {
-			n = max(n, longWindow)
+		for piece, asked := range q.Dialect.Inputs.Windows {
+			if strings.Contains(h.Value, piece) {
+				n = max(n, asked)
+			}
 		}
 	}
 	return n

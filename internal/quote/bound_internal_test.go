@@ -233,7 +233,7 @@ func TestBoundElsewhere(t *testing.T) {
 	}{
 		{"a field that does not go there", quotetest.Asked{ClientAPI: "openai", Target: "anthropic", Body: `{"new_thing":"x",` + hi, Sizes: sized()}, int64(len(`{"new_thing":"x",`+hi)) + aroundRequest},
 		{"a window that nobody knows", quotetest.Asked{ClientAPI: "openai", Body: `{"new_thing":"x",` + hi}, unknownWindow},
-		{"a longer window by a header", quotetest.Asked{ClientAPI: "anthropic", Body: `{"max_tokens":1,"new_thing":"x",` + hi, Sizes: sized(), Header: http.Header{"Anthropic-Beta": {"other,context-1m-2025-08-07"}}}, longWindow},
+		{"a longer window by a header", quotetest.Asked{ClientAPI: "anthropic", Body: `{"max_tokens":1,"new_thing":"x",` + hi, Sizes: sized(), Header: http.Header{"Anthropic-Beta": {"other,context-1m-2025-08-07"}}}, 1_000_000},
 		{"a model that searches by itself", quotetest.Asked{ClientAPI: "openai", Model: "gpt-4o-search-preview", Body: "{" + hi, Sizes: sized()}, 11 * window},
 		{"an image for the model that counts most", quotetest.Asked{
 			ClientAPI: "openai", Model: "gpt-4o-mini", Sizes: sized(),

@@ -71,7 +71,7 @@ func (q *Quote) inputs() Inputs {
 	r.own, r.kept = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil
 	for i := range tree.Messages {
 		r.extra(tree.Messages[i].Extra)
-		r.parts(tree.Messages[i].Parts)
+		r.parts(tree.Messages[i].Parts, &q.Dialect.Inputs)
 	}
 	if r.own {
 		r.members(tree, &q.Dialect.Inputs, q.Quirks)
@@ -118,17 +118,17 @@ func usesOf(raw []byte, in *dialect.Inputs) int64 {
 }
 
 // parts takes note of what stands in a message or in the result of a tool.
-func (r *Inputs) parts(parts []llm.Part) {
+func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 	for i := range parts {
 		p := &parts[i]
 		r.extra(p.Extra)
 		switch {
 		case p.Kind == llm.PartOther:
-			r.other(p.Raw)
+			r.other(p.Raw, in)
 		case p.Media != nil:
 			r.media(p.Kind, p.Media)
 		case p.Result != nil:
-			r.parts(p.Result.Parts)
+			r.parts(p.Result.Parts, in)
 		case p.Kind == llm.PartReasoning && r.kept && p.Signature != "" && p.Redacted == "":
 			r.hidden = true // the provider has kept it, by its id
 		}
@@ -150,8 +150,8 @@ func (r *Inputs) extra(fields []llm.Field) {
 
 // other takes note of a part or an item that nobody modelled. It may be a list of tools,
 // such as OpenAI's additional_tools; one of an MCP server's is what that has told.
-func (r *Inputs) other(raw []byte) {
-	if isShown(raw) {
+func (r *Inputs) other(raw []byte, in *dialect.Inputs) {
+	if isShown(raw, in) {
 		return
 	}
 	r.hidden = true

@@ -203,15 +203,6 @@ var shownInside = rawjson.Names{
 	"partmetadata", "thought", "summary", "content", "weir:item", "weir:content",
 }
 
-// shownParts are the types of parts and items that are told in full, though
-// nobody modelled them.
-var shownParts = rawjson.Names{
-	"custom_tool_call", "custom_tool_call_output", "local_shell_call", "local_shell_call_output", "shell_call",
-	"shell_call_output", "apply_patch_call", "apply_patch_call_output", // Responses
-	"server_tool_use", "mcp_tool_use", "search_result", // Anthropic
-	"custom", // Chat Completions, a call of such a tool
-}
-
 // modeMembers are the fields that decide in which mode a request is served, with how the
 // names of these modes begin. A list of further models to choose from has none, and neither
 // has a preset, which names a model and its tools (https://openrouter.ai/docs/guides/features/presets.md, undated copy),
@@ -256,21 +247,17 @@ func isShownMember(name string, in *dialect.Inputs) bool {
 	return in.Shown.Has(name)
 }
 
-// codeParts are the members of a part of Gemini's that tells of code which its
-// provider ran.
-var codeParts = rawjson.Names{"executablecode", "codeexecutionresult", "thought", "thoughtsignature"}
-
 // isShown says whether a part that nobody modelled is told in full: of a type
 // that is known to be, and without parts of its own.
-func isShown(raw []byte) bool {
-	code := true
+func isShown(raw []byte, in *dialect.Inputs) bool {
+	members := true
 	for m := range rawjson.Members(raw) {
 		if k := rawjson.KindOf(m.Value); m.Is("output") && k != rawjson.String && rawjson.Present(m.Value) {
 			return false
 		}
-		code = code && codeParts.Has(plain(m.Name()))
+		members = members && in.ShownMembers.Has(plain(m.Name()))
 	}
-	return code || shownParts.Has(rawjson.Text(rawjson.Get(raw, "type")))
+	return members || in.ShownParts.Has(rawjson.Text(rawjson.Get(raw, "type")))
 }
 
 // isClients says whether a tool that is no function is run by the client.

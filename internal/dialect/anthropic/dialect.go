@@ -99,10 +99,16 @@ func inputs() dialect.Inputs {
 			"metadata", "servicetier", "inferencegeo", "speed", "outputconfig", "outputformat", "cachecontrol",
 			"toolchoice", "contextmanagement",
 		},
+		ShownParts:  rawjson.Names{"server_tool_use", "mcp_tool_use", "search_result"},
+		Windows:     map[string]int64{"context-1m": longWindow},
 		ClientTools: []string{"bash_", "text_editor_", "computer_", "memory_"},
 		MaxUses:     "max_uses",
 	}
 }
+
+// longWindow is the context window, in tokens, that a header asks for:
+// https://platform.claude.com/docs/en/build-with-claude/context-windows.
+const longWindow = 1_000_000
 
 // limits are the vendor's rate-limit headers
 // (https://platform.claude.com/docs/en/api/rate-limits#response-headers). Tokens of input

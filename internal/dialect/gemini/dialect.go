@@ -123,7 +123,8 @@ func Dialect() *dialect.Dialect {
 			Shown: rawjson.Names{
 				"safetysettings", "servicetier", "labels", "store", "toolconfig",
 			},
-			ClientTools: []string{"computerUse"},
+			ShownMembers: rawjson.Names{"executablecode", "codeexecutionresult", "thought", "thoughtsignature"},
+			ClientTools:  []string{"computerUse"},
 		},
 		Documents:  []string{document},
 		Operations: operations(),

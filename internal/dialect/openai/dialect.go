@@ -65,6 +65,7 @@ func Dialect() *dialect.Dialect {
 				"enablethinking", "includereasoning", "reasoningformat", "addgenerationprompt",
 				"continuefinalmessage", "usage", "keepalive",
 			},
+			ShownParts:  rawjson.Names{"custom"}, // a call of such a tool
 			ClientTools: []string{"custom"},
 		},
 		Documents:  []string{document, mediaDocument},

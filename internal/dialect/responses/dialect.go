@@ -72,6 +72,10 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 			"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata",
 			"verbosity", "contextmanagement",
 		},
+		ShownParts: rawjson.Names{
+			"custom_tool_call", "custom_tool_call_output", "local_shell_call", "local_shell_call_output", "shell_call",
+			"shell_call_output", "apply_patch_call", "apply_patch_call_output",
+		},
 		ClientTools: []string{"custom", "local_shell", "apply_patch", "computer"},
 		MaxCalls:    rawjson.Names{"maxtoolcalls", "maxturns"}, // the turns that some servers count
 	}
