@@ -112,8 +112,17 @@ type Inputs struct {
 	// Windows are the context windows, in tokens, that a client asks for in a header of
 	// Passed, by a piece of its value.
 	Windows map[string]int64
-	// ClientTools are how the types begin of tools that the vendor describes and the
-	// client runs.
+	// Tools are the tools that providers run themselves. Of one that is not here nobody knows
+	// what it costs, nor whether a reply tells of it.
+	Tools []Tool
+	// Told are the fields that have a provider run tools of which replies tell how often
+	// they ran.
+	Told rawjson.Names
+	// Functions are the kinds of the tools that are functions of the client's; the empty
+	// one is that of a tool without a type.
+	Functions rawjson.Names
+	// ClientTools are how the kinds begin of tools that the vendor describes and the
+	// client runs, and of named lists of functions, in lower case.
 	ClientTools []string
 	// MaxUses is the member of a tool of the provider's that caps how often it is used
 	// for one request; empty where what is there is passed over.
@@ -121,6 +130,18 @@ type Inputs struct {
 	// MaxCalls are the top-level fields that say how many calls of its own tools a
 	// provider makes at most.
 	MaxCalls rawjson.Names
+}
+
+// Tool is a tool that a provider runs itself.
+type Tool struct {
+	// Prefix is how its kind begins, in lower case. A kind is a type, with a colon and the
+	// type of the environment behind it where there is one; or the name of a member of a
+	// tool without a type.
+	Prefix string
+	// Class is what a call of it is counted as; a class of tokens where a call has no fee.
+	Class llm.Class
+	// Untold is whether a reply without a count of it says nothing of how often it ran.
+	Untold bool
 }
 
 // For is the operation of the wire format; nil where it has none such.

@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,7 @@ func TestConformance(t *testing.T) {
 			checkHalves(t, d)
 			checkErrors(t, d)
 			checkEnds(t, d)
+			checkTools(t, d)
 		})
 	}
 }
@@ -115,6 +117,22 @@ func checkEnds(t *testing.T, d *dialect.Dialect) {
 	failed := string(d.NewEncoder(llm.Meta{ID: "req-1"}).Fail(nil, &llm.Error{Code: llm.CodeInternal}))
 	if d.EndMarker != "" && strings.Contains(failed, d.EndMarker) || failed == "" {
 		t.Errorf("end of a failed stream: %q, want no marker", failed)
+	}
+}
+
+// checkTools holds that kinds of tools are written as they are compared.
+func checkTools(t *testing.T, d *dialect.Dialect) {
+	t.Helper()
+	kinds := append(slices.Clone(d.Inputs.Functions), d.Inputs.ClientTools...)
+	for _, tool := range d.Inputs.Tools {
+		if kinds = append(kinds, tool.Prefix); tool.Prefix == "" {
+			t.Error("a tool of every kind")
+		}
+	}
+	for _, kind := range kinds {
+		if kind != strings.ToLower(kind) {
+			t.Errorf("the kind %q is not in lower case", kind)
+		}
 	}
 }
 

@@ -72,6 +72,7 @@ func (a *attempt) makeBody() error {
 	c := a.call
 	to := a.Spoken
 	a.Apart() // while it is the request's turn
+	a.Untold()
 	switch {
 	case to == c.Op:
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}

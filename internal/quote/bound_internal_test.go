@@ -194,23 +194,6 @@ func toolCalls(u *llm.Usage) (n int64) {
 	return n
 }
 
-// TestToolClasses holds what a provider's own tools are counted as, each by its type.
-func TestToolClasses(t *testing.T) {
-	t.Parallel()
-	for tool, want := range map[string]llm.Class{
-		`{"type":"web_search"}`: llm.Searches, `{"type":"web_search_preview_2025_03_11"}`: llm.Searches, `{"type":"web_search_20260209"}`: llm.Searches,
-		`{"google_search":{}}`: llm.Searches, `{"googleSearchRetrieval":{}}`: llm.Searches, `{"googleMaps":{}}`: llm.Maps, `{"google_maps":{}}`: llm.Maps,
-		`{"type":"x_search"}`: llm.XSearches, `{"type":"file_search","vector_store_ids":["v"]}`: llm.FileSearches,
-		`{"type":"code_interpreter","container":{"type":"auto"}}`: llm.CodeSessions, `{"type":"code_execution_20250825"}`: llm.CodeSessions,
-		`{"type":"image_generation"}`: llm.ToolImages, `{"type":"crystal_ball"}`: llm.OtherTools,
-		`{"type":"web_fetch_20250910"}`: llm.Input, `{"type":"mcp"}`: mcpTools, `{"codeExecution":{}}`: llm.Output, `{"urlContext":{}}`: llm.Input,
-	} {
-		if got := toolClass([]byte(tool)); got != want {
-			t.Errorf("%s: got %s, want %s", tool, got, want)
-		}
-	}
-}
-
 // bound is the most that an attempt can use into which no cap is put.
 func (q *Quote) bound(how Precision) llm.Usage {
 	k := q.demandOf(how)

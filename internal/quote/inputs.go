@@ -19,10 +19,11 @@ type Inputs struct {
 	own  bool // what nobody modelled of it reaches the target
 	kept bool // a thought in it may stand for one that the provider has kept
 
-	hidden bool      // there is input whose size the body does not show
-	reads  int64     // how often a provider may charge for the input, by a field that is not known; 0 for once
-	calls  int64     // of tools that the provider runs itself, at most
-	tools  llm.Usage // what these are, by class; what costs nothing but tokens is in none
+	hidden bool        // there is input whose size the body does not show
+	reads  int64       // how often a provider may charge for the input, by a field that is not known; 0 for once
+	calls  int64       // of tools that the provider runs itself, at most
+	tools  llm.Usage   // what these are, by class; what costs nothing but tokens is in none
+	untold llm.Classes // those of which a reply may not tell
 
 	// of tokens of sounds and images that it has or asks for, where these have a class of their own
 	modalities llm.Classes
@@ -53,7 +54,7 @@ func (q *Quote) inputs() Inputs {
 	tree, err := q.Source.Tree()
 	if err != nil { // nobody here understands it, and a provider may
 		r.hidden = true
-		r.call(llm.OtherTools, mostCalls)
+		r.run(toolOf(unknownKind, &q.Dialect.Inputs), mostCalls)
 		return r
 	}
 	if tree.MaxOutput != nil && !r.capped { // 0
@@ -65,48 +66,30 @@ func (q *Quote) inputs() Inputs {
 	if len(tree.Tools) > 0 {
 		r.around += aroundTools
 	}
+	in := &q.Dialect.Inputs
 	for i := range tree.Tools {
-		r.tool(&tree.Tools[i], &q.Dialect.Inputs)
+		t := &tree.Tools[i]
+		r.schemas += int64(len(t.Parameters))
+		if t.Raw != nil {
+			r.tool(t.Raw, in, usesOf(t.Raw, in))
+		}
 	}
 	r.own, r.kept = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil
 	for i := range tree.Messages {
-		r.extra(tree.Messages[i].Extra)
-		r.parts(tree.Messages[i].Parts, &q.Dialect.Inputs)
+		r.extra(tree.Messages[i].Extra, in)
+		r.parts(tree.Messages[i].Parts, in)
 	}
 	if r.own {
-		r.members(tree, &q.Dialect.Inputs, q.Quirks)
+		r.members(tree, in, q.Quirks)
 	}
 	if q.Quirks.ReasoningBesideCap && !r.reasonsWithin && q.table.MayReason(q.Target) {
 		r.beside += q.window() // more does not fit
 	}
 	r.tools[llm.OtherTools] += q.Apart()
 	if class, ok := unaskedClass(q.Target.Model); ok && r.tools[class] == 0 {
-		r.call(class, mostCalls)
+		r.run(dialect.Tool{Class: class}, mostCalls)
 	}
 	return r
-}
-
-// call takes note of calls of a tool that the provider runs itself; of a class that is
-// no tool's they cost nothing but what they have it read.
-func (r *Inputs) call(c llm.Class, n int64) {
-	r.calls += n
-	if c.IsTool() {
-		r.tools[c] += n
-	}
-}
-
-// tool takes note of one. A tool of a type that nobody knows is one that the
-// provider runs.
-func (r *Inputs) tool(t *llm.Tool, in *dialect.Inputs) {
-	r.schemas += int64(len(t.Parameters))
-	switch {
-	case t.Raw == nil:
-	case isClients(t.Raw, in):
-		r.schemas += int64(len(t.Raw))
-		r.around += aroundVendorTool
-	default:
-		r.call(toolClass(t.Raw), usesOf(t.Raw, in))
-	}
 }
 
 // usesOf is how often the provider may use a tool of its own for one request.
@@ -121,7 +104,7 @@ func usesOf(raw []byte, in *dialect.Inputs) int64 {
 func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 	for i := range parts {
 		p := &parts[i]
-		r.extra(p.Extra)
+		r.extra(p.Extra, in)
 		switch {
 		case p.Kind == llm.PartOther:
 			r.other(p.Raw, in)
@@ -136,11 +119,11 @@ func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 }
 
 // extra takes note of fields of a message or a part that nobody modelled.
-func (r *Inputs) extra(fields []llm.Field) {
+func (r *Inputs) extra(fields []llm.Field, in *dialect.Inputs) {
 	for _, f := range fields {
 		if name := plain(f.Name); r.own && !shownInside.Has(name) {
 			r.hidden = true
-			r.toolsBy(name, f.Value)
+			r.toolsBy(name, f.Value, in)
 			if name == "audio" { // of an answer before this one, by its id
 				r.modalities = r.modalities.With(llm.AudioIn)
 			}
@@ -155,28 +138,11 @@ func (r *Inputs) other(raw []byte, in *dialect.Inputs) {
 		return
 	}
 	r.hidden = true
-	if rawjson.Text(rawjson.Get(raw, "type")) == "mcp_list_tools" {
+	if isTold(raw) {
 		return
 	}
 	for m := range rawjson.Members(raw) {
-		r.toolsBy(plain(m.Name()), m.Value)
-	}
-}
-
-// toolsBy takes note of the tools that a field in an unusual place has the provider run:
-// those of a list of tools by their types.
-func (r *Inputs) toolsBy(name string, v []byte) {
-	class, works := working[name]
-	switch {
-	case works && rawjson.Present(v):
-		r.call(class, mostCalls)
-	case !strings.HasSuffix(name, "tools"):
-	case rawjson.KindOf(v) != rawjson.Array:
-		r.call(llm.OtherTools, mostCalls)
-	default:
-		for _, t := range rawjson.Elements(v) {
-			r.call(toolClass(t), mostCalls)
-		}
+		r.toolsBy(plain(m.Name()), m.Value, in)
 	}
 }
 
@@ -248,12 +214,11 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 		case name == "prediction":
 			r.beside += int64(len(f.Value))
 		case name == "contextmanagement" && bytes.Contains(f.Value, []byte("compact")):
-			r.call(llm.Input, mostCalls)
-		case working[name] != 0:
-			r.call(working[name], mostCalls)
+			r.run(dialect.Tool{Class: llm.Input}, mostCalls)
+		case r.works(name, f.Value, in):
 		case !isShownMember(name, in):
 			r.hidden = true
-			r.toolsBy(name, f.Value)
+			r.toolsBy(name, f.Value, in)
 			asked := answersAsked(f.Value)
 			r.answers, r.reads = times(r.answers, asked), times(max(1, r.reads), asked)
 		}

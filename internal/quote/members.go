@@ -133,64 +133,9 @@ var shownPrefixes = []string{"text.", "reasoning.", "generationconfig."}
 var working = map[string]llm.Class{
 	"websearchoptions": llm.Searches, "searchparameters": llm.Searches, "enablesearch": llm.Searches,
 	"searchoptions": llm.Searches,
-	"websearch":     llm.Searches, "plugins": llm.OtherTools, "compoundcustom": llm.OtherTools, "mcpservers": mcpTools,
-	"container": llm.CodeSessions, "prompt": llm.OtherTools,
-}
-
-// mcpTools is what remote MCP servers are counted as: no vendor charges for them but for
-// their tokens (https://platform.openai.com/docs/guides/tools-remote-mcp).
-const mcpTools = llm.Output
-
-// toolClasses are the classes of the tools that a provider runs, by how the type of a
-// tool begins. What is not here is of a kind that nobody knows the price of.
-var toolClasses = []struct {
-	prefix string
-	class  llm.Class
-}{
-	{"web_search", llm.Searches},
-	{"googlesearch", llm.Searches},
-	{"google_search", llm.Searches},
-	{"browser_search", llm.Searches},
-	{"googlemaps", llm.Maps},
-	{"google_maps", llm.Maps},
-	{"x_search", llm.XSearches},
-	{"file_search", llm.FileSearches},
-	{"collections_search", llm.FileSearches},
-	{"attachment_search", llm.FileSearches},
-	{"code_interpreter", llm.CodeSessions},
-	{"code_execution", llm.CodeSessions},
-	{"image_generation", llm.ToolImages},
-	// These cost tokens alone: https://platform.claude.com/docs/en/about-claude/pricing,
-	// https://ai.google.dev/gemini-api/docs/code-execution, and as for mcpTools.
-	{"web_fetch", llm.Input},
-	{"tool_search", llm.Input},
-	{"mcp", mcpTools},
-	{"codeexecution", llm.Output},
-	{"urlcontext", llm.Input},
-	{"url_context", llm.Input},
-}
-
-// toolClass is what a tool of the provider's is counted as.
-func toolClass(raw []byte) llm.Class {
-	kind := strings.ToLower(toolKind(raw))
-	for _, t := range toolClasses {
-		if strings.HasPrefix(kind, t.prefix) {
-			return t.class
-		}
-	}
-	return llm.OtherTools
-}
-
-// toolKind is the type of a tool that is no function; Gemini's is the name of its one
-// member.
-func toolKind(raw []byte) string {
-	kind := rawjson.Text(rawjson.Get(raw, "type"))
-	if kind == "" {
-		for m := range rawjson.Members(raw) {
-			kind = m.Name()
-		}
-	}
-	return kind
+	"websearch":     llm.Searches, "plugins": llm.OtherTools, "compoundcustom": llm.OtherTools,
+	"mcpservers": llm.Output, // which costs tokens alone
+	"container":  llm.CodeSessions, "prompt": llm.OtherTools,
 }
 
 // shownInside are the fields of messages and of their parts that add nothing to
@@ -258,17 +203,6 @@ func isShown(raw []byte, in *dialect.Inputs) bool {
 		members = members && in.ShownMembers.Has(plain(m.Name()))
 	}
 	return members || in.ShownParts.Has(rawjson.Text(rawjson.Get(raw, "type")))
-}
-
-// isClients says whether a tool that is no function is run by the client.
-func isClients(raw []byte, in *dialect.Inputs) bool {
-	kind := toolKind(raw)
-	for _, prefix := range in.ClientTools {
-		if strings.HasPrefix(kind, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // unaskedClass is the class of what a model does by itself without being asked; false for none.

@@ -63,6 +63,8 @@ type Quote struct {
 	table        *route.Table
 	apart        int64 // as Apart has it, once it was counted
 	apartCounted bool
+	untold       llm.Usage // as Untold has it, once it was read
+	untoldRead   bool
 }
 
 // New is a request at a target, at the price of the moment at which it came.

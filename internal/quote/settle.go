@@ -98,6 +98,7 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 			s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
 		}
 	}
+	a.boundTools(s)
 	if a.most != nil {
 		most := *a.most
 		a.bill(&most)
@@ -106,6 +107,29 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 		}
 		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Cost(&most, s.Tier))
 	}
+}
+
+// boundTools adds the most that tools of the provider's own can have cost of which the answer
+// says nothing, and names those without a rate. Who tells what it charges tells of all.
+func (a Answer) boundTools(s *ledger.Settlement) {
+	if s.ProviderCost != nil {
+		return
+	}
+	most := s.Usage
+	for class, n := range a.Untold() {
+		if held := a.Attempt.Bound[class]; a.Attempt.Reservation != nil && held > 0 {
+			n = min(n, held) // the request may have a cap on them
+		}
+		if s.Usage[class] == 0 {
+			most[class] = n
+		}
+	}
+	if most == s.Usage {
+		return
+	}
+	price := &a.Attempt.Price
+	s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Cost(&most, s.Tier))
+	s.Unpriced |= price.Unpriced(&most, s.Tier)
 }
 
 // Rejected says how an attempt ends that its provider refused: free, but for what some

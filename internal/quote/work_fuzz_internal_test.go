@@ -3,6 +3,7 @@ package quote
 import (
 	"testing"
 
+	"weir/internal/dialect/registry"
 	"weir/internal/worktest"
 )
 
@@ -16,5 +17,23 @@ func FuzzTokensAtMost(f *testing.F) {
 		if got := tokensAtMost(text, same); got < 0 || got > int64(len(text)) {
 			t.Errorf("%q: got %d tokens of %d bytes", text, got, len(text))
 		}
+	})
+}
+
+// FuzzUntold holds that the tools of any request are read in its bytes' time.
+func FuzzUntold(f *testing.F) {
+	for _, body := range []string{
+		`{"tools":[{"type":"function"},{"type":"shell","environment":{"type":"local"}},{"type":"namespace","tools":[{"type":"x"}]}]}`,
+		`{"tools":[{"custom":1,"customs":2,"x":3,"tools":[{"y":4}]}]}`,
+		`{"a_tools":1,"b_tools":2,"type":"mcp_list_tools"}`,
+		`{"messages":[{"content":[{"content":[{"content":[{"tools":[{}]}]}]}]}],"enable_search":true,"prompt":false}`,
+		`{"a":[{"a":[{"a":[{"a":[{"a":[]}]}]}]}]}`,
+	} {
+		f.Add([]byte(body), uint8(0))
+	}
+	all := registry.All()
+	f.Fuzz(func(t *testing.T, body []byte, wire uint8) {
+		in := &all[int(wire)%len(all)].Inputs
+		worktest.Check(t, body, func(body []byte) { untoldIn(body, in) })
 	})
 }

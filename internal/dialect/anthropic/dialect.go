@@ -101,8 +101,20 @@ func inputs() dialect.Inputs {
 		},
 		ShownParts:  rawjson.Names{"server_tool_use", "mcp_tool_use", "search_result"},
 		Windows:     map[string]int64{"context-1m": longWindow},
+		Functions:   rawjson.Names{"", "custom"},
 		ClientTools: []string{"bash_", "text_editor_", "computer_", "memory_"},
-		MaxUses:     "max_uses",
+		Tools: []dialect.Tool{
+			{Prefix: "web_search", Class: llm.Searches},
+			{Prefix: "deepseek_web_search", Class: llm.Searches, Untold: true},
+			{Prefix: "code_execution", Class: llm.CodeSessions},
+			{Prefix: "advisor", Class: llm.OtherTools},
+			// These cost tokens alone: https://platform.claude.com/docs/en/about-claude/pricing.
+			{Prefix: "web_fetch", Class: llm.Input},
+			{Prefix: "tool_search", Class: llm.Input},
+			{Prefix: "mcp", Class: llm.Output},
+		},
+		Told:    rawjson.Names{"container"},
+		MaxUses: "max_uses",
 	}
 }
 

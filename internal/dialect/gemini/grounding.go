@@ -6,9 +6,29 @@ import (
 	"io"
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
+
+// serverTools are those that Google runs, by the names of their members in both spellings. To
+// run code and to read pages costs tokens alone
+// (https://ai.google.dev/gemini-api/docs/code-execution); of the others the answer tells what it is
+// grounded on.
+func serverTools() []dialect.Tool {
+	return []dialect.Tool{
+		{Prefix: "googlesearch", Class: llm.Searches},
+		{Prefix: "google_search", Class: llm.Searches},
+		{Prefix: "googlemaps", Class: llm.Maps},
+		{Prefix: "google_maps", Class: llm.Maps},
+		{Prefix: "filesearch", Class: llm.FileSearches},
+		{Prefix: "file_search", Class: llm.FileSearches},
+		{Prefix: "codeexecution", Class: llm.Output},
+		{Prefix: "code_execution", Class: llm.Output},
+		{Prefix: "urlcontext", Class: llm.Input},
+		{Prefix: "url_context", Class: llm.Input},
+	}
+}
 
 // grounding is what an answer is grounded on, of all pieces of a stream together.
 type grounding struct {

@@ -66,7 +66,10 @@ func Dialect() *dialect.Dialect {
 				"continuefinalmessage", "usage", "keepalive",
 			},
 			ShownParts:  rawjson.Names{"custom"}, // a call of such a tool
+			Functions:   rawjson.Names{"function"},
 			ClientTools: []string{"custom"},
+			Tools:       serverTools(),
+			Told:        rawjson.Names{"compoundcustom"}, // Groq lists what ran
 		},
 		Documents:  []string{document, mediaDocument},
 		Operations: operations(),

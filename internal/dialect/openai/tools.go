@@ -3,6 +3,7 @@ package openai
 import (
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -30,6 +31,28 @@ func ToolClass(name string) (class llm.Class, charged bool) {
 	}
 	return llm.OtherTools, true
 }
+
+// serverTools are those that providers run in chats; OpenAI runs none there. Groq lists those
+// that ran (https://console.groq.com/docs/compound/built-in-tools), and Moonshot has the
+// client send back each call (https://platform.kimi.ai/docs/pricing/chat.md). Of others, such as
+// DeepSeek's (https://api-docs.deepseek.com/guides/web_tools, undated copy), a count may stand in
+// the usage, or none.
+func serverTools() []dialect.Tool {
+	return []dialect.Tool{
+		{Prefix: "browser_search", Class: llm.Searches},
+		{Prefix: "code_interpreter", Class: llm.CodeSessions},
+		{Prefix: "builtin_function", Class: llm.Searches},
+		{Prefix: "mcp", Class: MCP},
+		{Prefix: "web_search", Class: llm.Searches, Untold: true},
+		{Prefix: "deepseek_web_search", Class: llm.Searches, Untold: true},
+		{Prefix: "file_search", Class: llm.FileSearches, Untold: true},
+		{Prefix: "image_generation", Class: llm.ToolImages, Untold: true},
+	}
+}
+
+// MCP is what remote MCP servers are counted as: no vendor charges for them but for their
+// tokens (https://platform.openai.com/docs/guides/tools-remote-mcp).
+const MCP = llm.Output
 
 // tools counts the calls of a provider's own tools.
 type tools struct {

@@ -76,7 +76,12 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 			"custom_tool_call", "custom_tool_call_output", "local_shell_call", "local_shell_call_output", "shell_call",
 			"shell_call_output", "apply_patch_call", "apply_patch_call_output",
 		},
-		ClientTools: []string{"custom", "local_shell", "apply_patch", "computer"},
+		Functions: rawjson.Names{"function"},
+		// A namespace is a list of functions and custom tools
+		// (https://developers.openai.com/api/docs/guides/tools-tool-search.md, undated copy).
+		ClientTools: []string{"custom", "local_shell", "shell:local", "apply_patch", "computer", "namespace"},
+		Tools:       serverTools(),
+		Told:        rawjson.Names{"prompt"},                   // a stored one, which may have tools
 		MaxCalls:    rawjson.Names{"maxtoolcalls", "maxturns"}, // the turns that some servers count
 	}
 	d.Documents = []string{document}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -12,6 +13,32 @@ import (
 
 // maxContainers bounds the containers that are told apart; more count as one.
 const maxContainers = 64
+
+// serverTools are those that providers run, whose calls are items of the answer: OpenAI's
+// (https://developers.openai.com/api/docs/pricing), xAI's
+// (https://docs.x.ai/developers/pricing), Groq's (https://groq.com/pricing), Perplexity's
+// (https://docs.perplexity.ai/docs/getting-started/pricing) and DeepSeek's
+// (https://api-docs.deepseek.com/guides/web_tools, undated copy), of which it is not known
+// whether they are. OpenAI's hosted shell is none: its calls look as those of the client's
+// shell do, and its containers have a price
+// (https://developers.openai.com/api/docs/guides/tools-shell.md, undated copy).
+func serverTools() []dialect.Tool {
+	return []dialect.Tool{
+		{Prefix: "web_search", Class: llm.Searches},
+		{Prefix: "browser_search", Class: llm.Searches},
+		{Prefix: "deepseek_web_search", Class: llm.Searches, Untold: true},
+		{Prefix: "x_search", Class: llm.XSearches},
+		{Prefix: "file_search", Class: llm.FileSearches},
+		{Prefix: "collections_search", Class: llm.FileSearches},
+		{Prefix: "attachment_search", Class: llm.FileSearches},
+		{Prefix: "code_interpreter", Class: llm.CodeSessions},
+		{Prefix: "code_execution", Class: llm.CodeSessions},
+		{Prefix: "image_generation", Class: llm.ToolImages},
+		{Prefix: "fetch_url", Class: llm.OtherTools},
+		{Prefix: "tool_search", Class: llm.Input},
+		{Prefix: "mcp", Class: openai.MCP},
+	}
+}
 
 // tools are the calls, in the items of an answer, of tools that the provider runs.
 type tools struct {

@@ -121,7 +121,8 @@ func TestFuture(t *testing.T) {
 			s := &replayer{}
 			ts := httptest.NewServer(s)
 			t.Cleanup(ts.Close)
-			h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.SpokenBy("house", f.clientAPI, ts.URL, harness.Spoken()[f.clientAPI]) + harness.PricesYAML})
+			prices := strings.Replace(harness.PricesYAML, "}", `, other_tool: "0.01"}`, 1) // a tool of next year has no cost without a price
+			h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.SpokenBy("house", f.clientAPI, ts.URL, harness.Spoken()[f.clientAPI]) + prices})
 			for _, stream := range []bool{false, true} {
 				s.answer = recorded{status: http.StatusOK, contentType: "application/json", response: f.reply}
 				if stream {

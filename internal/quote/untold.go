@@ -1,0 +1,76 @@
+package quote
+
+import (
+	"strings"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Untold is how often the provider may run tools of its own at most, by class, of which its
+// reply may say nothing. It is read from the bytes of a request that goes to the target in its
+// client's words; no other has such tools.
+func (q *Quote) Untold() *llm.Usage {
+	if !q.untoldRead && q.Op.Op == llm.OpChat && q.Speaks == q.Dialect {
+		q.untold = untoldIn(q.Body, &q.Dialect.Inputs)
+	}
+	q.untoldRead = true
+	return &q.untold
+}
+
+// mostNested is in how many lists, each within an object of another, tools are looked for:
+// the contents of a result of a tool are in three.
+const mostNested = 4
+
+func untoldIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
+	var r Inputs
+	r.ranBy(body, in, mostNested)
+	for c, n := range r.tools {
+		if r.untold.Has(llm.Class(c)) {
+			most[c] = n
+		}
+	}
+	return most
+}
+
+// ranBy takes note of the tools that the fields of an object have the provider run, and those
+// of the objects in its lists.
+func (r *Inputs) ranBy(object []byte, in *dialect.Inputs, lists int) {
+	runs := false
+	for m := range rawjson.Members(object) {
+		if mayRun(m.Key()) {
+			runs = true
+			continue
+		}
+		for _, e := range rawjson.Elements(m.Value) {
+			if lists > 0 {
+				r.ranBy(e, in, lists-1)
+			}
+		}
+	}
+	if !runs || lists < mostNested && isTold(object) {
+		return
+	}
+	for m := range rawjson.Members(object) {
+		r.toolsBy(plain(m.Name()), m.Value, in)
+	}
+}
+
+// mayRun says whether a field of that name may have a provider run tools, and takes no room
+// from the heap for a short one.
+func mayRun(key []byte) bool {
+	var short [32]byte
+	name := short[:0]
+	for _, c := range key {
+		switch {
+		case c == '_':
+		case c >= 'A' && c <= 'Z':
+			name = append(name, c+'a'-'A')
+		default:
+			name = append(name, c)
+		}
+	}
+	_, works := working[string(name)]
+	return works || strings.HasSuffix(string(name), toolList)
+}
