@@ -27,6 +27,12 @@ type Quirks struct {
 	// SoundApart says that sound in a chat is charged for by its length, for which the
 	// price of a model may have no rate.
 	SoundApart bool `json:"sound_apart,omitempty"`
+	// BillsFetches says that each page that the provider's own search of the web opens is
+	// charged for beside the searches. It counts as one of OtherTools.
+	BillsFetches bool `json:"bills_fetches,omitempty"`
+	// IgnoresCallCaps says that a cap on the calls of the provider's own tools is not
+	// obeyed.
+	IgnoresCallCaps bool `json:"ignores_call_caps,omitempty"`
 	// NoCallIDs says that the ids of tool calls and their results are an error
 	// there; they are matched by name and order (Gemini on older Vertex AI).
 	NoCallIDs bool `json:"no_call_ids,omitempty"`
@@ -42,6 +48,11 @@ type Quirks struct {
 	NoTier bool `json:"no_tier,omitempty"`
 	// LeastAudioSeconds is how much of a recording is charged for at least.
 	LeastAudioSeconds int64 `json:"least_audio_seconds,omitempty"`
+}
+
+// Everywhere are those departures that hold in every wire format that the provider speaks.
+func (q *Quirks) Everywhere() Quirks {
+	return Quirks{BillsFetches: q.BillsFetches, IgnoresCallCaps: q.IgnoresCallCaps}
 }
 
 // Bill has a usage be what it is charged as: a short recording as the shortest.

@@ -217,6 +217,9 @@ func TestQuirks(t *testing.T) {
 func TestCatalogueSpeaking(t *testing.T) {
 	t.Parallel()
 	c := catalogue(t)
+	if q := c.Speaking("deepseek", "anthropic").Quirks; !cmp.Equal(q, llm.Quirks{BillsFetches: true, IgnoresCallCaps: true}) {
+		t.Errorf("deepseek in anthropic: the quirks %+v, want those of every wire format", q)
+	}
 	for _, tt := range []struct {
 		name, dialect, env, base string
 		quirks                   bool

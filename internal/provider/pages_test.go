@@ -373,6 +373,10 @@ func quirk(key string, raw json.RawMessage) string {
 		return "Sound in a chat may be charged for by its length: where the model has no rate for sound it is an `other_tool` without a price, refused under a budget."
 	case q.ParsesDocuments:
 		return "A document for a model that is not known to take documents is read into text for a fee that no reply tells: it is an `other_tool` without a price, refused under a budget."
+	case q.BillsFetches:
+		return "It charges for each page that its own search of the web opens: these are `other_tool`."
+	case q.IgnoresCallCaps:
+		return "It obeys no cap on the calls of its own tools, such as `max_tool_calls`: a budget holds ten calls of each."
 	case q.Drop != nil:
 		return "It refuses these, so they are left out: " + code(q.Drop) + "."
 	case q.LeastAudioSeconds > 0:

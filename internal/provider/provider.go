@@ -42,7 +42,7 @@ type Options struct {
 	Name    string
 	Dialect *dialect.Dialect
 	// Also are further wire formats that it speaks, at the same address and with
-	// the same credential. Of quirks none is known there.
+	// the same credential. Of quirks those of llm.Quirks.Everywhere hold there.
 	Also []*dialect.Dialect
 	// Ask is how it is asked about a reply by its id; nil where it cannot be.
 	Ask *dialect.Inquiry
@@ -147,7 +147,7 @@ func New(o Options) (*Provider, error) {
 	}
 	o.Proxy = "" // it may hold a password and is not needed again
 	o.APIKeys, o.Models = slices.Clone(o.APIKeys), slices.Clone(o.Models)
-	p.opts = o
+	p.opts, p.otherQuirks = o, o.Quirks.Everywhere()
 	p.origin, p.prefix = splitBaseURL(o.BaseURL)
 	return p, nil
 }

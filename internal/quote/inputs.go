@@ -71,7 +71,7 @@ func (q *Quote) inputs() Inputs {
 		t := &tree.Tools[i]
 		r.schemas += int64(len(t.Parameters))
 		if t.Raw != nil {
-			r.tool(t.Raw, in, usesOf(t.Raw, in))
+			r.tool(t.Raw, in, q.usesOf(t.Raw))
 		}
 	}
 	r.own, r.kept = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil
@@ -81,6 +81,9 @@ func (q *Quote) inputs() Inputs {
 	}
 	if r.own {
 		r.members(tree, in, q.Quirks)
+	}
+	if q.Quirks.BillsFetches { // each call may open a page
+		r.tools[llm.OtherTools] += r.calls
 	}
 	if q.Quirks.ReasoningBesideCap && !r.reasonsWithin && q.table.MayReason(q.Target) {
 		r.beside += q.window() // more does not fit
@@ -93,8 +96,12 @@ func (q *Quote) inputs() Inputs {
 }
 
 // usesOf is how often the provider may use a tool of its own for one request.
-func usesOf(raw []byte, in *dialect.Inputs) int64 {
-	if n, ok := rawjson.AsInt(rawjson.Get(raw, in.MaxUses)); ok && in.MaxUses != "" && n >= 0 && n <= maxUnknown {
+func (q *Quote) usesOf(raw []byte) int64 {
+	limit := q.Dialect.Inputs.MaxUses
+	if limit == "" || q.Quirks.IgnoresCallCaps {
+		return mostCalls
+	}
+	if n, ok := rawjson.AsInt(rawjson.Get(raw, limit)); ok && n >= 0 && n <= maxUnknown {
 		return n
 	}
 	return mostCalls
@@ -226,7 +233,7 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 			r.many = f.Name
 		}
 	}
-	if total >= 0 && r.calls > 0 {
+	if total >= 0 && r.calls > 0 && !q.IgnoresCallCaps {
 		r.calls = total
 		for c := range r.tools {
 			if r.tools[c] > 0 {

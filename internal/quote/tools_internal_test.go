@@ -59,3 +59,38 @@ func TestToolClasses(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundOfFetches holds what is held where each page that a search opens is charged for, and where no cap on calls is
+// obeyed.
+func TestBoundOfFetches(t *testing.T) {
+	t.Parallel()
+	const search = `"tools":[{"type":"web_search"}],"input":"Hi"}`
+	for _, tt := range []struct {
+		name, clientAPI, body string
+		quirks                llm.Quirks
+		searches, fetches     int64
+	}{
+		{"a search", "responses", `{` + search, llm.Quirks{}, mostCalls, 0},
+		{"a search and its pages", "responses", `{` + search, llm.Quirks{BillsFetches: true}, mostCalls, mostCalls},
+		{"a cap on both", "responses", `{"max_tool_calls":3,` + search, llm.Quirks{BillsFetches: true}, 3, 3},
+		{"a cap that is not obeyed", "responses", `{"max_tool_calls":0,` + search, llm.Quirks{BillsFetches: true, IgnoresCallCaps: true}, mostCalls, mostCalls},
+		{"no tools", "responses", `{"input":"Hi"}`, llm.Quirks{BillsFetches: true}, 0, 0},
+		{
+			"a tool's own cap that is not obeyed", "anthropic",
+			`{"max_tokens":9,"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":1}],"messages":[{"role":"user","content":"Hi"}]}`,
+			llm.Quirks{BillsFetches: true, IgnoresCallCaps: true},
+			mostCalls, mostCalls,
+		},
+		{
+			"pages alone", "anthropic",
+			`{"max_tokens":9,"tools":[{"type":"web_fetch_20250910","name":"web_fetch"}],"messages":[{"role":"user","content":"Hi"}]}`,
+			llm.Quirks{BillsFetches: true},
+			0, mostCalls,
+		},
+	} {
+		q := newAsked(t, quotetest.Asked{ClientAPI: tt.clientAPI, Body: tt.body, Sizes: sized(), Quirks: tt.quirks})
+		if u := q.bound(Coarse); u[llm.Searches] != tt.searches || u[llm.OtherTools] != tt.fetches {
+			t.Errorf("%s: %d searches and %d fetches, want %d and %d", tt.name, u[llm.Searches], u[llm.OtherTools], tt.searches, tt.fetches)
+		}
+	}
+}

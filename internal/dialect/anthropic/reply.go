@@ -15,12 +15,12 @@ var errNoContent = errors.New("anthropic: the reply has no content, a list of bl
 // DecodeReply reads a whole answer. An *llm.Error is one that the provider
 // reported in place of it; any other error says that this is not the protocol.
 // Raw JSON in the reply shares memory with body.
-func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("anthropic: the reply is not JSON: %w", err)
 	}
 	r := &llm.Reply{ExtraOf: Name}
-	var a answer
+	a := answer{counts: newCounts(q)}
 	for m := range rawjson.Members(body) {
 		a.read(r, m)
 	}

@@ -43,7 +43,7 @@ type openBlock struct {
 var textStart = []byte(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
 
 // NewDecoder decodes one streamed answer.
-func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
+func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{counts: newCounts(q)} }
 
 // Decode appends the events of one frame to dst. A *llm.Error is an error that
 // the provider reported in the stream; any other error is a frame that is not

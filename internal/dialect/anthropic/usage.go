@@ -17,6 +17,7 @@ import (
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
 type counts struct {
 	parse.Counter
+	billsFetches                         bool // the provider charges for pages that it fetches
 	input, output, cacheRead, cacheWrite int64
 	cacheWrite5m, cacheWrite1h           int64
 	thinking, searches, fetches          int64
@@ -157,12 +158,18 @@ func (c *counts) classes() llm.Usage {
 		llm.Input: c.input, llm.CacheRead: c.cacheRead, llm.CacheWrite: written - hour, llm.CacheWrite1h: hour,
 		llm.Output: c.output - thinking, llm.Reasoning: thinking, llm.Searches: c.searches,
 	}
+	if c.billsFetches {
+		u[llm.OtherTools] = c.fetches
+	}
 	for class := llm.Input; class.IsInput(); class++ {
 		u[class] = max(u[class], c.executor[class])
 	}
 	u.Add(&c.beside)
 	return u
 }
+
+// newCounts are counts of a provider with these quirks.
+func newCounts(q *llm.Quirks) counts { return counts{billsFetches: q != nil && q.BillsFetches} }
 
 // toolUse is what the blocks of an answer show of the vendor's own tools.
 type toolUse struct{ code, web bool }

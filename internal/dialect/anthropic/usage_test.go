@@ -222,3 +222,30 @@ func TestTierWord(t *testing.T) {
 		t.Errorf("wrote %s", got)
 	}
 }
+
+// TestFetches counts the pages that are fetched where the provider charges for them, beside what an advisor is counted as.
+func TestFetches(t *testing.T) {
+	t.Parallel()
+	const usage = `"usage":{"input_tokens":5,"output_tokens":2,"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2},` +
+		`"iterations":[{"type":"advisor_message","input_tokens":1,"output_tokens":1}]}`
+	for bills, want := range map[bool]int64{true: 3, false: 1} {
+		q := &llm.Quirks{BillsFetches: bills}
+		r, err := anthropic.DecodeReply([]byte(`{"content":[],"stop_reason":"end_turn",`+usage+`}`), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := anthropic.NewDecoder(q).Decode(nil, sse.Event{Data: []byte(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},` + usage + `}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var streamed llm.Usage
+		for _, e := range events {
+			if e.Kind == llm.EventUsage {
+				streamed = e.Usage
+			}
+		}
+		if r.Usage[llm.OtherTools] != want || streamed != r.Usage || r.Usage[llm.Searches] != 3 {
+			t.Errorf("charged for: %t: got %v whole and %v streamed, want %d other tools", bills, r.Usage, streamed, want)
+		}
+	}
+}

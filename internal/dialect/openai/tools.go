@@ -102,17 +102,19 @@ func (t *tools) readServerSide(v []byte) {
 }
 
 // readServerToolUse reads OpenRouter's count of requests to tools, which is Anthropic's
-// (https://openrouter.ai/docs/guides/features/server-tools/web-search). To fetch a page
-// and to search for a tool has no fee there.
-func (t *tools) readServerToolUse(v []byte) {
+// (https://openrouter.ai/docs/guides/features/server-tools/web-search). To search for a tool
+// has no fee, and to fetch a page has one at some providers alone.
+func (t *tools) readServerToolUse(v []byte, q *llm.Quirks) {
 	each(v, func(name string, n int64) {
-		switch name {
-		case "web_fetch_requests", "tool_search_requests":
+		switch {
+		case name == "tool_search_requests", name == "web_fetch_requests" && !billsFetches(q):
 		default:
 			t.add(strings.TrimSuffix(name, "_requests"), n)
 		}
 	})
 }
+
+func billsFetches(q *llm.Quirks) bool { return q != nil && q.BillsFetches }
 
 // readInvocations reads the count of Perplexity's Agent API, of which to search and to
 // fetch are charged for (https://docs.perplexity.ai/docs/getting-started/pricing).

@@ -43,7 +43,7 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 	}
 	var r rawUsage
 	for m := range rawjson.Members(v) {
-		r.read(m)
+		r.read(m, q)
 	}
 	if !r.hasPrompt && !r.hasCompletion {
 		for m := range rawjson.Members(v) {
@@ -79,7 +79,7 @@ func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 	return &u
 }
 
-func (r *rawUsage) read(m rawjson.Member) {
+func (r *rawUsage) read(m rawjson.Member, q *llm.Quirks) {
 	switch string(m.Key()) {
 	case "prompt_tokens":
 		r.hasPrompt = r.Count(&r.prompt, m.Value)
@@ -102,12 +102,12 @@ func (r *rawUsage) read(m rawjson.Member) {
 	case "reasoning_tokens":
 		r.plainReasoning = r.Count(&r.reasoning, m.Value)
 	default:
-		r.readTool(m)
+		r.readTool(m, q)
 	}
 }
 
 // readTool reads what counts tools that the provider ran, and what they found.
-func (r *rawUsage) readTool(m rawjson.Member) {
+func (r *rawUsage) readTool(m rawjson.Member, q *llm.Quirks) {
 	switch string(m.Key()) {
 	case "num_search_queries":
 		r.searched = r.Count(&r.tools.made[llm.Searches], m.Value) || r.searched
@@ -122,7 +122,7 @@ func (r *rawUsage) readTool(m rawjson.Member) {
 	case "server_side_tool_usage_details":
 		r.tools.readServerSide(m.Value)
 	case "server_tool_use":
-		r.tools.readServerToolUse(m.Value)
+		r.tools.readServerToolUse(m.Value, q)
 	case "tool_calls_details":
 		r.tools.readInvocations(m.Value)
 	}

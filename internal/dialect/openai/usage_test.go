@@ -234,3 +234,18 @@ func TestUsageAddsUp(t *testing.T) {
 		t.Errorf("read %v, want the totals of %v: %v", got.Usage, r.Usage, err)
 	}
 }
+
+// TestFetches counts the pages that are fetched where the provider charges for them.
+func TestFetches(t *testing.T) {
+	t.Parallel()
+	const usage = `{"prompt_tokens":5,"completion_tokens":2,"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2,"tool_search_requests":1}}`
+	for _, q := range []*llm.Quirks{nil, {}, {BillsFetches: true}} {
+		want := llm.Usage{llm.Input: 5, llm.Output: 2, llm.Searches: 3}
+		if q != nil && q.BillsFetches {
+			want[llm.OtherTools] = 2
+		}
+		if got, _, ok := openai.DecodeUsage([]byte(usage), q); !ok || got != want {
+			t.Errorf("%+v: got %v, %t, want %v", q, got, ok, want)
+		}
+	}
+}

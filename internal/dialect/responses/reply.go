@@ -105,7 +105,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if failure := v.failed(body); failure != nil {
 		if parts, err := decodeOutput(v.output); !r.Reported && err == nil && len(parts) > 0 {
 			r.Choices = []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}}}
-			v.ran(&r.Usage)
+			r.Most = v.ran(&r.Usage, nil, q)
 		}
 		return r, failure
 	}
@@ -150,17 +150,17 @@ func (r *result) used(q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	if !ok {
 		return u, nil, false
 	}
-	r.ran(&u)
+	most = r.ran(&u, most, q)
 	return u, most, true
 }
 
-// ran adds the calls of tools that the answer tells of.
-func (r *result) ran(u *llm.Usage) {
-	var calls tools
+// ran adds the calls of tools that the answer tells of, and gives the most that it is then.
+func (r *result) ran(u, most *llm.Usage, q *llm.Quirks) *llm.Usage {
+	calls := tools{q: q}
 	for _, v := range rawjson.Elements(r.output) {
 		calls.add(v)
 	}
-	r.addTools(u, &calls)
+	return r.addTools(u, most, &calls)
 }
 
 // modes are those in which the answer was served: its service tier, that the preview of the
@@ -180,13 +180,24 @@ func (r *result) modes(u *llm.Usage) string {
 	return modes
 }
 
-// addTools adds the calls that items stand for to what the usage says of them.
-func (r *result) addTools(u *llm.Usage, calls *tools) {
-	most(u, &calls.made)
+// addTools adds the calls that items stand for to what the usage says of them, and gives the
+// most that it is then, as in llm.Reply.
+func (r *result) addTools(u, most *llm.Usage, calls *tools) *llm.Usage {
+	raise(u, &calls.made)
 	n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests"))
 	if is && n > 0 && n <= parse.MaxCount {
 		u[llm.Searches] = n
+		return most
 	}
+	if calls.more == 0 {
+		return most
+	}
+	if most == nil {
+		all := *u
+		most = &all
+	}
+	most[llm.Searches] = max(most[llm.Searches], u[llm.Searches]+calls.more)
+	return most
 }
 
 // decodeOutput reads the items of an answer, in order.

@@ -34,7 +34,7 @@ type Decoder struct {
 }
 
 // NewDecoder decodes one streamed answer.
-func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q} }
+func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q, tools: tools{q: q}} }
 
 // Size is how many bytes of ids are kept.
 func (d *Decoder) Size() int { return d.ids }
@@ -210,7 +210,7 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 	}
 	tier := rawjson.Text(r.tier)
 	if usage, most, ok := r.used(d.q); ok {
-		r.addTools(&usage, &d.tools)
+		most = r.addTools(&usage, most, &d.tools)
 		tier = r.modes(&usage)
 		dst = append(dst, llm.Event{
 			Kind: llm.EventUsage, Usage: usage, Most: most, Tier: tier,

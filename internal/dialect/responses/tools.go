@@ -42,7 +42,9 @@ func serverTools() []dialect.Tool {
 
 // tools are the calls, in the items of an answer, of tools that the provider runs.
 type tools struct {
+	q          *llm.Quirks
 	made       llm.Usage
+	more       int64    // searches beside these that may be charged for
 	containers []string // in which code ran
 }
 
@@ -58,7 +60,7 @@ func (t *tools) add(item []byte) {
 	switch {
 	case !charged:
 	case class == llm.Searches:
-		t.made[class] += searches(item)
+		t.search(item)
 	case class == llm.CodeSessions:
 		t.session(rawjson.Text(rawjson.Get(item, "container_id")))
 	case rawjson.Text(rawjson.Get(item, "status")) != statusFailed:
@@ -75,25 +77,46 @@ func (t *tools) session(container string) {
 	t.made[llm.CodeSessions]++
 }
 
-// most are the larger of two counts of the same calls.
-func most(u, v *llm.Usage) {
+// raise makes of two counts of the same calls the larger.
+func raise(u, v *llm.Usage) {
 	for c := range u {
 		u[c] = max(u[c], v[c])
 	}
 }
 
-// searches is how many searches of the web an item stands for. To open a found
-// page, or to look for something on it, is none:
-// https://platform.openai.com/docs/guides/tools-web-search.
-func searches(item []byte) int64 {
+// search counts a search of the web. To open a found page is none
+// (https://platform.openai.com/docs/guides/tools-web-search), and is charged for at some
+// providers alone; to look for something on it is nothing that anybody charges for.
+func (t *tools) search(item []byte) {
 	if rawjson.Text(rawjson.Get(item, "status")) != statusCompleted {
-		return 0
+		return
 	}
-	switch rawjson.Text(rawjson.Get(item, "action", "type")) {
+	fetches := t.q != nil && t.q.BillsFetches
+	switch action := rawjson.Get(item, "action"); rawjson.Text(rawjson.Get(action, "type")) {
 	case "", "search":
-		return 1
+		t.made[llm.Searches]++
+		if fetches {
+			t.more += max(0, queries(action)-1)
+		}
+	case "find_in_page":
+	default:
+		if fetches {
+			t.made[llm.OtherTools]++
+		}
 	}
-	return 0
+}
+
+// queries is how many queries a search had, each of which may be a request of its own to
+// DeepSeek's search, which takes one and is charged for by the request
+// (https://api-docs.deepseek.com/guides/search, undated copy). The last of them is
+// none: it says by which call the results are found again.
+func queries(action []byte) (n int64) {
+	for _, query := range rawjson.Elements(rawjson.Get(action, "queries")) {
+		if !strings.HasPrefix(rawjson.Text(query), "ws_call_id=") {
+			n++
+		}
+	}
+	return n
 }
 
 // containers are the modes, with commas, of the containers that tools ask for: each costs

@@ -81,14 +81,21 @@ var toolReplies = []struct {
 // metered is the usage and the provider's own cost of an answer, whole or streamed.
 func metered(t *testing.T, items, rest string, stream bool) (u llm.Usage, cost string) {
 	t.Helper()
+	u, _, cost = meteredBy(t, items, rest, stream, nil)
+	return u, cost
+}
+
+// meteredBy is metered of a provider with those quirks, and the most that the usage may be.
+func meteredBy(t *testing.T, items, rest string, stream bool, q *llm.Quirks) (u llm.Usage, most *llm.Usage, cost string) {
+	t.Helper()
 	rest = strings.Replace(rest, `"usage":{`, `"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10,`, 1)
 	rest = strings.Replace(rest, `,}`, `}`, 1)
 	var told *llm.Money
 	if !stream {
-		r := must.Get(responses.DecodeReply([]byte(`{"status":"completed","output":[`+items+`],`+rest+`}`), nil))(t)
-		u, told = r.Usage, r.ProviderCost
+		r := must.Get(responses.DecodeReply([]byte(`{"status":"completed","output":[`+items+`],`+rest+`}`), q))(t)
+		u, most, told = r.Usage, r.Most, r.ProviderCost
 	} else {
-		dec := responses.NewDecoder(nil)
+		dec := responses.NewDecoder(q)
 		frames := []string{}
 		for _, item := range strings.SplitAfter(items, `},{"type"`) {
 			item = `{"type"` + strings.TrimPrefix(strings.TrimSuffix(item, `,{"type"`), `{"type"`)
@@ -102,7 +109,7 @@ func metered(t *testing.T, items, rest string, stream bool) (u llm.Usage, cost s
 			}
 			for _, ev := range events {
 				if ev.Kind == llm.EventUsage {
-					u, told = ev.Usage, ev.ProviderCost
+					u, most, told = ev.Usage, ev.Most, ev.ProviderCost
 				}
 			}
 		}
@@ -110,7 +117,43 @@ func metered(t *testing.T, items, rest string, stream bool) (u llm.Usage, cost s
 	if told != nil {
 		cost = told.String()
 	}
-	return u, cost
+	return u, most, cost
+}
+
+// TestFetches counts the pages that a search opens at a provider that charges for them, and what a search of several
+// queries may be charged as.
+func TestFetches(t *testing.T) {
+	t.Parallel()
+	const (
+		search = `{"type":"web_search_call","status":"completed","action":{"type":"search","queries":["a","ws_call_id=1"]}}`
+		both   = `{"type":"web_search_call","status":"completed","action":{"type":"search","queries":["a","b","ws_call_id=1"]}}`
+		open   = `{"type":"web_search_call","status":"completed","action":{"type":"open_page","url":"https://example.com"}}`
+		failed = `{"type":"web_search_call","status":"failed","action":{"type":"open_page","url":"https://example.com"}}`
+		find   = `{"type":"web_search_call","status":"completed","action":{"type":"find_in_page","pattern":"p"}}`
+		read   = `{"type":"web_search_call","status":"completed","action":{"type":"read_url","url":"https://example.com"}}`
+	)
+	for _, tt := range []struct {
+		name, items             string
+		bills                   bool
+		searches, fetches, most int64 // most searches; 0 for certain
+	}{
+		{"pages", search + "," + open + "," + failed + "," + find + "," + open, true, 1, 2, 0},
+		{"pages where they cost nothing", both + "," + open + "," + find, false, 1, 0, 0},
+		{"an action that nobody knows", read, true, 0, 1, 0},
+		{"two queries", both + "," + search, true, 2, 0, 3},
+	} {
+		for _, stream := range []bool{false, true} {
+			u, most, _ := meteredBy(t, tt.items, `"usage":{}`, stream, &llm.Quirks{BillsFetches: tt.bills})
+			got := int64(0)
+			if most != nil {
+				got = most[llm.Searches]
+			}
+			if u[llm.Searches] != tt.searches || u[llm.OtherTools] != tt.fetches || got != tt.most {
+				t.Errorf("%s, streamed %t: %d searches, at most %d, and %d fetches; want %d, %d and %d", tt.name, stream, u[llm.Searches], got,
+					u[llm.OtherTools], tt.searches, tt.most, tt.fetches)
+			}
+		}
+	}
 }
 
 func TestTools(t *testing.T) {
