@@ -22,6 +22,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/dashboard"
 	"weir/internal/dialect"
+	"weir/internal/framing"
 	"weir/internal/gateway"
 	"weir/internal/kept"
 	"weir/internal/ledger"
@@ -70,7 +71,6 @@ const (
 	idleTimeout    = 90 * time.Second
 	maxHeaderBytes = 32 << 10
 	closeTimeout   = 15 * time.Second
-	retainEvery    = time.Hour
 )
 
 // Run serves until ctx ends, then lets requests in flight finish for as long
@@ -267,12 +267,16 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.accounts.Watch(background, g.ledger.Budgets().Recount) })
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
-	running.Go(func() { g.retain(background) })
-	running.Go(func() { g.reportHealth(background) })
+	running.Go(func() {
+		g.store.RunRetention(background, store.Retention{
+			Requests: cfg.Retention.Requests, Explanations: cfg.Retention.Explanations,
+		})
+	})
+	running.Go(func() { g.router.Report(background, healthFile(cfg), g.options.Now, g.options.Log) })
 	running.Go(func() { g.gateway.Watch(background) })
 	running.Go(func() { g.people.Run(background) })
 	running.Go(func() { g.notices.Run(background) })
-	running.Go(func() { g.keepCalendar(background) })
+	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
 	running.Go(func() { g.deliverer.Run(background) })
 	running.Go(func() { g.askProviders(background) })
 	if metrics != nil {
@@ -296,9 +300,9 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 func serveOn(server *http.Server, listener net.Listener) error {
 	err := error(nil)
 	if server.TLSConfig != nil {
-		err = server.ServeTLS(yieldingListener{listener}, "", "")
+		err = server.ServeTLS(framing.Yielding(listener), "", "")
 	} else {
-		err = server.Serve(strictListener{listener, &heads{}})
+		err = server.Serve(framing.Strict(listener))
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

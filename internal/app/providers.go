@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"weir/internal/config"
 	"weir/internal/credential"
@@ -263,4 +266,25 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 		}
 	}
 	return o
+}
+
+// healthFile is where a running gateway says how the providers fare.
+func healthFile(cfg *config.Config) string { return filepath.Join(cfg.Data, "providers.json") }
+
+// Providers are the configured providers and, where a gateway runs on the data
+// directory, how they fare there.
+func Providers(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger) (
+	all []route.ProviderCondition, running bool, err error,
+) {
+	if all, running, err = route.Reported(healthFile(&cfg)); running || err != nil {
+		return all, running, err
+	}
+	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
+	defer f.close()
+	table, err := f.table(ctx, &cfg)
+	if err != nil {
+		return nil, false, err
+	}
+	defer table.Close()
+	return table.Providers(time.Now()), false, nil
 }

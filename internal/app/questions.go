@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"weir/internal/ledger"
-	"weir/internal/llm"
 	"weir/internal/provider"
 )
 
@@ -17,9 +16,6 @@ import (
 const (
 	questionsEvery  = 2 * time.Second
 	questionsAtOnce = 4
-	// keysAsked is how many credentials of a provider a question is asked with: which one
-	// the reply was asked for with is not kept.
-	keysAsked = 4
 )
 
 // askProviders asks providers what attempts used whose end nobody saw, and resolves the
@@ -64,7 +60,7 @@ func (g *instance) askSome(ctx context.Context, asking []*provider.Provider) err
 
 // askOne asks a question. Where the provider does not answer it, it is asked again later.
 func (g *instance) askOne(ctx context.Context, p *provider.Provider, q *ledger.Question) error {
-	reply, err := askWithKeys(ctx, p, q.ReplyID)
+	reply, err := p.AskWithAny(ctx, q.ReplyID)
 	log := g.options.Log.With("attempt", q.ID.String(), "provider", p.Name())
 	if err != nil {
 		log.Debug("a provider does not know the reply it was asked about", "err", err)
@@ -75,14 +71,4 @@ func (g *instance) askOne(ctx context.Context, p *provider.Provider, q *ledger.Q
 		log.Debug("a provider was asked about a reply", "resolved", resolved)
 	}
 	return err
-}
-
-// askWithKeys asks with one credential after the other until one is told of the reply.
-func askWithKeys(ctx context.Context, p *provider.Provider, id string) (reply *llm.Reply, err error) {
-	for key := range min(p.Keys(), keysAsked) {
-		if reply, err = p.Ask(ctx, id, key); err == nil {
-			return reply, nil
-		}
-	}
-	return nil, err
 }

@@ -70,7 +70,7 @@ func (d *Data) keysAtHand(r *ring) (all []MasterKey, err error) {
 	keys := []seal.Key(nil)
 	if r.path != "" {
 		from = []string{r.path}
-		keys, err = readKeys(r.path)
+		keys, err = seal.ReadKeys(r.path)
 	} else {
 		keys, err = configuredKeys(&d.cfg.Secrets)
 	}
@@ -182,12 +182,12 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle f
 	if err != nil {
 		return result, err
 	}
-	before, err := readKeys(path)
+	before, err := seal.ReadKeys(path)
 	if err != nil {
 		return result, err
 	}
 	next := seal.NewKey()
-	if err := writeKeys(path, append([]seal.Key{next}, before...), os.Rename); err != nil {
+	if err := seal.WriteKeys(path, append([]seal.Key{next}, before...), os.Rename); err != nil {
 		return result, fmt.Errorf("put a new key into %s: %w", path, err)
 	}
 	if err := r.Reload(); err != nil {
@@ -200,7 +200,7 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle f
 	}
 	err = settle(ctx)
 	if err == nil {
-		err = writeKeys(path, []seal.Key{next}, os.Rename)
+		err = seal.WriteKeys(path, []seal.Key{next}, os.Rename)
 	}
 	if err != nil {
 		return result, fmt.Errorf("take the former keys out of %s: %w: everything is sealed with its first key, "+

@@ -147,8 +147,8 @@ func TestRotateAgain(t *testing.T) {
 	by := tester()
 	for name, begin := range map[string]func(*Data, *ring) error{
 		"before everything was sealed anew": func(_ *Data, r *ring) error {
-			keys, err := readKeys(r.path)
-			return errors.Join(err, writeKeys(r.path, append([]seal.Key{seal.NewKey()}, keys...), os.Rename))
+			keys, err := seal.ReadKeys(r.path)
+			return errors.Join(err, seal.WriteKeys(r.path, append([]seal.Key{seal.NewKey()}, keys...), os.Rename))
 		},
 		"after everything was sealed anew": func(d *Data, r *ring) error {
 			_, err := d.rotateFile(context.Background(), by, r, func(context.Context) error { return errEnded })
@@ -198,7 +198,7 @@ func TestRotateOnceAtATime(t *testing.T) {
 	if r, err := d.RotateSecrets(t.Context(), by); err == nil || !strings.Contains(err.Error(), "another weir secrets rotate is running") {
 		t.Errorf("beside another one: got %+v, %v; want to be refused", r, err)
 	}
-	if keys, err := readKeys(filepath.Join(cfg.Data, secretsFile)); err != nil || len(keys) > 0 {
+	if keys, err := seal.ReadKeys(filepath.Join(cfg.Data, secretsFile)); err != nil || len(keys) > 0 {
 		t.Errorf("the file after that: got %d keys, %v; want none", len(keys), err)
 	}
 	must.Do(t, unlock())

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"weir/internal/account"
 	"weir/internal/budget"
@@ -21,9 +20,6 @@ import (
 	"weir/internal/store"
 	"weir/internal/webhook"
 )
-
-// calendarEvery is how often it is looked whether a day is over or a key expires.
-const calendarEvery = 10 * time.Minute
 
 // openWebhooks makes what tells people's programs of events.
 func (g *instance) openWebhooks() error {
@@ -97,28 +93,6 @@ func (g *instance) noticeHealth(e route.Event) {
 	g.notices.Provider(webhook.ProviderUnavailable, of, public)
 }
 
-// keepCalendar tells of what comes with time: keys that expire, days that are over. The
-// time is that of the database: a node whose clock is a day ahead would tell of a day
-// that is not over, and then nobody would any more.
-func (g *instance) keepCalendar(ctx context.Context) {
-	every := time.NewTicker(calendarEvery)
-	defer every.Stop()
-	for {
-		now, err := g.store.Time(ctx)
-		if err == nil {
-			err = errors.Join(g.store.Webhooks.TellExpiring(ctx, now), g.store.Webhooks.TellUsage(ctx, now))
-		}
-		if err != nil && ctx.Err() == nil {
-			g.options.Log.Error("scheduled events could not be written", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
-	}
-}
-
 // secretsFile holds the master keys where the configuration names none, the newest
 // one first.
 const secretsFile = "secrets.key"
@@ -136,7 +110,7 @@ func newRing(cfg *config.Config) (*ring, error) {
 	load := func() ([]seal.Key, error) { return configuredKeys(&cfg.Secrets) }
 	if cfg.Secrets.Key.IsZero() {
 		r.path = filepath.Join(cfg.Data, secretsFile)
-		load = func() ([]seal.Key, error) { return readKeys(r.path) }
+		load = func() ([]seal.Key, error) { return seal.ReadKeys(r.path) }
 	}
 	var err error
 	if r.Ring, err = seal.NewRing(load); err != nil {
@@ -156,97 +130,13 @@ func configuredKeys(s *config.Secrets) (keys []seal.Key, err error) {
 	return keys, nil
 }
 
-// readKeys reads a file with a key a line; none where it is not there.
-func readKeys(path string) (keys []seal.Key, err error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		k, err := seal.ParseKey(line)
-		if err != nil {
-			return nil, fmt.Errorf("%s has a line that is %w", path, err)
-		}
-		keys = append(keys, k)
-	}
-	return keys, nil
-}
-
-// writeKeys writes the keys to the path, for good and for whoever may read what is
-// there: place is os.Rename to replace that, and os.Link to leave it.
-func writeKeys(path string, keys []seal.Key, place func(from, to string) error) error {
-	var text strings.Builder
-	text.WriteString(
-		"# Secrets in the database are sealed with the first of these keys. Without it they are lost: keep a copy.\n")
-	for _, k := range keys {
-		text.WriteString(k.Text().Reveal() + "\n")
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), secretsFile+".*") // for its owner alone
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text.String())
-	if err == nil {
-		err = readableAs(f, path)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = place(f.Name(), path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if rest := os.Remove(f.Name()); !errors.Is(rest, fs.ErrNotExist) {
-		err = errors.Join(err, rest)
-	}
-	return err
-}
-
-// readableAs gives a file to those who may read the one that it is to replace. A
-// first file is its maker's; root makes it for the owner of the directory, as whom
-// the gateway runs.
-func readableAs(f *os.File, path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err == nil:
-		if err := f.Chmod(info.Mode().Perm()); err != nil {
-			return err
-		}
-	case errors.Is(err, fs.ErrNotExist) && os.Geteuid() == 0:
-		info, err = os.Stat(filepath.Dir(path))
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return giveAs(f, info)
-}
-
-// syncDir makes what was placed in a directory outlive a power cut.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
 // make makes the first key, where the configuration has none and there is no file. Of
 // two processes that do so at once, one succeeds, and the other takes its key.
 func (r *ring) make() error {
 	if r.path == "" {
 		return nil
 	}
-	err := writeKeys(r.path, []seal.Key{seal.NewKey()}, os.Link)
+	err := seal.WriteKeys(r.path, []seal.Key{seal.NewKey()}, os.Link)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make %s: %w", secretsFile, err)
 	}

@@ -13,6 +13,9 @@ import (
 const (
 	askFor   = 20 * time.Second // one question, from the dial to the end of the answer
 	maxAsked = 8 << 20          // bytes of an answer: a Responses object has all of the text
+	// keysAsked is how many credentials a question is asked with: which one the reply was
+	// asked for with is not kept.
+	keysAsked = 4
 )
 
 // Asks reports whether the provider can be asked about replies in a wire format. Nil stands
@@ -53,6 +56,16 @@ func (p *Provider) Ask(ctx context.Context, id string, key int) (*llm.Reply, err
 		return nil, ErrNotTold
 	}
 	return reply, nil
+}
+
+// AskWithAny asks with one credential after the other until one is told of the reply.
+func (p *Provider) AskWithAny(ctx context.Context, id string) (reply *llm.Reply, err error) {
+	for key := range min(p.Keys(), keysAsked) {
+		if reply, err = p.Ask(ctx, id, key); err == nil {
+			return reply, nil
+		}
+	}
+	return nil, err
 }
 
 // get is the body of what the provider answers to a GET.

@@ -84,7 +84,7 @@ func (s *DB) Now() time.Time { return s.clock.now() }
 func (s *DB) ClockOffset() time.Duration { return time.Duration(s.clock.ahead.Load()) }
 
 // Time is that by the clock that all nodes share, as the database says now.
-func (s *DB) Time(ctx context.Context) (time.Time, error) {
+func (s *conn) Time(ctx context.Context) (time.Time, error) {
 	us, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read time: %w", err)

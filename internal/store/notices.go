@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,6 +98,31 @@ func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, no
 // and not used.
 func (s *sums) used() bool {
 	return slices.ContainsFunc(s[measureUsage:], func(n int64) bool { return n != 0 })
+}
+
+// calendarEvery is how often it is looked whether a day is over or a key expires.
+const calendarEvery = 10 * time.Minute
+
+// RunCalendar tells of what comes with time until ctx ends: keys that expire, days that are over.
+// The time is that of the database: a node whose clock is a day ahead would tell of a day that is
+// not over, and then nobody would any more.
+func (s *Webhooks) RunCalendar(ctx context.Context) {
+	every := time.NewTicker(calendarEvery)
+	defer every.Stop()
+	for {
+		now, err := s.Time(ctx)
+		if err == nil {
+			err = errors.Join(s.TellExpiring(ctx, now), s.TellUsage(ctx, now))
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Error("scheduled events could not be written", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
 }
 
 // expiringAhead are how long before a key expires it is told, the last one first.

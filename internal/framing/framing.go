@@ -1,4 +1,9 @@
-package app
+// Package framing refuses requests of which a proxy in front of the gateway may see the end
+// elsewhere. Such a proxy lets its client put a second request into the first, which then counts
+// for whoever comes next on that connection (RFC 9112, section 11.2). net/http takes much that
+// others read in another way: a length beside chunks, lines that end in LF alone, folded lines. It
+// tells handlers of none of it.
+package framing
 
 import (
 	"bytes"
@@ -11,15 +16,9 @@ import (
 	"sync/atomic"
 )
 
-// A proxy in front of the gateway that sees the end of a request elsewhere than the gateway
-// does lets its client put a second request into the first, which then counts for whoever
-// comes next on that connection (RFC 9112, section 11.2). net/http takes much that others read
-// in another way: a length beside chunks, lines that end in LF alone, folded lines. It tells
-// handlers of none of it.
-
-// closing closes a connection behind a request of which a handler cannot see whether it had a
+// Closing closes a connection behind a request of which a handler cannot see whether it had a
 // length beside its chunks, or chunks in HTTP/1.0 (RFC 9112, section 6.1).
-func closing(next http.Handler) http.Handler {
+func Closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
 			w.Header().Set("Connection", "close")
@@ -28,8 +27,10 @@ func closing(next http.Handler) http.Handler {
 	})
 }
 
-// strictListener refuses requests whose framing is in doubt, on connections without TLS: those
-// with it net/http reads by itself.
+// Strict refuses requests whose framing is in doubt, on connections without TLS: those with it
+// net/http reads by itself.
+func Strict(l net.Listener) net.Listener { return strictListener{l, &heads{}} }
+
 type strictListener struct {
 	net.Listener
 	heads *heads
@@ -63,8 +64,10 @@ func (h *heads) grow(n int64) bool {
 	return true
 }
 
-// yieldingListener has connections give up the processor at each read, on which others may
-// wait: a client that sends frames of HTTP/2 without end never has its reader wait.
+// Yielding has connections give up the processor at each read, on which others may wait: a
+// client that sends frames of HTTP/2 without end never has its reader wait.
+func Yielding(l net.Listener) net.Listener { return yieldingListener{l} }
+
 type yieldingListener struct{ net.Listener }
 
 // Accept is net.Listener's.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package app
+package seal
 
 import (
 	"io/fs"

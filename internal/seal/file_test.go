@@ -1,6 +1,6 @@
 //go:build unix
 
-package app
+package seal_test
 
 import (
 	"io/fs"
@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/must"
 	"weir/internal/seal"
 )
@@ -24,21 +25,21 @@ func ownerOf(info fs.FileInfo) [2]uint32 {
 // has taken its place: the command may be run by somebody else than the gateway.
 func TestKeysStayReadable(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), secretsFile)
+	path := filepath.Join(t.TempDir(), "secrets.key")
 	first, second := seal.NewKey(), seal.NewKey()
-	must.Do(t, writeKeys(path, []seal.Key{first}, os.Link))
+	must.Do(t, seal.WriteKeys(path, []seal.Key{first}, os.Link))
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("first file: got %v, %v; want it for its owner alone", info.Mode(), err)
 	}
 	_ = os.Chown(path, 12345, 12345) // root may
 	must.Do(t, os.Chmod(path, 0o640))
 	before := must.Get(os.Stat(path))(t)
-	must.Do(t, writeKeys(path, []seal.Key{second, first}, os.Rename))
+	must.Do(t, seal.WriteKeys(path, []seal.Key{second, first}, os.Rename))
 	after := must.Get(os.Stat(path))(t)
 	if before.Mode() != after.Mode() || ownerOf(before) != ownerOf(after) {
 		t.Errorf("got %v of %v, want %v of %v", after.Mode(), ownerOf(after), before.Mode(), ownerOf(before))
 	}
-	keys := must.Get(readKeys(path))(t)
+	keys := must.Get(seal.ReadKeys(path))(t)
 	var names []string
 	for _, k := range keys {
 		names = append(names, k.Name())

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Retention is how long is kept what is deleted by its age.
+type Retention struct {
+	Requests     time.Duration // rows of attempts; of those that nobody has resolved twice as long
+	Explanations time.Duration // of the sums of days
+}
+
+const retainEvery = time.Hour
+
+// RunRetention deletes, every hour until ctx ends, what has been kept long enough.
+func (s *DB) RunRetention(ctx context.Context, r Retention) {
+	every := time.NewTicker(retainEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			s.retain(ctx, &r)
+		}
+	}
+}
+
+func (s *DB) retain(ctx context.Context, r *Retention) {
+	before := s.Now().Add(-r.Requests)
+	deleted, err := s.Ledger.Retain(ctx, before, before.Add(-r.Requests))
+	s.notDeleted(ctx, "request rows", err)
+	if deleted.Rows > 0 {
+		s.log.Info("request rows deleted after retention; their sums are kept", "rows", deleted.Rows)
+	}
+	if deleted.Unresolved > 0 {
+		s.log.Warn("unresolved request rows deleted after retention: their upper bounds stay in the sums",
+			"rows", deleted.Unresolved)
+	}
+	s.notDeleted(ctx, "cost explanations", s.Ledger.RetainExplanations(ctx, s.Now().Add(-r.Explanations)))
+	s.notDeleted(ctx, "events", s.Webhooks.RetainEvents(ctx))
+	s.notDeleted(ctx, "questions to providers", s.Ledger.RetainQuestions(ctx))
+	s.notDeleted(ctx, "budget leases", s.Leases.RetainBudgets(ctx))
+	_, err = s.Kept.IdempotencySweep(ctx)
+	s.notDeleted(ctx, "replies", err)
+	_, err = s.Kept.SweepResponses(ctx)
+	s.notDeleted(ctx, "responses", err)
+}
+
+// notDeleted logs an error, unless the process is about to end.
+func (s *DB) notDeleted(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("what was kept long enough could not be deleted", "what", what, "err", err)
+	}
+}
