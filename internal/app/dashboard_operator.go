@@ -19,11 +19,9 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
 		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store.Audit,
-		PriceSources: func() dashboard.PriceSources {
-			return g.fleet.prices.sources(g.configInForce().Prices, g.options.Now())
-		},
-		System:   func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
-		Settings: func() dashboard.Settings { return settingsOf(g.configInForce()) },
+		PriceSources: g.priceSources,
+		System:       func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
+		Settings:     func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}
 }
 

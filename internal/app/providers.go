@@ -33,7 +33,7 @@ type fleet struct {
 	dialects dialect.Set
 	health   *route.Health
 	demo     *simulator.Server
-	prices   prices
+	prices   pricing.InForce
 }
 
 // newFleet makes a fleet. Notify is told how targets fare; nil for nobody.
@@ -68,12 +68,12 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 	}
 	o := overrides(cfg, providers)
 	o.Known = knownProviders(cfg, catalogue)
-	prices, err := f.prices.read(o, cfg.PricesFile)
+	prices, err := f.prices.Read(o, cfg.PricesFile)
 	if err != nil {
 		return nil, err
 	}
 	table, err := route.NewTable(route.Options{
-		Providers: providers, Book: prices.book, Aliases: aliases(cfg), Health: f.health,
+		Providers: providers, Book: prices.Book, Aliases: aliases(cfg), Health: f.health,
 		Listed:           map[string][]string{demoName: demoModels()},
 		DefaultModel:     cmp.Or(cfg.DefaultModel, defaultModel(providers, catalogue, l.ambient)),
 		DefaultMaxOutput: cfg.DefaultMaxOutput,
@@ -81,7 +81,7 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 	if err != nil {
 		return nil, err
 	}
-	f.prices.use(prices, f.options.Log)
+	f.prices.Use(prices, f.options.Log)
 	return table, nil
 }
 

@@ -15,7 +15,9 @@ func (g *instance) reload(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-look.C:
-			g.reloadPrices()
+			if book := g.fleet.prices.Renew(g.options.Log); book != nil {
+				g.router.Use(g.router.Table().Priced(book))
+			}
 			continue
 		case <-g.options.ReloadSignals:
 		}

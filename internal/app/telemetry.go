@@ -68,10 +68,10 @@ func (g *instance) measureOthers() {
 		func() float64 { return float64(g.deliverer.Stats().Failed) })
 	m.GaugeBy("weir_price_data_timestamp_seconds", "source",
 		"The day of the price data, of the embedded (shipped) and of each price file, in Unix time.",
-		g.fleet.prices.days)
+		g.fleet.prices.Days)
 	m.Gauge("weir_price_files_rejected",
 		"1 while a price file has mistakes, so that the prices before it stay in force, else 0.", func() float64 {
-			if _, problem := g.fleet.prices.age(); problem != "" {
+			if _, problem := g.fleet.prices.Age(); problem != "" {
 				return 1
 			}
 			return 0

@@ -7,6 +7,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/people"
+	"weir/internal/pricing"
 	"weir/internal/report"
 	"weir/internal/route"
 )
@@ -53,19 +54,12 @@ type AuditLog interface {
 	Verify(ctx context.Context, from audit.Hash) (audit.Verification, error)
 }
 
-// PriceFile is a price file of the operator's.
-type PriceFile struct {
-	Path    string
-	Entries int
-	Seen    string // the last day on which a source of it was looked at; empty for none
-}
-
 // PriceSources is where prices are from.
 type PriceSources struct {
-	Age       int         // of Data in days
-	Files     []PriceFile // of the operator, which beat Data
-	Problem   string      // of a price file that is not in force; empty for none
-	Data, Day string      // name and version of the embedded data, and its date in time.DateOnly
+	Age       int                // of Data in days
+	Files     []pricing.FileInfo // of the operator, which beat Data
+	Problem   string             // of a price file that is not in force; empty for none
+	Data, Day string             // name and version of the embedded data, and its date in time.DateOnly
 	// Overrides are the operator's own prices, by "<provider>/<model-name>" or
 	// "<provider>/*" and class: decimals of US dollars.
 	Overrides map[string]map[string]string

@@ -16,6 +16,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/pricing"
 	"weir/internal/report"
 	"weir/internal/route"
 )
@@ -104,7 +105,7 @@ func providerSamples() []sample {
 		{Name: "openai/old", Provider: "openai", Deprecated: true, Price: llm.Price{Version: "v", Tiers: []llm.Tier{{Above: 200_000}}}, Source: "operator"},
 		{Name: "fast", Targets: []string{"openai/gpt-5-mini"}},
 	}
-	files := []PriceFile{{Path: "/etc/weir/" + hostile, Entries: 12, Seen: "2026-11-20"}, {Path: "prices.json", Entries: 1}}
+	files := []pricing.FileInfo{{Path: "/etc/weir/" + hostile, Entries: 12, Seen: "2026-11-20"}, {Path: "prices.json", Entries: 1}}
 	prices := pricesPageOf(PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Age: 21, Files: files, Problem: "prices.json:3:4: " + hostile, Overrides: map[string]map[string]string{"house/*": {"input": "0.15", "output": "0.60"}}}, models, "openai")
 	prices.Unpriced = []unpricedRow{
 		{report.UnpricedModel{Model: "house/" + hostile, Attempts: 1204, Accounts: 3, First: "2026-11-02", Last: "2026-11-21"}, false},
