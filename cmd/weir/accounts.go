@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/app"
+	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/llm"
 )
@@ -26,6 +27,16 @@ func (env *environment) withData(cmd *cobra.Command, do func(*app.Data) error) e
 	}
 	defer data.Close() //nolint:errcheck // what was written is committed by now
 	return do(data)
+}
+
+// runE is what a command does.
+type runE = func(cmd *cobra.Command, args []string) error
+
+// data is a command that works on the data that the command line points to.
+func (env *environment) data(do func(ctx context.Context, d *app.Data, args []string) error) runE {
+	return func(cmd *cobra.Command, args []string) error {
+		return env.withData(cmd, func(d *app.Data) error { return do(cmd.Context(), d, args) })
+	}
 }
 
 // accountView is an account as listings show it.
@@ -95,73 +106,63 @@ func (env *environment) printAccount(ctx context.Context, d *app.Data, a account
 
 func newAccounts(env *environment) *cobra.Command {
 	return group("accounts", "Accounts: what usage belongs to",
-		newAccountsCreate(env), newAccountsList(env),
-		accountChange(env, "show NAME", "Show one account", func(cmd *cobra.Command, d *app.Data, name string) (
-			account.Account, error,
-		) {
-			return d.Accounts.Account(cmd.Context(), name)
-		}),
-		accountChange(env, "suspend NAME", "Refuse all requests of an account, within a second",
-			func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-				return d.Accounts.Suspend(cmd.Context(), actor(), name)
+		accountDo(env, "create NAME", "Make an account", (*account.Service).CreateAccount), newAccountsList(env),
+		accountChange(env, "show NAME", "Show one account",
+			func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+				return d.Accounts.Account(ctx, name)
 			}),
-		accountChange(env, "resume NAME", "Let a suspended account go on", func(cmd *cobra.Command, d *app.Data,
-			name string,
-		) (account.Account, error) {
-			return d.Accounts.Resume(cmd.Context(), actor(), name)
-		}),
+		accountDo(env, "suspend NAME", "Refuse all requests of an account, within a second", (*account.Service).Suspend),
+		accountDo(env, "resume NAME", "Let a suspended account go on", (*account.Service).Resume),
 		newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
 	)
 }
 
-func newAccountsCreate(env *environment) *cobra.Command {
-	return accountChange(env, "create NAME", "Make an account", func(cmd *cobra.Command, d *app.Data, name string) (
-		account.Account, error,
-	) {
-		return d.Accounts.CreateAccount(cmd.Context(), actor(), name)
+// onAccount is what a command does to the account of that name, or id, and the account as it is then.
+type onAccount = func(ctx context.Context, d *app.Data, name string) (account.Account, error)
+
+// accountDo is a command that needs to know no more than the account's name.
+func accountDo(
+	env *environment, use, short string,
+	do func(*account.Service, context.Context, audit.Actor, string) (account.Account, error),
+) *cobra.Command {
+	return accountChange(env, use, short, func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+		return do(d.Accounts, ctx, actor(), name)
 	})
 }
 
-// accountChange is a command that does something to the account it names and
-// shows it as it is then.
-func accountChange(env *environment, use, short string, do func(*cobra.Command, *app.Data, string) (account.Account,
-	error),
-) *cobra.Command {
+// accountChange is a command that does something to the account it names and shows it as it is then.
+func accountChange(env *environment, use, short string, do onAccount) *cobra.Command {
 	verb, _, _ := strings.Cut(use, " ")
 	return env.jsonFlag(&cobra.Command{
 		Use: use, Short: short, Example: "  weir accounts " + verb + " research", Args: oneArg("the account's name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				a, err := do(cmd, d, args[0])
-				if err != nil {
-					return err
-				}
-				return env.printAccount(cmd.Context(), d, a)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			a, err := do(ctx, d, args[0])
+			if err != nil {
+				return err
+			}
+			return env.printAccount(ctx, d, a)
+		}),
 	})
 }
 
 func newAccountsList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List all accounts", Example: "  weir accounts list --json", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				all, err := d.Accounts.Accounts(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return env.printAccounts(cmd.Context(), d, all...)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			all, err := d.Accounts.Accounts(ctx)
+			if err != nil {
+				return err
+			}
+			return env.printAccounts(ctx, d, all...)
+		}),
 	})
 }
 
 func newAccountsHangup(env *environment) *cobra.Command {
 	var what string
 	cmd := accountChange(env, "hangup NAME", "Say what happens to an answer when its client leaves",
-		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-			return d.Accounts.SetOnDisconnect(cmd.Context(), actor(), name, account.OnDisconnect(what))
+		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+			return d.Accounts.SetOnDisconnect(ctx, actor(), name, account.OnDisconnect(what))
 		})
 	cmd.Long = "Say what happens to a provider's answer when its client leaves before the end:\n" +
 		"drain reads it to its end, so that the provider's own numbers are known; cancel stops it,\n" +

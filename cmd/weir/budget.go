@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -16,9 +17,9 @@ func newAccountsBudget(env *environment) *cobra.Command {
 	var usd, period string
 	var none bool
 	cmd := accountChange(env, "budget NAME", "Give an account a budget, which is never passed",
-		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
 			if none {
-				return d.Accounts.SetBudget(cmd.Context(), actor(), name, account.Budget{})
+				return d.Accounts.SetBudget(ctx, actor(), name, account.Budget{})
 			}
 			if usd == "" || period == "" {
 				return account.Account{},
@@ -29,7 +30,7 @@ func newAccountsBudget(env *environment) *cobra.Command {
 			if err != nil {
 				return account.Account{}, err
 			}
-			return d.Accounts.SetBudget(cmd.Context(), actor(), name, b)
+			return d.Accounts.SetBudget(ctx, actor(), name, b)
 		})
 	cmd.Long = "Give an account a budget in US dollars for each UTC day, each UTC month, or in total.\n" +
 		"What a request may cost is held before it is sent, so that the sum of what was spent\n" +
@@ -47,9 +48,9 @@ func newAccountsCredit(env *environment) *cobra.Command {
 	var usd string
 	var end, goodwill bool
 	cmd := accountChange(env, "credit NAME", "Add credit that an account has paid beforehand",
-		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
 			if end {
-				return d.Accounts.EndCredit(cmd.Context(), actor(), name)
+				return d.Accounts.EndCredit(ctx, actor(), name)
 			}
 			amount, err := llm.ParseMoney(usd)
 			if err != nil || amount == 0 {
@@ -58,9 +59,9 @@ func newAccountsCredit(env *environment) *cobra.Command {
 						"credit is an amount of US dollars such as 20, or -5 to take some away; got %q", usd)}
 			}
 			if goodwill {
-				return d.Accounts.AddGoodwill(cmd.Context(), actor(), name, amount)
+				return d.Accounts.AddGoodwill(ctx, actor(), name, amount)
 			}
-			return d.Accounts.AddCredit(cmd.Context(), actor(), name, amount)
+			return d.Accounts.AddCredit(ctx, actor(), name, amount)
 		})
 	cmd.Long = "Add credit that an account has paid beforehand. From the first of it on the account\n" +
 		"spends its credit and no more; what it had spent before does not count. A budget counts beside it.\n" +

@@ -108,14 +108,7 @@ func newWebhooksDeliveries(env *environment) *cobra.Command {
 					return err
 				}
 				all, err := s.Deliveries(ctx, q)
-				if err != nil {
-					return err
-				}
-				views := make([]deliveryView, len(all))
-				for i := range all {
-					views[i] = viewDelivery(&all[i])
-				}
-				return list(env, views, deliveryHeads, (*deliveryView).row)
+				return listViews(env, all, err, viewDelivery, deliveryHeads, (*deliveryView).row)
 			})
 		},
 	})
@@ -187,19 +180,17 @@ func newWebhooksDelivery(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "delivery DELIVERY", Short: "Show a delivery: what is sent, each try, and what the receiver answered",
 		Example: "  weir webhooks delivery DELIVERY", Args: oneArg("the delivery's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
-				d, err := s.Delivery(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				v := viewDetail(&d)
-				if env.asJSON {
-					return printJSON(env.stdout, v)
-				}
-				return env.printDetail(&v)
-			})
-		},
+		RunE: env.webhooks(func(ctx context.Context, _ *app.Data, s *webhook.Service, args []string) error {
+			d, err := s.Delivery(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			v := viewDetail(&d)
+			if env.asJSON {
+				return printJSON(env.stdout, v)
+			}
+			return env.printDetail(&v)
+		}),
 	})
 }
 
@@ -235,19 +226,17 @@ func newWebhooksTest(env *environment) *cobra.Command {
 		Long: "Send an endpoint an event of the type webhook.test, whatever events it is told of, and wait for up to\n" +
 			"20 seconds for what comes of it. A running gateway sends it, and tries again as with any event.",
 		Example: "  weir webhooks test ID", Args: oneArg("the endpoint's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
-				id, err := s.Test(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				sent, err := d.AwaitTry(ctx, id)
-				if err != nil {
-					return err
-				}
-				return env.printOutcome(&sent)
-			})
-		},
+		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
+			id, err := s.Test(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			sent, err := d.AwaitTry(ctx, id)
+			if err != nil {
+				return err
+			}
+			return env.printOutcome(&sent)
+		}),
 	}
 }
 
@@ -270,18 +259,16 @@ func newWebhooksRedeliver(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "redeliver DELIVERY", Short: "Send an event again, with the id that it has; it is tried as if it were new",
 		Example: "  weir webhooks redeliver DELIVERY", Args: oneArg("the delivery's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
-				if err := s.Redeliver(ctx, args[0]); err != nil {
-					return err
-				}
-				d, err := s.Delivery(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return list(env, []deliveryView{viewDelivery(&d.Delivery)}, deliveryHeads, (*deliveryView).row)
-			})
-		},
+		RunE: env.webhooks(func(ctx context.Context, _ *app.Data, s *webhook.Service, args []string) error {
+			if err := s.Redeliver(ctx, args[0]); err != nil {
+				return err
+			}
+			d, err := s.Delivery(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return list(env, []deliveryView{viewDelivery(&d.Delivery)}, deliveryHeads, (*deliveryView).row)
+		}),
 	})
 }
 
@@ -293,27 +280,25 @@ func newWebhooksRecover(env *environment) *cobra.Command {
 			"events that it is told of and was never sent, such as those of while it was disabled. Enable it first.",
 		Example: "  weir webhooks recover ID --since 24h\n  weir webhooks recover ID --since 2026-11-20T08:00:00Z",
 		Args:    oneArg("the endpoint's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
-				from, err := parseSince(since, d.Now())
-				if err != nil {
-					return err
-				}
-				n, err := s.Recover(ctx, args[0], from)
-				if err != nil {
-					return err
-				}
-				if env.asJSON {
-					return printJSON(env.stdout, map[string]int{"deliveries": n})
-				}
-				more := ""
-				if n >= webhook.MostRecovered {
-					more = "; there may be more: run it once more"
-				}
-				_, err = fmt.Fprintf(env.stdout, "deliveries that began anew: %d%s\n", n, more)
+		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
+			from, err := parseSince(since, d.Now())
+			if err != nil {
 				return err
-			})
-		},
+			}
+			n, err := s.Recover(ctx, args[0], from)
+			if err != nil {
+				return err
+			}
+			if env.asJSON {
+				return printJSON(env.stdout, map[string]int{"deliveries": n})
+			}
+			more := ""
+			if n >= webhook.MostRecovered {
+				more = "; there may be more: run it once more"
+			}
+			_, err = fmt.Fprintf(env.stdout, "deliveries that began anew: %d%s\n", n, more)
+			return err
+		}),
 	})
 	cmd.Flags().StringVar(&since, "since", "",
 		"events from this UTC date or time on, or of so long until now, such as 24h; of the last 28 days at most")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -37,19 +38,12 @@ func newKept(env *environment) *cobra.Command {
 		Long: "List how much is kept for each account: replies for an Idempotency-Key, and what the Responses\n" +
 			"API keeps. The administration's own replies, of no account, stand at \"-\".",
 		Example: "  weir kept\n  weir kept purge --account research --older 7d", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				all, err := d.Kept(cmd.Context())
-				if err != nil {
-					return err
-				}
-				views := make([]keptView, len(all))
-				for i := range all {
-					views[i] = viewKept(all[i].Name, &all[i].Usage)
-				}
-				return list(env, views, []string{"ACCOUNT", "REPLIES", "BYTES", "RESPONSES", "BYTES"}, (*keptView).row)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			all, err := d.Kept(ctx)
+			view := func(k *app.KeptAccount) keptView { return viewKept(k.Name, &k.Usage) }
+			heads := []string{"ACCOUNT", "REPLIES", "BYTES", "RESPONSES", "BYTES"}
+			return listViews(env, all, err, view, heads, (*keptView).row)
+		}),
 	})
 	cmd.AddCommand(newKeptPurge(env))
 	return cmd

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -109,19 +110,11 @@ func newKeysList(env *environment) *cobra.Command {
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the keys of an account, without their secrets",
 		Example: "  weir keys list --account default", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				keys, err := d.Accounts.Keys(cmd.Context(), name)
-				if err != nil {
-					return err
-				}
-				views := make([]keyView, 0, len(keys))
-				for i := range keys {
-					views = append(views, viewKey(name, &keys[i], d.Now()))
-				}
-				return list(env, views, keyHeads, (*keyView).row)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			keys, err := d.Accounts.Keys(ctx, name)
+			view := func(k *account.Key) keyView { return viewKey(name, k, d.Now()) }
+			return listViews(env, keys, err, view, keyHeads, (*keyView).row)
+		}),
 	})
 	cmd.Flags().StringVar(&name, "account", "", "name of the account")
 	_ = cmd.MarkFlagRequired("account") // the flag is defined one line above
@@ -132,18 +125,16 @@ func newKeysRevoke(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "revoke ID", Short: "Revoke a key, within a second and for good",
 		Example: "  weir keys revoke " + "ID", Args: oneArg("the key's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				k, err := d.Accounts.RevokeKey(cmd.Context(), actor(), args[0])
-				if err != nil {
-					return err
-				}
-				a, err := d.Accounts.Account(cmd.Context(), k.AccountID)
-				if err != nil {
-					return err
-				}
-				return list(env, []keyView{viewKey(a.Name, &k, d.Now())}, keyHeads, (*keyView).row)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			k, err := d.Accounts.RevokeKey(ctx, actor(), args[0])
+			if err != nil {
+				return err
+			}
+			a, err := d.Accounts.Account(ctx, k.AccountID)
+			if err != nil {
+				return err
+			}
+			return list(env, []keyView{viewKey(a.Name, &k, d.Now())}, keyHeads, (*keyView).row)
+		}),
 	})
 }

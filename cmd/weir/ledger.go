@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -31,30 +32,28 @@ func newLedgerVerify(env *environment) *cobra.Command {
 			"on the data directory has 10 seconds to project what its journal has. What is not projected\n" +
 			"then is a failure, unless --projected asks for what is projected alone.",
 		Example: "  weir ledger verify", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				bar := newProgress(env.stderr, "rows")
-				o := app.VerifyOptions{Progress: bar.show, Waiting: func() {
-					fmt.Fprintln(env.stderr,
-						"waiting up to 10 s for the gateway to project its journal; --projected does not wait")
-				}}
-				if !projected {
-					o.Wait = verifyWait
-				}
-				v, left, err := d.Verify(cmd.Context(), o)
-				bar.done()
-				if err != nil {
-					return err
-				}
-				if err := env.printVerification(&v, left); err != nil {
-					return err
-				}
-				if len(v.Differences) > 0 || left.Lost > 0 || left.Records > 0 && !projected {
-					return errQuiet
-				}
-				return nil
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			bar := newProgress(env.stderr, "rows")
+			o := app.VerifyOptions{Progress: bar.show, Waiting: func() {
+				fmt.Fprintln(env.stderr,
+					"waiting up to 10 s for the gateway to project its journal; --projected does not wait")
+			}}
+			if !projected {
+				o.Wait = verifyWait
+			}
+			v, left, err := d.Verify(ctx, o)
+			bar.done()
+			if err != nil {
+				return err
+			}
+			if err := env.printVerification(&v, left); err != nil {
+				return err
+			}
+			if len(v.Differences) > 0 || left.Lost > 0 || left.Records > 0 && !projected {
+				return errQuiet
+			}
+			return nil
+		}),
 	})
 	cmd.Flags().BoolVar(&projected, "projected", false,
 		"verify what is projected, without waiting, and say what is left out")
@@ -146,19 +145,17 @@ func newLedgerExplain(env *environment) *cobra.Command {
 			"account, model and version of the price, with the price's terms in pico-dollars. Days whose\n" +
 			"request rows are deleted are among them, for as long as retention.explanations says.",
 		Example: "  weir ledger explain --account research --start-date 2025-01-01 --end-date 2025-12-31", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				out := csv.NewWriter(env.stdout)
-				if err := out.Write(explainHeads()); err != nil {
-					return err
-				}
-				err := d.Explain(cmd.Context(), dates.account, dates.from, dates.to, func(x *report.Explanation) error {
-					return out.Write(explainRow(x))
-				})
-				out.Flush()
-				return errors.Join(err, out.Error())
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			out := csv.NewWriter(env.stdout)
+			if err := out.Write(explainHeads()); err != nil {
+				return err
+			}
+			err := d.Explain(ctx, dates.account, dates.from, dates.to, func(x *report.Explanation) error {
+				return out.Write(explainRow(x))
 			})
-		},
+			out.Flush()
+			return errors.Join(err, out.Error())
+		}),
 	}
 	dates.define(cmd)
 	return cmd

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -46,9 +47,10 @@ func limitFlags(cmd *cobra.Command, l *account.Limits, otherwise string) {
 
 func newAccountsLimits(env *environment) *cobra.Command {
 	var l account.Limits
-	cmd := accountChange(env, "limits NAME", "Limit what an account may ask for, within a second",
-		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-			a, err := d.Accounts.Account(cmd.Context(), name)
+	var cmd *cobra.Command
+	cmd = accountChange(env, "limits NAME", "Limit what an account may ask for, within a second",
+		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+			a, err := d.Accounts.Account(ctx, name)
 			if err != nil {
 				return a, err
 			}
@@ -62,7 +64,7 @@ func newAccountsLimits(env *environment) *cobra.Command {
 			if !flags.Changed("concurrency") {
 				l.Concurrency = a.Limits.Concurrency
 			}
-			return d.Accounts.SetLimits(cmd.Context(), actor(), name, l)
+			return d.Accounts.SetLimits(ctx, actor(), name, l)
 		})
 	cmd.Long = "Limit what all keys of an account together may ask for in any 60 seconds, and at a time.\n" +
 		"0 takes a limit away; what is not named stays. Where an account has no limit of its own,\n" +

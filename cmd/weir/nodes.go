@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -41,21 +42,11 @@ func newNodesList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the nodes, and when each was last heard of", Example: "  weir nodes list --json",
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				all, err := d.Nodes(cmd.Context())
-				if err != nil {
-					return err
-				}
-				views := make([]nodeView, len(all))
-				for i := range all {
-					views[i] = viewNode(&all[i])
-				}
-				return list(env, views, []string{
-					"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST HEARD OF",
-				}, (*nodeView).row)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			all, err := d.Nodes(ctx)
+			heads := []string{"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST HEARD OF"}
+			return listViews(env, all, err, viewNode, heads, (*nodeView).row)
+		}),
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,17 +63,15 @@ func newMembersInvite(env *environment) *cobra.Command {
 		Use: "invite EMAIL", Short: "Invite somebody to an account and print the link, which is good once, for 7 days",
 		Example: "  weir members invite ada@example.com --account default --role owner",
 		Args:    oneArg("the e-mail address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				a, err := d.Accounts.Account(cmd.Context(), account)
-				if err != nil {
-					return err
-				}
-				return env.invite(cmd.Context(), d, people.Invitation{
-					Email: args[0], AccountID: a.ID, Role: people.Role(role),
-				})
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			a, err := d.Accounts.Account(ctx, account)
+			if err != nil {
+				return err
+			}
+			return env.invite(ctx, d, people.Invitation{
+				Email: args[0], AccountID: a.ID, Role: people.Role(role),
 			})
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&role, "role", string(people.Member),
 		"owner (manages members and keys), member (makes keys) or viewer (sees usage)")
@@ -98,23 +97,14 @@ func newMembersList(env *environment) *cobra.Command {
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the members of an account", Example: "  weir members list --account default",
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				a, err := d.Accounts.Account(cmd.Context(), account)
-				if err != nil {
-					return err
-				}
-				members, err := d.People.Members(cmd.Context(), a.ID)
-				if err != nil {
-					return err
-				}
-				views := make([]memberView, 0, len(members))
-				for i := range members {
-					views = append(views, viewMember(&members[i]))
-				}
-				return list(env, views, memberHeads, (*memberView).row)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			a, err := d.Accounts.Account(ctx, account)
+			if err != nil {
+				return err
+			}
+			members, err := d.People.Members(ctx, a.ID)
+			return listViews(env, members, err, viewMember, memberHeads, (*memberView).row)
+		}),
 	})
 	return accountFlag(cmd, &account)
 }
@@ -124,19 +114,17 @@ func newMembersRemove(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove EMAIL", Short: "Take somebody out of an account, at once",
 		Example: "  weir members remove ada@example.com --account default", Args: oneArg("the e-mail address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				a, err := d.Accounts.Account(cmd.Context(), account)
-				if err != nil {
-					return err
-				}
-				u, err := d.People.User(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return d.People.RemoveMember(cmd.Context(), actor(), a.ID, u.ID)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			a, err := d.Accounts.Account(ctx, account)
+			if err != nil {
+				return err
+			}
+			u, err := d.People.User(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return d.People.RemoveMember(ctx, actor(), a.ID, u.ID)
+		}),
 	}
 	return accountFlag(cmd, &account)
 }
@@ -155,18 +143,16 @@ func newOperatorsAdd(env *environment) *cobra.Command {
 			"an account's owner may have invited it and come in their place. With --invite they get a link, whose " +
 			"use proves the address.",
 		Example: "  weir operators add ada@example.com", Args: oneArg("the e-mail address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				u, err := d.People.User(cmd.Context(), args[0])
-				if invite || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-					return env.invite(cmd.Context(), d, people.Invitation{Email: args[0], Operator: true})
-				}
-				if err != nil {
-					return err
-				}
-				return d.People.SetOperator(cmd.Context(), actor(), u.ID, true)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			u, err := d.People.User(ctx, args[0])
+			if invite || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
+				return env.invite(ctx, d, people.Invitation{Email: args[0], Operator: true})
+			}
+			if err != nil {
+				return err
+			}
+			return d.People.SetOperator(ctx, actor(), u.ID, true)
+		}),
 	}
 	cmd.Flags().BoolVar(&invite, "invite", false, "print a link even for somebody who is a user already")
 	return cmd
@@ -179,41 +165,29 @@ func newOperatorsLink(env *environment) *cobra.Command {
 			"groups of single sign-on: " +
 			"the way in when single sign-on fails. The audit log says who made it, and that it was used.",
 		Example: "  weir operators link ada@example.com", Args: oneArg("the e-mail address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				u, err := d.People.User(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				token, err := d.People.SignInLink(cmd.Context(), actor(), u.ID)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintln(env.stdout, d.BaseURL()+"/link/"+token.Reveal())
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			u, err := d.People.User(ctx, args[0])
+			if err != nil {
 				return err
-			})
-		},
+			}
+			token, err := d.People.SignInLink(ctx, actor(), u.ID)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(env.stdout, d.BaseURL()+"/link/"+token.Reveal())
+			return err
+		}),
 	}
 }
 
 func newOperatorsList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the operators", Example: "  weir operators list", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				users, err := d.People.Users(cmd.Context())
-				if err != nil {
-					return err
-				}
-				views := []memberView{}
-				for i := range users {
-					if users[i].Operator {
-						views = append(views, viewOperator(&users[i]))
-					}
-				}
-				return list(env, views, memberHeads, (*memberView).row)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			users, err := d.People.Users(ctx)
+			users = slices.DeleteFunc(users, func(u people.User) bool { return !u.Operator })
+			return listViews(env, users, err, viewOperator, memberHeads, (*memberView).row)
+		}),
 	})
 }
 
@@ -221,14 +195,12 @@ func newOperatorsRemove(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove EMAIL", Short: "Take an operator's rights away, at once",
 		Example: "  weir operators remove ada@example.com", Args: oneArg("the e-mail address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				u, err := d.People.User(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return d.People.SetOperator(cmd.Context(), actor(), u.ID, false)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			u, err := d.People.User(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return d.People.SetOperator(ctx, actor(), u.ID, false)
+		}),
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -24,20 +25,18 @@ func newSecretsRotate(env *environment) *cobra.Command {
 			"again.\n" +
 			"A backup of the database from before opens with the key of then alone.",
 		Example: "  weir secrets rotate", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				r, err := d.RotateSecrets(cmd.Context(), actor())
-				if err != nil {
-					return err
-				}
-				where := "secrets.previous can be taken out of the configuration"
-				if r.File != "" {
-					where = r.File + " holds it alone: keep a copy of it apart from those of the database"
-				}
-				_, err = fmt.Fprintf(env.stdout, "secrets sealed with the key %s: %d\n%s\n", r.Key, r.Secrets, where)
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			r, err := d.RotateSecrets(ctx, actor())
+			if err != nil {
 				return err
-			})
-		},
+			}
+			where := "secrets.previous can be taken out of the configuration"
+			if r.File != "" {
+				where = r.File + " holds it alone: keep a copy of it apart from those of the database"
+			}
+			_, err = fmt.Fprintf(env.stdout, "secrets sealed with the key %s: %d\n%s\n", r.Key, r.Secrets, where)
+			return err
+		}),
 	}
 }
 
@@ -65,20 +64,12 @@ func newSecretsList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the keys by name, and how many secrets are sealed with each",
 		Example: "  weir secrets list", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				keys, err := d.MasterKeys(cmd.Context())
-				if err != nil {
-					return err
-				}
-				views := make([]masterKeyView, len(keys))
-				for i, k := range keys {
-					views[i] = masterKeyView{
-						Name: k.Name, From: k.From, AtHand: k.From != "", Seals: k.Seals, Secrets: k.Secrets,
-					}
-				}
-				return list(env, views, []string{"KEY", "FROM", "SEALS", "SECRETS"}, (*masterKeyView).row)
-			})
-		},
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			keys, err := d.MasterKeys(ctx)
+			view := func(k *app.MasterKey) masterKeyView {
+				return masterKeyView{k.Name, k.From, k.From != "", k.Seals, k.Secrets}
+			}
+			return listViews(env, keys, err, view, []string{"KEY", "FROM", "SEALS", "SECRETS"}, (*masterKeyView).row)
+		}),
 	})
 }

@@ -120,6 +120,20 @@ func list[T any](env *environment, items []T, heads []string, row func(*T) []str
 	return printTable(env.stdout, heads, rowsOf(items, row))
 }
 
+// listViews prints a view of each of some items, unless there was an error.
+func listViews[T, V any](env *environment, items []T, err error, view func(*T) V, heads []string,
+	row func(*V) []string,
+) error {
+	if err != nil {
+		return err
+	}
+	views := make([]V, len(items))
+	for i := range items {
+		views[i] = view(&items[i])
+	}
+	return list(env, views, heads, row)
+}
+
 func rowsOf[T any](items []T, row func(*T) []string) [][]string {
 	rows := make([][]string, 0, len(items))
 	for i := range items {

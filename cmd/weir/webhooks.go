@@ -38,6 +38,17 @@ func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context
 	})
 }
 
+// webhooks is a command that works on endpoints.
+func (env *environment) webhooks(
+	do func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error,
+) runE {
+	return func(cmd *cobra.Command, args []string) error {
+		return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+			return do(ctx, d, s, args)
+		})
+	}
+}
+
 // webhookView is an endpoint as listings show it.
 type webhookView struct {
 	ID                string   `json:"id"`
@@ -217,14 +228,16 @@ func newWebhooksList(env *environment) *cobra.Command {
 		Example: "  weir webhooks list\n  weir webhooks list --account research --json", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
-				views, err := webhookViews(ctx, d)
-				if cmd.Flags().Changed("account") {
-					views, err = webhookViewsOf(ctx, d, s, account)
-				}
+				names, err := d.AccountNames(ctx)
 				if err != nil {
 					return err
 				}
-				return list(env, views, webhookHeads, (*webhookView).row)
+				all, err := d.AllWebhooks(ctx)
+				if cmd.Flags().Changed("account") {
+					all, err = webhooksOf(ctx, d, s, account)
+				}
+				view := func(e *webhook.Endpoint) webhookView { return viewWebhook(e, names[e.Account]) }
+				return listViews(env, all, err, view, webhookHeads, (*webhookView).row)
 			})
 		},
 	})
@@ -232,33 +245,12 @@ func newWebhooksList(env *environment) *cobra.Command {
 	return cmd
 }
 
-func webhookViews(ctx context.Context, d *app.Data) ([]webhookView, error) {
-	all, err := d.AllWebhooks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names, err := d.AccountNames(ctx)
-	if err != nil {
-		return nil, err
-	}
-	views := make([]webhookView, len(all))
-	for i := range all {
-		views[i] = viewWebhook(&all[i], names[all[i].Account])
-	}
-	return views, nil
-}
-
-func webhookViewsOf(ctx context.Context, d *app.Data, s *webhook.Service, account string) ([]webhookView, error) {
+func webhooksOf(ctx context.Context, d *app.Data, s *webhook.Service, account string) ([]webhook.Endpoint, error) {
 	a, err := d.Accounts.Account(ctx, account)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.List(ctx, a.ID)
-	views := make([]webhookView, len(all))
-	for i := range all {
-		views[i] = viewWebhook(&all[i], a.Name)
-	}
-	return views, err
+	return s.List(ctx, a.ID)
 }
 
 // webhookChange is a command that changes the endpoint it names and shows it as it
@@ -331,11 +323,9 @@ func newWebhooksRemove(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove ID", Short: "Remove an endpoint with its deliveries, for good",
 		Example: "  weir webhooks remove ID", Args: oneArg("the endpoint's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
-				return s.Remove(ctx, actor(), args[0])
-			})
-		},
+		RunE: env.webhooks(func(ctx context.Context, _ *app.Data, s *webhook.Service, args []string) error {
+			return s.Remove(ctx, actor(), args[0])
+		}),
 	}
 }
 
@@ -344,14 +334,12 @@ func newWebhooksRotate(env *environment) *cobra.Command {
 		Use:     "rotate-secret ID",
 		Short:   "Give an endpoint another secret and print it, this once; for 24 hours both sign",
 		Example: "  weir webhooks rotate-secret ID", Args: oneArg("the endpoint's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
-				e, secret, err := s.RotateSecret(ctx, actor(), args[0])
-				if err != nil {
-					return err
-				}
-				return env.printSecret(ctx, d, &e, secret)
-			})
-		},
+		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
+			e, secret, err := s.RotateSecret(ctx, actor(), args[0])
+			if err != nil {
+				return err
+			}
+			return env.printSecret(ctx, d, &e, secret)
+		}),
 	})
 }
