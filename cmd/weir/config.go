@@ -1,13 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
 	"weir/internal/config"
 )
 
@@ -35,7 +34,7 @@ func newConfig(env *environment) *cobra.Command {
 // checkConfig reads the configuration and builds what it asks for, so that it
 // finds what serve would find.
 func checkConfig(cmd *cobra.Command, env *environment) error {
-	cfg, err := env.loadConfig("")
+	o, err := env.options()
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		for _, p := range problems {
 			fmt.Fprintln(env.stderr, p.Error())
@@ -45,16 +44,12 @@ func checkConfig(cmd *cobra.Command, env *environment) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range cfg.Warnings {
+	for _, w := range o.Config.Warnings {
 		fmt.Fprintln(env.stderr, "warning:", w)
 	}
-	if _, err := app.Models(cmd.Context(), cfg, os.Getenv, env.logger(&cfg), ""); err != nil {
+	if _, err := o.Models(cmd.Context(), ""); err != nil {
 		return err
 	}
-	from := cfg.File
-	if from == "" {
-		from = "defaults and environment"
-	}
-	_, err = fmt.Fprintf(env.stdout, "%s: no mistakes\n", from)
+	_, err = fmt.Fprintf(env.stdout, "%s: no mistakes\n", cmp.Or(o.Config.File, "defaults and environment"))
 	return err
 }

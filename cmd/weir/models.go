@@ -34,17 +34,17 @@ func newModels(env *environment) *cobra.Command {
 			modelLegend + "\nA model without a price is unpriced, which is not free.",
 		Example: "  weir models --provider openai", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := env.loadConfig("")
+			o, err := env.options()
 			if err != nil {
 				return err
 			}
-			models, err := app.Models(cmd.Context(), cfg, os.Getenv, env.logger(&cfg), provider)
+			models, err := o.Models(cmd.Context(), provider)
 			if err != nil {
 				return err
 			}
-			views := make([]modelView, 0, len(models))
+			views := make([]modelView, len(models))
 			for i := range models {
-				views = append(views, viewModel(&models[i]))
+				views[i] = viewModel(&models[i])
 			}
 			return env.listModels(views)
 		},

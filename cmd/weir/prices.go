@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -51,11 +50,11 @@ func newPrices(env *environment) *cobra.Command {
 }
 
 func checkPrices(cmd *cobra.Command, env *environment, files []string) error {
-	cfg, err := env.loadConfig("")
+	o, err := env.options()
 	if err != nil {
 		return err
 	}
-	err = app.CheckPrices(cmd.Context(), cfg, os.Getenv, env.logger(&cfg), files)
+	err = o.CheckPrices(cmd.Context(), files)
 	if problems, ok := errors.AsType[pricing.Problems](err); ok {
 		for _, p := range problems {
 			fmt.Fprintln(env.stderr, p.Error())
@@ -74,11 +73,11 @@ func checkPrices(cmd *cobra.Command, env *environment, files []string) error {
 }
 
 func diffPrices(cmd *cobra.Command, env *environment, file string) error {
-	cfg, err := env.loadConfig("")
+	o, err := env.options()
 	if err != nil {
 		return err
 	}
-	changes, err := app.DiffPrices(cmd.Context(), cfg, os.Getenv, env.logger(&cfg), file)
+	changes, err := o.DiffPrices(cmd.Context(), file)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
 	"weir/internal/route"
 )
 
@@ -19,11 +17,11 @@ func newProviders(env *environment) *cobra.Command {
 			"or unused. Latency is a moving average of the time to the first token of streams.",
 		Example: "  weir providers --json", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := env.loadConfig("")
+			o, err := env.options()
 			if err != nil {
 				return err
 			}
-			all, running, err := app.Providers(cmd.Context(), cfg, os.Getenv, env.logger(&cfg))
+			all, running, err := o.Providers(cmd.Context())
 			if err != nil {
 				return err
 			}

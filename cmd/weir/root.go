@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/app"
 	"weir/internal/config"
 	"weir/internal/llm"
 )
@@ -151,6 +152,12 @@ func (env *environment) jsonFlag(cmd *cobra.Command) *cobra.Command {
 // loadConfig reads the configuration that the command line points to.
 func (env *environment) loadConfig(listen string) (config.Config, error) {
 	return config.Load(config.Options{File: env.configFile, Data: env.dataDir, Listen: listen})
+}
+
+// options are what commands need that work with the configuration alone.
+func (env *environment) options() (app.Options, error) {
+	cfg, err := env.loadConfig("")
+	return app.Options{Config: cfg, Getenv: os.Getenv, Log: env.logger(&cfg)}, err
 }
 
 // logger writes to stderr as the configuration says.

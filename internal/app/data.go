@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -300,28 +301,19 @@ func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger, onlyLook 
 
 // Models is what the configuration can route to; or, of a named provider, what
 // the embedded data knows even where it is not configured.
-func Models(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, providerName string) (
-	[]route.Model, error,
-) {
-	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
-	defer f.close()
-	table, err := f.table(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
-	if providerName == "" {
-		return table.Models(time.Now()), nil
-	}
-	var models []route.Model
-	for _, m := range table.Models(time.Now()) {
-		if m.Provider == providerName {
-			models = append(models, m)
+func (o *Options) Models(ctx context.Context, providerName string) (models []route.Model, err error) {
+	err = o.withTable(ctx, func(_ *fleet, table *route.Table) error {
+		if models = table.Models(time.Now()); providerName == "" {
+			return nil
 		}
-	}
-	if _, err := table.Targets(nil, providerName+"/any", ""); len(models) > 0 || err == nil {
-		return models, nil // it is configured, whatever is known of its models
-	}
-	return catalogued(providerName)
+		models = slices.DeleteFunc(models, func(m route.Model) bool { return m.Provider != providerName })
+		if _, err := table.Targets(nil, providerName+"/any", ""); len(models) > 0 || err == nil {
+			return nil // it is configured, whatever is known of its models
+		}
+		models, err = catalogued(providerName)
+		return err
+	})
+	return models, err
 }
 
 // catalogued is what the embedded data knows of a provider.

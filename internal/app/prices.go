@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
+	"weir/internal/route"
 )
 
 // priceFilesEvery is how often a running gateway looks whether a price file has changed.
@@ -44,10 +44,8 @@ func (g *instance) priceSources() dashboard.PriceSources {
 
 // CheckPrices reads price files as a gateway with that configuration would. The error is
 // pricing.Problems where they have mistakes, or name what the data does not know.
-func CheckPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger,
-	paths []string,
-) error {
-	book, err := priceBook(ctx, cfg, getenv, log, paths)
+func (o *Options) CheckPrices(ctx context.Context, paths []string) error {
+	book, err := o.priceBook(ctx, paths)
 	if err == nil && len(book.Warnings()) > 0 {
 		err = book.Warnings()
 	}
@@ -56,25 +54,37 @@ func CheckPrices(ctx context.Context, cfg config.Config, getenv func(string) str
 
 // DiffPrices is what costs otherwise, now, where a price file is added to those of the
 // configuration; of one that it names already, what costs otherwise without it.
-func DiffPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, path string) (
-	[]pricing.Change, error,
-) {
-	all := []string(cfg.PricesFile)
+func (o *Options) DiffPrices(ctx context.Context, path string) ([]pricing.Change, error) {
+	all := []string(o.Config.PricesFile)
 	others := slices.DeleteFunc(slices.Clone(all), func(p string) bool {
 		return filepath.Clean(p) == filepath.Clean(path)
 	})
 	if len(others) == len(all) {
 		all = append(slices.Clone(all), path)
 	}
-	before, err := priceBook(ctx, cfg, getenv, log, others)
+	before, err := o.priceBook(ctx, others)
 	if err != nil {
 		return nil, err
 	}
-	after, err := priceBook(ctx, cfg, getenv, log, all)
+	after, err := o.priceBook(ctx, all)
 	if err != nil {
 		return nil, err
 	}
 	return pricing.Diff(before, after, time.Now()), nil
+}
+
+// priceBook is the book of that configuration with these price files in place of its own.
+func (o *Options) priceBook(ctx context.Context, paths []string) (book *pricing.Book, err error) {
+	without := *o
+	without.Config.PricesFile = nil
+	err = without.withTable(ctx, func(f *fleet, _ *route.Table) (err error) {
+		overrides := f.prices.Now().Overrides
+		if overrides.Files, err = pricing.ReadFiles(paths); err == nil {
+			book, err = pricing.NewBook(overrides)
+		}
+		return err
+	})
+	return book, err
 }
 
 // ImportPrices makes a price file of a list of others. Day is that of the list,
@@ -98,23 +108,4 @@ func ImportPrices(path, day string) (*pricing.Converted, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
-}
-
-// priceBook is the book of that configuration with these price files in place of its own.
-func priceBook(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, paths []string) (
-	*pricing.Book, error,
-) {
-	cfg.PricesFile = nil
-	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
-	defer f.close()
-	table, err := f.table(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer table.Close()
-	o := f.prices.Now().Overrides
-	if o.Files, err = pricing.ReadFiles(paths); err != nil {
-		return nil, err
-	}
-	return pricing.NewBook(o)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"path/filepath"
 	"slices"
@@ -271,20 +270,27 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 // healthFile is where a running gateway says how the providers fare.
 func healthFile(cfg *config.Config) string { return filepath.Join(cfg.Data, "providers.json") }
 
-// Providers are the configured providers and, where a gateway runs on the data
-// directory, how they fare there.
-func Providers(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger) (
-	all []route.ProviderCondition, running bool, err error,
-) {
-	if all, running, err = route.Reported(healthFile(&cfg)); running || err != nil {
-		return all, running, err
-	}
-	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
+// withTable calls do with what the configuration asks for, in a process that does not serve.
+func (o *Options) withTable(ctx context.Context, do func(*fleet, *route.Table) error) error {
+	f := newFleet(o, nil)
 	defer f.close()
-	table, err := f.table(ctx, &cfg)
+	table, err := f.table(ctx, &o.Config)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	defer table.Close()
-	return table.Providers(time.Now()), false, nil
+	return do(f, table)
+}
+
+// Providers are the configured providers and, where a gateway runs on the data
+// directory, how they fare there.
+func (o *Options) Providers(ctx context.Context) (all []route.ProviderCondition, running bool, err error) {
+	if all, running, err = route.Reported(healthFile(&o.Config)); running || err != nil {
+		return all, running, err
+	}
+	err = o.withTable(ctx, func(_ *fleet, table *route.Table) error {
+		all = table.Providers(time.Now())
+		return nil
+	})
+	return all, false, err
 }

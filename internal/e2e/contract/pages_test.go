@@ -44,7 +44,8 @@ func TestPagesConfigure(t *testing.T) {
 				continue
 			}
 			getenv := func(variable string) string { return env[variable] }
-			if _, err := app.Models(context.Background(), cfg, getenv, slog.New(slog.DiscardHandler), name); err != nil {
+			o := app.Options{Config: cfg, Getenv: getenv, Log: slog.New(slog.DiscardHandler)}
+			if _, err := o.Models(context.Background(), name); err != nil {
 				t.Errorf("%s: got it not switched on by\n%s\n%v", page, block[1], err)
 			}
 		}

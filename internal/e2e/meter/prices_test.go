@@ -140,7 +140,8 @@ func TestPriceFileAtStart(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none.json")
 	h := harness.NewGateway(t, harness.Setup{YAML: "prices_file: [" + missing + "]\nproviders:" + harness.ProviderYAML("house", anyModel(t))})
-	_, err := app.Models(t.Context(), h.Config(), func(string) string { return "" }, harness.Discard(), "")
+	o := app.Options{Config: h.Config(), Getenv: func(string) string { return "" }, Log: harness.Discard()}
+	_, err := o.Models(t.Context(), "")
 	if err == nil || !strings.Contains(err.Error(), missing+": cannot be read: no such file") {
 		t.Errorf("got %v, want that %s cannot be read", err, missing)
 	}
