@@ -107,6 +107,14 @@ func answered(status int, location string, body any) (answer, error) {
 // found answers with what there is.
 func found(body any) (answer, error) { return answered(http.StatusOK, "", body) }
 
+// shown answers with a view of what there is, unless that could not be had.
+func shown[T, V any](v T, err error, view func(*T) V) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	return found(view(&v))
+}
+
 // created answers with what was made, and is at the path of those steps from now on.
 func created(body any, steps ...string) (answer, error) {
 	return answered(http.StatusCreated, adminRoot+"/"+strings.Join(steps, "/"), body)
@@ -157,7 +165,19 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 	if err := checkAdminMedia(r.Header.Get("Content-Type"), r.Method); err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxAdminBody+1))
+	body, err := readBody(r, maxAdminBody)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(body) == 0 && r.Method == http.MethodPost:
+		return []byte("{}"), nil
+	}
+	return body, checkObject(body, "", "Send an object.")
+}
+
+// readBody reads a body of at most so many bytes. The error is a *llm.Error.
+func readBody(r *http.Request, most int) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &llm.Error{
@@ -168,20 +188,22 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 		return nil, &llm.Error{
 			Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the request again.", Err: err,
 		}
-	case len(body) > maxAdminBody:
+	case len(body) > most:
 		return nil, llm.Errorf(llm.CodeRequestTooLarge, "The request body is larger than %d bytes, the limit here. "+
-			"Shorten it.", maxAdminBody)
-	}
-	if len(body) == 0 && r.Method == http.MethodPost {
-		return []byte("{}"), nil
-	}
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, llm.Invalidf("", "The body is not valid JSON: %v.", err)
-	}
-	if rawjson.KindOf(body) != rawjson.Object {
-		return nil, llm.Invalid("", "The body is not a JSON object. Send an object.")
+			"Shorten it.", most)
 	}
 	return body, nil
+}
+
+// checkObject refuses a body that is no JSON object. The hints say what to do instead.
+func checkObject(body []byte, malformed, other string) error {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return llm.Invalidf("", "The body is not valid JSON: %v.%s", err, malformed)
+	}
+	if rawjson.KindOf(body) != rawjson.Object {
+		return llm.Invalid("", "The body is not a JSON object. "+other)
+	}
+	return nil
 }
 
 // mergePatch is the media type of RFC 7396, which a PATCH may declare.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
@@ -108,16 +109,13 @@ func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 		u.Budget = &budget
 	}
 	changed, err := h.accounts.UpdateAccount(r.Context(), r.by(), a.ID, u)
-	if err != nil {
-		return answer{}, inLimits(err)
-	}
-	return found(viewAccount(&changed))
+	return shown(changed, inLimits(err), viewAccount)
 }
 
 // inLimits names a limit at fault as it is called in a body.
 func inLimits(err error) error {
-	e := llm.AsError(err)
-	if e.Param == "rpm" || e.Param == "tpm" || e.Param == "concurrency" {
+	e, ok := errors.AsType[*llm.Error](err)
+	if ok && (e.Param == "rpm" || e.Param == "tpm" || e.Param == "concurrency") {
 		e.Param = "limits." + e.Param
 	}
 	return err

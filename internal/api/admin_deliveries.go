@@ -114,10 +114,7 @@ func (h *adminWebhooks) listDeliveries(r *adminRequest, e *webhook.Endpoint) (an
 
 func (h *adminWebhooks) showDelivery(r *adminRequest, e *webhook.Endpoint) (answer, error) {
 	d, err := h.webhooks.DeliveryOf(r.Context(), e, r.PathValue("delivery"))
-	if err != nil {
-		return answer{}, err
-	}
-	return found(viewDeliveryDetail(&d))
+	return shown(d, err, viewDeliveryDetail)
 }
 
 func (h *adminWebhooks) redeliver(r *adminRequest, e *webhook.Endpoint) (answer, error) {

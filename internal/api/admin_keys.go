@@ -73,21 +73,18 @@ func (h *adminKeys) find(r *adminRequest) (account.Key, error) {
 	return k, err
 }
 
-// answer answers with a key as it is now.
-func (h *adminKeys) answer(r *adminRequest, k *account.Key) (answer, error) {
-	used, err := h.keysUsed(r.Context(), k.AccountID)
+// answer answers with a key as it is now, unless there was an error.
+func (h *adminKeys) answer(r *adminRequest, k *account.Key, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return found(h.view(k, used))
+	used, err := h.keysUsed(r.Context(), k.AccountID)
+	return shown(used, err, func(used *map[string]time.Time) keyView { return h.view(k, *used) })
 }
 
 func (h *adminKeys) show(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
-	if err != nil {
-		return answer{}, err
-	}
-	return h.answer(r, &k)
+	return h.answer(r, &k, err)
 }
 
 func (h *adminKeys) create(r *adminRequest) (answer, error) {
@@ -139,10 +136,10 @@ func mayChange(v *people.Visit, k *account.Key) error {
 // change changes what is given, all of it or nothing (RFC 7396).
 func (h *adminKeys) change(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
-	if err != nil {
-		return answer{}, err
+	if err == nil {
+		err = mayChange(r.visit, &k)
 	}
-	if err := mayChange(r.visit, &k); err != nil {
+	if err != nil {
 		return answer{}, err
 	}
 	u, err := keyUpdateOf(r.body, &k)
@@ -150,10 +147,8 @@ func (h *adminKeys) change(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	u.Tighten = r.visit.May(people.Manage, k.AccountID) != nil
-	if k, err = h.accounts.UpdateKey(r.Context(), r.by(), k.ID, u); err != nil {
-		return answer{}, inLimits(err)
-	}
-	return h.answer(r, &k)
+	k, err = h.accounts.UpdateKey(r.Context(), r.by(), k.ID, u)
+	return h.answer(r, &k, inLimits(err))
 }
 
 func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
@@ -193,16 +188,14 @@ func given[T any](dst **T, value *T, read func(at string, v []byte) error) func(
 // revoke makes a key useless for ever; again, it changes nothing.
 func (h *adminKeys) revoke(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
+	if err == nil {
+		err = mayRevoke(r.visit, &k)
+	}
 	if err != nil {
 		return answer{}, err
 	}
-	if err := mayRevoke(r.visit, &k); err != nil {
-		return answer{}, err
-	}
-	if k, err = h.accounts.RevokeKey(r.Context(), r.by(), k.ID); err != nil {
-		return answer{}, err
-	}
-	return h.answer(r, &k)
+	k, err = h.accounts.RevokeKey(r.Context(), r.by(), k.ID)
+	return h.answer(r, &k, err)
 }
 
 // mayRevoke refuses whoever may neither revoke all keys of the account nor made

@@ -88,11 +88,8 @@ func (h *adminPeople) listUsers(r *adminRequest) (answer, error) {
 
 func (h *adminPeople) listOperators(r *adminRequest) (answer, error) {
 	list, err := h.people.Users(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
 	list = slices.DeleteFunc(list, func(u people.User) bool { return !u.Operator })
-	return found(pageOf(r.query, list, emailOf, viewUser))
+	return listed(r.query, list, err, emailOf, viewUser)
 }
 
 // newOperatorView is who became an operator, or is invited to be one.

@@ -123,10 +123,7 @@ func (h *adminWebhooks) change(r *adminRequest, e *webhook.Endpoint) (answer, er
 	}
 	u.Disabled = disabled
 	changed, err := h.webhooks.Change(r.Context(), r.by(), e.ID, u)
-	if err != nil {
-		return answer{}, err
-	}
-	return found(viewWebhook(&changed))
+	return shown(changed, err, viewWebhook)
 }
 
 func (h *adminWebhooks) remove(r *adminRequest, e *webhook.Endpoint) (answer, error) {

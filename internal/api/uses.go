@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -177,24 +176,13 @@ func usesParams(r *request) (map[string]string, error) {
 
 // bodyParams reads parameters from a JSON object in the body, if there is one.
 func bodyParams(r *request, params map[string]string) error {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxUsesBody+1))
-	if err != nil {
-		return &llm.Error{
-			Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the request again.", Err: err,
-		}
+	body, err := readBody(r.Request, maxUsesBody)
+	if err != nil || len(body) == 0 {
+		return err
 	}
-	if len(body) > maxUsesBody {
-		return llm.Errorf(llm.CodeRequestTooLarge, "The request body is larger than %d bytes, the limit here. "+
-			"Shorten it.", maxUsesBody)
-	}
-	if len(body) == 0 {
-		return nil
-	}
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Invalidf("", "The body is not valid JSON: %v. Parameters can go in the query string instead.", err)
-	}
-	if rawjson.KindOf(body) != rawjson.Object {
-		return llm.Invalid("", "The body is not a JSON object. Parameters can go in the query string instead.")
+	const hint = "Parameters can go in the query string instead."
+	if err := checkObject(body, " "+hint, hint); err != nil {
+		return err
 	}
 	for _, name := range usesNames {
 		v := rawjson.Get(body, name)
