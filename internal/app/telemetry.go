@@ -12,6 +12,7 @@ import (
 	"weir/internal/kept"
 	"weir/internal/llm"
 	"weir/internal/route"
+	"weir/internal/telemetry"
 )
 
 // metricsPattern is where the metrics are.
@@ -20,62 +21,44 @@ const metricsPattern = "GET /metrics"
 // measure registers what the parts of the gateway tell of themselves.
 func (g *instance) measure() {
 	m := g.metrics
-	m.Gauge("weir_requests_in_flight", "Requests in the pipeline.",
-		func() float64 { return float64(g.gateway.InFlight()) })
-	m.Gauge("weir_requests_waiting", "Requests that wait to come into the pipeline.",
-		func() float64 { return float64(g.gateway.Waiting()) })
-	m.Gauge("weir_holds_open", "Attempts that are open in the ledger.",
-		func() float64 { return float64(g.ledger.InFlight()) })
-	m.Gauge("weir_ledger_lag_bytes", "Bytes of the journal that the database does not have yet.", func() float64 {
-		lag, _ := g.ledger.Lag()
-		return float64(lag)
-	})
-	m.Gauge("weir_ledger_database_up", "1 while the database takes the journal, else 0.", func() float64 {
-		if _, err := g.ledger.Lag(); err != nil {
-			return 0
-		}
-		return 1
-	})
-	m.Counter("weir_ledger_unknown_total", "Attempts that were settled as unknown, for their process had died.",
-		func() float64 { return float64(g.ledger.Unknown()) })
-	m.Gauge("weir_journal_lost_bytes", "Bytes of the journal that could not be read back since the start.",
-		func() float64 { return float64(g.ledger.Lost()) })
-	m.Gauge("weir_nodes_alive", "Nodes that share the database, this one too.",
-		func() float64 { return float64(g.ledger.Budgets().Alive()) })
-	m.Gauge("weir_clock_offset_seconds",
+	telemetry.Gauge(m, "weir_requests_in_flight", "Requests in the pipeline.", g.gateway.InFlight)
+	telemetry.Gauge(m, "weir_requests_waiting", "Requests that wait to come into the pipeline.", g.gateway.Waiting)
+	telemetry.Gauge(m, "weir_holds_open", "Attempts that are open in the ledger.", g.ledger.InFlight)
+	telemetry.Gauge(m, "weir_ledger_lag_bytes", "Bytes of the journal that the database does not have yet.",
+		func() int64 { lag, _ := g.ledger.Lag(); return lag })
+	m.Flag("weir_ledger_database_up", "1 while the database takes the journal, else 0.",
+		func() bool { _, err := g.ledger.Lag(); return err == nil })
+	telemetry.Counter(m, "weir_ledger_unknown_total",
+		"Attempts that were settled as unknown, for their process had died.", g.ledger.Unknown)
+	telemetry.Gauge(m, "weir_journal_lost_bytes",
+		"Bytes of the journal that could not be read back since the start.", g.ledger.Lost)
+	telemetry.Gauge(m, "weir_nodes_alive", "Nodes that share the database, this one too.", g.ledger.Budgets().Alive)
+	telemetry.Gauge(m, "weir_clock_offset_seconds",
 		"Seconds that the database's clock is ahead of this machine's; 0 where they agree to one.",
 		func() float64 { return g.store.ClockOffset().Seconds() })
-	m.Gauge("weir_ratelimit_degraded", "1 while limits are kept in memory because Valkey does not answer, else 0.",
-		func() float64 {
-			if g.limits.Degraded() != nil {
-				return 1
-			}
-			return 0
-		})
-	m.Counter("weir_ratelimit_refused_total", "Requests that a limit refused.",
-		func() float64 { return float64(g.limits.Stats().Refused) })
-	m.Counter("weir_ratelimit_alone_total", "Requests that were decided from memory because Valkey did not answer.",
-		func() float64 { return float64(g.limits.Stats().Alone) })
+	m.Flag("weir_ratelimit_degraded", "1 while limits are kept in memory because Valkey does not answer, else 0.",
+		func() bool { return g.limits.Degraded() != nil })
+	telemetry.Counter(m, "weir_ratelimit_refused_total", "Requests that a limit refused.",
+		func() int64 { return g.limits.Stats().Refused })
+	telemetry.Counter(m, "weir_ratelimit_alone_total",
+		"Requests that were decided from memory because Valkey did not answer.",
+		func() int64 { return g.limits.Stats().Alone })
 	g.measureOthers()
 }
 
 // measureOthers is of what is beside the pipeline.
 func (g *instance) measureOthers() {
 	m := g.metrics
-	m.Counter("weir_webhook_delivered_total", "Deliveries of webhooks that a receiver has taken.",
-		func() float64 { return float64(g.deliverer.Stats().Delivered) })
-	m.Counter("weir_webhook_failed_tries_total", "Tries to deliver a webhook that have failed.",
-		func() float64 { return float64(g.deliverer.Stats().Failed) })
+	telemetry.Counter(m, "weir_webhook_delivered_total", "Deliveries of webhooks that a receiver has taken.",
+		func() int64 { return g.deliverer.Stats().Delivered })
+	telemetry.Counter(m, "weir_webhook_failed_tries_total", "Tries to deliver a webhook that have failed.",
+		func() int64 { return g.deliverer.Stats().Failed })
 	m.GaugeBy("weir_price_data_timestamp_seconds", "source",
 		"The day of the price data, of the embedded (shipped) and of each price file, in Unix time.",
 		g.fleet.prices.Days)
-	m.Gauge("weir_price_files_rejected",
-		"1 while a price file has mistakes, so that the prices before it stay in force, else 0.", func() float64 {
-			if _, problem := g.fleet.prices.Age(); problem != "" {
-				return 1
-			}
-			return 0
-		})
+	m.Flag("weir_price_files_rejected",
+		"1 while a price file has mistakes, so that the prices before it stay in force, else 0.",
+		func() bool { return g.fleet.prices.Now().Problem() != "" })
 	m.GaugeBy("weir_kept", "kind",
 		"Replies for an Idempotency-Key and responses of the Responses API that are kept, of all nodes.",
 		func(tell func(string, float64)) {

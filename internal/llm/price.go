@@ -148,10 +148,7 @@ func (p *Price) BoundAsked(most *Usage, asked string) (bound Money) {
 	return bound
 }
 
-// Unbounded are the classes for which Bound adds nothing because they have no rate.
-func (p *Price) Unbounded(most *Usage) Classes { return p.UnboundedAsked(most, "") }
-
-// UnboundedAsked are the classes for which BoundAsked adds nothing.
+// UnboundedAsked are the classes for which BoundAsked adds nothing because they have no rate.
 func (p *Price) UnboundedAsked(most *Usage, asked string) (unknown Classes) {
 	if !p.Known() {
 		var none Rates

@@ -33,9 +33,6 @@ type Sum struct {
 	Speed     Speed     // of whole answers alone
 }
 
-// AtMost is the upper bound of the cost.
-func (s *Sum) AtMost() llm.Money { return s.Cost + s.Uncertain }
-
 // Add adds o to s.
 func (s *Sum) Add(o *Sum) {
 	s.Usage.Add(&o.Usage)

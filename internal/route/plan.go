@@ -52,11 +52,6 @@ func (t *Table) Plan(account string, targets []Target, now time.Time) Plan {
 // Target is the one to ask.
 func (p *Plan) Target() *Target { return &p.targets[p.current] }
 
-// Alone is a plan of the current target and no other, for whoever goes on with it.
-func (p *Plan) Alone() Plan {
-	return Plan{table: p.table, account: p.account, targets: []Target{*p.Target()}}
-}
-
 // choose makes a target the current one, with the key whose turn it is.
 func (p *Plan) choose(i int, now time.Time) {
 	p.current = i

@@ -151,14 +151,26 @@ func (m *Metrics) Handler() http.Handler {
 
 // Gauge registers a number that goes up and down and is asked for when somebody
 // reads. The name is in Prometheus' form, with its unit at the end.
-func (m *Metrics) Gauge(name, help string, now func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, now))
+func Gauge[N int | int64 | float64](m *Metrics, name, help string, now func() N) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+		func() float64 { return float64(now()) }))
+}
+
+// Flag registers a gauge that is 1 while something is so, and else 0.
+func (m *Metrics) Flag(name, help string, now func() bool) {
+	Gauge(m, name, help, func() int {
+		if now() {
+			return 1
+		}
+		return 0
+	})
 }
 
 // Counter registers a number that only grows and is asked for when somebody
 // reads. Its name ends with _total.
-func (m *Metrics) Counter(name, help string, now func() float64) {
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, now))
+func Counter[N int | int64](m *Metrics, name, help string, now func() N) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+		func() float64 { return float64(now()) }))
 }
 
 // GaugeBy registers a gauge with one label, whose values, a bounded number of

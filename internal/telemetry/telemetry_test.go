@@ -47,7 +47,7 @@ func TestCounts(t *testing.T) {
 	for _, status := range []int{200, 201, 404, 499, 503, 0, 999} {
 		r.Done(status, time.Millisecond)
 	}
-	m.Gauge("weir_own", "Of a test.", func() float64 { return 42 })
+	telemetry.Gauge(m, "weir_own", "Of a test.", func() int { return 42 })
 	m.GaugeBy("weir_by", "what", "Of a test.", func(tell func(string, float64)) { tell("a", 1); tell("b", 2) })
 	text, others := read(t, m), read(t, other)
 	for _, want := range []string{
