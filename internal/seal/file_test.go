@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"weir/internal/must"
-	"weir/internal/must"
 	"weir/internal/seal"
 )
 
