@@ -271,20 +271,19 @@ func spentOfMany(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 		scopes[i], nexts[i] = all[i].id, int64(all[i].next)
 		firsts[i], lasts[i] = budget.DaysOf(all[i].number)
 	}
-	type sum struct {
-		place int
-		spent llm.Money
-	}
 	rows, err := tx.QueryContext(
 		ctx, "SELECT place, spent FROM (SELECT q.place, q.next, (SELECT coalesce(sum(b.spent), 0) FROM balances b"+
 			" WHERE b.scope = q.scope AND b.day BETWEEN q.first_day AND q.last_day) AS spent"+
 			" FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::bigint[]) WITH ORDINALITY AS q (scope, first_day, "+
 			"last_day, next, place)) AS s"+
 			" WHERE spent >= next", scopes, firsts, lasts, nexts)
-	return each(rows, err, func(row scanner) (s sum, err error) {
-		return s, row.Scan(&s.place, &s.spent)
-	}, func(s *sum) error {
-		all[s.place-1].spent = s.spent
+	return eachRow(rows, err, func(row scanner) error {
+		var place int
+		var spent llm.Money
+		if err := row.Scan(&place, &spent); err != nil {
+			return err
+		}
+		all[place-1].spent = spent
 		return nil
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"weir/internal/ledger"
 	"weir/internal/report"
@@ -78,8 +77,7 @@ func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*report.Exp
 		if err := book.load(ctx, tx); err != nil {
 			return err
 		}
-		query, args := "SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
-			", coalesce(c.name, ''), coalesce(k.label, '')"+
+		query, args := "SELECT "+of("a", attemptColumns)+", coalesce(c.name, ''), coalesce(k.label, '')"+
 			" FROM attempts a LEFT JOIN accounts c ON c.id = a.account LEFT JOIN keys k ON k.id = a.key"+
 			" WHERE a.day BETWEEN ? AND ? AND a.outcome <> 'open'", []any{f.from, f.to}
 		if q.Account != "" {

@@ -65,13 +65,12 @@ func (x *explainer) run(ctx context.Context, from, to int64, fn func(*report.Exp
 // load reads the terms of all prices.
 func (x *explainer) load(ctx context.Context) error {
 	x.terms = map[string]string{}
-	type price struct{ version, rates, tiers, modes string }
 	rows, err := x.tx.QueryContext(ctx, "SELECT version, rates, tiers, modes FROM prices")
-	return each(rows, err, func(row scanner) (p price, err error) {
-		return p, row.Scan(&p.version, &p.rates, &p.tiers, &p.modes)
-	}, func(p *price) error {
-		x.terms[p.version] = `{"rates":` + p.rates + `,"tiers":` + p.tiers + `,"modes":` + p.modes + `}`
-		return nil
+	return eachRow(rows, err, func(row scanner) error {
+		var version, rates, tiers, modes string
+		err := row.Scan(&version, &rates, &tiers, &modes)
+		x.terms[version] = `{"rates":` + rates + `,"tiers":` + tiers + `,"modes":` + modes + `}`
+		return err
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"weir/internal/account"
@@ -43,6 +44,11 @@ func (r *keyRow) key() (account.Key, error) {
 	return k, nil
 }
 
+// of are columns of the table that a statement calls so.
+func of(table, columns string) string {
+	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
+}
+
 func optionalTime(us sql.NullInt64) *time.Time {
 	if !us.Valid {
 		return nil
@@ -66,10 +72,7 @@ func (s *Accounts) KeyByHash(ctx context.Context, hash account.Hash) (a account.
 		row accountRow
 	)
 	err = s.read.QueryRowContext(
-		ctx, "SELECT a.id, a.name, a.suspended, a.on_hangup, a.budget, a.budget_period, a.rpm, a.tpm, a.concurrency,"+
-			" a.credit, a.credit_from, a.goodwill, a.created,"+
-			" k.id, k.account, k.label, k.last4, k.permissions, k.models, k.created, k.expires, k.revoked,"+
-			" k.rpm, k.tpm, k.concurrency, k.budget, k.budget_period, k.creator"+
+		ctx, "SELECT "+of("a", accountColumns)+", "+of("k", keyColumns)+
 			" FROM keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?", hash.String()).
 		Scan(append(row.dest(), r.dest()...)...)
 	if err != nil {
@@ -234,18 +237,15 @@ func (s *Accounts) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, be
 // KeysUsed is when each key of an account, by id, was used last: when its last
 // attempt was opened. Keys that never were are not in it.
 func (s *Accounts) KeysUsed(ctx context.Context, account string) (map[string]time.Time, error) {
-	type use struct {
-		key string
-		at  int64
-	}
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
 	used := map[string]time.Time{}
-	err = each(rows, err, func(row scanner) (u use, err error) {
-		return u, row.Scan(&u.key, &u.at)
-	}, func(u *use) error {
-		used[u.key] = fromMicros(u.at)
-		return nil
+	err = eachRow(rows, err, func(row scanner) error {
+		var key string
+		var at int64
+		err := row.Scan(&key, &at)
+		used[key] = fromMicros(at)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read when keys were used: %w", err)

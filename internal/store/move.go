@@ -98,9 +98,7 @@ type table struct {
 func readTables(ctx context.Context, tx *sql.Tx) ([]table, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table'"+
 		" AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name <> 'goose_db_version' ORDER BY rowid")
-	tables, err := collect(rows, err, func(row scanner) (t table, err error) {
-		return t, row.Scan(&t.name)
-	})
+	tables, err := collect(rows, err, func(row scanner) (t table, err error) { return t, row.Scan(&t.name) })
 	for i := range tables {
 		if err == nil {
 			err = tables[i].read(ctx, tx)
@@ -114,17 +112,13 @@ func readTables(ctx context.Context, tx *sql.Tx) ([]table, error) {
 
 func (t *table) read(ctx context.Context, tx *sql.Tx) error {
 	rows, err := tx.QueryContext(ctx, "SELECT name, type, pk FROM pragma_table_info(?) ORDER BY cid", t.name)
-	type column struct {
-		name, kind string
-		key        int
-	}
 	keys := map[int]string{}
-	err = each(rows, err, func(row scanner) (c column, err error) {
-		return c, row.Scan(&c.name, &c.kind, &c.key)
-	}, func(c *column) error {
-		t.columns, t.types = append(t.columns, c.name), append(t.types, c.kind)
-		keys[c.key] = c.name
-		return nil
+	err = eachRow(rows, err, func(row scanner) error {
+		var name, kind string
+		var key int
+		err := row.Scan(&name, &kind, &key)
+		t.columns, t.types, keys[key] = append(t.columns, name), append(t.types, kind), name
+		return err
 	})
 	if err != nil {
 		return err

@@ -70,16 +70,15 @@ func (b priceBook) fill(ctx context.Context, q querier, p *llm.Price) error {
 // one while it gives rows.
 func (b priceBook) load(ctx context.Context, q querier) error {
 	rows, err := q.QueryContext(ctx, "SELECT version, rates, tiers, modes FROM prices")
-	err = each(rows, err, func(row scanner) (llm.Price, error) {
+	err = eachRow(rows, err, func(row scanner) error {
 		var version string
 		var c storedPrice
 		if err := row.Scan(&version, &c.rates, &c.tiers, &c.modes); err != nil {
-			return llm.Price{}, err
+			return err
 		}
-		return decodePrice(version, c)
-	}, func(p *llm.Price) error {
-		b[p.Version] = p
-		return nil
+		p, err := decodePrice(version, c)
+		b[version] = &p
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("read prices: %w", err)

@@ -225,7 +225,7 @@ func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]report.At
 		return nil, nil
 	}
 	with, args := wanted(requests)
-	rows, err := tx.QueryContext(ctx, with+" SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
+	rows, err := tx.QueryContext(ctx, with+" SELECT "+of("a", attemptColumns)+
 		" FROM wanted w, attempts a WHERE a.day = w.day AND a.request = w.request ORDER BY a.day DESC, a.request "+
 		"DESC, a.n", args...)
 	entries, err := collect(rows, err, scanEntry)
@@ -259,32 +259,28 @@ func wanted(requests []spot) (with string, args []any) {
 func correctionsOf(ctx context.Context, q querier, with string, args []any) (map[ledger.AttemptID][]ledger.Correction,
 	error,
 ) {
-	type row struct {
-		id ledger.AttemptID
-		ledger.Correction
-	}
 	rows, err := q.QueryContext(
 		ctx, with+" SELECT c.request, c.n, c.kind, c.seq, c.usage, c.cost, c.uncertain, c.reason, c.who, c.at"+
 			" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind, c.seq",
 		args...)
 	all := map[ledger.AttemptID][]ledger.Correction{}
-	err = each(rows, err, func(from scanner) (r row, err error) {
+	err = eachRow(rows, err, func(row scanner) (err error) {
+		var id ledger.AttemptID
+		var c ledger.Correction
 		var request, usage string
 		var at int64
-		if err = from.Scan(&request, &r.id.N, &r.Kind, &r.Seq, &usage, &r.Cost, &r.Uncertain, &r.Reason, &r.By,
+		if err = row.Scan(&request, &id.N, &c.Kind, &c.Seq, &usage, &c.Cost, &c.Uncertain, &c.Reason, &c.By,
 			&at); err != nil {
-			return r, err
+			return err
 		}
-		r.At = fromMicros(at)
-		if r.id.Request, err = uuid.Parse(request); err != nil {
-			return r, fmt.Errorf("correction of attempt %q: %w", request, err)
+		c.At = fromMicros(at)
+		if id.Request, err = uuid.Parse(request); err != nil {
+			return fmt.Errorf("correction of attempt %q: %w", request, err)
 		}
 		counts, err := decodeCounts(usage)
-		r.Usage = llm.Usage(counts)
-		return r, err
-	}, func(r *row) error {
-		all[r.id] = append(all[r.id], r.Correction)
-		return nil
+		c.Usage = llm.Usage(counts)
+		all[id] = append(all[id], c)
+		return err
 	})
 	return all, err
 }

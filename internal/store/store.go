@@ -219,12 +219,17 @@ func (s *conn) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *
 	if s.engine.manyWriters {
 		return s.repeat(ctx, func() error { return transact(ctx, begin, doing, fn) })
 	}
+	return s.alone(ctx, doing, func() error { return transact(ctx, begin, doing, fn) })
+}
+
+// alone calls do while nobody else writes.
+func (s *conn) alone(ctx context.Context, doing string, do func() error) error {
 	release, err := s.acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	defer release()
-	return transact(ctx, begin, doing, fn)
+	return do()
 }
 
 // writeFast is write on the pool of fast, whose connection bulk holds where there
@@ -233,15 +238,13 @@ func (s *conn) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx) 
 	if s.engine.manyWriters {
 		return s.write(ctx, s.fast, doing, fn)
 	}
-	release, err := s.acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	defer release()
-	if err := transact(ctx, s.bulk.begin, doing, fn); err != nil {
-		return errors.Join(err, s.bulk.close())
-	}
-	return nil
+	return s.alone(ctx, doing, func() error {
+		err := transact(ctx, s.bulk.begin, doing, fn)
+		if err != nil {
+			err = errors.Join(err, s.bulk.close())
+		}
+		return err
+	})
 }
 
 // repeat runs a transaction until it has not lost against another one.
@@ -332,16 +335,23 @@ func listed[T any](doing string, rows *sql.Rows, err error, scan func(scanner) (
 
 // each calls fn with each row of a query, until it gives an error.
 func each[T any](rows *sql.Rows, err error, scan func(scanner) (T, error), fn func(*T) error) error {
+	return eachRow(rows, err, func(row scanner) error {
+		v, err := scan(row)
+		if err == nil {
+			err = fn(&v)
+		}
+		return err
+	})
+}
+
+// eachRow calls fn to scan each row of a query, until it gives an error.
+func eachRow(rows *sql.Rows, err error, fn func(scanner) error) error {
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		v, err := scan(rows)
-		if err == nil {
-			err = fn(&v)
-		}
-		if err != nil {
+		if err := fn(rows); err != nil {
 			return err
 		}
 	}

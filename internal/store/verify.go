@@ -212,15 +212,12 @@ func (v *verifier) balances(ctx context.Context, day int64, days buckets) error 
 		want[scopeDay{b.key, day}] += s.charged()
 	}
 	rows, err := v.tx.QueryContext(ctx, "SELECT scope, sum(spent) FROM balances WHERE day = ? GROUP BY scope", day)
-	type balance struct {
-		scope string
-		spent llm.Money
-	}
-	err = each(rows, err, func(row scanner) (b balance, err error) {
-		return b, row.Scan(&b.scope, &b.spent)
-	}, func(b *balance) error {
-		have[scopeDay{b.scope, day}] = b.spent
-		return nil
+	err = eachRow(rows, err, func(row scanner) error {
+		var scope string
+		var spent llm.Money
+		err := row.Scan(&scope, &spent)
+		have[scopeDay{scope, day}] = spent
+		return err
 	})
 	if err != nil {
 		return err
