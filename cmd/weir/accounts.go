@@ -111,7 +111,8 @@ func newAccounts(env *environment) *cobra.Command {
 			func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
 				return d.Accounts.Account(ctx, name)
 			}),
-		accountDo(env, "suspend NAME", "Refuse all requests of an account, within a second", (*account.Service).Suspend),
+		accountDo(env, "suspend NAME", "Refuse all requests of an account, within a second",
+			(*account.Service).Suspend),
 		accountDo(env, "resume NAME", "Let a suspended account go on", (*account.Service).Resume),
 		newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
 	)

@@ -30,8 +30,8 @@ type keyView struct {
 
 func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 	v := keyView{
-		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339),
-		Last4: k.Last4, Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, limitsView: limitsView(k.Limits),
+		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339), Last4: k.Last4,
+		Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, limitsView: limitsView(k.Limits),
 	}
 	for _, p := range k.Permissions {
 		v.Permissions = append(v.Permissions, string(p))

@@ -327,10 +327,12 @@ func Default() Config {
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day}, // seven years
 		Kept:             Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
 		Sessions:         Sessions{Idle: 12 * time.Hour, Absolute: 7 * day, Passwords: "on"},
-		OIDC:             OIDC{Name: "single sign-on", Scopes: []string{"openid", "profile", "email"}, GroupsClaim: "groups"},
-		SMTP:             SMTP{TLS: "starttls"},
-		DrainTimeout:     30 * time.Second,
-		Log:              Log{Level: "info", Format: "auto"},
+		OIDC: OIDC{
+			Name: "single sign-on", Scopes: []string{"openid", "profile", "email"}, GroupsClaim: "groups",
+		},
+		SMTP:         SMTP{TLS: "starttls"},
+		DrainTimeout: 30 * time.Second,
+		Log:          Log{Level: "info", Format: "auto"},
 	}
 }
 

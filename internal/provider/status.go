@@ -52,7 +52,8 @@ func (r *Response) statusFailure(body []byte) *Failure {
 		Code:       statusCode(status),
 		Message:    p.statusMessage(f, r.model),
 		RetryAfter: after,
-		Err:        fmt.Errorf("provider %s: status %d: %s", p.opts.Name, status, cmp.Or(upstream.Message, "no explanation")),
+		Err: fmt.Errorf("provider %s: status %d: %s", p.opts.Name, status,
+			cmp.Or(upstream.Message, "no explanation")),
 	}
 	if callersFault(f.Err.Code) {
 		f.Err.Param = upstream.Param
