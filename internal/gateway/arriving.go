@@ -18,14 +18,16 @@ import (
 const (
 	freeArrival   = 32 << 10 // bytes of an answer that are not counted: usual ones are shorter
 	freeEvent     = 16 << 10 // likewise of an event
-	freeKept      = 8 << 10  // likewise of what a stream keeps
+	freeKept      = 4 << 10  // likewise of what a stream keeps
 	leastStep     = 64 << 10 // bytes that are counted at a time, at least and
 	mostStep      = 1 << 20  // at most: as many as there are
+	keptStep      = 16 << 10 // likewise of what a stream keeps, at least
 	arrivalCopies = 2        // an answer is there as it came, and as it goes out
 	eventCopies   = 4        // an event, whose buffers grow to twice of it, likewise
 	textCopies    = 2        // text that is kept, whose buffer grows to twice of it
 	textStep      = 8 << 10  // bytes of text that are counted at a time, at least
-	usualEvents   = 32       // events that a piece of a stream has at most, as a rule
+	usualPiece    = 4 << 10  // bytes that go out at once at most, as a rule
+	usualEvents   = 32       // events that these have at most, likewise
 	eventRead     = 64 << 10 // bytes of a stream that are read at a time
 	arrivalShare  = 2        // all answers together get this part of what bodies of requests do
 	arrivalWait   = 10 * time.Second

@@ -134,7 +134,7 @@ func (h *capacity) giveBack(n int64) {
 // waits for memory.
 func (h *capacity) arrive(n int64) error {
 	for !h.overdrawn && h.answer-h.kept < n {
-		if err := h.awaitAnswer(stepOf(n)); err != nil {
+		if err := h.awaitAnswer(min(max(n, leastStep), mostStep)); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func (h *capacity) arrive(n int64) error {
 func (h *capacity) keep(n int64) error {
 	for !h.overkept && h.kept < n {
 		before := h.answer
-		if err := h.awaitAnswer(stepOf(n)); err != nil {
+		if err := h.awaitAnswer(min(max(n-h.kept, keptStep), mostStep)); err != nil {
 			return err
 		}
 		h.kept += h.answer - before
@@ -164,8 +164,6 @@ func (h *capacity) keepText(n int) int {
 	h.kept += textCopies * int64(n)
 	return n
 }
-
-func stepOf(n int64) int64 { return min(max(n, leastStep), mostStep) }
 
 // awaitAnswer counts n bytes more of the answer under way, and waits for them.
 func (h *capacity) awaitAnswer(n int64) error {

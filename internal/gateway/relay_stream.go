@@ -92,13 +92,13 @@ func (r *relay) run() error {
 	return nil
 }
 
-// flush sends what is there, and lets go of buffers that have grown to a large event.
+// flush sends what is there, and lets go of buffers that have grown beyond a usual piece.
 func (r *relay) flush(large bool) {
 	if len(r.out) > 0 {
 		r.stream.write(r.out)
 		r.out = r.out[:0]
 	}
-	if large || cap(r.out) > freeEvent || cap(r.events) > usualEvents {
+	if large || cap(r.out) > usualPiece || cap(r.last) > usualPiece || cap(r.events) > usualEvents {
 		if len(r.last) > 0 {
 			r.follow(sse.Event{Data: r.last})
 		}

@@ -51,7 +51,7 @@ func clientAttacks() []attack {
 		},
 		{
 			name: "3,200 streams that are kept to their end", hostile: manyStreams(responsesPath, "long"), lasts: 14 * time.Second,
-			held: "what is kept counts, by account, from 8 KiB on; text for an estimate or a rescue is kept where memory is free",
+			held: "what is kept counts, by account, from 4 KiB on; text for an estimate or a rescue is kept where memory is free",
 		},
 		{name: "floods of headers", held: "431 beyond 32 KiB", hostile: headerFloods, check: only("431", "closed")},
 		{name: "bodies of 100 MB and without end", held: "413: at once where the length says so, else at 32 MiB", hostile: longBodies, lasts: 4 * time.Second, check: only("413", "no answer", "503")},
@@ -163,14 +163,17 @@ func slowReaders(a *attacker) {
 	<-a.ctx.Done()
 }
 
-// manyStreams ask for streams that do not end, and take all that comes of them.
+// manyStreams ask for streams that do not end, 2,000 a second of all clients, and take all that
+// comes of them.
 func manyStreams(path, model string) func(a *attacker) {
 	body := fmt.Sprintf(`{"model":"wide/%s","stream":true,"input":"x","messages":[{"role":"user","content":"x"}]}`, model)
 	return func(a *attacker) {
-		a.many(long(800, 20), time.Second, func(i int) {
-			a.pause(time.Duration(a.number) * time.Millisecond)
-			a.post(path, strings.NewReader(body))
-		})
+		var all sync.WaitGroup
+		for range long(800, 20) {
+			all.Go(func() { a.many(1, time.Second, func(int) { a.post(path, strings.NewReader(body)) }) })
+			a.pause(2 * time.Millisecond)
+		}
+		all.Wait()
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 var ErrTooLong = errors.New("sse: event is longer than the bound")
 
 // keepBuffer is the largest buffer, in bytes, that is kept for the next event.
-const keepBuffer = 16 << 10
+const keepBuffer = 8 << 10
 
 // IsOversized says whether a reader's buffer of that size, in bytes, has grown to an event that
 // is gone, for what is left in it.
