@@ -16,7 +16,7 @@ import (
 // never changes what it says about the same moment, and is safe for concurrent
 // use. Data is read when it is first asked for, a provider at a time.
 type Book struct {
-	index     *index // of prices
+	index     *index // of prices, with the vendors that the supplement adds
 	abilities *index
 	prices    map[string]llm.Price
 	models    map[string]ModelOverride
@@ -24,7 +24,7 @@ type Book struct {
 	regions   map[string]string
 	vendors   map[string]*shelf[vendor]
 	sheets    map[string]*shelf[sheet]
-	extra     map[string][]*addition // by vendor
+	extra     *supplement
 	own       map[string][]*addition // of the operator's files, by the provider they name
 	files     []FileInfo
 	warnings  Problems
@@ -108,6 +108,14 @@ type Listing struct {
 // error says which override is wrong and what would be right; it is Problems where price
 // files have mistakes.
 func NewBook(o Overrides) (*Book, error) {
+	s, err := readSupplement()
+	if err != nil {
+		return nil, err
+	}
+	return newBook(o, s)
+}
+
+func newBook(o Overrides, s *supplement) (*Book, error) {
 	x, err := readIndex(priceIndex)
 	if err != nil {
 		return nil, err
@@ -116,9 +124,8 @@ func NewBook(o Overrides) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	extra, err := readSupplement()
-	if err != nil {
-		return nil, err
+	for _, id := range s.vendors {
+		x.Vendors[id] = len(s.entries[id])
 	}
 	prices, err := o.parse(x)
 	if err != nil {
@@ -126,7 +133,7 @@ func NewBook(o Overrides) (*Book, error) {
 	}
 	b := &Book{
 		index: x, abilities: abilities, prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
-		regions: maps.Clone(o.Regions), vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: extra,
+		regions: maps.Clone(o.Regions), vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: s,
 		assumed: o.Assumed, cache: map[key]*entry{},
 	}
 	if len(o.Files) == 0 {
@@ -328,7 +335,7 @@ func (b *Book) source(provider string) string {
 	if id, ok := b.sources[provider]; ok {
 		return id
 	}
-	return SourceFor(provider)
+	return b.index.sourceFor(provider)
 }
 
 // list is the name of the provider's price list: its own where the operator's files have
@@ -348,14 +355,14 @@ func (b *Book) vendor(list string) *vendor {
 		if _, ok := b.index.Vendors[list]; ok {
 			source = list
 		}
-		entries := slices.Concat(b.extra[source], b.own[source])
+		entries := slices.Concat(b.extra.entries[source], b.own[source])
 		if list != source {
 			entries = append(entries, b.own[list]...)
 		}
 		v := &vendor{}
 		if source != "" {
 			var err error
-			if v, err = readVendor(source, nil); err != nil {
+			if v, err = b.extra.vendor(source); err != nil {
 				return nil, err
 			}
 		}

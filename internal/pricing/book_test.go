@@ -16,30 +16,6 @@ import (
 	"weir/internal/pricing"
 )
 
-func TestSourceFor(t *testing.T) {
-	t.Parallel()
-	tests := map[string]string{
-		"openai": "openai", "anthropic": "anthropic", "gemini": "google", "google": "google", "vertex": "google",
-		"xai": "x-ai", "x-ai": "x-ai", "bedrock": "aws", "aws": "aws", "azure": "azure", "openrouter": "openrouter",
-		"groq": "groq", "mistral": "mistral", "deepseek": "deepseek", "together": "together", "fireworks": "fireworks",
-		"perplexity": "perplexity", "cerebras": "cerebras", "moonshot": "moonshotai", "cohere": "cohere",
-		"zai": "zai", "zhipu": "zhipuai", "minimax": "minimax", "novita": "novita", "cloudflare": "cloudflare",
-		"ollama": "", "demo": "", "alibaba": "", "nvidia": "", "huggingface": "", "house": "", "": "", "../index": "", "OpenAI": "",
-	}
-	b := newBook(t, pricing.Overrides{})
-	unpriced := []string{"alibaba", "nvidia", "huggingface"} // their models are known, their prices are not
-	for provider, want := range tests {
-		got := pricing.SourceFor(provider)
-		if got != want {
-			t.Errorf("SourceFor(%q): got %q, want %q", provider, got, want)
-		}
-		listed := want != "" || slices.Contains(unpriced, provider)
-		if n := len(b.Models(provider, moment(t, now))); (n > 0) != listed {
-			t.Errorf("Models(%q): got %d, want some: %v", provider, n, listed)
-		}
-	}
-}
-
 func TestNamesFindModels(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})

@@ -35,18 +35,23 @@ func Convert(text []byte, day string) (*Converted, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("longer than %d MiB", MaxFile>>20)
 	}
+	book, err := NewBook(Overrides{})
+	if err != nil {
+		return nil, err
+	}
+	c := &converter{day: day, left: map[string]int{}, book: book}
 	var list struct {
 		Data []openrouterModel `json:"data"`
 	}
 	if err := json.Unmarshal(text, &list); err == nil && len(list.Data) > 0 {
-		return newConverter(day).openrouter(list.Data)
+		return c.openrouter(list.Data)
 	}
 	var models map[string]json.RawMessage
 	if err := json.Unmarshal(text, &models); err != nil {
 		return nil, fmt.Errorf(
 			"neither LiteLLM's model_prices_and_context_window.json nor OpenRouter's /api/v1/models: %w", err)
 	}
-	return newConverter(day).litellm(models)
+	return c.litellm(models)
 }
 
 // converter collects entries.
@@ -54,7 +59,7 @@ type converter struct {
 	day     string
 	entries []entryJSON
 	left    map[string]int
-	ids     map[string][]string // of the embedded data, by provider
+	book    *Book // of the embedded data
 }
 
 // entryJSON is an entry as a price file has it.
@@ -69,23 +74,10 @@ type entryJSON struct {
 	Note     string         `json:"note"`
 }
 
-func newConverter(day string) *converter {
-	return &converter{day: day, left: map[string]int{}, ids: map[string][]string{}}
-}
-
 // has reports whether the embedded data has a model of that id at the provider.
 func (c *converter) has(provider, id string) bool {
-	source := SourceFor(provider)
-	if _, ok := c.ids[source]; !ok && source != "" {
-		c.ids[source] = []string{}
-		extra, _ := readSupplement() // the tests read the data
-		if v, err := readVendor(source, extra[source]); err == nil {
-			for i := range v.Models {
-				c.ids[source] = append(c.ids[source], v.Models[i].ID)
-			}
-		}
-	}
-	return slices.Contains(c.ids[source], id)
+	v := c.book.vendor(c.book.source(provider))
+	return v != nil && slices.ContainsFunc(v.Models, func(m model) bool { return m.ID == id })
 }
 
 // add adds what a model costs in a mode, the usual one first.
@@ -96,7 +88,7 @@ func (c *converter) add(provider, id, source, note string, mode string, rates ma
 	e := entryJSON{
 		Provider: provider, Models: []string{id}, Mode: mode, Rates: rates, Source: source, Seen: c.day, Note: note,
 	}
-	if mode == "" && SourceFor(provider) != "" && !c.has(provider, id) {
+	if mode == "" && c.book.source(provider) != "" && !c.has(provider, id) {
 		e.Adds = map[string]any{"equals": fold(id)}
 	}
 	c.entries = append(c.entries, e)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestDataIsWhole(t *testing.T) {
 		t.Errorf("files: got %d, %v, want %d", len(files), err, len(x.Vendors))
 	}
 	for id, want := range x.Vendors {
-		v, err := readVendor(id, nil)
+		v, err := readVendor(id)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -92,6 +93,30 @@ func checkRule(t *testing.T, name string, r *rule) {
 	}
 	for i := range rules {
 		checkRule(t, name, &rules[i])
+	}
+}
+
+func TestSourceFor(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"openai": "openai", "anthropic": "anthropic", "gemini": "google", "google": "google", "vertex": "google",
+		"xai": "x-ai", "x-ai": "x-ai", "bedrock": "aws", "aws": "aws", "azure": "azure", "openrouter": "openrouter",
+		"groq": "groq", "mistral": "mistral", "deepseek": "deepseek", "together": "together", "fireworks": "fireworks",
+		"perplexity": "perplexity", "cerebras": "cerebras", "moonshot": "moonshotai", "cohere": "cohere",
+		"zai": "zai", "zhipu": "zhipuai", "minimax": "minimax", "novita": "novita", "cloudflare": "cloudflare",
+		"ollama": "", "demo": "", "alibaba": "", "nvidia": "", "huggingface": "", "house": "", "": "", "../index": "", "OpenAI": "",
+	}
+	b := must.Get(NewBook(Overrides{}))(t)
+	unpriced := []string{"alibaba", "nvidia", "huggingface"} // their models are known, their prices are not
+	for provider, want := range tests {
+		got := b.index.sourceFor(provider)
+		if got != want {
+			t.Errorf("sourceFor(%q): got %q, want %q", provider, got, want)
+		}
+		listed := want != "" || slices.Contains(unpriced, provider)
+		if n := len(b.Models(provider, time.Now())); (n > 0) != listed {
+			t.Errorf("Models(%q): got %d, want some: %v", provider, n, listed)
+		}
 	}
 }
 

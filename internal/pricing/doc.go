@@ -6,8 +6,9 @@
 //
 // Prices are those of the npm package @pydantic/genai-prices, abilities and
 // most sizes those of the catalogue of models.dev. The scripts in gen turn both
-// into the files under data. What the prices leave out or have wrong is in
-// data/supplement.json, by hand, each entry with the vendor's page that says so.
+// into the files under data. What the prices leave out or have wrong, whole vendors
+// among it, is in data/supplement.json, by hand, each entry with the vendor's page that
+// says so.
 // They are indicative: the vendor's own word is what counts, and the operator's
 // wins over it.
 package pricing

@@ -175,7 +175,7 @@ func (r *fileReader) entry(n *node) {
 // another, whose entry is left out.
 func (r *fileReader) provider(n *node) string {
 	name := r.text(n, "provider")
-	if name == "" || SourceFor(name) != "" || slices.Contains(r.known, name) {
+	if name == "" || r.book.source(name) != "" || slices.Contains(r.known, name) {
 		return name
 	}
 	right := slices.Concat(slices.Sorted(maps.Keys(r.book.index.Vendors)), r.known)

@@ -14,7 +14,7 @@ import (
 func (b *Book) newEntry(provider, name string, found match) *entry {
 	m := found.model
 	if seller := b.source(provider); m != nil && found.vendor != seller {
-		m = m.soldBy(b.extra[seller])
+		m = m.soldBy(b.extra.entries[seller])
 	}
 	e := &entry{
 		info: ModelInfo{ID: name}, vendor: found.vendor, region: b.regions[provider], model: m, basis: found.basis,
@@ -28,6 +28,7 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 	if m != nil {
 		e.known = true
 		e.info.Context = cmp.Or(m.Context, e.info.Context)
+		e.info.MaxOutput = cmp.Or(m.MaxOutput, e.info.MaxOutput)
 		e.info.Deprecated = e.info.Deprecated || m.Deprecated
 		e.info.Source, e.info.Checked = b.Source(), b.Day()
 		if said := cmp.Or(m.own, m.added); said != nil {

@@ -89,7 +89,7 @@ func TestBrokenSheets(t *testing.T) {
 // panic and without a price below zero.
 func FuzzVendor(f *testing.F) {
 	for _, id := range []string{"deepseek", "typesafe", "zai", "modal"} {
-		b := must.Get(data.ReadFile(vendorFile(id)))(f)
+		b := must.Get(data.ReadFile("data/providers/" + id + ".json"))(f)
 		f.Add(b, "deepseek-chat", int64(1_790_000_000))
 	}
 	f.Add([]byte(`{"models":[{"id":"x","match":{"not":{"regex":"("}},"prices":[{"from":"22:00:00","to":"02:00:00","rates":{"input_mtok":{"base":"1","tiers":[{"above":5,"price":"2"}]}}}]}]}`), "x", int64(-1))

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 )
 
 // The notices travel with the data into the binary, as its licences ask.
@@ -42,9 +41,9 @@ func readIndex(file string) (*index, error) {
 	return &x, nil
 }
 
-// readVendor is the vendor of the data with those entries of the supplement.
-func readVendor(id string, extra []*addition) (*vendor, error) {
-	b, err := data.ReadFile(vendorFile(id))
+// readVendor is the vendor of the imported data, without the supplement.
+func readVendor(id string) (*vendor, error) {
+	b, err := data.ReadFile("data/providers/" + id + ".json")
 	if err != nil {
 		return nil, fmt.Errorf("read prices of %s: %w", id, err)
 	}
@@ -52,7 +51,6 @@ func readVendor(id string, extra []*addition) (*vendor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read prices of %s: %w", id, err)
 	}
-	v.supplement(extra)
 	return v, nil
 }
 
@@ -67,8 +65,6 @@ func readSheet(id string) (*sheet, error) {
 	}
 	return s, nil
 }
-
-func vendorFile(id string) string { return "data/providers/" + id + ".json" }
 
 // sheetFor is the id under which the ability data has the provider of that
 // name, whose price source is given; empty for none. Google sells other models
@@ -94,13 +90,13 @@ func isVertex(provider string) bool {
 	return false
 }
 
-// SourceFor is the id under which the price data knows the provider of that
+// sourceFor is the id under which the price data knows the provider of that
 // name: "google" for "gemini". It is empty for a provider that the data does
 // not have; such a provider is unpriced unless the operator prices it.
 //
 // A provider's name is one that configuration files use; the data's own ids
 // stand for themselves.
-func SourceFor(provider string) string {
+func (x *index) sourceFor(provider string) string {
 	switch provider {
 	case "gemini", "vertex", "vertexai", "vertex-ai", "google-ai", "google-vertex":
 		return "google"
@@ -133,7 +129,7 @@ func SourceFor(provider string) string {
 	case "copilot":
 		return "github-copilot"
 	}
-	if _, err := fs.Stat(data, vendorFile(provider)); err != nil {
+	if _, ok := x.Vendors[provider]; !ok {
 		return ""
 	}
 	return provider

@@ -10,6 +10,12 @@ import (
 	"weir/internal/llm"
 )
 
+// supplement is data/supplement.json.
+type supplement struct {
+	vendors []string               // ids of vendors that the imported data lacks
+	entries map[string][]*addition // by vendor
+}
+
 // addition is one entry of data/supplement.json: what a vendor's page says and the
 // shipped data leaves out or has wrong. Entries apply in their order, a later one over an
 // earlier one. Every entry has its source; a price without one is no entry.
@@ -22,6 +28,10 @@ type addition struct {
 	// Adds makes the entry a model that the data lacks. The id is the only one of Models,
 	// and Adds says which names belong to it. They are looked up before the data's own.
 	Adds *rule `json:"adds"`
+	// Context is the context window of the model added, input and output, and MaxOutput the
+	// most output, in tokens; 0: the entry does not say.
+	Context   int64 `json:"context"`
+	MaxOutput int64 `json:"max_output"`
 	// Free says that the model added costs nothing.
 	Free bool `json:"free"`
 	// Mode is the name of a way of serving, as in llm.ModeName, that the entry is about.
@@ -83,14 +93,18 @@ func (s *models) have(id string) bool {
 	return slices.Contains(s.ids, id)
 }
 
-// readSupplement is the supplement's entries by provider.
-func readSupplement() (map[string][]*addition, error) {
+func readSupplement() (*supplement, error) {
 	b, err := data.ReadFile(supplementFile)
 	if err != nil {
 		return nil, fmt.Errorf("read supplement of the prices: %w", err)
 	}
+	return parseSupplement(b)
+}
+
+func parseSupplement(b []byte) (*supplement, error) {
 	var file struct {
 		About   string      `json:"about"`
+		Vendors []string    `json:"vendors"`
 		Entries []*addition `json:"entries"`
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -98,11 +112,26 @@ func readSupplement() (map[string][]*addition, error) {
 	if err := d.Decode(&file); err != nil {
 		return nil, fmt.Errorf("read supplement of the prices: %w", err)
 	}
-	all := map[string][]*addition{}
+	s := &supplement{vendors: file.Vendors, entries: map[string][]*addition{}}
 	for _, a := range file.Entries {
-		all[a.Provider] = append(all[a.Provider], a)
+		s.entries[a.Provider] = append(s.entries[a.Provider], a)
 	}
-	return all, nil
+	return s, nil
+}
+
+// vendor is the vendor of that id without the supplement's entries: that of the imported
+// data, or one without models, whose pages are the sources of its entries.
+func (s *supplement) vendor(id string) (*vendor, error) {
+	if !slices.Contains(s.vendors, id) {
+		return readVendor(id)
+	}
+	v := &vendor{ID: id}
+	for _, a := range s.entries[id] {
+		if !slices.Contains(v.URLs, a.Source) {
+			v.URLs = append(v.URLs, a.Source)
+		}
+	}
+	return v, nil
 }
 
 // supplement takes the entries in: first the models that they add, then what they say of
@@ -131,7 +160,9 @@ func (v *vendor) supplement(entries []*addition) {
 
 // model is what an entry adds.
 func (a *addition) model() model {
-	m := model{ID: a.Models.ids[0], Match: *a.Adds, Free: a.Free, added: a}
+	m := model{
+		ID: a.Models.ids[0], Match: *a.Adds, Free: a.Free, Context: a.Context, MaxOutput: a.MaxOutput, added: a,
+	}
 	if a.Rates != nil {
 		m.Prices = []dated{{Rates: a.Rates}}
 	}

@@ -15,7 +15,7 @@ import (
 
 func supplementEntries(t *testing.T) []*addition {
 	t.Helper()
-	byVendor := must.Get(readSupplement())(t)
+	byVendor := must.Get(readSupplement())(t).entries
 	var all []*addition
 	for _, id := range slices.Sorted(maps.Keys(byVendor)) {
 		all = append(all, byVendor[id]...)
@@ -54,6 +54,9 @@ func TestSupplementIsWhole(t *testing.T) {
 		}
 		if a.Mode != llm.ModeName(a.Mode) {
 			t.Errorf("%s: got mode %q, want %q", a, a.Mode, llm.ModeName(a.Mode))
+		}
+		if a.Context < 0 || a.MaxOutput < 0 || a.Adds == nil && (a.Context != 0 || a.MaxOutput != 0) {
+			t.Errorf("%s: context and max_output are numbers of tokens, of a model added", a)
 		}
 		if a.Adds != nil && (len(a.Models.ids) != 1 || a.Mode != "" || a.Since != nil) {
 			t.Errorf("%s: an entry that adds a model has one id, no mode and no day", a)
@@ -106,10 +109,12 @@ func checkSupplementValues(t *testing.T, a *addition) {
 func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
 	t.Parallel()
 	all := supplementEntries(t)
+	s := must.Get(readSupplement())(t)
 	for i, a := range all {
-		v, err := readVendor(a.Provider, nil)
+		v, err := s.vendor(a.Provider)
 		if err != nil {
-			t.Errorf("%s: the data has no such provider", a)
+			t.Errorf("%s: the imported data has no such vendor: if it is new, its id goes into \"vendors\" of "+
+				"data/supplement.json; see CONTRIBUTING.md, \"Adding a provider\"", a)
 			continue
 		}
 		var same []*addition
@@ -141,9 +146,63 @@ func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
 	}
 }
 
+// A vendor of the supplement is one that the imported data lacks, and that has models.
+func TestSupplementAddsVendorsThatTheDataLacks(t *testing.T) {
+	t.Parallel()
+	s, x := must.Get(readSupplement())(t), must.Get(readIndex(priceIndex))(t)
+	for _, id := range s.vendors {
+		if _, ok := x.Vendors[id]; ok {
+			t.Errorf("%s: the imported data has it by now: delete it from \"vendors\" of data/supplement.json", id)
+		}
+		if !slices.ContainsFunc(s.entries[id], func(a *addition) bool { return a.Adds != nil }) {
+			t.Errorf("%s: got no model: data/supplement.json needs an entry of this provider that \"adds\" one", id)
+		}
+	}
+}
+
+// A vendor that only the supplement has is one like the others: its models are listed, with their prices, sizes,
+// pages and days.
+func TestVendorOfTheSupplement(t *testing.T) {
+	t.Parallel()
+	const page = "https://acme.example/pricing"
+	s := must.Get(parseSupplement([]byte(`{"vendors": ["acme"], "entries": [
+		{"provider": "acme", "models": ["anvil-mini"], "adds": {"equals": "anvil-mini"}, "context": 128000, "max_output": 8192,
+		 "rates": {"input_mtok": "0.2", "output_mtok": "0.8"}, "source": "` + page + `", "seen": "2026-11-20", "note": "0.20 / 0.80."},
+		{"provider": "acme", "models": ["anvil-free"], "adds": {"equals": "anvil-free"}, "free": true,
+		 "source": "` + page + `#free", "seen": "undated copy", "note": "Free."},
+		{"provider": "acme", "models": {"starts_with": "anvil-mini"}, "rates": {"web_searches_kcount": "5"},
+		 "source": "` + page + `", "seen": "2026-11-20", "note": "Search 5 per thousand."}]}`)))(t)
+	b := must.Get(newBook(Overrides{Sources: map[string]string{"house": "acme"}}, s))(t)
+	used := llm.Usage{llm.Input: 1_000_000, llm.Output: 1_000_000, llm.Searches: 1000}
+	for _, provider := range []string{"acme", "house"} {
+		info, known := b.Model(provider, "anvil-mini")
+		want := ModelInfo{ID: "anvil-mini", Context: 128_000, MaxOutput: 8192, Source: page, Checked: "2026-11-20"}
+		if !known || info != want {
+			t.Errorf("%s/anvil-mini: got %+v, known %v, want %+v", provider, info, known, want)
+		}
+		price := b.Price(provider, "anvil-mini", time.Now())
+		if got := price.Cost(&used, "").String(); got != "6" || !strings.HasPrefix(price.Version, "supplement/acme/anvil-mini#") {
+			t.Errorf("%s/anvil-mini: got a cost of %s at %s, want 6 at one of the supplement", provider, got, price.Version)
+		}
+		if price := b.Price(provider, "anvil-free", time.Now()); !price.Known() {
+			t.Errorf("%s/anvil-free: got no price, want it free", provider)
+		}
+		if got, want := b.URLs(provider), []string{page, page + "#free"}; !slices.Equal(got, want) {
+			t.Errorf("%s: got the pages %q, want %q", provider, got, want)
+		}
+		if got := len(b.Models(provider, time.Now())); got != 2 {
+			t.Errorf("%s: got %d models, want 2", provider, got)
+		}
+	}
+	if _, known := b.Model("acme", "hammer"); known {
+		t.Error("acme/hammer: got it known, want it unknown")
+	}
+}
+
 func vendorWith(t *testing.T, id string, entries []*addition) *vendor {
 	t.Helper()
-	v := must.Get(readVendor(id, entries))(t)
+	v := must.Get(must.Get(readSupplement())(t).vendor(id))(t)
+	v.supplement(entries)
 	return v
 }
 

@@ -25,7 +25,8 @@ type model struct {
 	ID         string  `json:"id"`
 	Name       string  `json:"name"` // a name that finds it, where the ID does not
 	Match      rule    `json:"match"`
-	Context    int64   `json:"context"`
+	Context    int64   `json:"context"` // tokens; 0 unknown
+	MaxOutput  int64   `json:"-"`       // of a model that the supplement adds, tokens; 0 unknown
 	Deprecated bool    `json:"deprecated"`
 	Free       bool    `json:"free"`
 	Prices     []dated `json:"prices"`

@@ -20,8 +20,8 @@
 // - "name" is a name that finds the model, where its id does not.
 // - Descriptions, comments and usage extractors are dropped.
 //
-// ../data/supplement.json is written by hand and left alone. A test says which of its
-// entries the new data makes superfluous.
+// ../data/supplement.json is written by hand and left alone, the vendors that it adds
+// among it. A test says which of its entries and vendors the new data makes superfluous.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
