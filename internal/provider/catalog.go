@@ -73,7 +73,8 @@ type Entry struct {
 	// Ask is the name of the way in which the provider is asked about a reply by its id;
 	// empty where it cannot be.
 	Ask string `json:"ask,omitempty"`
-	// PriceSource is the provider's id in the price data; empty for none.
+	// PriceSource is the provider's id in the price data where that is not Name; empty where
+	// it is, and for none.
 	PriceSource string `json:"price_source,omitempty"`
 	// RegionHost is a regular expression whose one group is the region that the host of
 	// an address names, where prices differ by region; empty where they do not.
@@ -81,8 +82,10 @@ type Entry struct {
 	// DefaultModel is a model of the quick and cheap kind; empty where it
 	// depends on what a server has loaded.
 	DefaultModel string `json:"default_model,omitempty"`
-	// Rank orders the catalogue, and with it the shipped default models: the
-	// first entry that is switched on and has a DefaultModel gives the default.
+	// Rank orders the catalogue, and with it the shipped default models: the first entry,
+	// by rank from 1 upwards, that is switched on and has a DefaultModel gives the default.
+	// No two entries have the same one. Entries that may be switched on by variables meant
+	// for other programs, and then Local ones, come after those that need a key.
 	Rank int    `json:"rank"`
 	Docs string `json:"docs"` // the vendor's page about its API
 }

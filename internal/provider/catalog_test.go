@@ -39,6 +39,12 @@ func environment(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
 
+// wrongEntry reports what is wrong with an entry of the catalogue, and where it says how to write one.
+func wrongEntry(t *testing.T, format string, args ...any) {
+	t.Helper()
+	t.Errorf(format+`; see CONTRIBUTING.md, "Adding a provider"`, args...)
+}
+
 func TestCatalogueConforms(t *testing.T) {
 	t.Parallel()
 	c := catalogue(t)
@@ -49,7 +55,7 @@ func TestCatalogueConforms(t *testing.T) {
 	seen := map[string]string{}
 	unique := func(what, name string) {
 		if other, ok := seen[what]; ok {
-			t.Errorf("%s: %s is also that of %s", name, what, other)
+			wrongEntry(t, "%s: %s is also that of %s", name, what, other)
 		}
 		seen[what] = name
 	}
@@ -59,29 +65,40 @@ func TestCatalogueConforms(t *testing.T) {
 		for v := range variables(&e) {
 			unique("the variable "+v, e.Name)
 		}
-		if i > 0 && c[i-1].Rank >= e.Rank {
-			t.Errorf("%s: rank %d follows %d", e.Name, e.Rank, c[i-1].Rank)
+		if i > 0 && c[i-1].Rank == e.Rank {
+			wrongEntry(t, "%s and %s: both have the rank %d; taken are %v", c[i-1].Name, e.Name, e.Rank, ranks(c))
+		}
+		if e.Rank < 1 {
+			wrongEntry(t, "%s: got the rank %d, want a number from 1; taken are %v", e.Name, e.Rank, ranks(c))
 		}
 		if !e.Local && len(e.KeyEnv)+len(e.SwitchEnv) == 0 {
-			t.Errorf("%s: needs a variable for its key, or another that says that it is meant", e.Name)
+			wrongEntry(t, "%s: needs a variable for its key, or another that says that it is meant", e.Name)
 		}
 		if !e.Local && e.DefaultModel == "" && e.Name != "azure" && e.Name != "bedrock" {
-			t.Errorf("%s: needs a default model; only names that depend on an account, or on a region, go without", e.Name)
+			wrongEntry(t, "%s: needs a default model; only names that depend on an account, or on a region, go without", e.Name)
 		}
 		if u, err := url.Parse(e.Docs); err != nil || u.Scheme != "https" {
-			t.Errorf("%s: docs %q is no https address", e.Name, e.Docs)
+			wrongEntry(t, "%s: docs %q is no https address", e.Name, e.Docs)
 		}
 		o := e.Options(registry.All())
 		o.BaseURL = e.FromEnv(examples(&e)).BaseURL
 		if u, _ := url.Parse(o.BaseURL); e.Local == (u.Scheme == "https") {
-			t.Errorf("%s: local is %t at %s", e.Name, e.Local, o.BaseURL)
+			wrongEntry(t, "%s: local is %t at %s", e.Name, e.Local, o.BaseURL)
 		}
 		if p, err := provider.New(o); err != nil {
-			t.Errorf("%s: %v", e.Name, err)
+			wrongEntry(t, "%s: %v", e.Name, err)
 		} else {
 			must.Equal(t, *p.Quirks(p.Dialect()), e.Quirks, "%s: quirks", e.Name)
 		}
 	}
+}
+
+// ranks are those of the entries, in order.
+func ranks(c provider.Catalogue) (all []int) {
+	for i := range c {
+		all = append(all, c[i].Rank)
+	}
+	return all
 }
 
 // variables are all that the entry looks for in the environment.
@@ -113,7 +130,8 @@ func TestCatalogueFilesAreTidy(t *testing.T) {
 		if len(want["quirks"].(map[string]any)) == 0 {
 			delete(want, "quirks")
 		}
-		must.Equal(t, got, want, "%s", e.Name)
+		must.Equal(t, got, want, `catalog/%s.json: want no member twice, and none that says nothing; see CONTRIBUTING.md, `+
+			`"Adding a provider"`, e.Name)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"weir/internal/provider"
 )
 
-// A default model is one that the embedded data knows: how large it is, and
-// what it costs where the provider has a price source.
+// A default model is one that the embedded data knows: how large it is, and what it costs
+// where the data has prices of the provider.
 func TestDefaultModelsAreKnown(t *testing.T) {
 	t.Parallel()
 	catalogue := must.Get(provider.LoadCatalogue())(t)
@@ -18,6 +18,9 @@ func TestDefaultModelsAreKnown(t *testing.T) {
 	for _, e := range catalogue {
 		if e.PriceSource != "" {
 			sources[e.Name] = e.PriceSource
+		}
+		if e.PriceSource == e.Name {
+			wrongEntry(t, "%s: price_source says what the name does: leave it out", e.Name)
 		}
 	}
 	book, err := pricing.NewBook(pricing.Overrides{Sources: sources})
@@ -30,11 +33,15 @@ func TestDefaultModelsAreKnown(t *testing.T) {
 		}
 		info, ok := book.Model(e.Name, e.DefaultModel)
 		if !ok || info.Context == 0 {
-			t.Errorf("%s/%s: got %+v, known %v, want it known, with a context window", e.Name, e.DefaultModel, info, ok)
+			wrongEntry(t, "%s/%s: the embedded data knows no context window of the default model (known %v, %+v): add the "+
+				"model to internal/pricing/data/supplement.json, or name another", e.Name, e.DefaultModel, ok, info)
 		}
+		listed := len(book.URLs(e.Name)) > 0
 		price := book.Price(e.Name, e.DefaultModel, time.Now())
-		if got, want := price.Known(), e.PriceSource != ""; got != want {
-			t.Errorf("%s/%s: got a price %v, want %v", e.Name, e.DefaultModel, got, want)
+		if known := price.Known(); known != listed {
+			wrongEntry(t, "%s/%s: got a price of the default model %v, want %v, as the embedded data has prices of the "+
+				"provider: %v; its id there, where it is not %s, is its price_source",
+				e.Name, e.DefaultModel, known, listed, listed, e.Name)
 		}
 	}
 }

@@ -84,13 +84,13 @@ func TestPages(t *testing.T) {
 	files := must.Get(filepath.Glob(pages + "/*"))(t)
 	for _, file := range files {
 		if want[file] == "" {
-			t.Errorf("%s: there is no such provider", file)
+			wrongEntry(t, "%s: there is no such provider", file)
 		}
 	}
 	notes := must.Get(filepath.Glob("catalog/notes/*.md"))(t)
 	for _, file := range notes {
 		if name := filepath.Base(file); name != "index.md" && want[filepath.Join(pages, name)] == "" {
-			t.Errorf("%s: there is no such provider", file)
+			wrongEntry(t, "%s: there is no such provider", file)
 		}
 	}
 }
@@ -101,9 +101,9 @@ func checkPage(t *testing.T, file, want string) {
 	switch {
 	case err == nil && string(got) == want:
 	case !*update:
-		t.Errorf("%s is not current (%v): run make docs", file, err)
+		wrongEntry(t, "%s is not current (%v): run make docs", file, err)
 	case err == nil && !bytes.HasPrefix(got, []byte(written)):
-		t.Errorf("%s is written by hand: move its text to internal/provider/catalog/notes", file)
+		wrongEntry(t, "%s is written by hand: move its text to internal/provider/catalog/notes", file)
 	default:
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Error(err)
@@ -335,7 +335,7 @@ func (p *page) Credentials() string {
 
 // Prices say where they are from.
 func (p *page) Prices() string {
-	if p.PriceSource == "" {
+	if p.PriceURL == "" {
 		return "none embedded: its models are *unpriced* until you give theirs under `prices`"
 	}
 	return "embedded; yours under `prices` win"

@@ -87,7 +87,8 @@ func TestCloudsAreNobodysDefault(t *testing.T) {
 	for i, e := range all {
 		later := slices.ContainsFunc(all[i:], func(l provider.Entry) bool { return !l.Local && len(l.AmbientEnv)+len(l.SwitchEnv) == 0 })
 		if len(e.AmbientEnv) > 0 && later {
-			t.Errorf("%s: rank %d stands before a provider that only a key switches on", e.Name, e.Rank)
+			wrongEntry(t, "%s: its ambient_env may be set for other programs, and its rank %d stands before that of a "+
+				"provider that only a key switches on", e.Name, e.Rank)
 		}
 	}
 }

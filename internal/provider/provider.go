@@ -75,7 +75,8 @@ type Options struct {
 	// provider; 0 for never.
 	Retries int
 	Quirks  llm.Quirks
-	// PriceSource is the id of the provider in the price data; empty for none.
+	// PriceSource is the id of the provider in the price data; empty where that is Name, and
+	// for none.
 	PriceSource string
 	// RegionHost finds the region in the host of BaseURL, as Entry has it.
 	RegionHost string
@@ -293,7 +294,8 @@ func (p *Provider) Prefills(d *dialect.Dialect) bool {
 // BaseURL is the provider's address as it was configured.
 func (p *Provider) BaseURL() string { return p.opts.BaseURL }
 
-// PriceSource is the provider's id in the price data; empty for none.
+// PriceSource is the provider's id in the price data; empty where that is its name, and for
+// none.
 func (p *Provider) PriceSource() string { return p.opts.PriceSource }
 
 // Region is the region that the provider's address names, where prices differ by region;

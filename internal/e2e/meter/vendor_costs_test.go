@@ -118,8 +118,8 @@ func (m *vendorMeter) price(t *testing.T, c *vendorCase) llm.Price {
 	}
 	if m.books[region] == nil {
 		regions := map[string]string{}
-		for name := range m.sources {
-			regions[name] = region
+		for i := range m.catalogue {
+			regions[m.catalogue[i].Name] = region
 		}
 		book := must.Get(pricing.NewBook(pricing.Overrides{Sources: m.sources, Regions: regions}))(t)
 		m.books[region] = book
