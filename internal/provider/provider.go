@@ -207,6 +207,9 @@ func (o *Options) check() error {
 		return fmt.Errorf("user_agent: %q holds %w", o.UserAgent, errValue)
 	}
 	if err := checkBaseURL(o.BaseURL, o.AllowPrivate); err != nil {
+		if checkBaseURL(o.BaseURL, true) == nil {
+			err = fmt.Errorf("%w: write \"providers: {%s: {allow_private: true}}\" into weir.yaml", err, o.Name)
+		}
 		return fmt.Errorf("base_url: %w", err)
 	}
 	if err := o.Auth.Check(); err != nil {
