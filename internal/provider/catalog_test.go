@@ -93,12 +93,12 @@ func TestCatalogueConforms(t *testing.T) {
 	}
 }
 
-// ranks are those of the entries, in order.
+// ranks are those of the entries, in order, each once.
 func ranks(c provider.Catalogue) (all []int) {
 	for i := range c {
 		all = append(all, c[i].Rank)
 	}
-	return all
+	return slices.Compact(all)
 }
 
 // variables are all that the entry looks for in the environment.

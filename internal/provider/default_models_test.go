@@ -33,8 +33,8 @@ func TestDefaultModelsAreKnown(t *testing.T) {
 		}
 		info, ok := book.Model(e.Name, e.DefaultModel)
 		if !ok || info.Context == 0 {
-			wrongEntry(t, "%s/%s: the embedded data knows no context window of the default model (known %v, %+v): add the "+
-				"model to internal/pricing/data/supplement.json, or name another", e.Name, e.DefaultModel, ok, info)
+			wrongEntry(t, "%s/%s: the embedded data has the default model %v, with a context window of %d tokens: add the "+
+				"model to internal/pricing/data/supplement.json, or name another", e.Name, e.DefaultModel, ok, info.Context)
 		}
 		listed := len(book.URLs(e.Name)) > 0
 		price := book.Price(e.Name, e.DefaultModel, time.Now())
