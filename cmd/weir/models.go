@@ -98,8 +98,7 @@ func (v *modelView) row() []string {
 	if v.Deprecated {
 		note = "deprecated"
 	}
-	source := v.Source[strings.LastIndexByte(v.Source, '/')+1:]
-	return append(v.columns(), letters(&v.abilities), source, v.Checked, note)
+	return append(v.columns(), letters(&v.abilities), pricing.SourceName(v.Source), v.Checked, note)
 }
 
 // shortRow is a row without the source of the price.

@@ -159,7 +159,7 @@ func modelRowOf(ident string, m *route.Model) modelRow {
 	}
 	row.Deprecated, row.Unpriced = m.Deprecated, !m.Price.Known()
 	row.Context, row.MaxOutput = sizeText(m.Context), sizeText(m.MaxOutput)
-	row.Source = m.Source[strings.LastIndexByte(m.Source, '/')+1:]
+	row.Source = pricing.SourceName(m.Source)
 	if m.Checked != "" {
 		row.Source += ", " + m.Checked
 	}

@@ -16,6 +16,18 @@ import (
 	"weir/internal/pricing"
 )
 
+func TestSourceName(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"@pydantic/genai-prices 0.1.8": "genai-prices 0.1.8", "operator": "operator", "contract/2026": "contract/2026", "": "",
+		"https://acme.example/pricing": "acme.example", "https://acme.example": "acme.example", "http://a.example:8080/p?q=/x": "a.example:8080",
+	} {
+		if got := pricing.SourceName(source); got != want {
+			t.Errorf("SourceName(%q): got %q, want %q", source, got, want)
+		}
+	}
+}
+
 func TestNamesFindModels(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})

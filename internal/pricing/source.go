@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // The notices travel with the data into the binary, as its licences ask.
@@ -79,6 +80,19 @@ func (x *index) sheetFor(provider, source string) string {
 		}
 	}
 	return ""
+}
+
+// SourceName is the source of a ModelInfo as tables show it: the host of a page's address,
+// a package without its scope, anything else as it is.
+func SourceName(source string) string {
+	if _, address, ok := strings.Cut(source, "://"); ok {
+		host, _, _ := strings.Cut(address, "/")
+		return host
+	}
+	if scope, name, ok := strings.Cut(source, "/"); ok && strings.HasPrefix(scope, "@") {
+		return name
+	}
+	return source
 }
 
 // isVertex reports whether a provider's name is one of Vertex AI.
