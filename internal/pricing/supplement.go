@@ -120,12 +120,13 @@ func parseSupplement(b []byte) (*supplement, error) {
 }
 
 // vendor is the vendor of that id without the supplement's entries: that of the imported
-// data, or one without models, whose pages are the sources of its entries.
+// data, or else one without models, whose pages are the sources of its entries.
 func (s *supplement) vendor(id string) (*vendor, error) {
-	if !slices.Contains(s.vendors, id) {
-		return readVendor(id)
+	v, err := readVendor(id)
+	if err == nil || !slices.Contains(s.vendors, id) {
+		return v, err
 	}
-	v := &vendor{ID: id}
+	v = &vendor{ID: id}
 	for _, a := range s.entries[id] {
 		if !slices.Contains(v.URLs, a.Source) {
 			v.URLs = append(v.URLs, a.Source)

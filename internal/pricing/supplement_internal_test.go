@@ -197,6 +197,10 @@ func TestVendorOfTheSupplement(t *testing.T) {
 	if _, known := b.Model("acme", "hammer"); known {
 		t.Error("acme/hammer: got it known, want it unknown")
 	}
+	s.vendors = append(s.vendors, "openai") // as once the import has a vendor of the supplement
+	if v, err := s.vendor("openai"); err != nil || len(v.Models) == 0 {
+		t.Errorf("openai: got %+v, %v, want the models of the imported data", v, err)
+	}
 }
 
 func vendorWith(t *testing.T, id string, entries []*addition) *vendor {
