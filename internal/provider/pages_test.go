@@ -89,8 +89,13 @@ func TestPages(t *testing.T) {
 	}
 	notes := must.Get(filepath.Glob("catalog/notes/*.md"))(t)
 	for _, file := range notes {
-		if name := filepath.Base(file); name != "index.md" && want[filepath.Join(pages, name)] == "" {
+		name := filepath.Base(file)
+		switch {
+		case name == "index.md":
+		case want[filepath.Join(pages, name)] == "":
 			wrongEntry(t, "%s: there is no such provider", file)
+		case !strings.HasPrefix(read(t, file), "## "):
+			wrongEntry(t, "%s: notes begin with a heading, such as \"## Good to know\"", file)
 		}
 	}
 }
