@@ -118,6 +118,9 @@ type Inputs struct {
 	// Told are the fields that have a provider run tools of which replies tell how often
 	// they ran.
 	Told rawjson.Names
+	// Upload is the type of a part that puts a file into the container of a tool of the
+	// provider's, which is then charged for whether the tool runs or not; empty for none.
+	Upload string
 	// Functions are the kinds of the tools that are functions of the client's; the empty
 	// one is that of a tool without a type.
 	Functions rawjson.Names

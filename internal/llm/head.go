@@ -38,6 +38,9 @@ type Head struct {
 	// LongCache says that it asks for its prompt to be cached for longer than is usual where its
 	// wire format comes from.
 	LongCache bool
+	// Thinking is how many tokens of thinking are asked for, where these may go beyond the output
+	// cap; 0 for none.
+	Thinking int64
 	// Texts is how many texts vectors are asked for; 0 where it is not known.
 	Texts int64
 	// Units is what a request that is not for words is charged for where nobody

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -335,6 +336,21 @@ func TestBoundBesideCap(t *testing.T) {
 func usual(q *Quote) bool {
 	_, ok := q.PlainText()
 	return ok
+}
+
+// TestThinkingBeyondCap holds that thinking which is asked for beyond the cap, as Anthropic allows between calls of
+// tools, has the context window.
+func TestThinkingBeyondCap(t *testing.T) {
+	t.Parallel()
+	for budget, want := range map[int64]int64{1024: 1000, 1999: 1000, 2000: window, 60000: window} { // the model writes 1000 at most
+		q := newAsked(t, quotetest.Asked{ClientAPI: "anthropic", Body: fmt.Sprintf(`{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":%d},"messages":[{"role":"user","content":"Hi"}]}`, budget), Sizes: sized()})
+		if u := q.bound(Coarse); u.OutputTokens() != want {
+			t.Errorf("%d tokens of thinking: %d of output, want %d", budget, u.OutputTokens(), want)
+		}
+		if u := q.BoundBooks(); u.OutputTokens() != want {
+			t.Errorf("%d tokens of thinking, without a budget: %d of output, want %d", budget, u.OutputTokens(), want)
+		}
+	}
 }
 
 // TestUnpriced holds what cannot be asked for under a budget.

@@ -24,6 +24,8 @@ type Inputs struct {
 	calls  int64       // of tools that the provider runs itself, at most
 	tools  llm.Usage   // what these are, by class; what costs nothing but tokens is in none
 	untold llm.Classes // those of which a reply may not tell
+	// uploads says that a file is put into a container.
+	uploads bool
 
 	// of tokens of sounds and images that it has or asks for, where these have a class of their own
 	modalities llm.Classes

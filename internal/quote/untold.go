@@ -26,6 +26,9 @@ const mostNested = 4
 func untoldIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
 	var r Inputs
 	r.ranBy(body, in, mostNested)
+	if r.uploads {
+		r.untold = r.untold.With(llm.CodeSessions)
+	}
 	for c, n := range r.tools {
 		if r.untold.Has(llm.Class(c)) {
 			most[c] = n
@@ -39,6 +42,9 @@ func untoldIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
 func (r *Inputs) ranBy(object []byte, in *dialect.Inputs, lists int) {
 	runs := false
 	for m := range rawjson.Members(object) {
+		if m.Is("type") && in.Upload != "" && rawjson.Text(m.Value) == in.Upload {
+			r.uploads = true
+		}
 		if mayRun(m.Key()) {
 			runs = true
 			continue

@@ -113,7 +113,9 @@ func inputs() dialect.Inputs {
 			{Prefix: "tool_search", Class: llm.Input},
 			{Prefix: "mcp", Class: llm.Output},
 		},
-		Told:    rawjson.Names{"container"},
+		Told: rawjson.Names{"container"},
+		// https://platform.claude.com/docs/en/agents-and-tools/tool-use/code-execution-tool
+		Upload:  "container_upload",
 		MaxUses: "max_uses",
 	}
 }

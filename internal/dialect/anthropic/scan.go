@@ -56,6 +56,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		}
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")
+	case "thinking":
+		h.Thinking, _ = rawjson.AsInt(rawjson.Get(m.Value, "budget_tokens"))
 	case "max_tokens": // a cap of 0 asks for nothing but to fill the prompt cache
 		h.MaxOutput, err = parse.Int(m.Value, "max_tokens", 0, parse.MaxCount)
 	}

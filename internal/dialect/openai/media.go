@@ -185,6 +185,7 @@ func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name, Reported: true, Tier: imageModeOf(body)}
 	usage := rawjson.Get(body, "usage")
 	r.Usage, r.Most, _ = DecodeUsage(mediaUsage(usage), q)
+	made(&r.Usage, usage)
 	r.ProviderCost = ProviderCost(usage)
 	images := rawjson.Get(body, "data")
 	if rawjson.KindOf(images) != rawjson.Array {
@@ -194,6 +195,15 @@ func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		r.Usage[llm.Images]++
 	}
 	return r, nil
+}
+
+// made counts the output of a request for images as tokens of images, where the usage has no
+// details of it: ImagesUsage in the API document of
+// https://platform.openai.com/docs/api-reference/images-streaming (undated copy of 2026).
+func made(u *llm.Usage, usage []byte) {
+	if !rawjson.Present(rawjson.Get(mediaUsage(usage), "output_tokens_details")) {
+		u[llm.ImageOut], u[llm.Output] = u[llm.ImageOut]+u[llm.Output], 0
+	}
 }
 
 // imageModeOf is the mode of the images of an answer that tells their size or quality;

@@ -66,7 +66,7 @@ func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 		beside = r.reasoning
 	}
 	unknown := r.total - r.prompt - r.completion - beside - r.found
-	if unknown <= 0 && max(r.cached, r.cacheWrite, r.audioIn, r.imageIn) <= r.prompt &&
+	if unknown <= 0 && max(r.cached+r.cacheWrite, r.audioIn, r.imageIn) <= r.prompt &&
 		max(r.reasoning-beside, r.audioOut, r.imageOut) <= r.completion {
 		return nil
 	}

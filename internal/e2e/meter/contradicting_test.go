@@ -26,6 +26,7 @@ func TestContradictingUsage(t *testing.T) {
 		{"more reasoning than completion", `{"prompt_tokens":10,"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":900}}`, 300, 90_300},
 		{"a total of more", `{"prompt_tokens":10,"completion_tokens":2,"total_tokens":912}`, 300, 90_300},
 		{"more cached than there is", `{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":9000}}`, 300, 90_300},
+		{"more cached and written than there is", `{"prompt_tokens":3000,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":2000,"cache_write_tokens":1500}}`, 30_200, 65_200},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -63,6 +63,8 @@ func untoldCases() []untoldCase {
 		{"what a server has told", responses, `"input":[{"type":"mcp_list_tools","id":"l","server_label":"s","tools":[{"name":"f","input_schema":{}}]},{"role":"user","content":"Hi"}]`, ``, none, false, false},
 		{"functions among the items", responses, `"input":[{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f"}]},{"role":"user","content":"Hi"}]`, ``, none, false, false},
 
+		{"a file for code that is not run", messages, `"tools":[{"type":"code_execution_20250825","name":"code_execution"}],"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"f"},{"type":"text","text":"Hi"}]}]`, ``, llm.CodeSessions, true, false},
+		{"code that is not run", messages, `"tools":[{"type":"code_execution_20250825","name":"code_execution"}]`, ``, none, false, false},
 		{"a search without a call", messages, `"tools":[{"type":"web_search_20250305","name":"web_search"}]`, ``, none, false, false},
 		{"a tool that nobody knows", messages, `"tools":[{"type":"crystal_ball_20270101","name":"ball"}]`, ``, other, true, false},
 		{"an advisor", messages, `"tools":[{"type":"advisor_20260301","name":"advisor","model":"m"}]`, ``, none, false, false},
