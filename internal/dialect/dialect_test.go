@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/registry"
 	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // codes are the whole vocabulary of errors, but for CodeMisdirected, which no client API
@@ -47,6 +49,7 @@ func TestConformance(t *testing.T) {
 			checkErrors(t, d)
 			checkEnds(t, d)
 			checkTools(t, d)
+			checkCap(t, d)
 		})
 	}
 }
@@ -132,6 +135,26 @@ func checkTools(t *testing.T, d *dialect.Dialect) {
 	for _, kind := range kinds {
 		if kind != strings.ToLower(kind) {
 			t.Errorf("the kind %q is not in lower case", kind)
+		}
+	}
+}
+
+// checkCap holds that a cap is put into a request that has none, where a scan finds it, and
+// that a client's cap stays. A format that is Uncapped has neither.
+func checkCap(t *testing.T, d *dialect.Dialect) {
+	t.Helper()
+	if d.Splice == nil {
+		return
+	}
+	hi := []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "Hi"}}}}
+	for _, given := range []*int64{nil, new(int64(7))} {
+		body, _, err := d.EncodeRequest(&llm.Request{Model: "m", MaxOutput: given, Messages: hi}, nil)
+		must.Do(t, err)
+		before := must.Get(d.Scan(body, arrived(d)))(t)
+		spliced := d.Splice(nil, body, &before, llm.Splice{Model: "m", MaxOutput: 9}, nil)
+		after, err := d.Scan(spliced, arrived(d))
+		if err != nil || !dialecttest.Capped(&before, &after) || after.MaxOutput == 0 {
+			t.Errorf("Splice of %s with a cap of 9: got %s with a cap of %d, %v", body, spliced, after.MaxOutput, err)
 		}
 	}
 }

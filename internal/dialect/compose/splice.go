@@ -21,8 +21,8 @@ func Replace(s llm.Span, text []byte) rawjson.Edit {
 }
 
 // SpliceModel appends to dst a body with the provider's model name, where that
-// stands in the body and nothing else is to change. The head is that of the
-// body's scan.
+// stands in the body and nothing else is to change: it puts in no output cap, which
+// a chat needs. The head is that of the body's scan.
 func SpliceModel(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 	model := rawjson.AppendString(nil, s.Model)
 	if h.ModelSpan.Present() {

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
@@ -34,7 +35,7 @@ func Dialect() *dialect.Dialect {
 			Framing: dialect.ServerSent(), KeepAlive: dialect.KeepAlive, EndMarker: dialect.Done,
 			Scan: scan, DecodeRequest: decodeRequest, EncodeReply: encodeReply,
 			NewEncoder:    func(llm.Meta) dialect.Encoder { return encoder{} },
-			EncodeRequest: encodeRequest, Splice: compose.SpliceModel, DecodeReply: decodeReply,
+			EncodeRequest: encodeRequest, Splice: splice, DecodeReply: decodeReply,
 			NewDecoder: func(*llm.Quirks) dialect.Decoder { return decoder{} },
 			Stamp:      dialect.Unstamped,
 			HasUsage:   func([]byte) bool { return false },
@@ -138,6 +139,15 @@ func encodeRequest(r *llm.Request, _ *llm.Quirks) (body []byte, dropped []string
 		dropped = []string{"tools"}
 	}
 	return appendJSON(nil, q), dropped, nil
+}
+
+// splice puts in the cap, too: without it no budget holds.
+func splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+	body = compose.SpliceModel(nil, body, h, s, q)
+	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
+		return append(dst, body...)
+	}
+	return rawjson.Splice(dst, body, rawjson.Set(body, "cap", strconv.AppendInt(nil, s.MaxOutput, 10)))
 }
 
 func decodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
