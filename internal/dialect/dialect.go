@@ -231,12 +231,17 @@ type Operation struct {
 
 	// Path is what follows a provider's base URL.
 	Path func(model string, stream bool) string
+	// Uncapped is whether its chats have no output cap. EncodeRequest then names
+	// a cap among what it dropped, Splice puts none in, and under a budget as much is
+	// reserved as the longest answer of the model costs, or the request is refused.
+	Uncapped bool
 	// EncodeRequest writes the body of a request. Dropped names what this wire
 	// format cannot carry and leaves out: at most 100 names of at most 64 bytes of
 	// printable ASCII.
 	EncodeRequest func(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error)
 	// Splice appends to dst a body of this same wire format with nothing
-	// changed but what the gateway must change.
+	// changed but what the gateway must change: the model and, in a chat that has
+	// none, the output cap, by which a budget holds.
 	Splice func(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte
 	// Raw is whether a whole answer may be of another type than JSON.
 	Raw bool

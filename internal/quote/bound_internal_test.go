@@ -292,6 +292,27 @@ func TestBoundOfOutput(t *testing.T) {
 	}
 }
 
+// TestUncapped holds that no cap, be it the client's, bounds the answers of a wire format
+// without caps: the model's longest does, and none is put in.
+func TestUncapped(t *testing.T) {
+	t.Parallel()
+	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
+	for _, body := range []string{`{` + hi, `{"max_tokens":50,` + hi} {
+		for sizes, want := range map[pricing.ModelOverride]int64{sized(): mostText, {Context: window}: window, {}: maxUnknown} {
+			q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Body: body, Sizes: sizes})
+			uncapped := *q.Spoken
+			uncapped.Uncapped = true
+			q.Spoken = &uncapped
+			k := q.demandOf(Coarse)
+			least, most := k.Amounts()
+			limit, ok := k.CapFor(most)
+			if _, poor := k.CapFor(most - 1); k.most != want || least != most || limit != 0 || !ok || poor {
+				t.Errorf("%s of %+v: got %+v and a cap of %d, want answers of %d tokens and no cap", body, sizes, k, limit, want)
+			}
+		}
+	}
+}
+
 // TestBoundBesideCap holds what is held of output beyond the caps on answers.
 func TestBoundBesideCap(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 	case q.Op.Silent:
 	case q.Op.Op != llm.OpChat:
 		k.most = q.mostMade()
-	case r.capped:
+	case r.capped, q.Spoken.Uncapped:
 		k.most = q.capped(r.limit)
 	default:
 		k.open, k.most = true, q.largestCap(r)

@@ -112,12 +112,16 @@ func (q *Quote) MaxOutput() int64 {
 // believed to get from a model whose size nobody knows.
 const maxUnknown = 1 << 20
 
-// capped is the most output tokens that a choice can have under the client's cap. Thinking that
-// is asked for beyond it, between calls of tools, has the context window:
+// capped is the most output tokens that a choice can have under the client's cap, which a
+// wire format without caps does not carry. Thinking that is asked for beyond it, between calls
+// of tools, has the context window:
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking#interleaved-thinking.
 func (q *Quote) capped(limit int64) int64 {
 	if q.Head.Thinking >= limit && q.Head.Thinking > 0 && q.Speaks == q.Dialect {
 		return q.window()
+	}
+	if q.Spoken != nil && q.Spoken.Uncapped {
+		limit = maxUnknown
 	}
 	if most, known := q.table.MaxOutput(q.Target); known {
 		return min(limit, most)
