@@ -24,6 +24,9 @@ var codes = []llm.Code{
 	llm.CodeProviderTimeout, llm.CodeOverloaded, llm.CodeInternal,
 }
 
+// every is the list of wire formats, and the exemplar of one.
+func every() dialect.Set { return append(registry.All(), toytest.Dialect()) }
+
 // TestConformance holds what every wire format keeps to.
 func TestConformance(t *testing.T) {
 	t.Parallel()
@@ -32,7 +35,7 @@ func TestConformance(t *testing.T) {
 		clientAPI bool // what no client speaks to the gateway is spoken to the simulator alone
 	}
 	routes := map[route]string{}
-	for _, d := range append(registry.All(), toytest.Dialect()) {
+	for _, d := range every() {
 		t.Run(d.Name, func(t *testing.T) {
 			if d.Name == "" {
 				t.Error("no name")
