@@ -32,6 +32,10 @@ type Dialect struct {
 	// Inputs are what its requests may have that decides what they cost.
 	Inputs Inputs
 
+	// UsageAt are the paths, by members, at which an answer or an event of a stream tells usage:
+	// an object of counts, or a single count.
+	UsageAt [][]string
+
 	// Operation is its chat.
 	Operation
 	// Operations are what it can do beside chat.

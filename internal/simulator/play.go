@@ -106,7 +106,7 @@ func (c *call) amendStart(b []byte) []byte {
 	case "", usageTwice, usageDecreasing:
 		return b
 	}
-	b, _, _ = amendEvents(&c.d.Framing, b, c.spec.usage)
+	b, _, _ = amendEvents(c.d, b, c.spec.usage)
 	return b
 }
 
@@ -153,12 +153,12 @@ func (c *call) half(piece []byte) error {
 
 // end sends the end of a stream.
 func (c *call) end(b []byte) error {
-	b, reported, raw := amendEvents(&c.d.Framing, b, c.spec.usage)
+	b, reported, raw := amendEvents(c.d, b, c.spec.usage)
 	if c.noEnd {
 		all := b
 		if b = withoutEnd(c.d, b); len(b) == len(all) {
 			c.spare() // there is none in this wire format
-		} else if tellsUsage(all) && !tellsUsage(b) {
+		} else if tellsUsage(c.d, all) && !tellsUsage(c.d, b) {
 			reported, raw = false, ""
 		}
 	}
@@ -243,7 +243,7 @@ func (c *call) playWhole() error {
 	body := c.o.EncodeReply((*buf)[:0], reply)
 	*buf = body
 	c.s.memo.keep(c, reply, body)
-	body, raw := amendBody(body, c.spec.usage)
+	body, raw := amendBody(c.d, body, c.spec.usage)
 	if c.edit != nil {
 		body = c.edit(body)
 	}

@@ -29,31 +29,12 @@ var usageVariants = []string{
 
 const overUsage = 1_000_000
 
-// usagePaths are where wire formats tell usage, in a whole reply or in an event
-// of a stream: an object of counts, or single counts.
-var usagePaths = [][]string{
-	{"usage"},             // OpenAI's, Anthropic's, Bedrock's, Cohere's; Responses' whole reply
-	{"message", "usage"},  // Anthropic's message_start
-	{"response", "usage"}, // Responses' events
-	{"delta", "usage"},    // Cohere's message-end
-	{"usageMetadata"},     // Gemini's
-	{"prompt_eval_count"}, // Ollama's
-	{"eval_count"},
-	{"meta", "billed_units"}, // Cohere's embeddings
-	{"inputTextTokenCount"},  // Bedrock's embeddings
-}
-
-// usageMembers are the last names of those paths, as they stand in JSON text.
-var usageMembers = [][]byte{
-	[]byte(`"usage":`), []byte(`"usageMetadata":`), []byte(`"prompt_eval_count":`), []byte(`"eval_count":`),
-	[]byte(`"billed_units":`), []byte(`"inputTextTokenCount":`),
-}
-
-// tellsUsage reports whether the end of a stream, as an encoder writes it,
+// tellsUsage reports whether the end of a stream, as an encoder of d writes it,
 // tells usage. It need not take the stream apart: text is escaped, so that
 // such a name in it does not look like a member.
-func tellsUsage(b []byte) bool {
-	for _, member := range usageMembers {
+func tellsUsage(d *dialect.Dialect, b []byte) bool {
+	for _, path := range d.UsageAt {
+		member := []byte(`"` + path[len(path)-1] + `":`)
 		for rest := b; ; {
 			_, value, found := bytes.Cut(rest, member)
 			if !found {
@@ -69,17 +50,17 @@ func tellsUsage(b []byte) bool {
 }
 
 // hasUsage reports whether an event, or a whole reply, tells usage.
-func hasUsage(data []byte) bool {
-	return slices.ContainsFunc(usagePaths, func(path []string) bool {
+func hasUsage(d *dialect.Dialect, data []byte) bool {
+	return slices.ContainsFunc(d.UsageAt, func(path []string) bool {
 		return rawjson.Present(rawjson.Get(data, path...))
 	})
 }
 
 // amendUsage gives every usage in data another text; nil leaves it out. Raw is
 // what the last one has become, or the object of all single counts.
-func amendUsage(data []byte, edit func(v []byte) []byte) (amended, raw []byte) {
+func amendUsage(d *dialect.Dialect, data []byte, edit func(v []byte) []byte) (amended, raw []byte) {
 	counts := []byte{'{'}
-	for _, path := range usagePaths {
+	for _, path := range d.UsageAt {
 		v := rawjson.Get(data, path...)
 		if !rawjson.Present(v) {
 			continue
@@ -102,36 +83,37 @@ func amendUsage(data []byte, edit func(v []byte) []byte) (amended, raw []byte) {
 // amendBody makes the usage of a whole reply, or of an event, what the variant
 // asks for. Raw is its text where the variant changed it beyond what the
 // vocabulary expresses.
-func amendBody(body []byte, variant string) (amended []byte, raw string) {
+func amendBody(d *dialect.Dialect, body []byte, variant string) (amended []byte, raw string) {
 	edit := rawUsage(variant)
 	if edit == nil {
 		return body, ""
 	}
-	amended, text := amendUsage(body, edit)
+	amended, text := amendUsage(d, body, edit)
 	return amended, string(text)
 }
 
 // amendEvents does the same to the last events of a stream, and tells whether
 // any of them still has usage.
-func amendEvents(f *dialect.Framing, b []byte, variant string) (amended []byte, reported bool, raw string) {
+func amendEvents(d *dialect.Dialect, b []byte, variant string) (amended []byte, reported bool, raw string) {
 	if variant == "" {
-		return b, tellsUsage(b), ""
+		return b, tellsUsage(d, b), ""
 	}
+	f := &d.Framing
 	frames := splitEvents(f, b)
 	for i := range frames {
 		fr := &frames[i]
-		if !hasUsage(fr.data) {
+		if !hasUsage(d, fr.data) {
 			amended = appendEvent(amended, f, fr, fr.data)
 			continue
 		}
 		reported = variant != usageMissing
 		switch variant {
 		case usageTwice:
-			amended = appendEarlier(amended, f, fr, func(v []byte) []byte { return v })
+			amended = appendEarlier(amended, d, fr, func(v []byte) []byte { return v })
 		case usageDecreasing:
-			amended = appendEarlier(amended, f, fr, func(v []byte) []byte { return mapNumbers(v, higherNumber) })
+			amended = appendEarlier(amended, d, fr, func(v []byte) []byte { return mapNumbers(v, higherNumber) })
 		}
-		data, text := amendBody(fr.data, variant)
+		data, text := amendBody(d, fr.data, variant)
 		if text != "" {
 			raw = text
 		}
@@ -157,8 +139,8 @@ var unfinished = []struct {
 }
 
 // appendEarlier appends an event that tells the usage before the true one does.
-func appendEarlier(dst []byte, f *dialect.Framing, fr *frame, edit func(v []byte) []byte) []byte {
-	data, _ := amendUsage(fr.data, edit)
+func appendEarlier(dst []byte, d *dialect.Dialect, fr *frame, edit func(v []byte) []byte) []byte {
+	data, _ := amendUsage(d, fr.data, edit)
 	for _, u := range unfinished {
 		v := rawjson.Get(data, u.path...)
 		if v == nil || u.was != "" && u.was != string(v) {
@@ -174,7 +156,7 @@ func appendEarlier(dst []byte, f *dialect.Framing, fr *frame, edit func(v []byte
 	if early.name == rawjson.Text(rawjson.Get(fr.data, "type")) {
 		early.name = rawjson.Text(rawjson.Get(data, "type"))
 	}
-	return appendEvent(dst, f, &early, data)
+	return appendEvent(dst, &d.Framing, &early, data)
 }
 
 // rawUsage is how a variant changes the text of a usage object or count, nil to

@@ -46,6 +46,7 @@ const (
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
+		UsageAt:     [][]string{{"usage"}, {"message", "usage"}}, // whole, and in message_start
 		Vendor:      Name,
 		Auth:        "x-api-key",
 		KeyHeaders:  []string{"X-Api-Key"},

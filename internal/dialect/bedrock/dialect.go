@@ -60,6 +60,7 @@ func appendSegment(dst []byte, s string) []byte {
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
+		UsageAt:     [][]string{{"usage"}, {"inputTextTokenCount"}}, // chats, and embeddings
 		Auth:        "aws",
 		Status:      vocabulary.Status,
 		EncodeError: EncodeError,

@@ -28,6 +28,7 @@ const (
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
+		UsageAt:     [][]string{{"usage"}, {"delta", "usage"}, {"meta", "billed_units"}}, // whole, in message-end, and of embeddings
 		Vendor:      Name,
 		Status:      llm.Code.Status, // https://docs.cohere.com/reference/errors
 		EncodeError: EncodeError,

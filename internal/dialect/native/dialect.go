@@ -15,6 +15,7 @@ const Name = "native"
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
+		UsageAt:     [][]string{{"usage"}},
 		ClientAPI:   true,
 		Status:      llm.Code.Status,
 		EncodeError: EncodeError,

@@ -39,6 +39,7 @@ const (
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
+		UsageAt:     [][]string{{"usage"}},
 		Vendor:      Name,
 		KeyHeaders:  []string{"X-Api-Key", "Api-Key"}, // Azure's
 		Usual:       true,

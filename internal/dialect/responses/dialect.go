@@ -85,6 +85,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 		MaxCalls:    rawjson.Names{"maxtoolcalls", "maxturns"}, // the turns that some servers count
 	}
 	d.Documents = []string{document}
+	d.UsageAt = [][]string{{"usage"}, {"response", "usage"}} // whole, and in events
 	d.Inquiry = &dialect.Inquiry{Name: Name, Path: replyPath, Decode: DecodeReply}
 	d.Operation = dialect.Operation{
 		Op:            llm.OpChat,

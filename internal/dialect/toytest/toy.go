@@ -29,7 +29,8 @@ const Name = "toy"
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: Name, Vendor: Name, ClientAPI: true, KeyHeaders: []string{"X-Toy-Key"}, Auth: "x-api-key",
-		Status: llm.Code.Status, EncodeError: encodeError, DecodeError: explain.Body,
+		UsageAt: [][]string{{"used"}},
+		Status:  llm.Code.Status, EncodeError: encodeError, DecodeError: explain.Body,
 		Operation: dialect.Operation{
 			Op: llm.OpChat, Routes: []string{"POST /v1/toy"}, Path: dialect.At("/toy"),
 			Framing: dialect.ServerSent(), KeepAlive: dialect.KeepAlive, EndMarker: dialect.Done,
