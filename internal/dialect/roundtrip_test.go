@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
+	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
 )
 
@@ -26,7 +27,7 @@ func providers() []*dialect.Dialect {
 // refused.
 func TestNothingVanishes(t *testing.T) {
 	t.Parallel()
-	for _, d := range providers() {
+	for _, d := range append(providers(), toytest.Dialect()) {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			whole := 0

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
@@ -19,7 +18,7 @@ func TestSize(t *testing.T) {
 		free     = 16 << 10 // bytes an encoder that has no need to tell of them
 	)
 	var encoding []dialect.Encoder
-	for _, d := range registry.All() {
+	for _, d := range every() {
 		if d.NewEncoder == nil {
 			continue
 		}

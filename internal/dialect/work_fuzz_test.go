@@ -10,7 +10,6 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/worktest"
 )
@@ -25,7 +24,7 @@ type operation struct {
 // operations are what all wire formats can do, each under a number that a fuzzer can change.
 func operations() []operation {
 	var all []operation
-	for _, d := range registry.All() {
+	for _, d := range every() {
 		for _, o := range append([]*dialect.Operation{&d.Operation}, d.Operations...) {
 			all = append(all, operation{o, d, len(all)})
 		}

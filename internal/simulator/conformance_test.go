@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
+	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
 	"weir/internal/simulator"
 )
@@ -145,6 +147,18 @@ func TestEveryDialect(t *testing.T) {
 	}
 }
 
+// TestExemplar holds the same of the format that others are copied from, which has neither
+// tools nor thinking.
+func TestExemplar(t *testing.T) {
+	t.Parallel()
+	dialects := append(registry.All(), toytest.Dialect())
+	c := client{t: t, d: dialects.Named(toytest.Name), sim: newSimulator(t, simulator.Options{Dialects: dialects})}
+	for _, stream := range []bool{false, true} {
+		c.answers(stream)
+		c.usages(stream)
+	}
+}
+
 func (c client) answers(stream bool) {
 	c.t.Helper()
 	got := c.ask("chat:tokens=19,prompt=100,cached=30", stream)
@@ -178,8 +192,12 @@ func (c client) usages(stream bool) {
 	var truth llm.Usage
 	truth[llm.Input], truth[llm.Output] = 100, 32
 	for _, variant := range []string{"missing", "none", "zero", "over", "negative", "huge", "float"} {
-		if got := c.ask("chat:prompt=100,usage="+variant, stream); got.usage == truth {
+		got := c.ask("chat:prompt=100,usage="+variant, stream)
+		if got.usage == truth {
 			c.t.Errorf("usage=%s, stream %t: told the truth: %+v", variant, stream, got)
+		}
+		if got.err != nil || !strings.HasPrefix(got.text, greeted) || !got.usage.Plausible() {
+			c.t.Errorf("usage=%s, stream %t: got %+v, want the answer without usage", variant, stream, got)
 		}
 		if rec := settled(c.t, c.sim); rec.Usage != truth || rec.Reported != nil && *rec.Reported == truth {
 			c.t.Errorf("usage=%s, stream %t: record %+v", variant, stream, rec)

@@ -10,6 +10,7 @@ package toytest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -24,6 +25,8 @@ import (
 
 // Name is the word for the format in the configuration.
 const Name = "toy"
+
+const outputCap = "cap"
 
 // Dialect is the wire format.
 func Dialect() *dialect.Dialect {
@@ -46,8 +49,8 @@ func Dialect() *dialect.Dialect {
 
 type request struct {
 	Model  string `json:"model"`
-	Stream bool   `json:"stream,omitempty"`
-	Cap    *int64 `json:"cap,omitempty"`
+	Stream bool   `json:"stream"`
+	Cap    *int64 `json:"cap"`
 	Turns  []turn `json:"turns"`
 }
 
@@ -58,33 +61,39 @@ type turn struct {
 
 type answer struct {
 	Model string           `json:"model,omitempty"`
-	Say   string           `json:"say"`
+	Say   *string          `json:"say,omitempty"`
 	Why   llm.FinishReason `json:"why,omitempty"`
-	Used  *used            `json:"used,omitempty"`
+	Used  json.RawMessage  `json:"used,omitempty"`
 }
 
-type used struct {
-	In  int64 `json:"in"`
-	Out int64 `json:"out"`
+// decodeUsage reads a usage. It reports false for none, and for one with a count that no request
+// can have: the answer is served all the same, and its usage estimated.
+func decodeUsage(v []byte) (llm.Usage, bool) {
+	var u llm.Usage
+	var c parse.Counter
+	in := c.Count(&u[llm.Input], rawjson.Get(v, "in"))
+	out := c.Count(&u[llm.Output], rawjson.Get(v, "out"))
+	if c.Wild || !in && !out {
+		return llm.Usage{}, false
+	}
+	return u, true
 }
 
-func (u *used) usage() (all llm.Usage) {
-	all[llm.Input], all[llm.Output] = u.In, u.Out
-	return all
+func encodeUsage(u *llm.Usage) []byte {
+	dst := rawjson.AppendCount(nil, `{"in":`, u.InputTokens())
+	return append(rawjson.AppendCount(dst, `,"out":`, u.OutputTokens()), '}')
 }
-
-func usedOf(u *llm.Usage) *used { return &used{u.InputTokens(), u.OutputTokens()} }
 
 // The server half.
 
 func scan(body []byte, _ *http.Request) (llm.Head, error) {
-	return parse.Scan(body, parse.Complaint, "with a model and turns", rawjson.Names{"model", "stream", "cap", "turns"},
+	return parse.Scan(body, parse.Complaint, "with a model and turns", rawjson.Names{"model", "stream", outputCap, "turns"},
 		func(h *llm.Head, m rawjson.Member) (err error) {
 			switch string(m.Key()) {
 			case "stream":
 				h.Stream, err = parse.Bool(m.Value, "stream")
-			case "cap":
-				h.MaxOutput, err = parse.Int(m.Value, "cap", 1, parse.MaxCount)
+			case outputCap:
+				h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, parse.MaxCount)
 			}
 			return err
 		})
@@ -97,7 +106,10 @@ func decodeRequest(body []byte) (*llm.Request, error) {
 	}
 	r := &llm.Request{ExtraOf: Name, Model: q.Model, Stream: q.Stream, MaxOutput: q.Cap}
 	r.Messages = make([]llm.Message, 0, len(q.Turns)) // at once: what decoding takes is measured
-	for _, t := range q.Turns {
+	for i, t := range q.Turns {
+		if t.By != llm.RoleSystem && t.By != llm.RoleUser && t.By != llm.RoleAssistant {
+			return nil, llm.Invalid(placeOf(i)+".by", "A turn must be by system, user or assistant.")
+		}
 		r.Messages = append(r.Messages, llm.Message{Role: t.By, Parts: []llm.Part{{Kind: llm.PartText, Text: t.Say}}})
 	}
 	return r, nil
@@ -105,7 +117,16 @@ func decodeRequest(body []byte) (*llm.Request, error) {
 
 func encodeReply(dst []byte, r *llm.Reply) []byte {
 	c := &r.Choices[0]
-	return appendJSON(dst, answer{Model: r.Model, Say: textOf(&c.Message), Why: c.Finish, Used: usedOf(&r.Usage)})
+	return appendJSON(dst, answer{Model: r.Model, Say: new(textOf(&c.Message)), Why: c.Finish, Used: encodeUsage(&r.Usage)})
+}
+
+// textOf is what an answer says: its text, and words in place of what this format cannot show.
+func textOf(m *llm.Message) string {
+	var text llm.Joined // += would copy the text for each part
+	for i := range m.Parts {
+		text.Add(m.Parts[i].Words())
+	}
+	return text.String()
 }
 
 func encodeError(dst []byte, e *llm.Error, _ string) []byte {
@@ -118,11 +139,11 @@ func (encoder) Append(dst []byte, e *llm.Event) []byte {
 	if e.Kind != llm.EventText {
 		return dst
 	}
-	return sse.Append(dst, "", appendJSON(nil, answer{Say: e.Text}))
+	return sse.Append(dst, "", appendJSON(nil, answer{Say: &e.Text}))
 }
 
 func (encoder) Finish(dst []byte, f *llm.Final) []byte {
-	dst = sse.Append(dst, "", appendJSON(nil, answer{Why: f.Finish[0], Used: usedOf(&f.Usage)}))
+	dst = sse.Append(dst, "", appendJSON(nil, answer{Why: f.Finish[0], Used: encodeUsage(&f.Usage)}))
 	return append(dst, dialect.Done...)
 }
 
@@ -132,16 +153,78 @@ func (encoder) Fail(dst []byte, e *llm.Error) []byte {
 
 // The client half.
 
-func encodeRequest(r *llm.Request, _ *llm.Quirks) (body []byte, dropped []string, err error) {
-	q := request{Model: r.Model, Stream: r.Stream, Cap: r.MaxOutput}
-	for i := range r.Messages {
-		q.Turns = append(q.Turns, turn{r.Messages[i].Role, textOf(&r.Messages[i])})
+// encodeRequest names what is left out, and refuses what would change the answer's meaning.
+func encodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	w := compose.New(Name, r, q)
+	w.Text("model", r.Model)
+	if r.Stream {
+		w.Raw("stream", []byte("true"))
 	}
-	if len(r.Tools) > 0 {
-		dropped = []string{"tools"}
+	w.Integer(outputCap, r.MaxOutput)
+	if w.Key("turns") {
+		w.Dst = append(w.Dst, '[')
+		for i := range r.Messages {
+			writeTurn(&w, &r.Messages[i], placeOf(i))
+		}
+		w.Dst = append(w.Dst, ']')
 	}
-	return appendJSON(nil, q), dropped, nil
+	w.Extras(r.Extra)
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"temperature", r.Temperature != nil},
+		{"top_p", r.TopP != nil},
+		{"top_k", r.TopK != nil},
+		{"frequency_penalty", r.FrequencyPenalty != nil},
+		{"presence_penalty", r.PresencePenalty != nil},
+		{"seed", r.Seed != nil},
+		{"stop", r.Stop != nil},
+		{"user", r.User != ""},
+		{"reasoning_effort", r.Reasoning != nil},
+	} {
+		if f.set {
+			w.Drop(f.name)
+		}
+	}
+	switch {
+	case len(r.Tools) > 0:
+		w.Refuse("tools", "The toy has no tools: leave them out.")
+	case r.Format != nil && r.Format.Kind != llm.FormatText:
+		w.Refuse("response_format", "The toy answers in text: leave the response_format out.")
+	case r.Choices != nil && *r.Choices > 1:
+		w.Refuse("n", "The toy gives one answer a request: n must be 1.")
+	}
+	return w.Close()
 }
+
+func writeTurn(w *compose.Writer, m *llm.Message, place string) {
+	var text llm.Joined // += would copy the text for each part
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		w.DropProof(p)
+		w.DropMarks(p)
+		switch p.Kind {
+		case llm.PartText, llm.PartRefusal:
+			text.Add(p.Text)
+		case llm.PartReasoning:
+			w.Drop("reasoning")
+		default:
+			w.Refuse(place, "The toy takes text alone: leave out files, tool calls and their results.")
+		}
+	}
+	if m.Name != "" {
+		w.Drop("name")
+	}
+	w.Element()
+	w.Dst = rawjson.AppendString(append(w.Dst, `{"by":`...), string(m.Role))
+	w.Inner("say", text.String())
+	w.InnerExtras(m.Extra, "message fields of another API")
+	w.Dst = append(w.Dst, '}')
+}
+
+// placeOf is the name of a turn in errors.
+func placeOf(i int) string { return "turns[" + strconv.Itoa(i) + "]" }
 
 // splice puts in the cap, too: without it no budget holds.
 func splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
@@ -149,19 +232,24 @@ func splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
 		return append(dst, body...)
 	}
-	return rawjson.Splice(dst, body, rawjson.Set(body, "cap", strconv.AppendInt(nil, s.MaxOutput, 10)))
+	return rawjson.Splice(dst, body, rawjson.Set(body, outputCap, strconv.AppendInt(nil, s.MaxOutput, 10)))
 }
 
 func decodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	var a answer
-	if err := json.Unmarshal(body, &a); err != nil || a.Used == nil {
-		return nil, errors.Join(errors.New("toy: no reply"), err)
+	if err := json.Unmarshal(body, &a); err != nil {
+		return nil, fmt.Errorf("toy: no reply: %w", err)
 	}
-	message := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: a.Say}}}
-	return &llm.Reply{
-		ExtraOf: Name, Model: a.Model, Usage: a.Used.usage(), Reported: true,
-		Choices: []llm.Choice{{Message: message, Finish: a.Why}},
-	}, nil
+	if rawjson.Present(rawjson.Get(body, "error")) {
+		return nil, explain.Reported(body)
+	}
+	if a.Say == nil {
+		return nil, errors.New("toy: a reply without words")
+	}
+	message := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: *a.Say}}}
+	r := &llm.Reply{ExtraOf: Name, Model: a.Model, Choices: []llm.Choice{{Message: message, Finish: a.Why}}}
+	r.Usage, r.Reported = decodeUsage(a.Used)
+	return r, nil
 }
 
 type decoder struct{}
@@ -177,19 +265,16 @@ func (decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	if rawjson.Present(rawjson.Get(frame.Data, "error")) {
 		return dst, explain.Reported(frame.Data)
 	}
-	if a.Used == nil {
-		return append(dst, llm.Event{Kind: llm.EventText, Text: a.Say}), nil
+	if a.Say != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventText, Text: *a.Say})
 	}
-	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: a.Why},
-		llm.Event{Kind: llm.EventUsage, Usage: a.Used.usage()}), nil
-}
-
-func textOf(m *llm.Message) string {
-	var text llm.Joined // += would copy the text for each part
-	for i := range m.Parts {
-		text.Add(m.Parts[i].Words())
+	if a.Why != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: a.Why})
 	}
-	return text.String()
+	if u, ok := decodeUsage(a.Used); ok {
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u})
+	}
+	return dst, nil
 }
 
 func appendJSON(dst []byte, v any) []byte {
