@@ -35,11 +35,13 @@ func TestConformance(t *testing.T) {
 		clientAPI bool // what no client speaks to the gateway is spoken to the simulator alone
 	}
 	routes := map[route]string{}
+	names := map[string]bool{"": true}
 	for _, d := range every() {
 		t.Run(d.Name, func(t *testing.T) {
-			if d.Name == "" {
-				t.Error("no name")
+			if names[d.Name] {
+				t.Errorf("the name %q is empty or that of another wire format", d.Name)
 			}
+			names[d.Name] = true
 			for pattern, served := range d.Served() {
 				place := route{pattern, d.ClientAPI}
 				if other := routes[place]; other != "" && !isShared(served) || !strings.HasPrefix(pattern, "POST /") {
@@ -81,12 +83,36 @@ func checkSuffixes(t *testing.T, served []*dialect.Operation) {
 
 func checkHalves(t *testing.T, d *dialect.Dialect) {
 	t.Helper()
-	server := []bool{len(d.Routes) > 0, d.Scan != nil, d.DecodeRequest != nil, d.EncodeReply != nil, d.NewEncoder != nil, d.Status != nil, d.EncodeError != nil}
-	client := []bool{d.Path != nil, d.EncodeRequest != nil, d.Splice != nil, d.DecodeReply != nil, d.NewDecoder != nil, d.Stamp != nil, d.HasUsage != nil, d.DecodeError != nil}
-	for name, half := range map[string][]bool{"server": server, "client": client} {
-		for i, there := range half {
-			if there != half[0] {
-				t.Errorf("the %s half is half there: function %d is %v", name, i, there)
+	type function struct {
+		name  string
+		there bool
+	}
+	for half, functions := range map[string][]function{
+		"server": {
+			{"Routes", len(d.Routes) > 0},
+			{"Scan", d.Scan != nil},
+			{"DecodeRequest", d.DecodeRequest != nil},
+			{"EncodeReply", d.EncodeReply != nil},
+			{"NewEncoder", d.NewEncoder != nil},
+			{"Status", d.Status != nil},
+			{"EncodeError", d.EncodeError != nil},
+		},
+		"client": {
+			{"Path", d.Path != nil},
+			{"UsageAt", len(d.UsageAt) > 0},
+			{"EncodeRequest", d.EncodeRequest != nil},
+			{"Splice", d.Splice != nil},
+			{"DecodeReply", d.DecodeReply != nil},
+			{"NewDecoder", d.NewDecoder != nil},
+			{"Stamp", d.Stamp != nil},
+			{"HasUsage", d.HasUsage != nil},
+			{"DecodeError", d.DecodeError != nil},
+		},
+	} {
+		there := slices.ContainsFunc(functions, func(f function) bool { return f.there })
+		for _, f := range functions {
+			if f.there != there {
+				t.Errorf("the %s half is half there: %s is missing", half, f.name)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -36,6 +37,12 @@ type said struct {
 	usage    llm.Usage
 	reported bool
 	err      error // of the reading
+}
+
+// String has the text of the error, in place of which a struct has its address.
+func (s said) String() string {
+	type fields said
+	return fmt.Sprintf("%+v, error %v", fields(s), s.err)
 }
 
 func (c client) ask(model string, stream bool, more ...llm.Message) said {
