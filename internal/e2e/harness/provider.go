@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
 
@@ -65,11 +66,21 @@ func SpokenBy(provider, dialect, url, path string) string {
 }
 
 // Spoken are the wire formats in which providers are asked, and the path of
-// the simulator's base URL in each.
+// the simulator's base URL in each: what of a route stands before the path of a request.
 func Spoken() map[string]string {
-	return map[string]string{
-		"openai": "/v1", "responses": "/v1", "anthropic": "/v1", "gemini": "/v1beta", "bedrock": "", "cohere": "/v2", "ollama": "",
+	all := map[string]string{}
+	for _, d := range registry.All() {
+		if d.Path == nil {
+			continue
+		}
+		first, _, _ := strings.Cut(d.Path("m", false)[1:], "/")
+		before, _, found := strings.Cut(strings.TrimPrefix(d.Routes[0], "POST "), "/"+first)
+		if !found {
+			panic(fmt.Sprintf("%s: the route %s is not that of /%s", d.Name, d.Routes[0], first))
+		}
+		all[d.Name] = before
 	}
+	return all
 }
 
 // Answered is a whole reply with members beside its choices.
