@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -20,7 +21,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // where net/http tells of each answer that nobody asked for, which tests send
+	goleak.VerifyTestMain(m)
+}
 
 // transport is a way to a provider of http without a proxy.
 type transport struct {
