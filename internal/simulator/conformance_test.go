@@ -163,6 +163,9 @@ func TestExemplar(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		c.answers(stream)
 		c.usages(stream)
+		if got := c.ask("chat:reasoning=9,think", stream); got.err != nil || !strings.HasPrefix(got.text, greeted) {
+			t.Errorf("stream %t: got %+v, want an answer without its thinking", stream, got)
+		}
 	}
 }
 

@@ -120,11 +120,14 @@ func encodeReply(dst []byte, r *llm.Reply) []byte {
 	return appendJSON(dst, answer{Model: r.Model, Say: new(textOf(&c.Message)), Why: c.Finish, Used: encodeUsage(&r.Usage)})
 }
 
-// textOf is what an answer says: its text, and words in place of what this format cannot show.
+// textOf is what an answer says, and words in place of what this format cannot show, but for
+// its thinking.
 func textOf(m *llm.Message) string {
 	var text llm.Joined // += would copy the text for each part
 	for i := range m.Parts {
-		text.Add(m.Parts[i].Words())
+		if p := &m.Parts[i]; p.Kind != llm.PartReasoning {
+			text.Add(p.Words())
+		}
 	}
 	return text.String()
 }
@@ -136,10 +139,13 @@ func encodeError(dst []byte, e *llm.Error, _ string) []byte {
 type encoder struct{}
 
 func (encoder) Append(dst []byte, e *llm.Event) []byte {
-	if e.Kind != llm.EventText {
-		return dst
+	switch e.Kind {
+	case llm.EventText, llm.EventRefusal, llm.EventOther:
+		if words := e.Words(); words != "" {
+			return sse.Append(dst, "", appendJSON(nil, answer{Say: &words}))
+		}
 	}
-	return sse.Append(dst, "", appendJSON(nil, answer{Say: &e.Text}))
+	return dst
 }
 
 func (encoder) Finish(dst []byte, f *llm.Final) []byte {
