@@ -13,6 +13,7 @@ import (
 	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/rawjson"
 )
 
 // codes are the whole vocabulary of errors, but for CodeMisdirected, which no client API
@@ -55,6 +56,7 @@ func TestConformance(t *testing.T) {
 			checkEnds(t, d)
 			checkTools(t, d)
 			checkCap(t, d)
+			checkUsage(t, d)
 		})
 	}
 }
@@ -99,7 +101,6 @@ func checkHalves(t *testing.T, d *dialect.Dialect) {
 		},
 		"client": {
 			{"Path", d.Path != nil},
-			{"UsageAt", len(d.UsageAt) > 0},
 			{"EncodeRequest", d.EncodeRequest != nil},
 			{"Splice", d.Splice != nil},
 			{"DecodeReply", d.DecodeReply != nil},
@@ -185,6 +186,16 @@ func checkCap(t *testing.T, d *dialect.Dialect) {
 		if err != nil || !dialecttest.Capped(&before, &after) && !d.Uncapped || (after.MaxOutput == 0) != d.Uncapped {
 			t.Errorf("Splice of %s with a cap of 9: got %s with a cap of %d, %v", body, spliced, after.MaxOutput, err)
 		}
+	}
+}
+
+// checkUsage holds that a reply tells its usage at UsageAt.
+func checkUsage(t *testing.T, d *dialect.Dialect) {
+	t.Helper()
+	reply := &llm.Reply{Choices: []llm.Choice{{Finish: llm.FinishStop}}, Usage: llm.Usage{llm.Input: 3, llm.Output: 4}, Reported: true}
+	body := d.EncodeReply(nil, reply)
+	if !slices.ContainsFunc(d.UsageAt, func(path []string) bool { return rawjson.Present(rawjson.Get(body, path...)) }) {
+		t.Errorf("no usage at %q of %s", d.UsageAt, body)
 	}
 }
 
