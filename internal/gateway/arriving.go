@@ -26,7 +26,7 @@ const (
 	eventCopies   = 4        // an event, whose buffers grow to twice of it, likewise
 	textCopies    = 2        // text that is kept, whose buffer grows to twice of it
 	textStep      = 8 << 10  // bytes of text that are counted at a time, at least
-	usualPiece    = 4 << 10  // bytes that go out at once at most, as a rule
+	usualPiece    = 16 << 10 // bytes that go out at once at most, as a rule
 	usualEvents   = 32       // events that these have at most, likewise
 	eventRead     = 64 << 10 // bytes of a stream that are read at a time
 	arrivalShare  = 2        // all answers together get this part of what bodies of requests do

@@ -46,11 +46,11 @@ func clientAttacks() []attack {
 			held: "an answer counts, by account, as it comes, whatever length its provider announces, until it is taken",
 		},
 		{
-			name: "halves of events in 3,200 streams", hostile: manyStreams(chatPath, "halves"), lasts: 14 * time.Second,
+			name: "halves of events in 3,200 streams", hostile: manyStreams(chatPath, "halves", 800), lasts: 14 * time.Second,
 			held: "what came of an event counts, by account, from 16 KiB on",
 		},
 		{
-			name: "3,200 streams that are kept to their end", hostile: manyStreams(responsesPath, "long"), lasts: 14 * time.Second,
+			name: "2,800 streams that are kept to their end", hostile: manyStreams(responsesPath, "long", 700), lasts: 14 * time.Second,
 			held: "what is kept counts, by account, from 4 KiB on; text for an estimate or a rescue is kept where memory is free",
 		},
 		{name: "floods of headers", held: "431 beyond 32 KiB", hostile: headerFloods, check: only("431", "closed")},
@@ -165,11 +165,11 @@ func slowReaders(a *attacker) {
 
 // manyStreams ask for streams that do not end, 2,000 a second of all clients, and take all that
 // comes of them.
-func manyStreams(path, model string) func(a *attacker) {
+func manyStreams(path, model string, most int) func(a *attacker) {
 	body := fmt.Sprintf(`{"model":"wide/%s","stream":true,"input":"x","messages":[{"role":"user","content":"x"}]}`, model)
 	return func(a *attacker) {
 		var all sync.WaitGroup
-		for range long(800, 20) {
+		for range long(most, 20) {
 			all.Go(func() { a.many(1, time.Second, func(int) { a.post(path, strings.NewReader(body)) }) })
 			a.pause(2 * time.Millisecond)
 		}
