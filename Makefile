@@ -32,11 +32,14 @@ SEQUENTIAL := Administration AdministrationExamples AdministrationPages Administ
 	MeterAtVendorAPIs MeterOfDialects MeterOfFollowUps Move MoveBeginsAgain MoveIsTakenUp \
 	PieceAllocations Rollups Schemas TierThatIsNotTold UsageHalfTold VendorCosts VerifyFinds WhoMayDoWhat
 empty :=
+SKIPPED := '^Test($(subst $(empty) $(empty),|,$(strip $(SEQUENTIAL))))$$'
+# What happens in them has its time: they have the processors for themselves.
+TIMED := e2e/admin e2e/budget e2e/faults
 
 .PHONY: race
 race: ## Run the tests with the race detector, but for those that are one thing after the other
-	$(GO) test $(RACE) -skip '^Test($(subst $(empty) $(empty),|,$(strip $(SEQUENTIAL))))$$' \
-		$$($(GO) list ./... $(foreach p,$(UNRACED),| grep -v /$(p)$$))
+	$(GO) test $(RACE) -skip $(SKIPPED) $$($(GO) list ./... $(foreach p,$(UNRACED) $(TIMED),| grep -v /$(p)$$))
+	$(GO) test $(RACE) -skip $(SKIPPED) -p 1 $(addprefix ./internal/,$(TIMED))
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters, go vet among them, and the formatters' checks
