@@ -181,7 +181,21 @@ var unasked = []struct {
 }
 
 // plain is a field's name without regard to its spelling.
-func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+func plain(name string) string { return string(appendPlain(nil, []byte(name))) }
+
+// appendPlain appends the plain form of a field's name to dst.
+func appendPlain(dst, name []byte) []byte {
+	for _, c := range name {
+		switch {
+		case c == '_':
+		case c >= 'A' && c <= 'Z':
+			dst = append(dst, c+'a'-'A')
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
 
 func isShownMember(name string, in *dialect.Inputs) bool {
 	for _, prefix := range shownPrefixes {

@@ -67,16 +67,7 @@ func (r *Inputs) ranBy(object []byte, in *dialect.Inputs, lists int) {
 // from the heap for a short one.
 func mayRun(key []byte) bool {
 	var short [32]byte
-	name := short[:0]
-	for _, c := range key {
-		switch {
-		case c == '_':
-		case c >= 'A' && c <= 'Z':
-			name = append(name, c+'a'-'A')
-		default:
-			name = append(name, c)
-		}
-	}
+	name := appendPlain(short[:0], key)
 	_, works := working[string(name)]
 	return works || strings.HasSuffix(string(name), toolList)
 }

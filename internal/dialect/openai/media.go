@@ -183,8 +183,8 @@ var (
 // told of them.
 func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name, Reported: true, Tier: imageModeOf(body)}
-	usage := rawjson.Get(body, "usage")
-	r.Usage, r.Most, _ = DecodeUsage(mediaUsage(usage), q)
+	usage := mediaUsage(rawjson.Get(body, "usage"))
+	r.Usage, r.Most, _ = DecodeUsage(usage, q)
 	made(&r.Usage, usage)
 	r.ProviderCost = ProviderCost(usage)
 	images := rawjson.Get(body, "data")
@@ -201,7 +201,7 @@ func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 // details of it: ImagesUsage in the API document of
 // https://platform.openai.com/docs/api-reference/images-streaming (undated copy of 2026).
 func made(u *llm.Usage, usage []byte) {
-	if !rawjson.Present(rawjson.Get(mediaUsage(usage), "output_tokens_details")) {
+	if !rawjson.Present(rawjson.Get(usage, "output_tokens_details")) {
 		u[llm.ImageOut], u[llm.Output] = u[llm.ImageOut]+u[llm.Output], 0
 	}
 }

@@ -40,7 +40,7 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	}
 	u, most, told := transcriptUsage(frame.Data, d.quirks)
 	if strings.HasPrefix(kind, "image_") {
-		made(&u, rawjson.Get(frame.Data, "usage"))
+		made(&u, mediaUsage(rawjson.Get(frame.Data, "usage")))
 		return d.image(dst, &u, imageModeOf(frame.Data)), nil
 	}
 	if told {
