@@ -17,6 +17,7 @@ type rawUsage struct {
 	audioOut, imageOut               int64
 	cachedAudio, cachedImage         int64
 	hasPrompt, hasCandidates, hasAny bool
+	cachedTold                       int64 // the cached tokens whose modality is told
 	beside                           int64 // tool use that the input holds
 }
 
@@ -45,12 +46,17 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 
 // most is what the counts come to where a part is larger than its total, or the total larger
 // than all its parts, so that nobody knows which of them Google charges for: each by itself,
-// as if none were part of another. It is nil where they agree.
+// as if none were part of another. Where it is not told how many of the cached tokens are of
+// sound, it is what the classes say. It is nil where all is known.
 func (r *rawUsage) most() *llm.Usage {
 	input, output := r.totals()
 	unknown := r.total - r.prompt - r.toolUse - r.candidates - r.thoughts
 	if (unknown <= 0 || !r.hasPrompt || !r.hasCandidates) && r.cached <= input && max(r.thoughts, r.audioOut,
 		r.imageOut) <= output {
+		if least, most := r.cachedSound(); least < most {
+			u := r.classes()
+			return &u
+		}
 		return nil
 	}
 	u := r.classes()
@@ -78,7 +84,7 @@ func (r *rawUsage) read(m rawjson.Member) {
 	case "promptTokensDetails", "toolUsePromptTokensDetails":
 		r.modalities(m.Value, &r.audioIn, &r.imageIn)
 	case "cacheTokensDetails":
-		r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
+		r.cachedTold = r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
 	case "candidatesTokensDetails":
 		r.modalities(m.Value, &r.audioOut, &r.imageOut)
 	}
@@ -91,8 +97,8 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 	return told
 }
 
-// modalities adds the tokens of sounds and images.
-func (r *rawUsage) modalities(v []byte, audio, image *int64) {
+// modalities adds the tokens of sounds and images, and returns those of all modalities.
+func (r *rawUsage) modalities(v []byte, audio, image *int64) (all int64) {
 	for _, e := range rawjson.Elements(v) {
 		var kind []byte
 		var n int64
@@ -110,7 +116,9 @@ func (r *rawUsage) modalities(v []byte, audio, image *int64) {
 		case `"IMAGE"`:
 			*image = min(*image+n, parse.MaxCount)
 		}
+		all = min(all+n, parse.MaxCount)
 	}
+	return all
 }
 
 // classes parts the totals. A detail larger than what is left of its total is
@@ -120,10 +128,10 @@ func (r *rawUsage) classes() llm.Usage {
 	input, output := r.totals()
 	r.beside = max(0, min(r.toolUse, input-r.prompt))
 	cached := min(r.cached, input)
-	u[llm.CacheReadAudio] = min(r.cachedAudio, cached)
+	u[llm.CacheReadAudio], _ = r.cachedSound()
 	u[llm.CacheRead] = cached - u[llm.CacheReadAudio]
 	left := input - cached
-	u[llm.AudioIn] = min(max(0, r.audioIn-r.cachedAudio), left)
+	u[llm.AudioIn] = min(max(0, r.audioIn-u[llm.CacheReadAudio]), left)
 	left -= u[llm.AudioIn]
 	u[llm.ImageIn] = min(max(0, r.imageIn-r.cachedImage), left)
 	u[llm.Input] = left - u[llm.ImageIn]
@@ -135,6 +143,17 @@ func (r *rawUsage) classes() llm.Usage {
 	u[llm.ImageOut] = min(r.imageOut, left)
 	u[llm.Output] = left - u[llm.ImageOut]
 	return u
+}
+
+// cachedSound is how many of the cached tokens are of sound, at least and at most: the same
+// where Google tells.
+func (r *rawUsage) cachedSound() (least, most int64) {
+	input, _ := r.totals()
+	if cached := min(r.cached, input); r.cachedTold >= cached {
+		told := min(r.cachedAudio, cached)
+		return told, told
+	}
+	return parse.CachedSound(r.cached, r.audioIn, input)
 }
 
 // totals are all tokens that went in and came out. Tool use and thoughts stand
@@ -169,16 +188,17 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `{"promptTokenCount":`, prompt)
 	dst = rawjson.AppendCount(dst, `,"candidatesTokenCount":`, candidates)
 	dst = rawjson.AppendCount(dst, `,"totalTokenCount":`, u.TotalTokens())
-	if n := u[llm.CacheRead] + u[llm.CacheReadAudio]; n > 0 {
-		dst = rawjson.AppendCount(dst, `,"cachedContentTokenCount":`, n)
-	}
-	if n := u[llm.CacheReadAudio]; n > 0 {
-		dst = appendModalities(dst, `,"cacheTokensDetails":`, u[llm.CacheRead], n, 0)
+	cached := u[llm.CacheRead] + u[llm.CacheReadAudio]
+	if cached > 0 {
+		dst = rawjson.AppendCount(dst, `,"cachedContentTokenCount":`, cached)
 	}
 	if n := u[llm.Reasoning]; n > 0 {
 		dst = rawjson.AppendCount(dst, `,"thoughtsTokenCount":`, n)
 	}
 	audio, image := u[llm.AudioIn]+u[llm.CacheReadAudio], u[llm.ImageIn]
+	if cached > 0 && audio > 0 {
+		dst = appendModalities(dst, `,"cacheTokensDetails":`, u[llm.CacheRead], u[llm.CacheReadAudio], 0)
+	}
 	dst = appendModalities(dst, `,"promptTokensDetails":`, prompt-audio-image, audio, image)
 	if audio, image = u[llm.AudioOut], u[llm.ImageOut]; audio+image > 0 {
 		dst = appendModalities(dst, `,"candidatesTokensDetails":`, u[llm.Output], audio, image)

@@ -1,6 +1,7 @@
 package gemini_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,6 +122,45 @@ func TestMetered(t *testing.T) {
 		last := events[len(events)-1]
 		if diff := cmp.Diff(last.Usage, want); diff != "" || last.Tier != tt.tier {
 			t.Errorf("%s, streamed: tier %q, want %q (-got +want)\n%s", tt.name, last.Tier, tt.tier, diff)
+		}
+	}
+}
+
+// TestCachedSound holds what is cached sound and what cached text where Google does not tell:
+// what costs more, as a cache saves more on sound than on text.
+func TestCachedSound(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name               string
+		audio, cached      int
+		details            string
+		sound, text, heard int64
+		certain            bool
+	}{
+		{name: "no sound", cached: 4, text: 4, certain: true},
+		{name: "nothing cached", audio: 4, heard: 4, certain: true},
+		{name: "all is sound", audio: 10, cached: 4, sound: 4, heard: 6, certain: true},
+		{name: "all is cached", audio: 6, cached: 10, sound: 6, text: 4, certain: true},
+		{name: "more than the text", audio: 6, cached: 7, sound: 3, text: 4, heard: 3},
+		{name: "less than the text", audio: 6, cached: 3, text: 3, heard: 6},
+		{"told", 6, 3, `{"modality":"AUDIO","tokenCount":2},{"modality":"TEXT","tokenCount":1}`, 2, 1, 4, true},
+		{"told in part", 6, 3, `{"modality":"TEXT","tokenCount":1}`, 0, 3, 6, false},
+	}
+	for _, tt := range tests {
+		data := fmt.Appendf(nil, `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],`+
+			`"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1,"totalTokenCount":11,`+
+			`"cachedContentTokenCount":%d,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":%d}],`+
+			`"cacheTokensDetails":[%s]}}`, tt.cached, tt.audio, tt.details)
+		want := llm.Usage{
+			llm.Input: 10 - tt.sound - tt.text - tt.heard, llm.AudioIn: tt.heard, llm.CacheRead: tt.text,
+			llm.CacheReadAudio: tt.sound, llm.Output: 1,
+		}
+		r := must.Get(gemini.DecodeReply(data, nil))(t)
+		if diff := cmp.Diff(r.Usage, want); diff != "" {
+			t.Errorf("%s (-got +want)\n%s", tt.name, diff)
+		}
+		if certain := r.Most == nil; certain != tt.certain || !certain && *r.Most != want {
+			t.Errorf("%s: most %v; want certain %t, %v", tt.name, r.Most, tt.certain, want)
 		}
 	}
 }

@@ -20,6 +20,7 @@ type rawUsage struct {
 	sources                              int64
 	tools                                tools
 	hasPrompt, hasCompletion, hasCached  bool
+	hasCachedAudio                       bool // it is told how many of the cached tokens are of sound
 	plainReasoning                       bool // reasoning stands among the totals, not among details
 	searched                             bool // the provider counts what it searched and cited
 }
@@ -59,7 +60,8 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 
 // most is what the counts come to where a part is larger than its total, or the total larger
 // than all its parts, so that nobody knows which of them the provider charges for: each by
-// itself, as if none were part of another. It is nil where they agree.
+// itself, as if none were part of another. Where it is not told how many of the cached tokens
+// are of sound, it is what the classes say. It is nil where all is known.
 func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 	beside := int64(0)
 	if r.beside(q) {
@@ -68,6 +70,10 @@ func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 	unknown := r.total - r.prompt - r.completion - beside - r.found
 	if unknown <= 0 && max(r.cached+r.cacheWrite, r.audioIn, r.imageIn) <= r.prompt &&
 		max(r.reasoning-beside, r.audioOut, r.imageOut) <= r.completion {
+		if least, most := r.cachedSound(); least < most {
+			u := r.classes(q)
+			return &u
+		}
 		return nil
 	}
 	u := r.classes(q)
@@ -152,7 +158,7 @@ func (r *rawUsage) readPromptDetail(m rawjson.Member) {
 	case "cached_tokens", "cache_read_input_tokens":
 		r.hasCached = r.Count(&r.cached, m.Value)
 	case "cached_tokens_details":
-		r.Count(&r.cachedAudio, rawjson.Get(m.Value, "audio_tokens"))
+		r.hasCachedAudio = r.Count(&r.cachedAudio, rawjson.Get(m.Value, "audio_tokens"))
 	case "cache_write_tokens", "cache_creation_input_tokens":
 		r.Count(&r.cacheWrite, m.Value)
 	case "cache_write_12h_tokens":
@@ -182,7 +188,7 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 	if !r.tools.told { // xAI's old search charged for each source, not for a search
 		u[llm.OtherTools] += r.sources
 	}
-	cachedAudio := min(r.cachedAudio, r.cached)
+	cachedAudio, _ := r.cachedSound()
 	left := r.prompt
 	for _, d := range []struct {
 		class llm.Class
@@ -213,6 +219,16 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 	u[llm.ImageOut] = min(r.imageOut, left)
 	u[llm.Output] = left - u[llm.ImageOut]
 	return u
+}
+
+// cachedSound is how many of the cached tokens are of sound, at least and at most: the same
+// where the provider tells.
+func (r *rawUsage) cachedSound() (least, most int64) {
+	if r.hasCachedAudio {
+		told := min(r.cachedAudio, r.cached)
+		return told, told
+	}
+	return parse.CachedSound(r.cached, r.audioIn, r.prompt)
 }
 
 // beside reports whether reasoning is counted beside the completion: by the
@@ -248,10 +264,11 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `{"prompt_tokens":`, u.InputTokens())
 	dst = rawjson.AppendCount(dst, `,"completion_tokens":`, u.OutputTokens())
 	dst = rawjson.AppendCount(dst, `,"total_tokens":`, u.TotalTokens())
-	dst = rawjson.AppendCount(dst, `,"prompt_tokens_details":{"cached_tokens":`, u[llm.CacheRead]+u[llm.CacheReadAudio])
-	dst = rawjson.AppendCount(dst, `,"audio_tokens":`, u[llm.AudioIn]+u[llm.CacheReadAudio])
-	if n := u[llm.CacheReadAudio]; n > 0 {
-		dst = append(rawjson.AppendCount(dst, `,"cached_tokens_details":{"audio_tokens":`, n), '}')
+	cached, sound := u[llm.CacheRead]+u[llm.CacheReadAudio], u[llm.AudioIn]+u[llm.CacheReadAudio]
+	dst = rawjson.AppendCount(dst, `,"prompt_tokens_details":{"cached_tokens":`, cached)
+	dst = rawjson.AppendCount(dst, `,"audio_tokens":`, sound)
+	if cached > 0 && sound > 0 {
+		dst = append(rawjson.AppendCount(dst, `,"cached_tokens_details":{"audio_tokens":`, u[llm.CacheReadAudio]), '}')
 	}
 	if n := u[llm.CacheWrite] + u[llm.CacheWrite1h]; n > 0 {
 		dst = rawjson.AppendCount(dst, `,"cache_write_tokens":`, n)

@@ -16,6 +16,27 @@ type metered struct {
 	Tier  string
 }
 
+// TestCachedSoundNotTold holds that usage is not certain where cached tokens may be of sound
+// or of text.
+func TestCachedSoundNotTold(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, details string
+		want          llm.Usage
+		certain       bool
+	}{
+		{"some", `"cached_tokens":5,"audio_tokens":8`, llm.Usage{llm.CacheRead: 2, llm.CacheReadAudio: 3, llm.AudioIn: 5}, false},
+		{"all is sound", `"cached_tokens":5,"audio_tokens":10`, llm.Usage{llm.CacheReadAudio: 5, llm.AudioIn: 5}, true},
+		{"told", `"cached_tokens":5,"audio_tokens":8,"cached_tokens_details":{"audio_tokens":4}`, llm.Usage{llm.CacheRead: 1, llm.CacheReadAudio: 4, llm.AudioIn: 4, llm.Input: 1}, true},
+	}
+	for _, tt := range tests {
+		got, most, ok := openai.DecodeUsage([]byte(`{"prompt_tokens":10,"prompt_tokens_details":{`+tt.details+`}}`), nil)
+		if certain := most == nil; !ok || got != tt.want || certain != tt.certain || !certain && *most != tt.want {
+			t.Errorf("%s: got %v, most %v; want %v, certain %t", tt.name, got, most, tt.want, tt.certain)
+		}
+	}
+}
+
 func costOf(m *llm.Money) string {
 	if m == nil {
 		return ""

@@ -21,3 +21,11 @@ func (c *Counter) Count(n *int64, v []byte) bool {
 	*n = got
 	return true
 }
+
+// CachedSound is how many of the cached tokens of an input are of sound, at least and at most,
+// where nobody tells. The fewer there are, the more the input costs: a cache saves more on
+// sound than on text.
+func CachedSound(cached, sound, input int64) (least, most int64) {
+	cached, sound = min(cached, input), min(sound, input)
+	return max(0, cached+sound-input), min(cached, sound)
+}
