@@ -225,7 +225,7 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 		case name == "contextmanagement" && bytes.Contains(f.Value, []byte("compact")):
 			r.run(dialect.Tool{Class: llm.Input}, mostCalls)
 		case r.works(name, f.Value, in):
-		case !isShownMember(name, in):
+		case !in.Shown.Has(name):
 			r.hidden = true
 			r.toolsBy(name, f.Value, in)
 			asked := answersAsked(f.Value)

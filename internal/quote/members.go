@@ -78,10 +78,12 @@ func modalitiesAsked(name string, v []byte) (asked llm.Classes) {
 		}
 	case "modalities", "generationconfig.responsemodalities":
 		for m := range rawjson.Scalars(v) {
-			switch strings.ToLower(rawjson.Text(m.Value)) {
-			case "audio":
+			word := strings.ToLower(rawjson.Text(m.Value))
+			isNumber := rawjson.KindOf(m.Value) == rawjson.Number // that of a name: https://protobuf.dev/programming-guides/json/
+			if isNumber || word == "audio" {
 				asked = asked.With(llm.AudioOut)
-			case "image":
+			}
+			if isNumber || word == "image" {
 				asked = asked.With(llm.ImageOut)
 			}
 		}
@@ -122,10 +124,6 @@ func isMore(op llm.Op, m rawjson.Member) bool {
 	}
 	return false
 }
-
-// shownPrefixes begin the names of the members of objects whose members are none
-// of input: they say how to answer.
-var shownPrefixes = []string{"text.", "reasoning.", "generationconfig."}
 
 // working are the fields that have a provider search or call tools of its own, with the
 // class of what these do: OpenAI's, xAI's, OpenRouter's, Alibaba's, Perplexity's, Groq's
@@ -195,15 +193,6 @@ func appendPlain(dst, name []byte) []byte {
 		}
 	}
 	return dst
-}
-
-func isShownMember(name string, in *dialect.Inputs) bool {
-	for _, prefix := range shownPrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return in.Shown.Has(name)
 }
 
 // isShown says whether a part that nobody modelled is told in full: of a type

@@ -120,17 +120,9 @@ func Dialect() *dialect.Dialect {
 		Canonical:   Canonical,
 		DecodeError: DecodeError,
 		Models:      &dialect.ModelList{Path: "/v1beta/models", List: listModels, One: oneModel},
-		Inputs: dialect.Inputs{
-			Shown: rawjson.Names{
-				"safetysettings", "servicetier", "labels", "store", "toolconfig",
-			},
-			ShownMembers: rawjson.Names{"executablecode", "codeexecutionresult", "thought", "thoughtsignature"},
-			Functions:    rawjson.Names{"functiondeclarations", "function_declarations"},
-			ClientTools:  []string{"computeruse", "computer_use"},
-			Tools:        serverTools(),
-		},
-		Documents:  []string{document},
-		Operations: operations(),
+		Inputs:      inputs(),
+		Documents:   []string{document},
+		Operations:  operations(),
 		Operation: dialect.Operation{
 			Op: llm.OpChat,
 			Routes: []string{
@@ -176,4 +168,26 @@ func operations() []*dialect.Operation {
 		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
 		Suffix: EmbedOneSuffix, Scan: ScanEmbedOne, DecodeRequest: DecodeEmbedOne, EncodeReply: EncodeVector,
 	}}
+}
+
+func inputs() dialect.Inputs {
+	return dialect.Inputs{
+		Shown: rawjson.Names{
+			"safetysettings", "servicetier", "labels", "store", "toolconfig",
+			// https://ai.google.dev/api/generate-content#generationconfig, and Vertex AI's audioTimestamp
+			"generationconfig.audiotimestamp", "generationconfig.candidatecount",
+			"generationconfig.enableenhancedcivicanswers", "generationconfig.frequencypenalty",
+			"generationconfig.imageconfig", "generationconfig.logprobs", "generationconfig.maxoutputtokens",
+			"generationconfig.mediaresolution", "generationconfig.presencepenalty",
+			"generationconfig.responsejsonschema", "generationconfig.responselogprobs",
+			"generationconfig.responsemimetype", "generationconfig.responsemodalities",
+			"generationconfig.responseschema", "generationconfig.seed", "generationconfig.speechconfig",
+			"generationconfig.stopsequences", "generationconfig.temperature", "generationconfig.thinkingconfig",
+			"generationconfig.topk", "generationconfig.topp",
+		},
+		ShownMembers: rawjson.Names{"executablecode", "codeexecutionresult", "thought", "thoughtsignature"},
+		Functions:    rawjson.Names{"functiondeclarations", "function_declarations"},
+		ClientTools:  []string{"computeruse", "computer_use"},
+		Tools:        serverTools(),
+	}
 }

@@ -71,6 +71,9 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 			"promptcacheoptions",
 			"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata",
 			"verbosity", "contextmanagement",
+			"text.format", "text.verbosity",
+			"reasoning.effort", "reasoning.summary", "reasoning.generatesummary", "reasoning.context",
+			"reasoning.enabled", "reasoning.exclude",
 		},
 		ShownParts: rawjson.Names{
 			"custom_tool_call", "custom_tool_call_output", "local_shell_call", "local_shell_call_output", "shell_call",

@@ -157,7 +157,7 @@ func TestModalitiesWithoutARate(t *testing.T) {
 		sound = `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"UklGRgAA","format":"wav"}}]}]`
 		named = `"max_tokens":9,"messages":[{"role":"user","content":"Hi"},{"role":"assistant","audio":{"id":"audio_1"}},{"role":"user","content":"Hi"}]`
 		heard = `"contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"audio/wav","data":"UklGRgAA"}}]}]`
-		speak = `"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"generationConfig":{"maxOutputTokens":9,"responseModalities":["`
+		speak = `"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"generationConfig":{"maxOutputTokens":9,"responseModalities":[`
 	)
 	for _, c := range []struct {
 		model, body string
@@ -176,11 +176,12 @@ func TestModalitiesWithoutARate(t *testing.T) {
 		{"openrouter/openai/gpt-audio", `"modalities":["text","Audio"],` + words, true},
 		{"openrouter/google/gemini-2.5-flash-image", `"modalities":["image","text"],` + words, true},
 		{"openrouter/google/gemini-2.5-flash-image", words, false},
-		{"gemini/gemini-2.5-flash-image", speak + `IMAGE"]}`, false},
-		{"gemini/gemini-2.5-flash", speak + `AUDIO"]}`, true},
+		{"gemini/gemini-2.5-flash-image", speak + `"IMAGE"]}`, false},
+		{"gemini/gemini-2.5-flash", speak + `"AUDIO"]}`, true},
+		{"gemini/gemini-2.5-flash", speak + `3]}`, true}, // the number of AUDIO
 		{"gemini/gemini-2.5-flash", heard, false},
 		{"gemini/gemini-3.5-flash", heard, false},
-		{"gemini/gemini-2.5-pro-tts", speak + `AUDIO"]}`, false},
+		{"gemini/gemini-2.5-pro-tts", speak + `"AUDIO"]}`, false},
 	} {
 		a := harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"` + c.model + `",` + c.body + `}`}
 		if name, ok := strings.CutPrefix(c.model, "gemini/"); ok {
