@@ -129,10 +129,7 @@ func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.Attempt
 }
 
 func (s *Ledger) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) error {
-	if s.engine.lock == nil { // there is one writer at a time
-		return nil
-	}
-	return s.engine.lock(ctx, tx, "attempt "+id.String())
+	return s.lock(ctx, tx, "attempt "+id.String())
 }
 
 // decision is a correction of an attempt, which nobody else corrects meanwhile.

@@ -129,7 +129,7 @@ func (s *Kept) Purge(ctx context.Context, by audit.Actor, account audit.Object, 
 ) {
 	for first, more := true, true; more; first = false {
 		var some kept.Usage
-		err := s.write(ctx, s.sure, "purge what is kept", func(tx *sql.Tx) (err error) {
+		err := s.writeDeletion(ctx, "purge what is kept", func(tx *sql.Tx) (err error) {
 			if some, err = s.purgeSome(ctx, tx, account.ID, micros(before)); err != nil || !first ||
 				some == (kept.Usage{}) {
 				return err

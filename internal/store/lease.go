@@ -67,10 +67,7 @@ func (s *Leases) writeLease(ctx context.Context, doing string, fn func(tx *sql.T
 
 // lockBudget keeps others from dealing out the same budget.
 func (s *Leases) lockBudget(ctx context.Context, tx *sql.Tx, b budget.ID) error {
-	if s.engine.lock == nil { // there is one writer at a time
-		return nil
-	}
-	return s.engine.lock(ctx, tx, fmt.Sprintf("budget %s %d", b.Scope, b.Period))
+	return s.lock(ctx, tx, fmt.Sprintf("budget %s %d", b.Scope, b.Period))
 }
 
 // checkSettled refuses to deal out anything while a live node has not told a

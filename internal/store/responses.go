@@ -115,7 +115,7 @@ func (s *Kept) inPortions(ctx context.Context, doing string, some func(tx *sql.T
 	err error,
 ) {
 	for n := int64(retainRows); n == retainRows; deleted += n {
-		err := s.write(ctx, s.sure, doing, func(tx *sql.Tx) (err error) {
+		err := s.writeDeletion(ctx, doing, func(tx *sql.Tx) (err error) {
 			n, err = some(tx)
 			return err
 		})

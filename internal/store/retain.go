@@ -40,7 +40,7 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, where string)
 		for more := true; more; {
 			var n int64
 			var last string
-			err := s.write(ctx, s.sure, "delete old attempts", func(tx *sql.Tx) (err error) {
+			err := s.writeDeletion(ctx, "delete old attempts", func(tx *sql.Tx) (err error) {
 				n, last, err = r.some(ctx, tx)
 				return err
 			})
@@ -74,7 +74,7 @@ func (s *conn) clear(ctx context.Context, old *leftover) error {
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		err = s.write(ctx, s.sure, "delete", func(tx *sql.Tx) error {
+		err = s.writeDeletion(ctx, "delete", func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "DELETE FROM "+old.table+" WHERE "+among(old.key, len(keys))+" AND "+
 				old.where, append(keys[:len(keys):len(keys)], old.args...)...)
 			return err
@@ -122,7 +122,7 @@ func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string,
 func (s *Ledger) RetainExplanations(ctx context.Context, before time.Time) error {
 	explanations := newRollup(tableExplanations)
 	for more := true; more; {
-		err := s.write(ctx, s.sure, "forget old explanations", func(tx *sql.Tx) (err error) {
+		err := s.writeDeletion(ctx, "forget old explanations", func(tx *sql.Tx) (err error) {
 			more, err = forgetSome(ctx, tx, dayOf(before), explanations)
 			return err
 		})

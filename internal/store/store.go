@@ -222,6 +222,25 @@ func (s *conn) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *
 	return s.alone(ctx, doing, func() error { return transact(ctx, begin, doing, fn) })
 }
 
+// lock keeps others from what has that name until the transaction ends.
+func (s *conn) lock(ctx context.Context, tx *sql.Tx, name string) error {
+	if s.engine.lock == nil { // there is one writer at a time
+		return nil
+	}
+	return s.engine.lock(ctx, tx, name)
+}
+
+// writeDeletion is write of a deletion of many rows, one after the other on all nodes: two that
+// delete the same rows, each in an order of its own, would wait for each other.
+func (s *conn) writeDeletion(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+	return s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
+		if err := s.lock(ctx, tx, "deletion"); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
 // alone calls do while nobody else writes.
 func (s *conn) alone(ctx context.Context, doing string, do func() error) error {
 	release, err := s.acquire(ctx)
