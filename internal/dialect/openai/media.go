@@ -183,10 +183,7 @@ var (
 // told of them.
 func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name, Reported: true, Tier: imageModeOf(body)}
-	usage := mediaUsage(rawjson.Get(body, "usage"))
-	r.Usage, r.Most, _ = DecodeUsage(usage, q)
-	made(&r.Usage, usage)
-	r.ProviderCost = ProviderCost(usage)
+	r.Usage, r.Most, r.ProviderCost = imagesUsage(body, q)
 	images := rawjson.Get(body, "data")
 	if rawjson.KindOf(images) != rawjson.Array {
 		return r, errNoImages
@@ -197,13 +194,21 @@ func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// made counts the output of a request for images as tokens of images, where the usage has no
-// details of it: ImagesUsage in the API document of
+// imagesUsage is the usage of an answer with images, the most that it comes to, and what the
+// provider charges, as in llm.Reply. Its output is tokens of images where there are no details
+// of it: ImagesUsage in the API document of
 // https://platform.openai.com/docs/api-reference/images-streaming (undated copy of 2026).
-func made(u *llm.Usage, usage []byte) {
-	if !rawjson.Present(rawjson.Get(usage, "output_tokens_details")) {
-		u[llm.ImageOut], u[llm.Output] = u[llm.ImageOut]+u[llm.Output], 0
+func imagesUsage(answer []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, cost *llm.Money) {
+	usage := mediaUsage(rawjson.Get(answer, "usage"))
+	u, most, _ = DecodeUsage(usage, q)
+	if rawjson.Present(rawjson.Get(usage, "output_tokens_details")) {
+		return u, most, ProviderCost(usage)
 	}
+	u[llm.ImageOut], u[llm.Output] = u[llm.ImageOut]+u[llm.Output], 0
+	if most != nil {
+		most[llm.ImageOut], most[llm.Output] = most[llm.ImageOut]+most[llm.Output], 0
+	}
+	return u, most, ProviderCost(usage)
 }
 
 // imageModeOf is the mode of the images of an answer that tells their size or quality;

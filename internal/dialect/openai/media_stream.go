@@ -13,7 +13,10 @@ import (
 // down.
 type MediaDecoder struct {
 	quirks *llm.Quirks
-	images llm.Usage // of those that are done
+	// of the images that are done
+	images, most llm.Usage
+	unsure       bool // the counts of one contradict one another
+	cost         *llm.Money
 }
 
 // NewMediaDecoder decodes one stream.
@@ -38,12 +41,10 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	if !strings.HasSuffix(kind, ".completed") && !strings.HasSuffix(kind, ".done") {
 		return append(dst, llm.Event{Kind: llm.EventOther, Raw: frame.Data, RawOf: Name}), nil
 	}
-	u, most, told := transcriptUsage(frame.Data, d.quirks)
 	if strings.HasPrefix(kind, "image_") {
-		made(&u, mediaUsage(rawjson.Get(frame.Data, "usage")))
-		return d.image(dst, &u, imageModeOf(frame.Data)), nil
+		return d.image(dst, frame.Data), nil
 	}
-	if told {
+	if u, most, told := transcriptUsage(frame.Data, d.quirks); told {
 		dst = append(dst, llm.Event{
 			Kind: llm.EventUsage, Usage: u, Most: most, ProviderCost: ProviderCost(rawjson.Get(frame.Data, "usage")),
 		})
@@ -53,14 +54,30 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 
 // image appends what there is to say of an image that is done. Others may
 // follow.
-func (d *MediaDecoder) image(dst []llm.Event, u *llm.Usage, mode string) []llm.Event {
+func (d *MediaDecoder) image(dst []llm.Event, answer []byte) []llm.Event {
 	n := int(d.images[llm.Images])
+	u, most, cost := imagesUsage(answer, d.quirks)
 	u[llm.Images] = 1
-	d.images.Add(u)
-	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.images, Tier: mode}, llm.Event{
-		Kind:   llm.EventFinish,
-		Choice: n, Finish: llm.FinishStop,
-	})
+	d.images.Add(&u)
+	if most == nil {
+		most = &u
+	} else {
+		d.unsure = true
+	}
+	d.most.Add(most)
+	if cost != nil {
+		sum := *cost
+		if d.cost != nil {
+			sum = min(sum+*d.cost, llm.MaxCost)
+		}
+		d.cost = &sum
+	}
+	e := llm.Event{Kind: llm.EventUsage, Usage: d.images, ProviderCost: d.cost, Tier: imageModeOf(answer)}
+	if d.unsure {
+		all := d.most
+		e.Most = &all
+	}
+	return append(dst, e, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
 }
 
 // MediaEncoder tells of a stream that broke off. Nothing else is ever written

@@ -183,6 +183,38 @@ func TestImageModes(t *testing.T) {
 	}
 }
 
+// TestImagesStreamed holds that a stream of images tells in all what whole answers tell of each.
+func TestImagesStreamed(t *testing.T) {
+	t.Parallel()
+	usages := []string{
+		`{"input_tokens":3,"output_tokens":4,"total_tokens":7,"cost":0.25}`,
+		`{"input_tokens":5,"output_tokens":6,"total_tokens":99,"cost":0.5}`, // a total of more than its parts
+	}
+	d := openai.NewMediaDecoder(nil)
+	var want, most llm.Usage
+	var cost llm.Money
+	for i, usage := range usages {
+		whole := must.Get(openai.DecodeImages([]byte(`{"data":[{}],"usage":`+usage+`}`), nil))(t)
+		want.Add(&whole.Usage)
+		cost += *whole.ProviderCost
+		if i == 0 {
+			most.Add(&whole.Usage)
+		} else {
+			most.Add(whole.Most)
+			if most[llm.ImageOut] != 4+99-5 || most[llm.Output] != 0 {
+				t.Errorf("got at most %v, want %d tokens of images", most, 4+99-5)
+			}
+		}
+		got := must.Get(d.Decode(nil, sse.Event{Data: []byte(`{"type":"image_generation.completed","usage":` + usage + `}`)}))(t)[0]
+		if got.Usage != want || got.ProviderCost == nil || *got.ProviderCost != cost {
+			t.Errorf("%d images: got %v at $%v, want %v at $%s", i+1, got.Usage, got.ProviderCost, want, cost)
+		}
+		if i == 0 && got.Most != nil || i > 0 && (got.Most == nil || *got.Most != most) {
+			t.Errorf("%d images: at most %v, want %v", i+1, got.Most, most)
+		}
+	}
+}
+
 // TestNoMedia is what is no answer to a request for images or sound, as a chat without choices is none. An empty list of
 // images, and a recording in which nobody speaks, are answers.
 func TestNoMedia(t *testing.T) {
