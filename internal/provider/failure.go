@@ -175,27 +175,27 @@ func AsFailure(err error) *Failure {
 
 // Judge is AsFailure for an answer of this provider: of an error that it
 // reported in place of its answer, only what the caller has to put right is told
-// in its own words, and none of our keys.
+// in its own words. Nothing of it has any of our credentials.
 func (p *Provider) Judge(err error) *Failure {
-	f := AsFailure(err)
-	if f.Kind != KindInStream {
-		return f
+	judged := *AsFailure(err)
+	told := *judged.Err
+	if judged.Kind == KindInStream {
+		told.Err = fmt.Errorf("provider %s reported: %s", p.opts.Name, told.Message)
+		if !callersFault(told.Code) {
+			told.Message = fmt.Sprintf("The provider %s reported an error in place of its answer.", p.opts.Name)
+			told.Param = ""
+		}
 	}
-	told := *f.Err
-	told.Err = fmt.Errorf("provider %s reported: %s", p.opts.Name, p.redact(f.Err.Message))
-	if callersFault(told.Code) {
-		told.Message = p.redact(told.Message)
-	} else {
-		told.Message = fmt.Sprintf("The provider %s reported an error in place of its answer.", p.opts.Name)
-	}
-	judged := *f
+	p.hide(&told)
 	judged.Err = &told
 	return &judged
 }
 
 // failure is a failure that is no answer of the provider.
 func (p *Provider) failure(k Kind, sent bool, cause error) *Failure {
-	return &Failure{Kind: k, sent: sent, Err: &llm.Error{Code: codeOf(k), Message: p.message(k), Err: cause}}
+	told := &llm.Error{Code: codeOf(k), Message: p.message(k), Err: cause}
+	p.hide(told)
+	return &Failure{Kind: k, sent: sent, Err: told}
 }
 
 // internal is a failure of our own, before anything was sent.

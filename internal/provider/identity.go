@@ -115,7 +115,7 @@ func hideOpaque(s string) string {
 			n++
 		}
 		if run := s[:n]; n >= minOpaque && strings.ContainsAny(run, "0123456789") {
-			out.WriteString("[redacted]")
+			out.WriteString(redacted)
 		} else {
 			out.WriteString(run)
 		}

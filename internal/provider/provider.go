@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/credential"
@@ -126,6 +127,8 @@ type Provider struct {
 	header      string               // of the scheme, carries a key
 	credentials []llm.Secret         // its values, one for every key; none where none is sent
 	identity    *credential.Identity // shows who the gateway is in place of a key; nil where one is configured
+	// secrets are the credentials that no text may hold; those of the identity as last seen.
+	secrets atomic.Pointer[secretParts]
 }
 
 // New makes a provider. An error names the configuration key at fault, such as
@@ -147,6 +150,11 @@ func New(o Options) (*Provider, error) {
 		}
 	}
 	o.Proxy = "" // it may hold a password and is not needed again
+	keys := make([]string, len(o.APIKeys))
+	for i, key := range o.APIKeys {
+		keys[i] = key.Reveal()
+	}
+	p.secrets.Store(newSecretParts(keys))
 	o.APIKeys, o.Models = slices.Clone(o.APIKeys), slices.Clone(o.Models)
 	p.opts, p.otherQuirks = o, o.Quirks.Everywhere()
 	p.origin, p.prefix = splitBaseURL(o.BaseURL)
@@ -258,7 +266,7 @@ func checkBaseURL(s string, allowPrivate bool) error {
 // hideUser leaves out of an address what may be a password.
 func hideUser(s string) string {
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		return "[redacted]" + s[i:]
+		return redacted + s[i:]
 	}
 	return s
 }

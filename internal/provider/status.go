@@ -21,11 +21,6 @@ const (
 	statusOverloaded = 529
 	// maxRetryAfter is the longest that a provider is taken at its word.
 	maxRetryAfter = time.Hour
-	// maxExplanation bounds what is passed on of a provider's explanation.
-	maxExplanation = 2 << 10
-	// minSecret is the length from which a key is looked for in a text; a
-	// shorter one, of a toy server, would be found in ordinary words.
-	minSecret = 8
 )
 
 // statusFailure is the failure of an answer with an error status.
@@ -34,7 +29,8 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	var upstream llm.ProviderError
 	if decode := r.dialect.DecodeError; decode != nil && h.Get("Content-Encoding") == "" {
 		upstream = decode(body)
-		upstream.Message = p.redact(upstream.Message)
+		upstream.Message, upstream.Param = p.redact(upstream.Message), p.redact(upstream.Param)
+		upstream.Code, upstream.Word = p.redact(upstream.Code), p.redact(upstream.Word)
 	}
 	switch {
 	case status < http.StatusBadRequest:
@@ -120,29 +116,6 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 		return fmt.Sprintf("The provider %s answered with an error.", name)
 	}
 	return fmt.Sprintf("The provider %s answered with status %d.", name, f.Status)
-}
-
-// redact bounds a provider's text and takes our keys out of it.
-func (p *Provider) redact(s string) string {
-	for _, key := range p.opts.APIKeys {
-		s = hideSecret(s, key.Reveal())
-	}
-	if p.identity != nil {
-		for _, secret := range p.identity.Secrets() {
-			s = hideSecret(s, secret)
-		}
-	}
-	if len(s) > maxExplanation {
-		s = strings.ToValidUTF8(s[:maxExplanation], "") + "…"
-	}
-	return s
-}
-
-func hideSecret(s, secret string) string {
-	if len(secret) < minSecret {
-		return s
-	}
-	return strings.ReplaceAll(s, secret, "[redacted]")
 }
 
 // isErrorBody reports whether a whole reply of status 200 is nothing but an

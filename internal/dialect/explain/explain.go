@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -204,9 +205,7 @@ func Clean(s string) string {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
 	})
 	for i, w := range words {
-		if isSecret(w) {
-			words[i] = "[redacted]"
-		}
+		words[i] = hideKeys(w)
 	}
 	s = strings.Join(words, " ")
 	if len(s) > MaxMessage {
@@ -229,17 +228,43 @@ var keyPrefixes = []string{
 	"AKIA", "ASIA", "ABSK",
 }
 
-func isSecret(w string) bool {
-	w = strings.TrimLeft(w, `"'`+"`(<[:")
-	if len(w) < 16 {
-		return false
-	}
-	for _, p := range keyPrefixes {
-		if strings.HasPrefix(w, p) {
-			return true
+// minKey is the length from which what begins as a key is taken for one.
+const minKey = 16
+
+// hideKeys takes out of a word what looks like a key: from a prefix that continues no
+// letter, digit, "-" or "_", to the first character that no key has.
+func hideKeys(w string) string {
+	var out strings.Builder
+	for i := 0; i < len(w); {
+		n := 0
+		if i == 0 || !continues(w[i-1], "-_") {
+			n = keyAt(w[i:])
 		}
+		if n >= minKey {
+			out.WriteString("[redacted]")
+		} else {
+			n = 1
+			out.WriteByte(w[i])
+		}
+		i += n
 	}
-	return false
+	return out.String()
+}
+
+// keyAt is how long the key is that s begins with, in bytes; 0 for none.
+func keyAt(s string) (n int) {
+	if !slices.ContainsFunc(keyPrefixes, func(p string) bool { return strings.HasPrefix(s, p) }) {
+		return 0
+	}
+	for n < len(s) && continues(s[n], "-_+/=.*~") {
+		n++
+	}
+	return n
+}
+
+// continues reports whether c is a letter, a digit or one of others.
+func continues(c byte, others string) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.IndexByte(others, c) >= 0
 }
 
 // Reported is the error that a provider put into a reply or a stream: an
