@@ -97,6 +97,7 @@ type instance struct {
 	ledger   *ledger.Ledger
 	fleet    *fleet
 	metrics  *telemetry.Metrics
+	logLines *logLines
 
 	webhooks  *webhook.Service
 	deliverer *webhook.Deliverer
@@ -121,7 +122,9 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g = &instance{options: o, metrics: telemetry.New(o.Version)}
+	bounded := newBoundedLog(o.Log.Handler(), o.Now)
+	o.Log = slog.New(bounded)
+	g = &instance{options: o, metrics: telemetry.New(o.Version), logLines: bounded.lines}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.close())
@@ -264,6 +267,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
+	running.Go(func() { g.logLines.run(background) })
 	running.Go(func() { g.accounts.Watch(background, g.ledger.Budgets().Recount) })
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/provider"
 )
 
 // noDeadline takes a connection's deadline away.
@@ -82,7 +84,7 @@ func (c *call) answerHeaders(a *answered, contentType string) {
 // the client is there: a body that did not come in time looks as if not.
 func (c *call) fail(err error) {
 	e := llm.AsError(err)
-	c.logFailure(e)
+	c.logFailure(err, e)
 	c.settleLimits() // the client may ask again as soon as it has read this
 	if c.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
 		c.server.refused(c.principal, e)
@@ -129,23 +131,40 @@ func withRetryAfter(e *llm.Error) *llm.Error {
 
 // logFailure logs an error once: ours and the provider's loudly, a caller's
 // mistakes for whoever looks for them.
-func (c *call) logFailure(e *llm.Error) {
-	log := c.server.log.Debug
+func (c *call) logFailure(err error, e *llm.Error) {
+	level := logLevel(e)
+	if !c.server.log.Enabled(c.r.Context(), level) {
+		return
+	}
+	about := []any{"request", c.id.text, "path", c.r.URL.Path, "code", string(e.Code)}
+	if c.principal != nil {
+		about = append(about, "account", c.principal.Account().ID)
+	}
+	if n := len(c.spent.models); n > 0 {
+		about = append(about, "model", c.spent.model())
+	}
+	if c.attempt != nil {
+		about = append(about, "provider", c.attempt.Target.Provider.Name())
+	}
+	if f, ok := errors.AsType[*provider.Failure](err); ok {
+		about = append(about, "failure", f.Kind.String(), "status", f.Status)
+	}
+	c.server.log.Log(c.r.Context(), level, "request failed", append(about, "err", e)...)
+}
+
+// logLevel is that of the line about an error.
+func logLevel(e *llm.Error) slog.Level {
 	switch e.Code {
 	case llm.CodeInternal:
 		if !errors.Is(e, errGone) {
-			log = c.server.log.Error
+			return slog.LevelError
 		}
 	case llm.CodeOverloaded:
 		if !errors.Is(e, errShed) { // of which there are too many to tell of each
-			log = c.server.log.Warn
+			return slog.LevelWarn
 		}
 	case llm.CodeProviderError, llm.CodeProviderTimeout, llm.CodeProviderUnavailable:
-		log = c.server.log.Warn
+		return slog.LevelWarn
 	}
-	var model string
-	if n := len(c.spent.models); n > 0 {
-		model = c.spent.model()
-	}
-	log("request failed", "request", c.id.text, "path", c.r.URL.Path, "model", model, "code", string(e.Code), "err", e)
+	return slog.LevelDebug
 }
