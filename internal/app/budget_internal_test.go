@@ -94,7 +94,7 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	})
 	p, err := provider.New(provider.Options{
 		Name: "house", Dialect: g.fleet.dialects.Named(wire), BaseURL: "http://canned.invalid/v1",
-		APIKeys: []llm.Secret{llm.NewSecret("sk-canned")}, Transport: c,
+		APIKeys: []llm.Secret{llm.NewSecret("sk-canned")}, Local: c,
 	})
 	must.Do(t, err)
 	book, err := pricing.NewBook(pricing.Overrides{Prices: map[string]pricing.PriceOverride{"house/*": {"input": "0.15", "output": "0.60"}}})

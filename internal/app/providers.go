@@ -197,7 +197,7 @@ func (f *fleet) complete(o *provider.Options, cfg *config.Config) {
 func (f *fleet) demoOptions() provider.Options {
 	return provider.Options{
 		Name: demoName, Dialect: f.dialects.Usual(), BaseURL: demoBaseURL, Also: f.dialects.Below("/v1/"),
-		Auth: credential.None, Transport: f.demo.RoundTripper(), Retries: provider.DefaultRetries,
+		Auth: credential.None, Local: f.demo.RoundTripper(), Retries: provider.DefaultRetries,
 	}
 }
 

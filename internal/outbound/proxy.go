@@ -18,6 +18,15 @@ type Proxy func(*http.Request) (*url.URL, error)
 // ParseProxy is the proxy of a URL, which may carry a password; none where it is empty.
 // What the environment says of proxies counts for nothing.
 func ParseProxy(text string) (Proxy, error) {
+	u, err := ParseProxyURL(text)
+	if u == nil {
+		return nil, err
+	}
+	return http.ProxyURL(u), nil
+}
+
+// ParseProxyURL is ParseProxy for who goes through the proxy by itself; nil for none.
+func ParseProxyURL(text string) (*url.URL, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -27,5 +36,5 @@ func ParseProxy(text string) (Proxy, error) {
 		return nil, errors.New(
 			`outbound.proxy: not an http, https or socks5 address such as "http://proxy.example.com:3128"`)
 	}
-	return http.ProxyURL(u), nil
+	return u, nil
 }

@@ -13,7 +13,7 @@ import (
 	"weir/internal/provider"
 )
 
-// TestAllocations holds the budget of a small exchange with the plain client,
+// TestAllocations holds the budget of a small exchange of an exchange,
 // from the call to the whole reply in memory.
 func TestAllocations(t *testing.T) { // not parallel: it counts the allocations of all that runs
 	const budget = 25

@@ -76,7 +76,7 @@ func (p *Provider) get(ctx context.Context, target string, key int) ([]byte, *Fa
 	if f := p.sign(x, &c, target); f != nil {
 		return nil, f
 	}
-	a, err := p.asking.request(x, &c, http.MethodGet, target)
+	a, err := p.wire.send(x, &c, http.MethodGet, target)
 	if err != nil {
 		return nil, x.failure(err, false)
 	}

@@ -31,11 +31,7 @@ func TestAWSSignature(t *testing.T) {
 	for _, way := range transports {
 		u := newListener(t)
 		o := provider.Options{BaseURL: u.URL + "/base", Auth: credential.AWS, Dialect: bedrockLike()}
-		if way.standard {
-			o.AllowPrivate = true
-			rt := must.Get(provider.NewTransport(o))(t)
-			o.Transport = rt
-		}
+		way.reach(t, &o)
 		p := identified(t, o)
 		for _, model := range []string{
 			"amazon.nova-lite-v1:0", "plain", "with space", "ünï+code", "50%", "a%2Fb",

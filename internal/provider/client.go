@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -117,7 +118,6 @@ func (x *exchange) response(c *Call, a answer, f *Failure) (*Response, error) {
 	if f != nil {
 		return nil, f
 	}
-	x.http2 = a.http2
 	r := &Response{
 		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
 		exchange: x, dialect: c.Dialect, model: c.Model, length: a.length, abandoned: c.Abandoned,
@@ -133,7 +133,7 @@ func (p *Provider) send(x *exchange, c *Call, target string) (answer, *Failure) 
 	if f := p.sign(x, c, target); f != nil {
 		return answer{}, f
 	}
-	a, err := p.wire.send(x, c, target)
+	a, err := p.wire.send(x, c, http.MethodPost, target)
 	return a, x.sendFailure(c, err)
 }
 

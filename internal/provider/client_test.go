@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -9,14 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/credential"
 	"weir/internal/llm"
@@ -222,37 +217,6 @@ func TestFirstByteTimerBeforeAConnection(t *testing.T) {
 	}
 }
 
-func TestCertificateFileAndHTTP2(t *testing.T) {
-	t.Parallel()
-	var proto atomic.Value
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		proto.Store(r.Proto)
-		if r.Header.Get("X-Client-Request-Id") == "abort" {
-			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = io.WriteString(w, piece)
-			_ = http.NewResponseController(w).Flush()
-			panic(http.ErrAbortHandler) // RST_STREAM
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, "{}")
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	must.Do(t, os.WriteFile(file, text, 0o600))
-	p := newProvider(t, provider.Options{BaseURL: server.URL, CAFile: file})
-	if _, f := exchange(t.Context(), p, chat(false)); f != nil || proto.Load() != "HTTP/2.0" {
-		t.Fatalf("got %v over %v, want an answer over HTTP/2.0", f, proto.Load())
-	}
-	c := chat(true)
-	c.AttemptID = "abort"
-	if _, f := exchange(t.Context(), p, c); f == nil || f.Kind != provider.KindReset || !f.Sent() {
-		t.Errorf("got %v, want %v", f, provider.KindReset)
-	}
-}
-
 func TestRedirectIsNeverFollowed(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		var hits atomic.Int32
@@ -308,17 +272,20 @@ func TestSecretsStayOut(t *testing.T) {
 	})
 }
 
-func TestAnotherTransport(t *testing.T) {
+// roundTripper is a provider in this process.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestLocal(t *testing.T) {
 	t.Parallel()
-	used := false
-	p := newProvider(t, provider.Options{BaseURL: "http://acme.example/v1", Transport: roundTripper(
+	p := newProvider(t, provider.Options{BaseURL: "http://acme.example/v1", Local: roundTripper(
 		func(r *http.Request) (*http.Response, error) {
-			used = true
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(r.URL.String())), ContentLength: -1}, nil
 		})})
 	text, f := exchange(t.Context(), p, chat(false))
-	if diff := cmp.Diff(string(text), "http://acme.example/v1/chat/completions"); f != nil || !used || diff != "" {
-		t.Errorf("got %q, %v (-got +want):\n%s", text, f, diff)
+	if want := "http://acme.example/v1/chat/completions"; f != nil || string(text) != want {
+		t.Errorf("got %q, %v, want %q", text, f, want)
 	}
 }
 

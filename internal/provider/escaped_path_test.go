@@ -28,9 +28,7 @@ func TestEscapedPath(t *testing.T) {
 		all := registry.All()
 		bedrock := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "bedrock" })]
 		o := provider.Options{Name: "acme", BaseURL: server.URL, AllowPrivate: true, Dialect: bedrock, Auth: credential.None}
-		if way.standard {
-			o.Transport, _ = provider.NewTransport(o)
-		}
+		way.reach(t, &o)
 		p, err := provider.New(o)
 		must.Do(t, err)
 		t.Cleanup(p.Close)

@@ -22,7 +22,6 @@ type exchange struct {
 	signed   []dialect.Header // show who the gateway is where no key does
 	unlink   func() bool      // ends what follow began; nil before
 	sent     atomic.Bool      // some of the request may have gone out
-	http2    bool             // the answer came over HTTP/2
 }
 
 func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
@@ -35,8 +34,7 @@ func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
 	return x
 }
 
-// follow has the exchange aborted together with its caller's context, for a
-// wire that does not look at that itself.
+// follow has the exchange aborted together with its caller's context.
 func (x *exchange) follow() {
 	x.unlink = context.AfterFunc(x.parent, func() { x.abort(errGivenUp) })
 }
@@ -73,7 +71,7 @@ func (x *exchange) kind(err error, sent, inBody bool) Kind {
 		return KindRefused
 	case inBody && errors.Is(err, io.ErrUnexpectedEOF):
 		return KindTruncated
-	case isBroken(err), x.http2: // HTTP/2 has errors of its own for a broken stream
+	case isBroken(err):
 		return KindReset
 	}
 	return KindProtocol

@@ -230,10 +230,9 @@ func TestBadFraming(t *testing.T) {
 			if cut > 0 && len(text) > 1<<10 {
 				continue // only long
 			}
-			t.Run("", func(t *testing.T) {
-				t.Parallel()
+			overTransportsNamed(t, "", func(t *testing.T, way transport) {
 				u := &upstream{text: text, cut: cut}
-				p := newProvider(t, provider.Options{BaseURL: u.start(t)})
+				p := way.provider(t, provider.Options{BaseURL: u.start(t)})
 				got, f := exchange(t.Context(), p, chat(false))
 				if f == nil || f.Kind != provider.KindProtocol || !f.Sent() {
 					t.Errorf("%.200q: got %q, %v; want %v", text, got, f, provider.KindProtocol)
@@ -263,7 +262,7 @@ func TestCutShort(t *testing.T) {
 					want = provider.KindReset
 				}
 				got, f := exchange(t.Context(), p, chat(false))
-				if f == nil || !f.Sent() || f.Kind != want && !way.standard {
+				if f == nil || !f.Sent() || f.Kind != want {
 					t.Errorf("%q: got %q, %v; want %v", text[:n], got, f, want)
 				}
 			}
@@ -291,6 +290,16 @@ func TestHeaderOfAnAnswer(t *testing.T) {
 		p := way.provider(t, provider.Options{BaseURL: u.start(t)})
 		res := must.Get(p.Do(t.Context(), chat(false)))(t)
 		must.Get(res.ReadAll())(t)
+		long := &upstream{text: ok1 + strings.Repeat("X: y\r\n", 5000) + "RETRY-after:  7\r\nContent-Type: " +
+			strings.Repeat("x", 2000) + "\r\nretry-after-ms: 9\r\n" + length2 + "\r\n{}"}
+		p = way.provider(t, provider.Options{BaseURL: long.start(t)})
+		few := must.Get(p.Do(t.Context(), chat(false)))(t)
+		must.Get(few.ReadAll())(t)
+		for name, want := range map[string]string{"Retry-After": "7", "Retry-After-Ms": "9", "Content-Type": "", "X": ""} {
+			if got := few.Header.Get(name); got != want {
+				t.Errorf("%s of a long header: got %q, want %q", name, got, want)
+			}
+		}
 		for name, want := range map[string]string{
 			"Content-Type": "application/json", "X-B": "two words", "X": "", "Absent": "", "Content": "",
 		} {

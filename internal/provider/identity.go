@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"weir/internal/credential"
 	"weir/internal/dialect"
+	"weir/internal/outbound"
 )
 
 // sign gets the headers of the exchange's request, and nothing where its key
@@ -68,13 +70,18 @@ func newIdentity(o *Options, way credential.Way) (*credential.Identity, error) {
 // machine itself without a proxy. Only the operator's own settings say where
 // it goes, so that no address is forbidden.
 func newIdentityClient(o *Options) (*http.Client, error) {
-	t, err := newTransport(o)
+	roots, err := outbound.Certificates(o.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	t.DialContext = nil // as net/http dials
-	t.DisableKeepAlives = true
-	t.MaxResponseHeaderBytes = 0
+	t := &http.Transport{
+		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: o.Timeouts.Connect,
+		DisableKeepAlives:   true,
+	}
+	if t.Proxy, err = outbound.ParseProxy(o.Proxy); err != nil {
+		return nil, err
+	}
 	if proxy := t.Proxy; proxy != nil {
 		t.Proxy = func(r *http.Request) (*url.URL, error) {
 			if credential.IsNear(r.URL.Hostname()) {

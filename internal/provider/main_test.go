@@ -3,12 +3,18 @@ package provider_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"io"
-	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,27 +28,84 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	log.SetOutput(io.Discard) // where net/http tells of each answer that nobody asked for, which tests send
 	goleak.VerifyTestMain(m)
 }
 
-// transport is a way to a provider of http without a proxy.
+// transport is a way to a provider without a proxy.
 type transport struct {
-	name     string
-	standard bool
+	name   string
+	secure bool
 }
 
 // transports must not differ in anything but what they cost.
-var transports = []transport{{name: "plain"}, {name: "net-http", standard: true}}
+var transports = []transport{{name: "plain"}, {name: "TLS", secure: true}}
 
 func (way transport) provider(t testing.TB, o provider.Options) *provider.Provider {
 	t.Helper()
-	if way.standard {
-		o.AllowPrivate = true
-		rt := must.Get(provider.NewTransport(o))(t)
-		o.Transport = rt
-	}
+	way.reach(t, &o)
 	return newProvider(t, o)
+}
+
+// reach has the options name a server of plain HTTP by this way.
+func (way transport) reach(t testing.TB, o *provider.Options) {
+	if way.secure {
+		o.BaseURL, o.CAFile = encrypted(t, o.BaseURL)
+	}
+}
+
+// encrypted puts TLS before a server of plain HTTP, whose address it returns with the file of its
+// certificate.
+func encrypted(t testing.TB, base string) (secured, authority string) {
+	t.Helper()
+	example := httptest.NewTLSServer(nil)
+	example.Close()
+	authority = filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: example.Certificate().Raw})
+	must.Do(t, os.WriteFile(authority, text, 0o600))
+	u := must.Get(url.Parse(base))(t)
+	server := u.Host
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must.Do(t, err)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { decrypt(tls.Server(c, &tls.Config{Certificates: example.TLS.Certificates}), server) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = ln.Close()
+		all.Wait()
+	})
+	u.Scheme, u.Host = "https", ln.Addr().String()
+	return u.String(), authority
+}
+
+// decrypt passes on what comes and goes, and how it ends.
+func decrypt(c *tls.Conn, to string) {
+	defer func() { _ = c.NetConn().Close() }()
+	_ = c.SetDeadline(time.Now().Add(patience))
+	if c.Handshake() != nil {
+		return
+	}
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	var there sync.WaitGroup
+	there.Go(func() {
+		_, _ = io.Copy(server, c)
+		_ = server.Close()
+	})
+	if _, err := io.Copy(c, server); errors.Is(err, syscall.ECONNRESET) {
+		_ = c.NetConn().(*net.TCPConn).SetLinger(0)
+		_ = c.NetConn().Close()
+	}
+	_ = c.CloseWrite()
+	there.Wait()
 }
 
 // overTransports runs a test for every way.
@@ -194,8 +257,3 @@ func sayAndHang(text string) script {
 		_, _ = io.Copy(io.Discard, c)
 	}
 }
-
-// roundTripper stands in for the network.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -91,10 +91,8 @@ type Options struct {
 	UserAgent string
 	// MaxReply bounds a whole reply in bytes; 0 is 32 MiB.
 	MaxReply int64
-	// Transport replaces the HTTP clients. It must call the GetConn and GotConn
-	// hooks of net/http/httptrace, by which it is known whether a request can
-	// have reached the provider, and must guard the addresses it dials.
-	Transport http.RoundTripper
+	// Local answers in this process, in place of a server at BaseURL; nil for none.
+	Local http.RoundTripper
 	// Now is the clock by which dates in Retry-After are read; nil is time.Now.
 	Now func() time.Time
 }
@@ -122,7 +120,6 @@ type Provider struct {
 	origin      string     // the base URL up to its path
 	prefix      string     // its path, without a slash at the end
 	wire        wire
-	asking      *standard // for Ask alone
 
 	header      string               // of the scheme, carries a key
 	credentials []llm.Secret         // its values, one for every key; none where none is sent
@@ -138,12 +135,12 @@ func New(o Options) (*Provider, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("providers.%s.%w", o.Name, err)
 	}
-	w, asking, err := newWire(&o)
+	w, err := newWire(&o)
 	if err != nil {
 		return nil, err
 	}
 	way, _ := o.Auth.Way()
-	p := &Provider{wire: w, asking: asking, header: way.Header, credentials: way.Values(o.APIKeys)}
+	p := &Provider{wire: w, header: way.Header, credentials: way.Values(o.APIKeys)}
 	if len(o.APIKeys) == 0 && way.Identify != nil {
 		if p.identity, err = newIdentity(&o, way); err != nil {
 			return nil, err
@@ -368,7 +365,6 @@ func (p *Provider) Serves(model string) bool {
 // Close closes idle connections. Exchanges under way go on.
 func (p *Provider) Close() {
 	p.wire.close()
-	p.asking.close()
 	if p.identity != nil {
 		p.identity.Close()
 	}

@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,7 +95,7 @@ func TestAccessors(t *testing.T) {
 	o := provider.Options{
 		BaseURL: "https://acme.example/v1", Models: models, Retries: 2, PriceSource: "acme-prices",
 		Quirks: llm.Quirks{MaxOutputField: "max_tokens"}, Timeouts: provider.Timeouts{Idle: time.Second},
-		Transport: http.DefaultTransport, APIKeys: []llm.Secret{llm.NewSecret("one"), llm.NewSecret("two")},
+		APIKeys: []llm.Secret{llm.NewSecret("one"), llm.NewSecret("two")},
 	}
 	p := newProvider(t, o)
 	models[0] = "changed"

@@ -3,7 +3,9 @@ package provider_test
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +18,14 @@ import (
 // answering is a provider that answers everything the same.
 func answering(t testing.TB, status int, h http.Header, body string) *provider.Provider {
 	now := func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
-	return newProvider(t, provider.Options{BaseURL: "https://acme.example/v1", Now: now, Transport: roundTripper(
-		func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1}, nil
-		})})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = nil
+		maps.Copy(w.Header(), h)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return newProvider(t, provider.Options{BaseURL: server.URL + "/v1", Now: now})
 }
 
 func TestStatuses(t *testing.T) {

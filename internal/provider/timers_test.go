@@ -1,38 +1,34 @@
-package provider_test
+package provider
 
 import (
+	"bufio"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"weir/internal/llm"
 	"weir/internal/must"
-	"weir/internal/provider"
 )
 
-// ticking is a body that gives one byte after each pause and then ends.
-type ticking struct {
-	req    *http.Request
-	pauses []time.Duration
-}
-
-func (b *ticking) Read(p []byte) (int, error) {
-	if len(b.pauses) == 0 {
-		return 0, io.EOF
+// tick answers one request with one byte after each pause.
+func tick(c net.Conn, pauses []time.Duration) {
+	defer func() { _ = c.Close() }()
+	if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+		return
 	}
-	select {
-	case <-b.req.Context().Done():
-		return 0, b.req.Context().Err()
-	case <-time.After(b.pauses[0]):
+	_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
+	for _, pause := range pauses {
+		if err == nil {
+			time.Sleep(pause)
+			_, err = io.WriteString(c, ".")
+		}
 	}
-	b.pauses = b.pauses[1:]
-	p[0] = '.'
-	return 1, nil
 }
-
-func (b *ticking) Close() error { return nil }
 
 func every(pause time.Duration, n int) []time.Duration {
 	pauses := make([]time.Duration, n)
@@ -50,28 +46,30 @@ func TestTimers(t *testing.T) {
 		name   string
 		pauses []time.Duration
 		reader time.Duration // how long the client takes for every byte
-		kind   provider.Kind
+		kind   Kind
 		after  time.Duration
 	}{
-		{"nothing", []time.Duration{time.Hour}, 0, provider.KindFirstByteTimeout, 120 * s},
+		{"nothing", []time.Duration{time.Hour}, 0, KindFirstByteTimeout, 120 * s},
 		{"a late first byte", []time.Duration{119 * s}, 0, 0, 119 * s},
-		{"silence after the first byte", []time.Duration{s, 61 * s}, 0, provider.KindIdleTimeout, 61 * s},
-		{"silence after a late first byte", []time.Duration{100 * s, 61 * s}, 0, provider.KindIdleTimeout, 160 * s},
-		{"silence late in the stream", append(every(7*s, 20), time.Hour), 0, provider.KindIdleTimeout, 140*s + 60*s},
+		{"silence after the first byte", []time.Duration{s, 61 * s}, 0, KindIdleTimeout, 61 * s},
+		{"silence after a late first byte", []time.Duration{100 * s, 61 * s}, 0, KindIdleTimeout, 160 * s},
+		{"silence late in the stream", append(every(7*s, 20), time.Hour), 0, KindIdleTimeout, 140*s + 60*s},
 		{"never idle", every(59*s, 20), 0, 0, 1180 * s},
-		{"without end", every(s, 10_000), 0, provider.KindTotalTimeout, 30 * m},
-		{"a slow client", every(s, 5), 5 * m, 0, 25*m + 5*s},
-		{"a client too slow", every(s, 50), 10 * m, provider.KindTotalTimeout, 30 * m},
+		{"without end", every(s, 10_000), 0, KindTotalTimeout, 30 * m},
+		{"a slow client", every(s, 5), 5 * m, 0, 25*m + 1*s},
+		{"a client too slow", every(s, 50), 10 * m, KindTotalTimeout, 30 * m},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p := newProvider(t, provider.Options{BaseURL: "http://acme.example", Transport: roundTripper(
-					func(r *http.Request) (*http.Response, error) {
-						return &http.Response{StatusCode: 200, Body: &ticking{r, tc.pauses}, ContentLength: -1}, nil
-					})})
+				p := newInternal(t, Options{BaseURL: "http://acme.example"})
+				ours, theirs := net.Pipe()
+				p.wire.(*http1).idle.put(over(&socket{Conn: ours, raw: quiet{}, err: errNothingNow}))
+				var server sync.WaitGroup
+				defer server.Wait()
+				server.Go(func() { tick(theirs, tc.pauses) })
 				begun := time.Now()
-				res, err := p.Do(t.Context(), chat(true))
+				res, err := p.Do(t.Context(), Call{Op: llm.OpChat, Stream: true, Hold: leave{}})
 				must.Do(t, err)
 				defer func() { _ = res.Body.Close() }()
 				buf := make([]byte, 8)
@@ -80,9 +78,9 @@ func TestTimers(t *testing.T) {
 						time.Sleep(tc.reader)
 					}
 				}
-				got := provider.Kind(0)
+				got := Kind(0)
 				if !errors.Is(err, io.EOF) {
-					got = failureOf(err).Kind
+					got = AsFailure(err).Kind
 				}
 				if got != tc.kind {
 					t.Errorf("got %v (%v), want %v", got, err, tc.kind)

@@ -10,6 +10,8 @@ import (
 	"strings"
 )
 
+const maxReplyHeader = 64 << 10
+
 var (
 	errLongHead = fmt.Errorf("a head of more than %d bytes", maxReplyHeader)
 	errNotHTTP  = errors.New("not an answer of HTTP/1")
@@ -18,9 +20,33 @@ var (
 	errTransfer = errors.New("a transfer encoding other than chunked alone")
 )
 
-// fields are the lines of a header as they came. They are searched where one
+// fields are the lines of a header as they came, without most of a long one. They are searched where one
 // is asked for: hardly any ever is.
 type fields string
+
+const (
+	usualFields = 4 << 10 // bytes of a header that is kept whole
+	maxKeptLine = 1 << 10
+)
+
+// keptFields are what is kept of a longer header: all that is ever asked for.
+var keptFields = []string{"Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms"}
+
+// kept is what is kept of a header for as long as its answer lasts.
+func (f fields) kept() fields {
+	if len(f) <= usualFields {
+		return f
+	}
+	var few strings.Builder
+	for line := range strings.Lines(string(f)) {
+		name, _, _ := strings.Cut(line, ":")
+		isAsked := slices.ContainsFunc(keptFields, func(k string) bool { return strings.EqualFold(k, name) })
+		if isAsked && len(line) <= maxKeptLine && few.Len() < usualFields {
+			few.WriteString(line)
+		}
+	}
+	return fields(few.String())
+}
 
 // Get implements Header.
 func (f *fields) Get(name string) string {

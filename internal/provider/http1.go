@@ -3,7 +3,9 @@ package provider
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -22,42 +24,76 @@ const (
 	maxInlineBody = 64 << 10
 )
 
-// plain is an HTTP/1.1 client (RFC 9112) for one provider without TLS. It
+// http1 is an HTTP/1.1 client (RFC 9112) for one provider. It
 // starts no goroutine for a connection, and a stream that waits for its next
-// piece holds no buffer. A request is never sent twice: see write.
-type plain struct {
-	address string // host and port
+// piece holds no buffer of ours. A request is never sent twice: see write.
+type http1 struct {
+	route   *route
+	origin  string // of targets, where a proxy takes them whole; else empty
 	head    string // the part of every request's head that never changes
-	dialer  net.Dialer
 	idle    pool
 	buffers sync.Pool // of *[]byte
 }
 
-// suitsPlain leaves names that need a translation to net/http.
-func suitsPlain(u *url.URL) bool {
-	const simple = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:[]"
-	return canReadNow && u.Scheme == "http" && strings.Trim(u.Host, simple) == ""
-}
-
-func newPlain(u *url.URL, o *Options) *plain {
-	port := u.Port()
-	if port == "" {
-		port = "80"
+func newHTTP1(o *Options) (*http1, error) {
+	u, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return nil, err
 	}
-	return &plain{
-		address: net.JoinHostPort(u.Hostname(), port),
-		head:    " HTTP/1.1\r\nHost: " + strings.TrimSuffix(u.Host, ":") + "\r\n",
-		dialer:  net.Dialer{Timeout: o.Timeouts.Connect, Control: reach(o.AllowPrivate).Control},
+	r, err := newRoute(u, o)
+	if err != nil {
+		return nil, err
+	}
+	field := hostField(u, r.address)
+	w := &http1{
+		route:   r,
+		head:    " HTTP/1.1\r\nHost: " + field + "\r\n",
 		buffers: sync.Pool{New: func() any { return new(make([]byte, 0, firstBuffer)) }},
 	}
+	if r.isRelayed() {
+		w.origin = "http://" + field
+		w.head += r.authorization()
+	}
+	return w, nil
 }
 
-func (w *plain) close() { w.idle.close() }
+// hostField is the Host of a request (RFC 9110, section 7.2): without a port that its address
+// does not have.
+func hostField(u *url.URL, address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	host = withoutZone(host)
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if u.Port() == "" {
+		return host
+	}
+	return host + ":" + port
+}
 
-func (w *plain) send(x *exchange, c *Call, target string) (answer, error) {
+func (w *http1) close() { w.idle.close() }
+
+// answer is what has come so far. Closing its body aborts the rest.
+type answer struct {
+	status int
+	header Header
+	length int64 // of the body; -1 for unknown
+	body   io.ReadCloser
+}
+
+// Header gives the header of an answer.
+type Header interface {
+	// Get is the first value of the field; empty for none. Its name is in
+	// canonical form, such as "Content-Type".
+	Get(name string) string
+}
+
+// send sends a request and waits for the head of its answer. It sets x.sent before anything can
+// go out, and attaches to x what aborts it. With Call.KeepLate a late answer is a *lateError.
+func (w *http1) send(x *exchange, c *Call, method, target string) (answer, error) {
 	x.follow()
-	b := &plainBody{wire: w, exchange: x}
-	if err := b.write(c, target); err != nil {
+	b := &http1Body{client: w, exchange: x}
+	if err := b.write(c, method, target); err != nil {
 		return answer{}, err
 	}
 	if c.KeepLate {
@@ -71,7 +107,7 @@ var longAgo = time.Unix(1, 0)
 
 // answer waits for the head of the answer. Where it is late, and goes on to be waited
 // for, the error is errLate.
-func (b *plainBody) answer() (answer, error) {
+func (b *http1Body) answer() (answer, error) {
 	h, err := b.readHead()
 	switch {
 	case errors.Is(err, errLate):
@@ -88,11 +124,11 @@ func (b *plainBody) answer() (answer, error) {
 // where the peer has neither closed it nor sent anything out of turn, and is
 // sent again only where not a byte of it went out: what a provider may have
 // begun to serve it must not serve twice.
-func (b *plainBody) write(c *Call, target string) error {
-	buf := b.wire.buffer()
-	*buf = b.wire.appendHead(*buf, b.exchange, c, target)
+func (b *http1Body) write(c *Call, method, target string) error {
+	buf := b.client.buffer()
+	*buf = b.client.appendHead(*buf, b.exchange, c, method, target)
 	for {
-		conn, err := b.wire.connect(b.exchange)
+		conn, err := b.client.connect(b.exchange)
 		if err != nil {
 			return err
 		}
@@ -105,7 +141,7 @@ func (b *plainBody) write(c *Call, target string) error {
 		n, err := conn.write(buf, c.Body)
 		if n > 0 {
 			b.clean = err == nil // else there may be an answer all the same
-			b.wire.release(buf)
+			b.client.release(buf)
 			return nil
 		}
 		b.exchange.sent.Store(false)
@@ -118,18 +154,18 @@ func (b *plainBody) write(c *Call, target string) error {
 
 // writeBeside sends the request while the answer is already waited for:
 // a provider may refuse a large body, and read no further.
-func (b *plainBody) writeBeside(buf *[]byte, body []byte) {
+func (b *http1Body) writeBeside(buf *[]byte, body []byte) {
 	b.written = make(chan bool, 1)
 	go func() {
 		_, err := b.conn.write(buf, body)
-		b.wire.release(buf)
+		b.client.release(buf)
 		b.written <- err == nil
 	}()
 }
 
-func (w *plain) appendHead(dst []byte, x *exchange, c *Call, target string) []byte {
-	dst = append(dst, "POST "...)
-	dst = append(dst, target...)
+func (w *http1) appendHead(dst []byte, x *exchange, c *Call, method, target string) []byte {
+	dst = append(append(dst, method...), ' ')
+	dst = append(append(dst, w.origin...), target...)
 	dst = append(dst, w.head...)
 	x.headers(c, func(name, value string) {
 		dst = append(dst, name...)
@@ -137,13 +173,16 @@ func (w *plain) appendHead(dst []byte, x *exchange, c *Call, target string) []by
 		dst = append(dst, value...)
 		dst = append(dst, "\r\n"...)
 	})
+	if method == http.MethodGet {
+		return append(dst, "\r\n"...)
+	}
 	dst = append(dst, "Content-Length: "...)
 	dst = strconv.AppendInt(dst, int64(len(c.Body)), 10)
 	return append(dst, "\r\n\r\n"...)
 }
 
 // connect is a connection to write to, attached to the exchange.
-func (w *plain) connect(x *exchange) (*plainConn, error) {
+func (w *http1) connect(x *exchange) (*conn, error) {
 	c := w.idle.take()
 	if c == nil {
 		var err error
@@ -158,26 +197,22 @@ func (w *plain) connect(x *exchange) (*plainConn, error) {
 	return c, nil
 }
 
-func (w *plain) dial(x *exchange) (*plainConn, error) {
+func (w *http1) dial(x *exchange) (*conn, error) {
 	ctx, cancel := context.WithCancel(x.parent)
 	defer cancel()
 	if !x.attach(cancel) {
 		return nil, errGivenUp
 	}
-	c, err := w.dialer.DialContext(ctx, "tcp", w.address)
-	if err != nil {
-		return nil, err
-	}
-	return newPlainConn(c)
+	return w.route.dial(ctx)
 }
 
-func (w *plain) buffer() *[]byte {
+func (w *http1) buffer() *[]byte {
 	buf := w.buffers.Get().(*[]byte)
 	*buf = (*buf)[:0]
 	return buf
 }
 
-func (w *plain) release(buf *[]byte) {
+func (w *http1) release(buf *[]byte) {
 	if cap(*buf) <= maxPooledBuffer {
 		w.buffers.Put(buf)
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// plainBody is one exchange on a connection: its answer's body once the head
+// http1Body is one exchange on a connection: its answer's body once the head
 // is read. Read reads straight into its caller's memory.
-type plainBody struct {
-	wire     *plain
+type http1Body struct {
+	client   *http1
 	exchange *exchange
-	conn     *plainConn
+	conn     *conn
 	written  chan bool // whether a write beside succeeded; nil where there was none
 	fields   fields
 
@@ -26,9 +26,9 @@ type plainBody struct {
 }
 
 // readHead reads the head of the answer and finds out how its body ends.
-func (b *plainBody) readHead() (head, error) {
+func (b *http1Body) readHead() (head, error) {
 	if b.buf == nil {
-		b.buf = b.wire.buffer()
+		b.buf = b.client.buffer()
 	}
 	h, rest, err := readHead(b.conn, b.buf)
 	if late := b.exchange.headCame(); late && (err == nil || errors.Is(err, os.ErrDeadlineExceeded)) {
@@ -40,7 +40,7 @@ func (b *plainBody) readHead() (head, error) {
 		b.drop()
 		return h, err
 	}
-	b.fields, b.frame, b.rest = h.fields, h.framing(), rest
+	b.fields, b.frame, b.rest = h.fields.kept(), h.framing(), rest
 	b.clean = b.clean && h.keepAlive
 	switch {
 	case b.frame.over():
@@ -53,15 +53,15 @@ func (b *plainBody) readHead() (head, error) {
 }
 
 // drop gives the buffer back.
-func (b *plainBody) drop() {
+func (b *http1Body) drop() {
 	if b.buf != nil {
-		b.wire.release(b.buf)
+		b.client.release(b.buf)
 	}
 	b.buf, b.rest = nil, nil
 }
 
 // Read hands on what arrives as it arrives, and never the framing around it.
-func (b *plainBody) Read(p []byte) (int, error) {
+func (b *http1Body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.err == nil && len(p) > 0 {
@@ -74,7 +74,7 @@ func (b *plainBody) Read(p []byte) (int, error) {
 	return 0, b.err
 }
 
-func (b *plainBody) readRaw(p []byte) (int, error) {
+func (b *http1Body) readRaw(p []byte) (int, error) {
 	if len(b.rest) == 0 {
 		return b.conn.Read(p)
 	}
@@ -86,11 +86,11 @@ func (b *plainBody) readRaw(p []byte) (int, error) {
 }
 
 // take takes the framing out of what was read, and gives how much is left.
-func (b *plainBody) take(raw []byte, err error) int {
+func (b *http1Body) take(raw []byte, err error) int {
 	n, used, frameErr := b.frame.decode(raw)
 	switch {
 	case frameErr != nil:
-		b.clean = b.clean && used == len(raw) && len(b.rest) == 0
+		b.clean = b.clean && err == nil && used == len(raw) && len(b.rest) == 0
 		b.end(frameErr)
 	case errors.Is(err, io.EOF):
 		b.clean = false
@@ -103,15 +103,15 @@ func (b *plainBody) take(raw []byte, err error) int {
 
 // end ends the body, and gives the connection to the next exchange where it
 // is in order.
-func (b *plainBody) end(err error) {
+func (b *http1Body) end(err error) {
 	b.err = err
 	b.drop()
 	if errors.Is(err, io.EOF) && b.clean && b.isWritten() && b.exchange.detach() {
-		b.wire.idle.put(b.conn)
+		b.client.idle.put(b.conn)
 	}
 }
 
-func (b *plainBody) isWritten() bool {
+func (b *http1Body) isWritten() bool {
 	if b.written == nil {
 		return true
 	}
@@ -126,7 +126,7 @@ func (b *plainBody) isWritten() bool {
 
 // Close aborts what is unfinished of the exchange. Where only the end of the
 // framing was left to read, and is there, the connection can be used again.
-func (b *plainBody) Close() error {
+func (b *http1Body) Close() error {
 	if b.mu.TryLock() { // else a Read waits, which the abort ends
 		b.readEnd()
 		b.mu.Unlock()
@@ -139,7 +139,7 @@ func (b *plainBody) Close() error {
 }
 
 // awaitWrite waits for the end of a write beside, once the connection is closed.
-func (b *plainBody) awaitWrite() {
+func (b *http1Body) awaitWrite() {
 	if b.written != nil {
 		<-b.written
 		b.written = nil
@@ -147,9 +147,9 @@ func (b *plainBody) awaitWrite() {
 }
 
 // readEnd reads what has arrived of a body that nobody wants any more.
-func (b *plainBody) readEnd() {
-	buf := b.wire.buffer()
-	defer b.wire.release(buf)
+func (b *http1Body) readEnd() {
+	buf := b.client.buffer()
+	defer b.client.release(buf)
 	for range 2 { // what came along with the head, and what came since
 		if b.err != nil {
 			return

@@ -7,9 +7,6 @@ import (
 	"syscall"
 )
 
-// canReadNow is whether readNow works on this system.
-const canReadNow = true
-
 // readNow reads from a socket that does not block. It returns io.EOF where the
 // peer has closed, and errNothingNow where nothing has arrived.
 func readNow(fd uintptr, p []byte) (int, error) {
@@ -27,4 +24,17 @@ func readNow(fd uintptr, p []byte) (int, error) {
 		}
 		return n, nil
 	}
+}
+
+// rawOf is the socket's file descriptor; nil of what is none.
+func rawOf(c any) syscall.RawConn {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }

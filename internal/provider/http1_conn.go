@@ -5,66 +5,67 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 )
 
-// errNothingNow says that nothing has arrived that could be read.
-var errNothingNow = errors.New("nothing to read now")
+const (
+	idleConnsPerHost = 512
+	idleConnTimeout  = 90 * time.Second
+	// maxConnAge is for how long a connection is used again: then the name is asked for anew,
+	// which may have another address.
+	maxConnAge = 10 * time.Minute
+)
 
-// plainConn is one connection to a provider.
-type plainConn struct {
-	net.Conn
-	kill  func() // Close, made once
-	used  bool   // for an exchange before this one
-	since time.Time
+// maxRecord is the longest record of TLS (RFC 8446, section 5.1).
+const maxRecord = 16 << 10
 
-	raw     syscall.RawConn
-	readRaw func(fd uintptr) bool // made once; works on the fields below
-	now     []byte
-	one     [1]byte
-	nowN    int
-	nowErr  error
+// conn is one connection to a provider.
+type conn struct {
+	net.Conn // the socket, or TLS over it
+	socket   *socket
+	kill     func() // Close, made once
+	used     bool   // for an exchange before this one
+	opened   time.Time
+	since    time.Time // when it became idle
+
+	one [1]byte
 }
 
-func newPlainConn(c net.Conn) (*plainConn, error) {
-	raw, err := c.(syscall.Conn).SyscallConn()
-	if err != nil {
-		_ = c.Close()
-		return nil, err
-	}
-	p := &plainConn{Conn: c, raw: raw, kill: func() { _ = c.Close() }}
-	p.readRaw = func(fd uintptr) bool {
-		p.nowN, p.nowErr = readNow(fd, p.now)
-		return true
-	}
-	return p, nil
+func newConn(c net.Conn, s *socket) *conn {
+	return &conn{Conn: c, socket: s, kill: func() { _ = s.Close() }, opened: time.Now()}
 }
 
-// write sends head and body in one write, and gives how much of them went out.
-func (c *plainConn) write(head *[]byte, body []byte) (int64, error) {
-	if len(*head)+len(body) <= cap(*head) {
-		n, err := c.Write(append(*head, body...))
+// Close closes the socket at once. TLS would first say so, and wait for a peer that does not read.
+func (c *conn) Close() error { return c.socket.Close() }
+
+// write sends head and body, in one write where they are one record or no TLS is between, and
+// gives how much of them went out. Of a record that went out in part a peer can make nothing: it
+// counts as not sent.
+func (c *conn) write(head *[]byte, body []byte) (int64, error) {
+	plain := c.Conn == net.Conn(c.socket)
+	if n := len(*head) + len(body); n <= cap(*head) || !plain && n <= maxRecord {
+		*head = append(*head, body...)
+		n, err := c.Write(*head)
 		return int64(n), err
 	}
 	both := net.Buffers{*head, body}
+	if plain {
+		return both.WriteTo(c.socket.Conn)
+	}
 	return both.WriteTo(c.Conn)
 }
 
 // readNow reads what has arrived and does not wait. It returns io.EOF where
 // the peer has closed, and errNothingNow where there is nothing.
-func (c *plainConn) readNow(p []byte) (int, error) {
-	c.now = p
-	err := c.raw.Read(c.readRaw)
-	c.now = nil
-	if err != nil {
-		return 0, err
-	}
-	return c.nowN, c.nowErr
+func (c *conn) readNow(p []byte) (int, error) {
+	c.socket.noWait = true
+	n, err := c.Read(p)
+	c.socket.noWait = false
+	return n, err
 }
 
 // isQuiet reports whether the peer has neither closed nor sent a byte.
-func (c *plainConn) isQuiet() bool {
+func (c *conn) isQuiet() bool {
 	_, err := c.readNow(c.one[:])
 	return errors.Is(err, errNothingNow)
 }
@@ -75,14 +76,14 @@ func (c *plainConn) isQuiet() bool {
 // taken.
 type pool struct {
 	mu      sync.Mutex
-	idle    []*plainConn // the longest idle first
-	timer   *time.Timer  // nil until there was a connection
+	idle    []*conn     // the longest idle first
+	timer   *time.Timer // nil until there was a connection
 	ticking bool
 	closed  bool
 }
 
 // take is a connection that can be written to, or nil.
-func (p *pool) take() *plainConn {
+func (p *pool) take() *conn {
 	for {
 		c := p.pop()
 		if c == nil || c.isQuiet() {
@@ -92,7 +93,7 @@ func (p *pool) take() *plainConn {
 	}
 }
 
-func (p *pool) pop() *plainConn {
+func (p *pool) pop() *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1
@@ -105,14 +106,14 @@ func (p *pool) pop() *plainConn {
 	return c
 }
 
-func (p *pool) put(c *plainConn) {
+func (p *pool) put(c *conn) {
 	c.used, c.since = true, time.Now()
-	if !p.push(c) {
+	if c.since.Sub(c.opened) > maxConnAge || !p.push(c) {
 		_ = c.Close()
 	}
 }
 
-func (p *pool) push(c *plainConn) bool {
+func (p *pool) push(c *conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.idle) >= idleConnsPerHost {

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -43,6 +42,9 @@ func (r *reading) Read(p []byte) (int, error) {
 
 func (r *reading) Close() error { return nil }
 
+// over is a connection without TLS.
+func over(s *socket) *conn { return newConn(s, s) }
+
 // result is what an answer was read as.
 type result struct {
 	head head
@@ -55,10 +57,10 @@ type result struct {
 // readAnswer reads an answer as an exchange does, into memory of the given
 // size.
 func readAnswer(data []byte, cut, size int) (got result) {
-	w := newPlain(&url.URL{Scheme: "http", Host: "acme.example"}, &Options{})
+	w, _ := newHTTP1(&Options{BaseURL: "http://acme.example"})
 	defer w.close()
 	r := &reading{data: data, cut: cut}
-	b := &plainBody{wire: w, exchange: &exchange{}, conn: &plainConn{Conn: r}, clean: true}
+	b := &http1Body{client: w, exchange: &exchange{}, conn: over(&socket{Conn: r}), clean: true}
 	if got.head, got.err = b.readHead(); got.err != nil {
 		return got
 	}
@@ -74,10 +76,10 @@ func readAnswer(data []byte, cut, size int) (got result) {
 	return got
 }
 
-// FuzzPlainAnswer holds the plain client against net/http: what both take for
+// FuzzHTTP1Answer holds the client against net/http: what both take for
 // an answer has the same status, header and body, and ends at the same byte.
 // How the network cuts it makes no difference.
-func FuzzPlainAnswer(f *testing.F) {
+func FuzzHTTP1Answer(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
 		"HTTP/1.1 200 OK\nContent-Type: a\ncontent-length: 2\n\n{}HTTP/1.1",
@@ -90,10 +92,10 @@ func FuzzPlainAnswer(f *testing.F) {
 	} {
 		f.Add([]byte(seed), 1, 5)
 	}
-	f.Fuzz(comparePlain)
+	f.Fuzz(compareAnswer)
 }
 
-func comparePlain(t *testing.T, data []byte, cut, size int) {
+func compareAnswer(t *testing.T, data []byte, cut, size int) {
 	worktest.Check(t, data, func(data []byte) { readAnswer(data, len(data)+1, 4<<10) })
 	cut, size = max(1, cut), min(max(1, size), 4<<10)
 	whole := readAnswer(data, len(data)+1, 4<<10)
@@ -136,15 +138,15 @@ func compareStandard(t *testing.T, data []byte, got *result) {
 	}
 }
 
-// FuzzPlainChunks holds the decoder of chunks alone, on bytes that need no head.
-func FuzzPlainChunks(f *testing.F) {
+// FuzzHTTP1Chunks holds the decoder of chunks alone, on bytes that need no head.
+func FuzzHTTP1Chunks(f *testing.F) {
 	f.Add([]byte("2;x\r\n{}\r\n0\r\nX: y\r\n\r\n"), 1)
 	f.Add([]byte("00A \r\n0123456789\r\n1\r\n\n\r\n0\r\n\r\nrest"), 4)
 	f.Add([]byte("ffffffffffffffff\r\n"), 100)
 	f.Add([]byte("7fffffffffffffff\r\nx"), 100)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
 		head := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-		comparePlain(t, append([]byte(head), data...), cut, 64)
+		compareAnswer(t, append([]byte(head), data...), cut, 64)
 	})
 }
 
@@ -156,6 +158,11 @@ type counting struct {
 
 func (c counting) Close() error { c.closed.Add(1); return nil }
 
+func counted(closed *atomic.Int32) *conn {
+	c := counting{closed: closed}
+	return over(&socket{Conn: c})
+}
+
 // TestIdleConnectionsGrowOld runs on a fake clock.
 func TestIdleConnectionsGrowOld(t *testing.T) {
 	t.Parallel()
@@ -163,7 +170,7 @@ func TestIdleConnectionsGrowOld(t *testing.T) {
 		var p pool
 		defer p.close()
 		var closed atomic.Int32
-		put := func() { p.put(&plainConn{Conn: counting{closed: &closed}}) }
+		put := func() { p.put(counted(&closed)) }
 		at := func(after time.Duration, want int32) {
 			t.Helper()
 			time.Sleep(after)
@@ -183,6 +190,10 @@ func TestIdleConnectionsGrowOld(t *testing.T) {
 		put() // and the timer begins again
 		at(89*time.Second, 2)
 		at(time.Second, 3)
+		old := counted(&closed)
+		old.opened = time.Now().Add(-maxConnAge - 1)
+		p.put(old) // is not kept at all
+		at(0, 4)
 	})
 }
 
@@ -190,9 +201,9 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	var p pool
 	var closed atomic.Int32
-	var last *plainConn
+	var last *conn
 	for i := range idleConnsPerHost + 10 {
-		c := &plainConn{Conn: counting{closed: &closed}}
+		c := counted(&closed)
 		p.put(c)
 		if i < idleConnsPerHost {
 			last = c
@@ -217,36 +228,43 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhichWire holds what goes over the plain client, and where to.
-func TestWhichWire(t *testing.T) {
+// TestAddresses holds what is dialled, and what the head of a request says of it.
+func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		base, proxy   string
-		address, host string // empty for net/http
+		base, proxy            string
+		address, host, certain string // certain is the name in the certificate
+		target                 string // before that of the request
 	}{
-		{"http://api.example.com/v1", "", "api.example.com:80", "api.example.com"},
-		{"HTTP://API.example.com:8000", "", "API.example.com:8000", "API.example.com:8000"},
-		{"http://api.example.com:/v1", "", "api.example.com:80", "api.example.com"},
-		{"http://[2606:4700::1111]:8000/v1", "", "[2606:4700::1111]:8000", "[2606:4700::1111]:8000"},
-		{"https://api.example.com/v1", "", "", ""},
-		{"http://api.example.com/v1", "http://127.0.0.1:3128", "", ""},
-		{"http://b\u00fccher.example/v1", "", "", ""},
-		{"http://[2606:4700::1111%25eth0]/v1", "", "", ""},
-		{"http://a_b!c.example/v1", "", "", ""},
+		{base: "http://api.example.com/v1", address: "api.example.com:80", host: "api.example.com"},
+		{base: "HTTP://API.example.com:8000", address: "API.example.com:8000", host: "API.example.com:8000"},
+		{base: "http://api.example.com:/v1", address: "api.example.com:80", host: "api.example.com"},
+		{base: "http://[2606:4700::1111]:8000/v1", address: "[2606:4700::1111]:8000", host: "[2606:4700::1111]:8000"},
+		{base: "https://api.example.com/v1", address: "api.example.com:443", host: "api.example.com", certain: "api.example.com"},
+		{base: "https://api.example.com:443/v1", address: "api.example.com:443", host: "api.example.com:443", certain: "api.example.com"},
+		{base: "http://b\u00fccher.example/v1", address: "xn--bcher-kva.example:80", host: "xn--bcher-kva.example"},
+		{base: "https://[fe80::1%25eth0]/v1", address: "[fe80::1%eth0]:443", host: "[fe80::1]", certain: "fe80::1"},
+		{base: "http://a_b!c.example/v1", address: "a_b!c.example:80", host: "a_b!c.example"},
+		{base: "http://api.example.com/v1", proxy: "http://127.0.0.1:3128", address: "api.example.com:80", host: "api.example.com", target: "http://api.example.com"},
+		{base: "http://api.example.com/v1", proxy: "socks5://127.0.0.1", address: "api.example.com:80", host: "api.example.com"},
+		{base: "https://api.example.com/v1", proxy: "http://127.0.0.1:3128", address: "api.example.com:443", host: "api.example.com", certain: "api.example.com"},
 	} {
-		w, _, err := newWire(&Options{BaseURL: tc.base, Proxy: tc.proxy})
+		w, err := newHTTP1(&Options{BaseURL: tc.base, Proxy: tc.proxy})
 		if err != nil {
 			t.Errorf("%s: %v", tc.base, err)
 			continue
 		}
-		got, isPlain := w.(*plain)
-		if isPlain != (canReadNow && tc.address != "") {
-			t.Errorf("%s by proxy %q: got %T", tc.base, tc.proxy, w)
-			continue
+		certain := ""
+		if w.route.secure != nil {
+			certain = w.route.secure.ServerName
 		}
-		if want := " HTTP/1.1\r\nHost: " + tc.host + "\r\n"; isPlain && (got.address != tc.address || got.head != want) {
-			t.Errorf("%s: got %q, %q; want %q, %q", tc.base, got.address, got.head, tc.address, want)
+		head := " HTTP/1.1\r\nHost: " + tc.host + "\r\n"
+		if w.route.address != tc.address || w.head != head || certain != tc.certain || w.origin != tc.target {
+			t.Errorf("%s by %q: got %q, %q, %q, %q; want %q, %q, %q, %q", tc.base, tc.proxy, w.route.address, w.head, certain, w.origin, tc.address, head, tc.certain, tc.target)
 		}
+	}
+	if _, err := newHTTP1(&Options{BaseURL: "http://b\u00fccher\u200d.example"}); err == nil {
+		t.Error("a host without an ASCII form: got no error")
 	}
 }
 
@@ -278,7 +296,7 @@ func TestDialIsAborted(t *testing.T) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
-			p.wire.(*plain).dialer.Resolver = &net.Resolver{PreferGo: true, Dial: silent}
+			p.wire.(*http1).route.dialer.Resolver = &net.Resolver{PreferGo: true, Dial: silent}
 			ctx, cancel := context.WithTimeout(t.Context(), tc.patience)
 			defer cancel()
 			begun := time.Now()
@@ -336,9 +354,9 @@ func TestBrokenWrite(t *testing.T) {
 			}))
 			defer server.Close()
 			p := newInternal(t, Options{BaseURL: server.URL, AllowPrivate: true})
-			idle := &p.wire.(*plain).idle
+			idle := &p.wire.(*http1).idle
 			c := &broken{reading{data: []byte(tc.gives), cut: 100}, tc.takes}
-			idle.put(&plainConn{Conn: c, kill: func() {}, raw: quiet{}, nowErr: errNothingNow})
+			idle.put(over(&socket{Conn: c, raw: quiet{}, err: errNothingNow}))
 			got, f := readAll(p.Do(t.Context(), Call{Op: llm.OpChat, Hold: leave{}, Body: make([]byte, tc.body)}))
 			if string(got) != tc.answer || requests.Load() != tc.requests {
 				t.Errorf("got %q, %v, %d requests; want %q, %d", got, f, requests.Load(), tc.answer, tc.requests)
@@ -346,7 +364,7 @@ func TestBrokenWrite(t *testing.T) {
 			if tc.kind != 0 && (f == nil || f.Kind != tc.kind || !f.Sent()) {
 				t.Errorf("got %v, want %v of a request that was sent", f, tc.kind)
 			}
-			if kept := idle.pop(); kept != nil && kept.Conn == net.Conn(c) {
+			if kept := idle.pop(); kept != nil && kept.socket.Conn == net.Conn(c) {
 				t.Error("the broken connection was kept")
 			} else if kept != nil {
 				_ = kept.Close()

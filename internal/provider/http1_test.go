@@ -330,12 +330,10 @@ func TestNoInjection(t *testing.T) {
 			Name: "acme", BaseURL: server.URL + "/v1beta/", AllowPrivate: true, APIKeys: []llm.Secret{llm.NewSecret(testKey)},
 			Dialect: &dialect.Dialect{Name: "x", Operation: dialect.Operation{Path: func(model string, _ bool) string { return "/models/" + model + ":go?alt=sse" }}},
 		}
-		if way.standard {
-			o.Transport, _ = provider.NewTransport(o)
-		}
+		way.reach(t, &o)
 		p := must.Get(provider.New(o))(t)
 		t.Cleanup(p.Close)
-		host := strings.TrimPrefix(server.URL, "http://")
+		_, host, _ := strings.Cut(strings.TrimSuffix(o.BaseURL, "/v1beta/"), "://")
 		for model, want := range map[string]string{
 			"small": "small", "a b": "a%20b", "ä": "%C3%A4", "a%2Fb": "a%2Fb", "a:b@c": "a:b@c", "[x]": "[x]", "@evil.example": "@evil.example",
 		} {

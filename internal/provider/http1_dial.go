@@ -1,0 +1,218 @@
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/proxy"
+
+	"weir/internal/outbound"
+)
+
+// keptSessions is how many sessions of TLS are kept to be resumed: a server gives several.
+const keptSessions = 64
+
+// route is how connections to a provider are opened: straight or through a proxy, plain or
+// over TLS. Of a host's addresses the first to answer is taken (RFC 8305, net.Dialer).
+type route struct {
+	dialer  net.Dialer
+	limit   time.Duration // of all handshakes behind the dial
+	address string        // of the provider, host and port
+	secure  *tls.Config   // nil for plain HTTP
+	proxy   *url.URL      // nil for none
+	toProxy *tls.Config   // nil for a proxy without TLS
+}
+
+func newRoute(u *url.URL, o *Options) (*route, error) {
+	through, err := outbound.ParseProxyURL(o.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := outbound.Certificates(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	config := func(host string) *tls.Config {
+		return &tls.Config{
+			RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+			ClientSessionCache: tls.NewLRUClientSessionCache(keptSessions),
+			// A request is one record, and one write.
+			DynamicRecordSizingDisabled: true,
+		}
+	}
+	// A proxy is the operator's own, and usually on a private address.
+	control := reach(o.AllowPrivate || through != nil).Control
+	r := &route{
+		dialer: net.Dialer{Timeout: o.Timeouts.Connect, Control: control}, limit: o.Timeouts.Connect, proxy: through,
+	}
+	host, err := asciiHost(u)
+	if err != nil {
+		return nil, err
+	}
+	r.address = addressOf(u, host)
+	if u.Scheme == "https" {
+		r.secure = config(withoutZone(host))
+	}
+	if through != nil && through.Scheme == "https" {
+		r.toProxy = config(through.Hostname())
+	}
+	return r, nil
+}
+
+// reach is what a provider's addresses may be.
+func reach(allowPrivate bool) outbound.Reach {
+	if allowPrivate {
+		return outbound.Anywhere
+	}
+	return outbound.Public
+}
+
+// asciiHost is the host of an address as name servers and certificates know it (RFC 5891).
+func asciiHost(u *url.URL) (string, error) {
+	host := u.Hostname()
+	if strings.IndexFunc(host, func(r rune) bool { return r > '~' }) < 0 {
+		return host, nil
+	}
+	ascii, err := idna.Lookup.ToASCII(host)
+	if err != nil {
+		return "", fmt.Errorf("base_url: the host %q: %w", host, err)
+	}
+	return ascii, nil
+}
+
+// addressOf is what is dialled for an address.
+func addressOf(u *url.URL, host string) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// withoutZone is a host without the zone of an IPv6 address, which means something on this
+// machine alone.
+func withoutZone(host string) string {
+	name, _, _ := strings.Cut(host, "%")
+	return name
+}
+
+// isRelayed reports whether a proxy takes whole requests, and opens no tunnel.
+func (r *route) isRelayed() bool {
+	return r.proxy != nil && r.secure == nil && strings.HasPrefix(r.proxy.Scheme, "http")
+}
+
+// authorization is the line of a head that shows a proxy who we are; empty where its address
+// has no name and password (RFC 7617).
+func (r *route) authorization() string {
+	if r.proxy == nil || r.proxy.User == nil {
+		return ""
+	}
+	password, _ := r.proxy.User.Password()
+	credentials := base64.StdEncoding.EncodeToString([]byte(r.proxy.User.Username() + ":" + password))
+	return "Proxy-Authorization: Basic " + credentials + "\r\n"
+}
+
+// dial opens a connection. The context ends whatever it waits for.
+func (r *route) dial(ctx context.Context) (*conn, error) {
+	address := r.address
+	if r.proxy != nil {
+		address = addressOf(r.proxy, r.proxy.Hostname())
+	}
+	tcp, err := r.dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	s := newSocket(tcp)
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	c, err := r.layers(ctx, s)
+	if !stop() { // it was closed
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return newConn(c, s), nil
+}
+
+// layers are what is above the socket.
+func (r *route) layers(ctx context.Context, c net.Conn) (_ net.Conn, err error) {
+	if r.toProxy != nil {
+		if c, err = handshake(ctx, c, r.toProxy); err != nil {
+			return nil, fmt.Errorf("outbound.proxy: %w", err)
+		}
+	}
+	switch {
+	case r.proxy == nil, r.isRelayed():
+	case strings.HasPrefix(r.proxy.Scheme, "http"):
+		err = r.tunnel(c)
+	default:
+		c, err = r.socks(ctx, c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("outbound.proxy: %w", err)
+	}
+	if r.secure != nil {
+		return handshake(ctx, c, r.secure)
+	}
+	return c, nil
+}
+
+func handshake(ctx context.Context, c net.Conn, config *tls.Config) (net.Conn, error) {
+	secure := tls.Client(c, config)
+	return secure, secure.HandshakeContext(ctx)
+}
+
+// tunnel has an HTTP proxy connect to the provider (RFC 9110, section 9.3.6).
+func (r *route) tunnel(c net.Conn) error {
+	request := "CONNECT " + r.address + " HTTP/1.1\r\nHost: " + r.address + "\r\n" + r.authorization() + "\r\n"
+	if _, err := io.WriteString(c, request); err != nil {
+		return err
+	}
+	buf := make([]byte, 0, 1<<10)
+	h, rest, err := readHead(c, &buf)
+	switch {
+	case err != nil:
+		return err
+	case h.status/100 != 2:
+		return fmt.Errorf("status %d for CONNECT %s", h.status, r.address)
+	case len(rest) > 0:
+		return errors.New("more than the head of an answer to CONNECT")
+	}
+	return nil
+}
+
+// socks has a SOCKS5 proxy connect to the provider, whose name goes to it unresolved (RFC 1928,
+// RFC 1929).
+func (r *route) socks(ctx context.Context, c net.Conn) (net.Conn, error) {
+	var auth *proxy.Auth
+	if u := r.proxy.User; u != nil {
+		password, _ := u.Password()
+		auth = &proxy.Auth{User: u.Username(), Password: password}
+	}
+	d, err := proxy.SOCKS5("tcp", r.proxy.Host, auth, opened{c})
+	if err != nil {
+		return nil, err
+	}
+	return d.(proxy.ContextDialer).DialContext(ctx, "tcp", r.address)
+}
+
+// opened dials nothing: the connection to the proxy is there.
+type opened struct{ net.Conn }
+
+// Dial implements proxy.Dialer.
+func (o opened) Dial(string, string) (net.Conn, error) { return o.Conn, nil }
+
+// DialContext implements proxy.ContextDialer.
+func (o opened) DialContext(context.Context, string, string) (net.Conn, error) { return o.Conn, nil }

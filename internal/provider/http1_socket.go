@@ -1,0 +1,71 @@
+package provider
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// nothingNow says that nothing has arrived that could be read. It is a net.Error for TLS, which
+// goes on after one that is temporary.
+type nothingNow struct{}
+
+var errNothingNow net.Error = nothingNow{}
+
+func (nothingNow) Error() string   { return "nothing to read now" }
+func (nothingNow) Timeout() bool   { return true }
+func (nothingNow) Temporary() bool { return true }
+
+// moment is how long a socket is read where the system cannot tell what has arrived.
+const moment = time.Millisecond
+
+// socket is a connection below TLS, which can be read without waiting.
+type socket struct {
+	net.Conn
+	noWait bool // Read returns errNothingNow where nothing has arrived
+
+	raw     syscall.RawConn       // nil where the system cannot tell
+	readRaw func(fd uintptr) bool // made once; works on the fields below
+	now     []byte
+	n       int
+	err     error
+}
+
+func newSocket(c net.Conn) *socket {
+	s := &socket{Conn: c, raw: rawOf(c)}
+	s.readRaw = func(fd uintptr) bool {
+		s.n, s.err = readNow(fd, s.now)
+		return true
+	}
+	return s
+}
+
+// Read implements net.Conn.
+func (s *socket) Read(p []byte) (int, error) {
+	switch {
+	case !s.noWait:
+		return s.Conn.Read(p)
+	case s.raw == nil:
+		return s.readBriefly(p)
+	}
+	s.now = p
+	err := s.raw.Read(s.readRaw)
+	s.now = nil
+	if err != nil {
+		return 0, err
+	}
+	return s.n, s.err
+}
+
+func (s *socket) readBriefly(p []byte) (int, error) {
+	if err := s.SetReadDeadline(time.Now().Add(moment)); err != nil {
+		return 0, err
+	}
+	n, err := s.Conn.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = errNothingNow
+	}
+	return n, errors.Join(err, s.SetReadDeadline(time.Time{}))
+}

@@ -1,0 +1,101 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// wire carries requests to a provider, and answers back.
+type wire interface {
+	// send sends the request and waits for the head of its answer. It sets
+	// x.sent before anything can go out, and attaches to x what aborts it. With
+	// Call.KeepLate a late answer is a *lateError.
+	send(x *exchange, c *Call, method, target string) (answer, error)
+	// close closes idle connections.
+	close()
+}
+
+func newWire(o *Options) (wire, error) {
+	if o.Local != nil {
+		return &local{o.Local}, nil
+	}
+	return newHTTP1(o)
+}
+
+// local is the way to a provider in this process.
+type local struct {
+	transport http.RoundTripper
+}
+
+func (l *local) send(x *exchange, c *Call, method, target string) (answer, error) {
+	ctx, cancel := context.WithCancel(x.parent)
+	if !x.attach(cancel) {
+		cancel()
+		return answer{}, errGivenUp
+	}
+	req, err := http.NewRequestWithContext(ctx, method, x.provider.origin+target, bytes.NewReader(c.Body))
+	if err != nil {
+		cancel()
+		return answer{}, err
+	}
+	x.headers(c, req.Header.Set)
+	x.sent.Store(true)
+	if !c.KeepLate {
+		return l.roundTrip(req, cancel)
+	}
+	return l.roundTripLate(x, req, cancel)
+}
+
+func (l *local) roundTrip(req *http.Request, cancel context.CancelFunc) (answer, error) {
+	res, err := l.transport.RoundTrip(req) //nolint:bodyclose // canceledBody closes it
+	if err != nil {
+		cancel()
+		return answer{}, err
+	}
+	return answer{res.StatusCode, res.Header, res.ContentLength, &canceledBody{res.Body, cancel}}, nil
+}
+
+// roundTripLate is roundTrip for an answer that may be late: in a goroutine of its own, for
+// nobody can leave a RoundTripper and come back.
+func (l *local) roundTripLate(x *exchange, req *http.Request, cancel context.CancelFunc) (answer, error) {
+	type result struct {
+		answer answer
+		err    error
+	}
+	results := make(chan result, 2) // that it is late, and the answer
+	x.keepLate(func() bool {
+		results <- result{err: errLate}
+		return true
+	})
+	go func() {
+		a, err := l.roundTrip(req, cancel)
+		x.headCame()
+		results <- result{a, err}
+	}()
+	await := func() (answer, error) {
+		r := <-results // which the total time ends
+		return r.answer, r.err
+	}
+	a, err := await()
+	if errors.Is(err, errLate) {
+		return answer{}, &lateError{await}
+	}
+	return a, err
+}
+
+func (*local) close() {}
+
+// canceledBody is a body whose request is canceled by closing it.
+type canceledBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close cancels first, so that what is unfinished cannot hold it up.
+func (b *canceledBody) Close() error {
+	b.cancel()
+	return b.ReadCloser.Close()
+}
