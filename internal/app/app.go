@@ -251,12 +251,13 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(
 			g.options.Log.Handler(), slog.LevelDebug),
 	}
+	var secure *tls.Config
 	if cfg.TLS.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
 		if err != nil {
 			return fmt.Errorf("tls: %w", err)
 		}
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		secure = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	metrics, err := g.listenTelemetry(ctx)
 	if err != nil {
@@ -288,7 +289,8 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	}
 
 	failed := make(chan error, 1)
-	running.Go(func() { failed <- serveOn(server, listener) })
+	connections := framing.Listen(listener, secure, mostConnections(openFiles(), cfg.MaxConcurrency))
+	running.Go(func() { failed <- serveOn(server, connections) })
 	// a stop that comes now is for drain
 	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil {
 		return errors.Join(err, server.Close())
@@ -301,17 +303,22 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-func serveOn(server *http.Server, listener net.Listener) error {
-	err := error(nil)
-	if server.TLSConfig != nil {
-		err = server.ServeTLS(framing.Yielding(listener), "", "")
-	} else {
-		err = server.Serve(framing.Strict(listener))
+func serveOn(server *http.Server, connections *framing.Listener) error {
+	if err := connections.Serve(server); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
+	return nil
+}
+
+const (
+	usualConnections = 16 << 10 // clients may have at once, of 20 KB each while they are idle
+	maxOtherFiles    = 4 << 10  // that connections to providers and the database, and the data, need
+)
+
+// mostConnections is how many connections clients may have together, of a process that may open
+// so many files.
+func mostConnections(files, concurrency int) int {
+	return min(files-min(files/3, maxOtherFiles), max(usualConnections, 2*concurrency))
 }
 
 // drain takes no more requests and waits for those in flight.

@@ -20,6 +20,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/config"
 	"weir/internal/dialect/registry"
+	"weir/internal/framing"
 	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -379,5 +380,5 @@ func Simulate(ctx context.Context, o SimulateOptions) error {
 		listener.Addr()); err != nil {
 		return err
 	}
-	return serveOn(server, listener)
+	return serveOn(server, framing.Listen(listener, nil, usualConnections))
 }

@@ -7,19 +7,25 @@ package framing
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
 )
 
 // Closing closes a connection behind a request of which a handler cannot see whether it had a
-// length beside its chunks, or chunks in HTTP/1.0 (RFC 9112, section 6.1).
+// length beside its chunks, or chunks in HTTP/1.0 (RFC 9112, section 6.1). It has requests tell
+// that they came over TLS.
 func Closing(next http.Handler) http.Handler {
+	known := &tls.ConnectionState{HandshakeComplete: true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isOverTLS(r) {
+			r.TLS = known
+		}
 		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
 			w.Header().Set("Connection", "close")
 		}
@@ -27,32 +33,18 @@ func Closing(next http.Handler) http.Handler {
 	})
 }
 
-// Strict refuses requests whose framing is in doubt, on connections without TLS: those with it
-// net/http reads by itself.
-func Strict(l net.Listener) net.Listener { return strictListener{l, &heads{}} }
-
-type strictListener struct {
-	net.Listener
-	heads *heads
-}
-
-// Accept is net.Listener's.
-func (l strictListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &strictConn{Conn: conn, framing: newFraming(), heads: l.heads}, nil
-}
-
-// heads counts what unfinished heads of requests take on all connections together. Nobody knows yet
-// whose they are.
+// heads counts what heads of requests take on all connections together, until their requests are
+// over.
 type heads struct{ held atomic.Int64 }
 
 const (
-	freeHead = 4 << 10  // bytes of a head that are not counted: usual ones are shorter
-	headLine = 64       // bytes that a line counts for beyond its own: it becomes an entry of a map
+	freeHead = 8 << 10  // bytes of a head that are not counted: usual ones are shorter
+	headLine = 160      // bytes that a line counts for beyond its own: it becomes an entry of a map
 	maxHeads = 64 << 20 // bytes that all may take
+	// maxLines is how many lines a head may have: as Apache takes, and Envoy
+	// (https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestfields,
+	// https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/core/v3/protocol.proto, max_headers_count).
+	maxLines = 100
 )
 
 // grow counts n bytes more, or fewer, and reports whether there is room for them.
@@ -64,34 +56,12 @@ func (h *heads) grow(n int64) bool {
 	return true
 }
 
-// Yielding has connections give up the processor at each read, on which others may wait: a
-// client that sends frames of HTTP/2 without end never has its reader wait.
-func Yielding(l net.Listener) net.Listener { return yieldingListener{l} }
-
-type yieldingListener struct{ net.Listener }
-
-// Accept is net.Listener's.
-func (l yieldingListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return yieldingConn{conn}, nil
-}
-
-type yieldingConn struct{ net.Conn }
-
-// Read is net.Conn's.
-func (c yieldingConn) Read(p []byte) (int, error) {
-	runtime.Gosched()
-	return c.Conn.Read(p)
-}
-
 type strictConn struct {
-	net.Conn
-	framing framing
-	heads   *heads
-	counted atomic.Int64 // bytes of heads
+	net.Conn // below, or TLS over it
+	below    *connection
+	framing  framing
+	heads    *heads
+	counted  atomic.Int64 // bytes of heads
 }
 
 // Read is net.Conn's. Its error makes net/http answer 400 and close the connection.
@@ -100,7 +70,7 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	if refused := c.framing.take(p[:n]); refused != nil {
 		return 0, refused
 	}
-	if more := max(0, c.framing.head-freeHead) - c.counted.Load(); n > 0 && more != 0 {
+	if more := c.framing.head - freeHead - c.counted.Load(); n > 0 && more > 0 {
 		if !c.heads.grow(more) {
 			return 0, errHeads
 		}
@@ -109,9 +79,12 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// release says that the request is over whose head was counted.
+func (c *strictConn) release() { c.heads.grow(-c.counted.Swap(0)) }
+
 // Close is net.Conn's.
 func (c *strictConn) Close() error {
-	c.heads.grow(-c.counted.Swap(0))
+	c.release()
 	return c.Conn.Close()
 }
 
@@ -120,7 +93,8 @@ var (
 	errFolded   = errors.New("a folded header")
 	errLength   = errors.New("a malformed or second Content-Length")
 	errTwoSizes = errors.New("a length beside chunks")
-	errHeads    = errors.New("more unfinished heads than the gateway takes")
+	errLines    = fmt.Errorf("a head of more than %d lines", maxLines)
+	errHeads    = errors.New("more heads than the gateway takes")
 )
 
 // maxFramingLine is how much is kept of a line: more than any Content-Length has that counts.
@@ -132,6 +106,7 @@ type framing struct {
 	longer  bool   // than line
 	last    byte   // of the line under way
 	head    int64  // what the head under way takes, in bytes
+	lines   int    // of it
 	inHead  bool   // behind the request line
 	chunked bool
 	length  int64 // declared; -1 for none
@@ -179,7 +154,12 @@ func (f *framing) endLine() error {
 	}
 	line, longer := strings.TrimSuffix(string(f.line), "\r"), f.longer
 	f.line, f.longer, f.last = f.line[:0], false, 0
+	if line != "" {
+		f.lines++
+	}
 	switch {
+	case f.lines > maxLines:
+		return errLines
 	case line == "" && f.inHead:
 		return f.endHead()
 	case line == "": // before the request line (RFC 9112, section 2.2)
@@ -213,7 +193,7 @@ func (f *framing) endHead() error {
 	if f.chunked && f.length >= 0 {
 		return errTwoSizes
 	}
-	f.passed, f.body, f.head = f.chunked, max(f.length, 0), 0
+	f.passed, f.body, f.head, f.lines = f.chunked, max(f.length, 0), 0, 0
 	f.inHead, f.length = false, -1
 	return nil
 }

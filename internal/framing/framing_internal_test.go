@@ -22,6 +22,8 @@ func TestFraming(t *testing.T) {
 		{"a body of nothing", post + "Content-Length: 0\r\n\r\n" + get, nil},
 		{"chunks", post + "transfer-encoding: chunked\r\n\r\n2\r\n\n\n\r\n0\r\n\r\n", nil},
 		{"a long header", post + "X: " + strings.Repeat("y", 10_000) + "\r\n\r\n", nil},
+		{"many lines", post + strings.Repeat("X: y\r\n", 98) + "\r\n" + get, nil},
+		{"too many lines", post + strings.Repeat("X: y\r\n", 99) + "\r\n", errLines},
 		{"bare LF at the end", "GET / HTTP/1.1\r\nHost: x\n\r\n", errBareLF},
 		{"bare LF behind a long line", post + "X: " + strings.Repeat("y", 100) + "\n\r\n", errBareLF},
 		{"bare LF that ends a head", "GET / HTTP/1.1\r\nHost: x\r\n\n", errBareLF},
@@ -54,8 +56,8 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// TestHeadsTogether holds that unfinished heads are refused beyond what all may take, that small
-// ones never are, and that each gives back what it took when it has ended or its connection is closed.
+// TestHeadsTogether holds that heads are refused beyond what all may take, that small
+// ones never are, and that each gives back what it took when its request is over or its connection is closed.
 func TestHeadsTogether(t *testing.T) {
 	t.Parallel()
 	all := &heads{}
@@ -64,7 +66,7 @@ func TestHeadsTogether(t *testing.T) {
 		_, err := c.Read(make([]byte, len(in)))
 		return c, err
 	}
-	large := "GET / HTTP/1.1\r\n" + strings.Repeat("X:\r\n", 7<<10)
+	large := "GET / HTTP/1.1\r\n" + strings.Repeat("X: "+strings.Repeat("y", 300)+"\r\n", 90)
 	var conns []*strictConn
 	for {
 		c, err := open(large)
@@ -74,7 +76,7 @@ func TestHeadsTogether(t *testing.T) {
 			}
 			break
 		}
-		if conns = append(conns, c); len(conns) > 1000 {
+		if conns = append(conns, c); len(conns) > 3000 {
 			t.Fatalf("%d unfinished heads of %d bytes are taken", len(conns), len(large))
 		}
 	}
@@ -83,8 +85,11 @@ func TestHeadsTogether(t *testing.T) {
 	}
 	first := conns[0]
 	first.Conn = &script{in: "\r\n"}
-	if _, err := first.Read(make([]byte, 2)); err != nil || first.counted.Load() != 0 {
-		t.Errorf("a head that has ended: %v, %d bytes counted, want none", err, first.counted.Load())
+	if _, err := first.Read(make([]byte, 2)); err != nil || first.counted.Load() == 0 {
+		t.Errorf("a head that has ended: %v, %d bytes counted, want some", err, first.counted.Load())
+	}
+	if first.release(); first.counted.Load() != 0 {
+		t.Errorf("a request that is over: %d bytes counted, want none", first.counted.Load())
 	}
 	for _, c := range conns {
 		_ = c.Close()

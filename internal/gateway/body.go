@@ -23,6 +23,8 @@ const (
 	believeLength = 64 << 10
 	// keepBody is the largest buffer that goes back to the pool.
 	keepBody = 1 << 20
+	// unreadBody is how long a client may take to send the rest of a body that was not read.
+	unreadBody = 2 * time.Second
 )
 
 // readBody reads the body into a pooled buffer, within the bound.
@@ -67,8 +69,8 @@ func (c *call) readBody() error {
 func (s *Server) bodyDeadline() time.Time { return s.now().Add(s.timing.BodyRead) }
 
 // Bounded gives the body of every request its time, whoever reads it: what
-// next leaves unread net/http itself waits for. It takes away the deadline that
-// the reply before, on the same connection, has left.
+// next leaves unread net/http itself waits for, before the answer goes out. It takes away the
+// deadline that the reply before, on the same connection, has left.
 func (s *Server) Bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -78,9 +80,12 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 		// a deadline set on a stream that its client has reset would keep the stream until it is over
-		if r.ProtoMajor == 2 {
+		switch {
+		case r.ProtoMajor == 2:
 			_ = control.SetReadDeadline(noDeadline)
 			_ = control.SetWriteDeadline(noDeadline)
+		case r.Body != http.NoBody:
+			_ = control.SetReadDeadline(s.now().Add(unreadBody))
 		}
 	})
 }

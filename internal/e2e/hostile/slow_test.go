@@ -121,3 +121,17 @@ func TestHeaderThatDoesNotEnd(t *testing.T) {
 		t.Errorf("status %d, want 431", resp.StatusCode)
 	}
 }
+
+// TestUnreadBodyIsNotAwaited holds that who is refused has the answer soon, though the rest of the
+// request's body never comes.
+func TestUnreadBodyIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	h := harness.Open(t, harness.Setup{})
+	conn := dial(h)
+	must.Do(t, conn.SetReadDeadline(time.Now().Add(20*time.Second))) // a body has a minute
+	must.Get(io.WriteString(conn, "POST /v1/chat HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{"))(t)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || !resp.Close {
+		t.Errorf("got %v, %v; want 401 and the connection closed", resp, err)
+	}
+}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package app
+
+import (
+	"math"
+	"syscall"
+)
+
+// openFiles is how many files the process may open: its soft limit, which Go has raised to the hard
+// one.
+func openFiles() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return math.MaxInt32
+	}
+	return int(min(uint64(limit.Cur), math.MaxInt32))
+}

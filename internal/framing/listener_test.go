@@ -1,0 +1,154 @@
+package framing_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/framing"
+	"weir/internal/must"
+)
+
+// served is a server on a listener of up to most connections. A request to /wait is answered once
+// the channel gives something.
+func served(t *testing.T, secure *tls.Config, most int) (address string, arrived, wait chan struct{}) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must.Do(t, err)
+	arrived, wait = make(chan struct{}), make(chan struct{})
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: framing.Closing(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/wait" {
+				arrived <- struct{}{}
+				<-wait
+			}
+			if r.TLS != nil {
+				w.Header().Set("X-TLS", r.Proto)
+			}
+		}))}
+	var running sync.WaitGroup
+	running.Go(func() { _ = framing.Listen(l, secure, most).Serve(server) })
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+		_ = server.Close()
+		running.Wait()
+	})
+	return l.Addr().String(), arrived, wait
+}
+
+// settle is what a server needs at most to take a connection for idle whose answer was read.
+const settle = 200 * time.Millisecond
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	must.Do(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	must.Do(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+	return c
+}
+
+func send(t *testing.T, c net.Conn, path string) {
+	t.Helper()
+	_, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	must.Do(t, err)
+}
+
+// status is that of the answer; 0 where the connection was closed.
+func status(c net.Conn) int {
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+func want(t *testing.T, what string, c net.Conn, code int) {
+	t.Helper()
+	if got := status(c); got != code {
+		t.Errorf("%s: got %d, want %d", what, got, code)
+	}
+}
+
+// TestMostConnections holds that the connection goes that has been without a request for the
+// longest, that none goes which has one, and that the new one goes where all have.
+func TestMostConnections(t *testing.T) {
+	t.Parallel()
+	address, arrived, wait := served(t, nil, 3)
+	busy := dial(t, address)
+	send(t, busy, "/wait")
+	<-arrived
+	kept := dial(t, address)
+	send(t, kept, "/")
+	want(t, "a first request", kept, http.StatusOK)
+	time.Sleep(settle)
+	silent := dial(t, address)
+
+	fourth := dial(t, address)
+	send(t, fourth, "/")
+	want(t, "a connection too many", fourth, http.StatusOK)
+	want(t, "the longest idle", kept, 0)
+	fifth := dial(t, address)
+	send(t, fifth, "/wait")
+	<-arrived
+	want(t, "one that has never sent anything", silent, 0)
+	send(t, fourth, "/wait") // on the connection that was idle
+	<-arrived
+	sixth := dial(t, address)
+	want(t, "where all have a request", sixth, 0)
+
+	for range 3 {
+		wait <- struct{}{}
+	}
+	for _, c := range []net.Conn{busy, fourth, fifth} {
+		want(t, "one with a request", c, http.StatusOK)
+	}
+	time.Sleep(settle)
+	last := dial(t, address)
+	send(t, last, "/")
+	want(t, "when they are over", last, http.StatusOK)
+}
+
+// TestTLS holds that HTTP/1.1 over TLS is as strict as without, and that there is HTTP/2 beside it.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	example := httptest.NewTLSServer(nil)
+	example.Close()
+	address, _, _ := served(t, &tls.Config{Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS12}, 2)
+	stalled := dial(t, address) // which never agrees on TLS
+	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		transport := &http.Transport{
+			TLSClientConfig: example.Client().Transport.(*http.Transport).TLSClientConfig.Clone(), ForceAttemptHTTP2: proto == "HTTP/2.0",
+		}
+		if proto == "HTTP/1.1" {
+			transport.TLSClientConfig.NextProtos = []string{"http/1.1"}
+		}
+		resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get("https://" + address + "/")
+		must.Do(t, err)
+		_ = resp.Body.Close()
+		if got := resp.Header.Get("X-TLS"); got != proto || resp.StatusCode != http.StatusOK {
+			t.Errorf("got %d over %q, want 200 over %s", resp.StatusCode, got, proto)
+		}
+		if proto == "HTTP/1.1" { // the other one takes its place
+			continue
+		}
+		transport.CloseIdleConnections()
+	}
+	want(t, "one that never agreed on TLS", stalled, 0)
+	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	must.Do(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\nContent-Length: 0\r\n\r\n")
+	must.Do(t, err)
+	want(t, "a line that ends in LF", c, http.StatusBadRequest)
+}
