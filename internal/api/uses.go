@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -55,8 +56,11 @@ func (h *Uses) report(r *request) ([]byte, error) {
 	return EncodeUses(q, page)
 }
 
-// noUsage says that the database does not answer.
+// noUsage says that the database does not answer, unless the account itself asks for too much.
 func noUsage(err error) error {
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		return e
+	}
 	return &llm.Error{
 		Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.",
 		RetryAfter: time.Second, Err: err,

@@ -48,8 +48,7 @@ func (s *slots) leave(who string) {
 }
 
 // Files are written while their readers take them, which may be slowly: so many at
-// once on a node. Each file of the audit log has a connection to the database until
-// its end, of which there are four (SQLite), and pages need them too.
+// once on a node.
 const (
 	maxUsageFiles   = 4
 	maxUsageFilesOf = 2 // of them, of one person

@@ -116,38 +116,49 @@ func (s *AuditLog) Entries(ctx context.Context, q audit.Query) ([]audit.Entry, e
 	if q.After > 0 {
 		order = "seq"
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY "+order+
-		" LIMIT ?", append(args, int64(max(1, q.Limit)))...)
-	list, err := listed("read audit log", rows, err, scanAudit)
+	list, err := reportList(ctx, s.conn, "", "read audit log", scanAudit, "SELECT "+auditColumns+" FROM audit WHERE "+
+		where+" ORDER BY "+order+" LIMIT ?", append(args, int64(max(1, q.Limit)))...)
 	if q.After > 0 {
 		slices.Reverse(list)
 	}
 	return list, err
 }
 
-// Export calls fn with every entry of the audit log that a query selects, as
-// of one moment, the oldest first. The query's limit does not count.
+// Export calls fn with every entry of the audit log that a query selects, the oldest first, those
+// that are written meanwhile too. The query's limit does not count.
 func (s *AuditLog) Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
-	where, args := auditWhere(&q)
-	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY seq", args...)
-	if err := each(rows, err, scanAudit, fn); err != nil {
-		return fmt.Errorf("export audit log: %w", err)
-	}
-	return nil
+	return s.each(ctx, "export audit log", q, fn)
 }
 
-// Verify looks at the whole audit log, as of one moment: whether each entry
-// follows from the one before it, and whether the head of an earlier look is among
-// them; zero for none.
+// Verify looks at the whole audit log: whether each entry follows from the one before it, and
+// whether the head of an earlier look is among them; zero for none.
 func (s *AuditLog) Verify(ctx context.Context, from audit.Hash) (audit.Verification, error) {
 	chain := audit.NewChain(from)
-	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit ORDER BY seq")
-	err = each(rows, err, scanAudit, func(e *audit.Entry) error {
+	err := s.each(ctx, "verify audit log", audit.Query{}, func(e *audit.Entry) error {
 		chain.Add(e)
 		return nil
 	})
-	if err != nil {
-		return chain.Verification, fmt.Errorf("verify audit log: %w", err)
+	return chain.Verification, err
+}
+
+// auditPiece is how many entries are read at a time.
+const auditPiece = 500
+
+// each calls fn with every entry that a query selects, the oldest first. They are read in pieces,
+// so that fn, which may wait for a client, has no connection. Entries are never changed or deleted.
+func (s *AuditLog) each(ctx context.Context, doing string, q audit.Query, fn func(*audit.Entry) error) error {
+	for {
+		where, args := auditWhere(&q)
+		list, err := reportList(ctx, s.conn, "", doing, scanAudit, "SELECT "+auditColumns+" FROM audit WHERE "+where+
+			" ORDER BY seq LIMIT ?", append(args, auditPiece)...)
+		for i := 0; i < len(list) && err == nil; i++ {
+			if err = fn(&list[i]); err != nil {
+				err = fmt.Errorf("%s: %w", doing, err)
+			}
+		}
+		if err != nil || len(list) < auditPiece {
+			return err
+		}
+		q.After = list[len(list)-1].Seq
 	}
-	return chain.Verification, nil
 }

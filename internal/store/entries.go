@@ -59,7 +59,7 @@ func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*report.Exp
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	return s.moment(ctx, "export", func(tx *sql.Tx) error {
+	return s.moment(ctx, s.read, "export", func(tx *sql.Tx) error {
 		corrected, err := readCorrections(ctx, tx, f.from, f.to)
 		if err != nil {
 			return err

@@ -19,7 +19,7 @@ func (s *Reports) Explain(ctx context.Context, q ExportQuery, fn func(*report.Ex
 	if err != nil {
 		return fmt.Errorf("explain: %w", err)
 	}
-	return s.moment(ctx, "explain", func(tx *sql.Tx) error {
+	return s.moment(ctx, s.read, "explain", func(tx *sql.Tx) error {
 		x := explainer{tx: tx, account: q.Account}
 		return x.run(ctx, f.from, f.to, fn)
 	})

@@ -55,7 +55,7 @@ func (s *Reports) Overview(ctx context.Context, q report.OverviewQuery) (report.
 	if q.Model != "" {
 		where, args = where+" AND model = ?", append(args, q.Model)
 	}
-	err = s.moment(ctx, "read overview", func(tx *sql.Tx) error {
+	err = s.report(ctx, q.Account, "read overview", func(tx *sql.Tx) error {
 		ctx := s.engine.within(ctx)
 		if err := v.readSums(ctx, tx, where, args); err != nil {
 			return err
@@ -164,12 +164,10 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]rep
 	if err != nil {
 		return nil, fmt.Errorf("read spending of keys: %w", err)
 	}
-	rows, err := s.read.QueryContext(
-		ctx, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
-			among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
-	return listed("read spending of keys", rows, err, func(row scanner) (k report.KeySum, err error) {
+	return reportList(ctx, s.conn, account, "read spending of keys", func(row scanner) (k report.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
-	})
+	}, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
+		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
 }
 
 var errMonth = errors.New("not a month, which is yyyymm")
@@ -181,23 +179,21 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]report.A
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
 	}
 	first, last := budget.DaysOf(month)
-	rows, err := s.read.QueryContext(
-		ctx, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.uncertain, 0), "+
-			"coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+
-			" (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
-			" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, sum(cost) AS cost, "+
-			"sum(uncertain) AS "+
-			"uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
-			" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
-			" ORDER BY 3 DESC, 2 DESC, 1", first, last)
-	return listed("read overview of accounts", rows, err, func(row scanner) (a report.AccountSum, err error) {
+	return reportList(ctx, s.conn, "", "read overview of accounts", func(row scanner) (a report.AccountSum, err error) {
 		var used int64
 		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &used); err == nil &&
 			used > 0 {
 			a.Used = fromMicros(used)
 		}
 		return a, err
-	})
+	}, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.uncertain, 0), "+
+		"coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+
+		" (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
+		" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, sum(cost) AS cost, "+
+		"sum(uncertain) AS "+
+		"uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
+		" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
+		" ORDER BY 3 DESC, 2 DESC, 1", first, last)
 }
 
 // Unpriced are the models that were used without a price between two dates, as
@@ -207,16 +203,14 @@ func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]report.Unpri
 	if err != nil {
 		return nil, fmt.Errorf("read models without a price: %w", err)
 	}
-	rows, err := s.read.QueryContext(
-		ctx, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
-			" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from,
-		f.to)
-	return listed("read models without a price", rows, err, func(row scanner) (m report.UnpricedModel, err error) {
+	return reportList(ctx, s.conn, "", "read models without a price", func(row scanner) (m report.UnpricedModel, err error) {
 		var first, last int64
 		err = row.Scan(&m.Model, &m.Attempts, &m.Accounts, &first, &last)
 		m.First, m.Last = dateText(first), dateText(last)
 		return m, err
-	})
+	}, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
+		" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from,
+		f.to)
 }
 
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
@@ -229,21 +223,19 @@ func (s *Reports) Unseen(ctx context.Context, from, to string) ([]report.UnseenS
 	}
 	// An estimated attempt stays one when it is resolved; what is uncertain of it goes, and
 	// its row in time. A resolved one whose row is gone is taken to have been estimated.
-	rows, err := s.read.QueryContext(
-		ctx, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
-			"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN r.uncertain > 0 THEN r.estimated - "+
-			"(SELECT "+
-			"count(*) FROM corrections c"+
-			" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
-			" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+
-			ledger.CorrectionResolved+"'"+
-			" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
-			" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
-			" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
-	return listed("read attempts whose end was not seen", rows, err, func(row scanner) (u report.UnseenSum, err error) {
+	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", func(row scanner) (u report.UnseenSum, err error) {
 		var first int64
 		err = row.Scan(&u.Account, &u.Attempts, &u.Uncertain, &first)
 		u.First = dateText(first)
 		return u, err
-	})
+	}, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
+		"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN r.uncertain > 0 THEN r.estimated - "+
+		"(SELECT "+
+		"count(*) FROM corrections c"+
+		" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
+		" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+
+		ledger.CorrectionResolved+"'"+
+		" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
+		" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
+		" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
 }

@@ -17,7 +17,7 @@ import (
 // Pools of connections. What a node holds in all counts against the server's
 // max_connections, which is 100 unless somebody raised it.
 const (
-	postgresReaders = 6
+	postgresReaders = 4
 	postgresFast    = 3 // one of them applies batches
 	postgresSure    = 4
 	// oldestPostgres is the oldest version that its makers supported when this
@@ -84,7 +84,7 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 		arrays: true, manyWriters: true, interrupts: true, daysTogether: true,
 		snapshot: &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 		exists:   func() error { return nil }, // the first query says so
-		open:     func() (read, fast, sure *sql.DB, err error) { read, fast, sure = postgresPools(config); return },
+		open:     func() (pools, error) { return postgresPools(config), nil },
 		prepare:  func(ctx context.Context) (*sql.DB, func() error, error) { return postgresPrepare(ctx, config) },
 		check:    postgresCheck,
 		noTable:  func(err error) bool { return postgresCode(err) == pgNoTable },
@@ -105,10 +105,13 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 	}, nil
 }
 
-func postgresPools(config *pgx.ConnConfig) (read, fast, sure *sql.DB) {
-	return postgresPool(config, postgresReaders, sessionOfAll, ""),
-		postgresPool(config, postgresFast, sessionWrites, commitFast),
-		postgresPool(config, postgresSure, sessionWrites, commitSure)
+func postgresPools(config *pgx.ConnConfig) pools {
+	return pools{
+		read:    postgresPool(config, postgresReaders, sessionOfAll, ""),
+		reports: postgresPool(config, reportsAtOnce, sessionOfAll, ""),
+		fast:    postgresPool(config, postgresFast, sessionWrites, commitFast),
+		sure:    postgresPool(config, postgresSure, sessionWrites, commitSure),
+	}
 }
 
 // postgresPrepare locks out other processes that would migrate too. The

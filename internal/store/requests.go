@@ -119,7 +119,7 @@ func newLook(q *report.RequestsQuery) (*look, error) {
 
 // look reads pieces that double until there is a page.
 func (s *Reports) look(ctx context.Context, doing string, l *look) (list []report.Request, err error) {
-	err = s.moment(ctx, doing, func(tx *sql.Tx) error {
+	err = s.report(ctx, l.q.Account, doing, func(tx *sql.Tx) error {
 		for size := firstLook * (l.q.Limit + 1); !l.done; size *= 2 {
 			if err := l.piece(ctx, tx, min(size, max(mostLooked-l.seen, firstLook)+1)); err != nil {
 				return err
@@ -291,7 +291,7 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
 	err error,
 ) {
-	err = s.moment(ctx, "read request "+id.String(), func(tx *sql.Tx) (err error) {
+	err = s.report(ctx, account, "read request "+id.String(), func(tx *sql.Tx) (err error) {
 		d, err = readRequest(ctx, tx, account, id)
 		return err
 	})

@@ -36,7 +36,7 @@ func sqliteEngine(path string) (*engine, error) {
 	return &engine{
 		migrations: "migrations/sqlite", dialect: goose.DialectSQLite3,
 		exists:  func() error { _, err := os.Stat(path); return err },
-		open:    func() (read, fast, sure *sql.DB, err error) { return sqlitePools(path) },
+		open:    func() (pools, error) { return sqlitePools(path) },
 		prepare: func(ctx context.Context) (*sql.DB, func() error, error) { return sqlitePrepare(ctx, path) },
 		check:   sqliteCheck,
 		free:    func() (int64, error) { return freeDisk(filepath.Dir(path)) },
@@ -44,23 +44,24 @@ func sqliteEngine(path string) (*engine, error) {
 	}, nil
 }
 
-func sqlitePools(path string) (read, fast, sure *sql.DB, err error) {
+func sqlitePools(path string) (p pools, err error) {
 	if err := privateFile(path); err != nil {
-		return nil, nil, nil, err
+		return p, err
 	}
-	read, err = sqlitePool(path, readers, url.Values{"_query_only": {"1"}})
+	open := func(n int, params url.Values) (db *sql.DB) {
+		if err == nil {
+			db, err = sqlitePool(path, n, params)
+		}
+		return db
+	}
+	p.read = open(readers, url.Values{"_query_only": {"1"}})
+	p.reports = open(reportsAtOnce, url.Values{"_query_only": {"1"}})
+	p.fast = open(1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"NORMAL"}})
+	p.sure = open(1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}})
 	if err != nil {
-		return nil, nil, nil, err
+		err = errors.Join(err, p.close())
 	}
-	fast, err = sqlitePool(path, 1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"NORMAL"}})
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, read.Close())
-	}
-	sure, err = sqlitePool(path, 1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}})
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, read.Close(), fast.Close())
-	}
-	return read, fast, sure, nil
+	return p, err
 }
 
 // privateFile makes the database file, and the directory it lies in, for the

@@ -56,12 +56,9 @@ type conn struct {
 	clock  *clock
 	log    *slog.Logger
 
-	// read is a pool of connections that see commits as they are made. fast
-	// and sure are for writing. A commit on fast is there for every process at
-	// once but may be lost in a power cut, which is enough for what the journal
-	// can repeat; a commit on sure is on the disk, and everything committed
-	// before it is too.
-	read, fast, sure *sql.DB
+	turns *turns // of reports
+
+	pools
 	// writing is held by whoever applies a batch and, where the engine has one
 	// writer, by whoever writes: waiting here is fair and costs nothing,
 	// waiting for SQLite's own lock is sleeping and trying again.
@@ -70,14 +67,35 @@ type conn struct {
 	outbox  outbox
 }
 
+// pools are the connections to a database, by what they are for.
+type pools struct {
+	// read and reports are pools of connections that see commits as they are made:
+	// reports for what reads many rows, read for what nothing long may be in the way of,
+	// such as the key of a request. fast and sure are for writing. A commit on fast is there for every process at
+	// once but may be lost in a power cut, which is enough for what the journal
+	// can repeat; a commit on sure is on the disk, and everything committed
+	// before it is too.
+	read, reports, fast, sure *sql.DB
+}
+
+// close closes those that are open.
+func (p *pools) close() (err error) {
+	for _, db := range []*sql.DB{p.read, p.reports, p.fast, p.sure} {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}
+	return err
+}
+
 // engine is what differs between databases.
 type engine struct {
 	migrations string        // directory of the embedded migrations
 	dialect    goose.Dialect // for the table of applied migrations
 	// exists is nil when there is a database.
 	exists func() error
-	// open gives the three pools of a conn.
-	open func() (read, fast, sure *sql.DB, err error)
+	// open gives the pools of a conn.
+	open func() (pools, error)
 	// prepare makes a database that is not up to date ready for migrations,
 	// alone: it holds a lock until release is called.
 	prepare func(ctx context.Context) (db *sql.DB, release func() error, err error)
@@ -164,9 +182,9 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &conn{engine: e, clock: newClock(o, e), log: o.Log, writing: make(chan struct{}, 1)}
+	c := &conn{engine: e, clock: newClock(o, e), log: o.Log, turns: newTurns(), writing: make(chan struct{}, 1)}
 	var err error
-	if c.read, c.fast, c.sure, err = e.open(); err != nil {
+	if c.pools, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	c.bulk = bulk{db: c.fast, arrays: e.arrays}
@@ -198,7 +216,7 @@ func (o *Options) engine() (*engine, error) {
 
 // Close closes the database. Nothing may use it or its parts any more.
 func (s *DB) Close() error {
-	return errors.Join(s.bulk.close(), s.read.Close(), s.fast.Close(), s.sure.Close())
+	return errors.Join(s.bulk.close(), s.close())
 }
 
 // acquire waits for the right to write, which release gives back.
@@ -294,10 +312,10 @@ func (s *conn) inTurn(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// moment runs fn in a transaction that sees the database as of one moment and
+// moment runs fn in a transaction of a reading pool that sees the database as of one moment and
 // changes nothing. Doing names the operation in errors.
-func (s *conn) moment(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
-	tx, err := s.read.BeginTx(ctx, s.engine.snapshot)
+func (s *conn) moment(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, s.engine.snapshot)
 	if err == nil {
 		defer func() { _ = tx.Rollback() }() // nothing was written
 		err = fn(tx)

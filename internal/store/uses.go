@@ -23,7 +23,7 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 	if err != nil {
 		return page, fmt.Errorf("read uses: %w", err)
 	}
-	err = s.moment(ctx, "read uses", func(tx *sql.Tx) (err error) {
+	err = s.report(ctx, q.Account, "read uses", func(tx *sql.Tx) (err error) {
 		page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
 		return err
 	})

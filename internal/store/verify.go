@@ -29,7 +29,7 @@ func (s *Ledger) Verify(ctx context.Context, progress func(done, total int64)) (
 	if progress == nil {
 		v.progress = func(int64, int64) {}
 	}
-	err := s.moment(ctx, "verify", func(tx *sql.Tx) error {
+	err := s.moment(ctx, s.read, "verify", func(tx *sql.Tx) error {
 		v.tx, v.now = tx, s.clock.now().UTC()
 		return v.run(ctx)
 	})

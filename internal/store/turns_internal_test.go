@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"weir/internal/account"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/report"
+)
+
+// heldReads is a database whose rollup of uses nobody can read before let is closed; inside is
+// how many are at it.
+func heldReads(t *testing.T) (s *DB, inside *atomic.Int64, let chan struct{}) {
+	t.Helper()
+	inside, let = &atomic.Int64{}, make(chan struct{})
+	name := fmt.Sprint("held_", time.Now().UnixNano()) // of this process
+	sqlite.MustRegisterScalarFunction(name, 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+		inside.Add(1)
+		defer inside.Add(-1)
+		<-let
+		return int64(1), nil
+	})
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "weir.db")})
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, s.Close()) })
+	for _, text := range []string{
+		"INSERT INTO rollup_uses (period, account, model, requests) VALUES (20261121, 'acc_a', 'm', 1), (20261121, 'acc_b', 'm', 1)",
+		"ALTER TABLE rollup_uses RENAME TO uses_behind",
+		"CREATE VIEW rollup_uses AS SELECT * FROM uses_behind WHERE " + name + "() = 1",
+	} {
+		_, err := s.sure.ExecContext(t.Context(), text)
+		must.Do(t, err)
+	}
+	return s, inside, let
+}
+
+// TestReportsLeaveReaders is an account that asks for many reports at once, of which each takes
+// long: one is read at a time, so many wait, and the others are refused. A key is looked up and
+// another account's report is read meanwhile.
+func TestReportsLeaveReaders(t *testing.T) {
+	t.Parallel()
+	s, inside, let := heldReads(t)
+	done := make(chan error)
+	uses := func(account string) error {
+		p, err := s.Reports.Uses(t.Context(), report.UsesQuery{Account: account, Limit: 1})
+		if err == nil && p.Total.Requests != 1 {
+			err = errors.New("not the account's usage")
+		}
+		return err
+	}
+	ask := func(account string) { done <- uses(account) }
+	waiting := func(account string) int {
+		s.turns.mu.Lock()
+		defer s.turns.mu.Unlock()
+		return len(s.turns.by[account])
+	}
+	for range 1 + mostWaiting {
+		go ask("acc_a")
+	}
+	eventually(t, func() bool { return waiting("acc_a") == mostWaiting && inside.Load() == 1 })
+	if e, ok := errors.AsType[*llm.Error](uses("acc_a")); !ok || e.Code != llm.CodeRateLimited || e.RetryAfter <= 0 {
+		t.Errorf("one more: got %v, want it refused with a time to come again", e)
+	}
+	go ask("acc_b")
+	eventually(t, func() bool { return inside.Load() == 2 })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, _, err := s.Accounts.KeyByHash(ctx, account.Hash{}); !errors.Is(err, account.ErrNotFound) {
+		t.Errorf("a key meanwhile: got %v, want %v", err, account.ErrNotFound)
+	}
+	close(let)
+	for range 2 + mostWaiting {
+		must.Do(t, <-done)
+	}
+	s.turns.mustEnd(t)
+}
+
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("what is waited for has not come in a minute")
+		}
+	}
+}
+
+// mustEnd holds that nobody has a turn or waits for one.
+func (t *turns) mustEnd(test *testing.T) {
+	test.Helper()
+	if len(t.reading) != 0 || len(t.by) != 0 || len(t.order) != 0 {
+		test.Errorf("%v read, %v have or want turns, %v wait; want nobody", t.reading, t.by, t.order)
+	}
+}
+
+// TestTurnsOfReports is two accounts that want many turns each and a third that wants one: each
+// has one at a time, they come around, and who leaves or waits for too long is in nobody's way.
+func TestTurnsOfReports(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns()
+		must.Do(t, turns.take(t.Context(), "a"))
+		must.Do(t, turns.take(t.Context(), "z"))
+		ctx, leave := context.WithCancel(t.Context())
+		var got []string
+		var all sync.WaitGroup
+		for _, account := range []string{"a", "a", "b", "b", "gone", "b", "c"} {
+			all.Go(func() {
+				ctx := ctx
+				if account != "gone" {
+					ctx = t.Context()
+				}
+				if turns.take(ctx, account) == nil {
+					got = append(got, account)
+					time.Sleep(time.Second)
+					turns.leave(account)
+				}
+			})
+			synctest.Wait()
+		}
+		leave()
+		turns.leave("a")
+		all.Wait()
+		if want := []string{"a", "b", "c", "a", "b", "b"}; !slices.Equal(got, want) {
+			t.Errorf("got the turns %q, want %q", got, want)
+		}
+		began := time.Now()
+		if e, ok := errors.AsType[*llm.Error](turns.take(t.Context(), "z")); !ok || e.Code != llm.CodeRateLimited || time.Since(began) != turnWait {
+			t.Errorf("no turn in time: got %v after %s, want it refused after %s", e, time.Since(began), turnWait)
+		}
+		turns.leave("z")
+		turns.mustEnd(t)
+	})
+}
