@@ -21,30 +21,26 @@ import (
 	"weir/internal/report"
 )
 
-// heldReads is a database whose rollup of uses nobody can read before let is closed; inside is
-// how many are at it.
-func heldReads(t *testing.T) (s *DB, inside *atomic.Int64, let chan struct{}) {
+// watchedReads is a database that calls read for each row of the rollup of uses that is read.
+func watchedReads(t *testing.T, rows string, read func()) *DB {
 	t.Helper()
-	inside, let = &atomic.Int64{}, make(chan struct{})
-	name := fmt.Sprint("held_", time.Now().UnixNano()) // of this process
+	name := fmt.Sprint("watched_", time.Now().UnixNano()) // of this process
 	sqlite.MustRegisterScalarFunction(name, 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
-		inside.Add(1)
-		defer inside.Add(-1)
-		<-let
+		read()
 		return int64(1), nil
 	})
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "weir.db")})
 	must.Do(t, err)
 	t.Cleanup(func() { must.Do(t, s.Close()) })
 	for _, text := range []string{
-		"INSERT INTO rollup_uses (period, account, model, requests) VALUES (20261121, 'acc_a', 'm', 1), (20261121, 'acc_b', 'm', 1)",
+		"INSERT INTO rollup_uses (period, account, model, requests) " + rows,
 		"ALTER TABLE rollup_uses RENAME TO uses_behind",
 		"CREATE VIEW rollup_uses AS SELECT * FROM uses_behind WHERE " + name + "() = 1",
 	} {
 		_, err := s.sure.ExecContext(t.Context(), text)
 		must.Do(t, err)
 	}
-	return s, inside, let
+	return s
 }
 
 // TestReportsLeaveReaders is an account that asks for many reports at once, of which each takes
@@ -52,7 +48,13 @@ func heldReads(t *testing.T) (s *DB, inside *atomic.Int64, let chan struct{}) {
 // another account's report is read meanwhile.
 func TestReportsLeaveReaders(t *testing.T) {
 	t.Parallel()
-	s, inside, let := heldReads(t)
+	var inside atomic.Int64
+	let := make(chan struct{})
+	s := watchedReads(t, "VALUES (20261121, 'acc_a', 'm', 1), (20261121, 'acc_b', 'm', 1)", func() {
+		inside.Add(1)
+		defer inside.Add(-1)
+		<-let
+	})
 	done := make(chan error)
 	uses := func(account string) error {
 		p, err := s.Reports.Uses(t.Context(), report.UsesQuery{Account: account, Limit: 1})
@@ -86,6 +88,24 @@ func TestReportsLeaveReaders(t *testing.T) {
 		must.Do(t, <-done)
 	}
 	s.turns.mustEnd(t)
+}
+
+// TestPageOverDays is a page that begins on one day with many entries and ends on another: but for
+// the sums of the days, rows are read up to the end of the page, and no day is read to its end.
+func TestPageOverDays(t *testing.T) {
+	t.Parallel()
+	const perDay = 1000
+	rows := 0
+	s := watchedReads(t, "SELECT day, 'acc_a', 'm' || substr(100000 + i, 2), 1 FROM (SELECT 20261120 AS day UNION ALL SELECT 20261121) d, "+
+		"(WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT i FROM n)", func() { rows++ })
+	p, err := s.Reports.Uses(t.Context(), report.UsesQuery{Account: "acc_a", Limit: 10, Offset: perDay - 5})
+	must.Do(t, err)
+	if len(p.Uses) != 10 || p.Count != 2*perDay || p.Uses[4].Date+p.Uses[4].Model != "2026-11-21m00999" || p.Uses[5].Date+p.Uses[5].Model != "2026-11-20m00000" {
+		t.Errorf("got %+v of %d", p.Uses, p.Count)
+	}
+	if most := 2*perDay + perDay + 50; rows > most {
+		t.Errorf("%d rows were read, want at most %d", rows, most)
+	}
 }
 
 func eventually(t *testing.T, is func() bool) {

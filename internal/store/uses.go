@@ -99,11 +99,20 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 		page.Total.Cost += d.total.Cost
 		page.Total.Uncertain += d.total.Uncertain
 	}
-	if len(on) == 0 {
-		return page, nil
+	// Only the first and the last day may have more than the page: one alone is read in the order of
+	// the table, no further than needed.
+	last := max(1, len(on)-1)
+	for _, some := range [][]any{on[:min(1, len(on))], on[min(1, len(on)):min(last, len(on))], on[min(last, len(on)):]} {
+		if len(some) == 0 {
+			continue
+		}
+		uses, err := f.entries(ctx, tx, some, limit-len(page.Uses), skip)
+		if err != nil {
+			return page, err
+		}
+		page.Uses, skip = append(page.Uses, uses...), 0
 	}
-	page.Uses, err = f.entries(ctx, tx, on, limit, skip)
-	return page, err
+	return page, nil
 }
 
 // days adds up each day that has rows, the newest first.
