@@ -191,7 +191,7 @@ func (a *asking) keys(ctx context.Context, id string) error {
 
 func (a *asking) overview(from, to string) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
-		v, err := a.store.Reports.Overview(ctx, report.OverviewQuery{Account: id, From: from, To: to})
+		v, err := a.store.Reports.Overview(ctx, report.OverviewQuery{Account: id, From: from, To: to, Models: 8})
 		if err == nil && len(v.Days) == 0 {
 			err = errors.New("no days")
 		}
@@ -201,7 +201,7 @@ func (a *asking) overview(from, to string) func(context.Context, string) error {
 
 func (a *asking) keySpend(from, to string) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
-		_, err := a.store.Reports.KeySpend(ctx, id, from, to)
+		_, err := a.store.Reports.KeySpend(ctx, id, from, to, 8)
 		return err
 	}
 }

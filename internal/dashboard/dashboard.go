@@ -58,7 +58,7 @@ type Options struct {
 // Reports are what accounts used. Dates are as report.OverviewQuery has them.
 type Reports interface {
 	Overview(ctx context.Context, q report.OverviewQuery) (report.Overview, error)
-	KeySpend(ctx context.Context, accountID, from, to string) ([]report.KeySum, error)
+	KeySpend(ctx context.Context, accountID, from, to string, most int) ([]report.KeySum, error)
 	Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error)
 }
 

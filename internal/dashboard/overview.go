@@ -171,18 +171,18 @@ type spentSums struct {
 
 // readSums reads what an account used.
 func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
-	q := report.OverviewQuery{Account: accountID, From: of.first(), To: of.last()}
+	q := report.OverviewQuery{Account: accountID, From: of.first(), To: of.last(), Models: mostListed}
 	x := &spentSums{span: of}
 	var err error
 	if x.whole, err = h.reports.Overview(ctx, q); err != nil {
 		return nil, err
 	}
 	n := min(len(x.whole.Models), maxSeries)
-	if x.others = len(x.whole.Models) > maxSeries; x.others {
+	if x.others = len(x.whole.Models) > maxSeries; x.others { // mostListed is more than maxSeries
 		n--
 	}
 	x.series = x.whole.Models[:n]
-	x.keys, err = h.reports.KeySpend(ctx, accountID, q.From, q.To)
+	x.keys, err = h.reports.KeySpend(ctx, accountID, q.From, q.To, mostListed)
 	return x, err
 }
 
@@ -217,10 +217,10 @@ func overviewPageOf(a *account.Account, keys []account.Key, x *spentSums, now ti
 		Used: x.whole.Total.Attempts > 0, Chart: spendChart(x), Tiles: overviewTiles(&x.whole.Total),
 		Notes: notesOf(&x.whole.Total), Keys: keySpends(base, keys, x), KeysPath: base + "/keys",
 	}
-	for i := range min(len(x.whole.Models), mostListed) {
+	for i := range x.whole.Models {
 		p.Models = append(p.Models, modelSpendOf(base, x, &x.whole.Models[i]))
 	}
-	if more := len(x.whole.Models) - mostListed; more > 0 {
+	if x.whole.More {
 		p.MoreModels = usagePath(base, x.span, "")
 	}
 	return p
@@ -246,7 +246,7 @@ func modelSpendOf(base string, x *spentSums, m *report.ModelSum) modelSpend {
 
 func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 	labels := labelsOf(keys)
-	for _, k := range x.keys[:min(len(x.keys), mostListed)] {
+	for _, k := range x.keys {
 		q := url.Values{"key": {k.Key}, "start_date": {x.span.first()}, "end_date": {x.span.last()}}
 		all = append(all, keySpend{
 			Label: cmp.Or(labels[k.Key], "Unknown key"), Href: base + "/requests?" + q.Encode(),

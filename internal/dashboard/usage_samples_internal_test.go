@@ -59,7 +59,9 @@ func sampleSums(of span, models int) *spentSums {
 			x.whole.Days[d].Add(&one)
 			x.whole.Total.Add(&one)
 		}
-		x.whole.Models = append(x.whole.Models, sum)
+		if x.whole.More = m >= mostListed; !x.whole.More {
+			x.whole.Models = append(x.whole.Models, sum)
+		}
 		if m < maxSeries-1 || models <= maxSeries {
 			x.series = append(x.series, sum)
 		}

@@ -17,6 +17,7 @@ type OverviewQuery struct {
 	From    string
 	To      string
 	Model   string // "<provider>/<model-name>"; empty for every model
+	Models  int    // how many models are listed at most, from 0
 }
 
 // Sum adds up settled attempts, with what was corrected later.
@@ -63,7 +64,8 @@ type ModelSum struct {
 // Overview is what an account used between two dates.
 type Overview struct {
 	Days   []DaySum   // every day of the range, the first one first
-	Models []ModelSum // those that were used, the dearest first
+	Models []ModelSum // the dearest of those that were used, the dearest first
+	More   bool       // more models were used
 	Total  Sum
 }
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -43,8 +42,8 @@ func among(column string, n int) string {
 	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
 
-// Overview is what an account used between two dates, by day and by model. It
-// reads rollups alone. It is an error when the range is not one.
+// Overview is what an account used between two dates, by day, and by the models that cost most. It
+// reads rollups alone, which the database adds up. It is an error when the range is not one.
 func (s *Reports) Overview(ctx context.Context, q report.OverviewQuery) (report.Overview, error) {
 	days, err := daysBetween(q.From, q.To)
 	if err != nil {
@@ -57,29 +56,23 @@ func (s *Reports) Overview(ctx context.Context, q report.OverviewQuery) (report.
 	}
 	err = s.report(ctx, q.Account, "read overview", func(tx *sql.Tx) error {
 		ctx := s.engine.within(ctx)
-		if err := v.readSums(ctx, tx, where, args); err != nil {
+		if err := v.readDays(ctx, tx, where, args); err != nil {
 			return err
 		}
-		if err := v.readSpeeds(ctx, tx, where, args); err != nil {
-			return fmt.Errorf("speed: %w", err)
-		}
-		return nil
+		return v.readModels(ctx, tx, where, args, q.Models)
 	})
-	if err != nil {
-		return report.Overview{}, err
-	}
-	return v.whole(), nil
+	return v.Overview, err
 }
 
 // overview adds up rows of days and models.
 type overview struct {
 	report.Overview
-	days   map[int64]int // places in Days
-	models map[string]*report.ModelSum
+	days   map[int64]int  // places in Days
+	models map[string]int // places in Models
 }
 
 func newOverview(days []any) *overview {
-	v := &overview{days: make(map[int64]int, len(days)), models: map[string]*report.ModelSum{}}
+	v := &overview{days: make(map[int64]int, len(days)), models: map[string]int{}}
 	v.Days = make([]report.DaySum, len(days))
 	for i, d := range days {
 		day := d.(int64)
@@ -89,37 +82,83 @@ func newOverview(days []any) *overview {
 	return v
 }
 
-// usedRow is what a day and a model have.
+// usedRow is what a day has, or a model on a day.
 type usedRow struct {
 	day   int64
 	model string
 	report.Sum
 }
 
-func (v *overview) add(r *usedRow) error {
-	m, day := v.models[r.model], v.days[r.day]
-	if m == nil {
-		m = &report.ModelSum{Model: r.model, Costs: make([]llm.Money, len(v.Days))}
-		v.models[r.model] = m
-	}
-	m.Add(&r.Sum)
-	m.Costs[day] += r.Cost
-	v.Days[day].Add(&r.Sum)
-	v.Total.Add(&r.Sum)
-	return nil
+// readDays reads the sums of days, and those of all.
+func (v *overview) readDays(ctx context.Context, q querier, where string, args []any) error {
+	return readUsed(ctx, q, "period, ''", "sum", where+" GROUP BY period", args, func(r *usedRow) error {
+		v.Days[v.days[r.day]].Add(&r.Sum)
+		v.Total.Add(&r.Sum)
+		return nil
+	})
 }
 
-func (v *overview) readSums(ctx context.Context, q querier, where string, args []any) error {
-	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(measureColumns(), ", ")+
-		" FROM rollup_uses WHERE "+where, args...)
-	var r usedRow
+// readModels reads the sums of the models that cost most, at most n.
+func (v *overview) readModels(ctx context.Context, q querier, where string, args []any, n int) error {
+	if n == 0 {
+		return nil
+	}
+	rows, err := q.QueryContext(ctx, "SELECT model FROM rollup_uses WHERE "+where+
+		" GROUP BY model ORDER BY sum(cost) DESC, sum(requests) DESC, model LIMIT ?", append(args, n+1)...)
+	names, err := collect(rows, err, func(row scanner) (name any, err error) {
+		var text string
+		err = row.Scan(&text)
+		return text, err
+	})
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	v.More = len(names) > n
+	names = names[:min(n, len(names))]
+	for i, name := range names {
+		v.models[name.(string)] = i
+		v.Models = append(v.Models, report.ModelSum{Model: name.(string), Costs: make([]llm.Money, len(v.Days))})
+	}
+	where, args = where+" AND "+among("model", len(names)), slices.Concat(args, names)
+	return readUsed(ctx, q, "period, model", "", where, args, func(r *usedRow) error {
+		m := &v.Models[v.models[r.model]]
+		m.Add(&r.Sum)
+		m.Costs[v.days[r.day]] += r.Cost
+		return nil
+	})
+}
+
+// readUsed calls fn with rows of uses and of speeds: the columns of the key, and the others each by
+// a function, which may be none.
+func readUsed(ctx context.Context, q querier, key, function, where string, args []any, fn func(*usedRow) error) error {
 	var m sums
-	dest := append([]any{&r.day, &r.model}, m.dest()...) // once: a year has many rows
-	return each(rows, err, func(row scanner) (usedRow, error) {
+	var r usedRow
+	dest := append([]any{&r.day, &r.model}, m.dest()...) // once: there may be many rows
+	rows, err := q.QueryContext(ctx, "SELECT "+key+", "+columnsBy(function, measureColumns())+
+		" FROM rollup_uses WHERE "+where, args...)
+	if err := each(rows, err, func(row scanner) (usedRow, error) {
 		err := row.Scan(dest...)
 		r.Sum = m.reported()
 		return r, err
-	}, v.add)
+	}, fn); err != nil {
+		return err
+	}
+	r.Sum = report.Sum{}
+	dest = dest[:2]
+	for i := range r.Speed {
+		dest = append(dest, &r.Speed[i])
+	}
+	rows, err = q.QueryContext(ctx, "SELECT "+key+", "+columnsBy(function, speedColumns())+
+		" FROM rollup_speed WHERE "+where, args...)
+	if err := each(rows, err, func(row scanner) (usedRow, error) { return r, row.Scan(dest...) }, fn); err != nil {
+		return fmt.Errorf("speed: %w", err)
+	}
+	return nil
+}
+
+// columnsBy are columns, each by a function of SQL; empty for none.
+func columnsBy(function string, columns []string) string {
+	return function + "(" + strings.Join(columns, "), "+function+"(") + ")"
 }
 
 // reported are the sums in the words of reports.
@@ -131,35 +170,9 @@ func (s *sums) reported() report.Sum {
 	}
 }
 
-func (v *overview) readSpeeds(ctx context.Context, q querier, where string, args []any) error {
-	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(speedColumns(), ", ")+
-		" FROM rollup_speed WHERE "+where, args...)
-	var r usedRow
-	dest := []any{&r.day, &r.model}
-	for i := range r.Speed {
-		dest = append(dest, &r.Speed[i])
-	}
-	return each(rows, err, func(row scanner) (usedRow, error) {
-		err := row.Scan(dest...)
-		return r, err
-	}, v.add)
-}
-
-// whole lists the models, the dearest first.
-func (v *overview) whole() report.Overview {
-	for _, m := range v.models {
-		v.Models = append(v.Models, *m)
-	}
-	slices.SortFunc(v.Models, func(a, b report.ModelSum) int {
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests),
-			strings.Compare(a.Model, b.Model))
-	})
-	return v.Overview
-}
-
 // KeySpend is what each key of an account used between two dates, as
-// OverviewQuery has them, the dearest first; keys without use are not in it.
-func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]report.KeySum, error) {
+// OverviewQuery has them, the dearest first, at most so many; keys without use are not in it.
+func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most int) ([]report.KeySum, error) {
 	days, err := daysBetween(from, to)
 	if err != nil {
 		return nil, fmt.Errorf("read spending of keys: %w", err)
@@ -167,7 +180,7 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]rep
 	return reportList(ctx, s.conn, account, "read spending of keys", func(row scanner) (k report.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	}, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
-		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
+		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?", slices.Concat([]any{account}, days, []any{most})...)
 }
 
 var errMonth = errors.New("not a month, which is yyyymm")

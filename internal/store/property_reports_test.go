@@ -12,7 +12,7 @@ import (
 
 // checkOverview has the sums of an overview and of the keys be those of the uses.
 func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPage) {
-	q := report.OverviewQuery{Account: account, From: "2026-11-18", To: "2026-11-23"}
+	q := report.OverviewQuery{Account: account, From: "2026-11-18", To: "2026-11-23", Models: 1000}
 	v, err := m.store.Reports.Overview(rt.Context(), q)
 	if err != nil {
 		rt.Fatal(err)
@@ -41,7 +41,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPa
 			rt.Fatalf("overview of %s on %s: got %+v more than the uses have", account, v.Days[d].Date, s)
 		}
 	}
-	keys, err := m.store.Reports.KeySpend(rt.Context(), account, q.From, q.To)
+	keys, err := m.store.Reports.KeySpend(rt.Context(), account, q.From, q.To, 1000)
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -79,12 +79,14 @@ func testOverview(t *testing.T, f *fixture) {
 		},
 		Total: plus(gpt, past, guess),
 	}
-	q := report.OverviewQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-21"}
+	q := report.OverviewQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-21", Models: 3}
 	got := overview(t, f, q)
 	must.Equal(t, got, want, "overview")
 	if speed := got.Total.Speed; speed.Answers() != 3 || speed.Median() > 25*time.Millisecond {
 		t.Errorf("speed: got %v, want three answers, two of them below 25 ms", speed)
 	}
+	q.Models, want.Models, want.More = 1, want.Models[:1], true
+	must.Equal(t, overview(t, f, q), want, "overview of the dearest model")
 	q.Model = "openai/aa"
 	want = report.Overview{
 		Days:   []report.DaySum{{Date: "2026-11-19"}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: guess}},
@@ -112,7 +114,7 @@ func testReportRanges(t *testing.T, f *fixture) {
 			t.Errorf("overview of %q to %q: got %d days, %v; want %d", test.from, test.to, len(got.Days), err,
 				test.days)
 		}
-		if _, err := f.Reports.KeySpend(t.Context(), "acc_a", test.from, test.to); (err == nil) != (test.days > 0) {
+		if _, err := f.Reports.KeySpend(t.Context(), "acc_a", test.from, test.to, 1); (err == nil) != (test.days > 0) {
 			t.Errorf("spending of keys from %q to %q: got %v; want days %d", test.from, test.to, err, test.days)
 		}
 	}
@@ -126,11 +128,15 @@ func testKeySpend(t *testing.T, f *fixture) {
 	early.Opened, early.Arrived = noon.AddDate(0, 0, -1), noon.AddDate(0, 0, -1)
 	other.Model = "m"
 	apply(t, f, newTape().next(nil, first, other, second, foreign, early))
+	one, err := f.Reports.KeySpend(t.Context(), "acc_a", "2026-11-21", "2026-11-21", 1)
+	if err != nil || len(one) != 1 || one[0].Key != "key_b" {
+		t.Errorf("the dearest key: got %+v, %v; want key_b alone", one, err)
+	}
 	for from, want := range map[string][]report.KeySum{
 		"2026-11-21": {{Key: "key_b", Requests: 1, Cost: 540_000}, {Key: "key_a", Requests: 2, Cost: 2 * first.Cost}},
 		"2026-11-20": {{Key: "key_b", Requests: 1, Cost: 540_000}, {Key: "key_a", Requests: 3, Cost: 3 * first.Cost}},
 	} {
-		got, err := f.Reports.KeySpend(t.Context(), "acc_a", from, "2026-11-21")
+		got, err := f.Reports.KeySpend(t.Context(), "acc_a", from, "2026-11-21", 2)
 		if diff := cmp.Diff(got, want); diff != "" || err != nil {
 			t.Errorf("from %s: %v (-got +want):\n%s", from, err, diff)
 		}
