@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -55,7 +56,7 @@ func (t *turns) take(ctx context.Context, account string) error {
 	}
 	t.pass()
 	t.mu.Unlock()
-	wait, cancel := context.WithTimeoutCause(ctx, turnWait, errBusy())
+	wait, cancel := context.WithTimeout(ctx, turnWait)
 	defer cancel()
 	select {
 	case <-own:
@@ -69,7 +70,10 @@ func (t *turns) take(ctx context.Context, account string) error {
 	} else { // the turn came at the same moment
 		t.end(account)
 	}
-	return context.Cause(wait)
+	if errors.Is(wait.Err(), context.DeadlineExceeded) {
+		return errBusy()
+	}
+	return context.Cause(ctx)
 }
 
 // leave ends a turn.

@@ -160,6 +160,11 @@ func TestTurnsOfReports(t *testing.T) {
 		if e, ok := errors.AsType[*llm.Error](turns.take(t.Context(), "z")); !ok || e.Code != llm.CodeRateLimited || time.Since(began) != turnWait {
 			t.Errorf("no turn in time: got %v after %s, want it refused after %s", e, time.Since(began), turnWait)
 		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if e, ok := errors.AsType[*llm.Error](turns.take(soon, "z")); !ok || e.Code != llm.CodeRateLimited {
+			t.Errorf("no turn before somebody's deadline: got %v, want it refused", e)
+		}
 		turns.leave("z")
 		turns.mustEnd(t)
 	})
