@@ -77,7 +77,12 @@ func (a *attacker) dial() net.Conn {
 
 // post sends a request as any client does, and counts the status of its answer.
 func (a *attacker) post(path string, body io.Reader, header ...string) {
-	r, err := http.NewRequestWithContext(a.ctx, http.MethodPost, a.url(path), body)
+	a.ask(http.MethodPost, path, body, header...)
+}
+
+// ask is post by any method. It returns the status; 0 for none.
+func (a *attacker) ask(method, path string, body io.Reader, header ...string) int {
+	r, err := http.NewRequestWithContext(a.ctx, method, a.url(path), body)
 	if err != nil {
 		panic(err) // the address is one that answered
 	}
@@ -99,7 +104,9 @@ func (a *attacker) post(path string, body io.Reader, header ...string) {
 		a.count("broken off")
 	default:
 		a.count(resp.StatusCode)
+		return resp.StatusCode
 	}
+	return 0
 }
 
 // head is the head of a request for chat, without its empty line.

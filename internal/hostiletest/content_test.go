@@ -95,6 +95,24 @@ func contentAttacks() []attack {
 			a.key = a.limited[a.number]
 			a.many(1, 50*time.Millisecond, func(int) { a.post(chatPath, strings.NewReader(all["thinking"])) })
 		}},
+		{name: "floods of large reports", held: "read in turns, one of an account at a time; 429 beyond 16 that wait", alone: useModels, check: func(t *testing.T, r *result) {
+			only("200", "429")(t, r)
+			if *longFlag && r.counted["429"] == 0 {
+				t.Error("no report was refused, of 66 at a time")
+			}
+		}, hostile: func(a *attacker) {
+			if a.number == 0 { // a neighbour, whose key the gateway has not seen
+				a.many(1, 20*time.Millisecond, func(int) {
+					if status := a.ask(http.MethodGet, "/v1/uses?limit=1", http.NoBody); status != http.StatusOK && status != 0 {
+						a.wrong("a report of another account: status %d, want 200", status)
+					}
+				})
+				return
+			}
+			a.key = a.bad[1] // of one account
+			path := fmt.Sprintf("/v1/uses?limit=1000&offset=%d", modelsUsed()*9/10)
+			a.many(22, time.Millisecond, func(int) { a.ask(http.MethodGet, path, http.NoBody) })
+		}},
 		{name: "floods of Idempotency-Keys", held: "what is kept has a quota", check: only("200", "503"), hostile: func(a *attacker) {
 			a.many(4, 5*time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=500","messages":[{"role":"user","content":"x"}]}`), "Idempotency-Key", fmt.Sprintf("%p-%d", a, time.Now().UnixNano()))
@@ -134,6 +152,27 @@ func contentAttacks() []attack {
 			})
 		}},
 	}
+}
+
+// modelsUsed is how many models an account uses that then asks for reports.
+func modelsUsed() int { return long(10_000, 100) }
+
+// useModels uses that many, each once.
+func useModels(t *testing.T, a *attacker) {
+	a.key = a.bad[1]
+	var all sync.WaitGroup
+	for side := range 20 {
+		all.Go(func() {
+			for i := side; i < modelsUsed(); i += 20 {
+				body := fmt.Sprintf(`{"model":"house/%d/chat:tokens=1","messages":[{"role":"user","content":"x"}]}`, i)
+				if status := a.ask(http.MethodPost, chatPath, strings.NewReader(body)); status != http.StatusOK {
+					t.Errorf("model %d: status %d, want 200", i, status)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // costs sends a request while the gateway does nothing else, and holds what that costs it.
