@@ -41,7 +41,7 @@ type Options struct {
 	Limits *ratelimit.Limiter
 	// Kept are the responses of the Responses API.
 	Kept         *conversation.Service
-	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func()) // to read it
+	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func()) // to read it, and usage
 	// Admin is what Admin works with.
 	Admin AdminOptions
 	// Prices is of which day the price data is, and what is wrong with the price files;
@@ -68,7 +68,7 @@ type Server struct {
 func New(o Options) *Server {
 	rp := &replies{o.Accounts, o.Dialects.Own(), o.Limits, o.Now, o.Log}
 	return &Server{
-		Uses:      &Uses{rp, o.Ledger, o.Uses},
+		Uses:      &Uses{rp, o.Ledger, o.Uses, o.ReadCapacity},
 		Models:    &Models{rp, o.Router, o.Dialects},
 		Responses: &Responses{rp, o.Dialects.Keeping(), o.Kept, o.ReadCapacity},
 		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Now},

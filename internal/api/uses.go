@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/conversation"
 	"weir/internal/dialect/parse"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -22,6 +23,7 @@ const (
 	maxLimit     = 1000
 	maxOffset    = 1 << 40
 	maxUsesBody  = 64 << 10
+	largeUses    = 64 << 10 // bytes from which on a reply is counted; a page of defaultLimit has less
 	maxDepth     = 100
 	// flushWait bounds the wait for the database to have what was answered.
 	flushWait = 5 * time.Second
@@ -29,9 +31,10 @@ const (
 
 // Uses answers what an account used.
 type Uses struct {
-	replies *replies
-	ledger  *ledger.Ledger
-	reader  UsesReader
+	replies      *replies
+	ledger       *ledger.Ledger
+	reader       UsesReader
+	readCapacity func(*http.Request, string) (conversation.Capacity, func())
 }
 
 // List answers GET /v1/uses: the usage of the caller's account.
@@ -53,7 +56,21 @@ func (h *Uses) report(r *request) ([]byte, error) {
 	if err != nil {
 		return nil, noUsage(err)
 	}
-	return EncodeUses(q, page)
+	reply, err := EncodeUses(q, page)
+	if err == nil {
+		err = h.hold(r, q.Account, len(reply))
+	}
+	return reply, err
+}
+
+// hold counts a large reply among what the account has in memory, until the client has taken it.
+func (h *Uses) hold(r *request, accountID string, size int) error {
+	if size < largeUses {
+		return nil
+	}
+	var capacity conversation.Capacity
+	capacity, r.done = h.readCapacity(r.Request, accountID)
+	return capacity.Reserve(int64(size))
 }
 
 // noUsage says that the database does not answer, unless the account itself asks for too much.
