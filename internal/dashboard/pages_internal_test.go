@@ -265,11 +265,25 @@ func (s *site) weight() int {
 	return n
 }
 
+// timed notes the deadlines of what is written.
+type timed struct {
+	*httptest.ResponseRecorder
+	deadlines []time.Time
+}
+
+func (w *timed) SetWriteDeadline(t time.Time) error {
+	w.deadlines = append(w.deadlines, t)
+	return nil
+}
+
 func render(t *testing.T, s *site, one sample) string {
 	t.Helper()
-	w := httptest.NewRecorder()
+	w := &timed{ResponseRecorder: httptest.NewRecorder()}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, one.path, nil)
 	must.Do(t, s.show(w, r, visitOf(one.role), one.page))
+	if n := len(w.deadlines); n < 2 || w.deadlines[0].IsZero() || !w.deadlines[n-1].IsZero() {
+		t.Errorf("deadlines of the page: got %v, want one, and none in the end", w.deadlines)
+	}
 	if got := w.Header().Get("Content-Security-Policy"); got != policy {
 		t.Errorf("policy: got %q, want %q", got, policy)
 	}

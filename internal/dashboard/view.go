@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/dialect"
 	"weir/internal/people"
 )
 
@@ -77,7 +78,8 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p p
 	if p.status != 0 {
 		w.WriteHeader(p.status)
 	}
-	_, _ = w.Write(text) // a client that is gone does not need it
+	dialect.WriteBody(w, text, writeLimit)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the connection's next answer has its own
 	return nil
 }
 
