@@ -145,7 +145,7 @@ func (a *asking) questions() []question {
 		{"newest request, found and read whole, any account", a.all, a.newest},
 		{"overview of all accounts", a.all[:1], a.accounts},
 		{"models without a price in a month", a.all[:1], func(ctx context.Context, _ string) error {
-			_, err := a.store.Reports.Unpriced(ctx, a.month, a.until)
+			_, err := a.store.Reports.Unpriced(ctx, report.UnpricedQuery{From: a.month, To: a.until, Limit: 1000})
 			return err
 		}},
 		{"heartbeat of a node", a.all[:1], func(ctx context.Context, _ string) error {

@@ -40,7 +40,7 @@ type AdminOptions struct {
 	Audit func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
 	// Unpriced are the models that were used without a price between two dates,
 	// as report.UsesQuery has them.
-	Unpriced func(ctx context.Context, from, to string) ([]report.UnpricedModel, error)
+	Unpriced func(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error)
 	// Correct corrects what an attempt cost by an amount.
 	Correct func(ctx context.Context, by audit.Actor, c ledger.Correct) error
 	// Nodes are the gateways that share the database.

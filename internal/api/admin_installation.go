@@ -22,7 +22,7 @@ type adminInstallation struct {
 	ledger   *ledger.Ledger
 	router   *route.Router
 	audit    func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
-	unpriced func(ctx context.Context, from, to string) ([]report.UnpricedModel, error)
+	unpriced func(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error)
 	nodes    func(ctx context.Context) ([]budget.KnownNode, error)
 	now      func() time.Time
 }
@@ -167,7 +167,9 @@ func (h *adminInstallation) listUnpriced(r *adminRequest) (answer, error) {
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return answer{}, err
 	}
-	list, err := h.unpriced(r.Context(), from, to)
+	list, err := h.unpriced(r.Context(), report.UnpricedQuery{
+		From: from, To: to, After: r.query.cursor, Limit: r.query.limit + 1,
+	})
 	view := func(m *report.UnpricedModel) unpricedView {
 		return unpricedView{m.Model, m.Attempts, m.Accounts, m.First, m.Last}
 	}

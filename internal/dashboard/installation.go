@@ -27,10 +27,9 @@ type Installation struct {
 	// Model is what is known of one model by its full name, whether it is listed
 	// or not; false for a name that no provider serves.
 	Model func(name string) (route.Model, bool)
-	// Unpriced are the models that were used without a price between two dates,
-	// both inclusive, in time.DateOnly.
-	Unpriced func(ctx context.Context, from, to string) ([]report.UnpricedModel, error)
-	// Unseen is what accounts have, between two dates as those of Unpriced, of attempts
+	// Unpriced are the models that were used without a price, by name.
+	Unpriced func(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error)
+	// Unseen is what accounts have, between two dates both inclusive in time.DateOnly, of attempts
 	// whose end nobody saw and that nobody has resolved, the most uncertain first.
 	Unseen func(ctx context.Context, from, to string) ([]report.UnseenSum, error)
 	// UnseenDays is for how many days these can be resolved.

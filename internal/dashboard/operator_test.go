@@ -65,11 +65,11 @@ func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installatio
 			}
 			return route.Model{Name: name, Provider: "house"}, strings.HasPrefix(name, "house/")
 		},
-		Unpriced: func(_ context.Context, from, to string) ([]report.UnpricedModel, error) {
-			if from != "2026-10-23" || to != "2026-11-21" {
-				return nil, fmt.Errorf("from %s to %s: want 30 days", from, to)
+		Unpriced: func(_ context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error) {
+			if q.From != "2026-10-23" || q.To != "2026-11-21" || q.Limit < 1 {
+				return nil, fmt.Errorf("%+v: want 30 days", q)
 			}
-			return []report.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: to}, {Model: "house/large", Attempts: 1, Accounts: 1, First: to, Last: to}}, nil
+			return []report.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: q.To}, {Model: "house/large", Attempts: 1, Accounts: 1, First: q.To, Last: q.To}}, nil
 		},
 		Unseen: db.Reports.Unseen, UnseenDays: 180,
 		PriceSources: func() dashboard.PriceSources {

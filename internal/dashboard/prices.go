@@ -56,10 +56,14 @@ type overrideRow struct {
 // unpricedDays is how far back models without a price are looked for.
 const unpricedDays = 30
 
+// mostUnpriced is how many of them are read: some may have a price by now.
+const mostUnpriced = 10 * most
+
 func (h *priceHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	now := h.site.now().UTC()
-	unpriced, err := h.installation.Unpriced(r.Context(), now.AddDate(0, 0, 1-unpricedDays).Format(
-		time.DateOnly), now.Format(time.DateOnly))
+	unpriced, err := h.installation.Unpriced(r.Context(), report.UnpricedQuery{
+		From: now.AddDate(0, 0, 1-unpricedDays).Format(time.DateOnly), To: now.Format(time.DateOnly), Limit: mostUnpriced,
+	})
 	if err != nil {
 		return err
 	}

@@ -97,6 +97,14 @@ type UnseenSum struct {
 	First     string    // the first date of them, as YYYY-MM-DD
 }
 
+// UnpricedQuery selects models that were used without a price. Dates are as UsesQuery has them.
+type UnpricedQuery struct {
+	From  string
+	To    string
+	After string // the name where the page before ended; empty for the first
+	Limit int    // from 1
+}
+
 // UnpricedModel is a model that was used without a price.
 type UnpricedModel struct {
 	Model    string // "<provider>/<model-name>"

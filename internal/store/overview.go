@@ -209,10 +209,9 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]report.A
 		" ORDER BY 3 DESC, 2 DESC, 1", first, last)
 }
 
-// Unpriced are the models that were used without a price between two dates, as
-// UsesQuery has them, by name.
-func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]report.UnpricedModel, error) {
-	f, err := newUsesFilter(report.UsesQuery{From: from, To: to})
+// Unpriced are the models that were used without a price, by name.
+func (s *Reports) Unpriced(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error) {
+	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return nil, fmt.Errorf("read models without a price: %w", err)
 	}
@@ -222,8 +221,8 @@ func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]report.Unpri
 		m.First, m.Last = dateText(first), dateText(last)
 		return m, err
 	}, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
-		" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from,
-		f.to)
+		" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? AND model > ? GROUP BY model ORDER BY model"+
+		" LIMIT ?", f.from, f.to, q.After, q.Limit)
 }
 
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts

@@ -215,26 +215,33 @@ func testUnpriced(t *testing.T, f *fixture) {
 	two.Account = "acc_b"
 	late.Opened, late.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)
 	priced.Model = "new" // it had a price at first
-	apply(t, f, newTape().next(nil, priced, one, two, late, entry(5)))
+	second := one
+	second.ID, second.Model = entry(6).ID, "other"
+	apply(t, f, newTape().next(nil, priced, one, two, late, entry(5), second))
+	other := report.UnpricedModel{Model: "openai/other", Attempts: 1, Accounts: 1, First: "2026-11-21", Last: "2026-11-21"}
 	whole := report.UnpricedModel{
 		Model: "openai/new", Attempts: 3, Accounts: 2, First: "2026-11-21",
 		Last: "2026-11-22",
 	}
 	last := report.UnpricedModel{Model: "openai/new", Attempts: 1, Accounts: 1, First: "2026-11-22", Last: "2026-11-22"}
 	for _, test := range []struct {
-		from, to string
-		want     []report.UnpricedModel
+		from, to, after string
+		limit           int
+		want            []report.UnpricedModel
 	}{
-		{"", "", []report.UnpricedModel{whole}},
-		{"2026-11-22", "", []report.UnpricedModel{last}},
-		{"", "2026-11-20", nil},
+		{"", "", "", 3, []report.UnpricedModel{whole, other}},
+		{"", "", "", 1, []report.UnpricedModel{whole}},
+		{"", "", "openai/new", 1, []report.UnpricedModel{other}},
+		{"", "", "openai/other", 1, nil},
+		{"2026-11-22", "", "", 3, []report.UnpricedModel{last}},
+		{"", "2026-11-20", "", 3, nil},
 	} {
-		got, err := f.Reports.Unpriced(t.Context(), test.from, test.to)
+		got, err := f.Reports.Unpriced(t.Context(), report.UnpricedQuery{From: test.from, To: test.to, After: test.after, Limit: test.limit})
 		if diff := cmp.Diff(got, test.want); diff != "" || err != nil {
-			t.Errorf("from %q to %q: %v (-got +want):\n%s", test.from, test.to, err, diff)
+			t.Errorf("%d from %q to %q after %q: %v (-got +want):\n%s", test.limit, test.from, test.to, test.after, err, diff)
 		}
 	}
-	if _, err := f.Reports.Unpriced(t.Context(), "soon", ""); err == nil {
+	if _, err := f.Reports.Unpriced(t.Context(), report.UnpricedQuery{From: "soon", Limit: 1}); err == nil {
 		t.Error("from soon: got no error, want one")
 	}
 }
