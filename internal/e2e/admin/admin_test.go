@@ -168,7 +168,9 @@ func TestAdministration(t *testing.T) {
 		for method, operation := range item.(map[string]any) {
 			for status := range operation.(map[string]any)["responses"].(map[string]any) {
 				what := method + " " + path + " " + status
-				if !o.answered[what] && status != "500" && status != "503" { // a defect, or a database that is away
+				// a defect, a database that is away, a flood of reports (store.TestReportsLeaveReaders)
+				rare := status == "500" || status == "503" || status == "429"
+				if !o.answered[what] && !rare {
 					t.Errorf("%s: got no such answer in this test", what)
 				}
 			}

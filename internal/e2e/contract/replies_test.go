@@ -132,13 +132,14 @@ func (q *replyCheck) missed(t *testing.T) {
 }
 
 // isShut is a status of which other tests see to: where nothing is asked of a
-// provider, 503 is a database or a journal that is away; what is beside chat
+// provider, 503 is a database or a journal that is away, and 429 a flood of
+// reports (store.TestReportsLeaveReaders); what is beside chat
 // goes through the same pipeline, with the same errors; and the administration is
 // asked call by call in TestAdministration.
 func isShut(path, status string) bool {
 	asksModel := slices.ContainsFunc(harness.ChatAPIs(), func(f harness.ChatAPI) bool { return f.Path == path || f.Streamed == path })
 	tried := []string{"200", "400", "401", "403", "404"}
-	return strings.HasPrefix(path, "/admin/v1/") || !asksModel && (status == "503" || status == "529") || path == "/openapi.json" && status == "304" ||
+	return strings.HasPrefix(path, "/admin/v1/") || strings.HasSuffix(path, "/uses") && status == "429" || !asksModel && (status == "503" || status == "529") || path == "/openapi.json" && status == "304" ||
 		isBesideChat(path) && !slices.Contains(tried, status)
 }
 
