@@ -30,6 +30,7 @@ type keysPage struct {
 	NewPath   string
 	Views     []Link
 	Keys      []keyRow
+	Shown     string // how many of them are shown; empty for all
 	Empty     Empty
 	Used      bool // when keys were last used is known
 }
@@ -99,7 +100,7 @@ func nameOf(name, email string) string {
 }
 
 // keysPageOf is the page without what is known of the keys elsewhere. The keys
-// that are good come newest first; past ones have a view of their own.
+// that are good come newest first, at most mostKeys; past ones have a view of their own.
 func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) keysPage {
 	base := accountPath(v.Account.Name) + "/keys"
 	p := keysPage{
@@ -114,10 +115,15 @@ func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) ke
 		} else {
 			count[0]++
 		}
-		if isPast == past {
+		if isPast == past && len(p.Keys) < mostKeys {
 			p.Keys = append(p.Keys, keyRowOf(v, base, k, now))
 		}
 	}
+	found := count[0]
+	if past {
+		found = count[1]
+	}
+	p.Shown = shownOf(found, mostKeys, "API keys, the newest first. The API and weir keys list have all.")
 	if count[1] > 0 {
 		p.Views = []Link{
 			{Label: "Active " + number(count[0]), Href: base, Current: !past},

@@ -124,8 +124,8 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
 }
 
-// mostKeys is how many keys a list to choose from has: those made last, and the
-// one that is chosen.
+// mostKeys is how many keys a list has: those made last, and in one to choose from the one that
+// is chosen.
 const mostKeys = 100
 
 func shownKeys(keys []account.Key, chosen string) (list []account.Key) {
