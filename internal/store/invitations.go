@@ -117,12 +117,10 @@ func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor) (bool, error) {
 
 // Invitations are those of an account that nobody used, the newest first.
 func (s *People) Invitations(ctx context.Context, accountID string, now time.Time) ([]people.Invitation, error) {
-	rows, err := s.read.QueryContext(ctx, invitationQuery+"i.account = ? ORDER BY i.created DESC, i.id DESC",
-		micros(now), accountID)
-	return listed("read invitations", rows, err, func(row scanner) (people.Invitation, error) {
+	return reportList(ctx, s.conn, accountID, "read invitations", func(row scanner) (people.Invitation, error) {
 		i, err := scanInvitation(row)
 		return i.Invitation, err
-	})
+	}, invitationQuery+"i.account = ? ORDER BY i.created DESC, i.id DESC", micros(now), accountID)
 }
 
 // CancelInvitation takes an invitation back; or people.ErrNotFound.

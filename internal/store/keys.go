@@ -84,9 +84,8 @@ func (s *Accounts) KeyByHash(ctx context.Context, hash account.Hash) (a account.
 
 // Keys are the keys of the account of that id, oldest first.
 func (s *Accounts) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE account = ? ORDER BY created, id",
-		accountID)
-	return listed("read keys", rows, err, scanKey)
+	return reportList(ctx, s.conn, accountID, "read keys", scanKey, "SELECT "+keyColumns+
+		" FROM keys WHERE account = ? ORDER BY created, id", accountID)
 }
 
 // CreateKey adds a key whose token has that hash.
@@ -237,20 +236,19 @@ func (s *Accounts) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, be
 // KeysUsed is when each key of an account, by id, was used last: when its last
 // attempt was opened. Keys that never were are not in it.
 func (s *Accounts) KeysUsed(ctx context.Context, account string) (map[string]time.Time, error) {
-	rows, err := s.read.QueryContext(
-		ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
 	used := map[string]time.Time{}
-	err = eachRow(rows, err, func(row scanner) error {
-		var key string
-		var at int64
-		err := row.Scan(&key, &at)
-		used[key] = fromMicros(at)
-		return err
+	err := s.report(ctx, account, "read when keys were used", func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(
+			ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
+		return eachRow(rows, err, func(row scanner) error {
+			var key string
+			var at int64
+			err := row.Scan(&key, &at)
+			used[key] = fromMicros(at)
+			return err
+		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read when keys were used: %w", err)
-	}
-	return used, nil
+	return used, err
 }
 
 // noteKey notes a change of a key, in the feed of changes too. Before is nil for

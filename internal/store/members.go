@@ -22,15 +22,15 @@ func scanMember(row scanner) (m people.Membership, err error) {
 
 // Members are the members of an account, by e-mail.
 func (s *People) Members(ctx context.Context, accountID string) ([]people.Membership, error) {
-	rows, err := s.read.QueryContext(ctx, memberQuery+"m.account = ? ORDER BY u.email", accountID)
-	return listed("read members", rows, err, scanMember)
+	return reportList(ctx, s.conn, accountID, "read members", scanMember, memberQuery+"m.account = ? ORDER BY u.email",
+		accountID)
 }
 
 // Memberships are all members of all accounts, by the name of the account and
 // their e-mail.
 func (s *People) Memberships(ctx context.Context) ([]people.Membership, error) {
-	rows, err := s.read.QueryContext(ctx, memberQuery+"1 = 1 ORDER BY a.name, u.email")
-	return listed("read members of all accounts", rows, err, scanMember)
+	return reportList(ctx, s.conn, "", "read members of all accounts", scanMember,
+		memberQuery+"1 = 1 ORDER BY a.name, u.email")
 }
 
 // memberships are the accounts of a user, by name.

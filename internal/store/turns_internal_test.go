@@ -90,6 +90,35 @@ func TestReportsLeaveReaders(t *testing.T) {
 	s.turns.mustEnd(t)
 }
 
+// TestListsTakeTurns has whatever lists all that an account has wait for the account's turn.
+func TestListsTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := must.Get(Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "weir.db")}))(t)
+	t.Cleanup(func() { must.Do(t, s.Close()) })
+	must.Do(t, s.turns.take(t.Context(), "acc_a"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	for what, list := range map[string]func() error{
+		"keys":             func() error { _, err := s.Accounts.Keys(ctx, "acc_a"); return err },
+		"uses of keys":     func() error { _, err := s.Accounts.KeysUsed(ctx, "acc_a"); return err },
+		"members":          func() error { _, err := s.People.Members(ctx, "acc_a"); return err },
+		"invitations":      func() error { _, err := s.People.Invitations(ctx, "acc_a", time.Now()); return err },
+		"spending of keys": func() error { _, err := s.Reports.KeySpend(ctx, "acc_a", "2026-11-21", "2026-11-21", 1); return err },
+		"overview": func() error {
+			_, err := s.Reports.Overview(ctx, report.OverviewQuery{Account: "acc_a", From: "2026-11-21", To: "2026-11-21"})
+			return err
+		},
+		"requests": func() error {
+			_, _, err := s.Reports.Requests(ctx, report.RequestsQuery{Account: "acc_a", Limit: 1})
+			return err
+		},
+	} {
+		if e, ok := errors.AsType[*llm.Error](list()); !ok || e.Code != llm.CodeRateLimited {
+			t.Errorf("%s: got %v, want it refused", what, e)
+		}
+	}
+}
+
 // TestPageOverDays is a page that begins on one day with many entries and ends on another: but for
 // the sums of the days, rows are read up to the end of the page, and no day is read to its end.
 func TestPageOverDays(t *testing.T) {
