@@ -173,15 +173,16 @@ func (c *call) authenticate() error {
 //
 // Stage 7: check.
 func (c *call) check() (answered bool, err error) {
-	err = c.held.inTurn(len(c.Body), func() error {
-		c.narrow()
-		for i := range c.targets {
-			if c.Op.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.Op {
-				_, err := c.Tree()
-				return err
-			}
+	work := len(c.Body)
+	if c.translates() {
+		work = treeWork(c.Body)
+	}
+	err = c.held.inTurn(work, func() error {
+		if c.narrow(); !c.translates() {
+			return nil
 		}
-		return nil
+		_, err := c.Tree()
+		return err
 	})
 	if err != nil {
 		return false, err

@@ -34,6 +34,7 @@ type capacity struct {
 	client   *client
 	account  string // whose share it is of; empty before it has one
 	admitted bool   // it has a place, which is to be left
+	begun    bool   // it has had a turn
 	reserved int64  // bytes of bodies
 	answer   int64  // bytes of the answer under way
 	kept     int64  // of these, what stays until it has ended
@@ -228,46 +229,52 @@ func (h *capacity) endAnswer() {
 	h.passedOn()
 }
 
-// inTurn does a step of work on so many bytes, in a turn where they are many or others are at
+// inTurn does a step of so many bytes of work, in a turn where they are many or others are at
 // work. What a client has left behind is not begun. The step waits for nothing.
 func (h *capacity) inTurn(size int, work func() error) error {
-	if t := h.server.turns; t.begin(size) {
-		defer t.leave()
-		return work()
+	if t := h.server.processor.begin(size); t != nil {
+		return h.awaitTurn(t, work)
 	}
-	return h.awaitTurn(work)
+	defer h.server.processor.leave()
+	return work()
 }
 
 // turnFor does work on so many bytes, in a turn where these are many.
 func (h *capacity) turnFor(size int64, work func() error) error {
-	if size < largeBody {
+	if size < largeRead {
 		return work()
 	}
-	return h.awaitTurn(work)
+	return h.awaitTurn(h.server.processor.large, work)
 }
 
-func (h *capacity) awaitTurn(work func() error) error {
+func (h *capacity) awaitTurn(t *turns, work func() error) error {
 	ctx := h.client.r.Context()
-	if !h.server.turns.take(ctx, h.account) {
+	if !h.takeTurn(ctx, t) {
 		if ctx.Err() != nil {
 			return errGone
 		}
 		return h.shed(telemetry.CPU)
 	}
-	defer h.server.turns.end()
+	defer t.end()
 	if ctx.Err() != nil {
 		return errGone
 	}
 	return work()
 }
 
-// step does work on so many bytes that is to be done whatever comes: in a turn where they are
+func (h *capacity) takeTurn(ctx context.Context, t *turns) bool {
+	took := t.take(ctx, h.account, h.begun)
+	h.begun = h.begun || took
+	return took
+}
+
+// step does so many bytes of work that is to be done whatever comes: in a turn where they are
 // many or others are at work, and without one once it has waited for long.
 func (h *capacity) step(size int, work func()) {
-	switch t := h.server.turns; {
-	case t.begin(size):
-		defer t.leave()
-	case t.take(context.WithoutCancel(h.client.r.Context()), h.account):
+	switch t := h.server.processor.begin(size); {
+	case t == nil:
+		defer h.server.processor.leave()
+	case h.takeTurn(context.WithoutCancel(h.client.r.Context()), t):
 		defer t.end()
 	}
 	work()

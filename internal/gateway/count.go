@@ -11,7 +11,7 @@ import (
 // model does not count in the client's wire format: by the vocabulary that
 // estimates are made with. The provider is not asked.
 func (c *call) countHere() error {
-	if err := c.held.inTurn(len(c.Body), func() error { _, err := c.Tree(); return err }); err != nil {
+	if err := c.held.inTurn(treeWork(c.Body), func() error { _, err := c.Tree(); return err }); err != nil {
 		return err
 	}
 	body := c.Op.EncodeReply(nil, &llm.Reply{Counted: c.InputTokens()})

@@ -64,7 +64,16 @@ func (a *attempt) ask() error {
 	if err := a.afford(); err != nil {
 		return err
 	}
-	return c.held.inTurn(len(c.Body), func() error { return a.makeBody() })
+	return c.held.inTurn(a.work(), func() error { return a.makeBody() })
+}
+
+// work is how much work it is at most to make the attempt's body, in bytes. What goes as it came
+// is decoded for a provider that has fees for documents or sound.
+func (a *attempt) work() int {
+	if a.Spoken == a.Op && !a.Quirks.ParsesDocuments && !a.Quirks.SoundApart {
+		return len(a.call.Body)
+	}
+	return treeWork(a.call.Body)
 }
 
 // makeBody is the one branch between forwarding bytes and translating a tree.
@@ -125,7 +134,7 @@ func (a *attempt) afford() error {
 		return nil
 	}
 	var inputs quote.Inputs
-	err := c.held.inTurn(len(c.Body), func() (err error) {
+	err := c.held.inTurn(treeWork(c.Body), func() (err error) {
 		inputs, err = a.inputs()
 		return err
 	})
@@ -157,7 +166,11 @@ func (a *attempt) inputs() (quote.Inputs, error) {
 
 func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how quote.Precision) error {
 	c := a.call
-	err := c.held.inTurn(len(c.Body), func() error {
+	work := treeWork(c.Body)
+	if how == quote.Fine {
+		work = quote.CountingWork * len(c.Body)
+	}
+	err := c.held.inTurn(work, func() error {
 		a.demand = a.Demand(inputs, how)
 		return a.demand.Refusal(a.Target.FullName())
 	})

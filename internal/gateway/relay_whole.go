@@ -72,7 +72,7 @@ func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byt
 	if err := a.boundAnswer(held, body); err != nil {
 		return nil, err
 	}
-	held.step(len(body), func() { reply, err = a.Spoken.DecodeReply(body, a.Quirks) })
+	held.step(a.replyWork(body), func() { reply, err = a.Spoken.DecodeReply(body, a.Quirks) })
 	a.tally.Status, a.tally.Text = resp.Status, quote.MostText
 	if reply != nil {
 		a.tally.AddReply(reply)
@@ -81,6 +81,15 @@ func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byt
 		err = a.checkWhole(reply)
 	}
 	return reply, err
+}
+
+// replyWork is how much work a reply is to decode or to translate, in bytes. The numbers of
+// vectors are less than other elements.
+func (a *attempt) replyWork(body []byte) int {
+	if a.Op.Op == llm.OpEmbed {
+		return len(body)
+	}
+	return treeWork(body)
 }
 
 // checkWhole says why a reply that was understood is not the answer to the request.
@@ -138,7 +147,7 @@ func (w *wholeReply) send(contentType string) {
 			c.server.encoders.Put(buf)
 		}
 	}()
-	c.held.step(len(w.body), func() { *buf = w.encode((*buf)[:0]) })
+	c.held.step(w.attempt.replyWork(w.body), func() { *buf = w.encode((*buf)[:0]) })
 	told := w.attempt.answered()
 	if cost := c.spent.cost(); cost != nil {
 		told.Cost = cost.String()

@@ -87,6 +87,12 @@ func (c *call) spoken(t *route.Target) *dialect.Operation {
 	return t.Provider.Speaking(c.Dialect).For(c.Op.Op)
 }
 
+// translates reports whether some target is asked in another wire format than the client's.
+func (c *call) translates() bool {
+	return c.Op.DecodeRequest != nil &&
+		slices.ContainsFunc(c.targets, func(t route.Target) bool { return c.spoken(&t) != c.Op })
+}
+
 // offers reports whether the target can be asked for what is asked for.
 func (c *call) offers(t *route.Target) bool {
 	to := c.spoken(t)

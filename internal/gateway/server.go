@@ -116,7 +116,7 @@ type Server struct {
 	bodiesInFlight  *shares        // bytes of requests
 	answersInFlight *shares        // bytes of answers
 	overdraft       chan struct{}  // has one while an answer is beyond its share
-	turns           *turns         // of work on large bodies
+	processor       *processor     // of the work between
 	bounds          *parse.Limiter // of what is decoded
 	bodies          sync.Pool      // of *[]byte
 	encoders        sync.Pool      // of *[]byte, for replies
@@ -153,7 +153,7 @@ func New(o Options) *Server {
 	s.bodiesInFlight, s.bounds = newShares(s.maxBodies, bodyFactor), parse.NewLimiter()
 	s.answersInFlight, s.overdraft = newShares(s.maxBodies/arrivalShare, bodyFactor), make(chan struct{}, 1)
 	s.places, s.waiting = newShares(places, placeFactor), newShares(max(minQueue, places/keptShare), bodyFactor)
-	s.turns = newTurns(runtime.GOMAXPROCS(0))
+	s.processor = newProcessor(runtime.GOMAXPROCS(0))
 	s.admission = newAdmission(places, s.places.alone(), floor())
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.bodies.New = func() any { return new([]byte) }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -10,49 +11,76 @@ import (
 
 const (
 	// largeBody is how many bytes of a body are so much work that it takes turns: what is
-	// less takes no step longer than about 3 ms, however dense it is.
-	largeBody = 64 << 10
+	// less takes no step longer than about 1 ms, however dense it is.
+	largeBody = 32 << 10
+	// largeRead is likewise how many bytes of what is kept are, which the database reads.
+	largeRead = 64 << 10
+	// elementWork is how many bytes of a body are as much work to read as one element of it is
+	// to build and to write again: an object, an array, or what a comma is before.
+	elementWork = 64
 	// turnWait is the longest that a request waits for its turn.
 	turnWait = 10 * time.Second
 )
 
-// turns let accounts work in turn: on so many large things at once as leave a processor for
-// what is small. Where more is to be done, the accounts that wait come one after the other,
-// however much each has to do. What is small takes a turn, too, while much else that is small
-// is under way: more than the processors are for.
-type turns struct {
-	small atomic.Int64 // steps under way without a turn
-	most  int64        // how many of them there may be
+// treeWork is how much work a body is to decode and to translate, in bytes.
+func treeWork(body []byte) int {
+	if len(body) >= largeBody {
+		return len(body)
+	}
+	elements := 0
+	for _, mark := range []byte(",{[") {
+		elements += bytes.Count(body, []byte{mark})
+	}
+	return len(body) + elementWork*elements
+}
 
+// processor is the time of the machine's processors. What is small takes none of it in turns,
+// but while much else that is small is under way: more than the processors are for. What is
+// large and what is small then each have turns of their own.
+type processor struct {
+	underWay atomic.Int64 // small steps without a turn
+	most     int64        // how many of them there may be
+
+	small, large *turns
+}
+
+// newProcessor is that of a machine with so many processors: large steps leave one to the small.
+func newProcessor(processors int) *processor {
+	return &processor{most: int64(processors), small: newTurns(1), large: newTurns(max(1, processors-1))}
+}
+
+// begin begins a step of so many bytes of work. It needs a turn of those that are returned;
+// where these are nil it needs none, and is to be left.
+func (p *processor) begin(work int) *turns {
+	if work >= largeBody {
+		return p.large
+	}
+	if p.underWay.Add(1) <= p.most {
+		return nil
+	}
+	p.underWay.Add(-1)
+	return p.small
+}
+
+// leave ends a step without a turn.
+func (p *processor) leave() { p.underWay.Add(-1) }
+
+// turns let accounts work in turn, so many steps at once. Where more is to be done, the accounts
+// that wait come one after the other, however much each has to do.
+type turns struct {
 	mu    sync.Mutex
 	free  int
 	by    map[string][]chan struct{} // account id; of its requests that wait, closed for their turn
 	order []string                   // the accounts that wait, the next one first
 }
 
-// newTurns are the turns of a machine with so many processors.
-func newTurns(processors int) *turns {
-	return &turns{most: int64(processors), free: max(1, processors-1), by: map[string][]chan struct{}{}}
+func newTurns(atOnce int) *turns {
+	return &turns{free: atOnce, by: map[string][]chan struct{}{}}
 }
-
-// begin begins a step on so many bytes without a turn, which is to be left; false where it is
-// large, or there are too many.
-func (t *turns) begin(size int) bool {
-	if size >= largeBody {
-		return false
-	}
-	if t.small.Add(1) <= t.most {
-		return true
-	}
-	t.small.Add(-1)
-	return false
-}
-
-// leave ends a small step.
-func (t *turns) leave() { t.small.Add(-1) }
 
 // take waits for a turn, which is to be ended; false where ctx has ended or turnWait is over.
-func (t *turns) take(ctx context.Context, account string) bool {
+// What has begun comes before what has not, of the same account: it holds more.
+func (t *turns) take(ctx context.Context, account string, begun bool) bool {
 	t.mu.Lock()
 	if t.free > 0 {
 		t.free--
@@ -60,7 +88,11 @@ func (t *turns) take(ctx context.Context, account string) bool {
 		return true
 	}
 	own := make(chan struct{})
-	if t.by[account] = append(t.by[account], own); len(t.by[account]) == 1 {
+	waiting, last := t.by[account], len(t.by[account])
+	if begun {
+		last = 0
+	}
+	if t.by[account] = slices.Insert(waiting, last, own); len(waiting) == 0 {
 		t.order = append(t.order, account)
 	}
 	t.mu.Unlock()

@@ -13,9 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/provider"
 	"weir/internal/quote"
+	"weir/internal/quotetest"
+	"weir/internal/route"
 	"weir/internal/telemetry"
 )
 
@@ -33,12 +37,12 @@ func TestTurnsGoAround(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		turns.take(t.Context(), "a")
+		turns.take(t.Context(), "a", false)
 		var got []string // of those that have had their turn, who has the next one
 		var all sync.WaitGroup
 		for _, account := range strings.Fields("a a a b b b c c c d d d e") {
 			all.Go(func() {
-				if turns.take(t.Context(), account) {
+				if turns.take(t.Context(), account, false) {
 					got = append(got, account)
 					turns.end()
 				}
@@ -54,18 +58,45 @@ func TestTurnsGoAround(t *testing.T) {
 	})
 }
 
+// TestBegunFirst holds that what has begun comes before what has not, of the same account alone.
+func TestBegunFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		turns.take(t.Context(), "a", false)
+		var got []string
+		var all sync.WaitGroup
+		for _, who := range strings.Fields("a1 a2 b1 A3 b2 B3") {
+			all.Go(func() {
+				account := strings.ToLower(who[:1])
+				if turns.take(t.Context(), account, account != who[:1]) {
+					got = append(got, who)
+					turns.end()
+				}
+			})
+			synctest.Wait()
+		}
+		turns.end()
+		all.Wait()
+		if want := strings.Fields("A3 B3 a1 b1 a2 b2"); !slices.Equal(got, want) {
+			t.Errorf("got the turns %q, want %q", got, want)
+		}
+		turns.mustEnd(t, 1)
+	})
+}
+
 // TestTurnsAtOnce is that all together have no more turns at once than there are.
 func TestTurnsAtOnce(t *testing.T) {
 	t.Parallel()
 	const atOnce = 2
-	turns := newTurns(atOnce + 1)
+	turns := newTurns(atOnce)
 	var all sync.WaitGroup
 	var in atomic.Int64
 	for i := range 60 {
 		all.Go(func() {
 			ctx, leave := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond) // some leave
 			defer leave()
-			if !turns.take(ctx, string(rune('a'+i%3))) {
+			if !turns.take(ctx, string(rune('a'+i%3)), i%2 > 0) {
 				return
 			}
 			if in.Add(1) > atOnce {
@@ -86,13 +117,13 @@ func TestWaitingForTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		turns.take(t.Context(), "a")
+		turns.take(t.Context(), "a", false)
 		ctx, leave := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		wait := func(ctx context.Context, account string, after time.Duration) {
 			all.Go(func() {
 				began := time.Now()
-				if turns.take(ctx, account) || time.Since(began) != after {
+				if turns.take(ctx, account, false) || time.Since(began) != after {
 					t.Errorf("%s: a turn, or none after %s; want none after %s", account, time.Since(began), after)
 				}
 			})
@@ -105,7 +136,7 @@ func TestWaitingForTurns(t *testing.T) {
 		leave()
 		all.Wait()
 		time.AfterFunc(time.Second, func() { turns.end() })
-		if !turns.take(t.Context(), "c") {
+		if !turns.take(t.Context(), "c", false) {
 			t.Error("no turn behind those that have gone")
 		}
 		turns.end()
@@ -118,13 +149,13 @@ func TestWaitingForTurns(t *testing.T) {
 func TestInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{turns: newTurns(1), metrics: telemetry.New("")}
+		s := &Server{processor: newProcessor(1), metrics: telemetry.New("")}
 		ctx, leave := context.WithCancel(t.Context())
 		r := httptest.NewRequestWithContext(ctx, "POST", "/", nil)
 		c := &capacity{server: s, client: &client{r: r}, account: "a"}
 		done := 0
 		work := func() error { done++; return nil }
-		s.turns.take(t.Context(), "b")
+		s.processor.large.take(t.Context(), "b", false)
 		if err := c.inTurn(largeBody-1, work); err != nil || done != 1 {
 			t.Errorf("a small body: %v, done %d times, want once", err, done)
 		}
@@ -133,7 +164,7 @@ func TestInTurn(t *testing.T) {
 		if e.Code != llm.CodeOverloaded || done != 1 || time.Since(began) != turnWait {
 			t.Errorf("a large body without a turn: %v after %s, done %d times; want it refused after %s", e, time.Since(began), done, turnWait)
 		}
-		s.turns.end()
+		s.processor.large.end()
 		if err := c.inTurn(largeBody, work); err != nil || done != 2 {
 			t.Errorf("a large body with a turn: %v, done %d times, want twice", err, done)
 		}
@@ -141,7 +172,7 @@ func TestInTurn(t *testing.T) {
 		if err := c.inTurn(largeBody, work); !errors.Is(err, errGone) || done != 2 {
 			t.Errorf("a client that left: %v, done %d times, want no more", err, done)
 		}
-		s.turns.mustEnd(t, 1)
+		s.processor.large.mustEnd(t, 1)
 	})
 }
 
@@ -169,7 +200,8 @@ func TestLeftInBetween(t *testing.T) {
 func TestSmallSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{turns: newTurns(2), metrics: telemetry.New("")}
+		s := &Server{processor: newProcessor(2), metrics: telemetry.New("")}
+		s.processor.large.take(t.Context(), "huge", false) // is in the way of nothing small
 		of := func(account string) *capacity {
 			r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
 			return &capacity{server: s, client: &client{r: r}, account: account}
@@ -203,8 +235,56 @@ func TestSmallSteps(t *testing.T) {
 		if at := slices.Index(order, "modest"); at > 6 || most > 3 || len(order) != 101 {
 			t.Errorf("%d of %d steps were done before the one of another account, %d at once; want few", at, len(order), most)
 		}
-		if s.turns.small.Load() != 0 {
-			t.Errorf("%d steps are still counted", s.turns.small.Load())
+		if s.processor.underWay.Load() != 0 {
+			t.Errorf("%d steps are still counted", s.processor.underWay.Load())
 		}
 	})
+}
+
+// TestDenseBodies holds that a body which is much work for its length takes turns in every step
+// that decodes or translates it, and one of plain text does not, nor one that goes as it came.
+func TestDenseBodies(t *testing.T) {
+	t.Parallel()
+	const message = `{"role":"user","content":"a"}`
+	dense := `{"model":"m","messages":[` + strings.Repeat(message+",", 699) + message + `]}`
+	plain := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("word ", 4000) + `"}]}`
+	steps := map[string]func(a *attempt) error{
+		"check": func(a *attempt) error { _, err := a.call.check(); return err },
+		"ask":   func(a *attempt) error { return a.ask() },
+		"count": func(a *attempt) error { return a.call.countHere() },
+		"reply": func(a *attempt) error {
+			reply := strings.Replace(dense, "messages", "choices", 1)
+			_, err := a.tallyWhole(&a.call.held, &provider.Response{}, []byte(reply))
+			return err
+		},
+	}
+	for _, tt := range []struct {
+		step, target, body string
+		waits              bool
+	}{
+		{"check", "anthropic", dense, true},
+		{"ask", "anthropic", dense, true},
+		{"count", "anthropic", dense, true},
+		{"reply", "openai", plain, true},
+		{"check", "anthropic", plain, false},
+		{"ask", "anthropic", plain, false},
+		{"check", "openai", dense, false},
+		{"ask", "openai", dense, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			if len(tt.body) >= largeBody {
+				t.Fatalf("a body of %d bytes, want less than %d", len(tt.body), largeBody)
+			}
+			a := newAsked(t, quotetest.Asked{ClientAPI: "openai", Target: tt.target, Body: tt.body})
+			c := a.call
+			c.server.processor, c.server.metrics, c.w = newProcessor(2), telemetry.New(""), httptest.NewRecorder()
+			c.principal, c.targets = &account.Principal{}, []route.Target{*a.Target}
+			c.server.processor.large.take(t.Context(), "b", false)
+			began := time.Now()
+			err := steps[tt.step](a)
+			if waited := time.Since(began) == turnWait; waited != tt.waits {
+				t.Errorf("%s of %.40q to %s: waited %t, want %t (%v)", tt.step, tt.body, tt.target, waited, tt.waits, err)
+			}
+		})
+	}
 }

@@ -127,7 +127,7 @@ func only(want ...string) func(*testing.T, *result) {
 }
 
 func attacks() []attack {
-	return slices.Concat(clientAttacks(), smugglingAttacks(), http2Attacks(), providerAttacks(), contentAttacks())
+	return slices.Concat(clientAttacks(), fairnessAttacks(), smugglingAttacks(), http2Attacks(), providerAttacks(), contentAttacks())
 }
 
 // TestHostile makes all attacks, each on a gateway of its own.

@@ -154,6 +154,9 @@ var scripts = []script{
 		repeat(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), forever, time.Millisecond)
 	}, []string{"502", "503"}},
 	{"shared", "", "", shared, nil},
+	{"quick", "", "", func(c *net.TCPConn, _ *question) {
+		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(goodReply), goodReply)
+	}, nil},
 	{"bodies", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, jsonHead+"\r\n{\"id\":\"")
 		repeat(c, strings.Repeat("x", 1<<20), 64, 10*time.Millisecond)

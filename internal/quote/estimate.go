@@ -21,8 +21,8 @@ const (
 	// madeTokens stands for an image that was made: a square one of medium quality
 	// (https://platform.openai.com/docs/guides/image-generation).
 	madeTokens = 1056
-	// countingWork is how many times the work on a body it is to count the tokens of as much text.
-	countingWork = 8
+	// CountingWork is how many times the work on a body it is to count the tokens of as much text.
+	CountingWork = 32
 )
 
 // estimate is the usage of an answer of which the provider did not give the
@@ -67,7 +67,7 @@ func (a Answer) estimateUnits(u *llm.Usage) {
 // addCounted adds what was counted of the words beyond what was told of them.
 func (a Answer) addCounted(u *llm.Usage) {
 	var output, reasoning int64
-	a.Source.Step(countingWork*a.kept, func() { output, reasoning = a.countOutput() })
+	a.Source.Step(CountingWork*a.kept, func() { output, reasoning = a.countOutput() })
 	more := max(0, output+reasoning-u.OutputTokens())
 	thought := min(more, max(0, reasoning-u[llm.Reasoning]))
 	u[llm.Reasoning] += thought

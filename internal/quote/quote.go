@@ -44,7 +44,7 @@ func (r *Request) PassedHeaders() (passed []dialect.Header) {
 
 // InputTokens counts the tokens of the request, by the vocabulary that estimates are made with.
 func (r *Request) InputTokens() (n int64) {
-	r.Source.Step(countingWork*len(r.Body), func() { n = r.countInput() })
+	r.Source.Step(CountingWork*len(r.Body), func() { n = r.countInput() })
 	return n
 }
 
