@@ -103,6 +103,7 @@ func (c *call) run() error {
 // finish gives back what the call holds, whatever became of it.
 func (c *call) finish() {
 	defer c.leave() // last: a stop closes the ledger and the database then
+	defer c.upstream.endDeparture(c.server)
 	defer c.upstream.endDrain(c.server)
 	c.releaseReservation()
 	c.abandonHold()

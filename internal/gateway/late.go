@@ -60,7 +60,7 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 		return false
 	}
 	upstream.detach()
-	c.server.drainFor(c.server.timing.DrainAnswer, upstream.ctx, upstream.cancel)
+	c.server.drainFor(c.server.timing.DrainAnswer, upstream.ctx, upstream.cancel, upstream.cancel)
 	if c.late.shared == nil {
 		c.late.shared = &shared{}
 		c.late.shared.holders.Store(1)

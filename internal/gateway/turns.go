@@ -18,8 +18,15 @@ const (
 	// elementWork is how many bytes of a body are as much work to read as one element of it is
 	// to build and to write again: an object, an array, or what a comma is before.
 	elementWork = 64
-	// turnWait is the longest that a request waits for its turn.
-	turnWait = 10 * time.Second
+	// turnWait is the longest that a request waits for its turn, and departureWait the longest
+	// that one waits whose client has left.
+	turnWait      = 10 * time.Second
+	departureWait = time.Minute
+	// departureTime is how long it has its turn then at most.
+	departureTime = 250 * time.Millisecond
+	// departuresPerCPU is how many requests whose clients have left end at a time, for each
+	// processor: all of them together are a few milliseconds of work.
+	departuresPerCPU = 8
 )
 
 // treeWork is how much work a body is to decode and to translate, in bytes.
@@ -36,17 +43,20 @@ func treeWork(body []byte) int {
 
 // processor is the time of the machine's processors. What is small takes none of it in turns,
 // but while much else that is small is under way: more than the processors are for. What is
-// large and what is small then each have turns of their own.
+// large, what is small then, and what a client has left each have turns of their own.
 type processor struct {
 	underWay atomic.Int64 // small steps without a turn
 	most     int64        // how many of them there may be
 
-	small, large *turns
+	small, large, departures *turns
 }
 
 // newProcessor is that of a machine with so many processors: large steps leave one to the small.
 func newProcessor(processors int) *processor {
-	return &processor{most: int64(processors), small: newTurns(1), large: newTurns(max(1, processors-1))}
+	return &processor{
+		most: int64(processors), small: newTurns(1, turnWait), large: newTurns(max(1, processors-1), turnWait),
+		departures: newTurns(departuresPerCPU*processors, departureWait),
+	}
 }
 
 // begin begins a step of so many bytes of work. It needs a turn of those that are returned;
@@ -68,17 +78,19 @@ func (p *processor) leave() { p.underWay.Add(-1) }
 // turns let accounts work in turn, so many steps at once. Where more is to be done, the accounts
 // that wait come one after the other, however much each has to do.
 type turns struct {
+	wait time.Duration // the longest for one
+
 	mu    sync.Mutex
 	free  int
 	by    map[string][]chan struct{} // account id; of its requests that wait, closed for their turn
 	order []string                   // the accounts that wait, the next one first
 }
 
-func newTurns(atOnce int) *turns {
-	return &turns{free: atOnce, by: map[string][]chan struct{}{}}
+func newTurns(atOnce int, wait time.Duration) *turns {
+	return &turns{wait: wait, free: atOnce, by: map[string][]chan struct{}{}}
 }
 
-// take waits for a turn, which is to be ended; false where ctx has ended or turnWait is over.
+// take waits for a turn, which is to be ended; false where ctx or the longest wait has ended.
 // What has begun comes before what has not, of the same account: it holds more.
 func (t *turns) take(ctx context.Context, account string, begun bool) bool {
 	t.mu.Lock()
@@ -96,7 +108,7 @@ func (t *turns) take(ctx context.Context, account string, begun bool) bool {
 		t.order = append(t.order, account)
 	}
 	t.mu.Unlock()
-	timer := time.NewTimer(turnWait)
+	timer := time.NewTimer(t.wait)
 	defer timer.Stop()
 	select {
 	case <-own:

@@ -36,7 +36,7 @@ func (t *turns) mustEnd(test *testing.T, atOnce int) {
 func TestTurnsGoAround(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(1)
+		turns := newTurns(1, turnWait)
 		turns.take(t.Context(), "a", false)
 		var got []string // of those that have had their turn, who has the next one
 		var all sync.WaitGroup
@@ -62,7 +62,7 @@ func TestTurnsGoAround(t *testing.T) {
 func TestBegunFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(1)
+		turns := newTurns(1, turnWait)
 		turns.take(t.Context(), "a", false)
 		var got []string
 		var all sync.WaitGroup
@@ -89,7 +89,7 @@ func TestBegunFirst(t *testing.T) {
 func TestTurnsAtOnce(t *testing.T) {
 	t.Parallel()
 	const atOnce = 2
-	turns := newTurns(atOnce)
+	turns := newTurns(atOnce, turnWait)
 	var all sync.WaitGroup
 	var in atomic.Int64
 	for i := range 60 {
@@ -116,7 +116,7 @@ func TestTurnsAtOnce(t *testing.T) {
 func TestWaitingForTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(1)
+		turns := newTurns(1, turnWait)
 		turns.take(t.Context(), "a", false)
 		ctx, leave := context.WithCancel(t.Context())
 		var all sync.WaitGroup

@@ -14,7 +14,15 @@ type reading struct {
 	bills    atomic.Bool // the provider charges for a stream whose client has left
 	draining atomic.Bool // the answer is read though the client has left
 	ending   atomic.Bool // the answer is whole, but for its usage and end marker
+	departed atomic.Int32
 }
+
+// What departed is of a request: how far it is with ending because its client has left.
+const (
+	stays   = iota
+	leaves  // in a turn, which is to be ended
+	hasLeft // or has had its turn for long
+)
 
 // upstreamContext lives as long as somebody wants a provider's answer: until the client leaves,
 // or longer where the answer is read for its usage.
@@ -28,13 +36,42 @@ func (c *call) upstreamContext() upstreamContext {
 	client := c.r.Context()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
 	c.upstream.hangUp = func() {
+		depart := func() { c.upstream.depart(ctx, cancel, &c.held) }
 		if d := c.drain(); d > 0 {
-			c.server.drainFor(d, ctx, cancel)
+			c.server.drainFor(d, ctx, cancel, depart)
 			return
 		}
-		cancel()
+		depart()
 	}
 	return upstreamContext{ctx, cancel, context.AfterFunc(client, c.upstream.hangUp)}
+}
+
+// depart ends an answer whose client has left, when it is its turn: what follows, up to its
+// settlement, is work, and thousands may leave at once. Until then the answer is read on.
+func (u *reading) depart(ctx context.Context, cancel context.CancelFunc, held *capacity) {
+	s, account := held.server, held.account
+	if u.departed.Load() != stays {
+		cancel()
+		return
+	}
+	go func() {
+		defer cancel()
+		defer context.AfterFunc(s.stopping, cancel)()
+		switch turns := s.processor.departures; {
+		case !turns.take(ctx, account, false):
+		case u.departed.CompareAndSwap(stays, leaves):
+			time.AfterFunc(departureTime, func() { u.endDeparture(s) }) // it may be blocked
+		default:
+			turns.end()
+		}
+	}()
+}
+
+// endDeparture ends the turn of a request that has ended, if it has one.
+func (u *reading) endDeparture(s *Server) {
+	if u.departed.Swap(hasLeft) == leaves {
+		s.processor.departures.end()
+	}
 }
 
 func (u *upstreamContext) end() {
@@ -82,9 +119,10 @@ const (
 	leastDrains = 16
 )
 
-// drainFor bounds how long an answer is read for its usage alone.
-func (s *Server) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc) {
-	timer := time.AfterFunc(d, cancel)
+// drainFor bounds how long an answer is read for its usage alone: stop ends it then, and cancel
+// where the server stops.
+func (s *Server) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc, stop func()) {
+	timer := time.AfterFunc(d, stop)
 	stopped := context.AfterFunc(s.stopping, cancel)
 	context.AfterFunc(ctx, func() {
 		timer.Stop()

@@ -157,6 +157,11 @@ var scripts = []script{
 	{"quick", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(goodReply), goodReply)
 	}, nil},
+	{"steady", "", "", func(c *net.TCPConn, _ *question) {
+		say(c, streamHead)
+		repeat(c, piece, 20, 10*time.Millisecond)
+		await(c)
+	}, nil},
 	{"bodies", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, jsonHead+"\r\n{\"id\":\"")
 		repeat(c, strings.Repeat("x", 1<<20), 64, 10*time.Millisecond)

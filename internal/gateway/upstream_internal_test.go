@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// departing are streams whose clients leave in one moment.
+type departing struct {
+	server *Server
+	client context.Context
+	leave  context.CancelFunc
+	all    sync.WaitGroup
+
+	mu      sync.Mutex
+	order   []string // accounts of those that have left
+	working int
+	most    int // that worked at once
+}
+
+func newDeparting(t *testing.T) *departing {
+	t.Helper()
+	d := &departing{server: &Server{processor: newProcessor(1)}}
+	d.server.stopping, d.server.stop = context.WithCancel(t.Context())
+	d.client, d.leave = context.WithCancel(t.Context())
+	return d
+}
+
+// stream is one until its answer ends, and then works for so long until it is settled.
+func (d *departing) stream(of string, works time.Duration) {
+	var u reading
+	ctx, cancel := context.WithCancel(context.WithoutCancel(d.client))
+	context.AfterFunc(d.client, func() { u.depart(ctx, cancel, &capacity{server: d.server, account: of}) })
+	d.all.Go(func() {
+		<-ctx.Done()
+		d.mu.Lock()
+		d.working++
+		d.order, d.most = append(d.order, of), max(d.most, d.working)
+		d.mu.Unlock()
+		time.Sleep(works)
+		d.mu.Lock()
+		d.working--
+		d.mu.Unlock()
+		u.endDeparture(d.server)
+	})
+}
+
+// place is how many ended before the first one of an account; -1 where none of it has.
+func (d *departing) place(of string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Index(d.order, of)
+}
+
+// end has all clients leave, and waits until their streams have ended.
+func (d *departing) end(t *testing.T) time.Duration {
+	t.Helper()
+	synctest.Wait()
+	began := time.Now()
+	d.leave()
+	d.all.Wait()
+	took := time.Since(began)
+	time.Sleep(departureTime)
+	synctest.Wait()
+	d.server.processor.departures.mustEnd(t, departuresPerCPU)
+	return took
+}
+
+// TestDepartures holds that of many streams whose clients leave at once few end at a time, and the
+// accounts one after the other.
+func TestDepartures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeparting(t)
+		for range 200 {
+			d.stream("greedy", time.Millisecond)
+		}
+		d.stream("modest", time.Millisecond)
+		d.end(t)
+		if d.most != departuresPerCPU || len(d.order) != 201 {
+			t.Errorf("%d streams ended, %d at once; want 201, %d at once", len(d.order), d.most, departuresPerCPU)
+		}
+		// It is one of those that have the second turns, which are given at the same time.
+		if at := d.place("modest"); at >= 2*departuresPerCPU {
+			t.Errorf("%d streams ended before the one of another account, want fewer than %d", at, 2*departuresPerCPU)
+		}
+	})
+}
+
+// TestBlockedDepartures is more clients than have a turn at once that leave, and of whose requests
+// none ends: others are not kept for longer than departureTime.
+func TestBlockedDepartures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeparting(t)
+		for range departuresPerCPU {
+			d.stream("blocked", time.Hour)
+		}
+		d.leave()
+		synctest.Wait()
+		d.stream("other", 0)
+		synctest.Wait()
+		if d.place("other") >= 0 {
+			t.Error("it has ended before there was a turn for it")
+		}
+		time.Sleep(departureTime)
+		synctest.Wait()
+		if d.place("other") < 0 {
+			t.Errorf("it has not ended after %s", departureTime)
+		}
+		d.end(t)
+	})
+}
+
+// TestDeparturesAtStop holds that no stream waits for its turn when the gateway stops.
+func TestDeparturesAtStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeparting(t)
+		for range 4 * departuresPerCPU {
+			d.stream("a", time.Second)
+		}
+		d.server.stop()
+		if took := d.end(t); took != time.Second {
+			t.Errorf("they ended after %s, want %s", took, time.Second)
+		}
+	})
+}
