@@ -71,6 +71,53 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
+// TestManyClientsLeave is many more clients that go away in one moment than are settled at a time:
+// each stream is cancelled, and has one row with what its provider gave.
+func TestManyClientsLeave(t *testing.T) {
+	t.Parallel()
+	const clients = 100
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL)})
+	ctx, leave := context.WithCancel(t.Context())
+	var began, ended sync.WaitGroup
+	ask := harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:tokens=1000,pace=20ms"), Header: []string{"Accept", "text/event-stream"}}
+	for range clients {
+		began.Add(1)
+		ended.Go(func() {
+			resp, err := h.Client.Do(h.Request(ask).WithContext(ctx))
+			if err != nil {
+				t.Error(err)
+				began.Done()
+				return
+			}
+			defer resp.Body.Close()
+			_, err = io.ReadFull(resp.Body, make([]byte, 200))
+			if began.Done(); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+		})
+	}
+	began.Wait()
+	leave()
+	ended.Wait()
+	records := up.Records(t)
+	for i := range records {
+		record := &records[i]
+		rows := h.Rows(harness.RequestOf(record))
+		if len(rows) != 1 || !record.Canceled {
+			t.Fatalf("%d rows, cancelled %t; want one, cancelled", len(rows), record.Canceled)
+		}
+		row, gave := rows[0], record.Usage.OutputTokens()
+		if row.Outcome != "client_gone" || row.Provenance != "estimated" || row.In == 0 || row.Out == 0 || row.Out > gave+5 {
+			t.Errorf("ledger says %+v, want client_gone, estimated at some of the %d tokens", row, gave)
+		}
+	}
+	if u := h.Uses(""); len(records) != clients || u.Total.Requests.String() != fmt.Sprint(clients) {
+		t.Errorf("the provider got %d requests, the ledger has %s, want %d", len(records), u.Total.Requests, clients)
+	}
+}
+
 // TestDefaultOnDisconnect is a client that goes away, of an account that says nothing of that:
 // a whole answer is read to its end, a stream is cancelled, unless its provider charges
 // for all of it.
