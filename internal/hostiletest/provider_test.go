@@ -179,6 +179,10 @@ var scripts = []script{
 		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 4<<10), 1), 75, 20*time.Millisecond)
 		await(c)
 	}, nil},
+	{"headed", "", "", func(c *net.TCPConn, _ *question) {
+		say(c, "%s", strings.TrimSuffix(streamHead, "\r\n")+strings.Repeat("X: y\r\n", 10_000)+"\r\n"+piece)
+		await(c)
+	}, nil},
 	{"wide", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)
 		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 64<<10), 1), forever, 50*time.Millisecond)
