@@ -22,9 +22,10 @@ build: ## Build bin/weir
 test: ## Run the tests, as a newcomer does
 	$(GO) test ./...
 
-# Left to "go test ./...": packages that only start other processes or hold answers to documents,
-# and tests that ask one thing after the other for long, or count memory, of which the detector takes some.
-UNRACED := crashtest hostiletest loadtest e2e/contract
+# Left to "go test ./...": packages that only start other processes or hold answers to documents, those without
+# goroutines, which the tests of the gateway race, and tests that ask one thing after the other for long, or count memory,
+# of which the detector takes some.
+UNRACED := bench config crashtest dialect(/.*)? e2e/contract hostiletest loadtest people quote rawjson recording
 SEQUENTIAL := Administration AdministrationExamples AdministrationPages AdministrationRefuses AllocationBudget \
 	AuditFinds Backfill BadInput CorrectionsStay DearerThanThePrice DocumentIsOpenAPI DoubleNames \
 	ExplanationsBegin HoldOfCaps ImagesBySize InvalidRequests InvitersKnown KeptCounted Killed Linear \
@@ -32,13 +33,14 @@ SEQUENTIAL := Administration AdministrationExamples AdministrationPages Administ
 	MeterAtVendorAPIs MeterOfDialects MeterOfFollowUps Move MoveBeginsAgain MoveIsTakenUp \
 	PieceAllocations Rollups Schemas TierThatIsNotTold UsageHalfTold VendorCosts VerifyFinds WhoMayDoWhat
 empty :=
-SKIPPED := '^Test($(subst $(empty) $(empty),|,$(strip $(SEQUENTIAL))))$$'
+any = ($(subst $(empty) $(empty),|,$(strip $(1))))
+SKIPPED := '^Test$(call any,$(SEQUENTIAL))$$'
 # What happens in them has its time: they have the processors for themselves.
 TIMED := e2e/admin e2e/budget e2e/faults
 
 .PHONY: race
 race: ## Run the tests with the race detector, but for those that are one thing after the other
-	$(GO) test $(RACE) -skip $(SKIPPED) $$($(GO) list ./... $(foreach p,$(UNRACED) $(TIMED),| grep -v /$(p)$$))
+	$(GO) test $(RACE) -skip $(SKIPPED) $$($(GO) list ./... | grep -vE '/$(call any,$(UNRACED) $(TIMED))$$')
 	$(GO) test $(RACE) -skip $(SKIPPED) -p 1 $(addprefix ./internal/,$(TIMED))
 
 .PHONY: lint
@@ -113,8 +115,8 @@ docs: ## Write the pages about providers
 	$(GO) test ./internal/provider -count=1 -run TestPages -update
 
 .PHONY: sdk
-sdk: ## Run the SDKs for Go, with the race detector; UPDATE=-update writes docs/compatibility.md
-	$(GO) -C sdk/go test $(if $(UPDATE),./gateway -count=1 -run TestCompatibility $(UPDATE),$(RACE) ./...)
+sdk: ## Run the SDKs for Go; UPDATE=-update writes docs/compatibility.md
+	$(GO) -C sdk/go test $(if $(UPDATE),./gateway -count=1 -run TestCompatibility $(UPDATE),./...)
 
 .PHONY: node
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
