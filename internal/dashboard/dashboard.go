@@ -115,8 +115,12 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 // can stop: it is for http.Server.RegisterOnShutdown. It may be called again.
 func (s *Server) Stop() { s.tails.once.Do(func() { close(s.tails.stopped) }) }
 
-// maxForm is how long what a form sends may be, in bytes.
-const maxForm = 64 << 10
+const (
+	// maxForm is how long what a form sends may be, in bytes.
+	maxForm = 64 << 10
+	// formTime is how long it may take: who sends it is not known yet.
+	formTime = 5 * time.Second
+)
 
 // serve answers a request, or says what stood against it.
 type serve func(w http.ResponseWriter, r *http.Request, v *people.Visit) error
@@ -143,6 +147,7 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(formTime)) // not every writer has one
 	if err := r.ParseForm(); err != nil {
 		return formError(err)
 	}

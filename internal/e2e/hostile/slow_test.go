@@ -127,11 +127,16 @@ func TestHeaderThatDoesNotEnd(t *testing.T) {
 func TestUnreadBodyIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{})
-	conn := dial(h)
-	must.Do(t, conn.SetReadDeadline(time.Now().Add(20*time.Second))) // a body has a minute
-	must.Get(io.WriteString(conn, "POST /v1/chat HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{"))(t)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || !resp.Close {
-		t.Errorf("got %v, %v; want 401 and the connection closed", resp, err)
+	for request, status := range map[string]int{
+		"POST /v1/chat HTTP/1.1\r\nHost: x\r\n": http.StatusUnauthorized,
+		"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n": http.StatusBadRequest,
+	} {
+		conn := dial(h)
+		must.Do(t, conn.SetReadDeadline(time.Now().Add(20*time.Second))) // a body has a minute
+		must.Get(io.WriteString(conn, request+"Content-Length: 200\r\n\r\n{"))(t)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != status || !resp.Close {
+			t.Errorf("%.20s: got %v, %v; want %d and the connection closed", request, resp, err, status)
+		}
 	}
 }
