@@ -219,7 +219,8 @@ func TestManyAtOnce(t *testing.T) {
 			}
 		}))
 		t.Cleanup(server.Close)
-		p := way.provider(t, provider.Options{BaseURL: server.URL})
+		// a thousand handshakes at once, of both sides
+		p := way.provider(t, provider.Options{BaseURL: server.URL, Timeouts: provider.Timeouts{Connect: patience}})
 		var wg sync.WaitGroup
 		for i := range 1000 {
 			wg.Go(func() {
