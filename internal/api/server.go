@@ -40,8 +40,9 @@ type Options struct {
 	// Limits tells callers what they have left.
 	Limits *ratelimit.Limiter
 	// Kept are the responses of the Responses API.
-	Kept         *conversation.Service
-	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func()) // to read it, and usage
+	Kept *conversation.Service
+	// ReadCapacity is what an account may hold to read it, and usage.
+	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func())
 	// Admin is what Admin works with.
 	Admin AdminOptions
 	// Prices is of which day the price data is, and what is wrong with the price files;

@@ -62,7 +62,8 @@ const mostUnpriced = 10 * most
 func (h *priceHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	now := h.site.now().UTC()
 	unpriced, err := h.installation.Unpriced(r.Context(), report.UnpricedQuery{
-		From: now.AddDate(0, 0, 1-unpricedDays).Format(time.DateOnly), To: now.Format(time.DateOnly), Limit: mostUnpriced,
+		From: now.AddDate(0, 0, 1-unpricedDays).Format(time.DateOnly), To: now.Format(time.DateOnly),
+		Limit: mostUnpriced,
 	})
 	if err != nil {
 		return err

@@ -79,7 +79,8 @@ func modalitiesAsked(name string, v []byte) (asked llm.Classes) {
 	case "modalities", "generationconfig.responsemodalities":
 		for m := range rawjson.Scalars(v) {
 			word := strings.ToLower(rawjson.Text(m.Value))
-			isNumber := rawjson.KindOf(m.Value) == rawjson.Number // that of a name: https://protobuf.dev/programming-guides/json/
+			// that of a name: https://protobuf.dev/programming-guides/json/
+			isNumber := rawjson.KindOf(m.Value) == rawjson.Number
 			if isNumber || word == "audio" {
 				asked = asked.With(llm.AudioOut)
 			}

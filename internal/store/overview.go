@@ -180,7 +180,8 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most i
 	return reportList(ctx, s.conn, account, "read spending of keys", func(row scanner) (k report.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	}, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
-		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?", slices.Concat([]any{account}, days, []any{most})...)
+		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?",
+		slices.Concat([]any{account}, days, []any{most})...)
 }
 
 var errMonth = errors.New("not a month, which is yyyymm")
@@ -215,12 +216,13 @@ func (s *Reports) Unpriced(ctx context.Context, q report.UnpricedQuery) ([]repor
 	if err != nil {
 		return nil, fmt.Errorf("read models without a price: %w", err)
 	}
-	return reportList(ctx, s.conn, "", "read models without a price", func(row scanner) (m report.UnpricedModel, err error) {
+	scan := func(row scanner) (m report.UnpricedModel, err error) {
 		var first, last int64
 		err = row.Scan(&m.Model, &m.Attempts, &m.Accounts, &first, &last)
 		m.First, m.Last = dateText(first), dateText(last)
 		return m, err
-	}, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
+	}
+	return reportList(ctx, s.conn, "", "read models without a price", scan, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
 		" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? AND model > ? GROUP BY model ORDER BY model"+
 		" LIMIT ?", f.from, f.to, q.After, q.Limit)
 }
@@ -235,12 +237,13 @@ func (s *Reports) Unseen(ctx context.Context, from, to string) ([]report.UnseenS
 	}
 	// An estimated attempt stays one when it is resolved; what is uncertain of it goes, and
 	// its row in time. A resolved one whose row is gone is taken to have been estimated.
-	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", func(row scanner) (u report.UnseenSum, err error) {
+	scan := func(row scanner) (u report.UnseenSum, err error) {
 		var first int64
 		err = row.Scan(&u.Account, &u.Attempts, &u.Uncertain, &first)
 		u.First = dateText(first)
 		return u, err
-	}, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
+	}
+	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", scan, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
 		"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN r.uncertain > 0 THEN r.estimated - "+
 		"(SELECT "+
 		"count(*) FROM corrections c"+

@@ -38,7 +38,8 @@ func newTurns() *turns {
 func errBusy() error {
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: time.Second,
-		Message: "Too many reports and lists of this account are being read. Wait until they are done, and ask for fewer at a time.",
+		Message: "Too many reports and lists of this account are being read. Wait until they are done, and ask for " +
+			"fewer at a time.",
 	}
 }
 

@@ -101,8 +101,8 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 	}
 	// Only the first and the last day may have more than the page: one alone is read in the order of
 	// the table, no further than needed.
-	last := max(1, len(on)-1)
-	for _, some := range [][]any{on[:min(1, len(on))], on[min(1, len(on)):min(last, len(on))], on[min(last, len(on)):]} {
+	first, last := min(1, len(on)), min(max(1, len(on)-1), len(on))
+	for _, some := range [][]any{on[:first], on[first:last], on[last:]} {
 		if len(some) == 0 {
 			continue
 		}
