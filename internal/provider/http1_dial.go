@@ -18,8 +18,13 @@ import (
 	"weir/internal/outbound"
 )
 
-// keptSessions is how many sessions of TLS are kept to be resumed: a server gives several.
-const keptSessions = 64
+const (
+	// keptSessions is how many sessions of TLS are kept to be resumed: a server gives several.
+	keptSessions = 64
+	// handshakesAtOnce is how many connections to one provider agree on TLS at once: of a thousand
+	// at once each would take longer than its time.
+	handshakesAtOnce = 64
+)
 
 // route is how connections to a provider are opened: straight or through a proxy, plain or
 // over TLS. Of a host's addresses the first to answer is taken (RFC 8305, net.Dialer).
@@ -28,6 +33,7 @@ type route struct {
 	limit   time.Duration // of all handshakes behind the dial
 	address string        // of the provider, host and port
 	secure  *tls.Config   // nil for plain HTTP
+	turns   chan struct{} // has one for each connection that is opened now; nil for plain HTTP
 	proxy   *url.URL      // nil for none
 	toProxy *tls.Config   // nil for a proxy without TLS
 }
@@ -60,7 +66,7 @@ func newRoute(u *url.URL, o *Options) (*route, error) {
 	}
 	r.address = addressOf(u, host)
 	if u.Scheme == "https" {
-		r.secure = config(withoutZone(host))
+		r.secure, r.turns = config(withoutZone(host)), make(chan struct{}, handshakesAtOnce)
 	}
 	if through != nil && through.Scheme == "https" {
 		r.toProxy = config(through.Hostname())
@@ -123,6 +129,14 @@ func (r *route) authorization() string {
 
 // dial opens a connection. The context ends whatever it waits for.
 func (r *route) dial(ctx context.Context) (*conn, error) {
+	if r.turns != nil {
+		select {
+		case r.turns <- struct{}{}:
+			defer func() { <-r.turns }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	address := r.address
 	if r.proxy != nil {
 		address = addressOf(r.proxy, r.proxy.Hostname())
