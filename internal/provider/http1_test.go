@@ -35,12 +35,19 @@ func TestStaleConnections(t *testing.T) {
 			spoiled, others := make(chan struct{}, together), make(chan struct{})
 			u := &upstream{text: answer}
 			u.before = func(n int32) { // so that each has a connection of its own
+				late := time.After(patience)
 				if n%together != 0 {
-					<-others
+					select {
+					case <-others:
+					case <-late:
+					}
 					return
 				}
 				for range together - 1 {
-					others <- struct{}{}
+					select {
+					case others <- struct{}{}:
+					case <-late:
+					}
 				}
 			}
 			u.after = func(c net.Conn) {
