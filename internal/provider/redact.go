@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"index/suffixarray"
 	"net/url"
 	"slices"
@@ -57,6 +58,13 @@ func secretForms(secret string) []string {
 		return nil
 	}
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
+	for _, hex := range []string{"%%%02x", "%%%02X"} { // every byte of it, as RFC 3986 allows
+		var all strings.Builder
+		for _, c := range []byte(secret) {
+			fmt.Fprintf(&all, hex, c)
+		}
+		forms = append(forms, all.String())
+	}
 	for skip := range 3 {
 		inner := []byte(secret[skip:])
 		whole := len(inner) * 8 / 6

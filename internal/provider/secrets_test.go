@@ -37,11 +37,21 @@ func echoes(key string) map[string]string {
 		"twice":        key + key,
 		"query":        "/v1?key=" + url.QueryEscape(key) + "&x=1",
 		"percent":      "Bearer%20" + url.QueryEscape(key),
+		"percent all":  "key=" + percented(key, "%%%02x"),
+		"PERCENT ALL":  "key=" + percented(key, "%%%02X"),
 		"base64":       "Basic " + base64.StdEncoding.EncodeToString([]byte(key)),
 		"base64 of 1":  "Basic " + base64.StdEncoding.EncodeToString([]byte(":"+key)),
 		"base64 of 2":  "Basic " + base64.RawURLEncoding.EncodeToString([]byte("u:"+key+":x")),
 		"cut":          strings.Repeat("word ", 92) + "+" + key + strings.Repeat("x", 600),
 	}
+}
+
+func percented(text, as string) string {
+	var all strings.Builder
+	for _, c := range []byte(text) {
+		fmt.Fprintf(&all, as, c)
+	}
+	return all.String()
 }
 
 // bodies are errors with the text in every field in which a provider may have it.
@@ -65,7 +75,7 @@ func bodies(text string) []string {
 // leaked is a part of the text, as it was echoed, that gives the key away: 16 bytes of the
 // key or of what it was encoded as; empty for none.
 func leaked(text, key string) string {
-	forms := []string{key, url.QueryEscape(key)}
+	forms := []string{key, url.QueryEscape(key), percented(key, "%%%02x"), percented(key, "%%%02X")}
 	for i := range 3 {
 		forms = append(forms, base64.StdEncoding.EncodeToString([]byte("u:"[:min(i, 2)] + key))[4:])
 		forms = append(forms, base64.RawURLEncoding.EncodeToString([]byte("u:"[:min(i, 2)] + key))[4:])
