@@ -70,6 +70,7 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 90 * time.Second
 	maxHeaderBytes = 32 << 10
+	maxStreams     = 100 // of a connection of HTTP/2: the fewest that RFC 9113, section 6.5.2, recommends
 	closeTimeout   = 15 * time.Second
 )
 
@@ -248,7 +249,8 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	cfg := &g.options.Config
 	server := &http.Server{
 		Handler: g.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(
+		MaxHeaderBytes: maxHeaderBytes, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(
 			g.options.Log.Handler(), slog.LevelDebug),
 	}
 	var secure *tls.Config

@@ -16,7 +16,7 @@ import (
 
 func http2Attacks() []attack {
 	return []attack{
-		{name: "HTTP/2 rapid reset", held: "250 streams of a connection at a time; others go on", secure: true, hostile: rapidReset},
+		{name: "HTTP/2 rapid reset", held: "100 streams of a connection at a time; others go on", secure: true, hostile: rapidReset},
 		{name: "HTTP/2 continuation flood", held: "the connection is closed", secure: true, hostile: continuations, check: func(t *testing.T, r *result) {
 			if *longFlag && r.counted["closed by the gateway"] == 0 {
 				t.Error("no connection was closed by the gateway")
