@@ -130,7 +130,7 @@ func (g *instance) handler() http.Handler {
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
-	return framing.Closing(g.gateway.Bounded(
+	return framing.Handler(g.gateway.Bounded(
 		g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// the mux would redirect, in words of its own
 			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {

@@ -7,31 +7,13 @@ package framing
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
 )
-
-// Closing closes a connection behind a request of which a handler cannot see whether it had a
-// length beside its chunks, or chunks in HTTP/1.0 (RFC 9112, section 6.1). It has requests tell
-// that they came over TLS.
-func Closing(next http.Handler) http.Handler {
-	known := &tls.ConnectionState{HandshakeComplete: true}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isOverTLS(r) {
-			r.TLS = known
-		}
-		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
-			w.Header().Set("Connection", "close")
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // heads counts what heads of requests take on all connections together, until their requests are
 // over.

@@ -1,36 +1,44 @@
 package framing
 
 import (
-	"container/list"
 	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// handshakeTime is how long a client may take to agree on TLS.
-const handshakeTime = 10 * time.Second
+const (
+	// handshakeTime is how long a client may take to agree on TLS.
+	handshakeTime = 10 * time.Second
+	// readTime is the longest that one connection of HTTP/2 has the others wait that have sent
+	// something, too.
+	readTime = 5 * time.Millisecond
+)
 
 // Listener gives net/http the connections of clients. There is a most of them: beyond it the one
 // is closed that has been without a request for the longest, and where all have one, the new one.
 // What comes in HTTP/1, over TLS or not, is refused where its framing is in doubt.
 type Listener struct {
 	net.Listener
-	secure *tls.Config // nil for plain HTTP
-	heads  heads
-	most   int
+	secure  *tls.Config // nil for plain HTTP
+	heads   heads
+	most    int
+	turns   chan struct{} // has an element for each connection of HTTP/2 of which frames are read
+	streams streams
 
 	begun  sync.Once
 	ready  chan accepted // behind their handshakes
 	closed context.Context
 	end    context.CancelFunc
 
-	mu   sync.Mutex
-	open int
-	idle *list.List // of *connection, the longest idle first
+	began time.Time
+	mu    sync.Mutex
+	open  map[*connection]struct{}
 }
 
 type accepted struct {
@@ -46,15 +54,39 @@ func Listen(l net.Listener, secure *tls.Config, most int) *Listener {
 		secure.NextProtos = []string{"h2", "http/1.1"}
 	}
 	return &Listener{
-		Listener: l, secure: secure, most: most, idle: list.New(), ready: make(chan accepted), closed: closed, end: end,
+		Listener: l, secure: secure, most: most, turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		ready: make(chan accepted), closed: closed, end: end, began: time.Now(), open: map[*connection]struct{}{},
 	}
 }
 
-// Serve has a server answer on the listener until that is closed.
+// Serve has a server answer on the listener until that is closed. It closes idle connections
+// itself: net/http keeps what a connection of HTTP/2 has held for as long as it may be idle, also
+// where it was closed long before.
 func (l *Listener) Serve(s *http.Server) error {
 	s.TLSConfig = l.secure // by which net/http knows that there is HTTP/2
-	s.ConnState, s.ConnContext = l.state, markTLS
+	s.ConnState, s.ConnContext = l.state, l.mark
+	if s.IdleTimeout > 0 {
+		var closing sync.WaitGroup
+		defer closing.Wait()
+		idle := s.IdleTimeout
+		closing.Go(func() { l.closeIdle(idle) })
+		s.IdleTimeout = 0
+	}
 	return s.Serve(l)
+}
+
+// closeIdle closes what is idle for so long or up to a tenth longer, until the listener is closed.
+func (l *Listener) closeIdle(idle time.Duration) {
+	look := time.NewTicker(idle / 10)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+			l.closeThose(func(since time.Duration) bool { return l.age()-since >= idle })
+		case <-l.closed.Done():
+			return
+		}
+	}
 }
 
 // Accept is net.Listener's.
@@ -102,7 +134,9 @@ func (l *Listener) handshake(c *connection) {
 		_ = c.Close()
 		return
 	}
-	if secure.ConnectionState().NegotiatedProtocol != "h2" {
+	if secure.ConnectionState().NegotiatedProtocol == "h2" {
+		c.late = time.AfterFunc(readTime, c.endTurn)
+	} else {
 		a.conn = l.strict(secure, c)
 	}
 	if !l.deliver(a) {
@@ -126,9 +160,10 @@ func (l *Listener) strict(c net.Conn, below *connection) *strictConn {
 // connection is one on the wire.
 type connection struct {
 	net.Conn
-	of    *Listener
-	place *list.Element // among the idle; nil with a request. Under of.mu, as is gone
-	gone  bool
+	of        *Listener
+	idleSince atomic.Int64 // age of the listener, in nanoseconds; 0 with a request
+	late      *time.Timer  // ends its turn; nil for HTTP/1.1
+	turn      atomic.Bool  // it has one
 }
 
 // accept waits for a connection for which there is a place.
@@ -139,80 +174,121 @@ func (l *Listener) accept() (*connection, error) {
 			return nil, err
 		}
 		c := &connection{Conn: conn, of: l}
-		oldest, ok := l.add(c)
-		if oldest != nil {
-			_ = oldest.Conn.Close()
-		}
-		if ok {
+		c.idleSince.Store(int64(l.age()))
+		if l.add(c) || l.makePlaces() && l.add(c) {
 			return c, nil
 		}
 		_ = conn.Close()
 	}
 }
 
-// add counts a connection. It returns the one that has to go for it, and false where none can.
-func (l *Listener) add(c *connection) (oldest *connection, ok bool) {
+func (l *Listener) age() time.Duration { return time.Since(l.began) }
+
+func (l *Listener) add(c *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open >= l.most {
-		first := l.idle.Front()
-		if first == nil {
-			return nil, false
-		}
-		oldest = first.Value.(*connection)
-		l.removeLocked(oldest)
+	if len(l.open) >= l.most {
+		return false
 	}
-	l.open++
-	c.place = l.idle.PushBack(c)
-	return oldest, true
+	l.open[c] = struct{}{}
+	return true
 }
 
-func (l *Listener) removeLocked(c *connection) {
-	if c.gone {
-		return
+// placesAtOnce is the part of all connections that is closed when a place is needed: whoever looks
+// for the longest idle looks at all.
+const placesAtOnce = 64
+
+// makePlaces closes connections that are the longest idle, and reports whether there were any.
+func (l *Listener) makePlaces() bool {
+	l.mu.Lock()
+	var idle []int64
+	for c := range l.open {
+		if since := c.idleSince.Load(); since > 0 {
+			idle = append(idle, since)
+		}
 	}
-	c.gone = true
-	l.open--
-	if c.place != nil {
-		l.idle.Remove(c.place)
+	l.mu.Unlock()
+	if len(idle) == 0 {
+		return false
 	}
+	slices.Sort(idle)
+	last := idle[min(l.most/placesAtOnce, len(idle)-1)]
+	return l.closeThose(func(since time.Duration) bool { return int64(since) <= last })
+}
+
+// closeThose closes connections of which this holds for the age since which they are idle, and
+// reports whether there were any.
+func (l *Listener) closeThose(holds func(since time.Duration) bool) bool {
+	l.mu.Lock()
+	var those []*connection
+	for c := range l.open {
+		if since := c.idleSince.Load(); since > 0 && holds(time.Duration(since)) {
+			delete(l.open, c)
+			those = append(those, c)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range those {
+		_ = c.Conn.Close()
+	}
+	return len(those) > 0
 }
 
 // Close is net.Conn's.
 func (c *connection) Close() error {
+	c.endTurn()
 	c.of.mu.Lock()
-	c.of.removeLocked(c)
+	delete(c.of.open, c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// Read is net.Conn's. Over TLS it gives up the processor, on which others may wait: a client that
-// sends frames of HTTP/2 without end never has its reader wait.
+// Read is net.Conn's. What comes in HTTP/2 can be hundreds of requests at once. It is read in turn,
+// of as many connections at a time as there are processors: a turn ends with the next Read.
 func (c *connection) Read(p []byte) (int, error) {
+	c.endTurn()
+	n, err := c.Conn.Read(p)
+	if c.late != nil && n > 0 {
+		select {
+		case c.of.turns <- struct{}{}:
+			c.turn.Store(true)
+			c.late.Reset(readTime)
+		case <-c.of.closed.Done():
+		}
+	}
+	return n, err
+}
+
+func (c *connection) endTurn() {
+	if c.turn.CompareAndSwap(true, false) {
+		c.late.Stop()
+		<-c.of.turns
+	}
+}
+
+// Write is net.Conn's. Over TLS it gives up the processor, on which others may wait: a connection
+// of HTTP/2 may never run out of what is to be written.
+func (c *connection) Write(p []byte) (int, error) {
 	if c.of.secure != nil {
 		runtime.Gosched()
 	}
-	return c.Conn.Read(p)
+	return c.Conn.Write(p)
 }
 
 // state is an http.Server's ConnState.
 func (l *Listener) state(conn net.Conn, s http.ConnState) {
 	c := belowOf(conn)
-	if c == nil || s != http.StateActive && s != http.StateIdle {
+	if c == nil {
 		return
 	}
-	if strict, ok := conn.(*strictConn); ok && s == http.StateIdle {
-		strict.release()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case c.gone:
-	case s == http.StateIdle && c.place == nil:
-		c.place = l.idle.PushBack(c)
-	case s == http.StateActive && c.place != nil:
-		l.idle.Remove(c.place)
-		c.place = nil
+	switch s {
+	case http.StateActive:
+		c.idleSince.Store(0)
+	case http.StateIdle:
+		if strict, ok := conn.(*strictConn); ok {
+			strict.release()
+		}
+		c.idleSince.Store(int64(l.age()))
 	}
 }
 
@@ -225,20 +301,4 @@ func belowOf(conn net.Conn) *connection {
 		return below
 	}
 	return nil
-}
-
-// overTLS is the key of a context that says that the client came over TLS. net/http tells handlers
-// so of connections that it knows to be of TLS alone.
-type overTLS struct{}
-
-func markTLS(ctx context.Context, conn net.Conn) context.Context {
-	if c, ok := conn.(*strictConn); ok && c.Conn != net.Conn(c.below) {
-		return context.WithValue(ctx, overTLS{}, true)
-	}
-	return ctx
-}
-
-// isOverTLS reports whether a request came over TLS, of which net/http tells nothing.
-func isOverTLS(r *http.Request) bool {
-	return r.TLS == nil && r.Context().Value(overTLS{}) != nil
 }

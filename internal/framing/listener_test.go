@@ -23,7 +23,7 @@ func served(t *testing.T, secure *tls.Config, most int) (address string, arrived
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Do(t, err)
 	arrived, wait = make(chan struct{}), make(chan struct{})
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: framing.Closing(http.HandlerFunc(
+	server := &http.Server{ReadHeaderTimeout: time.Minute, IdleTimeout: idleTime, Handler: framing.Handler(http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/wait" {
 				arrived <- struct{}{}
@@ -44,6 +44,9 @@ func served(t *testing.T, secure *tls.Config, most int) (address string, arrived
 	})
 	return l.Addr().String(), arrived, wait
 }
+
+// idleTime is longer than any test here leaves a connection idle that it goes on with.
+const idleTime = 2 * time.Second
 
 // settle is what a server needs at most to take a connection for idle whose answer was read.
 const settle = 200 * time.Millisecond
@@ -151,4 +154,21 @@ func TestTLS(t *testing.T) {
 	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\nContent-Length: 0\r\n\r\n")
 	must.Do(t, err)
 	want(t, "a line that ends in LF", c, http.StatusBadRequest)
+}
+
+// TestIdleConnectionsEnd holds that a connection is closed that has been idle for its time, and none
+// that has a request.
+func TestIdleConnectionsEnd(t *testing.T) {
+	t.Parallel()
+	address, arrived, wait := served(t, nil, 10)
+	busy, silent, idle := dial(t, address), dial(t, address), dial(t, address)
+	send(t, busy, "/wait")
+	<-arrived
+	send(t, idle, "/")
+	want(t, "a first request", idle, http.StatusOK)
+	want(t, "one that has been idle", idle, 0)
+	want(t, "one that has never sent anything", silent, 0)
+	wait <- struct{}{}
+	want(t, "one with a request", busy, http.StatusOK)
+	want(t, "when its request is over", busy, 0)
 }

@@ -4,6 +4,7 @@ package hostiletest_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
@@ -23,6 +24,10 @@ func http2Attacks() []attack {
 			}
 		}},
 		{name: "HTTP/2 frames without end", held: "the processor is given up at each read; others go on", secure: true, hostile: frameFlood},
+		{name: "streams of HTTP/2 without a key", held: "the streams of a connection begin in turn", secure: true, hostile: func(a *attacker) {
+			a.key = ""
+			a.many(streamConnections/sides, 20*time.Millisecond, func(int) { a.fillStreams() })
+		}},
 		{name: "HTTP/2 over plain http", held: "421, and the connection is closed", hostile: func(a *attacker) {
 			a.many(4, 20*time.Millisecond, func(int) {
 				conn := a.dial()
@@ -38,6 +43,53 @@ func http2Attacks() []attack {
 				}
 			})
 		}, check: only("400", "421", "closed")},
+	}
+}
+
+// streamConnections are how many connections of HTTP/2 have all their streams open at a time.
+const streamConnections = 80
+
+// fillStreams opens 250 streams at once, more than the gateway allows, again and again until the
+// connection is closed.
+func (a *attacker) fillStreams() {
+	conn, f := a.frames()
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(a.ctx, func() { _ = conn.Close() })
+	defer stop()
+	const atOnce = 250
+	fields := a.fields()
+	for id := uint32(1); a.pause(100 * time.Millisecond); {
+		var all bytes.Buffer
+		opening := http2.NewFramer(&all, nil)
+		for range atOnce {
+			_ = opening.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: fields, EndHeaders: true, EndStream: true}) // into memory
+			id += 2
+		}
+		if _, err := conn.Write(all.Bytes()); err != nil {
+			return
+		}
+		for ended := 0; ended < atOnce; {
+			frame, err := f.ReadFrame()
+			if err != nil {
+				return
+			}
+			switch frame := frame.(type) {
+			case *http2.GoAwayFrame:
+				a.count("closed by the gateway")
+				return
+			case *http2.RSTStreamFrame:
+				a.count(frame.ErrCode)
+				ended++
+			case *http2.DataFrame, *http2.HeadersFrame:
+				if frame.Header().Flags.Has(http2.FlagDataEndStream) {
+					a.count("answered")
+					ended++
+				}
+			}
+		}
 	}
 }
 

@@ -1,0 +1,175 @@
+package framing
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/must"
+)
+
+// overHTTP2 is where a server answers over TLS, and what makes a client with a connection of its
+// own.
+func overHTTP2(t *testing.T, h http.HandlerFunc) (url string, client func() *http.Client) {
+	t.Helper()
+	example := httptest.NewTLSServer(nil)
+	example.Close()
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, IdleTimeout: time.Minute, Handler: Handler(h)}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		_ = Listen(l, &tls.Config{Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS12}, 10).Serve(server)
+	})
+	t.Cleanup(func() {
+		_ = server.Close()
+		serving.Wait()
+	})
+	return "https://" + l.Addr().String(), func() *http.Client {
+		config := example.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		return &http.Client{
+			Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true},
+		}
+	}
+}
+
+// TestStreamsBegin holds that one stream of a connection begins at a time, until it reads its body,
+// is over, or has taken too long, and that this has nothing wait on another connection.
+func TestStreamsBegin(t *testing.T) {
+	t.Parallel()
+	begun, begin, end := make(chan string), make(chan struct{}), make(chan struct{})
+	url, client := overHTTP2(t, func(_ http.ResponseWriter, r *http.Request) {
+		begun <- r.URL.Path
+		switch r.URL.Path {
+		case "/body":
+			<-begin
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-end
+		case "/slow":
+			<-end
+		case "/short":
+			<-begin
+		}
+	})
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	ask := func(c *http.Client, path string) {
+		asking.Go(func() {
+			resp, err := c.Post(url+path, "text/plain", strings.NewReader("x"))
+			if err != nil || resp.ProtoMajor != 2 {
+				t.Errorf("%s: got %v %v, want an answer over HTTP/2", path, resp, err)
+				return
+			}
+			_ = resp.Body.Close()
+		})
+	}
+	nothing := func(when string) {
+		t.Helper()
+		select {
+		case path := <-begun:
+			t.Errorf("%s: %s has begun", when, path)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	arrives := func(when string) {
+		t.Helper()
+		select {
+		case <-begun:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: nothing has begun", when)
+		}
+	}
+	one, other := client(), client()
+	ask(one, "/body")
+	arrives("the first stream")
+	ask(one, "/body")
+	nothing("while the first one has not read its body")
+	ask(other, "/short")
+	arrives("on another connection")
+	begin <- struct{}{} // either
+	begin <- struct{}{}
+	arrives("behind one that reads its body")
+	begin <- struct{}{}
+	ask(one, "/short")
+	arrives("behind two that wait for their answers")
+	ask(one, "/slow")
+	nothing("while a short one begins")
+	begin <- struct{}{}
+	arrives("behind one that is over")
+	ask(one, "/slow")
+	arrives("behind one that takes its time")
+	close(end)
+}
+
+// TestStreamsShare holds that of many streams that wait to begin those are refused whose connection
+// has more than its share.
+func TestStreamsShare(t *testing.T) {
+	t.Parallel()
+	all := &streams{}
+	full := &secured{all: all, turn: make(chan struct{}, 1)}
+	for range mostBeginning {
+		if !full.count() {
+			t.Fatal("a stream was refused, but there was room")
+		}
+	}
+	if full.count() {
+		t.Error("a stream more than the most was let in")
+	}
+	other := &secured{all: all, turn: make(chan struct{}, 1)}
+	for i := range mostBeginning / 2 {
+		if !other.count() {
+			t.Fatalf("stream %d of another connection was refused, want half of the most", i)
+		}
+	}
+	if other.count() {
+		t.Error("a stream more than the share was let in")
+	}
+	for range mostBeginning {
+		full.discount()
+	}
+	if !full.count() {
+		t.Error("a stream was refused when the others had begun")
+	}
+}
+
+// TestClosedConnectionIsForgotten holds that nothing is kept of a connection of HTTP/2 that was
+// closed with streams open.
+func TestClosedConnectionIsForgotten(t *testing.T) {
+	t.Parallel()
+	forgotten, arrived := make(chan struct{}), make(chan struct{})
+	url, client := overHTTP2(t, func(_ http.ResponseWriter, r *http.Request) {
+		runtime.AddCleanup(r.Context().Value(overTLS{}).(*secured), func(c chan struct{}) { close(c) }, forgotten)
+		close(arrived)
+		<-r.Context().Done()
+	})
+	leaves := client()
+	var below net.Conn
+	leaves.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		below = conn
+		return conn, err
+	}
+	go func() {
+		<-arrived
+		_ = below.Close()
+	}()
+	if resp, err := leaves.Get(url); err == nil {
+		t.Fatalf("got %s, want no answer", resp.Status)
+	}
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		runtime.GC()
+		select {
+		case <-forgotten:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Error("what a closed connection has held is still there")
+}
