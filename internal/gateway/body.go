@@ -23,6 +23,8 @@ const (
 	believeLength = 64 << 10
 	// keepBody is the largest buffer that goes back to the pool.
 	keepBody = 1 << 20
+	// mostGarbage is how many bytes of larger buffers are let go before they are collected.
+	mostGarbage = 64 << 20
 	// unreadBody is how long a client may take to send the rest of a body that was not read.
 	unreadBody = 2 * time.Second
 )

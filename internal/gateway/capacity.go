@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -128,6 +129,16 @@ func (h *capacity) giveBack(n int64) {
 	h.reserved -= n
 	if n != 0 {
 		h.server.bodiesInFlight.giveBack(h.account, n)
+		h.server.letGo(n)
+	}
+}
+
+// letGo counts n bytes that nothing needs any more, and has them collected once there are many.
+// The runtime would wait for as much again as lives, and what comes at once can be all there is.
+func (s *Server) letGo(n int64) {
+	if n > keepBody && s.garbage.Add(n) > mostGarbage {
+		s.garbage.Store(0)
+		go runtime.GC()
 	}
 }
 

@@ -115,6 +115,7 @@ type Server struct {
 
 	bodiesInFlight  *shares        // bytes of requests
 	answersInFlight *shares        // bytes of answers
+	garbage         atomic.Int64   // bytes of large bodies that were let go
 	overdraft       chan struct{}  // has one while an answer is beyond its share
 	processor       *processor     // of the work between
 	bounds          *parse.Limiter // of what is decoded
