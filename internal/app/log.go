@@ -54,8 +54,11 @@ func newBoundedLog(to slog.Handler, now func() time.Time) *boundedLog {
 
 // Handle writes the line or counts it.
 func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelInfo {
+		return b.Handler.Handle(ctx, r)
+	}
 	kind, ofRequest := b.kindOf(&r)
-	if r.Level < slog.LevelWarn && (!ofRequest || r.Level < slog.LevelInfo) {
+	if r.Level < slog.LevelWarn && !ofRequest {
 		return b.Handler.Handle(ctx, r)
 	}
 	err := b.lines.sumUp(ctx, false)

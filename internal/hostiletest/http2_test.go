@@ -23,7 +23,7 @@ func http2Attacks() []attack {
 				t.Error("no connection was closed by the gateway")
 			}
 		}},
-		{name: "HTTP/2 frames without end", held: "the processor is given up at each read; others go on", secure: true, hostile: frameFlood},
+		{name: "HTTP/2 frames without end", held: "frames are read in turn, connection by connection", secure: true, hostile: frameFlood},
 		{name: "streams of HTTP/2 without a key", held: "the streams of a connection begin in turn", secure: true, hostile: func(a *attacker) {
 			a.key = ""
 			a.many(streamConnections/sides, 20*time.Millisecond, func(int) { a.fillStreams() })
