@@ -73,7 +73,7 @@ func newServer() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "weir-postgres-")
+	dir, err := os.MkdirTemp(directory(), "weir-postgres-")
 	if err != nil {
 		return nil, err
 	}
