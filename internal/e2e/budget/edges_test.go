@@ -176,7 +176,7 @@ func (e *edge) named(yaml string) string {
 
 // provider is the configuration of the one that the edge is about.
 func (e *edge) provider(url string) string {
-	yaml := harness.Hasty(harness.ProviderYAML("house", url), "700ms", "20s")
+	yaml := harness.Hasty(harness.ProviderYAML("house", url), "700ms", "5s")
 	if e.dialect != "" {
 		yaml = strings.Replace(yaml, "dialect: openai", "dialect: "+e.dialect, 1)
 		yaml = strings.Replace(yaml, "/v1\n", e.path+"\n", 1)

@@ -96,7 +96,7 @@ func everyDialect(url string) string {
 	}
 	for i := range harness.ChatAPIs() {
 		for _, stream := range []bool{false, true} {
-			yaml += harness.Hasty(harness.ProviderYAML(bad(i, stream), url), "700ms", "20s")
+			yaml += harness.Hasty(harness.ProviderYAML(bad(i, stream), url), "700ms", "5s")
 			aliases += fmt.Sprintf("  %s: {targets: [\"openai-house/chat:status=500,tokens=%d\", openai-house/echo]}\n", second(i, stream), strings.Count(aliases, "\n"))
 		}
 	}

@@ -56,7 +56,7 @@ func TestFaultCatalogue(t *testing.T) {
 	all := faultCatalogue()
 	for i, a := range all {
 		first, second := fmt.Sprintf("first%d", i), fmt.Sprintf("second%d", i) // none shares its health with another
-		providers += harness.Hasty(strings.ReplaceAll(harness.ProviderYAML(first, up.URL), "retries: 0", "retries: 2"), "1s", "20s") +
+		providers += harness.Hasty(strings.ReplaceAll(harness.ProviderYAML(first, up.URL), "retries: 0", "retries: 2"), "1s", "5s") +
 			strings.ReplaceAll(harness.ProviderYAML(second, spare.URL), "retries: 0", "retries: 2\n    prefill: yes")
 		target := second + "/echo"
 		if a.spare != "" {

@@ -288,7 +288,7 @@ func OpenSimulated(t testing.TB) (*Gateway, *Upstream) {
 func OpenHasty(t testing.TB) (*Gateway, *Upstream) {
 	t.Helper()
 	up := NewUpstream(t)
-	return Open(t, Setup{YAML: Hasty(ProvidersYAML(up.URL), "700ms", "20s")}), up
+	return Open(t, Setup{YAML: Hasty(ProvidersYAML(up.URL), "700ms", "5s")}), up
 }
 
 // Records are what the upstream truly served, once all of it has ended.

@@ -184,7 +184,7 @@ func TestHostileProviders(t *testing.T) {
 	yaml := "providers:" + harness.ProviderYAML("house", up.URL)
 	all := hostilities()
 	for i := range all {
-		wait, total := "15s", "30s"
+		wait, total := "5s", "8s"
 		switch {
 		case all[i].goesOn:
 			total = "1s"
