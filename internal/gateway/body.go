@@ -45,14 +45,12 @@ func (c *call) readBody() error {
 	if want := min(int(c.r.ContentLength)+1, believeLength); cap(buf) < want {
 		buf = make([]byte, 0, max(want, firstRead))
 	}
-	control := http.NewResponseController(c.w)
 	from := bodyReader{c.r, &c.held, int(limit)}
 	buf, err := from.readAll(buf) // in the time that Bounded gives it
 	c.Body, *c.pooled = buf, buf
 	switch {
 	case err == nil:
 		c.measured.read = c.server.now()
-		_ = control.SetReadDeadline(noDeadline) // an answer takes as long as its model, where the writer has deadlines
 		return nil
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)
@@ -68,8 +66,6 @@ func (c *call) readBody() error {
 	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
 }
 
-func (s *Server) bodyDeadline() time.Time { return s.now().Add(s.timing.BodyRead) }
-
 // Bounded gives the body of every request its time, whoever reads it: what
 // next leaves unread net/http itself waits for, before the answer goes out. It takes away the
 // deadline that the reply before, on the same connection, has left.
@@ -77,8 +73,10 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(noDeadline) // not every writer has one
-		if r.Body != http.NoBody {
-			_ = control.SetReadDeadline(s.bodyDeadline())
+		body := &timedBody{ReadCloser: r.Body, control: control, read: r.Body == http.NoBody}
+		if !body.read {
+			_ = control.SetReadDeadline(time.Now().Add(s.timing.BodyRead))
+			r.Body = body
 		}
 		next.ServeHTTP(w, r)
 		// a deadline set on a stream that its client has reset would keep the stream until it is over
@@ -86,10 +84,29 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 		case r.ProtoMajor == 2:
 			_ = control.SetReadDeadline(noDeadline)
 			_ = control.SetWriteDeadline(noDeadline)
-		case r.Body != http.NoBody:
-			_ = control.SetReadDeadline(s.now().Add(unreadBody))
+		case !body.read:
+			_ = control.SetReadDeadline(time.Now().Add(unreadBody))
 		}
 	})
+}
+
+// timedBody is a body that has a deadline until its end was read. From then on net/http reads, to see
+// whether the client leaves: a deadline would be taken for that, by this request and by those that
+// follow on the connection.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	read    bool // to its end
+}
+
+// Read is io.Reader's.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) && !b.read {
+		b.read = true
+		_ = b.control.SetReadDeadline(noDeadline)
+	}
+	return n, err
 }
 
 var errTooLarge = errors.New("gateway: body too large")

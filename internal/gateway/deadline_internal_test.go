@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,23 +19,34 @@ type deadlines struct {
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
 
-// TestBoundedLeavesNoTimer holds that nothing of a stream of HTTP/2 waits for a deadline once its
-// request is over. A connection of HTTP/1 keeps it: net/http reads on what was not read.
-func TestBoundedLeavesNoTimer(t *testing.T) {
+// TestBounded holds that a body has a deadline until its end was read, or net/http would take the
+// deadline for a client that has left, and that nothing of a stream of HTTP/2 waits for one once
+// its request is over. What of a body was not read net/http reads on HTTP/1.
+func TestBounded(t *testing.T) {
 	t.Parallel()
 	s := &Server{now: time.Now, timing: Timing{}.withDefaults()}
-	for major, want := range map[int]bool{1: true, 2: false} {
+	for _, tt := range []struct {
+		major int
+		reads bool
+		want  bool // a deadline to read, at the end
+	}{{1, false, true}, {1, true, false}, {2, false, false}, {2, true, false}} {
 		d := &deadlines{ResponseWriter: httptest.NewRecorder()}
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
-		r.ProtoMajor = major
-		s.Bounded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		r.ProtoMajor = tt.major
+		s.Bounded(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if d.read.IsZero() {
-				t.Errorf("HTTP/%d: the body has no deadline", major)
+				t.Errorf("%+v: the body has no deadline", tt)
+			}
+			if tt.reads {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if !d.read.IsZero() {
+					t.Errorf("%+v: the deadline is there when the body was read", tt)
+				}
 			}
 			d.write = time.Now()
 		})).ServeHTTP(d, r)
-		if got := !d.read.IsZero() && !d.write.IsZero(); got != want {
-			t.Errorf("HTTP/%d: left with a deadline to read %v and to write %v, want any: %t", major, d.read, d.write, want)
+		if got := !d.read.IsZero(); got != tt.want || d.write.IsZero() != (tt.major == 2) {
+			t.Errorf("%+v: left with a deadline to read %v and to write %v", tt, d.read, d.write)
 		}
 	}
 }
