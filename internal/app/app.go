@@ -70,7 +70,8 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 90 * time.Second
 	maxHeaderBytes = 32 << 10
-	maxStreams     = 100 // of a connection of HTTP/2: the fewest that RFC 9113, section 6.5.2, recommends
+	maxStreams     = 100              // of a connection of HTTP/2: the fewest that RFC 9113, section 6.5.2, recommends
+	writeTimeout   = 30 * time.Second // for any byte to go over a connection of HTTP/2
 	closeTimeout   = 15 * time.Second
 )
 
@@ -249,7 +250,8 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	cfg := &g.options.Config
 	server := &http.Server{
 		Handler: g.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		MaxHeaderBytes:               maxHeaderBytes,
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTimeout},
 		DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(
 			g.options.Log.Handler(), slog.LevelDebug),
 	}

@@ -14,9 +14,9 @@ import (
 const (
 	// beginTime is the longest that a stream of HTTP/2 has the others of its connection wait.
 	beginTime = 250 * time.Millisecond
-	// mostBeginning is how many streams of all connections wait to begin, before those are
-	// refused whose connection has more than its share of them.
-	mostBeginning = 4096
+	// mostStreams is how many streams of all connections wait, to begin or to have their answers
+	// taken, before those are refused whose connection has more than its share of them.
+	mostStreams = 2048
 )
 
 // overTLS is the key of what a context knows of a connection over TLS.
@@ -26,11 +26,14 @@ type overTLS struct{}
 type secured struct {
 	all     *streams      // nil for HTTP/1.1
 	turn    chan struct{} // has one element while a stream begins
-	waiting int           // streams that wait to begin. Under all.mu
+	waiting int           // streams. Under all.mu
 }
 
-// streams counts those that wait to begin, on all connections of HTTP/2.
+// streams counts those of all connections of HTTP/2 that wait: to begin, or for their clients to take
+// the answers. Requests that were let in have bounds of their own meanwhile.
 type streams struct {
+	most int // see mostStreams
+
 	mu          sync.Mutex
 	waiting     int
 	connections int // that have any
@@ -65,31 +68,44 @@ func Handler(next http.Handler) http.Handler {
 		case c.all == nil:
 			r.TLS = known
 		default:
-			if !c.begin(r.Context()) {
-				w.Header().Set("Connection", "close") // a new one costs its client more
-				w.Header().Set("Retry-After", "1")
-				w.WriteHeader(http.StatusServiceUnavailable)
-				return
-			}
-			s := &beginning{ReadCloser: r.Body, end: sync.OnceFunc(func() { <-c.turn })}
-			defer s.end()
-			late := time.AfterFunc(beginTime, s.end)
-			defer late.Stop()
-			if r.Body != http.NoBody {
-				r.Body = s
-			}
+			c.serve(next, w, r)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// begin waits until a stream may begin. It reports whether it may: not where too many wait, or
-// where its client has left.
-func (c *secured) begin(ctx context.Context) bool {
-	if !c.count() {
-		return false
+// serve has next answer on a stream of HTTP/2.
+func (c *secured) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if !c.count(false) {
+		w.Header().Set("Connection", "close") // a new one costs its client more
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
 	}
+	if !c.begin(r.Context()) {
+		c.discount()
+		return // nobody waits for an answer
+	}
+	s := &beginning{ReadCloser: r.Body, end: sync.OnceFunc(func() {
+		<-c.turn
+		c.discount()
+	})}
+	defer s.end()
+	late := time.AfterFunc(beginTime, s.end)
+	defer late.Stop()
+	if r.Body != http.NoBody {
+		r.Body = s
+	}
+	next.ServeHTTP(w, r)
+	s.end()
+	c.count(true)
 	defer c.discount()
+	_ = http.NewResponseController(w).Flush() // or net/http would, and nobody would count it
+}
+
+// begin waits until a stream may begin, and reports false where its client has left.
+func (c *secured) begin(ctx context.Context) bool {
 	select {
 	case c.turn <- struct{}{}:
 		runtime.Gosched() // other connections' streams come next
@@ -99,12 +115,13 @@ func (c *secured) begin(ctx context.Context) bool {
 	}
 }
 
-func (c *secured) count() bool {
+// count counts a stream that waits, and reports whether it may: one that has begun may in any case.
+func (c *secured) count(begun bool) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if c.waiting == 0 {
 		c.all.connections++
-	} else if c.all.waiting >= mostBeginning && c.waiting >= mostBeginning/c.all.connections {
+	} else if !begun && c.all.waiting >= c.all.most && c.waiting >= c.all.most/c.all.connections {
 		return false
 	}
 	c.waiting++

@@ -1,6 +1,7 @@
 package framing
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
@@ -12,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"weir/internal/must"
 )
@@ -108,34 +112,35 @@ func TestStreamsBegin(t *testing.T) {
 	close(end)
 }
 
-// TestStreamsShare holds that of many streams that wait to begin those are refused whose connection
-// has more than its share.
+// TestStreamsShare holds that of many streams those are refused whose connection has more than its
+// share.
 func TestStreamsShare(t *testing.T) {
 	t.Parallel()
-	all := &streams{}
+	const most = 1000
+	all := &streams{most: most}
 	full := &secured{all: all, turn: make(chan struct{}, 1)}
-	for range mostBeginning {
-		if !full.count() {
+	for range most {
+		if !full.count(false) {
 			t.Fatal("a stream was refused, but there was room")
 		}
 	}
-	if full.count() {
+	if full.count(false) {
 		t.Error("a stream more than the most was let in")
 	}
 	other := &secured{all: all, turn: make(chan struct{}, 1)}
-	for i := range mostBeginning / 2 {
-		if !other.count() {
+	for i := range most / 2 {
+		if !other.count(false) {
 			t.Fatalf("stream %d of another connection was refused, want half of the most", i)
 		}
 	}
-	if other.count() {
+	if other.count(false) {
 		t.Error("a stream more than the share was let in")
 	}
-	for range mostBeginning {
+	for range most {
 		full.discount()
 	}
-	if !full.count() {
-		t.Error("a stream was refused when the others had begun")
+	if !full.count(false) {
+		t.Error("a stream was refused when the others were over")
 	}
 }
 
@@ -172,4 +177,39 @@ func TestClosedConnectionIsForgotten(t *testing.T) {
 		}
 	}
 	t.Error("what a closed connection has held is still there")
+}
+
+// TestStreamIsOverWhenTaken holds that a stream counts until its client has taken the answer, and
+// that others of its connection begin meanwhile.
+func TestStreamIsOverWhenTaken(t *testing.T) {
+	t.Parallel()
+	const answers = 3
+	open := make(chan int, answers)
+	url, client := overHTTP2(t, func(w http.ResponseWriter, r *http.Request) {
+		c := r.Context().Value(overTLS{}).(*secured)
+		c.all.mu.Lock()
+		open <- c.all.waiting
+		c.all.mu.Unlock()
+		_, _ = io.WriteString(w, "an answer that waits")
+	})
+	config := client().Transport.(*http.Transport).TLSClientConfig
+	config.NextProtos = []string{"h2"}
+	conn := must.Get(tls.Dial("tcp", strings.TrimPrefix(url, "https://"), config))(t)
+	defer func() { _ = conn.Close() }()
+	must.Get(io.WriteString(conn, http2.ClientPreface))(t)
+	f := http2.NewFramer(conn, conn)
+	must.Do(t, f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+	var fields bytes.Buffer
+	encoder := hpack.NewEncoder(&fields)
+	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "x"}, {":path", "/"}} {
+		must.Do(t, encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: true}))
+	}
+	for i := range answers {
+		must.Do(t, f.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: uint32(2*i + 1), BlockFragment: fields.Bytes(), EndHeaders: true, EndStream: true,
+		}))
+		if got := <-open; got != i+1 {
+			t.Errorf("%d streams whose answers wait, and one: %d are counted", i, got)
+		}
+	}
 }

@@ -55,7 +55,7 @@ func Listen(l net.Listener, secure *tls.Config, most int) *Listener {
 	}
 	return &Listener{
 		Listener: l, secure: secure, most: most, turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		ready: make(chan accepted), closed: closed, end: end, began: time.Now(), open: map[*connection]struct{}{},
+		streams: streams{most: mostStreams}, ready: make(chan accepted), closed: closed, end: end, began: time.Now(), open: map[*connection]struct{}{},
 	}
 }
 

@@ -67,23 +67,29 @@ func (c *call) readBody() error {
 }
 
 // Bounded gives the body of every request its time, whoever reads it: what
-// next leaves unread net/http itself waits for, before the answer goes out. It takes away the
-// deadline that the reply before, on the same connection, has left.
+// next leaves unread net/http itself waits for, before the answer goes out. It gives a client its
+// time to take the end of the answer, which net/http writes when next is done, and takes away the
+// deadline that the reply before, on the same connection of HTTP/1, has left.
 func (s *Server) Bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		_ = control.SetWriteDeadline(noDeadline) // not every writer has one
+		if r.ProtoMajor == 1 {
+			_ = control.SetWriteDeadline(noDeadline) // not every writer has one
+		}
 		body := &timedBody{ReadCloser: r.Body, control: control, read: r.Body == http.NoBody}
 		if !body.read {
 			_ = control.SetReadDeadline(time.Now().Add(s.timing.BodyRead))
+			r = r.WithContext(r.Context()) // net/http looks at its own body when it closes the connection
 			r.Body = body
 		}
 		next.ServeHTTP(w, r)
-		// a deadline set on a stream that its client has reset would keep the stream until it is over
+		_ = control.SetWriteDeadline(time.Now().Add(s.timing.Write))
 		switch {
 		case r.ProtoMajor == 2:
 			_ = control.SetReadDeadline(noDeadline)
-			_ = control.SetWriteDeadline(noDeadline)
+			if r.Context().Err() != nil { // a deadline would keep a stream that its client has reset
+				_ = control.SetWriteDeadline(noDeadline)
+			}
 		case !body.read:
 			_ = control.SetReadDeadline(time.Now().Add(unreadBody))
 		}

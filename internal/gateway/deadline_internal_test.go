@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,18 +21,21 @@ func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
 
 // TestBounded holds that a body has a deadline until its end was read, or net/http would take the
-// deadline for a client that has left, and that nothing of a stream of HTTP/2 waits for one once
-// its request is over. What of a body was not read net/http reads on HTTP/1.
+// deadline for a client that has left, that the end of every answer has one, and that nothing of a
+// stream of HTTP/2 waits for one that its client has reset. What of a body was not read net/http
+// reads on HTTP/1.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	s := &Server{now: time.Now, timing: Timing{}.withDefaults()}
 	for _, tt := range []struct {
-		major int
-		reads bool
-		want  bool // a deadline to read, at the end
-	}{{1, false, true}, {1, true, false}, {2, false, false}, {2, true, false}} {
+		major        int
+		reads, reset bool
+		want         bool // a deadline to read, at the end
+	}{{1, false, false, true}, {1, true, false, false}, {2, false, false, false}, {2, true, false, false}, {2, false, true, false}} {
 		d := &deadlines{ResponseWriter: httptest.NewRecorder()}
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+		ctx, reset := context.WithCancel(t.Context())
+		r = r.WithContext(ctx)
 		r.ProtoMajor = tt.major
 		s.Bounded(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if d.read.IsZero() {
@@ -43,9 +47,12 @@ func TestBounded(t *testing.T) {
 					t.Errorf("%+v: the deadline is there when the body was read", tt)
 				}
 			}
-			d.write = time.Now()
+			if tt.reset {
+				reset()
+			}
 		})).ServeHTTP(d, r)
-		if got := !d.read.IsZero(); got != tt.want || d.write.IsZero() != (tt.major == 2) {
+		reset()
+		if got := !d.read.IsZero(); got != tt.want || d.write.IsZero() != tt.reset {
 			t.Errorf("%+v: left with a deadline to read %v and to write %v", tt, d.read, d.write)
 		}
 	}

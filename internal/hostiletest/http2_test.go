@@ -28,6 +28,10 @@ func http2Attacks() []attack {
 			a.key = ""
 			a.many(streamConnections/sides, 20*time.Millisecond, func(int) { a.fillStreams() })
 		}},
+		{name: "answers over HTTP/2 that no client takes, without a key", held: "streams count until they are taken; 30 s at most", secure: true, lasts: 10 * time.Second, hostile: func(a *attacker) {
+			a.key = ""
+			a.many(long(150, 2), 500*time.Millisecond, func(int) { a.takeNothing() })
+		}},
 		{name: "HTTP/2 over plain http", held: "421, and the connection is closed", hostile: func(a *attacker) {
 			a.many(4, 20*time.Millisecond, func(int) {
 				conn := a.dial()
@@ -93,8 +97,36 @@ func (a *attacker) fillStreams() {
 	}
 }
 
+// takeNothing opens 100 streams, takes no byte of their answers and stays until the gateway closes
+// the connection.
+func (a *attacker) takeNothing() {
+	conn, f := a.frames(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(a.ctx, func() { _ = conn.Close() })
+	defer stop()
+	for id := range uint32(100) {
+		if f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*id + 1, BlockFragment: a.fields(), EndHeaders: true, EndStream: true}) != nil {
+			return
+		}
+	}
+	for a.ctx.Err() == nil {
+		switch frame, err := f.ReadFrame(); frame.(type) {
+		case nil:
+			if err != nil && a.ctx.Err() == nil {
+				a.count("closed by the gateway")
+			}
+			return
+		case *http2.GoAwayFrame:
+			a.count("told to go")
+		}
+	}
+}
+
 // frames is a connection over which frames go, with what reads the answers; nil for none.
-func (a *attacker) frames() (net.Conn, *http2.Framer) {
+func (a *attacker) frames(settings ...http2.Setting) (net.Conn, *http2.Framer) {
 	config := a.roots.Clone()
 	config.NextProtos = []string{"h2"}
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp4", a.address, config)
@@ -105,7 +137,7 @@ func (a *attacker) frames() (net.Conn, *http2.Framer) {
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	_, _ = io.WriteString(conn, http2.ClientPreface) // what is wrong with it shows in the next frame
 	f := http2.NewFramer(conn, conn)
-	_ = f.WriteSettings()
+	_ = f.WriteSettings(settings...)
 	a.count("connections")
 	return conn, f
 }
