@@ -44,16 +44,21 @@ type strictConn struct {
 	framing  framing
 	heads    *heads
 	counted  atomic.Int64 // bytes of heads
+	refused  error        // nil for none
 }
 
 // Read is net.Conn's. Its error makes net/http answer 400 and close the connection.
 func (c *strictConn) Read(p []byte) (int, error) {
+	if c.refused != nil { // net/http may go on behind an error
+		return 0, c.refused
+	}
 	n, err := c.Conn.Read(p)
-	if refused := c.framing.take(p[:n]); refused != nil {
-		return 0, refused
+	if c.refused = c.framing.take(p[:n]); c.refused != nil {
+		return 0, c.refused
 	}
 	if more := c.framing.head - freeHead - c.counted.Load(); n > 0 && more > 0 {
 		if !c.heads.grow(more) {
+			c.refused = errHeads
 			return 0, errHeads
 		}
 		c.counted.Add(more)
@@ -76,6 +81,7 @@ var (
 	errLength   = errors.New("a malformed or second Content-Length")
 	errTwoSizes = errors.New("a length beside chunks")
 	errLines    = fmt.Errorf("a head of more than %d lines", maxLines)
+	errPreface  = errors.New("HTTP/2, on which the client has not agreed")
 	errHeads    = errors.New("more heads than the gateway takes")
 )
 
@@ -145,6 +151,8 @@ func (f *framing) endLine() error {
 	case line == "" && f.inHead:
 		return f.endHead()
 	case line == "": // before the request line (RFC 9112, section 2.2)
+	case !f.inHead && line == "PRI * HTTP/2.0": // over TLS net/http would take it (RFC 9113, section 3.4)
+		return errPreface
 	case !f.inHead:
 		f.inHead = true
 	case line[0] == ' ' || line[0] == '\t':

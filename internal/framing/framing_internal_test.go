@@ -37,6 +37,7 @@ func TestFraming(t *testing.T) {
 		{"the same length twice", post + "Content-Length: 4\r\nContent-Length: 4\r\n\r\n", errLength},
 		{"a length with a sign", post + "Content-Length: +4\r\n\r\n", errLength},
 		{"a length with zeros", post + "Content-Length: " + strings.Repeat("0", 100) + "4\r\n\r\n", errLength},
+		{"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", errPreface},
 		{"no length", post + "Content-Length: \r\n\r\n", errLength},
 	} {
 		for size := 1; size <= len(tt.in); size++ {

@@ -41,7 +41,7 @@ type streams struct {
 
 func (l *Listener) mark(ctx context.Context, conn net.Conn) context.Context {
 	switch c := conn.(type) {
-	case *tls.Conn:
+	case *framesConn:
 		return context.WithValue(ctx, overTLS{}, &secured{all: &l.streams, turn: make(chan struct{}, 1)})
 	case *strictConn:
 		if c.Conn != net.Conn(c.below) {
@@ -68,6 +68,7 @@ func Handler(next http.Handler) http.Handler {
 		case c.all == nil:
 			r.TLS = known
 		default:
+			r.TLS = known
 			c.serve(next, w, r)
 			return
 		}

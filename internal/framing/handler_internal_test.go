@@ -213,3 +213,85 @@ func TestStreamIsOverWhenTaken(t *testing.T) {
 		}
 	}
 }
+
+// TestFrames counts frames in pieces of every size.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	var in bytes.Buffer
+	in.WriteString(http2.ClientPreface)
+	f := http2.NewFramer(&in, nil)
+	must.Do(t, f.WriteSettings())
+	must.Do(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x82}, EndHeaders: true}))
+	must.Do(t, f.WriteData(1, true, bytes.Repeat([]byte{9}, 300)))
+	must.Do(t, f.WritePing(true, [8]byte{}))
+	for size := 1; size <= in.Len(); size++ {
+		c, frames, streams := newFramesConn(nil, nil), 0, 0
+		for rest := in.Bytes(); len(rest) > 0; rest = rest[min(size, len(rest)):] {
+			n, begun := c.count(rest[:min(size, len(rest))])
+			frames, streams = frames+n, streams+begun
+		}
+		if frames != 4 || streams != 1 || c.got != 0 || c.payload != 0 {
+			t.Errorf("in pieces of %d: got %d frames, %d streams, %d bytes of a header and %d of a payload to come, want 4, 1 and none",
+				size, frames, streams, c.got, c.payload)
+		}
+	}
+}
+
+// TestFramesPace holds that frames wait that come faster than they may, and no others; that many
+// connections share what all may send; and that one goes that sends too much for too long.
+func TestFramesPace(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	all := &Listener{pace: newPace(2), closed: t.Context()}
+	open := func() *framesConn {
+		c := newFramesConn(nil, &connection{of: all})
+		c.read = now
+		return c
+	}
+	c := open()
+	if early := c.early(frameBurst, now); early > 0 {
+		t.Errorf("a burst waits for %s, want no time", early)
+	}
+	if early := c.early(100, now); early < 100*frameTime || early > 300*frameTime {
+		t.Errorf("100 more wait for %s, want their time, twice at most", early)
+	}
+	now = now.Add(time.Minute)
+	if early := c.early(frameBurst, now); early > 0 {
+		t.Errorf("a burst a minute later waits for %s, want no time", early)
+	}
+	for range 10 * frameBurst {
+		now = now.Add(frameTime)
+		if early := c.early(1, now); early > 0 {
+			t.Fatalf("one frame a time waits for %s behind a burst, want no time", early)
+		}
+	}
+
+	// each sends as soon as it may
+	conns, next, taken := make([]*framesConn, 100), make([]time.Time, 100), 0
+	for i := range conns {
+		conns[i], next[i] = open(), now
+	}
+	const seconds = 30
+	for end := now.Add(seconds * time.Second); now.Before(end); now = now.Add(time.Millisecond) {
+		for i, c := range conns {
+			if !next[i].After(now) {
+				next[i] = now.Add(c.early(5, now))
+				taken += 5
+			}
+		}
+	}
+	if each := float64(taken) / seconds; each > 70_000 || each < 40_000 {
+		t.Errorf("100 connections have %.0f frames read in a second, want about 50,000", each)
+	}
+	if early := open().early(20, now); early > 0 {
+		t.Errorf("20 frames of another connection wait for %s, want no time", early)
+	}
+
+	c.late = time.Now().Add(-2 * lateTime)
+	if c.wait(time.Millisecond) {
+		t.Error("a connection that sends too much for too long may stay")
+	}
+	if c.early(1, now.Add(time.Minute)); !c.wait(time.Millisecond) {
+		t.Error("a connection that has paused may not stay")
+	}
+}

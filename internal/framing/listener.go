@@ -12,13 +12,8 @@ import (
 	"time"
 )
 
-const (
-	// handshakeTime is how long a client may take to agree on TLS.
-	handshakeTime = 10 * time.Second
-	// readTime is the longest that one connection of HTTP/2 has the others wait that have sent
-	// something, too.
-	readTime = 5 * time.Millisecond
-)
+// handshakeTime is how long a client may take to agree on TLS.
+const handshakeTime = 10 * time.Second
 
 // Listener gives net/http the connections of clients. There is a most of them: beyond it the one
 // is closed that has been without a request for the longest, and where all have one, the new one.
@@ -28,8 +23,8 @@ type Listener struct {
 	secure  *tls.Config // nil for plain HTTP
 	heads   heads
 	most    int
-	turns   chan struct{} // has an element for each connection of HTTP/2 of which frames are read
 	streams streams
+	pace    *pace // of frames of HTTP/2
 
 	begun  sync.Once
 	ready  chan accepted // behind their handshakes
@@ -54,8 +49,8 @@ func Listen(l net.Listener, secure *tls.Config, most int) *Listener {
 		secure.NextProtos = []string{"h2", "http/1.1"}
 	}
 	return &Listener{
-		Listener: l, secure: secure, most: most, turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		streams: streams{most: mostStreams}, ready: make(chan accepted), closed: closed, end: end, began: time.Now(), open: map[*connection]struct{}{},
+		Listener: l, secure: secure, most: most,
+		streams: streams{most: mostStreams}, pace: newPace(runtime.GOMAXPROCS(0)), ready: make(chan accepted), closed: closed, end: end, began: time.Now(), open: map[*connection]struct{}{},
 	}
 }
 
@@ -63,8 +58,12 @@ func Listen(l net.Listener, secure *tls.Config, most int) *Listener {
 // itself: net/http keeps what a connection of HTTP/2 has held for as long as it may be idle, also
 // where it was closed long before.
 func (l *Listener) Serve(s *http.Server) error {
-	s.TLSConfig = l.secure // by which net/http knows that there is HTTP/2
 	s.ConnState, s.ConnContext = l.state, l.mark
+	if l.secure != nil { // net/http does not see that it is over TLS
+		s.Protocols = new(http.Protocols)
+		s.Protocols.SetHTTP1(true)
+		s.Protocols.SetUnencryptedHTTP2(true)
+	}
 	if s.IdleTimeout > 0 {
 		var closing sync.WaitGroup
 		defer closing.Wait()
@@ -129,17 +128,15 @@ func (l *Listener) handshake(c *connection) {
 	ctx, cancel := context.WithTimeout(l.closed, handshakeTime)
 	defer cancel()
 	secure := tls.Server(c, l.secure)
-	a := accepted{conn: secure}
 	if secure.HandshakeContext(ctx) != nil {
 		_ = c.Close()
 		return
 	}
-	if secure.ConnectionState().NegotiatedProtocol == "h2" {
-		c.late = time.AfterFunc(readTime, c.endTurn)
-	} else {
-		a.conn = l.strict(secure, c)
+	conn := net.Conn(newFramesConn(secure, c))
+	if secure.ConnectionState().NegotiatedProtocol != "h2" {
+		conn = l.strict(secure, c)
 	}
-	if !l.deliver(a) {
+	if !l.deliver(accepted{conn: conn}) {
 		_ = c.Close()
 	}
 }
@@ -162,8 +159,6 @@ type connection struct {
 	net.Conn
 	of        *Listener
 	idleSince atomic.Int64 // age of the listener, in nanoseconds; 0 with a request
-	late      *time.Timer  // ends its turn; nil for HTTP/1.1
-	turn      atomic.Bool  // it has one
 }
 
 // accept waits for a connection for which there is a place.
@@ -236,34 +231,10 @@ func (l *Listener) closeThose(holds func(since time.Duration) bool) bool {
 
 // Close is net.Conn's.
 func (c *connection) Close() error {
-	c.endTurn()
 	c.of.mu.Lock()
 	delete(c.of.open, c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
-}
-
-// Read is net.Conn's. What comes in HTTP/2 can be hundreds of requests at once. It is read in turn,
-// of as many connections at a time as there are processors: a turn ends with the next Read.
-func (c *connection) Read(p []byte) (int, error) {
-	c.endTurn()
-	n, err := c.Conn.Read(p)
-	if c.late != nil && n > 0 {
-		select {
-		case c.of.turns <- struct{}{}:
-			c.turn.Store(true)
-			c.late.Reset(readTime)
-		case <-c.of.closed.Done():
-		}
-	}
-	return n, err
-}
-
-func (c *connection) endTurn() {
-	if c.turn.CompareAndSwap(true, false) {
-		c.late.Stop()
-		<-c.of.turns
-	}
 }
 
 // Write is net.Conn's. Over TLS it gives up the processor, on which others may wait: a connection
@@ -296,9 +267,8 @@ func belowOf(conn net.Conn) *connection {
 	switch c := conn.(type) {
 	case *strictConn:
 		return c.below
-	case *tls.Conn:
-		below, _ := c.NetConn().(*connection)
-		return below
+	case *framesConn:
+		return c.below
 	}
 	return nil
 }

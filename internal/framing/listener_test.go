@@ -122,6 +122,19 @@ func TestMostConnections(t *testing.T) {
 	want(t, "when they are over", last, http.StatusOK)
 }
 
+// TestRefusedForGood holds that a connection is over that was refused something, also where net/http
+// goes on to read behind the error.
+func TestRefusedForGood(t *testing.T) {
+	t.Parallel()
+	address, _, _ := served(t, nil, 3)
+	c := dial(t, address)
+	for _, piece := range []string{"GET / HTTP/1.1\r\n", "Host: x\nX: y\r\n", "Host: x\r\n\r\n"} {
+		_, _ = io.WriteString(c, piece) // it may be closed
+		time.Sleep(settle / 4)
+	}
+	want(t, "a head of which a part was refused", c, http.StatusBadRequest)
+}
+
 // TestTLS holds that HTTP/1.1 over TLS is as strict as without, and that there is HTTP/2 beside it.
 func TestTLS(t *testing.T) {
 	t.Parallel()
@@ -154,6 +167,12 @@ func TestTLS(t *testing.T) {
 	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\nContent-Length: 0\r\n\r\n")
 	must.Do(t, err)
 	want(t, "a line that ends in LF", c, http.StatusBadRequest)
+	c, err = tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	must.Do(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	must.Do(t, err)
+	want(t, "HTTP/2 without agreement", c, http.StatusBadRequest)
 }
 
 // TestIdleConnectionsEnd holds that a connection is closed that has been idle for its time, and none

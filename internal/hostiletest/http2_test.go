@@ -23,7 +23,18 @@ func http2Attacks() []attack {
 				t.Error("no connection was closed by the gateway")
 			}
 		}},
-		{name: "HTTP/2 frames without end", held: "frames are read in turn, connection by connection", secure: true, hostile: frameFlood},
+		{name: "HTTP/2 frames without end, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, hostile: frameFlood(
+			func(f *http2.Framer) error {
+				return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535})
+			},
+			func(f *http2.Framer) error { return f.WriteData(1, false, nil) },
+			func(f *http2.Framer) error { return f.WriteWindowUpdate(0, 1) },
+		)},
+		{name: "HTTP/2 frames that need no answer, without a key, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, hostile: frameFlood(
+			func(f *http2.Framer) error { return f.WriteRawFrame(0x42, 0, 0, nil) },
+			func(f *http2.Framer) error { return f.WritePriority(1, http2.PriorityParam{}) },
+			func(f *http2.Framer) error { return f.WritePing(true, [8]byte{}) },
+		)},
 		{name: "streams of HTTP/2 without a key", held: "the streams of a connection begin in turn", secure: true, hostile: func(a *attacker) {
 			a.key = ""
 			a.many(streamConnections/sides, 20*time.Millisecond, func(int) { a.fillStreams() })
@@ -32,7 +43,7 @@ func http2Attacks() []attack {
 			a.key = ""
 			a.many(long(150, 2), 500*time.Millisecond, func(int) { a.takeNothing() })
 		}},
-		{name: "HTTP/2 over plain http", held: "421, and the connection is closed", hostile: func(a *attacker) {
+		{name: "HTTP/2 over plain http", held: "400, and the connection is closed", hostile: func(a *attacker) {
 			a.many(4, 20*time.Millisecond, func(int) {
 				conn := a.dial()
 				if conn == nil {
@@ -185,40 +196,37 @@ func rapidReset(a *attacker) {
 	}
 }
 
-// frameFlood sends what a peer may send at any time and has to be read: settings, empty data and
-// windows, a kind on each connection, as fast as they are taken.
-func frameFlood(a *attacker) {
-	conn, f := a.frames()
-	if conn == nil {
-		return
+// frameFlood sends what a peer may send at any time and has to be read, a kind on each connection, as
+// fast as they are taken.
+func frameFlood(kinds ...func(*http2.Framer) error) func(a *attacker) {
+	return func(a *attacker) {
+		a.many(25, 100*time.Millisecond, func(int) {
+			conn, f := a.frames()
+			if conn == nil {
+				return
+			}
+			read := make(chan struct{})
+			go func() {
+				defer close(read)
+				_, _ = io.Copy(io.Discard, conn)
+			}()
+			err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.fields(), EndHeaders: true})
+			var flood bytes.Buffer
+			frames := http2.NewFramer(&flood, nil)
+			for range 1000 {
+				_ = kinds[a.number%len(kinds)](frames) // into memory
+			}
+			for err == nil && a.ctx.Err() == nil {
+				_, err = conn.Write(flood.Bytes())
+				a.count("floods")
+			}
+			if a.ctx.Err() == nil {
+				a.count("closed by the gateway")
+			}
+			_ = conn.Close()
+			<-read
+		})
 	}
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		_, _ = io.Copy(io.Discard, conn)
-	}()
-	err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.fields(), EndHeaders: true})
-	var flood bytes.Buffer
-	frames := http2.NewFramer(&flood, nil)
-	for range 400 {
-		switch a.number % 3 {
-		case 0:
-			_ = frames.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535})
-		case 1:
-			_ = frames.WriteData(1, false, nil)
-		case 2:
-			_ = frames.WriteWindowUpdate(0, 1)
-		}
-	}
-	for err == nil && a.ctx.Err() == nil {
-		_, err = conn.Write(flood.Bytes())
-		a.count("floods")
-	}
-	if a.ctx.Err() == nil {
-		a.count("closed by the gateway")
-	}
-	_ = conn.Close()
-	<-read
 }
 
 // continuations never end the head of a request (VU#421644).
