@@ -89,13 +89,14 @@ func unauthenticated() error {
 // Watch follows the store's feed of changes until ctx ends, so that what any
 // process revokes, suspends, resumes or creates counts here within a second.
 // While the store is away the cache stays as it is. It calls corrected with each account
-// of which attempts were corrected, and with "" where that may be any.
-func (s *Service) Watch(ctx context.Context, corrected func(account string)) {
+// of which attempts were corrected, and with "" where that may be any, and changed with the
+// accounts and keys that changed.
+func (s *Service) Watch(ctx context.Context, corrected func(account string), changed func(ids map[string]bool)) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	place, away := int64(-1), false
 	for {
-		next, err := s.poll(ctx, place, corrected)
+		next, err := s.poll(ctx, place, corrected, changed)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -114,7 +115,9 @@ func (s *Service) Watch(ctx context.Context, corrected func(account string)) {
 }
 
 // poll forgets what changed after place and returns the place to go on from.
-func (s *Service) poll(ctx context.Context, place int64, corrected func(account string)) (int64, error) {
+func (s *Service) poll(ctx context.Context, place int64, corrected func(account string),
+	changed func(ids map[string]bool),
+) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
 	changes, err := s.stores.Lookups.Changes(ctx, place)
@@ -136,6 +139,7 @@ func (s *Service) poll(ctx context.Context, place int64, corrected func(account 
 	}
 	if len(ids) > 0 {
 		s.cache.forgetIDs(ids)
+		changed(ids)
 	}
 	return changes.Last, nil
 }

@@ -180,7 +180,7 @@ func TestWatch(t *testing.T) {
 		check(t, node, token, "", "cached before the watch began")
 		ctx, stop := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
-		watching.Go(func() { node.Watch(ctx, func(string) {}) })
+		watching.Go(func() { node.Watch(ctx, func(string) {}, func(map[string]bool) {}) })
 		may := func(want llm.Code, when string) {
 			t.Helper()
 			time.Sleep(300 * time.Millisecond)

@@ -273,7 +273,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	defer running.Wait()
 	defer stop()
 	running.Go(func() { g.logLines.run(background) })
-	running.Go(func() { g.accounts.Watch(background, g.ledger.Budgets().Recount) })
+	running.Go(func() { g.accounts.Watch(background, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() {

@@ -12,6 +12,7 @@ import (
 type accountLeases struct {
 	mu     sync.Mutex
 	scopes map[string][]*lease // each has few: the periods of now, and what is left of those before
+	first  *Attempt            // of those under way, in no order
 }
 
 // lease is this node's part of a budget in a period. It is guarded by the lock
@@ -103,61 +104,6 @@ func (c *Reservation) freed(s *lease, cost llm.Money) llm.Money {
 		}
 	}
 	return -cost
-}
-
-// Spent is what an attempt has cost that was settled.
-type Spent struct {
-	Account, Key string       // ids
-	Arrived      time.Time    // when its request came
-	Reservation  *Reservation // its own; nil for none
-	Cost         llm.Money
-	At           Position     // of the settlement
-	Next         *Reservation // of the attempt that was opened with the settlement; nil for none
-}
-
-// Spend books what an attempt has cost against the budgets that this node has leases of,
-// whether it had reserved an amount or not.
-func (l *Service) Spend(a *Spent) {
-	if p, ok := l.accounts.Load(a.Account); ok {
-		p.(*accountLeases).settle(a)
-	}
-}
-
-func (p *accountLeases) settle(a *Spent) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.each(a, func(s *lease) {
-		switch {
-		case !s.known:
-			s.late = append(s.late, spend{a.At, a.Cost})
-		case a.At > s.since:
-			s.spent += a.Cost
-		}
-	})
-	if r := a.Reservation; r != nil {
-		for _, s := range r.leases {
-			s.held -= r.amount
-		}
-		r.leases = nil
-	}
-	if next := a.Next; next != nil {
-		for _, s := range next.leases {
-			s.held += next.amount - next.extra
-		}
-		next.extra = next.amount
-	}
-}
-
-// each calls fn with every lease that the attempt counts against.
-func (p *accountLeases) each(a *Spent, fn func(*lease)) {
-	day := PeriodDay.Number(a.Arrived)
-	for _, scope := range [...]string{a.Account, a.Key} {
-		for _, s := range p.scopes[scope] {
-			if first, last := DaysOf(s.id.Period); first <= day && day <= last {
-				fn(s)
-			}
-		}
-	}
 }
 
 // find is the lease of that name; nil where there is none.

@@ -133,6 +133,7 @@ func (l *Service) beat(ctx context.Context) error {
 		}
 	}
 	l.hear(asked, got)
+	l.tellUnderWay(ctx)
 	l.yieldWanted(ctx, got.Wanted)
 	return nil
 }

@@ -182,6 +182,11 @@ func (l *Service) lease(ctx context.Context, p *accountLeases, s *lease, n *Need
 }
 
 func (l *Service) leaseInTurn(ctx context.Context, p *accountLeases, s *lease, n *Need) error {
+	return l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.leaseMore(ctx, p, s, n) })
+}
+
+// inTurn runs fn as the only one that leases the lease, or waits for whoever does.
+func (l *Service) inTurn(ctx context.Context, p *accountLeases, s *lease, fn func(context.Context) error) error {
 	p.mu.Lock()
 	if busy := s.leasing; busy != nil {
 		p.mu.Unlock()
@@ -196,7 +201,7 @@ func (l *Service) leaseInTurn(ctx context.Context, p *accountLeases, s *lease, n
 	// Others wait for it: it does not end with this request alone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseLimit)
 	defer cancel()
-	err := l.leaseMore(ctx, p, s, n)
+	err := fn(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(s.leasing)
@@ -275,7 +280,7 @@ func (l *Service) leaseOnce(ctx context.Context, p *accountLeases, s *lease, r L
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.leased(&got, l.now())
+	p.leased(s, &got, l.now())
 	return got, nil
 }
 
@@ -329,8 +334,13 @@ func (s *lease) enough(n *Need) bool { return s.known && s.available()+n.freed(s
 
 // leased takes note of a lease. What was granted while the budget was changed
 // may be of the old one: it is leased anew.
-func (s *lease) leased(got *Lease, now time.Time) {
+func (p *accountLeases) leased(s *lease, got *Lease, now time.Time) {
 	if !s.known {
+		for a := p.first; a != nil; a = a.next {
+			if s.id.covers(a) {
+				s.hold(a)
+			}
+		}
 		s.known, s.spent, s.since = true, got.Spent, got.At
 		for _, late := range s.late {
 			if late.at > got.At {

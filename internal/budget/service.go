@@ -39,6 +39,7 @@ type Service struct {
 
 	mu         sync.Mutex
 	reconciled bool
+	changed    map[string]bool // see Changed
 }
 
 // NewService makes a service. It leases nothing before Join.

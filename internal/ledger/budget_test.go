@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -189,7 +191,7 @@ func TestSettledWhileLeased(t *testing.T) {
 		at, err := l.append(nil, &s, hold.attempt.ID) // as Settle does, which somebody interrupts here
 		must.Do(t, err)
 		must.Get(l.Reserve(t.Context(), accountNeed(100, 10)))(t)
-		l.spend(&hold.attempt, s.Cost, at, nil)
+		l.budgets.Spend(&hold.counted, s.Cost, at, nil)
 		if _, err := l.Reserve(t.Context(), accountNeed(100, 50)); err != nil {
 			t.Errorf("50 of 100, of which 40 are spent and 10 are held: %v", err)
 		}
@@ -255,4 +257,133 @@ func TestBudgetCrowd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// periodNeed is what a request needs of an account's budget of that period.
+func periodNeed(period budget.Period, limit, amount llm.Money) Need {
+	n := accountNeed(limit, amount)
+	n.Budgets[0].Period = period
+	return n
+}
+
+// opened is an attempt under way that may cost so much, and what it has reserved.
+func opened(t *testing.T, l *Ledger, n byte, most llm.Money, r *budget.Reservation) *Hold {
+	t.Helper()
+	now := time.Now()
+	return must.Get(l.Open(Attempt{
+		ID: AttemptID{Request: uuid.UUID{n}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now, Arrived: now,
+		Provider: "p", Model: "m", Hold: most, Reservation: r, Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1000}},
+	}))(t)
+}
+
+// TestBudgetCountsWhatRuns holds that a budget counts what was under way when it was set, or
+// was given its period, at what that may cost, and when it is settled at what it did.
+func TestBudgetCountsWhatRuns(t *testing.T) {
+	for name, before := range map[string]func(*testing.T, *Ledger) *budget.Reservation{
+		"no budget before": func(*testing.T, *Ledger) *budget.Reservation { return nil },
+		"another period before": func(t *testing.T, l *Ledger) *budget.Reservation {
+			return must.Get(l.Reserve(t.Context(), periodNeed(budget.PeriodTotal, 100, 30)))(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, _, stop := alone(t, 100)
+				defer stop()
+				running := opened(t, l, 1, 30, before(t, l))
+				rest := func(want llm.Money, when string) {
+					t.Helper()
+					if _, err := l.Reserve(t.Context(), periodNeed(budget.PeriodDay, 100, want+1)); !isExceeded(err) {
+						t.Errorf("%s: %d of 100: got %v, want it exceeded", when, want+1, err)
+					}
+					time.Sleep(time.Second)
+					r, err := l.Reserve(t.Context(), periodNeed(budget.PeriodDay, 100, want))
+					if err != nil {
+						t.Errorf("%s: %d of 100: %v", when, want, err)
+					}
+					r.Release()
+				}
+				rest(70, "while 30 are under way")
+				late := opened(t, l, 2, 20, nil) // its request came before the change
+				rest(50, "while 50 are under way")
+				must.Get(running.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: 10}}))(t)
+				rest(70, "after 10 were spent of 30")
+				must.Get(late.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: 20}}))(t)
+				rest(70, "after 20 were spent of 20")
+			})
+		})
+	}
+}
+
+// TestBudgetCountsWhatRunsElsewhere holds that it counts what is under way on other nodes, as
+// soon as those have heard of the change.
+func TestBudgetCountsWhatRunsElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(1)
+		f.hub.limits = map[string]llm.Money{fleetAccount: 100, fleetKey: 100}
+		f.nodes = f.nodes[:2]
+		defer f.stop()
+		for _, n := range f.nodes {
+			must.Do(t, n.boot(t.Context(), f.hub))
+		}
+		there, here := f.nodes[0].life.ledger, f.nodes[1].life.ledger
+		running := opened(t, there, 1, 30, nil)
+		there.budgets.Changed(map[string]bool{fleetAccount: true})
+		time.Sleep(time.Second)
+		if _, err := here.Reserve(t.Context(), periodNeed(budget.PeriodMonth, 100, 71)); !isExceeded(err) {
+			t.Errorf("71 of 100, of which another node holds 30: got %v, want it exceeded", err)
+		}
+		must.Get(running.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: 10}}))(t)
+		time.Sleep(time.Second)
+		if _, err := here.Reserve(t.Context(), periodNeed(budget.PeriodMonth, 100, 90)); err != nil {
+			t.Errorf("90 of 100, of which another node has spent 10: %v", err)
+		}
+	})
+}
+
+// TestBudgetCountsWhatRunsProperty holds that, however budgets come, go and change their period,
+// an amount is to be had if and only if it fits beside what was spent and what is under way.
+func TestBudgetCountsWhatRunsProperty(t *testing.T) {
+	const limit = 1000
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			l, _, stop := alone(t, limit)
+			defer stop()
+			rng := rand.New(rand.NewPCG(seed, 0))
+			periods := []budget.Period{budget.PeriodDay, budget.PeriodMonth, budget.PeriodTotal}
+			var (
+				period = periods[0]
+				holds  []*Hold
+				used   llm.Money // spent, and held by those under way
+			)
+			for n := range byte(120) {
+				most := llm.Money(1 + rng.IntN(100))
+				switch rng.IntN(4) {
+				case 0:
+					period = periods[rng.IntN(len(periods))]
+				case 1: // authenticated before there was a budget
+					if used+most <= limit {
+						holds, used = append(holds, opened(t, l, n, most, nil)), used+most
+					}
+				case 2:
+					r, err := l.Reserve(t.Context(), periodNeed(period, limit, most))
+					if fits := used+most <= limit; fits != (err == nil) {
+						t.Fatalf("seed %d, step %d: %d per %s, %d of %d used: got %v", seed, n, most, period, used, limit, err)
+					}
+					if err == nil {
+						holds, used = append(holds, opened(t, l, n, most, r)), used+most
+					}
+				case 3:
+					if len(holds) == 0 {
+						continue
+					}
+					i := rng.IntN(len(holds))
+					cost := rng.Int64N(int64(holds[i].attempt.Hold) + 1)
+					must.Get(holds[i].Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: cost}}))(t)
+					used -= holds[i].attempt.Hold - llm.Money(cost)
+					holds = slices.Delete(holds, i, i+1)
+				}
+				time.Sleep(time.Second)
+			}
+		})
+	}
 }

@@ -164,11 +164,11 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	// charged for apart from tokens, which no record tells
 	used[llm.OtherTools] = max(used[llm.OtherTools], a.Usage[llm.OtherTools])
 	half := used.InputTokens() == 0 && used.OutputTokens() > 0
+	cost, told := p.Cost(&used, tier), r.ProviderCost
 	if a.Provenance != Estimated || a.AtMost == 0 || len(a.Corrections) > 0 || half || !used.Plausible() ||
-		!a.Believes(&used) {
+		!a.Believes(&used) || told != nil && *told > llm.MaxCost {
 		return Correction{}, false
 	}
-	cost, told := p.Cost(&used, tier), r.ProviderCost
 	_, certain := p.AtMost(&used, tier, a.Duration)
 	switch {
 	case told != nil && billByProvider:

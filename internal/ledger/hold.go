@@ -17,6 +17,7 @@ import (
 type Hold struct {
 	ledger  *Ledger
 	attempt Attempt
+	counted budget.Attempt
 	used    atomic.Bool
 	settled atomic.Bool
 }
@@ -67,7 +68,7 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 			time.Sleep(settlePause << try)
 		}
 		if at, err = h.ledger.append(nil, &s, h.attempt.ID); err == nil {
-			h.ledger.spend(&h.attempt, s.Charged(), at, nil)
+			h.ledger.budgets.Spend(&h.counted, s.Charged(), at, nil)
 			break
 		}
 	}
@@ -93,14 +94,24 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	}
 	h.complete(&s)
 	s.Counts = false
-	at, err := h.ledger.append(&next, &s, h.attempt.ID)
+	after := h.ledger.begin(next)
+	at, err := h.ledger.append(&after.attempt, &s, h.attempt.ID)
 	if err != nil {
-		next.Reservation.Release()
+		h.ledger.budgets.Drop(&after.counted)
 		return nil, nil, err
 	}
 	h.settled.Store(true)
-	h.ledger.spend(&h.attempt, s.Charged(), at, next.Reservation)
-	return &Hold{ledger: h.ledger, attempt: next}, h.cost(&s), nil
+	h.ledger.budgets.Spend(&h.counted, s.Charged(), at, next.Reservation)
+	return after, h.cost(&s), nil
+}
+
+// begin is the hold of an attempt that counts against budgets from now on.
+func (l *Ledger) begin(a Attempt) *Hold {
+	h := &Hold{ledger: l, attempt: a, counted: budget.Attempt{
+		Account: a.Account, Key: a.Key, Arrived: a.Arrived, Most: a.Hold, Reservation: a.Reservation,
+	}}
+	l.budgets.Begin(&h.counted)
+	return h
 }
 
 // maxTier and maxReplyID bound the provider's word for a service tier and its id of a
@@ -134,18 +145,21 @@ func (h *Hold) price(s *Settlement) {
 	if s.Provenance == Exact && p.Basis != llm.BasisModel && s.Cost > 0 {
 		s.Provenance = Assumed
 	}
+	most := llm.Money(0)
 	if s.ProviderCost != nil && (*s.ProviderCost < 0 || *s.ProviderCost > llm.MaxCost) {
-		s.ProviderCost = nil // no cost that anybody charges
+		s.ProviderCost, most = nil, h.attempt.Hold // no cost that anybody charges: who knows what it was
+		if s.Provenance == Exact {
+			s.Provenance = Assumed
+		}
 	}
 	s.Billed = s.ProviderCost != nil && h.attempt.BillByProvider
 	if s.Billed {
 		s.Cost, s.Unpriced, s.AtMost = *s.ProviderCost, 0, 0
 		return
 	}
-	most := llm.Money(0)
 	switch {
 	case s.Provenance == Estimated || s.Provenance == Unknown:
-		most = min(s.AtMost, llm.MaxCost)
+		most = max(most, min(s.AtMost, llm.MaxCost))
 	case s.Unpriced != 0:
 		most = h.attempt.Hold
 	}
@@ -173,14 +187,6 @@ func (a *Attempt) checkReservation() error {
 	}
 	a.Reservation.Release()
 	return fmt.Errorf("ledger: attempt %s may cost %s and has reserved %s", a.ID, a.Hold, a.Reservation.Amount())
-}
-
-// spend books what an attempt has cost against the budgets that this node has
-// leases of.
-func (l *Ledger) spend(a *Attempt, cost llm.Money, at Position, next *budget.Reservation) {
-	l.budgets.Spend(&budget.Spent{
-		Account: a.Account, Key: a.Key, Arrived: a.Arrived, Reservation: a.Reservation, Cost: cost, At: at, Next: next,
-	})
 }
 
 // Need is what an attempt needs of budgets.

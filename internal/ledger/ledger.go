@@ -304,11 +304,12 @@ func (l *Ledger) Open(a Attempt) (*Hold, error) {
 	if err := a.checkReservation(); err != nil {
 		return nil, err
 	}
-	if _, err := l.append(&a, nil, AttemptID{}); err != nil {
-		a.Reservation.Release()
+	h := l.begin(a)
+	if _, err := l.append(&h.attempt, nil, AttemptID{}); err != nil {
+		l.budgets.Drop(&h.counted)
 		return nil, err
 	}
-	return &Hold{ledger: l, attempt: a}, nil
+	return h, nil
 }
 
 // append writes the open of a, if there is one, and the settlement of settled,

@@ -288,7 +288,7 @@ func testTwoNodes(t *testing.T, o store.Options) {
 	cli, node := account.NewService(open(t, o).Accounts.Stores(), time.Now, quiet), account.NewService(open(t, o).Accounts.Stores(), time.Now, quiet)
 	ctx, stop := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
-	watching.Go(func() { node.Watch(ctx, func(string) {}) })
+	watching.Go(func() { node.Watch(ctx, func(string) {}, func(map[string]bool) {}) })
 	defer watching.Wait()
 	defer stop()
 

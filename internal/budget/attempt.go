@@ -1,0 +1,196 @@
+package budget
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Attempt is an attempt as it counts against budgets, from Begin to Spend: also against those
+// that it has reserved nothing in, because they were set, or given another period, after its
+// request came.
+type Attempt struct {
+	Account, Key string    // ids
+	Arrived      time.Time // when its request came
+	Most         llm.Money // what it may cost at most
+	Reservation  *Reservation
+
+	late           []*lease // which hold Most for it, too
+	account        *accountLeases
+	previous, next *Attempt // of the account; guarded by its lock
+}
+
+// Begin counts an attempt that is about to be opened. It is followed by one Spend or Drop.
+func (l *Service) Begin(a *Attempt) {
+	if l.leases == nil {
+		return
+	}
+	p := l.leasesOf(a.Account)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a.account, a.next = p, p.first
+	if p.first != nil {
+		p.first.previous = a
+	}
+	p.first = a
+	p.each(a, func(s *lease) {
+		if s.known { // the others look for what is under way when they are
+			s.hold(a)
+		}
+	})
+}
+
+// hold holds what the attempt may cost, unless that is reserved.
+func (s *lease) hold(a *Attempt) {
+	if a.Reservation == nil || !slices.Contains(a.Reservation.leases, s) {
+		a.late = append(a.late, s)
+		s.held += a.Most
+	}
+}
+
+// end forgets an attempt that is no longer under way.
+func (p *accountLeases) end(a *Attempt) {
+	for _, s := range a.late {
+		s.held -= a.Most
+	}
+	if a.previous != nil {
+		a.previous.next = a.next
+	} else {
+		p.first = a.next
+	}
+	if a.next != nil {
+		a.next.previous = a.previous
+	}
+	a.late, a.account, a.previous, a.next = nil, nil, nil, nil
+}
+
+// Drop ends an attempt that was not opened, and releases its reservation.
+func (l *Service) Drop(a *Attempt) {
+	if p := a.account; p != nil {
+		p.mu.Lock()
+		p.end(a)
+		p.mu.Unlock()
+	}
+	a.Reservation.Release()
+}
+
+// Spend ends an attempt that was settled at that place of the journal, and books its cost.
+// Next is the reservation of the attempt that was opened with the settlement; nil for none.
+func (l *Service) Spend(a *Attempt, cost llm.Money, at Position, next *Reservation) {
+	p := a.account
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end(a)
+	p.each(a, func(s *lease) {
+		switch {
+		case !s.known:
+			s.late = append(s.late, spend{at, cost})
+		case at > s.since:
+			s.spent += cost
+		}
+	})
+	if r := a.Reservation; r != nil {
+		for _, s := range r.leases {
+			s.held -= r.amount
+		}
+		r.leases = nil
+	}
+	if next != nil {
+		for _, s := range next.leases {
+			s.held += next.amount - next.extra
+		}
+		next.extra = next.amount
+	}
+}
+
+// each calls fn with every lease that the attempt counts against.
+func (p *accountLeases) each(a *Attempt, fn func(*lease)) {
+	if len(p.scopes) == 0 {
+		return
+	}
+	for _, scope := range [...]string{a.Account, a.Key} {
+		for _, s := range p.scopes[scope] {
+			if s.id.covers(a) {
+				fn(s)
+			}
+		}
+	}
+}
+
+// covers reports whether the attempt counts against the budget.
+func (id ID) covers(a *Attempt) bool {
+	first, last := DaysOf(id.Period)
+	day := PeriodDay.Number(a.Arrived)
+	return (id.Scope == a.Account || id.Scope == a.Key) && first <= day && day <= last
+}
+
+// Changed says that the budgets of those accounts and keys may be others. What is under way of
+// them here is told to the other nodes, if there can be any, at the next beat.
+func (l *Service) Changed(scopes map[string]bool) {
+	if v := l.valid.Load(); v != nil && v.forever {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed == nil {
+		l.changed = map[string]bool{}
+	}
+	maps.Copy(l.changed, scopes)
+}
+
+// tellUnderWay leases, of each budget that those scopes may have by now, what is under way here.
+func (l *Service) tellUnderWay(ctx context.Context) {
+	l.mu.Lock()
+	changed := l.changed
+	l.changed = nil
+	l.mu.Unlock()
+	if len(changed) == 0 {
+		return
+	}
+	l.accounts.Range(func(_, v any) bool {
+		p := v.(*accountLeases)
+		for _, s := range p.unleased(changed, l.now()) {
+			err := l.inTurn(ctx, p, s, func(ctx context.Context) error {
+				if err := l.settleUp(ctx, s); err != nil {
+					return err
+				}
+				r := LeaseRequest{Journal: l.node.Journal, Budget: s.id, Unknown: true}
+				if _, err := l.leaseOnce(ctx, p, s, r); err != nil {
+					return err
+				}
+				return l.yield(ctx, p, s)
+			})
+			if err != nil {
+				l.Changed(map[string]bool{s.id.Scope: true})
+			}
+		}
+		return true
+	})
+}
+
+// unleased makes a lease of each budget that attempts under way would count against, and that
+// this node has none of.
+func (p *accountLeases) unleased(changed map[string]bool, now time.Time) (all []*lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for a := p.first; a != nil; a = a.next {
+		for _, scope := range [...]string{a.Account, a.Key} {
+			if !changed[scope] {
+				continue
+			}
+			for _, period := range [...]Period{PeriodDay, PeriodMonth, PeriodTotal} {
+				b := Budget{Scope: scope, Period: period}
+				if p.find(ID{scope, period.Number(a.Arrived)}) == nil {
+					all = append(all, p.leaseOf(&b, a.Arrived, now))
+				}
+			}
+		}
+	}
+	return all
+}
