@@ -10,12 +10,12 @@ import (
 // ticksPerNano is how many of xAI's ticks are a nano-dollar: 10^10 are a dollar.
 const ticksPerNano = 10
 
-// mostCost is more than an answer can cost. What a provider says beyond it is not
-// believed.
-const mostCost = 1_000_000 * llm.USD
+// unbelievable stands for a cost that is told and cannot be true: no number, below 0, or more
+// than any answer costs. With it nobody knows for certain what the answer cost.
+const unbelievable = llm.MaxCost + 1
 
 // ProviderCost is what a usage object says that the answer costs; nil where it says
-// nothing that can be true.
+// nothing, and more than llm.MaxCost where it says what cannot be true.
 //
 // OpenRouter has a number of US dollars
 // (https://openrouter.ai/docs/cookbook/administration/usage-accounting), Perplexity an
@@ -40,14 +40,22 @@ func ProviderCost(usage []byte) *llm.Money {
 		return ofTicks(n)
 	}
 	if rawjson.KindOf(cost) == rawjson.Object {
-		return totalCost(cost)
+		if c := rawjson.Get(cost, "currency"); rawjson.Present(c) && rawjson.Text(c) != "USD" {
+			return nil
+		}
+		cost = rawjson.Get(cost, "total_cost") // Perplexity's
+	}
+	if !rawjson.Present(cost) {
+		return nil
 	}
 	n, ok := dollars(cost)
-	if ok && own {
-		n, ok = withUpstream(n, details)
-	}
-	if !ok {
-		return nil
+	switch {
+	case !ok:
+		n = unbelievable
+	case own:
+		if n, ok = withUpstream(n, details); !ok {
+			return nil
+		}
 	}
 	return &n
 }
@@ -55,23 +63,14 @@ func ProviderCost(usage []byte) *llm.Money {
 // ofTicks is a number of xAI's ticks. Azure sells xAI's models, has them say 0 and
 // charges for them, so that 0 is no cost.
 func ofTicks(n int64) *llm.Money {
-	if n <= 0 || n > ticksPerNano*int64(mostCost) {
+	if n == 0 {
 		return nil
 	}
-	cost := llm.Money((n + ticksPerNano/2) / ticksPerNano)
+	cost := unbelievable
+	if n > 0 && n <= ticksPerNano*int64(llm.MaxCost) {
+		cost = llm.Money((n + ticksPerNano/2) / ticksPerNano)
+	}
 	return &cost
-}
-
-// totalCost is the total of Perplexity's object.
-func totalCost(v []byte) *llm.Money {
-	if c := rawjson.Get(v, "currency"); rawjson.Present(c) && rawjson.Text(c) != "USD" {
-		return nil
-	}
-	n, ok := dollars(rawjson.Get(v, "total_cost"))
-	if !ok {
-		return nil
-	}
-	return &n
 }
 
 // withUpstream adds what the maker of a model charges the customer's own key: the cost
@@ -86,7 +85,7 @@ func withUpstream(fee llm.Money, details []byte) (llm.Money, bool) {
 }
 
 // dollars reads a JSON number of US dollars, rounded half up to the nano-dollar. It
-// reports false for what is no number, negative or more than mostCost.
+// reports false for what is no number, negative or more than llm.MaxCost.
 func dollars(v []byte) (llm.Money, bool) {
 	if rawjson.KindOf(v) != rawjson.Number || v[0] == '-' {
 		return 0, false
@@ -109,16 +108,16 @@ func dollars(v []byte) (llm.Money, bool) {
 			}
 			break
 		}
-		if n = n*10 + digit; n > mostCost {
+		if n = n*10 + digit; n > llm.MaxCost {
 			return 0, false
 		}
 	}
 	for i := len(whole) + len(fraction); i < places && n > 0; i++ {
-		if n *= 10; n > mostCost {
+		if n *= 10; n > llm.MaxCost {
 			return 0, false
 		}
 	}
-	return n, n <= mostCost
+	return n, n <= llm.MaxCost
 }
 
 func digitOf(whole, fraction []byte, i int) llm.Money {

@@ -78,6 +78,10 @@ func TestDearerThanThePrice(t *testing.T) {
 		{"0.00020002", "0", ledger.Exact},
 		{"0.0002003", "0.0002003", ledger.Assumed},
 		{"0.5", "0.5", ledger.Assumed},
+		{"1000001", "the hold", ledger.Assumed},
+		{`"0.5"`, "the hold", ledger.Assumed},
+		{"-1", "the hold", ledger.Assumed},
+		{"null", "0", ledger.Exact},
 	} {
 		told.Store(&c.told)
 		h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + "prices:\n  house/*: {input: \"3\", output: \"11\"}\n"})
@@ -85,6 +89,9 @@ func TestDearerThanThePrice(t *testing.T) {
 		r := h.Chat("house/m")
 		h.MustAnswer(r)
 		e := h.Entry(t, r.Header.Get("X-Request-Id"))
+		if c.atMost == "the hold" {
+			c.atMost = e.Hold.String()
+		}
 		if e.Cost.String() != "0.0002" || e.AtMost.String() != c.atMost || e.Provenance != c.provenance {
 			t.Errorf("it says $%s: got $%s, at most $%s, %s; want at most $%s, %s", c.told, e.Cost, e.AtMost, e.Provenance, c.atMost, c.provenance)
 		}
