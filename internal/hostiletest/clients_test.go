@@ -33,9 +33,9 @@ func connections() int { return long(1250, 100) }
 
 func clientAttacks() []attack {
 	return []attack{
-		{name: "slow heads", held: "a head has 10 s, then its connection is closed", hostile: slowHeads, lasts: 17 * time.Second, check: func(t *testing.T, r *result) {
+		{name: "slow heads", held: "a head has 10 s, then its connection is closed", hostile: slowHeads, lasts: 15 * time.Second, check: func(t *testing.T, r *result) {
 			if *longFlag && r.counted["closed by the gateway"] < r.counted["connections"] {
-				t.Errorf("%d of %d connections were closed by the gateway in 17 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
+				t.Errorf("%d of %d connections were closed by the gateway in 15 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
 			}
 		}},
 		{name: "large heads that do not end", held: "400 beyond 64 MiB of all; heads of up to 8 KiB always have room", hostile: largeHeads, lasts: 6 * time.Second},
@@ -43,19 +43,19 @@ func clientAttacks() []attack {
 		{name: "slow bodies", held: "no account takes the places of others", hostile: slowBodies, lasts: 6 * time.Second},
 		{name: "slow readers of streams", held: "a stream that is not taken waits, and others go on", hostile: slowReaders, lasts: 6 * time.Second},
 		{
-			name: "waves of clients that take little of answers of 7 MB", hostile: slowTakers, lasts: 20 * time.Second,
+			name: "waves of clients that take little of answers of 7 MB", hostile: slowTakers, lasts: 12 * time.Second,
 			held: "an answer counts, by account, as it comes, whatever length its provider announces, until it is taken",
 		},
 		{
-			name: "halves of events in 3,200 streams", hostile: manyStreams(chatPath, "halves", 800), lasts: 14 * time.Second,
+			name: "halves of events in 3,200 streams", hostile: manyStreams(chatPath, "halves", 800), lasts: 10 * time.Second,
 			held: "what came of an event counts, by account, from 16 KiB on",
 		},
 		{
-			name: "heads of 60 KB of answers in 3,200 streams", hostile: manyStreams(chatPath, "headed", 800), lasts: 14 * time.Second,
+			name: "heads of 60 KB of answers in 3,200 streams", hostile: manyStreams(chatPath, "headed", 800), lasts: 10 * time.Second,
 			held: "of a long head only what is asked for is kept",
 		},
 		{
-			name: "2,800 streams that are kept to their end", hostile: manyStreams(responsesPath, "long", 700), lasts: 14 * time.Second,
+			name: "2,800 streams that are kept to their end", hostile: manyStreams(responsesPath, "long", 700), lasts: 10 * time.Second,
 			held: "what is kept counts, by account, from 4 KiB on; text for an estimate or a rescue is kept where memory is free",
 		},
 		{name: "floods of headers", held: "400 beyond 100 lines, 431 beyond 32 KiB", hostile: headerFloods, check: only("400", "431", "closed")},
@@ -64,7 +64,7 @@ func clientAttacks() []attack {
 			body := `{"model":"foreign/chat","messages":` + strings.Repeat("[", 10000) + strings.Repeat("]", 10000) + `}`
 			a.many(4, 10*time.Millisecond, func(int) { a.post(chatPath, strings.NewReader(body)) })
 		}},
-		{name: "bad keys", held: "401; what is remembered of them is bounded", hostile: badKeys, lasts: 10 * time.Second, check: only("401")},
+		{name: "bad keys", held: "401; what is remembered of them is bounded", hostile: badKeys, lasts: 6 * time.Second, check: only("401")},
 		{name: "compressed bodies", held: "400, and nothing is unpacked", hostile: compressedBodies, check: only("400", "415")},
 		{name: "10,000 idle connections", held: "they stay, and others go on", hostile: idle},
 	}
@@ -221,7 +221,7 @@ func slowTakers(a *attacker) {
 				a.count("answers")
 			}
 		}
-		a.pause(5 * time.Second)
+		a.pause(3 * time.Second)
 		for _, conn := range wave {
 			_ = conn.Close()
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	timeFlag   = flag.Duration("hostile.time", 2500*time.Millisecond, "how long an attack lasts with -hostile.long that does not say otherwise")
+	timeFlag   = flag.Duration("hostile.time", 2*time.Second, "how long an attack lasts with -hostile.long that does not say otherwise")
 	longFlag   = flag.Bool("hostile.long", false, "attack at length, and judge what depends on the clock and on an idle machine, too")
 	binaryFlag = flag.String("hostile.binary", "", "the weir to attack; empty: the one of this source")
 )

@@ -224,7 +224,7 @@ func providerAttacks() (all []attack) {
 			}
 		}})
 	}
-	return append(all, attack{name: "many whole answers of 64 MB", held: "read as memory is free; 502 beyond 32 MiB", lasts: 15 * time.Second, hostile: func(a *attacker) {
+	return append(all, attack{name: "many whole answers of 64 MB", held: "read as memory is free; 502 beyond 32 MiB", lasts: 10 * time.Second, hostile: func(a *attacker) {
 		a.many(15, 50*time.Millisecond, func(int) {
 			a.post(chatPath, strings.NewReader(`{"model":"bad/bodies","messages":[{"role":"user","content":"x"}]}`))
 		})
