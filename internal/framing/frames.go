@@ -19,8 +19,8 @@ const (
 	// slower is for how much that all are behind each connection has its frames take once more, and
 	// slowest how much they can be behind.
 	slower, slowest = 10 * time.Millisecond, 10 * time.Second
-	// lateTime is for how long at a stretch a client may send more than is read. What it has sent
-	// lies in the kernel, before word that it has left.
+	// lateTime is for how long at a stretch a client may send more than is read, unless it sends
+	// bodies that are read. What it has sent lies in the kernel, before word that it has left.
 	lateTime = 5 * time.Second
 
 	// frameHeader and preface are the lengths of what stands before a payload, and before the first
@@ -124,7 +124,7 @@ func (c *framesConn) wait(d time.Duration) bool {
 	if c.late.IsZero() {
 		c.late = time.Now()
 	}
-	if time.Since(c.late) > lateTime {
+	if time.Since(c.late) > lateTime && c.below.of.age()-time.Duration(c.below.bodyRead.Load()) > lateTime {
 		return false
 	}
 	timer := time.NewTimer(d)

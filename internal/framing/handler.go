@@ -25,6 +25,7 @@ type overTLS struct{}
 // secured is a connection over TLS.
 type secured struct {
 	all     *streams      // nil for HTTP/1.1
+	below   *connection   // likewise
 	turn    chan struct{} // has one element while a stream begins
 	waiting int           // streams. Under all.mu
 }
@@ -42,7 +43,9 @@ type streams struct {
 func (l *Listener) mark(ctx context.Context, conn net.Conn) context.Context {
 	switch c := conn.(type) {
 	case *framesConn:
-		return context.WithValue(ctx, overTLS{}, &secured{all: &l.streams, turn: make(chan struct{}, 1)})
+		return context.WithValue(ctx, overTLS{}, &secured{
+			all: &l.streams, below: c.below, turn: make(chan struct{}, 1),
+		})
 	case *strictConn:
 		if c.Conn != net.Conn(c.below) {
 			return context.WithValue(ctx, overTLS{}, &secured{})
@@ -88,7 +91,7 @@ func (c *secured) serve(next http.Handler, w http.ResponseWriter, r *http.Reques
 		c.discount()
 		return // nobody waits for an answer
 	}
-	s := &beginning{ReadCloser: r.Body, end: sync.OnceFunc(func() {
+	s := &beginning{ReadCloser: r.Body, conn: c.below, end: sync.OnceFunc(func() {
 		<-c.turn
 		c.discount()
 	})}
@@ -142,11 +145,16 @@ func (c *secured) discount() {
 // beginning is the body of a stream that begins. Whoever reads it has let the request in.
 type beginning struct {
 	io.ReadCloser
-	end func()
+	conn *connection
+	end  func()
 }
 
 // Read is io.Reader's.
 func (s *beginning) Read(p []byte) (int, error) {
 	s.end()
-	return s.ReadCloser.Read(p)
+	n, err := s.ReadCloser.Read(p)
+	if n > 0 {
+		s.conn.bodyRead.Store(int64(s.conn.of.age()))
+	}
+	return n, err
 }

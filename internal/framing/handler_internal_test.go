@@ -242,7 +242,7 @@ func TestFrames(t *testing.T) {
 func TestFramesPace(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	all := &Listener{pace: newPace(2), closed: t.Context()}
+	all := &Listener{pace: newPace(2), closed: t.Context(), began: now.Add(-time.Hour)}
 	open := func() *framesConn {
 		c := newFramesConn(nil, &connection{of: all})
 		c.read = now
@@ -291,6 +291,11 @@ func TestFramesPace(t *testing.T) {
 	if c.wait(time.Millisecond) {
 		t.Error("a connection that sends too much for too long may stay")
 	}
+	c.below.bodyRead.Store(int64(all.age()))
+	if !c.wait(time.Millisecond) {
+		t.Error("a connection of which bodies are read may not stay")
+	}
+	c.below.bodyRead.Store(0)
 	if c.early(1, now.Add(time.Minute)); !c.wait(time.Millisecond) {
 		t.Error("a connection that has paused may not stay")
 	}

@@ -159,6 +159,7 @@ type connection struct {
 	net.Conn
 	of        *Listener
 	idleSince atomic.Int64 // age of the listener, in nanoseconds; 0 with a request
+	bodyRead  atomic.Int64 // its age when some of a body was last read, of HTTP/2
 }
 
 // accept waits for a connection for which there is a place.

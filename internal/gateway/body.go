@@ -59,8 +59,9 @@ func (c *call) readBody() error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
 		return &llm.Error{
-			Code:    llm.CodeInvalidRequest,
-			Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err,
+			Code: llm.CodeInvalidRequest,
+			Message: fmt.Sprintf("The request body did not arrive in time: it has %s, and %s more for every %d KiB.",
+				c.server.timing.BodyRead, bodyStepTime, bodyStep>>10), Err: err,
 		}
 	}
 	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
@@ -78,7 +79,7 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 		}
 		body := &timedBody{ReadCloser: r.Body, control: control, read: r.Body == http.NoBody}
 		if !body.read {
-			_ = control.SetReadDeadline(time.Now().Add(s.timing.BodyRead))
+			body.extend(time.Now().Add(s.timing.BodyRead))
 			r = r.WithContext(r.Context()) // net/http looks at its own body when it closes the connection
 			r.Body = body
 		}
@@ -96,23 +97,40 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 	})
 }
 
+// For every bodyStep bytes that have come a body has bodyStepTime more: 32 KiB a second.
+const (
+	bodyStep     = 64 << 10
+	bodyStepTime = 2 * time.Second
+)
+
 // timedBody is a body that has a deadline until its end was read. From then on net/http reads, to see
 // whether the client leaves: a deadline would be taken for that, by this request and by those that
 // follow on the connection.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	until   time.Time
+	came    int  // bytes since it was extended
 	read    bool // to its end
 }
 
 // Read is io.Reader's.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) && !b.read {
+	switch b.came += n; {
+	case errors.Is(err, io.EOF) && !b.read:
 		b.read = true
 		_ = b.control.SetReadDeadline(noDeadline)
+	case b.came >= bodyStep && !b.read:
+		b.extend(b.until.Add(time.Duration(b.came/bodyStep) * bodyStepTime))
+		b.came %= bodyStep
 	}
 	return n, err
+}
+
+func (b *timedBody) extend(until time.Time) {
+	b.until = until
+	_ = b.control.SetReadDeadline(until) // not every reader has one
 }
 
 var errTooLarge = errors.New("gateway: body too large")

@@ -102,6 +102,33 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 	}
 }
 
+// TestSlowBody is a large body over a slow line: it has more time the more of it has come.
+func TestSlowBody(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Timing: gateway.Timing{BodyRead: 200 * time.Millisecond}})
+	body := `{"model":"house/chat","messages":[{"role":"user","prompt":"` + strings.Repeat("word ", 30<<10) + `"}]}`
+	for _, comes := range []bool{true, false} {
+		began := time.Now()
+		conn := dial(h)
+		fmt.Fprintf(conn, "POST /v1/chat HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", h.Key, len(body))
+		must.Get(io.WriteString(conn, body[:70<<10]))(t)
+		if comes {
+			time.Sleep(700 * time.Millisecond)
+			must.Get(io.WriteString(conn, body[70<<10:]))(t)
+		}
+		resp := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+		answer := must.Get(io.ReadAll(resp.Body))(t)
+		if want := map[bool]int{true: 200, false: 400}[comes]; resp.StatusCode != want || !comes && !strings.Contains(string(answer), "in time") {
+			t.Errorf("its rest comes: %t: %d %s, want %d", comes, resp.StatusCode, answer, want)
+		}
+		if took := time.Since(began); !comes && took < 2*time.Second {
+			t.Errorf("it was refused after %s, want at least 2 s", took)
+		}
+		must.Do(t, resp.Body.Close())
+	}
+}
+
 // TestHeaderThatDoesNotEnd is a client that sends more header than a header
 // may have.
 func TestHeaderThatDoesNotEnd(t *testing.T) {
