@@ -73,6 +73,7 @@ const (
 	maxStreams     = 100              // of a connection of HTTP/2: the fewest that RFC 9113, section 6.5.2, recommends
 	writeTimeout   = 30 * time.Second // for any byte to go over a connection of HTTP/2
 	closeTimeout   = 15 * time.Second
+	toldTimeout    = time.Second // for telling clients that their requests have ended
 )
 
 // Run serves until ctx ends, then lets requests in flight finish for as long
@@ -249,7 +250,7 @@ func (g *instance) listen(ctx context.Context) (net.Listener, error) {
 func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	cfg := &g.options.Config
 	server := &http.Server{
-		Handler: g.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: g.handler(), BaseContext: g.gateway.Base, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
 		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTimeout},
 		DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(
@@ -338,10 +339,12 @@ func (g *instance) drain(server *http.Server) error {
 	if ctx.Err() != nil {
 		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.InFlight())
 		g.gateway.Stop()
-		err = server.Close()
-		closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		g.awaitSettled(closing)
+		for _, wait := range [...]time.Duration{toldTimeout, closeTimeout} {
+			closing, cancel := context.WithTimeout(context.Background(), wait)
+			g.awaitSettled(closing)
+			cancel()
+			err = server.Close()
+		}
 	}
 	return err
 }

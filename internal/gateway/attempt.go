@@ -61,7 +61,7 @@ func (c *call) next(ctx context.Context, f *provider.Failure) *attempt {
 	if !isDiverged(f) {
 		c.plan.Failed(f, now)
 	}
-	if c.client.gone() {
+	if c.client.gone() || c.server.stopping.Err() != nil {
 		return nil
 	}
 	if c.out.committed() { // headers and comments alone are no answer
@@ -231,6 +231,9 @@ func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	}
 	if c.out != nil && len(c.out.pending) > 0 {
 		c.out.write(c.out.pending) // nothing better will come
+	}
+	if c.server.stopping.Err() != nil {
+		return stopped(f)
 	}
 	return c.told(f)
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"runtime"
 	"sync/atomic"
@@ -19,7 +20,10 @@ type client struct {
 }
 
 // gone says whether the client has left: its connection broke, or it takes nothing any more.
-func (c *client) gone() bool { return c.writeFailed.Load() || c.r.Context().Err() != nil }
+func (c *client) gone() bool {
+	ctx := c.r.Context()
+	return c.writeFailed.Load() || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopping)
+}
 
 // left is errGone once the client of a large body has: what would follow is not begun.
 func (c *client) left(size int) error {

@@ -3,7 +3,9 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime"
 	"runtime/debug"
@@ -18,6 +20,7 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/provider"
 	"weir/internal/quote"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
@@ -107,8 +110,8 @@ type Server struct {
 	maxBodies int64
 	timing    Timing
 
-	stopping context.Context // ends when answers are no longer read on
-	stop     context.CancelFunc
+	stopping context.Context // ends when answers are no longer read, with errStopping
+	stop     context.CancelCauseFunc
 
 	drains     atomic.Int64 // answers that are read though their clients have left
 	mostDrains int64
@@ -156,7 +159,7 @@ func New(o Options) *Server {
 	s.places, s.waiting = newShares(places, placeFactor), newShares(max(minQueue, places/keptShare), bodyFactor)
 	s.processor = newProcessor(runtime.GOMAXPROCS(0))
 	s.admission = newAdmission(places, s.places.alone(), floor())
-	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	s.bodies.New = func() any { return new([]byte) }
 	s.encoders.New = func() any { return new([]byte) }
 	return s
@@ -205,9 +208,22 @@ func (s *Server) newCall(w http.ResponseWriter, r *http.Request, d *dialect.Dial
 	return c
 }
 
-// Stop ends the reading of answers whose clients have left, so that they
-// settle at once.
-func (s *Server) Stop() { s.stop() }
+// Stop ends all requests at once. Clients that wait are told so, where Base is the context of
+// their connections.
+func (s *Server) Stop() { s.stop(errStopping) }
+
+// Base is the context for a http.Server to derive those of requests from. Stop ends it.
+func (s *Server) Base(net.Listener) context.Context { return s.stopping }
+
+var errStopping = errors.New("gateway: it stops")
+
+// stopped is what clients are told whose requests Stop ends.
+func stopped(f *provider.Failure) error {
+	return &llm.Error{
+		Code: llm.CodeOverloaded, Message: "The gateway is stopping and has ended this request. Send it again.",
+		RetryAfter: time.Second, Err: f,
+	}
+}
 
 // InFlight is how many requests are in the pipeline.
 func (s *Server) InFlight() int64 {

@@ -36,6 +36,10 @@ func (c *call) upstreamContext() upstreamContext {
 	client := c.r.Context()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
 	c.upstream.hangUp = func() {
+		if c.server.stopping.Err() != nil {
+			cancel()
+			return
+		}
 		depart := func() { c.upstream.depart(ctx, cancel, &c.held) }
 		if d := c.drain(); d > 0 {
 			c.server.drainFor(d, ctx, cancel, depart)

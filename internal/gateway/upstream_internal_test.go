@@ -25,7 +25,7 @@ type departing struct {
 func newDeparting(t *testing.T) *departing {
 	t.Helper()
 	d := &departing{server: &Server{processor: newProcessor(1)}}
-	d.server.stopping, d.server.stop = context.WithCancel(t.Context())
+	d.server.stopping, d.server.stop = context.WithCancelCause(t.Context())
 	d.client, d.leave = context.WithCancel(t.Context())
 	return d
 }
@@ -124,7 +124,7 @@ func TestDeparturesAtStop(t *testing.T) {
 		for range 4 * departuresPerCPU {
 			d.stream("a", time.Second)
 		}
-		d.server.stop()
+		d.server.Stop()
 		if took := d.end(t); took != time.Second {
 			t.Errorf("they ended after %s, want %s", took, time.Second)
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,23 +177,30 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
-// TestStopThatDoesNotWait is a request that lasts longer than the stop: it is
-// cut short, and settled at what was counted.
+// TestStopThatDoesNotWait is requests that last longer than the stop: they are cut short, their
+// clients are told so, and they are settled at what was counted.
 func TestStopThatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "drain_timeout: 200ms\n" + harness.ProvidersYAML(up.URL)})
-	go func() {
-		if resp, err := h.Client.Do(h.Request(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:tokens=1000,pace=20ms"), Header: []string{"Accept", "text/event-stream"}})); err == nil {
-			buf := make([]byte, 1<<10)
-			for err == nil {
-				_, err = resp.Body.Read(buf)
-			}
-			resp.Body.Close()
-		}
-	}()
-	harness.Await(t, "the request", func() bool { return up.Ledger().Totals().Requests == 1 })
-	time.Sleep(100 * time.Millisecond)
+	const members = `"model":"house/chat:tokens=1000,uncapped,pace=20ms","max_tokens":2000,"messages":[{"role":"user","content":"Hi"}]`
+	asks := []struct {
+		path, body string
+		status     int
+	}{
+		{"/v1/chat/completions", `{` + members + `}`, http.StatusServiceUnavailable},
+		{"/v1/messages", `{` + members + `}`, 529},
+		{"/v1/chat/completions", `{"stream":true,` + members + `}`, http.StatusOK},
+		{"/v1/messages", `{"stream":true,` + members + `}`, http.StatusOK},
+		{"/v1/responses", `{"stream":true,"model":"house/chat:tokens=1000,uncapped,pace=20ms","input":"Hi"}`, http.StatusOK},
+	}
+	replies := make([]harness.Reply, len(asks))
+	var running sync.WaitGroup
+	for i, ask := range asks {
+		running.Go(func() { replies[i] = h.Do(harness.Ask{Path: ask.path, Body: ask.body}) })
+	}
+	harness.Await(t, "the requests", func() bool { return up.Ledger().Totals().Requests == int64(len(asks)) })
+	time.Sleep(200 * time.Millisecond)
 	began := time.Now()
 	if err := h.Stop(); err != nil {
 		t.Errorf("stop: %v", err)
@@ -200,9 +208,17 @@ func TestStopThatDoesNotWait(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the stop took %s, want little more than 200 ms", took)
 	}
-	record := up.Newest(t)
-	if row := h.Row(harness.RequestOf(&record)); row.Provenance != "estimated" || row.In == 0 || row.Out == 0 {
-		t.Errorf("ledger says %+v, want it settled at what was counted", row)
+	running.Wait()
+	for i, r := range replies {
+		if r.Status != asks[i].status || !strings.Contains(r.Body, "The gateway is stopping") {
+			t.Errorf("%s: %d, ends with %s; want %d, and to be told that the gateway is stopping",
+				asks[i].path, r.Status, r.Body[max(0, len(r.Body)-300):], asks[i].status)
+		}
+	}
+	for _, record := range up.Records(t) {
+		if row := h.Row(harness.RequestOf(&record)); row.Provenance != "estimated" || row.In == 0 || row.Outcome == "client_gone" {
+			t.Errorf("ledger says %+v, want it settled at what was counted, and the client there", row)
+		}
 	}
 }
 
