@@ -21,7 +21,7 @@ func fairnessAttacks() []attack {
 			held: "what takes long for its length is done in turns, account by account", check: only("200", "529"),
 		},
 		{
-			name: "3,500 streams whose clients leave at once", hostile: hangUps, lasts: 12 * time.Second,
+			name: "3,500 streams whose clients leave at once", hostile: hangUps, lasts: 16 * time.Second,
 			held: "few settle at once, account by account", check: only("streams"),
 		},
 	}

@@ -23,14 +23,14 @@ func http2Attacks() []attack {
 				t.Error("no connection was closed by the gateway")
 			}
 		}},
-		{name: "HTTP/2 frames without end, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, hostile: frameFlood(
+		{name: "HTTP/2 frames without end, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, lasts: 4 * time.Second, hostile: frameFlood(
 			func(f *http2.Framer) error {
 				return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535})
 			},
 			func(f *http2.Framer) error { return f.WriteData(1, false, nil) },
 			func(f *http2.Framer) error { return f.WriteWindowUpdate(0, 1) },
 		)},
-		{name: "HTTP/2 frames that need no answer, without a key, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, hostile: frameFlood(
+		{name: "HTTP/2 frames that need no answer, without a key, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, lasts: 4 * time.Second, hostile: frameFlood(
 			func(f *http2.Framer) error { return f.WriteRawFrame(0x42, 0, 0, nil) },
 			func(f *http2.Framer) error { return f.WritePriority(1, http2.PriorityParam{}) },
 			func(f *http2.Framer) error { return f.WritePing(true, [8]byte{}) },
