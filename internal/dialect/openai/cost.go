@@ -36,8 +36,8 @@ func ProviderCost(usage []byte) *llm.Money {
 			own, _ = rawjson.AsBool(m.Value)
 		}
 	}
-	if n, ok := rawjson.AsInt(ticks); ok {
-		return ofTicks(n)
+	if rawjson.Present(ticks) {
+		return ofTicks(ticks)
 	}
 	if rawjson.KindOf(cost) == rawjson.Object {
 		if c := rawjson.Get(cost, "currency"); rawjson.Present(c) && rawjson.Text(c) != "USD" {
@@ -62,12 +62,13 @@ func ProviderCost(usage []byte) *llm.Money {
 
 // ofTicks is a number of xAI's ticks. Azure sells xAI's models, has them say 0 and
 // charges for them, so that 0 is no cost.
-func ofTicks(n int64) *llm.Money {
-	if n == 0 {
+func ofTicks(v []byte) *llm.Money {
+	n, ok := rawjson.AsInt(v)
+	if ok && n == 0 {
 		return nil
 	}
 	cost := unbelievable
-	if n > 0 && n <= ticksPerNano*int64(llm.MaxCost) {
+	if ok && n > 0 && n <= ticksPerNano*int64(llm.MaxCost) {
 		cost = llm.Money((n + ticksPerNano/2) / ticksPerNano)
 	}
 	return &cost
