@@ -339,12 +339,13 @@ func (g *instance) drain(server *http.Server) error {
 	if ctx.Err() != nil {
 		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.InFlight())
 		g.gateway.Stop()
-		for _, wait := range [...]time.Duration{toldTimeout, closeTimeout} {
-			closing, cancel := context.WithTimeout(context.Background(), wait)
-			g.awaitSettled(closing)
-			cancel()
-			err = server.Close()
-		}
+		told, cancel := context.WithTimeout(context.Background(), toldTimeout)
+		defer cancel()
+		_ = server.Shutdown(told) // the pipeline is over before its last bytes are written
+		err = server.Close()
+		closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		g.awaitSettled(closing)
 	}
 	return err
 }
