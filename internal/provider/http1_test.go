@@ -33,6 +33,7 @@ func TestStaleConnections(t *testing.T) {
 		overTransportsNamed(t, name, func(t *testing.T, way transport) {
 			const together = 8
 			spoiled, others := make(chan struct{}, together), make(chan struct{})
+			idle := make(chan struct{}, together)
 			u := &upstream{text: answer}
 			u.before = func(n int32) { // so that each has a connection of its own
 				late := time.After(patience)
@@ -51,7 +52,10 @@ func TestStaleConnections(t *testing.T) {
 				}
 			}
 			u.after = func(c net.Conn) {
-				time.Sleep(20 * time.Millisecond) // after the answer is read, which is idle
+				select {
+				case <-idle:
+				case <-time.After(patience):
+				}
 				spoil(c)
 				spoiled <- struct{}{}
 			}
@@ -67,6 +71,9 @@ func TestStaleConnections(t *testing.T) {
 					wg.Go(ask)
 				}
 				wg.Wait()
+				for range together {
+					idle <- struct{}{}
+				}
 				for range together {
 					select {
 					case <-spoiled:
