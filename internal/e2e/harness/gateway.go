@@ -93,7 +93,7 @@ func NewGateway(t testing.TB, o Setup) *Gateway {
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		if t.Failed() {
-			t.Logf("the gateway's log:\n%s", h.Log)
+			t.Logf("the gateway's log%s", h.Log.told())
 		}
 	})
 	return h
@@ -224,6 +224,16 @@ func (w *transcript) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.buf.String()
+}
+
+// told is its end, which leaves what failed in sight; all of it under -v.
+func (w *transcript) told() string {
+	const end = 4 << 10
+	text := w.String()
+	if from := len(text) - end; from > 0 && !testing.Verbose() {
+		return " (its end; -v shows all):\n…" + text[from:]
+	}
+	return ":\n" + text
 }
 
 // Upstream is a simulator behind a socket, with what it wrote.
