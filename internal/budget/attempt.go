@@ -36,19 +36,37 @@ func (l *Service) Begin(a *Attempt) {
 		p.first.previous = a
 	}
 	p.first = a
+	untold := l.changedSince(a)
 	p.each(a, func(s *lease) {
-		if s.known { // the others look for what is under way when they are
-			s.hold(a)
+		if s.known && s.hold(a) { // the others look for what is under way when they are
+			untold = untold || s.gone.IsZero()
 		}
 	})
+	if untold {
+		p.untold = true
+		l.untold.Store(true)
+	}
 }
 
-// hold holds what the attempt may cost, unless that is reserved.
-func (s *lease) hold(a *Attempt) {
-	if a.Reservation == nil || !slices.Contains(a.Reservation.leases, s) {
-		a.late = append(a.late, s)
-		s.held += a.Most
+// changedSince reports whether the attempt's request may not know of a budget that it counts
+// against, because that came later.
+func (l *Service) changedSince(a *Attempt) bool {
+	for _, scope := range [...]string{a.Account, a.Key} {
+		if at, ok := l.changes.Load(scope); ok && !at.(time.Time).Before(a.Arrived) {
+			return true
+		}
 	}
+	return false
+}
+
+// hold holds what the attempt may cost, unless that is reserved, and reports whether it did.
+func (s *lease) hold(a *Attempt) bool {
+	if a.Reservation != nil && slices.Contains(a.Reservation.leases, s) {
+		return false
+	}
+	a.late = append(a.late, s)
+	s.held += a.Most
+	return true
 }
 
 // end forgets an attempt that is no longer under way.
@@ -136,6 +154,15 @@ func (l *Service) Changed(scopes map[string]bool) {
 	if v := l.valid.Load(); v != nil && v.forever {
 		return
 	}
+	now := l.now()
+	for scope := range scopes {
+		l.changes.Store(scope, now)
+	}
+	l.tellOf(scopes)
+}
+
+// tellOf has what is under way of those accounts and keys told at the next beat.
+func (l *Service) tellOf(scopes map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.changed == nil {
@@ -144,44 +171,56 @@ func (l *Service) Changed(scopes map[string]bool) {
 	maps.Copy(l.changed, scopes)
 }
 
-// tellUnderWay leases, of each budget that those scopes may have by now, what is under way here.
+// tellUnderWay tells the database what is under way here of each budget that those accounts and
+// keys may have by now.
 func (l *Service) tellUnderWay(ctx context.Context) {
 	l.mu.Lock()
 	changed := l.changed
 	l.changed = nil
 	l.mu.Unlock()
-	if len(changed) == 0 {
+	if untold := l.untold.Swap(false); len(changed) == 0 && !untold {
 		return
 	}
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)
-		for _, s := range p.unleased(changed, l.now()) {
-			err := l.inTurn(ctx, p, s, func(ctx context.Context) error {
-				if err := l.settleUp(ctx, s); err != nil {
-					return err
-				}
-				r := LeaseRequest{Journal: l.node.Journal, Budget: s.id, Unknown: true}
-				if _, err := l.leaseOnce(ctx, p, s, r); err != nil {
-					return err
-				}
-				return l.yield(ctx, p, s)
-			})
-			if err != nil {
-				l.Changed(map[string]bool{s.id.Scope: true})
+		for _, s := range p.untoldLeases(changed, l.now()) {
+			if err := l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.tellLease(ctx, p, s) }); err != nil {
+				l.tellOf(map[string]bool{s.id.Scope: true})
 			}
 		}
 		return true
 	})
 }
 
-// unleased makes a lease of each budget that attempts under way would count against, and that
-// this node has none of.
-func (p *accountLeases) unleased(changed map[string]bool, now time.Time) (all []*lease) {
+func (l *Service) tellLease(ctx context.Context, p *accountLeases, s *lease) error {
+	if !s.known { // only whoever leases changes it
+		if err := l.settleUp(ctx, s); err != nil {
+			return err
+		}
+		r := LeaseRequest{Journal: l.node.Journal, Budget: s.id, Unknown: true}
+		if _, err := l.leaseOnce(ctx, p, s, r); err != nil {
+			return err
+		}
+	}
+	return l.yield(ctx, p, s)
+}
+
+// untoldLeases are those of which others may not know all that is under way here: of changed
+// accounts and keys, made where they are not there.
+func (p *accountLeases) untoldLeases(changed map[string]bool, now time.Time) (all []*lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for scope, leases := range p.scopes {
+		if p.untold || changed[scope] {
+			for _, s := range leases {
+				s.change()
+			}
+			all = append(all, leases...)
+		}
+	}
 	for a := p.first; a != nil; a = a.next {
 		for _, scope := range [...]string{a.Account, a.Key} {
-			if !changed[scope] {
+			if !p.untold && !changed[scope] {
 				continue
 			}
 			for _, period := range [...]Period{PeriodDay, PeriodMonth, PeriodTotal} {
@@ -192,5 +231,6 @@ func (p *accountLeases) unleased(changed map[string]bool, now time.Time) (all []
 			}
 		}
 	}
+	p.untold = false
 	return all
 }

@@ -134,6 +134,8 @@ type Lease struct {
 	// spent when the database last heard of them: they give back what they do
 	// not hold when they see that it is wanted.
 	Left, Idle llm.Money
+	// Over says that all nodes may come to more than the limit, such as after it was lowered.
+	Over bool
 }
 
 // Node is a gateway process to the others.

@@ -13,6 +13,7 @@ type accountLeases struct {
 	mu     sync.Mutex
 	scopes map[string][]*lease // each has few: the periods of now, and what is left of those before
 	first  *Attempt            // of those under way, in no order
+	untold bool                // something is under way that the other nodes do not know all of
 }
 
 // lease is this node's part of a budget in a period. It is guarded by the lock
@@ -28,6 +29,7 @@ type lease struct {
 	since   Position  // what was settled up to there is in spent by what the database said
 	held    llm.Money // what those under way may cost, as far as they hold it here
 	full    bool      // nobody has any more to give, but what other nodes hold
+	over    bool      // all nodes may come to more than the limit: nothing more is reserved
 
 	changed bool          // the budget was changed since the last lease; of whoever leases
 	leasing chan struct{} // closed when the lease under way has ended; nil for none
@@ -46,7 +48,7 @@ type spend struct {
 
 // available is what may still be reserved.
 func (s *lease) available() llm.Money {
-	if !s.known {
+	if !s.known || s.over {
 		return 0
 	}
 	return s.granted - s.spent - s.held
@@ -55,13 +57,13 @@ func (s *lease) available() llm.Money {
 // inUse is what the node cannot give back.
 func (s *lease) inUse() llm.Money { return s.spent + s.held }
 
-// takeChanged reports whether the budget was changed since it last did.
-func (s *lease) takeChanged(p *accountLeases) bool {
+// takeOver reports whether the node may have more than the limit allows, and takes note that a
+// change of the budget is seen.
+func (s *lease) takeOver(p *accountLeases) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	changed := s.changed
 	s.changed = false
-	return changed
+	return s.over && s.known
 }
 
 // Reservation is an amount held in budgets for an attempt that is about to be opened. The
@@ -149,7 +151,7 @@ func (p *accountLeases) change() {
 
 // change has the lease leased anew, since the budget is not what it was.
 func (s *lease) change() {
-	s.granted, s.full, s.until, s.gone = s.inUse(), false, time.Time{}, time.Time{}
+	s.granted, s.full, s.over, s.until, s.gone = s.inUse(), false, true, time.Time{}, time.Time{}
 	s.changed = s.known || s.leasing != nil
 }
 

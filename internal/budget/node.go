@@ -15,6 +15,9 @@ const (
 	sweepEvery = 10 * time.Second
 	// idleFor is how long a lease is kept that nobody uses.
 	idleFor = time.Minute
+	// changesFor is how long it is known when an account or a key changed: as long as a request may
+	// take from its first byte to its last attempt.
+	changesFor = 30 * time.Minute
 	// beatMargin is how long before its time is up a node stops to spend its
 	// leases: for clocks that do not run alike, and for what is under way.
 	beatMargin = 5 * time.Second
@@ -274,6 +277,12 @@ func (l *Service) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
 	defer cancel()
 	now := l.now()
+	l.changes.Range(func(scope, at any) bool {
+		if now.Sub(at.(time.Time)) >= changesFor {
+			l.changes.CompareAndDelete(scope, at)
+		}
+		return true
+	})
 	idle := func(p *accountLeases, s *lease) bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -237,7 +237,7 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 	if err := l.settleUp(ctx, s); err != nil {
 		return err
 	}
-	if s.takeChanged(p) { // what was leased under another limit does not count
+	if s.takeOver(p) { // what was leased under another limit does not count
 		if err := l.yield(ctx, p, s); err != nil {
 			return err
 		}
@@ -299,7 +299,7 @@ func (l *Service) more(p *accountLeases, s *lease, n *Need) LeaseRequest {
 // it meanwhile, and nothing after an error: it may be another node's by then.
 func (l *Service) giveBack(ctx context.Context, p *accountLeases, s *lease) error {
 	p.mu.Lock()
-	spare := s.available() > 0
+	spare := s.granted > s.inUse()
 	p.mu.Unlock()
 	if !spare {
 		return nil
@@ -313,8 +313,17 @@ func (l *Service) yield(ctx context.Context, p *accountLeases, s *lease) error {
 	s.granted, s.full = s.inUse(), false
 	r := LeaseRequest{Journal: l.node.Journal, Budget: s.id, Used: s.granted}
 	p.mu.Unlock()
-	_, err := l.leases.Lease(ctx, r)
-	return err
+	got, err := l.leases.Lease(ctx, r)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.over = s.over || got.Over
+	if got.Limit == 0 {
+		s.gone = l.now()
+	}
+	return nil
 }
 
 // settleUp makes sure that the database knows all that this journal had before
@@ -353,7 +362,7 @@ func (p *accountLeases) leased(s *lease, got *Lease, now time.Time) {
 	if s.changed {
 		return
 	}
-	s.granted, s.full = max(s.granted, got.Granted), got.Left <= 0
+	s.granted, s.full, s.over = max(s.granted, got.Granted), got.Left <= 0, got.Over
 	if s.gone = (time.Time{}); got.Limit == 0 {
 		s.granted, s.gone = unlimited, now
 	}

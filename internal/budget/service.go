@@ -34,6 +34,8 @@ type Service struct {
 	accounts sync.Map // *accountLeases by account id
 	valid    atomic.Pointer[validity]
 	alive    atomic.Int64
+	untold   atomic.Bool  // some account's leases are
+	changes  sync.Map     // when accounts and keys last changed, by id; for changesFor
 	failed   error        // what the last beat gave
 	loading  sync.RWMutex // held to write by who takes away leases that nobody has loaded
 

@@ -223,11 +223,15 @@ func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 	case r.Least == 0 && r.Most == 0:
 		granted = used
 	case left < r.Least:
-		s.wanted[id][r.Journal] = h.now()
+		granted, s.wanted[id][r.Journal] = max(granted, used), h.now()
 	case contended:
 		granted = max(granted, used+r.Least)
 	default:
 		granted = max(granted, used+max(min(left, r.Most), left/6))
+	}
+	over := limit > 0 && others+granted > limit
+	if over {
+		s.wanted[id][r.Journal] = h.now()
 	}
 	s.slices[id][r.Journal] = granted
 	if _, there := s.position[r.Journal]; !there {
@@ -235,7 +239,7 @@ func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 	}
 	return budget.Lease{
 		Limit: limit, Granted: granted, Spent: spent, At: s.position[r.Journal],
-		Left: max(0, limit-others-max(granted, used)), Idle: idle,
+		Left: max(0, limit-others-granted), Idle: idle, Over: over,
 	}
 }
 

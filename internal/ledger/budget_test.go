@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -271,7 +272,8 @@ func opened(t *testing.T, l *Ledger, n byte, most llm.Money, r *budget.Reservati
 	t.Helper()
 	now := time.Now()
 	return must.Get(l.Open(Attempt{
-		ID: AttemptID{Request: uuid.UUID{n}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now, Arrived: now,
+		ID: AttemptID{Request: uuid.UUID{n}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now,
+		Arrived:  now.Truncate(24 * time.Hour), // it may have waited since
 		Provider: "p", Model: "m", Hold: most, Reservation: r, Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1000}},
 	}))(t)
 }
@@ -340,50 +342,67 @@ func TestBudgetCountsWhatRunsElsewhere(t *testing.T) {
 	})
 }
 
-// TestBudgetCountsWhatRunsProperty holds that, however budgets come, go and change their period,
-// an amount is to be had if and only if it fits beside what was spent and what is under way.
-func TestBudgetCountsWhatRunsProperty(t *testing.T) {
-	const limit = 1000
-	for seed := range uint64(40) {
-		synctest.Test(t, func(t *testing.T) {
-			l, _, stop := alone(t, limit)
-			defer stop()
-			rng := rand.New(rand.NewPCG(seed, 0))
-			periods := []budget.Period{budget.PeriodDay, budget.PeriodMonth, budget.PeriodTotal}
-			var (
-				period = periods[0]
-				holds  []*Hold
-				used   llm.Money // spent, and held by those under way
-			)
-			for n := range byte(120) {
-				most := llm.Money(1 + rng.IntN(100))
-				switch rng.IntN(4) {
-				case 0:
-					period = periods[rng.IntN(len(periods))]
-				case 1: // authenticated before there was a budget
-					if used+most <= limit {
-						holds, used = append(holds, opened(t, l, n, most, nil)), used+most
-					}
-				case 2:
-					r, err := l.Reserve(t.Context(), periodNeed(period, limit, most))
-					if fits := used+most <= limit; fits != (err == nil) {
-						t.Fatalf("seed %d, step %d: %d per %s, %d of %d used: got %v", seed, n, most, period, used, limit, err)
-					}
-					if err == nil {
-						holds, used = append(holds, opened(t, l, n, most, r)), used+most
-					}
-				case 3:
-					if len(holds) == 0 {
-						continue
-					}
-					i := rng.IntN(len(holds))
-					cost := rng.Int64N(int64(holds[i].attempt.Hold) + 1)
-					must.Get(holds[i].Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: cost}}))(t)
-					used -= holds[i].attempt.Hold - llm.Money(cost)
-					holds = slices.Delete(holds, i, i+1)
-				}
-				time.Sleep(time.Second)
+// TestBudgetChangesProperty holds that, however budgets come, go and change their period and their
+// limit, an amount is to be had on any node if and only if it fits beside what was spent and what
+// is under way.
+func TestBudgetChangesProperty(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
+			for seed := range uint64(40) {
+				synctest.Test(t, func(t *testing.T) { changeBudgets(t, nodes, seed) })
 			}
 		})
+	}
+}
+
+func changeBudgets(t *testing.T, nodes int, seed uint64) {
+	f := newFleet(seed)
+	f.nodes = f.nodes[:nodes]
+	defer f.stop()
+	for _, n := range f.nodes {
+		must.Do(t, n.boot(t.Context(), f.hub))
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	periods := []budget.Period{budget.PeriodDay, budget.PeriodMonth, budget.PeriodTotal}
+	var (
+		period budget.Period
+		limit  llm.Money
+		holds  []*Hold
+		used   llm.Money // spent, and held by those under way
+	)
+	change := func() {
+		period, limit = periods[rng.IntN(len(periods))], llm.Money(1+rng.IntN(1500))
+		f.hub.setLimit(limit)
+		for _, n := range f.nodes {
+			n.life.ledger.budgets.Changed(map[string]bool{fleetAccount: true})
+		}
+	}
+	change()
+	for n := range byte(120) {
+		l, most := f.nodes[rng.IntN(nodes)].life.ledger, llm.Money(1+rng.IntN(100))
+		switch rng.IntN(4) {
+		case 0:
+			change()
+		case 1: // authenticated before there was a budget
+			holds, used = append(holds, opened(t, l, n, most, nil)), used+most
+		case 2:
+			r, err := l.Reserve(t.Context(), periodNeed(period, limit, most))
+			if fits := used+most <= limit; fits != (err == nil) {
+				t.Fatalf("seed %d, step %d: %d per %s, %d of %d used: got %v", seed, n, most, period, used, limit, err)
+			}
+			if err == nil {
+				holds, used = append(holds, opened(t, l, n, most, r)), used+most
+			}
+		case 3:
+			if len(holds) == 0 {
+				continue
+			}
+			i := rng.IntN(len(holds))
+			cost := rng.Int64N(int64(holds[i].attempt.Hold) + 1)
+			must.Get(holds[i].Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: cost}}))(t)
+			used -= holds[i].attempt.Hold - llm.Money(cost)
+			holds = slices.Delete(holds, i, i+1)
+		}
+		time.Sleep(time.Second)
 	}
 }

@@ -207,12 +207,15 @@ func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *budget.LeaseRequest, 
 	case r.GivesBack(), l.Limit == 0:
 		granted = used
 	case left < r.Least:
-		wanted = sh.now
+		granted, wanted = max(granted, used), sh.now
 	default:
 		granted = max(granted, used+sh.portion(r, left))
 	}
 	l.Granted = granted
-	l.Left = max(0, l.Limit-sh.others-max(granted, used))
+	l.Left = max(0, l.Limit-sh.others-granted)
+	if l.Over = l.Limit > 0 && sh.others+granted > l.Limit; l.Over {
+		wanted = sh.now // of what others do not use
+	}
 	_, err := tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, ?, ?)"+
 		" ON CONFLICT (scope, period, journal) DO UPDATE SET granted = excluded.granted, wanted = excluded.wanted",
 		r.Budget.Scope, r.Budget.Period, sh.own, int64(granted), wanted)

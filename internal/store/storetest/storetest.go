@@ -87,6 +87,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Nodes", testNodes},
 		{"Wanted", testWanted},
 		{"Passed", testPassed},
+		{"Lowered", testLowered},
 		{"RetainBudgets", testRetainBudgets},
 		{"Thresholds", testThresholds},
 		{"Writers", testWriters},
