@@ -127,6 +127,9 @@ func detailParts(v []byte) (parts []llm.Part) {
 	var before detail
 	for _, e := range rawjson.Elements(v) {
 		d := readDetail(e)
+		if d == (detail{}) {
+			continue
+		}
 		p := d.part()
 		if d.kind == detailEncrypted && before.kind == detailSummary && d.id != "" && d.id == before.id {
 			p.Text = parts[len(parts)-1].Text
