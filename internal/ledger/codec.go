@@ -57,13 +57,13 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	return endFrame(dst, start)
 }
 
-func decodeOpen(payload []byte) (a Attempt, err error) {
+func decodeOpen(payload []byte, known names) (a Attempt, err error) {
 	d := decoder{b: payload}
 	a.ID = d.id()
 	a.Stream = d.uvarint()&flagStream != 0
 	a.Opened = time.UnixMicro(d.varint()).UTC()
 	for _, s := range [...]*string{&a.Account, &a.Key, &a.Requested, &a.Provider, &a.Model, &a.Price.Version} {
-		*s = d.text()
+		*s = known.text(d.take(d.uvarint()))
 	}
 	a.Bound = d.usage()
 	a.Hold = llm.Money(d.varint())
@@ -278,6 +278,28 @@ func (d *decoder) byte() byte {
 		return b[0]
 	}
 	return 0
+}
+
+// names are texts that records repeat: accounts, keys, providers, models. Nil remembers none.
+type names map[string]string
+
+// maxNames bounds them; they are forgotten together.
+const maxNames = 4096
+
+// text is b, which takes memory only where it is new.
+func (n names) text(b []byte) string {
+	s, ok := n[string(b)]
+	if ok {
+		return s
+	}
+	s = string(b)
+	if n != nil {
+		if len(n) >= maxNames {
+			clear(n)
+		}
+		n[s] = s
+	}
+	return s
 }
 
 func (d *decoder) text() string { return string(d.take(d.uvarint())) }

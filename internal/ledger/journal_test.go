@@ -279,7 +279,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := testAttempt(uuid.New(), 3)
 	_, payload, n := readFrame(appendOpen(nil, &a))
-	got, err := decodeOpen(payload)
+	got, err := decodeOpen(payload, nil)
 	if err != nil || n == 0 {
 		t.Fatalf("decodeOpen: %v", err)
 	}
@@ -316,16 +316,16 @@ func FuzzDecode(f *testing.F) {
 	f.Add(appendPrice(nil, &a.Price))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		worktest.Check(t, b, func(b []byte) {
-			_, _ = decodeOpen(b)
+			_, _ = decodeOpen(b, nil)
 			_, _, _ = decodeSettle(b)
 			_, _ = decodePrice(b)
 		})
 		if _, payload, n := readFrame(b); n > 0 {
 			b = payload
 		}
-		if got, err := decodeOpen(b); err == nil {
+		if got, err := decodeOpen(b, nil); err == nil {
 			_, payload, _ := readFrame(appendOpen(nil, &got))
-			if again, err := decodeOpen(payload); err != nil || !cmp.Equal(again, got) {
+			if again, err := decodeOpen(payload, nil); err != nil || !cmp.Equal(again, got) {
 				t.Errorf("open %v does not survive: %v, %v", got, again, err)
 			}
 		}

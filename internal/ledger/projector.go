@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// batchRecords and batchDelay bound how much and how long the projector
-	// collects before it writes.
+	// batchDelay and batchBytes, of the journal, bound how long and how much the projector
+	// collects before it writes; batchRecords bounds what it writes at once.
+	batchDelay   = 500 * time.Millisecond
+	batchBytes   = 192 << 10
 	batchRecords = 2000
-	batchDelay   = 100 * time.Millisecond
 	// outagePause is how long it waits after the database gave an error.
 	outagePause = 500 * time.Millisecond
 	applyLimit  = 30 * time.Second
@@ -38,6 +39,7 @@ type projector struct {
 	reader reader
 	loaded bool // reader and open are those of the database
 	open   map[AttemptID]Attempt
+	names  names
 	batch  Batch
 
 	unknown atomic.Int64 // attempts that the database has as unknown since the start
@@ -53,7 +55,7 @@ type projector struct {
 
 func newProjector(j *Journal, store Store, log *slog.Logger, fault func(string), now func() time.Time) *projector {
 	return &projector{
-		journal: j, store: store, log: log, fault: fault, now: now, reader: reader{journal: j},
+		journal: j, store: store, log: log, fault: fault, now: now, reader: reader{journal: j}, names: names{},
 		kick: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 }
@@ -85,12 +87,21 @@ func (p *projector) run(ctx context.Context) {
 	}
 }
 
-// collect lets a batch grow, unless somebody is waiting for it.
+// collect lets a batch grow, unless somebody is waiting for it: a transaction of few requests
+// costs nearly as much as one of many.
 func (p *projector) collect(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-p.kick:
-	case <-time.After(batchDelay):
+	delay := time.NewTimer(batchDelay)
+	defer delay.Stop()
+	for Position(p.journal.synced.Load())-p.reader.pos < batchBytes {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.kick:
+			return
+		case <-delay.C:
+			return
+		case <-p.journal.advanced:
+		}
 	}
 }
 
@@ -208,7 +219,7 @@ func (p *projector) take(rec *record, opened map[AttemptID]bool) error {
 		}
 		p.batch.Prices = append(p.batch.Prices, price)
 	case recordOpen:
-		a, err := decodeOpen(rec.payload)
+		a, err := decodeOpen(rec.payload, p.names)
 		if err != nil {
 			return err
 		}
