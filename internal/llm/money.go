@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -17,7 +18,10 @@ const USD Money = 1_000_000_000
 
 // String is the amount as a plain decimal of dollars, without an exponent and
 // without trailing zeros: "0.3", "12", "0.000000001".
-func (m Money) String() string { return string(m.AppendText(nil)) }
+func (m Money) String() string {
+	var text [len("-9223372036.854775808")]byte
+	return string(m.AppendText(text[:0]))
+}
 
 // AppendText appends the plain decimal form of String to dst.
 func (m Money) AppendText(dst []byte) []byte {
@@ -31,12 +35,12 @@ func (m Money) AppendText(dst []byte) []byte {
 	if frac == 0 {
 		return dst
 	}
-	digits := [9]byte{}
-	for i := len(digits) - 1; i >= 0; i-- {
+	digits := [...]byte{'.', 9: 0}
+	for i := len(digits) - 1; i > 0; i-- {
 		digits[i] = byte('0' + frac%10)
 		frac /= 10
 	}
-	return append(append(dst, '.'), strings.TrimRight(string(digits[:]), "0")...)
+	return append(dst, bytes.TrimRight(digits[:], "0")...)
 }
 
 // MarshalJSON writes the amount as a JSON number with all its digits.

@@ -100,7 +100,8 @@ func Set(obj []byte, name string, value []byte) Edit {
 		empty = false
 	}
 	at := bytes.IndexByte(obj, '{') + 1
-	text := append(append(AppendString(nil, name), ':'), value...)
+	text := make([]byte, 0, len(name)+len(value)+len(`"":,`))
+	text = append(append(AppendString(text, name), ':'), value...)
 	if !empty {
 		text = append(text, ',')
 	}

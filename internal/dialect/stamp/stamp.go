@@ -44,10 +44,14 @@ func At(dst, data []byte, usage rawjson.Member, last int, f *llm.Final) []byte {
 	if usage.Value == nil {
 		return append(dst, data...)
 	}
-	edits := make([]rawjson.Edit, 0, 2)
+	var (
+		room  [2]rawjson.Edit
+		text  [24]byte
+		edits = room[:0]
+	)
 	beside := f.Cost != nil && IsCost(rawjson.Get(usage.Value, "cost"))
 	if f.Cost != nil && !beside {
-		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
+		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(text[:0]))
 		e.Start += usage.Start
 		e.End += usage.Start
 		edits = append(edits, e)
