@@ -151,10 +151,14 @@ func (id ID) covers(a *Attempt) bool {
 // Changed says that the budgets of those accounts and keys may be others. What is under way of
 // them here is told to the other nodes, if there can be any, at the next beat.
 func (l *Service) Changed(scopes map[string]bool) {
-	if v := l.valid.Load(); v != nil && v.forever {
+	if v := l.valid.Load(); v != nil && v.forever { // there is nobody to tell
+		l.accounts.Range(func(_, p any) bool {
+			p.(*accountLeases).changeOf(scopes)
+			return true
+		})
 		return
 	}
-	now := l.now()
+	now := l.sharedNow()
 	for scope := range scopes {
 		l.changes.Store(scope, now)
 	}
@@ -184,7 +188,13 @@ func (l *Service) tellUnderWay(ctx context.Context) {
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)
 		for _, s := range p.untoldLeases(changed, l.now()) {
-			if err := l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.tellLease(ctx, p, s) }); err != nil {
+			told := false                                             // not where somebody else leases
+			_ = l.inTurn(ctx, p, s, func(ctx context.Context) error { // which logs its error
+				err := l.tellLease(ctx, p, s)
+				told = err == nil
+				return err
+			})
+			if !told {
 				l.tellOf(map[string]bool{s.id.Scope: true})
 			}
 		}

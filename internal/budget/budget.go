@@ -134,8 +134,9 @@ type Lease struct {
 	// spent when the database last heard of them: they give back what they do
 	// not hold when they see that it is wanted.
 	Left, Idle llm.Money
-	// Over says that all nodes may come to more than the limit, such as after it was lowered.
-	Over bool
+	// Excess is by how much all nodes may come to more than the limit, such as after it was
+	// lowered: of what the node was granted, so much is not to be spent.
+	Excess llm.Money
 }
 
 // Node is a gateway process to the others.

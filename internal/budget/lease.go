@@ -29,9 +29,9 @@ type lease struct {
 	since   Position  // what was settled up to there is in spent by what the database said
 	held    llm.Money // what those under way may cost, as far as they hold it here
 	full    bool      // nobody has any more to give, but what other nodes hold
-	over    bool      // all nodes may come to more than the limit: nothing more is reserved
+	excess  llm.Money // of granted, what is beyond the limit of all nodes
 
-	changed bool          // the budget was changed since the last lease; of whoever leases
+	changed bool          // the budget, or what others hold of it, was changed since the last lease; of whoever leases
 	leasing chan struct{} // closed when the lease under way has ended; nil for none
 	failed  time.Time     // when the database last gave an error; zero for never since
 	refused llm.Money     // there was not so much to be had,
@@ -46,25 +46,19 @@ type spend struct {
 	cost llm.Money
 }
 
-// available is what may still be reserved.
+// available is what may still be reserved; less than 0 where more is held and spent already.
 func (s *lease) available() llm.Money {
-	if !s.known || s.over {
+	if !s.known {
 		return 0
 	}
-	return s.granted - s.spent - s.held
+	return s.granted - s.excess - s.inUse()
 }
 
 // inUse is what the node cannot give back.
 func (s *lease) inUse() llm.Money { return s.spent + s.held }
 
-// takeOver reports whether the node may have more than the limit allows, and takes note that a
-// change of the budget is seen.
-func (s *lease) takeOver(p *accountLeases) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s.changed = false
-	return s.over && s.known
-}
+// spare reports whether more was granted than is in use.
+func (s *lease) spare() bool { return s.granted > s.inUse() }
 
 // Reservation is an amount held in budgets for an attempt that is about to be opened. The
 // attempt carries it. A nil Reservation holds nothing.
@@ -149,9 +143,22 @@ func (p *accountLeases) change() {
 	}
 }
 
+// changeOf does so with those of some accounts and keys alone.
+func (p *accountLeases) changeOf(scopes map[string]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for scope, of := range p.scopes {
+		for _, s := range of {
+			if scopes[scope] {
+				s.change()
+			}
+		}
+	}
+}
+
 // change has the lease leased anew, since the budget is not what it was.
 func (s *lease) change() {
-	s.granted, s.full, s.over, s.until, s.gone = s.inUse(), false, true, time.Time{}, time.Time{}
+	s.granted, s.full, s.excess, s.until, s.gone = s.inUse(), false, 0, time.Time{}, time.Time{}
 	s.changed = s.known || s.leasing != nil
 }
 

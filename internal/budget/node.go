@@ -193,7 +193,8 @@ func (l *Service) alone(p *accountLeases, s *lease, fn func() error) (ran bool, 
 }
 
 // yieldWanted gives back what is not used of budgets of which another node found
-// too little left.
+// too little left. What is in use is not to be used again before the database was asked: the
+// other one may have more than the limit allows.
 func (l *Service) yieldWanted(ctx context.Context, ids []ID) {
 	if len(ids) == 0 {
 		return
@@ -209,7 +210,12 @@ func (l *Service) yieldWanted(ctx context.Context, ids []ID) {
 			return
 		}
 		found[s.id] = true
-		_, err := l.alone(p, s, func() error { return l.giveBack(ctx, p, s) })
+		_, err := l.alone(p, s, func() error {
+			p.mu.Lock()
+			s.changed = true
+			p.mu.Unlock()
+			return l.giveBack(ctx, p, s)
+		})
 		failed(s.id, err)
 	})
 	for _, id := range ids {
@@ -278,7 +284,7 @@ func (l *Service) sweep(ctx context.Context) {
 	defer cancel()
 	now := l.now()
 	l.changes.Range(func(scope, at any) bool {
-		if now.Sub(at.(time.Time)) >= changesFor {
+		if l.sharedNow().Sub(at.(time.Time)) >= changesFor {
 			l.changes.CompareAndDelete(scope, at)
 		}
 		return true
@@ -296,7 +302,7 @@ func (l *Service) sweep(ctx context.Context) {
 			return // it may be needed to give it back later
 		}
 		p.mu.Lock()
-		if s.held == 0 && s.leasing == nil && s.available() <= 0 {
+		if s.held == 0 && s.leasing == nil && !s.spare() {
 			p.forget(s)
 		}
 		p.mu.Unlock()

@@ -237,11 +237,9 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 	if err := l.settleUp(ctx, s); err != nil {
 		return err
 	}
-	if s.takeOver(p) { // what was leased under another limit does not count
-		if err := l.yield(ctx, p, s); err != nil {
-			return err
-		}
-	}
+	p.mu.Lock()
+	s.changed = false
+	p.mu.Unlock()
 	deadline := l.now().Add(wantedFor)
 	for {
 		got, err := l.leaseOnce(ctx, p, s, l.more(p, s, n))
@@ -249,7 +247,7 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 			return err
 		}
 		p.mu.Lock()
-		enough, spare := s.enough(n), s.available() > 0
+		enough, spare := s.enough(n), s.spare()
 		more := got.Idle > 0 || spare && l.Alive() > 1 // may come back from others, or find its use there
 		last := !more || s.changed || !l.now().Before(deadline)
 		if !enough && last && !s.changed {
@@ -299,7 +297,7 @@ func (l *Service) more(p *accountLeases, s *lease, n *Need) LeaseRequest {
 // it meanwhile, and nothing after an error: it may be another node's by then.
 func (l *Service) giveBack(ctx context.Context, p *accountLeases, s *lease) error {
 	p.mu.Lock()
-	spare := s.granted > s.inUse()
+	spare := s.spare()
 	p.mu.Unlock()
 	if !spare {
 		return nil
@@ -319,7 +317,7 @@ func (l *Service) yield(ctx context.Context, p *accountLeases, s *lease) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.over = s.over || got.Over
+	s.excess = got.Excess
 	if got.Limit == 0 {
 		s.gone = l.now()
 	}
@@ -362,7 +360,7 @@ func (p *accountLeases) leased(s *lease, got *Lease, now time.Time) {
 	if s.changed {
 		return
 	}
-	s.granted, s.full, s.over = max(s.granted, got.Granted), got.Left <= 0, got.Over
+	s.granted, s.full, s.excess = max(s.granted, got.Granted), got.Left <= 0, got.Excess
 	if s.gone = (time.Time{}); got.Limit == 0 {
 		s.granted, s.gone = unlimited, now
 	}

@@ -17,8 +17,9 @@ type Options struct {
 	Flush    func(context.Context) error
 	Position func() Position
 	WentBack func(Position)
-	Now      func() time.Time // of this machine
 	Log      *slog.Logger
+	// Now is this machine's clock, SharedNow the one by which attempts are dated.
+	Now, SharedNow func() time.Time
 }
 
 // Service has what this node leased of budgets, and reserves amounts of that for attempts.
@@ -28,8 +29,9 @@ type Service struct {
 	flush    func(context.Context) error
 	position func() Position
 	wentBack func(Position)
-	now      func() time.Time
 	log      *slog.Logger
+
+	now, sharedNow func() time.Time
 
 	accounts sync.Map // *accountLeases by account id
 	valid    atomic.Pointer[validity]
@@ -47,7 +49,7 @@ type Service struct {
 // NewService makes a service. It leases nothing before Join.
 func NewService(o Options) *Service {
 	return &Service{
-		leases: o.Leases, node: o.Node, flush: o.Flush, position: o.Position, wentBack: o.WentBack, now: o.Now,
-		log: o.Log,
+		leases: o.Leases, node: o.Node, flush: o.Flush, position: o.Position, wentBack: o.WentBack, log: o.Log,
+		now: o.Now, sharedNow: o.SharedNow,
 	}
 }

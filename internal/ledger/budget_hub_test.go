@@ -170,7 +170,10 @@ func (c *hubConn) Apply(_ context.Context, b *Batch) error {
 }
 
 func (c *hubConn) Lease(_ context.Context, r budget.LeaseRequest) (l budget.Lease, err error) {
-	time.Sleep(c.hub.slow)
+	c.hub.mu.Lock()
+	slow := c.hub.slow
+	c.hub.mu.Unlock()
+	time.Sleep(slow)
 	err = c.use(func(s *hubState) error {
 		for _, n := range s.nodes {
 			if r.Least > 0 && !n.stopped && n.until.After(c.hub.now()) && n.incarnation != fmt.Sprint(s.incarnation) {
@@ -229,8 +232,11 @@ func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 	default:
 		granted = max(granted, used+max(min(left, r.Most), left/6))
 	}
-	over := limit > 0 && others+granted > limit
-	if over {
+	excess := llm.Money(0)
+	if limit > 0 {
+		excess = max(0, others+granted-limit)
+	}
+	if excess > 0 {
 		s.wanted[id][r.Journal] = h.now()
 	}
 	s.slices[id][r.Journal] = granted
@@ -239,7 +245,7 @@ func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 	}
 	return budget.Lease{
 		Limit: limit, Granted: granted, Spent: spent, At: s.position[r.Journal],
-		Left: max(0, limit-others-granted), Idle: idle, Over: over,
+		Left: max(0, limit-others-granted), Idle: idle, Excess: excess,
 	}
 }
 
@@ -318,6 +324,13 @@ func (h *hub) setDown(down bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.down = down
+}
+
+// setSlow has leases take so long.
+func (h *hub) setSlow(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.slow = d
 }
 
 // setLimit changes the budget of the account.

@@ -403,6 +403,6 @@ func changeBudgets(t *testing.T, nodes int, seed uint64) {
 			used -= holds[i].attempt.Hold - llm.Money(cost)
 			holds = slices.Delete(holds, i, i+1)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Duration(1+rng.IntN(4)) * time.Second)
 	}
 }

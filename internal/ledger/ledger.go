@@ -197,7 +197,7 @@ func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, e
 	o.Node.Journal, o.Node.Started = id, o.SharedNow().UTC()
 	l.budgets = budget.NewService(budget.Options{
 		Leases: o.Leases, Node: o.Node, Flush: l.Flush, Position: l.proj.position, WentBack: l.proj.wentBack,
-		Now: o.Now, Log: o.Log,
+		Now: o.Now, SharedNow: o.SharedNow, Log: o.Log,
 	})
 	l.buffers.New = func() any { b := make([]byte, 0, 512); return &b }
 	return l, nil

@@ -213,7 +213,10 @@ func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *budget.LeaseRequest, 
 	}
 	l.Granted = granted
 	l.Left = max(0, l.Limit-sh.others-granted)
-	if l.Over = l.Limit > 0 && sh.others+granted > l.Limit; l.Over {
+	if l.Limit > 0 {
+		l.Excess = max(0, sh.others+granted-l.Limit)
+	}
+	if l.Excess > 0 {
 		wanted = sh.now // of what others do not use
 	}
 	_, err := tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, ?, ?)"+

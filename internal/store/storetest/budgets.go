@@ -395,23 +395,23 @@ func testLowered(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
 	budgeted(t, f, 100, budget.PeriodTotal, a, b)
 	id := budget.ID{Scope: "acc_a"}
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 0, Least: 60, Most: 60}); l.Over {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 0, Least: 60, Most: 60}); l.Excess != 0 {
 		t.Errorf("within the limit: got %+v, want it not over", l)
 	}
 	must.Get(f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
 		account.Update{Budget: &account.Budget{Limit: 40, Period: budget.PeriodTotal}}))(t)
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 50}); !l.Over || l.Granted != 50 {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 50}); l.Excess != 10 || l.Granted != 50 {
 		t.Errorf("50 in use of 40: got %+v, want it over", l)
 	}
 	beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: b, Started: noon})
 	if err != nil || len(beat.Wanted) != 0 {
 		t.Errorf("a node that has nothing of it: got %+v, %v; want nothing wanted", beat, err)
 	}
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Used: 1, Least: 1, Most: 1}); !l.Over || l.Granted != 1 {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Used: 1, Least: 1, Most: 1}); l.Excess != 11 || l.Granted != 1 {
 		t.Errorf("another node: got %+v, want it over, and what it uses counted", l)
 	}
 	lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30})
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30, Least: 9, Most: 9}); l.Over || l.Granted != 39 {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30, Least: 9, Most: 9}); l.Excess != 0 || l.Granted != 39 {
 		t.Errorf("30 in use of 40: got %+v, want 9 more", l)
 	}
 }

@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/budget"
+	"weir/internal/llm"
+	"weir/internal/must"
+)
+
+// startNodes starts so many nodes over a hub whose budget of the account is the limit.
+func startNodes(t *testing.T, nodes int, limit llm.Money) *fleet {
+	t.Helper()
+	f := newFleet(1)
+	f.hub.limits = map[string]llm.Money{fleetAccount: limit, fleetKey: 0}
+	f.nodes = f.nodes[:nodes]
+	for _, n := range f.nodes {
+		must.Do(t, n.boot(t.Context(), f.hub))
+	}
+	return f
+}
+
+func (f *fleet) changeLimit(limit llm.Money) {
+	f.hub.setLimit(limit)
+	for _, n := range f.nodes {
+		n.life.ledger.budgets.Changed(map[string]bool{fleetAccount: true})
+	}
+}
+
+func settleAt(t *testing.T, h *Hold, cost int64) {
+	t.Helper()
+	must.Get(h.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: cost}}))(t)
+}
+
+// TestBudgetFreedWhereOthersExceed holds that a node with nothing to give back hears, before it
+// spends again what it frees, that another one has more than the limit allows.
+func TestBudgetFreedWhereOthersExceed(t *testing.T) {
+	for _, wait := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			f := startNodes(t, 2, 100)
+			defer f.stop()
+			a, b := f.nodes[0].life.ledger, f.nodes[1].life.ledger
+			f.changeLimit(100)
+			time.Sleep(time.Second)
+			h := opened(t, a, 1, 100, must.Get(a.Reserve(t.Context(), accountNeed(100, 100)))(t))
+			time.Sleep(500 * time.Millisecond)
+			opened(t, b, 2, 50, nil) // of a request that came before the change
+			time.Sleep(wait)
+			settleAt(t, h, 10)
+			if _, err := a.Reserve(t.Context(), accountNeed(100, 90)); !isExceeded(err) {
+				t.Errorf("90 beside 10 spent and 50 under way elsewhere, after %s: got %v, want it refused", wait, err)
+			}
+			if _, err := a.Reserve(t.Context(), accountNeed(100, 40)); err != nil {
+				t.Errorf("the 40 that are left, after %s: %v", wait, err)
+			}
+		})
+	}
+}
+
+// TestBudgetToldAfterFailure holds that what runs is told to other nodes although somebody else was
+// leasing the budget then, who failed.
+func TestBudgetToldAfterFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 600 * time.Millisecond
+		f := startNodes(t, 2, 100)
+		defer f.stop()
+		a, b := f.nodes[0].life.ledger, f.nodes[1].life.ledger
+		time.Sleep(time.Second)
+		f.hub.setSlow(slow)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := a.Reserve(t.Context(), accountNeed(100, 10)); err == nil {
+				t.Error("a lease while the database is away: got none, want an error")
+			}
+		})
+		time.Sleep(10 * time.Millisecond)
+		opened(t, a, 1, 50, nil)
+		a.budgets.Changed(map[string]bool{fleetAccount: true})
+		time.Sleep(slow - 15*time.Millisecond)
+		f.hub.setDown(true)
+		time.Sleep(10 * time.Millisecond)
+		f.hub.setDown(false)
+		wg.Wait()
+		f.hub.setSlow(0)
+		time.Sleep(5 * time.Second)
+		if _, err := b.Reserve(t.Context(), accountNeed(100, 100)); !isExceeded(err) {
+			t.Errorf("100 beside 50 under way elsewhere: got %v, want it refused", err)
+		}
+	})
+}
+
+// TestBudgetLoweredBelowSpending holds that what a failed attempt frees is not to be had by the one
+// that follows it where more than the limit is spent.
+func TestBudgetLoweredBelowSpending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startNodes(t, 2, 100)
+		defer f.stop()
+		l := f.nodes[0].life.ledger
+		time.Sleep(time.Second)
+		first := opened(t, l, 1, 60, must.Get(l.Reserve(t.Context(), accountNeed(100, 60)))(t))
+		failed := opened(t, l, 2, 40, must.Get(l.Reserve(t.Context(), accountNeed(100, 40)))(t))
+		f.changeLimit(10)
+		time.Sleep(2 * time.Second)
+		settleAt(t, first, 60)
+		next := accountNeed(100, 40)
+		next.Follows, next.Settles = failed, &Settlement{Outcome: OutcomeOK, Provenance: Exact}
+		if _, err := l.Reserve(t.Context(), next); !isExceeded(err) {
+			t.Errorf("40 more where 60 of 10 are spent: got %v, want it refused", err)
+		}
+	})
+}
+
+// TestBudgetRoomIsFoundAtOnce holds that a node is not refused what fits for what it was granted
+// itself and does not use.
+func TestBudgetRoomIsFoundAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 100)
+		defer stop()
+		must.Get(l.Reserve(t.Context(), accountNeed(100, 80)))(t).Release()
+		must.Get(l.Reserve(t.Context(), accountNeed(100, 10)))(t)
+		h.setLimit(50)
+		need := accountNeed(100, 15)
+		need.Most = 95
+		if r, err := l.Reserve(t.Context(), need); err != nil || r.Amount() != 40 {
+			t.Errorf("15 to 95 of 50, 10 held: got %v, %v; want 40", r.Amount(), err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := startNodes(t, 2, 200)
+		defer f.stop()
+		a, b := f.nodes[0].life.ledger, f.nodes[1].life.ledger
+		time.Sleep(3 * time.Second)
+		must.Get(a.Reserve(t.Context(), accountNeed(200, 80)))(t).Release()
+		must.Get(a.Reserve(t.Context(), accountNeed(200, 10)))(t)
+		charged := opened(t, b, 9, 90, must.Get(b.Reserve(t.Context(), accountNeed(200, 90)))(t))
+		settleAt(t, charged, 130) // beyond what was held
+		time.Sleep(time.Second)
+		need := accountNeed(200, 15)
+		need.Most = 190
+		if _, err := a.Reserve(t.Context(), need); err != nil {
+			t.Errorf("15 where 60 are left: %v", err)
+		}
+	})
+}
+
+// singleNode is the way to a database that no other node can use.
+type singleNode struct{ *hubConn }
+
+func (c singleNode) Beat(ctx context.Context, n budget.Node) (budget.Beat, error) {
+	b, err := c.hubConn.Beat(ctx, n)
+	b.For = 0
+	return b, err
+}
+
+// TestBudgetLoweredOnSingleNode holds that a lowered limit counts for requests that came before it,
+// where no other node needs to hear of it.
+func TestBudgetLoweredOnSingleNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(1)
+		f.hub.limits = map[string]llm.Money{fleetAccount: 100, fleetKey: 0}
+		conn := &hubConn{hub: f.hub}
+		l := must.Get(openOn(t.Context(), &lifeDisk{node: f.nodes[0], conn: conn}, f.nodes[0].id, Options{
+			Store: conn, Leases: singleNode{conn}, SegmentSize: 64 << 10, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		}))(t)
+		must.Do(t, l.budgets.Join(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		l.cancel = cancel
+		l.running.Go(func() { l.journal.run(ctx) })
+		l.running.Go(func() { l.proj.run(ctx) })
+		l.running.Go(func() { l.budgets.Run(ctx) })
+		defer func() { cancel(); l.running.Wait() }()
+		must.Get(l.Reserve(t.Context(), accountNeed(100, 100)))(t).Release()
+		f.hub.setLimit(5)
+		l.budgets.Changed(map[string]bool{fleetAccount: true})
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 6)); !isExceeded(err) {
+			t.Errorf("6 of 5, of a request that came when it was 100: got %v, want it refused", err)
+		}
+	})
+}
