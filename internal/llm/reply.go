@@ -42,6 +42,9 @@ type Reply struct {
 	// Most is what the provider's counts come to at most where they contradict one another;
 	// nil where they agree.
 	Most *Usage
+	// Timed says that the provider told for how long it keeps what it wrote to its cache: all
+	// that is not CacheWrite1h is kept for the usual time.
+	Timed bool
 	// Cost is what the gateway charged; nil while it is not known, or for a
 	// model without a price.
 	Cost *Money
@@ -151,6 +154,7 @@ type Event struct {
 	// ProviderCost belongs to EventUsage: as in Reply.
 	ProviderCost *Money
 	Most         *Usage // EventUsage: as in Reply
+	Timed        bool   // likewise
 	Partial      bool   // EventUsage: counts of an answer that goes on, not yet the provider's last
 	Raw          json.RawMessage
 	RawOf        string // the wire format in whose words Raw is

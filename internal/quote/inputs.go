@@ -293,6 +293,11 @@ func (q *Quote) Inputs() (Inputs, error) {
 // unpriced is the error for a request whose price at the target is not known here,
 // although that of its model is: under a budget it cannot be made.
 func (q *Quote) unpriced() error {
+	if q.Price.Rates[llm.CacheWrite].Known() && !q.Price.Rates[llm.CacheWrite1h].Known() && asksHourCache(q.Body) {
+		return llm.Invalid("cache_control",
+			fmt.Sprintf("What the model %q costs with a cache that is kept for an hour is not known here, so that no "+
+				`budget can be kept with it. Leave ttl out, or use "5m".`, q.Target.FullName()))
+	}
 	if q.Speaks != q.Dialect {
 		return nil // no such thing reaches the target
 	}

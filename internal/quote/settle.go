@@ -98,6 +98,7 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 			s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
 		}
 	}
+	a.boundCache(s)
 	a.boundTools(s)
 	if a.most != nil {
 		most := *a.most

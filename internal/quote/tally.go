@@ -25,6 +25,7 @@ type Tally struct {
 	FirstToken time.Duration      // from the opening of the attempt
 
 	most    *llm.Usage // as in llm.Reply
+	timed   bool       // likewise
 	id      string     // the provider's, of its reply
 	tier    string
 	charged *llm.Money // what the provider says that it charges
@@ -38,7 +39,7 @@ type Tally struct {
 func (t *Tally) Retold() Tally {
 	return Tally{
 		Choices: t.Choices, Status: t.Status, Usage: t.Usage, Reported: t.Reported, Done: true,
-		Text: t.Text, most: t.most, id: t.id, tier: t.tier, charged: t.charged,
+		Text: t.Text, most: t.most, timed: t.timed, id: t.id, tier: t.tier, charged: t.charged,
 	}
 }
 
@@ -76,7 +77,7 @@ func (t *Tally) Add(e *llm.Event) {
 		if e.ProviderCost != nil {
 			t.charged = e.ProviderCost
 		}
-		t.Usage, t.most, t.Reported, t.Partial = e.Usage, e.Most, true, e.Partial
+		t.Usage, t.most, t.timed, t.Reported, t.Partial = e.Usage, e.Most, e.Timed, true, e.Partial
 	case llm.EventDone:
 		t.Done = true
 	}
@@ -115,8 +116,8 @@ func (t *Tally) Kept() int { return t.kept }
 
 // AddReply takes note of a whole answer.
 func (t *Tally) AddReply(r *llm.Reply) {
-	t.Usage, t.most, t.Reported, t.id, t.tier, t.charged, t.Done = r.Usage, r.Most, r.Reported, r.ID, r.Tier,
-		r.ProviderCost, true
+	t.Usage, t.most, t.timed, t.Reported, t.id, t.tier, t.charged, t.Done = r.Usage, r.Most, r.Timed, r.Reported, r.ID,
+		r.Tier, r.ProviderCost, true
 	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
 		t.Finish = append(t.Finish, llm.FinishStop)
 	}

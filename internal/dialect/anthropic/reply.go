@@ -79,6 +79,7 @@ func (a *answer) meter(r *llm.Reply) {
 	if r.Usage, r.Reported = a.counts.usage(); !r.Reported {
 		return
 	}
+	r.Timed = a.counts.timed()
 	var ran toolUse
 	for _, block := range rawjson.Elements(a.content) {
 		ran.add(block)

@@ -147,7 +147,7 @@ func (d *Decoder) start(dst []llm.Event, message []byte) []llm.Event {
 	ev.Tier = d.counts.modes()
 	dst = append(dst, ev)
 	if u, ok := d.counts.usage(); ok {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Partial: true})
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Timed: d.counts.timed(), Partial: true})
 	}
 	return dst
 }
@@ -314,7 +314,8 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 			u, most = refused(rawjson.Get(f.delta, "stop_details"), u)
 		}
 		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: u, Most: most, Partial: finish == "", Tier: d.counts.modes(),
+			Kind: llm.EventUsage, Usage: u, Most: most, Timed: d.counts.timed(), Partial: finish == "",
+			Tier: d.counts.modes(),
 		})
 	}
 	return dst

@@ -24,6 +24,7 @@ type counts struct {
 	beside                               llm.Usage // of iterations, which the totals leave out
 	executor                             llm.Usage // of the model's own iterations, where another advised it
 	hasInput, hasOutput, hasWrite        bool
+	untimed                              bool // some iteration is
 	tier, geo, speed                     string
 }
 
@@ -131,6 +132,7 @@ func (c *counts) addIteration(to *llm.Usage, v []byte) {
 		}
 	}
 	c.Wild = c.Wild || one.Wild
+	c.untimed = c.untimed || !one.timed()
 	u := one.classes()
 	to.Add(&u)
 }
@@ -167,6 +169,9 @@ func (c *counts) classes() llm.Usage {
 	u.Add(&c.beside)
 	return u
 }
+
+// timed reports whether it is told for how long all that was written to the cache is kept.
+func (c *counts) timed() bool { return !c.untimed && c.cacheWrite <= c.cacheWrite5m+c.cacheWrite1h }
 
 // newCounts are counts of a provider with these quirks.
 func newCounts(q *llm.Quirks) counts { return counts{billsFetches: q != nil && q.BillsFetches} }

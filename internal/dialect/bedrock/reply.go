@@ -36,7 +36,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 			c.Finish, c.Extra = stopReason(m)
 			guarded = guarded || isGuarded(m)
 		case "usage":
-			r.Usage, r.Reported = decodeUsage(m.Value)
+			r.Usage, r.Timed, r.Reported = decodeUsage(m.Value)
 		case "serviceTier":
 			r.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
 		default:

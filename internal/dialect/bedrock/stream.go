@@ -244,7 +244,7 @@ func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	for m := range rawjson.Members(data) {
 		switch string(m.Key()) {
 		case "usage":
-			usage.Usage, reported = decodeUsage(m.Value)
+			usage.Usage, usage.Timed, reported = decodeUsage(m.Value)
 		case "serviceTier":
 			usage.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
 		default:

@@ -12,6 +12,7 @@ type rawUsage struct {
 	parse.Counter
 	input, output, total  int64
 	cached, written, hour int64
+	detailed              int64 // of written, for how long it is told
 	hasInput, hasOutput   bool
 }
 
@@ -22,16 +23,17 @@ type rawUsage struct {
 // (https://github.com/anomalyco/opencode/issues/47296).
 // It reports false for no object, one without counts, or one with a count that
 // no request can have.
-func decodeUsage(v []byte) (u llm.Usage, ok bool) {
+// Timed is as in llm.Reply.
+func decodeUsage(v []byte) (u llm.Usage, timed, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
-		return u, false
+		return u, false, false
 	}
 	var r rawUsage
 	for m := range rawjson.Members(v) {
 		r.read(m)
 	}
 	if r.Wild || !r.hasInput && !r.hasOutput {
-		return u, false
+		return u, false, false
 	}
 	r.written = max(r.written, r.hour)
 	if cache := r.cached + r.written; cache <= r.input && r.total == r.input+r.output {
@@ -40,7 +42,7 @@ func decodeUsage(v []byte) (u llm.Usage, ok bool) {
 	u[llm.Input], u[llm.Output] = r.input, r.output
 	u[llm.CacheRead] = r.cached
 	u[llm.CacheWrite], u[llm.CacheWrite1h] = r.written-r.hour, r.hour
-	return u, u.Plausible()
+	return u, r.written <= r.detailed, u.Plausible()
 }
 
 // read reads one member. The names that end in Count are of the time before the
@@ -68,7 +70,11 @@ func (r *rawUsage) read(m rawjson.Member) {
 // what was written is for five minutes.
 func (r *rawUsage) readDetail(v []byte) {
 	var n int64
-	if r.count(&n, rawjson.Get(v, "inputTokens")) && rawjson.Text(rawjson.Get(v, "ttl")) == hourTTL {
+	if !r.count(&n, rawjson.Get(v, "inputTokens")) {
+		return
+	}
+	r.detailed = min(r.detailed+n, parse.MaxCount)
+	if rawjson.Text(rawjson.Get(v, "ttl")) == hourTTL {
 		r.hour = min(r.hour+n, parse.MaxCount)
 	}
 }

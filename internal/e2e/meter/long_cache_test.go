@@ -68,3 +68,45 @@ func TestVectorsForAll(t *testing.T) {
 		}
 	}
 }
+
+// TestHourCacheUntold holds that what a provider does not tell apart of writes to its cache may all
+// be those for an hour, where the request asks for one, and that under a budget such a request is
+// refused where nobody knows what they cost.
+func TestHourCacheUntold(t *testing.T) {
+	t.Parallel()
+	const (
+		answer = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn",` +
+			`"usage":{"input_tokens":10,"output_tokens":10,"cache_read_input_tokens":0,"cache_creation_input_tokens":1000`
+		hour, five = `,"cache_control":{"type":"ephemeral","ttl":"1h"}`, `,"cache_control":{"type":"ephemeral"}`
+		prices     = "\nprices:\n  bedrock/dear: {input: \"1\", output: \"1\", cache_write: \"1\", cache_write_1h: \"2\"}\n"
+		open       = "anthropic.claude-sonnet-4-5-20250929-v1:0" // of which the price data has no rate for an hour
+	)
+	for _, c := range []struct {
+		told, mark  string
+		exact       bool
+		cost, bound llm.Money // in micro-dollars
+	}{
+		{"", five, true, 1020, 0},
+		{"", hour, false, 1020, 2020},
+		{`,"cache_creation":{"ephemeral_5m_input_tokens":400,"ephemeral_1h_input_tokens":600}`, hour, true, 1620, 0},
+		{`,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":600}`, hour, false, 1620, 2020},
+	} {
+		up := answering(t, http.StatusOK, answer+c.told+"}}")
+		h := harness.Open(t, harness.Setup{YAML: "providers:\n  bedrock: {dialect: anthropic, base_url: " + up.URL + "/v1, allow_private: true, api_keys: [k]}" + prices})
+		ask := func(model string) harness.Ask {
+			return harness.Ask{Path: "/v1/messages", Body: `{"model":"bedrock/` + model + `","max_tokens":20,"messages":[{"role":"user","content":[{"type":"text","text":"Hi"` + c.mark + `}]}]}`}
+		}
+		e := h.Entry(t, h.Do(ask("dear")).Header.Get("X-Request-Id"))
+		if exact := e.Provenance == ledger.Exact; exact != c.exact || e.Cost != c.cost*1000 || e.AtMost != c.bound*1000 {
+			t.Errorf("%s told of %s: %s, %s to %s; want exact %t, %d to %d µ$", c.told, c.mark, e.Provenance, e.Cost, e.AtMost, c.exact, c.cost, c.bound)
+		}
+		h.SetBudget(1000*llm.USD, budget.PeriodTotal)
+		want := http.StatusOK
+		if c.mark == hour {
+			want = http.StatusBadRequest
+		}
+		if r := h.Do(ask(open)); r.Status != want {
+			t.Errorf("%s without a rate, under a budget: %d %s, want %d", c.mark, r.Status, r.Body, want)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package quote
+
+import (
+	"bytes"
+	"strconv"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// boundCache adds the most that an answer can have cost whose request may have something kept in
+// the cache for an hour, and whose provider does not tell how much of what it wrote that is.
+func (a Answer) boundCache(s *ledger.Settlement) {
+	n := s.Usage[llm.CacheWrite]
+	if n == 0 || a.timed || s.ProviderCost != nil || !asksHourCache(a.Body) {
+		return
+	}
+	most, price := s.Usage, &a.Attempt.Price
+	most[llm.CacheWrite], most[llm.CacheWrite1h] = 0, most[llm.CacheWrite1h]+n
+	s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Cost(&most, s.Tier), price.Cost(&s.Usage, s.Tier))
+	s.Unpriced |= price.Unpriced(&most, s.Tier)
+}
+
+// asksHourCache reports whether a body may ask for something to be kept in a cache for an hour, as
+// Anthropic's wire format and those that carry its marks can. It may say so of a body that has the
+// words elsewhere, never the other way round.
+//
+// https://platform.claude.com/docs/en/build-with-claude/prompt-caching and
+// https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
+func asksHourCache(body []byte) bool {
+	marked := bytes.Contains(body, []byte(`"cache_control"`)) || bytes.Contains(body, []byte(`"cachePoint"`))
+	hour := bytes.Contains(body, []byte(`"1h"`))
+	return marked && hour || hasEscapedWord(body)
+}
+
+// hasEscapedWord reports whether there is a letter, a digit or a _ written as \uXXXX, which no
+// encoder does: a name in the body may not look like itself.
+func hasEscapedWord(body []byte) bool {
+	const escape = `\u00`
+	for {
+		before, rest, found := bytes.Cut(body, []byte(escape))
+		if !found || len(rest) < 2 {
+			return false
+		}
+		if bytes.HasSuffix(before, []byte(`\`)) { // an escaped backslash, which no name here has
+			body = rest
+			continue
+		}
+		if n, err := strconv.ParseUint(string(rest[:2]), 16, 8); err == nil && isWord(byte(n)) {
+			return true
+		}
+		body = rest
+	}
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
