@@ -44,15 +44,15 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 	return u, r.beside, r.most(), u.Plausible()
 }
 
-// most is what the counts come to where a part is larger than its total, or the total larger
-// than all its parts, so that nobody knows which of them Google charges for: each by itself,
-// as if none were part of another. Where it is not told how many of the cached tokens are of
-// sound, it is what the classes say. It is nil where all is known.
+// most is what the counts come to where they do not agree, or the total is larger than all its
+// parts, so that nobody knows which of them Google charges for: each by itself, as if none were
+// part of another. Where it is not told how many of the cached tokens are of sound, it is what
+// the classes say. It is nil where all is known.
 func (r *rawUsage) most() *llm.Usage {
 	input, output := r.totals()
 	unknown := r.total - r.prompt - r.toolUse - r.candidates - r.thoughts
-	if (unknown <= 0 || !r.hasPrompt || !r.hasCandidates) && r.cached <= input && max(r.thoughts, r.audioOut,
-		r.imageOut) <= output {
+	if (unknown <= 0 || !r.hasPrompt || !r.hasCandidates) && r.inputAgrees(input) &&
+		r.thoughts+r.audioOut+r.imageOut <= output {
 		if least, most := r.cachedSound(); least < most {
 			u := r.classes()
 			return &u
@@ -65,6 +65,20 @@ func (r *rawUsage) most() *llm.Usage {
 	u[llm.Output] = output + max(0, unknown)
 	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.thoughts, r.audioOut, r.imageOut
 	return &u
+}
+
+// inputAgrees reports whether all parts of the input can be true. Sound and images have no token
+// in common, but what is cached may be of either: of sound and images there are those that are
+// told to be cached, and nothing of what is cached otherwise.
+func (r *rawUsage) inputAgrees(input int64) bool {
+	kinds := r.audioIn + r.imageIn
+	if r.cachedTold > 0 {
+		if r.cachedAudio+r.cachedImage > r.cached {
+			return false
+		}
+		kinds += max(0, min(r.cached, r.cachedTold)-r.cachedAudio-r.cachedImage)
+	}
+	return max(r.cached, kinds) <= input
 }
 
 func (r *rawUsage) read(m rawjson.Member) {

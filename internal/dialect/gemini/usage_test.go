@@ -165,6 +165,84 @@ func TestCachedSound(t *testing.T) {
 	}
 }
 
+// TestContradictions holds that usage is certain only where its counts agree, and has a bound
+// with each count in full where they do not.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, usage string
+		want, most  llm.Usage // most is empty where the counts agree
+	}{
+		{
+			"more sound than went in", `"promptTokensDetails":[{"modality":"AUDIO","tokenCount":6000}]`,
+			llm.Usage{llm.AudioIn: 1000, llm.Output: 100},
+			llm.Usage{llm.Input: 1000, llm.AudioIn: 6000, llm.Output: 100},
+		},
+		{
+			"sound and images that went in",
+			`"promptTokensDetails":[{"modality":"AUDIO","tokenCount":700},{"modality":"IMAGE","tokenCount":700}]`,
+			llm.Usage{llm.AudioIn: 700, llm.ImageIn: 300, llm.Output: 100},
+			llm.Usage{llm.Input: 1000, llm.AudioIn: 700, llm.ImageIn: 700, llm.Output: 100},
+		},
+		{
+			"sound and images that came out",
+			`"candidatesTokensDetails":[{"modality":"AUDIO","tokenCount":60},{"modality":"IMAGE","tokenCount":60}]`,
+			llm.Usage{llm.Input: 1000, llm.AudioOut: 60, llm.ImageOut: 40},
+			llm.Usage{llm.Input: 1000, llm.Output: 100, llm.AudioOut: 60, llm.ImageOut: 60},
+		},
+		{
+			"sound and thoughts", `"thoughtsTokenCount":60,"candidatesTokensDetails":[{"modality":"AUDIO","tokenCount":101}]`,
+			llm.Usage{llm.Input: 1000, llm.Reasoning: 60, llm.AudioOut: 100},
+			llm.Usage{llm.Input: 1000, llm.Output: 160, llm.Reasoning: 60, llm.AudioOut: 101},
+		},
+		{
+			"all of it sound", `"thoughtsTokenCount":60,"candidatesTokensDetails":[{"modality":"AUDIO","tokenCount":100}],` +
+				`"promptTokensDetails":[{"modality":"AUDIO","tokenCount":400},{"modality":"IMAGE","tokenCount":600}]`,
+			llm.Usage{llm.AudioIn: 400, llm.ImageIn: 600, llm.Reasoning: 60, llm.AudioOut: 100},
+			llm.Usage{},
+		},
+		{
+			"sound that a tool found", `"toolUsePromptTokenCount":50,` +
+				`"promptTokensDetails":[{"modality":"AUDIO","tokenCount":1000}],` +
+				`"toolUsePromptTokensDetails":[{"modality":"AUDIO","tokenCount":50}]`,
+			llm.Usage{llm.AudioIn: 1050, llm.Output: 100},
+			llm.Usage{},
+		},
+		{
+			"cached sound and images", `"cachedContentTokenCount":1000,` +
+				`"promptTokensDetails":[{"modality":"AUDIO","tokenCount":400},{"modality":"IMAGE","tokenCount":600}],` +
+				`"cacheTokensDetails":[{"modality":"AUDIO","tokenCount":400},{"modality":"IMAGE","tokenCount":600}]`,
+			llm.Usage{llm.CacheRead: 600, llm.CacheReadAudio: 400, llm.Output: 100},
+			llm.Usage{},
+		},
+		{
+			"cached text and sound", `"cachedContentTokenCount":500,` +
+				`"promptTokensDetails":[{"modality":"AUDIO","tokenCount":700}],` +
+				`"cacheTokensDetails":[{"modality":"TEXT","tokenCount":500}]`,
+			llm.Usage{llm.CacheRead: 500, llm.AudioIn: 500, llm.Output: 100},
+			llm.Usage{llm.Input: 1000, llm.CacheRead: 500, llm.AudioIn: 700, llm.Output: 100},
+		},
+		{
+			"more cached sound than is cached", `"cachedContentTokenCount":50,` +
+				`"promptTokensDetails":[{"modality":"AUDIO","tokenCount":70}],` +
+				`"cacheTokensDetails":[{"modality":"AUDIO","tokenCount":60}]`,
+			llm.Usage{llm.Input: 930, llm.CacheReadAudio: 50, llm.AudioIn: 20, llm.Output: 100},
+			llm.Usage{llm.Input: 1000, llm.CacheRead: 50, llm.CacheReadAudio: 60, llm.AudioIn: 70, llm.Output: 100},
+		},
+	}
+	for _, tt := range tests {
+		data := []byte(`{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],` +
+			`"usageMetadata":{"promptTokenCount":1000,"candidatesTokenCount":100,` + tt.usage + `}}`)
+		r := must.Get(gemini.DecodeReply(data, nil))(t)
+		must.Equal(t, r.Usage, tt.want, "%s", tt.name)
+		most := r.Most
+		if most == nil {
+			most = new(llm.Usage)
+		}
+		must.Equal(t, *most, tt.most, "%s at most", tt.name)
+	}
+}
+
 // TestSearchesInParts holds that a search counts once, in whichever pieces of a stream it is told.
 func TestSearchesInParts(t *testing.T) {
 	t.Parallel()

@@ -13,14 +13,17 @@ type rawUsage struct {
 	parse.Counter
 	prompt, completion, total            int64
 	cached, cacheWrite, audioIn, imageIn int64
-	cacheWriteLong                       int64
+	cacheWriteLong                       int64 // beside cacheWrite
+	created, created5m, created1h        int64 // LiteLLM's cacheWrite, and for how long it is kept
 	cachedAudio                          int64
 	reasoning, audioOut, imageOut        int64
 	found                                int64 // tokens of what tools found, beside the totals
 	sources                              int64
 	tools                                tools
 	hasPrompt, hasCompletion, hasCached  bool
+	hasWrite, hasCreated                 bool
 	hasCachedAudio                       bool // it is told how many of the cached tokens are of sound
+	plainCached                          bool // cached stands among the totals, by a name that goes first
 	plainReasoning                       bool // reasoning stands among the totals, not among details
 	searched                             bool // the provider counts what it searched and cited
 }
@@ -37,7 +40,11 @@ type rawUsage struct {
 // server_side_tool_usage_details (https://docs.x.ai/developers/pricing),
 // cache_write_tokens (OpenRouter), cache_creation_input_tokens
 // (https://www.alibabacloud.com/help/zh/model-studio/context-cache), connectors
-// (https://docs.mistral.ai/inference/pricing).
+// (https://docs.mistral.ai/inference/pricing). LiteLLM has cache_read_input_tokens and
+// cache_creation_input_tokens beside the prompt, which holds both, and cache_creation_tokens and
+// cache_creation_token_details in it
+// (https://github.com/BerriAI/litellm/blob/main/litellm/types/utils.py,
+// https://docs.litellm.ai/docs/completion/prompt_caching).
 func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return u, nil, false
@@ -54,22 +61,22 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 	if r.Wild || !r.hasPrompt && !r.hasCompletion {
 		return u, nil, false
 	}
+	r.settleWrites()
 	u = r.classes(q)
 	return u, r.most(q), u.Plausible()
 }
 
-// most is what the counts come to where a part is larger than its total, or the total larger
-// than all its parts, so that nobody knows which of them the provider charges for: each by
-// itself, as if none were part of another. Where it is not told how many of the cached tokens
-// are of sound, it is what the classes say. It is nil where all is known.
+// most is what the counts come to where they do not agree, or the total is larger than all its
+// parts, so that nobody knows which of them the provider charges for: each by itself, as if none
+// were part of another. Where it is not told how many of the cached tokens are of sound, it is
+// what the classes say. It is nil where all is known.
 func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 	beside := int64(0)
 	if r.beside(q) {
 		beside = r.reasoning
 	}
 	unknown := r.total - r.prompt - r.completion - beside - r.found
-	if unknown <= 0 && max(r.cached+r.cacheWrite, r.audioIn, r.imageIn) <= r.prompt &&
-		max(r.reasoning-beside, r.audioOut, r.imageOut) <= r.completion {
+	if unknown <= 0 && r.inputAgrees() && r.reasoning-beside+r.audioOut+r.imageOut <= r.completion {
 		if least, most := r.cachedSound(); least < most {
 			u := r.classes(q)
 			return &u
@@ -77,12 +84,27 @@ func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 		return nil
 	}
 	u := r.classes(q)
-	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio], u[llm.CacheWrite] = r.prompt, r.cached, r.cachedAudio,
-		r.cacheWrite
+	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio] = r.prompt, r.cached, r.cachedAudio
+	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(r.cacheWrite, r.created), r.cacheWriteLong+r.created1h
 	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
 	u[llm.Output] = r.completion + max(0, unknown)
 	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.reasoning, r.audioOut, r.imageOut
 	return &u
+}
+
+// inputAgrees reports whether all parts of the input can be true. What a cache had and got has
+// no token twice, nor have sound and images, but what is cached may be of either. Sound has the
+// cached sound in it, and nothing of what is cached otherwise.
+func (r *rawUsage) inputAgrees() bool {
+	heard := r.audioIn
+	if r.hasCachedAudio {
+		if r.cachedAudio > r.cached || r.audioIn > 0 && r.cachedAudio > r.audioIn {
+			return false
+		}
+		heard += r.cached - r.cachedAudio
+	}
+	return max(r.cached+r.cacheWrite+r.cacheWriteLong, heard, r.audioIn+r.imageIn) <= r.prompt &&
+		max(r.created, r.created5m+r.created1h) <= r.cacheWrite
 }
 
 func (r *rawUsage) read(m rawjson.Member, q *llm.Quirks) {
@@ -103,8 +125,14 @@ func (r *rawUsage) read(m rawjson.Member, q *llm.Quirks) {
 		}
 	case "prompt_cache_hit_tokens", "cached_tokens":
 		if !r.hasCached {
+			r.plainCached = r.Count(&r.cached, m.Value) || r.plainCached
+		}
+	case "cache_read_input_tokens":
+		if !r.hasCached && !r.plainCached {
 			r.Count(&r.cached, m.Value)
 		}
+	case "cache_creation_input_tokens":
+		r.hasCreated = r.Count(&r.created, m.Value) || r.hasCreated
 	case "reasoning_tokens":
 		r.plainReasoning = r.Count(&r.reasoning, m.Value)
 	default:
@@ -159,8 +187,13 @@ func (r *rawUsage) readPromptDetail(m rawjson.Member) {
 		r.hasCached = r.Count(&r.cached, m.Value)
 	case "cached_tokens_details":
 		r.hasCachedAudio = r.Count(&r.cachedAudio, rawjson.Get(m.Value, "audio_tokens"))
-	case "cache_write_tokens", "cache_creation_input_tokens":
-		r.Count(&r.cacheWrite, m.Value)
+	case "cache_write_tokens":
+		r.hasWrite = r.Count(&r.cacheWrite, m.Value) || r.hasWrite
+	case "cache_creation_input_tokens", "cache_creation_tokens":
+		r.hasCreated = r.Count(&r.created, m.Value) || r.hasCreated
+	case "cache_creation_token_details":
+		r.Count(&r.created5m, rawjson.Get(m.Value, "ephemeral_5m_input_tokens"))
+		r.Count(&r.created1h, rawjson.Get(m.Value, "ephemeral_1h_input_tokens"))
 	case "cache_write_12h_tokens":
 		r.Count(&r.cacheWriteLong, m.Value)
 	case "audio_tokens":
@@ -181,6 +214,17 @@ func (r *rawUsage) readCompletionDetail(m rawjson.Member) {
 	}
 }
 
+// settleWrites finds what was written to a cache for however long, by the name that goes first.
+func (r *rawUsage) settleWrites() {
+	switch {
+	case r.hasWrite:
+	case r.hasCreated:
+		r.cacheWrite = r.created
+	default:
+		r.cacheWrite = r.created5m + r.created1h
+	}
+}
+
 // classes parts the totals. A detail larger than what is left of its total is
 // cut to it, so that the sum always holds.
 func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
@@ -189,6 +233,7 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 		u[llm.OtherTools] += r.sources
 	}
 	cachedAudio, _ := r.cachedSound()
+	hour := min(r.created1h, r.cacheWrite)
 	left := r.prompt
 	for _, d := range []struct {
 		class llm.Class
@@ -196,8 +241,8 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 	}{
 		{llm.CacheReadAudio, cachedAudio},
 		{llm.CacheRead, r.cached - cachedAudio},
-		{llm.CacheWrite1h, r.cacheWriteLong},
-		{llm.CacheWrite, r.cacheWrite},
+		{llm.CacheWrite1h, r.cacheWriteLong + hour},
+		{llm.CacheWrite, r.cacheWrite - hour},
 		{llm.AudioIn, max(0, r.audioIn-cachedAudio)},
 		{llm.ImageIn, r.imageIn},
 	} {
