@@ -34,12 +34,14 @@ var contradictions = []struct {
 	{
 		"all that came out", `"completion_tokens":100,` +
 			`"completion_tokens_details":{"audio_tokens":60,"reasoning_tokens":40}`,
-		llm.Usage{llm.Reasoning: 40, llm.AudioOut: 60}, llm.Usage{},
+		llm.Usage{llm.Reasoning: 40, llm.AudioOut: 60},
+		llm.Usage{},
 	},
 	{
 		"reasoning beside sound", `"prompt_tokens":1000,"completion_tokens":100,"total_tokens":1160,` +
 			`"completion_tokens_details":{"audio_tokens":100,"reasoning_tokens":60}`,
-		llm.Usage{llm.Input: 1000, llm.Reasoning: 60, llm.AudioOut: 100}, llm.Usage{},
+		llm.Usage{llm.Input: 1000, llm.Reasoning: 60, llm.AudioOut: 100},
+		llm.Usage{},
 	},
 	{
 		"sound and images that went in", `"prompt_tokens":1000,` +
@@ -50,7 +52,8 @@ var contradictions = []struct {
 	{
 		"what is cached is of any kind", `"prompt_tokens":1000,` +
 			`"prompt_tokens_details":{"cached_tokens":1000,"audio_tokens":400,"image_tokens":600}`,
-		llm.Usage{llm.CacheRead: 600, llm.CacheReadAudio: 400}, llm.Usage{},
+		llm.Usage{llm.CacheRead: 600, llm.CacheReadAudio: 400},
+		llm.Usage{},
 	},
 	{
 		"what is cached, of which it is not told", `"prompt_tokens":1000,"completion_tokens":100,` +
@@ -113,53 +116,64 @@ var liteLLM = []struct {
 		"all names", `"cache_creation_input_tokens":300,"cache_read_input_tokens":600,"prompt_tokens_details":` +
 			`{"cached_tokens":600,"cache_write_tokens":300,"cache_creation_tokens":300,` +
 			`"cache_creation_token_details":{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":200}}`,
-		llm.Usage{llm.Input: 100, llm.CacheRead: 600, llm.CacheWrite: 100, llm.CacheWrite1h: 200}, true,
+		llm.Usage{llm.Input: 100, llm.CacheRead: 600, llm.CacheWrite: 100, llm.CacheWrite1h: 200},
+		true,
 	},
 	{
 		"beside the prompt", `"cache_creation_input_tokens":300,"cache_read_input_tokens":600`,
-		llm.Usage{llm.Input: 100, llm.CacheRead: 600, llm.CacheWrite: 300}, true,
+		llm.Usage{llm.Input: 100, llm.CacheRead: 600, llm.CacheWrite: 300},
+		true,
 	},
 	{
 		"among the details", `"prompt_tokens_details":{"cache_creation_tokens":300}`,
-		llm.Usage{llm.Input: 700, llm.CacheWrite: 300}, true,
+		llm.Usage{llm.Input: 700, llm.CacheWrite: 300},
+		true,
 	},
 	{
 		"by the hour alone", `"prompt_tokens_details":{"cache_creation_token_details":` +
 			`{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":200}}`,
-		llm.Usage{llm.Input: 700, llm.CacheWrite: 100, llm.CacheWrite1h: 200}, true,
+		llm.Usage{llm.Input: 700, llm.CacheWrite: 100, llm.CacheWrite1h: 200},
+		true,
 	},
 	{
 		"OpenRouter's name first", `"prompt_tokens_details":{"cache_write_tokens":300,"cache_creation_tokens":200},` +
 			`"cache_creation_input_tokens":100`,
-		llm.Usage{llm.Input: 700, llm.CacheWrite: 300}, true,
+		llm.Usage{llm.Input: 700, llm.CacheWrite: 300},
+		true,
 	},
 	{
 		"OpenAI's name first", `"cache_read_input_tokens":600,"cached_tokens":500,` +
 			`"prompt_tokens_details":{"cached_tokens":400}`,
-		llm.Usage{llm.Input: 600, llm.CacheRead: 400}, true,
+		llm.Usage{llm.Input: 600, llm.CacheRead: 400},
+		true,
 	},
 	{
 		"a top-level name first", `"cached_tokens":500,"cache_read_input_tokens":600`,
-		llm.Usage{llm.Input: 500, llm.CacheRead: 500}, true,
+		llm.Usage{llm.Input: 500, llm.CacheRead: 500},
+		true,
 	},
 	{
 		"null", `"cache_creation_input_tokens":null,"cache_read_input_tokens":null,` +
 			`"prompt_tokens_details":{"cache_creation_tokens":null,"cache_creation_token_details":null}`,
-		llm.Usage{llm.Input: 1000}, true,
+		llm.Usage{llm.Input: 1000},
+		true,
 	},
 	{
 		"more for an hour than at all", `"prompt_tokens_details":{"cache_creation_tokens":100,` +
 			`"cache_creation_token_details":{"ephemeral_1h_input_tokens":200}}`,
-		llm.Usage{llm.Input: 900, llm.CacheWrite1h: 100}, false,
+		llm.Usage{llm.Input: 900, llm.CacheWrite1h: 100},
+		false,
 	},
 	{
 		"less by the name that goes first", `"prompt_tokens_details":{"cache_write_tokens":0,` +
 			`"cache_creation_tokens":300}`,
-		llm.Usage{llm.Input: 1000}, false,
+		llm.Usage{llm.Input: 1000},
+		false,
 	},
 	{
 		"more than the prompt", `"cache_creation_input_tokens":700,"cache_read_input_tokens":600`,
-		llm.Usage{llm.CacheRead: 600, llm.CacheWrite: 400}, false,
+		llm.Usage{llm.CacheRead: 600, llm.CacheWrite: 400},
+		false,
 	},
 }
 
