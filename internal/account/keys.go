@@ -36,7 +36,8 @@ type KeyOptions struct {
 
 // CreateKey adds a key and returns it with its token, which nobody can see
 // again. Without permissions it gets Chat and Uses. The error is a *llm.Error with
-// CodeInvalidRequest or CodeNotFound where the options are at fault.
+// CodeInvalidRequest or CodeNotFound where the options are at fault, CodeForbidden for the
+// permission Admin from somebody who is no operator any more.
 func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (Key, llm.Secret, error) {
 	if err := o.check(s.now()); err != nil {
 		return Key{}, llm.Secret{}, err
@@ -48,7 +49,12 @@ func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (
 	token := newToken()
 	k := o.key(a.ID, s.now())
 	k.Last4 = token.Reveal()[tokenLength-4:]
-	if err := s.stores.Keys.CreateKey(ctx, by, k, hashOf(token.Reveal())); err != nil {
+	err = s.stores.Keys.CreateKey(ctx, by, k, hashOf(token.Reveal()))
+	if errors.Is(err, ErrNoOperator) {
+		return Key{}, llm.Secret{}, forbidden("Only operators can give a key the permission \"admin\", and you are " +
+			"none any more.")
+	}
+	if err != nil {
 		return Key{}, llm.Secret{}, fmt.Errorf("create key: %w", err)
 	}
 	s.cache.forgetIDs(map[string]bool{k.ID: true})
@@ -245,6 +251,12 @@ func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key
 	}
 	s.cache.forgetIDs(map[string]bool{k.ID: true})
 	return k, nil
+}
+
+// ForgetAdmins has the keys with the permission Admin looked up again. It is for whoever
+// revoked some of them in the store.
+func (s *Service) ForgetAdmins() {
+	s.cache.forget(func(p *Principal) bool { return slices.Contains(p.key.Permissions, Admin) })
 }
 
 // PlaygroundLabel is the label of the keys that Playground makes.

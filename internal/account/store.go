@@ -19,6 +19,8 @@ var (
 	ErrTooMuch = errors.New("account: more credit than there may be")
 	// ErrRevoked says that the key is revoked, and stays as it is.
 	ErrRevoked = errors.New("account: the key is revoked")
+	// ErrNoOperator says that who acts is no operator, or none any more.
+	ErrNoOperator = errors.New("account: no operator")
 )
 
 // Stores is where accounts and keys live. Every change is in the feed of changes,
@@ -57,7 +59,8 @@ type AccountStore interface {
 
 // KeyStore administers keys.
 type KeyStore interface {
-	// CreateKey adds a key whose token has that hash.
+	// CreateKey adds a key whose token has that hash. ErrNoOperator where it is to have the
+	// permission Admin, and by is no operator any more, or their key is revoked.
 	CreateKey(ctx context.Context, by audit.Actor, k Key, hash Hash) error
 	// Keys are the keys of the account of that id, oldest first.
 	Keys(ctx context.Context, accountID string) ([]Key, error)

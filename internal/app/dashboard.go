@@ -15,7 +15,9 @@ import (
 func (g *instance) openPeople() (err error) {
 	cfg := &g.options.Config
 	var release func()
-	if g.people, release, err = newPeople(cfg, g.store, g.options.Log, g.address, g.options.People); err != nil {
+	g.people, release, err = newPeople(cfg, g.store, g.options.Log, g.address, g.accounts.ForgetAdmins,
+		g.options.People)
+	if err != nil {
 		return err
 	}
 	g.onClose(func() error { release(); return nil })

@@ -50,7 +50,7 @@ func OpenData(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data, 
 		return nil, err
 	}
 	d := &Data{Accounts: account.NewService(db.Accounts.Stores(), db.Now, log), store: db, cfg: cfg}
-	if d.People, d.release, err = newPeople(&d.cfg, db, log, d.BaseURL, nil); err != nil {
+	if d.People, d.release, err = newPeople(&d.cfg, db, log, d.BaseURL, d.Accounts.ForgetAdmins, nil); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return d, nil

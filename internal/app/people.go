@@ -10,14 +10,15 @@ import (
 )
 
 // newPeople makes the service that lets people in, as the configuration says.
-// Base is the address for links where public_url is empty. Change is for tests. Close lets go of what
-// it holds.
-func newPeople(cfg *config.Config, db *store.DB, log *slog.Logger, base func() string,
+// Base is the address for links where public_url is empty. Demoted is people.Options.Demoted. Change
+// is for tests. Close lets go of what it holds.
+func newPeople(cfg *config.Config, db *store.DB, log *slog.Logger, base func() string, demoted func(),
 	change func(*people.Options),
 ) (s *people.Service, closer func(), err error) {
 	o := people.Options{
 		Stores: db.People.Stores(), Now: db.Now, Log: log, PublicURL: base,
 		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute, PasswordsOff: cfg.Sessions.Passwords == "off",
+		Demoted: demoted,
 	}
 	if cfg.PublicURL != "" {
 		o.PublicURL = func() string { return cfg.PublicURL }

@@ -114,10 +114,10 @@ func TestKeyFormIsRefused(t *testing.T) {
 // who have the right.
 func TestOnlyOperatorsMakeAdministrators(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, true)
-	s.come("root", "")
-	got := s.send(t, "POST", "/accounts/acme/keys/new", newKey(url.Values{"permissions": {"admin"}}), nil)
-	all := s.keys(t, s.acme)
+	s := founded(t)
+	a := must.Get(s.accounts.Account(t.Context(), account.DefaultName))(t)
+	got := s.send(t, "POST", "/accounts/default/keys/new", newKey(url.Values{"permissions": {"admin"}}), nil)
+	all := s.keys(t, a)
 	if got.status != http.StatusOK || len(all) != 1 || !slices.Contains(all[0].Permissions, account.Admin) {
 		t.Errorf("an operator's: got %d and %v, want a key that administers", got.status, all)
 	}

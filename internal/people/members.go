@@ -60,16 +60,27 @@ func (s *Service) RemoveMember(ctx context.Context, by audit.Actor, accountID, u
 // SetOperator makes a user an operator, or none. The error is a *llm.Error:
 // CodeNotFound for no user, CodeInvalidRequest for the last operator, who stays
 // one, and for a user whose address is not proven: an owner of an account may have
-// invited somebody else's address, and come in their place.
+// invited somebody else's address, and come in their place. CodeForbidden where by is no
+// operator any more.
 func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
 	err := s.stores.Users.SetOperator(ctx, by, userID, on)
-	if errors.Is(err, ErrUnproven) {
+	if err == nil && !on {
+		s.demoted()
+	}
+	switch {
+	case errors.Is(err, ErrNoOperator):
+		return noOperator()
+	case errors.Is(err, ErrUnproven):
 		return llm.Invalid("user", "Nobody has proven that this address is the user's own: whoever invited them may "+
 			"have come in their place. "+
 			"Invite them as an operator, or make them a link for a new password, and hand it over in a way you "+
 			"trust; its use proves the address.")
 	}
 	return changed("change operator", "user", "This is the last operator. Make somebody else an operator first.", err)
+}
+
+func noOperator() error {
+	return llm.Errorf(llm.CodeForbidden, "Only operators may do this, and you are none any more.")
 }
 
 // changed says for people why a change was not made.

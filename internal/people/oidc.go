@@ -318,10 +318,14 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secret, error) {
 	token, n := s.newSession("", ByOIDC, o)
 	by := (*Visitor)(nil).Actor(o)
+	grants := s.oidc.grants(who.groups)
 	_, err := s.stores.Admissions.Arrive(ctx, Arrival{
 		Issuer: s.oidc.options.Issuer, Subject: who.subject, Email: who.email, Name: who.name, NewID: newID(),
-		SignUp: s.oidc.options.SignUp, Grants: s.oidc.grants(who.groups), Session: n, By: by,
+		SignUp: s.oidc.options.SignUp, Grants: grants, Session: n, By: by,
 	})
+	if err == nil && grants.Operator != nil && !*grants.Operator {
+		s.demoted()
+	}
 	switch {
 	case err == nil:
 		return token, nil

@@ -27,14 +27,7 @@ var (
 // newSSO is a house with single sign-on.
 func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*fixture, *oidctest.Server) {
 	t.Helper()
-	idp := must.Get(oidctest.Start(bobby, eve))(t)
-	t.Cleanup(idp.Close)
-	o := people.OIDCOptions{Issuer: idp.URL, ClientID: oidctest.ClientID, ClientSecret: secret(oidctest.ClientSecret), Name: "Example ID"}
-	for _, c := range change {
-		c(&o)
-	}
-	sso := must.Get(people.NewOIDC(o))(t)
-	t.Cleanup(sso.Close)
+	sso, idp := ssoOf(t, change...)
 	return newFixture(t, func(o *people.Options) { o.OIDC = sso }), idp
 }
 

@@ -90,7 +90,8 @@ func (s *Service) remind(ctx context.Context, f forgotten) error {
 
 // ResetLink is the token of a link for a new password of that user, good for an
 // hour, for an operator to hand over: /reset/TOKEN. The error is a *llm.Error
-// with CodeNotFound when there is no such user.
+// with CodeNotFound when there is no such user, and with CodeForbidden where by is no
+// operator any more.
 func (s *Service) ResetLink(ctx context.Context, by audit.Actor, userID string) (llm.Secret, error) {
 	if s.passwordsOff {
 		return llm.Secret{}, noPasswords()
@@ -111,6 +112,8 @@ func (s *Service) handedOver(ctx context.Context, by audit.Actor, r NewReset) (l
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return token, noUser()
+	case errors.Is(err, ErrNoOperator) && !r.SignIn:
+		return token, noOperator()
 	case errors.Is(err, ErrNoOperator):
 		return token, llm.Invalid("user", "This user is no operator. The command weir operators add makes them one.")
 	}

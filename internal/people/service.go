@@ -36,6 +36,9 @@ type Options struct {
 	// PasswordsOff lets nobody in with a password, ends the sessions that began with one,
 	// and lets nobody choose one.
 	PasswordsOff bool
+	// Demoted is called when somebody may be no operator any more: the keys with the permission
+	// account.Admin that they made are revoked then. Nil for nobody to tell.
+	Demoted func()
 	// Light is for tests alone: hashes of passwords cost next to nothing, to make
 	// and to guess.
 	Light bool
@@ -63,6 +66,7 @@ type Service struct {
 	publicURL      func() string
 	idle, absolute time.Duration
 	passwordsOff   bool
+	demoted        func()
 	hasher         hasher
 	forgotten      chan forgotten
 }
@@ -71,8 +75,11 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		stores: o.Stores, clock: o.Now, log: o.Log, mail: o.Mail, oidc: o.OIDC, publicURL: o.PublicURL,
-		idle: o.Idle, absolute: o.Absolute, passwordsOff: o.PasswordsOff, hasher: newHasher(o.Light),
-		forgotten: make(chan forgotten, maxForgotten),
+		idle: o.Idle, absolute: o.Absolute, passwordsOff: o.PasswordsOff,
+		demoted: o.Demoted, hasher: newHasher(o.Light), forgotten: make(chan forgotten, maxForgotten),
+	}
+	if s.demoted == nil {
+		s.demoted = func() {}
 	}
 	if s.idle <= 0 {
 		s.idle = defaultIdle

@@ -22,7 +22,8 @@ var (
 	ErrTaken = errors.New("people: the address belongs to another identity")
 	// ErrUnproven says that nobody has proven that the user's address is theirs.
 	ErrUnproven = errors.New("people: the address is not proven")
-	// ErrNoOperator says that a user is no operator, where one is needed.
+	// ErrNoOperator says that a user is no operator, where one is needed; or that who acts is
+	// none any more, or their key is revoked.
 	ErrNoOperator = errors.New("people: no operator")
 )
 
@@ -105,8 +106,8 @@ type UserStore interface {
 	Users(ctx context.Context) ([]User, error)
 	// RenameUser changes the name of a user; or ErrNotFound.
 	RenameUser(ctx context.Context, by audit.Actor, id, name string) error
-	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound, and
-	// ErrUnproven for one who is not to be one.
+	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound,
+	// ErrUnproven for one who is not to be one, and ErrNoOperator where by is none.
 	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
 }
 
@@ -118,7 +119,8 @@ type PasswordStore interface {
 	// password, unless it changed meanwhile.
 	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error
 	// CreateReset adds a link for a new password, or to sign in; ErrNotFound without
-	// the user, ErrNoOperator for one who is none and is to sign in by it.
+	// the user, ErrNoOperator for one who is none and is to sign in by it, and where by is
+	// none and the link is not mailed.
 	CreateReset(ctx context.Context, by audit.Actor, r NewReset, link Hash) error
 }
 
@@ -151,7 +153,8 @@ type SessionStore interface {
 type InvitationStore interface {
 	// Invite adds an invitation, in place of an earlier one of the same person to
 	// the same place, and returns it with the name of its account. ErrExists when
-	// the person is there already, ErrNotFound when the account is not.
+	// the person is there already, ErrNotFound when the account is not, ErrNoOperator
+	// when by is a key that is revoked, or no operator and the invitation is of one.
 	Invite(ctx context.Context, by audit.Actor, i Invitation, link Hash) (Invitation, error)
 	// Invitations are those of an account that nobody used, the newest first; of
 	// operators where it is empty.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/internal/account"
@@ -47,9 +48,12 @@ func (s *People) Invite(ctx context.Context, by audit.Actor, i people.Invitation
 		if err := inviteWhere(ctx, tx, &i); err != nil {
 			return err
 		}
-		trusted, err := isTrusted(ctx, tx, by)
+		trusted, err := isTrusted(ctx, tx, by, s.clock.now())
 		if err != nil {
 			return err
+		}
+		if !trusted && (i.Operator || by.Kind == audit.Key) {
+			return people.ErrNoOperator
 		}
 		trusted = trusted && !i.Untrusted
 		_, err = tx.ExecContext(
@@ -102,17 +106,34 @@ func inviteWhere(ctx context.Context, tx *sql.Tx, i *people.Invitation) error {
 	return nil
 }
 
-// isTrusted reports whether the actor administers the whole installation. Who an
-// account's owner invites may not be who the address says.
-func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor) (bool, error) {
-	if by.Kind != audit.User {
-		return by.Kind != audit.Nobody, nil
+// isTrusted reports whether the actor administers the whole installation, still: they may
+// be no operator any more, or their key revoked, since they were let in. Who an account's
+// owner invites may not be who the address says.
+func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor, now time.Time) (bool, error) {
+	switch by.Kind {
+	case audit.User:
+		l, err := loginOf(ctx, tx, by.ID)
+		if errors.Is(err, people.ErrNotFound) {
+			return false, nil
+		}
+		return l.Operator, err
+	case audit.Key:
+		k, err := keyOf(ctx, tx, by.ID)
+		if errors.Is(err, account.ErrNotFound) {
+			return false, nil
+		}
+		return k.State(now) == account.KeyActive && slices.Contains(k.Permissions, account.Admin), err
 	}
-	l, err := loginOf(ctx, tx, by.ID)
-	if errors.Is(err, people.ErrNotFound) {
-		return false, nil
+	return by.Kind != audit.Nobody, nil
+}
+
+// mayOperate is people.ErrNoOperator for an actor who is not trusted.
+func mayOperate(ctx context.Context, tx *sql.Tx, by audit.Actor, now time.Time) error {
+	trusted, err := isTrusted(ctx, tx, by, now)
+	if err == nil && !trusted {
+		err = people.ErrNoOperator
 	}
-	return l.Operator, err
+	return err
 }
 
 // Invitations are those of an account that nobody used, the newest first.
@@ -166,6 +187,9 @@ func (s *People) CreateReset(ctx context.Context, by audit.Actor, r people.NewRe
 		l, err := loginOf(ctx, tx, r.UserID)
 		if err == nil && r.SignIn && !l.Operator {
 			err = people.ErrNoOperator
+		}
+		if err == nil && !r.Mailed {
+			err = mayOperate(ctx, tx, by, s.clock.now())
 		}
 		if err != nil {
 			return err

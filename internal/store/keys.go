@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,11 @@ func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key,
 		return err
 	}
 	return s.write(ctx, s.sure, "create key", func(tx *sql.Tx) error {
+		if slices.Contains(k.Permissions, account.Admin) {
+			if err := s.adminBy(ctx, tx, by); err != nil {
+				return err
+			}
+		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
 			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
@@ -110,6 +116,19 @@ func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key,
 		}
 		return s.noteKey(ctx, tx, by, audit.KeyCreated, nil, &k)
 	})
+}
+
+// adminBy is account.ErrNoOperator for an actor who may make no key that administers the
+// installation, or not any more.
+func (s *Accounts) adminBy(ctx context.Context, tx *sql.Tx, by audit.Actor) error {
+	if err := s.inTurn(ctx, tx); err != nil {
+		return err
+	}
+	trusted, err := isTrusted(ctx, tx, by, s.clock.now())
+	if err == nil && !trusted {
+		err = account.ErrNoOperator
+	}
+	return err
 }
 
 // Key is the key of that id, revoked and expired ones too; or

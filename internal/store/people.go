@@ -174,9 +174,12 @@ func (s *People) Rehash(ctx context.Context, userID string, old, hash llm.Secret
 	})
 }
 
-// SetOperator makes a user an operator or none.
+// SetOperator makes a user an operator or none, for somebody who operates when it is written.
 func (s *People) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
 	return s.changePeople(ctx, "change operator", func(tx *sql.Tx) error {
+		if err := mayOperate(ctx, tx, by, s.clock.now()); err != nil {
+			return err
+		}
 		return s.setOperator(ctx, tx, by, userID, on)
 	})
 }
