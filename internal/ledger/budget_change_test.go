@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -47,7 +49,12 @@ func TestBudgetFreedWhereOthersExceed(t *testing.T) {
 			a, b := f.nodes[0].life.ledger, f.nodes[1].life.ledger
 			f.changeLimit(100)
 			time.Sleep(time.Second)
-			h := opened(t, a, 1, 100, must.Get(a.Reserve(t.Context(), accountNeed(100, 100)))(t))
+			now := time.Now()
+			h := must.Get(a.Open(Attempt{
+				ID: AttemptID{Request: uuid.UUID{1}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now, Arrived: now,
+				Provider: "p", Model: "m", Hold: 100, Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1000}},
+				Reservation: must.Get(a.Reserve(t.Context(), accountNeed(100, 100)))(t),
+			}))(t)
 			time.Sleep(500 * time.Millisecond)
 			opened(t, b, 2, 50, nil) // of a request that came before the change
 			time.Sleep(wait)
