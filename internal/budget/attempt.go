@@ -153,7 +153,7 @@ func (id ID) covers(a *Attempt) bool {
 func (l *Service) Changed(scopes map[string]bool) {
 	if v := l.valid.Load(); v != nil && v.forever { // there is nobody to tell
 		l.accounts.Range(func(_, p any) bool {
-			p.(*accountLeases).changeOf(scopes)
+			p.(*accountLeases).change(scopes)
 			return true
 		})
 		return
@@ -188,8 +188,9 @@ func (l *Service) tellUnderWay(ctx context.Context) {
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)
 		for _, s := range p.untoldLeases(changed, l.now()) {
-			told := false                                             // not where somebody else leases
-			_ = l.inTurn(ctx, p, s, func(ctx context.Context) error { // which logs its error
+			told := false // stays so where somebody else leases
+			// inTurn logs the error.
+			_ = l.inTurn(ctx, p, s, func(ctx context.Context) error {
 				err := l.tellLease(ctx, p, s)
 				told = err == nil
 				return err

@@ -125,33 +125,24 @@ func (p *accountLeases) forget(s *lease) {
 func (l *Service) Recount(account string) {
 	if account == "" {
 		l.accounts.Range(func(_, v any) bool {
-			v.(*accountLeases).change()
+			v.(*accountLeases).change(nil)
 			return true
 		})
 	} else if p, ok := l.accounts.Load(account); ok {
-		p.(*accountLeases).change()
+		p.(*accountLeases).change(nil)
 	}
 }
 
-func (p *accountLeases) change() {
+// change has the leases of those accounts and keys, or all with nil, leased anew.
+func (p *accountLeases) change(scopes map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, of := range p.scopes {
-		for _, s := range of {
-			s.change()
+	for scope, leases := range p.scopes {
+		if scopes != nil && !scopes[scope] {
+			continue
 		}
-	}
-}
-
-// changeOf does so with those of some accounts and keys alone.
-func (p *accountLeases) changeOf(scopes map[string]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for scope, of := range p.scopes {
-		for _, s := range of {
-			if scopes[scope] {
-				s.change()
-			}
+		for _, s := range leases {
+			s.change()
 		}
 	}
 }

@@ -282,9 +282,9 @@ func (l *Service) assertOne(ctx context.Context, p *accountLeases, s *lease) err
 func (l *Service) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
 	defer cancel()
-	now := l.now()
+	now, sharedNow := l.now(), l.sharedNow()
 	l.changes.Range(func(scope, at any) bool {
-		if l.sharedNow().Sub(at.(time.Time)) >= changesFor {
+		if sharedNow.Sub(at.(time.Time)) >= changesFor {
 			l.changes.CompareAndDelete(scope, at)
 		}
 		return true

@@ -175,12 +175,8 @@ func TestBudgetLoweredOnSingleNode(t *testing.T) {
 			Store: conn, Leases: singleNode{conn}, SegmentSize: 64 << 10, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		}))(t)
 		must.Do(t, l.budgets.Join(t.Context()))
-		ctx, cancel := context.WithCancel(t.Context())
-		l.cancel = cancel
-		l.running.Go(func() { l.journal.run(ctx) })
-		l.running.Go(func() { l.proj.run(ctx) })
-		l.running.Go(func() { l.budgets.Run(ctx) })
-		defer func() { cancel(); l.running.Wait() }()
+		l.start()
+		defer func() { l.cancel(); l.running.Wait() }()
 		must.Get(l.Reserve(t.Context(), accountNeed(100, 100)))(t).Release()
 		f.hub.setLimit(5)
 		l.budgets.Changed(map[string]bool{fleetAccount: true})

@@ -28,9 +28,8 @@ func (a Answer) boundCache(s *ledger.Settlement) {
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching and
 // https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
 func asksHourCache(body []byte) bool {
-	marked := bytes.Contains(body, []byte(`"cache_control"`)) || bytes.Contains(body, []byte(`"cachePoint"`))
-	hour := bytes.Contains(body, []byte(`"1h"`))
-	return marked && hour || hasEscapedWord(body)
+	has := func(text string) bool { return bytes.Contains(body, []byte(text)) }
+	return has(`"1h"`) && (has(`"cache_control"`) || has(`"cachePoint"`)) || hasEscapedWord(body)
 }
 
 // hasEscapedWord reports whether there is a letter, a digit or a _ written as \uXXXX, which no
@@ -42,11 +41,8 @@ func hasEscapedWord(body []byte) bool {
 		if !found || len(rest) < 2 {
 			return false
 		}
-		if bytes.HasSuffix(before, []byte(`\`)) { // an escaped backslash, which no name here has
-			body = rest
-			continue
-		}
-		if n, err := strconv.ParseUint(string(rest[:2]), 16, 8); err == nil && isWord(byte(n)) {
+		escaped := bytes.HasSuffix(before, []byte(`\`)) // the backslash, which no name here has
+		if n, err := strconv.ParseUint(string(rest[:2]), 16, 8); err == nil && !escaped && isWord(byte(n)) {
 			return true
 		}
 		body = rest
