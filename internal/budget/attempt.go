@@ -188,19 +188,22 @@ func (l *Service) tellUnderWay(ctx context.Context) {
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)
 		for _, s := range p.untoldLeases(changed, l.now()) {
-			told := false // stays so where somebody else leases
-			// inTurn logs the error.
-			_ = l.inTurn(ctx, p, s, func(ctx context.Context) error {
-				err := l.tellLease(ctx, p, s)
-				told = err == nil
-				return err
-			})
-			if !told {
-				l.tellOf(map[string]bool{s.id.Scope: true})
+			if leasing, _ := p.stateOf(s); !leasing { // else whoever does tells it
+				// inTurn logs the error.
+				_ = l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.tellLease(ctx, p, s) })
+			}
+			if _, untold := p.stateOf(s); untold {
+				l.untold.Store(true)
 			}
 		}
 		return true
 	})
+}
+
+func (p *accountLeases) stateOf(s *lease) (leasing, untold bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return s.leasing != nil, s.untold
 }
 
 func (l *Service) tellLease(ctx context.Context, p *accountLeases, s *lease) error {
@@ -208,8 +211,8 @@ func (l *Service) tellLease(ctx context.Context, p *accountLeases, s *lease) err
 		if err := l.settleUp(ctx, s); err != nil {
 			return err
 		}
-		r := LeaseRequest{Journal: l.node.Journal, Budget: s.id, Unknown: true}
-		if _, err := l.leaseOnce(ctx, p, s, r); err != nil {
+		unknown := LeaseRequest{Journal: l.node.Journal, Budget: s.id, Unknown: true}
+		if _, err := l.leaseOnce(ctx, p, s, func() LeaseRequest { return unknown }); err != nil {
 			return err
 		}
 	}
@@ -217,18 +220,10 @@ func (l *Service) tellLease(ctx context.Context, p *accountLeases, s *lease) err
 }
 
 // untoldLeases are those of which others may not know all that is under way here: of changed
-// accounts and keys, made where they are not there.
+// accounts and keys, made where they are not there, and those that could not be told yet.
 func (p *accountLeases) untoldLeases(changed map[string]bool, now time.Time) (all []*lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for scope, leases := range p.scopes {
-		if p.untold || changed[scope] {
-			for _, s := range leases {
-				s.change()
-			}
-			all = append(all, leases...)
-		}
-	}
 	for a := p.first; a != nil; a = a.next {
 		for _, scope := range [...]string{a.Account, a.Key} {
 			if !p.untold && !changed[scope] {
@@ -237,8 +232,19 @@ func (p *accountLeases) untoldLeases(changed map[string]bool, now time.Time) (al
 			for _, period := range [...]Period{PeriodDay, PeriodMonth, PeriodTotal} {
 				b := Budget{Scope: scope, Period: period}
 				if p.find(ID{scope, period.Number(a.Arrived)}) == nil {
-					all = append(all, p.leaseOf(&b, a.Arrived, now))
+					p.leaseOf(&b, a.Arrived, now)
 				}
+			}
+		}
+	}
+	for scope, leases := range p.scopes {
+		for _, s := range leases {
+			if p.untold || changed[scope] {
+				s.change()
+				s.untold = true
+			}
+			if s.untold {
+				all = append(all, s)
 			}
 		}
 	}

@@ -32,6 +32,7 @@ type lease struct {
 	excess  llm.Money // of granted, what is beyond the limit of all nodes
 
 	changed bool          // the budget, or what others hold of it, was changed since the last lease; of whoever leases
+	untold  bool          // others may not know all that is in use here
 	leasing chan struct{} // closed when the lease under way has ended; nil for none
 	failed  time.Time     // when the database last gave an error; zero for never since
 	refused llm.Money     // there was not so much to be had,

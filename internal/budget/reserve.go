@@ -213,6 +213,7 @@ func (l *Service) inTurn(ctx context.Context, p *accountLeases, s *lease, fn fun
 	if !s.known {
 		s.late = nil
 		p.forget(s)
+		p.untold = p.untold || s.untold
 	}
 	l.log.Warn("a budget could not be leased", "scope", s.id.Scope, "period", s.id.Period, "err", err)
 	return l.away(err)
@@ -242,7 +243,7 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 	p.mu.Unlock()
 	deadline := l.now().Add(wantedFor)
 	for {
-		got, err := l.leaseOnce(ctx, p, s, l.more(p, s, n))
+		got, err := l.leaseOnce(ctx, p, s, func() LeaseRequest { return l.more(s, n) })
 		if err != nil {
 			return err
 		}
@@ -269,10 +270,10 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 }
 
 // leaseOnce asks the database, and takes note of the answer.
-func (l *Service) leaseOnce(ctx context.Context, p *accountLeases, s *lease, r LeaseRequest) (Lease, error) {
+func (l *Service) leaseOnce(ctx context.Context, p *accountLeases, s *lease, request func() LeaseRequest) (Lease, error) {
 	l.loading.RLock()
 	defer l.loading.RUnlock()
-	got, err := l.leases.Lease(ctx, r)
+	got, err := l.ask(ctx, p, s, request)
 	if err != nil {
 		return got, err
 	}
@@ -282,10 +283,26 @@ func (l *Service) leaseOnce(ctx context.Context, p *accountLeases, s *lease, r L
 	return got, nil
 }
 
-// more is the request for what is needed.
-func (l *Service) more(p *accountLeases, s *lease, n *Need) LeaseRequest {
+// ask asks the database, which is told what is in use here by that, unless this is not known.
+// Request is called under the lock of the account's leases.
+func (l *Service) ask(ctx context.Context, p *accountLeases, s *lease, request func() LeaseRequest) (Lease, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	r := request()
+	untold := s.untold
+	s.untold = untold && r.Unknown
+	p.mu.Unlock()
+	got, err := l.leases.Lease(ctx, r)
+	if err != nil && untold {
+		p.mu.Lock()
+		s.untold = true
+		p.mu.Unlock()
+		l.untold.Store(true)
+	}
+	return got, err
+}
+
+// more is the request for what is needed.
+func (l *Service) more(s *lease, n *Need) LeaseRequest {
 	free := n.freed(s)
 	return LeaseRequest{
 		Journal: l.node.Journal, Budget: s.id, Used: s.inUse(), Unknown: !s.known,
@@ -307,11 +324,10 @@ func (l *Service) giveBack(ctx context.Context, p *accountLeases, s *lease) erro
 
 // yield tells the database that the node may come to no more than it uses.
 func (l *Service) yield(ctx context.Context, p *accountLeases, s *lease) error {
-	p.mu.Lock()
-	s.granted, s.full = s.inUse(), false
-	r := LeaseRequest{Journal: l.node.Journal, Budget: s.id, Used: s.granted}
-	p.mu.Unlock()
-	got, err := l.leases.Lease(ctx, r)
+	got, err := l.ask(ctx, p, s, func() LeaseRequest {
+		s.granted, s.full = s.inUse(), false
+		return LeaseRequest{Journal: l.node.Journal, Budget: s.id, Used: s.granted}
+	})
 	if err != nil {
 		return err
 	}

@@ -364,7 +364,9 @@ func (f *fleet) client1(got *racing, base string, m *member, body string) {
 	case http.StatusTooManyRequests:
 		got.refused.Add(1)
 	case http.StatusServiceUnavailable:
-		got.away.Add(1)
+		if got.away.Add(1) == 1 {
+			f.t.Logf("%s: told to come back: %s", body, answer)
+		}
 	default:
 		got.other.Add(1)
 		f.t.Logf("%s: got %d %s", body, status, answer)

@@ -155,6 +155,29 @@ func TestBudgetRoomIsFoundAtOnce(t *testing.T) {
 	})
 }
 
+// TestBudgetCrowdAfterChange holds that a change which many requests meet is told by them, and does
+// not keep their wait for other nodes from ending.
+func TestBudgetCrowdAfterChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startNodes(t, 2, 100)
+		defer f.stop()
+		a, b := f.nodes[0].life.ledger, f.nodes[1].life.ledger
+		time.Sleep(time.Second)
+		must.Get(b.Reserve(t.Context(), accountNeed(100, 50)))(t)
+		must.Get(a.Reserve(t.Context(), accountNeed(100, 10)))(t)
+		f.changeLimit(100)
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if _, err := a.Reserve(t.Context(), accountNeed(100, 60)); !isExceeded(err) {
+					t.Errorf("60 beside 10 here and 50 elsewhere: got %v, want it refused", err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
 // singleNode is the way to a database that no other node can use.
 type singleNode struct{ *hubConn }
 
