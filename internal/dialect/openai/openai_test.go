@@ -150,6 +150,7 @@ func TestReportedErrors(t *testing.T) {
 		{`{"error":{"code":"vector_store_timeout"}}`, llm.CodeProviderTimeout},
 		{`{"error":{"code":"credit_balance_exhausted","message":"m"}}`, llm.CodeProviderError},
 		{`{"error":"out of memory"}`, llm.CodeProviderError},
+		{`{"choices":[{"message":{"content":"a"}},{"error":{"code":429,"message":"m"}}]}`, llm.CodeRateLimited},
 	}
 	for _, tt := range tests {
 		_, err := openai.DecodeReply([]byte(tt.body), nil)

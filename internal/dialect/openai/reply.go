@@ -56,13 +56,17 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		return r, explain.Reported(body)
 	}
 	var calls ran
+	var failed *llm.Error
 	for _, e := range rawjson.Elements(choices) {
 		if len(r.Choices) == maxChoices {
 			return nil, errManyChoices
 		}
-		c, err := decodeChoice(e, len(r.Choices))
+		c, broken, err := decodeChoice(e, len(r.Choices))
 		if err != nil {
 			return nil, err
+		}
+		if broken && failed == nil {
+			failed = explain.Reported(e)
 		}
 		calls.message(len(r.Choices), rawjson.Get(e, "message"))
 		r.Choices = append(r.Choices, c)
@@ -72,6 +76,9 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	}
 	if r.Reported {
 		calls.addTo(&r.Usage, r.Model)
+	}
+	if failed != nil {
+		return r, failed
 	}
 	return r, nil
 }
@@ -84,8 +91,9 @@ func meter(r *llm.Reply, usage []byte, q *llm.Quirks) {
 	}
 }
 
-func decodeChoice(v []byte, position int) (llm.Choice, error) {
-	c := llm.Choice{Index: position}
+// decodeChoice reads one choice of a reply, and says whether an error broke it off.
+func decodeChoice(v []byte, position int) (c llm.Choice, broken bool, err error) {
+	c = llm.Choice{Index: position}
 	var m []byte
 	for f := range rawjson.Members(v) {
 		switch string(f.Key()) {
@@ -101,21 +109,22 @@ func decodeChoice(v []byte, position int) (llm.Choice, error) {
 			if rawjson.Present(f.Value) {
 				c.Logprobs = f.Value
 			}
+		case "error": // OpenRouter's
+			broken = rawjson.Present(f.Value)
 		default:
 			c.Extra = parse.Extra(c.Extra, f)
 		}
 	}
-	if !rawjson.Present(m) && c.Finish != "" { // Azure's, of a choice that its filter has kept back
+	if !rawjson.Present(m) && (c.Finish != "" || broken) { // Azure's, of a choice that its filter has kept back
 		c.Message.Role = llm.RoleAssistant
-		return c, nil
+		return c, broken, nil
 	}
 	if rawjson.KindOf(m) != rawjson.Object {
-		return c, fmt.Errorf("openai: choice %d of the reply has no message", position)
+		return c, broken, fmt.Errorf("openai: choice %d of the reply has no message", position)
 	}
-	var err error
 	c.Message, err = decodeAnswer(m)
 	c.Finish = parse.Finish(c.Finish, c.Message.Parts) // some providers call a forced tool with a plain "stop"
-	return c, err
+	return c, broken, err
 }
 
 // decodeAnswer decodes the message of a reply.

@@ -54,14 +54,18 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		return dst, errNotObject
 	}
 	c := readChunk(data)
-	dst = d.events(dst, &c)
-	if rawjson.Present(c.failure) {
+	dst, broken := d.events(dst, &c)
+	switch {
+	case rawjson.Present(c.failure):
 		return dst, explain.Reported(data)
+	case broken != nil:
+		return dst, explain.Reported(broken)
 	}
 	return dst, nil
 }
 
-func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
+// events appends what a chunk says. Broken is a choice that an error broke off; nil for none.
+func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byte) {
 	if !d.started && (rawjson.Text(c.id) != "" || c.hasChoice) {
 		d.started = true
 		start := c.start()
@@ -72,7 +76,10 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
 		d.tier = rawjson.Text(c.tier)
 	}
 	for _, choice := range rawjson.Elements(c.choices) {
-		dst = d.choice(dst, choice)
+		var failed bool
+		if dst, failed = d.choice(dst, choice); failed && broken == nil {
+			broken = choice
+		}
 	}
 	if usage, most, ok := DecodeUsage(c.usage, d.q); ok {
 		d.ran.addTo(&usage, d.model)
@@ -81,7 +88,7 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
 			Tier: modesOf(d.tier, c.usage),
 		})
 	}
-	return dst
+	return dst, broken
 }
 
 // chunk is a frame's object by place.
@@ -131,7 +138,7 @@ func (c *chunk) start() llm.Event {
 	}
 }
 
-func (d *Decoder) choice(dst []llm.Event, v []byte) []llm.Event {
+func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool) {
 	var index int
 	var delta, finish []byte
 	for m := range rawjson.Members(v) {
@@ -144,18 +151,20 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) []llm.Event {
 			delta = m.Value
 		case "finish_reason":
 			finish = m.Value
+		case "error": // OpenRouter's
+			broken = rawjson.Present(m.Value)
 		}
 	}
 	dst = d.delta(dst, index, delta)
 	reason := finishOf(rawjson.Text(finish))
 	if reason == "" {
-		return dst
+		return dst, broken
 	}
 	dst = d.begin(dst, index)
 	if reason == llm.FinishStop && d.last(index) != nil {
 		reason = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
 	}
-	return append(dst, llm.Event{Kind: llm.EventFinish, Choice: index, Finish: reason})
+	return append(dst, llm.Event{Kind: llm.EventFinish, Choice: index, Finish: reason}), broken
 }
 
 func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
