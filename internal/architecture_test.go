@@ -15,8 +15,8 @@ import (
 
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
-	{"audit", "framing", "kept", "llm", "outbound", "rawjson", "recording", "sse"},
-	{"dialect", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "form", "idempotency", "seal"},
+	{"audit", "h1", "kept", "llm", "outbound", "rawjson", "recording", "sse"},
+	{"dialect", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "form", "front", "idempotency", "seal"},
 	{"conversation", "credential", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect/registry", "pricing", "budget"},

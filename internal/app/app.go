@@ -22,7 +22,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/dashboard"
 	"weir/internal/dialect"
-	"weir/internal/framing"
+	"weir/internal/front"
 	"weir/internal/gateway"
 	"weir/internal/kept"
 	"weir/internal/ledger"
@@ -70,8 +70,6 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 90 * time.Second
 	maxHeaderBytes = 32 << 10
-	maxStreams     = 100              // of a connection of HTTP/2: the fewest that RFC 9113, section 6.5.2, recommends
-	writeTimeout   = 30 * time.Second // for any byte to go over a connection of HTTP/2
 	closeTimeout   = 15 * time.Second
 	toldTimeout    = time.Second // for telling clients that their requests have ended
 )
@@ -249,13 +247,6 @@ func (g *instance) listen(ctx context.Context) (net.Listener, error) {
 // serve answers on the listener until ctx ends.
 func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	cfg := &g.options.Config
-	server := &http.Server{
-		Handler: g.handler(), BaseContext: g.gateway.Base, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes:               maxHeaderBytes,
-		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTimeout},
-		DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(
-			g.options.Log.Handler(), slog.LevelDebug),
-	}
 	var secure *tls.Config
 	if cfg.TLS.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
@@ -293,9 +284,13 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 		running.Go(func() { g.serveTelemetry(background, metrics) })
 	}
 
+	server := front.New(front.Options{
+		Handler: g.handler(), Base: g.gateway.Base(), Secure: secure, Log: g.options.Log,
+		Most:    mostConnections(openFiles(), cfg.MaxConcurrency),
+		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,
+	})
 	failed := make(chan error, 1)
-	connections := framing.Listen(listener, secure, mostConnections(openFiles(), cfg.MaxConcurrency))
-	running.Go(func() { failed <- serveOn(server, connections) })
+	running.Go(func() { failed <- serveOn(server, listener) })
 	// a stop that comes now is for drain
 	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil {
 		return errors.Join(err, server.Close())
@@ -308,8 +303,8 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-func serveOn(server *http.Server, connections *framing.Listener) error {
-	if err := connections.Serve(server); !errors.Is(err, http.ErrServerClosed) {
+func serveOn(server *front.Server, listener net.Listener) error {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -327,7 +322,7 @@ func mostConnections(files, concurrency int) int {
 }
 
 // drain takes no more requests and waits for those in flight.
-func (g *instance) drain(server *http.Server) error {
+func (g *instance) drain(server *front.Server) error {
 	g.draining.Store(true)
 	g.dashboard.Stop()
 	timeout := g.options.Config.DrainTimeout

@@ -20,7 +20,6 @@ import (
 	"weir/internal/budget"
 	"weir/internal/config"
 	"weir/internal/dialect/registry"
-	"weir/internal/framing"
 	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -380,5 +379,8 @@ func Simulate(ctx context.Context, o SimulateOptions) error {
 		listener.Addr()); err != nil {
 		return err
 	}
-	return serveOn(server, framing.Listen(listener, nil, usualConnections))
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dialect"
-	"weir/internal/framing"
 	"weir/internal/people"
 )
 
@@ -130,7 +129,7 @@ func (g *instance) handler() http.Handler {
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
-	return framing.Handler(g.gateway.Bounded(
+	return g.gateway.Bounded(
 		g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// the mux would redirect, in words of its own
 			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
@@ -142,7 +141,7 @@ func (g *instance) handler() http.Handler {
 				return
 			}
 			mux.ServeHTTP(w, r)
-		}))))
+		})))
 }
 
 // otherMethods begin the patterns of all methods but those that are allowed: one

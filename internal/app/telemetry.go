@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/framing"
+	"weir/internal/front"
 	"weir/internal/kept"
 	"weir/internal/llm"
 	"weir/internal/route"
@@ -154,13 +154,13 @@ func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 		}
 		mux.ServeHTTP(w, r)
 	})
-	server := &http.Server{
-		Handler: checked, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: idleTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-	}
+	server := front.New(front.Options{
+		Handler: checked, Log: g.options.Log, Most: usualConnections,
+		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,
+	})
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := serveOn(server, framing.Listen(listener, nil, usualConnections)); err != nil {
+	if err := serveOn(server, listener); err != nil {
 		g.options.Log.Error("the metrics listener has stopped", "err", err)
 	}
 }

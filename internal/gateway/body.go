@@ -25,8 +25,6 @@ const (
 	keepBody = 1 << 20
 	// mostGarbage is how many bytes of larger buffers are let go before they are collected.
 	mostGarbage = 64 << 20
-	// unreadBody is how long a client may take to send the rest of a body that was not read.
-	unreadBody = 2 * time.Second
 )
 
 // readBody reads the body into a pooled buffer, within the bound.
@@ -67,32 +65,23 @@ func (c *call) readBody() error {
 	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
 }
 
-// Bounded gives the body of every request its time, whoever reads it: what
-// next leaves unread net/http itself waits for, before the answer goes out. It gives a client its
-// time to take the end of the answer, which net/http writes when next is done, and takes away the
-// deadline that the reply before, on the same connection of HTTP/1, has left.
+// Bounded gives the body of every request its time, whoever reads it, and a client its time to take
+// the end of the answer, which the server writes when next is done.
 func (s *Server) Bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		if r.ProtoMajor == 1 {
-			_ = control.SetWriteDeadline(noDeadline) // not every writer has one
-		}
-		body := &timedBody{ReadCloser: r.Body, control: control, read: r.Body == http.NoBody}
-		if !body.read {
+		if r.Body != http.NoBody {
+			body := &timedBody{ReadCloser: r.Body, control: control}
 			body.extend(time.Now().Add(s.timing.BodyRead))
-			r = r.WithContext(r.Context()) // net/http looks at its own body when it closes the connection
 			r.Body = body
 		}
 		next.ServeHTTP(w, r)
 		_ = control.SetWriteDeadline(time.Now().Add(s.timing.Write))
-		switch {
-		case r.ProtoMajor == 2:
+		if r.ProtoMajor == 2 {
 			_ = control.SetReadDeadline(noDeadline)
 			if r.Context().Err() != nil { // a deadline would keep a stream that its client has reset
 				_ = control.SetWriteDeadline(noDeadline)
 			}
-		case !body.read:
-			_ = control.SetReadDeadline(time.Now().Add(unreadBody))
 		}
 	})
 }
@@ -103,9 +92,7 @@ const (
 	bodyStepTime = 2 * time.Second
 )
 
-// timedBody is a body that has a deadline until its end was read. From then on net/http reads, to see
-// whether the client leaves: a deadline would be taken for that, by this request and by those that
-// follow on the connection.
+// timedBody is a body that has a deadline until its end was read.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController

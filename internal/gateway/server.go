@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime"
 	"runtime/debug"
@@ -212,8 +211,8 @@ func (s *Server) newCall(w http.ResponseWriter, r *http.Request, d *dialect.Dial
 // their connections.
 func (s *Server) Stop() { s.stop(errStopping) }
 
-// Base is the context for a http.Server to derive those of requests from. Stop ends it.
-func (s *Server) Base(net.Listener) context.Context { return s.stopping }
+// Base is the context for a server to derive those of requests from. Stop ends it.
+func (s *Server) Base() context.Context { return s.stopping }
 
 var errStopping = errors.New("gateway: it stops")
 

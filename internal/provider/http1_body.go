@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"weir/internal/h1"
 )
 
 // http1Body is one exchange on a connection: its answer's body once the head
@@ -18,7 +20,7 @@ type http1Body struct {
 	fields   fields
 
 	mu    sync.Mutex // held by a Read
-	frame framing
+	frame h1.Framing
 	buf   *[]byte // the memory of rest; nil where there is none
 	rest  []byte  // what came along with the head
 	clean bool    // the connection may be used again once the body has ended
@@ -43,7 +45,7 @@ func (b *http1Body) readHead() (head, error) {
 	b.fields, b.frame, b.rest = h.fields.kept(), h.framing(), rest
 	b.clean = b.clean && h.keepAlive
 	switch {
-	case b.frame.over():
+	case b.frame.Over():
 		b.clean = b.clean && len(rest) == 0
 		b.end(io.EOF)
 	case len(rest) == 0:
@@ -65,7 +67,7 @@ func (b *http1Body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.err == nil && len(p) > 0 {
-		raw, err := b.readRaw(b.frame.limit(p))
+		raw, err := b.readRaw(b.frame.Limit(p))
 		n := b.take(p[:raw], err)
 		if n > 0 {
 			return n, b.err
@@ -87,14 +89,14 @@ func (b *http1Body) readRaw(p []byte) (int, error) {
 
 // take takes the framing out of what was read, and gives how much is left.
 func (b *http1Body) take(raw []byte, err error) int {
-	n, used, frameErr := b.frame.decode(raw)
+	n, used, frameErr := b.frame.Decode(raw)
 	switch {
 	case frameErr != nil:
 		b.clean = b.clean && err == nil && used == len(raw) && len(b.rest) == 0
 		b.end(frameErr)
 	case errors.Is(err, io.EOF):
 		b.clean = false
-		b.end(b.frame.closed())
+		b.end(b.frame.Closed())
 	case err != nil:
 		b.end(err)
 	}
@@ -156,7 +158,7 @@ func (b *http1Body) readEnd() {
 		}
 		var n int
 		var err error
-		p := b.frame.limit((*buf)[:cap(*buf)])
+		p := b.frame.Limit((*buf)[:cap(*buf)])
 		if len(b.rest) > 0 {
 			n, err = b.readRaw(p)
 		} else {

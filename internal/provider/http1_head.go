@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weir/internal/h1"
 )
 
 const maxReplyHeader = 64 << 10
@@ -70,16 +72,16 @@ type head struct {
 }
 
 // framing says how the body ends (RFC 9112, section 6.3).
-func (h *head) framing() framing {
+func (h *head) framing() h1.Framing {
 	switch {
 	case h.status < 200, h.status == 204, h.status == 304:
-		return framing{mode: byLength}
+		return h1.Framing{Mode: h1.ByLength}
 	case h.chunked:
-		return framing{mode: byChunks}
+		return h1.Framing{Mode: h1.ByChunks}
 	case h.length < 0:
-		return framing{mode: byClose}
+		return h1.Framing{Mode: h1.ByClose}
 	}
-	return framing{mode: byLength, left: h.length}
+	return h1.Framing{Mode: h1.ByLength, Left: h.length}
 }
 
 // isInterim reports whether another head follows for the same request.
@@ -189,11 +191,11 @@ func (h *head) parseStatus(line string) (minor byte, err error) {
 // (RFC 9112, section 5). A line that continues the one before it is refused.
 func (h *head) parseField(line string) error {
 	colon := strings.IndexByte(line, ':')
-	if colon <= 0 || !isToken(line[:colon]) {
+	if colon <= 0 || !h1.IsToken(line[:colon]) {
 		return errField
 	}
 	name, value := line[:colon], strings.Trim(line[colon+1:], " \t")
-	if !isText(value) {
+	if !h1.IsText(value) {
 		return errField
 	}
 	switch {
@@ -230,25 +232,4 @@ func (h *head) setConnection(value string) {
 			h.keeps = true
 		}
 	}
-}
-
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		isAlphanumeric := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !isAlphanumeric && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// isText refuses control characters but the tab.
-func isText(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }

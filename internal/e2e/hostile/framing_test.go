@@ -21,12 +21,13 @@ func TestDoubtfulFraming(t *testing.T) {
 		text   string
 		status int
 	}{
-		"a length and chunks": {first + "Content-Length: 38\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + second, http.StatusBadRequest},
-		"a folded header":     {first + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" + second, http.StatusBadRequest},
-		"bare LF":             {first + "X: y\nContent-Length: 33\r\n\r\n" + second, http.StatusBadRequest},
-		"chunks":              {first + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + second, http.StatusUnauthorized},
+		"a length and chunks":  {first + "Content-Length: 38\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + second, http.StatusBadRequest},
+		"a folded header":      {first + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" + second, http.StatusBadRequest},
+		"bare LF":              {first + "X: y\nContent-Length: 33\r\n\r\n" + second, http.StatusBadRequest},
+		"another coding":       {first + "Transfer-Encoding: chunked, cow\r\n\r\n0\r\n\r\n" + second, http.StatusNotImplemented},
+		"chunks that are none": {first + "Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n" + second, http.StatusUnauthorized},
 		"chunks of HTTP/1.0": {
-			"POST /v1/chat HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + second, http.StatusUnauthorized,
+			"POST /v1/chat HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + second, http.StatusBadRequest,
 		},
 	} {
 		conn := dial(h)

@@ -1,9 +1,10 @@
-package framing
+package front
 
 import (
 	"context"
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
@@ -19,13 +20,15 @@ const (
 	mostStreams = 2048
 )
 
-// overTLS is the key of what a context knows of a connection over TLS.
-type overTLS struct{}
+// onHTTP2 is the key of what a context knows of a connection of HTTP/2.
+type onHTTP2 struct{}
 
-// secured is a connection over TLS.
-type secured struct {
-	all     *streams      // nil for HTTP/1.1
-	below   *connection   // likewise
+// onConnection has the streams of a connection of HTTP/2 begin one after the other, so that a
+// connection is no more work at a time than one of HTTP/1.1: the next one begins when the one before
+// is over, or is let in and reads its body, or takes longer than beginTime.
+type onConnection struct {
+	all     *streams
+	below   *connection
 	turn    chan struct{} // has one element while a stream begins
 	waiting int           // streams. Under all.mu
 }
@@ -40,47 +43,68 @@ type streams struct {
 	connections int // that have any
 }
 
-func (l *Listener) mark(ctx context.Context, conn net.Conn) context.Context {
-	switch c := conn.(type) {
-	case *framesConn:
-		return context.WithValue(ctx, overTLS{}, &secured{
-			all: &l.streams, below: c.below, turn: make(chan struct{}, 1),
-		})
-	case *strictConn:
-		if c.Conn != net.Conn(c.below) {
-			return context.WithValue(ctx, overTLS{}, &secured{})
-		}
+// newHTTP2 is net/http's server for connections on which TLS chose HTTP/2.
+func (s *Server) newHTTP2() *http.Server {
+	known := &tls.ConnectionState{HandshakeComplete: true} // net/http says nothing of TLS that it does not know
+	h := &http.Server{
+		BaseContext: func(net.Listener) context.Context { return s.o.Base },
+		ConnContext: s.mark, ConnState: s.state, Protocols: new(http.Protocols),
+		ReadHeaderTimeout: s.o.HeadTime, MaxHeaderBytes: s.o.MaxHead, DisableGeneralOptionsHandler: true,
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTime},
+		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 	}
-	return ctx
+	h.Protocols.SetUnencryptedHTTP2(true)
+	h.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.TLS = known
+		r.Context().Value(onHTTP2{}).(*onConnection).serve(s.o.Handler, w, r)
+	})
+	return h
 }
 
-// Handler is next for the requests of a Listener. It closes a connection behind a request of which
-// a handler cannot see whether it had a length beside its chunks, or chunks in HTTP/1.0 (RFC 9112,
-// section 6.1). It has requests over TLS tell so, of which net/http says nothing where it does not
-// know the connection. And it has the streams of a connection of HTTP/2 begin one after the other,
-// so that a connection is no more work at a time than one of HTTP/1.1: the next one begins when
-// the one before is over, or is let in and reads its body, or takes longer than beginTime.
-func Handler(next http.Handler) http.Handler {
-	known := &tls.ConnectionState{HandshakeComplete: true}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
-			w.Header().Set("Connection", "close")
-		}
-		switch c, ok := r.Context().Value(overTLS{}).(*secured); {
-		case !ok:
-		case c.all == nil:
-			r.TLS = known
-		default:
-			r.TLS = known
-			c.serve(next, w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
+// agreedListener gives net/http the connections on which TLS chose HTTP/2.
+type agreedListener struct{ *Server }
+
+// Accept is net.Listener's.
+func (l agreedListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.agreed:
+		return c, nil
+	case <-l.agreeing.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Addr is net.Listener's.
+func (l agreedListener) Addr() net.Addr {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.listener.Addr()
+}
+
+// Close is net.Listener's. The server's own listener is closed beside it.
+func (l agreedListener) Close() error {
+	l.agreeEnd()
+	return nil
+}
+
+func (s *Server) mark(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, onHTTP2{}, &onConnection{
+		all: &s.streams, below: conn.(*framesConn).below, turn: make(chan struct{}, 1),
 	})
 }
 
+// state is an http.Server's ConnState.
+func (s *Server) state(conn net.Conn, state http.ConnState) {
+	switch c := conn.(*framesConn).below; state {
+	case http.StateActive:
+		c.setBusy()
+	case http.StateIdle:
+		c.setIdle()
+	}
+}
+
 // serve has next answer on a stream of HTTP/2.
-func (c *secured) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+func (c *onConnection) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if !c.count(false) {
 		w.Header().Set("Connection", "close") // a new one costs its client more
 		w.Header().Set("Retry-After", "1")
@@ -109,7 +133,7 @@ func (c *secured) serve(next http.Handler, w http.ResponseWriter, r *http.Reques
 }
 
 // begin waits until a stream may begin, and reports false where its client has left.
-func (c *secured) begin(ctx context.Context) bool {
+func (c *onConnection) begin(ctx context.Context) bool {
 	select {
 	case c.turn <- struct{}{}:
 		runtime.Gosched() // other connections' streams come next
@@ -120,7 +144,7 @@ func (c *secured) begin(ctx context.Context) bool {
 }
 
 // count counts a stream that waits, and reports whether it may: one that has begun may in any case.
-func (c *secured) count(begun bool) bool {
+func (c *onConnection) count(begun bool) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if c.waiting == 0 {
@@ -133,7 +157,7 @@ func (c *secured) count(begun bool) bool {
 	return true
 }
 
-func (c *secured) discount() {
+func (c *onConnection) discount() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.all.waiting--

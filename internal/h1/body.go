@@ -1,4 +1,6 @@
-package provider
+// Package h1 has what clients and servers of HTTP/1.1 (RFC 9112) share: how the end of a body is
+// found, and what names and values of headers are.
+package h1
 
 import (
 	"errors"
@@ -15,21 +17,22 @@ var (
 	errFraming = errors.New("more than 16 KiB of chunk extensions or trailers")
 )
 
-// mode is how the end of a body is known (RFC 9112, section 6.3).
-type mode uint8
+// Mode is how the end of a body is known (RFC 9112, section 6.3).
+type Mode uint8
 
+// The modes.
 const (
-	byLength mode = iota // it has a declared length
-	byChunks             // it comes in chunks, the last of which is empty
-	byClose              // it ends with the connection
+	ByLength Mode = iota // it has a declared length
+	ByChunks             // it comes in chunks, the last of which is empty
+	ByClose              // it ends with the connection
 )
 
-// framing finds a body in the bytes of a connection, however they are cut.
-type framing struct {
-	mode  mode
+// Framing finds a body in the bytes of a connection, however they are cut.
+type Framing struct {
+	Mode  Mode
+	Left  int64 // bytes of the body, or of the chunk
 	place place
-	left  int64 // of the body, or of the chunk
-	line  int   // bytes of framing since the last byte of body
+	line  int // bytes of framing since the last byte of body
 }
 
 // place is where in a chunked body the next byte stands (RFC 9112, section 7.1).
@@ -45,55 +48,56 @@ const (
 	atDataCR
 	atDataLF
 	atTrailer // at the beginning of a line
-	inTrailer
+	inTrailerName
+	inTrailer // behind the colon
 	atTrailerLF
 	atLastLF // behind the CR of the empty line at the very end
 	atEnd
 )
 
-// over reports whether there is no body to read.
-func (f *framing) over() bool { return f.mode == byLength && f.left == 0 }
+// Over reports whether there is no body to read.
+func (f *Framing) Over() bool { return f.Mode == ByLength && f.Left == 0 }
 
-// limit is the part of p that may be read into without reading beyond a
+// Limit is the part of p that may be read into without reading beyond a
 // declared length.
-func (f *framing) limit(p []byte) []byte {
-	if f.mode == byLength && int64(len(p)) > f.left {
-		return p[:f.left]
+func (f *Framing) Limit(p []byte) []byte {
+	if f.Mode == ByLength && int64(len(p)) > f.Left {
+		return p[:f.Left]
 	}
 	return p
 }
 
-// decode moves the body to the front of raw, n bytes, and says how much of raw
+// Decode moves the body to the front of raw, n bytes, and says how much of raw
 // was used. Its error is io.EOF at the end of the body.
-func (f *framing) decode(raw []byte) (n, used int, err error) {
-	switch f.mode {
-	case byChunks:
+func (f *Framing) Decode(raw []byte) (n, used int, err error) {
+	switch f.Mode {
+	case ByChunks:
 		return f.decodeChunks(raw)
-	case byClose:
+	case ByClose:
 		return len(raw), len(raw), nil
 	}
-	n = len(f.limit(raw))
-	if f.left -= int64(n); f.left == 0 {
+	n = len(f.Limit(raw))
+	if f.Left -= int64(n); f.Left == 0 {
 		err = io.EOF
 	}
 	return n, n, err
 }
 
-// closed says what it means that the connection was closed in order.
-func (f *framing) closed() error {
-	if f.mode == byClose {
+// Closed says what it means that the connection was closed in order.
+func (f *Framing) Closed() error {
+	if f.Mode == ByClose {
 		return io.EOF
 	}
 	return io.ErrUnexpectedEOF
 }
 
-func (f *framing) decodeChunks(raw []byte) (n, used int, err error) {
+func (f *Framing) decodeChunks(raw []byte) (n, used int, err error) {
 	for used < len(raw) {
 		if f.place == inData {
-			data := raw[used:][:min(f.left, int64(len(raw)-used))]
+			data := raw[used:][:min(f.Left, int64(len(raw)-used))]
 			n += copy(raw[n:], data)
 			used += len(data)
-			if f.left -= int64(len(data)); f.left == 0 {
+			if f.Left -= int64(len(data)); f.Left == 0 {
 				f.place, f.line = atDataCR, 0
 			}
 			continue
@@ -111,7 +115,7 @@ func (f *framing) decodeChunks(raw []byte) (n, used int, err error) {
 
 // step takes one byte of framing. Unlike in a head, a line ends in CR LF and
 // nothing else.
-func (f *framing) step(c byte) error {
+func (f *Framing) step(c byte) error {
 	if f.line++; f.line > maxFraming {
 		return errFraming
 	}
@@ -119,7 +123,7 @@ func (f *framing) step(c byte) error {
 	case atSize, inSize, behindSize, inExtension:
 		return f.stepSize(c)
 	case atSizeLF:
-		if f.left == 0 {
+		if f.Left == 0 {
 			return f.expect(c, '\n', atTrailer)
 		}
 		return f.expect(c, '\n', inData)
@@ -135,7 +139,7 @@ func (f *framing) step(c byte) error {
 	return f.stepTrailer(c)
 }
 
-func (f *framing) expect(c, want byte, next place) error {
+func (f *Framing) expect(c, want byte, next place) error {
 	if c != want {
 		return errChunk
 	}
@@ -143,14 +147,14 @@ func (f *framing) expect(c, want byte, next place) error {
 	return nil
 }
 
-func (f *framing) stepSize(c byte) error {
+func (f *Framing) stepSize(c byte) error {
 	digit, isDigit := hexDigit(c)
 	switch {
 	case isDigit && f.place <= inSize:
-		if f.left > math.MaxInt64>>4 {
+		if f.Left > math.MaxInt64>>4 {
 			return errChunk
 		}
-		f.left, f.place = f.left<<4|digit, inSize
+		f.Left, f.place = f.Left<<4|digit, inSize
 	case f.place == atSize:
 		return errChunk
 	case c == '\r':
@@ -166,16 +170,19 @@ func (f *framing) stepSize(c byte) error {
 	return nil
 }
 
-func (f *framing) stepTrailer(c byte) error {
+func (f *Framing) stepTrailer(c byte) error {
 	switch {
-	case c == '\n':
-		return errChunk
 	case c == '\r' && f.place == atTrailer:
 		f.place = atLastLF
-	case c == '\r':
+	case c == '\r' && f.place == inTrailer:
 		f.place = atTrailerLF
-	default:
+	case f.place == inTrailer && isText(c):
+	case c == ':' && f.place == inTrailerName:
 		f.place = inTrailer
+	case f.place != inTrailer && isToken(c):
+		f.place = inTrailerName
+	default:
+		return errChunk
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
-package framing_test
+package front_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -12,18 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/framing"
+	"weir/internal/front"
 	"weir/internal/must"
 )
 
-// served is a server on a listener of up to most connections. A request to /wait is answered once
-// the channel gives something.
+// served is a server of up to most connections. A request to /wait is answered once the channel gives
+// something.
 func served(t *testing.T, secure *tls.Config, most int) (address string, arrived, wait chan struct{}) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Do(t, err)
 	arrived, wait = make(chan struct{}), make(chan struct{})
-	server := &http.Server{ReadHeaderTimeout: time.Minute, IdleTimeout: idleTime, Handler: framing.Handler(http.HandlerFunc(
+	_, address = started(t, front.Options{Secure: secure, Most: most, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/wait" {
 				arrived <- struct{}{}
@@ -32,17 +31,28 @@ func served(t *testing.T, secure *tls.Config, most int) (address string, arrived
 			if r.TLS != nil {
 				w.Header().Set("X-TLS", r.Proto)
 			}
-		}))}
+		})})
+	return address, arrived, wait
+}
+
+// started is a server that ends with the test.
+func started(t *testing.T, o front.Options) (s *front.Server, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must.Do(t, err)
+	o.MaxHead, o.HeadTime, o.IdleTime = 32<<10, cmp.Or(o.HeadTime, time.Minute), cmp.Or(o.IdleTime, idleTime)
+	o.Most = cmp.Or(o.Most, 100)
+	s = front.New(o)
 	var running sync.WaitGroup
-	running.Go(func() { _ = framing.Listen(l, secure, most).Serve(server) })
+	running.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		_ = server.Shutdown(ctx)
-		_ = server.Close()
+		_ = s.Shutdown(ctx)
+		_ = s.Close()
 		running.Wait()
 	})
-	return l.Addr().String(), arrived, wait
+	return s, l.Addr().String()
 }
 
 // idleTime is longer than any test here leaves a connection idle that it goes on with.
@@ -122,8 +132,7 @@ func TestMostConnections(t *testing.T) {
 	want(t, "when they are over", last, http.StatusOK)
 }
 
-// TestRefusedForGood holds that a connection is over that was refused something, also where net/http
-// goes on to read behind the error.
+// TestRefusedForGood holds that a connection is over that was refused something.
 func TestRefusedForGood(t *testing.T) {
 	t.Parallel()
 	address, _, _ := served(t, nil, 3)
@@ -172,7 +181,7 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	_, err = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	must.Do(t, err)
-	want(t, "HTTP/2 without agreement", c, http.StatusBadRequest)
+	want(t, "HTTP/2 without agreement", c, http.StatusHTTPVersionNotSupported)
 }
 
 // TestIdleConnectionsEnd holds that a connection is closed that has been idle for its time, and none

@@ -1,4 +1,4 @@
-package framing
+package front
 
 import (
 	"errors"

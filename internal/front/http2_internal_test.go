@@ -1,4 +1,4 @@
-package framing
+package front
 
 import (
 	"bytes"
@@ -27,11 +27,12 @@ func overHTTP2(t *testing.T, h http.HandlerFunc) (url string, client func() *htt
 	example := httptest.NewTLSServer(nil)
 	example.Close()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, IdleTimeout: time.Minute, Handler: Handler(h)}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		_ = Listen(l, &tls.Config{Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS12}, 10).Serve(server)
+	server := New(Options{
+		Handler: h, Secure: &tls.Config{Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS12},
+		Most: 10, MaxHead: 32 << 10, HeadTime: time.Minute, IdleTime: time.Minute,
 	})
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(l) })
 	t.Cleanup(func() {
 		_ = server.Close()
 		serving.Wait()
@@ -118,7 +119,7 @@ func TestStreamsShare(t *testing.T) {
 	t.Parallel()
 	const most = 1000
 	all := &streams{most: most}
-	full := &secured{all: all, turn: make(chan struct{}, 1)}
+	full := &onConnection{all: all, turn: make(chan struct{}, 1)}
 	for range most {
 		if !full.count(false) {
 			t.Fatal("a stream was refused, but there was room")
@@ -127,7 +128,7 @@ func TestStreamsShare(t *testing.T) {
 	if full.count(false) {
 		t.Error("a stream more than the most was let in")
 	}
-	other := &secured{all: all, turn: make(chan struct{}, 1)}
+	other := &onConnection{all: all, turn: make(chan struct{}, 1)}
 	for i := range most / 2 {
 		if !other.count(false) {
 			t.Fatalf("stream %d of another connection was refused, want half of the most", i)
@@ -150,7 +151,7 @@ func TestClosedConnectionIsForgotten(t *testing.T) {
 	t.Parallel()
 	forgotten, arrived := make(chan struct{}), make(chan struct{})
 	url, client := overHTTP2(t, func(_ http.ResponseWriter, r *http.Request) {
-		runtime.AddCleanup(r.Context().Value(overTLS{}).(*secured), func(c chan struct{}) { close(c) }, forgotten)
+		runtime.AddCleanup(r.Context().Value(onHTTP2{}).(*onConnection), func(c chan struct{}) { close(c) }, forgotten)
 		close(arrived)
 		<-r.Context().Done()
 	})
@@ -186,7 +187,7 @@ func TestStreamIsOverWhenTaken(t *testing.T) {
 	const answers = 3
 	open := make(chan int, answers)
 	url, client := overHTTP2(t, func(w http.ResponseWriter, r *http.Request) {
-		c := r.Context().Value(overTLS{}).(*secured)
+		c := r.Context().Value(onHTTP2{}).(*onConnection)
 		c.all.mu.Lock()
 		open <- c.all.waiting
 		c.all.mu.Unlock()
@@ -242,7 +243,7 @@ func TestFrames(t *testing.T) {
 func TestFramesPace(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	all := &Listener{pace: newPace(2), closed: t.Context(), began: now.Add(-time.Hour)}
+	all := &Server{pace: newPace(2), closed: t.Context(), began: now.Add(-time.Hour)}
 	open := func() *framesConn {
 		c := newFramesConn(nil, &connection{of: all})
 		c.read = now

@@ -1,0 +1,135 @@
+package front
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"weir/internal/h1"
+)
+
+// body is the body of a request of HTTP/1.1.
+type body struct {
+	client  *client1
+	mu      sync.Mutex // a handler may close it beside a read
+	framing h1.Framing
+	expects bool // the client waits to be told to send it
+	over    bool // its end was read
+	closed  bool
+	err     error // of the last read
+}
+
+// Read is io.Reader's.
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return b.read(p)
+}
+
+// Close is io.Closer's.
+func (b *body) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return nil
+}
+
+func (b *body) read(p []byte) (n int, err error) {
+	switch {
+	case b.err != nil:
+		return 0, b.err
+	case b.over:
+		return 0, io.EOF
+	case len(p) == 0:
+		return 0, nil
+	}
+	if b.expects {
+		b.expects = false
+		if _, err := io.WriteString(b.client.wire, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
+			b.err = err
+			return 0, err
+		}
+	}
+	for n == 0 && err == nil {
+		n, err = b.step(p)
+	}
+	switch {
+	case err == nil:
+		return n, nil
+	case b.over:
+		b.client.dropInput()
+	default:
+		b.err = err
+	}
+	return n, err
+}
+
+// step reads some bytes, which may be framing alone.
+func (b *body) step(p []byte) (n int, err error) {
+	c := b.client
+	if c.at == c.end {
+		if b.framing.Mode == h1.ByLength { // right to where it is wanted
+			n, err = c.wire.Read(b.framing.Limit(p))
+			if n > 0 {
+				return b.decode(p[:n])
+			}
+			return 0, broken(err)
+		}
+		if err := c.fill(); err != nil {
+			return 0, broken(err)
+		}
+	}
+	raw := p[:copy(b.framing.Limit(p), c.unused())]
+	n, used, err := b.framing.Decode(raw)
+	c.at += used
+	b.over = errors.Is(err, io.EOF)
+	return n, asMalformed(err)
+}
+
+func (b *body) decode(raw []byte) (int, error) {
+	n, _, err := b.framing.Decode(raw)
+	b.over = errors.Is(err, io.EOF)
+	return n, err
+}
+
+func broken(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func asMalformed(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return malformed(err.Error())
+}
+
+// drain reads what the handler has left before its answer goes out, and reports whether the connection
+// can be used again. The handler reads no more.
+func (b *body) drain() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if b.over || b.expects || b.err != nil || b.framing.Mode == h1.ByLength && b.framing.Left > maxDrained {
+		return b.over
+	}
+	socket := b.client.below.Conn
+	_ = socket.SetReadDeadline(time.Now().Add(drainTime))
+	buf := b.client.server.output()
+	defer b.client.server.keep(buf)
+	for left := maxDrained; left > 0 && !b.over; {
+		n, err := b.read(buf.b[:cap(buf.b)])
+		if left -= n; err != nil {
+			break
+		}
+	}
+	_ = socket.SetReadDeadline(time.Time{})
+	return b.over
+}

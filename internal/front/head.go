@@ -1,0 +1,257 @@
+package front
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/net/http/httpguts"
+
+	"weir/internal/h1"
+)
+
+// heads counts what heads of requests take on all connections together, until their requests are
+// over.
+type heads struct{ held atomic.Int64 }
+
+const (
+	freeHead = 8 << 10  // bytes of a head that are not counted: usual ones are shorter
+	headLine = 160      // bytes that a line counts for beyond its own: it becomes an entry of a map
+	maxHeads = 64 << 20 // bytes that all may take
+	// maxLines is how many lines a head may have: as Apache takes, and Envoy
+	// (https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestfields,
+	// https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/core/v3/protocol.proto, max_headers_count).
+	maxLines = 100
+)
+
+// grow counts n bytes more, or fewer, and reports whether there is room for them.
+func (h *heads) grow(n int64) bool {
+	if h.held.Add(n) > maxHeads && n > 0 {
+		h.held.Add(-n)
+		return false
+	}
+	return true
+}
+
+// refusal is why a request is answered by the front itself, behind which the connection is closed.
+type refusal struct {
+	status int
+	reason string
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+func malformed(reason string) error { return &refusal{http.StatusBadRequest, reason} }
+
+var (
+	errBareLF   = malformed("a line of the head ends in LF alone")
+	errFolded   = malformed("a folded header")
+	errField    = malformed("a malformed header")
+	errLine     = malformed("a malformed request line")
+	errLength   = malformed("a malformed or second Content-Length")
+	errTwoSizes = malformed("a length beside chunks")
+	errHost     = malformed("a malformed, second or missing Host")
+	errOldChunk = malformed("chunks in HTTP/1.0")
+	errLines    = malformed(fmt.Sprintf("a head of more than %d lines", maxLines))
+	errHeads    = malformed("more heads than the gateway takes: try again in a second")
+	errCoding   = &refusal{http.StatusNotImplemented, "a transfer coding other than chunked alone"}
+	errVersion  = &refusal{http.StatusHTTPVersionNotSupported, "neither HTTP/1.1 nor HTTP/1.0"}
+	errExpect   = &refusal{http.StatusExpectationFailed, "an expectation other than 100-continue"}
+	errLongHead = &refusal{http.StatusRequestHeaderFieldsTooLarge, "a head that is too long"}
+)
+
+// headScan looks for the end of a head in what has come of it, each byte once.
+type headScan struct {
+	line  int // where the line under way begins
+	seen  int // how much was looked at
+	lines int
+}
+
+// end is where the head in b ends, behind its empty line; 0 while it is not there yet. Lines that end in
+// LF alone are refused: a proxy may see a head end where another does not (RFC 9112, section 11.2).
+func (s *headScan) end(b []byte) (int, error) {
+	for {
+		n := bytes.IndexByte(b[s.seen:], '\n')
+		if n < 0 {
+			s.seen = len(b)
+			return 0, nil
+		}
+		at := s.seen + n
+		if at == s.line || b[at-1] != '\r' {
+			return 0, errBareLF
+		}
+		s.seen = at + 1
+		if at == s.line+1 {
+			return s.seen, nil
+		}
+		if s.line, s.lines = s.seen, s.lines+1; s.lines > maxLines {
+			return 0, errLines
+		}
+	}
+}
+
+// head is the head of a request as it is taken apart.
+type head struct {
+	text    string // its lines, with the empty one
+	lines   int
+	length  int64 // declared; -1 for none
+	chunked bool
+	coded   bool // there is a Transfer-Encoding
+	hosts   int
+	closes  bool // "Connection: close"
+	keeps   bool // "Connection: keep-alive"
+	expects bool // "Expect: 100-continue"
+}
+
+// parse makes the request that of the head, without its body.
+func (h *head) parse(r *http.Request) error {
+	h.length = -1
+	line, rest, _ := strings.Cut(h.text, "\r\n")
+	if err := parseRequestLine(r, line); err != nil {
+		return err
+	}
+	r.Header = make(http.Header, h.lines)
+	values := make([]string, 0, h.lines)
+	for rest != "\r\n" && rest != "" {
+		line, rest, _ = strings.Cut(rest, "\r\n")
+		name, value, err := parseField(line)
+		if err != nil {
+			return err
+		}
+		if err := h.take(r, name, value); err != nil {
+			return err
+		}
+		if name == "Host" || name == "Transfer-Encoding" {
+			continue // as net/http has it
+		}
+		if had := r.Header[name]; had != nil {
+			r.Header[name] = append(had, value)
+			continue
+		}
+		values = append(values, value)
+		r.Header[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	return h.judge(r)
+}
+
+// parseRequestLine takes the first line (RFC 9112, section 3).
+func parseRequestLine(r *http.Request, line string) (err error) {
+	method, rest, ok := strings.Cut(line, " ")
+	target, version, more := strings.Cut(rest, " ")
+	if !ok || !more || !h1.IsToken(method) || target == "" {
+		return errLine
+	}
+	major, minor, ok := http.ParseHTTPVersion(version)
+	switch {
+	case !ok:
+		return errLine
+	case major != 1:
+		return errVersion
+	case minor > 0: // later ones are to be taken for HTTP/1.1 (RFC 9110, section 2.5)
+		r.ProtoMinor = 1
+	}
+	r.Method, r.RequestURI, r.Proto, r.ProtoMajor = method, target, version, 1
+	if isPlainPath(target) {
+		r.URL = &url.URL{Path: target}
+		return nil
+	}
+	if method == http.MethodConnect && target[0] != '/' { // net/http's way of reading a host alone
+		target = "http://" + target
+	}
+	if r.URL, err = url.ParseRequestURI(target); err != nil {
+		return errLine
+	}
+	if method == http.MethodConnect {
+		r.URL.Scheme = ""
+	}
+	return nil
+}
+
+// isPlainPath reports whether a target is a path that says what it is without being decoded.
+func isPlainPath(target string) bool {
+	for i := range len(target) {
+		c := target[i]
+		isPlain := 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || c == '/' || c == '-' ||
+			c == '_' || c == '.'
+		if !isPlain {
+			return false
+		}
+	}
+	return target[0] == '/'
+}
+
+// parseField takes a line of a header apart (RFC 9112, section 5).
+func parseField(line string) (name, value string, err error) {
+	if line[0] == ' ' || line[0] == '\t' {
+		return "", "", errFolded
+	}
+	name, value, ok := strings.Cut(line, ":")
+	value = strings.Trim(value, " \t")
+	if !ok || !h1.IsToken(name) || !h1.IsText(value) {
+		return "", "", errField
+	}
+	return http.CanonicalHeaderKey(name), value, nil
+}
+
+// take takes what decides on the framing, and on the connection, from one line.
+func (h *head) take(r *http.Request, name, value string) error {
+	switch name {
+	case "Host":
+		if h.hosts++; h.hosts > 1 || !httpguts.ValidHostHeader(value) {
+			return errHost
+		}
+		r.Host = value
+	case "Content-Length":
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil || h.length >= 0 {
+			return errLength
+		}
+		h.length = int64(n)
+	case "Transfer-Encoding":
+		h.chunked = !h.coded && strings.EqualFold(value, "chunked")
+		h.coded = true
+	case "Connection":
+		h.closes = h.closes || httpguts.HeaderValuesContainsToken([]string{value}, "close")
+		h.keeps = h.keeps || httpguts.HeaderValuesContainsToken([]string{value}, "keep-alive")
+	case "Expect":
+		if !strings.EqualFold(value, "100-continue") {
+			return errExpect
+		}
+		h.expects = r.ProtoMinor > 0
+	}
+	return nil
+}
+
+// judge refuses a head whose lines contradict one another.
+func (h *head) judge(r *http.Request) error {
+	switch {
+	case h.coded && h.length >= 0:
+		return errTwoSizes
+	case h.coded && !h.chunked:
+		return errCoding
+	case h.coded && r.ProtoMinor == 0:
+		return errOldChunk
+	case h.hosts == 0 && r.ProtoMinor > 0:
+		return errHost
+	}
+	if r.URL.Host != "" { // of a target with a host (RFC 9112, section 3.2.2)
+		r.Host = r.URL.Host
+	}
+	if r.ContentLength = max(0, h.length); h.chunked {
+		r.ContentLength, r.TransferEncoding = -1, []string{"chunked"}
+	}
+	r.Close = h.closes || r.ProtoMinor == 0 && !h.keeps
+	return nil
+}
+
+// body says how the body ends.
+func (h *head) body() h1.Framing {
+	if h.chunked {
+		return h1.Framing{Mode: h1.ByChunks}
+	}
+	return h1.Framing{Mode: h1.ByLength, Left: max(0, h.length)}
+}

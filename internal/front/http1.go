@@ -1,0 +1,267 @@
+package front
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	// usualHead is the room for what is read of a connection.
+	usualHead = 4 << 10
+	// maxDrained is how many bytes of a body are read that its handler has left, so that the connection
+	// can be used again, and drainTime how long the answer waits for them.
+	maxDrained = 256 << 10
+	drainTime  = 50 * time.Millisecond
+	// lingerTime is for how long what a client sends is still taken when an answer was given before all
+	// of the request was read: to close at once would take the answer from it (RFC 9112, section 9.6).
+	lingerTime = 500 * time.Millisecond
+)
+
+// client1 is a client's connection of HTTP/1.1. One goroutine reads its requests and has the
+// handler answer them, one after the other.
+type client1 struct {
+	server *Server
+	below  *connection
+	wire   net.Conn             // below, or TLS over it
+	tls    *tls.ConnectionState // nil for plain HTTP
+	remote string
+	ctx    context.Context // ends when the client leaves
+	in     *buffer         // in.b[at:end] was read, and not used; nil where there is nothing
+	at     int
+	end    int
+	heads  int64 // bytes that are counted of the head
+	last   bool  // no request follows
+	unread bool  // what was sent before the answer was given may not have been read
+}
+
+func (s *Server) newClient1(wire net.Conn, below *connection) *client1 {
+	c := &client1{server: s, below: below, wire: wire, remote: below.Conn.RemoteAddr().String()}
+	if secure, ok := wire.(*tls.Conn); ok {
+		state := secure.ConnectionState()
+		c.tls = &state
+	}
+	return c
+}
+
+// serve answers requests until the connection ends.
+func (c *client1) serve() {
+	defer c.close()
+	ctx, leave := context.WithCancel(c.server.o.Base)
+	defer leave()
+	c.ctx = ctx
+	c.server.watch.add(c.below, leave)
+	defer c.server.watch.remove(c.below)
+	c.below.read.setIn(c.server.o.HeadTime)
+	for !c.last {
+		x, err := c.next()
+		if err != nil {
+			c.refuse(err)
+			break
+		}
+		c.answer(x)
+		c.releaseHead()
+		c.below.setIdle()
+	}
+	if c.unread {
+		c.linger()
+	}
+}
+
+func (c *client1) close() {
+	c.releaseHead()
+	c.dropInput()
+	_ = c.wire.Close()
+}
+
+// releaseHead says that the request is over whose head was counted.
+func (c *client1) releaseHead() {
+	if c.heads > 0 {
+		c.server.heads.grow(-c.heads)
+		c.heads = 0
+	}
+}
+
+// next waits for the next request, and reads its head.
+func (c *client1) next() (*exchange, error) {
+	var scan headScan
+	for {
+		end, err := scan.end(c.unused())
+		if err != nil {
+			return nil, err
+		}
+		if end == len("\r\n") { // an empty line before the request line (RFC 9112, section 2.2)
+			c.at, scan = c.at+end, headScan{}
+			continue
+		}
+		if end > c.server.o.MaxHead {
+			return nil, errLongHead
+		}
+		if end > 0 {
+			h := head{text: string(c.in.b[c.at : c.at+end]), lines: scan.lines}
+			c.at += end
+			if err := c.count(int64(end) + int64(scan.lines)*headLine - freeHead); err != nil {
+				return nil, err
+			}
+			c.below.setBusy()
+			c.below.read.set(0)
+			return c.open(&h)
+		}
+		if c.end-c.at > c.server.o.MaxHead {
+			return nil, errLongHead
+		}
+		began := c.end > c.at
+		if err := c.fill(); err != nil {
+			return nil, err
+		}
+		if !began { // the rest has its time
+			c.below.setBusy()
+			c.below.read.setIn(c.server.o.HeadTime)
+		}
+		if err := c.count(int64(c.end-c.at) - freeHead); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// count counts what a head takes.
+func (c *client1) count(n int64) error {
+	more := n - c.heads
+	if more <= 0 {
+		return nil
+	}
+	if !c.server.heads.grow(more) {
+		return errHeads
+	}
+	c.heads += more
+	return nil
+}
+
+// unused is what was read, and not used.
+func (c *client1) unused() []byte {
+	if c.in == nil {
+		return nil
+	}
+	return c.in.b[c.at:c.end]
+}
+
+// fill reads what there is behind what was read.
+func (c *client1) fill() error {
+	switch {
+	case c.in == nil:
+		c.in = c.server.inputs.Get().(*buffer)
+	case c.at == c.end:
+		c.at, c.end = 0, 0
+	case c.end == len(c.in.b) && c.at > 0:
+		c.end = copy(c.in.b, c.in.b[c.at:c.end])
+		c.at = 0
+	case c.end == len(c.in.b):
+		larger := make([]byte, 2*len(c.in.b))
+		copy(larger, c.in.b)
+		c.in.b = larger
+	}
+	n, err := c.wire.Read(c.in.b[c.end:])
+	c.end += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// dropInput gives the room back where nothing is in it.
+func (c *client1) dropInput() {
+	if c.in == nil || c.at < c.end {
+		return
+	}
+	if len(c.in.b) == usualHead {
+		c.server.inputs.Put(c.in)
+	}
+	c.in, c.at, c.end = nil, 0, 0
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	request  *http.Request
+	cancel   context.CancelFunc
+	body     body
+	response response
+}
+
+// open makes the exchange of a head.
+func (c *client1) open(h *head) (*exchange, error) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	r := c.server.blank.WithContext(ctx)
+	if err := h.parse(r); err != nil {
+		cancel()
+		return nil, err
+	}
+	x := &exchange{request: r, cancel: cancel}
+	r.RemoteAddr, r.TLS = c.remote, c.tls
+	x.body = body{client: c, framing: h.body(), expects: h.expects}
+	if x.body.over = x.body.framing.Over(); x.body.over {
+		r.Body = http.NoBody
+	} else {
+		r.Body = &x.body
+	}
+	x.response = response{client: c, exchange: x, header: make(http.Header), length: -1}
+	return x, nil
+}
+
+// answer has the handler answer.
+func (c *client1) answer(x *exchange) {
+	defer x.cancel()
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+			return
+		case http.ErrAbortHandler: // net/http's way to end an answer that is not whole
+		default:
+			c.server.o.Log.Error("a request panicked", "path", x.request.URL.Path, "panic", fmt.Sprint(p),
+				"stack", string(debug.Stack()))
+		}
+		c.last = true
+		x.response.drop()
+	}()
+	if x.body.over {
+		c.dropInput()
+	}
+	c.server.o.Handler.ServeHTTP(&x.response, x.request)
+	x.response.finish()
+	c.below.read.set(0)
+	c.below.written.set(0)
+}
+
+// refuse answers what is no request, and says nothing where the connection ended.
+func (c *client1) refuse(err error) {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return
+	}
+	c.unread = true
+	c.below.written.setIn(lingerTime)
+	text := fmt.Sprintf("%d %s: %s\n", r.status, http.StatusText(r.status), r.reason)
+	_, _ = fmt.Fprintf(c.wire, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"+
+		"Content-Length: %d\r\n\r\n%s", r.status, http.StatusText(r.status), len(text), text)
+}
+
+// linger ends our side of the connection, and takes a little more of the client's.
+func (c *client1) linger() {
+	c.below.written.setIn(lingerTime)
+	if secure, ok := c.wire.(*tls.Conn); ok {
+		_ = secure.CloseWrite()
+	}
+	if half, ok := c.below.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	end := time.Now().Add(lingerTime)
+	_ = c.below.SetReadDeadline(end) // below TLS: what comes is of no interest
+	if n, _ := io.Copy(io.Discard, io.LimitReader(c.below.Conn, maxDrained)); n == maxDrained {
+		c.server.wait(time.Until(end))
+	}
+}

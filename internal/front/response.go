@@ -1,0 +1,287 @@
+package front
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/h1"
+)
+
+const (
+	// mostPending is how many bytes of an answer wait for more, unless they are flushed.
+	mostPending = 16 << 10
+	// keepOutput is the largest buffer that is used again.
+	keepOutput = 64 << 10
+	// sniffed is how much of an answer its type is guessed from where the handler does not tell it.
+	sniffed = 512
+)
+
+// response is an http.ResponseWriter of HTTP/1.1. It takes no informational answers and no trailers:
+// nothing here has any.
+type response struct {
+	client   *client1
+	exchange *exchange
+	header   http.Header
+	status   int // 0 before WriteHeader
+	length   int64
+	written  int64
+	out      *buffer // the head, until it has gone out; nil while there is nothing to write
+	pending  *buffer // of the body, likewise
+	sent     bool    // the head has gone out
+	chunked  bool
+	typed    bool // the handler told the type of the body
+	dated    bool
+	err      error
+}
+
+// Header is http.ResponseWriter's.
+func (w *response) Header() http.Header { return w.header }
+
+// WriteHeader is http.ResponseWriter's.
+func (w *response) WriteHeader(status int) {
+	if w.status != 0 || status < 200 {
+		return
+	}
+	w.status, w.out = status, w.client.server.output()
+	out := w.out.b
+	if status == http.StatusOK {
+		out = append(out, "HTTP/1.1 200 OK\r\n"...)
+	} else {
+		out = strconv.AppendInt(append(out, "HTTP/1.1 "...), int64(status), 10)
+		out = append(append(append(out, ' '), http.StatusText(status)...), "\r\n"...)
+	}
+	var room [24]string
+	names := room[:0]
+	for name := range w.header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		out = w.appendLines(out, name, w.header[name])
+	}
+	w.out.b = out
+}
+
+// appendLines writes the lines of one name, but for what is decided when the head goes out.
+func (w *response) appendLines(out []byte, name string, values []string) []byte {
+	switch name {
+	case "Connection":
+		for _, v := range values {
+			w.client.last = w.client.last || strings.EqualFold(v, "close")
+		}
+		return out
+	case "Transfer-Encoding":
+		return out
+	case "Content-Length":
+		if n, err := strconv.ParseInt(strings.Join(values, ","), 10, 63); err == nil && n >= 0 {
+			w.length = n
+		}
+		return out
+	case "Content-Type", "Content-Encoding":
+		w.typed = true
+	case "Date":
+		w.dated = true
+	}
+	if !h1.IsToken(name) {
+		return out
+	}
+	for _, v := range values {
+		out = append(append(append(out, name...), ": "...), v...)
+		if !h1.IsText(v) {
+			sanitize(out[len(out)-len(v):])
+		}
+		out = append(out, "\r\n"...)
+	}
+	return out
+}
+
+// sanitize makes spaces of what would end a line.
+func sanitize(value []byte) {
+	for i, c := range value {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			value[i] = ' '
+		}
+	}
+}
+
+// hasBody reports whether answers of the status have one (RFC 9110, section 6.4.1).
+func hasBody(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// Write is io.Writer's.
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	switch {
+	case w.err != nil:
+		return 0, w.err
+	case !hasBody(w.status):
+		return 0, http.ErrBodyNotAllowed
+	case w.length >= 0 && w.written+int64(len(p)) > w.length:
+		return 0, http.ErrContentLength
+	}
+	w.written += int64(len(p))
+	switch {
+	case w.exchange.request.Method == http.MethodHead:
+		return len(p), nil
+	case w.written == w.length, len(w.waiting())+len(p) > mostPending: // the last of it, or enough
+		w.emit(p, false)
+	default:
+		if w.pending == nil {
+			w.pending = w.client.server.output()
+		}
+		w.pending.b = append(w.pending.b, p...)
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+// FlushError sends what waits to be sent.
+func (w *response) FlushError() error {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if !w.sent || w.pending != nil {
+		w.emit(nil, false)
+	}
+	return w.err
+}
+
+// Flush is http.Flusher's.
+func (w *response) Flush() { _ = w.FlushError() }
+
+// SetReadDeadline is for http.ResponseController. It passes up to a quarter of a second late.
+func (w *response) SetReadDeadline(t time.Time) error {
+	w.client.below.read.setAt(t)
+	return nil
+}
+
+// SetWriteDeadline is for http.ResponseController. It passes up to a quarter of a second late.
+func (w *response) SetWriteDeadline(t time.Time) error {
+	w.client.below.written.setAt(t)
+	return nil
+}
+
+// finish sends what is left of the answer.
+func (w *response) finish() {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.err == nil && (!w.sent || w.pending != nil || w.chunked) {
+		w.emit(nil, true)
+	}
+	if w.length >= 0 && w.written < w.length && w.exchange.request.Method != http.MethodHead && hasBody(w.status) {
+		w.client.last = true // its client waits for the rest
+	}
+	w.drop()
+}
+
+// drop gives the buffers back.
+func (w *response) drop() {
+	w.client.server.keep(w.out)
+	w.client.server.keep(w.pending)
+	w.out, w.pending = nil, nil
+}
+
+// waiting is what waits of the body.
+func (w *response) waiting() []byte {
+	if w.pending == nil {
+		return nil
+	}
+	return w.pending.b
+}
+
+// emit sends the head, unless it has gone out, what waits, p behind it, and the end where this is the last.
+func (w *response) emit(p []byte, last bool) {
+	if w.err != nil {
+		return
+	}
+	pending := w.waiting()
+	n := len(pending) + len(p)
+	if w.out == nil {
+		w.out = w.client.server.output()
+	}
+	out := w.out.b
+	if !w.sent {
+		w.sent = true
+		out = w.endHead(out, pending, p, last)
+	}
+	if w.exchange.request.Method == http.MethodHead {
+		n, p, pending, w.chunked = 0, nil, nil, false
+	}
+	tail := ""
+	if w.chunked && n > 0 {
+		out = append(strconv.AppendInt(out, int64(n), 16), "\r\n"...)
+		tail = "\r\n"
+	}
+	if w.chunked && last {
+		tail += "0\r\n\r\n"
+	}
+	if out = append(out, pending...); len(p) <= mostPending {
+		out = append(append(out, p...), tail...)
+		_, w.err = w.client.wire.Write(out)
+	} else {
+		w.err = w.client.writeAll(out, p, tail)
+	}
+	if w.out.b = out; w.err != nil {
+		w.client.last = true
+	}
+	w.drop()
+}
+
+// writeAll writes what is too long to be copied.
+func (c *client1) writeAll(head, p []byte, tail string) error {
+	all := net.Buffers{head, p, []byte(tail)}
+	if c.tls == nil { // in one go
+		_, err := all.WriteTo(c.below.Conn)
+		return err
+	}
+	_, err := all.WriteTo(c.wire)
+	return err
+}
+
+// endHead writes what is decided when the head goes out, of a body that begins with what waits and p.
+func (w *response) endHead(out, pending, p []byte, last bool) []byte {
+	c, r := w.client, w.exchange.request
+	body := hasBody(w.status)
+	if body && !w.typed && len(pending)+len(p) > 0 {
+		begin := append(pending[:len(pending):len(pending)], p[:min(len(p), sniffed)]...)
+		out = append(append(append(out, "Content-Type: "...), http.DetectContentType(begin)...), "\r\n"...)
+	}
+	if body && w.length < 0 && last {
+		w.length = w.written
+	}
+	if w.length >= 0 && (body || r.Method == http.MethodHead) {
+		out = append(strconv.AppendInt(append(out, "Content-Length: "...), w.length, 10), "\r\n"...)
+	}
+	if !w.exchange.body.over && !w.exchange.body.drain() {
+		c.last, c.unread = true, true
+	}
+	c.last = c.last || r.Close || c.server.stopping.Load()
+	switch {
+	case !body || w.length >= 0:
+	case r.ProtoMinor == 0: // it ends with the connection
+		c.last = true
+	default:
+		w.chunked = true
+		out = append(out, "Transfer-Encoding: chunked\r\n"...)
+	}
+	if !w.dated {
+		out = append(c.server.appendDate(append(out, "Date: "...)), "\r\n"...)
+	}
+	switch {
+	case c.last:
+		out = append(out, "Connection: close\r\n"...)
+	case r.ProtoMinor == 0:
+		out = append(out, "Connection: keep-alive\r\n"...)
+	}
+	return append(out, "\r\n"...)
+}

@@ -1,0 +1,390 @@
+// Package front answers clients over HTTP: HTTP/1.1 (RFC 9112) itself, and HTTP/2 (RFC 9113) by
+// net/http, where TLS chose that. A handler is net/http's, and sees no difference.
+//
+// A request of which a proxy in front may see the end elsewhere is refused: such a proxy lets its
+// client put a second request into the first, which then counts for whoever comes next on that
+// connection (RFC 9112, section 11.2).
+package front
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// handshakeTime is how long a client may take to agree on TLS.
+	handshakeTime = 10 * time.Second
+	// acceptPause is the shortest pause after a connection that could not be accepted.
+	acceptPause = 5 * time.Millisecond
+	// stopLook is how often a stop looks whether requests are over.
+	stopLook = 5 * time.Millisecond
+	// maxStreams is how many streams a connection of HTTP/2 has at most: the fewest that RFC 9113,
+	// section 6.5.2, recommends.
+	maxStreams = 100
+	// writeTime is how long no byte may go over a connection of HTTP/2 on which some wait.
+	writeTime = 30 * time.Second
+)
+
+// Options is what a Server is made of.
+type Options struct {
+	Handler http.Handler
+	Base    context.Context // which requests' contexts come from; nil for context.Background
+	Secure  *tls.Config     // nil for plain HTTP
+	Log     *slog.Logger    // nil for none
+	// Most is how many connections there are at most. Beyond it the one is closed that has been without a
+	// request for the longest, and where all have one, the new one.
+	Most     int
+	MaxHead  int           // bytes of the head of a request
+	HeadTime time.Duration // within which a head comes
+	IdleTime time.Duration // after which a connection without a request is closed, or up to a tenth later
+}
+
+// Server answers clients.
+type Server struct {
+	o       Options
+	heads   heads
+	streams streams
+	pace    *pace // of frames of HTTP/2
+	watch   *watch
+	http2   *http.Server
+
+	inputs, outputs sync.Pool // of *buffer: what is read, and what is to be written
+	date            atomic.Pointer[date]
+
+	began    time.Time
+	stopping atomic.Bool
+	closed   context.Context
+	end      context.CancelFunc
+	agreed   chan net.Conn // on HTTP/2
+	agreeing context.Context
+	agreeEnd context.CancelFunc
+	blank    http.Request
+
+	mu       sync.Mutex
+	listener net.Listener
+	open     map[*connection]struct{}
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	if o.Base == nil {
+		o.Base = context.Background()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	closed, end := context.WithCancel(context.Background())
+	s := &Server{
+		o: o, streams: streams{most: mostStreams}, pace: newPace(runtime.GOMAXPROCS(0)), watch: newWatch(o.Log),
+		began: time.Now(), closed: closed, end: end, agreed: make(chan net.Conn), open: map[*connection]struct{}{},
+	}
+	s.inputs.New = func() any { return &buffer{make([]byte, usualHead)} }
+	s.outputs.New = func() any { return &buffer{make([]byte, 0, usualHead)} }
+	if o.Secure != nil {
+		s.o.Secure = o.Secure.Clone()
+		s.o.Secure.NextProtos = []string{"h2", "http/1.1"}
+		s.http2 = s.newHTTP2()
+		s.agreeing, s.agreeEnd = context.WithCancel(closed)
+	}
+	return s
+}
+
+// Serve answers on the listener until the server is closed or shut down; then the error is
+// http.ErrServerClosed.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	s.listener = l
+	s.mu.Unlock()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(s.watch.run)
+	running.Go(s.look)
+	if s.http2 != nil {
+		running.Go(func() { _ = s.http2.Serve(agreedListener{s}) })
+	}
+	for pause := time.Duration(0); ; {
+		c, err := s.accept(l)
+		switch {
+		case s.stopping.Load():
+			if err == nil {
+				_ = c.Close()
+			}
+			<-s.closed.Done() // requests have deadlines until they are over
+			return http.ErrServerClosed
+		case err != nil && isTemporary(err):
+			pause = min(max(2*pause, acceptPause), time.Second)
+			s.o.Log.Error("a connection could not be accepted", "err", err, "pause", pause)
+			s.wait(pause)
+			continue
+		case err != nil:
+			return errors.Join(err, s.Close())
+		}
+		pause = 0
+		if s.o.Secure != nil {
+			go s.handshake(c)
+		} else {
+			go s.newClient1(c, c).serve()
+		}
+	}
+}
+
+// isTemporary reports whether the next connection may be accepted although this one was not, such as
+// while too many files are open.
+func isTemporary(err error) bool {
+	e, ok := errors.AsType[syscall.Errno](err)
+	return ok && e.Temporary()
+}
+
+func (s *Server) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.closed.Done():
+	}
+}
+
+// Shutdown takes no more connections and requests, and returns when those that there are have ended. Where
+// ctx ends before, the error is its own, and Close ends them.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stopping.Store(true)
+	s.mu.Lock()
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+	s.mu.Unlock()
+	if s.http2 != nil {
+		if err := s.http2.Shutdown(ctx); err != nil {
+			return err
+		}
+	}
+	tick := time.NewTicker(stopLook)
+	defer tick.Stop()
+	for {
+		s.closeThose(func(time.Duration) bool { return true })
+		s.mu.Lock()
+		left := len(s.open)
+		s.mu.Unlock()
+		if left == 0 {
+			s.end()
+			s.watch.close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// Close closes all connections.
+func (s *Server) Close() error {
+	s.stopping.Store(true)
+	s.end()
+	s.watch.close()
+	s.mu.Lock()
+	var all []*connection
+	for c := range s.open {
+		all = append(all, c)
+	}
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+	s.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close()
+	}
+	if s.http2 != nil {
+		return s.http2.Close()
+	}
+	return nil
+}
+
+// look ends reads and writes whose deadlines have passed, and closes what is idle for too long, until the
+// server is closed.
+func (s *Server) look() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var all []*connection
+	for {
+		select {
+		case <-tick.C:
+		case <-s.closed.Done():
+			return
+		}
+		now := s.age()
+		s.mu.Lock()
+		for c := range s.open {
+			all = append(all, c)
+		}
+		s.mu.Unlock()
+		for _, c := range all {
+			c.read.look(now)
+			c.written.look(now)
+		}
+		clear(all)
+		all = all[:0]
+		if s.o.IdleTime > 0 {
+			s.closeThose(func(since time.Duration) bool { return now-since >= s.o.IdleTime })
+		}
+	}
+}
+
+func (s *Server) handshake(c *connection) {
+	ctx, cancel := context.WithTimeout(s.closed, handshakeTime)
+	defer cancel()
+	secure := tls.Server(c, s.o.Secure)
+	if secure.HandshakeContext(ctx) != nil {
+		_ = c.Close()
+		return
+	}
+	if secure.ConnectionState().NegotiatedProtocol != "h2" {
+		s.newClient1(secure, c).serve()
+		return
+	}
+	select {
+	case s.agreed <- newFramesConn(secure, c):
+	case <-s.agreeing.Done():
+		_ = c.Close()
+	}
+}
+
+// buffer is room that is used again.
+type buffer struct{ b []byte }
+
+// output is room for what is to be written.
+func (s *Server) output() *buffer { return s.outputs.Get().(*buffer) }
+
+// keep gives room back; nil is none.
+func (s *Server) keep(out *buffer) {
+	if out != nil && cap(out.b) <= keepOutput {
+		out.b = out.b[:0]
+		s.outputs.Put(out)
+	}
+}
+
+// date is the time as a header has it, of a second.
+type date struct {
+	second int64
+	text   string
+}
+
+func (s *Server) appendDate(dst []byte) []byte {
+	now := time.Now()
+	d := s.date.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &date{now.Unix(), now.UTC().Format(http.TimeFormat)}
+		s.date.Store(d)
+	}
+	return append(dst, d.text...)
+}
+
+// connection is one on the wire.
+type connection struct {
+	net.Conn
+	of            *Server
+	idleSince     atomic.Int64 // age of the server, in nanoseconds; 0 with a request
+	bodyRead      atomic.Int64 // its age when some of a body was last read, of HTTP/2
+	read, written deadline
+	watched       watched
+}
+
+func (c *connection) setBusy() { c.idleSince.Store(0) }
+func (c *connection) setIdle() { c.idleSince.Store(int64(c.of.age())) }
+
+// accept waits for a connection for which there is a place.
+func (s *Server) accept(l net.Listener) (*connection, error) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &connection{Conn: conn, of: s}
+		c.tell(conn)
+		c.setIdle()
+		if s.add(c) || s.makePlaces() && s.add(c) {
+			return c, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+func (s *Server) age() time.Duration { return max(1, time.Since(s.began)) }
+
+func (s *Server) add(c *connection) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) >= s.o.Most {
+		return false
+	}
+	s.open[c] = struct{}{}
+	return true
+}
+
+// placesAtOnce is the part of all connections that is closed when a place is needed: whoever looks
+// for the longest idle looks at all.
+const placesAtOnce = 64
+
+// makePlaces closes connections that are the longest idle, and reports whether there were any.
+func (s *Server) makePlaces() bool {
+	s.mu.Lock()
+	var idle []int64
+	for c := range s.open {
+		if since := c.idleSince.Load(); since > 0 {
+			idle = append(idle, since)
+		}
+	}
+	s.mu.Unlock()
+	if len(idle) == 0 {
+		return false
+	}
+	slices.Sort(idle)
+	last := idle[min(s.o.Most/placesAtOnce, len(idle)-1)]
+	return s.closeThose(func(since time.Duration) bool { return int64(since) <= last })
+}
+
+// closeThose closes connections of which this holds for the age since which they are idle, and
+// reports whether there were any.
+func (s *Server) closeThose(holds func(since time.Duration) bool) bool {
+	s.mu.Lock()
+	var those []*connection
+	for c := range s.open {
+		if since := c.idleSince.Load(); since > 0 && holds(time.Duration(since)) {
+			delete(s.open, c)
+			those = append(those, c)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range those {
+		_ = c.Conn.Close()
+	}
+	return len(those) > 0
+}
+
+// Close is net.Conn's.
+func (c *connection) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// Write is net.Conn's. Over TLS it gives up the processor, on which others may wait: a connection
+// of HTTP/2 may never run out of what is to be written.
+func (c *connection) Write(p []byte) (int, error) {
+	if c.of.o.Secure != nil {
+		runtime.Gosched()
+	}
+	return c.Conn.Write(p)
+}
