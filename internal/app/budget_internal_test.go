@@ -149,14 +149,16 @@ func TestAllocationBudget(t *testing.T) {
 			handler := g.handler()
 			w := &sink{header: http.Header{}}
 			body := strings.NewReader(test.body)
+			unread := io.NopCloser(body)
 			r := &http.Request{
 				Method: http.MethodPost, URL: &url.URL{Path: test.path}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 				Header: http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Accept": {test.accept}},
-				Body:   io.NopCloser(body), ContentLength: int64(len(test.body)), RequestURI: test.path,
+				Body:   unread, ContentLength: int64(len(test.body)), RequestURI: test.path,
 			}
 			once := func() {
 				w.reset()
 				body.Reset(test.body)
+				r.Body = unread
 				handler.ServeHTTP(w, r)
 			}
 			once()

@@ -4,7 +4,10 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"weir/internal/rawjson"
 	"weir/internal/seal"
@@ -91,11 +94,44 @@ var prefixes = map[string]string{
 	"custom_tool_call_output": "ctc_",
 }
 
-// newID is an id for an item that has none of its own.
-func newID(raw []byte) string {
+// newID is an id for an item that has none of its own, at that place of the input of a response.
+func newID(raw []byte, of own, place int) string {
 	prefix, ok := prefixes[kindOf(raw)]
-	if !ok {
+	switch {
+	case !ok:
 		prefix = "item_"
+	case of != "":
+		return prefix + string(of) + "_i" + strconv.Itoa(place)
 	}
 	return prefix + strings.ToLower(rand.Text())
+}
+
+// own is what the id of a response that the gateway made has in common with those of its items:
+// resp_UUID and msg_UUID_0. Such items are found by their response, and have no entry of their own.
+// It is empty for a provider's.
+type own string
+
+const responsePrefix = "resp_"
+
+func ownOf(response string) own {
+	id, ok := strings.CutPrefix(response, responsePrefix)
+	if !ok || !isUUID(id) {
+		return ""
+	}
+	return own(id)
+}
+
+// ownOfItem is that of the response that the item's id names; empty where it names none.
+func ownOfItem(item string) own {
+	_, rest, _ := strings.Cut(item, "_")
+	id, _, ok := strings.Cut(rest, "_")
+	if !ok || !isUUID(id) {
+		return ""
+	}
+	return own(id)
+}
+
+func isUUID(s string) bool {
+	_, err := uuid.Parse(s)
+	return err == nil && len(s) == len(uuid.UUID{}.String())
 }

@@ -136,7 +136,7 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 			p.body += l.Size
 			continue
 		}
-		l, err := s.store.ResponseOfItem(ctx, o.name(id))
+		l, err := s.linkOf(ctx, o, id)
 		if err != nil {
 			return unfound(err, noItem(id))
 		}
@@ -152,6 +152,17 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 			"what matters of them as it is.", maxBytes>>20)
 	}
 	return nil
+}
+
+// linkOf is the response that has the item: the one that its id names, or the newest.
+func (s *Service) linkOf(ctx context.Context, o *Owner, item string) (Link, error) {
+	if of := ownOfItem(item); of != "" {
+		chain, err := s.store.ResponseChain(ctx, o.name(responsePrefix+string(of)), 1)
+		if err != nil || len(chain) > 0 {
+			return append(chain, Link{})[0], err
+		}
+	}
+	return s.store.ResponseOfItem(ctx, o.name(item))
 }
 
 // fill is the body with all of the turn's conversation as its input.

@@ -81,6 +81,37 @@ func TestItemReference(t *testing.T) {
 
 // TestItemsInOneWay refuses items that another parser may take for references:
 // it would find them where the gateway's own key finds them, whoever's they are.
+// TestOwnItems holds that the items of a response which the gateway made are found by their ids, and that
+// those of others are which have such ids.
+func TestOwnItems(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const a, b = "01a21206-7864-7232-908b-8c0a70d053c7", "01a21206-7864-7232-908b-8c0a70d053c8"
+	said := says("msg_"+a+"_0", "First")
+	w.turn(`{"input":"One"}`, answer("resp_"+a, said))
+	for item, want := range map[string]string{
+		"msg_" + a + "_0": said, "msg_" + a + "_i0": asks("One"),
+	} {
+		if got, _ := w.expand(`{"input":[{"id":"` + item + `"}]}`); got != `{"input":[`+want+`]}` {
+			t.Errorf("%s: got %s, want %s", item, got, want)
+		}
+	}
+	w.turn(`{"input":[{"id":"msg_`+a+`_0"}]}`, answer("resp_"+b, says("msg_"+b+"_0", "Second")))
+	w.turn(`{"input":"Two"}`, answer("resp_1", says("msg_"+b+"_7", "Third"))) // a provider's, which has taken such an id
+	must.Get(w.Delete(t.Context(), owner("a"), "resp_"+a))(t)
+	if got, _ := w.expand(`{"input":[{"id":"msg_` + a + `_0"}]}`); got != `{"input":[`+said+`]}` {
+		t.Errorf("what a later response was made of: got %s", got)
+	}
+	must.Get(w.Delete(t.Context(), owner("a"), "resp_"+b))(t)
+	if got, _ := w.expand(`{"input":[{"id":"msg_` + b + `_7"}]}`); got != `{"input":[`+says("msg_"+b+"_7", "Third")+`]}` {
+		t.Errorf("an id of another response: got %s", got)
+	}
+	for _, item := range []string{"msg_" + a + "_0", "msg_" + b + "_0"} {
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"`+item+`"}]}`), unbounded())
+		wantError(t, err, llm.Invalid("input", "Item with id '"+item+"' not found."))
+	}
+}
+
 func TestItemsInOneWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,8 +16,9 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	if turn == nil || !turn.keep || id == "" {
 		return nil
 	}
+	own := ownOf(id)
 	for i := range turn.input {
-		turn.input[i].name()
+		turn.input[i].name(own, i)
 	}
 	c := content{previous: turn.previous, input: turn.input, response: completed(response, turn.previous)}
 	name, text := o.name(id), c.encode()
@@ -30,7 +31,7 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	}
 	now := s.now()
 	r := &Record{
-		Account: o.Account, Scope: o.Scope, ID: name, Items: c.names(&o), Created: now, Expires: now.Add(s.ttl),
+		Account: o.Account, Scope: o.Scope, ID: name, Items: c.names(&o, own), Created: now, Expires: now.Add(s.ttl),
 		Sealed: b.Seal(nil, nil, text, []byte(name)),
 	}
 	if turn.previous != "" {
@@ -40,20 +41,20 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 }
 
 // name gives an item an id, unless it has one.
-func (it *item) name() {
+func (it *item) name(of own, place int) {
 	if it.id == "" {
 		it.id = idOf(it.raw)
 	}
 	if it.id == "" {
-		it.id = newID(it.raw)
+		it.id = newID(it.raw, of, place)
 	}
 }
 
-// names are the stored ids of as many items as can be referred to: of the
-// answer, then of the input.
-func (c *content) names(o *Owner) (names []string) {
+// names are the stored ids of as many items as can be referred to, and are not found by their
+// response: of the answer, then of the input.
+func (c *content) names(o *Owner, of own) (names []string) {
 	add := func(id string) {
-		if id != "" && len(names) < maxItems {
+		if id != "" && len(names) < maxItems && (of == "" || ownOfItem(id) != of) {
 			names = append(names, o.name(id))
 		}
 	}

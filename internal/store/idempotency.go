@@ -103,7 +103,7 @@ func (s *Kept) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply
 		if reply == nil {
 			return "UPDATE idempotency SET state = ?", []any{string(idempotency.Spent)}, nil
 		}
-		err := s.enter(ctx, tx, c.Account, kept.Reply, int64(len(reply)))
+		err := s.enter(ctx, tx, c.Account, kept.Reply, 1, int64(len(reply)))
 		if refused = nil; errors.Is(err, kept.OverQuota) {
 			refused = err
 			return "UPDATE idempotency SET state = ?", []any{string(idempotency.Spent)}, nil

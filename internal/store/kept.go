@@ -18,7 +18,8 @@ import (
 // Kept is what is kept for clients: replies to idempotent requests, and responses.
 type Kept struct {
 	*conn
-	quota kept.Quota
+	quota    kept.Quota
+	together together
 }
 
 // checkSpace refuses what the disk has no room for. The administration's answers, of an empty
@@ -37,30 +38,30 @@ func (s *Kept) checkSpace(account string, size int64) error {
 	return nil
 }
 
-// enter counts one more of a kind for the account, or refuses what its quota has no room
+// enter counts so many more of a kind for the account, or refuses what its quota has no room
 // for. The sums of an account are one row, so that no two nodes take the same room.
-func (s *Kept) enter(ctx context.Context, tx *sql.Tx, account string, kind kept.Kind, size int64) error {
+func (s *Kept) enter(ctx context.Context, tx *sql.Tx, account string, kind kept.Kind, n, size int64) error {
 	bytes, number := cmp.Or(s.quota.Bytes, math.MaxInt64), cmp.Or(s.quota.Number, math.MaxInt64)
 	if account == "" {
 		bytes, number = math.MaxInt64, math.MaxInt64
 	}
-	if size > bytes {
+	if size > bytes || n > number {
 		return kept.OverQuota
 	}
 	columns, added := "replies, reply_bytes",
-		"replies = kept.replies + 1, reply_bytes = kept.reply_bytes + excluded.reply_bytes"
+		"replies = kept.replies + excluded.replies, reply_bytes = kept.reply_bytes + excluded.reply_bytes"
 	if kind == kept.Response {
 		columns, added = "responses, response_bytes",
-			"responses = kept.responses + 1, response_bytes = kept.response_bytes + excluded.response_bytes"
+			"responses = kept.responses + excluded.responses, response_bytes = kept.response_bytes + excluded.response_bytes"
 	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO kept (account, "+columns+
-		") VALUES (?, 1, ?) ON CONFLICT (account) DO UPDATE SET "+added+
-		" WHERE kept.replies + kept.responses < ? AND kept.reply_bytes + kept.response_bytes <= ?", account, size,
-		number, bytes-size)
+		") VALUES (?, ?, ?) ON CONFLICT (account) DO UPDATE SET "+added+
+		" WHERE kept.replies + kept.responses <= ? AND kept.reply_bytes + kept.response_bytes <= ?", account, n,
+		size, number-n, bytes-size)
 	if err != nil {
 		return fmt.Errorf("count what is kept: %w", err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
+	if rows, err := result.RowsAffected(); err != nil || rows > 0 {
 		return err
 	}
 	return kept.OverQuota

@@ -22,32 +22,25 @@ func (s *Kept) KeepResponse(ctx context.Context, r *conversation.Record) error {
 	if err := s.checkSpace(r.Account, size); err != nil {
 		return err
 	}
+	k := &keeping{Record: r, size: size, next: make(chan struct{}, 1), done: make(chan struct{})}
+	return s.together.keep(ctx, k, s.writeTogether)
+}
+
+// keepAlone keeps a response by a transaction of its own.
+func (s *Kept) keepAlone(ctx context.Context, k *keeping) error {
 	var refused error
 	err := s.writeFast(ctx, "keep response", func(tx *sql.Tx) error {
 		if _, _, err := s.giveBack(ctx, tx, kept.Response, "DELETE FROM responses WHERE id = ? RETURNING account, size",
-			r.ID); err != nil {
+			k.ID); err != nil {
 			return err
 		}
-		if refused = s.enter(ctx, tx, r.Account, kept.Response, size); refused != nil {
+		if refused = s.enter(ctx, tx, k.Account, kept.Response, 1, k.size); refused != nil {
 			if errors.Is(refused, kept.OverQuota) { // what had the id is gone all the same
 				return nil
 			}
 			return refused
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO responses (id, account, scope, previous, created, expires, "+
-			"sealed, size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			r.ID, r.Account, r.Scope, r.Previous, micros(r.Created), micros(r.Expires), r.Sealed, size)
-		if err != nil {
-			return err
-		}
-		for _, item := range r.Items {
-			const insert = "INSERT INTO response_items (item, response) VALUES (?, ?) ON CONFLICT (item, response) " +
-				"DO NOTHING"
-			if _, err := tx.ExecContext(ctx, insert, item, r.ID); err != nil {
-				return fmt.Errorf("item: %w", err)
-			}
-		}
-		return nil
+		return s.insertResponses(ctx, tx, []*keeping{k})
 	})
 	if err != nil {
 		return err

@@ -191,7 +191,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	c.outbox = outbox{engine: e, clock: c.clock}
 	s := &DB{
 		conn: c, Accounts: &Accounts{c}, Ledger: &Ledger{c, newApplier(c)}, Leases: &Leases{c}, Reports: &Reports{c},
-		Webhooks: &Webhooks{c}, Kept: &Kept{c, o.Kept}, Audit: &AuditLog{c},
+		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
 	}
 	s.People = &People{c, s.Accounts, s.Webhooks}
 	return s, nil

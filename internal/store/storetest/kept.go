@@ -1,10 +1,12 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,6 +184,55 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 	}
 	wg.Wait()
 	wantKept(t, f.DB, "after sweeps")
+}
+
+// testKeptTogether is that responses which come at the same time are kept, each or none of them, whoever
+// leaves meanwhile, and that their sums are those of what is there.
+func testKeptTogether(t *testing.T, f *fixture) {
+	const many, room = 120, 25
+	s := f.limited(t, kept.Quota{Bytes: room * 10})
+	var wg sync.WaitGroup
+	var refused, left atomic.Int64
+	for i := range many {
+		account, id := string(rune('a'+i%3)), fmt.Sprint(i)
+		if i%10 == 0 {
+			id = "the same of " + account
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		wg.Go(func() {
+			if i%7 == 0 {
+				leave()
+			}
+			err := s.Kept.KeepResponse(ctx, &conversation.Record{
+				Account: account, Scope: "key", ID: id, Created: f.clock(), Expires: f.clock().Add(day), Sealed: []byte("0123456789"),
+			})
+			switch {
+			case errors.Is(err, kept.OverQuota):
+				refused.Add(1)
+			case errors.Is(err, context.Canceled) && i%7 == 0:
+				left.Add(1)
+			case err != nil:
+				t.Errorf("keep %s: %v", id, err)
+			}
+		})
+	}
+	wg.Wait()
+	got, err := s.Kept.Usage(t.Context())
+	if err != nil || len(got) != 3 {
+		t.Fatalf("kept: got %+v, %v; want three accounts", got, err)
+	}
+	for _, u := range got {
+		if u.Responses > room || u.ResponseBytes != 10*u.Responses {
+			t.Errorf("kept: got %+v, want up to %d of 10 bytes", u, room)
+		}
+	}
+	f.advance(2 * day)
+	must.Get(s.Kept.SweepResponses(t.Context()))(t)
+	wantKept(t, s, "after a sweep")
+	if refused.Load() == 0 || left.Load() == 0 {
+		t.Errorf("%d refused, %d left; want some of both", refused.Load(), left.Load())
+	}
 }
 
 // testKeptDisk is that nothing is kept while too little of the disk is free, where that is

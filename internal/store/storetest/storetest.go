@@ -76,6 +76,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Kept", testKept},
 		{"KeptQuota", testKeptQuota},
 		{"KeptAtOnce", testKeptAtOnce},
+		{"KeptTogether", testKeptTogether},
 		{"KeptDisk", testKeptDisk},
 		{"KeptPurged", testKeptPurged},
 		{"Balances", testBalances},
