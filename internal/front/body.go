@@ -13,7 +13,7 @@ import (
 // body is the body of a request of HTTP/1.1.
 type body struct {
 	client  *client1
-	mu      sync.Mutex // a handler may close it beside a read
+	mu      sync.Mutex // a handler may read it when its answer goes out
 	framing h1.Framing
 	expects bool // the client waits to be told to send it
 	over    bool // its end was read
@@ -116,9 +116,12 @@ func asMalformed(err error) error {
 func (b *body) drain() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.over {
+		return true
+	}
 	b.closed = true
-	if b.over || b.expects || b.err != nil || b.framing.Mode == h1.ByLength && b.framing.Left > maxDrained {
-		return b.over
+	if b.expects || b.err != nil || b.framing.Mode == h1.ByLength && b.framing.Left > maxDrained {
+		return false
 	}
 	socket := b.client.below.Conn
 	_ = socket.SetReadDeadline(time.Now().Add(drainTime))

@@ -56,11 +56,11 @@ var (
 	errTwoSizes = malformed("a length beside chunks")
 	errHost     = malformed("a malformed, second or missing Host")
 	errOldChunk = malformed("chunks in HTTP/1.0")
-	errLines    = malformed(fmt.Sprintf("a head of more than %d lines", maxLines))
-	errHeads    = malformed("more heads than the gateway takes: try again in a second")
 	errCoding   = &refusal{http.StatusNotImplemented, "a transfer coding other than chunked alone"}
 	errVersion  = &refusal{http.StatusHTTPVersionNotSupported, "neither HTTP/1.1 nor HTTP/1.0"}
 	errExpect   = &refusal{http.StatusExpectationFailed, "an expectation other than 100-continue"}
+	errLines    = &refusal{http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("a head of more than %d lines", maxLines)}
+	errHeads    = &refusal{http.StatusServiceUnavailable, "more heads than the gateway takes: try again in a second"}
 	errLongHead = &refusal{http.StatusRequestHeaderFieldsTooLarge, "a head that is too long"}
 )
 

@@ -53,25 +53,37 @@ func (s *Server) newClient1(wire net.Conn, below *connection) *client1 {
 // serve answers requests until the connection ends.
 func (c *client1) serve() {
 	defer c.close()
+	defer func() {
+		if p := recover(); p != nil {
+			c.logPanic(p, "")
+		}
+	}()
 	ctx, leave := context.WithCancel(c.server.o.Base)
 	defer leave()
+	defer context.AfterFunc(c.server.closed, leave)()
 	c.ctx = ctx
 	c.server.watch.add(c.below, leave)
 	defer c.server.watch.remove(c.below)
 	c.below.read.setIn(c.server.o.HeadTime)
-	for !c.last {
+	for !c.last && !c.server.stopping.Load() {
 		x, err := c.next()
 		if err != nil {
 			c.refuse(err)
 			break
 		}
-		c.answer(x)
-		c.releaseHead()
-		c.below.setIdle()
+		if c.answer(x); !c.last {
+			c.releaseHead()
+			c.shrinkInput()
+			c.below.setIdle()
+		}
 	}
-	if c.unread {
+	if c.unread || c.last && c.at < c.end {
 		c.linger()
 	}
+}
+
+func (c *client1) logPanic(p any, path string) {
+	c.server.o.Log.Error("a request panicked", "path", path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 }
 
 func (c *client1) close() {
@@ -91,38 +103,35 @@ func (c *client1) releaseHead() {
 // next waits for the next request, and reads its head.
 func (c *client1) next() (*exchange, error) {
 	var scan headScan
-	for {
+	for begun, emptyLine := false, false; ; {
+		if !begun && c.at < c.end {
+			if begun = true; !c.below.setBusy() {
+				return nil, net.ErrClosed
+			}
+			c.below.read.setIn(c.server.o.HeadTime)
+		}
 		end, err := scan.end(c.unused())
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if end == len("\r\n") { // an empty line before the request line (RFC 9112, section 2.2)
-			c.at, scan = c.at+end, headScan{}
+		case end == len("\r\n") && emptyLine:
+			return nil, errLine
+		case end == len("\r\n"): // an empty line before the request line (RFC 9112, section 2.2)
+			c.at, scan, emptyLine = c.at+end, headScan{}, true
 			continue
-		}
-		if end > c.server.o.MaxHead {
+		case end > c.server.o.MaxHead, c.end-c.at > c.server.o.MaxHead && end == 0:
 			return nil, errLongHead
-		}
-		if end > 0 {
+		case end > 0:
 			h := head{text: string(c.in.b[c.at : c.at+end]), lines: scan.lines}
 			c.at += end
 			if err := c.count(int64(end) + int64(scan.lines)*headLine - freeHead); err != nil {
 				return nil, err
 			}
-			c.below.setBusy()
 			c.below.read.set(0)
 			return c.open(&h)
 		}
-		if c.end-c.at > c.server.o.MaxHead {
-			return nil, errLongHead
-		}
-		began := c.end > c.at
 		if err := c.fill(); err != nil {
 			return nil, err
-		}
-		if !began { // the rest has its time
-			c.below.setBusy()
-			c.below.read.setIn(c.server.o.HeadTime)
 		}
 		if err := c.count(int64(c.end-c.at) - freeHead); err != nil {
 			return nil, err
@@ -185,6 +194,16 @@ func (c *client1) dropInput() {
 	c.in, c.at, c.end = nil, 0, 0
 }
 
+// shrinkInput takes what was read behind a long head to usual room.
+func (c *client1) shrinkInput() {
+	if c.in == nil || len(c.in.b) <= usualHead || c.end-c.at > usualHead {
+		return
+	}
+	usual := c.server.inputs.Get().(*buffer)
+	c.end = copy(usual.b, c.unused())
+	c.in, c.at = usual, 0
+}
+
 // exchange is a request and its answer.
 type exchange struct {
 	request  *http.Request
@@ -222,8 +241,7 @@ func (c *client1) answer(x *exchange) {
 			return
 		case http.ErrAbortHandler: // net/http's way to end an answer that is not whole
 		default:
-			c.server.o.Log.Error("a request panicked", "path", x.request.URL.Path, "panic", fmt.Sprint(p),
-				"stack", string(debug.Stack()))
+			c.logPanic(p, x.request.URL.Path)
 		}
 		c.last = true
 		x.response.drop()
@@ -246,8 +264,16 @@ func (c *client1) refuse(err error) {
 	c.unread = true
 	c.below.written.setIn(lingerTime)
 	text := fmt.Sprintf("%d %s: %s\n", r.status, http.StatusText(r.status), r.reason)
-	_, _ = fmt.Fprintf(c.wire, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"+
-		"Content-Length: %d\r\n\r\n%s", r.status, http.StatusText(r.status), len(text), text)
+	out := c.server.output()
+	defer c.server.keep(out)
+	out.b = fmt.Appendf(out.b, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"+
+		"Content-Length: %d\r\nDate: ", r.status, http.StatusText(r.status), len(text))
+	out.b = append(c.server.appendDate(out.b), "\r\n"...)
+	if r.status == http.StatusServiceUnavailable {
+		out.b = append(out.b, "Retry-After: 1\r\n"...)
+	}
+	out.b = append(append(out.b, "\r\n"...), text...)
+	_, _ = c.wire.Write(out.b)
 }
 
 // linger ends our side of the connection, and takes a little more of the client's.

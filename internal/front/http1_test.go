@@ -13,6 +13,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -298,6 +300,11 @@ func TestConnections(t *testing.T) {
 		{"a panic", []string{of("/oops") + of("/")}, nil},
 		{"an upgrade", []string{"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + end}, []string{"200 ", "200 "}},
 		{"a head that is none", []string{of("/") + "nonsense\r\n\r\n" + of("/")}, []string{"200 ", "400 400 Bad Request: a malformed request line\n"}},
+		{"an empty line before", []string{"\r\n" + of("/") + "\r\n" + end}, []string{"200 ", "200 "}},
+		{"two of them", []string{"\r\n", "\r\n" + of("/")}, []string{"400 400 Bad Request: a malformed request line\n"}},
+		{"too many lines", []string{"GET / HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", 200)}, []string{"431 431 Request Header Fields Too Large: a head of more than 100 lines\n"}},
+		{"more behind the last one", []string{end + strings.Repeat(of("/"), 50)}, []string{"200 "}},
+		{"a long head and more", []string{"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("y", 20<<10) + "\r\n\r\n" + end[:5], end[5:]}, []string{"200 ", "200 "}},
 		{"a head too long", []string{"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("y", 40<<10)}, []string{"431 431 Request Header Fields Too Large: a head that is too long\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -369,6 +376,7 @@ func TestHeadTime(t *testing.T) {
 	_, address := started(t, front.Options{HeadTime: 300 * time.Millisecond, IdleTime: time.Minute, Handler: http.NotFoundHandler()})
 	for name, pieces := range map[string][]string{
 		"nothing": nil, "half a head": {"GET / HT"}, "half of a second head": {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET"},
+		"half of a second head at once": {"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET"}, "an empty line": {"\r\n", "\r"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -422,5 +430,72 @@ func TestShutdown(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("a stop when the request is over: %v", err)
+	}
+}
+
+// TestClosedWhileIdle holds that no handler gets a request of a connection that was closed to make place, and
+// that whoever is answered has its whole answer.
+func TestClosedWhileIdle(t *testing.T) {
+	t.Parallel()
+	var begun, answered atomic.Int64
+	_, address := started(t, front.Options{Most: 8, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { begun.Add(1) })})
+	var clients sync.WaitGroup
+	end := time.Now().Add(time.Second)
+	for range 12 {
+		clients.Go(func() {
+			for time.Now().Before(end) {
+				c, err := net.Dial("tcp", address)
+				if err != nil {
+					continue
+				}
+				in := bufio.NewReader(c)
+				for time.Now().Before(end) {
+					if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+						break
+					}
+					resp, err := http.ReadResponse(in, nil)
+					if err != nil {
+						break
+					}
+					answered.Add(1)
+					_ = resp.Body.Close()
+				}
+				_ = c.Close()
+			}
+		})
+	}
+	clients.Wait()
+	if begun.Load() != answered.Load() || answered.Load() == 0 {
+		t.Errorf("%d requests were begun, %d answered; want as many", begun.Load(), answered.Load())
+	}
+}
+
+// TestClose holds that a server which is closed ends the contexts of its requests, and that one which was
+// closed before it served does not serve.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(*front.Server) error{
+		"closed": (*front.Server).Close, "shut down": func(s *front.Server) error { return s.Shutdown(t.Context()) },
+	} {
+		s := front.New(front.Options{Handler: http.NotFoundHandler(), Most: 1})
+		must.Do(t, stop(s))
+		l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("%s before: got %v, want %v", name, err, http.ErrServerClosed)
+		}
+	}
+	arrived, ended := make(chan struct{}), make(chan struct{})
+	s, address := started(t, front.Options{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		<-r.Context().Done()
+		close(ended)
+	})})
+	send(t, dial(t, address), "/")
+	<-arrived
+	must.Do(t, s.Close())
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("a request goes on in a server that was closed")
 	}
 }

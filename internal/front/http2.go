@@ -97,7 +97,7 @@ func (s *Server) mark(ctx context.Context, conn net.Conn) context.Context {
 func (s *Server) state(conn net.Conn, state http.ConnState) {
 	switch c := conn.(*framesConn).below; state {
 	case http.StateActive:
-		c.setBusy()
+		_ = c.setBusy() // what was closed ends by itself
 	case http.StateIdle:
 		c.setIdle()
 	}

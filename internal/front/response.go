@@ -1,6 +1,8 @@
 package front
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -43,6 +45,9 @@ func (w *response) Header() http.Header { return w.header }
 
 // WriteHeader is http.ResponseWriter's.
 func (w *response) WriteHeader(status int) {
+	if status < 100 || status > 999 { // as net/http: it is a defect
+		panic(fmt.Sprintf("invalid status %d", status))
+	}
 	if w.status != 0 || status < 200 {
 		return
 	}
@@ -128,7 +133,11 @@ func (w *response) Write(p []byte) (int, error) {
 	}
 	w.written += int64(len(p))
 	switch {
-	case w.exchange.request.Method == http.MethodHead:
+	case w.isHead():
+		if !w.sent && w.pending == nil { // its type may be guessed
+			w.pending = w.client.server.output()
+			w.pending.b = append(w.pending.b, p[:min(len(p), sniffed)]...)
+		}
 		return len(p), nil
 	case w.written == w.length, len(w.waiting())+len(p) > mostPending: // the last of it, or enough
 		w.emit(p, false)
@@ -143,6 +152,8 @@ func (w *response) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+func (w *response) isHead() bool { return w.exchange.request.Method == http.MethodHead }
 
 // FlushError sends what waits to be sent.
 func (w *response) FlushError() error {
@@ -160,12 +171,18 @@ func (w *response) Flush() { _ = w.FlushError() }
 
 // SetReadDeadline is for http.ResponseController. It passes up to a quarter of a second late.
 func (w *response) SetReadDeadline(t time.Time) error {
+	if errors.Is(w.err, errOver) {
+		return errOver
+	}
 	w.client.below.read.setAt(t)
 	return nil
 }
 
 // SetWriteDeadline is for http.ResponseController. It passes up to a quarter of a second late.
 func (w *response) SetWriteDeadline(t time.Time) error {
+	if errors.Is(w.err, errOver) {
+		return errOver
+	}
 	w.client.below.written.setAt(t)
 	return nil
 }
@@ -178,11 +195,14 @@ func (w *response) finish() {
 	if w.err == nil && (!w.sent || w.pending != nil || w.chunked) {
 		w.emit(nil, true)
 	}
-	if w.length >= 0 && w.written < w.length && w.exchange.request.Method != http.MethodHead && hasBody(w.status) {
+	if w.length >= 0 && w.written < w.length && !w.isHead() && hasBody(w.status) {
 		w.client.last = true // its client waits for the rest
 	}
 	w.drop()
+	w.err = errOver
 }
+
+var errOver = errors.New("front: the request is over")
 
 // drop gives the buffers back.
 func (w *response) drop() {
@@ -214,7 +234,7 @@ func (w *response) emit(p []byte, last bool) {
 		w.sent = true
 		out = w.endHead(out, pending, p, last)
 	}
-	if w.exchange.request.Method == http.MethodHead {
+	if w.isHead() {
 		n, p, pending, w.chunked = 0, nil, nil, false
 	}
 	tail := ""
@@ -256,18 +276,18 @@ func (w *response) endHead(out, pending, p []byte, last bool) []byte {
 		begin := append(pending[:len(pending):len(pending)], p[:min(len(p), sniffed)]...)
 		out = append(append(append(out, "Content-Type: "...), http.DetectContentType(begin)...), "\r\n"...)
 	}
-	if body && w.length < 0 && last {
+	if body && w.length < 0 && last && (!w.isHead() || w.written > 0) { // else it is not known
 		w.length = w.written
 	}
-	if w.length >= 0 && (body || r.Method == http.MethodHead) {
+	if w.length >= 0 && (body || w.isHead() && w.status != http.StatusNoContent) {
 		out = append(strconv.AppendInt(append(out, "Content-Length: "...), w.length, 10), "\r\n"...)
 	}
-	if !w.exchange.body.over && !w.exchange.body.drain() {
+	if !w.exchange.body.drain() {
 		c.last, c.unread = true, true
 	}
 	c.last = c.last || r.Close || c.server.stopping.Load()
 	switch {
-	case !body || w.length >= 0:
+	case !body || w.length >= 0 || w.isHead():
 	case r.ProtoMinor == 0: // it ends with the connection
 		c.last = true
 	default:

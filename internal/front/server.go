@@ -46,7 +46,7 @@ type Options struct {
 	Most     int
 	MaxHead  int           // bytes of the head of a request
 	HeadTime time.Duration // within which a head comes
-	IdleTime time.Duration // after which a connection without a request is closed, or up to a tenth later
+	IdleTime time.Duration // after which a connection without a request is closed, or up to lookEvery later
 }
 
 // Server answers clients.
@@ -103,7 +103,9 @@ func New(o Options) *Server {
 // http.ErrServerClosed.
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
-	s.listener = l
+	if s.listener = l; s.stopping.Load() { // before there was one to be closed
+		_ = l.Close()
+	}
 	s.mu.Unlock()
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -121,7 +123,7 @@ func (s *Server) Serve(l net.Listener) error {
 			}
 			<-s.closed.Done() // requests have deadlines until they are over
 			return http.ErrServerClosed
-		case err != nil && isTemporary(err):
+		case err != nil && !isOver(err):
 			pause = min(max(2*pause, acceptPause), time.Second)
 			s.o.Log.Error("a connection could not be accepted", "err", err, "pause", pause)
 			s.wait(pause)
@@ -138,11 +140,10 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// isTemporary reports whether the next connection may be accepted although this one was not, such as
-// while too many files are open.
-func isTemporary(err error) bool {
-	e, ok := errors.AsType[syscall.Errno](err)
-	return ok && e.Temporary()
+// isOver reports whether no other connection is accepted after this error. There may be others after such as
+// that too many files are open (accept(2)).
+func isOver(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL)
 }
 
 func (s *Server) wait(d time.Duration) {
@@ -163,29 +164,39 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		_ = s.listener.Close()
 	}
 	s.mu.Unlock()
-	if s.http2 != nil {
-		if err := s.http2.Shutdown(ctx); err != nil {
-			return err
+	overHTTP2 := make(chan error, 1)
+	go func() {
+		var err error
+		if s.http2 != nil {
+			err = s.http2.Shutdown(ctx)
 		}
-	}
+		overHTTP2 <- err
+	}()
 	tick := time.NewTicker(stopLook)
 	defer tick.Stop()
-	for {
-		s.closeThose(func(time.Duration) bool { return true })
-		s.mu.Lock()
-		left := len(s.open)
-		s.mu.Unlock()
-		if left == 0 {
+	for over := false; ; {
+		s.closeThose(func(c *connection, _ time.Duration) bool { return !c.isHTTP2.Load() }) // net/http closes its own
+		if over && s.isEmpty() {
 			s.end()
 			s.watch.close()
 			return nil
 		}
 		select {
+		case err := <-overHTTP2:
+			if over = true; err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		}
 	}
+}
+
+func (s *Server) isEmpty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open) == 0
 }
 
 // Close closes all connections.
@@ -236,7 +247,7 @@ func (s *Server) look() {
 		clear(all)
 		all = all[:0]
 		if s.o.IdleTime > 0 {
-			s.closeThose(func(since time.Duration) bool { return now-since >= s.o.IdleTime })
+			s.closeThose(func(_ *connection, since time.Duration) bool { return now-since >= s.o.IdleTime })
 		}
 	}
 }
@@ -253,6 +264,7 @@ func (s *Server) handshake(c *connection) {
 		s.newClient1(secure, c).serve()
 		return
 	}
+	c.isHTTP2.Store(true)
 	select {
 	case s.agreed <- newFramesConn(secure, c):
 	case <-s.agreeing.Done():
@@ -294,14 +306,31 @@ func (s *Server) appendDate(dst []byte) []byte {
 type connection struct {
 	net.Conn
 	of            *Server
-	idleSince     atomic.Int64 // age of the server, in nanoseconds; 0 with a request
+	idleSince     atomic.Int64 // age of the server, in nanoseconds; 0 with a request, closedIdle behind it
+	isHTTP2       atomic.Bool
 	bodyRead      atomic.Int64 // its age when some of a body was last read, of HTTP/2
 	read, written deadline
 	watched       watched
 }
 
-func (c *connection) setBusy() { c.idleSince.Store(0) }
-func (c *connection) setIdle() { c.idleSince.Store(int64(c.of.age())) }
+// closedIdle is the idleSince of a connection that was closed because it was idle: no request begins on it.
+const closedIdle = -1
+
+// setBusy says that there is a request, and reports false where the connection was closed just now.
+func (c *connection) setBusy() bool {
+	for {
+		since := c.idleSince.Load()
+		if since == closedIdle {
+			return false
+		}
+		if c.idleSince.CompareAndSwap(since, 0) {
+			return true
+		}
+	}
+}
+
+// setIdle says that there is no request.
+func (c *connection) setIdle() { c.idleSince.CompareAndSwap(0, int64(c.of.age())) }
 
 // accept waits for a connection for which there is a place.
 func (s *Server) accept(l net.Listener) (*connection, error) {
@@ -351,16 +380,17 @@ func (s *Server) makePlaces() bool {
 	}
 	slices.Sort(idle)
 	last := idle[min(s.o.Most/placesAtOnce, len(idle)-1)]
-	return s.closeThose(func(since time.Duration) bool { return int64(since) <= last })
+	return s.closeThose(func(_ *connection, since time.Duration) bool { return int64(since) <= last })
 }
 
-// closeThose closes connections of which this holds for the age since which they are idle, and
-// reports whether there were any.
-func (s *Server) closeThose(holds func(since time.Duration) bool) bool {
+// closeThose closes idle connections of which this holds, for the age since which they are, and reports
+// whether there were any.
+func (s *Server) closeThose(holds func(c *connection, since time.Duration) bool) bool {
 	s.mu.Lock()
 	var those []*connection
 	for c := range s.open {
-		if since := c.idleSince.Load(); since > 0 && holds(time.Duration(since)) {
+		since := c.idleSince.Load()
+		if since > 0 && holds(c, time.Duration(since)) && c.idleSince.CompareAndSwap(since, closedIdle) {
 			delete(s.open, c)
 			those = append(those, c)
 		}
@@ -380,10 +410,10 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// Write is net.Conn's. Over TLS it gives up the processor, on which others may wait: a connection
-// of HTTP/2 may never run out of what is to be written.
+// Write is net.Conn's. Of HTTP/2 it gives up the processor, on which others may wait: such a connection
+// may never run out of what is to be written.
 func (c *connection) Write(p []byte) (int, error) {
-	if c.of.o.Secure != nil {
+	if c.isHTTP2.Load() {
 		runtime.Gosched()
 	}
 	return c.Conn.Write(p)

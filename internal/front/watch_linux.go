@@ -11,6 +11,7 @@ import (
 // watch notices clients that leave while their requests are answered. The kernel tells it so once of
 // each connection (epoll(7): EPOLLRDHUP, edge-triggered): a request costs nothing.
 type watch struct {
+	log  *slog.Logger
 	file *os.File // the epoll instance; nil where there is none
 
 	mu    sync.Mutex
@@ -22,7 +23,7 @@ type watch struct {
 type watched uint64
 
 func newWatch(log *slog.Logger) *watch {
-	w := &watch{leave: map[uint64]context.CancelFunc{}}
+	w := &watch{log: log, leave: map[uint64]context.CancelFunc{}}
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err == nil {
 		err = syscall.SetNonblock(fd, true) // so that the runtime waits for it, as for a socket
@@ -87,11 +88,15 @@ func (w *watch) add(c *connection, leave context.CancelFunc) {
 	if err != nil {
 		return
 	}
+	var failed error
 	_ = raw.Control(func(fd uintptr) {
 		_ = own.Control(func(epoll uintptr) {
-			_ = syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &e)
+			failed = syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &e)
 		})
 	})
+	if failed != nil {
+		w.log.Warn("a client that leaves is noticed when it is written to", "err", failed)
+	}
 }
 
 // edgeTriggered is syscall.EPOLLET, which has a sign.
