@@ -125,7 +125,10 @@ func (r *LeaseRequest) GivesBack() bool { return r.Least == 0 && r.Most == 0 }
 
 // Lease is the answer to a LeaseRequest.
 type Lease struct {
-	Limit   llm.Money // the budget's; 0 when there is none any more
+	Limit llm.Money // the budget's; 0 when there is none any more
+	// Beside is another budget of the scope, of another period, of which a request may not know that came
+	// before it was set; a limit of 0 for none.
+	Beside  Budget
 	Granted llm.Money // what the node's attempts of the period may come to
 	// Spent is what the database has of this journal's in the period, up to At.
 	Spent llm.Money

@@ -20,7 +20,8 @@ type accountLeases struct {
 // of its account's budgets.
 type lease struct {
 	id     ID
-	budget Budget // as the last request had it
+	budget Budget    // as the request had it that came last of all,
+	asOf   time.Time // at that time
 
 	known   bool      // spent is what it says; until then late has what was settled
 	late    []spend   // settled since somebody asked what was spent
@@ -39,6 +40,7 @@ type lease struct {
 	until   time.Time     // which is believed until then
 	used    time.Time     // when it last was
 	gone    time.Time     // when the database said that the budget is no more; zero while it is
+	beside  Budget        // another one of the scope, as the last lease had it; a limit of 0 for none
 }
 
 // spend is a settlement, by its place in the journal.
@@ -154,6 +156,30 @@ func (s *lease) change() {
 	s.changed = s.known || s.leasing != nil
 }
 
+// counting appends the leases that count for a request: of the budgets that it knows of, and of those that
+// were set beside them or in their place since.
+func (p *accountLeases) counting(dst []*lease, n *Need, now time.Time) []*lease {
+	for i := range n.Budgets {
+		s := p.leaseOf(&n.Budgets[i], n.At, now)
+		if !slices.Contains(dst, s) {
+			dst = append(dst, s)
+		}
+		beside := s.beside
+		if beside.Limit == 0 {
+			continue
+		}
+		beside.Of = s.budget.Of
+		other := p.find(ID{beside.Scope, beside.Period.Number(n.At)})
+		if other == nil {
+			other = p.leaseOf(&beside, n.At, now)
+		}
+		if !slices.Contains(dst, other) {
+			dst = append(dst, other)
+		}
+	}
+	return dst
+}
+
 // leaseOf is the lease of a budget at a moment, made when it is not there.
 func (p *accountLeases) leaseOf(b *Budget, at, now time.Time) *lease {
 	id := ID{b.Scope, b.Period.Number(at)}
@@ -162,11 +188,15 @@ func (p *accountLeases) leaseOf(b *Budget, at, now time.Time) *lease {
 		s = &lease{id: id, budget: *b}
 		p.scopes[id.Scope] = append(p.scopes[id.Scope], s)
 	}
+	s.used = now
+	if at.Before(s.asOf) { // others know better
+		return s
+	}
+	s.asOf = at
 	back := !s.gone.IsZero() && now.Sub(s.gone) >= goneFor
 	if s.budget.Limit != b.Limit || back { // somebody changed it
 		s.budget = *b
 		s.change()
 	}
-	s.used = now
 	return s
 }

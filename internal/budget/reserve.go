@@ -98,10 +98,10 @@ func (l *Service) take(p *accountLeases, n *Need, asked map[*lease]bool) (reserv
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	reservation = &Reservation{budgets: p, amount: n.Most, leases: make([]*lease, 0, len(n.Budgets))}
+	reservation = &Reservation{budgets: p, amount: n.Most}
+	reservation.leases = p.counting(make([]*lease, 0, len(n.Budgets)), n, now)
 	freed := llm.MaxCost
-	for i := range n.Budgets {
-		s := p.leaseOf(&n.Budgets[i], n.At, now)
+	for _, s := range reservation.leases {
 		free := n.freed(s)
 		room := s.available() + free
 		switch {
@@ -116,7 +116,6 @@ func (l *Service) take(p *accountLeases, n *Need, asked map[*lease]bool) (reserv
 		}
 		freed = min(freed, free)
 		reservation.amount = min(reservation.amount, room)
-		reservation.leases = append(reservation.leases, s)
 	}
 	reservation.extra = max(0, reservation.amount-freed)
 	for _, s := range reservation.leases {
@@ -333,7 +332,7 @@ func (l *Service) yield(ctx context.Context, p *accountLeases, s *lease) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.excess = got.Excess
+	s.excess, s.beside = got.Excess, got.Beside
 	if got.Limit == 0 {
 		s.gone = l.now()
 	}
@@ -377,6 +376,7 @@ func (p *accountLeases) leased(s *lease, got *Lease, now time.Time) {
 		return
 	}
 	s.granted, s.full, s.excess = max(s.granted, got.Granted), got.Left <= 0, got.Excess
+	s.beside = got.Beside
 	if s.gone = (time.Time{}); got.Limit == 0 {
 		s.granted, s.gone = unlimited, now
 	}

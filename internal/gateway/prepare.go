@@ -183,7 +183,10 @@ func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how qu
 		need.Follows, need.Settles = c.attempt.hold, c.attempt.settling
 	}
 	reservation, err := c.server.ledger.Reserve(c.r.Context(), need)
-	if err != nil {
+	switch {
+	case err != nil && c.r.Context().Err() != nil:
+		return errGone
+	case err != nil:
 		return err
 	}
 	c.reservation = reservation

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -176,6 +177,54 @@ func TestBudgetCrowdAfterChange(t *testing.T) {
 		}
 		wg.Wait()
 	})
+}
+
+// TestBudgetGivenAnotherPeriod holds that a request which knows of a budget alone that has another period by
+// now counts against that, also where it has waited, on whichever node.
+func TestBudgetGivenAnotherPeriod(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := startNodes(t, 2, 100)
+			defer f.stop()
+			f.hub.setPeriod(budget.PeriodMonth)
+			a, b := f.nodes[0].life.ledger, f.nodes[1].life.ledger
+			time.Sleep(time.Second)
+			h := opened(t, a, 1, 90, must.Get(a.Reserve(t.Context(), periodNeed(budget.PeriodMonth, 100, 90)))(t))
+			settleAt(t, h, 90)
+			time.Sleep(2 * time.Second)
+			var wg sync.WaitGroup
+			var admitted atomic.Int64
+			ask := func(l *Ledger) {
+				wg.Go(func() {
+					if _, err := l.Reserve(t.Context(), periodNeed(budget.PeriodMonth, 100, 20)); err == nil {
+						admitted.Add(1)
+					} else if !isExceeded(err) {
+						t.Error(err)
+					}
+				})
+			}
+			for range 10 {
+				ask(a)
+				ask(b)
+			}
+			time.Sleep(300 * time.Millisecond) // longer than a refusal is believed
+			f.hub.setPeriod(budget.PeriodDay)
+			if told {
+				f.changeLimit(100)
+			}
+			for range 10 {
+				ask(a)
+				ask(b)
+			}
+			wg.Wait()
+			if n := admitted.Load(); n != 0 {
+				t.Errorf("the nodes are told: %t: %d requests of 20 are admitted beside 90 of 100, want none", told, n)
+			}
+			if _, err := b.Reserve(t.Context(), periodNeed(budget.PeriodMonth, 100, 10)); err != nil {
+				t.Errorf("the 10 that are left: %v", err)
+			}
+		})
+	}
 }
 
 // singleNode is the way to a database that no other node can use.

@@ -22,7 +22,8 @@ type hub struct {
 	slow   time.Duration // how long each lease takes
 	mu     sync.Mutex
 	now    func() time.Time
-	limits map[string]llm.Money // by scope; each for all time
+	limits map[string]llm.Money // by scope; each for any period
+	period budget.Period        // the only one that there is; empty for any
 	state  hubState
 	saved  *hubState
 	down   bool
@@ -193,6 +194,13 @@ func (c *hubConn) Lease(_ context.Context, r budget.LeaseRequest) (l budget.Leas
 	return l, err
 }
 
+// setPeriod has only budgets of that kind of period.
+func (h *hub) setPeriod(p budget.Period) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.period = p
+}
+
 // deal is what the database does to a lease.
 func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 	s, id := &h.state, r.Budget
@@ -218,12 +226,15 @@ func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 		}
 		contended = contended || h.now().Sub(s.wanted[id][journal]) < 2*time.Second
 	}
-	limit := h.limits[id.Scope]
+	limit, beside := h.limits[id.Scope], budget.Budget{}
+	if h.period != "" && budget.PeriodOf(id.Period) != h.period {
+		limit, beside = 0, budget.Budget{Scope: id.Scope, Period: h.period, Limit: limit}
+	}
 	left := max(0, limit-others-used)
 	granted := s.slices[id][r.Journal]
 	delete(s.wanted[id], r.Journal)
 	switch {
-	case r.Least == 0 && r.Most == 0:
+	case r.Least == 0 && r.Most == 0, limit == 0:
 		granted = used
 	case left < r.Least:
 		granted, s.wanted[id][r.Journal] = max(granted, used), h.now()
@@ -244,7 +255,7 @@ func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 		s.position[r.Journal] = 0
 	}
 	return budget.Lease{
-		Limit: limit, Granted: granted, Spent: spent, At: s.position[r.Journal],
+		Limit: limit, Beside: beside, Granted: granted, Spent: spent, At: s.position[r.Journal],
 		Left: max(0, limit-others-granted), Idle: idle, Excess: excess,
 	}
 }

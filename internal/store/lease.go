@@ -43,7 +43,7 @@ func (s *Leases) Lease(ctx context.Context, r budget.LeaseRequest) (l budget.Lea
 				return err
 			}
 		}
-		l.Limit, err = budgetLimit(ctx, tx, r.Budget)
+		l.Limit, l.Beside, err = budgetLimit(ctx, tx, r.Budget)
 		if err != nil {
 			return err
 		}
@@ -89,31 +89,37 @@ func (s *Leases) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error 
 	return err
 }
 
-// budgetLimit is what a scope may come to in a period; 0 for no limit.
-func budgetLimit(ctx context.Context, q querier, b budget.ID) (llm.Money, error) {
+// budgetLimit is what a scope may come to in a period, 0 for no limit, and its budget of another period.
+func budgetLimit(ctx context.Context, q querier, b budget.ID) (limit llm.Money, beside budget.Budget, err error) {
 	var (
-		limit        llm.Money
-		period       budget.Period
+		set          budget.Budget
 		credit, from sql.NullInt64
 	)
-	err := q.QueryRowContext(ctx, "SELECT budget, budget_period, credit, credit_from FROM accounts WHERE id = ?"+
-		" UNION ALL SELECT budget, budget_period, NULL, 0 FROM keys WHERE id = ?", b.Scope, b.Scope).Scan(&limit,
-		&period, &credit, &from)
+	err = q.QueryRowContext(ctx, "SELECT budget, budget_period, credit, credit_from FROM accounts WHERE id = ?"+
+		" UNION ALL SELECT budget, budget_period, NULL, 0 FROM keys WHERE id = ?", b.Scope, b.Scope).Scan(&set.Limit,
+		&set.Period, &credit, &from)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
+		return 0, beside, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read budget: %w", err)
+		return 0, beside, fmt.Errorf("read budget: %w", err)
 	}
-	asked := budget.PeriodOf(b.Period)
-	if period != asked {
-		limit = 0
+	total := budget.Budget{Period: budget.PeriodTotal}
+	if credit.Valid {
+		total.Limit = max(1, llm.Money(credit.Int64+from.Int64)) // credit that is spent is a limit too
 	}
-	if paid := llm.Money(credit.Int64 + from.Int64); credit.Valid && asked == budget.PeriodTotal &&
-		(limit == 0 || paid < limit) {
-		limit = max(1, paid) // credit that is spent is a limit too
+	for _, one := range []budget.Budget{set, total} {
+		switch {
+		case one.Limit == 0:
+		case one.Period != budget.PeriodOf(b.Period):
+			if beside.Limit == 0 {
+				beside = budget.Budget{Scope: b.Scope, Period: one.Period, Limit: one.Limit}
+			}
+		case limit == 0 || one.Limit < limit:
+			limit = one.Limit
+		}
 	}
-	return limit, nil
+	return limit, beside, nil
 }
 
 // shares is what the nodes have of a budget.
