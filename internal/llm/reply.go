@@ -120,6 +120,7 @@ const (
 	EventToolCall
 	EventFinish // Finish
 	EventUsage  // Usage so far, the last one counts
+	EventCost   // ProviderCost, where no counts come with it; for the meter alone
 	// a piece that nobody modelled, in Raw; of one that shows or says something, Media or Text has it, too
 	EventOther
 	EventDone // the wire format's end marker
@@ -151,7 +152,7 @@ type Event struct {
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage
-	// ProviderCost belongs to EventUsage: as in Reply.
+	// ProviderCost belongs to EventUsage and EventCost: as in Reply.
 	ProviderCost *Money
 	Most         *Usage // EventUsage: as in Reply
 	Timed        bool   // likewise

@@ -125,8 +125,26 @@ func isErrorBody(body []byte) bool {
 	if !bytes.Contains(body[:min(len(body), near)], []byte(`"error"`)) {
 		return false
 	}
-	return rawjson.Present(rawjson.Get(body, "error")) && !rawjson.HasElements(rawjson.Get(body, "output")) &&
-		!rawjson.Present(rawjson.Get(body, "choices")) && !rawjson.Present(rawjson.Get(body, "usage"))
+	found := false
+	for m := range rawjson.Members(body) {
+		switch string(m.Key()) {
+		case "error":
+			found = rawjson.Present(m.Value)
+		case "output", "content":
+			if rawjson.HasElements(m.Value) {
+				return false
+			}
+		case "message": // a text is the error's
+			if rawjson.KindOf(m.Value) == rawjson.Object {
+				return false
+			}
+		case "choices", "candidates", "usage", "usageMetadata":
+			if rawjson.Present(m.Value) {
+				return false
+			}
+		}
+	}
+	return found
 }
 
 // namedStatus is the status that an error names which came with a status of

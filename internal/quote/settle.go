@@ -43,7 +43,8 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 	switch {
 	case !f.Sent():
 		s.Outcome = ledger.OutcomeRefused
-	case a.Begun && (a.Head.Stream || f.Refusal()) || a.believable() && !a.Usage.IsZero():
+	case a.Begun && (a.Head.Stream || f.Refusal()), a.believable() && !a.Usage.IsZero(),
+		a.charged != nil && *a.charged > 0:
 		return a.cut(f)
 	case f.Refusal():
 		return a.Rejected(f)
@@ -106,7 +107,10 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 		for class, n := range s.Usage { // tools are counted by what there is of the answer
 			most[class] = max(most[class], n)
 		}
-		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Cost(&most, s.Tier))
+		thought := most // should the rest be thinking, which may be dearer
+		thought[llm.Reasoning], thought[llm.Output] = most[llm.Reasoning]+most[llm.Output], 0
+		s.Provenance = ledger.Estimated
+		s.AtMost = max(s.AtMost, price.Cost(&most, s.Tier), price.Cost(&thought, s.Tier))
 	}
 }
 

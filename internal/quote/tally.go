@@ -73,6 +73,8 @@ func (t *Tally) Add(e *llm.Event) {
 		if e.Choice < len(t.Finish) {
 			t.Finish[e.Choice] = e.Finish
 		}
+	case llm.EventCost:
+		t.charged = e.ProviderCost
 	case llm.EventUsage:
 		if e.ProviderCost != nil {
 			t.charged = e.ProviderCost

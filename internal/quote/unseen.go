@@ -10,6 +10,9 @@ import (
 // rate, which it names.
 func (a Answer) atMost() (llm.Money, llm.Classes) {
 	most, unpriced := a.costAtMost(a.mostUsed())
+	if a.charged != nil && *a.charged <= llm.MaxCost {
+		most = max(most, *a.charged)
+	}
 	return max(most, a.Attempt.Hold), unpriced
 }
 

@@ -26,6 +26,9 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	}
 	a.meter(r)
 	if rawjson.Present(a.failure) {
+		if choice, err := a.choice(); rawjson.KindOf(a.content) == rawjson.Array && err == nil { // beside it
+			r.Choices = []llm.Choice{choice}
+		}
 		return r, explain.Reported(body)
 	}
 	if rawjson.KindOf(a.content) != rawjson.Array {
@@ -79,7 +82,7 @@ func (a *answer) meter(r *llm.Reply) {
 	if r.Usage, r.Reported = a.counts.usage(); !r.Reported {
 		return
 	}
-	r.Timed = a.counts.timed()
+	r.Timed, r.Most = a.counts.timed(), a.counts.most(r.Usage)
 	var ran toolUse
 	for _, block := range rawjson.Elements(a.content) {
 		ran.add(block)

@@ -309,7 +309,7 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 	told := d.counts.add(f.usage)
 	if u, ok := d.counts.usage(); ok && told {
 		d.ran.addTo(&u, &d.counts)
-		var most *llm.Usage
+		most := d.counts.most(u)
 		if reason == stopRefused && d.last == 0 {
 			u, most = refused(rawjson.Get(f.delta, "stop_details"), u)
 		}

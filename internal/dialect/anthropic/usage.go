@@ -170,6 +170,17 @@ func (c *counts) classes() llm.Usage {
 	return u
 }
 
+// most is what the counts come to where they contradict one another, each by itself; nil where they do not.
+func (c *counts) most(u llm.Usage) *llm.Usage {
+	writes := c.hasWrite && c.cacheWrite5m+c.cacheWrite1h > c.cacheWrite
+	if !writes && c.thinking <= c.output {
+		return nil
+	}
+	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(u[llm.CacheWrite], c.cacheWrite5m), max(u[llm.CacheWrite1h], c.cacheWrite1h)
+	u[llm.Output], u[llm.Reasoning] = max(u[llm.Output], c.output), max(u[llm.Reasoning], c.thinking)
+	return &u
+}
+
 // timed reports whether it is told for how long all that was written to the cache is kept.
 func (c *counts) timed() bool { return !c.untimed && c.cacheWrite <= c.cacheWrite5m+c.cacheWrite1h }
 

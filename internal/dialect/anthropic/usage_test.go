@@ -107,6 +107,39 @@ func TestMetered(t *testing.T) {
 	}
 }
 
+// TestContradictions holds that counts which contradict one another are not the last word: each by itself is
+// what they come to at most.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		usage string
+		most  llm.Usage // zero for counts that agree
+	}{
+		{`"cache_creation_input_tokens":60,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":50}`, llm.Usage{}},
+		{
+			`"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":50}`,
+			llm.Usage{llm.Input: 10, llm.Output: 5, llm.CacheWrite: 10, llm.CacheWrite1h: 50},
+		},
+		{
+			`"cache_creation_input_tokens":0,"cache_creation":{"ephemeral_5m_input_tokens":1000}`,
+			llm.Usage{llm.Input: 10, llm.Output: 5, llm.CacheWrite: 1000},
+		},
+		{`"output_tokens_details":{"thinking_tokens":8}`, llm.Usage{llm.Input: 10, llm.Output: 5, llm.Reasoning: 8}},
+	} {
+		usage := `{"input_tokens":10,"output_tokens":5,` + tt.usage + `}`
+		r := must.Get(anthropic.DecodeReply([]byte(`{"content":[],"stop_reason":"end_turn","usage":`+usage+`}`), nil))(t)
+		events := must.Get(anthropic.NewDecoder(nil).Decode(nil, sse.Event{
+			Data: []byte(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":` + usage + `}`),
+		}))(t)
+		for _, most := range []*llm.Usage{r.Most, events[len(events)-1].Most} {
+			if most == nil {
+				most = new(llm.Usage)
+			}
+			must.Equal(t, *most, tt.most, "%s", tt.usage)
+		}
+	}
+}
+
 // TestRefused is what refusals are charged for: with output all that was counted, before it what
 // their category says, and nobody knows what without one.
 func TestRefused(t *testing.T) {

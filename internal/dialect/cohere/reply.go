@@ -58,6 +58,9 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	}
 	c.Finish = parse.Finish(c.Finish, c.Message.Parts)
 	r.Choices = []llm.Choice{c}
+	if rawjson.Present(failure) {
+		return r, explain.Error(DecodeError(body), 0)
+	}
 	return r, nil
 }
 

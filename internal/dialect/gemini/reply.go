@@ -37,22 +37,29 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	r.Created = seconds(c.created)
 	var toolUse int64
 	r.Usage, toolUse, r.Most, r.Reported = decodeUsage(c.usage)
+	var failed *llm.Error
 	if rawjson.Present(c.failure) {
-		return r, reportedError(body)
+		failed = reportedError(body)
 	}
 	var g grounding
 	for position, e := range rawjson.Elements(c.candidates) {
-		if position == maxChoices {
+		if position == maxChoices && failed == nil {
 			return nil, fmt.Errorf("gemini: the reply has more than %d candidates", maxChoices)
 		}
-		choice, err := decodeCandidate(e, position, &g)
-		if err != nil {
+		choice, err := decodeCandidate(e, min(position, maxChoices-1), &g)
+		switch {
+		case position == maxChoices, err != nil && failed != nil: // there is no more of an answer beside it
+			return r, failed
+		case err != nil:
 			return nil, err
 		}
 		r.Choices = append(r.Choices, choice)
 	}
 	if g.served(c.model, c.usage); r.Reported {
 		g.addTo(&r.Usage, toolUse)
+	}
+	if failed != nil {
+		return r, failed
 	}
 	for m := range rawjson.Members(body) {
 		if !isChunkField(m) && rawjson.Present(m.Value) {

@@ -25,6 +25,9 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	r.Model, r.Created = rawjson.Text(a.model), a.created()
 	r.Usage, r.Reported = a.usage.classes()
 	if rawjson.Present(a.failure) {
+		if rawjson.KindOf(a.message) == rawjson.Object { // beside it
+			r.Choices = []llm.Choice{{Message: decodeAnswer(a.message)}}
+		}
 		return r, explain.Reported(body)
 	}
 	if rawjson.KindOf(a.message) != rawjson.Object {

@@ -41,9 +41,6 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		return dst, errNotObject
 	}
 	a := readAnswer(data, nil)
-	if rawjson.Present(a.failure) {
-		return dst, explain.Reported(data)
-	}
 	if !d.started && rawjson.Present(a.message) {
 		d.started = true
 		dst = append(dst, llm.Event{Kind: llm.EventStart, Model: rawjson.Text(a.model), Created: a.created()})
@@ -51,6 +48,9 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	dst = d.message(dst, a.message)
 	if a.done {
 		dst = d.end(dst, &a)
+	}
+	if rawjson.Present(a.failure) {
+		return dst, explain.Reported(data)
 	}
 	return dst, nil
 }

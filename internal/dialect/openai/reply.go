@@ -52,21 +52,35 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if meter(r, usage, q); !r.Reported {
 		meter(r, rawjson.Get(body, "x_groq", "usage"), q)
 	}
-	if rawjson.Present(failure) {
-		return r, explain.Reported(body)
-	}
-	var calls ran
 	var failed *llm.Error
+	if rawjson.Present(failure) {
+		failed = explain.Reported(body)
+	}
+	broken, err := decodeChoices(r, choices)
+	switch {
+	case failed != nil: // what is no answer beside it is none
+		return r, failed
+	case err != nil:
+		return nil, err
+	case broken != nil:
+		return r, explain.Reported(broken)
+	}
+	return r, nil
+}
+
+// decodeChoices reads the choices of a reply. Broken is one that an error broke off; nil for none.
+func decodeChoices(r *llm.Reply, choices []byte) (broken []byte, err error) {
+	var calls ran
 	for _, e := range rawjson.Elements(choices) {
 		if len(r.Choices) == maxChoices {
 			return nil, errManyChoices
 		}
-		c, broken, err := decodeChoice(e, len(r.Choices))
+		c, failed, err := decodeChoice(e, len(r.Choices))
 		if err != nil {
 			return nil, err
 		}
-		if broken && failed == nil {
-			failed = explain.Reported(e)
+		if failed && broken == nil {
+			broken = e
 		}
 		calls.message(len(r.Choices), rawjson.Get(e, "message"))
 		r.Choices = append(r.Choices, c)
@@ -77,17 +91,18 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if r.Reported {
 		calls.addTo(&r.Usage, r.Model)
 	}
-	if failed != nil {
-		return r, failed
-	}
-	return r, nil
+	return broken, nil
 }
 
 // meter reads what an answer took: what was used, what the provider says that it costs,
 // and how it was served.
 func meter(r *llm.Reply, usage []byte, q *llm.Quirks) {
-	if r.Usage, r.Most, r.Reported = DecodeUsage(usage, q); r.Reported {
-		r.ProviderCost, r.Tier = ProviderCost(usage), modesOf(r.Tier, usage)
+	r.Usage, r.Most, r.Reported = DecodeUsage(usage, q)
+	if cost := ProviderCost(usage); cost != nil { // also where counts are missing
+		r.ProviderCost = cost
+	}
+	if r.Reported {
+		r.Tier = modesOf(r.Tier, usage)
 	}
 }
 

@@ -42,21 +42,22 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	switch {
 	case string(data) == "[DONE]":
 		return append(dst, llm.Event{Kind: llm.EventDone}), nil
-	case string(frame.Name) == "error":
+	}
+	isError := string(frame.Name) == "error"
+	switch err := rawjson.Validate(data, maxDepth); {
+	case isError && (err != nil || rawjson.KindOf(data) != rawjson.Object):
 		return dst, explain.Reported(data)
 	case len(data) == 0:
 		return dst, nil
-	}
-	if err := rawjson.Validate(data, maxDepth); err != nil {
+	case err != nil:
 		return dst, fmt.Errorf("openai: a frame of the stream is not JSON: %w", err)
-	}
-	if rawjson.KindOf(data) != rawjson.Object {
+	case rawjson.KindOf(data) != rawjson.Object:
 		return dst, errNotObject
 	}
 	c := readChunk(data)
 	dst, broken := d.events(dst, &c)
 	switch {
-	case rawjson.Present(c.failure):
+	case isError, rawjson.Present(c.failure):
 		return dst, explain.Reported(data)
 	case broken != nil:
 		return dst, explain.Reported(broken)
@@ -81,7 +82,11 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 			broken = choice
 		}
 	}
-	if usage, most, ok := DecodeUsage(c.usage, d.q); ok {
+	usage, most, ok := DecodeUsage(c.usage, d.q)
+	if cost := ProviderCost(c.usage); !ok && cost != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, ProviderCost: cost})
+	}
+	if ok {
 		d.ran.addTo(&usage, d.model)
 		dst = append(dst, llm.Event{
 			Kind: llm.EventUsage, Usage: usage, Most: most, ProviderCost: ProviderCost(c.usage),
