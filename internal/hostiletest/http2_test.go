@@ -43,7 +43,7 @@ func http2Attacks() []attack {
 			a.key = ""
 			a.many(long(150, 2), 500*time.Millisecond, func(int) { a.takeNothing() })
 		}},
-		{name: "HTTP/2 over plain http", held: "400, and the connection is closed", hostile: func(a *attacker) {
+		{name: "HTTP/2 over plain http", held: "505, and the connection is closed", hostile: func(a *attacker) {
 			a.many(4, 20*time.Millisecond, func(int) {
 				conn := a.dial()
 				if conn == nil {
@@ -57,7 +57,7 @@ func http2Attacks() []attack {
 					a.wrong("the connection stays open: %v", err)
 				}
 			})
-		}, check: only("400", "421", "closed")},
+		}, check: only("505", "closed")},
 	}
 }
 
