@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
@@ -86,21 +87,55 @@ func percentFor(live uint64) int {
 	return percent
 }
 
-// boundGarbage keeps GOGC to what lives until ctx ends.
+// When memory is given back to the system: once little was allocated for quietFor, of what has been
+// allocated since it last was at least worthwhile, and no more often than givenBackEvery.
+const (
+	quietFor       = 2 * time.Second
+	littleAtOnce   = 1 << 20 // bytes in lookEvery
+	worthwhile     = 16 << 20
+	givenBackEvery = 10 * time.Second
+)
+
+// quiet decides when memory is given back.
+type quiet struct {
+	allocated, atGivenBack uint64        // bytes since the start
+	lasts, since           time.Duration // of the quiet, and since memory was given back
+}
+
+// look is told how many bytes have been allocated since the start, every lookEvery.
+func (q *quiet) look(allocated uint64) (giveBack bool) {
+	q.lasts, q.since = q.lasts+lookEvery, q.since+lookEvery
+	if allocated-q.allocated > littleAtOnce {
+		q.lasts = 0
+	}
+	q.allocated = allocated
+	if q.lasts < quietFor || q.since < givenBackEvery || allocated-q.atGivenBack < worthwhile {
+		return false
+	}
+	q.atGivenBack, q.since = allocated, 0
+	return true
+}
+
+// boundGarbage keeps GOGC to what lives, and gives memory back when there is little to do, until ctx ends.
 func boundGarbage(ctx context.Context) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
+	var q quiet
 	for percent := gcPercent; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-every.C:
 		}
-		metrics.Read(live)
-		if next := percentFor(live[0].Value.Uint64()); next != percent {
+		metrics.Read(samples)
+		if next := percentFor(samples[0].Value.Uint64()); next != percent {
 			percent = next
 			debug.SetGCPercent(percent)
+		}
+		if q.look(samples[1].Value.Uint64()) {
+			runtime.GC() // what pools have they keep for one more
+			debug.FreeOSMemory()
 		}
 	}
 }

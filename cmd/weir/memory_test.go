@@ -50,3 +50,34 @@ func TestPercentFor(t *testing.T) {
 		}
 	}
 }
+
+// TestQuiet holds when memory is given back: not while much is allocated, nor for little, nor again and again.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	var q quiet
+	allocated, given := uint64(0), 0
+	look := func(times int, each uint64) int {
+		given = 0
+		for range times {
+			if allocated += each; q.look(allocated) {
+				given++
+			}
+		}
+		return given
+	}
+	for _, tt := range []struct {
+		name  string
+		times int
+		each  uint64
+		want  int
+	}{
+		{"a start", 100, 100 << 10, 0},
+		{"much to do", 200, 2 << 20, 0},
+		{"nothing to do", 600, 0, 1},
+		{"little to do for a minute", 600, 500 << 10, 6},
+	} {
+		if got := look(tt.times, tt.each); got != tt.want {
+			t.Errorf("%s: memory was given back %d times, want %d", tt.name, got, tt.want)
+		}
+	}
+}
