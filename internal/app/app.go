@@ -290,7 +290,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,
 	})
 	failed := make(chan error, 1)
-	running.Go(func() { failed <- serveOn(server, listener) })
+	running.Go(func() { failed <- serveOn(server.Serve, listener) })
 	// a stop that comes now is for drain
 	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil {
 		return errors.Join(err, server.Close())
@@ -303,8 +303,8 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-func serveOn(server *front.Server, listener net.Listener) error {
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+func serveOn(serve func(net.Listener) error, listener net.Listener) error {
+	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -379,8 +379,5 @@ func Simulate(ctx context.Context, o SimulateOptions) error {
 		listener.Addr()); err != nil {
 		return err
 	}
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveOn(server.Serve, listener)
 }

@@ -160,7 +160,7 @@ func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 	})
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := serveOn(server, listener); err != nil {
+	if err := serveOn(server.Serve, listener); err != nil {
 		g.options.Log.Error("the metrics listener has stopped", "err", err)
 	}
 }

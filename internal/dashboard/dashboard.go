@@ -112,7 +112,7 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 }
 
 // Stop ends the live tails, so that a server that waits for its answers to end
-// can stop: it is for http.Server.RegisterOnShutdown. It may be called again.
+// can stop. It may be called again.
 func (s *Server) Stop() { s.tails.once.Do(func() { close(s.tails.stopped) }) }
 
 const (

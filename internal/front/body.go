@@ -76,7 +76,8 @@ func (b *body) step(p []byte) (n int, err error) {
 		if b.framing.Mode == h1.ByLength { // right to where it is wanted
 			n, err = c.wire.Read(b.framing.Limit(p))
 			if n > 0 {
-				return b.decode(p[:n])
+				n, _, err = b.decode(p[:n])
+				return n, err
 			}
 			return 0, broken(err)
 		}
@@ -85,16 +86,16 @@ func (b *body) step(p []byte) (n int, err error) {
 		}
 	}
 	raw := p[:copy(b.framing.Limit(p), c.unused())]
-	n, used, err := b.framing.Decode(raw)
+	n, used, err := b.decode(raw)
 	c.at += used
-	b.over = errors.Is(err, io.EOF)
-	return n, asMalformed(err)
+	return n, err
 }
 
-func (b *body) decode(raw []byte) (int, error) {
-	n, _, err := b.framing.Decode(raw)
+// decode moves the body to the front of raw, n bytes, and says how much of raw was used.
+func (b *body) decode(raw []byte) (n, used int, err error) {
+	n, used, err = b.framing.Decode(raw)
 	b.over = errors.Is(err, io.EOF)
-	return n, err
+	return n, used, asMalformed(err)
 }
 
 func broken(err error) error {

@@ -38,6 +38,10 @@ func (in *insertion) sql(rows int) string {
 	return in.head + strings.Repeat(row+",", rows-1) + row + in.tail
 }
 
+// rowsAtOnce is how many of the rows that are left the next statement inserts: a power of two, so that
+// there are few statements.
+func rowsAtOnce(left int) int { return min(bulkRows, 1<<(bits.Len(uint(left))-1)) }
+
 // begin starts a transaction on the connection, or on another one when it was
 // cut since it was used.
 func (b *bulk) begin(ctx context.Context) (*sql.Tx, error) {
@@ -65,7 +69,7 @@ func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst [
 		return b.insertArrays(ctx, in, n, bind)
 	}
 	for done := 0; done < n; {
-		size := min(bulkRows, 1<<(bits.Len(uint(n-done))-1))
+		size := rowsAtOnce(n - done)
 		b.args = b.args[:0]
 		for i := range size {
 			b.args = bind(b.args, done+i)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -202,7 +201,7 @@ func (s *Kept) insertRows(ctx context.Context, tx *sql.Tx, in *insertion, n int,
 		return s.bulk.insert(ctx, in, n, bind)
 	}
 	for done := 0; done < n; {
-		size := min(bulkRows, 1<<(bits.Len(uint(n-done))-1)) // so that there are few statements
+		size := rowsAtOnce(n - done)
 		args := make([]any, 0, size*in.columns)
 		for i := range size {
 			args = bind(args, done+i)
