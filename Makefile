@@ -6,7 +6,7 @@ LOAD ?= 60
 SHIFTS ?= -400d +400d
 # SQLite's translated C takes most of a raced run and has no race of ours. Its driver, in Go, stays instrumented.
 RACE := -race -timeout 30m $(foreach c,sqlite/lib libc/... memory,-gcflags=modernc.org/$(c)=-race=false)
-CHECKS := tidy lint race sdk clocks crash outages hostile node browser
+CHECKS := tidy lint race sdk clocks crash outages attacks node browser
 
 .DEFAULT_GOAL := help
 
@@ -71,8 +71,12 @@ outages: ## Take from gateways what they need: the database, its primary, Valkey
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest)/(Stopped|Failover|Valkey)' -nodes.outages
 
 .PHONY: hostile
-hostile: ## Attack a gateway with hostile clients, providers and requests beside good ones
-	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -hostile.long
+hostile: ## Attack a gateway with hostile clients, providers and requests beside good ones, on a quiet machine
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -hostile.long -hostile.strict
+
+.PHONY: attacks
+attacks: ## Make the attacks of hostile, and judge no time
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -hostile.long -hostile.time=1s
 
 .PHONY: clocks
 clocks: ## Test the store and limits with servers whose clocks are wrong by SHIFTS (Debian's libfaketime)
@@ -85,7 +89,7 @@ clocks: ## Test the store and limits with servers whose clocks are wrong by SHIF
 .PHONY: soak
 soak: nodes overload ## Repeat at length, on a quiet machine, what CI does once: hours
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 2h -run 'TestCrash|TestWebhooks' -crash.kills=300 -webhooks.events=10000
-	$(GO) test ./internal/hostiletest -count=1 -v -timeout 1h -hostile.long -hostile.time=20s
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 1h -hostile.long -hostile.strict -hostile.time=20s
 	$(MAKE) fuzz FUZZTIME=5m
 
 .PHONY: nodes

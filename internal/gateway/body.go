@@ -134,7 +134,7 @@ type bodyReader struct {
 func (b *bodyReader) readAll(buf []byte) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, b.growBy(len(buf)))
+			buf = grown(buf, b.growBy(len(buf)))
 		}
 		if more := takes(int64(cap(buf))) - b.held.reserved; more > 0 {
 			if err := b.held.reserve(more); err != nil {
@@ -174,6 +174,19 @@ func (b *bodyReader) growBy(n int) int {
 		return min(7*n, left)
 	}
 	return max(1, min(n, b.limit+1-n))
+}
+
+// atOnce is how many bytes are copied at once. A collection of garbage begins and ends with all
+// goroutines halted, and waits for a copy that has begun.
+const atOnce = 256 << 10
+
+// grown is buf with room for n bytes more.
+func grown(buf []byte, n int) []byte {
+	larger := make([]byte, 0, len(buf)+n)
+	for piece := range slices.Chunk(buf, atOnce) {
+		larger = append(larger, piece...)
+	}
+	return larger
 }
 
 func tooLarge(limit int64) error {

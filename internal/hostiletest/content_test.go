@@ -43,10 +43,11 @@ func elements() map[string]string {
 	}
 }
 
-// largeBody is a request nearly as large as one may be.
-func largeBody() string {
+// largeBody is a request nearly as large as one may be. It is made once: copies of it would halt
+// the good clients, which are in this process.
+var largeBody = sync.OnceValue(func() string {
 	return `{"model":"house/chat:tokens=4","messages":[{"role":"user","content":"` + strings.Repeat("x", long(30<<20, 1<<20)) + `"}]}`
-}
+})
 
 func contentAttacks() []attack {
 	decoded := func(name string, bodies ...string) attack {

@@ -7,8 +7,9 @@
 // everything hostile runs in the test. It is paced where sending alone would take the whole
 // machine: what is measured is the gateway, which has two cores in common with the test.
 //
-//	go test ./internal/hostiletest -v -hostile.long -hostile.time=1s
+//	go test ./internal/hostiletest -v -hostile.long -hostile.strict -hostile.time=1s
 //
-// Without -hostile.long the attacks are short and small, and what depends on the clock or on
-// an idle machine is not judged. -hostile.binary attacks another build of weir.
+// Without -hostile.long the attacks are short and small. How late the good clients' answers are
+// and how soon memory is back is printed, and judged with -hostile.strict alone, on a machine
+// that does nothing else. -hostile.binary attacks another build of weir.
 package hostiletest

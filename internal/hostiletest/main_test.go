@@ -12,7 +12,8 @@ import (
 
 var (
 	timeFlag   = flag.Duration("hostile.time", 2*time.Second, "how long an attack lasts with -hostile.long that does not say otherwise")
-	longFlag   = flag.Bool("hostile.long", false, "attack at length, and judge what depends on the clock and on an idle machine, too")
+	longFlag   = flag.Bool("hostile.long", false, "attack at length, and judge what garbage is left")
+	strictFlag = flag.Bool("hostile.strict", false, "judge what depends on how fast the machine is and what else it does, too; with -hostile.long")
 	binaryFlag = flag.String("hostile.binary", "", "the weir to attack; empty: the one of this source")
 )
 
