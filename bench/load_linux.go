@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,7 +22,7 @@ const keyVariable = "BENCH_KEY"
 // loadOptions are one run of the load.
 type loadOptions struct {
 	target    netip.AddrPort
-	clientAPI string // "chat" (the native dialect) or "completions" (OpenAI's)
+	clientAPI string // one of clientAPIs
 	path      string // empty: the client API's
 	model     string
 	key       string
@@ -32,6 +35,8 @@ type loadOptions struct {
 	rate      int           // requests a second; 0 for as many as go
 	open      bool          // at that rate on all connections, whatever the answers do; else on one
 	batch     float64       // the share of requests that are of the priority batch, 0 to 1
+	ca        string        // file of certificates: over TLS; empty for plain
+	http2     bool          // over TLS, on one connection
 	pid       int           // the process whose CPU time and memory are read; 0 for none
 }
 
@@ -68,7 +73,10 @@ func loadCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return json.NewEncoder(stdout).Encode(result)
 	}
 	run := runLoop
-	if o.rate > 0 {
+	switch {
+	case o.ca != "":
+		run = runSecure
+	case o.rate > 0:
 		run = runPaced
 	}
 	result, err := run(ctx, o)
@@ -82,17 +90,19 @@ func loadFlags(args []string, stderr io.Writer) (*loadOptions, error) {
 	var o loadOptions
 	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
 	target := fs.String("target", "", "loopback `address` to load")
-	fs.StringVar(&o.clientAPI, "api", "completions", "chat (the native dialect) or completions (OpenAI's)")
+	fs.StringVar(&o.clientAPI, "api", "completions", "completions, chat (the native dialect), messages, responses or responses-unkept (store: false)")
 	fs.StringVar(&o.path, "path", "", "path, where it is not the API's own")
 	fs.StringVar(&o.model, "model", "small", "model; with --stream its shape, such as s50d10ms")
 	fs.BoolVar(&o.stream, "stream", false, "ask for streams")
-	fs.IntVar(&o.conns, "conns", 64, "keep-alive connections, 1 to 8192")
+	fs.IntVar(&o.conns, "conns", 64, fmt.Sprintf("keep-alive connections, 1 to %d", mostConns))
 	fs.DurationVar(&o.ramp, "ramp", 0, "time in which the connections are opened")
 	fs.DurationVar(&o.warm, "warm", 200*time.Millisecond, "time before the window")
 	fs.DurationVar(&o.duration, "duration", 3*time.Second, "the window, 1ms to 1m")
 	fs.IntVar(&o.rate, "rate", 0, "requests a second on one connection, to 10000; with --open on all, to 100000 (default as many as go)")
 	fs.BoolVar(&o.open, "open", false, "send at the rate, at random times, whatever the answers do")
 	fs.Float64Var(&o.batch, "batch", 0, "with --open, the share of requests with X-Weir-Priority: batch, 0 to 1")
+	fs.StringVar(&o.ca, "ca", "", "`file` of certificates to trust: load over TLS")
+	fs.BoolVar(&o.http2, "http2", false, "with --ca, all requests on one connection of HTTP/2")
 	fs.IntVar(&o.pid, "pid", 0, "process whose CPU time and memory are read")
 	if err := parse(fs, args, stderr); err != nil {
 		return nil, err
@@ -108,10 +118,12 @@ func loadFlags(args []string, stderr io.Writer) (*loadOptions, error) {
 func (o *loadOptions) check() error {
 	var err error
 	switch {
-	case o.clientAPI != "chat" && o.clientAPI != "completions":
-		err = fmt.Errorf("--api is %q, not chat or completions", o.clientAPI)
-	case o.conns < 1 || o.conns > 8192:
-		err = errors.New("--conns must be 1 to 8192")
+	case !slices.Contains(clientAPIs(), o.clientAPI):
+		err = fmt.Errorf("--api is %q, not one of %q", o.clientAPI, clientAPIs())
+	case o.ca != "" && (o.stream || o.rate > 0), o.ca == "" && o.http2:
+		err = errors.New("--ca takes no --stream and no --rate, and --http2 needs it")
+	case o.conns < 1 || o.conns > mostConns:
+		err = fmt.Errorf("--conns must be 1 to %d", mostConns)
 	case o.duration < time.Millisecond || o.duration > time.Minute:
 		err = errors.New("--duration must be 1ms to 1m")
 	case o.warm < 0 || o.ramp < 0 || o.warm+o.ramp > time.Minute:
@@ -142,28 +154,55 @@ const (
 		"Explain to a curious child of ten how people measure the flow of a whole river with a weir, and why the height of the water is enough to know it."
 )
 
-// request is the one request of a run, head and body.
-func (o *loadOptions) request() []byte {
-	field, path, extra, accept := "content", "/v1/chat/completions", "", ""
-	switch {
-	case o.clientAPI == "chat":
-		field, path = "prompt", "/v1/chat"
+// clientAPIs are those that can be loaded.
+func clientAPIs() []string {
+	return []string{"completions", "chat", "messages", "responses", "responses-unkept"}
+}
+
+const mostConns = 16_384
+
+// ask is the one request of a run.
+func (o *loadOptions) ask() (path string, header http.Header, body []byte) {
+	header = http.Header{"User-Agent": {"bench"}, "Content-Type": {"application/json"}}
+	if o.key != "" {
+		header.Set("Authorization", "Bearer "+o.key)
+	}
+	shape, extra := `"messages":[{"role":"system","content":%q},{"role":"user","content":%q}]`, ""
+	if o.stream {
+		extra = `,"stream":true`
+	}
+	switch o.clientAPI {
+	case "chat":
+		path, extra = "/v1/chat", ""
+		shape = strings.ReplaceAll(shape, "content", "prompt")
 		if o.stream {
-			accept = "Accept: text/event-stream\r\n"
+			header.Set("Accept", "text/event-stream")
 		}
-	case o.stream:
-		extra = `,"stream":true,"stream_options":{"include_usage":true}`
+	case "messages":
+		path, shape = "/v1/messages", `"system":%q,"messages":[{"role":"user","content":%q}],"max_tokens":1000`
+	case "responses", "responses-unkept":
+		path, shape = "/v1/responses", `"instructions":%q,"input":%q`
+		if o.clientAPI == "responses-unkept" {
+			extra += `,"store":false`
+		}
+	default:
+		path = "/v1/chat/completions"
+		if o.stream {
+			extra += `,"stream_options":{"include_usage":true}`
+		}
 	}
 	if o.path != "" {
 		path = o.path
 	}
-	body := fmt.Sprintf(`{"model":"house/%s","messages":[{"role":"system","%s":"%s"},{"role":"user","%s":"%s"}]%s}`,
-		o.model, field, askSystem, field, askUser, extra)
-	var b strings.Builder
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nContent-Type: application/json\r\n%s", path, o.target, accept)
-	if o.key != "" {
-		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", o.key)
-	}
+	return path, header, fmt.Appendf(nil, `{"model":"house/%s",`+shape+`%s}`, o.model, askSystem, askUser, extra)
+}
+
+// request is the same as bytes, head and body.
+func (o *loadOptions) request() []byte {
+	path, header, body := o.ask()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", path, o.target)
+	_ = header.Write(&b) // into memory
 	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
-	return []byte(b.String())
+	return b.Bytes()
 }

@@ -141,7 +141,7 @@ func TestCommandRefuses(t *testing.T) {
 		{"load", "must be 127.0.0.1:PORT"},
 		{"load --target 192.0.2.1:80", "must be 127.0.0.1:PORT"},
 		{"mock --listen 0.0.0.0:80", "must be 127.0.0.1:PORT"},
-		{"load --target 127.0.0.1:1 --api back", "not chat or completions"},
+		{"load --target 127.0.0.1:1 --api back", "not one of"},
 		{"load --target 127.0.0.1:1 --conns 0", "--conns must be"},
 		{"load --target 127.0.0.1:1 --duration 2m", "--duration must be"},
 		{"load --target 127.0.0.1:1 --ramp 2m", "--warm and --ramp"},

@@ -11,7 +11,7 @@ import (
 // atRest measures what a gateway costs before there is work: each on a process
 // that has just started.
 func (b *bench) atRest(ctx context.Context) error {
-	s, err := b.newSite("batched", "batched")
+	s, err := b.newSite("batched", settings{})
 	if err != nil {
 		return err
 	}
@@ -112,11 +112,11 @@ func (b *bench) trouble(s *subject, r *loadResult) {
 
 // underLoad measures what a request costs, the subjects in turns.
 func (b *bench) underLoad(ctx context.Context) error {
-	batched, err := b.newSite("loaded", "batched")
+	batched, err := b.newSite("loaded", settings{})
 	if err != nil {
 		return err
 	}
-	strict, err := b.newSite("strict", "strict")
+	strict, err := b.newSite("strict", settings{durability: "strict"})
 	if err != nil {
 		return err
 	}

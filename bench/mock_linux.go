@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,6 +24,8 @@ const maxWait = 10 * time.Second
 func mockCommand(ctx context.Context, args []string, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench mock", flag.ContinueOnError)
 	listen := fs.String("listen", "127.0.0.1:9000", "loopback `address` to listen on")
+	cert := fs.String("cert", "", "`file` of a certificate: answer over TLS")
+	key := fs.String("key", "", "`file` of its key")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
@@ -34,7 +37,14 @@ func mockCommand(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "mock listening on http://%s\n", l.Addr())
+	if *cert != "" {
+		pair, err := tls.LoadX509KeyPair(*cert, *key)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}})
+	}
+	fmt.Fprintf(stderr, "mock listening on %s\n", l.Addr())
 	return serveMock(ctx, l)
 }
 

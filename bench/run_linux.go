@@ -21,16 +21,18 @@ type plan struct {
 	window, paced, streams         time.Duration
 	held                           int // streams
 	starts                         int
+	variants                       int           // rounds
+	afterLeaving                   time.Duration // until the memory is read; 0 to leave it out
 	meterCount                     int
 }
 
 func fullPlan() plan {
 	return plan{
-		limit:  240 * time.Second,
+		limit:  10 * time.Minute,
 		rounds: 5, window: 2 * time.Second,
 		pacedRounds: 3, paced: 3 * time.Second,
 		streamRun: 3, streams: 1500 * time.Millisecond,
-		held: 2000, starts: 5, meterCount: 3,
+		held: 2000, starts: 5, meterCount: 3, variants: 3, afterLeaving: time.Minute,
 	}
 }
 
@@ -40,7 +42,7 @@ func shortPlan() plan {
 		rounds: 1, window: 700 * time.Millisecond,
 		pacedRounds: 1, paced: 600 * time.Millisecond,
 		streamRun: 1, streams: 700 * time.Millisecond,
-		held: 500, starts: 3, meterCount: 1,
+		held: 500, starts: 3, meterCount: 1, variants: 1,
 	}
 }
 
@@ -54,6 +56,8 @@ type bench struct {
 	gatewayCore, loadCore int
 	children              []*child
 	direct, nginx         *subject // nginx is nil where there is none
+	secureMock            *subject // the mock over TLS
+	cert, key             string   // files of what TLS needs
 	findings              findings
 	progress              io.Writer
 }
@@ -63,6 +67,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	gateway := fs.String("gateway", "", "`file` of a gateway that is built already (default: build it)")
 	short := fs.Bool("short", false, "under 40 s, to see that it works: the figures say little")
 	asJSON := fs.Bool("json", false, "print JSON")
+	held := fs.Int("held", 0, "how many streams are held (default 2000)")
 	dir := fs.String("dir", "", "`directory` for temporary data, on the disk that strict is measured on (default the system's)")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
@@ -70,6 +75,9 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	b := &bench{plan: fullPlan(), gateway: *gateway, progress: stderr}
 	if *short {
 		b.plan = shortPlan()
+	}
+	if *held > 0 {
+		b.plan.held = *held
 	}
 	err := b.all(ctx, *dir)
 	if len(b.findings.Sections) == 0 {
@@ -102,6 +110,7 @@ func (b *bench) all(ctx context.Context, parent string) (err error) {
 		{"starting nginx", b.startNginx},
 		{"cold starts, idle memory, held streams", b.atRest},
 		{"requests: throughput, pace, streams", b.underLoad},
+		{"other clients, providers and databases", b.variants},
 		{"the journal and the disk", b.journal},
 	} {
 		fmt.Fprintf(b.progress, "bench: %3.0f s: %s\n", time.Since(began).Seconds(), step.name)

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -33,6 +33,8 @@ type subject struct {
 	target     netip.AddrPort
 	streamPath string // where streams are at another path
 	key        string
+	ca         string // file of certificates, where it is reached over TLS
+	http2      bool
 	child      *child // nil for the mock itself, whose CPU time is nobody's
 }
 
@@ -49,6 +51,9 @@ func (b *bench) load(ctx context.Context, s *subject, args ...string) (*loadResu
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	all := []string{"load", "--target", s.target.String(), "--api", s.clientAPI, "--pid", fmt.Sprint(s.pid())}
+	if s.ca != "" {
+		all = append(all, "--ca", s.ca, fmt.Sprintf("--http2=%t", s.http2))
+	}
 	cmd := exec.CommandContext(ctx, b.self, append(all, args...)...)
 	cmd.Env = append(bareEnv(b.dir), keyVariable+"="+s.key)
 	var out, said strings.Builder
@@ -76,24 +81,28 @@ func (s *subject) lastWords() string {
 // call makes one call on a new connection. It is an error unless the answer is
 // 200 and holds usage.
 func (s *subject) call() error {
-	conn, err := net.DialTimeout("tcp", s.target.String(), time.Second)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: socketTimeout}
+	scheme := "http://"
+	if s.ca != "" {
+		roots, err := readRoots(s.ca)
+		if err != nil {
+			return err
+		}
+		scheme, client.Transport.(*http.Transport).TLSClientConfig = "https://", &tls.Config{RootCAs: roots}
+	}
+	o := loadOptions{target: s.target, clientAPI: s.clientAPI, model: wholeModel, key: s.key}
+	path, header, body := o.ask()
+	r, err := http.NewRequest(http.MethodPost, scheme+s.target.String()+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(socketTimeout)); err != nil {
-		return err
-	}
-	o := loadOptions{target: s.target, clientAPI: s.clientAPI, model: wholeModel, key: s.key}
-	if _, err := conn.Write(o.request()); err != nil {
-		return err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	r.Header = header
+	resp, err := client.Do(r)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil {
 		return err
 	}
@@ -103,19 +112,31 @@ func (s *subject) call() error {
 	return nil
 }
 
-// startMock starts the provider, and gives it as the subject that nothing
-// stands before.
-func (b *bench) startMock(ctx context.Context) error {
+// startMock starts the provider, which is the subject that nothing stands before, and the same
+// over TLS.
+func (b *bench) startMock(ctx context.Context) (err error) {
+	if b.direct, err = b.mock(ctx, onDirect, ""); err != nil {
+		return err
+	}
+	if b.cert, b.key, err = writeCertificate(b.dir); err != nil {
+		return err
+	}
+	b.secureMock, err = b.mock(ctx, "https", b.cert, "--cert", b.cert, "--key", b.key)
+	return err
+}
+
+func (b *bench) mock(ctx context.Context, name, ca string, args ...string) (*subject, error) {
 	addr, err := freeAddr()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c, err := b.start("mock", b.loadCore, b.self, "mock", "--listen", addr.String())
+	argv := append([]string{b.self, "mock", "--listen", addr.String()}, args...)
+	c, err := b.start("mock-"+name, b.loadCore, argv...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.direct = &subject{name: onDirect, clientAPI: "completions", target: addr}
-	return c.ready(ctx, b.direct.call)
+	s := &subject{name: name, clientAPI: "completions", target: addr, ca: ca}
+	return s, c.ready(ctx, s.call)
 }
 
 // nginxConfig is nginx as a reverse proxy that does nothing else: one process,
@@ -172,11 +193,10 @@ func (b *bench) startNginx(ctx context.Context) error {
 // with prices, and all that is on by default.
 const gatewayConfig = `listen: %s
 data: %s
-durability: %s
-providers:
+%sproviders:
   house:
     dialect: openai
-    base_url: http://%s/v1
+    base_url: %s/v1
     allow_private: true
     api_keys: [bench]
     models: [small, s50d0, s50d10ms, s600d1s]
@@ -195,15 +215,39 @@ type site struct {
 	config string // file
 	addr   netip.AddrPort
 	key    string
+	ca     string // file of certificates, where it is reached over TLS
 }
 
-func (b *bench) newSite(name, durability string) (*site, error) {
+// settings are what a gateway is configured with that is not usual.
+type settings struct {
+	durability     string // empty for batched
+	database       string // empty for SQLite
+	secureProvider bool   // https
+	secure         bool   // clients come over TLS
+}
+
+func (b *bench) newSite(name string, of settings) (*site, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
 	s := &site{name: name, config: filepath.Join(b.dir, name+".yaml"), addr: addr}
-	text := fmt.Appendf(nil, gatewayConfig, addr, filepath.Join(b.dir, name), durability, b.direct.target)
+	extra, provider := "", "http://"+b.direct.target.String()
+	if of.durability != "" {
+		extra += "durability: " + of.durability + "\n"
+	}
+	if of.database != "" {
+		extra += fmt.Sprintf("database: %q\n", of.database)
+	}
+	if of.secure {
+		extra += fmt.Sprintf("tls: {cert: %q, key: %q}\n", b.cert, b.key)
+		s.ca = b.cert
+	}
+	if of.secureProvider {
+		extra += fmt.Sprintf("outbound: {ca_file: %q}\n", b.cert)
+		provider = "https://" + b.secureMock.target.String()
+	}
+	text := fmt.Appendf(nil, gatewayConfig, addr, filepath.Join(b.dir, name), extra, provider)
 	return s, os.WriteFile(s.config, text, 0o600)
 }
 
@@ -253,5 +297,5 @@ func (b *bench) createKey(ctx context.Context, s *site) error {
 }
 
 func (s *site) subject(name, clientAPI string, c *child) *subject {
-	return &subject{name: name, clientAPI: clientAPI, target: s.addr, key: s.key, child: c}
+	return &subject{name: name, clientAPI: clientAPI, target: s.addr, key: s.key, ca: s.ca, child: c}
 }
