@@ -142,6 +142,7 @@ func (r *relay) remember(n int) {
 func (r *relay) take(frame sse.Event) error {
 	events, err := r.decoder.Decode(r.events[:0], frame)
 	r.events = events
+	r.tally.Begun = r.tally.Begun || !r.isIdle(frame, err)
 	f := frameKind{usageOnly: len(events) > 0, empty: len(events) == 0}
 	for i := range events {
 		e := &events[i]
@@ -161,6 +162,14 @@ func (r *relay) take(frame sse.Event) error {
 		r.forward(frame, f)
 	}
 	return err
+}
+
+// isIdle reports whether a frame tells of no work of the provider's.
+func (r *relay) isIdle(frame sse.Event, err error) bool {
+	if idle := r.attempt.Spoken.Idle; idle != nil {
+		return idle(frame)
+	}
+	return err != nil && len(r.events) == 0
 }
 
 // event takes note of an event, and reports whether the client is to have it.

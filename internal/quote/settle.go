@@ -110,7 +110,7 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 		thought := most // should the rest be thinking, which may be dearer
 		thought[llm.Reasoning], thought[llm.Output] = most[llm.Reasoning]+most[llm.Output], 0
 		s.Provenance = ledger.Estimated
-		s.AtMost = max(s.AtMost, price.Cost(&most, s.Tier), price.Cost(&thought, s.Tier))
+		s.AtMost = max(s.AtMost, price.Cost(&s.Usage, s.Tier), price.Cost(&most, s.Tier), price.Cost(&thought, s.Tier))
 	}
 }
 

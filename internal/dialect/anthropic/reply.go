@@ -87,7 +87,7 @@ func (a *answer) meter(r *llm.Reply) {
 	for _, block := range rawjson.Elements(a.content) {
 		ran.add(block)
 	}
-	ran.addTo(&r.Usage, &a.counts)
+	r.Most = ran.addTo(&r.Usage, r.Most, &a.counts)
 	if a.reason == stopRefused && !rawjson.HasElements(a.content) {
 		r.Usage, r.Most = refused(a.stopMore, r.Usage)
 	}

@@ -308,8 +308,7 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 	}
 	told := d.counts.add(f.usage)
 	if u, ok := d.counts.usage(); ok && told {
-		d.ran.addTo(&u, &d.counts)
-		most := d.counts.most(u)
+		most := d.ran.addTo(&u, d.counts.most(u), &d.counts)
 		if reason == stopRefused && d.last == 0 {
 			u, most = refused(rawjson.Get(f.delta, "stop_details"), u)
 		}
@@ -319,4 +318,13 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 		})
 	}
 	return dst
+}
+
+// Idle reports whether an event tells nothing but that the answer begins or waits, or is an error alone.
+func Idle(frame sse.Event) bool {
+	switch kind := readFrame(frame.Data).kind; kind {
+	case "message_start", "ping", "error", "":
+		return true
+	}
+	return string(frame.Name) == "ping" || string(frame.Name) == "error"
 }

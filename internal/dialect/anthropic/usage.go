@@ -25,6 +25,7 @@ type counts struct {
 	executor                             llm.Usage // of the model's own iterations, where another advised it
 	hasInput, hasOutput, hasWrite        bool
 	untimed                              bool // some iteration is
+	timesWrites                          bool // the details of writes to the cache are there
 	tier, geo, speed                     string
 }
 
@@ -52,6 +53,7 @@ func (c *counts) read(m rawjson.Member) {
 	case "cache_creation_input_tokens":
 		c.hasWrite = c.Count(&c.cacheWrite, m.Value) || c.hasWrite
 	case "cache_creation":
+		c.timesWrites = rawjson.KindOf(m.Value) == rawjson.Object
 		c.Count(&c.cacheWrite5m, rawjson.Get(m.Value, "ephemeral_5m_input_tokens"))
 		c.Count(&c.cacheWrite1h, rawjson.Get(m.Value, "ephemeral_1h_input_tokens"))
 	case "output_tokens_details":
@@ -172,11 +174,15 @@ func (c *counts) classes() llm.Usage {
 
 // most is what the counts come to where they contradict one another, each by itself; nil where they do not.
 func (c *counts) most(u llm.Usage) *llm.Usage {
-	writes := c.hasWrite && c.cacheWrite5m+c.cacheWrite1h > c.cacheWrite
+	untold := c.cacheWrite - c.cacheWrite5m - c.cacheWrite1h // by the details, of the writes to the cache
+	writes := c.hasWrite && (untold < 0 || untold > 0 && c.timesWrites)
 	if !writes && c.thinking <= c.output {
 		return nil
 	}
 	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(u[llm.CacheWrite], c.cacheWrite5m), max(u[llm.CacheWrite1h], c.cacheWrite1h)
+	if writes && untold > 0 { // for the dearer time
+		u[llm.CacheWrite], u[llm.CacheWrite1h] = u[llm.CacheWrite]-untold, u[llm.CacheWrite1h]+untold
+	}
 	u[llm.Output], u[llm.Reasoning] = max(u[llm.Output], c.output), max(u[llm.Reasoning], c.thinking)
 	return &u
 }
@@ -188,28 +194,52 @@ func (c *counts) timed() bool { return !c.untimed && c.cacheWrite <= c.cacheWrit
 func newCounts(q *llm.Quirks) counts { return counts{billsFetches: q != nil && q.BillsFetches} }
 
 // toolUse is what the blocks of an answer show of the vendor's own tools.
-type toolUse struct{ code, web bool }
+type toolUse struct {
+	code, web bool
+	searches  int64 // but for those that failed, which are free
+}
 
 // add takes note of a block.
 func (t *toolUse) add(block []byte) {
-	if rawjson.Text(rawjson.Get(block, "type")) != "server_tool_use" {
+	switch rawjson.Text(rawjson.Get(block, "type")) {
+	case "server_tool_use":
+	case "web_search_tool_result":
+		if rawjson.Text(rawjson.Get(block, "content", "type")) == "web_search_tool_result_error" {
+			t.searches--
+		}
+		return
+	default:
 		return
 	}
 	switch rawjson.Text(rawjson.Get(block, "name")) {
 	case "code_execution", "bash_code_execution", "text_editor_code_execution":
 		t.code = true
-	case "web_search", "web_fetch":
+	case "web_search":
+		t.searches++
+		t.web = true
+	case "web_fetch":
 		t.web = true
 	}
 }
 
-// addTo counts the container in which code ran. It is free in a request with
-// web_search_20260209 or web_fetch_20260209, which the answer shows by their use
+// addTo counts the searches that usage leaves out and, with them, what the counts come to at most,
+// which is nil while nothing contradicts another; and the container in which code ran. That is free
+// in a request with web_search_20260209 or web_fetch_20260209, which the answer shows by their use
 // (https://platform.claude.com/docs/en/about-claude/pricing).
-func (t *toolUse) addTo(u *llm.Usage, c *counts) {
+func (t *toolUse) addTo(u, most *llm.Usage, c *counts) *llm.Usage {
 	if t.code && !t.web && c.searches == 0 && c.fetches == 0 {
 		u[llm.CodeSessions] = 1
 	}
+	if t.searches <= u[llm.Searches] {
+		return most
+	}
+	u[llm.Searches] = t.searches
+	if most == nil {
+		all := *u
+		most = &all
+	}
+	most[llm.Searches] = t.searches
+	return most
 }
 
 // refused is what a refusal before any output is charged for, though its tokens are counted:

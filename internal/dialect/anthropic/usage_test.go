@@ -125,6 +125,12 @@ func TestContradictions(t *testing.T) {
 			llm.Usage{llm.Input: 10, llm.Output: 5, llm.CacheWrite: 1000},
 		},
 		{`"output_tokens_details":{"thinking_tokens":8}`, llm.Usage{llm.Input: 10, llm.Output: 5, llm.Reasoning: 8}},
+		{`"cache_creation_input_tokens":60`, llm.Usage{}},
+		{`"cache_creation_input_tokens":60,"cache_creation":null`, llm.Usage{}},
+		{
+			`"cache_creation_input_tokens":60,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_24h_input_tokens":50}`,
+			llm.Usage{llm.Input: 10, llm.Output: 5, llm.CacheWrite: 10, llm.CacheWrite1h: 50},
+		},
 	} {
 		usage := `{"input_tokens":10,"output_tokens":5,` + tt.usage + `}`
 		r := must.Get(anthropic.DecodeReply([]byte(`{"content":[],"stop_reason":"end_turn","usage":`+usage+`}`), nil))(t)
@@ -137,6 +143,39 @@ func TestContradictions(t *testing.T) {
 			}
 			must.Equal(t, *most, tt.most, "%s", tt.usage)
 		}
+	}
+}
+
+// TestSearchesThatShow is an answer whose blocks show more searches than its usage counts.
+func TestSearchesThatShow(t *testing.T) {
+	t.Parallel()
+	const search = `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`
+	const failed = `{"type":"web_search_tool_result","tool_use_id":"s","content":{"type":"web_search_tool_result_error","error_code":"unavailable"}}`
+	for _, tt := range []struct {
+		usage        string
+		blocks       []string
+		searches     int64
+		contradicted bool
+	}{
+		{`{"web_search_requests":2}`, []string{search, search}, 2, false},
+		{`{"web_search_requests":2}`, []string{search}, 2, false},
+		{`{"web_search_requests":1}`, []string{search, search}, 2, true},
+		{`null`, []string{search}, 1, true},
+		{`{}`, []string{search}, 1, true},
+		{`{"web_search_requests":1}`, []string{search, failed, search}, 1, false},
+	} {
+		usage := `{"input_tokens":10,"output_tokens":5,"server_tool_use":` + tt.usage + `}`
+		r := must.Get(anthropic.DecodeReply([]byte(`{"content":[`+strings.Join(tt.blocks, ",")+`],"stop_reason":"end_turn","usage":`+usage+`}`), nil))(t)
+		d := anthropic.NewDecoder(nil)
+		for _, block := range tt.blocks {
+			_ = must.Get(d.Decode(nil, sse.Event{Data: []byte(`{"type":"content_block_start","content_block":` + block + `}`)}))(t)
+		}
+		events := must.Get(d.Decode(nil, sse.Event{
+			Data: []byte(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":` + usage + `}`),
+		}))(t)
+		last := events[len(events)-1]
+		must.Equal(t, [2]int64{r.Usage[llm.Searches], last.Usage[llm.Searches]}, [2]int64{tt.searches, tt.searches}, "%v", tt)
+		must.Equal(t, [2]bool{r.Most != nil, last.Most != nil}, [2]bool{tt.contradicted, tt.contradicted}, "%v", tt)
 	}
 }
 

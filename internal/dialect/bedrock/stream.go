@@ -268,3 +268,8 @@ func (d *Decoder) done(dst []llm.Event) []llm.Event {
 	}
 	return append(dst, llm.Event{Kind: llm.EventDone})
 }
+
+// Idle reports whether an event tells nothing but that the answer begins, or is an exception.
+func Idle(frame sse.Event) bool {
+	return isException(frame.Name) || string(frame.Name) == errorName || string(frame.Name) == messageStart
+}

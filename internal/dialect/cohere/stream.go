@@ -191,3 +191,12 @@ func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason}, llm.Event{Kind: llm.EventDone}), nil
 }
+
+// Idle reports whether an event tells nothing but that the answer begins or ends, or is an error alone.
+func Idle(frame sse.Event) bool {
+	kind := rawjson.Text(rawjson.Get(frame.Data, "type"))
+	if kind == "" {
+		kind = string(frame.Name)
+	}
+	return kind == "" || kind == "message-start" || kind == "message-end" || kind == "error"
+}

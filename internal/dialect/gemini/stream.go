@@ -147,3 +147,16 @@ func (d *Decoder) call(dst []llm.Event, choice int, p *llm.Part) []llm.Event {
 		},
 	)
 }
+
+// Idle reports whether a piece has no candidate: it is an error alone.
+func Idle(frame sse.Event) bool {
+	data := frame.Data
+	for _, first := range rawjson.Elements(data) { // an error may come as an array of one
+		data = first
+		break
+	}
+	for range rawjson.Elements(rawjson.Get(data, "candidates")) {
+		return false
+	}
+	return true
+}

@@ -59,6 +59,7 @@ func Dialect() *dialect.Dialect {
 			Splice:        Splice,
 			DecodeReply:   DecodeReply,
 			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
+			Idle:          Idle,
 			Stamp:         Stamp,
 			HasUsage:      HasUsage,
 		},

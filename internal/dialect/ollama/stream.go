@@ -105,3 +105,6 @@ func (d *Decoder) end(dst []llm.Event, a *answer) []llm.Event {
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason})
 }
+
+// Idle reports whether a line has no piece of the answer: it is an error alone.
+func Idle(frame sse.Event) bool { return !rawjson.Present(rawjson.Get(frame.Data, "message")) }

@@ -276,3 +276,35 @@ func (d *Decoder) wait(choice int, half string) {
 	}
 	d.halves[choice] = half
 }
+
+// Idle reports whether a chunk tells nothing but that the answer begins, or is an error alone.
+func Idle(frame sse.Event) bool {
+	for _, choice := range rawjson.Elements(readChunk(frame.Data).choices) {
+		if !isIdle(choice) {
+			return false
+		}
+	}
+	return true
+}
+
+// isIdle is Idle of a choice, or of its delta.
+func isIdle(v []byte) bool {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "index", "role", "error":
+		case "finish_reason", "native_finish_reason":
+			if reason := rawjson.Text(m.Value); reason != "" && reason != "error" {
+				return false
+			}
+		case "delta", "message":
+			if !isIdle(m.Value) {
+				return false
+			}
+		default:
+			if rawjson.Present(m.Value) && string(m.Value) != `""` && string(m.Value) != "[]" && string(m.Value) != "{}" {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -106,6 +106,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 		Splice:        Splice,
 		DecodeReply:   DecodeReply,
 		NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
+		Idle:          Idle,
 		Stamp:         Stamp,
 		HasUsage:      HasUsage,
 	}

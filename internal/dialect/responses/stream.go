@@ -228,3 +228,22 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 		llm.Event{Kind: llm.EventFinish, Finish: finish, Tier: tier},
 		llm.Event{Kind: llm.EventDone}), nil
 }
+
+// Idle reports whether an event tells nothing but that the answer begins or waits, or is an error alone.
+func Idle(frame sse.Event) bool {
+	e := readEvent(frame.Data)
+	if len(e.kind) == 0 {
+		e.kind = frame.Name
+	}
+	switch string(e.kind) {
+	case "response.created", "response.queued", "response.in_progress", "keepalive", "ping", "error", "":
+		return true
+	case "response.failed", "response.incomplete", "response.cancelled":
+		r := readResult(e.response, false)
+		for range rawjson.Elements(r.output) {
+			return false
+		}
+		return true
+	}
+	return rawjson.Present(e.failure)
+}
