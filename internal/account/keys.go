@@ -50,7 +50,7 @@ func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (
 	k := o.key(a.ID, s.now())
 	k.Last4 = token.Reveal()[tokenLength-4:]
 	err = s.stores.Keys.CreateKey(ctx, by, k, hashOf(token.Reveal()))
-	if errors.Is(err, ErrNoOperator) {
+	if errors.Is(err, audit.ErrNotAllowed) {
 		return Key{}, llm.Secret{}, forbidden("Only operators can give a key the permission \"admin\", and you are " +
 			"none any more.")
 	}

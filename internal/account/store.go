@@ -19,8 +19,6 @@ var (
 	ErrTooMuch = errors.New("account: more credit than there may be")
 	// ErrRevoked says that the key is revoked, and stays as it is.
 	ErrRevoked = errors.New("account: the key is revoked")
-	// ErrNoOperator says that who acts is no operator, or none any more.
-	ErrNoOperator = errors.New("account: no operator")
 )
 
 // Stores is where accounts and keys live. Every change is in the feed of changes,
@@ -59,7 +57,7 @@ type AccountStore interface {
 
 // KeyStore administers keys.
 type KeyStore interface {
-	// CreateKey adds a key whose token has that hash. ErrNoOperator where it is to have the
+	// CreateKey adds a key whose token has that hash. audit.ErrNotAllowed where it is to have the
 	// permission Admin, and by is no operator any more, or their key is revoked.
 	CreateKey(ctx context.Context, by audit.Actor, k Key, hash Hash) error
 	// Keys are the keys of the account of that id, oldest first.

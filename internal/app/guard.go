@@ -1,9 +1,11 @@
 package app
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -46,8 +48,32 @@ func (g *guard) handler(route people.Route) http.Handler {
 			g.refuse(w, r, v, err)
 			return
 		}
+		if route.Right != people.Open && awaitBody(r) {
+			if err := g.admit(r, &route, v); err != nil { // roles and keys may have gone meanwhile
+				g.refuse(w, r, v, err)
+				return
+			}
+		}
 		route.Serve(w, r, v)
 	})
+}
+
+// mostBody is the most that a route behind the guard reads of a body, in bytes.
+const mostBody = 1 << 20
+
+// awaitBody waits for the body, so that whoever may do what it asks does it at once. It reports
+// whether there is one. What was wrong with it is found again by who reads it.
+func awaitBody(r *http.Request) bool {
+	if r.Body == nil || r.Body == http.NoBody {
+		return false
+	}
+	var came bytes.Buffer
+	_, _ = io.CopyN(&came, r.Body, mostBody+1)
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(&came, r.Body), r.Body}
+	return true
 }
 
 // visit is one of somebody of whom nothing is known yet.

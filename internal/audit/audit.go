@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -38,6 +39,10 @@ type Actor struct {
 func (a Actor) String() string {
 	return strings.TrimRight(string(a.Kind)+" "+cmp.Or(a.Name, a.ID), " ")
 }
+
+// ErrNotAllowed says that the actor may not do this, or not any more: since they asked, their role was
+// taken away or their key revoked.
+var ErrNotAllowed = errors.New("audit: the actor may not do this")
 
 // Gateway is the actor of what nobody asked for.
 func Gateway() Actor { return Actor{Kind: System, Name: "weir"} }

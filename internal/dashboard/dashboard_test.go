@@ -116,7 +116,9 @@ func (s *site) handler() http.Handler {
 			if a, err := s.accounts.Account(r.Context(), r.PathValue("account")); err == nil {
 				v.Account, id = &a, a.ID
 			}
-			v.By = v.Actor(v.Origin)
+			if v.By = v.Actor(v.Origin); s.visitor != nil {
+				v.By.Kind = audit.Command // the database knows no such user
+			}
 			if err := v.May(route.Right, id); err != nil {
 				s.dashboard.Refuse(w, r, v, err)
 				return

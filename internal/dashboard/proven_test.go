@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
 )
@@ -18,8 +19,11 @@ func TestAddressNotProven(t *testing.T) {
 	s := founded(t)
 	ada := s.cookie
 	a := s.account(t, account.DefaultName)
-	owner := audit.Actor{Kind: audit.User, ID: "0199-owner", Name: "mallory@example.com"}
-	token, _, err := s.people.Invite(t.Context(), owner, people.Invitation{Email: "cfo@example.com", AccountID: a.ID, Role: people.Viewer})
+	token, _, err := s.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "mallory@example.com", AccountID: a.ID, Role: people.Owner})
+	must.Do(t, err)
+	must.Get(s.people.Accept(t.Context(), token.Reveal(), people.Person{Email: "mallory@example.com", Name: "Mallory", Password: llm.NewSecret(password)}, people.Origin{}))(t)
+	owner := audit.Actor{Kind: audit.User, ID: s.user(t, "mallory@example.com").ID, Name: "mallory@example.com"}
+	token, _, err = s.people.Invite(t.Context(), owner, people.Invitation{Email: "cfo@example.com", AccountID: a.ID, Role: people.Viewer})
 	must.Do(t, err)
 	s.cookie = ""
 	s.do(t, "/invite/"+token.Reveal(), url.Values{"name": {"Squatter"}, "password": {password}}, "/")

@@ -212,13 +212,13 @@ func (h *head) take(r *http.Request, name, value string) error {
 		}
 		h.length = int64(n)
 	case "Transfer-Encoding":
-		h.chunked = !h.coded && strings.EqualFold(value, "chunked")
+		h.chunked = !h.coded && h1.EqualFold(value, "chunked")
 		h.coded = true
 	case "Connection":
 		h.closes = h.closes || httpguts.HeaderValuesContainsToken([]string{value}, "close")
 		h.keeps = h.keeps || httpguts.HeaderValuesContainsToken([]string{value}, "keep-alive")
 	case "Expect":
-		if !strings.EqualFold(value, "100-continue") {
+		if !h1.EqualFold(value, "100-continue") {
 			return errExpect
 		}
 		h.expects = r.ProtoMinor > 0

@@ -48,6 +48,7 @@ func TestHeads(t *testing.T) {
 		{"no coding", post + "Transfer-Encoding:\r\n\r\n", errCoding},
 		{"chunks twice", post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", errCoding},
 		{"chunks behind another coding", post + "Transfer-Encoding: gzip, chunked\r\n\r\n", errCoding},
+		{"chunks with the Kelvin sign", post + "Transfer-Encoding: chun\u212aed\r\n\r\n", errCoding},
 		{"chunks with a control character", post + "Transfer-Encoding: \x0bchunked\r\n\r\n", errField},
 		{"chunks of HTTP/1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", errOldChunk},
 		{"two lengths", post + "Content-Length: 4\r\nContent-Length: 5\r\n\r\n", errLength},

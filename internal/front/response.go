@@ -76,7 +76,7 @@ func (w *response) appendLines(out []byte, name string, values []string) []byte 
 	switch name {
 	case "Connection":
 		for _, v := range values {
-			w.client.last = w.client.last || strings.EqualFold(v, "close")
+			w.client.last = w.client.last || h1.EqualFold(v, "close")
 		}
 		return out
 	case "Transfer-Encoding":

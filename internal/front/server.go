@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -251,11 +252,28 @@ func (s *Server) look() {
 	}
 }
 
+// plainRefusal answers a client that speaks plain HTTP where TLS is spoken.
+const plainRefusal = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n" +
+	"Content-Length: 53\r\n\r\nThis port speaks HTTPS. Use https:// in the address.\n"
+
+// isPlain reports whether what should be the head of a TLS record begins a request.
+func isPlain(head [5]byte) bool {
+	switch string(head[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO":
+		return true
+	}
+	return false
+}
+
 func (s *Server) handshake(c *connection) {
 	ctx, cancel := context.WithTimeout(s.closed, handshakeTime)
 	defer cancel()
 	secure := tls.Server(c, s.o.Secure)
-	if secure.HandshakeContext(ctx) != nil {
+	if err := secure.HandshakeContext(ctx); err != nil {
+		if e, ok := errors.AsType[tls.RecordHeaderError](err); ok && isPlain(e.RecordHeader) {
+			c.written.setIn(lingerTime)
+			_, _ = io.WriteString(c, plainRefusal)
+		}
 		_ = c.Close()
 		return
 	}

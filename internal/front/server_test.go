@@ -170,6 +170,12 @@ func TestTLS(t *testing.T) {
 		transport.CloseIdleConnections()
 	}
 	want(t, "one that never agreed on TLS", stalled, 0)
+	resp, err := http.Get("http://" + address + "/")
+	must.Do(t, err)
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusBadRequest || !resp.Close {
+		t.Errorf("plain http where TLS is spoken: got %d, closed %t; want 400, closed", resp.StatusCode, resp.Close)
+	}
 	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
 	must.Do(t, err)
 	t.Cleanup(func() { _ = c.Close() })

@@ -71,7 +71,9 @@ func (c *call) handle() {
 	defer c.finish()
 	defer c.recoverPanic()
 	if err := c.run(); err != nil {
-		c.fail(err)
+		if c.fail(err); errors.Is(err, errGone) {
+			panic(http.ErrAbortHandler) // net/http's way to end an answer that is not whole
+		}
 	}
 }
 
@@ -83,6 +85,11 @@ func (c *call) run() error {
 	}
 	if err := c.readBody(); err != nil {
 		return err
+	}
+	if c.token != "" && c.measured.read.Sub(c.started) >= oldKey { // it may have been revoked meanwhile
+		if err := c.authenticate(); err != nil {
+			return err
+		}
 	}
 	if err := c.scan(); err != nil {
 		return err
@@ -148,10 +155,13 @@ func (c *call) recoverPanic() {
 //
 // Stage 2: authenticate.
 func (c *call) authenticate() error {
-	if err := c.held.enter(); err != nil {
-		return err
+	again := c.held.admitted
+	if !again {
+		if err := c.held.enter(); err != nil {
+			return err
+		}
 	}
-	if c.principal == nil { // else somebody else found out
+	if c.principal == nil || again { // else somebody else found out
 		token, err := account.Token(c.r.Header, c.Dialect.KeyHeaders...)
 		if err != nil {
 			return err
@@ -164,8 +174,14 @@ func (c *call) authenticate() error {
 	if err := c.principal.May(c.permission); err != nil {
 		return err
 	}
+	if again {
+		return nil
+	}
 	return c.held.takeShare(c.principal.Account().ID)
 }
+
+// oldKey is how long ago a key may have been looked at when its request goes on.
+const oldKey = time.Second
 
 // check leaves out the targets that cannot take the request, and decodes the body where
 // somebody will have to translate it, so that a mistake in it is found before anything is

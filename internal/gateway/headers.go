@@ -94,6 +94,7 @@ func (c *call) fail(err error) {
 	}
 	if c.measured.status = c.Dialect.Status(e.Code); errors.Is(err, errGone) {
 		c.measured.status = statusGone
+		return
 	}
 	h := c.w.Header()
 	c.commonHeaders(h, c.id.text)

@@ -62,6 +62,10 @@ func (p *OIDC) identify(ctx context.Context, f *flow, code, publicURL string) (*
 	if err := id.Claims(&c); err != nil {
 		return nil, refused(err)
 	}
+	// Who asked for the token, where it says so (OpenID Connect Core 1.0, section 3.1.3.7).
+	if asked := c.text("azp"); asked != "" && asked != p.options.ClientID {
+		return nil, refused(errors.New("a token for another client"))
+	}
 	if err := p.askMore(ctx, found, token, id.Subject, c); err != nil {
 		return nil, refused(err)
 	}

@@ -88,8 +88,8 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm
 		return llm.Secret{}, i, llm.Invalid("email", email+" is there already.")
 	case errors.Is(err, ErrNotFound):
 		return llm.Secret{}, i, llm.Errorf(llm.CodeNotFound, "There is no such account.").At("account")
-	case errors.Is(err, ErrNoOperator):
-		return llm.Secret{}, i, noOperator()
+	case errors.Is(err, audit.ErrNotAllowed):
+		return llm.Secret{}, i, notAllowed()
 	case err != nil:
 		return llm.Secret{}, i, fmt.Errorf("invite: %w", err)
 	}

@@ -68,8 +68,6 @@ func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string
 		s.demoted()
 	}
 	switch {
-	case errors.Is(err, ErrNoOperator):
-		return noOperator()
 	case errors.Is(err, ErrUnproven):
 		return llm.Invalid("user", "Nobody has proven that this address is the user's own: whoever invited them may "+
 			"have come in their place. "+
@@ -79,8 +77,8 @@ func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string
 	return changed("change operator", "user", "This is the last operator. Make somebody else an operator first.", err)
 }
 
-func noOperator() error {
-	return llm.Errorf(llm.CodeForbidden, "Only operators may do this, and you are none any more.")
+func notAllowed() error {
+	return llm.Errorf(llm.CodeForbidden, "You may not do this any more: your role was taken away.")
 }
 
 // changed says for people why a change was not made.
@@ -88,6 +86,8 @@ func changed(doing, param, last string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, audit.ErrNotAllowed):
+		return notAllowed()
 	case errors.Is(err, ErrLast):
 		return llm.Invalid(param, last)
 	case errors.Is(err, ErrNotFound):

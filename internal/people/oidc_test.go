@@ -178,7 +178,8 @@ func TestOIDCForged(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(map[string]any){
 		"another nonce": claim("nonce", "x"), "another audience": claim("aud", "somebody"), "another issuer": claim("iss", "https://evil.example"),
-		"too old": claim("exp", time.Now().Add(-time.Hour).Unix()), "no subject": claim("sub", ""),
+		"another client": claim("azp", "somebody"),
+		"too old":        claim("exp", time.Now().Add(-time.Hour).Unix()), "no subject": claim("sub", ""),
 	} {
 		idp.Spoil = spoil
 		_, _, err := h.come(idp, "s-bob")
@@ -214,8 +215,8 @@ func TestOIDCForged(t *testing.T) {
 		_, _, err := h.FinishOIDC(h.ctx, test.state, test.query, home)
 		wantCode(t, test.name, err, test.want)
 	}
-	if got := strings.Count(h.log.String(), `msg="sign-in failed" method=oidc user="" address=192.0.2.1`); got != 13 {
-		t.Errorf("got %d failures in the log, want 13:\n%s", got, h.log.String())
+	if got := strings.Count(h.log.String(), `msg="sign-in failed" method=oidc user="" address=192.0.2.1`); got != 14 {
+		t.Errorf("got %d failures in the log, want 14:\n%s", got, h.log.String())
 	}
 	if _, _, err := h.FinishOIDC(h.ctx, state.Reveal(), back, home); err != nil {
 		t.Errorf("the true one: %v", err)

@@ -112,8 +112,8 @@ func (s *Service) handedOver(ctx context.Context, by audit.Actor, r NewReset) (l
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return token, noUser()
-	case errors.Is(err, ErrNoOperator) && !r.SignIn:
-		return token, noOperator()
+	case errors.Is(err, audit.ErrNotAllowed):
+		return token, notAllowed()
 	case errors.Is(err, ErrNoOperator):
 		return token, llm.Invalid("user", "This user is no operator. The command weir operators add makes them one.")
 	}

@@ -227,11 +227,17 @@ func TestMembers(t *testing.T) {
 		func() error { return h.SetRole(h.ctx, by, h.account.ID, ada.User().ID, people.Member) },
 		func() error { return h.SetOperator(h.ctx, by, bob.User().ID, true) },
 		func() error { return h.SetOperator(h.ctx, by, ada.User().ID, false) },
-		func() error { return h.RemoveMember(h.ctx, by, h.account.ID, ada.User().ID) },
+		func() error { return h.RemoveMember(h.ctx, bob.Actor(home), h.account.ID, ada.User().ID) },
 	} {
 		if err := do(); err != nil {
 			t.Error(err)
 		}
+	}
+	for _, err := range []error{
+		h.SetRole(h.ctx, by, h.account.ID, ada.User().ID, people.Owner),
+		h.RemoveMember(h.ctx, by, h.account.ID, bob.User().ID),
+	} {
+		wantCode(t, "somebody who was an operator and an owner", err, llm.CodeForbidden)
 	}
 	list, err := h.Members(h.ctx, h.account.ID)
 	if err != nil || len(list) != 1 || list[0].Email != "bob@example.com" || list[0].Role != people.Owner {

@@ -22,8 +22,7 @@ var (
 	ErrTaken = errors.New("people: the address belongs to another identity")
 	// ErrUnproven says that nobody has proven that the user's address is theirs.
 	ErrUnproven = errors.New("people: the address is not proven")
-	// ErrNoOperator says that a user is no operator, where one is needed; or that who acts is
-	// none any more, or their key is revoked.
+	// ErrNoOperator says that a user is no operator, where one is needed.
 	ErrNoOperator = errors.New("people: no operator")
 )
 
@@ -107,7 +106,7 @@ type UserStore interface {
 	// RenameUser changes the name of a user; or ErrNotFound.
 	RenameUser(ctx context.Context, by audit.Actor, id, name string) error
 	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound,
-	// ErrUnproven for one who is not to be one, and ErrNoOperator where by is none.
+	// ErrUnproven for one who is not to be one, and audit.ErrNotAllowed where by is none.
 	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
 }
 
@@ -119,8 +118,8 @@ type PasswordStore interface {
 	// password, unless it changed meanwhile.
 	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error
 	// CreateReset adds a link for a new password, or to sign in; ErrNotFound without
-	// the user, ErrNoOperator for one who is none and is to sign in by it, and where by is
-	// none and the link is not mailed.
+	// the user, ErrNoOperator for one who is none and is to sign in by it, audit.ErrNotAllowed
+	// where by is none and the link is not mailed.
 	CreateReset(ctx context.Context, by audit.Actor, r NewReset, link Hash) error
 }
 
@@ -128,9 +127,10 @@ type PasswordStore interface {
 type MemberStore interface {
 	// Members are the members of an account, by e-mail.
 	Members(ctx context.Context, accountID string) ([]Membership, error)
-	// SetRole changes the role of a member; ErrLast, ErrNotFound.
+	// SetRole changes the role of a member; ErrLast, ErrNotFound, and audit.ErrNotAllowed where by
+	// neither owns the account nor is an operator.
 	SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error
-	// RemoveMember takes a member out of an account; ErrLast, ErrNotFound.
+	// RemoveMember takes a member out of an account, with the errors of SetRole.
 	RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error
 }
 
@@ -153,8 +153,8 @@ type SessionStore interface {
 type InvitationStore interface {
 	// Invite adds an invitation, in place of an earlier one of the same person to
 	// the same place, and returns it with the name of its account. ErrExists when
-	// the person is there already, ErrNotFound when the account is not, ErrNoOperator
-	// when by is a key that is revoked, or no operator and the invitation is of one.
+	// the person is there already, ErrNotFound when the account is not, audit.ErrNotAllowed
+	// where by is no operator, nor, for an invitation to an account, an owner of it.
 	Invite(ctx context.Context, by audit.Actor, i Invitation, link Hash) (Invitation, error)
 	// Invitations are those of an account that nobody used, the newest first; of
 	// operators where it is empty.

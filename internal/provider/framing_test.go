@@ -187,6 +187,7 @@ func TestBadFraming(t *testing.T) {
 		ok1 + length2 + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n" + lastOne,
 		ok1 + "Transfer-Encoding: gzip\r\n\r\n{}",
 		ok1 + "Transfer-Encoding: gzip, chunked\r\n\r\n" + lastOne,
+		ok1 + "Transfer-Encoding: chun\u212aed\r\n\r\n" + lastOne,
 		ok1 + "Transfer-Encoding: identity\r\n" + length2 + "\r\n{}",
 		ok1 + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" + lastOne,
 		ok1 + "Transfer-Encoding : chunked\r\n\r\n" + lastOne,

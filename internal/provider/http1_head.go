@@ -42,7 +42,7 @@ func (f fields) kept() fields {
 	var few strings.Builder
 	for line := range strings.Lines(string(f)) {
 		name, _, _ := strings.Cut(line, ":")
-		isAsked := slices.ContainsFunc(keptFields, func(k string) bool { return strings.EqualFold(k, name) })
+		isAsked := slices.ContainsFunc(keptFields, func(k string) bool { return h1.EqualFold(k, name) })
 		if isAsked && len(line) <= maxKeptLine && few.Len() < usualFields {
 			few.WriteString(line)
 		}
@@ -53,7 +53,7 @@ func (f fields) kept() fields {
 // Get implements Header.
 func (f *fields) Get(name string) string {
 	for line := range strings.Lines(string(*f)) {
-		if len(line) > len(name) && line[len(name)] == ':' && strings.EqualFold(line[:len(name)], name) {
+		if len(line) > len(name) && line[len(name)] == ':' && h1.EqualFold(line[:len(name)], name) {
 			return strings.Trim(line[len(name)+1:], " \t\r\n")
 		}
 	}
@@ -199,14 +199,14 @@ func (h *head) parseField(line string) error {
 		return errField
 	}
 	switch {
-	case strings.EqualFold(name, "Content-Length"):
+	case h1.EqualFold(name, "Content-Length"):
 		return h.setLength(value)
-	case strings.EqualFold(name, "Transfer-Encoding"):
-		if h.chunked || !strings.EqualFold(value, "chunked") {
+	case h1.EqualFold(name, "Transfer-Encoding"):
+		if h.chunked || !h1.EqualFold(value, "chunked") {
 			return errTransfer
 		}
 		h.chunked = true
-	case strings.EqualFold(name, "Connection"):
+	case h1.EqualFold(name, "Connection"):
 		h.setConnection(value)
 	}
 	return nil
@@ -226,9 +226,9 @@ func (h *head) setLength(value string) error {
 func (h *head) setConnection(value string) {
 	for option := range strings.SplitSeq(value, ",") {
 		switch option = strings.Trim(option, " \t"); {
-		case strings.EqualFold(option, "close"):
+		case h1.EqualFold(option, "close"):
 			h.closes = true
-		case strings.EqualFold(option, "keep-alive"):
+		case h1.EqualFold(option, "keep-alive"):
 			h.keeps = true
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"weir/internal/account"
@@ -52,8 +51,11 @@ func (s *People) Invite(ctx context.Context, by audit.Actor, i people.Invitation
 		if err != nil {
 			return err
 		}
-		if !trusted && (i.Operator || by.Kind == audit.Key) {
-			return people.ErrNoOperator
+		if i.Operator && !trusted {
+			return audit.ErrNotAllowed
+		}
+		if err := mayManage(ctx, tx, by, i.AccountID, s.clock.now()); !i.Operator && err != nil {
+			return err
 		}
 		trusted = trusted && !i.Untrusted
 		_, err = tx.ExecContext(
@@ -104,36 +106,6 @@ func inviteWhere(ctx context.Context, tx *sql.Tx, i *people.Invitation) error {
 		return people.ErrExists
 	}
 	return nil
-}
-
-// isTrusted reports whether the actor administers the whole installation, still: they may
-// be no operator any more, or their key revoked, since they were let in. Who an account's
-// owner invites may not be who the address says.
-func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor, now time.Time) (bool, error) {
-	switch by.Kind {
-	case audit.User:
-		l, err := loginOf(ctx, tx, by.ID)
-		if errors.Is(err, people.ErrNotFound) {
-			return false, nil
-		}
-		return l.Operator, err
-	case audit.Key:
-		k, err := keyOf(ctx, tx, by.ID)
-		if errors.Is(err, account.ErrNotFound) {
-			return false, nil
-		}
-		return k.State(now) == account.KeyActive && slices.Contains(k.Permissions, account.Admin), err
-	}
-	return by.Kind != audit.Nobody, nil
-}
-
-// mayOperate is people.ErrNoOperator for an actor who is not trusted.
-func mayOperate(ctx context.Context, tx *sql.Tx, by audit.Actor, now time.Time) error {
-	trusted, err := isTrusted(ctx, tx, by, now)
-	if err == nil && !trusted {
-		err = people.ErrNoOperator
-	}
-	return err
 }
 
 // Invitations are those of an account that nobody used, the newest first.

@@ -118,7 +118,7 @@ func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key,
 	})
 }
 
-// adminBy is account.ErrNoOperator for an actor who may make no key that administers the
+// adminBy is audit.ErrNotAllowed for an actor who may make no key that administers the
 // installation, or not any more.
 func (s *Accounts) adminBy(ctx context.Context, tx *sql.Tx, by audit.Actor) error {
 	if err := s.inTurn(ctx, tx); err != nil {
@@ -126,7 +126,7 @@ func (s *Accounts) adminBy(ctx context.Context, tx *sql.Tx, by audit.Actor) erro
 	}
 	trusted, err := isTrusted(ctx, tx, by, s.clock.now())
 	if err == nil && !trusted {
-		err = account.ErrNoOperator
+		err = audit.ErrNotAllowed
 	}
 	return err
 }

@@ -51,6 +51,9 @@ func memberObject(m *people.Membership) audit.Object {
 // SetRole changes the role of a member.
 func (s *People) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r people.Role) error {
 	return s.changePeople(ctx, "change role", func(tx *sql.Tx) error {
+		if err := mayManage(ctx, tx, by, accountID, s.clock.now()); err != nil {
+			return err
+		}
 		m, err := memberOf(ctx, tx, accountID, userID)
 		if err != nil {
 			return err
@@ -62,6 +65,9 @@ func (s *People) SetRole(ctx context.Context, by audit.Actor, accountID, userID 
 // RemoveMember takes a member out of an account.
 func (s *People) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
 	return s.changePeople(ctx, "remove member", func(tx *sql.Tx) error {
+		if err := mayManage(ctx, tx, by, accountID, s.clock.now()); err != nil {
+			return err
+		}
 		m, err := memberOf(ctx, tx, accountID, userID)
 		if err != nil {
 			return err

@@ -145,6 +145,9 @@ func (s *Webhooks) AddWebhook(ctx context.Context, by audit.Actor, e webhook.End
 		if err := s.inTurn(ctx, tx); err != nil {
 			return err
 		}
+		if err := mayManage(ctx, tx, by, e.Account, s.clock.now()); err != nil {
+			return err
+		}
 		if err := checkMaster(ctx, tx, sealed); err != nil {
 			return err
 		}
@@ -186,6 +189,9 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, by audit.Actor, id string,
 ) {
 	err = s.write(ctx, s.sure, "update endpoint", func(tx *sql.Tx) error {
 		before, err := s.webhookInTurn(ctx, tx, id)
+		if err == nil {
+			err = mayManage(ctx, tx, by, before.Account, s.clock.now())
+		}
 		if err != nil {
 			return err
 		}
@@ -277,6 +283,9 @@ func (s *Webhooks) RotateWebhook(ctx context.Context, by audit.Actor, id string,
 ) {
 	err = s.write(ctx, s.sure, "rotate secret of endpoint", func(tx *sql.Tx) error {
 		if e, err = s.webhookInTurn(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := mayManage(ctx, tx, by, e.Account, s.clock.now()); err != nil {
 			return err
 		}
 		if err := checkMaster(ctx, tx, sealed); err != nil {

@@ -58,7 +58,8 @@ type Stores struct {
 
 // EndpointStore keeps endpoints.
 type EndpointStore interface {
-	// AddWebhook adds an endpoint; ErrTooMany, ErrOtherKey.
+	// AddWebhook adds an endpoint; ErrTooMany, ErrOtherKey, and audit.ErrNotAllowed where by neither
+	// owns the account nor is an operator, as for all that changes an endpoint but its removal.
 	AddWebhook(ctx context.Context, by audit.Actor, e Endpoint, s Sealed) error
 	// Webhooks are the endpoints of an account, of the installation where it is
 	// empty, in the order in which they were made.
@@ -177,6 +178,8 @@ func told(err error, id string) error {
 		return nil
 	case errors.Is(err, ErrNotFound):
 		return llm.Errorf(llm.CodeNotFound, "There is no webhook endpoint %.60q here.", id).At("webhook")
+	case errors.Is(err, audit.ErrNotAllowed):
+		return llm.Errorf(llm.CodeForbidden, "You may not do this any more: your role was taken away.")
 	case errors.Is(err, ErrTooMany):
 		return llm.Invalidf("", "There are %d endpoints, as many as there may be. Remove one first.", MaxEndpoints)
 	case errors.Is(err, ErrDisabled):

@@ -76,8 +76,19 @@ func squat(h *harness.Gateway, email string) {
 		if err != nil {
 			return err
 		}
-		owner := audit.Actor{Kind: audit.User, ID: "0199-owner", Name: "mallory@example.com"}
-		token, _, err := d.People.Invite(ctx, owner, people.Invitation{Email: email, AccountID: a.ID, Role: people.Viewer})
+		token, _, err := d.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "mallory@example.com", AccountID: a.ID, Role: people.Owner})
+		if err != nil {
+			return err
+		}
+		if _, err = d.People.Accept(ctx, token.Reveal(), people.Person{Password: llm.NewSecret("seven loud rivers part")}, people.Origin{}); err != nil {
+			return err
+		}
+		mallory, err := d.People.User(ctx, "mallory@example.com")
+		if err != nil {
+			return err
+		}
+		owner := audit.Actor{Kind: audit.User, ID: mallory.ID, Name: mallory.Email}
+		token, _, err = d.People.Invite(ctx, owner, people.Invitation{Email: email, AccountID: a.ID, Role: people.Viewer})
 		if err == nil {
 			_, err = d.People.Accept(ctx, token.Reveal(), people.Person{Password: llm.NewSecret("seven loud rivers part")}, people.Origin{})
 		}

@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/e2e/harness"
 	"weir/internal/gateway"
 	"weir/internal/must"
@@ -165,5 +168,67 @@ func TestUnreadBodyIsNotAwaited(t *testing.T) {
 		if err != nil || resp.StatusCode != status || !resp.Close {
 			t.Errorf("%.20s: got %v, %v; want %d and the connection closed", request, resp, err, status)
 		}
+	}
+}
+
+// post sends the head of a request for chat, and as much of its body.
+func post(conn net.Conn, key string, length int, body string) {
+	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, length, body)
+}
+
+// TestClientThatEndsItsSide is a client that closes its half of the connection: it counts as one that has
+// left, and what it still reads is no whole answer.
+func TestClientThatEndsItsSide(t *testing.T) {
+	t.Parallel()
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}`+"\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(ts.Close)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", ts.URL)})
+	for name, wait := range map[string]string{"before the answer": "", "in the answer": "Hi"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial(h)
+			body := `{"model":"house/m","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
+			post(conn, h.Key, len(body), body)
+			in, came := bufio.NewReader(conn), ""
+			for wait != "" && !strings.Contains(came, wait) {
+				came += must.Get(in.ReadString('\n'))(t)
+			}
+			must.Do(t, conn.CloseWrite())
+			rest, _ := io.ReadAll(in)
+			if all := came + string(rest); strings.HasSuffix(all, "0\r\n\r\n") || strings.Contains(all, "500") {
+				t.Errorf("got %q, want nothing that looks whole", all)
+			}
+		})
+	}
+}
+
+// TestKeyRevokedBeforeTheBody is a key that is revoked while the body of its request comes.
+func TestKeyRevokedBeforeTheBody(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL)})
+	key := h.NewKey(account.KeyOptions{Account: account.DefaultName, Label: "late"})
+	conn := dial(h)
+	body := harness.Completion("house/chat", "")
+	post(conn, key, len(body), body[:len(body)-1])
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		for _, k := range must.Get(s.Keys(ctx, account.DefaultName))(t) {
+			if k.Label == "late" {
+				must.Get(s.RevokeKey(ctx, audit.Gateway(), k.ID))(t)
+			}
+		}
+		return nil
+	})
+	time.Sleep(1200 * time.Millisecond) // what another process changed is known within a second
+	_, _ = io.WriteString(conn, body[len(body)-1:])
+	resp := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+	defer resp.Body.Close()
+	if n := up.Ledger().Totals().Requests; resp.StatusCode != http.StatusUnauthorized || n != 0 {
+		t.Errorf("got %d and %d requests at the provider, want 401 and none", resp.StatusCode, n)
 	}
 }

@@ -28,7 +28,7 @@ func endpoint(t *testing.T, f *fixture, id, accountID string, types ...webhook.T
 	t.Helper()
 	must.Get(f.Webhooks.MasterKey(t.Context(), "k1"))(t)
 	e := webhook.Endpoint{ID: id, Account: accountID, URL: "https://example.com/" + id, Types: types, Created: noon}
-	must.Do(t, f.Webhooks.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "sealed " + id, Key: "k1"}))
+	must.Do(t, f.Webhooks.AddWebhook(t.Context(), root, e, webhook.Sealed{Text: "sealed " + id, Key: "k1"}))
 	return e
 }
 
@@ -72,7 +72,7 @@ func testWebhooks(t *testing.T, f *fixture) {
 	to, private := "http://10.0.0.1/", true
 	types := []webhook.Type{}
 	mine.URL, mine.Types, mine.AllowPrivate = to, nil, true
-	got, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w1", webhook.Update{
+	got, err := f.Webhooks.UpdateWebhook(t.Context(), root, "w1", webhook.Update{
 		URL: &to, Types: &types,
 		AllowPrivate: &private,
 	})
@@ -84,17 +84,17 @@ func testWebhooks(t *testing.T, f *fixture) {
 		disabled *bool
 		why      string
 	}{{&off, "by hand"}, {&on, ""}} {
-		got, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w1", webhook.Update{Disabled: step.disabled})
+		got, err := f.Webhooks.UpdateWebhook(t.Context(), root, "w1", webhook.Update{Disabled: step.disabled})
 		if err != nil || (got.Disabled != nil) != *step.disabled || got.Why != step.why {
 			t.Errorf("disabled %t: got %+v, %v", *step.disabled, got, err)
 		}
 	}
-	if _, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w9", webhook.Update{}); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Webhooks.UpdateWebhook(t.Context(), root, "w9", webhook.Update{}); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("one that is not there: got %v, want ErrNotFound", err)
 	}
 	at := must.Get(f.Time(t.Context()))(t)
 	until := at.Add(webhook.RotateFor)
-	rotated, err := f.Webhooks.RotateWebhook(t.Context(), ann(), "w1", webhook.Sealed{Text: "another", Key: "k1"})
+	rotated, err := f.Webhooks.RotateWebhook(t.Context(), root, "w1", webhook.Sealed{Text: "another", Key: "k1"})
 	if err != nil || rotated.Rotated == nil || rotated.Rotated.Before(until) || rotated.Rotated.After(
 		until.Add(time.Minute)) {
 		t.Errorf("rotated: got %+v, %v; want the secret before it until %s", rotated, err, until)
@@ -130,15 +130,15 @@ func testWebhookBounds(t *testing.T, f *fixture) {
 		endpoint(t, f, fmt.Sprintf("w%02d", i), "acc_a")
 	}
 	e := webhook.Endpoint{ID: "one more", Account: "acc_a", URL: "https://example.com"}
-	if err := f.Webhooks.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "x", Key: "k1"}); !errors.Is(
+	if err := f.Webhooks.AddWebhook(t.Context(), root, e, webhook.Sealed{Text: "x", Key: "k1"}); !errors.Is(
 		err, webhook.ErrTooMany) {
 		t.Errorf("one more than there may be: got %v, want ErrTooMany", err)
 	}
-	if err := f.Webhooks.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w"},
+	if err := f.Webhooks.AddWebhook(t.Context(), root, webhook.Endpoint{ID: "w"},
 		webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(err, webhook.ErrOtherKey) {
 		t.Errorf("sealed with another key: got %v, want ErrOtherKey", err)
 	}
-	if _, err := f.Webhooks.RotateWebhook(t.Context(), ann(), "w00", webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(
+	if _, err := f.Webhooks.RotateWebhook(t.Context(), root, "w00", webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(
 		err, webhook.ErrOtherKey) {
 		t.Errorf("rotated with another key: got %v, want ErrOtherKey", err)
 	}
@@ -156,7 +156,7 @@ func testAudience(t *testing.T, f *fixture) {
 	endpoint(t, f, "a keys", "acc_a", webhook.KeyCreated, webhook.KeyRevoked)
 	endpoint(t, f, "off", "acc_a")
 	off := true
-	must.Get(f.Webhooks.UpdateWebhook(t.Context(), ann(), "off", webhook.Update{Disabled: &off}))(t)
+	must.Get(f.Webhooks.UpdateWebhook(t.Context(), root, "off", webhook.Update{Disabled: &off}))(t)
 	keyed(t, f, "key_1", "acc_a", nil)
 	must.Get(f.Accounts.RevokeKey(t.Context(), ann(), "key_1", noon))(t)
 	suspended := true
@@ -408,7 +408,7 @@ func testEndpointFares(t *testing.T, f *fixture) {
 		t.Errorf("test it: got %v, want ErrDisabled", err)
 	}
 	on := false
-	if e, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{Disabled: &on}); err != nil ||
+	if e, err := f.Webhooks.UpdateWebhook(t.Context(), root, "w", webhook.Update{Disabled: &on}); err != nil ||
 		e.Disabled != nil || e.Failing != nil {
 		t.Errorf("enabled again: got %+v, %v", e, err)
 	}
@@ -576,8 +576,8 @@ func testReseal(t *testing.T, f *fixture) {
 		out := must.Get(ring.Seal(ring.Newest(), []byte(text), webhook.SecretOf("w")))(t)
 		return webhook.Sealed{Text: out, Key: ring.Newest()}
 	}
-	must.Do(t, f.Webhooks.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w", Created: noon}, sealed("one")))
-	must.Get(f.Webhooks.RotateWebhook(t.Context(), ann(), "w", sealed("two")))(t)
+	must.Do(t, f.Webhooks.AddWebhook(t.Context(), root, webhook.Endpoint{ID: "w", Created: noon}, sealed("one")))
+	must.Get(f.Webhooks.RotateWebhook(t.Context(), root, "w", sealed("two")))(t)
 	both := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{second, first}, nil }))(t)
 	if _, err := f.Webhooks.Reseal(t.Context(), ann(), ring); err != nil {
 		t.Errorf("with the same key: %v", err)

@@ -35,7 +35,7 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 		Rest: 12 * time.Hour,
 	})
 	elsewhere := "https://example.com/elsewhere"
-	if e, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{URL: &elsewhere}); err != nil ||
+	if e, err := f.Webhooks.UpdateWebhook(t.Context(), root, "w", webhook.Update{URL: &elsewhere}); err != nil ||
 		e.Failing != nil {
 		t.Errorf("moved: got %+v, %v; want it not failing", e, err)
 	}

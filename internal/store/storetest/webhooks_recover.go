@@ -29,7 +29,7 @@ func recovers(t *testing.T, f *fixture, id string, since time.Time, want int) {
 // able disables an endpoint, or enables it.
 func able(t *testing.T, f *fixture, id string, on bool) {
 	t.Helper()
-	must.Get(f.Webhooks.UpdateWebhook(t.Context(), ann(), id, webhook.Update{Disabled: new(!on)}))(t)
+	must.Get(f.Webhooks.UpdateWebhook(t.Context(), root, id, webhook.Update{Disabled: new(!on)}))(t)
 }
 
 // testRecover holds that an endpoint is sent at once what it has not taken, and
