@@ -105,7 +105,9 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 		most := *a.most
 		a.bill(&most)
 		for class, n := range s.Usage { // tools are counted by what there is of the answer
-			most[class] = max(most[class], n)
+			if !llm.Class(class).IsInput() {
+				most[class] = max(most[class], n)
+			}
 		}
 		thought := most // should the rest be thinking, which may be dearer
 		thought[llm.Reasoning], thought[llm.Output] = most[llm.Reasoning]+most[llm.Output], 0
