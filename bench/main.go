@@ -25,7 +25,7 @@ import (
 
 const usage = `bench measures the gateway beside nginx on loopback.
 
-  bench run  [--gateway PATH] [--short] [--json] [--dir DIR]
+  bench run  [--gateway PATH] [--short] [--only PART] [--json] [--dir DIR]
   bench mock --listen 127.0.0.1:PORT
   bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N]
   bench reports --database postgres://… | --data DIR [--rounds N]

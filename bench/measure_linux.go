@@ -240,10 +240,11 @@ func (b *bench) streaming(ctx context.Context, subjects []*subject) error {
 		args := []string{"--conns", "500", "--ramp", "500ms", "--warm", "300ms", "--duration", b.plan.streams.String()}
 		return append(args, b.streamArgs(s, slowModel)...)
 	})
-	if err != nil {
-		return err
-	}
 	b.findings.add(streamSection("streams_fast", "Streams: 50 pieces without delay, 16 connections", fast))
+	if err != nil && ctx.Err() == nil { // a slow machine is overloaded by them
+		b.note("not measured: streams with 10 ms between pieces: %v", err)
+		return nil
+	}
 	b.findings.add(streamSection("streams_slow", "Streams: 50 pieces 10 ms apart, 500 connections", slow))
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,8 +47,19 @@ func shortPlan() plan {
 	}
 }
 
+// The parts of a run, which can be asked for alone.
+const (
+	atRest    = "rest: cold starts, idle memory, held streams"
+	underLoad = "load: throughput, pace, streams"
+	variants  = "variants: other clients, providers and databases"
+	journal   = "journal: the journal and the disk"
+)
+
+func parts() []string { return []string{atRest, underLoad, variants, journal} }
+
 // bench is one run.
 type bench struct {
+	only                  string // the part that is measured, by its first word; empty for all
 	plan                  plan
 	self, gateway         string // the files of this program and of the gateway
 	root                  string // the source of both, empty where it is not at hand
@@ -68,11 +80,15 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	short := fs.Bool("short", false, "under 40 s, to see that it works: the figures say little")
 	asJSON := fs.Bool("json", false, "print JSON")
 	held := fs.Int("held", 0, "how many streams are held (default 2000)")
+	only := fs.String("only", "", "the `part` to measure: rest, load, variants or journal (default all)")
 	dir := fs.String("dir", "", "`directory` for temporary data, on the disk that strict is measured on (default the system's)")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
-	b := &bench{plan: fullPlan(), gateway: *gateway, progress: stderr}
+	if *only != "" && !slices.ContainsFunc(parts(), func(p string) bool { return strings.HasPrefix(p, *only+":") }) {
+		return fmt.Errorf("%w: --only is %q, not rest, load, variants or journal", errUsage, *only)
+	}
+	b := &bench{only: *only, plan: fullPlan(), gateway: *gateway, progress: stderr}
 	if *short {
 		b.plan = shortPlan()
 	}
@@ -108,11 +124,14 @@ func (b *bench) all(ctx context.Context, parent string) (err error) {
 	}{
 		{"starting the mock provider", b.startMock},
 		{"starting nginx", b.startNginx},
-		{"cold starts, idle memory, held streams", b.atRest},
-		{"requests: throughput, pace, streams", b.underLoad},
-		{"other clients, providers and databases", b.variants},
-		{"the journal and the disk", b.journal},
+		{atRest, b.atRest},
+		{underLoad, b.underLoad},
+		{variants, b.variants},
+		{journal, b.journal},
 	} {
+		if b.only != "" && slices.Contains(parts(), step.name) && !strings.HasPrefix(step.name, b.only) {
+			continue
+		}
 		fmt.Fprintf(b.progress, "bench: %3.0f s: %s\n", time.Since(began).Seconds(), step.name)
 		err := step.run(ctx)
 		if ctx.Err() != nil {
@@ -123,7 +142,9 @@ func (b *bench) all(ctx context.Context, parent string) (err error) {
 		}
 	}
 	fmt.Fprintf(b.progress, "bench: %3.0f s: done\n", time.Since(began).Seconds())
-	b.findings.judge()
+	if b.only == "" {
+		b.findings.judge()
+	}
 	return nil
 }
 
