@@ -7,11 +7,20 @@ import (
 	"errors"
 	"math/bits"
 	"strings"
+	"time"
 )
 
 // bulkRows is the most rows that one statement inserts. More would save little
 // and make statements that are slow to prepare; SQLite takes 32,766 values.
 const bulkRows = 64
+
+// statementRest is a pause behind each statement of batches of smallBatch rows, in which others have
+// the processor: where there is one alone, nothing that comes over the network is looked at while a
+// goroutine can go on. Larger ones are of a gateway that is busy: its requests wait for one another.
+const (
+	statementRest = 20 * time.Microsecond
+	smallBatch    = 256
+)
 
 // bulk is the one connection that applies batches, with its statements, which
 // stay prepared: one for each insertion and each power of two of rows. It is
@@ -88,6 +97,9 @@ func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst [
 		}
 		touched += rows
 		done += size
+		if n <= smallBatch {
+			time.Sleep(statementRest)
+		}
 	}
 	clear(b.args)
 	return touched, nil
