@@ -256,8 +256,8 @@ type Operation struct {
 	// NewDecoder decodes one streamed answer.
 	NewDecoder func(q *llm.Quirks) Decoder
 	// Idle is whether an event of a stream tells nothing but that the answer begins or waits, or is
-	// an error alone: an answer that fails behind such events is free. Where it is nil, those are
-	// errors alone.
+	// an error alone: an answer that fails behind such events is free. The data is JSON. Where it is
+	// nil, those are errors alone.
 	Idle func(frame sse.Event) bool
 	// Stamp appends to dst a reply, or the data of one stream event, with its
 	// usage completed by what the gateway charged. Without a usage object the

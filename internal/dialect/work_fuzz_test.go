@@ -10,7 +10,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 	"weir/internal/worktest"
 )
 
@@ -128,6 +130,9 @@ func (o *operation) decodeStream(all []operation, stream []byte) {
 			break
 		}
 		events, _ := decoder.Decode(nil, frame) // one that is wrong is passed over
+		if o.Idle != nil && rawjson.Validate(frame.Data, parse.MaxDepth) == nil {
+			o.Idle(frame)
+		}
 		for i := range events {
 			for _, e := range encoders {
 				out = e.Append(out[:0], &events[i])

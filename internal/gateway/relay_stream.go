@@ -7,9 +7,11 @@ import (
 	"io"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/quote"
+	"weir/internal/rawjson"
 	"weir/internal/sse"
 )
 
@@ -166,7 +168,10 @@ func (r *relay) take(frame sse.Event) error {
 
 // isIdle reports whether a frame tells of no work of the provider's.
 func (r *relay) isIdle(frame sse.Event, err error) bool {
-	if idle := r.attempt.Spoken.Idle; idle != nil {
+	switch idle := r.attempt.Spoken.Idle; {
+	case rawjson.Validate(frame.Data, parse.MaxDepth) != nil:
+		return true // an error that is none of JSON, an end marker, or no answer at all
+	case idle != nil:
 		return idle(frame)
 	}
 	return err != nil && len(r.events) == 0
