@@ -241,7 +241,10 @@ func (b *bench) streaming(ctx context.Context, subjects []*subject) error {
 		return append(args, b.streamArgs(s, slowModel)...)
 	})
 	b.findings.add(streamSection("streams_fast", "Streams: 50 pieces without delay, 16 connections", fast))
-	if err != nil && ctx.Err() == nil { // a slow machine is overloaded by them
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // a slow machine is overloaded by them
 		b.note("not measured: streams with 10 ms between pieces: %v", err)
 		return nil
 	}

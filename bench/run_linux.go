@@ -77,7 +77,7 @@ type bench struct {
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench run", flag.ContinueOnError)
 	gateway := fs.String("gateway", "", "`file` of a gateway that is built already (default: build it)")
-	short := fs.Bool("short", false, "under 40 s, to see that it works: the figures say little")
+	short := fs.Bool("short", false, "about a minute, to see that it works: the figures say little")
 	asJSON := fs.Bool("json", false, "print JSON")
 	held := fs.Int("held", 0, "how many streams are held (default 2000)")
 	only := fs.String("only", "", "the `part` to measure: rest, load, variants or journal (default all)")

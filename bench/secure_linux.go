@@ -31,26 +31,9 @@ func runSecure(ctx context.Context, o *loadOptions) (*loadResult, error) {
 		TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: o.http2, MaxIdleConnsPerHost: o.conns,
 	}
 	defer transport.CloseIdleConnections()
-	path, header, body := o.ask()
-	client := &http.Client{Transport: transport, Timeout: socketTimeout}
 	s := &secureLoop{clock: newClock(), send: func() error {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+o.target.String()+path, bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		r.Header = header
-		resp, err := client.Do(r)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = resp.Body.Close() }()
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			return err
-		}
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("status %d", resp.StatusCode)
-		}
-		return nil
+		_, err := o.send(ctx, transport)
+		return err
 	}}
 	var clients sync.WaitGroup
 	until, stop := context.WithCancel(ctx)
@@ -60,6 +43,32 @@ func runSecure(ctx context.Context, o *loadOptions) (*loadResult, error) {
 	defer clients.Wait()
 	defer stop()
 	return s.window(ctx, o, func() { stop(); clients.Wait() })
+}
+
+// send sends the request by net/http, over TLS where there are certificates, and is an error unless
+// the answer is 200.
+func (o *loadOptions) send(ctx context.Context, transport *http.Transport) (answer []byte, err error) {
+	scheme := "http://"
+	if o.ca != "" {
+		scheme = "https://"
+	}
+	path, header, body := o.ask()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+o.target.String()+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header = header
+	client := http.Client{Transport: transport, Timeout: socketTimeout}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %.300s", resp.Status, answer)
+	}
+	return answer, err
 }
 
 // secureLoop counts what its clients do.

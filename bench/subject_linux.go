@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"os"
@@ -81,35 +79,20 @@ func (s *subject) lastWords() string {
 // call makes one call on a new connection. It is an error unless the answer is
 // 200 and holds usage.
 func (s *subject) call() error {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: socketTimeout}
-	scheme := "http://"
+	transport := &http.Transport{DisableKeepAlives: true}
 	if s.ca != "" {
 		roots, err := readRoots(s.ca)
 		if err != nil {
 			return err
 		}
-		scheme, client.Transport.(*http.Transport).TLSClientConfig = "https://", &tls.Config{RootCAs: roots}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	}
-	o := loadOptions{target: s.target, clientAPI: s.clientAPI, model: wholeModel, key: s.key}
-	path, header, body := o.ask()
-	r, err := http.NewRequest(http.MethodPost, scheme+s.target.String()+path, bytes.NewReader(body))
-	if err != nil {
-		return err
+	o := loadOptions{target: s.target, clientAPI: s.clientAPI, model: wholeModel, key: s.key, ca: s.ca}
+	answer, err := o.send(context.Background(), transport)
+	if err == nil && !strings.Contains(string(answer), `"usage":{`) {
+		err = fmt.Errorf("an answer without usage: %.300s", answer)
 	}
-	r.Header = header
-	resp, err := client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"usage":{`) {
-		return fmt.Errorf("%s: %.300s", resp.Status, body)
-	}
-	return nil
+	return err
 }
 
 // startMock starts the provider, which is the subject that nothing stands before, and the same

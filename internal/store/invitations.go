@@ -48,14 +48,15 @@ func (s *People) Invite(ctx context.Context, by audit.Actor, i people.Invitation
 			return err
 		}
 		trusted, err := isTrusted(ctx, tx, by, s.clock.now())
+		allowed := trusted
+		if err == nil && !trusted && !i.Operator {
+			allowed, err = owns(ctx, tx, by, i.AccountID)
+		}
 		if err != nil {
 			return err
 		}
-		if i.Operator && !trusted {
+		if !allowed {
 			return audit.ErrNotAllowed
-		}
-		if err := mayManage(ctx, tx, by, i.AccountID, s.clock.now()); !i.Operator && err != nil {
-			return err
 		}
 		trusted = trusted && !i.Untrusted
 		_, err = tx.ExecContext(

@@ -124,11 +124,7 @@ func (s *Accounts) adminBy(ctx context.Context, tx *sql.Tx, by audit.Actor) erro
 	if err := s.inTurn(ctx, tx); err != nil {
 		return err
 	}
-	trusted, err := isTrusted(ctx, tx, by, s.clock.now())
-	if err == nil && !trusted {
-		err = audit.ErrNotAllowed
-	}
-	return err
+	return mayOperate(ctx, tx, by, s.clock.now())
 }
 
 // Key is the key of that id, revoked and expired ones too; or

@@ -33,16 +33,25 @@ func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor, now time.Time) (
 	return by.Kind != audit.Nobody, nil
 }
 
+// owns reports whether the actor is a person who owns the account.
+func owns(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string) (bool, error) {
+	if by.Kind != audit.User || accountID == "" {
+		return false, nil
+	}
+	m, err := memberOf(ctx, tx, accountID, by.ID)
+	if errors.Is(err, people.ErrNotFound) {
+		return false, nil
+	}
+	return m.Role == people.Owner, err
+}
+
 // mayManage is audit.ErrNotAllowed for an actor who is not trusted and does not own the account.
 func mayManage(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, now time.Time) error {
-	err := mayOperate(ctx, tx, by, now)
-	if !errors.Is(err, audit.ErrNotAllowed) || by.Kind != audit.User || accountID == "" {
-		return err
+	allowed, err := isTrusted(ctx, tx, by, now)
+	if err == nil && !allowed {
+		allowed, err = owns(ctx, tx, by, accountID)
 	}
-	var owns bool
-	err = tx.QueryRowContext(ctx, "SELECT count(*) > 0 FROM members m JOIN users u ON u.id = m.who WHERE m.account = ? "+
-		"AND m.role = 'owner' AND (u.id = ? OR u.email = ?)", accountID, by.ID, by.ID).Scan(&owns)
-	if err == nil && !owns {
+	if err == nil && !allowed {
 		err = audit.ErrNotAllowed
 	}
 	return err
@@ -50,9 +59,5 @@ func mayManage(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string
 
 // mayOperate is audit.ErrNotAllowed for an actor who is not trusted.
 func mayOperate(ctx context.Context, tx *sql.Tx, by audit.Actor, now time.Time) error {
-	trusted, err := isTrusted(ctx, tx, by, now)
-	if err == nil && !trusted {
-		err = audit.ErrNotAllowed
-	}
-	return err
+	return mayManage(ctx, tx, by, "", now)
 }

@@ -322,7 +322,7 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 
 // Idle reports whether an event tells nothing but that the answer begins or waits, or is an error alone.
 func Idle(frame sse.Event) bool {
-	switch kind := readFrame(frame.Data).kind; kind {
+	switch readFrame(frame.Data).kind {
 	case "message_start", "ping", "error", "":
 		return true
 	}
