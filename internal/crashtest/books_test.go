@@ -24,9 +24,13 @@ type books struct {
 	lives    []life
 	prices   map[string]llm.Price
 	verified verification
-	logged   []string // what the gateway itself found to be wrong
-	cut      bool     // the database was cut off now and then
+	logged   []string   // what the gateway itself found to be wrong
+	cut      bool       // the database was cut off now and then
+	outages  []interval // of the provider
 }
+
+// interval is a time from one moment to another.
+type interval struct{ from, to time.Time }
 
 // life is one process of the gateway. It is over when the books are read.
 type life struct {

@@ -32,6 +32,7 @@ type order struct {
 
 	leaveAfter  int           // pieces of a stream after which the client hangs up; 0 for never
 	leaveBefore time.Duration // how long it waits for all of the answer; 0 for as long as it takes
+	slow        time.Duration // that it takes for each line of a stream; 0 for none
 }
 
 // receipt is what the client knows of one request when it is over.
@@ -114,6 +115,7 @@ func (got *receipt) readStream(body io.Reader, leave func()) {
 	lines := bufio.NewScanner(body)
 	for lines.Scan() {
 		line := lines.Text()
+		time.Sleep(got.slow)
 		data, ok := strings.CutPrefix(line, "data: ")
 		switch {
 		case line == "event: error":

@@ -15,6 +15,12 @@
 // part of the journal off, and fails unless the first one's questions find
 // that out.
 //
+// A third loads one life for long, with slow readers and a provider that starts
+// again now and then, and asks the same questions, and whether memory,
+// descriptors and goroutines stay as they were:
+//
+//	go test ./internal/crashtest -run TestSoak -v -timeout 1h -soak.time=30m
+//
 // The rest is about several gateways over one PostgreSQL and one Valkey: races
 // for a budget that affords few requests, with kills and with a database that
 // forgets; PostgreSQL stopped, failed over and cut off in the middle of commits

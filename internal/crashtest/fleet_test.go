@@ -168,26 +168,30 @@ func (n *node) metric(name string) float64 {
 	if err != nil {
 		n.fleet.t.Fatalf("metrics of node %d: %v", n.number, err)
 	}
-	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, name+" "); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
-			if err != nil {
-				n.fleet.t.Fatalf("metric %s: %v", line, err)
-			}
-			return value
+	return figure(n.fleet.t, text, name)
+}
+
+// figure is the metric without labels of that name.
+func figure(t *testing.T, metrics, name string) float64 {
+	t.Helper()
+	for line := range strings.Lines(metrics) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return must.Get(strconv.ParseFloat(strings.TrimSpace(value), 64))(t)
 		}
 	}
-	n.fleet.t.Fatalf("node %d has no metric %s", n.number, name)
+	t.Fatalf("there is no metric %s", name)
 	return 0
 }
 
 // read is what the node answers to a GET, whatever its status.
-func (n *node) read(path string) (string, error) {
-	r, err := http.NewRequestWithContext(n.fleet.ctx, http.MethodGet, "http://"+n.base()+path, nil)
+func (n *node) read(path string) (string, error) { return n.fleet.readFrom(n.base(), path) }
+
+func (h *testGateway) readFrom(base, path string) (string, error) {
+	r, err := http.NewRequestWithContext(h.ctx, http.MethodGet, "http://"+base+path, nil)
 	if err != nil {
 		return "", err
 	}
-	resp, err := n.fleet.client.Do(r)
+	resp, err := h.client.Do(r)
 	if err != nil {
 		return "", err
 	}

@@ -148,7 +148,7 @@ func (v *verdict) attempt(id ledger.AttemptID, a *attempt) {
 	r, s := a.rows[0], &served{}
 	if len(a.served) > 0 {
 		s = a.served[0]
-	} else if r.outcome != ledger.OutcomeUnknown && r.outcome != ledger.OutcomeRefused {
+	} else if r.outcome != ledger.OutcomeUnknown && r.outcome != ledger.OutcomeRefused && !v.unseenInOutage(r) {
 		v.add(phantom, "%s", r)
 	}
 	v.priced(r)
@@ -171,6 +171,14 @@ func (v *verdict) attempt(id ledger.AttemptID, a *attempt) {
 	if len(a.served) > 0 && (r.model != clientAPIs()[s.Dialect].provider+"/"+s.Model || r.stream != s.Stream) {
 		v.add(misattributed, "%s: the provider was asked for %q, stream %t", r, s.Model, s.Stream)
 	}
+}
+
+// unseenInOutage reports whether the gateway sent the attempt in an outage of the provider, which
+// may not have seen it.
+func (v *verdict) unseenInOutage(r *row) bool {
+	return r.outcome != ledger.OutcomeRefused && slices.ContainsFunc(v.books.outages, func(i interval) bool {
+		return r.opened.Before(i.to) && r.opened.Add(r.duration+time.Millisecond).After(i.from)
+	})
 }
 
 // priced recomputes the cost. An unknown outcome costs its bound.
@@ -288,7 +296,7 @@ func (v *verdict) counted(rows []*row) {
 		if r.counts {
 			got++
 		}
-		reached = reached || len(v.attempts[r.id].served) > 0
+		reached = reached || len(v.attempts[r.id].served) > 0 || v.unseenInOutage(r)
 		if int(r.id.N) != i+1 {
 			v.add(lost, "%s: it is number %d of the request's rows", r, i+1)
 		}

@@ -67,6 +67,8 @@ type load struct {
 	gates   []*gate // a request goes to any of them
 	client  *http.Client
 	members []member
+	rest    time.Duration // of each worker between two requests, on average
+	slow    time.Duration // that every eighth client takes for each line of a stream
 	running sync.WaitGroup
 
 	mu       sync.Mutex
@@ -97,6 +99,9 @@ func (l *load) end() []receipt {
 
 func (l *load) work(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
+		if l.rest > 0 {
+			time.Sleep(time.Duration(rng.Int64N(2 * int64(l.rest))))
+		}
 		o := l.order(rng)
 		if o.key != "" {
 			l.insist(ctx, o)
@@ -153,6 +158,9 @@ func (l *load) order(rng *rand.Rand) order {
 		o.choices = 2 + rng.IntN(3)
 	}
 	o.suit(rng)
+	if l.slow > 0 && rng.IntN(8) == 0 {
+		o.slow = l.slow
+	}
 	switch n := rng.IntN(100); {
 	case n < 8 && o.clientAPI != countAPI:
 		o.key = fmt.Sprintf("key-%016x", rng.Uint64())
