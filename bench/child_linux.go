@@ -26,7 +26,10 @@ type child struct {
 	done chan struct{}
 }
 
-// start starts a server on one core. It lives until stop, or until this process
+// allCores is given for a core where a server may use all that there are.
+const allCores = -1
+
+// start starts a server on one core, or on all. It lives until stop, or until this process
 // dies, and sees nothing of the environment but the path.
 func (b *bench) start(name string, core int, argv ...string) (*child, error) {
 	c := &child{name: name, log: filepath.Join(b.dir, name+".log"), done: make(chan struct{})}

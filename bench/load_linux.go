@@ -19,6 +19,9 @@ import (
 // keyVariable carries the API key, so that it shows in no list of processes.
 const keyVariable = "BENCH_KEY"
 
+// rivalKeyVariable carries the key that a rival asks for, if any.
+const rivalKeyVariable = "BENCH_RIVAL_KEY"
+
 // loadOptions are one run of the load.
 type loadOptions struct {
 	target    netip.AddrPort

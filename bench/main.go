@@ -25,13 +25,14 @@ import (
 
 const usage = `bench measures the gateway beside nginx on loopback.
 
-  bench run  [--gateway PATH] [--short] [--only PART] [--json] [--dir DIR]
+  bench run  [--gateway PATH] [--short] [--only PART] [--rival COMMAND] [--json] [--dir DIR]
+  bench charts FILE
   bench mock --listen 127.0.0.1:PORT
   bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N]
   bench reports --database postgres://… | --data DIR [--rounds N]
   bench load --target 127.0.0.1:PORT [--api chat|completions] [--conns N] [--duration D] [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
 
-Each takes --help.
+Each but charts, which draws what "bench run --json" wrote as SVG, takes --help.
 `
 
 // errUsage is a command line that cannot be understood.
@@ -58,11 +59,13 @@ func command() int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%w: say run, mock, load, seed or reports", errUsage)
+		return fmt.Errorf("%w: say run, charts, mock, load, seed or reports", errUsage)
 	}
 	switch name, rest := args[0], args[1:]; name {
 	case "run":
 		return runCommand(ctx, rest, stdout, stderr)
+	case "charts":
+		return chartsCommand(rest, stdout)
 	case "mock":
 		return mockCommand(ctx, rest, stderr)
 	case "load":
@@ -75,7 +78,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		_, err := io.WriteString(stdout, usage)
 		return err
 	default:
-		return fmt.Errorf("%w: there is no %q: say run, mock, load, seed or reports", errUsage, name)
+		return fmt.Errorf("%w: there is no %q: say run, charts, mock, load, seed or reports", errUsage, name)
 	}
 }
 

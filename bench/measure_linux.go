@@ -157,6 +157,9 @@ func (b *bench) subjects(clientAPIs []*subject) []*subject {
 	if b.nginx != nil {
 		all = append(all, b.nginx)
 	}
+	if b.rival != nil {
+		all = append(all, b.rival)
+	}
 	return append(all, clientAPIs...)
 }
 

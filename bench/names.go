@@ -4,6 +4,7 @@ package main
 const (
 	onDirect      = "direct"
 	onNginx       = "nginx"
+	onRival       = "rival"
 	onChat        = "weir /v1/chat"
 	onCompletions = "weir /v1/chat/completions"
 	onStrict      = "weir …/completions, strict"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -149,7 +150,14 @@ func residentOf(pid int) (int64, error) {
 // cpuSet is the set of cores of sched_setaffinity(2).
 type cpuSet [16]uint64
 
+// coreSet is that core alone, or every core for allCores.
 func coreSet(core int) (s cpuSet) {
+	if core == allCores {
+		for i := range s {
+			s[i] = math.MaxUint64
+		}
+		return s
+	}
 	s[core/64] = 1 << (core % 64)
 	return s
 }
@@ -169,7 +177,7 @@ func allowedCores() ([]int, error) {
 	return cores, nil
 }
 
-// pinThread binds a thread of this process to one core; 0 is the one that
+// pinThread binds a thread of this process to one core, or frees it for allCores; 0 is the one that
 // calls.
 func pinThread(tid, core int) error {
 	s := coreSet(core)

@@ -67,7 +67,8 @@ type bench struct {
 	dir                   string // temporary
 	gatewayCore, loadCore int
 	children              []*child
-	direct, nginx         *subject // nginx is nil where there is none
+	rivalCommand          string   // starts another gateway; empty for none
+	direct, nginx, rival  *subject // nginx and rival are nil where there are none
 	secureMock            *subject // the mock over TLS
 	cert, key             string   // files of what TLS needs
 	findings              findings
@@ -81,6 +82,8 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	asJSON := fs.Bool("json", false, "print JSON")
 	held := fs.Int("held", 0, "how many streams are held (default 2000)")
 	only := fs.String("only", "", "the `part` to measure: rest, load, variants or journal (default all)")
+	rival := fs.String("rival", "", "`command` of another gateway to measure: it listens on $BENCH_LISTEN (the port alone is $BENCH_PORT), asks "+
+		"the provider at the base URL $BENCH_PROVIDER for house/MODEL as MODEL, and takes the key $BENCH_RIVAL_KEY")
 	dir := fs.String("dir", "", "`directory` for temporary data, on the disk that strict is measured on (default the system's)")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
@@ -88,7 +91,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if *only != "" && !slices.ContainsFunc(parts(), func(p string) bool { return strings.HasPrefix(p, *only+":") }) {
 		return fmt.Errorf("%w: --only is %q, not rest, load, variants or journal", errUsage, *only)
 	}
-	b := &bench{only: *only, plan: fullPlan(), gateway: *gateway, progress: stderr}
+	b := &bench{only: *only, plan: fullPlan(), gateway: *gateway, rivalCommand: *rival, progress: stderr}
 	if *short {
 		b.plan = shortPlan()
 	}
@@ -124,6 +127,7 @@ func (b *bench) all(ctx context.Context, parent string) (err error) {
 	}{
 		{"starting the mock provider", b.startMock},
 		{"starting nginx", b.startNginx},
+		{"starting the rival", b.startRival},
 		{atRest, b.atRest},
 		{underLoad, b.underLoad},
 		{variants, b.variants},

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -172,6 +173,25 @@ func (b *bench) startNginx(ctx context.Context) error {
 	return c.ready(ctx, b.nginx.call)
 }
 
+// startRival starts another gateway by the command that --rival gave; its help says what that has to do.
+func (b *bench) startRival(ctx context.Context) error {
+	if b.rivalCommand == "" {
+		return nil
+	}
+	addr, err := freeAddr()
+	if err != nil {
+		return err
+	}
+	c, err := b.start(onRival, b.gatewayCore, "/usr/bin/env", "BENCH_LISTEN="+addr.String(),
+		"BENCH_PORT="+strconv.Itoa(int(addr.Port())), "BENCH_PROVIDER=http://"+b.direct.target.String()+"/v1",
+		"sh", "-c", "exec "+b.rivalCommand)
+	if err != nil {
+		return err
+	}
+	b.rival = &subject{name: onRival, clientAPI: "completions", target: addr, key: os.Getenv(rivalKeyVariable), child: c}
+	return c.ready(ctx, b.rival.call)
+}
+
 // gatewayConfig is a gateway as its operator would configure it: one provider
 // with prices, and all that is on by default.
 const gatewayConfig = `listen: %s
@@ -199,6 +219,7 @@ type site struct {
 	addr   netip.AddrPort
 	key    string
 	ca     string // file of certificates, where it is reached over TLS
+	core   int    // where it runs; allCores for all
 }
 
 // settings are what a gateway is configured with that is not usual.
@@ -207,6 +228,7 @@ type settings struct {
 	database       string // empty for SQLite
 	secureProvider bool   // https
 	secure         bool   // clients come over TLS
+	allCores       bool   // it runs on all cores, beside the load and the mock
 }
 
 func (b *bench) newSite(name string, of settings) (*site, error) {
@@ -214,7 +236,10 @@ func (b *bench) newSite(name string, of settings) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{name: name, config: filepath.Join(b.dir, name+".yaml"), addr: addr}
+	s := &site{name: name, config: filepath.Join(b.dir, name+".yaml"), addr: addr, core: b.gatewayCore}
+	if of.allCores {
+		s.core = allCores
+	}
 	extra, provider := "", "http://"+b.direct.target.String()
 	if of.durability != "" {
 		extra += "durability: " + of.durability + "\n"
@@ -238,7 +263,7 @@ func (b *bench) newSite(name string, of settings) (*site, error) {
 // took, from before its process was made. On its first start it says its key.
 func (b *bench) startSite(ctx context.Context, s *site) (*child, time.Duration, error) {
 	began := time.Now()
-	c, err := b.start(s.name, b.gatewayCore, b.gateway, "serve", "--config", s.config)
+	c, err := b.start(s.name, s.core, b.gateway, "serve", "--config", s.config)
 	if err != nil {
 		return nil, 0, err
 	}

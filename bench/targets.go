@@ -29,13 +29,13 @@ func promises() []promise {
 	clientAPIs := []string{onCompletions, onChat}
 	return []promise{
 		{name: "requests per core-second, of nginx's", section: "throughput", key: figRatio, subjects: clientAPIs, least: true, limit: 0.40},
-		{name: "p50 at 200/s over nginx, µs", section: "pace", key: figOverP50, subjects: clientAPIs, limit: 30},
-		{name: "p99 at 200/s over nginx, µs", section: "pace", key: figOverP99, subjects: clientAPIs, limit: 200},
-		{name: "CPU a piece, no delay, µs", section: "streams_fast", key: figPieceCPU, subjects: clientAPIs, limit: 16},
-		{name: "CPU a piece, 10 ms apart, µs", section: "streams_slow", key: figPieceCPU, subjects: clientAPIs, limit: 16},
-		{name: "held stream, KB", section: "held_streams", key: figPerStream, subjects: clientAPIs, limit: 64},
+		{name: "p50 at 200/s over nginx, µs", section: "pace", key: figOverP50, subjects: clientAPIs, limit: 40},
+		{name: "p99 at 200/s over nginx, µs", section: "pace", key: figOverP99, subjects: clientAPIs, limit: 120},
+		{name: "CPU a piece, no delay, µs", section: "streams_fast", key: figPieceCPU, subjects: clientAPIs, limit: 12},
+		{name: "CPU a piece, 10 ms apart, µs", section: "streams_slow", key: figPieceCPU, subjects: clientAPIs, limit: 12},
+		{name: "held stream, KB", section: "held_streams", key: figPerStream, subjects: clientAPIs, limit: 40},
 		{name: "cold start, ms", section: "cold_start", key: figExisting, subjects: []string{"weir"}, limit: 60},
-		{name: "idle memory, MB", section: "held_streams", key: figIdle, subjects: []string{onCompletions}, limit: 30},
+		{name: "idle memory, MB", section: "held_streams", key: figIdle, subjects: []string{onCompletions}, limit: 25},
 		{name: "journal, % of the CPU of a request", section: "journal", key: figShare, subjects: []string{"batched"}, limit: 10},
 	}
 }

@@ -36,6 +36,7 @@ func (b *bench) variants(ctx context.Context) (err error) {
 		second.name, second.http2 = "weir …/completions, HTTP/2 on one connection", true
 		all = append(all, &second)
 	}
+	more("weir …/completions, all cores", "cores", settings{allCores: true})
 	if url, stop := b.startPostgres(ctx); url != "" {
 		defer func() { err = errors.Join(err, stop()) }()
 		more("weir …/completions, PostgreSQL", "postgres", settings{database: url})
