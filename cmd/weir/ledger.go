@@ -87,9 +87,7 @@ func (env *environment) printVerification(v *report.Verification, left ledger.Ba
 		})
 	}
 	for i := range v.Differences {
-		d := &v.Differences[i]
-		fmt.Fprintf(env.stdout, "%s %s account=%s model=%s key=%s: %s is %d, the rows say %d\n",
-			d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What, d.Rolled, d.Rows)
+		fmt.Fprintln(env.stdout, differenceLine(&v.Differences[i]))
 	}
 	if left.Lost > 0 {
 		fmt.Fprintf(env.stdout,
@@ -103,6 +101,12 @@ func (env *environment) printVerification(v *report.Verification, left ledger.Ba
 	_, err := fmt.Fprintf(env.stdout, "%d rows (%d open, %d unknown), %d sums: %d differences\n",
 		v.Rows, v.Open, v.Unknown, v.Rollups, len(v.Differences))
 	return err
+}
+
+// differenceLine is a difference as people read it; a cost is in nano-USD.
+func differenceLine(d *report.Difference) string {
+	return fmt.Sprintf("%s %s account=%s model=%s key=%s: %s is %d, the rows say %d",
+		d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What, d.Rolled, d.Rows)
 }
 
 func newLedgerExport(env *environment) *cobra.Command {

@@ -198,7 +198,7 @@ func (g *instance) openData(ctx context.Context) error {
 	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
 	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
 	journal := ledger.Options{
-		Dir: filepath.Join(o.Config.Data, "journal"), Store: db.Ledger, Leases: db.Leases,
+		Dir: filepath.Join(o.Config.Data, journalName), Store: db.Ledger, Leases: db.Leases,
 		Node:   budget.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
 		Strict: o.Config.Durability == "strict", Now: o.Now, SharedNow: db.Now, Log: o.Log,
 	}
@@ -232,7 +232,7 @@ func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*stor
 }
 
 func storeOptions(cfg *config.Config, log *slog.Logger) store.Options {
-	return store.Options{Path: filepath.Join(cfg.Data, "weir.db"), URL: cfg.Database, Log: log}
+	return store.Options{Path: filepath.Join(cfg.Data, databaseFile), URL: cfg.Database, Log: log}
 }
 
 func (g *instance) listen(ctx context.Context) (net.Listener, error) {

@@ -159,7 +159,7 @@ func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backl
 	}
 }
 
-func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, "journal") }
+func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, journalName) }
 
 // AccountNames are the names of all accounts, by id.
 func (d *Data) AccountNames(ctx context.Context) (map[string]string, error) {

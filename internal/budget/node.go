@@ -89,14 +89,14 @@ func (l *Service) Run(ctx context.Context) {
 
 // recover gives back what earlier lives had leased, as soon as the database has
 // all that they did.
-func (l *Service) recover(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
+func (l *Service) recover(stop context.Context) {
+	ctx, cancel := context.WithTimeout(stop, leaseLimit)
 	defer cancel()
 	err := l.flush(ctx)
 	if err == nil {
 		err = l.reconcileOnce(ctx)
 	}
-	if err != nil { // the first lease does it
+	if err != nil && stop.Err() == nil { // the first lease does it
 		l.log.Warn("budget leases from before the start could not be returned yet", "err", err)
 	}
 }

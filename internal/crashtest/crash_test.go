@@ -113,10 +113,11 @@ func (h *testGateway) read() *books {
 	return all
 }
 
-// exported is the gateway's ledger.
-func (h *testGateway) exported() []row {
+// exported is the gateway's ledger; flags may name another data directory.
+func (h *testGateway) exported(flags ...string) []row {
 	h.t.Helper()
-	rows, err := readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv")))
+	args := append([]string{"ledger", "export", "--format", "csv"}, flags...)
+	rows, err := readRows(bytes.NewReader(h.run(args...)))
 	if err != nil {
 		h.t.Fatalf("weir ledger export: %v", err)
 	}

@@ -203,9 +203,12 @@ func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, e
 	return l, nil
 }
 
+// identityFile is the file with the journal's own id.
+const identityFile = "identity"
+
 // identity is the journal's own id, made at its first opening.
 func identity(dir string) (uuid.UUID, error) {
-	path := filepath.Join(dir, "identity")
+	path := filepath.Join(dir, identityFile)
 	b, err := os.ReadFile(path)
 	if err == nil {
 		id, err := uuid.Parse(strings.TrimSpace(string(b)))
@@ -221,7 +224,7 @@ func identity(dir string) (uuid.UUID, error) {
 	if err != nil {
 		return id, fmt.Errorf("make journal identity: %w", err)
 	}
-	if err := writeWhole(dir, filepath.Base(path), id.String()+"\n"); err != nil {
+	if err := writeWhole(dir, identityFile, id.String()+"\n"); err != nil {
 		return id, fmt.Errorf("write journal identity: %w", err)
 	}
 	return id, nil

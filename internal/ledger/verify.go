@@ -10,7 +10,7 @@ import (
 
 // Identity is the id of the journal in dir; false when there is none.
 func Identity(dir string) (id uuid.UUID, ok bool, err error) {
-	if _, err := os.Stat(filepath.Join(dir, "identity")); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, identityFile)); errors.Is(err, os.ErrNotExist) {
 		return id, false, nil
 	}
 	id, err = identity(dir)
@@ -30,6 +30,22 @@ func Written(dir string) (Position, error) {
 		}
 	}
 	return 0, nil
+}
+
+// SegmentsFrom names the files of the journal in dir that have anything behind a position, and
+// that of its identity. It reads beside a running gateway.
+func SegmentsFrom(dir string, from Position) ([]string, error) {
+	segs, _, err := loadSegments(Directory(dir))
+	if err != nil {
+		return nil, err
+	}
+	names := []string{identityFile}
+	for i := range segs {
+		if segs[i].end > from || i == len(segs)-1 {
+			names = append(names, segs[i].name())
+		}
+	}
+	return names, nil
 }
 
 // Backlog is what a journal has had for a database that does not have it.

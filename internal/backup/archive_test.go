@@ -1,0 +1,114 @@
+package backup_test
+
+import (
+	"archive/tar"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"weir/internal/backup"
+	"weir/internal/must"
+)
+
+// made is an archive of two files.
+func made(t *testing.T) (path string, m backup.Manifest) {
+	t.Helper()
+	dir := t.TempDir()
+	path = filepath.Join(dir, "a.backup")
+	w := must.Get(backup.Create(path))(t)
+	for name, text := range map[string]string{"weir.db": strings.Repeat("database ", 10_000), "identity": "x"} {
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	must.Do(t, w.Add("weir.db", filepath.Join(dir, "weir.db"), nil))
+	must.Do(t, w.Add("journal/identity", filepath.Join(dir, "identity"), nil))
+	m = must.Get(w.Finish(backup.Manifest{Created: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC), Version: "1", Schema: 15}))(t)
+	must.Do(t, w.Abandon()) // does nothing any more
+	return path, m
+}
+
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	path, m := made(t)
+	info := must.Get(os.Stat(path))(t)
+	must.Equal(t, info.Mode().Perm(), os.FileMode(0o600), "mode of the archive")
+	to := filepath.Join(t.TempDir(), "to")
+	var done, total int64
+	got := must.Get(backup.Extract(path, to, func(d, t int64) { done, total = d, t }))(t)
+	must.Equal(t, got, m, "manifest")
+	must.Equal(t, [2]int64{done, total}, [2]int64{info.Size(), info.Size()}, "progress at the end")
+	must.Equal(t, string(must.Get(os.ReadFile(filepath.Join(to, "journal", "identity")))(t)), "x", "file of the journal")
+	must.Equal(t, [2]bool{got.Has("weir.db"), got.Has("secrets.key")}, [2]bool{true, false}, "Has")
+	if _, err := backup.Create(path); err == nil {
+		t.Error("an archive that exists was begun again")
+	}
+	if _, err := backup.Extract(path, to, nil); err == nil {
+		t.Error("files that exist were replaced")
+	}
+}
+
+// TestArchiveDamaged is every byte changed, and every end missing.
+func TestArchiveDamaged(t *testing.T) {
+	t.Parallel()
+	path, want := made(t)
+	whole := must.Get(os.ReadFile(path))(t)
+	damaged := filepath.Join(t.TempDir(), "damaged")
+	extract := func(text []byte) (backup.Manifest, error) {
+		must.Do(t, os.WriteFile(damaged, text, 0o600))
+		return backup.Extract(damaged, "", nil)
+	}
+	harmless := 0
+	for at := range whole {
+		if _, err := extract(whole[:at]); err == nil {
+			t.Errorf("the end from byte %d of %d on is missing, and nobody noticed", at, len(whole))
+		}
+		changed := slices.Clone(whole)
+		changed[at] ^= 0x10
+		got, err := extract(changed)
+		if err == nil { // such as the size of the window
+			must.Equal(t, got, want, "manifest with byte %d changed", at)
+			harmless++
+		}
+	}
+	if harmless > len(whole)/20 {
+		t.Errorf("%d of %d bytes can be changed", harmless, len(whole))
+	}
+}
+
+// TestArchiveForeign is archives that somebody else made.
+func TestArchiveForeign(t *testing.T) {
+	t.Parallel()
+	const manifest = `{"format":1,"files":[]}`
+	for name, heads := range map[string][]tar.Header{
+		"a path above":      {{Name: "../x", Typeflag: tar.TypeReg}},
+		"an absolute path":  {{Name: "/tmp/x", Typeflag: tar.TypeReg}},
+		"a symbolic link":   {{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}},
+		"a device":          {{Name: "x", Typeflag: tar.TypeChar}},
+		"backslashes":       {{Name: `..\x`, Typeflag: tar.TypeReg}},
+		"a file too many":   {{Name: "x", Typeflag: tar.TypeReg}, {Name: "manifest.json", Typeflag: tar.TypeReg, Size: int64(len(manifest))}},
+		"no manifest":       {{Name: "x", Typeflag: tar.TypeReg}},
+		"an empty manifest": {{Name: "manifest.json", Typeflag: tar.TypeReg}},
+		"nothing":           {},
+	} {
+		path := filepath.Join(t.TempDir(), "foreign")
+		f := must.Get(os.Create(path))(t)
+		z := must.Get(zstd.NewWriter(f))(t)
+		w := tar.NewWriter(z)
+		for i := range heads {
+			must.Do(t, w.WriteHeader(&heads[i]))
+			_, err := w.Write([]byte(manifest)[:heads[i].Size])
+			must.Do(t, err)
+		}
+		must.Do(t, w.Close())
+		must.Do(t, z.Close())
+		must.Do(t, f.Close())
+		to := filepath.Join(t.TempDir(), "to")
+		if _, err := backup.Extract(path, to, nil); err == nil {
+			t.Errorf("an archive with %s was taken", name)
+		}
+	}
+}

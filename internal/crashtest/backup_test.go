@@ -1,0 +1,129 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"weir/internal/ledger"
+)
+
+const (
+	backups = 4
+	// backupLag is how long after its end an attempt may not be in the journal yet: batched records are written
+	// before the client has its answer.
+	backupLag = 50 * time.Millisecond
+)
+
+// backedUp is a backup and what was restored from it.
+type backedUp struct {
+	began, ended time.Time
+	rows         map[ledger.AttemptID]row
+}
+
+// TestBackup makes backups beside a gateway under load, which is killed now and then, and restores each. A restored
+// ledger verifies, has everything that was settled before the backup began, and nothing that the ledger does not have.
+func TestBackup(t *testing.T) {
+	seed := seed()
+	ctx, cancel := deadline(t)
+	defer cancel()
+	h := newGateway(ctx, t, seed)
+	defer h.close()
+	working, rest := context.WithCancel(ctx)
+	defer rest()
+	load := newLoad(h.members, h.gate)
+	load.begin(working, seed)
+	var all []backedUp
+	for i := range backups {
+		process := h.serve(plan{})
+		ready := h.awaitReady(process, h.gate)
+		if ready.IsZero() {
+			t.Fatalf("the gateway does not start; see %s", process.Log)
+		}
+		process.EndsWithin(between(h.rng, 200*time.Millisecond, 900*time.Millisecond))
+		if i == backups-1 { // while no gateway runs
+			h.gate.shut()
+			process.Kill()
+		}
+		all = append(all, h.backUp(i))
+		h.gate.shut()
+		process.Kill()
+		h.lives = append(h.lives, life{
+			plan: plan{kind: atMoment}, began: process.Started, ready: ready, ended: process.Ended, killed: true,
+		})
+	}
+	rest()
+	load.end()
+	books := h.read()
+	rows := map[ledger.AttemptID]row{}
+	for _, r := range books.rows {
+		rows[r.id] = r
+	}
+	for i := range all {
+		settled, wrong := all[i].compare(rows)
+		t.Logf("backup %d: took %s, %d rows, %d of them settled before it began", i,
+			all[i].ended.Sub(all[i].began).Round(time.Millisecond), len(all[i].rows), settled)
+		for _, w := range wrong[:min(len(wrong), mostShown)] {
+			t.Errorf("backup %d: %s", i, w)
+		}
+		if settled == 0 {
+			t.Errorf("backup %d: nothing was settled before it began", i)
+		}
+	}
+	// The comparison finds what is missing: the first backup does not have what came after it.
+	late := all[0]
+	late.began = late.began.Add(time.Hour)
+	if _, wrong := late.compare(rows); len(wrong) == 0 {
+		t.Error("a backup that is older than it says: nothing was found to be missing")
+	}
+}
+
+// backUp makes a backup, restores it and reads the restored ledger.
+func (h *testGateway) backUp(number int) (b backedUp) {
+	h.t.Helper()
+	file := filepath.Join(h.dir, fmt.Sprintf("%d.backup", number))
+	data := filepath.Join(h.dir, fmt.Sprintf("restored-%d", number))
+	b.began = time.Now()
+	h.run("backup", file)
+	b.ended = time.Now()
+	h.run("backup", "check", file)
+	h.run("restore", file, "--data", data)
+	var v verification
+	out := h.run("ledger", "verify", "--json", "--data", data)
+	if err := json.Unmarshal(out, &v); err != nil || len(v.Differences) > 0 || v.Open > 0 || v.Unprojected > 0 {
+		h.t.Errorf("backup %d: got %s, %v; want no differences and nothing open", number, out, err)
+	}
+	b.rows = map[ledger.AttemptID]row{}
+	for _, r := range h.exported("--data", data) {
+		b.rows[r.id] = r
+	}
+	return b
+}
+
+// compare is what is wrong with the backup, and how many rows of the ledger were settled before it began.
+func (b *backedUp) compare(rows map[ledger.AttemptID]row) (settled int, wrong []string) {
+	for id, want := range rows {
+		before := want.outcome != ledger.OutcomeUnknown && want.opened.Add(want.duration+backupLag).Before(b.began)
+		if before {
+			settled++
+		}
+		got, ok := b.rows[id]
+		switch {
+		case !ok && before:
+			wrong = append(wrong, fmt.Sprintf("missing: %s", &want))
+		case ok && got.outcome != ledger.OutcomeUnknown && got != want, ok && before && got != want:
+			wrong = append(wrong, fmt.Sprintf("got %s, want %s", &got, &want))
+		}
+	}
+	for id, got := range b.rows {
+		if _, ok := rows[id]; !ok {
+			wrong = append(wrong, fmt.Sprintf("not in the ledger: %s", &got))
+		}
+	}
+	return settled, wrong
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+)
+
+// snapshotPages are copied at once, between looks at whether to stop.
+const snapshotPages = 512
+
+// OpenExisting opens a database that is there, as it is: nothing is migrated. A schema newer than this program is
+// refused.
+func OpenExisting(ctx context.Context, o Options) (*DB, error) {
+	e, err := o.engine()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.exists(); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	s, err := o.connect(e)
+	if err != nil {
+		return nil, err
+	}
+	status, err := s.MigrationStatus(ctx)
+	if err == nil {
+		err = status.refuseNewer()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Snapshot copies an SQLite database, as it is at one moment, to a file that is not there yet, while others use it. The
+// log of SQLite grows until it is done, for none of it can be taken into the database meanwhile. Progress is in
+// pages.
+//
+// https://www.sqlite.org/backup.html
+func (s *DB) Snapshot(ctx context.Context, to string, progress func(done, total int64)) (err error) {
+	if s.engine.shared {
+		return errors.New("only a database in the data directory can be copied")
+	}
+	c, err := s.read.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	const begin = "BEGIN; SELECT count(*) FROM sqlite_schema" // what is read first decides which moment it is
+	if _, err := c.ExecContext(ctx, begin); err != nil {
+		return fmt.Errorf("copy the database: %w", err)
+	}
+	err = c.Raw(func(driver any) error { return copyPages(ctx, driver, to, progress) })
+	_, rollback := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	if err = errors.Join(err, rollback); err != nil {
+		return fmt.Errorf("copy the database to %s: %w", to, err)
+	}
+	return nil
+}
+
+// copyPages copies what a connection of the driver reads.
+func copyPages(ctx context.Context, driver any, to string, progress func(done, total int64)) (err error) {
+	source, ok := driver.(interface {
+		NewBackup(to string) (*sqlite.Backup, error)
+	})
+	if !ok {
+		return fmt.Errorf("the driver's connection is a %T, which makes no backups", driver)
+	}
+	b, err := source.NewBackup(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Finish()) }()
+	for more := true; more; {
+		if more, err = b.Step(snapshotPages); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		total := int64(b.PageCount())
+		progress(total-int64(b.Remaining()), total)
+	}
+	return nil
+}
