@@ -16,7 +16,7 @@ import (
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
 	{"audit", "h1", "kept", "llm", "outbound", "rawjson", "recording", "sse"},
-	{"dialect", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "form", "front", "idempotency", "seal"},
+	{"backup", "dialect", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "form", "front", "idempotency", "seal"},
 	{"conversation", "credential", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect/registry", "pricing", "budget"},
@@ -50,6 +50,7 @@ var soleImporters = map[string][]string{
 	"github.com/spf13/cobra":         {"weir/cmd/weir"},
 
 	"github.com/valkey-io/valkey-go": {"weir/internal/ratelimit"},
+	"github.com/minio/minio-go/v7":   {"weir/internal/backup"},
 
 	"github.com/prometheus/client_golang/prometheus": {"weir/internal/telemetry"},
 

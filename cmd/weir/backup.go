@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
+	"weir/internal/config"
+	"weir/internal/llm"
 )
 
 func newBackup(env *environment) *cobra.Command {
@@ -58,16 +61,20 @@ func backUp(cmd *cobra.Command, env *environment, to string, withKey bool) error
 func newBackupCheck(env *environment) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use: "check FILE", Short: "Restore a backup into a temporary directory, verify its ledger, and delete it again",
+		Use: "check FILE|DIR|s3://BUCKET/PREFIX", Short: "Restore a backup into a temporary directory, verify its ledger, and delete it again",
 		Long: "Restore a backup into a temporary directory, verify its ledger, and delete it again. The directory\n" +
 			"needs as much room as the database.",
-		Example: "  weir backup check /backup/weir.backup", Args: oneArg("the file of a backup"),
+		Example: "  weir backup check /backup/weir.backup", Args: oneArg("a backup"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			temp, err := os.MkdirTemp(dir, "weir-check-")
 			if err != nil {
 				return err
 			}
-			err = restore(cmd, env, args[0], filepath.Join(temp, "data"))
+			cfg, err := env.loadConfig("")
+			if err == nil {
+				cfg.Data, cfg.Database = filepath.Join(temp, "data"), llm.Secret{}
+				err = restore(cmd, env, cfg, app.RestoreOptions{From: args[0]})
+			}
 			if rest := os.RemoveAll(temp); rest != nil {
 				return fmt.Errorf("delete the restored copy: %w", rest)
 			}
@@ -79,34 +86,57 @@ func newBackupCheck(env *environment) *cobra.Command {
 }
 
 func newRestore(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use: "restore FILE", Short: "Make a data directory from a backup, and verify its ledger",
+	var until restoreUntil
+	cmd := &cobra.Command{
+		Use: "restore FILE|DIR|s3://BUCKET/PREFIX", Short: "Make a data directory from a backup, and verify its ledger",
 		Long: "Make a data directory from a backup, in a directory that is empty or not there, and verify its ledger.\n" +
-			"Everything is as it was when the backup was made: keys that were revoked since then are valid again.\n" +
-			"Requests that were under way then are settled as unknown, at their upper bound. When a restore is\n" +
-			"interrupted, run it again.",
-		Example: "  weir restore /backup/weir.backup --data /var/lib/weir", Args: oneArg("the file of a backup"),
+			"The backup is a file that weir backup made, or the directory or bucket of backup.to in the\n" +
+			"configuration: of that, the newest backup of the database is taken, and the journal since then.\n" +
+			"Everything else is as it was when the database was backed up: keys that were revoked since then are\n" +
+			"valid again. Requests that were under way are settled as unknown, at their upper bound. When a restore\n" +
+			"is interrupted, run it again.",
+		Example: "  weir restore /backup/weir.backup --data /var/lib/weir\n" +
+			"  weir restore s3://backups/weir --until 2026-11-25T12:00:00Z --data /var/lib/weir",
+		Args: oneArg("a backup"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := env.loadConfig("")
 			if err != nil {
 				return err
 			}
-			return restore(cmd, env, args[0], cfg.Data)
+			return restore(cmd, env, cfg, app.RestoreOptions{From: args[0], Until: until.Time})
 		},
 	}
+	cmd.Flags().Var(&until, "until", "restore the state of this time, of a directory or a bucket")
+	return cmd
 }
 
-// restore restores into a directory, and is an error, too, where the ledger has differences.
-func restore(cmd *cobra.Command, env *environment, from, data string) error {
-	cfg, err := env.loadConfig("")
-	if err != nil {
-		return err
+// restoreUntil is a flag for a time of RFC 3339.
+type restoreUntil struct{ time.Time }
+
+// Set reads it.
+func (u *restoreUntil) Set(text string) (err error) {
+	if u.Time, err = time.Parse(time.RFC3339, text); err != nil {
+		return errors.New("it is no time such as 2026-11-25T12:00:00Z")
 	}
-	cfg.Data = data
+	return nil
+}
+
+// String is empty for no time.
+func (u *restoreUntil) String() string {
+	if u.IsZero() {
+		return ""
+	}
+	return u.Format(time.RFC3339)
+}
+
+// Type is the word for it in the help.
+func (u *restoreUntil) Type() string { return "time" }
+
+// restore restores into the data directory, and is an error, too, where the ledger has differences.
+func restore(cmd *cobra.Command, env *environment, cfg config.Config, o app.RestoreOptions) error {
 	unpacked, verified := newProgress(env.stderr, "bytes unpacked"), newProgress(env.stderr, "rows verified")
-	done, err := app.Restore(cmd.Context(), cfg, app.RestoreOptions{
-		From: from, Unpacked: unpacked.show, Verified: verified.show, By: actor(), Log: env.logger(&cfg),
-	})
+	o.Unpacked, o.Verified, o.By, o.Log = unpacked.show, verified.show, actor(), env.logger(&cfg)
+	done, err := app.Restore(cmd.Context(), cfg, o)
 	unpacked.done()
 	verified.done()
 	if err != nil {
@@ -117,7 +147,7 @@ func restore(cmd *cobra.Command, env *environment, from, data string) error {
 		fmt.Fprintln(env.stdout, differenceLine(&v.Differences[i]))
 	}
 	_, err = fmt.Fprintf(env.stdout, "restored as of %s: %d rows (%d unknown), %d sums: %d differences\n",
-		done.Manifest.Created.Format(time.RFC3339), v.Rows, v.Unknown, v.Rollups, len(v.Differences))
+		done.AsOf.Format(time.RFC3339), v.Rows, v.Unknown, v.Rollups, len(v.Differences))
 	if err == nil && len(v.Differences) > 0 {
 		return errQuiet
 	}

@@ -103,6 +103,7 @@ type instance struct {
 	webhooks  *webhook.Service
 	deliverer *webhook.Deliverer
 	notices   *webhook.Notices
+	shipper   *shipper // nil where nothing is backed up
 
 	idempotency *idempotencyStore
 	kept        *conversation.Service
@@ -135,6 +136,9 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		return g, err
 	}
 	if err := g.openWebhooks(); err != nil {
+		return g, err
+	}
+	if err := g.openBackup(); err != nil {
 		return g, err
 	}
 	g.fleet = newFleet(o, g.noticeHealth)
@@ -280,6 +284,9 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
 	running.Go(func() { g.deliverer.Run(background) })
 	running.Go(func() { g.askProviders(background) })
+	if g.shipper != nil {
+		running.Go(func() { g.shipper.run(background) })
+	}
 	if metrics != nil {
 		running.Go(func() { g.serveTelemetry(background, metrics) })
 	}

@@ -22,6 +22,7 @@ import (
 const (
 	databaseFile = "weir.db"
 	journalName  = "journal"
+	packing      = ".backup-" // begins the name of a directory for the copy of a database
 )
 
 // BackupOptions say how an installation is backed up.
@@ -51,32 +52,38 @@ func Backup(ctx context.Context, cfg config.Config, o BackupOptions) (done Backe
 		return done, errors.New("`database` is set, so this installation is on PostgreSQL: back it up with pg_basebackup " +
 			"or pg_dump, and keep the journal directory of each node (docs/backup.md)")
 	}
-	began := o.Now().UTC()
-	if done.Path, err = backupPath(o.To, began); err != nil {
+	path, err := backupPath(o.To, o.Now())
+	if err != nil {
 		return done, err
 	}
 	db, err := store.OpenExisting(ctx, storeOptions(&cfg, o.Log))
 	if err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	temp, err := os.MkdirTemp(filepath.Dir(done.Path), ".weir-backup-")
+	d := Data{cfg: cfg, store: db}
+	done, err = d.pack(ctx, path, &o)
+	return done, errors.Join(err, db.Close())
+}
+
+// pack makes the file of a backup.
+func (d *Data) pack(ctx context.Context, path string, o *BackupOptions) (done BackedUp, err error) {
+	done.Path = path
+	temp, err := os.MkdirTemp(filepath.Dir(path), packing)
 	if err != nil {
 		return done, fmt.Errorf("make a directory for the copy of the database: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	w, err := backup.Create(done.Path)
+	m := backup.Manifest{Created: o.Now().UTC(), Version: o.Version}
+	w, err := backup.Create(path)
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, w.Abandon()) }()
-	m := backup.Manifest{Created: began, Version: o.Version}
-	d := Data{cfg: cfg, store: db}
 	// The journal comes first: the database is then at least where the journal's copy begins.
 	if err := d.packJournal(ctx, w, &m, o.Packed); err != nil {
 		return done, err
 	}
-	if err := d.packDatabase(ctx, w, &m, temp, &o); err != nil {
+	if err := d.packDatabase(ctx, w, &m, temp, o); err != nil {
 		return done, err
 	}
 	if done.Sealed, err = d.packSecretsKey(ctx, w, o.SecretsKey); err != nil {
@@ -85,10 +92,10 @@ func Backup(ctx context.Context, cfg config.Config, o BackupOptions) (done Backe
 	if done.Manifest, err = w.Finish(m); err != nil {
 		return done, err
 	}
-	if _, err = backup.Extract(done.Path, "", nil); err != nil { // the disk gives back what was written
+	if _, err = backup.Extract(path, "", nil); err != nil { // the disk gives back what was written
 		return done, err
 	}
-	info, err := os.Stat(done.Path)
+	info, err := os.Stat(path)
 	if err == nil {
 		done.Size = info.Size()
 	}
@@ -104,7 +111,7 @@ func backupPath(to string, now time.Time) (string, error) {
 	case err != nil:
 		return "", err
 	case info.IsDir():
-		return filepath.Join(to, "weir-"+now.Format("20060102T150405Z")+".backup"), nil
+		return filepath.Join(to, filepath.Base(backup.FullName(now))), nil
 	}
 	return to, nil // which Create refuses
 }

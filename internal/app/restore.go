@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
 
 	"weir/internal/audit"
 	"weir/internal/backup"
@@ -25,7 +28,10 @@ const restoring = ".restoring"
 
 // RestoreOptions say how an installation is restored.
 type RestoreOptions struct {
-	From     string // a file that Backup made
+	// From is a file that Backup made, or where a gateway backs up to: a directory, or s3://BUCKET/PREFIX.
+	From string
+	// Until is, for the latter, up to when; the zero time for all that is there.
+	Until    time.Time
 	Unpacked backup.Progress
 	Verified func(done, total int64) // in rows
 	By       audit.Actor
@@ -34,7 +40,9 @@ type RestoreOptions struct {
 
 // Restored is what came of a restore.
 type Restored struct {
-	Manifest     backup.Manifest
+	Manifest backup.Manifest
+	// AsOf is the moment of the ledger that was restored.
+	AsOf         time.Time
 	Verification report.Verification
 	// SecretsKey says that the backup had the key that secrets in the database are sealed with.
 	SecretsKey bool
@@ -52,7 +60,7 @@ func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Res
 	if err := prepareRestore(cfg.Data, work); err != nil {
 		return done, err
 	}
-	if done.Manifest, err = backup.Extract(o.From, work, o.Unpacked); err != nil {
+	if done.Manifest, done.AsOf, err = unpack(ctx, &cfg, work, &o); err != nil {
 		return done, err
 	}
 	if done.Verification, err = finishBackup(ctx, work, &o); err != nil {
@@ -68,6 +76,115 @@ func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Res
 		}
 	}
 	return done, os.RemoveAll(work)
+}
+
+// unpack writes the files of a backup to a directory, and what has come to the journal since.
+func unpack(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptions) (m backup.Manifest, asOf time.Time,
+	err error,
+) {
+	info, err := os.Stat(o.From)
+	if err == nil && !info.IsDir() {
+		m, err = backup.Extract(o.From, dir, o.Unpacked)
+		return m, m.Created, err
+	}
+	if err != nil && !strings.HasPrefix(o.From, "s3://") {
+		return m, asOf, err
+	}
+	target, err := backup.OpenTarget(o.From, bucketOptions(cfg))
+	if err != nil {
+		return m, asOf, err
+	}
+	path := filepath.Join(dir, "full.backup")
+	if err := fetchFull(ctx, target, path, o); err != nil {
+		return m, asOf, err
+	}
+	if m, err = backup.Extract(path, dir, o.Unpacked); err != nil {
+		return m, asOf, err
+	}
+	asOf, err = fetchJournal(ctx, target, m, filepath.Join(dir, journalName), o.Until)
+	return m, asOf, errors.Join(err, os.Remove(path))
+}
+
+// fetchFull copies the newest backup of the database to a file.
+func fetchFull(ctx context.Context, target backup.Target, path string, o *RestoreOptions) error {
+	names, err := target.List(ctx, backup.FullPrefix())
+	if err != nil {
+		return err
+	}
+	newest := ""
+	for _, name := range names {
+		if began, ok := backup.ParseFull(name); ok && (o.Until.IsZero() || !began.After(o.Until)) {
+			newest = name
+		}
+	}
+	if newest == "" {
+		return fmt.Errorf("%s has no backup of a database (full/weir-*.backup) from before the time that was asked for",
+			o.From)
+	}
+	from, err := target.Get(ctx, newest)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }() // it is only read
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
+}
+
+// fetchJournal writes what the target has of the journal behind what a directory has of it.
+func fetchJournal(ctx context.Context, target backup.Target, m backup.Manifest, dir string, until time.Time) (time.Time,
+	error,
+) {
+	asOf := m.Created
+	at, err := ledger.End(dir)
+	if err != nil || m.Journal == "" {
+		return asOf, err
+	}
+	names, err := target.List(ctx, backup.ChunkPrefix(m.Journal))
+	if err != nil {
+		return asOf, err
+	}
+	for _, name := range names {
+		c, ok := backup.ParseChunk(name)
+		behind := c.Segment > at.Segment || c.Segment == at.Segment && c.Offset+c.Length > at.Offset
+		if !ok || !behind || !until.IsZero() && c.At.After(until) {
+			continue
+		}
+		if c.Segment == at.Segment && c.Offset > at.Offset || c.Segment > at.Segment && c.Offset > 0 {
+			return asOf, fmt.Errorf("a part of the journal is missing before %s: restore with --until %s, up to which it is whole",
+				name, asOf.Format(time.RFC3339))
+		}
+		if err := fetchChunk(ctx, target, name, &c, filepath.Join(dir, c.Segment)); err != nil {
+			return asOf, fmt.Errorf("%s: %w", name, err)
+		}
+		at, asOf = ledger.Extent{Segment: c.Segment, Offset: c.Offset + c.Length}, c.At
+	}
+	return asOf, nil
+}
+
+func fetchChunk(ctx context.Context, target backup.Target, name string, c *backup.Chunk, path string) error {
+	from, err := target.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }() // it is only read
+	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(io.NewOffsetWriter(to, c.Offset), io.LimitReader(z, c.Length+1))
+	if err == nil && n != c.Length {
+		err = fmt.Errorf("it has %d bytes, not %d", n, c.Length)
+	}
+	return errors.Join(err, to.Sync(), to.Close())
 }
 
 // prepareRestore makes the directory to work in, and refuses a data directory that has anything.

@@ -45,6 +45,12 @@ func (g *instance) measure() {
 		"Requests that were decided from memory because Valkey did not answer.",
 		func() int64 { return g.limits.Stats().Alone })
 	g.measureOthers()
+	if s := g.shipper; s != nil {
+		telemetry.Gauge(m, "weir_backup_journal_timestamp_seconds",
+			"When the backup last had all of the journal, in Unix time; 0 for not since the start.", s.shipped.Load)
+		telemetry.Gauge(m, "weir_backup_full_timestamp_seconds",
+			"When the database was last backed up, in Unix time; 0 for not since the start.", s.full.Load)
+	}
 }
 
 // measureOthers is of what is beside the pipeline.

@@ -23,6 +23,7 @@ import (
 const (
 	format       = 1
 	manifestName = "manifest.json"
+	partSuffix   = ".part" // of a file that is not whole yet
 	maxManifest  = 1 << 20
 	maxWindow    = 64 << 20 // of memory, that unpacking takes
 )
@@ -73,7 +74,7 @@ func Create(path string) (*Writer, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("%s exists already: name another file", path), err)
 	}
-	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (w *Writer) Finish(m Manifest) (Manifest, error) {
 		err = errors.Join(w.tar.Close(), w.zstd.Close(), w.file.Sync(), w.file.Close())
 	}
 	if err == nil {
-		err = os.Rename(w.path+".part", w.path)
+		err = os.Rename(w.path+partSuffix, w.path)
 	}
 	return m, err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"weir/internal/llm"
@@ -66,6 +67,7 @@ func (l *loader) check(c *Config) {
 	l.checkDefaultModel(c)
 	l.checkPeople(c)
 	l.checkSecrets(&c.Secrets)
+	l.checkBackup(c)
 }
 
 func (l *loader) checkStores(c *Config) {
@@ -73,6 +75,29 @@ func (l *loader) checkStores(c *Config) {
 	l.checkSecretURL("valkey", c.Valkey, "a redis:// URL, or empty for memory", "redis", "rediss", "valkey", "valkeys")
 	l.checkSecretURL("outbound.proxy", c.Outbound.Proxy, "an http, https or socks5 URL, or empty",
 		outbound.ProxySchemes()...)
+}
+
+func (l *loader) checkBackup(c *Config) {
+	b := &c.Backup
+	if b.To != "" && !c.Database.IsZero() {
+		l.report("backup.to", "`backup.to` is for SQLite, and `database` is set: back up PostgreSQL by its own tools")
+	}
+	if name, isBucket := strings.CutPrefix(b.To, "s3://"); isBucket && (name == "" || name[0] == '/') {
+		l.report("backup.to", "`backup.to` must be a directory, or s3://BUCKET/PREFIX, not %s", l.quote("backup.to", b.To))
+	}
+	if b.Every < time.Second {
+		l.report("backup.every", "`backup.every` must be at least 1s")
+	}
+	if b.Full < time.Minute {
+		l.report("backup.full", "`backup.full` must be at least 1m")
+	}
+	l.checkRange("backup.keep", int64(b.Keep), 1)
+	if b.S3.Endpoint != "" {
+		b.S3.Endpoint = l.checkHTTP("backup.s3.endpoint", b.S3.Endpoint, "keys go to `access_key_id` and `secret_access_key`")
+	}
+	if (b.S3.AccessKeyID == "") != b.S3.SecretAccessKey.IsZero() {
+		l.report("backup.s3", "`backup.s3` needs both `access_key_id` and `secret_access_key`, or neither")
+	}
 }
 
 func (l *loader) checkNumbers(c *Config) {

@@ -83,16 +83,84 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// shipEvery is how often the journal is copied in TestMachineLost, and shipTime how long that may take here.
+const (
+	shipEvery = time.Second
+	shipTime  = 2 * time.Second
+)
+
+// TestMachineLost kills a gateway that backs up to a directory, and restores what that directory has. No more is lost
+// than what came since the journal was copied last.
+func TestMachineLost(t *testing.T) {
+	seed := seed()
+	ctx, cancel := deadline(t)
+	defer cancel()
+	h := newGateway(ctx, t, seed)
+	defer h.close()
+	to := filepath.Join(h.dir, "backups")
+	h.env = append(h.env, "WEIR_BACKUP_TO="+to, "WEIR_BACKUP_EVERY="+shipEvery.String(), "WEIR_BACKUP_FULL=1m")
+	working, rest := context.WithCancel(ctx)
+	defer rest()
+	load := newLoad(h.members, h.gate)
+	load.begin(working, seed)
+	var all []backedUp
+	for i := range 2 { // the second life goes on where the first one was
+		process := h.serve(plan{})
+		ready := h.awaitReady(process, h.gate)
+		if ready.IsZero() {
+			t.Fatalf("the gateway does not start; see %s", process.Log)
+		}
+		process.EndsWithin(6 * time.Second)
+		h.gate.shut()
+		process.Kill()
+		h.lives = append(h.lives, life{
+			plan: plan{kind: atMoment}, began: process.Started, ready: ready, ended: process.Ended, killed: true,
+		})
+		b := backedUp{began: process.Ended.Add(-shipEvery - shipTime)}
+		h.restored(&b, to, i)
+		all = append(all, b)
+	}
+	rest()
+	load.end()
+	rows := map[ledger.AttemptID]row{}
+	for _, r := range h.read().rows {
+		rows[r.id] = r
+	}
+	for i := range all {
+		settled, wrong := all[i].compare(rows)
+		t.Logf("loss %d: %d rows are left, %d were settled %s before", i, len(all[i].rows), settled, shipEvery+shipTime)
+		for _, w := range wrong[:min(len(wrong), mostShown)] {
+			t.Errorf("loss %d: %s", i, w)
+		}
+		if settled == 0 {
+			t.Errorf("loss %d: nothing was settled in time", i)
+		}
+	}
+	h.run("backup", "check", to)
+	early := filepath.Join(h.dir, "early")
+	h.run("restore", to, "--data", early, "--until", h.lives[0].ended.UTC().Format(time.RFC3339))
+	if got := len(h.exported("--data", early)); got < len(all[0].rows)/2 || got >= len(all[1].rows) {
+		t.Errorf("rows until the first loss: got %d, want at least half of %d, and fewer than %d", got, len(all[0].rows), len(all[1].rows))
+	}
+}
+
 // backUp makes a backup, restores it and reads the restored ledger.
 func (h *testGateway) backUp(number int) (b backedUp) {
 	h.t.Helper()
 	file := filepath.Join(h.dir, fmt.Sprintf("%d.backup", number))
-	data := filepath.Join(h.dir, fmt.Sprintf("restored-%d", number))
 	b.began = time.Now()
 	h.run("backup", file)
 	b.ended = time.Now()
 	h.run("backup", "check", file)
-	h.run("restore", file, "--data", data)
+	h.restored(&b, file, number)
+	return b
+}
+
+// restored restores a backup and reads its ledger.
+func (h *testGateway) restored(b *backedUp, from string, number int) {
+	h.t.Helper()
+	data := filepath.Join(h.dir, fmt.Sprintf("restored-%d", number))
+	h.run("restore", from, "--data", data)
 	var v verification
 	out := h.run("ledger", "verify", "--json", "--data", data)
 	if err := json.Unmarshal(out, &v); err != nil || len(v.Differences) > 0 || v.Open > 0 || v.Unprojected > 0 {
@@ -102,7 +170,6 @@ func (h *testGateway) backUp(number int) (b backedUp) {
 	for _, r := range h.exported("--data", data) {
 		b.rows[r.id] = r
 	}
-	return b
 }
 
 // compare is what is wrong with the backup, and how many rows of the ledger were settled before it began.

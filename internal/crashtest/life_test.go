@@ -117,7 +117,7 @@ func (h *testGateway) serve(p plan) *processtest.Process {
 	if p.kind == atPoint {
 		fault = fmt.Sprintf("%s:%d", p.point, p.nth)
 	}
-	cmd.Env = processtest.Environ("WEIR_DURABILITY="+durability, fmt.Sprintf("WEIR_FAULT_SEGMENT=%d", segmentSize))
+	cmd.Env = append(cmd.Env, "WEIR_DURABILITY="+durability, fmt.Sprintf("WEIR_FAULT_SEGMENT=%d", segmentSize))
 	if fault != "" {
 		cmd.Env = append(cmd.Env, "WEIR_FAULT="+fault)
 	}

@@ -48,6 +48,16 @@ func SegmentsFrom(dir string, from Position) ([]string, error) {
 	return names, nil
 }
 
+// End is the last file of the journal in dir, and where in it the last record ends; empty for no journal.
+func End(dir string) (last Extent, err error) {
+	segs, _, err := loadSegments(Directory(dir))
+	if err != nil || len(segs) == 0 {
+		return last, err
+	}
+	s := &segs[len(segs)-1]
+	return Extent{Segment: s.name(), Offset: int64(s.end - s.base)}, nil
+}
+
 // Backlog is what a journal has had for a database that does not have it.
 type Backlog struct {
 	Records int64    // kept: the gateway projects them when it runs

@@ -1,0 +1,73 @@
+package backup
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Where a target has what.
+const (
+	fullPrefix  = "full/weir-"
+	fullSuffix  = ".backup"
+	chunkPrefix = "journal/"
+	chunkSuffix = ".zst"
+	fullTime    = "20060102T150405Z"
+	chunkTime   = "20060102T150405.000Z"
+)
+
+// FullName is the name of a backup of the database that began then.
+func FullName(began time.Time) string { return fullPrefix + began.UTC().Format(fullTime) + fullSuffix }
+
+// FullPrefix is what the names of all begin with.
+func FullPrefix() string { return fullPrefix }
+
+// ParseFull is when a backup of that name began; false for another file.
+func ParseFull(name string) (began time.Time, ok bool) {
+	text, isFull := strings.CutPrefix(name, fullPrefix)
+	text, isBackup := strings.CutSuffix(text, fullSuffix)
+	began, err := time.Parse(fullTime, text)
+	return began, isFull && isBackup && err == nil
+}
+
+// Chunk is a part of one file of a journal, compressed by Zstandard.
+type Chunk struct {
+	Journal string    // its identity
+	Segment string    // name of the file
+	Offset  int64     // in the file, in bytes
+	Length  int64     // in bytes
+	At      time.Time // when it was copied
+}
+
+// ChunkPrefix is what the names of all chunks of a journal begin with; empty for those of all.
+func ChunkPrefix(journal string) string {
+	if journal == "" {
+		return chunkPrefix
+	}
+	return chunkPrefix + journal + "/"
+}
+
+// Name is the name of the chunk in a target. Names are in the order of the bytes.
+func (c *Chunk) Name() string {
+	return fmt.Sprintf("%s%s_%012d_%012d_%s%s", ChunkPrefix(c.Journal), c.Segment, c.Offset, c.Length,
+		c.At.UTC().Format(chunkTime), chunkSuffix)
+}
+
+// ParseChunk reads the name of a chunk; false for another file.
+func ParseChunk(name string) (c Chunk, ok bool) {
+	rest, isChunk := strings.CutPrefix(name, chunkPrefix)
+	rest, isCompressed := strings.CutSuffix(rest, chunkSuffix)
+	journal, rest, hasJournal := strings.Cut(rest, "/")
+	parts := strings.Split(rest, "_")
+	if !isChunk || !isCompressed || !hasJournal || len(parts) != 4 || strings.Contains(rest, "/") || !filepath.IsLocal(parts[0]) {
+		return c, false
+	}
+	c.Journal, c.Segment = journal, parts[0]
+	var err1, err2, err3 error
+	c.Offset, err1 = strconv.ParseInt(parts[1], 10, 64)
+	c.Length, err2 = strconv.ParseInt(parts[2], 10, 64)
+	c.At, err3 = time.Parse(chunkTime, parts[3])
+	return c, err1 == nil && err2 == nil && err3 == nil && c.Offset >= 0 && c.Length > 0
+}
