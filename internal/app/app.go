@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -251,13 +250,9 @@ func (g *instance) listen(ctx context.Context) (net.Listener, error) {
 // serve answers on the listener until ctx ends.
 func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	cfg := &g.options.Config
-	var secure *tls.Config
-	if cfg.TLS.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
-		if err != nil {
-			return fmt.Errorf("tls: %w", err)
-		}
-		secure = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	secure, keepSecure, err := g.secure()
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	metrics, err := g.listenTelemetry(ctx)
 	if err != nil {
@@ -298,6 +293,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	})
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- serveOn(server.Serve, listener) })
+	running.Go(func() { keepSecure(background) })
 	// a stop that comes now is for drain
 	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil {
 		return errors.Join(err, server.Close())

@@ -51,7 +51,7 @@ func (g *instance) address() string {
 // isPlain reports whether browsers reach the gateway over plain http.
 func isPlain(g *instance) bool {
 	cfg := &g.options.Config
-	return cfg.TLS.Cert == "" && !strings.HasPrefix(cfg.PublicURL, "https://") && len(cfg.TrustedProxies) == 0
+	return !cfg.TLS.On() && !strings.HasPrefix(cfg.PublicURL, "https://") && len(cfg.TrustedProxies) == 0
 }
 
 // chatAs takes a request of the playground through the pipeline, for somebody who

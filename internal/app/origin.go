@@ -29,7 +29,7 @@ func originOf(cfg *config.Config) origin {
 	if scheme == "https" {
 		o.secure = bareHost(public)
 	}
-	for _, host := range append([]string{public, cfg.Listen, cfg.Telemetry.Listen}, cfg.Hosts...) {
+	for _, host := range slices.Concat([]string{public, cfg.Listen, cfg.Telemetry.Listen}, cfg.Hosts, cfg.TLS.ACME.Domains) {
 		if host = bareHost(host); host != "" {
 			o.hosts = append(o.hosts, host)
 		}

@@ -28,7 +28,7 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	if _, err := fmt.Fprintf(g.options.Stderr, "listening on %s\n", base); err != nil {
 		return err
 	}
-	if cfg := &g.options.Config; !isLoopback(addr) && cfg.TLS.Cert == "" && len(cfg.TrustedProxies) == 0 {
+	if cfg := &g.options.Config; !isLoopback(addr) && !cfg.TLS.On() && len(cfg.TrustedProxies) == 0 {
 		g.options.Log.Warn("other machines reach this address over plain http, where keys and passwords can be read "+
 			"on the way: set tls or, behind a proxy with https, trusted_proxies and public_url", "address",
 			addr.String())
@@ -45,7 +45,7 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 // baseURL is the address by which the gateway is reached from this machine.
 func baseURL(cfg *config.Config, addr net.Addr) string {
 	scheme := "http"
-	if cfg.TLS.Cert != "" {
+	if cfg.TLS.On() {
 		scheme = "https"
 	}
 	host, port, err := net.SplitHostPort(addr.String())

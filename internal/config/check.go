@@ -50,9 +50,7 @@ func (l *loader) check(c *Config) {
 		c.Hosts[i] = strings.TrimSuffix(strings.ToLower(host), ".")
 	}
 	l.checkNumbers(c)
-	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
-		l.report("tls", "`tls` needs both `cert` and `key`, or neither")
-	}
+	l.checkTLS(&c.TLS)
 	for i := range c.Providers {
 		l.checkProvider(&c.Providers[i])
 	}
@@ -75,6 +73,23 @@ func (l *loader) checkStores(c *Config) {
 	l.checkSecretURL("valkey", c.Valkey, "a redis:// URL, or empty for memory", "redis", "rediss", "valkey", "valkeys")
 	l.checkSecretURL("outbound.proxy", c.Outbound.Proxy, "an http, https or socks5 URL, or empty",
 		outbound.ProxySchemes()...)
+}
+
+func (l *loader) checkTLS(t *TLS) {
+	switch {
+	case (t.Cert == "") != (t.Key == ""):
+		l.report("tls", "`tls` needs both `cert` and `key`, or neither")
+	case t.Cert != "" && len(t.ACME.Domains) > 0:
+		l.report("tls.acme", "`tls` takes `cert` and `key`, or `acme`, not both")
+	}
+	for i, d := range t.ACME.Domains {
+		if !isHost(d) || !strings.Contains(d, ".") {
+			l.report(index("tls.acme.domains", i), "`tls.acme.domains[%d]` must be a name such as weir.example.com, not %s", i,
+				l.quote(index("tls.acme.domains", i), d))
+		}
+		t.ACME.Domains[i] = strings.ToLower(d)
+	}
+	t.ACME.Directory = l.checkHTTP("tls.acme.directory", t.ACME.Directory, "it takes none")
 }
 
 func (l *loader) checkBackup(c *Config) {

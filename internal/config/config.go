@@ -195,10 +195,24 @@ type InstallationLimits struct {
 	PerAccount Limits `yaml:"per_account"`
 }
 
-// TLS names the files of a certificate and its key, both or neither.
+// TLS is where the certificate comes from: from the files of it and its key, both or neither, or by ACME.
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
+	ACME ACME   `yaml:"acme"`
+}
+
+// On reports whether clients are talked to over TLS.
+func (t *TLS) On() bool { return t.Cert != "" || len(t.ACME.Domains) > 0 }
+
+// ACME is how certificates are obtained from an authority (RFC 8555), whose terms are accepted by that.
+type ACME struct {
+	// Domains are the names that certificates are for; none for no ACME.
+	Domains []string `yaml:"domains,omitempty"`
+	// Email is where the authority writes to; empty for nowhere.
+	Email string `yaml:"email"`
+	// Directory is the https address of the authority's directory.
+	Directory string `yaml:"directory"`
 }
 
 // Outbound is how the gateway reaches out.
@@ -351,6 +365,7 @@ func Default() Config {
 		MaxBody:          32 << 20,
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day}, // seven years
 		Kept:             Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
+		TLS:              TLS{ACME: ACME{Directory: "https://acme-v02.api.letsencrypt.org/directory"}},
 		Backup:           Backup{Every: 10 * time.Second, Full: day, Keep: 7},
 		Sessions:         Sessions{Idle: 12 * time.Hour, Absolute: 7 * day, Passwords: "on"},
 		OIDC: OIDC{

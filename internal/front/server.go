@@ -39,7 +39,7 @@ const (
 type Options struct {
 	Handler http.Handler
 	Base    context.Context // which requests' contexts come from; nil for context.Background
-	Secure  *tls.Config     // nil for plain HTTP
+	Secure  *tls.Config     // nil for plain HTTP; of protocols that it names beside HTTP, connections end with the handshake
 	Log     *slog.Logger    // nil for none
 	// Most is how many connections there are at most. Beyond it the one is closed that has been without a
 	// request for the longest, and where all have one, the new one.
@@ -92,7 +92,7 @@ func New(o Options) *Server {
 	s.outputs.New = func() any { return &buffer{make([]byte, 0, usualHead)} }
 	if o.Secure != nil {
 		s.o.Secure = o.Secure.Clone()
-		s.o.Secure.NextProtos = []string{"h2", "http/1.1"}
+		s.o.Secure.NextProtos = append([]string{"h2", "http/1.1"}, o.Secure.NextProtos...)
 		s.http2 = s.newHTTP2()
 		s.agreeing, s.agreeEnd = context.WithCancel(closed)
 	}
@@ -277,11 +277,16 @@ func (s *Server) handshake(c *connection) {
 		_ = c.Close()
 		return
 	}
-	if secure.ConnectionState().NegotiatedProtocol != "h2" {
+	switch secure.ConnectionState().NegotiatedProtocol {
+	case "", "http/1.1":
 		s.newClient1(secure, c).serve()
 		return
+	case "h2":
+		c.isHTTP2.Store(true)
+	default: // the handshake was all, as in TLS-ALPN-01
+		_ = secure.Close()
+		return
 	}
-	c.isHTTP2.Store(true)
 	select {
 	case s.agreed <- newFramesConn(secure, c):
 	case <-s.agreeing.Done():

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+
+	"weir/internal/config"
+	"weir/internal/outbound"
+)
+
+// certificateEvery is how often it is looked whether the files of a certificate have changed.
+const certificateEvery = 2 * time.Second
+
+// certificate is that of the files of the configuration, as they are now.
+type certificate struct {
+	files   [2]string // of the chain and of its key
+	log     *slog.Logger
+	stamps  [2]stamp
+	current atomic.Pointer[tls.Certificate]
+}
+
+// stamp changes when a file does.
+type stamp struct {
+	changed time.Time
+	size    int64
+}
+
+// secure is how clients are talked to; nil for plain HTTP. What is returned with it keeps the certificate up to date
+// until its context ends.
+func (g *instance) secure() (*tls.Config, func(context.Context), error) {
+	t := &g.options.Config.TLS
+	switch {
+	case t.Cert != "":
+		c := &certificate{files: [2]string{t.Cert, t.Key}, log: g.options.Log}
+		if _, err := c.load(); err != nil {
+			return nil, nil, fmt.Errorf("tls: %w", err)
+		}
+		return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, c.run, nil
+	case len(t.ACME.Domains) > 0:
+		m, err := newACME(&g.options.Config)
+		if err != nil {
+			return nil, nil, err
+		}
+		first := func(ctx context.Context) { obtain(ctx, m, t.ACME.Domains, g.options.Log) }
+		return &tls.Config{
+			GetCertificate: m.GetCertificate, NextProtos: []string{acme.ALPNProto}, MinVersion: tls.VersionTLS12,
+		}, first, nil
+	}
+	return nil, func(context.Context) {}, nil
+}
+
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return c.current.Load(), nil
+}
+
+// run looks at the files until ctx ends. What is wrong with new ones is logged once, and the certificate before stays.
+func (c *certificate) run(ctx context.Context) {
+	look := time.NewTicker(certificateEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		switch changed, err := c.load(); {
+		case err != nil:
+			c.log.Error("the new certificate cannot be used; the one before stays in force", "cert", c.files[0], "err", err)
+		case changed:
+			c.log.Info("a new certificate is in force", "cert", c.files[0], "until", c.current.Load().Leaf.NotAfter)
+		}
+	}
+}
+
+// load reads the files where they have changed.
+func (c *certificate) load() (changed bool, err error) {
+	var now [2]stamp
+	for i, path := range c.files {
+		info, err := os.Stat(path) // follows links, which is how a Kubernetes secret changes
+		if err != nil {
+			return false, err
+		}
+		now[i] = stamp{info.ModTime(), info.Size()}
+	}
+	if now == c.stamps {
+		return false, nil
+	}
+	c.stamps = now
+	pair, err := tls.LoadX509KeyPair(c.files[0], c.files[1])
+	if err != nil {
+		return false, err
+	}
+	c.current.Store(&pair)
+	return true, nil
+}
+
+// newACME gets certificates by ACME (RFC 8555), for which the authority asks the gateway's own port (TLS-ALPN-01, RFC
+// 8737).
+func newACME(cfg *config.Config) (*autocert.Manager, error) {
+	roots, err := outbound.Certificates(cfg.Outbound.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := outbound.ParseProxy(cfg.Outbound.Proxy.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		Proxy: proxy, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+	}
+	return &autocert.Manager{
+		Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(cfg.TLS.ACME.Domains...),
+		Cache: autocert.DirCache(filepath.Join(cfg.Data, "acme")), Email: cfg.TLS.ACME.Email,
+		Client: &acme.Client{
+			DirectoryURL: cfg.TLS.ACME.Directory, UserAgent: "weir",
+			HTTPClient: &http.Client{Transport: transport, Timeout: time.Minute},
+		},
+	}, nil
+}
+
+const (
+	obtainPause = 10 * time.Second // after a failure, doubled with each
+	obtainMost  = time.Hour
+)
+
+// obtain gets the first certificates before a client waits for one.
+func obtain(ctx context.Context, m *autocert.Manager, domains []string, log *slog.Logger) {
+	for pause := obtainPause; ; pause = min(2*pause, obtainMost) {
+		var errs error
+		for _, d := range domains {
+			_, err := m.GetCertificate(&tls.ClientHelloInfo{ // of a client that takes ECDSA
+				ServerName: d, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
+				SupportedCurves: []tls.CurveID{tls.CurveP256}, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+			})
+			errs = errors.Join(errs, err)
+		}
+		if errs == nil {
+			log.Info("certificates are there", "domains", domains)
+			return
+		}
+		log.Error("no certificate could be obtained; it is tried again", "domains", domains, "pause", pause, "err", errs)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
