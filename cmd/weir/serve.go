@@ -15,6 +15,7 @@ import (
 
 func newServe(env *environment) *cobra.Command {
 	var listen string
+	var takeover bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the gateway",
@@ -22,17 +23,19 @@ func newServe(env *environment) *cobra.Command {
 			"SIGHUP reads the configuration again. The first start prints a first API key; on an address that " +
 			"others\n" +
 			"reach, and where systemd keeps the output, the command that makes one.",
-		Example: "  weir serve\n  OPENAI_API_KEY=sk-... weir serve --listen 127.0.0.1:9090",
+		Example: "  weir serve\n  weir serve --takeover\n  OPENAI_API_KEY=sk-... weir serve --listen 127.0.0.1:9090",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd, env, listen)
+			return serve(cmd, env, listen, takeover)
 		},
 	}
+	cmd.Flags().BoolVar(&takeover, "takeover", false,
+		"take over from the gateway that runs on the same data directory, which then stops; without one, just start")
 	cmd.Flags().StringVar(&listen, "listen", "", "address to listen on (default 127.0.0.1:8080)")
 	return cmd
 }
 
-func serve(cmd *cobra.Command, env *environment, listen string) error {
+func serve(cmd *cobra.Command, env *environment, listen string, takeover bool) error {
 	load := func() (config.Config, error) { return env.loadConfig(listen) }
 	cfg, err := load()
 	if err != nil {
@@ -66,6 +69,6 @@ func serve(cmd *cobra.Command, env *environment, listen string) error {
 	}
 	return app.Run(cmd.Context(), app.Options{
 		Config: cfg, Reload: load, ReloadSignals: reloads, Getenv: os.Getenv, Stdout: env.stdout, Stderr: env.stderr,
-		Log: env.logger(&cfg), Version: version(), Journal: faults(),
+		Log: env.logger(&cfg), Version: version(), Takeover: takeover, Journal: faults(),
 	})
 }

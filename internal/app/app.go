@@ -55,6 +55,9 @@ type Options struct {
 	Limits func(*ratelimit.Options)
 	// People is for tests, likewise of what lets people in; nil for nothing.
 	People func(*people.Options)
+	// Takeover takes over the listeners of the gateway that runs on the same data directory, if one does, and has it
+	// stop.
+	Takeover bool
 	// Ready is told the address once the gateway answers; nil for nobody.
 	Ready func(addr string)
 	// Timing and Now are for tests: the pipeline's timers, where they are not
@@ -103,6 +106,8 @@ type instance struct {
 	deliverer *webhook.Deliverer
 	notices   *webhook.Notices
 	shipper   *shipper // nil where nothing is backed up
+	journal   string   // directory of the journal
+	handover  handover
 
 	idempotency *idempotencyStore
 	kept        *conversation.Service
@@ -131,6 +136,10 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 			err = errors.Join(err, g.close())
 		}
 	}()
+	g.onClose(func() error { g.handover.abandon(); return nil })
+	if err := g.handover.begin(ctx, o); err != nil {
+		return g, err
+	}
 	if err := g.openData(ctx); err != nil {
 		return g, err
 	}
@@ -200,8 +209,11 @@ func (g *instance) openData(ctx context.Context) error {
 	g.onClose(db.Close)
 	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
 	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
+	if g.journal, err = ownJournal(o.Config.Data, g.handover.taking()); err != nil {
+		return err
+	}
 	journal := ledger.Options{
-		Dir: filepath.Join(o.Config.Data, journalName), Store: db.Ledger, Leases: db.Leases,
+		Dir: g.journal, Store: db.Ledger, Leases: db.Leases,
 		Node:   budget.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
 		Strict: o.Config.Durability == "strict", Now: o.Now, SharedNow: db.Now, Log: o.Log,
 	}
@@ -239,6 +251,9 @@ func storeOptions(cfg *config.Config, log *slog.Logger) store.Options {
 }
 
 func (g *instance) listen(ctx context.Context) (net.Listener, error) {
+	if l := g.handover.listener(mainListener); l != nil {
+		return l, nil
+	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", g.options.Config.Listen)
 	if err != nil {
@@ -279,6 +294,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
 	running.Go(func() { g.deliverer.Run(background) })
 	running.Go(func() { g.askProviders(background) })
+	running.Go(func() { g.adoptOthers(background) })
 	if g.shipper != nil {
 		running.Go(func() { g.shipper.run(background) })
 	}
@@ -298,12 +314,29 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil {
 		return errors.Join(err, server.Close())
 	}
+	if err := g.handover.finish(); err != nil {
+		return errors.Join(fmt.Errorf("take over: %w", err), server.Close())
+	}
+	running.Go(func() { g.handover.offer(background, g.options, listenersOf(listener, metrics)) })
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
-		return g.drain(server)
+		g.draining.Store(true)
+		g.retire(server, cfg.DrainDelay)
+	case <-g.handover.taken: // which is ready
+		g.options.Log.Info("another gateway has taken over")
+		g.retire(server, handoverDelay)
 	}
+	return g.drain(server)
+}
+
+func listenersOf(first, metrics net.Listener) map[string]net.Listener {
+	all := map[string]net.Listener{mainListener: first}
+	if metrics != nil {
+		all[telemetryListener] = metrics
+	}
+	return all
 }
 
 func serveOn(serve func(net.Listener) error, listener net.Listener) error {
@@ -322,6 +355,16 @@ const (
 // so many files.
 func mostConnections(files, concurrency int) int {
 	return min(files-min(files/3, maxOtherFiles), max(usualConnections, 2*concurrency))
+}
+
+// retire goes on for a while, and has clients make new connections.
+func (g *instance) retire(server *front.Server, delay time.Duration) {
+	if delay == 0 {
+		return
+	}
+	g.options.Log.Info("stopping soon", "delay", delay)
+	server.Retire()
+	time.Sleep(delay)
 }
 
 // drain takes no more requests and waits for those in flight.

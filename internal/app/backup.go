@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/uuid"
-
 	"weir/internal/backup"
 	"weir/internal/config"
 	"weir/internal/ledger"
@@ -21,7 +19,6 @@ import (
 // Names in the data directory and in a backup.
 const (
 	databaseFile = "weir.db"
-	journalName  = "journal"
 	packing      = ".backup-" // begins the name of a directory for the copy of a database
 )
 
@@ -80,7 +77,7 @@ func (d *Data) pack(ctx context.Context, path string, o *BackupOptions) (done Ba
 	}
 	defer func() { err = errors.Join(err, w.Abandon()) }()
 	// The journal comes first: the database is then at least where the journal's copy begins.
-	if err := d.packJournal(ctx, w, &m, o.Packed); err != nil {
+	if err := d.packJournals(ctx, w, &m, o.Packed); err != nil {
 		return done, err
 	}
 	if err := d.packDatabase(ctx, w, &m, temp, o); err != nil {
@@ -116,27 +113,32 @@ func backupPath(to string, now time.Time) (string, error) {
 	return to, nil // which Create refuses
 }
 
-// packJournal adds what the journal has that the database does not.
-func (d *Data) packJournal(ctx context.Context, w *backup.Writer, m *backup.Manifest, progress backup.Progress) error {
-	dir := d.journalDir()
-	id, ok, err := ledger.Identity(dir)
-	if err != nil || !ok { // no gateway has run here yet
-		return err
-	}
-	at, err := d.store.Ledger.Position(ctx, id)
-	if err != nil {
-		return err
-	}
-	names, err := ledger.SegmentsFrom(dir, at)
-	if err != nil {
-		return fmt.Errorf("read the journal: %w", err)
-	}
-	for _, name := range names {
-		if err := w.Add(journalName+"/"+name, filepath.Join(dir, name), progress); err != nil {
+// packJournals adds what the journals have that the database does not.
+func (d *Data) packJournals(ctx context.Context, w *backup.Writer, m *backup.Manifest, progress backup.Progress) error {
+	for _, dir := range journalDirs(d.cfg.Data) {
+		id, ok, err := ledger.Identity(dir)
+		if err != nil {
 			return err
 		}
+		if !ok { // no gateway has run there yet
+			continue
+		}
+		at, err := d.store.Ledger.Position(ctx, id)
+		if err != nil {
+			return err
+		}
+		names, err := ledger.SegmentsFrom(dir, at)
+		if err != nil {
+			return fmt.Errorf("read the journal: %w", err)
+		}
+		base := filepath.Base(dir)
+		for _, name := range names {
+			if err := w.Add(base+"/"+name, filepath.Join(dir, name), progress); err != nil {
+				return err
+			}
+		}
+		m.Journals = append(m.Journals, backup.Journal{ID: id.String(), Dir: base})
 	}
-	m.Journal = id.String()
 	return nil
 }
 
@@ -153,11 +155,6 @@ func (d *Data) packDatabase(ctx context.Context, w *backup.Writer, m *backup.Man
 	}
 	status, err := copied.MigrationStatus(ctx)
 	m.Schema = status.Current
-	if id, parseErr := uuid.Parse(m.Journal); err == nil && parseErr == nil {
-		var at ledger.Position
-		at, err = copied.Ledger.Position(ctx, id)
-		m.Position = int64(at)
-	}
 	if err := errors.Join(err, copied.Close()); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -121,10 +120,23 @@ func (d *Data) Verify(ctx context.Context, o VerifyOptions) (v report.Verificati
 	return v, left, err
 }
 
-// backlog waits until the database has what the journal has, or no gateway runs that
-// would project it, and tells what the database does not have.
+// backlog waits until the database has what the journals have, or no gateway runs that
+// would project them, and tells what the database does not have.
 func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backlog, err error) {
-	dir := d.journalDir()
+	wait, cancel := context.WithTimeout(ctx, o.Wait)
+	defer cancel()
+	for _, dir := range journalDirs(d.cfg.Data) {
+		one, err := d.backlogOf(ctx, wait, dir, o.Waiting)
+		if err != nil {
+			return left, err
+		}
+		left.Records += one.Records
+		left.Lost += one.Lost
+	}
+	return left, nil
+}
+
+func (d *Data) backlogOf(ctx, wait context.Context, dir string, waiting func()) (left ledger.Backlog, err error) {
 	id, ok, err := ledger.Identity(dir)
 	if err != nil || !ok {
 		return left, err
@@ -133,8 +145,6 @@ func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backl
 	if err != nil {
 		return left, err
 	}
-	wait, cancel := context.WithTimeout(ctx, o.Wait)
-	defer cancel()
 	tick := time.NewTicker(verifyPoll)
 	defer tick.Stop()
 	for waited := false; ; waited = true {
@@ -149,8 +159,8 @@ func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backl
 		if at >= to || !held || wait.Err() != nil {
 			return ledger.Unprojected(dir, at, to)
 		}
-		if !waited && o.Waiting != nil {
-			o.Waiting()
+		if !waited && waiting != nil {
+			waiting()
 		}
 		select {
 		case <-wait.Done():
@@ -158,8 +168,6 @@ func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backl
 		}
 	}
 }
-
-func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, journalName) }
 
 // AccountNames are the names of all accounts, by id.
 func (d *Data) AccountNames(ctx context.Context) (map[string]string, error) {

@@ -26,14 +26,17 @@ func Move(ctx context.Context, cfg config.Config, o MoveOptions) (rows, kept int
 	if !cfg.Database.IsZero() {
 		return 0, 0, errors.New("`database` is set, so this installation is not on SQLite: there is nothing to move")
 	}
-	d := Data{cfg: cfg}
 	from := storeOptions(&cfg, o.Log)
-	unlock, err := ledger.Lock(ctx, d.journalDir())
+	dir, err := ownJournal(cfg.Data, false)
+	if err != nil {
+		return 0, 0, fmt.Errorf("a move needs the journal for itself: %w", err)
+	}
+	unlock, err := ledger.Lock(ctx, dir)
 	if err != nil {
 		return 0, 0, fmt.Errorf("a move needs the journal for itself: %w", err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	id, _, err := ledger.Identity(d.journalDir())
+	id, _, err := ledger.Identity(dir)
 	if err != nil {
 		return 0, 0, err
 	}

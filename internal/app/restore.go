@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/klauspost/compress/zstd"
 
 	"weir/internal/audit"
@@ -101,8 +100,17 @@ func unpack(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptio
 	if m, err = backup.Extract(path, dir, o.Unpacked); err != nil {
 		return m, asOf, err
 	}
-	asOf, err = fetchJournal(ctx, target, m, filepath.Join(dir, journalName), o.Until)
-	return m, asOf, errors.Join(err, os.Remove(path))
+	asOf = m.Created
+	for _, j := range m.Journals {
+		last, err := fetchJournal(ctx, target, j.ID, filepath.Join(dir, j.Dir), o.Until)
+		if err != nil {
+			return m, asOf, err
+		}
+		if last.After(asOf) {
+			asOf = last
+		}
+	}
+	return m, asOf, os.Remove(path)
 }
 
 // fetchFull copies the newest backup of the database to a file.
@@ -134,16 +142,16 @@ func fetchFull(ctx context.Context, target backup.Target, path string, o *Restor
 	return errors.Join(err, to.Close())
 }
 
-// fetchJournal writes what the target has of the journal behind what a directory has of it.
-func fetchJournal(ctx context.Context, target backup.Target, m backup.Manifest, dir string, until time.Time) (time.Time,
-	error,
+// fetchJournal writes what the target has of a journal behind what a directory has of it, and tells of when the last
+// of it is.
+func fetchJournal(ctx context.Context, target backup.Target, journal, dir string, until time.Time) (asOf time.Time,
+	err error,
 ) {
-	asOf := m.Created
 	at, err := ledger.End(dir)
-	if err != nil || m.Journal == "" {
+	if err != nil {
 		return asOf, err
 	}
-	names, err := target.List(ctx, backup.ChunkPrefix(m.Journal))
+	names, err := target.List(ctx, backup.ChunkPrefix(journal))
 	if err != nil {
 		return asOf, err
 	}
@@ -154,8 +162,7 @@ func fetchJournal(ctx context.Context, target backup.Target, m backup.Manifest, 
 			continue
 		}
 		if c.Segment == at.Segment && c.Offset > at.Offset || c.Segment > at.Segment && c.Offset > 0 {
-			return asOf, fmt.Errorf("a part of the journal is missing before %s: restore with --until %s, up to which it is whole",
-				name, asOf.Format(time.RFC3339))
+			return asOf, fmt.Errorf("a part of the journal is missing before %s: restore with --until and an earlier time", name)
 		}
 		if err := fetchChunk(ctx, target, name, &c, filepath.Join(dir, c.Segment)); err != nil {
 			return asOf, fmt.Errorf("%s: %w", name, err)
@@ -211,35 +218,10 @@ func finishBackup(ctx context.Context, dir string, o *RestoreOptions) (v report.
 		return v, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := replay(ctx, db, filepath.Join(dir, journalName), o); err != nil {
-		return v, err
+	for _, journal := range journalDirs(dir) {
+		if err := replay(ctx, db, journal, o.By, o.Log); err != nil {
+			return v, err
+		}
 	}
 	return db.Ledger.Verify(ctx, o.Verified)
-}
-
-// replay ends the life of the node whose journal it is.
-func replay(ctx context.Context, db *store.DB, journal string, o *RestoreOptions) error {
-	id, ok, err := ledger.Identity(journal)
-	if err != nil || !ok {
-		return err
-	}
-	l, err := ledger.New(ctx, ledger.Options{
-		Dir: journal, Store: db.Ledger, Leases: db.Leases, Now: time.Now, SharedNow: db.Now, Log: o.Log,
-	})
-	if err != nil {
-		return fmt.Errorf("open the journal of the backup: %w", err)
-	}
-	if err := l.Close(ctx); err != nil {
-		return fmt.Errorf("write the journal of the backup to the database: %w", err)
-	}
-	if lost := l.Lost(); lost > 0 {
-		return fmt.Errorf("%d bytes of the journal in the backup cannot be read", lost)
-	}
-	if _, err := db.Kept.IdempotencyRelease(ctx, id.String(), uuid.NewString()); err != nil {
-		return err
-	}
-	if err := db.Leases.ForgetNode(ctx, o.By, id); err != nil {
-		return err
-	}
-	return os.RemoveAll(journal)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/google/uuid"
 
 	"weir/internal/audit"
 	"weir/internal/ledger"
@@ -228,9 +229,13 @@ func (d *Data) lockKeys() (unlock func() error, err error) {
 // checkAlone refuses a new key in a file where gateways run that have a file of their
 // own: they could sign nothing until they had it too.
 func (d *Data) checkAlone(ctx context.Context) error {
-	own, _, err := ledger.Identity(d.journalDir())
-	if err != nil {
-		return err
+	own := map[uuid.UUID]bool{}
+	for _, dir := range journalDirs(d.cfg.Data) {
+		id, _, err := ledger.Identity(dir)
+		if err != nil {
+			return err
+		}
+		own[id] = true
 	}
 	nodes, err := d.store.Leases.Nodes(ctx)
 	if err != nil {
@@ -238,7 +243,7 @@ func (d *Data) checkAlone(ctx context.Context) error {
 	}
 	var others []string
 	for i := range nodes {
-		if nodes[i].Alive && nodes[i].Journal != own {
+		if nodes[i].Alive && !own[nodes[i].Journal] {
 			others = append(others, nodes[i].Name+" "+nodes[i].Address)
 		}
 	}

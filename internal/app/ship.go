@@ -160,7 +160,7 @@ func (s *shipper) ship(ctx context.Context) error {
 }
 
 func (s *shipper) put(ctx context.Context, c *backup.Chunk) error {
-	f, err := os.Open(filepath.Join(s.data.journalDir(), c.Segment))
+	f, err := os.Open(filepath.Join(s.instance.journal, c.Segment))
 	if err != nil {
 		return err
 	}

@@ -135,6 +135,9 @@ func (g *instance) listenTelemetry(ctx context.Context) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
+	if l := g.handover.listener(telemetryListener); l != nil {
+		return l, nil
+	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {

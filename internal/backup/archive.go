@@ -34,9 +34,14 @@ type Manifest struct {
 	Created  time.Time `json:"created"` // when the backup began
 	Version  string    `json:"version"` // of the program
 	Schema   int64     `json:"schema"`  // of the database
-	Journal  string    `json:"journal,omitempty"`
-	Position int64     `json:"position,omitempty"` // of the journal, up to which the database has it
+	Journals []Journal `json:"journals,omitempty"`
 	Files    []File    `json:"files"`
+}
+
+// Journal is a journal of which an archive has what the database does not.
+type Journal struct {
+	ID  string `json:"id"`
+	Dir string `json:"dir"` // name of its directory
 }
 
 // File is one file of an archive.

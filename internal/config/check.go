@@ -130,6 +130,9 @@ func (l *loader) checkNumbers(c *Config) {
 	if c.DrainTimeout < 0 {
 		l.report("drain_timeout", "`drain_timeout` must not be negative")
 	}
+	if c.DrainDelay < 0 {
+		l.report("drain_delay", "`drain_delay` must not be negative")
+	}
 	if c.Retention.Requests < day {
 		l.report("retention.requests", "`retention.requests` must be at least 1d")
 	}

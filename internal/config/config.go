@@ -83,6 +83,8 @@ type Config struct {
 	Webhooks Webhooks `yaml:"webhooks"`
 	// Secrets is what secrets in the database are sealed with.
 	Secrets Secrets `yaml:"secrets"`
+	// DrainDelay is how long a graceful stop still takes requests, while /readyz says that it stops.
+	DrainDelay time.Duration `yaml:"drain_delay"`
 	// DrainTimeout is how long a graceful stop waits for requests in flight; 0
 	// for not at all.
 	DrainTimeout time.Duration `yaml:"drain_timeout"`

@@ -65,7 +65,7 @@ func (c *client1) serve() {
 	c.server.watch.add(c.below, leave)
 	defer c.server.watch.remove(c.below)
 	c.below.read.setIn(c.server.o.HeadTime)
-	for !c.last && !c.server.stopping.Load() {
+	for !c.last && (!c.server.stopping.Load() || c.server.retiring.Load()) {
 		x, err := c.next()
 		if err != nil {
 			c.refuse(err)

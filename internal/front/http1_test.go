@@ -433,6 +433,53 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// TestRetire holds that a server which retires goes on, that its answers end their connections, and that a stop then
+// takes one more request on connections whose clients cannot know.
+func TestRetire(t *testing.T) {
+	t.Parallel()
+	arrived, wait := make(chan struct{}), make(chan struct{})
+	s, address := started(t, front.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			_ = http.NewResponseController(w).Flush()
+			arrived <- struct{}{}
+			<-wait
+		}
+	})})
+	stream, idle, fresh := dial(t, address), dial(t, address), dial(t, address)
+	send(t, stream, "/stream")
+	<-arrived // its head does not say that the connection ends
+	send(t, idle, "/")
+	want(t, "a request before", idle, http.StatusOK)
+	s.Retire()
+	closes := func(what string, c net.Conn) {
+		t.Helper()
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || resp.StatusCode != http.StatusOK || !resp.Close {
+			t.Errorf("%s: got %v %v, want 200 and that the connection ends", what, resp, err)
+		}
+	}
+	send(t, fresh, "/")
+	closes("a request of a new connection", fresh)
+	stopped := make(chan error)
+	last := dial(t, address)
+	time.Sleep(settle)
+	go func() { stopped <- s.Shutdown(t.Context()) }()
+	time.Sleep(settle)
+	send(t, last, "/")
+	closes("a request of a connection that was made just before the stop", last)
+	wait <- struct{}{}
+	in := bufio.NewReader(stream)
+	resp := must.Get(http.ReadResponse(in, nil))(t)
+	must.Equal(t, resp.Close, false, "whether the head of the stream says that the connection ends")
+	_, _ = io.Copy(io.Discard, resp.Body)
+	send(t, stream, "/")
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil || resp.StatusCode != http.StatusOK || !resp.Close {
+		t.Errorf("a request behind the stream: got %v %v, want 200 and that the connection ends", resp, err)
+	}
+	must.Do(t, <-stopped)
+}
+
 // TestClosedWhileIdle holds that no handler gets a request of a connection that was closed to make place, and
 // that whoever is answered has its whole answer.
 func TestClosedWhileIdle(t *testing.T) {

@@ -285,7 +285,7 @@ func (w *response) endHead(out, pending, p []byte, last bool) []byte {
 	if !w.exchange.body.drain() {
 		c.last, c.unread = true, true
 	}
-	c.last = c.last || r.Close || c.server.stopping.Load()
+	c.last = c.last || r.Close || c.server.retiring.Load() || c.server.stopping.Load()
 	switch {
 	case !body || w.length >= 0 || w.isHead():
 	case r.ProtoMinor == 0: // it ends with the connection

@@ -28,6 +28,8 @@ const (
 	acceptPause = 5 * time.Millisecond
 	// stopLook is how often a stop looks whether requests are over.
 	stopLook = 5 * time.Millisecond
+	// retiredIdle is how long a connection of a server that retires may be idle.
+	retiredIdle = time.Second
 	// maxStreams is how many streams a connection of HTTP/2 has at most: the fewest that RFC 9113,
 	// section 6.5.2, recommends.
 	maxStreams = 100
@@ -63,6 +65,7 @@ type Server struct {
 
 	began    time.Time
 	stopping atomic.Bool
+	retiring atomic.Bool // see Retire
 	closed   context.Context
 	end      context.CancelFunc
 	agreed   chan net.Conn // on HTTP/2
@@ -117,7 +120,7 @@ func (s *Server) Serve(l net.Listener) error {
 	for pause := time.Duration(0); ; {
 		c, err := s.accept(l)
 		switch {
-		case s.stopping.Load():
+		case s.stopping.Load() && (err != nil || !s.retiring.Load()):
 			if err == nil {
 				_ = c.Close()
 			}
@@ -155,6 +158,11 @@ func (s *Server) wait(d time.Duration) {
 	}
 }
 
+// Retire has every answer over HTTP/1.1 that begins from now on end its connection, so that clients make new ones,
+// elsewhere or here, while the server goes on. Shutdown then takes one more request on each connection that was open
+// or idle a moment ago, for its client cannot know.
+func (s *Server) Retire() { s.retiring.Store(true) }
+
 // Shutdown takes no more connections and requests, and returns when those that there are have ended. Where
 // ctx ends before, the error is its own, and Close ends them.
 func (s *Server) Shutdown(ctx context.Context) error {
@@ -174,8 +182,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}()
 	tick := time.NewTicker(stopLook)
 	defer tick.Stop()
+	grace := time.Duration(0)
+	if s.retiring.Load() {
+		grace = retiredIdle
+	}
 	for over := false; ; {
-		s.closeThose(func(c *connection, _ time.Duration) bool { return !c.isHTTP2.Load() }) // net/http closes its own
+		s.closeThose(func(c *connection, since time.Duration) bool { // net/http closes its own
+			return !c.isHTTP2.Load() && s.age()-since >= grace
+		})
 		if over && s.isEmpty() {
 			s.end()
 			s.watch.close()

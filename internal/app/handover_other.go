@@ -1,0 +1,36 @@
+//go:build !unix
+
+package app
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+const (
+	mainListener      = "main"
+	telemetryListener = "telemetry"
+	handoverDelay     = time.Second
+)
+
+// handover is nothing where open files cannot be given to another process.
+type handover struct{ taken chan struct{} }
+
+func (h *handover) taking() bool { return false }
+
+func (h *handover) begin(_ context.Context, o *Options) error {
+	if o.Takeover {
+		return errors.New("--takeover works on Unix systems alone")
+	}
+	return nil
+}
+
+func (h *handover) listener(string) net.Listener { return nil }
+
+func (h *handover) finish() error { return nil }
+
+func (h *handover) abandon() {}
+
+func (h *handover) offer(context.Context, *Options, map[string]net.Listener) {}
