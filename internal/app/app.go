@@ -278,26 +278,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(func() { g.logLines.run(background) })
-	running.Go(func() { g.accounts.Watch(background, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
-	running.Go(func() { g.limits.Run(background) })
-	running.Go(func() { g.reload(background) })
-	running.Go(func() {
-		g.store.RunRetention(background, store.Retention{
-			Requests: cfg.Retention.Requests, Explanations: cfg.Retention.Explanations,
-		})
-	})
-	running.Go(func() { g.router.Report(background, healthFile(cfg), g.options.Now, g.options.Log) })
-	running.Go(func() { g.gateway.Watch(background) })
-	running.Go(func() { g.people.Run(background) })
-	running.Go(func() { g.notices.Run(background) })
-	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
-	running.Go(func() { g.deliverer.Run(background) })
-	running.Go(func() { g.askProviders(background) })
-	running.Go(func() { g.adoptOthers(background) })
-	if g.shipper != nil {
-		running.Go(func() { g.shipper.run(background) })
-	}
+	g.runParts(background, &running)
 	if metrics != nil {
 		running.Go(func() { g.serveTelemetry(background, metrics) })
 	}
@@ -331,6 +312,31 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	return g.drain(server)
 }
 
+// runParts starts what works beside requests until ctx ends.
+func (g *instance) runParts(background context.Context, running *sync.WaitGroup) {
+	cfg := &g.options.Config
+	running.Go(func() { g.logLines.run(background) })
+	running.Go(func() { g.accounts.Watch(background, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
+	running.Go(func() { g.limits.Run(background) })
+	running.Go(func() { g.reload(background) })
+	running.Go(func() {
+		g.store.RunRetention(background, store.Retention{
+			Requests: cfg.Retention.Requests, Explanations: cfg.Retention.Explanations,
+		})
+	})
+	running.Go(func() { g.router.Report(background, healthFile(cfg), g.options.Now, g.options.Log) })
+	running.Go(func() { g.gateway.Watch(background) })
+	running.Go(func() { g.people.Run(background) })
+	running.Go(func() { g.notices.Run(background) })
+	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
+	running.Go(func() { g.deliverer.Run(background) })
+	running.Go(func() { g.askProviders(background) })
+	running.Go(func() { g.adoptOthers(background) })
+	if g.shipper != nil {
+		running.Go(func() { g.shipper.run(background) })
+	}
+}
+
 func listenersOf(first, metrics net.Listener) map[string]net.Listener {
 	all := map[string]net.Listener{mainListener: first}
 	if metrics != nil {
@@ -355,45 +361,4 @@ const (
 // so many files.
 func mostConnections(files, concurrency int) int {
 	return min(files-min(files/3, maxOtherFiles), max(usualConnections, 2*concurrency))
-}
-
-// retire goes on for a while, and has clients make new connections.
-func (g *instance) retire(server *front.Server, delay time.Duration) {
-	if delay == 0 {
-		return
-	}
-	g.options.Log.Info("stopping soon", "delay", delay)
-	server.Retire()
-	time.Sleep(delay)
-}
-
-// drain takes no more requests and waits for those in flight.
-func (g *instance) drain(server *front.Server) error {
-	g.draining.Store(true)
-	g.dashboard.Stop()
-	timeout := g.options.Config.DrainTimeout
-	g.options.Log.Info("stopping", "in_flight", g.gateway.InFlight(), "timeout", timeout)
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	err := server.Shutdown(ctx)
-	g.awaitSettled(ctx) // answers are read, too, for which no client waits
-	if ctx.Err() != nil {
-		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.InFlight())
-		g.gateway.Stop()
-		told, cancel := context.WithTimeout(context.Background(), toldTimeout)
-		defer cancel()
-		_ = server.Shutdown(told) // the pipeline is over before its last bytes are written
-		err = server.Close()
-		closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		g.awaitSettled(closing)
-	}
-	return err
-}
-
-// awaitSettled waits until no request is in the pipeline.
-func (g *instance) awaitSettled(ctx context.Context) {
-	for g.gateway.InFlight() > 0 && ctx.Err() == nil {
-		time.Sleep(10 * time.Millisecond)
-	}
 }

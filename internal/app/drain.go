@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/front"
+)
+
+// retire goes on for a while, and has clients make new connections.
+func (g *instance) retire(server *front.Server, delay time.Duration) {
+	if delay == 0 {
+		return
+	}
+	g.options.Log.Info("stopping soon", "delay", delay)
+	server.Retire()
+	time.Sleep(delay)
+}
+
+// drain takes no more requests and waits for those in flight.
+func (g *instance) drain(server *front.Server) error {
+	g.draining.Store(true)
+	g.dashboard.Stop()
+	timeout := g.options.Config.DrainTimeout
+	g.options.Log.Info("stopping", "in_flight", g.gateway.InFlight(), "timeout", timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	g.awaitSettled(ctx) // answers are read, too, for which no client waits
+	if ctx.Err() != nil {
+		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.InFlight())
+		g.gateway.Stop()
+		told, cancel := context.WithTimeout(context.Background(), toldTimeout)
+		defer cancel()
+		_ = server.Shutdown(told) // the pipeline is over before its last bytes are written
+		err = server.Close()
+		closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		g.awaitSettled(closing)
+	}
+	return err
+}
+
+// awaitSettled waits until no request is in the pipeline.
+func (g *instance) awaitSettled(ctx context.Context) {
+	for g.gateway.InFlight() > 0 && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
