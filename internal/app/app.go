@@ -209,7 +209,7 @@ func (g *instance) openData(ctx context.Context) error {
 	g.onClose(db.Close)
 	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
 	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
-	if g.journal, err = ownJournal(o.Config.Data, g.handover.taking()); err != nil {
+	if g.journal, err = awaitJournal(ctx, o.Config.Data, g.handover.taking()); err != nil {
 		return err
 	}
 	journal := ledger.Options{

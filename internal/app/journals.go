@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/store"
 )
@@ -29,6 +27,31 @@ func journalDirs(data string) (dirs []string) {
 		}
 	}
 	return dirs
+}
+
+const (
+	// journalWait is how long a gateway that takes over waits for a journal of its own: the one that it takes over from
+	// may still read that of an earlier one.
+	journalWait  = 20 * time.Second
+	journalRetry = 50 * time.Millisecond
+)
+
+// awaitJournal is ownJournal, which is asked again while two gateways are at work and one is to be taken over.
+func awaitJournal(ctx context.Context, data string, takeover bool) (dir string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, journalWait)
+	defer cancel()
+	tick := time.NewTicker(journalRetry)
+	defer tick.Stop()
+	for {
+		if dir, err = ownJournal(data, takeover); err == nil || !takeover {
+			return dir, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-tick.C:
+		}
+	}
 }
 
 // ownJournal is the directory for the journal of a gateway that starts. It is an error where another one runs, but for
@@ -67,44 +90,35 @@ func exists(path string) bool {
 // adoptEvery is how often it is looked whether the gateway that was taken over has ended.
 const adoptEvery = 2 * time.Second
 
-// adoptOthers settles what a gateway left open that this one has taken over, once it has ended, and deletes its journal.
+// adoptOthers settles what an earlier gateway left open in the other journal, once it has ended. The journal stays, for
+// the next one that takes over.
 func (g *instance) adoptOthers(ctx context.Context) {
 	look := time.NewTicker(adoptEvery)
 	defer look.Stop()
-	for {
-		left := 0
-		for _, dir := range journalDirs(g.options.Config.Data) {
-			if dir == g.journal {
-				continue
-			}
-			left++
+	for _, dir := range journalDirs(g.options.Config.Data) {
+		for done := dir == g.journal; !done; {
 			held, err := ledger.Held(dir)
 			if err == nil && !held {
-				err = replay(ctx, g.store, dir, audit.Gateway(), g.options.Log)
+				err = replay(ctx, g.store, dir, g.options.Log)
+				done = err == nil
 			}
 			if err != nil && ctx.Err() == nil {
 				g.options.Log.Error("the journal of an earlier gateway could not be read; it is tried again", "journal", dir, "err", err)
 			}
-		}
-		if left == 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
+			select {
+			case <-ctx.Done():
+				return
+			case <-look.C:
+			}
 		}
 	}
 }
 
-// replay writes a journal to the database, settles what it left open as unknown, and deletes it and its node.
-func replay(ctx context.Context, db *store.DB, dir string, by audit.Actor, log *slog.Logger) error {
+// replay writes a journal to the database, and settles what it left open as unknown.
+func replay(ctx context.Context, db *store.DB, dir string, log *slog.Logger) error {
 	id, ok, err := ledger.Identity(dir)
-	if err != nil {
+	if err != nil || !ok {
 		return err
-	}
-	if !ok {
-		return os.RemoveAll(dir)
 	}
 	l, err := ledger.New(ctx, ledger.Options{
 		Dir: dir, Store: db.Ledger, Leases: db.Leases, Now: time.Now, SharedNow: db.Now, Log: log,
@@ -118,11 +132,6 @@ func replay(ctx context.Context, db *store.DB, dir string, by audit.Actor, log *
 	if lost := l.Lost(); lost > 0 {
 		return fmt.Errorf("%d bytes of the journal %s cannot be read", lost, dir)
 	}
-	if _, err := db.Kept.IdempotencyRelease(ctx, id.String(), uuid.NewString()); err != nil {
-		return err
-	}
-	if err := db.Leases.ForgetNode(ctx, by, id); err != nil && !errors.Is(err, store.ErrNoNode) {
-		return err
-	}
-	return os.RemoveAll(dir)
+	_, err = db.Kept.IdempotencyRelease(ctx, id.String(), uuid.NewString())
+	return err
 }

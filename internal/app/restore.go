@@ -219,9 +219,23 @@ func finishBackup(ctx context.Context, dir string, o *RestoreOptions) (v report.
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	for _, journal := range journalDirs(dir) {
-		if err := replay(ctx, db, journal, o.By, o.Log); err != nil {
+		if err := endJournal(ctx, db, journal, o); err != nil {
 			return v, err
 		}
 	}
 	return db.Ledger.Verify(ctx, o.Verified)
+}
+
+// endJournal writes a journal to the database, and deletes it and its node.
+func endJournal(ctx context.Context, db *store.DB, dir string, o *RestoreOptions) error {
+	id, ok, err := ledger.Identity(dir)
+	if err == nil && ok {
+		if err = replay(ctx, db, dir, o.Log); err == nil {
+			err = db.Leases.ForgetNode(ctx, o.By, id)
+		}
+	}
+	if err != nil && !errors.Is(err, store.ErrNoNode) {
+		return err
+	}
+	return os.RemoveAll(dir)
 }

@@ -25,6 +25,8 @@ const lockRetry = 10 * time.Millisecond
 type MigrationStatus struct {
 	Current int64 // the version of the database; 0 for an empty one
 	Target  int64 // the version that this program needs
+	// Least is the oldest version whose programs can use a database that is newer than this program; 0 otherwise.
+	Least int64
 }
 
 // Pending reports whether the database has to be migrated.
@@ -60,6 +62,13 @@ func (s *DB) MigrationStatus(ctx context.Context) (MigrationStatus, error) {
 	err = s.read.QueryRowContext(ctx, query).Scan(&status.Current)
 	if err != nil && !s.engine.noTable(err) {
 		return status, fmt.Errorf("read schema version: %w", err)
+	}
+	if status.Current <= target {
+		return status, nil
+	}
+	err = s.read.QueryRowContext(ctx, "SELECT least FROM schema_compatibility").Scan(&status.Least)
+	if err != nil {
+		return status, fmt.Errorf("read which programs can use the schema: %w", err)
 	}
 	return status, nil
 }
@@ -104,8 +113,10 @@ func (s *DB) migrate(ctx context.Context) error {
 	return status.refuseNewer()
 }
 
+// refuseNewer refuses a schema that this program cannot use. It can use one of a newer program that has only added to
+// it, so that nodes can be replaced one after the other, and a new version be taken back.
 func (m MigrationStatus) refuseNewer() error {
-	if m.Current <= m.Target {
+	if m.Current <= m.Target || m.Least <= m.Target {
 		return nil
 	}
 	return fmt.Errorf("the database has schema version %d, and this weir knows versions up to %d: a newer weir has "+

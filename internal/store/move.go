@@ -97,7 +97,7 @@ type table struct {
 // refers to another comes after it.
 func readTables(ctx context.Context, tx *sql.Tx) ([]table, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table'"+
-		" AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name <> 'goose_db_version' ORDER BY rowid")
+		" AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name NOT IN ('goose_db_version', 'schema_compatibility') ORDER BY rowid")
 	tables, err := collect(rows, err, func(row scanner) (t table, err error) { return t, row.Scan(&t.name) })
 	for i := range tables {
 		if err == nil {
