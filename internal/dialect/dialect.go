@@ -75,6 +75,8 @@ type Dialect struct {
 
 	// The client half.
 
+	// TierHeader is the header of an answer that names the service tier; empty where none does.
+	TierHeader string
 	// Auth is the credential.Scheme by which its vendor is shown who asks; empty for a
 	// bearer token.
 	Auth string

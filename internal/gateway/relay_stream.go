@@ -34,6 +34,7 @@ func (c *call) relayStream(a *attempt, resp *provider.Response) error {
 	}
 	a.answer.events = r.reader
 	r.tally.Status, r.tally.Text = resp.Status, freeKept
+	a.servedAs(resp)
 	c.upstream.ending.Store(false)
 	err := r.run()
 	c.spent.reached = true

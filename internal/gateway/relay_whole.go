@@ -66,6 +66,13 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	return nil
 }
 
+// servedAs takes note of the service tier that a header of the answer names.
+func (a *attempt) servedAs(resp *provider.Response) {
+	if name := a.Speaks.TierHeader; name != "" {
+		a.tally.ServedAs(resp.Header.Get(name))
+	}
+}
+
 // tallyWhole decodes a whole reply and takes note of it. Of what is none there may be some
 // to take note of.
 func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byte) (reply *llm.Reply, err error) {
@@ -74,6 +81,7 @@ func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byt
 	}
 	held.step(a.replyWork(body), func() { reply, err = a.Spoken.DecodeReply(body, a.Quirks) })
 	a.tally.Status, a.tally.Text = resp.Status, quote.MostText
+	a.servedAs(resp)
 	if reply != nil {
 		a.tally.AddReply(reply)
 	}

@@ -99,6 +99,8 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 			s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
 		}
 	}
+	a.boundMedia(s)
+	a.boundModes(s)
 	a.boundCache(s)
 	a.boundTools(s)
 	if a.most != nil {

@@ -118,8 +118,11 @@ func (t *Tally) Kept() int { return t.kept }
 
 // AddReply takes note of a whole answer.
 func (t *Tally) AddReply(r *llm.Reply) {
-	t.Usage, t.most, t.timed, t.Reported, t.id, t.tier, t.charged, t.Done = r.Usage, r.Most, r.Timed, r.Reported, r.ID,
-		r.Tier, r.ProviderCost, true
+	t.Usage, t.most, t.timed, t.Reported, t.id, t.charged, t.Done = r.Usage, r.Most, r.Timed, r.Reported, r.ID,
+		r.ProviderCost, true
+	if r.Tier != "" { // else a header may have named one
+		t.tier = r.Tier
+	}
 	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
 		t.Finish = append(t.Finish, llm.FinishStop)
 	}

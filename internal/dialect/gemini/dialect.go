@@ -109,11 +109,13 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 // Dialect is the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:        Name,
-		UsageAt:     [][]string{{"usageMetadata"}},
-		Vendor:      Name,
-		Auth:        "x-goog-api-key",
-		KeyHeaders:  []string{"X-Goog-Api-Key"},
+		Name:       Name,
+		UsageAt:    [][]string{{"usageMetadata"}},
+		Vendor:     Name,
+		Auth:       "x-goog-api-key",
+		KeyHeaders: []string{"X-Goog-Api-Key"},
+		// https://ai.google.dev/gemini-api/docs/priority-inference (undated copy)
+		TierHeader:  "X-Gemini-Service-Tier",
 		ClientAPI:   true,
 		Status:      vocabulary.Status,
 		EncodeError: EncodeError,

@@ -1,0 +1,65 @@
+package quote
+
+import (
+	"bytes"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// boundMedia adds the most that an answer can have cost whose request has sound or images in it, and whose provider
+// counts none of the input as such: all of it may be of the class that costs most. A file that is named by its id or its
+// address, and what is kept in a cache, are what the provider says.
+func (a Answer) boundMedia(s *ledger.Settlement) {
+	price := &a.Attempt.Price
+	if s.ProviderCost != nil || s.Usage[llm.Input]+s.Usage[llm.CacheRead] == 0 {
+		return
+	}
+	own := price.Cost(&s.Usage, s.Tier)
+	most := own
+	if a.dearer(llm.AudioIn) && s.Usage[llm.AudioIn]+s.Usage[llm.CacheReadAudio] == 0 &&
+		a.mayHave(llm.AudioIn) {
+		heard := s.Usage
+		heard[llm.AudioIn], heard[llm.Input] = heard[llm.Input], 0
+		heard[llm.CacheReadAudio], heard[llm.CacheRead] = heard[llm.CacheRead], 0
+		most = max(most, price.Cost(&heard, s.Tier))
+	}
+	if a.dearer(llm.ImageIn) && s.Usage[llm.ImageIn] == 0 && a.mayHave(llm.ImageIn) {
+		seen := s.Usage
+		seen[llm.ImageIn], seen[llm.Input] = seen[llm.Input], 0
+		most = max(most, price.Cost(&seen, s.Tier))
+	}
+	if most > own {
+		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
+	}
+}
+
+// dearer reports whether tokens of that class may cost more than those of text.
+func (a Answer) dearer(class llm.Class) bool {
+	rates := &a.Attempt.Price.Rates
+	return rates[class].Known() && rates[class] != rates[llm.Input]
+}
+
+// mayHave reports whether the request has sound, or images, in it. It may say so of a body that has only the words,
+// never the other way round.
+func (a Answer) mayHave(class llm.Class) bool {
+	switch a.Op.Op {
+	case llm.OpTranscription, llm.OpTranslation:
+		return class == llm.AudioIn
+	case llm.OpImageEdit:
+		return class == llm.ImageIn
+	case llm.OpChat:
+	default:
+		return false
+	}
+	words := []string{`"input_audio"`, `"audio_url"`, `"audio/`, `data:audio`}
+	if class == llm.ImageIn {
+		words = []string{`"image_url"`, `"input_image"`, `"image"`, `"image/`, `data:image`}
+	}
+	for _, word := range words {
+		if bytes.Contains(a.Body, []byte(word)) {
+			return true
+		}
+	}
+	return hasEscapedWord(a.Body)
+}

@@ -1,0 +1,68 @@
+package quote
+
+import (
+	"strings"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// maxMode bounds the name of a mode in which a provider says that it served.
+const maxMode = 64
+
+// ServedAs takes note of the service tier that a header of the answer names. What the answer itself says replaces it.
+func (t *Tally) ServedAs(tier string) {
+	if len(tier) <= maxMode {
+		t.tier = tier
+	}
+}
+
+// boundModes adds the most that an answer can have cost whose request asks for a service tier, a region or a speed, and
+// whose provider does not tell in which it was served.
+func (a Answer) boundModes(s *ledger.Settlement) {
+	price := &a.Attempt.Price
+	if len(price.Modes) == 0 || s.ProviderCost != nil {
+		return
+	}
+	untold := untoldModes(a.Body, a.tier)
+	if untold == "" {
+		return
+	}
+	own, asked := price.Cost(&s.Usage, s.Tier), price.Cost(&s.Usage, strings.Trim(s.Tier+","+untold, ","))
+	if asked != own {
+		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, own, asked)
+	}
+}
+
+// untoldModes are the modes that a request asks for, with commas, of the kinds of which what was told says nothing.
+//
+// https://developers.openai.com/api/docs/guides/priority-processing, https://ai.google.dev/gemini-api/docs/priority-inference,
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ServiceTier.html,
+// https://platform.claude.com/docs/en/build-with-claude/data-residency (undated copies).
+func untoldModes(body []byte, told string) string {
+	var modes []string
+	add := func(kind string, value []byte) {
+		name := rawjson.Text(value)
+		if kind == "" && llm.ServiceTier(told) != "" || kind != "" && strings.Contains(told, kind) ||
+			llm.ModeName(kind+name) == "" || len(name) > maxMode {
+			return
+		}
+		modes = append(modes, kind+name)
+	}
+	for m := range rawjson.Members(body) {
+		switch plain(m.Name()) {
+		case "servicetier":
+			if kind := rawjson.Get(m.Value, "type"); kind != nil { // Bedrock's
+				add("", kind)
+				continue
+			}
+			add("", m.Value)
+		case "inferencegeo":
+			add("geo:", m.Value)
+		case "speed":
+			add("speed:", m.Value)
+		}
+	}
+	return strings.Join(modes, ",")
+}
