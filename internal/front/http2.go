@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"weir/internal/h1"
 )
 
 const (
@@ -56,9 +59,49 @@ func (s *Server) newHTTP2() *http.Server {
 	h.Protocols.SetUnencryptedHTTP2(true)
 	h.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.TLS = known
+		taken, refused := s.countFields(r.Header)
+		if why, is := errors.AsType[*refusal](refused); is {
+			refuse(w, why)
+			return
+		}
+		defer s.heads.grow(-taken)
 		r.Context().Value(onHTTP2{}).(*onConnection).serve(s.o.Handler, w, r)
 	})
 	return h
+}
+
+// countFields refuses fields that HTTP/1.1 would refuse, too, and counts what the others take, as client1.count does,
+// until the request is over.
+func (s *Server) countFields(fields http.Header) (taken int64, refused error) {
+	lines := 0
+	for name, values := range fields {
+		for _, v := range values {
+			lines++
+			taken += int64(len(name) + len(v) + headLine)
+		}
+	}
+	expected := fields.Get("Expect")
+	switch {
+	case lines > maxLines:
+		return 0, errLines
+	case len(fields["Content-Length"]) > 1:
+		return 0, errLength
+	case expected != "" && !h1.EqualFold(expected, "100-continue"):
+		return 0, errExpect
+	}
+	if taken = max(0, taken-freeHead); !s.heads.grow(taken) {
+		return 0, errHeads
+	}
+	return taken, nil
+}
+
+// refuse answers a request over HTTP/2 by the front itself, and ends its connection: a new one costs its client more.
+func refuse(w http.ResponseWriter, why *refusal) {
+	w.Header().Set("Connection", "close")
+	if why.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	http.Error(w, http.StatusText(why.status)+": "+why.reason, why.status)
 }
 
 // agreedListener gives net/http the connections on which TLS chose HTTP/2.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -42,6 +44,64 @@ func overHTTP2(t *testing.T, h http.HandlerFunc) (url string, client func() *htt
 		return &http.Client{
 			Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true},
 		}
+	}
+}
+
+// TestHeadsOverHTTP2 holds that heads over HTTP/2 have the bounds of those over HTTP/1.1.
+func TestHeadsOverHTTP2(t *testing.T) {
+	t.Parallel()
+	url, client := overHTTP2(t, func(http.ResponseWriter, *http.Request) {})
+	lines := func(n int) http.Header {
+		h := http.Header{}
+		for i := range n {
+			h.Add(fmt.Sprintf("X-%d", i/2), "y") // two fields of each name
+		}
+		return h
+	}
+	for name, c := range map[string]struct {
+		header http.Header
+		want   int
+	}{
+		"few":                 {lines(20), http.StatusOK},
+		"many":                {lines(150), http.StatusRequestHeaderFieldsTooLarge},
+		"an expectation":      {http.Header{"Expect": {"200-ok"}}, http.StatusExpectationFailed},
+		"the one expectation": {http.Header{"Expect": {"100-continue"}}, http.StatusOK},
+	} {
+		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
+		r.Header = c.header
+		resp := must.Get(client().Do(r))(t)
+		_ = resp.Body.Close()
+		if resp.StatusCode != c.want || resp.ProtoMajor != 2 {
+			t.Errorf("%s: got %s over %s, want %d over HTTP/2", name, resp.Status, resp.Proto, c.want)
+		}
+	}
+}
+
+// TestFieldsTogether holds that what fields take of all requests under way has a bound, and is given back.
+func TestFieldsTogether(t *testing.T) {
+	t.Parallel()
+	s := New(Options{MaxHead: 32 << 10})
+	large := http.Header{"X": {strings.Repeat("y", 31<<10)}}
+	taken := int64(0)
+	for taken < maxHeads {
+		n, err := s.countFields(large)
+		if err != nil {
+			break
+		}
+		if n < 20<<10 {
+			t.Fatalf("31 KiB count for %d bytes, want the excess over %d", n, freeHead)
+		}
+		taken += n
+	}
+	if taken < maxHeads-32<<10 || taken > maxHeads {
+		t.Errorf("fields were let in up to %d bytes, want about %d", taken, maxHeads)
+	}
+	if _, err := s.countFields(large); !errors.Is(err, errHeads) {
+		t.Errorf("beyond the bound: got %v, want %v", err, errHeads)
+	}
+	s.heads.grow(-taken)
+	if _, err := s.countFields(large); err != nil {
+		t.Errorf("when all are over: %v", err)
 	}
 }
 
