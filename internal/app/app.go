@@ -25,6 +25,7 @@ import (
 	"weir/internal/gateway"
 	"weir/internal/kept"
 	"weir/internal/ledger"
+	"weir/internal/manual"
 	"weir/internal/people"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
@@ -116,6 +117,7 @@ type instance struct {
 	gateway     *gateway.Server
 	api         *api.Server
 	dashboard   *dashboard.Server
+	manual      *manual.Server
 	crossing    *http.CrossOriginProtection
 	base        atomic.Pointer[string] // the address by which this machine reaches it, once it listens
 	draining    atomic.Bool
@@ -173,7 +175,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		Dialects: g.fleet.dialects, Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits,
 		Prices: g.fleet.prices.Age, Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
 	})
-	if err := g.openDashboard(); err != nil {
+	if err := g.openPages(); err != nil {
 		return g, err
 	}
 	g.measure()

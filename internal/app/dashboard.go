@@ -4,9 +4,11 @@ import (
 	"net/http"
 	"strings"
 
+	"weir"
 	"weir/internal/account"
 	"weir/internal/dashboard"
 	"weir/internal/llm"
+	"weir/internal/manual"
 	"weir/internal/people"
 	"weir/internal/route"
 )
@@ -37,6 +39,31 @@ func (g *instance) openDashboard() (err error) {
 		Log: g.options.Log,
 	})
 	return err
+}
+
+// openPages makes the dashboard, and the pages of the documents, which look like its own.
+func (g *instance) openPages() (err error) {
+	if err := g.openDashboard(); err != nil {
+		return err
+	}
+	g.manual, err = manual.New(manual.Options{
+		Documents: weir.Documents, StyleSheet: g.dashboard.StyleSheet(), Icon: g.dashboard.Icon(),
+		Theme: g.dashboard.Theme, Version: g.options.Version, Log: g.options.Log,
+	})
+	return err
+}
+
+// documents are the routes of the manual. Everybody may read it, from anywhere and while the
+// database is down: no guard stands before it.
+func (g *instance) documents() []httpRoute {
+	from := originOf(&g.options.Config)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if from.isStrict(r) {
+			w.Header().Set("Strict-Transport-Security", strictTransport)
+		}
+		g.manual.ServeHTTP(w, r)
+	})
+	return []httpRoute{{pattern: "GET /docs", handler: handler}, {pattern: "GET /docs/{page...}", handler: handler}}
 }
 
 // address is where the gateway is reached from this machine, for links where

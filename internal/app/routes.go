@@ -63,6 +63,7 @@ func (g *instance) routes() []httpRoute {
 		httpRoute{pattern: "GET /livez", handler: g.api.Health.Live()},
 		httpRoute{pattern: "GET /readyz", handler: g.api.Health.Ready(g.draining.Load)},
 	)
+	all = append(all, g.documents()...)
 	all = append(all, g.pages()...)
 	for i := range all[counting:] {
 		e := &all[counting+i]

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -26,7 +27,9 @@ import (
 
 // public is every pattern that asks for no key. A new one has to be put here,
 // by hand.
-var public = []string{"GET /livez", "GET /readyz", "GET /openapi.json", "GET /metrics"}
+var public = []string{
+	"GET /livez", "GET /readyz", "GET /openapi.json", "GET /metrics", "GET /docs", "GET /docs/{page...}",
+}
 
 // newInstance builds a gateway that does not listen.
 func newInstance(t testing.TB) *instance {
@@ -67,7 +70,7 @@ func newKey(t testing.TB, g *instance, name string, permissions ...account.Permi
 // knock asks at a pattern, with a key or without.
 func knock(g *instance, handler http.Handler, pattern, key string) *httptest.ResponseRecorder {
 	method, path, _ := strings.Cut(pattern, " ")
-	r := httptest.NewRequest(method, strings.NewReplacer("{token}", "x", "{$}", "").Replace(path), strings.NewReader(""))
+	r := httptest.NewRequest(method, strings.NewReplacer("{token}", "x", "{$}", "", "{page...}", "search").Replace(path), strings.NewReader(""))
 	r.Host = "localhost"
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
@@ -185,7 +188,8 @@ func TestDocumentListsRoutes(t *testing.T) {
 		}
 	}
 	for _, e := range g.routes() {
-		if e.right != "" && !strings.Contains(e.pattern, " /admin/") { // a page
+		page := e.right != "" && !strings.Contains(e.pattern, " /admin/")
+		if page || strings.HasPrefix(e.pattern, "GET /docs") {
 			continue
 		}
 		for _, place := range documented(e.pattern) {
@@ -209,6 +213,45 @@ func TestDocumentListsRoutes(t *testing.T) {
 	}
 	for place := range said {
 		t.Errorf("%s: got it in the document, and there is no such route", place)
+	}
+}
+
+// TestDocuments is that everybody may read the documents, over plain http from afar and with a
+// session that nobody has too, but under no foreign name and by no other method.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	handler := newInstance(t).handler()
+	for _, test := range []struct {
+		method, path, host string
+		secure             bool
+		want               int
+	}{
+		{"GET", "/docs", "localhost", false, 200},
+		{"GET", "/docs/quickstart", "192.0.2.7:8080", false, 200},
+		{"GET", "/docs/quickstart", "gateway.example", true, 200},
+		{"HEAD", "/docs/providers/openai", "localhost", false, 200},
+		{"GET", "/docs/search?q=budget", "localhost", false, 200},
+		{"GET", "/docs/none", "localhost", false, 404},
+		{"GET", "/docs/", "localhost", false, 404},
+		{"GET", "/docs/../sign-in", "localhost", false, 404},
+		{"GET", "/docs", "evil.example", false, 421},
+		{"POST", "/docs", "localhost", false, 405},
+		{"DELETE", "/docs/search", "localhost", false, 405},
+	} {
+		r := httptest.NewRequest(test.method, test.path, nil)
+		r.Host, r.RemoteAddr = test.host, "203.0.113.9:5000"
+		r.AddCookie(&http.Cookie{Name: "weir", Value: "nobody's"})
+		if test.secure {
+			r.TLS = &tls.ConnectionState{}
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != test.want {
+			t.Errorf("%s %s at %s: got %d, want %d", test.method, test.path, test.host, w.Code, test.want)
+		}
+		if strict := w.Header().Get("Strict-Transport-Security") != ""; strict != test.secure {
+			t.Errorf("%s %s at %s: got Strict-Transport-Security %t, want %t", test.method, test.path, test.host, strict, test.secure)
+		}
 	}
 }
 

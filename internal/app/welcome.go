@@ -107,6 +107,7 @@ func (g *instance) welcome(ctx context.Context, acc account.Account, base string
 		}
 		text += fmt.Sprintf(firstSteps, token.Reveal(), base, token.Reveal(), base, token.Reveal())
 	}
+	text += fmt.Sprintf(readOn, base)
 	if g.router.Table().DefaultModel() == demoName+"/"+demoModel {
 		text += demoNotice
 	}
@@ -129,6 +130,11 @@ const keyStep = `
 No API key is shown, since others may read this. Make one, as the user and in the
 environment of the gateway:
   %s
+`
+
+const readOn = `
+Read the documentation:
+  %s/docs
 `
 
 const demoNotice = `

@@ -361,6 +361,7 @@ async function tour() {
   found.add("/accounts/default/keys/new");
   found.add("/operator/accounts/default");
   for (const path of ["/accounts/default/webhooks/new", "/operator/webhooks/new", hook, delivery]) found.add(path);
+  for (const path of ["/docs", "/docs/concepts", "/docs/configuration", "/docs/reference/commands", "/docs/search?q=budget"]) found.add(path);
   await ada.goto("/accounts/default/requests");
   found.add(await ada.locator("main a[href*='/requests/']").first().getAttribute("href"));
   return [...found];

@@ -111,6 +111,16 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 	s.site.refuse(w, r, v, err)
 }
 
+// StyleSheet is the CSS of all pages, and Icon their icon in SVG: for other pages of the
+// same site, which look like them.
+func (s *Server) StyleSheet() []byte { return s.site.assets.content[styleSheet] }
+
+// Icon is the icon of the site; see StyleSheet.
+func (s *Server) Icon() []byte { return s.site.assets.content["icon.svg"] }
+
+// Theme is what the browser chose: light, dark, or empty for what its system prefers.
+func (s *Server) Theme(r *http.Request) string { return s.site.theme(r) }
+
 // Stop ends the live tails, so that a server that waits for its answers to end
 // can stop. It may be called again.
 func (s *Server) Stop() { s.tails.once.Do(func() { close(s.tails.stopped) }) }

@@ -1,0 +1,182 @@
+package manual
+
+import (
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// start is the file of the start page, which lists all others.
+const start = "docs/README.md"
+
+// library is all documents, read.
+type library struct {
+	groups   []group
+	pages    map[string]*page // by the path behind /docs/; empty for the start page
+	order    []*page          // as the navigation has them, those that it lacks not at all
+	drawings map[string][]byte
+	sections []section // of pages in order
+}
+
+// group is the pages for one purpose, such as "Operate".
+type group struct {
+	Name  string
+	Pages []*page
+}
+
+// page is a document.
+type page struct {
+	File     string    // in the repository
+	Path     string    // on the site, from its root
+	Title    string    // its first heading
+	Label    string    // in the navigation; the title where that has no other
+	Headings []heading // of the second level
+	Below    []*page   // those of the folder of the same name
+	body     template.HTML
+	sections []section
+}
+
+// heading is a place of a page.
+type heading struct{ Text, ID string }
+
+// readLibrary reads all documents.
+func readLibrary(documents fs.FS) (*library, error) {
+	l := &library{pages: map[string]*page{}, drawings: map[string][]byte{}}
+	trees := map[*page]*tree{}
+	err := fs.WalkDir(documents, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(documents, file)
+		if err != nil {
+			return err
+		}
+		if path.Ext(file) != ".md" {
+			l.drawings[strings.TrimPrefix(file, "docs/")] = content
+			return nil
+		}
+		p := &page{File: file, Path: address(file)}
+		trees[p] = parse(content)
+		p.Title, p.Headings = trees[p].headings()
+		p.Label = p.Title
+		l.pages[strings.TrimPrefix(strings.TrimPrefix(p.Path, root), "/")] = p
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("manual: read: %w", err)
+	}
+	for p, t := range trees {
+		t.resolve(p.File, l)
+		if p.body, err = t.render(); err != nil {
+			return nil, fmt.Errorf("manual: %s: %w", p.File, err)
+		}
+		p.sections = t.sections(p)
+	}
+	first := l.pages[""]
+	if first == nil {
+		return nil, fmt.Errorf("manual: there is no %s, which lists the pages", start)
+	}
+	l.arrange(first, trees[first])
+	return l, nil
+}
+
+// address is the path of a document on the site.
+func address(file string) string {
+	name := strings.TrimPrefix(strings.TrimSuffix(file, ".md"), "docs/")
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "README"), "/")
+	return strings.TrimSuffix(root+"/"+name, "/")
+}
+
+// find is the page of a file; nil for none.
+func (l *library) find(file string) *page {
+	p := l.pages[strings.TrimPrefix(strings.TrimPrefix(address(file), root), "/")]
+	if p == nil || p.File != file {
+		return nil
+	}
+	return p
+}
+
+// arrange puts the pages in the groups and the order of the start page: a heading of the
+// second level is a group, the first link of a list's item is a page of it.
+func (l *library) arrange(first *page, t *tree) {
+	l.order = []*page{first}
+	for n := t.document.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Heading:
+			if n.Level == 2 {
+				l.groups = append(l.groups, group{Name: plain(n, t.source)})
+			}
+		case *ast.List:
+			for item := n.FirstChild(); item != nil && len(l.groups) > 0; item = item.NextSibling() {
+				l.add(&l.groups[len(l.groups)-1], firstLink(item), t.source)
+			}
+		}
+	}
+	for _, p := range l.order {
+		l.sections = append(l.sections, p.sections...)
+	}
+}
+
+// add puts a page that a link leads to at the end of a group, and those below it behind it.
+func (l *library) add(g *group, link *ast.Link, source []byte) {
+	if link == nil {
+		return
+	}
+	p := l.pages[strings.TrimPrefix(strings.TrimPrefix(string(link.Destination), root), "/")]
+	if p == nil || slices.Contains(l.order, p) {
+		return
+	}
+	p.Label = plain(link, source)
+	g.Pages = append(g.Pages, p)
+	l.order = append(l.order, p)
+	for _, below := range l.pages {
+		if path.Dir(below.Path) == p.Path && below != p && p.Path != root {
+			p.Below = append(p.Below, below)
+		}
+	}
+	slices.SortFunc(p.Below, func(a, b *page) int { return strings.Compare(a.File, b.File) })
+	l.order = append(l.order, p.Below...)
+}
+
+func firstLink(n ast.Node) (found *ast.Link) {
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if link, ok := n.(*ast.Link); ok && entering {
+			found = link
+			return ast.WalkStop, nil
+		}
+		return ast.WalkContinue, nil
+	})
+	return found
+}
+
+// view is the page at a path behind /docs/, or what says that there is none.
+func (l *library) view(at string) view {
+	p := l.pages[at]
+	if p == nil {
+		return view{Title: "Not found", Missing: true, status: http.StatusNotFound}
+	}
+	v := view{Title: p.Title, Page: p, Body: p.body, status: http.StatusOK}
+	if i := slices.Index(l.order, p); i >= 0 {
+		if i > 0 {
+			v.Previous = l.order[i-1]
+		}
+		if i+1 < len(l.order) {
+			v.Next = l.order[i+1]
+		}
+	}
+	return v
+}
+
+// parse reads Markdown.
+func parse(content []byte) *tree {
+	t := &tree{source: content, document: markdown().Parser().Parse(text.NewReader(content))}
+	t.identify()
+	return t
+}
