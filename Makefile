@@ -117,8 +117,9 @@ prices: ## Take the newest prices and abilities of models, and test them
 	$(MAKE) docs
 
 .PHONY: docs
-docs: ## Write the pages about providers
+docs: ## Write the pages about providers and commands
 	$(GO) test ./internal/provider -count=1 -run TestPages -update
+	$(GO) test ./cmd/weir -count=1 -run TestCommandReference -update
 
 .PHONY: sdk
 sdk: ## Run the SDKs for Go; UPDATE=-update writes docs/compatibility.md

@@ -1,0 +1,75 @@
+package internal_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/llm"
+	"weir/internal/must"
+)
+
+// TestMetricsAreDocumented holds the table of docs/operations.md to the metrics in the code.
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	inCode, inTable := map[string]bool{}, map[string]bool{}
+	literal := regexp.MustCompile(`"(weir_[a-z_]+)"`)
+	must.Do(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || isTestSupport("weir/internal/"+filepath.ToSlash(filepath.Dir(path))) {
+			return err
+		}
+		for _, m := range literal.FindAllSubmatch(must.Get(os.ReadFile(path))(t), -1) {
+			inCode[string(m[1])] = true
+		}
+		return nil
+	}))
+	page := must.Get(os.ReadFile("../docs/operations.md"))(t)
+	for line := range strings.Lines(string(page)) {
+		if first, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |"); ok && strings.HasPrefix(line, "| `weir_") {
+			for _, m := range regexp.MustCompile("`(weir_[a-z_]+)`").FindAllStringSubmatch(first, -1) {
+				inTable[m[1]] = true
+			}
+		}
+	}
+	if len(inCode) < 30 {
+		t.Errorf("got %d metrics in the code, want some more: this test looks for them in another form", len(inCode))
+	}
+	for _, name := range slices.Sorted(maps.Keys(inCode)) {
+		if !inTable[name] {
+			t.Errorf("%s is not in the table of docs/operations.md", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(inTable)) {
+		if !inCode[name] {
+			t.Errorf("docs/operations.md has %s, and there is no such metric", name)
+		}
+	}
+}
+
+// TestErrorsAreDocumented holds the table of docs/troubleshooting.md to the codes of errors
+// and their statuses.
+func TestErrorsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page := must.Get(os.ReadFile("../docs/troubleshooting.md"))(t)
+	code := must.Get(os.ReadFile("llm/error.go"))(t)
+	codes := regexp.MustCompile(`(?m)^\tCode\w+ +Code = "([A-Z_]+)"$`).FindAllSubmatch(code, -1)
+	if len(codes) < 10 {
+		t.Fatalf("got %d codes, want some more: this test looks for them in another form", len(codes))
+	}
+	for _, m := range codes {
+		row := fmt.Sprintf("\n| `%s` | %d | ", m[1], llm.Code(m[1]).Status())
+		if !bytes.Contains(page, []byte(row)) {
+			t.Errorf("docs/troubleshooting.md has no row that begins with %q", row)
+		}
+	}
+	if rows := bytes.Count(page, []byte("\n| `")); rows != len(codes) {
+		t.Errorf("docs/troubleshooting.md has %d rows, want one for each of the %d codes", rows, len(codes))
+	}
+}
