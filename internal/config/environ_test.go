@@ -51,7 +51,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	want.PublicURL, want.InsecureHTTP = "https://w.example", true
 	want.Hosts = []string{"weir.lan", "gateway.example"}
 	want.TrustedProxies = got.TrustedProxies
-	want.TLS = config.TLS{Cert: "c.pem", Key: "k.pem"}
+	want.TLS.Cert, want.TLS.Key = "c.pem", "k.pem"
 	want.Outbound = config.Outbound{Proxy: llm.NewSecret("http://p:1"), CAFile: "ca.pem"}
 	want.Retention.Requests = 30 * 24 * time.Hour
 	want.Retention.Responses = 0
