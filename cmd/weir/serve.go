@@ -20,9 +20,9 @@ func newServe(env *environment) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the gateway",
 		Long: "Run the gateway until SIGTERM, which lets requests in flight finish; a second one stops now.\n" +
-			"SIGHUP reads the configuration again. The first start prints a first API key; on an address that " +
-			"others\n" +
-			"reach, and where systemd keeps the output, the command that makes one.",
+			"SIGHUP reads the configuration again. A socket that systemd passes replaces --listen. The first start\n" +
+			"prints a first API key; on an address that others reach, and where systemd keeps the output, the command\n" +
+			"that makes one.",
 		Example: "  weir serve\n  weir serve --takeover\n  OPENAI_API_KEY=sk-... weir serve --listen 127.0.0.1:9090",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

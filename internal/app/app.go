@@ -30,6 +30,7 @@ import (
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
+	"weir/internal/systemd"
 	"weir/internal/telemetry"
 	"weir/internal/webhook"
 )
@@ -80,14 +81,20 @@ const (
 // Run serves until ctx ends, then lets requests in flight finish for as long
 // as the configuration says, and settles what is left.
 func Run(ctx context.Context, o Options) (err error) {
-	g, err := build(ctx, &o)
+	passed, err := takePassed(&o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	listener, err := g.listen(ctx)
+	g, err := build(ctx, &o)
 	if err != nil {
-		return err
+		return errors.Join(err, closePassed(passed))
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	listener := passed
+	if listener == nil {
+		if listener, err = g.listen(ctx); err != nil {
+			return err
+		}
 	}
 	return g.serve(ctx, listener)
 }
@@ -102,6 +109,7 @@ type instance struct {
 	fleet    *fleet
 	metrics  *telemetry.Metrics
 	logLines *logLines
+	manager  *systemd.Manager
 
 	webhooks  *webhook.Service
 	deliverer *webhook.Deliverer
@@ -133,6 +141,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	bounded := newBoundedLog(o.Log.Handler(), o.Now)
 	o.Log = slog.New(bounded)
 	g = &instance{options: o, metrics: telemetry.New(o.Version), logLines: bounded.lines}
+	g.manager = systemd.NewManager(o.Getenv, o.Log)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.close())
@@ -284,9 +293,11 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	if metrics != nil {
 		running.Go(func() { g.serveTelemetry(background, metrics) })
 	}
+	handler := g.handler()
+	running.Go(func() { g.manager.Watch(background, livezOf(handler)) })
 
 	server := front.New(front.Options{
-		Handler: g.handler(), Base: g.gateway.Base(), Secure: secure, Log: g.options.Log,
+		Handler: handler, Base: g.gateway.Base(), Secure: secure, Log: g.options.Log,
 		Most:    mostConnections(openFiles(), cfg.MaxConcurrency),
 		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,
 	})
@@ -306,6 +317,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 		return err
 	case <-ctx.Done():
 		g.draining.Store(true)
+		g.manager.Stopping(cfg.DrainDelay + cfg.DrainTimeout + toldTimeout + 2*closeTimeout)
 		g.retire(server, cfg.DrainDelay)
 	case <-g.handover.taken: // which is ready
 		g.options.Log.Info("another gateway has taken over")
@@ -345,6 +357,27 @@ func listenersOf(first, metrics net.Listener) map[string]net.Listener {
 		all[telemetryListener] = metrics
 	}
 	return all
+}
+
+// runParts runs what works beside the requests until ctx ends.
+func (g *instance) runParts(ctx context.Context, running *sync.WaitGroup) {
+	cfg := &g.options.Config
+	running.Go(func() { g.logLines.run(ctx) })
+	running.Go(func() { g.accounts.Watch(ctx, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
+	running.Go(func() { g.limits.Run(ctx) })
+	running.Go(func() { g.reload(ctx) })
+	running.Go(func() {
+		g.store.RunRetention(ctx, store.Retention{
+			Requests: cfg.Retention.Requests, Explanations: cfg.Retention.Explanations,
+		})
+	})
+	running.Go(func() { g.router.Report(ctx, healthFile(cfg), g.options.Now, g.options.Log) })
+	running.Go(func() { g.gateway.Watch(ctx) })
+	running.Go(func() { g.people.Run(ctx) })
+	running.Go(func() { g.notices.Run(ctx) })
+	running.Go(func() { g.store.Webhooks.RunCalendar(ctx) })
+	running.Go(func() { g.deliverer.Run(ctx) })
+	running.Go(func() { g.askProviders(ctx) })
 }
 
 func serveOn(serve func(net.Listener) error, listener net.Listener) error {

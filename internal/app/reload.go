@@ -21,13 +21,20 @@ func (g *instance) reload(ctx context.Context) {
 			continue
 		case <-g.options.ReloadSignals:
 		}
-		if err := g.reloadOnce(ctx); err != nil {
-			g.options.Log.Error("the new configuration is invalid; the running one stays in force", "err", err)
-			continue
-		}
-		g.options.Log.Info("configuration reloaded: providers, models, prices, aliases and limits are in force; the " +
-			"rest needs a restart")
+		g.manager.Reload(func() string { return g.reloadLogged(ctx) })
 	}
+}
+
+// reloadLogged reads the configuration again and logs what came of it. What it returns is for the service
+// manager: empty where all is well.
+func (g *instance) reloadLogged(ctx context.Context) (status string) {
+	if err := g.reloadOnce(ctx); err != nil {
+		g.options.Log.Error("the new configuration is invalid; the running one stays in force", "err", err)
+		return "The new configuration is invalid, and the one before it stays in force: see the log."
+	}
+	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases and limits are in force; the " +
+		"rest needs a restart")
+	return ""
 }
 
 func (g *instance) reloadOnce(ctx context.Context) error {

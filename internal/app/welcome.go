@@ -33,6 +33,7 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 			"on the way: set tls or, behind a proxy with https, trusted_proxies and public_url", "address",
 			addr.String())
 	}
+	g.manager.Ready("Listening on " + base)
 	if g.options.Ready != nil {
 		g.options.Ready(addr.String())
 	}
