@@ -6,13 +6,13 @@ LOAD ?= 60
 SHIFTS ?= -400d +400d
 # SQLite's translated C takes most of a raced run and has no race of ours. Its driver, in Go, stays instrumented.
 RACE := -race -timeout 30m $(foreach c,sqlite/lib libc/... memory,-gcflags=modernc.org/$(c)=-race=false)
-CHECKS := tidy lint race sdk clocks crash outages attacks node browser
+CHECKS := tidy lint race sdk deploy-check clocks crash outages attacks node browser
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## Show what there is
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/weir
@@ -48,16 +48,17 @@ race: ## Run the tests with the race detector, but for those that are one thing 
 lint: $(BIN)/golangci-lint ## Run the linters, go vet among them, and the formatters' checks
 	$(BIN)/golangci-lint run
 	cd sdk/go && $(BIN)/golangci-lint run
+	cd deploy/check && $(BIN)/golangci-lint run
 	$(BIN)/golangci-lint fmt --diff
 
 $(BIN)/golangci-lint:
 	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 
 .PHONY: tidy
-tidy: ## Check that go.mod is current, and that of the SDKs' tests
+tidy: ## Check that go.mod is current, and those of the modules beside it
 	# Of go.mod alone: which sums a dependency's own tests need depends on what
 	# can be downloaded today, and a sum that is needed and missing ends a build.
-	for module in . sdk/go; do \
+	for module in . sdk/go deploy/check; do \
 		! $(GO) -C $$module mod tidy -e -diff | sed '/^diff current.go.sum/,$$d' | grep . || exit 1; \
 	done
 	$(GO) mod verify
@@ -124,6 +125,10 @@ docs: ## Write the pages about providers and commands
 .PHONY: sdk
 sdk: ## Run the SDKs for Go; UPDATE=-update writes docs/compatibility.md
 	$(GO) -C sdk/go test $(if $(UPDATE),./gateway -count=1 -run TestCompatibility $(UPDATE),./...)
+
+.PHONY: deploy-check
+deploy-check: ## Render, lint and validate the files in deploy/, and chat through nginx and Caddy
+	$(GO) -C deploy/check test -count=1 ./... # what it reads is outside of its module, and so no reason to run it again
 
 .PHONY: node
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
