@@ -359,27 +359,6 @@ func listenersOf(first, metrics net.Listener) map[string]net.Listener {
 	return all
 }
 
-// runParts runs what works beside the requests until ctx ends.
-func (g *instance) runParts(ctx context.Context, running *sync.WaitGroup) {
-	cfg := &g.options.Config
-	running.Go(func() { g.logLines.run(ctx) })
-	running.Go(func() { g.accounts.Watch(ctx, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
-	running.Go(func() { g.limits.Run(ctx) })
-	running.Go(func() { g.reload(ctx) })
-	running.Go(func() {
-		g.store.RunRetention(ctx, store.Retention{
-			Requests: cfg.Retention.Requests, Explanations: cfg.Retention.Explanations,
-		})
-	})
-	running.Go(func() { g.router.Report(ctx, healthFile(cfg), g.options.Now, g.options.Log) })
-	running.Go(func() { g.gateway.Watch(ctx) })
-	running.Go(func() { g.people.Run(ctx) })
-	running.Go(func() { g.notices.Run(ctx) })
-	running.Go(func() { g.store.Webhooks.RunCalendar(ctx) })
-	running.Go(func() { g.deliverer.Run(ctx) })
-	running.Go(func() { g.askProviders(ctx) })
-}
-
 func serveOn(serve func(net.Listener) error, listener net.Listener) error {
 	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
