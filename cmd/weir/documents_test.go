@@ -54,6 +54,10 @@ func callsIn(block string) []call {
 	var all []call
 	for line := range strings.Lines(block) {
 		line, _, _ = strings.Cut(" "+strings.TrimSpace(line), " #")
+		line = strings.TrimPrefix(line, " docker compose exec weir")
+		if word := strings.Fields(line + " -")[0]; word == "kubectl" || word == "helm" || word == "docker" { // weir is a name to them
+			continue
+		}
 		if m := called.FindStringSubmatch(line); m != nil {
 			all = append(all, call{shellWords(m[1]), strings.HasPrefix(line, " weir ")})
 		}
