@@ -130,15 +130,19 @@ func isErrorBody(body []byte) bool {
 		switch string(m.Key()) {
 		case "error":
 			found = rawjson.Present(m.Value)
-		case "output", "content":
+		case "content", "data", "embedding":
 			if rawjson.HasElements(m.Value) {
+				return false
+			}
+		case "output", "embeddings": // an object is Bedrock's message, or Cohere's vectors by their type
+			if rawjson.HasElements(m.Value) || rawjson.KindOf(m.Value) == rawjson.Object {
 				return false
 			}
 		case "message": // a text is the error's
 			if rawjson.KindOf(m.Value) == rawjson.Object {
 				return false
 			}
-		case "choices", "candidates", "usage", "usageMetadata":
+		case "choices", "candidates", "usage", "usageMetadata", "usage_metadata", "prompt_eval_count", "eval_count":
 			if rawjson.Present(m.Value) {
 				return false
 			}

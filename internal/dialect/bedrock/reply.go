@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weir/internal/dialect/compose"
+	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
@@ -17,17 +18,17 @@ var (
 )
 
 // DecodeReply reads a whole answer. It says neither its id nor its model. An
-// *llm.Error is one that the provider reported in place of it; any other error
-// says that this is not the protocol. Raw JSON in the reply shares memory with
-// body.
+// *llm.Error is one that the provider reported in place of it or beside it; any
+// other error says that this is not the protocol. Raw JSON in the reply shares
+// memory with body.
 func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("bedrock: the reply is not JSON: %w", err)
 	}
 	r := &llm.Reply{ExtraOf: Name, Choices: make([]llm.Choice, 1)}
 	c := &r.Choices[0]
-	var message []byte
-	guarded := false
+	var message, failure []byte
+	guarded, failed := false, false
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
 		case "output":
@@ -39,6 +40,10 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 			r.Usage, r.Timed, r.Reported = decodeUsage(m.Value)
 		case "serviceTier":
 			r.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
+		case "error": // a proxy's
+			failure = m.Value
+		case "__type": // an exception's
+			failed = failed || rawjson.Present(m.Value)
 		default:
 			guarded = guarded || isGuarded(m)
 			r.Extra = parse.Extra(r.Extra, m)
@@ -47,14 +52,21 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if guarded {
 		r.Usage[llm.OtherTools] = 1
 	}
-	if rawjson.KindOf(message) != rawjson.Object {
-		if e := DecodeError(body); e.Message != "" {
-			return r, reportedError(body)
-		}
-		return nil, errNoMessage
-	}
 	var err error
-	c.Message, err = decodeAnswer(message)
+	if rawjson.KindOf(message) == rawjson.Object {
+		c.Message, err = decodeAnswer(message)
+	} else {
+		r.Choices = nil
+		if failed = failed || DecodeError(body).Message != ""; !failed && !rawjson.Present(failure) {
+			return nil, errNoMessage
+		}
+	}
+	switch {
+	case rawjson.Present(failure):
+		return r, explain.Reported(body)
+	case failed:
+		return r, reportedError(body)
+	}
 	return r, err
 }
 

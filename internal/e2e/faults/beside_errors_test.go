@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/dialect/bedrock"
 	"weir/internal/e2e/harness"
 )
 
@@ -48,7 +49,25 @@ var besideErrors = []struct {
 	{"Anthropic's words", "anthropic", `{"type":"message","content":[{"type":"text","text":"Half of it"}],"error":{"type":"api_error","message":"no"}}`, "cut estimated"},
 	{"Ollama's words", "ollama", `{"model":"m","message":{"role":"assistant","content":"Half of it"},"done":true,"error":"no"}`, "cut estimated"},
 	{"Cohere's words", "cohere", `{"id":"g","message":{"role":"assistant","content":[{"type":"text","text":"Half of it"}]},"error":"no"}`, "cut estimated"},
+	{"Ollama's counts alone", "ollama", `{"model":"m","error":"no","done":true,"prompt_eval_count":7,"eval_count":9}`, "cut exact"},
+	{"Bedrock's words", "bedrock", `{"output":{"message":{"role":"assistant","content":[{"text":"Half of it"}]}},"stopReason":"end_turn","error":{"message":"no"}}`, "cut estimated"},
+	{"Bedrock's words, and no usage", "bedrock", `{"error":"no","usage":null,"output":{"message":{"role":"assistant","content":[{"text":"Half of it"}]}}}`, "cut estimated"},
+	{"Bedrock's words, and a status", "bedrock", `{"error":{"message":"no","code":500},"output":{"message":{"role":"assistant","content":[{"text":"Half of it"}]}}}`, "cut estimated"},
+	{"Bedrock's words, and an exception", "bedrock", `{"__type":"ModelErrorException","message":"no","output":{"message":{"role":"assistant","content":[{"text":"Half of it"}]}}}`, "cut estimated"},
+	{"Bedrock's tool", "bedrock", `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"f","input":{}}}]}},"error":{"message":"no"}}`, "cut estimated"},
+	{"Bedrock's usage", "bedrock", `{"error":{"message":"no"},"usage":{"inputTokens":7,"outputTokens":9,"totalTokens":16}}`, "cut exact"},
+	{"Bedrock's odd content", "bedrock", `{"output":{"message":{"content":3}},"error":{"message":"no"}}`, "rejected exact"},
+	{"Bedrock's empty message", "bedrock", `{"output":{"message":{"role":"assistant","content":[]}},"error":{"message":"no"}}`, "rejected exact"},
+	{"Bedrock's refusal", "bedrock", `{"__type":"ModelErrorException","message":"no"}`, "rejected exact"},
+	{"Bedrock's start", "bedrock", frame("messageStart", `{"role":"assistant"}`) + frame("modelStreamErrorException", `{"message":"no"}`), "rejected exact"},
+	{"Bedrock's words in a stream", "bedrock", frame("messageStart", `{"role":"assistant"}`) + frame("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"Half"}}`) + frame("modelStreamErrorException", `{"message":"no"}`), "cut estimated"},
+	{"Bedrock's tool in a stream", "bedrock", frame("contentBlockStart", `{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"t","name":"f"}}}`) + frame("internalServerException", `{"message":"no"}`), "cut estimated"},
+	{"Bedrock's end in a stream", "bedrock", frame("messageStop", `{"stopReason":"max_tokens"}`) + frame("internalServerException", `{"message":"no"}`), "cut estimated"},
+	{"Bedrock's usage in a stream", "bedrock", frame("metadata", `{"usage":{"inputTokens":7,"outputTokens":9,"totalTokens":16}}`) + frame("internalServerException", `{"message":"no"}`), "cut estimated"},
 }
+
+// frame is one frame of Bedrock's streams.
+func frame(name, data string) string { return string(bedrock.AppendFrame(nil, name, []byte(data))) }
 
 // Events of a stream: an error behind another event, and how a response begins.
 const (
@@ -73,6 +92,9 @@ func TestBesideErrors(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if streamed(besideErrors[n].body) {
 			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		if besideErrors[n].dialect == "bedrock" && streamed(besideErrors[n].body) {
+			w.Header().Set("Content-Type", bedrock.ContentType)
 		}
 		_, _ = w.Write([]byte(besideErrors[n].body))
 	}))
