@@ -37,7 +37,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 			c.Finish, c.Extra = stopReason(m)
 			guarded = guarded || isGuarded(m)
 		case "usage":
-			r.Usage, r.Timed, r.Reported = decodeUsage(m.Value)
+			r.Usage, r.Most, r.Timed, r.Reported = decodeUsage(m.Value)
 		case "serviceTier":
 			r.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
 		case "error": // a proxy's
@@ -50,7 +50,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		}
 	}
 	if guarded {
-		r.Usage[llm.OtherTools] = 1
+		countGuard(&r.Usage, r.Most)
 	}
 	var err error
 	if rawjson.KindOf(message) == rawjson.Object {

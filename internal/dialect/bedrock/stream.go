@@ -244,7 +244,7 @@ func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	for m := range rawjson.Members(data) {
 		switch string(m.Key()) {
 		case "usage":
-			usage.Usage, usage.Timed, reported = decodeUsage(m.Value)
+			usage.Usage, usage.Most, usage.Timed, reported = decodeUsage(m.Value)
 		case "serviceTier":
 			usage.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
 		default:
@@ -252,7 +252,7 @@ func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 		}
 	}
 	if d.guarded {
-		usage.Usage[llm.OtherTools] = 1
+		countGuard(&usage.Usage, usage.Most)
 	}
 	if reported {
 		usage.Kind = llm.EventUsage

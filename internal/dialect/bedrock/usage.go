@@ -14,6 +14,7 @@ type rawUsage struct {
 	cached, written, hour int64
 	detailed              int64 // of written, for how long it is told
 	hasInput, hasOutput   bool
+	hasWritten            bool
 }
 
 // decodeUsage reads a TokenUsage into the classes. What stands under
@@ -21,28 +22,59 @@ type rawUsage struct {
 // https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html; but OpenAI's
 // models have all input there, which shows in their total
 // (https://github.com/anomalyco/opencode/issues/47296).
-// It reports false for no object, one without counts, or one with a count that
-// no request can have.
-// Timed is as in llm.Reply.
-func decodeUsage(v []byte) (u llm.Usage, timed, ok bool) {
+// It reports false for no object, one without counts, one with a count that no request can have,
+// and one that tells of a cache and neither of the input nor of a total.
+// Timed is as in llm.Reply; so is most, where the counts contradict one another.
+func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, timed, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
-		return u, false, false
+		return u, nil, false, false
 	}
 	var r rawUsage
 	for m := range rawjson.Members(v) {
 		r.read(m)
 	}
-	if r.Wild || !r.hasInput && !r.hasOutput {
-		return u, false, false
+	if !r.hasWritten {
+		r.written = r.detailed
 	}
 	r.written = max(r.written, r.hour)
-	if cache := r.cached + r.written; cache <= r.input && r.total == r.input+r.output {
+	cache := r.cached + r.written
+	if r.Wild || !r.hasInput && !r.hasOutput || !r.hasInput && r.total == 0 && cache > 0 {
+		return u, nil, false, false
+	}
+	unknown := max(0, r.total-r.input-r.output-cache)
+	if cache <= r.input && r.total == r.input+r.output {
 		r.input -= cache
 	}
+	most = r.most(unknown)
+	switch { // what the total has more belongs to what is not told
+	case !r.hasInput:
+		r.input += unknown
+	case !r.hasOutput:
+		r.output += unknown
+	}
+	u = r.classes()
+	return u, most, r.written <= r.detailed, u.Plausible()
+}
+
+// classes parts what was written to a cache.
+func (r *rawUsage) classes() (u llm.Usage) {
 	u[llm.Input], u[llm.Output] = r.input, r.output
 	u[llm.CacheRead] = r.cached
 	u[llm.CacheWrite], u[llm.CacheWrite1h] = r.written-r.hour, r.hour
-	return u, r.written <= r.detailed, u.Plausible()
+	return u
+}
+
+// most is what the counts come to where the total is larger than all its parts, by so many tokens,
+// of which nobody knows what they were, or where more was written to a cache for some time than
+// at all. It is nil where the counts agree.
+func (r *rawUsage) most(unknown int64) *llm.Usage {
+	if unknown == 0 && r.detailed <= r.written {
+		return nil
+	}
+	u := r.classes()
+	u[llm.Output] += unknown
+	u[llm.CacheWrite] = max(r.written, r.detailed) - r.hour
+	return &u
 }
 
 // read reads one member. The names that end in Count are of the time before the
@@ -58,7 +90,7 @@ func (r *rawUsage) read(m rawjson.Member) {
 	case "cacheReadInputTokens", "cacheReadInputTokenCount":
 		r.count(&r.cached, m.Value)
 	case "cacheWriteInputTokens", "cacheWriteInputTokenCount":
-		r.count(&r.written, m.Value)
+		r.hasWritten = r.count(&r.written, m.Value) || r.hasWritten
 	case "cacheDetails":
 		for _, d := range rawjson.Elements(m.Value) {
 			r.readDetail(d)
@@ -94,6 +126,14 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 func isGuarded(m rawjson.Member) bool {
 	return m.Is("trace") && rawjson.Present(rawjson.Get(m.Value, "guardrail")) ||
 		m.Is("stopReason") && rawjson.Text(m.Value) == guardrailIntervened
+}
+
+// countGuard adds a guardrail to what was used, and to the most of it where there is one.
+func countGuard(u, most *llm.Usage) {
+	u[llm.OtherTools] = 1
+	if most != nil {
+		most[llm.OtherTools] = 1
+	}
 }
 
 // appendUsage writes a TokenUsage, with the cost in US dollars where there is

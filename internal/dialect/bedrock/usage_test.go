@@ -18,6 +18,11 @@ func TestUsage(t *testing.T) {
 		want        llm.Usage
 	}{
 		{
+			"cache writes whose lengths alone are told",
+			`{"inputTokens":9,"outputTokens":1,"cacheDetails":[{"ttl":"5m","inputTokens":7}]}`,
+			llm.Usage{llm.Input: 9, llm.CacheWrite: 7, llm.Output: 1},
+		},
+		{
 			"a guardrail, whose checks have a price that is not known",
 			`{"inputTokens":9,"outputTokens":1},"trace":{"guardrail":{"inputAssessment":{}}}`,
 			llm.Usage{llm.Input: 9, llm.Output: 1, llm.OtherTools: 1},
@@ -93,5 +98,76 @@ func TestGuardrailInStream(t *testing.T) {
 	}
 	if want := (llm.Usage{llm.Input: 9, llm.Output: 1, llm.OtherTools: 1}); got != want {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestContradictions holds that counts which do not agree are no last word: of a total with more
+// than its parts nobody knows which part lacks it.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		usage      string
+		want, most llm.Usage // most is empty where the counts agree
+	}{
+		{
+			`{"inputTokens":10,"outputTokens":10,"totalTokens":210}`,
+			llm.Usage{llm.Input: 10, llm.Output: 10},
+			llm.Usage{llm.Input: 10, llm.Output: 200},
+		},
+		{`{"inputTokens":10,"outputTokens":10,"totalTokens":20}`, llm.Usage{llm.Input: 10, llm.Output: 10}, llm.Usage{}},
+		{`{"inputTokens":10,"outputTokens":10,"totalTokens":19}`, llm.Usage{llm.Input: 10, llm.Output: 10}, llm.Usage{}},
+		{
+			`{"inputTokens":30,"outputTokens":30,"totalTokens":88,"cacheWriteInputTokens":8}`, // what it read is not told
+			llm.Usage{llm.Input: 30, llm.CacheWrite: 8, llm.Output: 30},
+			llm.Usage{llm.Input: 30, llm.CacheWrite: 8, llm.Output: 50},
+		},
+		{
+			`{"inputTokens":30,"outputTokens":30,"totalTokens":98,"cacheReadInputTokens":20}`, // more than the cache
+			llm.Usage{llm.Input: 30, llm.CacheRead: 20, llm.Output: 30},
+			llm.Usage{llm.Input: 30, llm.CacheRead: 20, llm.Output: 48},
+		},
+		{
+			`{"inputTokens":null,"outputTokens":30,"totalTokens":88,"cacheReadInputTokens":20,"cacheWriteInputTokens":8}`,
+			llm.Usage{llm.Input: 30, llm.CacheRead: 20, llm.CacheWrite: 8, llm.Output: 30},
+			llm.Usage{llm.CacheRead: 20, llm.CacheWrite: 8, llm.Output: 60},
+		},
+		{
+			`{"inputTokens":30,"totalTokens":88,"cacheReadInputTokens":20}`,
+			llm.Usage{llm.Input: 30, llm.CacheRead: 20, llm.Output: 38},
+			llm.Usage{llm.Input: 30, llm.CacheRead: 20, llm.Output: 38},
+		},
+		{
+			`{"inputTokens":9,"outputTokens":1,"cacheWriteInputTokens":5,"cacheDetails":[{"ttl":"1h","inputTokens":4},` +
+				`{"ttl":"5m","inputTokens":4}]}`,
+			llm.Usage{llm.Input: 9, llm.CacheWrite: 1, llm.CacheWrite1h: 4, llm.Output: 1},
+			llm.Usage{llm.Input: 9, llm.CacheWrite: 4, llm.CacheWrite1h: 4, llm.Output: 1},
+		},
+	} {
+		body := `{"output":{"message":{"content":[{"text":"x"}]}},"stopReason":"end_turn","usage":` + tt.usage + `}`
+		r := must.Get(bedrock.DecodeReply([]byte(body), nil))(t)
+		frame := sse.Event{Name: []byte("metadata"), Data: []byte(`{"usage":` + tt.usage + `}`)}
+		events := must.Get(bedrock.NewDecoder(nil).Decode(nil, frame))(t)
+		for _, got := range []struct {
+			usage llm.Usage
+			most  *llm.Usage
+		}{{r.Usage, r.Most}, {events[0].Usage, events[0].Most}} {
+			most := llm.Usage{}
+			if got.most != nil {
+				most = *got.most
+			}
+			if got.usage != tt.want || most != tt.most {
+				t.Errorf("%s: got %v, at most %v; want %v, at most %v", tt.usage, got.usage, most, tt.want, tt.most)
+			}
+		}
+	}
+}
+
+// TestNoInput holds that a usage without the input, which nothing else tells, is none.
+func TestNoInput(t *testing.T) {
+	t.Parallel()
+	r := must.Get(bedrock.DecodeReply([]byte(`{"output":{"message":{"content":[]}},`+
+		`"usage":{"outputTokens":30,"cacheReadInputTokens":20}}`), nil))(t)
+	if r.Reported {
+		t.Errorf("got %v, want nothing", r.Usage)
 	}
 }

@@ -38,7 +38,7 @@ type oddEnd struct {
 var oddEnds = []oddEnd{
 	{"bedrock", "fault=no-end", ledger.OutcomeOK, ledger.Estimated, "the event that ends a stream is the one with the usage"},
 	{"responses", "fault=no-end", ledger.OutcomeCut, ledger.Estimated, "response.completed has the usage and the finish reason"},
-	{"bedrock", "usage=decreasing", ledger.OutcomeOK, ledger.Exact, "there is one metadata event in a stream: it is over with the first, which here tells more"},
+	{"bedrock", "usage=decreasing", ledger.OutcomeOK, ledger.Estimated, "there is one metadata event in a stream: it is over with the first, which here tells a total of more than its parts"},
 }
 
 // oddEnd is that of the exchange, nil for one that ends as all do.
