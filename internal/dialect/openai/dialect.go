@@ -131,5 +131,8 @@ func media(op llm.Op, path string, o dialect.Operation) *dialect.Operation {
 	o.Stamp, o.HasUsage = Stamp, HasUsage
 	o.NewEncoder = func(m llm.Meta) dialect.Encoder { return NewMediaEncoder(m) }
 	o.NewDecoder = func(q *llm.Quirks) dialect.Decoder { return NewMediaDecoder(q) }
+	if op == llm.OpSpeech {
+		o.NewDecoder = func(q *llm.Quirks) dialect.Decoder { return NewSpeechDecoder(q) }
+	}
 	return &o
 }

@@ -204,10 +204,7 @@ func imagesUsage(answer []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, co
 	if rawjson.Present(rawjson.Get(usage, "output_tokens_details")) {
 		return u, most, ProviderCost(usage)
 	}
-	u[llm.ImageOut], u[llm.Output] = u[llm.ImageOut]+u[llm.Output], 0
-	if most != nil {
-		most[llm.ImageOut], most[llm.Output] = most[llm.ImageOut]+most[llm.Output], 0
-	}
+	allOf(llm.ImageOut, &u, most)
 	return u, most, ProviderCost(usage)
 }
 

@@ -13,6 +13,7 @@ import (
 // down.
 type MediaDecoder struct {
 	quirks *llm.Quirks
+	speech bool // it is of a text that is read out
 	// of the images that are done
 	images, most llm.Usage
 	unsure       bool // the counts of one contradict one another
@@ -21,6 +22,9 @@ type MediaDecoder struct {
 
 // NewMediaDecoder decodes one stream.
 func NewMediaDecoder(q *llm.Quirks) *MediaDecoder { return &MediaDecoder{quirks: q} }
+
+// NewSpeechDecoder decodes one stream of a text that is read out.
+func NewSpeechDecoder(q *llm.Quirks) *MediaDecoder { return &MediaDecoder{quirks: q, speech: true} }
 
 // Decode appends the events of one frame: pieces, of which only words are looked
 // into, and at the end what was used.
@@ -44,12 +48,33 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	if strings.HasPrefix(kind, "image_") {
 		return d.image(dst, frame.Data), nil
 	}
-	if u, most, told := transcriptUsage(frame.Data, d.quirks); told {
+	if u, most, told := d.usage(frame.Data); told {
 		dst = append(dst, llm.Event{
 			Kind: llm.EventUsage, Usage: u, Most: most, ProviderCost: ProviderCost(rawjson.Get(frame.Data, "usage")),
 		})
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishStop}, llm.Event{Kind: llm.EventDone}), nil
+}
+
+// usage is what an answer of words or sound says of its usage. What comes out of a speech is
+// tokens of sound where there are no details of it:
+// SpeechAudioDoneEvent in https://platform.openai.com/docs/api-reference/audio.
+func (d *MediaDecoder) usage(answer []byte) (u llm.Usage, most *llm.Usage, told bool) {
+	u, most, told = transcriptUsage(answer, d.quirks)
+	usage := mediaUsage(rawjson.Get(answer, "usage"))
+	if d.speech && !rawjson.Present(rawjson.Get(usage, "output_tokens_details")) {
+		allOf(llm.AudioOut, &u, most)
+	}
+	return u, most, told
+}
+
+// allOf makes all that came out tokens of one class, in the most that it comes to, too, where
+// there is one.
+func allOf(class llm.Class, u, most *llm.Usage) {
+	u[class], u[llm.Output] = u[class]+u[llm.Output], 0
+	if most != nil {
+		most[class], most[llm.Output] = most[class]+most[llm.Output], 0
+	}
 }
 
 // image appends what there is to say of an image that is done. Others may

@@ -215,6 +215,49 @@ func TestImagesStreamed(t *testing.T) {
 	}
 }
 
+// TestSpeechStreamed holds that the tokens of a speech are tokens of sound, but where its provider
+// says of which kind they are.
+func TestSpeechStreamed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		usage      string
+		want, most llm.Usage // most is empty where the counts agree
+	}{
+		{
+			`{"input_tokens":14,"output_tokens":101,"total_tokens":115}`,
+			llm.Usage{llm.Input: 14, llm.AudioOut: 101},
+			llm.Usage{},
+		},
+		{
+			`{"input_tokens":14,"output_tokens":101,"total_tokens":915}`,
+			llm.Usage{llm.Input: 14, llm.AudioOut: 101},
+			llm.Usage{llm.Input: 14, llm.AudioOut: 901},
+		},
+		{
+			`{"input_tokens":14,"output_tokens":101,"output_token_details":{"audio_tokens":90}}`,
+			llm.Usage{llm.Input: 14, llm.AudioOut: 90, llm.Output: 11},
+			llm.Usage{},
+		},
+	} {
+		e := must.Get(openai.NewSpeechDecoder(nil).Decode(nil, sse.Event{
+			Data: []byte(`{"type":"speech.audio.done","usage":` + tt.usage + `}`),
+		}))(t)[0]
+		most := llm.Usage{}
+		if e.Most != nil {
+			most = *e.Most
+		}
+		if e.Usage != tt.want || most != tt.most {
+			t.Errorf("%s: got %v, at most %v; want %v, at most %v", tt.usage, e.Usage, most, tt.want, tt.most)
+		}
+	}
+	words := must.Get(openai.NewMediaDecoder(nil).Decode(nil, sse.Event{
+		Data: []byte(`{"type":"transcript.text.done","usage":{"input_tokens":14,"output_tokens":101}}`),
+	}))(t)[0]
+	if want := (llm.Usage{llm.Input: 14, llm.Output: 101}); words.Usage != want {
+		t.Errorf("a transcript: got %v, want %v", words.Usage, want)
+	}
+}
+
 // TestNoMedia is what is no answer to a request for images or sound, as a chat without choices is none. An empty list of
 // images, and a recording in which nobody speaks, are answers.
 func TestNoMedia(t *testing.T) {

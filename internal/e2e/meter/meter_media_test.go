@@ -46,7 +46,7 @@ func mediaServed() map[string]servedMedia {
 		"words":         {soundTokens, words + "data: {\"type\":\"transcript.text.done\",\"text\":\"one two three four five six\"," + spoken14 + "}\n\n"},
 		"words-untold":  {soundTokens, words + "data: {\"type\":\"transcript.text.done\",\"text\":\"one two three four five six\"}\n\n"},
 		"words-cut":     {soundTokens, words + "..."},
-		"say":           {`{input: "0.60", output: "12"}`, "data: {\"type\":\"speech.audio.delta\",\"audio\":\"AA==\"}\n\ndata: {\"type\":\"speech.audio.done\",\"usage\":{\"input_tokens\":4,\"output_tokens\":30,\"total_tokens\":34}}\n\n"},
+		"say":           {`{input: "0.60", output: "2.40", audio_out: "12"}`, "data: {\"type\":\"speech.audio.delta\",\"audio\":\"AA==\"}\n\ndata: {\"type\":\"speech.audio.done\",\"usage\":{\"input_tokens\":4,\"output_tokens\":30,\"total_tokens\":34}}\n\n"},
 		"say-letters":   {`{character: "0.00001"}`, "data: {\"type\":\"speech.audio.delta\",\"audio\":\"AA==\"}\n\ndata: {\"type\":\"speech.audio.done\",\"usage\":{\"input_tokens\":4,\"output_tokens\":30,\"total_tokens\":34}}\n\n"},
 		"paint-two":     {pictureTokens, partial + done + partial + done},
 		"paint-one":     {pictureTokens, partial + done + partial + "..."},
