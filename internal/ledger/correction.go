@@ -49,8 +49,8 @@ type Correction struct {
 	Seq   int       // among those of its kind, from 1
 	Usage llm.Usage // what it adds; may be negative
 	Cost  llm.Money // what it adds; may be negative
-	// Uncertain is what it adds to what the attempt may have cost beyond its cost; not
-	// positive.
+	// Uncertain is what it adds to what the attempt may have cost beyond its cost; positive
+	// only where its provider says that it charges more than anybody knew.
 	Uncertain llm.Money
 	Reason    string    // empty where none was given; of a resolution by rule, the rule
 	By        string    // who decided
@@ -155,9 +155,10 @@ const ReasonAsked = "asked the provider"
 
 // Tell is the correction by which the attempt used and cost what its provider says of the
 // reply in the end: by the attempt's price, which has to be filled in, or the provider's own
-// figure where attempts cost that. It reports false where that decides nothing: some of the
-// usage has no price or one that depends on what nobody tells, the numbers cannot be true, or
-// somebody has corrected the attempt.
+// figure where attempts cost that. Where that figure is above the price, it is the bound from then
+// on, as in Hold.price, and the attempt stays unresolved. It reports false where that decides
+// nothing: some of the usage has no price or one that depends on what nobody tells, the numbers
+// cannot be true, or somebody has corrected the attempt.
 func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Tier), &a.Price
 	used[llm.Requests] = a.Usage[llm.Requests]
@@ -182,9 +183,13 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 			cost = *told
 		}
 	}
+	cost = min(cost, llm.MaxCost)
 	c := Correction{
-		Kind: CorrectionResolved, Seq: 1, Cost: min(cost, llm.MaxCost) - a.Cost, Uncertain: -a.Uncertain(),
-		Reason: ReasonAsked,
+		Kind: CorrectionResolved, Seq: 1, Cost: cost - a.Cost, Uncertain: -a.Uncertain(), Reason: ReasonAsked,
+	}
+	if told != nil && isMore(*told, cost) {
+		c.Kind = CorrectionAmount
+		c.Uncertain += *told - cost
 	}
 	for class := range used {
 		c.Usage[class] = used[class] - a.Usage[class]

@@ -174,11 +174,14 @@ func (h *Hold) price(s *Settlement) {
 	}
 }
 
-// tellsMore says whether the provider says that it charges more than the price comes to, by
-// more than it may have rounded: a thousandth of that, and some nano-dollars.
+// tellsMore says whether the provider says that it charges more than the price comes to.
 func (s *Settlement) tellsMore() bool {
-	return s.ProviderCost != nil && *s.ProviderCost-s.Cost > s.Cost/1000+10
+	return s.ProviderCost != nil && isMore(*s.ProviderCost, s.Cost)
 }
+
+// isMore says whether a provider's figure is above a cost by more than it may have rounded: a
+// thousandth of that, and some nano-dollars.
+func isMore(told, cost llm.Money) bool { return told-cost > cost/1000+10 }
 
 // checkReservation refuses an attempt that may cost more than it has reserved.
 func (a *Attempt) checkReservation() error {

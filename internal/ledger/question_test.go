@@ -27,12 +27,15 @@ func TestTell(t *testing.T) {
 		said   *llm.Reply
 		billed bool
 		want   llm.Money // -1 where nothing is decided
+		left   llm.Money // what it may cost beyond that, which leaves it unresolved
 	}{
 		{name: "by the price", said: said(400, "", used), want: 520},
 		{name: "without a figure", said: &llm.Reply{Usage: used, Reported: true}, want: 520},
 		{name: "at the provider's figure", said: said(400, "", used), billed: true, want: 400},
 		{name: "more than the counts, which may leave out what was written to a cache", said: said(600, "", used), want: 600},
-		{name: "more than the counts, where that costs no more", change: func(a *Row) { a.Price.Rates[llm.CacheWrite] = 2_000 }, said: said(600, "", used), want: 520},
+		{name: "more than the counts, where that costs no more", change: func(a *Row) { a.Price.Rates[llm.CacheWrite] = 2_000 }, said: said(600, "", used), want: 520, left: 80},
+		{name: "more than the counts and the bound", change: func(a *Row) { a.Price.Rates[llm.CacheWrite] = 2_000 }, said: said(6000, "", used), want: 520, left: 5480},
+		{name: "more by what may be rounded", change: func(a *Row) { a.Price.Rates[llm.CacheWrite] = 2_000 }, said: said(530, "", used), want: 520},
 		{name: "above the bound", said: said(0, "", llm.Usage{llm.Input: 100, llm.Output: 3000}), want: 30_200},
 		{name: "in a mode", said: said(0, "flex", used), want: 260},
 		{name: "in the mode of the row", change: func(a *Row) { a.Tier = "flex" }, said: said(0, "", used), want: 260},
@@ -67,8 +70,8 @@ func TestTell(t *testing.T) {
 		usage, cost := a.Corrected()
 		want := tt.said.Usage
 		want[llm.Requests] = 1
-		if cost != tt.want || usage != want || a.Uncertain() != 0 || !a.Resolved() {
-			t.Errorf("%s: got a cost of %s, %s of it uncertain, and %v; want %s and %v", tt.name, cost, a.Uncertain(), usage, tt.want, want)
+		if cost != tt.want || usage != want || a.Uncertain() != tt.left || a.Resolved() != (tt.left == 0) {
+			t.Errorf("%s: got a cost of %s, %s uncertain, resolved %t, and %v; want %s, %s and %v", tt.name, cost, a.Uncertain(), a.Resolved(), usage, tt.want, tt.left, want)
 		}
 	}
 }

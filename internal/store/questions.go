@@ -78,8 +78,8 @@ func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, n
 	})
 }
 
-// AnswerQuestion resolves an attempt by what its provider says of the reply, and forgets the
-// question. It reports false, and changes nothing else, where that decides nothing: see
+// AnswerQuestion resolves an attempt by what its provider says of the reply, keeps what it says
+// that it charges, and forgets the question. It reports false, and changes nothing else, where that decides nothing: see
 // ledger.Row.Tell.
 func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
 	resolved bool, err error,
@@ -102,6 +102,13 @@ func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm
 		c, ok := a.Tell(r, billByProvider)
 		if resolved = ok; !ok {
 			return nil
+		}
+		if told := r.ProviderCost; told != nil && *told >= 0 {
+			a.ProviderCost = told
+			if _, err := tx.ExecContext(ctx, "UPDATE attempts SET settlement = ? WHERE day = ? AND request = ? AND n = ?",
+				encodeSettlement(&a.Attempt, &a.Settlement), dayOf(a.Arrived), id.Request.String(), int64(id.N)); err != nil {
+				return err
+			}
 		}
 		return s.correct(ctx, tx, audit.Gateway(), []decision{{a, c}})
 	})

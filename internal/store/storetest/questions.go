@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -169,6 +170,42 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 		t.Error(f.logged())
 	}
 	verifiedBut(t, f, "gone@1")
+}
+
+// testProviderTellsMore holds that what a provider says that it charges bounds an attempt whose
+// counts come to less, until somebody resolves it, and that its row has what providers say.
+func testProviderTellsMore(t *testing.T, f *fixture) {
+	f.advance(time.Hour)
+	apply(t, f, newTape().next(nil, unseen(2), unseen(3)))
+	said := llm.Reply{Usage: llm.Usage{llm.Input: 7, llm.Output: 3000}, Reported: true}
+	p := price()
+	cost := p.Cost(&said.Usage, "")
+	more, less := cost+1_000_000, cost-1
+	for n, told := range map[int]llm.Money{2: more, 3: less} {
+		said.ProviderCost = &told
+		if ok, err := f.Ledger.AnswerQuestion(t.Context(), attempt(n).ID, &said, false); err != nil || !ok {
+			t.Fatalf("%d: got %t, %v", n, ok, err)
+		}
+	}
+	check := func(n int, most, told llm.Money, unresolved bool) {
+		t.Helper()
+		d, _, err := f.Reports.Request(t.Context(), "acc_a", attempt(n).ID.Request)
+		must.Do(t, err)
+		a := &d.Parts[0]
+		if d.Cost != cost || d.AtMost != most || a.ProviderCost == nil || *a.ProviderCost != told ||
+			a.Unresolved() != unresolved || a.Provenance != ledger.Estimated {
+			t.Errorf("%d: got a cost of %s, at most %s, and the provider's %v, unresolved %t; want %s, %s, %s and %t", n,
+				d.Cost, d.AtMost, a.ProviderCost, a.Unresolved(), cost, most, told, unresolved)
+		}
+	}
+	check(2, more, more, true)
+	check(3, cost, less, false)
+	if got := spentInAll(t, f, "acc_a"); got != more+cost {
+		t.Errorf("spent: got %s, want %s", got, more+cost)
+	}
+	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false))
+	check(2, cost, more, false)
+	verified(t, f)
 }
 
 // verifiedBut fails the test when the rollups are not what the rows say, but for what a

@@ -64,6 +64,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Questions", testQuestions},
 		{"QuestionsAtOnce", testQuestionsAtOnce},
 		{"AnswerQuestion", testAnswerQuestion},
+		{"ProviderTellsMore", testProviderTellsMore},
 		{"Verify", testVerify},
 		{"Retain", testRetain},
 		{"RetainUnresolved", testRetainUnresolved},
