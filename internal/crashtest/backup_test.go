@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	backups = 4
+	backups = 2
 	// backupLag is how long after its end an attempt may not be in the journal yet: batched records are written
 	// before the client has its answer.
 	backupLag = 50 * time.Millisecond

@@ -13,7 +13,7 @@ import (
 var (
 	killsFlag     = flag.Int("crash.kills", 3, "how often the gateway is killed")
 	soakFlag      = flag.Duration("soak.time", 0, "how long the gateway is loaded to find what grows; 0 leaves it out")
-	takeoversFlag = flag.Int("takeover.count", 2, "how often a gateway is taken over")
+	takeoversFlag = flag.Int("takeover.count", 1, "how often a gateway is taken over")
 	streamsFlag   = flag.Int("takeover.streams", 30, "how many streams are open meanwhile")
 	seedFlag      = flag.Uint64("crash.seed", 0, "seed of the load and of the kills; 0 is one from the clock")
 )
