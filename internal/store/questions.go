@@ -79,8 +79,8 @@ func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, n
 }
 
 // AnswerQuestion resolves an attempt by what its provider says of the reply, keeps what it says
-// that it charges, and forgets the question. It reports false, and changes nothing else, where that decides nothing: see
-// ledger.Row.Tell.
+// that it charges, and forgets the question. It reports false, and changes nothing else, where that
+// decides nothing: see ledger.Row.Tell.
 func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
 	resolved bool, err error,
 ) {
@@ -105,8 +105,10 @@ func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm
 		}
 		if told := r.ProviderCost; told != nil && *told >= 0 {
 			a.ProviderCost = told
-			if _, err := tx.ExecContext(ctx, "UPDATE attempts SET settlement = ? WHERE day = ? AND request = ? AND n = ?",
-				encodeSettlement(&a.Attempt, &a.Settlement), dayOf(a.Arrived), id.Request.String(), int64(id.N)); err != nil {
+			const query = "UPDATE attempts SET settlement = ? WHERE day = ? AND request = ? AND n = ?"
+			settled := encodeSettlement(&a.Attempt, &a.Settlement)
+			_, err := tx.ExecContext(ctx, query, settled, dayOf(a.Arrived), id.Request.String(), int64(id.N))
+			if err != nil {
 				return err
 			}
 		}
