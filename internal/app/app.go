@@ -220,17 +220,21 @@ func (g *instance) openData(ctx context.Context) error {
 	g.onClose(db.Close)
 	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
 	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
-	if g.journal, err = awaitJournal(ctx, o.Config.Data, g.handover.taking()); err != nil {
-		return err
-	}
 	journal := ledger.Options{
-		Dir: g.journal, Store: db.Ledger, Leases: db.Leases,
+		Store: db.Ledger, Leases: db.Leases,
 		Node:   budget.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
 		Strict: o.Config.Durability == "strict", Now: o.Now, SharedNow: db.Now, Log: o.Log,
 	}
 	if o.Journal != nil {
 		o.Journal(&journal)
 	}
+	if journal.Dir == "" {
+		journal.Dir, err = awaitJournal(ctx, o.Config.Data, g.handover.taking())
+		if err != nil {
+			return err
+		}
+	}
+	g.journal = journal.Dir
 	if g.ledger, err = ledger.New(ctx, journal); err != nil {
 		return err
 	}

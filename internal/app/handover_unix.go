@@ -146,6 +146,7 @@ func (h *handover) offer(ctx context.Context, o *Options, listeners map[string]n
 	for {
 		c, err := socket.AcceptUnix()
 		if err != nil {
+			_ = os.Remove(path)
 			return
 		}
 		err = give(ctx, c, listeners)

@@ -208,7 +208,7 @@ func everything(h *harness.Gateway, ada *browser) map[string]string {
 	}
 	all["the log"] = h.Log.String()
 	err := filepath.WalkDir(h.Data, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		text, err := os.ReadFile(path)
