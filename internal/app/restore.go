@@ -115,14 +115,14 @@ func unpack(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptio
 
 // fetchFull copies the newest backup of the database to a file.
 func fetchFull(ctx context.Context, target backup.Target, path string, o *RestoreOptions) error {
-	names, err := target.List(ctx, backup.FullPrefix())
+	fulls, err := backup.Fulls(ctx, target)
 	if err != nil {
 		return err
 	}
 	newest := ""
-	for _, name := range names {
-		if began, ok := backup.ParseFull(name); ok && (o.Until.IsZero() || !began.After(o.Until)) {
-			newest = name
+	for _, began := range fulls {
+		if o.Until.IsZero() || !began.After(o.Until) {
+			newest = backup.FullName(began)
 		}
 	}
 	if newest == "" {
@@ -151,29 +151,30 @@ func fetchJournal(ctx context.Context, target backup.Target, journal, dir string
 	if err != nil {
 		return asOf, err
 	}
-	names, err := target.List(ctx, backup.ChunkPrefix(journal))
+	chunks, err := backup.Chunks(ctx, target, journal)
 	if err != nil {
 		return asOf, err
 	}
-	for _, name := range names {
-		c, ok := backup.ParseChunk(name)
+	for i := range chunks {
+		c := &chunks[i]
 		behind := c.Segment > at.Segment || c.Segment == at.Segment && c.Offset+c.Length > at.Offset
-		if !ok || !behind || !until.IsZero() && c.At.After(until) {
+		if !behind || !until.IsZero() && c.At.After(until) {
 			continue
 		}
 		if c.Segment == at.Segment && c.Offset > at.Offset || c.Segment > at.Segment && c.Offset > 0 {
-			return asOf, fmt.Errorf("a part of the journal is missing before %s: restore with --until and an earlier time", name)
+			return asOf, fmt.Errorf("a part of the journal is missing before %s: restore with --until and an earlier time",
+				c.Name())
 		}
-		if err := fetchChunk(ctx, target, name, &c, filepath.Join(dir, c.Segment)); err != nil {
-			return asOf, fmt.Errorf("%s: %w", name, err)
+		if err := fetchChunk(ctx, target, c, filepath.Join(dir, c.Segment)); err != nil {
+			return asOf, fmt.Errorf("%s: %w", c.Name(), err)
 		}
 		at, asOf = ledger.Extent{Segment: c.Segment, Offset: c.Offset + c.Length}, c.At
 	}
 	return asOf, nil
 }
 
-func fetchChunk(ctx context.Context, target backup.Target, name string, c *backup.Chunk, path string) error {
-	from, err := target.Get(ctx, name)
+func fetchChunk(ctx context.Context, target backup.Target, c *backup.Chunk, path string) error {
+	from, err := target.Get(ctx, c.Name())
 	if err != nil {
 		return err
 	}

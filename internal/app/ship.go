@@ -119,20 +119,16 @@ func (s *shipper) look(ctx context.Context) error {
 	if s.known {
 		return nil
 	}
-	chunks, err := s.target.List(ctx, backup.ChunkPrefix(s.instance.ledger.Journal().String()))
+	chunks, err := backup.Chunks(ctx, s.target, s.instance.ledger.Journal().String())
 	if err != nil {
 		return err
 	}
-	for _, name := range chunks {
-		if c, ok := backup.ParseChunk(name); ok {
-			s.segment, s.offset = c.Segment, c.Offset+c.Length
-		}
+	if n := len(chunks); n > 0 {
+		s.segment, s.offset = chunks[n-1].Segment, chunks[n-1].Offset+chunks[n-1].Length
 	}
-	fulls, err := s.target.List(ctx, backup.FullPrefix())
-	for _, name := range fulls {
-		if began, ok := backup.ParseFull(name); ok {
-			s.lastFull = began
-		}
+	fulls, err := backup.Fulls(ctx, s.target)
+	if n := len(fulls); n > 0 {
+		s.lastFull = fulls[n-1]
 	}
 	s.known = err == nil
 	return err
@@ -188,9 +184,8 @@ func (s *shipper) backUp(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	o := s.instance.options
-	none := func(int64, int64) {}
 	done, err := s.data.pack(ctx, filepath.Join(temp, databaseFile), &BackupOptions{
-		Version: o.Version, Now: s.now, Copied: none, Log: o.Log,
+		Version: o.Version, Now: s.now, Log: o.Log,
 	})
 	if err != nil {
 		return err
@@ -211,29 +206,20 @@ func (s *shipper) backUp(ctx context.Context) (err error) {
 
 // prune keeps the newest backups of the database, and of the journal what came since the oldest of them.
 func (s *shipper) prune(ctx context.Context) error {
-	names, err := s.target.List(ctx, backup.FullPrefix())
-	if err != nil {
+	fulls, err := backup.Fulls(ctx, s.target)
+	extra := len(fulls) - s.cfg.Keep
+	if err != nil || extra <= 0 {
 		return err
 	}
-	var fulls []string
-	for _, name := range names {
-		if _, ok := backup.ParseFull(name); ok {
-			fulls = append(fulls, name)
-		}
-	}
-	if len(fulls) <= s.cfg.Keep {
-		return nil
-	}
-	for _, name := range fulls[:len(fulls)-s.cfg.Keep] {
-		if err := s.target.Remove(ctx, name); err != nil {
+	for _, began := range fulls[:extra] {
+		if err := s.target.Remove(ctx, backup.FullName(began)); err != nil {
 			return err
 		}
 	}
-	oldest, _ := backup.ParseFull(fulls[len(fulls)-s.cfg.Keep])
-	chunks, err := s.target.List(ctx, backup.ChunkPrefix(""))
-	for _, name := range chunks {
-		if c, ok := backup.ParseChunk(name); ok && err == nil && c.At.Before(oldest) {
-			err = s.target.Remove(ctx, name)
+	chunks, err := backup.Chunks(ctx, s.target, "")
+	for i := range chunks {
+		if err == nil && chunks[i].At.Before(fulls[extra]) {
+			err = s.target.Remove(ctx, chunks[i].Name())
 		}
 	}
 	return err

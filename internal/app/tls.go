@@ -108,28 +108,23 @@ func (c *certificate) load() (changed bool, err error) {
 // newACME gets certificates by ACME (RFC 8555), for which the authority asks the gateway's own port (TLS-ALPN-01, RFC
 // 8737).
 func newACME(cfg *config.Config) (*autocert.Manager, error) {
-	roots, err := outbound.Certificates(cfg.Outbound.CAFile)
+	transport, err := outbound.Transport(cfg.Outbound.Proxy.Reveal(), cfg.Outbound.CAFile, acmeTimeout)
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := outbound.ParseProxy(cfg.Outbound.Proxy.Reveal())
-	if err != nil {
-		return nil, err
-	}
-	transport := &http.Transport{
-		Proxy: proxy, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-	}
+	transport.ForceAttemptHTTP2 = true
 	return &autocert.Manager{
 		Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(cfg.TLS.ACME.Domains...),
 		Cache: autocert.DirCache(filepath.Join(cfg.Data, "acme")), Email: cfg.TLS.ACME.Email,
 		Client: &acme.Client{
 			DirectoryURL: cfg.TLS.ACME.Directory, UserAgent: "weir",
-			HTTPClient: &http.Client{Transport: transport, Timeout: time.Minute},
+			HTTPClient: &http.Client{Transport: transport, Timeout: acmeTimeout},
 		},
 	}, nil
 }
 
 const (
+	acmeTimeout = time.Minute
 	obtainPause = 10 * time.Second // after a failure, doubled with each
 	obtainMost  = time.Hour
 )

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,12 +54,7 @@ type File struct {
 
 // Has reports whether the archive has a file of that name.
 func (m *Manifest) Has(name string) bool {
-	for i := range m.Files {
-		if m.Files[i].Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name })
 }
 
 // Progress is told how many bytes of how many are done.
@@ -66,11 +62,11 @@ type Progress func(done, total int64)
 
 // Writer makes an archive.
 type Writer struct {
-	path     string
-	file     *os.File
-	zstd     *zstd.Encoder
-	tar      *tar.Writer
-	manifest Manifest
+	path  string
+	file  *os.File
+	zstd  *zstd.Encoder
+	tar   *tar.Writer
+	files []File
 }
 
 // Create begins an archive that will be at the path, readable by its owner alone. Until Finish it is at the path with
@@ -110,7 +106,7 @@ func (w *Writer) Add(name, from string, progress Progress) error {
 	if _, err := io.Copy(io.MultiWriter(w.tar, sum, counted), io.LimitReader(f, size)); err != nil {
 		return fmt.Errorf("back up %s: %w", from, err)
 	}
-	w.manifest.Files = append(w.manifest.Files, File{name, size, hexOf(sum)})
+	w.files = append(w.files, File{name, size, hexOf(sum)})
 	return nil
 }
 
@@ -124,7 +120,7 @@ func (w *Writer) begin(name string, size int64) error {
 
 // Finish writes the manifest, whose format and files are filled in, and gives the archive its name once the disk has it.
 func (w *Writer) Finish(m Manifest) (Manifest, error) {
-	m.Format, m.Files = format, w.manifest.Files
+	m.Format, m.Files = format, w.files
 	text, err := json.MarshalIndent(&m, "", "  ")
 	if err == nil {
 		err = w.begin(manifestName, int64(len(text)))
@@ -145,7 +141,7 @@ func (w *Writer) Finish(m Manifest) (Manifest, error) {
 func (w *Writer) Abandon() error {
 	_ = w.zstd.Close() // the file is not wanted
 	_ = w.file.Close()
-	err := os.Remove(w.path + ".part")
+	err := os.Remove(w.path + partSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

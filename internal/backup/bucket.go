@@ -2,12 +2,9 @@ package backup
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,10 +45,11 @@ func newBucket(name, prefix string, o *BucketOptions) (*bucket, error) {
 	if o.AccessKeyID != "" {
 		keys = credentials.NewStaticV4(o.AccessKeyID, o.SecretAccessKey.Reveal(), "")
 	}
-	transport, err := o.transport()
+	transport, err := outbound.Transport(o.Proxy.Reveal(), o.CAFile, connectTime)
 	if err != nil {
 		return nil, err
 	}
+	transport.ResponseHeaderTimeout, transport.IdleConnTimeout = answerTime, idleTime
 	client, err := minio.New(u.Host, &minio.Options{
 		Creds: keys, Secure: u.Scheme == "https", Region: o.Region, Transport: transport,
 	})
@@ -62,22 +60,6 @@ func newBucket(name, prefix string, o *BucketOptions) (*bucket, error) {
 		prefix += "/"
 	}
 	return &bucket{client, name, prefix}, nil
-}
-
-func (o *BucketOptions) transport() (*http.Transport, error) {
-	roots, err := outbound.Certificates(o.CAFile)
-	if err != nil {
-		return nil, err
-	}
-	proxy, err := outbound.ParseProxy(o.Proxy.Reveal())
-	if err != nil {
-		return nil, err
-	}
-	return &http.Transport{
-		Proxy: proxy, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		DialContext:         (&net.Dialer{Timeout: connectTime}).DialContext,
-		TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: answerTime, IdleConnTimeout: idleTime,
-	}, nil
 }
 
 func (b *bucket) Put(ctx context.Context, name string, from io.Reader, size int64) error {

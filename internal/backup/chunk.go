@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -21,9 +22,6 @@ const (
 // FullName is the name of a backup of the database that began then.
 func FullName(began time.Time) string { return fullPrefix + began.UTC().Format(fullTime) + fullSuffix }
 
-// FullPrefix is what the names of all begin with.
-func FullPrefix() string { return fullPrefix }
-
 // ParseFull is when a backup of that name began; false for another file.
 func ParseFull(name string) (began time.Time, ok bool) {
 	text, isFull := strings.CutPrefix(name, fullPrefix)
@@ -41,17 +39,9 @@ type Chunk struct {
 	At      time.Time // when it was copied
 }
 
-// ChunkPrefix is what the names of all chunks of a journal begin with; empty for those of all.
-func ChunkPrefix(journal string) string {
-	if journal == "" {
-		return chunkPrefix
-	}
-	return chunkPrefix + journal + "/"
-}
-
 // Name is the name of the chunk in a target. Names are in the order of the bytes.
 func (c *Chunk) Name() string {
-	return fmt.Sprintf("%s%s_%012d_%012d_%s%s", ChunkPrefix(c.Journal), c.Segment, c.Offset, c.Length,
+	return fmt.Sprintf("%s%s_%012d_%012d_%s%s", chunkPrefix+c.Journal+"/", c.Segment, c.Offset, c.Length,
 		c.At.UTC().Format(chunkTime), chunkSuffix)
 }
 
@@ -70,4 +60,30 @@ func ParseChunk(name string) (c Chunk, ok bool) {
 	c.Length, err2 = strconv.ParseInt(parts[2], 10, 64)
 	c.At, err3 = time.Parse(chunkTime, parts[3])
 	return c, err1 == nil && err2 == nil && err3 == nil && c.Offset >= 0 && c.Length > 0
+}
+
+// Fulls are when the backups of the database began that a target has, the oldest first.
+func Fulls(ctx context.Context, target Target) (began []time.Time, err error) {
+	names, err := target.List(ctx, fullPrefix)
+	for _, name := range names {
+		if at, ok := ParseFull(name); ok {
+			began = append(began, at)
+		}
+	}
+	return began, err
+}
+
+// Chunks are what a target has of a journal, in the order of the bytes; of all journals for an empty name.
+func Chunks(ctx context.Context, target Target, journal string) (chunks []Chunk, err error) {
+	prefix := chunkPrefix
+	if journal != "" {
+		prefix += journal + "/"
+	}
+	names, err := target.List(ctx, prefix)
+	for _, name := range names {
+		if c, ok := ParseChunk(name); ok {
+			chunks = append(chunks, c)
+		}
+	}
+	return chunks, err
 }

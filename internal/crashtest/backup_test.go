@@ -53,9 +53,7 @@ func TestBackup(t *testing.T) {
 		all = append(all, h.backUp(i))
 		h.gate.shut()
 		process.Kill()
-		h.lives = append(h.lives, life{
-			plan: plan{kind: atMoment}, began: process.Started, ready: ready, ended: process.Ended, killed: true,
-		})
+		h.ended(process, atMoment, ready)
 	}
 	rest()
 	load.end()
@@ -113,9 +111,7 @@ func TestMachineLost(t *testing.T) {
 		process.EndsWithin(6 * time.Second)
 		h.gate.shut()
 		process.Kill()
-		h.lives = append(h.lives, life{
-			plan: plan{kind: atMoment}, began: process.Started, ready: ready, ended: process.Ended, killed: true,
-		})
+		h.ended(process, atMoment, ready)
 		b := backedUp{began: process.Ended.Add(-shipEvery - shipTime)}
 		h.restored(&b, to, i)
 		all = append(all, b)

@@ -105,6 +105,11 @@ func (h *testGateway) live(p plan) {
 	})
 }
 
+// ended notes a life that is over, of a process that was ready at that time.
+func (h *testGateway) ended(p *processtest.Process, how ending, ready time.Time) {
+	h.lives = append(h.lives, life{plan: plan{kind: how}, began: p.Started, ready: ready, ended: p.Ended, killed: wasKilled(p)})
+}
+
 // serve starts the gateway. Its durability alternates.
 func (h *testGateway) serve(p plan) *processtest.Process {
 	h.t.Helper()

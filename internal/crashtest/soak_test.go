@@ -64,7 +64,7 @@ func TestSoak(t *testing.T) {
 	receipts := load.end()
 	h.gate.shut()
 	must.Do(t, process.Stop())
-	h.lives = append(h.lives, life{plan: plan{kind: gracious}, began: process.Started, ready: ready, ended: process.Ended})
+	h.ended(process, gracious, ready)
 	all := h.read()
 	all.receipts, all.outages = receipts, provider.outages
 	v := judge(all)

@@ -54,7 +54,7 @@ func TestTakeover(t *testing.T) {
 	receipts := load.end()
 	h.gate.shut()
 	must.Do(t, process.Stop())
-	h.ended(process)
+	h.ended(process, gracious, process.Started)
 	all := h.read()
 	all.receipts = receipts
 	v := judge(all)
@@ -99,12 +99,8 @@ func (h *testGateway) takeOver(from *processtest.Process) *processtest.Process {
 	if !from.Cmd.ProcessState.Success() {
 		h.t.Errorf("the gateway that was taken over ended with %s; see %s", from.Cmd.ProcessState, from.Log)
 	}
-	h.ended(from)
+	h.ended(from, gracious, from.Started)
 	return process
-}
-
-func (h *testGateway) ended(p *processtest.Process) {
-	h.lives = append(h.lives, life{plan: plan{kind: gracious}, began: p.Started, ready: p.Started, ended: p.Ended, killed: wasKilled(p)})
 }
 
 // steady asks for whole answers at a rate, and keeps so many streams open, until ctx ends.

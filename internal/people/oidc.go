@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -91,18 +89,13 @@ func NewOIDC(o OIDCOptions) (*OIDC, error) {
 }
 
 func oidcTransport(o *OIDCOptions) (*http.Transport, error) {
-	t := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: oidcTimeout}).DialContext,
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout: oidcTimeout, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: oidcMaxHeader,
-		DisableKeepAlives: true, // a question now and then
-	}
-	var err error
-	if t.Proxy, err = outbound.ParseProxy(o.Proxy); err != nil {
+	t, err := outbound.Transport(o.Proxy, o.CAFile, oidcTimeout)
+	if err != nil {
 		return nil, err
 	}
-	t.TLSClientConfig.RootCAs, err = outbound.Certificates(o.CAFile)
-	return t, err
+	t.ForceAttemptHTTP2, t.MaxResponseHeaderBytes = true, oidcMaxHeader
+	t.DisableKeepAlives = true // a question now and then
+	return t, nil
 }
 
 // bounded cuts what a server answers.

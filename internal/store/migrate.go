@@ -35,16 +35,9 @@ func (m MigrationStatus) Pending() bool { return m.Current < m.Target }
 // CheckMigrations tells where the schema of a database stands and changes
 // nothing. It is an error when there is no database.
 func CheckMigrations(ctx context.Context, o Options) (status MigrationStatus, err error) {
-	e, err := o.engine()
+	s, err := o.existing()
 	if err != nil {
-		return status, err
-	}
-	if err := e.exists(); err != nil {
 		return status, fmt.Errorf("check migrations: %w", err)
-	}
-	s, err := o.connect(e)
-	if err != nil {
-		return status, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return s.MigrationStatus(ctx)

@@ -14,16 +14,9 @@ const snapshotPages = 512
 // OpenExisting opens a database that is there, as it is: nothing is migrated. A schema newer than this program is
 // refused.
 func OpenExisting(ctx context.Context, o Options) (*DB, error) {
-	e, err := o.engine()
+	s, err := o.existing()
 	if err != nil {
-		return nil, err
-	}
-	if err := e.exists(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
-	}
-	s, err := o.connect(e)
-	if err != nil {
-		return nil, err
 	}
 	status, err := s.MigrationStatus(ctx)
 	if err == nil {
@@ -35,9 +28,21 @@ func OpenExisting(ctx context.Context, o Options) (*DB, error) {
 	return s, nil
 }
 
+// existing is connect, and an error where there is no database.
+func (o *Options) existing() (*DB, error) {
+	e, err := o.engine()
+	if err == nil {
+		err = e.exists()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.connect(e)
+}
+
 // Snapshot copies an SQLite database, as it is at one moment, to a file that is not there yet, while others use it. The
 // log of SQLite grows until it is done, for none of it can be taken into the database meanwhile. Progress is in
-// pages.
+// pages; nil for nobody.
 //
 // https://www.sqlite.org/backup.html
 func (s *DB) Snapshot(ctx context.Context, to string, progress func(done, total int64)) (err error) {
@@ -82,7 +87,9 @@ func copyPages(ctx context.Context, driver any, to string, progress func(done, t
 			return err
 		}
 		total := int64(b.PageCount())
-		progress(total-int64(b.Remaining()), total)
+		if progress != nil {
+			progress(total-int64(b.Remaining()), total)
+		}
 	}
 	return nil
 }

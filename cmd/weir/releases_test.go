@@ -1,0 +1,33 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"weir/internal/app"
+	"weir/internal/config"
+	"weir/internal/must"
+)
+
+// TestEarlierSchemas restores what earlier versions of the schema left, a backup each: it is brought up to date, and
+// the ledger verifies. The one there is has 80 chats, a response, and a request that failed and was tried three times.
+func TestEarlierSchemas(t *testing.T) {
+	t.Parallel()
+	files := must.Get(filepath.Glob("testdata/releases/*.backup"))(t)
+	if len(files) == 0 {
+		t.Fatal("there is no backup of an earlier version")
+	}
+	for _, file := range files {
+		cfg := config.Default()
+		cfg.Data = filepath.Join(t.TempDir(), "data")
+		done, err := app.Restore(t.Context(), cfg, app.RestoreOptions{
+			From: file, By: actor(), Log: slog.New(slog.DiscardHandler),
+		})
+		must.Do(t, err)
+		if v := done.Verification; v.Rows != 84 || v.Open != 0 || len(v.Differences) > 0 || !done.SecretsKey {
+			t.Errorf("%s: got %d rows, %d open, differences %v, the key %t; want 84 rows, none open, no differences, the key",
+				file, v.Rows, v.Open, v.Differences, done.SecretsKey)
+		}
+	}
+}
