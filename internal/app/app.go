@@ -53,6 +53,8 @@ type Options struct {
 	// Journal is for tests: it changes what the ledger is made of; nil for
 	// nothing.
 	Journal func(*ledger.Options)
+	// JournalDir is for tests: the directory of the journal, where it is not one of the data directory's.
+	JournalDir string
 	// Limits is for tests, likewise of what holds the limits; nil for nothing.
 	Limits func(*ratelimit.Options)
 	// People is for tests, likewise of what lets people in; nil for nothing.
@@ -220,21 +222,19 @@ func (g *instance) openData(ctx context.Context) error {
 	g.onClose(db.Close)
 	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
 	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
+	if g.journal = o.JournalDir; g.journal == "" {
+		if g.journal, err = awaitJournal(ctx, o.Config.Data, g.handover.taking()); err != nil {
+			return err
+		}
+	}
 	journal := ledger.Options{
-		Store: db.Ledger, Leases: db.Leases,
+		Dir: g.journal, Store: db.Ledger, Leases: db.Leases,
 		Node:   budget.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
 		Strict: o.Config.Durability == "strict", Now: o.Now, SharedNow: db.Now, Log: o.Log,
 	}
 	if o.Journal != nil {
 		o.Journal(&journal)
 	}
-	if journal.Dir == "" {
-		journal.Dir, err = awaitJournal(ctx, o.Config.Data, g.handover.taking())
-		if err != nil {
-			return err
-		}
-	}
-	g.journal = journal.Dir
 	if g.ledger, err = ledger.New(ctx, journal); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func TestBackup(t *testing.T) {
 		process := h.serve(plan{})
 		ready := h.awaitReady(process, h.gate)
 		if ready.IsZero() {
-			t.Fatalf("the gateway does not start; see %s", process.Log)
+			t.Fatalf("the gateway does not start; it said:\n%s", process.LastLines())
 		}
 		process.EndsWithin(between(h.rng, 200*time.Millisecond, 900*time.Millisecond))
 		if i == backups-1 { // while no gateway runs
@@ -106,7 +106,7 @@ func TestMachineLost(t *testing.T) {
 		process := h.serve(plan{})
 		ready := h.awaitReady(process, h.gate)
 		if ready.IsZero() {
-			t.Fatalf("the gateway does not start; see %s", process.Log)
+			t.Fatalf("the gateway does not start; it said:\n%s", process.LastLines())
 		}
 		process.EndsWithin(6 * time.Second)
 		h.gate.shut()

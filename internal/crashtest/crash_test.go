@@ -94,7 +94,7 @@ func (h *testGateway) read() *books {
 	process := h.serve(plan{})
 	at := h.awaitReady(process, h.gate)
 	if at.IsZero() {
-		h.t.Fatalf("the gateway does not start for the last time; see %s", process.Log)
+		h.t.Fatalf("the gateway does not start for the last time; it said:\n%s", process.LastLines())
 	}
 	all := &books{}
 	h.readUses(all)

@@ -52,7 +52,7 @@ func TestSoak(t *testing.T) {
 	process := h.serve(plan{})
 	ready := h.awaitReady(process, h.gate)
 	if ready.IsZero() {
-		t.Fatalf("the gateway does not start; see %s", process.Log)
+		t.Fatalf("the gateway does not start; it said:\n%s", process.LastLines())
 	}
 	working, rest := context.WithCancel(ctx)
 	defer rest()

@@ -21,6 +21,9 @@ import (
 // Patience bounds every wait for a process to do what it was told.
 const Patience = 20 * time.Second
 
+// lastBytes bounds what LastLines gives.
+const lastBytes = 4 << 10
+
 // Process is one that the test started. It is killed when the test ends.
 type Process struct {
 	Cmd     *exec.Cmd
@@ -82,6 +85,15 @@ func (p *Process) Said() string {
 	return string(text)
 }
 
+// LastLines is the end of what it wrote to stderr, for messages: the directories of a test that failed are gone.
+func (p *Process) LastLines() string {
+	said := p.Said()
+	if cut := len(said) - lastBytes; cut > 0 {
+		said = said[cut:]
+	}
+	return said
+}
+
 // Kill is kill -9. It returns when the process is dead.
 func (p *Process) Kill() {
 	_ = p.Cmd.Process.Kill() // it may be dead
@@ -95,10 +107,10 @@ func (p *Process) Stop() error {
 	}
 	if !p.EndsWithin(Patience) {
 		p.Kill()
-		return fmt.Errorf("it did not stop within %s of SIGTERM; see %s", Patience, p.Log)
+		return fmt.Errorf("it did not stop within %s of SIGTERM; it said:\n%s", Patience, p.LastLines())
 	}
 	if !p.Cmd.ProcessState.Success() {
-		return fmt.Errorf("it stopped with %s; see %s", p.Cmd.ProcessState, p.Log)
+		return fmt.Errorf("it stopped with %s; it said:\n%s", p.Cmd.ProcessState, p.LastLines())
 	}
 	return nil
 }

@@ -43,8 +43,9 @@ type Setup struct {
 	Timing gateway.Timing
 	Now    func() time.Time // nil for time.Now
 
-	Journal func(*ledger.Options)
-	Limits  func(*ratelimit.Options)
+	Journal    func(*ledger.Options)
+	JournalDir string // where it is not the data directory's
+	Limits     func(*ratelimit.Options)
 }
 
 // Gateway is a gateway that runs, as a program sees it.
@@ -131,7 +132,7 @@ func (h *Gateway) Start(s Setup) {
 	o := app.Options{
 		Config: h.Config(), Reload: h.load, ReloadSignals: h.Reloads, Getenv: func(string) string { return "" },
 		People: func(o *people.Options) { o.Light = true },
-		Stdout: h.Out, Stderr: h.Log, Version: "test", Timing: s.Timing, Now: s.Now, Journal: s.Journal, Limits: s.Limits,
+		Stdout: h.Out, Stderr: h.Log, Version: "test", Timing: s.Timing, Now: s.Now, Journal: s.Journal, JournalDir: s.JournalDir, Limits: s.Limits,
 		Log:   slog.New(slog.NewTextHandler(h.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Ready: func(addr string) { ready <- addr },
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"weir/internal/dialect/registry"
-	"weir/internal/ledger"
 	"weir/internal/simulator"
 )
 
@@ -61,8 +60,7 @@ func OpenKept(t *testing.T, speaks, more string, now func() time.Time) *keptGate
 // Another starts a second node on the same database.
 func (k *keptGateway) Another(t *testing.T) *Gateway {
 	t.Helper()
-	dir := t.TempDir()
-	return Open(t, Setup{YAML: k.yaml, Dir: k.Data, Key: k.Key, Journal: func(o *ledger.Options) { o.Dir = dir }})
+	return Open(t, Setup{YAML: k.yaml, Dir: k.Data, Key: k.Key, JournalDir: t.TempDir()})
 }
 
 // Respond asks at the client API of the Responses API.
