@@ -56,8 +56,8 @@ type lossyDisk struct {
 }
 
 // Create makes a file that loses writes.
-func (d lossyDisk) Create(name string, size int64) (ledger.File, error) {
-	f, err := d.Disk.Create(name, size)
+func (d lossyDisk) Create(name string, size, keep int64) (ledger.File, error) {
+	f, err := d.Disk.Create(name, size, keep)
 	if err != nil {
 		return nil, err
 	}

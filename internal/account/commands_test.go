@@ -100,6 +100,28 @@ func TestCreateKey(t *testing.T) {
 	}
 }
 
+// TestBoundedKeys is that members make no further key where 1,000 are in use, and operators do.
+func TestBoundedKeys(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	first, _ := h.key(t, account.KeyOptions{Bounded: true})
+	for range account.MaxBounded - 1 {
+		h.key(t, account.KeyOptions{})
+	}
+	more := account.KeyOptions{Account: "acme", Label: "one more", Bounded: true}
+	_, _, err := h.CreateKey(t.Context(), audit.Gateway(), more)
+	if code(err) != llm.CodeInvalidRequest {
+		t.Errorf("one more: got %v, want INVALID_REQUEST", err)
+	}
+	h.key(t, account.KeyOptions{})
+	for _, id := range []string{first.ID, must.Get(h.Keys(t.Context(), "acme"))(t)[1].ID} {
+		must.Get(h.RevokeKey(t.Context(), audit.Gateway(), id))(t)
+	}
+	if _, _, err := h.CreateKey(t.Context(), audit.Gateway(), more); err != nil {
+		t.Errorf("after two were revoked: %v", err)
+	}
+}
+
 func TestKeyOptions(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

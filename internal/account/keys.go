@@ -32,7 +32,12 @@ type KeyOptions struct {
 	Limits      Limits
 	Budget      Budget
 	Creator     string // id of the user who makes it; empty for none
+	// Bounded refuses it where the account has MaxBounded keys in use.
+	Bounded bool
 }
+
+// MaxBounded is how many keys in use an account may have for its members to make another one. Operators may go on.
+const MaxBounded = 1000
 
 // CreateKey adds a key and returns it with its token, which nobody can see
 // again. Without permissions it gets Chat and Uses. The error is a *llm.Error with
@@ -45,6 +50,11 @@ func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (
 	a, err := s.Account(ctx, o.Account)
 	if err != nil {
 		return Key{}, llm.Secret{}, err
+	}
+	if o.Bounded {
+		if err := s.checkNumber(ctx, a.ID); err != nil {
+			return Key{}, llm.Secret{}, err
+		}
 	}
 	token := newToken()
 	k := o.key(a.ID, s.now())
@@ -59,6 +69,25 @@ func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (
 	}
 	s.cache.forgetIDs(map[string]bool{k.ID: true})
 	return k, token, nil
+}
+
+// checkNumber refuses another key of an account that has MaxBounded in use.
+func (s *Service) checkNumber(ctx context.Context, account string) error {
+	list, err := s.stores.Keys.Keys(ctx, account)
+	if err != nil {
+		return fmt.Errorf("count keys: %w", err)
+	}
+	now, used := s.now(), 0
+	for i := range list {
+		if list[i].State(now) == KeyActive {
+			used++
+		}
+	}
+	if used >= MaxBounded {
+		return llm.Invalidf("", "The account has %d keys in use. Revoke some that are not needed, or ask an operator "+
+			"for another one.", used)
+	}
+	return nil
 }
 
 // key is the key that the options ask for, without what is of its token.

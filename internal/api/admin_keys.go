@@ -88,7 +88,7 @@ func (h *adminKeys) show(r *adminRequest) (answer, error) {
 }
 
 func (h *adminKeys) create(r *adminRequest) (answer, error) {
-	o := account.KeyOptions{Account: r.visit.Account.ID}
+	o := account.KeyOptions{Account: r.visit.Account.ID, Bounded: !r.visit.Operator()}
 	err := readFields(
 		"", r.body,
 		field{"label", text(&o.Label)},

@@ -54,8 +54,20 @@ func (g *guard) handler(route people.Route) http.Handler {
 				return
 			}
 		}
+		if err := g.countChange(&route, r, v); err != nil {
+			g.refuse(w, r, v, err)
+			return
+		}
 		route.Serve(w, r, v)
 	})
+}
+
+// countChange counts what somebody who is signed in asks to be changed.
+func (g *guard) countChange(route *people.Route, r *http.Request, v *people.Visit) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || route.Right == people.Open || route.Ask {
+		return nil
+	}
+	return g.people.CountChange(v.Visitor)
 }
 
 // mostBody is the most that a route behind the guard reads of a body, in bytes.

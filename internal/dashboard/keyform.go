@@ -106,6 +106,7 @@ func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.V
 	f := sent(r)
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
 	o.Account, o.Creator = v.Account.ID, v.User().ID
+	o.Bounded = !v.Operator()
 	if f.bad() {
 		return h.showNew(w, r, v, f)
 	}

@@ -106,7 +106,7 @@ func (s *site) playgroundRoutes(o *Options) []people.Route {
 	h := &playgroundHandlers{s, o.Accounts, o.Models, o.DefaultModel, o.PublicURL, o.Chat}
 	return []people.Route{
 		s.route("GET /accounts/{account}/playground", people.Use, h.show),
-		{Pattern: "POST /accounts/{account}/playground", Right: people.Use, Serve: h.play},
+		{Pattern: "POST /accounts/{account}/playground", Right: people.Use, Ask: true, Serve: h.play},
 	}
 }
 

@@ -358,8 +358,8 @@ func (d *lifeDisk) List() (names []string, err error) {
 	return names, err
 }
 
-func (d *lifeDisk) Create(name string, size int64) (f File, err error) {
-	err = d.use(func() error { f, err = d.node.disk.Create(name, size); return err })
+func (d *lifeDisk) Create(name string, size, keep int64) (f File, err error) {
+	err = d.use(func() error { f, err = d.node.disk.Create(name, size, keep); return err })
 	return &lifeFile{d, f}, err
 }
 

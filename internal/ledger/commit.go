@@ -134,7 +134,7 @@ func (j *Journal) rotate(cur *segment) (segment, File, error) {
 		seq: cur.seq + 1, journal: j.id, epoch: cur.epoch, started: j.now().UTC(),
 		base: cur.end, prevEnd: cur.end, end: cur.end + headerSize,
 	}
-	if err := j.prepare(); err != nil {
+	if err := j.prepareLeaving(0); err != nil {
 		return next, nil, fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	j.mu.Lock()

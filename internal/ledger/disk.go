@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"weir/internal/disk"
 )
 
 // Disk is the directory that a journal lives in. The simulation has a second
@@ -14,9 +16,9 @@ type Disk interface {
 	// List names the files, in no order.
 	List() ([]string, error)
 	// Create makes a file of that size, zeroed and with its room reserved, and
-	// makes its name durable. Without room the error is one of the disk's own
-	// and no file stays behind.
-	Create(name string, size int64) (File, error)
+	// makes its name durable. Without room, and where less than keep would be
+	// left, it is an error and no file stays behind.
+	Create(name string, size, keep int64) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
 	// Truncate cuts a file down to size.
@@ -51,7 +53,10 @@ func (d Directory) List() ([]string, error) {
 }
 
 // Create makes a file with its room reserved, readable by its owner alone.
-func (d Directory) Create(name string, size int64) (File, error) {
+func (d Directory) Create(name string, size, keep int64) (File, error) {
+	if err := d.checkFree(size, keep); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(string(d), name)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -87,6 +92,22 @@ func (d Directory) Truncate(name string, size int64) error {
 // Remove deletes a file.
 func (d Directory) Remove(name string) error {
 	return os.Remove(filepath.Join(string(d), name))
+}
+
+// checkFree refuses what would leave less than keep bytes free.
+func (d Directory) checkFree(size, keep int64) error {
+	if keep == 0 {
+		return nil
+	}
+	free, err := disk.Free(string(d))
+	if err != nil {
+		return fmt.Errorf("ask what is free on the journal's disk: %w", err)
+	}
+	if free < size+keep {
+		return fmt.Errorf("%d MiB are free on the journal's disk, and %d have to be, so that operators can go on. Free "+
+			"some, or move the data directory to a larger disk", free>>20, (size+keep)>>20)
+	}
+	return nil
 }
 
 // sync makes the directory's own entries durable.

@@ -22,6 +22,10 @@ var ErrClosed = errors.New("ledger: closed")
 const (
 	// defaultSegmentSize is what one file of the journal reserves.
 	defaultSegmentSize = 16 << 20
+	// freeSegments is how many segments' room stays free on the disk when the journal takes another one: for what the
+	// database still has to take from it, and for operators, who have to be able to suspend an account or revoke a key
+	// on a disk that requests have filled.
+	freeSegments = 8
 	// epochAlign makes the positions of an epoch begin at a round number.
 	epochAlign = 4 << 10
 	// syncDelay is how long a record may stand unsynced in batched mode.
@@ -122,7 +126,7 @@ func (j *Journal) beginEpoch(after Position) error {
 		}
 	}
 	next.base = (max(next.prevEnd, after) + epochAlign) / epochAlign * epochAlign
-	f, err := j.disk.Create(next.name(), j.segmentSize)
+	f, err := j.disk.Create(next.name(), j.segmentSize, 0)
 	if err != nil {
 		return fmt.Errorf("begin journal segment: %w", err)
 	}
@@ -215,8 +219,11 @@ func (j *Journal) Sync() error {
 	return nil
 }
 
-// prepare reserves the next segment, if that is not done.
-func (j *Journal) prepare() error {
+// prepare reserves the next segment, if that is not done and leaves enough of the disk.
+func (j *Journal) prepare() error { return j.prepareLeaving(freeSegments * j.segmentSize) }
+
+// prepareLeaving reserves the next segment, if that is not done and leaves so many bytes of the disk.
+func (j *Journal) prepareLeaving(keep int64) error {
 	j.reserve.Lock()
 	defer j.reserve.Unlock()
 	j.mu.Lock()
@@ -226,7 +233,7 @@ func (j *Journal) prepare() error {
 	if have {
 		return nil
 	}
-	f, err := j.disk.Create(segmentName(seq), j.segmentSize)
+	f, err := j.disk.Create(segmentName(seq), j.segmentSize, keep)
 	if err != nil {
 		return err
 	}

@@ -263,16 +263,44 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
+// TestJournalLeavesRoom is that the journal takes no segment that would leave less than eight on the disk, and goes
+// on when there is room.
+func TestJournalLeavesRoom(t *testing.T) {
+	t.Parallel()
+	small := &fullDisk{Directory: Directory(t.TempDir())}
+	l, err := openOn(context.Background(), small, uuid.New(), Options{
+		Store: newLockedDB(), SegmentSize: 32 << 10, Now: time.Now, Log: quiet(),
+	})
+	must.Do(t, err)
+	small.free.Store(9*l.journal.segmentSize - 1)
+	refused := false
+	for range 10_000 {
+		if _, err := l.Open(testAttempt(uuid.New(), 1)); errors.Is(err, ErrFull) {
+			refused = true
+			break
+		}
+	}
+	if !refused || l.Problem() == nil {
+		t.Errorf("with less than nine segments free: refused %v, problem %v; want ErrFull", refused, l.Problem())
+	}
+	small.free.Store(9 * l.journal.segmentSize)
+	if _, err := l.Open(testAttempt(uuid.New(), 1)); err != nil {
+		t.Errorf("with nine segments free: %v", err)
+	}
+	must.Do(t, l.journal.close())
+}
+
 type fullDisk struct {
 	Directory
 	full atomic.Bool
+	free atomic.Int64 // bytes; 0 for as many as one likes
 }
 
-func (d *fullDisk) Create(name string, size int64) (File, error) {
-	if d.full.Load() {
+func (d *fullDisk) Create(name string, size, keep int64) (File, error) {
+	if free := d.free.Load(); d.full.Load() || free > 0 && keep > 0 && free < size+keep {
 		return nil, os.ErrDeadlineExceeded
 	}
-	return d.Directory.Create(name, size)
+	return d.Directory.Create(name, size, keep)
 }
 
 func TestCodecRoundTrip(t *testing.T) {

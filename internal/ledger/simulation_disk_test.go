@@ -44,7 +44,7 @@ func (d *simDisk) List() ([]string, error) {
 	return slices.Sorted(maps.Keys(d.files)), nil
 }
 
-func (d *simDisk) Create(name string, size int64) (File, error) {
+func (d *simDisk) Create(name string, size, _ int64) (File, error) {
 	if d.full {
 		return nil, fmt.Errorf("no space: %w", errSim)
 	}

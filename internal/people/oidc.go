@@ -228,7 +228,7 @@ func (s *Service) StartOIDC(ctx context.Context, next string, o Origin) (address
 	if s.oidc == nil {
 		return "", state, noSSO()
 	}
-	if err := s.try(ctx, oidcMarks("start", o.Address)); err != nil {
+	if _, err := s.try(ctx, oidcMarks("start", o.Address)); err != nil {
 		return "", state, err
 	}
 	ctx, cancel := s.oidc.during(ctx)
@@ -265,7 +265,7 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 	if s.oidc == nil {
 		return session, "", noSSO()
 	}
-	if err := s.try(ctx, oidcMarks("finish", o.Address)); err != nil {
+	if _, err := s.try(ctx, oidcMarks("finish", o.Address)); err != nil {
 		return session, "", err
 	}
 	defer func() {
@@ -309,6 +309,9 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 
 // arrive makes a session of an identity.
 func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secret, error) {
+	if wait := s.changes.take("oidc "+who.subject, s.now()); wait > 0 {
+		return llm.Secret{}, tooMany("You have signed in too often", wait)
+	}
 	token, n := s.newSession("", ByOIDC, o)
 	by := (*Visitor)(nil).Actor(o)
 	grants := s.oidc.grants(who.groups)

@@ -111,14 +111,18 @@ const hashWait = 5 * time.Second
 
 // hasher makes and compares hashes, as many at once as there are pairs of cores:
 // each takes 19 MiB and a core for some hundredths of a second, and chat needs
-// cores, too.
+// cores, too. Another one is for those who are known: who has a link or a session, or has signed in from the same
+// network before. Strangers who guess passwords from many networks do not keep them waiting.
 type hasher struct {
-	slots          chan struct{}
+	slots, known   chan struct{}
 	memory, passes uint32
 }
 
 func newHasher(light bool) hasher {
-	h := hasher{make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), hashMemory, hashPasses}
+	h := hasher{
+		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), known: make(chan struct{}, 1),
+		memory: hashMemory, passes: hashPasses,
+	}
 	if light {
 		h.memory, h.passes = 8, 1
 	}
@@ -127,12 +131,18 @@ func newHasher(light bool) hasher {
 
 // derive is the key of a password, once it is its turn. The error is a *llm.Error
 // with CodeOverloaded where that does not come.
-func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc) ([]byte, error) {
+func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc, known bool) ([]byte, error) {
+	own := h.known
+	if !known {
+		own = nil
+	}
 	timer := time.NewTimer(hashWait)
 	defer timer.Stop()
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
+	case own <- struct{}{}:
+		defer func() { <-own }()
 	case <-timer.C:
 		return nil, &llm.Error{
 			Code:    llm.CodeOverloaded,
@@ -146,11 +156,11 @@ func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc) ([]byte
 	return argon2.IDKey([]byte(text), p.salt, p.passes, p.memory, p.lanes, uint32(len(p.key))), nil
 }
 
-// hash is a new hash of a password.
+// hash is a new hash of a password, of somebody who is known.
 func (h hasher) hash(ctx context.Context, password llm.Secret) (llm.Secret, error) {
 	p := phc{h.memory, h.passes, hashLanes, make([]byte, saltSize), make([]byte, hashSize)}
 	_, _ = rand.Read(p.salt) // never fails: see crypto/rand
-	key, err := h.derive(ctx, password, &p)
+	key, err := h.derive(ctx, password, &p, true)
 	if err != nil {
 		return llm.Secret{}, err
 	}
@@ -160,12 +170,12 @@ func (h hasher) hash(ctx context.Context, password llm.Secret) (llm.Secret, erro
 
 // verify reports whether it is the password of that hash, and whether the hash
 // should be made again. Without a hash it takes as long and is false.
-func (h hasher) verify(ctx context.Context, password, stored llm.Secret) (ok, weak bool, err error) {
-	p, known := parsePHC(stored.Reveal())
-	key, err := h.derive(ctx, password, &p)
+func (h hasher) verify(ctx context.Context, password, stored llm.Secret, known bool) (ok, weak bool, err error) {
+	p, ours := parsePHC(stored.Reveal())
+	key, err := h.derive(ctx, password, &p, known)
 	if err != nil {
 		return false, false, err
 	}
 	same := subtle.ConstantTimeCompare(key, p.key) == 1
-	return known && same, p.weak(), nil
+	return ours && same, p.weak(), nil
 }

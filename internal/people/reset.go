@@ -38,7 +38,7 @@ func (s *Service) Forgot(ctx context.Context, email string, o Origin) error {
 	if err != nil {
 		return err
 	}
-	if err := s.try(ctx, forgotMarks(email, o.Address)); err != nil {
+	if _, err := s.try(ctx, forgotMarks(email, o.Address)); err != nil {
 		return err
 	}
 	if s.mail == nil {

@@ -69,6 +69,7 @@ type Service struct {
 	demoted        func()
 	hasher         hasher
 	forgotten      chan forgotten
+	changes        changes
 }
 
 // New makes a service. Mail that Forgot promises goes out only while Run runs.

@@ -33,6 +33,9 @@ func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret,
 	if err != nil {
 		return llm.Secret{}, err
 	}
+	if err := s.countChange(&l.User); err != nil {
+		return llm.Secret{}, err
+	}
 	token, n := s.newSession(l.ID, ByPassword, o)
 	if err := s.stores.Sessions.StartSession(ctx, actorOf(&l.User, o), n); err != nil {
 		return llm.Secret{}, fmt.Errorf("start session: %w", err)
@@ -54,7 +57,8 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 		return Login{}, noPasswords()
 	}
 	marks := signInMarks(email, o.Address)
-	if err := s.try(ctx, marks); err != nil {
+	known, err := s.try(ctx, marks)
+	if err != nil {
 		return Login{}, err
 	}
 	l, err := s.stores.Users.Login(ctx, email)
@@ -64,7 +68,7 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 	if err != nil {
 		return Login{}, fmt.Errorf("look for a user: %w", err)
 	}
-	ok, weak, err := s.hasher.verify(ctx, password, l.Hash)
+	ok, weak, err := s.hasher.verify(ctx, password, l.Hash, known)
 	switch {
 	case err != nil:
 		return Login{}, err

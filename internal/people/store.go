@@ -190,8 +190,8 @@ type AdmissionStore interface {
 type ThrottleStore interface {
 	// TrySignIn counts an attempt as failed in all marks, unless one of them says
 	// to wait: then it counts nothing, and returns how long. Where the first mark
-	// has seen a success lately, the others do not make it wait.
-	TrySignIn(ctx context.Context, marks []Mark, now time.Time) (wait time.Duration, err error)
+	// has seen a success lately, it is known, and the others do not make it wait.
+	TrySignIn(ctx context.Context, marks []Mark, now time.Time) (wait time.Duration, known bool, err error)
 	// PassSignIn takes back what TrySignIn counted, because it was a success.
 	PassSignIn(ctx context.Context, marks []Mark, now time.Time) error
 }

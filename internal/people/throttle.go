@@ -96,19 +96,22 @@ func networkOf(address string) string {
 	return netip.PrefixFrom(a, ours).Masked().String()
 }
 
-// try counts an attempt, or says to wait.
-func (s *Service) try(ctx context.Context, marks []Mark) error {
-	wait, err := s.stores.Throttles.TrySignIn(ctx, marks, s.now())
+// try counts an attempt, or says to wait. Known is whether the first mark has seen a success lately.
+func (s *Service) try(ctx context.Context, marks []Mark) (known bool, err error) {
+	wait, known, err := s.stores.Throttles.TrySignIn(ctx, marks, s.now())
 	if err != nil {
-		return fmt.Errorf("count attempt to sign in: %w", err)
+		return false, fmt.Errorf("count attempt to sign in: %w", err)
 	}
 	if wait <= 0 {
-		return nil
+		return known, nil
 	}
+	return false, tooMany("There were too many attempts", wait)
+}
+
+func tooMany(what string, wait time.Duration) error {
 	wait = max(time.Second, wait.Round(time.Second))
 	return &llm.Error{
-		Code: llm.CodeRateLimited, RetryAfter: wait,
-		Message: fmt.Sprintf("There were too many attempts. Try again in %s.", inWords(wait)),
+		Code: llm.CodeRateLimited, RetryAfter: wait, Message: fmt.Sprintf("%s. Try again in %s.", what, inWords(wait)),
 	}
 }
 

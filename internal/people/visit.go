@@ -22,6 +22,7 @@ type Visit struct {
 type Route struct {
 	Pattern string // as http.ServeMux has it, with the method
 	Right   Right  // Open for everybody
+	Ask     bool   // it asks a model, which limits count, and is no change
 	Serve   func(w http.ResponseWriter, r *http.Request, v *Visit)
 }
 

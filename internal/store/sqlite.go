@@ -13,6 +13,8 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"weir/internal/disk"
 )
 
 const (
@@ -39,7 +41,7 @@ func sqliteEngine(path string) (*engine, error) {
 		open:    func() (pools, error) { return sqlitePools(path) },
 		prepare: func(ctx context.Context) (*sql.DB, func() error, error) { return sqlitePrepare(ctx, path) },
 		check:   sqliteCheck,
-		free:    func() (int64, error) { return freeDisk(filepath.Dir(path)) },
+		free:    func() (int64, error) { return disk.Free(filepath.Dir(path)) },
 		noTable: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 	}, nil
 }

@@ -14,15 +14,16 @@ var errWait = errors.New("wait")
 
 // TrySignIn counts an attempt as failed in all marks, unless one of them says to
 // wait: then it counts nothing, and returns how long.
-func (s *People) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, err error) {
+func (s *People) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, known bool,
+	err error,
+) {
 	err = s.write(ctx, s.sure, "count attempt to sign in", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM throttles WHERE at < ? AND known < ?",
 			micros(now.Add(-people.FailuresFor)), micros(now.Add(-people.KnownFor)))
 		if err != nil {
 			return err
 		}
-		wait = 0
-		known := false
+		wait, known = 0, false
 		for i := range marks {
 			w, k, err := countFailure(ctx, tx, &marks[i], now)
 			if err != nil {
@@ -39,9 +40,9 @@ func (s *People) TrySignIn(ctx context.Context, marks []people.Mark, now time.Ti
 		return nil
 	})
 	if errors.Is(err, errWait) {
-		return wait, nil
+		return wait, known, nil
 	}
-	return 0, err
+	return 0, known, err
 }
 
 // countFailure counts one failure in a mark, and returns how long it says to

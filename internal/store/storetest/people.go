@@ -431,7 +431,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	}
 	try := func(marks []people.Mark, want time.Duration) {
 		t.Helper()
-		if got, err := f.People.TrySignIn(t.Context(), marks, f.clock()); got != want || err != nil {
+		if got, _, err := f.People.TrySignIn(t.Context(), marks, f.clock()); got != want || err != nil {
 			t.Errorf("try: got %v, %v; want %v", got, err, want)
 		}
 	}
@@ -458,7 +458,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	crowd := []people.Mark{{Scope: "crowd", Free: 3, Most: time.Minute}}
 	for range 8 {
 		all.Go(func() {
-			wait, err := f.People.TrySignIn(t.Context(), crowd, f.clock())
+			wait, _, err := f.People.TrySignIn(t.Context(), crowd, f.clock())
 			if err != nil {
 				t.Error(err)
 			}

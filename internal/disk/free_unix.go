@@ -1,11 +1,12 @@
 //go:build linux || darwin
 
-package store
+// Package disk is what the machine says of a disk.
+package disk
 
 import "syscall"
 
-// freeDisk is how many bytes a process without privileges may still write where a path is.
-func freeDisk(path string) (int64, error) {
+// Free is how many bytes a process without privileges may still write where a path is.
+func Free(path string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
 		return 0, err
