@@ -44,7 +44,7 @@ func mockCommand(ctx context.Context, args []string, stderr io.Writer) error {
 		}
 		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}})
 	}
-	fmt.Fprintf(stderr, "mock listening on %s\n", l.Addr())
+	fmt.Fprintf(stderr, "mock listening on http://%s\n", l.Addr())
 	return serveMock(ctx, l)
 }
 
