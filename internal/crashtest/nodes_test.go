@@ -74,6 +74,7 @@ func testRest(ctx context.Context, t *testing.T, bin string) {
 		{"Accounts", testAccounts},
 		{"Stopped", testStopped},
 		{"Failover", testFailover},
+		{"Restored", testRestored},
 		{"Valkey", testValkey},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(ctx, t, bin) })

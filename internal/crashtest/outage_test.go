@@ -286,6 +286,31 @@ func testFailover(ctx context.Context, t *testing.T, bin string) {
 	s.calm()
 }
 
+// testRestored loses the server's disk under load, and restores it from a base backup and its archived log. What the
+// restored database lacks, the nodes write to it again from their journals.
+func testRestored(ctx context.Context, t *testing.T, bin string) {
+	outages(t)
+	server := newServer(t)
+	must.Do(t, server.Archive(ctx))
+	s := newStorm(ctx, t, &founding{bin: bin, server: server})
+	s.away = true
+	defer s.close()
+	time.Sleep(2 * time.Second)
+	must.Do(t, server.Exec(ctx, database, "SELECT pg_switch_wal()"))
+	time.Sleep(2 * time.Second) // what is written now is not archived
+	before := s.count("SELECT count(*) FROM attempts")
+	must.Do(t, server.Lose())
+	s.only("a key that is known, while the server is lost", s.probe(&s.known, theForm().gap), http.StatusOK)
+	must.Do(t, server.Restore(ctx))
+	after := s.count("SELECT count(*) FROM attempts")
+	t.Logf("%d rows before the loss, %d after the restore", before, after)
+	if after == 0 || after >= before {
+		t.Errorf("rows after the restore: got %d, want some of the %d before, and not all", after, before)
+	}
+	s.only("a key that is known, after the restore", s.probe(&s.known, 3*time.Second), http.StatusOK)
+	s.calm()
+}
+
 // testCut cuts connections while they commit.
 func testCut(ctx context.Context, t *testing.T, bin string) {
 	server := newServer(t)
