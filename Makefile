@@ -69,7 +69,7 @@ crash: ## Kill the gateway KILLS times under load, with 12 at every named point,
 
 .PHONY: outages
 outages: ## Take from gateways what they need: the database, its primary, Valkey
-	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest)/(Stopped|Failover|Restored|Valkey)' -nodes.outages
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestRolling|TestNodes/All/(Limit|Rest)/(Stopped|Failover|Restored|Valkey)' -nodes.outages
 
 .PHONY: hostile
 hostile: ## Attack a gateway with hostile clients, providers and requests beside good ones, on a quiet machine

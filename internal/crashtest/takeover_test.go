@@ -27,7 +27,6 @@ const (
 
 // TestTakeover replaces a gateway by another process again and again, under load. No request fails, no stream is cut,
 // and the ledger is the provider's.
-
 func TestTakeover(t *testing.T) {
 	seed := seed()
 	ctx, cancel := deadline(t)
@@ -35,15 +34,11 @@ func TestTakeover(t *testing.T) {
 	h := newGateway(ctx, t, seed)
 	defer h.close()
 	h.env = append(h.env, "WEIR_DRAIN_TIMEOUT="+takeoverDrain.String())
-	patient := strings.ReplaceAll(configuration(h.provider, filepath.Join(h.dir, "data")), "first_byte: 1s, idle: 500ms", "first_byte: 10s, idle: 10s")
-	h.configure(patient) // on a machine that has much to do, the provider may be slow
+	h.configure(patientConfiguration(h.provider, filepath.Join(h.dir, "data")))
 	process := h.takeOver(nil)
 	working, rest := context.WithCancel(ctx)
 	defer rest()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *streamsFlag, DisableCompression: true}}
-	load := &load{client: client, members: h.members}
-	load.steady(working, h.gate, seed, *streamsFlag)
-	time.Sleep(2 * time.Second)
+	load := h.steady(working, seed)
 	var slowest time.Duration
 	for range *takeoversFlag {
 		began := time.Now()
@@ -57,10 +52,21 @@ func TestTakeover(t *testing.T) {
 	h.ended(process, gracious, process.Started)
 	all := h.read()
 	all.receipts = receipts
-	v := judge(all)
+	t.Logf("seed %d: %d takeovers, the slowest %s with its drain", seed, *takeoversFlag, slowest.Round(time.Millisecond))
+	noneFailed(t, all)
+}
+
+// patientConfiguration waits for the provider, which may be slow on a machine that has much to do.
+func patientConfiguration(provider, data string) string {
+	return strings.ReplaceAll(configuration(provider, data), "first_byte: 1s, idle: 500ms", "first_byte: 10s, idle: 10s")
+}
+
+// noneFailed judges all books, and fails where an answer did not come whole.
+func noneFailed(t *testing.T, all *books) {
+	t.Helper()
 	whole, streams, failed := 0, 0, []string{}
-	for i := range receipts {
-		switch r := &receipts[i]; {
+	for i := range all.receipts {
+		switch r := &all.receipts[i]; {
 		case r.status != http.StatusOK || !r.whole:
 			failed = append(failed, r.String())
 		case r.stream:
@@ -69,12 +75,11 @@ func TestTakeover(t *testing.T) {
 			whole++
 		}
 	}
-	t.Logf("seed %d: %d takeovers, the slowest %s with its drain; %d whole answers and %d streams, %d failed; %d rows", seed,
-		*takeoversFlag, slowest.Round(time.Millisecond), whole, streams, len(failed), len(all.rows))
+	t.Logf("%d whole answers and %d streams, %d failed; %d rows", whole, streams, len(failed), len(all.rows))
 	for _, f := range failed[:min(len(failed), mostShown)] {
 		t.Error(f)
 	}
-	for _, f := range v.findings() {
+	for _, f := range judge(all).findings() {
 		t.Error(f)
 	}
 }
@@ -101,6 +106,15 @@ func (h *testGateway) takeOver(from *processtest.Process) *processtest.Process {
 	}
 	h.ended(from, gracious, from.Started)
 	return process
+}
+
+// steady puts the gateway under load, which it has after 2 s, until ctx ends.
+func (h *testGateway) steady(ctx context.Context, seed uint64) *load {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *streamsFlag, DisableCompression: true}}
+	l := &load{client: client, members: h.members}
+	l.steady(ctx, h.gate, seed, *streamsFlag)
+	time.Sleep(2 * time.Second)
+	return l
 }
 
 // steady asks for whole answers at a rate, and keeps so many streams open, until ctx ends.
