@@ -91,6 +91,8 @@ clocks: ## Test the store and limits with servers whose clocks are wrong by SHIF
 soak: nodes overload ## Repeat at length, on a quiet machine, what CI does once: hours
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 2h -run 'TestCrash|TestWebhooks' -crash.kills=300 -webhooks.events=10000
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 1h -run 'TestSoak' -soak.time=30m
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 1h -run 'TestTakeover|TestRolling' -nodes.outages -takeover.count=20 -takeover.streams=200
+	$(GO) test ./internal/store -count=1 -v -timeout 1h -run TestMigrationKilled -migrate.rows=1000000
 	$(GO) test ./internal/hostiletest -count=1 -v -timeout 1h -hostile.long -hostile.strict -hostile.time=20s
 	$(MAKE) fuzz FUZZTIME=5m
 

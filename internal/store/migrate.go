@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,7 @@ func (s *DB) migrate(ctx context.Context) error {
 	if err != nil || !unready && !status.Pending() {
 		return err
 	}
-	if err := s.engine.up(ctx); err != nil {
+	if err := s.engine.up(ctx, s.log); err != nil {
 		return fmt.Errorf("migrate database: %w", err)
 	}
 	if status, err = s.MigrationStatus(ctx); err != nil {
@@ -116,7 +117,9 @@ func (m MigrationStatus) refuseNewer() error {
 		"used it; run that one, or restore a backup from before", m.Current, m.Target)
 }
 
-func (e *engine) up(ctx context.Context) (err error) {
+// up applies one migration after the other, each in a transaction of its own: one that is broken off was not begun.
+// It logs those of a database that is not new.
+func (e *engine) up(ctx context.Context, log *slog.Logger) (err error) {
 	db, release, err := e.prepare(ctx)
 	if err != nil {
 		return err
@@ -130,6 +133,21 @@ func (e *engine) up(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = p.Up(ctx)
-	return err
+	before, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		done, err := p.UpByOne(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if before == 0 { // a new database
+			continue
+		}
+		log.Info("migration applied", "migration", done.Source.Path, "took", done.Duration.Round(time.Millisecond).String())
+	}
 }

@@ -64,7 +64,7 @@ func (o *Options) migrateFor(ctx context.Context, e *engine) error {
 		err = status.refuseNewer()
 	}
 	if err == nil && status.Pending() {
-		err = e.up(ctx)
+		err = e.up(ctx, s.log)
 	}
 	return errors.Join(err, s.Close())
 }
