@@ -91,7 +91,8 @@ func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Pr
 // guard is what stands before the pages.
 func (g *instance) guard() *guard {
 	return &guard{
-		origin: originOf(&g.options.Config), insecure: g.options.Config.InsecureHTTP, accounts: g.accounts,
+		origin: originOf(&g.options.Config), tls: &g.options.Config.TLS,
+		insecure: g.options.Config.InsecureHTTP, accounts: g.accounts,
 		people: g.people, session: g.dashboard.Session, crossing: g.crossing, refuse: g.dashboard.Refuse,
 	}
 }

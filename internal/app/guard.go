@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/config"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
@@ -25,6 +26,7 @@ type refusal func(w http.ResponseWriter, r *http.Request, v *people.Visit, err e
 // that decides so, for pages and for the administration.
 type guard struct {
 	origin   origin
+	tls      *config.TLS
 	insecure bool // people and operators' keys may come over plain http from anywhere
 	accounts *account.Service
 	people   *people.Service
@@ -97,7 +99,7 @@ func (g *guard) visit(w http.ResponseWriter, r *http.Request) *people.Visit {
 
 // admit finds out who comes, to which account, and whether they may.
 func (g *guard) admit(r *http.Request, route *people.Route, v *people.Visit) (err error) {
-	if err := checkAddress(r.URL); err != nil {
+	if err := cmp.Or(checkAddress(r.URL), checkCertificate(g.tls, r)); err != nil {
 		return err
 	}
 	if v.Visitor, err = g.visitor(r, v.Origin); err != nil {

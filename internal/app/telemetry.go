@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/config"
 	"weir/internal/front"
 	"weir/internal/kept"
 	"weir/internal/llm"
@@ -109,14 +110,28 @@ func (g *instance) circuits(tell func(provider string, n float64)) {
 }
 
 // metricsRoute is the metrics on the main listener, which only the machine
-// itself can reach. Elsewhere they would show every account what all others do,
+// itself can reach, or clients with a certificate. Elsewhere they would show every account what all others do,
 // and there is none, nor where the metrics have a listener of their own.
 func (g *instance) metricsRoute() []httpRoute {
 	cfg := &g.options.Config
+	if cfg.TLS.ClientCA != "" && cfg.Telemetry.Listen == "" {
+		return []httpRoute{{pattern: metricsPattern, handler: certifiedAlone(&cfg.TLS, g.metrics.Handler())}}
+	}
 	if cfg.Telemetry.Listen != "" || !onLoopback(cfg.Listen) || len(cfg.TrustedProxies) > 0 {
 		return nil
 	}
 	return []httpRoute{{pattern: metricsPattern, handler: g.metrics.Handler()}}
+}
+
+// certifiedAlone answers clients with a certificate alone.
+func certifiedAlone(t *config.TLS, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := checkCertificate(t, r); err != nil {
+			http.Error(w, llm.AsError(err).Message, llm.AsError(err).Code.Status())
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // onLoopback is whether nobody but this machine can reach the address.

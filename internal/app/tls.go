@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 
 	"weir/internal/config"
+	"weir/internal/llm"
 	"weir/internal/outbound"
 )
 
@@ -39,6 +41,38 @@ type stamp struct {
 // secure is how clients are talked to; nil for plain HTTP. What is returned with it keeps the certificate up to date
 // until its context ends.
 func (g *instance) secure() (*tls.Config, func(context.Context), error) {
+	cfg, keep, err := g.certified()
+	if path := g.options.Config.TLS.ClientCA; err == nil && path != "" {
+		cfg.ClientAuth = tls.VerifyClientCertIfGiven // programs with API keys have none
+		cfg.ClientCAs, err = authorities(path)
+	}
+	return cfg, keep, err
+}
+
+// authorities are those of a PEM file.
+func authorities(path string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("tls.client_ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("tls.client_ca: %s has no certificate in PEM", path)
+	}
+	return pool, nil
+}
+
+// checkCertificate refuses who has no client certificate where the configuration asks for one.
+func checkCertificate(t *config.TLS, r *http.Request) error {
+	if t.ClientCA == "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		return nil
+	}
+	return llm.Errorf(llm.CodeForbidden, "This needs a client certificate of an authority in tls.client_ca. Install one "+
+		"in the browser or, with curl, name it with --cert and --key.")
+}
+
+// certified is secure without certificates of clients.
+func (g *instance) certified() (*tls.Config, func(context.Context), error) {
 	t := &g.options.Config.TLS
 	switch {
 	case t.Cert != "":

@@ -81,6 +81,8 @@ func (l *loader) checkTLS(t *TLS) {
 		l.report("tls", "`tls` needs both `cert` and `key`, or neither")
 	case t.Cert != "" && len(t.ACME.Domains) > 0:
 		l.report("tls.acme", "`tls` takes `cert` and `key`, or `acme`, not both")
+	case t.ClientCA != "" && !t.On():
+		l.report("tls.client_ca", "`tls.client_ca` needs `tls.cert` and `tls.key`, or `tls.acme`")
 	}
 	for i, d := range t.ACME.Domains {
 		if !isHost(d) || !strings.Contains(d, ".") {

@@ -202,6 +202,9 @@ type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 	ACME ACME   `yaml:"acme"`
+	// ClientCA is a PEM file of the authorities whose clients alone come to the pages, the administration and the
+	// metrics; empty for no such condition.
+	ClientCA string `yaml:"client_ca"`
 }
 
 // On reports whether clients are talked to over TLS.

@@ -98,6 +98,44 @@ func TestCertificateChanges(t *testing.T) {
 	}
 }
 
+// TestClientCertificates is that the pages, the administration and the metrics are for clients with a certificate of the
+// authority in the configuration alone, and client APIs for all.
+func TestClientCertificates(t *testing.T) {
+	t.Parallel()
+	cert, key := certtest.Write(t, t.TempDir(), 1)
+	ours, ourKey := certtest.Write(t, t.TempDir(), 2)
+	others, otherKey := certtest.Write(t, t.TempDir(), 3)
+	address := serve(t, "127.0.0.1:0", fmt.Sprintf("tls: {cert: %q, key: %q, client_ca: %q}", cert, key, ours))
+	get := func(path string, shown ...tls.Certificate) int {
+		t.Helper()
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certtest.Pool(t, cert), Certificates: shown}}}
+		defer client.CloseIdleConnections()
+		resp, err := client.Get("https://" + address + path)
+		if err != nil {
+			return 0
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	good, bad := must.Get(tls.LoadX509KeyPair(ours, ourKey))(t), must.Get(tls.LoadX509KeyPair(others, otherKey))(t)
+	for path, want := range map[string]int{
+		"/sign-in": http.StatusOK, "/metrics": http.StatusOK, "/admin/v1/accounts": http.StatusUnauthorized,
+	} {
+		if with, without := get(path, good), get(path); with != want || without != http.StatusForbidden {
+			t.Errorf("%s: got %d with a certificate and %d without, want %d and 403", path, with, without, want)
+		}
+		if got := get(path, bad); got != 0 && got != http.StatusForbidden {
+			t.Errorf("%s: got %d with a certificate of another authority, want none or 403", path, got)
+		}
+	}
+	for path, want := range map[string]int{"/livez": http.StatusOK, "/v1/models": http.StatusUnauthorized, "/docs": http.StatusOK} {
+		if got := get(path); got != want {
+			t.Errorf("%s without a certificate: got %d, want %d", path, got, want)
+		}
+	}
+}
+
 // TestACME gets a certificate from a test authority, which validates that the gateway has the name.
 func TestACME(t *testing.T) {
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
