@@ -28,7 +28,7 @@ func newConfig(env *environment) *cobra.Command {
 			return err
 		},
 	}
-	return group("config", "The configuration", check, show)
+	return group("config", "The configuration", check, show, newConfigVersions(env), newConfigRestore(env))
 }
 
 // checkConfig reads the configuration and builds what it asks for, so that it

@@ -72,7 +72,7 @@ func newRoot(env *environment) *cobra.Command {
 		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUses(env), newModels(env),
 		newPrices(env), newProviders(env), newLedger(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env),
 		newSecrets(env), newSimulate(env), newConfig(env), newMigrate(env), newMove(env), newBackup(env),
-		newRestore(env), newVersion(env),
+		newRestore(env), newApply(env), newExportConfig(env), newVersion(env),
 	)
 	completeCobra(root)
 	return root
@@ -152,7 +152,11 @@ func (env *environment) jsonFlag(cmd *cobra.Command) *cobra.Command {
 
 // loadConfig reads the configuration that the command line points to.
 func (env *environment) loadConfig(listen string) (config.Config, error) {
-	return config.Load(config.Options{File: env.configFile, Data: env.dataDir, Listen: listen})
+	return config.Load(env.configOptions(listen))
+}
+
+func (env *environment) configOptions(listen string) config.Options {
+	return config.Options{File: env.configFile, Data: env.dataDir, Listen: listen}
 }
 
 // options are what commands need that work with the configuration alone.

@@ -36,8 +36,12 @@ func newServe(env *environment) *cobra.Command {
 }
 
 func serve(cmd *cobra.Command, env *environment, listen string, takeover bool) error {
-	load := func() (config.Config, error) { return env.loadConfig(listen) }
-	cfg, err := load()
+	load := func(managed []byte) (config.Config, error) {
+		o := env.configOptions(listen)
+		o.Managed = managed
+		return config.Load(o)
+	}
+	cfg, err := load(nil)
 	if err != nil {
 		return err
 	}

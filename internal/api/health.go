@@ -17,7 +17,9 @@ type Health struct {
 	limits *ratelimit.Limiter
 	router *route.Router
 	prices func() (day time.Time, problem string) // nil where nothing is told of them
-	now    func() time.Time
+	// managed is what is wrong with the managed configuration; empty for nothing.
+	managed func() string
+	now     func() time.Time
 }
 
 // Live answers GET /livez: the process runs. It asks nothing else, so that an
@@ -88,6 +90,9 @@ func (h *Health) checks(draining bool) []check {
 			name: fmt.Sprintf("prices of %s, %d days old", day.Format(time.DateOnly), age), problem: problem,
 			tolerable: true,
 		})
+	}
+	if problem := h.managed(); problem != "" {
+		checks = append(checks, check{name: "managed configuration", problem: problem, tolerable: true})
 	}
 	for _, p := range h.router.Table().Providers(h.now()) {
 		c := check{name: "provider " + p.Name, tolerable: true}

@@ -48,6 +48,8 @@ type Options struct {
 	// Prices is of which day the price data is, and what is wrong with the price files;
 	// nil: nothing is told of them.
 	Prices func() (day time.Time, problem string)
+	// Managed is what is wrong with the managed configuration; empty for nothing.
+	Managed func() string
 	// Version is that of the program.
 	Version string
 	Now     func() time.Time
@@ -72,7 +74,7 @@ func New(o Options) *Server {
 		Uses:      &Uses{rp, o.Ledger, o.Uses, o.ReadCapacity},
 		Models:    &Models{rp, o.Router, o.Dialects},
 		Responses: &Responses{rp, o.Dialects.Keeping(), o.Kept, o.ReadCapacity},
-		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Now},
+		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Managed, o.Now},
 		Document: &Document{
 			rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) }),
 		},

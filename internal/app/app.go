@@ -38,8 +38,8 @@ import (
 // Options is what Run needs beside the configuration.
 type Options struct {
 	Config config.Config
-	// Reload reads the configuration again, and ReloadSignals says when.
-	Reload        func() (config.Config, error)
+	// Reload reads the configuration again, with what is managed in the database, and ReloadSignals says when.
+	Reload        func(managed []byte) (config.Config, error)
 	ReloadSignals <-chan struct{}
 	// Getenv looks up the environment; os.Getenv.
 	Getenv func(string) string
@@ -132,6 +132,7 @@ type instance struct {
 	base        atomic.Pointer[string] // the address by which this machine reaches it, once it listens
 	draining    atomic.Bool
 	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
+	managed     *managedConfig
 	closers     []func() error
 }
 
@@ -154,6 +155,9 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		return g, err
 	}
 	if err := g.openData(ctx); err != nil {
+		return g, err
+	}
+	if err := g.startManaged(ctx); err != nil {
 		return g, err
 	}
 	if err := g.openWebhooks(); err != nil {
@@ -184,7 +188,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store.Reports, Router: g.router,
 		Dialects: g.fleet.dialects, Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits,
-		Prices: g.fleet.prices.Age, Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
+		Prices: g.fleet.prices.Age, Managed: g.managed.problem, Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	if err := g.openPages(); err != nil {
 		return g, err

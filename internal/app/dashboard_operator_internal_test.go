@@ -63,7 +63,7 @@ func TestSettingsInForce(t *testing.T) {
 	next.Prices = map[string]map[string]string{demoName + "/x": {"input": "0.5"}}
 	next.Limits.RPM = 77
 	next.Providers = []config.Provider{{Name: demoName, APIKeys: []llm.Secret{llm.NewSecret("canary")}}}
-	g.options.Reload = func() (config.Config, error) { return next, nil }
+	g.options.Reload = func([]byte) (config.Config, error) { return next, nil }
 	before := g.installation(time.Now()).Settings()
 	must.Do(t, g.reloadOnce(context.WithoutCancel(t.Context())))
 	i := g.installation(time.Now())

@@ -3,13 +3,16 @@ package app
 import (
 	"context"
 	"time"
+
+	"weir/internal/route"
 )
 
 // reload puts the changed configuration in force, as far as it can change
 // while the gateway runs: providers, models, prices, aliases, limits.
 func (g *instance) reload(ctx context.Context) {
-	look := time.NewTicker(priceFilesEvery)
+	look, lookManaged := time.NewTicker(priceFilesEvery), time.NewTicker(managedEvery)
 	defer look.Stop()
+	defer lookManaged.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -19,6 +22,10 @@ func (g *instance) reload(ctx context.Context) {
 				g.router.Use(g.router.Table().Priced(book))
 			}
 			continue
+		case <-lookManaged.C:
+			if g.options.Reload == nil || !g.managed.isOther(ctx) {
+				continue
+			}
 		case <-g.options.ReloadSignals:
 		}
 		g.manager.Reload(func() string { return g.reloadLogged(ctx) })
@@ -38,12 +45,12 @@ func (g *instance) reloadLogged(ctx context.Context) (status string) {
 }
 
 func (g *instance) reloadOnce(ctx context.Context) error {
-	cfg, err := g.options.Reload()
-	if err != nil {
-		return err
+	cfg, seq, err := g.managed.load(ctx, g.options.Reload)
+	var table *route.Table
+	if err == nil {
+		table, err = g.fleet.table(ctx, &cfg)
 	}
-	table, err := g.fleet.table(ctx, &cfg)
-	if err != nil {
+	if g.managed.note(seq, err); err != nil {
 		return err
 	}
 	old := g.router.Table()

@@ -136,6 +136,9 @@ func (r *ring) make() error {
 	if r.path == "" {
 		return nil
 	}
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil { // with PostgreSQL, there may be none yet
+		return err
+	}
 	err := seal.WriteKeys(r.path, []seal.Key{seal.NewKey()}, os.Link)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make %s: %w", secretsFile, err)

@@ -93,6 +93,7 @@ const (
 	WebhookRemoved      Action = "webhook.removed"
 	SecretsResealed     Action = "secrets.resealed"
 	KeptPurged          Action = "kept.purged"
+	ConfigChanged       Action = "config.changed"
 )
 
 // Entry is one line of the log. Before and After are JSON objects of what was

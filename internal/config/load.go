@@ -20,6 +20,8 @@ type Options struct {
 	File string
 	// Listen and Data are the flags of these names; empty for not given.
 	Listen, Data string
+	// Managed is a Document in JSON, for what the file leaves; nil for none.
+	Managed []byte
 	// Getenv looks up a variable; nil for os.LookupEnv.
 	Getenv func(name string) (string, bool)
 	// Environ lists the variables as NAME=value; nil for os.Environ.
@@ -68,6 +70,7 @@ func Load(opts Options) (Config, error) {
 	}
 	cfg := Default()
 	l.file(&cfg)
+	l.managed(&cfg)
 	l.environment(&cfg)
 	l.flag(&cfg.Listen, "listen", opts.Listen)
 	l.flag(&cfg.Data, "data", opts.Data)
@@ -80,15 +83,20 @@ func Load(opts Options) (Config, error) {
 	return cfg, nil
 }
 
+// path is that of the configuration file, and whether somebody has named it.
+func (o *Options) path() (path string, named bool) {
+	if path = o.File; path == "" {
+		path, _ = o.Getenv("WEIR_CONFIG")
+	}
+	if path == "" {
+		return defaultFile, false
+	}
+	return path, true
+}
+
 // file reads the configuration file into cfg, if there is one.
 func (l *loader) file(cfg *Config) {
-	path, named := l.opts.File, true
-	if path == "" {
-		path, _ = l.opts.Getenv("WEIR_CONFIG")
-	}
-	if path == "" {
-		path, named = defaultFile, false
-	}
+	path, named := l.opts.path()
 	src, err := l.opts.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		return

@@ -25,6 +25,11 @@ func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) 
 		if n, err = resealWebhooks(ctx, tx, ring); err != nil {
 			return err
 		}
+		versions, err := resealManaged(ctx, tx, ring)
+		if err != nil {
+			return err
+		}
+		n += versions
 		_, err = tx.ExecContext(
 			ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name",
 			newest)
@@ -68,7 +73,8 @@ func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, er
 // its name.
 func (s *Webhooks) SealedWith(ctx context.Context) (map[string]int, error) {
 	rows, err := s.read.QueryContext(
-		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''")
+		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''"+
+			" UNION ALL SELECT document FROM managed_versions")
 	all, err := collect(rows, err, func(row scanner) (text string, err error) { return text, row.Scan(&text) })
 	if err != nil {
 		return nil, fmt.Errorf("read secrets: %w", err)

@@ -47,6 +47,7 @@ type DB struct {
 	Webhooks *Webhooks
 	Kept     *Kept
 	Audit    *AuditLog
+	Managed  *Managed
 }
 
 // conn is what the parts of a database share: its connections, transactions on them,
@@ -191,7 +192,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	c.outbox = outbox{engine: e, clock: c.clock}
 	s := &DB{
 		conn: c, Accounts: &Accounts{c}, Ledger: &Ledger{c, newApplier(c)}, Leases: &Leases{c}, Reports: &Reports{c},
-		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
+		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c}, Managed: &Managed{c},
 	}
 	s.People = &People{c, s.Accounts, s.Webhooks}
 	return s, nil

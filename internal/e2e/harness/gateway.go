@@ -106,9 +106,9 @@ func (h *Gateway) Configure(yaml string) {
 	must.Do(h.T, os.WriteFile(h.File, []byte(yaml), 0o600))
 }
 
-func (h *Gateway) load() (config.Config, error) {
+func (h *Gateway) load(managed []byte) (config.Config, error) {
 	return config.Load(config.Options{
-		File: h.File, Data: h.Data, Listen: "127.0.0.1:0",
+		File: h.File, Data: h.Data, Listen: "127.0.0.1:0", Managed: managed,
 		Getenv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil },
 	})
 }
@@ -116,7 +116,7 @@ func (h *Gateway) load() (config.Config, error) {
 // Config is the configuration as the gateway reads it.
 func (h *Gateway) Config() config.Config {
 	h.T.Helper()
-	cfg, err := h.load()
+	cfg, err := h.load(nil)
 	if err != nil {
 		h.T.Fatalf("configuration: %v", err)
 	}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/config"
+	"weir/internal/managed"
+)
+
+// mostChange is the most that weir apply reads, in bytes; a configuration is no longer.
+const mostChange = 1<<20 + 1
+
+func newApply(env *environment) *cobra.Command {
+	var file string
+	var o app.ApplyOptions
+	cmd := &cobra.Command{
+		Use: "apply", Short: "Change providers, models, aliases, prices and limits while gateways run",
+		Long: "Puts the objects of a file into the managed configuration, each in place of the one of its name, and " +
+			"prints what that changes. Every node has it in force within a second. The file has the members providers, " +
+			"models, aliases, prices and limits of weir.yaml. What weir.yaml itself has can be changed there alone.",
+		Example: "  weir apply -f change.yaml --dry-run\n  weir export-config > all.yaml && weir apply -f all.yaml --prune",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := readChange(file)
+			if err != nil {
+				return err
+			}
+			change, err := config.ParseDocument(file, text)
+			if err != nil {
+				return err
+			}
+			o.File, o.Getenv = env.configOptions(""), os.Getenv
+			return env.withData(cmd, func(d *app.Data) error {
+				changes, err := d.Apply(cmd.Context(), actor(), change, o)
+				if err != nil {
+					return err
+				}
+				return env.printChanges(changes, o.DryRun)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "the file with the change; - for standard input")
+	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what is managed and not in the file")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print what would change, and change nothing")
+	_ = cmd.MarkFlagRequired("file") // the flag is defined above
+	return cmd
+}
+
+// readChange reads the file that is applied.
+func readChange(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(io.LimitReader(os.Stdin, mostChange))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.LimitReader(f, mostChange))
+}
+
+// printChanges prints a change a line: + for what is new, - for what goes, ~ for what is otherwise.
+func (env *environment) printChanges(changes []managed.Change, dryRun bool) error {
+	var errs error
+	say := func(format string, args ...any) {
+		_, err := fmt.Fprintf(env.stdout, format+"\n", args...)
+		errs = errors.Join(errs, err)
+	}
+	for _, c := range changes {
+		switch {
+		case c.Before == nil:
+			say("+ %s: %s", c.Path, oneLine(c.After))
+		case c.After == nil:
+			say("- %s: %s", c.Path, oneLine(c.Before))
+		default:
+			say("~ %s: %s\n  %*s  %s", c.Path, oneLine(c.Before), len(c.Path)-1, "->", oneLine(c.After))
+		}
+	}
+	switch {
+	case len(changes) == 0:
+		say("nothing changes")
+	case dryRun:
+		say("%d changes, not made (--dry-run)", len(changes))
+	default:
+		say("%d changes, in force within a second", len(changes))
+	}
+	return errs
+}
+
+// oneLine is a value of a document in JSON, which YAML has too.
+func oneLine(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
+
+func newExportConfig(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "export-config", Short: "Print what weir apply can change, as it is in force",
+		Long: "Prints the providers, models, aliases, prices and limits of weir.yaml and of the managed configuration " +
+			"as a file that weir apply takes. Provider keys are printed as sealed:…, which weir apply takes for unchanged.",
+		Example: "  weir export-config > all.yaml", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				doc, err := d.InForce(cmd.Context(), env.configOptions(""))
+				if err != nil {
+					return err
+				}
+				text, err := doc.YAML()
+				if err == nil {
+					_, err = env.stdout.Write(text)
+				}
+				return err
+			})
+		},
+	}
+}
+
+// versionView is a version of the managed configuration as listings show it.
+type versionView struct {
+	Version int64  `json:"version"`
+	At      string `json:"at"`
+	By      string `json:"by"`
+	Changed string `json:"changed"`
+}
+
+func newConfigVersions(env *environment) *cobra.Command {
+	limit := 50
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "versions", Short: "List the versions of the managed configuration, the newest first",
+		Example: "  weir config versions", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				versions, err := d.ManagedVersions(cmd.Context(), limit)
+				view := func(v *managed.Version) versionView {
+					return versionView{v.Seq, v.At.Format(time.RFC3339), v.By, v.Summary}
+				}
+				return listViews(env, versions, err, view, []string{"VERSION", "TIME", "BY", "CHANGED"}, (*versionView).row)
+			})
+		},
+	})
+	cmd.Flags().IntVar(&limit, "limit", limit, "at most so many")
+	return cmd
+}
+
+func (v *versionView) row() []string {
+	return []string{strconv.FormatInt(v.Version, 10), v.At, v.By, v.Changed}
+}
+
+func newConfigRestore(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "restore VERSION", Short: "Put an earlier version of the managed configuration in force again",
+		Example: "  weir config restore 3", Args: oneArg("a version"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			seq, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil || seq < 1 {
+				return fmt.Errorf("%q is not a version: weir config versions lists them", args[0])
+			}
+			return env.withData(cmd, func(d *app.Data) error {
+				changes, err := d.Restore(cmd.Context(), actor(), seq, app.ApplyOptions{
+					File: env.configOptions(""), Getenv: os.Getenv,
+				})
+				if err != nil {
+					return err
+				}
+				return env.printChanges(changes, false)
+			})
+		},
+	}
+}

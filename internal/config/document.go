@@ -1,0 +1,311 @@
+package config
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"weir/internal/llm"
+	"weir/internal/managed"
+)
+
+// Document is configuration that is managed in the database beside the file: of each section what it has by name. The
+// section limits has one object, without a name. Values are as YAML has them, references not replaced.
+type Document map[string]map[string]any
+
+// managedSections are the members of the file that can be managed.
+func managedSections() []string {
+	return []string{"providers", "models", "aliases", "prices", "limits"}
+}
+
+// isOne reports whether a section is one object.
+func isOne(section string) bool { return section == "limits" }
+
+// ParseDocument reads YAML that has managed sections alone. The error is Problems.
+func ParseDocument(file string, src []byte) (Document, error) {
+	return parseDocument(file, src, func(r *recorder, p pair) {
+		r.reportAt(p.at, p.key, "%s cannot be managed%s; it belongs into the configuration file", ticks(p.key),
+			suggest(p.key, managedSections()))
+	})
+}
+
+// FileDocument is what the configuration file has in managed sections; it is the file's, and managed nowhere else.
+// Without a file it is empty.
+func FileDocument(o Options) (Document, error) {
+	o = o.withDefaults()
+	path, named := o.path()
+	src, err := o.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return Document{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseDocument(path, src, func(*recorder, pair) {})
+}
+
+func parseDocument(file string, src []byte, other func(*recorder, pair)) (Document, error) {
+	r := &recorder{origins: map[string]origin{}, unknown: map[string]bool{}}
+	d := decoder{recorder: r, file: file}
+	doc := Document{}
+	if body := r.parse(file, src); body != nil {
+		for _, section := range d.pairs("", body) {
+			if !slices.Contains(managedSections(), section.key) {
+				other(r, section)
+				continue
+			}
+			d.section(doc, section)
+		}
+	}
+	if len(r.problems) > 0 {
+		r.problems.sort()
+		return nil, r.problems
+	}
+	return doc, nil
+}
+
+// section reads the objects of a section.
+func (d *decoder) section(doc Document, section pair) {
+	if _, null := section.value.(*ast.NullNode); null || section.value == nil {
+		return
+	}
+	objects := []pair{{"", section.at, section.value}}
+	if !isOne(section.key) {
+		objects = d.pairs(section.key, section.value)
+	}
+	for _, o := range objects {
+		var value any
+		if err := yaml.NodeToValue(o.value, &value); err != nil {
+			d.reportAt(o.at, pathOf(section.key, o.key), "cannot be read: %v", err)
+			continue
+		}
+		if value != nil {
+			doc.put(section.key, o.key, value)
+		}
+	}
+}
+
+func (d Document) put(section, name string, value any) {
+	if d[section] == nil {
+		d[section] = map[string]any{}
+	}
+	d[section][name] = value
+}
+
+// sections is the document as the file has it.
+func (d Document) sections() map[string]any {
+	all := map[string]any{}
+	for section, objects := range d {
+		if isOne(section) {
+			all[section] = objects[""]
+		} else if len(objects) > 0 {
+			all[section] = objects
+		}
+	}
+	return all
+}
+
+// JSON is the document in one form, whatever it was read from. YAML parsers read it too.
+func (d Document) JSON() ([]byte, error) { return json.Marshal(d.sections()) }
+
+// YAML is the document as people write it.
+func (d Document) YAML() ([]byte, error) {
+	if len(d.sections()) == 0 {
+		return nil, nil
+	}
+	return yaml.MarshalWithOptions(d.sections(), yaml.IndentSequence(true))
+}
+
+// Clone is a document of its own; its values are shared and must not be changed.
+func (d Document) Clone() Document {
+	c := Document{}
+	for section, objects := range d {
+		c[section] = maps.Clone(objects)
+	}
+	return c
+}
+
+// With is the document with the objects of another one, each in place of its own; prune leaves no others.
+func (d Document) With(change Document, prune bool) Document {
+	next := d.Clone()
+	if prune {
+		next = Document{}
+	}
+	for section, objects := range change {
+		for name, value := range objects {
+			next.put(section, name, value)
+		}
+	}
+	return next
+}
+
+// Without is the document without what another one has too, of which own says whether it is the same. What is not the
+// same is reported.
+func (d Document) Without(file Document, path string) (Document, error) {
+	rest, problems := Document{}, Problems(nil)
+	for section, objects := range d {
+		for name, value := range objects {
+			own, there := file[section][name]
+			switch {
+			case !there:
+				rest.put(section, name, value)
+			case !same(own, value):
+				at := pathOf(section, name)
+				problems = append(problems, Problem{
+					File: path, Path: at, Message: fmt.Sprintf("has %s, which can be changed there alone", ticks(at)),
+				})
+			}
+		}
+	}
+	if len(problems) > 0 {
+		problems.sort()
+		return nil, problems
+	}
+	return rest, nil
+}
+
+// pathOf is the path of an object.
+func pathOf(section, name string) string {
+	if isOne(section) {
+		return section
+	}
+	return join(section, name)
+}
+
+// Changes are the differences from one document to another, by path.
+func (d Document) Changes(after Document) (all []managed.Change) {
+	was, becomes := d.Hidden(), after.Hidden()
+	for _, section := range managedSections() {
+		names := map[string]bool{}
+		for name := range was[section] {
+			names[name] = true
+		}
+		for name := range becomes[section] {
+			names[name] = true
+		}
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			c := managed.Change{
+				Path: pathOf(section, name), Section: section, Name: name,
+				Before: was[section][name], After: becomes[section][name],
+			}
+			if !same(c.Before, c.After) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// same reports whether two values are written the same in JSON.
+func same(a, b any) bool {
+	one, err := json.Marshal(a)
+	other, otherErr := json.Marshal(b)
+	return err == nil && otherErr == nil && bytes.Equal(one, other)
+}
+
+// sealedPrefix begins what stands for a secret in a document that people see.
+const sealedPrefix = "sealed:"
+
+// hide is what stands for a secret: its fingerprint, and its last characters where it is long. References are shown.
+func hide(secret string) string {
+	if strings.Contains(secret, "${") || strings.HasPrefix(secret, sealedPrefix) {
+		return secret
+	}
+	const shown, long = 4, 16
+	sum := sha256.Sum256([]byte(secret))
+	text := sealedPrefix + hex.EncodeToString(sum[:8])
+	if len(secret) >= long {
+		text += ":" + secret[len(secret)-shown:]
+	}
+	return text
+}
+
+// Hidden is the document without secrets: what stands for them can be read back by Revealed.
+func (d Document) Hidden() Document {
+	hidden, _ := d.withSecrets(func(text string) (string, error) { return hide(text), nil }) // which never fails
+	return hidden
+}
+
+// Revealed puts the secrets of others where the document has what Hidden put in their place.
+func (d Document) Revealed(others ...Document) (Document, error) {
+	known := map[string]string{}
+	for _, o := range others {
+		_, _ = o.withSecrets(func(text string) (string, error) { known[hide(text)] = text; return text, nil })
+	}
+	return d.withSecrets(func(text string) (string, error) {
+		if !strings.HasPrefix(text, sealedPrefix) {
+			return text, nil
+		}
+		secret, ok := known[text]
+		if !ok {
+			return "", fmt.Errorf("%s stands for a key that is not in force here: write the key itself, or ${NAME}, or "+
+				"${file:/path}", text)
+		}
+		return secret, nil
+	})
+}
+
+// withSecrets is the document with every secret replaced.
+func (d Document) withSecrets(replace func(string) (string, error)) (Document, error) {
+	next := d.Clone()
+	for name, value := range d["providers"] {
+		fields, ok := value.(map[string]any)
+		if !ok {
+			continue
+		}
+		fields = maps.Clone(fields)
+		for key := range secretKeys(reflect.TypeFor[Provider]()) {
+			replaced, err := replaceTexts(fields[key], replace)
+			if err != nil {
+				return nil, fmt.Errorf("providers.%s.%s: %w", name, key, err)
+			}
+			if replaced != nil {
+				fields[key] = replaced
+			}
+		}
+		next["providers"][name] = fields
+	}
+	return next, nil
+}
+
+// secretKeys are the keys of a struct whose values are secrets, or lists of them.
+func secretKeys(t reflect.Type) map[string]bool {
+	keys := map[string]bool{}
+	for f := range t.Fields() {
+		secret := f.Type == reflect.TypeFor[llm.Secret]() || f.Type == reflect.TypeFor[[]llm.Secret]()
+		if key, _ := tag(f); key != "" && secret {
+			keys[key] = true
+		}
+	}
+	return keys
+}
+
+// replaceTexts replaces a text, or those of a list.
+func replaceTexts(v any, replace func(string) (string, error)) (any, error) {
+	switch x := v.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		list := make([]any, len(x))
+		for i := range x {
+			var err error
+			if list[i], err = replaceTexts(x[i], replace); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	default:
+		return replace(fmt.Sprint(x))
+	}
+}

@@ -1,0 +1,115 @@
+package config_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"weir/internal/config"
+	"weir/internal/llm"
+	"weir/internal/must"
+)
+
+const managedText = `
+providers:
+  away: {dialect: anthropic, api_keys: [short]}
+  house: {dialect: openai, base_url: "http://127.0.0.1:9000/v1", allow_private: true, api_keys: [a-key-of-the-house-1234, "${SPARE}"]}
+models: {house/small: {context: 32768}}
+aliases: {fast: {targets: [house/small, away/large], strategy: weighted, weights: [1, 3]}}
+prices: {house/small: {input: "0.15", output: 0.6}}
+limits: {rpm: 600, per_key: {tpm: 1000}}
+`
+
+func document(t *testing.T, text string) config.Document {
+	t.Helper()
+	return must.Get(config.ParseDocument("change.yaml", []byte(text)))(t)
+}
+
+// loadManaged reads a file beside what is managed.
+func loadManaged(t *testing.T, file string, doc config.Document) (config.Config, error) {
+	t.Helper()
+	return config.Load(config.Options{
+		File: "weir.yaml", Managed: must.Get(doc.JSON())(t), Environ: func() []string { return nil },
+		Getenv:   func(name string) (string, bool) { return "from-the-environment", name == "SPARE" },
+		ReadFile: func(string) ([]byte, error) { return []byte(file), nil },
+	})
+}
+
+// TestManaged is that what is managed is in force as if it stood in the file, which wins where it has the same name.
+func TestManaged(t *testing.T) {
+	t.Parallel()
+	doc := document(t, managedText)
+	got := must.Get(loadManaged(t, "", doc))(t)
+	want := must.Get(loadManaged(t, managedText, nil))(t)
+	must.Equal(t, string(got.Redacted()), string(want.Redacted()), "managed, beside the same in the file")
+	file := "providers: {house: {dialect: ollama, base_url: \"http://127.0.0.1:1\", allow_private: true}}\nlimits: {rpm: 5}\n"
+	both := must.Get(loadManaged(t, file, doc))(t)
+	if len(both.Warnings) < 2 || both.Limits.RPM != 5 || both.Limits.PerKey.TPM != 0 {
+		t.Errorf("got limits %+v and warnings %q, want those of the file and a warning for each", both.Limits, both.Warnings)
+	}
+	for _, p := range both.Providers {
+		if p.Name == "house" && (p.Dialect != "ollama" || len(p.APIKeys) > 0) {
+			t.Errorf("provider of the file and managed: got %+v, want the file's alone", p)
+		}
+	}
+	if _, err := loadManaged(t, "", document(t, "aliases: {fast: {targets: []}}")); err == nil || !strings.Contains(err.Error(), "managed configuration:") {
+		t.Errorf("a mistake: got %v, want one in the managed configuration", err)
+	}
+}
+
+// TestDocumentSecrets is that a document that people see has no key, and that it reads back.
+func TestDocumentSecrets(t *testing.T) {
+	t.Parallel()
+	doc := document(t, managedText)
+	shown := must.Get(doc.Hidden().YAML())(t)
+	if text := string(shown); strings.Contains(text, "a-key-of-the-house") || strings.Contains(text, "short") || !strings.Contains(text, "${SPARE}") || !strings.Contains(text, ":1234") {
+		t.Errorf("shown:\n%s\nwant no key, its last four characters where it is long, and references", text)
+	}
+	back := must.Get(document(t, string(shown)).Revealed(doc))(t)
+	must.Equal(t, string(must.Get(back.JSON())(t)), string(must.Get(doc.JSON())(t)), "read back")
+	if changes := doc.Changes(back); len(changes) > 0 {
+		t.Errorf("changes: got %+v, want none", changes)
+	}
+	if _, err := document(t, string(shown)).Revealed(config.Document{}); err == nil || !strings.Contains(err.Error(), "providers.") {
+		t.Errorf("keys that nobody knows: got %v, want an error that names the provider", err)
+	}
+	for f := range reflect.TypeFor[config.Provider]().Fields() {
+		if f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[config.Timeouts]() && f.Type != reflect.TypeFor[llm.Secret]() {
+			t.Errorf("Provider.%s may have secrets that Hidden does not see", f.Name)
+		}
+	}
+}
+
+// TestDocumentChanges is what a change adds, replaces and, pruned, removes.
+func TestDocumentChanges(t *testing.T) {
+	t.Parallel()
+	doc := document(t, managedText)
+	change := document(t, "aliases: {slow: {targets: [house/small]}}\nprices: {house/small: {input: \"0.20\", output: 0.6}}")
+	paths := func(prune bool) (all []string) {
+		for _, c := range doc.Changes(doc.With(change, prune)) {
+			sign := "~"
+			if c.Before == nil {
+				sign = "+"
+			} else if c.After == nil {
+				sign = "-"
+			}
+			all = append(all, sign+c.Path)
+		}
+		return all
+	}
+	must.Equal(t, paths(false), []string{"+aliases.slow", `~prices["house/small"]`}, "changes")
+	must.Equal(t, paths(true), []string{
+		"-providers.away", "-providers.house", `-models["house/small"]`, "-aliases.fast", "+aliases.slow", `~prices["house/small"]`, "-limits",
+	}, "changes, pruned")
+	file := document(t, "aliases: {slow: {targets: [house/small]}}\nproviders: {away: {dialect: openai}}")
+	rest := must.Get(change.Without(file, "weir.yaml"))(t)
+	if _, there := rest["aliases"]; there {
+		t.Errorf("what the file has too: got %v, want it left out", rest)
+	}
+	if _, err := doc.Without(file, "weir.yaml"); err == nil || !strings.Contains(err.Error(), "providers.away") {
+		t.Errorf("what the file has otherwise: got %v, want an error", err)
+	}
+	if _, err := config.ParseDocument("x.yaml", []byte("listen: x")); err == nil || !strings.Contains(err.Error(), "cannot be managed") {
+		t.Errorf("a section that cannot be managed: got %v", err)
+	}
+}

@@ -1,0 +1,166 @@
+package admin_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/e2e/harness"
+	"weir/internal/must"
+	"weir/internal/store/pgtest"
+)
+
+// aliasModel predicts what is in force: the aliases of the file and of each version, each the number of its target.
+type aliasModel struct {
+	file     map[string]int
+	versions []map[string]int // the first is none
+}
+
+func (m *aliasModel) managed() map[string]int { return m.versions[len(m.versions)-1] }
+
+func (m *aliasModel) inForce() map[string]int {
+	all := maps.Clone(m.managed())
+	maps.Copy(all, m.file)
+	return all
+}
+
+// add makes a version, unless nothing changes.
+func (m *aliasModel) add(next map[string]int) {
+	if !maps.Equal(next, m.managed()) {
+		m.versions = append(m.versions, next)
+	}
+}
+
+// managedFixture is a database with its configuration file.
+type managedFixture struct {
+	t        *testing.T
+	database string
+	options  app.ApplyOptions
+	data     *app.Data
+}
+
+// TestManagedModel is that any sequence of changes, by the file, by weir apply and by going back, ends in what the model
+// predicts, on both engines.
+func TestManagedModel(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	for name, database := range map[string]string{"SQLite": "", "PostgreSQL": server.URL("postgres")} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f := &managedFixture{t: t, database: database, options: app.ApplyOptions{
+				File: config.Options{
+					File: filepath.Join(dir, "weir.yaml"), Data: filepath.Join(dir, "data"), Environ: func() []string { return nil },
+					Getenv: func(string) (string, bool) { return "", false },
+				},
+				Getenv: func(string) string { return "" },
+			}}
+			f.write(nil)
+			f.data = must.Get(app.OpenData(t.Context(), must.Get(config.Load(f.options.File))(t), harness.Discard()))(t)
+			defer f.data.Close()
+			rapid.Check(t, f.check)
+		})
+	}
+}
+
+// write writes the file, with these aliases.
+func (f *managedFixture) write(aliases map[string]int) {
+	text := fmt.Sprintf("database: %q\n", f.database) + aliasesYAML(aliases)
+	must.Do(f.t, os.WriteFile(f.options.File.File, []byte(text), 0o600))
+}
+
+func (f *managedFixture) versions() int64 {
+	list := must.Get(f.data.ManagedVersions(f.t.Context(), 1))(f.t)
+	if len(list) == 0 {
+		return 0
+	}
+	return list[0].Seq
+}
+
+func (f *managedFixture) check(r *rapid.T) {
+	f.write(nil)
+	o := f.options
+	o.Prune = true
+	must.Get(f.data.Apply(f.t.Context(), audit.Gateway(), config.Document{}, o))(f.t)
+	base := f.versions()
+	m := &aliasModel{file: map[string]int{}, versions: []map[string]int{{}}}
+	names := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+	for range rapid.IntRange(1, 12).Draw(r, "steps") {
+		switch rapid.SampledFrom([]string{"apply", "apply", "restore", "file"}).Draw(r, "step") {
+		case "file":
+			m.file = rapid.MapOfN(names, rapid.IntRange(0, 3), 0, 2).Draw(r, "file")
+			f.write(m.file)
+		case "restore":
+			seq := rapid.IntRange(1, len(m.versions)).Draw(r, "version")
+			_, err := f.data.Restore(f.t.Context(), audit.Gateway(), base+int64(seq), f.options)
+			if known := seq < len(m.versions); known != (err == nil) {
+				r.Fatalf("restore %d of %d: %v", seq, len(m.versions)-1, err)
+			} else if known {
+				m.add(m.versions[seq])
+			}
+		default:
+			change := rapid.MapOfN(names, rapid.IntRange(0, 3), 0, 3).Draw(r, "change")
+			o.Prune = rapid.Bool().Draw(r, "prune")
+			m.apply(r, f, change, o)
+		}
+		if got := f.inForce(); !maps.Equal(got, m.inForce()) {
+			r.Fatalf("in force: got %v, want %v", got, m.inForce())
+		}
+	}
+	if got := f.versions() - base; got != int64(len(m.versions)-1) {
+		r.Fatalf("versions: got %d, want %d", got, len(m.versions)-1)
+	}
+}
+
+// apply applies a change, which is refused where the file has something of it otherwise.
+func (m *aliasModel) apply(r *rapid.T, f *managedFixture, change map[string]int, o app.ApplyOptions) {
+	doc := must.Get(config.ParseDocument("change", []byte(aliasesYAML(change))))(f.t)
+	_, err := f.data.Apply(f.t.Context(), audit.Gateway(), doc, o)
+	next := map[string]int{}
+	if !o.Prune {
+		next = maps.Clone(m.managed())
+	}
+	for name, target := range change {
+		own, there := m.file[name]
+		if there && own != target {
+			if err == nil {
+				r.Fatalf("change %v beside the file's %v was taken", change, m.file)
+			}
+			return
+		}
+		if !there {
+			next[name] = target
+		}
+	}
+	if err != nil {
+		r.Fatalf("change %v: %v", change, err)
+	}
+	m.add(next)
+}
+
+// aliasesYAML are aliases as the file has them.
+func aliasesYAML(all map[string]int) string {
+	text := "aliases:\n"
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text += fmt.Sprintf("  %s: {targets: [demo/m%d], strategy: fallback}\n", name, all[name])
+	}
+	return text
+}
+
+func (f *managedFixture) inForce() map[string]int {
+	doc := must.Get(f.data.InForce(f.t.Context(), f.options.File))(f.t)
+	got := map[string]int{}
+	for name, value := range doc["aliases"] {
+		var target int
+		must.Get(fmt.Sscanf(fmt.Sprint(value.(map[string]any)["targets"]), "[demo/m%d]", &target))(f.t)
+		got[name] = target
+	}
+	return got
+}

@@ -1,0 +1,165 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/e2e/harness"
+	"weir/internal/managed"
+	"weir/internal/must"
+)
+
+// fileOf is where a gateway's configuration comes from; variables are those of whoever applies a change.
+func fileOf(h *harness.Gateway, variables map[string]string) config.Options {
+	return config.Options{
+		File: h.File, Data: h.Data, Environ: func() []string { return nil },
+		Getenv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
+	}
+}
+
+// apply changes the managed configuration, and returns the paths that changed.
+func apply(h *harness.Gateway, text string, o app.ApplyOptions) (paths []string, err error) {
+	h.T.Helper()
+	if o.File.File == "" {
+		o.File = fileOf(h, nil)
+	}
+	o.Getenv = func(string) string { return "" }
+	change := must.Get(config.ParseDocument("change.yaml", []byte(text)))(h.T)
+	withPeople(h, func(ctx context.Context, d *app.Data) error {
+		var changes []managed.Change
+		changes, err = d.Apply(ctx, audit.Gateway(), change, o)
+		for _, c := range changes {
+			paths = append(paths, c.Path)
+		}
+		return nil
+	})
+	return paths, err
+}
+
+// TestManaged changes providers, aliases and prices while two nodes run: both have it in force soon, no request fails, an
+// earlier version comes back, and what a node cannot use it leaves.
+func TestManaged(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: "providers: {}\n"})
+	other := harness.Open(t, harness.Setup{YAML: "providers: {}\n", Dir: h.Data, Key: h.Key, JournalDir: t.TempDir()})
+	both := func(what string, ask func(*harness.Gateway) bool) {
+		t.Helper()
+		for i, node := range []*harness.Gateway{h, other} {
+			harness.Await(t, fmt.Sprintf("%s, at node %d", what, i+1), func() bool { return ask(node) })
+		}
+	}
+	answers := func(model string) func(*harness.Gateway) bool {
+		return func(node *harness.Gateway) bool { return node.Chat(model).Status == http.StatusOK }
+	}
+	provider := func(key string) string {
+		return fmt.Sprintf("providers: {house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [%s]}}\n", up.URL+"/v1", key)
+	}
+	_, err := apply(h, provider("one-key-of-the-provider")+"prices: {house/*: {input: \"1\", output: \"1\"}}\naliases: {fast: {targets: [house/echo], strategy: fallback}}", app.ApplyOptions{})
+	must.Do(t, err)
+	both("the alias answers", answers("fast"))
+	cost := h.Chat("fast").Header.Get("X-Weir-Cost-Usd")
+
+	failed := keepAsking(h, "fast")
+	_, err = apply(h, provider("another-key-of-the-provider")+"prices: {house/*: {input: \"2\", output: \"2\"}}", app.ApplyOptions{})
+	must.Do(t, err)
+	both("the new price", func(node *harness.Gateway) bool { return node.Chat("fast").Header.Get("X-Weir-Cost-Usd") != cost })
+	if n := failed(); n > 0 {
+		t.Errorf("while the key and the price changed, %d requests failed, want none", n)
+	}
+	withPeople(h, func(ctx context.Context, d *app.Data) error {
+		changes, err := d.Restore(ctx, audit.Gateway(), 1, app.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }})
+		if len(changes) != 2 {
+			t.Errorf("restore: got %+v, want the provider and the price", changes)
+		}
+		return err
+	})
+	both("the price of before", func(node *harness.Gateway) bool { return node.Chat("fast").Header.Get("X-Weir-Cost-Usd") == cost })
+
+	if _, err := apply(h, "aliases: {fast: {targets: [nobody/x], strategy: fallback}}", app.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("an alias to a provider that is not there: got %v, want an error that names it", err)
+	}
+	there := app.ApplyOptions{File: fileOf(h, map[string]string{"ELSEWHERE": "a-key"})}
+	_, err = apply(h, provider(`"${ELSEWHERE}"`), there)
+	must.Do(t, err)
+	both("that version 4 cannot be used", func(node *harness.Gateway) bool {
+		return strings.Contains(node.Do(harness.Ask{Path: "/readyz?verbose"}).Body, "version 4 cannot be used here; version 3 stays")
+	})
+	both("what was before", answers("fast"))
+	_, err = apply(h, "aliases: {quick: {targets: [house/echo], strategy: fallback}}\n"+provider("third-key-of-it"), app.ApplyOptions{Prune: true, File: there.File})
+	must.Do(t, err)
+	both("what comes after", answers("quick"))
+	both("the alias that was pruned", func(node *harness.Gateway) bool { return node.Chat("fast").Status != http.StatusOK })
+	neverShown(h, "one-key-of-the-provider", "another-key-of-the-provider", "third-key-of-it")
+}
+
+// neverShown fails where a key stands in the database, the log, or what is exported.
+func neverShown(h *harness.Gateway, keys ...string) {
+	h.T.Helper()
+	text := h.Log.String() + string(must.Get(os.ReadFile(h.Data+"/weir.db"))(h.T))
+	if wal, err := os.ReadFile(h.Data + "/weir.db-wal"); err == nil {
+		text += string(wal)
+	}
+	withPeople(h, func(ctx context.Context, d *app.Data) error {
+		doc, err := d.InForce(ctx, fileOf(h, nil))
+		must.Do(h.T, err)
+		text += string(must.Get(doc.YAML())(h.T))
+		return nil
+	})
+	for _, key := range keys {
+		if strings.Contains(text, key) {
+			h.T.Errorf("the key %s stands in the database, the log, or the export", key)
+		}
+	}
+}
+
+// keepAsking asks until the function is called that it returns, which tells how many requests failed.
+func keepAsking(h *harness.Gateway, model string) (failed func() int) {
+	ctx, stop := context.WithCancel(h.T.Context())
+	var asking sync.WaitGroup
+	n := make([]int, 4)
+	for i := range n {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				if h.Chat(model).Status != http.StatusOK {
+					n[i]++
+				}
+			}
+		})
+	}
+	return func() (all int) {
+		stop()
+		asking.Wait()
+		for _, one := range n {
+			all += one
+		}
+		return all
+	}
+}
+
+// TestFileWins is that what the configuration file has is changed there alone.
+func TestFileWins(t *testing.T) {
+	t.Parallel()
+	h, up := harness.OpenSimulated(t)
+	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", app.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "which can be changed there alone") {
+		t.Errorf("a provider of the file: got %v, want an error that says so", err)
+	}
+	var export []byte
+	withPeople(h, func(ctx context.Context, d *app.Data) error {
+		doc, err := d.InForce(ctx, fileOf(h, nil))
+		must.Do(t, err)
+		export = must.Get(doc.YAML())(t)
+		return nil
+	})
+	if paths, err := apply(h, string(export), app.ApplyOptions{Prune: true}); err != nil || len(paths) > 0 {
+		t.Errorf("what was exported, applied: got %v, %v, want no change", paths, err)
+	}
+}
