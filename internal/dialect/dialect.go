@@ -68,8 +68,8 @@ type Dialect struct {
 	Models *ModelList
 	// Documents are its client API in OpenAPI's words, as YAML.
 	Documents []string
-	// Limits are the vendor's own headers of what the caller has left. Their resets are
-	// times in ResetLayout: now where there is no limit.
+	// Limits are the vendor's own headers of what the caller has left, where it has a limit.
+	// Their resets are times in ResetLayout.
 	Limits      []LimitHeaders
 	ResetLayout string
 
