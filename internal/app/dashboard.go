@@ -137,9 +137,9 @@ func (g *instance) pages() []httpRoute {
 }
 
 // notFound answers where there is nothing: a browser with a page, and programs in
-// the words of the service.
-func (g *instance) notFound() http.Handler {
-	service := g.api.NotFound(nil)
+// the words of the service, with what is served where that may be what they look for.
+func (g *instance) notFound(served []string) http.Handler {
+	service, unserved := g.api.NotFound(), g.api.NotServed(nil, served)
 	guard := g.guard()
 	page := guard.handler(people.Route{Right: people.Open, Serve: func(w http.ResponseWriter, r *http.Request,
 		v *people.Visit,
@@ -151,6 +151,10 @@ func (g *instance) notFound() http.Handler {
 		program := strings.HasPrefix(version, "v1") || version == "admin" || version == "api"
 		if !program && takesPage(r) {
 			page.ServeHTTP(w, r)
+			return
+		}
+		if isVersioned(r.URL.Path) {
+			unserved.ServeHTTP(w, r)
 			return
 		}
 		service.ServeHTTP(w, r)
