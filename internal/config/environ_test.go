@@ -37,6 +37,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 		"WEIR_DRAIN_TIMEOUT":          "5s",
 		"WEIR_LOG_LEVEL":              "debug",
 		"WEIR_TEST_REQUIRE":           "all",
+		"WEIR_KEY":                    "wk_of_a_client",
 		"WEIR_SERVICE_HOST":           "10.0.0.1",
 		"WEIR_PORT":                   "tcp://10.0.0.1:80",
 		"WEIR_PORT_80_TCP_PROTO":      "tcp",
