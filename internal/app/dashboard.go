@@ -33,6 +33,10 @@ func (g *instance) openDashboard() (err error) {
 	g.dashboard, err = dashboard.New(dashboard.Options{
 		People: g.people, Accounts: g.accounts, KeysUsed: g.store.Accounts.KeysUsed, PublicURL: from.base,
 		Insecure: isPlain(g), DefaultModel: func() string { return g.router.Table().DefaultModel() },
+		ExampleModel: func() string {
+			name, _ := g.router.Table().ExampleModel(g.options.Now())
+			return name
+		},
 		Models: func() []route.Model { return g.router.Table().Models(g.options.Now()) }, Reports: g.store.Reports,
 		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
 		Webhooks: g.webhooks, Installation: g.installation(g.store.Now()), Version: g.options.Version, Now: g.store.Now,
