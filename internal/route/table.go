@@ -85,6 +85,9 @@ func NewTable(o Options) (*Table, error) {
 	}
 	for _, p := range o.Providers {
 		t.byName[p.Name()] = &entry{provider: p, keys: t.health.keysOf(p), budget: t.health.budgetOf(p)}
+		for _, model := range p.Models() {
+			t.configured[targetID{p.Name(), model}] = true
+		}
 	}
 	for name, a := range o.Aliases {
 		resolved, err := t.resolve(&a)
@@ -92,16 +95,23 @@ func NewTable(o Options) (*Table, error) {
 			return nil, fmt.Errorf("aliases.%s: %w", name, err)
 		}
 		t.aliases[name] = resolved
-		for i := range resolved.targets {
-			t.configured[targetID{resolved.targets[i].Provider.Name(), resolved.targets[i].Model}] = true
-		}
+		t.configure(resolved.targets)
 	}
 	if t.defaultModel != "" {
-		if _, err := t.Targets(nil, t.defaultModel, ""); err != nil {
+		targets, err := t.Targets(nil, t.defaultModel, "")
+		if err != nil {
 			return nil, fmt.Errorf("default_model: %w", err)
 		}
+		t.configure(targets)
 	}
 	return t, nil
+}
+
+// configure takes note of targets that the configuration names.
+func (t *Table) configure(targets []Target) {
+	for i := range targets {
+		t.configured[targetID{targets[i].Provider.Name(), targets[i].Model}] = true
+	}
 }
 
 // Close closes the idle connections of the table's providers. Requests under

@@ -104,7 +104,7 @@ func (v *overview) readModels(ctx context.Context, q querier, where string, args
 		return nil
 	}
 	rows, err := q.QueryContext(ctx, "SELECT model FROM rollup_uses WHERE "+where+
-		" GROUP BY model ORDER BY sum(cost) DESC, sum(requests) DESC, model LIMIT ?", append(args, n+1)...)
+		" GROUP BY model HAVING "+used("sum", "")+" ORDER BY sum(cost) DESC, sum(requests) DESC, model LIMIT ?", append(args, n+1)...)
 	names, err := collect(rows, err, func(row scanner) (name any, err error) {
 		var text string
 		err = row.Scan(&text)
@@ -223,8 +223,8 @@ func (s *Reports) Unpriced(ctx context.Context, q report.UnpricedQuery) ([]repor
 		return m, err
 	}
 	return reportList(ctx, s.conn, "", "read models without a price", scan, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
-		" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? AND model > ? GROUP BY model ORDER BY model"+
-		" LIMIT ?", f.from, f.to, q.After, q.Limit)
+		" FROM rollup_uses WHERE unpriced > 0 AND "+usedUp()+
+		" AND period BETWEEN ? AND ? AND model > ? GROUP BY model ORDER BY model LIMIT ?", f.from, f.to, q.After, q.Limit)
 }
 
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
