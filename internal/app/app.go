@@ -132,6 +132,7 @@ type instance struct {
 	base        atomic.Pointer[string] // the address by which this machine reaches it, once it listens
 	draining    atomic.Bool
 	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
+	cors        atomic.Pointer[corsPolicy]    // nil where no other site may use the client APIs
 	closers     []func() error
 }
 

@@ -133,7 +133,7 @@ func (g *instance) handler() http.Handler {
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
-	return g.gateway.Bounded(
+	return g.gateway.Bounded(g.crossOrigin(routes,
 		g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// the mux would redirect, in words of its own
 			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
@@ -145,7 +145,7 @@ func (g *instance) handler() http.Handler {
 				return
 			}
 			mux.ServeHTTP(w, r)
-		})))
+		}))))
 }
 
 // otherMethods begin the patterns of all methods but those that are allowed: one

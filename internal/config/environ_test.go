@@ -35,6 +35,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 		"WEIR_TELEMETRY_LISTEN":       ":9090",
 		"WEIR_WEBHOOKS":               "{allow_private: true}",
 		"WEIR_DRAIN_TIMEOUT":          "5s",
+		"WEIR_CORS_ORIGINS":           "https://App.example:443,http://localhost:3000",
 		"WEIR_LOG_LEVEL":              "debug",
 		"WEIR_TEST_REQUIRE":           "all",
 		"WEIR_KEY":                    "wk_of_a_client",
@@ -51,6 +52,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	want.Limits.RPM, want.MaxConcurrency, want.MaxBody = 60, 9, 1<<20
 	want.PublicURL, want.InsecureHTTP = "https://w.example", true
 	want.Hosts = []string{"weir.lan", "gateway.example"}
+	want.CORS.Origins = []string{"https://app.example", "http://localhost:3000"}
 	want.TrustedProxies = got.TrustedProxies
 	want.TLS.Cert, want.TLS.Key = "c.pem", "k.pem"
 	want.Outbound = config.Outbound{Proxy: llm.NewSecret("http://p:1"), CAFile: "ca.pem"}

@@ -15,6 +15,9 @@ type LimitHeaders struct {
 	Tokens                  bool // of tokens; else of requests
 }
 
+// UsualLimits are the names that every wire format has.
+func UsualLimits() []LimitHeaders { return usualLimits }
+
 // usualLimits stand on every reply to a caller that has such a limit
 // (https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers).
 var usualLimits = []LimitHeaders{
