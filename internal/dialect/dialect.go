@@ -54,6 +54,8 @@ type Dialect struct {
 	KeyHeaders []string
 	// Usual is whether a provider of which nothing is said speaks it.
 	Usual bool
+	// InputFirst is whether a stream tells the tokens of the request before its answer.
+	InputFirst bool
 	// IDPrefix is what the ids of answers begin with, by which some programs
 	// tell them from others.
 	IDPrefix string
