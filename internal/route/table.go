@@ -54,6 +54,7 @@ type Table struct {
 	book             *pricing.Book
 	namedOnly        map[string][]string
 	defaultModel     string
+	bare             map[string][]*provider.Provider // that have a model, by its name without a slash
 	defaultMaxOutput int64
 }
 
@@ -89,6 +90,7 @@ func NewTable(o Options) (*Table, error) {
 			t.configured[targetID{p.Name(), model}] = true
 		}
 	}
+	t.nameBare()
 	for name, a := range o.Aliases {
 		resolved, err := t.resolve(&a)
 		if err != nil {
@@ -126,6 +128,7 @@ func (t *Table) Close() {
 func (t *Table) Priced(book *pricing.Book) *Table {
 	other := *t
 	other.book = book
+	other.nameBare()
 	return &other
 }
 
@@ -145,9 +148,8 @@ func (t *Table) DefaultModel() string { return t.defaultModel }
 
 // Targets appends to dst who can answer for the model, in order. An alias that
 // ends with an asterisk is one for all names that begin as it does, of several
-// the longest. At a vendor's
-// client API, which is the name of its provider, a name without a slash is an alias,
-// else that vendor's model, else that of the one provider that lists it. The
+// the longest. Another name without a slash is, at a vendor's client API, which is the name of
+// its provider, that vendor's model, else that of the one provider that lists it. The
 // error is a *llm.Error.
 func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error) {
 	if a := t.alias(model); a != nil {
@@ -156,13 +158,10 @@ func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error)
 	if strings.Contains(model, "/") {
 		return t.named(dst, model)
 	}
-	if clientAPI == "" {
-		return nil, llm.Invalidf("model", `%q is neither an alias nor of the form "<provider>/<model-name>".`, model)
-	}
 	if e, ok := t.byName[clientAPI]; ok && e.provider.Serves(model) {
 		return append(dst, Target{Provider: e.provider, Model: model}), nil
 	}
-	return t.listed(dst, model)
+	return t.listed(dst, model, clientAPI)
 }
 
 // named resolves a full name, split at its first slash: the names of models
@@ -183,27 +182,6 @@ func (t *Table) named(dst []Target, full string) ([]Target, error) {
 		return nil, notFound(full, fmt.Sprintf("Provider %q is configured not to serve it.", name))
 	}
 	return append(dst, Target{Provider: e.provider, Model: model}), nil
-}
-
-// listed finds the one provider whose configuration lists the model.
-func (t *Table) listed(dst []Target, model string) ([]Target, error) {
-	var found []Target
-	for _, p := range t.providers {
-		if slices.Contains(p.Models(), model) {
-			found = append(found, Target{Provider: p, Model: model})
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, notFound(model, `Write it as "<provider>/<model-name>"; GET /v1/models lists what there is.`)
-	case 1:
-		return append(dst, found[0]), nil
-	}
-	var names []string
-	for i := range found {
-		names = append(names, found[i].FullName())
-	}
-	return nil, llm.Invalidf("model", "%q is ambiguous: choose one of %s.", model, strings.Join(names, ", "))
 }
 
 func notFound(model, hint string) *llm.Error {
