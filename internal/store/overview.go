@@ -180,7 +180,7 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most i
 	return reportList(ctx, s.conn, account, "read spending of keys", func(row scanner) (k report.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	}, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
-		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?",
+		among("period", len(days))+" GROUP BY key HAVING "+used("sum", "")+" ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?",
 		slices.Concat([]any{account}, days, []any{most})...)
 }
 
