@@ -129,7 +129,8 @@ func (g *instance) handler() http.Handler {
 	for around, d := range g.vendorNotFounds() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotServed(d, servedPaths(routes, d))))
 	}
-	nothing, noAdmin := g.counted(otherRoute, g.notFound(servedPaths(routes, nil))), g.counted(otherRoute, g.api.Admin.NotFound())
+	nothing := g.counted(otherRoute, g.notFound(servedPaths(routes, nil)))
+	noAdmin := g.counted(otherRoute, g.api.Admin.NotFound())
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too

@@ -39,7 +39,8 @@ func (l *loader) checkCORS(c *CORS) {
 		switch {
 		case !ok:
 			l.report(path, "`cors.origins[%d]` must be an origin such as https://app.example.com or "+
-				"http://localhost:3000, without a path or a slash at its end, or `*` alone, not %s", i, l.quote(path, text))
+				"http://localhost:3000, without a path or a slash at its end, or `*` alone, not %s", i,
+				l.quote(path, text))
 		case slices.Contains(c.Origins[:i], origin):
 			l.report(path, "`cors.origins` has %s twice", origin)
 		}

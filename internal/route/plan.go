@@ -192,8 +192,8 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 // rule is what follows a failure of the current target. Where only the request names its model,
 // a 404 may be a client's spelling.
 func (p *Plan) rule(f *provider.Failure) *Rule {
-	r := p.table.rules.of(f)
-	if target := p.Target(); r.Fault == FaultModel && !p.table.configured[targetID{target.Provider.Name(), target.Model}] {
+	r, target := p.table.rules.of(f), p.Target()
+	if r.Fault == FaultModel && !p.table.configured[targetID{target.Provider.Name(), target.Model}] {
 		return &p.table.rules[FaultUnnamed]
 	}
 	return r

@@ -50,7 +50,8 @@ func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
 // one stood in for, and of a model that a client has misspelt.
 func used(function, row string) string {
 	column := func(name string) string { return function + "(" + row + name + ") <> 0" }
-	return "(" + column("requests") + " OR " + column("tokens") + " OR " + column("cost") + " OR " + column("uncertain") + ")"
+	return "(" + column("requests") + " OR " + column("tokens") + " OR " + column("cost") + " OR " +
+		column("uncertain") + ")"
 }
 
 // usedUp is the condition on a row of the rollup that something was used that has a price: tokens,

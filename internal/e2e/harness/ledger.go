@@ -187,8 +187,9 @@ func (h *Gateway) CountedRows(t testing.TB, r Reply) (rows []Row) {
 	t.Helper()
 	Await(t, "the row that counts", func() bool {
 		rows = h.Rows(r.Header.Get("X-Request-Id"))
+		last := &rows[len(rows)-1]
 		return slices.ContainsFunc(rows, func(r Row) bool { return r.Counts }) ||
-			strconv.Itoa(len(rows)) == r.Header.Get("X-Weir-Attempts") && Mistaken(rows[len(rows)-1].Outcome, rows[len(rows)-1].Status)
+			strconv.Itoa(len(rows)) == r.Header.Get("X-Weir-Attempts") && Mistaken(last.Outcome, last.Status)
 	})
 	return rows
 }

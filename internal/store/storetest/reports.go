@@ -44,7 +44,8 @@ func testUses(t *testing.T, f *fixture) {
 	rescued := zero
 	rescued.ID, rescued.Model, rescued.Price = entry(7).ID, "ab", llm.Price{}
 	rescued.Unpriced = rescued.Unpriced.With(llm.Input)
-	apply(t, f, newTape().next([]ledger.Attempt{attempt(8)}, cheap, old, unpriced, zero, foreign, entry(6), rescued))
+	apply(t, f, newTape().next([]ledger.Attempt{attempt(8)}, cheap, old, unpriced, zero, foreign, entry(6),
+		rescued))
 
 	one := entry(1)
 	double := one.Usage
