@@ -132,7 +132,7 @@ func viewRequest(r *report.Request) requestView {
 		Usage: viewUsage(&r.Usage), CostUSD: r.Cost.String(), CostAtMostUSD: r.AtMost.String(),
 		ProviderCostUSD: usd(r.ProviderCost), Unpriced: r.Unpriced != 0,
 		UnpricedClasses: append([]string{}, r.Unpriced.Names()...), Provenance: orNull(r.Provenance),
-		FirstTokenMS: unlessZero(r.FirstToken.Milliseconds()), DurationMS: unlessZero(r.Duration.Milliseconds()),
+		FirstTokenMS: milliseconds(r.FirstToken), DurationMS: milliseconds(r.Duration),
 	}
 }
 
@@ -150,6 +150,14 @@ func unlessZero[T int | int64](n T) *T {
 		return nil
 	}
 	return &n
+}
+
+// milliseconds is how long something took, or null where it did not come or has not ended.
+func milliseconds(d time.Duration) *int64 {
+	if d == 0 {
+		return nil
+	}
+	return new(d.Milliseconds())
 }
 
 // viewUsage is what was counted, by class; classes without a count are left out.
@@ -339,7 +347,7 @@ func viewAttempt(a *report.Attempt) attemptView {
 			a.Unpriced.Names()...),
 		HoldUSD: a.Hold.String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},
-		FirstTokenMS: unlessZero(a.FirstToken.Milliseconds()), DurationMS: unlessZero(a.Duration.Milliseconds()),
+		FirstTokenMS: milliseconds(a.FirstToken), DurationMS: milliseconds(a.Duration),
 	}
 	for i := range a.Lines {
 		v.Lines = append(v.Lines, viewLine(&a.Lines[i]))

@@ -175,13 +175,22 @@ func logFailure(log *slog.Logger, id string, r *http.Request, e *llm.Error) {
 	say("request failed", "request", id, "path", people.HidePath(r.URL.Path), "code", string(e.Code), "err", e)
 }
 
-// NotFound answers where there is nothing. The dialect is that of the client API
-// beside; nil for the service's own.
-func (s *Server) NotFound(d *dialect.Dialect) http.Handler {
-	message := "This path does not exist. Check the URL. GET /v1/models lists the models."
+// NotFound answers where there is nothing, in the service's own words.
+func (s *Server) NotFound() http.Handler {
+	return s.nothing(nil, "This path does not exist. The base URL of an OpenAI client ends with /v1, "+
+		"the base URL of an Anthropic or Google client does not. GET /openapi.json lists all paths.")
+}
+
+// NotServed answers where a client API of a vendor's may have something and the gateway has not,
+// with the paths that it serves. The dialect is that of the client API; nil for the service's own.
+func (s *Server) NotServed(d *dialect.Dialect, served []string) http.Handler {
+	return s.nothing(d, "This path is not served by this gateway. It serves "+strings.Join(served, ", ")+
+		". GET /openapi.json tells of each.")
+}
+
+func (s *Server) nothing(d *dialect.Dialect, message string) http.Handler {
 	if d == nil {
-		d, message = s.replies.native, "This path does not exist. The base URL of an OpenAI client ends with /v1, "+
-			"the base URL of an Anthropic or Google client does not. GET /openapi.json lists all paths."
+		d = s.replies.native
 	}
 	return s.replies.handle(d, func(*request) ([]byte, error) {
 		return nil, &llm.Error{Code: llm.CodeNotFound, Message: message}

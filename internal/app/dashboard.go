@@ -33,6 +33,10 @@ func (g *instance) openDashboard() (err error) {
 	g.dashboard, err = dashboard.New(dashboard.Options{
 		People: g.people, Accounts: g.accounts, KeysUsed: g.store.Accounts.KeysUsed, PublicURL: from.base,
 		Insecure: isPlain(g), DefaultModel: func() string { return g.router.Table().DefaultModel() },
+		ExampleModel: func() string {
+			name, _ := g.router.Table().ExampleModel(g.options.Now())
+			return name
+		},
 		Models: func() []route.Model { return g.router.Table().Models(g.options.Now()) }, Reports: g.store.Reports,
 		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
 		Webhooks: g.webhooks, Installation: g.installation(g.store.Now()), Version: g.options.Version, Now: g.store.Now,
@@ -138,9 +142,9 @@ func (g *instance) pages() []httpRoute {
 }
 
 // notFound answers where there is nothing: a browser with a page, and programs in
-// the words of the service.
-func (g *instance) notFound() http.Handler {
-	service := g.api.NotFound(nil)
+// the words of the service, with what is served where that may be what they look for.
+func (g *instance) notFound(served []string) http.Handler {
+	service, unserved := g.api.NotFound(), g.api.NotServed(nil, served)
 	guard := g.guard()
 	page := guard.handler(people.Route{Right: people.Open, Serve: func(w http.ResponseWriter, r *http.Request,
 		v *people.Visit,
@@ -152,6 +156,10 @@ func (g *instance) notFound() http.Handler {
 		program := strings.HasPrefix(version, "v1") || version == "admin" || version == "api"
 		if !program && takesPage(r) {
 			page.ServeHTTP(w, r)
+			return
+		}
+		if isVersioned(r.URL.Path) {
+			unserved.ServeHTTP(w, r)
 			return
 		}
 		service.ServeHTTP(w, r)

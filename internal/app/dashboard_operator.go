@@ -36,7 +36,7 @@ func (g *instance) configInForce() *config.Config {
 		now.Prices, now.PricesFile, now.Pricing, now.Aliases
 	cfg.DefaultModel, cfg.DefaultMaxOutput, cfg.Limits, cfg.Outbound = now.DefaultModel, now.DefaultMaxOutput,
 		now.Limits, now.Outbound
-	cfg.Warnings = now.Warnings
+	cfg.CORS, cfg.Warnings = now.CORS, now.Warnings
 	return &cfg
 }
 

@@ -3,20 +3,13 @@ package app
 import (
 	"net/http"
 	"strings"
-
-	"weir/internal/account"
 )
 
 // hostChecked lets requests through for a host that the gateway is known by, and those
 // that need none: at the client APIs a key is asked for, and others learn nothing there.
 func (g *instance) hostChecked(routes []httpRoute, next http.Handler) http.Handler {
 	from, refuse := originOf(&g.options.Config), g.counted(otherRoute, g.misdirected())
-	clients := map[string]bool{} // the first segments of their paths
-	for _, e := range routes {
-		if e.permission == account.Chat || e.permission == account.Uses {
-			clients[firstSegment(routeOf(e.pattern))] = true
-		}
-	}
+	clients := clientSegments(routes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !clients[firstSegment(r.URL.EscapedPath())] && !isPlainHealth(r) && from.checkHost(r) != nil {
 			refuse.ServeHTTP(w, r)

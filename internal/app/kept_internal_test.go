@@ -157,7 +157,7 @@ func TestKeptAfterRefusals(t *testing.T) {
 		status       int
 		left         string // of the header
 	}{
-		{elsewhere, `"model":"demo/chat","previous_response_id":"resp_1"`, 403, "0"},
+		{elsewhere, `"model":"demo/chat","previous_response_id":"resp_1"`, 403, ""},
 		{limited, `"model":"nobody/of-this-name","previous_response_id":"resp_1"`, 404, "1"},
 		{limited, `"model":"demo/chat","store":false`, 200, "0"},
 		{limited, `"model":"demo/chat","previous_response_id":"resp_1"`, 429, "0"},

@@ -8,7 +8,7 @@ import (
 )
 
 // reload puts the changed configuration in force, as far as it can change
-// while the gateway runs: providers, models, prices, aliases, limits.
+// while the gateway runs: providers, models, prices, aliases, limits, origins of CORS.
 func (g *instance) reload(ctx context.Context) {
 	look, lookManaged := time.NewTicker(priceFilesEvery), time.NewTicker(managedEvery)
 	defer look.Stop()
@@ -39,8 +39,8 @@ func (g *instance) reloadLogged(ctx context.Context) (status string) {
 		g.options.Log.Error("the new configuration is invalid; the running one stays in force", "err", err)
 		return "The new configuration is invalid, and the one before it stays in force: see the log."
 	}
-	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases and limits are in force; the " +
-		"rest needs a restart")
+	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases, limits and cors are in force; " +
+		"the rest needs a restart")
 	return ""
 }
 
@@ -56,6 +56,7 @@ func (g *instance) reloadOnce(ctx context.Context) error {
 	old := g.router.Table()
 	g.router.Use(table)
 	g.limits.Use(policyOf(&cfg))
+	g.cors.Store(newCORS(&cfg, g.fleet.dialects))
 	g.reloaded.Store(&cfg)
 	old.Close()
 	return nil

@@ -45,10 +45,10 @@ func (g *instance) routes() []httpRoute {
 		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
 	}
 	all = append(all,
-		asked("GET /v1/responses/{id}", g.api.Responses.Get, responses),
-		asked("DELETE /v1/responses/{id}", g.api.Responses.Delete, responses),
-		asked("GET /v1/responses/{id}/input_items", g.api.Responses.InputItems, responses),
-		asked("POST /v1/responses/{id}/cancel", g.api.Responses.Cancel, responses),
+		asked("GET "+keptPath, g.api.Responses.Get, responses),
+		asked("DELETE "+keptPath, g.api.Responses.Delete, responses),
+		asked("GET "+keptPath+"/input_items", g.api.Responses.InputItems, responses),
+		asked("POST "+keptPath+"/cancel", g.api.Responses.Cancel, responses),
 	)
 	for _, r := range g.api.Models.Lists(account.Chat) {
 		all = append(all, httpRoute{
@@ -118,19 +118,23 @@ func (g *instance) handler() http.Handler {
 		if isAdmin(path) {
 			refuse = g.api.Admin.MethodNotAllowed(allowed...)
 		}
+		if d := first[path].dialect; path == keptPath {
+			refuse = refuseKept(refuse, g.api.NotServed(d, servedPaths(routes, d)))
+		}
 		refuse = g.counted(otherRoute, refuse)
 		for _, method := range otherMethods(first[path].right != "", allowed) {
 			mux.Handle(method+path, refuse)
 		}
 	}
 	for around, d := range g.vendorNotFounds() {
-		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
+		mux.Handle(around, g.counted(otherRoute, g.api.NotServed(d, servedPaths(routes, d))))
 	}
-	nothing, noAdmin := g.counted(otherRoute, g.notFound()), g.counted(otherRoute, g.api.Admin.NotFound())
+	nothing := g.counted(otherRoute, g.notFound(servedPaths(routes, nil)))
+	noAdmin := g.counted(otherRoute, g.api.Admin.NotFound())
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
-	return g.gateway.Bounded(
+	return g.gateway.Bounded(g.crossOrigin(routes,
 		g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// the mux would redirect, in words of its own
 			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
@@ -142,7 +146,7 @@ func (g *instance) handler() http.Handler {
 				return
 			}
 			mux.ServeHTTP(w, r)
-		})))
+		}))))
 }
 
 // otherMethods begin the patterns of all methods but those that are allowed: one

@@ -106,7 +106,8 @@ func (g *instance) welcome(ctx context.Context, acc account.Account, base string
 		if err != nil {
 			return err
 		}
-		text += fmt.Sprintf(firstSteps, token.Reveal(), base, token.Reveal(), base, token.Reveal())
+		model, note := g.firstModel()
+		text += fmt.Sprintf(firstSteps, token.Reveal(), note, base, token.Reveal(), model, base, token.Reveal())
 	}
 	text += fmt.Sprintf(readOn, base)
 	if g.router.Table().DefaultModel() == demoName+"/"+demoModel {
@@ -116,12 +117,26 @@ func (g *instance) welcome(ctx context.Context, acc account.Account, base string
 	return err
 }
 
+// firstModel is the member of a first request that names a model, and what to do first where
+// nobody knows one. Both are empty where the default model answers.
+func (g *instance) firstModel() (member, note string) {
+	table := g.router.Table()
+	if table.DefaultModel() != "" {
+		return "", ""
+	}
+	name, known := table.ExampleModel(g.options.Now())
+	if !known {
+		note = "\n(no default_model is configured: put a model of the provider's in the place of <model-name>)"
+	}
+	return fmt.Sprintf(`"model":%q,`, name), note
+}
+
 const firstSteps = `
 Your first API key, shown this once:
   %s
 
-Say hello:
-  curl %s/v1/chat -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"messages":[{"role":"user","prompt":"Hello!"}]}'
+Say hello:%s
+  curl %s/v1/chat -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{%s"messages":[{"role":"user","prompt":"Hello!"}]}'
 
 See what it cost:
   curl %s/v1/uses -H 'Authorization: Bearer %s'

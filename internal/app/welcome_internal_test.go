@@ -93,3 +93,37 @@ func TestFirstKeyOnTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstRequestNamesModel is that the first request that is printed names a model where no
+// default answers, or says what to put there.
+func TestFirstRequestNamesModel(t *testing.T) {
+	t.Parallel()
+	house := config.Provider{Name: "house", Dialect: "openai", BaseURL: "http://127.0.0.1:9/v1", AllowPrivate: true}
+	listing := house
+	listing.Models = []string{"small"}
+	target := config.Alias{Targets: []string{"house/small"}}
+	for name, test := range map[string]struct {
+		change  func(*config.Config)
+		want    string
+		replace bool
+	}{
+		"a default": {func(c *config.Config) { c.Providers = []config.Provider{listing} }, `'{"messages"`, false},
+		"an alias":  {func(c *config.Config) { c.Aliases = map[string]config.Alias{"fast": target} }, `'{"model":"fast","messages"`, false},
+		"a price": {func(c *config.Config) {
+			c.Prices = map[string]map[string]string{"house/small": {"input": "1", "output": "1"}}
+		}, `'{"model":"house/small","messages"`, false},
+		"nothing known": {func(*config.Config) {}, `'{"model":"house/<model-name>","messages"`, true},
+	} {
+		g := newInstance(t)
+		var printed bytes.Buffer
+		g.options.Stdout = &printed
+		cfg := g.options.Config
+		cfg.Providers = []config.Provider{house}
+		test.change(&cfg)
+		g.router.Use(must.Get(g.fleet.table(t.Context(), &cfg))(t))
+		must.Do(t, g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))))
+		if out := printed.String(); !strings.Contains(out, test.want) || strings.Contains(out, "no default_model is configured") != test.replace {
+			t.Errorf("%s: got %s, want %s, what to replace told %t", name, out, test.want, test.replace)
+		}
+	}
+}

@@ -49,6 +49,7 @@ func (l *loader) check(c *Config) {
 		}
 		c.Hosts[i] = strings.TrimSuffix(strings.ToLower(host), ".")
 	}
+	l.checkCORS(&c.CORS)
 	l.checkNumbers(c)
 	l.checkTLS(&c.TLS)
 	for i := range c.Providers {

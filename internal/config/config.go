@@ -56,6 +56,8 @@ type Config struct {
 	// Hosts are further names of the gateway, in lower case, without a port or a
 	// dot at the end. Requests for other names are refused, but at the client APIs.
 	Hosts []string `yaml:"hosts"`
+	// CORS is which browser programs of other sites may use the client APIs.
+	CORS CORS `yaml:"cors"`
 	// TrustedProxies are the networks whose X-Forwarded-* headers count.
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// TLS is empty, or complete.

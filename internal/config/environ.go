@@ -31,12 +31,12 @@ func (l *loader) environment(cfg *Config) {
 	}
 }
 
-// isForeign reports whether a variable is not ours: read elsewhere, or set by
-// Kubernetes for a service named weir (kubernetes.io/docs, "Service
-// environment variables").
+// isForeign reports whether a variable is not ours: read elsewhere, the key that the documents
+// have clients read, or set by Kubernetes for a service named weir (kubernetes.io/docs,
+// "Service environment variables").
 func isForeign(name, value string) bool {
 	switch name {
-	case "WEIR_CONFIG", "WEIR_MOVE_TO", "WEIR_TEST_REQUIRE", "WEIR_TEST_POSTGRES":
+	case "WEIR_CONFIG", "WEIR_KEY", "WEIR_MOVE_TO", "WEIR_TEST_REQUIRE", "WEIR_TEST_POSTGRES":
 		return true
 	case "WEIR_PORT":
 		return strings.Contains(value, "://")

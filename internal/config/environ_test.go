@@ -35,8 +35,10 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 		"WEIR_TELEMETRY_LISTEN":       ":9090",
 		"WEIR_WEBHOOKS":               "{allow_private: true}",
 		"WEIR_DRAIN_TIMEOUT":          "5s",
+		"WEIR_CORS_ORIGINS":           "https://App.example:443,http://localhost:3000",
 		"WEIR_LOG_LEVEL":              "debug",
 		"WEIR_TEST_REQUIRE":           "all",
+		"WEIR_KEY":                    "wk_of_a_client",
 		"WEIR_SERVICE_HOST":           "10.0.0.1",
 		"WEIR_PORT":                   "tcp://10.0.0.1:80",
 		"WEIR_PORT_80_TCP_PROTO":      "tcp",
@@ -50,6 +52,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	want.Limits.RPM, want.MaxConcurrency, want.MaxBody = 60, 9, 1<<20
 	want.PublicURL, want.InsecureHTTP = "https://w.example", true
 	want.Hosts = []string{"weir.lan", "gateway.example"}
+	want.CORS.Origins = []string{"https://app.example", "http://localhost:3000"}
 	want.TrustedProxies = got.TrustedProxies
 	want.TLS.Cert, want.TLS.Key = "c.pem", "k.pem"
 	want.Outbound = config.Outbound{Proxy: llm.NewSecret("http://p:1"), CAFile: "ca.pem"}

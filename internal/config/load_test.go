@@ -107,6 +107,7 @@ limits: {rpm: 0, tpm: 0, concurrency: 0}
 max_concurrency: 4096
 public_url: ""
 hosts: [weir.lan, Weir.Example.COM.]
+cors: {origins: ["https://App.Example.com", "http://localhost:3000"]}
 trusted_proxies: []
 tls: {cert: "", key: ""}
 outbound: {proxy: "", ca_file: ""}
@@ -154,6 +155,7 @@ func whole() config.Config {
 		"fast": {Targets: []string{"house/small", "openai/gpt-5-mini"}, Strategy: "fallback"},
 	}
 	want.Hosts = []string{"weir.lan", "weir.example.com"}
+	want.CORS.Origins = []string{"https://app.example.com", "http://localhost:3000"}
 	want.TrustedProxies = []netip.Prefix{}
 	want.OIDC = config.OIDC{
 		Issuer: "https://id.example.com/realms/x/", ClientID: "weir", ClientSecret: llm.NewSecret("hidden"), Name: "Example",

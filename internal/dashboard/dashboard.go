@@ -30,6 +30,8 @@ type Options struct {
 	PublicURL func(*http.Request) string
 	// DefaultModel is the model that answers where none is named; nil for none.
 	DefaultModel func() string
+	// ExampleModel is the model that examples name where there is no default; nil for none.
+	ExampleModel func() string
 	// Chat takes a request in the words of POST /v1/chat/completions through the
 	// pipeline for that caller; nil for no playground.
 	Chat func(http.ResponseWriter, *http.Request, *account.Principal)
@@ -84,6 +86,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.DefaultModel == nil {
 		o.DefaultModel = func() string { return "" }
+	}
+	if o.ExampleModel == nil {
+		o.ExampleModel = func() string { return "<provider>/<model-name>" }
 	}
 	s := &site{
 		assets: all, has: map[string]bool{}, cookies: cookies{o.Insecure}, version: o.Version, now: o.Now, log: o.Log,

@@ -120,7 +120,7 @@ func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.V
 		return f.refused(w, r, v, err, h.showNew)
 	}
 	p := keyShownPage{Label: k.Label, Token: token.Reveal(), Back: accountPath(v.Account.Name) + "/keys"}
-	p.Snippets = snippetsOf(h.publicURL(r), p.Token, modelFor(&k, h.defaultModel()))
+	p.Snippets = snippetsOf(h.publicURL(r), p.Token, modelFor(&k, h.exampleModel()))
 	return h.site.show(w, r, v, page{name: "key-shown", title: "Your new key", data: p})
 }
 

@@ -19,7 +19,7 @@ type keyHandlers struct {
 	people       *people.Service
 	keysUsed     func(ctx context.Context, accountID string) (map[string]time.Time, error)
 	publicURL    func(*http.Request) string
-	defaultModel func() string
+	exampleModel func() string
 	once         *once
 }
 

@@ -27,6 +27,7 @@ type overviewHandlers struct {
 	flush     func(context.Context)
 	webhooks  *webhook.Service
 	publicURL func(*http.Request) string
+	model     func() string // for a first request; empty where the default answers
 }
 
 // overviewPage is what an account used in a range of dates.

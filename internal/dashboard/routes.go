@@ -59,7 +59,7 @@ func (s *site) personalRoutes(o *Options) []row {
 
 // accountRoutes are the pages of an account's keys and members.
 func (s *site) accountRoutes(o *Options, forms *once) []row {
-	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.DefaultModel, forms}
+	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.ExampleModel, forms}
 	members := &memberHandlers{s, o.People, o.PublicURL}
 	return []row{
 		{"GET /accounts/{account}/keys", people.Read, keys.list},
@@ -77,7 +77,7 @@ func (s *site) accountRoutes(o *Options, forms *once) []row {
 // usageRoutes are the pages of an account's usage and requests, and of models.
 func (s *site) usageRoutes(o *Options, t *tails) []row {
 	flush := flusher(o.Flush, o.Log)
-	overview := &overviewHandlers{s, o.Accounts, o.Reports, o.Spent, flush, o.Webhooks, o.PublicURL}
+	overview := &overviewHandlers{s, o.Accounts, o.Reports, o.Spent, flush, o.Webhooks, o.PublicURL, firstModel(o)}
 	all := []row{{"GET /accounts/{account}", people.Read, overview.show}}
 	if o.Reports != nil {
 		usage := &usageHandlers{s, o.Reports, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -81,12 +80,22 @@ func main() {
 }`
 
 // modelFor is a model that the key may use, for an example: its first one that
-// is no pattern, else the default.
-func modelFor(k *account.Key, usual string) string {
+// is no pattern, else the one of all examples.
+func modelFor(k *account.Key, example string) string {
 	for _, m := range k.Models {
 		if !strings.ContainsAny(m, `*"'\`) {
 			return m
 		}
 	}
-	return cmp.Or(usual, "openai/gpt-5-mini")
+	return example
+}
+
+// firstModel is the model that a first request has to name; empty where the default answers.
+func firstModel(o *Options) func() string {
+	return func() string {
+		if o.DefaultModel() != "" {
+			return ""
+		}
+		return o.ExampleModel()
+	}
 }

@@ -31,6 +31,6 @@ func (h *overviewHandlers) start(w http.ResponseWriter, r *http.Request, v *peop
 	for i := range keys {
 		p.HasKey = p.HasKey || keys[i].State(h.site.now()) == account.KeyActive
 	}
-	p.Curl = Code{Ident: "first-call", Label: "A first call", Text: curlOf(h.publicURL(r), "$WEIR_KEY", "")}
+	p.Curl = Code{Ident: "first-call", Label: "A first call", Text: curlOf(h.publicURL(r), "$WEIR_KEY", h.model())}
 	return h.site.show(w, r, v, page{name: "start", title: "Overview", data: p})
 }

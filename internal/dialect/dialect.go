@@ -54,6 +54,8 @@ type Dialect struct {
 	KeyHeaders []string
 	// Usual is whether a provider of which nothing is said speaks it.
 	Usual bool
+	// InputFirst is whether a stream tells the tokens of the request before its answer.
+	InputFirst bool
 	// IDPrefix is what the ids of answers begin with, by which some programs
 	// tell them from others.
 	IDPrefix string
@@ -68,8 +70,8 @@ type Dialect struct {
 	Models *ModelList
 	// Documents are its client API in OpenAPI's words, as YAML.
 	Documents []string
-	// Limits are the vendor's own headers of what the caller has left. Their resets are
-	// times in ResetLayout: now where there is no limit.
+	// Limits are the vendor's own headers of what the caller has left, where it has a limit.
+	// Their resets are times in ResetLayout.
 	Limits      []LimitHeaders
 	ResetLayout string
 

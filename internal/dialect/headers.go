@@ -15,19 +15,20 @@ type LimitHeaders struct {
 	Tokens                  bool // of tokens; else of requests
 }
 
-// usualLimits stand on every reply of the API, 0 where there is no limit
+// UsualLimits are the names that every wire format has.
+func UsualLimits() []LimitHeaders { return usualLimits }
+
+// usualLimits stand on every reply to a caller that has such a limit
 // (https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers).
 var usualLimits = []LimitHeaders{
 	{"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests", false},
 	{"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens", true},
 }
 
-// zero is the value of a rate-limit header while there is no limit.
-var zero = []string{"0"}
-
 // CommonHeaders sets what every reply has, in whatever wire format, and what its
 // vendor has beside that. The map is written directly: the names are as they are
-// to appear. What the caller has left is all zeros for nobody and for no limit.
+// to appear. What the caller has left is all zeros for nobody and for no limit, which has
+// no headers: real clients take 0 that remain for a refusal.
 func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, left *llm.RateLimitStatus) {
 	h["X-Request-Id"] = []string{requestID}
 	d.LimitHeaders(h, now, left)
@@ -38,25 +39,22 @@ func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, 
 
 // LimitHeaders sets those of CommonHeaders that tell what the caller has left.
 func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.RateLimitStatus) {
-	setLimits(h, usualLimits, left, zero, d.reset)
+	setLimits(h, usualLimits, left, d.reset)
 	if len(d.Limits) > 0 {
-		setLimits(h, d.Limits, left, []string{now.UTC().Format(d.ResetLayout)}, func(after time.Duration) string {
+		setLimits(h, d.Limits, left, func(after time.Duration) string {
 			return now.Add(after + time.Second - 1).UTC().Format(d.ResetLayout) // not before it is true
 		})
 	}
 }
 
-// setLimits sets headers; none is the reset of what has no limit.
-func setLimits(h http.Header, all []LimitHeaders, left *llm.RateLimitStatus, none []string,
-	reset func(after time.Duration) string,
-) {
+// setLimits sets the headers of what has a limit.
+func setLimits(h http.Header, all []LimitHeaders, left *llm.RateLimitStatus, reset func(after time.Duration) string) {
 	for i := range all {
 		names, a := &all[i], &left.Requests
 		if names.Tokens {
 			a = &left.Tokens
 		}
 		if a.Limit == 0 {
-			h[names.Limit], h[names.Remaining], h[names.Reset] = zero, zero, none
 			continue
 		}
 		h[names.Limit] = []string{strconv.FormatInt(a.Limit, 10)}

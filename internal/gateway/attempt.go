@@ -187,7 +187,10 @@ func (a *attempt) outcome() quote.Answer {
 func (a *attempt) settlementOf(f *provider.Failure) ledger.Settlement {
 	c := a.call
 	c.spent.reached = c.spent.reached || f.Sent()
-	return a.outcome().Failed(f)
+	s := a.outcome().Failed(f)
+	free := s.Outcome == ledger.OutcomeRejected && s.Usage.IsZero() && s.AtMost == 0
+	c.spent.failed = c.spent.failed || !free || !c.plan.Mistaken(f)
+	return s
 }
 
 // settle writes how the request's last attempt ended. What the ledger cannot
@@ -196,7 +199,8 @@ func (a *attempt) settlementOf(f *provider.Failure) ledger.Settlement {
 //
 // Stage 12: settle.
 func (c *call) settle(s ledger.Settlement) {
-	s.Counts = c.spent.reached
+	mistaken := s.Outcome == ledger.OutcomeRejected && !c.spent.failed
+	s.Counts = c.spent.reached && !mistaken // whose client made a mistake, has used nothing
 	c.spent.add(&s, c.server.settle(c.attempt.hold, &s))
 	c.settleLimits()
 }

@@ -256,6 +256,7 @@ type spent struct {
 	priced  bool     // all of them had a price
 	models  []string // of all of them, in their order
 	reached bool     // some attempt reached its provider
+	failed  bool     // some attempt failed in another way than by the client's own mistake, or was charged for it
 }
 
 // add adds an attempt that has ended; a cost of nil is that of one without a price.

@@ -17,6 +17,7 @@ type attempt struct {
 	quote.Quote              // of the request at the target
 	body        []byte       // as the target gets it
 	dropped     []string     // what its wire format cannot carry
+	input       int64        // tokens of the request by estimate, where a stream is to tell them first; else 0
 	cap         int64        // output tokens of each answer, put in where the client gave no cap; 0 for nothing
 	demand      quote.Demand // what is reserved for it; zero without a budget
 
@@ -98,6 +99,9 @@ func (a *attempt) makeBody() error {
 	}
 	if err := c.client.left(len(c.Body)); err != nil {
 		return err
+	}
+	if c.Dialect.InputFirst && c.Head.Stream {
+		a.input = quote.RoughInput(tree)
 	}
 	request := *tree
 	return a.encode(&request)

@@ -196,6 +196,7 @@ type Meta struct {
 	Model        string  // <provider>/<model-name>
 	IncludeUsage bool    // the client asked for usage in the stream
 	Echo         []Field // as in Reply
+	Input        int64   // tokens of the request by estimate, for formats that tell them first; 0 for unknown
 }
 
 // Splice says what changes in a body that is otherwise forwarded untouched.

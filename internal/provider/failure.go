@@ -117,10 +117,14 @@ var overflowWords = []string{
 
 // Reason is the failure in a few words fit to be shown to an operator.
 func (f *Failure) Reason() string {
-	if f.Status > 0 {
-		return fmt.Sprintf("%s: status %d", f.Err.Message, f.Status)
+	if f.Status == 0 {
+		return f.Kind.String() + ": " + f.Err.Message
 	}
-	return f.Kind.String() + ": " + f.Err.Message
+	status := fmt.Sprintf("status %d", f.Status)
+	if strings.Contains(f.Err.Message, status) {
+		return f.Err.Message
+	}
+	return strings.TrimSuffix(f.Err.Message, ".") + " (" + status + ")."
 }
 
 // Brief is the failure in the gateway's own words, without anything that the

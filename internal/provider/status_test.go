@@ -180,6 +180,21 @@ func TestAsFailure(t *testing.T) {
 	}
 }
 
+// TestReason is that a reason reads as a sentence, and names the status once.
+func TestReason(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"The provider a answered with status 500.": "The provider a answered with status 500.",
+		"The provider a is out of service.":        "The provider a is out of service (status 500).",
+		"Out of service":                           "Out of service (status 500).",
+	} {
+		f := &provider.Failure{Kind: provider.KindStatus, Status: 500, Err: &llm.Error{Message: message}}
+		if got := f.Reason(); got != want {
+			t.Errorf("%s: got %q, want %q", message, got, want)
+		}
+	}
+}
+
 func FuzzAnswer(f *testing.F) {
 	f.Add(200, "application/json", "", `{"error":{"code":429}}`, true)
 	f.Add(429, "", "3", `{"error":"x"}`, false)

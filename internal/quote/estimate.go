@@ -122,6 +122,18 @@ func (r *Request) countInput() int64 {
 	if err != nil {
 		return max(1, int64(len(r.Body))/bytesPerToken)
 	}
+	return countTree(request, countAtMost)
+}
+
+// roughText is how much of a request's text is counted for a rough estimate, in bytes.
+const roughText = 4 << 10
+
+// RoughInput estimates the tokens of a request with little work: the beginning of its text is
+// counted, and taken for the rest too.
+func RoughInput(request *llm.Request) int64 { return countTree(request, roughText) }
+
+// countTree counts the tokens of a request, of so many bytes of its text.
+func countTree(request *llm.Request, most int) int64 {
 	var text strings.Builder
 	tokens := int64(0)
 	for i := range request.Messages {
@@ -135,7 +147,7 @@ func (r *Request) countInput() int64 {
 				text.WriteString(s)
 				continue
 			}
-			tokens += CountTokens(s)
+			tokens += countText(s, most)
 		}
 	}
 	for i := range request.Tools {
@@ -143,7 +155,7 @@ func (r *Request) countInput() int64 {
 		text.WriteString(request.Tools[i].Description)
 		text.Write(request.Tools[i].Parameters)
 	}
-	return max(1, tokens+CountTokens(text.String()))
+	return max(1, tokens+countText(text.String(), most))
 }
 
 // gather collects the text of parts and counts what is not text.
@@ -166,11 +178,14 @@ func gather(text *strings.Builder, parts []llm.Part) (tokens int64) {
 
 // CountTokens estimates the tokens of a text by the o200k vocabulary, the most
 // common one. Other vendors' counts differ by some percent.
-func CountTokens(text string) int64 {
+func CountTokens(text string) int64 { return countText(text, countAtMost) }
+
+// countText is CountTokens by so many bytes of the text, taken for the rest too.
+func countText(text string, most int) int64 {
 	if text == "" {
 		return 0
 	}
-	head := text[:min(len(text), countAtMost)]
+	head := text[:min(len(text), most)]
 	tokens, ok := countTokens(head)
 	if !ok {
 		tokens = int64(len(head)) / bytesPerToken

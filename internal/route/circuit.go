@@ -144,6 +144,13 @@ func (c *circuit) answered() {
 	c.asked = true
 }
 
+// isUnused reports whether nobody had an answer of the target yet.
+func (c *circuit) isUnused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.asked
+}
+
 // undecided ends a request that says nothing about the target.
 func (c *circuit) undecided() {
 	c.mu.Lock()

@@ -87,6 +87,16 @@ func (h *Health) target(t *Target, configured bool, now time.Time) *circuit {
 	return c
 }
 
+// drop forgets a target of which nothing is known, unless it has another circuit by now.
+func (h *Health) drop(t *Target, c *circuit) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := targetID{t.Provider.Name(), t.Model}
+	if c.isUnused() && h.targets[id] == c {
+		delete(h.targets, id)
+	}
+}
+
 // forget drops the targets of which nothing bad is known.
 func forget(targets map[targetID]*circuit, now time.Time) {
 	for id, c := range targets {

@@ -164,7 +164,7 @@ func (p *Plan) Succeeded(now time.Time, firstToken time.Duration) {
 
 // Failed takes note of a failure of the current target.
 func (p *Plan) Failed(f *provider.Failure, now time.Time) {
-	r := p.table.rules.of(f)
+	r := p.rule(f)
 	if r.RestsKey {
 		p.restKey(r, f, now)
 	}
@@ -172,7 +172,11 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 	count := 0
 	switch r.Counts {
 	case ForNobody:
-		p.target.answered()
+		if r.Fault == FaultUnnamed {
+			p.table.health.drop(p.Target(), p.target) // a name that a client made up is nothing to show
+		} else {
+			p.target.answered()
+		}
 	case ForAccount:
 		p.own = p.table.health.makeOwn(p.account, p.Target(), now)
 		p.fail(p.own, p.account, f, now, 1)
@@ -184,6 +188,19 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 		p.fail(p.target, "", f, now, count)
 	}
 }
+
+// rule is what follows a failure of the current target. Where only the request names its model,
+// a 404 may be a client's spelling.
+func (p *Plan) rule(f *provider.Failure) *Rule {
+	r, target := p.table.rules.of(f), p.Target()
+	if r.Fault == FaultModel && !p.table.configured[targetID{target.Provider.Name(), target.Model}] {
+		return &p.table.rules[FaultUnnamed]
+	}
+	return r
+}
+
+// Mistaken reports whether a failure of the current target is the mistake of whoever asks.
+func (p *Plan) Mistaken(f *provider.Failure) bool { return p.rule(f).Fault.isCallers() }
 
 // fail counts failures of the current target in one of its circuits.
 func (p *Plan) fail(c *circuit, account string, f *provider.Failure, now time.Time, count int) {
@@ -208,7 +225,7 @@ func (p *Plan) restKey(r *Rule, f *provider.Failure, now time.Time) {
 // which may be another one now, is to be asked. It is false where nothing is
 // left to try.
 func (p *Plan) After(f *provider.Failure, now time.Time) (pause time.Duration, ok bool) {
-	r := p.table.rules.of(f)
+	r := p.rule(f)
 	if r.OtherKey && p.mayRetry() && p.useKey(now, p.Target().Key) && p.retry(now) {
 		return 0, true
 	}
@@ -226,7 +243,7 @@ func (p *Plan) After(f *provider.Failure, now time.Time) (pause time.Duration, o
 // Continues reports whether an answer that broke off in this way may be
 // continued by another target.
 func (p *Plan) Continues(f *provider.Failure) bool {
-	r := p.table.rules.of(f)
+	r := p.rule(f)
 	return r.Onward && !r.Larger
 }
 

@@ -241,7 +241,7 @@ func TestCircuit(t *testing.T) {
 	if got := first(); got != "b/m" {
 		t.Errorf("after five failures %s is asked, want b/m", got)
 	}
-	if want := []route.Event{{Target: "a/m", Reason: "It failed.: status 500", Brief: "status 500", At: w.now}}; !cmp.Equal(w.told, want) {
+	if want := []route.Event{{Target: "a/m", Reason: "It failed (status 500).", Brief: "status 500", At: w.now}}; !cmp.Equal(w.told, want) {
 		t.Errorf("told %+v, want %+v", w.told, want)
 	}
 	wait := 30 * time.Second

@@ -26,7 +26,8 @@ const (
 	FaultQuota             // 402, or a 429 that no waiting cures
 	FaultCredentials       // 401, or we have none to show
 	FaultForbidden         // 403
-	FaultModel             // 404
+	FaultModel             // 404 of a model that the configuration names
+	FaultUnnamed           // 404 of a model that the request alone names
 	FaultContext           // the request is longer than the model's context window
 	FaultRequest           // 400, 413, 422, a content policy
 	FaultCanceled          // our side gave up
@@ -106,7 +107,11 @@ func Rules() []Rule {
 		},
 		// It may be the model, or a file in the request, that the key may not have: no reason to keep others from the provider.
 		{Fault: FaultForbidden, When: "403", OtherKey: true, Onward: true, Counts: ForAll},
-		{Fault: FaultModel, When: "404", Onward: true, Counts: ForAccount},
+		{
+			Fault: FaultModel, When: "404 of a model that an alias, `models` or `default_model` names", Onward: true,
+			Counts: ForAccount,
+		},
+		{Fault: FaultUnnamed, When: "404 of a model that the request alone names", Onward: true},
 		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
 		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
 		{Fault: FaultCanceled, When: "the client left, the gateway stops, or it has no memory left for the answer"},
@@ -128,7 +133,10 @@ func newRuleBook() *ruleBook {
 	return &b
 }
 
-// FaultOf is the fault behind a failure.
+// isCallers reports whether the fault is the mistake of whoever asks.
+func (f Fault) isCallers() bool { return f == FaultRequest || f == FaultContext || f == FaultUnnamed }
+
+// FaultOf is the fault behind a failure, of a model that the configuration names.
 func FaultOf(f *provider.Failure) Fault {
 	switch f.Kind {
 	case provider.KindRefused, provider.KindConnectTimeout:

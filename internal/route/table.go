@@ -54,6 +54,7 @@ type Table struct {
 	book             *pricing.Book
 	namedOnly        map[string][]string
 	defaultModel     string
+	bare             map[string][]*provider.Provider // that have a model, by its name without a slash
 	defaultMaxOutput int64
 }
 
@@ -85,23 +86,34 @@ func NewTable(o Options) (*Table, error) {
 	}
 	for _, p := range o.Providers {
 		t.byName[p.Name()] = &entry{provider: p, keys: t.health.keysOf(p), budget: t.health.budgetOf(p)}
+		for _, model := range p.Models() {
+			t.configured[targetID{p.Name(), model}] = true
+		}
 	}
+	t.nameBare()
 	for name, a := range o.Aliases {
 		resolved, err := t.resolve(&a)
 		if err != nil {
 			return nil, fmt.Errorf("aliases.%s: %w", name, err)
 		}
 		t.aliases[name] = resolved
-		for i := range resolved.targets {
-			t.configured[targetID{resolved.targets[i].Provider.Name(), resolved.targets[i].Model}] = true
-		}
+		t.configure(resolved.targets)
 	}
 	if t.defaultModel != "" {
-		if _, err := t.Targets(nil, t.defaultModel, ""); err != nil {
+		targets, err := t.Targets(nil, t.defaultModel, "")
+		if err != nil {
 			return nil, fmt.Errorf("default_model: %w", err)
 		}
+		t.configure(targets)
 	}
 	return t, nil
+}
+
+// configure takes note of targets that the configuration names.
+func (t *Table) configure(targets []Target) {
+	for i := range targets {
+		t.configured[targetID{targets[i].Provider.Name(), targets[i].Model}] = true
+	}
 }
 
 // Close closes the idle connections of the table's providers. Requests under
@@ -116,6 +128,7 @@ func (t *Table) Close() {
 func (t *Table) Priced(book *pricing.Book) *Table {
 	other := *t
 	other.book = book
+	other.nameBare()
 	return &other
 }
 
@@ -135,9 +148,8 @@ func (t *Table) DefaultModel() string { return t.defaultModel }
 
 // Targets appends to dst who can answer for the model, in order. An alias that
 // ends with an asterisk is one for all names that begin as it does, of several
-// the longest. At a vendor's
-// client API, which is the name of its provider, a name without a slash is an alias,
-// else that vendor's model, else that of the one provider that lists it. The
+// the longest. Another name without a slash is, at a vendor's client API, which is the name of
+// its provider, that vendor's model, else that of the one provider that lists it. The
 // error is a *llm.Error.
 func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error) {
 	if a := t.alias(model); a != nil {
@@ -146,13 +158,10 @@ func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error)
 	if strings.Contains(model, "/") {
 		return t.named(dst, model)
 	}
-	if clientAPI == "" {
-		return nil, llm.Invalidf("model", `%q is neither an alias nor of the form "<provider>/<model-name>".`, model)
-	}
 	if e, ok := t.byName[clientAPI]; ok && e.provider.Serves(model) {
 		return append(dst, Target{Provider: e.provider, Model: model}), nil
 	}
-	return t.listed(dst, model)
+	return t.listed(dst, model, clientAPI)
 }
 
 // named resolves a full name, split at its first slash: the names of models
@@ -173,27 +182,6 @@ func (t *Table) named(dst []Target, full string) ([]Target, error) {
 		return nil, notFound(full, fmt.Sprintf("Provider %q is configured not to serve it.", name))
 	}
 	return append(dst, Target{Provider: e.provider, Model: model}), nil
-}
-
-// listed finds the one provider whose configuration lists the model.
-func (t *Table) listed(dst []Target, model string) ([]Target, error) {
-	var found []Target
-	for _, p := range t.providers {
-		if slices.Contains(p.Models(), model) {
-			found = append(found, Target{Provider: p, Model: model})
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, notFound(model, `Write it as "<provider>/<model-name>"; GET /v1/models lists what there is.`)
-	case 1:
-		return append(dst, found[0]), nil
-	}
-	var names []string
-	for i := range found {
-		names = append(names, found[i].FullName())
-	}
-	return nil, llm.Invalidf("model", "%q is ambiguous: choose one of %s.", model, strings.Join(names, ", "))
 }
 
 func notFound(model, hint string) *llm.Error {

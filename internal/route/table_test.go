@@ -45,7 +45,7 @@ func newTable(t *testing.T, change func(*route.Options)) (*route.Table, error) {
 
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	table, err := newTable(t, nil)
+	table, err := newTable(t, func(o *route.Options) { o.Providers = append(o.Providers, newProvider(t, "openai", 1)) })
 	must.Do(t, err)
 	tests := []struct {
 		name, model, clientAPI string
@@ -57,7 +57,11 @@ func TestTargets(t *testing.T) {
 		{"listed model", "b/x", "", []string{"b/x"}, ""},
 		{"model that is not listed", "b/other", "", nil, llm.CodeModelNotFound},
 		{"unknown provider", "z/m", "", nil, llm.CodeModelNotFound},
-		{"no slash in our own API", "x", "", nil, llm.CodeInvalidRequest},
+		{"no slash in our own API, listed once", "y", "", []string{"c/y"}, ""},
+		{"no slash in our own API, listed twice", "shared", "", nil, llm.CodeInvalidRequest},
+		{"no slash in our own API, listed nowhere", "gone", "", nil, llm.CodeInvalidRequest},
+		{"no slash in our own API, in the price data", "gpt-5-mini", "", []string{"openai/gpt-5-mini"}, ""},
+		{"no slash in another vendor's API, in the price data", "gpt-5-mini", "z", []string{"openai/gpt-5-mini"}, ""},
 		{"no slash in the vendor API", "gpt", "a", []string{"a/gpt"}, ""},
 		{"no slash in the API of a vendor that does not list it", "y", "b", []string{"c/y"}, ""},
 		{"no slash, listed twice", "shared", "z", nil, llm.CodeInvalidRequest},

@@ -104,7 +104,8 @@ func (v *overview) readModels(ctx context.Context, q querier, where string, args
 		return nil
 	}
 	rows, err := q.QueryContext(ctx, "SELECT model FROM rollup_uses WHERE "+where+
-		" GROUP BY model ORDER BY sum(cost) DESC, sum(requests) DESC, model LIMIT ?", append(args, n+1)...)
+		" GROUP BY model HAVING "+used("sum", "")+
+		" ORDER BY sum(cost) DESC, sum(requests) DESC, model LIMIT ?", append(args, n+1)...)
 	names, err := collect(rows, err, func(row scanner) (name any, err error) {
 		var text string
 		err = row.Scan(&text)
@@ -180,7 +181,7 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most i
 	return reportList(ctx, s.conn, account, "read spending of keys", func(row scanner) (k report.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	}, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
-		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?",
+		among("period", len(days))+" GROUP BY key HAVING "+used("sum", "")+" ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?",
 		slices.Concat([]any{account}, days, []any{most})...)
 }
 
@@ -222,9 +223,11 @@ func (s *Reports) Unpriced(ctx context.Context, q report.UnpricedQuery) ([]repor
 		m.First, m.Last = dateText(first), dateText(last)
 		return m, err
 	}
-	return reportList(ctx, s.conn, "", "read models without a price", scan, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
-		" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? AND model > ? GROUP BY model ORDER BY model"+
-		" LIMIT ?", f.from, f.to, q.After, q.Limit)
+	return reportList(ctx, s.conn, "", "read models without a price", scan,
+		"SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
+			" FROM rollup_uses WHERE unpriced > 0 AND "+usedUp()+
+			" AND period BETWEEN ? AND ? AND model > ? GROUP BY model ORDER BY model LIMIT ?",
+		f.from, f.to, q.After, q.Limit)
 }
 
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts

@@ -45,9 +45,28 @@ func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
 	return f, err
 }
 
+// used is the condition on sums, each by a function of SQL or by none, that something was used.
+// Attempts that nobody was charged for add a row to the rollup as well: of a target that another
+// one stood in for, and of a model that a client has misspelt.
+func used(function, row string) string {
+	column := func(name string) string { return function + "(" + row + name + ") <> 0" }
+	return "(" + column("requests") + " OR " + column("tokens") + " OR " + column("cost") + " OR " +
+		column("uncertain") + ")"
+}
+
+// usedUp is the condition on a row of the rollup that something was used that has a price: tokens,
+// or units of another class.
+func usedUp() string {
+	columns := []string{"tokens", "cost", "uncertain"}
+	for c := llm.NumTokens; c < llm.NumClasses; c++ {
+		columns = append(columns, "use_"+llm.Class(c).String())
+	}
+	return "(" + strings.Join(columns, " <> 0 OR ") + " <> 0)"
+}
+
 // where is the condition on the rows r of the rollup, apart from the period.
 func (f *usesFilter) where() (text string, args []any) {
-	text, args = "r.account = ?", []any{f.account}
+	text, args = "r.account = ? AND "+used("", "r."), []any{f.account}
 	if f.model != "" {
 		text, args = text+" AND r.model = ?", append(args, f.model)
 	}

@@ -52,6 +52,7 @@ func Dialect() *dialect.Dialect {
 		KeyHeaders:  []string{"X-Api-Key"},
 		ClientAPI:   true,
 		IDPrefix:    "msg_",
+		InputFirst:  true,
 		Status:      vocabulary.Status,
 		EncodeError: EncodeError,
 		Headers:     []dialect.Header{{Name: VersionHeader, Value: Version}},

@@ -29,8 +29,13 @@ type call struct {
 	id    string
 }
 
-// NewEncoder encodes one streamed answer.
-func NewEncoder(m llm.Meta) *Encoder { return &Encoder{id: m.ID, model: m.Model} }
+// NewEncoder encodes one streamed answer. Clients add up what is told at the start, so it is the
+// estimate where the provider tells nothing before its answer.
+func NewEncoder(m llm.Meta) *Encoder {
+	e := &Encoder{id: m.ID, model: m.Model}
+	e.start[llm.Input] = m.Input
+	return e
+}
 
 // Size is how many bytes of ids are kept.
 func (e *Encoder) Size() int { return e.ids }
@@ -43,7 +48,9 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	}
 	switch ev.Kind {
 	case llm.EventStart:
-		e.start = ev.Usage
+		if ev.Usage.InputTokens() > 0 {
+			e.start = ev.Usage
+		}
 	case llm.EventText:
 		dst = e.text(dst, ev.Text)
 		return e.signature(dst, ev, proof.OfText)

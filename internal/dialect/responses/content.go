@@ -87,7 +87,7 @@ func decodeMedia(v []byte, kind llm.PartKind) (llm.Part, bool) {
 		}
 	}
 	inline := &p.Media.Data
-	if kind == llm.PartImage {
+	if kind == llm.PartImage || *inline == "" { // a file's address may be one of data, too
 		inline = &p.Media.URL
 	}
 	if mime, data, is := parse.CutDataURL(*inline); is && data != "" {

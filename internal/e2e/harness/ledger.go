@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func (h *Gateway) Verify(t *testing.T) {
 	}
 }
 
-// Entry is the attempt of a request that counts.
+// Entry is the attempt of a request that counts, or that a provider refused for the client's mistake.
 func (h *Gateway) Entry(t *testing.T, requestID string) (found ledger.Entry) {
 	t.Helper()
 	data, err := app.OpenData(t.Context(), h.Config(), Discard())
@@ -67,7 +68,7 @@ func (h *Gateway) Entry(t *testing.T, requestID string) (found ledger.Entry) {
 			}
 			return nil
 		})
-		return err != nil || found.Counts
+		return err != nil || found.Counts || Mistaken(string(found.Outcome), found.Status)
 	})
 	if err != nil {
 		t.Fatalf("export: %v", err)
@@ -174,13 +175,21 @@ func (h *Gateway) Rows(requestID string) (rows []Row) {
 	return rows
 }
 
-// CountedRows are the attempts of a request, once the one that counts is in
-// the database.
+// Mistaken reports whether an attempt ended so that a client's mistake may be all that it shows:
+// such a request has no attempt that counts.
+func Mistaken(outcome string, status int) bool {
+	return outcome == string(ledger.OutcomeRejected) && slices.Contains([]int{400, 404, 413, 422}, status)
+}
+
+// CountedRows are the attempts of a request, once the one that counts is in the database, or all
+// where none does.
 func (h *Gateway) CountedRows(t testing.TB, r Reply) (rows []Row) {
 	t.Helper()
 	Await(t, "the row that counts", func() bool {
 		rows = h.Rows(r.Header.Get("X-Request-Id"))
-		return slices.ContainsFunc(rows, func(r Row) bool { return r.Counts })
+		last := &rows[len(rows)-1]
+		return slices.ContainsFunc(rows, func(r Row) bool { return r.Counts }) ||
+			strconv.Itoa(len(rows)) == r.Header.Get("X-Weir-Attempts") && Mistaken(last.Outcome, last.Status)
 	})
 	return rows
 }

@@ -40,7 +40,12 @@ func testUses(t *testing.T, f *fixture) {
 	unpriced.Unpriced = unpriced.Price.Unpriced(&unpriced.Usage, "")
 	zero.Counts, zero.Usage, zero.Cost, zero.Outcome = false, llm.Usage{}, 0, ledger.OutcomeFailed
 	foreign.Account = "acc_b"
-	apply(t, f, newTape().next([]ledger.Attempt{attempt(7)}, cheap, old, unpriced, zero, foreign, entry(6)))
+	// another target stood in for it, or its name is misspelt: nothing was used, and it leaves no entry
+	rescued := zero
+	rescued.ID, rescued.Model, rescued.Price = entry(7).ID, "ab", llm.Price{}
+	rescued.Unpriced = rescued.Unpriced.With(llm.Input)
+	apply(t, f, newTape().next([]ledger.Attempt{attempt(8)}, cheap, old, unpriced, zero, foreign, entry(6),
+		rescued))
 
 	one := entry(1)
 	double := one.Usage
@@ -67,6 +72,16 @@ func testUses(t *testing.T, f *fixture) {
 	} {
 		got := uses(t, f, test.query)
 		must.Equal(t, got, pageOf(test.want), "%s", test.name)
+	}
+	v := overview(t, f, report.OverviewQuery{Account: "acc_a", From: "2026-11-18", To: "2026-11-21", Models: 5})
+	names := []string{}
+	for i := range v.Models {
+		names = append(names, v.Models[i].Model)
+	}
+	must.Equal(t, names, []string{"openai/org/gpt", "openai/aa"}, "models of the overview")
+	list, err := f.Reports.Unpriced(t.Context(), report.UnpricedQuery{Limit: 5})
+	if err != nil || len(list) != 1 || list[0].Model != "openai/aa" {
+		t.Errorf("without a price: got %+v, %v; want openai/aa alone", list, err)
 	}
 	if _, err := f.Reports.Uses(t.Context(), report.UsesQuery{Account: "acc_a", From: "yesterday", Limit: 1}); err == nil {
 		t.Error("from yesterday: got no error, want one")

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"weir/internal/account"
+	"weir/internal/config"
+	"weir/internal/dialect"
+)
+
+const (
+	// preflightFor is for how many seconds a browser may remember the answer to a preflight.
+	preflightFor = "600"
+	// corsMethods are those that the client APIs take.
+	corsMethods = "GET, HEAD, POST, DELETE"
+	// mostAskedHeaders bounds the names of headers, in bytes, for which a preflight asks.
+	mostAskedHeaders = 4 << 10
+)
+
+// corsPolicy is which browser programs of other sites may use the client APIs, and read their
+// answers (https://fetch.spec.whatwg.org/#http-cors-protocol).
+type corsPolicy struct {
+	any     bool
+	origins []string
+	exposed string // headers that a program may read beside those that it always may
+}
+
+// newCORS is nil where no other site may.
+func newCORS(cfg *config.Config, dialects dialect.Set) *corsPolicy {
+	if len(cfg.CORS.Origins) == 0 {
+		return nil
+	}
+	return &corsPolicy{
+		any:     slices.Contains(cfg.CORS.Origins, config.AnyOrigin),
+		origins: cfg.CORS.Origins, exposed: exposedHeaders(dialects),
+	}
+}
+
+// exposedHeaders are what answers of the client APIs tell in headers.
+func exposedHeaders(dialects dialect.Set) string {
+	names := []string{
+		"X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", "Idempotent-Replayed", "Idempotent-Kept",
+		"X-Weir-Provider", "X-Weir-Model", "X-Weir-Requested-Model", "X-Weir-Attempts", "X-Weir-Cost-USD",
+		"X-Weir-Dropped", "X-Weir-Kept",
+	}
+	add := func(all []dialect.LimitHeaders) {
+		for i := range all {
+			names = append(names, all[i].Limit, all[i].Remaining, all[i].Reset)
+		}
+	}
+	add(dialect.UsualLimits())
+	for _, d := range dialects {
+		add(d.Limits)
+	}
+	return strings.Join(names, ", ")
+}
+
+// crossOrigin answers preflights of browsers, and lets their programs read the answers of the
+// client APIs, errors too, where the configuration names their origin.
+func (g *instance) crossOrigin(routes []httpRoute, next http.Handler) http.Handler {
+	g.cors.Store(newCORS(&g.options.Config, g.fleet.dialects))
+	clients := clientSegments(routes)
+	preflight := g.counted(otherRoute, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		policy := g.cors.Load()
+		if policy == nil || !clients[firstSegment(r.URL.EscapedPath())] {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if policy.allow(w.Header(), r.Header["Origin"]) && isPreflight(r) {
+			allowAsked(w.Header(), r.Header)
+			preflight.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// clientSegments are the first segments of the paths of the client APIs.
+func clientSegments(routes []httpRoute) map[string]bool {
+	all := map[string]bool{}
+	for _, e := range routes {
+		if e.permission == account.Chat || e.permission == account.Uses {
+			all[firstSegment(routeOf(e.pattern))] = true
+		}
+	}
+	return all
+}
+
+// allow sets what lets the origin read an answer, and reports whether it may. All origins never
+// come with credentials; keys travel in headers, which are none.
+func (p *corsPolicy) allow(h http.Header, sent []string) bool {
+	if !p.any {
+		h["Vary"] = append(h["Vary"], "Origin")
+	}
+	if len(sent) != 1 || sent[0] == "" {
+		return false
+	}
+	switch {
+	case p.any:
+		h["Access-Control-Allow-Origin"] = []string{config.AnyOrigin}
+	case slices.Contains(p.origins, sent[0]):
+		h["Access-Control-Allow-Origin"] = []string{sent[0]}
+		h["Access-Control-Allow-Credentials"] = []string{"true"}
+	default:
+		return false
+	}
+	h["Access-Control-Expose-Headers"] = []string{p.exposed}
+	return true
+}
+
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// allowAsked sets what the request behind a preflight may be. Any header may be sent: SDKs have
+// many of their own, and "*" does not stand for Authorization.
+func allowAsked(h, asked http.Header) {
+	h["Vary"] = append(h["Vary"], "Access-Control-Request-Headers")
+	h["Access-Control-Allow-Methods"] = []string{corsMethods}
+	h["Access-Control-Max-Age"] = []string{preflightFor}
+	if names := strings.Join(asked["Access-Control-Request-Headers"], ", "); names != "" && isHeaderList(names) {
+		h["Access-Control-Allow-Headers"] = []string{names}
+	}
+}
+
+// isHeaderList reports whether a text is names of headers with commas between.
+func isHeaderList(names string) bool {
+	const others = "!#$%&'*+-.^_`|~, "
+	return len(names) <= mostAskedHeaders && !strings.ContainsFunc(names, func(c rune) bool {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		return !letter && !strings.ContainsRune(others, c)
+	})
+}

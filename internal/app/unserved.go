@@ -1,0 +1,54 @@
+package app
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"weir/internal/account"
+	"weir/internal/dialect"
+)
+
+// keptPath is the path of a response that is kept.
+const keptPath = "/v1/responses/{id}"
+
+// servedPaths are the paths of the client APIs: of the dialect d, or of all where it is nil.
+func servedPaths(routes []httpRoute, d *dialect.Dialect) []string {
+	var paths []string
+	for _, e := range routes {
+		client := e.permission == account.Chat || e.permission == account.Uses
+		if !client || d != nil && e.dialect != d {
+			continue
+		}
+		_, path, _ := strings.Cut(e.pattern, " ")
+		paths = append(paths, strings.ReplaceAll(path, "...}", "}"))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// isVersioned reports whether a path has one version where paths of client APIs have it. With
+// two of them, or none, the base URL of a client is wrong.
+func isVersioned(path string) bool {
+	segments := strings.SplitN(strings.TrimPrefix(path, "/"), "/", 3)
+	count := 0
+	for _, segment := range segments[:min(len(segments), 2)] {
+		if segment == "v1" || strings.HasPrefix(segment, "v1beta") || strings.HasPrefix(segment, "v1alpha") {
+			count++
+		}
+	}
+	return count == 1
+}
+
+// refuseKept refuses other methods at the path of a kept response. A plain word in the place of
+// the id, such as compact, is an operation of the vendor's that is not served
+// (https://platform.openai.com/docs/api-reference/responses/compact).
+func refuseKept(refuse, unserved http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Trim(r.PathValue("id"), "abcdefghijklmnopqrstuvwxyz_") == "" {
+			unserved.ServeHTTP(w, r)
+			return
+		}
+		refuse.ServeHTTP(w, r)
+	})
+}

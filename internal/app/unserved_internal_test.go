@@ -1,0 +1,44 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestUnservedPaths is that a path of a vendor's which the gateway has not gets a 404 that says
+// so, with what is served; and that a wrong base URL is named as such.
+func TestUnservedPaths(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	handler, key := g.handler(), newKey(t, g, "asks")
+	const unserved, base = "not served by this gateway", "The base URL of an OpenAI client ends with /v1"
+	for _, test := range []struct {
+		pattern, want, lists string
+		status               int
+	}{
+		{"POST /v1/files", unserved, "/v1/chat/completions", 404},
+		{"GET /v1/batches/batch_1", unserved, "/v1/chat/completions", 404},
+		{"POST /v1/moderations", unserved, "/v1/audio/transcriptions", 404},
+		{"POST /v1/messages/batches", unserved, "/v1/messages/count_tokens", 404},
+		{"GET /v1/chat/completions/chatcmpl_1", unserved, "/v1/chat/completions", 404},
+		{"POST /v1beta/cachedContents", unserved, "/v1beta/models/{target}", 404},
+		{"POST /upload/v1beta/files", unserved, "/v1beta/models/{target}", 404},
+		{"POST /v1/responses/compact", unserved, "/v1/responses", 404},
+		{"PUT /v1/responses/compact", unserved, "/v1/responses", 404},
+		{"POST /v1/responses/resp_1", "accepts only", "GET", 405},
+		{"POST /v1/responses/sim-740b2af8fa34f7d7", "accepts only", "GET", 405}, // a provider's own
+		{"POST /v1/v1/chat/completions", base, "", 404},
+		{"POST /v1/v1beta/models/x", base, "", 404},
+		{"POST /chat/completions", base, "", 404},
+		{"POST /messages", base, "", 404},
+	} {
+		w := knock(g, handler, test.pattern, key)
+		if w.Code != test.status || !strings.Contains(w.Body.String(), test.want) || !strings.Contains(w.Body.String(), test.lists) {
+			t.Errorf("%s: got %d %s, want %d %q with %q", test.pattern, w.Code, w.Body, test.status, test.want, test.lists)
+		}
+		if allow := w.Header().Get("Allow"); (allow != "") != (test.status == http.StatusMethodNotAllowed) {
+			t.Errorf("%s: Allow %q with %d", test.pattern, allow, w.Code)
+		}
+	}
+}

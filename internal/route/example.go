@@ -1,0 +1,46 @@
+package route
+
+import (
+	"strings"
+	"time"
+
+	"weir/internal/pricing"
+)
+
+// ExampleModel is a model for a first request, where no default answers one without: an alias,
+// else a listed model, one that is known to call tools before others, since it is for chat. It
+// is not known where nothing is listed: then it is only the form of such a name.
+func (t *Table) ExampleModel(at time.Time) (name string, known bool) {
+	if t.defaultModel != "" {
+		return t.defaultModel, true
+	}
+	all := t.Models(at)
+	rank := func(m *Model) int {
+		switch {
+		case strings.ContainsAny(m.Name, `'"\`): // which a shell or JSON would read
+			return 0
+		case m.Provider == "" && !strings.HasSuffix(m.Name, "*"):
+			return 4
+		case m.Provider == "":
+			return 0
+		case m.Deprecated:
+			return 1
+		case m.Abilities.Tools == pricing.Yes:
+			return 3
+		}
+		return 2
+	}
+	best := 0
+	for i := range all {
+		if r := rank(&all[i]); r > best {
+			name, best = all[i].Name, r
+		}
+	}
+	if best > 0 {
+		return name, true
+	}
+	if len(t.providers) > 0 {
+		return t.providers[0].Name() + "/<model-name>", false
+	}
+	return "<provider>/<model-name>", false
+}
