@@ -26,6 +26,10 @@ type keyView struct {
 	Revoked     string   `json:"revoked,omitempty"`
 	Creator     string   `json:"creator,omitempty"`
 	limitsView
+	FormerLast4 string `json:"former_last4,omitempty"`
+	FormerUntil string `json:"former_until,omitempty"`
+	BudgetUSD   string `json:"budget_usd,omitempty"`
+	Period      string `json:"budget_period,omitempty"`
 }
 
 func viewKey(accountName string, k *account.Key, now time.Time) keyView {
@@ -38,6 +42,12 @@ func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 	}
 	if k.Expires != nil {
 		v.Expires = k.Expires.Format(time.RFC3339)
+	}
+	if k.FormerUntil != nil {
+		v.FormerLast4, v.FormerUntil = k.FormerLast4, k.FormerUntil.Format(time.RFC3339)
+	}
+	if k.Budget.Limit > 0 {
+		v.BudgetUSD, v.Period = k.Budget.Limit.String(), string(k.Budget.Period)
 	}
 	if k.Revoked != nil {
 		v.Revoked = k.Revoked.Format(time.RFC3339)
@@ -52,14 +62,24 @@ func (v *keyView) row() []string {
 	}
 	return []string{
 		v.ID, v.Label, "…" + v.Last4, v.Status, strings.Join(v.Permissions, ","), models, v.cell(),
+		v.budgetCell(),
 		v.Expires, v.Created,
 	}
 }
 
-var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "LIMITS", "EXPIRES", "CREATED"}
+// budgetCell is the budget in a table.
+func (v *keyView) budgetCell() string {
+	if v.BudgetUSD == "" {
+		return "none"
+	}
+	return "$" + v.BudgetUSD + " a " + v.Period
+}
+
+var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "LIMITS", "BUDGET", "EXPIRES", "CREATED"}
 
 func newKeys(env *environment) *cobra.Command {
-	return group("keys", "API keys of an account", newKeysCreate(env), newKeysList(env), newKeysRevoke(env))
+	return group("keys", "API keys of an account", newKeysCreate(env), newKeysList(env), newKeysChange(env),
+		newKeysRotate(env), newKeysRevoke(env))
 }
 
 func newKeysCreate(env *environment) *cobra.Command {
@@ -125,16 +145,12 @@ func newKeysRevoke(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "revoke ID", Short: "Revoke a key, within a second and for good",
 		Example: "  weir keys revoke " + "ID", Args: oneArg("the key's id"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
-			k, err := d.Accounts.RevokeKey(ctx, actor(), args[0])
-			if err != nil {
-				return err
-			}
-			a, err := d.Accounts.Account(ctx, k.AccountID)
-			if err != nil {
-				return err
-			}
-			return list(env, []keyView{viewKey(a.Name, &k, d.Now())}, keyHeads, (*keyView).row)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				return env.showKey(cmd, d, func() (account.Key, error) {
+					return d.Accounts.RevokeKey(cmd.Context(), actor(), args[0])
+				})
+			})
+		},
 	})
 }

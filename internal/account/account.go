@@ -79,6 +79,11 @@ type Key struct {
 	Limits      Limits
 	Budget      Budget
 	Creator     string // id of the user who made it; empty for none
+
+	// FormerLast4 are the last four characters of the token that it had before, which is good until FormerUntil; nil
+	// for none.
+	FormerLast4 string
+	FormerUntil *time.Time
 }
 
 // KeyState is whether a key may be used.

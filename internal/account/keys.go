@@ -231,6 +231,8 @@ func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u Ke
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return Key{}, notFound("key", id)
+	case errors.Is(err, audit.ErrNotAllowed):
+		return Key{}, forbidden("Only operators can give a key the permission \"admin\", and you are none any more.")
 	case errors.Is(err, ErrRevoked):
 		return Key{}, llm.Invalidf("key", "The key %q is revoked, which is for good. Make another one.", id)
 	case err != nil:
@@ -247,6 +249,12 @@ func (u *KeyUpdate) check(now time.Time) error {
 	}
 	if u.Models != nil {
 		errs = append(errs, checkModels(*u.Models))
+	}
+	if u.Permissions != nil {
+		errs = append(errs, checkPermissions(*u.Permissions))
+		if len(*u.Permissions) == 0 {
+			errs = append(errs, llm.Invalid("permissions", "A key has at least one permission: chat, uses or admin."))
+		}
 	}
 	if u.Expires != nil && !u.Expires.IsZero() {
 		errs = append(errs, checkExpiresAt(*u.Expires, now))

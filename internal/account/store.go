@@ -100,6 +100,16 @@ type KeyUpdate struct {
 	Limits  *Limits
 	Budget  *Budget
 	Tighten bool // refuse what Loosened does
+	// Permissions are at least one. audit.ErrNotAllowed where Admin is added by somebody who is no operator.
+	Permissions *[]Permission
+	Rotate      *Rotation
+}
+
+// Rotation gives a key another token.
+type Rotation struct {
+	Hash        Hash
+	Last4       string
+	FormerUntil time.Time // until when the token of before is good; zero for no longer
 }
 
 // CreditEntry is a payment into an account's credit, or a correction of one.

@@ -26,10 +26,16 @@ func Loosened(before, after *Key) error {
 		return loosened("budget", "lower its budget of $%s, for the same period", before.Budget.Limit)
 	case before.Expires != nil && (after.Expires == nil || after.Expires.After(*before.Expires)):
 		return loosened("expires", "let it expire before %s", before.Expires.Format("2006-01-02T15:04:05Z07:00"))
+	case !isSubset(after.Permissions, before.Permissions):
+		return loosened("permissions", "take permissions away from it, of %q", before.Permissions)
 	case len(before.Models) > 0 && !within(after.Models, before.Models):
 		return loosened("models", "take models away from it, of %q", before.Models)
 	}
 	return nil
+}
+
+func isSubset(some, all []Permission) bool {
+	return !slices.ContainsFunc(some, func(p Permission) bool { return !slices.Contains(all, p) })
 }
 
 func loosened(param, may string, was any) error {

@@ -2,12 +2,14 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/rawjson"
 )
 
 // adminKeys are the calls about API keys.
@@ -33,6 +35,9 @@ type keyView struct {
 	Expires     *time.Time           `json:"expires"`
 	Revoked     *time.Time           `json:"revoked"`
 	LastUsed    *time.Time           `json:"last_used"`
+	// FormerLast4 is of the key before the last rotation, which is good until FormerUntil.
+	FormerLast4 *string    `json:"former_last4"`
+	FormerUntil *time.Time `json:"former_until"`
 }
 
 // newKeyView is a key with its secret, this once.
@@ -47,6 +52,7 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
 		Budget:    viewBudget(k.Budget),
 		CreatedBy: orNull(k.Creator), Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
+		FormerLast4: orNull(k.FormerLast4), FormerUntil: k.FormerUntil,
 	}
 	if at, ok := used[k.ID]; ok {
 		v.LastUsed = &at
@@ -146,6 +152,10 @@ func (h *adminKeys) change(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if u.Permissions != nil && slices.Contains(*u.Permissions, account.Admin) && !r.visit.Operator() {
+		return answer{}, llm.Errorf(llm.CodeForbidden,
+			`Only operators can give a key the permission "admin".`).At("permissions")
+	}
 	u.Tighten = r.visit.May(people.Manage, k.AccountID) != nil
 	k, err = h.accounts.UpdateKey(r.Context(), r.by(), k.ID, u)
 	return h.answer(r, &k, inLimits(err))
@@ -154,11 +164,13 @@ func (h *adminKeys) change(r *adminRequest) (answer, error) {
 func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 	label, limits, budget := k.Label, k.Limits, k.Budget
 	var models []string
+	var permissions []account.Permission
 	var expires time.Time
 	var u account.KeyUpdate
 	err := readFields(
 		"", body,
 		field{"label", text(&label)},
+		field{"permissions", given(&u.Permissions, &permissions, texts(&permissions))},
 		field{"models", given(&u.Models, &models, texts(&models))},
 		field{"expires", given(&u.Expires, &expires, instant(&expires))},
 		field{"limits", limitsField(&limits)},
@@ -175,6 +187,42 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 		u.Budget = &budget
 	}
 	return u, err
+}
+
+// defaultOverlap is how long a rotated key's former token stays good where nobody says so.
+const defaultOverlap = 24 * time.Hour
+
+// seconds reads a time in whole seconds, 0 to account.MaxOverlap.
+func seconds(dst *time.Duration) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		most := int64(account.MaxOverlap / time.Second)
+		n, ok := rawjson.AsInt(v)
+		if !ok || n < 0 || n > most {
+			return wrongKind(at, fmt.Sprintf("an integer from 0 to %d", most))
+		}
+		*dst = time.Duration(n) * time.Second
+		return nil
+	}
+}
+
+// rotate gives a key another token. The former one stays good for a while.
+func (h *adminKeys) rotate(r *adminRequest) (answer, error) {
+	k, err := h.find(r)
+	if err == nil {
+		err = mayChange(r.visit, &k)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	overlap := defaultOverlap
+	if err := readFields("", r.body, field{"overlap_seconds", seconds(&overlap)}); err != nil {
+		return answer{}, err
+	}
+	k, token, err := h.accounts.RotateKey(r.Context(), r.by(), k.ID, overlap)
+	if err != nil {
+		return answer{}, err
+	}
+	return found(newKeyView{h.view(&k, nil), token.Reveal()})
 }
 
 // given notes that a field was there, whatever its value.

@@ -43,6 +43,7 @@ func (ad *Admin) accountRoutes(o *Options) []people.Route {
 		ad.route("GET /accounts/{account}/keys/{key}", people.Read, keys.show),
 		ad.route("PATCH /accounts/{account}/keys/{key}", people.Use, keys.change),
 		ad.route("DELETE /accounts/{account}/keys/{key}", people.Use, keys.revoke),
+		ad.make("POST /accounts/{account}/keys/{key}/rotate", people.Use, keys.rotate),
 	}
 }
 

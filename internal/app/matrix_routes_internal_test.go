@@ -65,6 +65,7 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/accounts/{account}/keys",
 		"DELETE /admin/v1/accounts/{account}/keys/{key}",
 		"PATCH /admin/v1/accounts/{account}/keys/{key}",
+		"POST /admin/v1/accounts/{account}/keys/{key}/rotate",
 	},
 	people.Manage: {
 		"POST /accounts/{account}/invitations/{id}/cancel",

@@ -68,6 +68,7 @@ const (
 	KeyCreated          Action = "key.created"
 	KeyChanged          Action = "key.changed"
 	KeyRevoked          Action = "key.revoked"
+	KeyRotated          Action = "key.rotated"
 	AttemptResolved     Action = "attempt.resolved"
 	AttemptCorrected    Action = "attempt.corrected"
 	NodeForgotten       Action = "node.forgotten"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 )
 
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
-	"concurrency, budget, budget_period, creator"
+	"concurrency, budget, budget_period, creator, former_last4, former_until"
 
 // keyRow is a row of keyColumns, before what is encoded in it is read.
 type keyRow struct {
@@ -23,19 +24,21 @@ type keyRow struct {
 	permissions, models string
 	created             int64
 	expires, revoked    sql.NullInt64
+	former              sql.NullInt64
 }
 
 func (r *keyRow) dest() []any {
 	return []any{
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period, &r.Creator,
+		&r.FormerLast4, &r.former,
 	}
 }
 
 func (r *keyRow) key() (account.Key, error) {
 	k := r.Key
 	k.Created = fromMicros(r.created)
-	k.Expires, k.Revoked = optionalTime(r.expires), optionalTime(r.revoked)
+	k.Expires, k.Revoked, k.FormerUntil = optionalTime(r.expires), optionalTime(r.revoked), optionalTime(r.former)
 	if err := json.Unmarshal([]byte(r.permissions), &k.Permissions); err != nil {
 		return k, fmt.Errorf("key %s: permissions: %w", k.ID, err)
 	}
@@ -66,15 +69,32 @@ func scanKey(row scanner) (account.Key, error) {
 }
 
 // KeyByHash is the key whose token has that hash, revoked and expired ones
-// too, and its account; or account.ErrNotFound.
+// too, and its account; or account.ErrNotFound. By the token that it had before,
+// it expires when that does.
 func (s *Accounts) KeyByHash(ctx context.Context, hash account.Hash) (a account.Account, k account.Key, err error) {
+	a, k, err = s.keyBy(ctx, "k.hash", hash)
+	if !errors.Is(err, account.ErrNotFound) {
+		return a, k, err
+	}
+	if a, k, err = s.keyBy(ctx, "k.former", hash); err != nil {
+		return a, k, err
+	}
+	if k.Expires == nil || k.FormerUntil.Before(*k.Expires) {
+		k.Expires = k.FormerUntil
+	}
+	return a, k, nil
+}
+
+func (s *Accounts) keyBy(ctx context.Context, column string, hash account.Hash) (a account.Account, k account.Key,
+	err error,
+) {
 	var (
 		r   keyRow
 		row accountRow
 	)
 	err = s.read.QueryRowContext(
 		ctx, "SELECT "+of("a", accountColumns)+", "+of("k", keyColumns)+
-			" FROM keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?", hash.String()).
+			" FROM keys k JOIN accounts a ON a.id = k.account WHERE "+column+" = ?", hash.String()).
 		Scan(append(row.dest(), r.dest()...)...)
 	if err != nil {
 		return a, k, fmt.Errorf("read key: %w", orNotFound(err))
@@ -106,7 +126,7 @@ func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key,
 			}
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
-			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?)",
 			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
 			microsOrNil(k.Revoked),
 			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
@@ -170,21 +190,50 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 				return err
 			}
 		}
+		if isAdmin := slices.Contains(to.Permissions, account.Admin); isAdmin && !slices.Contains(before.Permissions,
+			account.Admin) {
+			if err := s.adminBy(ctx, tx, by); err != nil {
+				return err
+			}
+		}
 		models, err := jsonList(to.Models)
 		if err != nil {
 			return err
 		}
+		permissions, err := jsonList(to.Permissions)
+		if err != nil {
+			return err
+		}
+		action := audit.KeyChanged
+		if u.Rotate != nil {
+			action = audit.KeyRotated
+			if err := rotate(ctx, tx, &before, u.Rotate); err != nil {
+				return err
+			}
+		}
 		row := tx.QueryRowContext(
-			ctx, "UPDATE keys SET label = ?, models = ?, expires = ?, rpm = ?, tpm = ?, concurrency = ?,"+
+			ctx, "UPDATE keys SET label = ?, permissions = ?, models = ?, expires = ?, rpm = ?, tpm = ?, concurrency = ?,"+
 				" budget = ?, budget_period = ? WHERE id = ? RETURNING "+keyColumns,
-			to.Label, models, microsOrNil(to.Expires), to.Limits.RPM, to.Limits.TPM, to.Limits.Concurrency,
+			to.Label, permissions, models, microsOrNil(to.Expires), to.Limits.RPM, to.Limits.TPM, to.Limits.Concurrency,
 			int64(to.Budget.Limit), string(to.Budget.Period), id)
 		if k, err = scanKey(row); err != nil {
 			return err
 		}
-		return s.noteKey(ctx, tx, by, audit.KeyChanged, &before, &k)
+		return s.noteKey(ctx, tx, by, action, &before, &k)
 	})
 	return k, err
+}
+
+// rotate gives a key another token. The one of before stays good for as long as is asked.
+func rotate(ctx context.Context, tx *sql.Tx, before *account.Key, r *account.Rotation) error {
+	former, until := "''", any(nil)
+	last4 := ""
+	if !r.FormerUntil.IsZero() {
+		former, last4, until = "hash", before.Last4, micros(r.FormerUntil)
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE keys SET former = "+former+", former_last4 = ?, former_until = ?, hash = ?, last4 = ?"+
+		" WHERE id = ?", last4, until, r.Hash.String(), r.Last4, before.ID)
+	return err
 }
 
 // updated is a key as an update makes it.
@@ -194,6 +243,9 @@ func updated(k account.Key, u *account.KeyUpdate) account.Key {
 	}
 	if u.Models != nil {
 		k.Models = *u.Models
+	}
+	if u.Permissions != nil {
+		k.Permissions = *u.Permissions
 	}
 	if u.Expires != nil {
 		k.Expires = u.Expires
@@ -307,6 +359,9 @@ func keyFacts(k *account.Key) facts {
 	}
 	if k.Creator != "" {
 		f["creator"] = k.Creator
+	}
+	if k.FormerUntil != nil {
+		f["former_last4"], f["former_until"] = k.FormerLast4, timeFact(k.FormerUntil)
 	}
 	f.limits(k.Limits)
 	f.budget(k.Budget)

@@ -282,6 +282,24 @@ func (o *office) runKeys() {
 	if at(got, "label") != "weekly" || at(got, "models") != "[]" || at(got, "expires") != "<nil>" || at(got, "limits", "rpm") != "5" || at(got, "limits", "tpm") != "7" || at(got, "budget", "period") != "month" || at(got, "budget", "limit_usd") != "3" {
 		t.Errorf("the changed key: got %v", got)
 	}
+	rotated := o.call(200, "POST /accounts/{account}/keys/{key}/rotate", `{"overlap_seconds":3600}`, "default", id)
+	former := token
+	token = at(rotated, "key")
+	if at(rotated, "former_last4") != former[len(former)-4:] || token == former {
+		t.Errorf("the rotated key: got %v, want another one, and the former until later", rotated)
+	}
+	for _, key := range []string{former, token} {
+		if r := o.Do(harness.Ask{Path: "/v1/uses", Key: key}); r.Status == http.StatusUnauthorized {
+			t.Errorf("a rotated key at work: got %d %s", r.Status, r.Body)
+		}
+	}
+	o.call(200, "POST /accounts/{account}/keys/{key}/rotate", `{"overlap_seconds":0}`, "default", id)
+	for _, key := range []string{former, token} {
+		harness.Await(t, "that a former key is refused", func() bool {
+			return o.Do(harness.Ask{Path: "/v1/uses", Key: key}).Status == http.StatusUnauthorized
+		})
+	}
+	o.call(400, "POST /accounts/{account}/keys/{key}/rotate", `{"overlap_seconds":-1}`, "default", id)
 	harness.Await(t, "the time when the key was last used", func() bool {
 		return at(o.call(200, "GET /accounts/{account}/keys/{key}", "", "default", id), "last_used") != "<nil>"
 	})

@@ -106,6 +106,7 @@ func testKeys(t *testing.T, f *fixture) {
 	if _, _, err := f.Accounts.KeyByHash(t.Context(), account.Hash{9}); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("unknown hash: got %v, want ErrNotFound", err)
 	}
+	testRotation(t, f, &full, hash)
 	first := time.Date(2026, 5, 5, 5, 5, 5, 0, time.UTC)
 	for _, at := range []time.Time{first, first.Add(time.Hour)} {
 		if got, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_1", at); err != nil || got.Revoked == nil ||
@@ -115,6 +116,39 @@ func testKeys(t *testing.T, f *fixture) {
 	}
 	if _, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_9", first); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("revoke an unknown key: got %v, want ErrNotFound", err)
+	}
+}
+
+// testRotation gives a key another token, twice: the one before is good until a moment, and one before that is not.
+func testRotation(t *testing.T, f *fixture, k *account.Key, old account.Hash) {
+	t.Helper()
+	until := time.Date(2026, 4, 4, 4, 4, 4, 0, time.UTC)
+	rotate := func(hash account.Hash, until time.Time) {
+		t.Helper()
+		u := account.KeyUpdate{Rotate: &account.Rotation{Hash: hash, Last4: "new4", FormerUntil: until}}
+		must.Get(f.Accounts.UpdateKey(t.Context(), audit.Gateway(), k.ID, u))(t)
+	}
+	expires := func(hash account.Hash) *time.Time {
+		t.Helper()
+		_, got, err := f.Accounts.KeyByHash(t.Context(), hash)
+		if err != nil || got.ID != k.ID {
+			t.Errorf("key by hash: got %s, %v, want %s", got.ID, err, k.ID)
+		}
+		return got.Expires
+	}
+	second, third := account.Hash{2}, account.Hash{3}
+	rotate(second, until)
+	if got := expires(second); !cmp.Equal(got, k.Expires) {
+		t.Errorf("the new token: expires %v, want %v as the key", got, k.Expires)
+	}
+	if got := expires(old); got == nil || !got.Equal(until) {
+		t.Errorf("the former token: expires %v, want %v", got, until)
+	}
+	rotate(third, time.Time{})
+	for _, gone := range []account.Hash{old, second} {
+		if _, _, err := f.Accounts.KeyByHash(t.Context(), gone); !errors.Is(err, account.ErrNotFound) {
+			t.Errorf("a token of before: got %v, want ErrNotFound", err)
+		}
 	}
 }
 
