@@ -37,13 +37,13 @@ func TestRelease(t *testing.T) {
 	s := must(describe(t.Context(), root, true))(t)
 	targets := must(parseTargets(*wanted))(t)
 	dir := t.TempDir()
-	first := make1(t, &made{release{source: s, root: root, out: filepath.Join(dir, "first"), targets: targets}})
+	first := makeOf(t, &made{release{source: s, root: root, out: filepath.Join(dir, "first"), targets: targets}})
 	copied := filepath.Join(dir, "a directory elsewhere")
 	copyClone(t, root, copied)
 	if *fresh {
 		t.Setenv("GOCACHE", filepath.Join(dir, "cache"))
 	}
-	second := make1(t, &made{release{source: s, root: copied, out: filepath.Join(dir, "second"), targets: targets}})
+	second := makeOf(t, &made{release{source: s, root: copied, out: filepath.Join(dir, "second"), targets: targets}})
 	t.Run("Equal", func(t *testing.T) { holdEqual(t, first, second) })
 	t.Run("Checksums", func(t *testing.T) { holdChecksums(t, first) })
 	for _, target := range targets {
@@ -56,6 +56,14 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	t.Run("Image", func(t *testing.T) { holdImage(t, first) })
+	if here := (target{runtime.GOOS, runtime.GOARCH}); slices.Contains(targets, here) {
+		t.Run("Newcomer", func(t *testing.T) {
+			n := &newcomer{home: t.TempDir(), log: t.Output()}
+			if err := n.walk(t.Context(), root, first.file("_%s.tar.gz", here)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 func must[T any](v T, err error) func(*testing.T) T {
@@ -68,7 +76,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-func make1(t *testing.T, m *made) *made {
+func makeOf(t *testing.T, m *made) *made {
 	t.Helper()
 	m.log = t.Output()
 	if err := m.make(t.Context()); err != nil {
