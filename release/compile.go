@@ -28,7 +28,8 @@ func (t target) program() string {
 
 // settings are variables of the go command that change what is built: those of a release, whatever the machine has.
 var settings = []string{
-	"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=off", "GOFLAGS=", "GOWORK=off",
+	"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=off", "GOFLAGS=",
+	"GOWORK=off",
 }
 
 // stripped are the linker's flags that leave out symbols and debug information.

@@ -136,6 +136,7 @@ func (r *release) imageConfig() v1.Config {
 
 // imageFiles are all files of the image.
 func (r *release) imageFiles(t target) []entry {
+	passwd := fmt.Appendf(nil, "weir:x:%d:%d:Weir:/data:/sbin/nologin\n", user, user)
 	dirs := []string{"etc", "etc/ssl", "etc/ssl/certs", "etc/weir", "usr", "usr/bin", "usr/share", "usr/share/doc",
 		"usr/share/doc/weir"}
 	var all []entry
@@ -144,7 +145,7 @@ func (r *release) imageFiles(t target) []entry {
 	}
 	return slices.Concat(all, []entry{
 		{name: "data", mode: fs.ModeDir | 0o700, owner: user},
-		{name: "etc/passwd", mode: 0o644, text: fmt.Appendf(nil, "weir:x:%d:%d:Weir:/data:/sbin/nologin\n", user, user)},
+		{name: "etc/passwd", mode: 0o644, text: passwd},
 		{name: "etc/group", mode: 0o644, text: fmt.Appendf(nil, "weir:x:%d:\n", user)},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, text: authorities()},
 		{name: "usr/bin/weir", mode: 0o755, from: r.program(t)},

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// statement says of what and how files were made: https://github.com/in-toto/attestation/blob/v1.1.0/spec/v1/statement.md
+// statement says of what and how files were made:
+// https://github.com/in-toto/attestation/blob/v1.1.0/spec/v1/statement.md
 type statement struct {
 	Type          string    `json:"_type"`
 	Subject       []subject `json:"subject"`

@@ -116,7 +116,8 @@ func holdEqual(t *testing.T, a, b *made) {
 	}
 	first, second := names(a), names(b)
 	if len(first) < 5 || !slices.Equal(first, second) {
-		t.Errorf("two releases of the same source differ:\n%s\n\n%s", strings.Join(first, "\n"), strings.Join(second, "\n"))
+		t.Errorf("two releases of the same source differ:\n%s\n\n%s", strings.Join(first, "\n"),
+			strings.Join(second, "\n"))
 	}
 }
 
@@ -128,7 +129,8 @@ func holdChecksums(t *testing.T, m *made) {
 	}
 	entries := must(os.ReadDir(m.out))(t)
 	if len(s.Subject) != len(entries)-2 {
-		t.Errorf("the provenance is of %d files; want %d, all but itself and the checksums", len(s.Subject), len(entries)-2)
+		t.Errorf("the provenance is of %d files; want %d, all but itself and the checksums", len(s.Subject),
+			len(entries)-2)
 	}
 	for _, of := range s.Subject {
 		if want := of.Digest["sha256"] + "  " + of.Name + "\n"; !strings.Contains(text, want) {
