@@ -6,7 +6,7 @@ LOAD ?= 60
 SHIFTS ?= -400d +400d
 # SQLite's translated C takes most of a raced run and has no race of ours. Its driver, in Go, stays instrumented.
 RACE := -race -timeout 30m $(foreach c,sqlite/lib libc/... memory,-gcflags=modernc.org/$(c)=-race=false)
-CHECKS := tidy lint race sdk deploy-check clocks crash outages attacks node browser
+CHECKS := tidy lint race sdk deploy-check release-check clocks crash outages attacks node browser
 
 .DEFAULT_GOAL := help
 
@@ -49,6 +49,7 @@ lint: $(BIN)/golangci-lint ## Run the linters, go vet among them, and the format
 	$(BIN)/golangci-lint run
 	cd sdk/go && $(BIN)/golangci-lint run
 	cd deploy/check && $(BIN)/golangci-lint run
+	cd release && $(BIN)/golangci-lint run
 	$(BIN)/golangci-lint fmt --diff
 
 $(BIN)/golangci-lint:
@@ -58,7 +59,7 @@ $(BIN)/golangci-lint:
 tidy: ## Check that go.mod is current, and those of the modules beside it
 	# Of go.mod alone: which sums a dependency's own tests need depends on what
 	# can be downloaded today, and a sum that is needed and missing ends a build.
-	for module in . sdk/go deploy/check; do \
+	for module in . sdk/go deploy/check release; do \
 		! $(GO) -C $$module mod tidy -e -diff | sed '/^diff current.go.sum/,$$d' | grep . || exit 1; \
 	done
 	$(GO) mod verify
@@ -131,6 +132,26 @@ sdk: ## Run the SDKs for Go; UPDATE=-update writes docs/compatibility.md
 .PHONY: deploy-check
 deploy-check: ## Render, lint and validate the files in deploy/, and chat through nginx and Caddy
 	$(GO) -C deploy/check test -count=1 ./... # what it reads is outside of its module, and so no reason to run it again
+
+.PHONY: release
+release: ## Make the files of a release in dist, from a tagged commit; SNAPSHOT=1 from what is there
+	$(GO) -C release run . $(if $(SNAPSHOT),-snapshot)
+
+.PHONY: release-check
+release-check: ## Make a release twice, compare, and look into it; ALL=1 for all systems, FRESH=1 to compile it anew
+	$(GO) -C release test -count=1 -timeout 40m $(if $(ALL)$(FRESH),-v) . $(if $(ALL),-release.targets=all) \
+		$(if $(FRESH),-release.fresh)
+
+.PHONY: newcomer
+newcomer: ## Walk the documented way from a package to the first budget, and print how long each step takes
+	$(GO) -C release run . newcomer
+
+.PHONY: sizes
+sizes: ## Print how large the program is with and without symbols, and the largest things in it
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(BIN)/weir-with-symbols ./cmd/weir
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w" -o $(BIN)/weir ./cmd/weir
+	ls -l $(BIN)/weir-with-symbols $(BIN)/weir
+	$(GO) tool nm -size -sort size $(BIN)/weir-with-symbols | head -30
 
 .PHONY: node
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md

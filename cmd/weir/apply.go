@@ -23,10 +23,10 @@ func newApply(env *environment) *cobra.Command {
 	var file string
 	var o app.ApplyOptions
 	cmd := &cobra.Command{
-		Use: "apply", Short: "Change providers, models, aliases, prices and limits while gateways run",
+		Use: "apply", Short: "Change providers, models, aliases, prices, limits and CORS origins while gateways run",
 		Long: "Puts the objects of a file into the managed configuration, each in place of the one of its name, and " +
 			"prints what that changes. Every node has it in force within a second. The file has the members providers, " +
-			"models, aliases, prices and limits of weir.yaml. What weir.yaml itself has can be changed there alone.",
+			"models, aliases, prices, limits and cors of weir.yaml. What weir.yaml itself has can be changed there alone.",
 		Example: "  weir apply -f change.yaml --dry-run\n  weir export-config > all.yaml && weir apply -f all.yaml --prune",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -108,8 +108,8 @@ func oneLine(v any) string {
 func newExportConfig(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "export-config", Short: "Print what weir apply can change, as it is in force",
-		Long: "Prints the providers, models, aliases, prices and limits of weir.yaml and of the managed configuration " +
-			"as a file that weir apply takes. Provider keys are printed as sealed:…, which weir apply takes for unchanged.",
+		Long: "Prints the providers, models, aliases, prices, limits and cors of weir.yaml and of the managed configuration " +
+			"as a file that weir apply takes. Provider keys are printed as \"sealed:\" and a fingerprint, which weir apply takes for unchanged.",
 		Example: "  weir export-config > all.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *app.Data) error {

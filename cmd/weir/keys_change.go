@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -53,14 +54,15 @@ func newKeysChange(env *environment) *cobra.Command {
 	limitFlags(cmd, &c.limits, "; 0 for no limit")
 	flags.StringVar(&c.usd, "budget-usd", "", "budget in US dollars; 0 for none")
 	flags.StringVar(&c.period, "budget-period", "", "of the budget: day, month or total")
-	cmd.MarkFlagsMutuallyExclusive("model", "all-models")
-	cmd.MarkFlagsMutuallyExclusive("expires", "no-expiry")
 	return cmd
 }
 
 // update is what the flags that were given change.
 func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u account.KeyUpdate, err error) {
 	given := cmd.Flags().Changed
+	if given("model") && c.allModels || given("expires") && c.forever {
+		return u, usageError{errors.New("--model and --all-models do not go together, nor do --expires and --no-expiry")}
+	}
 	if given("label") {
 		u.Label = &c.label
 	}

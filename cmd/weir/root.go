@@ -72,7 +72,7 @@ func newRoot(env *environment) *cobra.Command {
 		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUses(env), newModels(env),
 		newPrices(env), newProviders(env), newLedger(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env),
 		newSecrets(env), newSimulate(env), newConfig(env), newMigrate(env), newMove(env), newBackup(env),
-		newRestore(env), newApply(env), newExportConfig(env), newVersion(env),
+		newRestore(env), newApply(env), newExportConfig(env), newVersion(env), newManual(env), newReady(env),
 	)
 	completeCobra(root)
 	return root

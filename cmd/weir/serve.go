@@ -71,8 +71,10 @@ func serve(cmd *cobra.Command, env *environment, listen string, takeover bool) e
 	if os.Getenv("GOGC") == "" {
 		bounding.Go(func() { boundGarbage(serving) })
 	}
+	log, b := env.logger(&cfg), thisBuild()
+	log.Info("starting", "version", b.version, "commit", known(b.commit), "date", known(b.date))
 	return app.Run(cmd.Context(), app.Options{
 		Config: cfg, Reload: load, ReloadSignals: reloads, Getenv: os.Getenv, Stdout: env.stdout, Stderr: env.stderr,
-		Log: env.logger(&cfg), Version: version(), Takeover: takeover, Journal: faults(),
+		Log: log, Version: b.version, Takeover: takeover, Journal: faults(),
 	})
 }

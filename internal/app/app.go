@@ -133,7 +133,7 @@ type instance struct {
 	draining    atomic.Bool
 	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
 	managed     *managedConfig
-	cors        atomic.Pointer[corsPolicy]    // nil where no other site may use the client APIs
+	cors        atomic.Pointer[corsPolicy] // nil where no other site may use the client APIs
 	closers     []func() error
 }
 
@@ -156,9 +156,6 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		return g, err
 	}
 	if err := g.openData(ctx); err != nil {
-		return g, err
-	}
-	if err := g.startManaged(ctx); err != nil {
 		return g, err
 	}
 	if err := g.openWebhooks(); err != nil {
@@ -248,6 +245,12 @@ func (g *instance) openData(ctx context.Context) error {
 		defer cancel()
 		return g.ledger.Close(ctx)
 	})
+	if g.managed, err = newManaged(&o.Config, db); err == nil {
+		err = g.managed.begin(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
 	g.idempotency, err = newIdempotencyStore(ctx, db.Kept, g.ledger.Journal().String())
 	return err
 }

@@ -217,20 +217,20 @@ func (m *managedConfig) problem() string {
 		m.inForce.Load())
 }
 
-// startManaged has the gateway begin with what is managed.
-func (g *instance) startManaged(ctx context.Context) (err error) {
-	if g.managed, err = newManaged(&g.options.Config, g.store); err != nil || g.options.Reload == nil {
+// begin has a gateway begin with what is managed.
+func (m *managedConfig) begin(ctx context.Context, o *Options) error {
+	if o.Reload == nil {
+		return nil
+	}
+	if seq, err := m.store.Seq(ctx); err != nil || seq == 0 {
 		return err
 	}
-	if seq, err := g.store.Managed.Seq(ctx); err != nil || seq == 0 {
-		return err
-	}
-	cfg, seq, err := g.managed.load(ctx, g.options.Reload)
+	cfg, seq, err := m.load(ctx, o.Reload)
 	if err != nil {
 		return fmt.Errorf("the managed configuration cannot be used (weir config versions and weir config restore go "+
 			"back to another one): %w", err)
 	}
-	g.options.Config = cfg
-	g.managed.note(seq, nil)
+	o.Config = cfg
+	m.note(seq, nil)
 	return nil
 }

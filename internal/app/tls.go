@@ -41,7 +41,7 @@ type stamp struct {
 // secure is how clients are talked to; nil for plain HTTP. What is returned with it keeps the certificate up to date
 // until its context ends.
 func (g *instance) secure() (*tls.Config, func(context.Context), error) {
-	cfg, keep, err := g.certified()
+	cfg, keep, err := certified(g.options)
 	if path := g.options.Config.TLS.ClientCA; err == nil && path != "" {
 		cfg.ClientAuth = tls.VerifyClientCertIfGiven // programs with API keys have none
 		cfg.ClientCAs, err = authorities(path)
@@ -72,21 +72,21 @@ func checkCertificate(t *config.TLS, r *http.Request) error {
 }
 
 // certified is secure without certificates of clients.
-func (g *instance) certified() (*tls.Config, func(context.Context), error) {
-	t := &g.options.Config.TLS
+func certified(o *Options) (*tls.Config, func(context.Context), error) {
+	t := &o.Config.TLS
 	switch {
 	case t.Cert != "":
-		c := &certificate{files: [2]string{t.Cert, t.Key}, log: g.options.Log}
+		c := &certificate{files: [2]string{t.Cert, t.Key}, log: o.Log}
 		if _, err := c.load(); err != nil {
 			return nil, nil, fmt.Errorf("tls: %w", err)
 		}
 		return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, c.run, nil
 	case len(t.ACME.Domains) > 0:
-		m, err := newACME(&g.options.Config)
+		m, err := newACME(&o.Config)
 		if err != nil {
 			return nil, nil, err
 		}
-		first := func(ctx context.Context) { obtain(ctx, m, t.ACME.Domains, g.options.Log) }
+		first := func(ctx context.Context) { obtain(ctx, m, t.ACME.Domains, o.Log) }
 		return &tls.Config{
 			GetCertificate: m.GetCertificate, NextProtos: []string{acme.ALPNProto}, MinVersion: tls.VersionTLS12,
 		}, first, nil

@@ -21,16 +21,16 @@ import (
 )
 
 // Document is configuration that is managed in the database beside the file: of each section what it has by name. The
-// section limits has one object, without a name. Values are as YAML has them, references not replaced.
+// sections limits and cors have one object each, without a name. Values are as YAML has them, references not replaced.
 type Document map[string]map[string]any
 
 // managedSections are the members of the file that can be managed.
 func managedSections() []string {
-	return []string{"providers", "models", "aliases", "prices", "limits"}
+	return []string{"providers", "models", "aliases", "prices", "limits", "cors"}
 }
 
 // isOne reports whether a section is one object.
-func isOne(section string) bool { return section == "limits" }
+func isOne(section string) bool { return section == "limits" || section == "cors" }
 
 // ParseDocument reads YAML that has managed sections alone. The error is Problems.
 func ParseDocument(file string, src []byte) (Document, error) {

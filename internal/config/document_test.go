@@ -18,6 +18,7 @@ models: {house/small: {context: 32768}}
 aliases: {fast: {targets: [house/small, away/large], strategy: weighted, weights: [1, 3]}}
 prices: {house/small: {input: "0.15", output: 0.6}}
 limits: {rpm: 600, per_key: {tpm: 1000}}
+cors: {origins: ["https://app.example.com"]}
 `
 
 func document(t *testing.T, text string) config.Document {
@@ -99,7 +100,7 @@ func TestDocumentChanges(t *testing.T) {
 	}
 	must.Equal(t, paths(false), []string{"+aliases.slow", `~prices["house/small"]`}, "changes")
 	must.Equal(t, paths(true), []string{
-		"-providers.away", "-providers.house", `-models["house/small"]`, "-aliases.fast", "+aliases.slow", `~prices["house/small"]`, "-limits",
+		"-providers.away", "-providers.house", `-models["house/small"]`, "-aliases.fast", "+aliases.slow", `~prices["house/small"]`, "-limits", "-cors",
 	}, "changes, pruned")
 	file := document(t, "aliases: {slow: {targets: [house/small]}}\nproviders: {away: {dialect: openai}}")
 	rest := must.Get(change.Without(file, "weir.yaml"))(t)

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"weir/internal/config"
+)
+
+// Bounds of asking a gateway on this machine whether it is ready.
+const (
+	mostReadyText = 4 << 10 // bytes of its answer
+	readyDial     = 2 * time.Second
+)
+
+// Ready asks the gateway on this machine that has the configuration whether it takes requests: nil if it does. Only the
+// status of the answer counts and nothing secret is sent, so that its certificate, which is for the name by which
+// others know the gateway, is not verified.
+func Ready(ctx context.Context, cfg *config.Config) error {
+	scheme, name := "http", ""
+	if cfg.TLS.On() {
+		scheme = "https"
+	}
+	if domains := cfg.TLS.ACME.Domains; len(domains) > 0 {
+		name = domains[0]
+	}
+	transport := &http.Transport{ // without a proxy
+		DialContext: (&net.Dialer{Timeout: readyDial}).DialContext, DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{ServerName: name, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
+	}
+	defer transport.CloseIdleConnections()
+	url := scheme + "://" + localAddress(cfg.Listen) + "/readyz"
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", url, err)
+	}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return fmt.Errorf("no gateway answers at %s; is it running, with the same configuration? %w", url, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, mostReadyText))
+	if err == nil && answer.StatusCode == http.StatusOK {
+		return nil
+	}
+	said := strings.TrimSpace(string(text))
+	return fmt.Errorf("%s answers %d, %q; what is wrong is at %s?verbose", url, answer.StatusCode, said, url)
+}
+
+// localAddress is where this machine reaches what listens on an address, which may be all addresses.
+func localAddress(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
