@@ -44,7 +44,7 @@ func Ready(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("no gateway answers at %s; is it running, with the same configuration? %w", url, err)
 	}
-	defer answer.Body.Close()
+	defer answer.Body.Close() //nolint:errcheck // it was only read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, mostReadyText))
 	if err == nil && answer.StatusCode == http.StatusOK {
 		return nil

@@ -95,6 +95,7 @@ func contents(t *testing.T, o store.Options) map[string]string {
 	}
 	tables := map[string]string{}
 	rows := must.Get(db.QueryContext(t.Context(), list))(t)
+	defer rows.Close()
 	for rows.Next() {
 		var name string
 		must.Do(t, rows.Scan(&name))
