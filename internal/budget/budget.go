@@ -126,6 +126,9 @@ func (r *LeaseRequest) GivesBack() bool { return r.Least == 0 && r.Most == 0 }
 // Lease is the answer to a LeaseRequest.
 type Lease struct {
 	Limit llm.Money // the budget's; 0 when there is none any more
+	// Changing says that nothing more is granted because the budget was changed a moment ago, and not every node has
+	// told yet what is under way there.
+	Changing bool
 	// Beside is another budget of the scope, of another period, of which a request may not know that came
 	// before it was set; a limit of 0 for none.
 	Beside  Budget

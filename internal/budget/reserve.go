@@ -249,7 +249,10 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 		p.mu.Lock()
 		enough, spare := s.enough(n), s.spare()
 		more := got.Idle > 0 || spare && l.Alive() > 1 // may come back from others, or find its use there
-		last := !more || s.changed || !l.now().Before(deadline)
+		if got.Changing {
+			deadline = l.now().Add(wantedFor) // who asked waits no longer than its own time
+		}
+		last := !more && !got.Changing || s.changed || !l.now().Before(deadline)
 		if !enough && last && !s.changed {
 			s.refused, s.until = max(1, s.available()+got.Left+1), l.now().Add(refusedFor)
 		}
@@ -377,7 +380,7 @@ func (p *accountLeases) leased(s *lease, got *Lease, now time.Time) {
 	}
 	s.granted, s.full, s.excess = max(s.granted, got.Granted), got.Left <= 0, got.Excess
 	s.beside = got.Beside
-	if s.gone = (time.Time{}); got.Limit == 0 {
-		s.granted, s.gone = unlimited, now
+	if s.gone = (time.Time{}); got.Limit == 0 && !(got.Changing && got.Beside.Limit > 0) {
+		s.granted, s.gone = unlimited, now // else it may be back before this node hears of it
 	}
 }

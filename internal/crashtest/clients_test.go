@@ -194,15 +194,21 @@ func (v *verdict) uses() {
 	}
 	for _, got := range v.books.uses {
 		at := bucket{got.account, got.Date, got.Model}
-		if want := sums[at]; got != want {
+		if want := sums[at]; got != want || got.isNothing() {
 			v.add(unsummed, "got %+v, want %+v", got, want)
 		}
 		delete(sums, at)
 	}
 	for _, want := range sums {
+		if want.isNothing() { // what leaves no entry
+			continue
+		}
 		v.add(unsummed, "got no entry, want %+v", want)
 	}
 }
+
+// isNothing reports whether nothing was used, by no request that counts.
+func (u *use) isNothing() bool { return u.Requests == 0 && u.Tokens == 0 && u.Cost == 0 }
 
 // totals asks whether the reports count every request once, that is every one
 // that the provider saw, or that a kill let nobody say of.

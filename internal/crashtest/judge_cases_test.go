@@ -92,9 +92,12 @@ func TestJudge(t *testing.T) {
 		id: ledger.AttemptID{Request: requestID(unused.rows[0].opened, 9), N: 1}, opened: unused.rows[0].opened,
 		account: "a1", key: "k1", requested: unpriced, model: unpriced, outcome: ledger.OutcomeRefused, provenance: ledger.Exact,
 	})
-	unused.uses = append(unused.uses, use{account: "a1", Date: "2026-11-21", Model: unpriced})
 	if got := judge(unused).found[unsummed]; len(got) > 0 {
 		t.Errorf("nothing used of a model without a price: got %q, want no findings", got)
+	}
+	unused.uses = append(unused.uses, use{account: "a1", Date: "2026-11-21", Model: unpriced})
+	if got := judge(unused).found[unsummed]; len(got) == 0 {
+		t.Error("an entry of which nothing was used: got no findings, want one")
 	}
 	for _, c := range judgeCases() {
 		t.Run(c.name, func(t *testing.T) {

@@ -72,6 +72,7 @@ func testRest(ctx context.Context, t *testing.T, bin string) {
 		{"Boundless", testBoundless},
 		{"Cut", testCut},
 		{"Accounts", testAccounts},
+		{"Period", testPeriod},
 		{"Stopped", testStopped},
 		{"Failover", testFailover},
 		{"Restored", testRestored},

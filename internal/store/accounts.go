@@ -263,6 +263,11 @@ func (s *Accounts) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, 
 			return err
 		}
 	}
+	if before != nil && (isAnother(before.Budget, after.Budget) || (before.Credit == nil) != (after.Credit == nil)) {
+		if err := s.noteBudget(ctx, tx, after.ID); err != nil {
+			return err
+		}
+	}
 	return s.changed(ctx, tx, account.ChangedAccount, after.ID)
 }
 

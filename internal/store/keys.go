@@ -338,6 +338,11 @@ func (s *Accounts) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, acti
 			return err
 		}
 	}
+	if before != nil && isAnother(before.Budget, after.Budget) {
+		if err := s.noteBudget(ctx, tx, after.ID); err != nil {
+			return err
+		}
+	}
 	return s.changed(ctx, tx, account.ChangedKey, after.ID)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/account"
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -22,6 +23,37 @@ type Leases struct{ *conn }
 // all nodes have told it yet what they hold.
 var errUnsettled = errors.New(
 	"the database has changed hands, and not every node has told it yet what it holds of budgets")
+
+// heardFor is how long after a change of a budget each node has heard of it, and has told what is under way there:
+// account.Service looks for changes four times a second, and a node beats as often.
+const heardFor = 1200 * time.Millisecond
+
+// isAnother reports whether a budget is another one, of another period, and not the same with another limit.
+func isAnother(before, after account.Budget) bool {
+	return before.Period != after.Period || (before.Limit == 0) != (after.Limit == 0)
+}
+
+// noteBudget notes that a budget or credit is another one than before.
+func (s *conn) noteBudget(ctx context.Context, tx *sql.Tx, scope string) error {
+	now, err := s.clock.read(ctx, tx)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO budget_changes (scope, at) VALUES (?, ?)"+
+			" ON CONFLICT (scope) DO UPDATE SET at = excluded.at", scope, now)
+	}
+	return err
+}
+
+// isChanging reports whether a budget was changed so lately that another node may not have told yet what is under way
+// there, which counts in the new period too.
+func (s *Leases) isChanging(ctx context.Context, tx *sql.Tx, scope string, sh *shares) (bool, error) {
+	if sh.alive <= 1 {
+		return false, nil
+	}
+	var n int64
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM budget_changes WHERE scope = ? AND at > ?", scope,
+		sh.now-heardFor.Microseconds()).Scan(&n)
+	return n > 0, err
+}
 
 // wantedFor is how long a node's want is seen by others.
 const wantedFor = 2 * time.Second
@@ -49,6 +81,9 @@ func (s *Leases) Lease(ctx context.Context, r budget.LeaseRequest) (l budget.Lea
 		}
 		shares, err := s.shares(ctx, tx, r, now)
 		if err != nil {
+			return err
+		}
+		if l.Changing, err = s.isChanging(ctx, tx, r.Budget.Scope, shares); err != nil {
 			return err
 		}
 		return shares.deal(ctx, tx, &r, &l)
@@ -212,7 +247,7 @@ func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *budget.LeaseRequest, 
 	switch {
 	case r.GivesBack(), l.Limit == 0:
 		granted = used
-	case left < r.Least:
+	case left < r.Least, l.Changing:
 		granted, wanted = max(granted, used), sh.now
 	default:
 		granted = max(granted, used+sh.portion(r, left))

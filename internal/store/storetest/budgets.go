@@ -206,6 +206,7 @@ func budgeted(t *testing.T, f *fixture, limit llm.Money, period budget.Period, n
 		account.Update{Budget: &account.Budget{Limit: limit, Period: period}}); err != nil {
 		t.Fatal(err)
 	}
+	f.advance(2 * time.Second) // until all nodes have told what is under way
 	for _, n := range nodes {
 		if _, err := f.Leases.Beat(t.Context(), budget.Node{
 			Journal: n, Name: "host", Address: "here", Version: "1",
