@@ -263,7 +263,8 @@ func (s *Accounts) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, 
 			return err
 		}
 	}
-	if before != nil && (isAnother(before.Budget, after.Budget) || (before.Credit == nil) != (after.Credit == nil)) {
+	if before != nil && (isAnother(before.Budget, after.Budget) ||
+		before.Budget.Limit > 0 && (before.Credit == nil) != (after.Credit == nil)) {
 		if err := s.noteBudget(ctx, tx, after.ID); err != nil {
 			return err
 		}

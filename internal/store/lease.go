@@ -28,9 +28,9 @@ var errUnsettled = errors.New(
 // account.Service looks for changes four times a second, and a node beats as often.
 const heardFor = 1200 * time.Millisecond
 
-// isAnother reports whether a budget is another one, of another period, and not the same with another limit.
+// isAnother reports whether a budget has another period, and not only another limit, than the one that was there.
 func isAnother(before, after account.Budget) bool {
-	return before.Period != after.Period || (before.Limit == 0) != (after.Limit == 0)
+	return before.Limit > 0 && after.Limit > 0 && before.Period != after.Period
 }
 
 // noteBudget notes that a budget or credit is another one than before.
