@@ -135,7 +135,7 @@ func TestCrossOriginReload(t *testing.T) {
 	g := newInstance(t)
 	handler := g.handler()
 	cfg := g.options.Config
-	g.options.Reload = func() (config.Config, error) { return cfg, nil }
+	g.options.Reload = func([]byte) (config.Config, error) { return cfg, nil }
 	for _, origins := range [][]string{{"https://a.example"}, {"*"}, nil} {
 		cfg.CORS.Origins = origins
 		if err := g.reloadOnce(t.Context()); err != nil {
