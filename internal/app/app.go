@@ -133,7 +133,7 @@ type instance struct {
 	draining    atomic.Bool
 	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
 	managed     *managedConfig
-	cors        atomic.Pointer[corsPolicy]    // nil where no other site may use the client APIs
+	cors        atomic.Pointer[corsPolicy] // nil where no other site may use the client APIs
 	closers     []func() error
 }
 
