@@ -36,7 +36,7 @@ func (g *instance) openDashboard() (err error) {
 			name, _ := g.router.Table().ExampleModel(g.options.Now())
 			return name
 		},
-		Models: g.models, Reports: g.store.Reports,
+		Models: modelsOf(g.router, g.options.Now), Reports: g.store.Reports,
 		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
 		Webhooks: g.webhooks, Installation: g.installation(g.store.Now()), Version: g.options.Version, Now: g.store.Now,
 		Log: g.options.Log,

@@ -16,7 +16,7 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 	return &dashboard.Installation{
 		Spending: g.store.Reports.AccountsOverview, Memberships: g.store.People.Memberships,
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
-		Models:    g.models,
+		Models:    modelsOf(g.router, g.options.Now),
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
 		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store.Audit,
@@ -95,7 +95,7 @@ func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err err
 	return all, err
 }
 
-// models are those that there are, in a list of the caller's own.
-func (g *instance) models() []route.Model {
-	return slices.Clone(g.router.Models(g.options.Now()).Models)
+// modelsOf are the models that there are, in a list of the caller's own.
+func modelsOf(r *route.Router, now func() time.Time) func() []route.Model {
+	return func() []route.Model { return slices.Clone(r.Models(now()).Models) }
 }

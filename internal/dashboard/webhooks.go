@@ -227,5 +227,6 @@ func droppedText(e *webhook.Endpoint) string {
 	if e.Dropped == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %d events were not sent to it, because too many deliveries waited. Recover sends them.", e.Dropped)
+	return fmt.Sprintf(" %d events were not sent to it, because too many deliveries waited. Recover sends them.",
+		e.Dropped)
 }

@@ -169,8 +169,8 @@ func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
 		"?, ?, ?, ?) ON CONFLICT (delivery, n) DO NOTHING",
 		o.Job.ID, o.Try.N, micros(o.Try.At), o.Try.Took.Microseconds(), o.Try.Status, o.Try.Error, o.Try.Answer)
 	if err == nil && o.Try.N > webhook.TriesInFull {
-		_, err = tx.ExecContext(ctx, "UPDATE tries SET answer = '', error = substr(error, 1, ?) WHERE delivery = ? AND "+
-			"n <= ? AND answer <> ''", int64(shortError), o.Job.ID, o.Try.N-webhook.TriesInFull)
+		_, err = tx.ExecContext(ctx, "UPDATE tries SET answer = '', error = substr(error, 1, ?) WHERE delivery = ? "+
+			"AND n <= ? AND answer <> ''", int64(shortError), o.Job.ID, o.Try.N-webhook.TriesInFull)
 	}
 	if err == nil && o.Try.N > webhook.MaxTries {
 		_, err = tx.ExecContext(ctx, "DELETE FROM tries WHERE delivery = ? AND n <= (SELECT n FROM tries WHERE "+
@@ -269,8 +269,8 @@ func (s *Webhooks) retainLast(ctx context.Context) error {
 	}
 	for i := range all {
 		var last string
-		err := s.read.QueryRowContext(ctx, "SELECT id FROM deliveries WHERE webhook = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
-			all[i].ID, int64(webhook.MostKept(all[i].Account))).Scan(&last)
+		err := s.read.QueryRowContext(ctx, "SELECT id FROM deliveries WHERE webhook = ? ORDER BY id DESC LIMIT 1 "+
+			"OFFSET ?", all[i].ID, int64(webhook.MostKept(all[i].Account))).Scan(&last)
 		if isNone(err) {
 			continue
 		}

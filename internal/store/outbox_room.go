@@ -92,9 +92,11 @@ func waitingForEach(ctx context.Context, tx *sql.Tx, endpoints []webhook.Endpoin
 	for i := range endpoints {
 		args = append(args, endpoints[i].ID)
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT id, "+waiting+" FROM webhooks WHERE "+among("id", len(endpoints)), args...)
+	rows, err := tx.QueryContext(ctx, "SELECT id, "+waiting+" FROM webhooks WHERE "+among("id", len(endpoints)),
+		args...)
 	all := map[string]int{}
-	err = each(rows, err, func(row scanner) (w waits, err error) { return w, row.Scan(&w.id, &w.n) }, func(w *waits) error {
+	scan := func(row scanner) (w waits, err error) { return w, row.Scan(&w.id, &w.n) }
+	err = each(rows, err, scan, func(w *waits) error {
 		all[w.id] = w.n
 		return nil
 	})

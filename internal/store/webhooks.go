@@ -203,8 +203,8 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, by audit.Actor, id string,
 		}
 		moved := e.URL != before.URL
 		vouches := moved || u.Disabled != nil && !*u.Disabled
-		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET url = ?, types = ?, allow_private = ?, failing = ?, dropped = ?, "+
-			"rests = CASE WHEN ? THEN 0 ELSE rests END,"+
+		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET url = ?, types = ?, allow_private = ?, failing = ?, "+
+			"dropped = ?, rests = CASE WHEN ? THEN 0 ELSE rests END,"+
 			" disabled = ?, why = ?, maker = CASE WHEN ? THEN ? ELSE maker END WHERE id = ?",
 			e.URL, types, number(e.AllowPrivate), microsOrNil(e.Failing), e.Dropped, u.Disabled != nil || moved,
 			microsOrNil(e.Disabled), e.Why, vouches, by.ID, id)
