@@ -107,7 +107,7 @@ func TestKeysAtVendorAPIs(t *testing.T) {
 }
 
 // TestTwoKeys is a request with a key in two headers, as some programs send it:
-// the Authorization header counts, where there is a key in it.
+// the Authorization header counts, where there is a key in it. With two keys of the gateway it is refused.
 func TestTwoKeys(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -116,8 +116,11 @@ func TestTwoKeys(t *testing.T) {
 			authorization, other string
 			want                 int
 		}{
-			{"Bearer " + h.Key, harness.StrangersKey(), http.StatusOK},
-			{"Bearer " + harness.StrangersKey(), h.Key, http.StatusUnauthorized},
+			{"Bearer " + h.Key, harness.StrangersKey(), http.StatusBadRequest},
+			{"Bearer " + harness.StrangersKey(), h.Key, http.StatusBadRequest},
+			{"Bearer " + h.Key, h.Key, http.StatusOK},
+			{"Bearer " + h.Key, "sk-ant-other", http.StatusOK},
+			{"Bearer sk-other", h.Key, http.StatusUnauthorized},
 			{"Bearer ", h.Key, http.StatusOK},
 			{"Basic abc", h.Key, http.StatusOK},
 		} {
