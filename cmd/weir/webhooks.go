@@ -62,6 +62,7 @@ type webhookView struct {
 	DisabledAt        string   `json:"disabled_at,omitempty"`
 	DisabledWhy       string   `json:"disabled_why,omitempty"`
 	FormerSecretUntil string   `json:"former_secret_until,omitempty"`
+	DroppedEvents     int64    `json:"dropped_events,omitempty"`
 	Created           string   `json:"created"`
 	Secret            string   `json:"secret,omitempty"` // once, where it is made
 }
@@ -72,7 +73,7 @@ func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	v := webhookView{
 		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: string(e.Health()),
 		FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled), DisabledWhy: e.Why,
-		FormerSecretUntil: timeText(e.Rotated), Created: e.Created.Format(time.RFC3339),
+		FormerSecretUntil: timeText(e.Rotated), DroppedEvents: e.Dropped, Created: e.Created.Format(time.RFC3339),
 	}
 	if e.Account != "" {
 		v.AccountID, v.Account = &e.Account, &account
@@ -109,6 +110,9 @@ func (v *webhookView) row() []string {
 		state += " since " + v.DisabledAt + ": " + v.DisabledWhy
 	case v.FailingSince != "":
 		state += " since " + v.FailingSince
+	}
+	if v.DroppedEvents > 0 {
+		state += fmt.Sprintf("; %d events not sent, too many waited", v.DroppedEvents)
 	}
 	return []string{v.ID, of, v.URL, events, private, state, v.Created}
 }

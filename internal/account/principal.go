@@ -85,15 +85,21 @@ func (p *Principal) MayUse(model string) error {
 	if err := p.active(); err != nil {
 		return err
 	}
-	if len(p.key.Models) == 0 {
+	if p.uses(model) {
 		return nil
 	}
-	for _, pattern := range p.key.Models {
-		if matches(pattern, model) {
-			return nil
-		}
-	}
 	return forbidden(fmt.Sprintf("This API key may not use the model %q.", model))
+}
+
+// Uses reports whether MayUse returns nil, and UsesAll whether it does for every model.
+func (p *Principal) Uses(model string) bool { return p.active() == nil && p.uses(model) }
+
+// UsesAll reports whether the key may use every model.
+func (p *Principal) UsesAll() bool { return p.active() == nil && len(p.key.Models) == 0 }
+
+func (p *Principal) uses(model string) bool {
+	return len(p.key.Models) == 0 ||
+		slices.ContainsFunc(p.key.Models, func(pattern string) bool { return matches(pattern, model) })
 }
 
 func (p *Principal) active() error {

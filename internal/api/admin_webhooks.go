@@ -23,6 +23,7 @@ type webhookView struct {
 	DisabledAt        *time.Time             `json:"disabled_at"`
 	DisabledWhy       *string                `json:"disabled_why"`
 	FormerSecretUntil *time.Time             `json:"former_secret_until"`
+	DroppedEvents     int64                  `json:"dropped_events"`
 	Created           time.Time              `json:"created"`
 }
 
@@ -36,7 +37,8 @@ func viewWebhook(e *webhook.Endpoint) webhookView {
 	return webhookView{
 		ID: e.ID, AccountID: orNull(e.Account), URL: e.URL, Events: append([]webhook.Type{}, e.Types...),
 		AllowPrivate: e.AllowPrivate, State: e.Health(), FailingSince: e.Failing, DisabledAt: e.Disabled,
-		DisabledWhy: orNull(e.Why), FormerSecretUntil: e.Rotated, Created: e.Created,
+		DisabledWhy: orNull(e.Why), FormerSecretUntil: e.Rotated, DroppedEvents: e.Dropped,
+		Created: e.Created,
 	}
 }
 

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/internal/account"
@@ -19,6 +21,7 @@ type Models struct {
 	replies  *replies
 	router   *route.Router
 	dialects dialect.Set
+	lists    *shares
 }
 
 // modelShape is how the clients of one vendor ask for models, and read what
@@ -28,8 +31,14 @@ type modelShape struct {
 	errors *dialect.Dialect
 	// vendor is the provider whose models may be named without it.
 	vendor string
-	list   func(r *request, visible []route.Model) ([]byte, error)
-	one    func(m *route.Model) ([]byte, error)
+	// list is a list of what one has made of each model.
+	list func(r *request, models []dialect.Model, made [][]byte) ([]byte, error)
+	one  func(m *route.Model) ([]byte, error)
+	// byQuery says that a list depends on the query.
+	byQuery bool
+
+	mu   sync.Mutex
+	made *made
 }
 
 func (h *Models) own() *modelShape {
@@ -39,13 +48,9 @@ func (h *Models) own() *modelShape {
 // modelsOf is the shape of a wire format with a list of its own.
 func modelsOf(d *dialect.Dialect) *modelShape {
 	return &modelShape{
-		errors: d, vendor: d.Vendor,
-		list: func(r *request, visible []route.Model) ([]byte, error) {
-			models := make([]dialect.Model, len(visible))
-			for i := range visible {
-				models[i] = told(&visible[i])
-			}
-			return d.Models.List(r.URL.Query(), models)
+		errors: d, vendor: d.Vendor, byQuery: true,
+		list: func(r *request, models []dialect.Model, made [][]byte) ([]byte, error) {
+			return d.Models.List(r.URL.Query(), models, made)
 		},
 		one: func(m *route.Model) ([]byte, error) {
 			model := told(m)
@@ -73,13 +78,15 @@ type ModelList struct {
 // one of its models, by its full name, its alias or, without a slash, as at the vendor's
 // client API.
 func (h *Models) Lists(permission account.Permission) []ModelList {
-	all, one := h.list(permission, h.own()), h.one(permission, h.own())
+	own := h.own()
+	all, one := h.list(permission, own), h.one(permission, own)
 	var lists []ModelList
 	for _, d := range h.dialects {
 		if d.Models == nil {
 			continue
 		}
-		theirs, oneOfTheirs := h.list(permission, modelsOf(d)), h.one(permission, modelsOf(d))
+		shape := modelsOf(d)
+		theirs, oneOfTheirs := h.list(permission, shape), h.one(permission, shape)
 		if header := d.Models.Header; header != "" {
 			all, one = byHeader(header, theirs, all), byHeader(header, oneOfTheirs, one)
 		} else {
@@ -107,13 +114,25 @@ func byHeader(name string, own, others http.Handler) http.Handler {
 
 func (h *Models) list(permission account.Permission, shape *modelShape) http.Handler {
 	return h.replies.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
-		return shape.list(r, h.visible(r.principal))
+		leave, err := h.lists.take(r.Context(), r.principal.Account().ID)
+		if err != nil {
+			return nil, err
+		}
+		r.done = leave // when the list has been written: it is large
+		m, err := shape.make(h.router.Models(h.replies.now()))
+		if err != nil {
+			return nil, err
+		}
+		if r.principal.UsesAll() {
+			return shape.visible(r, m, nil)
+		}
+		return shape.visible(r, m, r.principal.Uses)
 	})
 }
 
 func (h *Models) one(permission account.Permission, shape *modelShape) http.Handler {
 	return h.replies.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
-		m, err := findModel(h.visible(r.principal), r.PathValue("target"), shape.vendor)
+		m, err := findModel(h.router.Models(h.replies.now()).Models, r.principal, r.PathValue("target"), shape.vendor)
 		if err != nil {
 			return nil, err
 		}
@@ -121,25 +140,18 @@ func (h *Models) one(permission account.Permission, shape *modelShape) http.Hand
 	})
 }
 
-// visible are the models that the caller may use, by name.
-func (h *Models) visible(p *account.Principal) []route.Model {
-	all := h.router.Table().Models(h.replies.now())
-	return slices.DeleteFunc(all, func(m route.Model) bool { return p.MayUse(m.Name) != nil })
-}
-
-// findModel finds one of the models by name. What a key may not use is not
-// among them, and so is told from what does not exist by nobody.
-func findModel(visible []route.Model, id, vendor string) (*route.Model, error) {
-	if m := modelNamed(visible, id); m != nil {
+// findModel finds one of the models by name. What a key may not use is as what does not exist.
+func findModel(all []route.Model, p *account.Principal, id, vendor string) (*route.Model, error) {
+	if m := modelNamed(all, id); m != nil && p.Uses(m.Name) {
 		return m, nil
 	}
 	if id == "" || strings.Contains(id, "/") {
 		return nil, noModel(id)
 	}
-	if m := modelNamed(visible, vendor+"/"+id); m != nil {
+	if m := modelNamed(all, vendor+"/"+id); m != nil && p.Uses(m.Name) {
 		return m, nil
 	}
-	return soleModel(visible, id)
+	return soleModel(all, p, id)
 }
 
 func modelNamed(sorted []route.Model, name string) *route.Model {
@@ -153,12 +165,12 @@ func modelNamed(sorted []route.Model, name string) *route.Model {
 }
 
 // soleModel is the model of that name of the one provider that has it.
-func soleModel(visible []route.Model, id string) (*route.Model, error) {
+func soleModel(all []route.Model, p *account.Principal, id string) (*route.Model, error) {
 	var found *route.Model
 	var names []string
-	for i := range visible {
-		if _, model, _ := strings.Cut(visible[i].Name, "/"); model == id {
-			found = &visible[i]
+	for i := range all {
+		if _, model, _ := strings.Cut(all[i].Name, "/"); model == id && p.Uses(all[i].Name) {
+			found = &all[i]
 			names = append(names, found.Name)
 		}
 	}
@@ -176,11 +188,6 @@ func noModel(id string) error {
 		"path without the model lists those that it may use.", id).At("model")
 }
 
-type modelList struct {
-	Object string       `json:"object"`
-	Data   []modelEntry `json:"data"`
-}
-
 // modelEntry is OpenAI's model object, and what this gateway knows besides.
 type modelEntry struct {
 	ID            string `json:"id"`
@@ -192,12 +199,8 @@ type modelEntry struct {
 	route.View
 }
 
-func listModels(_ *request, visible []route.Model) ([]byte, error) {
-	list := modelList{Object: "list", Data: make([]modelEntry, 0, len(visible))}
-	for i := range visible {
-		list.Data = append(list.Data, modelEntryOf(&visible[i]))
-	}
-	return json.Marshal(list)
+func listModels(_ *request, _ []dialect.Model, made [][]byte) ([]byte, error) {
+	return slices.Concat([]byte(`{"object":"list","data":[`), bytes.Join(made, []byte(",")), []byte("]}")), nil
 }
 
 func oneModel(m *route.Model) ([]byte, error) { return json.Marshal(modelEntryOf(m)) }

@@ -72,7 +72,7 @@ func New(o Options) *Server {
 	rp := &replies{o.Accounts, o.Dialects.Own(), o.Limits, o.Now, o.Log}
 	return &Server{
 		Uses:      &Uses{rp, o.Ledger, o.Uses, o.ReadCapacity},
-		Models:    &Models{rp, o.Router, o.Dialects},
+		Models:    &Models{rp, o.Router, o.Dialects, newShares()},
 		Responses: &Responses{rp, o.Dialects.Keeping(), o.Kept, o.ReadCapacity},
 		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Managed, o.Now},
 		Document: &Document{

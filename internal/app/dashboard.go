@@ -10,7 +10,6 @@ import (
 	"weir/internal/llm"
 	"weir/internal/manual"
 	"weir/internal/people"
-	"weir/internal/route"
 )
 
 // openPeople makes the service that lets people in.
@@ -37,7 +36,7 @@ func (g *instance) openDashboard() (err error) {
 			name, _ := g.router.Table().ExampleModel(g.options.Now())
 			return name
 		},
-		Models: func() []route.Model { return g.router.Table().Models(g.options.Now()) }, Reports: g.store.Reports,
+		Models: modelsOf(g.router, g.options.Now), Reports: g.store.Reports,
 		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
 		Webhooks: g.webhooks, Installation: g.installation(g.store.Now()), Version: g.options.Version, Now: g.store.Now,
 		Log: g.options.Log,

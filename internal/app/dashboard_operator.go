@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"weir/internal/config"
@@ -15,7 +16,7 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 	return &dashboard.Installation{
 		Spending: g.store.Reports.AccountsOverview, Memberships: g.store.People.Memberships,
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
-		Models:    func() []route.Model { return g.router.Table().Models(g.options.Now()) },
+		Models:    modelsOf(g.router, g.options.Now),
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
 		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store.Audit,
@@ -92,4 +93,9 @@ func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err err
 		all = append(all, dashboard.Node{KnownNode: list[i], Here: list[i].Journal == g.ledger.Journal()})
 	}
 	return all, err
+}
+
+// modelsOf are the models that there are, in a list of the caller's own.
+func modelsOf(r *route.Router, now func() time.Time) func() []route.Model {
+	return func() []route.Model { return slices.Clone(r.Models(now()).Models) }
 }

@@ -69,7 +69,11 @@ func (g *guard) countChange(route *people.Route, r *http.Request, v *people.Visi
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || route.Right == people.Open || route.Ask {
 		return nil
 	}
-	return g.people.CountChange(v.Visitor)
+	account := ""
+	if v.Account != nil {
+		account = v.Account.ID
+	}
+	return g.people.CountChange(v.Visitor, account, route.Revokes())
 }
 
 // mostBody is the most that a route behind the guard reads of a body, in bytes.

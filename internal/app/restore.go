@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +84,7 @@ func unpack(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptio
 ) {
 	info, err := os.Stat(o.From)
 	if err == nil && !info.IsDir() {
-		m, err = backup.Extract(o.From, dir, o.Unpacked)
+		m, err = extract(o.From, dir, o)
 		return m, m.Created, err
 	}
 	if err != nil && !strings.HasPrefix(o.From, "s3://") {
@@ -97,7 +98,7 @@ func unpack(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptio
 	if err := fetchFull(ctx, target, path, o); err != nil {
 		return m, asOf, err
 	}
-	if m, err = backup.Extract(path, dir, o.Unpacked); err != nil {
+	if m, err = extract(path, dir, o); err != nil {
 		return m, asOf, err
 	}
 	asOf = m.Created
@@ -111,6 +112,27 @@ func unpack(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptio
 		}
 	}
 	return m, asOf, os.Remove(path)
+}
+
+// extract unpacks a backup, and refuses one with files or journals that no backup has.
+func extract(path, dir string, o *RestoreOptions) (backup.Manifest, error) {
+	m, err := backup.Extract(path, dir, o.Unpacked)
+	if err != nil {
+		return m, err
+	}
+	for _, f := range m.Files {
+		folder, _, inFolder := strings.Cut(f.Name, "/")
+		if inFolder && slices.Contains(journalNames(), folder) || f.Name == databaseFile || f.Name == secretsFile {
+			continue
+		}
+		return m, fmt.Errorf("%s has %q, which is no file of a backup: somebody has changed it", path, f.Name)
+	}
+	for _, j := range m.Journals {
+		if !slices.Contains(journalNames(), j.Dir) {
+			return m, fmt.Errorf("%s has a journal in %q, where none is: somebody has changed it", path, j.Dir)
+		}
+	}
+	return m, nil
 }
 
 // fetchFull copies the newest backup of the database to a file.

@@ -152,15 +152,19 @@ func newACME(cfg *config.Config) (*autocert.Manager, error) {
 		Cache: autocert.DirCache(filepath.Join(cfg.Data, "acme")), Email: cfg.TLS.ACME.Email,
 		Client: &acme.Client{
 			DirectoryURL: cfg.TLS.ACME.Directory, UserAgent: "weir",
-			HTTPClient: &http.Client{Transport: transport, Timeout: acmeTimeout},
+			HTTPClient: &http.Client{
+				Transport: &outbound.Bounded{Through: transport, Most: mostOfAuthority}, Timeout: acmeTimeout,
+			},
 		},
 	}, nil
 }
 
 const (
 	acmeTimeout = time.Minute
-	obtainPause = 10 * time.Second // after a failure, doubled with each
-	obtainMost  = time.Hour
+	// mostOfAuthority is how many bytes an answer of the authority has.
+	mostOfAuthority = 1 << 20
+	obtainPause     = 10 * time.Second // after a failure, doubled with each
+	obtainMost      = time.Hour
 )
 
 // obtain gets the first certificates before a client waits for one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,6 +22,10 @@ const (
 	connectTime = 10 * time.Second
 	answerTime  = time.Minute
 	idleTime    = 90 * time.Second
+	// mostAnswer is how many bytes an answer has that is no object, such as a list or an error, and mostNames how many
+	// objects a list names in all its parts.
+	mostAnswer = 8 << 20
+	mostNames  = 1_000_000
 )
 
 // bucket is a Target at a service with the API of Amazon S3.
@@ -51,7 +56,8 @@ func newBucket(name, prefix string, o *BucketOptions) (*bucket, error) {
 	}
 	transport.ResponseHeaderTimeout, transport.IdleConnTimeout = answerTime, idleTime
 	client, err := minio.New(u.Host, &minio.Options{
-		Creds: keys, Secure: u.Scheme == "https", Region: o.Region, Transport: transport,
+		Creds: keys, Secure: u.Scheme == "https", Region: o.Region,
+		Transport: &outbound.Bounded{Through: transport, Most: mostAnswer, Whole: isObject},
 	})
 	if err != nil {
 		return nil, err
@@ -60,6 +66,12 @@ func newBucket(name, prefix string, o *BucketOptions) (*bucket, error) {
 		prefix += "/"
 	}
 	return &bucket{client, name, prefix}, nil
+}
+
+// isObject reports whether an answer is an object's content: a GET of anything else has a query.
+func isObject(r *http.Response) bool {
+	return r.Request.Method == http.MethodGet && r.Request.URL.RawQuery == "" &&
+		(r.StatusCode == http.StatusOK || r.StatusCode == http.StatusPartialContent)
 }
 
 func (b *bucket) Put(ctx context.Context, name string, from io.Reader, size int64) error {
@@ -78,6 +90,9 @@ func (b *bucket) List(ctx context.Context, prefix string) (names []string, err e
 	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
 		if o.Err != nil {
 			return nil, o.Err
+		}
+		if len(names) == mostNames {
+			return nil, fmt.Errorf("the bucket has more than %d objects below %q", mostNames, b.prefix+prefix)
 		}
 		names = append(names, strings.TrimPrefix(o.Key, b.prefix))
 	}

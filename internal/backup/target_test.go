@@ -1,9 +1,13 @@
 package backup_test
 
 import (
+	"bytes"
 	"io"
+	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,4 +114,57 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q was read as %+v", name, c)
 		}
 	}
+}
+
+// TestBucketWithoutEnd is a service whose lists and errors never end: they are read up to a bound, and objects are not.
+func TestBucketWithoutEnd(t *testing.T) { //nolint:paralleltest // it looks at the memory of the process
+	const object = 9 << 20
+	chunk := bytes.Repeat([]byte("x"), 1<<20)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"x"`)
+		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
+		if r.URL.Path == "/bucket/object" && r.Method == http.MethodGet {
+			w.Header().Set("Content-Length", strconv.Itoa(object))
+			_, _ = w.Write(make([]byte, object))
+			return
+		}
+		if r.URL.Path == "/bucket/broken" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		_, _ = io.WriteString(w, `<?xml version="1.0"?><ListBucketResult><Name>`)
+		for n := 0; n < 256<<20; n += 1 << 20 {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	target := must.Get(backup.OpenTarget("s3://bucket", backup.BucketOptions{
+		Endpoint: server.URL, Region: "x", AccessKeyID: "a", SecretAccessKey: llm.NewSecret("b"),
+	}))(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if names, err := target.List(t.Context(), ""); err == nil {
+		t.Errorf("a list without end: got %d names, want an error", len(names))
+	}
+	if _, err := readAll(t, target, "broken"); err == nil {
+		t.Error("an error without end: got none")
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 160<<20 {
+		t.Errorf("got %d MiB of memory taken, want little", grown>>20)
+	}
+	if n, err := readAll(t, target, "object"); n != object || err != nil {
+		t.Errorf("an object: got %d bytes, %v; want %d", n, err, object)
+	}
+}
+
+func readAll(t *testing.T, target backup.Target, name string) (int64, error) {
+	t.Helper()
+	from, err := target.Get(t.Context(), name)
+	if err != nil {
+		return 0, err
+	}
+	defer from.Close()
+	return io.Copy(io.Discard, from)
 }

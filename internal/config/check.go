@@ -92,7 +92,12 @@ func (l *loader) checkTLS(t *TLS) {
 		}
 		t.ACME.Domains[i] = strings.ToLower(d)
 	}
+	before := len(l.problems)
 	t.ACME.Directory = l.checkHTTP("tls.acme.directory", t.ACME.Directory, "it takes none")
+	if u, err := url.Parse(t.ACME.Directory); err == nil && len(l.problems) == before && u.Scheme != "https" &&
+		!IsLoopbackHost(u.Hostname()) {
+		l.report("tls.acme.directory", "`tls.acme.directory` must be an https URL: RFC 8555, section 6.1, asks for it")
+	}
 }
 
 func (l *loader) checkBackup(c *Config) {

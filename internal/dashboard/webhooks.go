@@ -3,8 +3,10 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/people"
@@ -209,10 +211,22 @@ func hookNoticesOf(home hookHome, list []webhook.Endpoint, now time.Time) (all [
 		case e.Disabled == nil && e.Failing != nil && now.Sub(*e.Failing) >= noticedAfter:
 			n.Kind, n.Since, n.Text = "warn", *e.Failing, "All deliveries fail. If this does not change, "+
 				"the endpoint is disabled on "+moment(e.Failing.Add(webhook.DisableAfter))+"."
+			n.Text += droppedText(e)
+		case e.Disabled == nil && e.Dropped > 0:
+			n.Kind, n.Since, n.Text = "warn", now, strings.TrimSpace(droppedText(e))
 		default:
 			continue
 		}
 		all = append(all, n)
 	}
 	return all
+}
+
+// droppedText is what a notice says of events that were not sent; empty for none.
+func droppedText(e *webhook.Endpoint) string {
+	if e.Dropped == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d events were not sent to it, because too many deliveries waited. Recover sends them.",
+		e.Dropped)
 }

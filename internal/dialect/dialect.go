@@ -378,9 +378,9 @@ type ModelList struct {
 	// Header is one that each request of these clients has, where others ask at
 	// the same path; empty where none do.
 	Header string
-	// List is the part of the models, sorted by name, that a query asks for.
-	// Errors are *llm.Error.
-	List func(query url.Values, models []Model) ([]byte, error)
+	// List is the part of the models, sorted by name, that a query asks for, made of what One
+	// made of each. Errors are *llm.Error.
+	List func(query url.Values, models []Model, made [][]byte) ([]byte, error)
 	One  func(m *Model) ([]byte, error)
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,6 +78,9 @@ func (s *Server) countFields(fields http.Header) (taken int64, refused error) {
 	for name, values := range fields {
 		for _, v := range values {
 			lines++
+			if name == "Cookie" { // net/http joins its lines (RFC 9113, section 8.2.3)
+				lines += strings.Count(v, "; ")
+			}
 			taken += int64(len(name) + len(v) + headLine)
 		}
 	}

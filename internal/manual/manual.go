@@ -7,7 +7,6 @@
 package manual
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -61,6 +60,9 @@ type Server struct {
 	style   string           // path of the style sheet
 	icon    string
 	read    func() (*library, error)
+	pages   rendered
+	// searching has a place for each search under way.
+	searching chan struct{}
 }
 
 // asset is a file that pages load, which browsers may keep for ever: a hash of it is in
@@ -82,7 +84,8 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, layout: layout, assets: map[string]asset{},
-		read: sync.OnceValues(func() (*library, error) { return readLibrary(o.Documents) }),
+		read:      sync.OnceValues(func() (*library, error) { return readLibrary(o.Documents) }),
+		searching: make(chan struct{}, searchesAtOnce),
 	}
 	s.style = s.keep("css", "text/css; charset=utf-8", slices.Concat(o.StyleSheet, own))
 	s.icon = s.keep("svg", "image/svg+xml", o.Icon)
@@ -113,8 +116,11 @@ type view struct {
 	Missing           bool
 	Query             string
 	Searched, TooLong bool
-	Results           []result
+	Dropped           bool // words of the query were not looked for
+	Count             int  // of results
+	Results           template.HTML
 	QueryMost         int // characters of a query
+	WordsMost         int
 	ResultsMost       int
 	status            int
 }
@@ -149,7 +155,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Security-Policy", drawingPolicy)
 		send(w, r, "image/svg+xml", drawing, http.StatusOK)
 	case path == "search":
-		s.show(w, r, all.search(r.URL.Query().Get("q")), all)
+		s.search(w, r, all)
 	default:
 		s.show(w, r, all.view(path), all)
 	}
@@ -165,24 +171,15 @@ func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request, name string)
 	write(w, a.kind, a.content, http.StatusOK)
 }
 
-// show answers with a page, which depends on the cookie of the theme.
-func (s *Server) show(w http.ResponseWriter, r *http.Request, v view, all *library) {
-	v.Theme, v.Version, v.Style, v.Icon, v.Root = s.options.Theme(r), s.options.Version, s.style, s.icon, root
-	v.Groups, v.QueryMost, v.ResultsMost = all.groups, mostQuery, mostResults
-	var out bytes.Buffer
-	if err := s.layout.Execute(&out, v); err != nil {
-		s.options.Log.ErrorContext(r.Context(), "page of the documents failed", "path", r.URL.Path, "err", err)
-		http.Error(w, "This page cannot be shown. The log says why.", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Vary", "Cookie")
-	send(w, r, "text/html; charset=utf-8", out.Bytes(), v.status)
-}
-
 // send answers with what a browser may keep, and asks for again by its ETag
 // (RFC 9110, section 8.8.3).
 func send(w http.ResponseWriter, r *http.Request, kind string, content []byte, status int) {
-	tag := `"` + hash(content) + `"`
+	sendTagged(w, r, kind, content, tagOf(content), status)
+}
+
+func tagOf(content []byte) string { return `"` + hash(content) + `"` }
+
+func sendTagged(w http.ResponseWriter, r *http.Request, kind string, content []byte, tag string, status int) {
 	h := w.Header()
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "no-cache")

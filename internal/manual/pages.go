@@ -22,7 +22,10 @@ type library struct {
 	pages    map[string]*page // by the path behind /docs/; empty for the start page
 	order    []*page          // as the navigation has them, those that it lacks not at all
 	drawings map[string][]byte
-	sections []section // of pages in order
+	// searchPage stands for the page of the search, which is no document.
+	searchPage *page
+	sections   []section // of pages in order
+	index      *index    // of sections
 }
 
 // group is the pages for one purpose, such as "Operate".
@@ -48,7 +51,7 @@ type heading struct{ Text, ID string }
 
 // readLibrary reads all documents.
 func readLibrary(documents fs.FS) (*library, error) {
-	l := &library{pages: map[string]*page{}, drawings: map[string][]byte{}}
+	l := &library{pages: map[string]*page{}, drawings: map[string][]byte{}, searchPage: &page{}}
 	trees := map[*page]*tree{}
 	err := fs.WalkDir(documents, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -122,6 +125,7 @@ func (l *library) arrange(first *page, t *tree) {
 	for _, p := range l.order {
 		l.sections = append(l.sections, p.sections...)
 	}
+	l.index = newIndex(l.sections)
 }
 
 // add puts a page that a link leads to at the end of a group, and those below it behind it.

@@ -1,7 +1,7 @@
 package manual
 
 import (
-	"cmp"
+	"html/template"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,12 +11,13 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// Bounds of a search: characters of a query, words of it that count, results, and the bytes
-// of text around a hit. With them a search reads each document a bounded number of times.
+// Bounds of a search: characters of a query, words of it that count and their least characters,
+// results, and the bytes of text around a hit.
 const (
-	mostQuery   = 200
-	mostWords   = 8
-	mostResults = 30
+	mostQuery   = 100
+	mostWords   = 5
+	leastWord   = 2
+	mostResults = 20
 	snippet     = 200
 )
 
@@ -26,7 +27,6 @@ const (
 	inHeading = 8
 	inText    = 1
 	mostHits  = 4
-	asWhole   = 2 // times as much for a word that begins there
 )
 
 // section is a heading of a page and what is below it up to the next one: what a search
@@ -35,21 +35,7 @@ type section struct {
 	page    *page
 	heading heading // empty before the first one
 	text    string
-	lower   struct{ title, heading, text string }
-}
-
-// result is a section that was found.
-type result struct {
-	Title, Heading, Href string
-	Pieces               []piece
-	text                 string
-	score                int
-}
-
-// piece is a part of the text of a result; Hit says that it was searched for.
-type piece struct {
-	Text string
-	Hit  bool
+	lower   string // text, in lower case
 }
 
 // sections are the document in the parts that a search finds.
@@ -76,9 +62,7 @@ func (t *tree) sections(p *page) []section {
 }
 
 func newSection(p *page, at heading, text string) section {
-	s := section{page: p, heading: at, text: text}
-	s.lower.title, s.lower.heading, s.lower.text = lower(p.Title), lower(at.Text), lower(text)
-	return s
+	return section{page: p, heading: at, text: text, lower: lower(text)}
 }
 
 // lower puts letters of ASCII into lower case, so that the text keeps its places.
@@ -91,8 +75,8 @@ func lower(text string) string {
 	}, text)
 }
 
-// search is the page of what is found for a query: sections that have all its words, those
-// first that have them in their titles.
+// search is the page of what is found for a query: sections that have words which begin with all
+// of its words, those first that have them in their titles.
 func (l *library) search(query string) view {
 	query = strings.TrimSpace(strings.ToValidUTF8(query, ""))
 	v := view{Title: "Search", Searched: query != "", status: http.StatusOK}
@@ -101,88 +85,64 @@ func (l *library) search(query string) view {
 		return v
 	}
 	v.Query = query
-	words := wordsOf(query)
+	words, dropped := wordsOf(query)
+	v.Dropped = dropped
 	if len(words) == 0 {
 		return v
 	}
-	for i := range l.sections {
-		if r, ok := l.sections[i].match(words); ok {
-			v.Results = append(v.Results, r)
-		}
+	var out strings.Builder
+	best := l.index.find(words)
+	for i := range best {
+		l.sections[best[i].section].write(&out, best[i].first, words)
 	}
-	slices.SortStableFunc(v.Results, func(a, b result) int { return cmp.Compare(b.score, a.score) })
-	v.Results = v.Results[:min(len(v.Results), mostResults)]
-	for i := range v.Results {
-		v.Results[i].Pieces = cut(v.Results[i].text, words)
-	}
+	v.Count, v.Results = len(best), template.HTML(out.String()) //nolint:gosec // write escapes all
 	return v
 }
 
-// wordsOf are the words of a query, each once. What is written together, as in "weir.yaml" or
-// "X-Request-Id", is one.
-func wordsOf(query string) []string {
-	var words []string
+// wordsOf are the words of a query, each once, and whether some of it were dropped. What is
+// written together, as in "weir.yaml" or "X-Request-Id", is one.
+func wordsOf(query string) (words []string, dropped bool) {
 	for _, word := range strings.Fields(lower(query)) {
-		word = strings.TrimFunc(word, func(c rune) bool { return strings.ContainsRune(`"'.,;:!?()`+"`", c) })
-		if word != "" && !slices.Contains(words, word) && len(words) < mostWords {
+		word = trim(word)
+		switch {
+		case slices.Contains(words, word):
+		case utf8.RuneCountInString(word) < leastWord || len(words) == mostWords:
+			dropped = true
+		default:
 			words = append(words, word)
 		}
 	}
-	return words
+	return words, dropped
 }
 
-// match is the section as a result, if it has all words.
-func (s *section) match(words []string) (result, bool) {
-	score := 0
-	for _, word := range words {
-		n := worth(s.lower.title, word, inTitle, 1) + worth(s.lower.heading, word, inHeading, 1) +
-			worth(s.lower.text, word, inText, mostHits)
-		if n == 0 {
-			return result{}, false
-		}
-		score += n
-	}
-	r := result{
-		Title: s.page.Title, Heading: s.heading.Text, Href: s.page.Path, text: s.text, score: score,
-	}
-	if r.Heading == r.Title {
-		r.Heading = ""
+// trim takes off what is around a word.
+func trim(word string) string {
+	return strings.TrimFunc(word, func(c rune) bool { return strings.ContainsRune(`"'.,;:!?()`+"`", c) })
+}
+
+// write writes the section as a result, around a place in its text. A template would take ten times
+// as long.
+func (s *section) write(out *strings.Builder, first int, words []string) {
+	href, heading := s.page.Path, s.heading.Text
+	if heading == s.page.Title {
+		heading = ""
 	} else if s.heading.ID != "" {
-		r.Href += "#" + s.heading.ID
+		href += "#" + s.heading.ID
 	}
-	return r, true
-}
-
-// worth is what a word counts for in a text, up to so many times.
-func worth(text, word string, points, most int) int {
-	sum := 0
-	for from := 0; most > 0; most-- {
-		i := strings.Index(text[from:], word)
-		if i < 0 {
-			break
-		}
-		at := from + i
-		if before, _ := utf8.DecodeLastRuneInString(text[:at]); at == 0 || !isWord(before) {
-			sum += points * asWhole
-		} else {
-			sum += points
-		}
-		from = at + len(word)
+	out.WriteString(`<li><a href="` + template.HTMLEscapeString(href) + `">` + template.HTMLEscapeString(s.page.Title))
+	if heading != "" {
+		out.WriteString(" › " + template.HTMLEscapeString(heading))
 	}
-	return sum
+	out.WriteString("</a>\n<p>")
+	s.cut(out, first, words)
+	out.WriteString("</p></li>")
 }
 
 func isWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// cut is the text around the first word in it, with all words marked.
-func cut(text string, words []string) []piece {
-	low := lower(text)
-	first := len(text)
-	for _, word := range words {
-		if i := strings.Index(low, word); i >= 0 {
-			first = min(first, i)
-		}
-	}
+// cut writes the text around a place in it, with all words marked.
+func (s *section) cut(out *strings.Builder, first int, words []string) {
+	text := s.text
 	from := 0
 	if first < len(text) && first > snippet/3 {
 		from = nextSpace(text, first-snippet/3)
@@ -191,14 +151,13 @@ func cut(text string, words []string) []piece {
 	if to-from > snippet {
 		to = nextSpace(text, from+snippet)
 	}
-	pieces := mark(text[from:to], words)
 	if from > 0 {
-		pieces = append([]piece{{Text: "… "}}, pieces...)
+		out.WriteString("… ")
 	}
+	mark(out, text[from:to], s.lower[from:to], words)
 	if to < len(text) {
-		pieces = append(pieces, piece{Text: " …"})
+		out.WriteString(" …")
 	}
-	return pieces
 }
 
 // nextSpace is where the next word ends, so that no character is cut through.
@@ -209,24 +168,31 @@ func nextSpace(text string, at int) int {
 	return len(text)
 }
 
-// mark cuts a text into what was searched for and what is around that.
-func mark(text string, words []string) []piece {
-	var pieces []piece
-	low := lower(text)
-	for text != "" {
-		at, length := len(text), 0
-		for _, word := range words {
-			if i := strings.Index(low, word); i >= 0 && (i < at || i == at && len(word) > length) {
-				at, length = i, len(word)
+// mark writes a text, escaped, in which what was searched for is marked. Low is the text in lower case.
+func mark(out *strings.Builder, text, low string, words []string) {
+	next := make([]int, len(words)) // where each word is next
+	for at := 0; at < len(text); {
+		hit, length := len(text), 0
+		for i, word := range words {
+			if next[i] < at || at == 0 {
+				next[i] = indexFrom(low, word, at)
+			}
+			if next[i] < hit || next[i] == hit && len(word) > length && hit < len(text) {
+				hit, length = next[i], len(word)
 			}
 		}
-		if at > 0 {
-			pieces = append(pieces, piece{Text: text[:at]})
-		}
+		out.WriteString(template.HTMLEscapeString(text[at:hit]))
 		if length > 0 {
-			pieces = append(pieces, piece{text[at : at+length], true})
+			out.WriteString("<mark>" + template.HTMLEscapeString(text[hit:hit+length]) + "</mark>")
 		}
-		text, low = text[at+length:], low[at+length:]
+		at = hit + length
 	}
-	return pieces
+}
+
+// indexFrom is where a word is in a text from a place on; the end of the text for nowhere.
+func indexFrom(text, word string, from int) int {
+	if i := strings.Index(text[from:], word); i >= 0 {
+		return from + i
+	}
+	return len(text)
 }

@@ -5,34 +5,54 @@ import (
 	"time"
 )
 
-// Whoever is no operator may make changes at once, and one more each minute: each is a row or
-// more that stays, and without a bound one person fills the disk.
+// Whoever is no operator may make changes at once, and more as time passes: each is a row or more
+// that stays, and without a bound one person fills the disk. All people of an account have a bound
+// too, for an owner makes people by invitations.
+//
+// Revoking keys has bounds of its own, above the keys that an account may have in use: who has made
+// too many changes can still take them back.
 const (
-	changesAtOnce = 200
-	changeEvery   = time.Minute
-	// maxChangers is how many people are counted at once.
+	changesOfPerson  = 200
+	changesOfAccount = 400
+	revokesOfPerson  = 1000
+	revokesOfAccount = 2000
+
+	personEvery  = time.Minute      // one more of a person
+	accountEvery = 12 * time.Second // one more of an account
+
+	// maxChangers is how many people and accounts are counted at once.
 	maxChangers = 100_000
 )
 
-// changes counts what people change, by their id. A node counts for itself, and forgets when it
-// stops.
-type changes struct {
-	mu  sync.Mutex
-	due map[string]time.Time // when all of a person's changes are free again
+// claim is a change of somebody's allowance.
+type claim struct {
+	of     string // kind and id
+	atOnce int
+	every  time.Duration // one more
 }
 
-// take counts a change, or says how long to wait before it.
-func (c *changes) take(user string, now time.Time) (wait time.Duration) {
-	const all = changesAtOnce * changeEvery
+// changes counts what people change, by whose allowance it is. A node counts for itself, and
+// forgets when it stops.
+type changes struct {
+	mu  sync.Mutex
+	due map[string]time.Time // when all of somebody's changes are free again
+}
+
+// take counts a change on all claims, or says how long to wait before it.
+func (c *changes) take(now time.Time, claims ...claim) (wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	due := c.due[user]
-	if due.Before(now) {
-		due = now
+	due := make([]time.Time, len(claims))
+	for i, of := range claims {
+		due[i] = c.due[of.of]
+		if due[i].Before(now) {
+			due[i] = now
+		}
+		due[i] = due[i].Add(of.every)
+		wait = max(wait, due[i].Sub(now)-time.Duration(of.atOnce)*of.every)
 	}
-	due = due.Add(changeEvery)
-	if over := due.Sub(now) - all; over > 0 {
-		return over
+	if wait > 0 {
+		return wait
 	}
 	if c.due == nil {
 		c.due = map[string]time.Time{}
@@ -40,15 +60,17 @@ func (c *changes) take(user string, now time.Time) (wait time.Duration) {
 	if len(c.due) >= maxChangers {
 		c.forget(now)
 	}
-	c.due[user] = due
+	for i, of := range claims {
+		c.due[of.of] = due[i]
+	}
 	return 0
 }
 
 // forget drops those of whom all changes are free again, or else everybody.
 func (c *changes) forget(now time.Time) {
-	for user, due := range c.due {
+	for of, due := range c.due {
 		if due.Before(now) {
-			delete(c.due, user)
+			delete(c.due, of)
 		}
 	}
 	if len(c.due) >= maxChangers {
@@ -56,23 +78,35 @@ func (c *changes) forget(now time.Time) {
 	}
 }
 
-// CountChange counts a change that the visitor asks for. The error is a *llm.Error with
-// CodeRateLimited after too many; operators and their keys have no bound.
-func (s *Service) CountChange(v *Visitor) error {
+// CountChange counts a change that the visitor asks for, of something of the account; none for an
+// empty one. Revoking says that it takes a key away. The error is a *llm.Error with CodeRateLimited
+// after too many; operators and their keys have no bound.
+func (s *Service) CountChange(v *Visitor, account string, revoking bool) error {
 	u := v.User()
 	if u == nil || v.Operator() {
 		return nil
 	}
-	return s.countChange(u)
+	kind, person, all := "change ", changesOfPerson, changesOfAccount
+	if revoking {
+		kind, person, all = "revoke ", revokesOfPerson, revokesOfAccount
+	}
+	claims := []claim{{kind + u.ID, person, personEvery}}
+	if account != "" {
+		claims = append(claims, claim{kind + account, all, accountEvery})
+	}
+	return s.takeChange(claims...)
 }
 
 func (s *Service) countChange(u *User) error {
 	if u.Operator {
 		return nil
 	}
-	wait := s.changes.take(u.ID, s.now())
-	if wait <= 0 {
-		return nil
+	return s.takeChange(claim{"change " + u.ID, changesOfPerson, personEvery})
+}
+
+func (s *Service) takeChange(claims ...claim) error {
+	if wait := s.changes.take(s.now(), claims...); wait > 0 {
+		return tooMany("You, or the people of this account, have made too many changes", wait)
 	}
-	return tooMany("You have made too many changes", wait)
+	return nil
 }

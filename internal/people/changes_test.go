@@ -19,27 +19,61 @@ func TestChangesAreBounded(t *testing.T) {
 	member := h.join(audit.Gateway(), "ben@example.com", people.Member)
 	made := 0
 	for range 300 {
-		if err := h.CountChange(operator); err != nil {
+		if err := h.CountChange(operator, "", false); err != nil {
 			t.Fatalf("an operator: %v", err)
 		}
-		if h.CountChange(member) == nil {
+		if h.CountChange(member, "", false) == nil {
 			made++
 		}
 	}
 	if made != 200 {
 		t.Errorf("a member at once: got %d changes, want 200", made)
 	}
-	err := h.CountChange(member)
+	err := h.CountChange(member, "", false)
 	if wantCode(t, "one more", err, llm.CodeRateLimited); llm.AsError(err).RetryAfter != time.Minute {
 		t.Errorf("one more: got %v to wait, want a minute", llm.AsError(err).RetryAfter)
 	}
 	h.advance(time.Minute)
-	if err := h.CountChange(member); err != nil {
+	if err := h.CountChange(member, "", false); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
-	wantCode(t, "another one", h.CountChange(member), llm.CodeRateLimited)
-	if err := h.CountChange(h.join(audit.Gateway(), "cy@example.com", people.Owner)); err != nil {
+	wantCode(t, "another one", h.CountChange(member, "", false), llm.CodeRateLimited)
+	if err := h.CountChange(h.join(audit.Gateway(), "cy@example.com", people.Owner), "", false); err != nil {
 		t.Errorf("somebody else: %v", err)
+	}
+}
+
+// TestChangesOfAnAccount is that all people of an account change 400 things at once, and five a minute from then on,
+// that others go on, and that keys can be revoked when the changes are used up.
+func TestChangesOfAnAccount(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	h.setUp("ada@example.com")
+	var members []*people.Visitor
+	for i := range 4 {
+		members = append(members, h.join(audit.Gateway(), fmt.Sprintf("m%d@example.com", i), people.Member))
+	}
+	change := func(v *people.Visitor, account string, revoking bool, want int) {
+		t.Helper()
+		made := 0
+		for range want + 10 {
+			if h.CountChange(v, account, revoking) == nil {
+				made++
+			}
+		}
+		if made != want {
+			t.Errorf("got %d changes, want %d", made, want)
+		}
+	}
+	for i, want := range []int{200, 200, 0, 0} {
+		change(members[i], "acc", false, want)
+	}
+	change(members[2], "other", false, 200)
+	wantCode(t, "one more", h.CountChange(members[3], "acc", false), llm.CodeRateLimited)
+	h.advance(time.Minute)
+	change(members[3], "acc", false, 5)
+	for i, want := range []int{1000, 1000, 0} {
+		change(members[i], "acc", true, want)
 	}
 }
 

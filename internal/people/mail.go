@@ -93,11 +93,23 @@ func (m *Mail) Send(ctx context.Context, to, subject, text string) error {
 }
 
 func (m *Mail) dial(ctx context.Context) (net.Conn, error) {
-	if m.options.TLS == MailTLS {
-		return (&tls.Dialer{Config: m.tls()}).DialContext(ctx, "tcp", m.options.Addr)
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.options.Addr)
+	if err != nil {
+		return nil, err
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", m.options.Addr)
+	conn = &outbound.BoundedConn{Conn: conn, Left: mostOfServer}
+	if m.options.TLS != MailTLS {
+		return conn, nil
+	}
+	secure := tls.Client(conn, m.tls())
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secure, nil
 }
+
+// mostOfServer is how many bytes of a mail server are read, with its certificates: a line of it has no end.
+const mostOfServer = 128 << 10
 
 func (m *Mail) tls() *tls.Config {
 	return &tls.Config{ServerName: m.host, RootCAs: m.roots, MinVersion: tls.VersionTLS12}

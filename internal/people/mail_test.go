@@ -263,3 +263,36 @@ func TestMailOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestMailServerWithoutEnd is a mail server that never ends its line: sending fails before much of it is read.
+func TestMailServerWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]string{"banner": "", "lines": "220 here\r\n"} {
+		server := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+		defer server.Close()
+		sent := make(chan int, 1)
+		go func() {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, begin)
+			n := 0
+			for chunk := []byte(strings.Repeat("x", 64<<10)); n < 64<<20; n += len(chunk) {
+				if _, err := conn.Write(chunk); err != nil {
+					break
+				}
+			}
+			sent <- n
+		}()
+		m := must.Get(people.NewMail(people.MailOptions{Addr: server.Addr().String(), From: "Weir <weir@example.com>", TLS: people.MailPlain}))(t)
+		begun := time.Now()
+		if err := m.Send(t.Context(), "ada@example.com", "Hello", "Hello"); err == nil || time.Since(begun) > 10*time.Second {
+			t.Errorf("%s: got %v after %s, want an error at once", name, err, time.Since(begun))
+		}
+		if n := <-sent; n >= 64<<20 {
+			t.Errorf("%s: got %d bytes read, want few", name, n)
+		}
+	}
+}

@@ -309,7 +309,7 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 
 // arrive makes a session of an identity.
 func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secret, error) {
-	if wait := s.changes.take("oidc "+who.subject, s.now()); wait > 0 {
+	if wait := s.changes.take(s.now(), claim{"oidc " + who.subject, changesOfPerson, personEvery}); wait > 0 {
 		return llm.Secret{}, tooMany("You have signed in too often", wait)
 	}
 	token, n := s.newSession("", ByOIDC, o)

@@ -26,6 +26,13 @@ type Route struct {
 	Serve   func(w http.ResponseWriter, r *http.Request, v *Visit)
 }
 
+// Revokes reports whether the route takes an API key away, or sessions of one's own.
+func (r *Route) Revokes() bool {
+	method, path, _ := strings.Cut(r.Pattern, " ")
+	return method == "DELETE" && strings.HasSuffix(path, "/keys/{key}") ||
+		method == "POST" && (strings.HasSuffix(path, "/keys/{id}/revoke") || strings.HasPrefix(path, "/me/sessions/"))
+}
+
 // HidePath is a path as a log may have it: without what stands behind the kind of
 // a one-time link, which is the link's secret.
 func HidePath(path string) string {

@@ -330,20 +330,3 @@ func (t *Table) modelsOf(p *provider.Provider, at time.Time) []Model {
 	}
 	return models
 }
-
-// Router holds the table in force. A reload replaces it whole; requests under
-// way keep the one that they began with.
-type Router struct{ table atomic.Pointer[Table] }
-
-// NewRouter makes a router.
-func NewRouter(t *Table) *Router {
-	r := &Router{}
-	r.Use(t)
-	return r
-}
-
-// Use puts another table in force.
-func (r *Router) Use(t *Table) { r.table.Store(t) }
-
-// Table is the table in force.
-func (r *Router) Table() *Table { return r.table.Load() }

@@ -160,11 +160,18 @@ func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end
 	return endpointFares(ctx, tx, o, now)
 }
 
+// shortError is how many characters are kept of why a try failed that is not among the last ones.
+const shortError = 100
+
 // keepTry writes a try, and forgets the first ones where there are many.
 func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
 	_, err := tx.ExecContext(ctx, "INSERT INTO tries (delivery, n, at, took, status, error, answer) VALUES (?, ?, ?, "+
 		"?, ?, ?, ?) ON CONFLICT (delivery, n) DO NOTHING",
 		o.Job.ID, o.Try.N, micros(o.Try.At), o.Try.Took.Microseconds(), o.Try.Status, o.Try.Error, o.Try.Answer)
+	if err == nil && o.Try.N > webhook.TriesInFull {
+		_, err = tx.ExecContext(ctx, "UPDATE tries SET answer = '', error = substr(error, 1, ?) WHERE delivery = ? "+
+			"AND n <= ? AND answer <> ''", int64(shortError), o.Job.ID, o.Try.N-webhook.TriesInFull)
+	}
 	if err == nil && o.Try.N > webhook.MaxTries {
 		_, err = tx.ExecContext(ctx, "DELETE FROM tries WHERE delivery = ? AND n <= (SELECT n FROM tries WHERE "+
 			"delivery = ? ORDER BY n DESC LIMIT 1 OFFSET ?)", o.Job.ID, o.Job.ID, webhook.MaxTries)
@@ -235,6 +242,9 @@ const keepEvents = 30 * 24 * time.Hour
 // gone, old events that nobody is told of any more, and what was told and may be told
 // again.
 func (s *Webhooks) RetainEvents(ctx context.Context) error {
+	if err := s.retainLast(ctx); err != nil {
+		return err
+	}
 	now := s.clock.now()
 	before := micros(now.Add(-keepEvents))
 	for _, old := range []leftover{
@@ -246,6 +256,32 @@ func (s *Webhooks) RetainEvents(ctx context.Context) error {
 	} {
 		if err := s.clear(ctx, &old); err != nil {
 			return fmt.Errorf("forget old %s: %w", old.table, err)
+		}
+	}
+	return nil
+}
+
+// retainLast forgets deliveries that ended, but for the last ones of each endpoint.
+func (s *Webhooks) retainLast(ctx context.Context) error {
+	all, err := s.AllWebhooks(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		var last string
+		err := s.read.QueryRowContext(ctx, "SELECT id FROM deliveries WHERE webhook = ? ORDER BY id DESC LIMIT 1 "+
+			"OFFSET ?", all[i].ID, int64(webhook.MostKept(all[i].Account))).Scan(&last)
+		if isNone(err) {
+			continue
+		}
+		if err == nil {
+			err = s.clear(ctx, &leftover{
+				"deliveries", "id", "webhook = ? AND id <= ? AND ended IS NOT NULL",
+				[]any{all[i].ID, last},
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("forget deliveries of an endpoint: %w", err)
 		}
 	}
 	return nil

@@ -17,11 +17,15 @@ import (
 type outbox struct {
 	engine *engine
 	clock  *clock
+	room   *room
 }
 
 // tell writes an event and its deliveries, unless it is there or was told. It
 // reports whether it did.
 func (o *outbox) tell(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, error) {
+	if o.room.none() {
+		return false, nil
+	}
 	first, err := o.first(ctx, tx, e)
 	if err != nil || !first {
 		return false, err
@@ -30,6 +34,9 @@ func (o *outbox) tell(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, 
 		return false, err
 	}
 	endpoints, err := o.audience(ctx, tx, e)
+	if err == nil {
+		endpoints, err = o.fitting(ctx, tx, e, endpoints)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -123,8 +130,8 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 	case kind.To == webhook.ToAccount:
 		where, args = "(account = '' OR account = ?)", []any{e.Account}
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE disabled IS NULL AND "+where,
-		args...)
+	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE disabled IS NULL AND "+where+
+		" ORDER BY id", args...)
 	all, err := listed("read endpoints", rows, err, scanWebhook)
 	return slices.DeleteFunc(all, func(w webhook.Endpoint) bool { return !w.Wants(e.Type) }), err
 }
@@ -177,7 +184,11 @@ func (s *Webhooks) TellOne(ctx context.Context, endpoint string, e webhook.Event
 		return "", err
 	}
 	err = s.write(ctx, s.sure, "tell one endpoint", func(tx *sql.Tx) error {
-		if _, err := unlessDisabled(webhookOf(ctx, tx, endpoint)); err != nil {
+		to, err := unlessDisabled(webhookOf(ctx, tx, endpoint))
+		if err != nil {
+			return err
+		}
+		if err := s.outbox.mayAdd(ctx, tx, &to); err != nil {
 			return err
 		}
 		again := e

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -38,6 +39,9 @@ func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n i
 				break
 			}
 			begun, err := s.beginSome(ctx, id, list, &r)
+			if errors.Is(err, webhook.ErrNoRoom) && n > 0 {
+				return n, nil
+			}
 			if err != nil {
 				return n, err
 			}
@@ -45,7 +49,15 @@ func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n i
 			last, more = list[len(list)-1], len(list) == recoverRows
 		}
 	}
-	return n, nil
+	return n, s.forgetDropped(ctx, id)
+}
+
+// forgetDropped begins to count anew what an endpoint was not sent: it was sent that by hand.
+func (s *Webhooks) forgetDropped(ctx context.Context, id string) error {
+	return s.writeFast(ctx, "recover", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET dropped = 0 WHERE id = ? AND dropped > 0", id)
+		return err
+	})
 }
 
 // recovery is a way in which something was not taken. It is looked for before anybody has
@@ -161,6 +173,9 @@ func (s *Webhooks) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoi
 		" ORDER BY at, id", append(slices.Clone(ids), e.ID)...)
 	list, err := collect(rows, err, scanPlace)
 	if err != nil {
+		return 0, err
+	}
+	if err := s.outbox.mayAdd(ctx, tx, e); err != nil {
 		return 0, err
 	}
 	all := make([]addressed, len(list))

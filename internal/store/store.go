@@ -189,7 +189,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	c.bulk = bulk{db: c.fast, arrays: e.arrays}
-	c.outbox = outbox{engine: e, clock: c.clock}
+	c.outbox = outbox{engine: e, clock: c.clock, room: &room{free: e.free, log: c.log}}
 	s := &DB{
 		conn: c, Accounts: &Accounts{c}, Ledger: &Ledger{c, newApplier(c)}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c}, Managed: &Managed{c},

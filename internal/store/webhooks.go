@@ -19,13 +19,14 @@ func (s *Webhooks) Stores() webhook.Stores {
 	return webhook.Stores{Endpoints: s, Secrets: s, Deliveries: s}
 }
 
-const webhookColumns = "id, account, url, types, allow_private, former_until, failing, disabled, why, created"
+const webhookColumns = "id, account, url, types, allow_private, former_until, failing, disabled, why, created, dropped"
 
 func scanWebhook(row scanner) (e webhook.Endpoint, err error) {
 	var types string
 	var former, created int64
 	var failing, disabled sql.NullInt64
-	err = row.Scan(&e.ID, &e.Account, &e.URL, &types, &e.AllowPrivate, &former, &failing, &disabled, &e.Why, &created)
+	err = row.Scan(&e.ID, &e.Account, &e.URL, &types, &e.AllowPrivate, &former, &failing, &disabled, &e.Why, &created,
+		&e.Dropped)
 	if err != nil {
 		return e, noWebhook(err)
 	}
@@ -202,10 +203,10 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, by audit.Actor, id string,
 		}
 		moved := e.URL != before.URL
 		vouches := moved || u.Disabled != nil && !*u.Disabled
-		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET url = ?, types = ?, allow_private = ?, failing = ?, rests "+
-			"= CASE WHEN ? THEN 0 ELSE rests END,"+
+		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET url = ?, types = ?, allow_private = ?, failing = ?, "+
+			"dropped = ?, rests = CASE WHEN ? THEN 0 ELSE rests END,"+
 			" disabled = ?, why = ?, maker = CASE WHEN ? THEN ? ELSE maker END WHERE id = ?",
-			e.URL, types, number(e.AllowPrivate), microsOrNil(e.Failing), u.Disabled != nil || moved,
+			e.URL, types, number(e.AllowPrivate), microsOrNil(e.Failing), e.Dropped, u.Disabled != nil || moved,
 			microsOrNil(e.Disabled), e.Why, vouches, by.ID, id)
 		if err != nil {
 			return err
@@ -218,7 +219,7 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, by audit.Actor, id string,
 // updatedWebhook is an endpoint as an update makes it.
 func (s *Webhooks) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.Endpoint {
 	if u.URL != nil && *u.URL != e.URL {
-		e.URL, e.Failing = *u.URL, nil
+		e.URL, e.Failing, e.Dropped = *u.URL, nil, 0
 	}
 	if u.Types != nil {
 		e.Types = *u.Types
@@ -229,7 +230,7 @@ func (s *Webhooks) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook
 	switch {
 	case u.Disabled == nil:
 	case !*u.Disabled:
-		e.Failing, e.Disabled, e.Why = nil, nil, ""
+		e.Failing, e.Disabled, e.Why, e.Dropped = nil, nil, "", 0
 	case e.Disabled == nil:
 		now := fromMicros(micros(s.clock.now()))
 		e.Disabled, e.Why = &now, webhook.ByHand

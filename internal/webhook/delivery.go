@@ -45,7 +45,8 @@ type Try struct {
 	Took   time.Duration
 	Status int    // of the answer; 0 for none
 	Error  string // what went wrong, for people; empty for a success
-	// Answer is how the answer's body began, at most 4 KiB of UTF-8.
+	// Answer is how the answer's body began, at most 512 bytes of UTF-8; empty for
+	// tries before the last TriesInFull.
 	Answer string
 }
 

@@ -32,6 +32,9 @@ type Endpoint struct {
 	// is.
 	Disabled *time.Time
 	Why      string
+	// Dropped is how many events were not sent because too many waited, since it was enabled, got
+	// its address or was sent what it had not taken.
+	Dropped int64
 }
 
 // Wants reports whether the endpoint is to be told of events of a type.

@@ -64,7 +64,7 @@ func accountKinds() []Kind {
 		},
 		{
 			Type: RateLimitExceeded, To: ToAccount,
-			About: "A request was refused because of a limit: at most one event a minute for a key.",
+			About: "A request was refused because of a limit: at most one event a minute for an account and a limit. `key` is the first one that met it.",
 			Example: example(RateLimitExceeded, Data{Account: acme(), Key: exampleKey(), RateLimit: &RateLimit{
 				Of: "key", What: "rpm", Limit: 60,
 			}}),

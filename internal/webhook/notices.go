@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	rateLimitEvery = time.Minute      // at most one event for a key
+	rateLimitEvery = time.Minute      // at most one event for an account and a limit
 	exceededEvery  = 5 * time.Second  // at most one question whether a budget is spent
 	exceededFor    = 10 * time.Minute // for which it is known that a budget is told of
 	maxNotices     = 1024             // that wait for the database
@@ -153,14 +153,16 @@ func (n *Notices) know(name string, until time.Time) {
 	n.known[name] = until
 }
 
-// RateLimited notices that a request of a key was refused because of a limit.
+// RateLimited notices that a request of a key was refused because of a limit. One is told of for all
+// keys of the account: an account with many keys is not told more often.
 func (n *Notices) RateLimited(account, key string, limit RateLimit) {
-	if !n.fresh("rate "+key, rateLimitEvery) {
+	of := fmt.Sprintf("%s %s %s", account, limit.Of, limit.What)
+	if !n.fresh("rate "+of, rateLimitEvery) {
 		return
 	}
 	now := n.options.Now()
 	e := NewEvent(RateLimitExceeded, account, now, Data{Key: &Key{ID: key}, RateLimit: &limit})
-	e.Once, e.Until = string(RateLimitExceeded)+" "+key, now.Add(rateLimitEvery) // other nodes notice, too
+	e.Once, e.Until = string(RateLimitExceeded)+" "+of, now.Add(rateLimitEvery) // other nodes notice, too
 	n.put(account, func(ctx context.Context) error { return n.options.Tell(ctx, e) })
 }
 

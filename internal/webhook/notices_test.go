@@ -34,7 +34,7 @@ func TestNoticesOfMany(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); n.Run(ctx) }()
 		for i := range 5000 {
-			n.RateLimited("many", fmt.Sprintf("key %d", i), webhook.RateLimit{})
+			n.RateLimited("many", fmt.Sprintf("key %d", i), webhook.RateLimit{What: fmt.Sprint(i)})
 			n.Exceeded("many", budget.Exceeded{Budget: budget.Budget{Scope: fmt.Sprintf("key %d", i)}})
 		}
 		n.RateLimited("few", "key", webhook.RateLimit{})
@@ -90,5 +90,33 @@ func TestExceededAsked(t *testing.T) {
 		}
 		stop()
 		<-done
+	})
+}
+
+// TestRateLimitedOnce: an account with many keys is told once a minute of each limit, whatever its keys meet.
+func TestRateLimitedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		told := map[string]int{}
+		n := webhook.NewNotices(webhook.NoticesOptions{
+			Tell: func(_ context.Context, e webhook.Event) error { told[e.Once]++; return nil },
+			Now:  time.Now, Log: quiet(),
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); n.Run(ctx) }()
+		for range 2 {
+			for i := range 100 {
+				for _, what := range []string{"rpm", "tpm"} {
+					n.RateLimited("a", fmt.Sprintf("key %d", i), webhook.RateLimit{Of: "key", What: what, Limit: int64(i)})
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+		stop()
+		<-done
+		if len(told) != 2 || told["rate_limit.exceeded a key rpm"] != 2 || told["rate_limit.exceeded a key tpm"] != 2 {
+			t.Errorf("got events %v, want two of each limit in two minutes", told)
+		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxAnswer  = 4 << 10  // bytes of an answer's body that are kept
+	maxAnswer  = 512      // bytes of an answer's body that are kept
 	maxError   = 500      // bytes of why a try failed that are kept
 	maxRead    = 64 << 10 // that are read, so that the connection can be used again
 	maxHeaders = 64 << 10

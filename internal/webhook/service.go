@@ -21,16 +21,38 @@ const (
 	// MostRecovered is how many deliveries begin anew at once.
 	MostRecovered = 100_000
 	// MaxTries is how many tries of a delivery are kept: the last ones.
-	MaxTries = 50
+	MaxTries = 20
+	// TriesInFull is how many of them have the receiver's answer.
+	TriesInFull = 3
 	// MaxEndpoints is how many an account, or the installation, may have.
 	MaxEndpoints = 20
+	// mostOfAccounts is how many deliveries wait for an endpoint of an account at most, and
+	// mostOfInstallation for one of the installation: events beyond that are not sent to it.
+	mostOfAccounts     = 1000
+	mostOfInstallation = 10_000
+	// MostWaitingInAll is how many wait for all endpoints of an account.
+	MostWaitingInAll = 5000
 )
+
+// MostWaiting is how many deliveries wait for an endpoint of the account at most, of the
+// installation where it is empty.
+func MostWaiting(account string) int {
+	if account == "" {
+		return mostOfInstallation
+	}
+	return mostOfAccounts
+}
+
+// MostKept is how many deliveries of an endpoint are kept, besides those that wait.
+func MostKept(account string) int { return 2 * MostWaiting(account) }
 
 // What a store says of what should or should not be there.
 var (
 	ErrNotFound = errors.New("webhook: not found")
 	ErrTooMany  = errors.New("webhook: there are as many endpoints as there may be")
 	ErrDisabled = errors.New("webhook: the endpoint is disabled")
+	// ErrNoRoom says that too many deliveries wait for an endpoint, or that the disk is nearly full.
+	ErrNoRoom = errors.New("webhook: no room for more deliveries")
 	// ErrOtherKey says that the secrets in the database are sealed with another
 	// master key by now.
 	ErrOtherKey = errors.New("webhook: sealed with another key")
@@ -85,7 +107,7 @@ type SecretStore interface {
 // DeliveryStore keeps deliveries.
 type DeliveryStore interface {
 	// TellOne writes an event and its delivery to one endpoint, whatever it wants;
-	// ErrNotFound, ErrDisabled.
+	// ErrNotFound, ErrDisabled, ErrNoRoom.
 	TellOne(ctx context.Context, webhook string, e Event) (delivery string, err error)
 	// Deliveries are those that a query selects.
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
@@ -94,7 +116,7 @@ type DeliveryStore interface {
 	// Redeliver lets a delivery be tried anew, at once; ErrNotFound, ErrDisabled.
 	Redeliver(ctx context.Context, id string) error
 	// Recover sends an endpoint at once what it has not taken of the events since a
-	// time, and returns how many, MostRecovered at most; ErrNotFound, ErrDisabled.
+	// time, and returns how many, MostRecovered at most; ErrNotFound, ErrDisabled, ErrNoRoom.
 	Recover(ctx context.Context, id string, since time.Time) (int, error)
 }
 
@@ -184,6 +206,12 @@ func told(err error, id string) error {
 		return llm.Invalidf("", "There are %d endpoints, as many as there may be. Remove one first.", MaxEndpoints)
 	case errors.Is(err, ErrDisabled):
 		return llm.Invalid("", "The endpoint is disabled. Enable it first.")
+	case errors.Is(err, ErrNoRoom):
+		return &llm.Error{
+			Code: llm.CodeRateLimited, RetryAfter: time.Minute,
+			Message: "Too many deliveries wait for this endpoint, or the disk is nearly full. Have its receiver take " +
+				"what waits, and try again.",
+		}
 	case errors.Is(err, seal.ErrNoKey):
 		return &llm.Error{
 			Code: llm.CodeInternal,

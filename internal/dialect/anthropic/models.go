@@ -1,8 +1,10 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"sort"
 	"time"
 
@@ -16,10 +18,9 @@ const (
 	maxModelPage = 1000
 )
 
-// modelList is a page of Anthropic's list of models:
+// modelPageEnd is what a page of Anthropic's list of models has behind its "data":
 // https://platform.claude.com/docs/en/api/models/list.
-type modelList struct {
-	Data    []model `json:"data"`
+type modelPageEnd struct {
 	HasMore bool    `json:"has_more"` // in the direction of the page
 	FirstID *string `json:"first_id"`
 	LastID  *string `json:"last_id"`
@@ -41,22 +42,24 @@ type model struct {
 	Capabilities   *struct{} `json:"capabilities"`
 }
 
-func listModels(query url.Values, models []dialect.Model) ([]byte, error) {
+func listModels(query url.Values, models []dialect.Model, made [][]byte) ([]byte, error) {
 	from, to, err := modelRange(query, models)
 	if err != nil {
 		return nil, err
 	}
-	list := modelList{Data: make([]model, 0, to-from), HasMore: to < len(models)}
+	page := modelPageEnd{HasMore: to < len(models)}
 	if query.Get("before_id") != "" {
-		list.HasMore = from > 0
+		page.HasMore = from > 0
 	}
-	for i := from; i < to; i++ {
-		list.Data = append(list.Data, modelOf(&models[i]))
+	if from < to {
+		page.FirstID, page.LastID = &models[from].Name, &models[to-1].Name
 	}
-	if n := len(list.Data); n > 0 {
-		list.FirstID, list.LastID = &list.Data[0].ID, &list.Data[n-1].ID
+	end, err := json.Marshal(page)
+	if err != nil {
+		return nil, err
 	}
-	return json.Marshal(list)
+	list := slices.Concat([]byte(`{"data":[`), bytes.Join(made[from:max(from, to)], []byte(",")), []byte(`],`))
+	return append(list, end[1:]...), nil
 }
 
 // modelRange is the part of the list that is asked for. An id that is

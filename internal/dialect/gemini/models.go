@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 
@@ -13,13 +14,6 @@ const (
 	maxModelPage = 1000
 )
 
-// modelList is a page of Gemini's list of models:
-// https://ai.google.dev/api/models#method:-models.list.
-type modelList struct {
-	Models []model `json:"models"`
-	Next   string  `json:"nextPageToken,omitempty"`
-}
-
 // model is its model object.
 type model struct {
 	Name        string   `json:"name"` // "models/" and the model's full name or alias
@@ -29,9 +23,10 @@ type model struct {
 	Methods     []string `json:"supportedGenerationMethods"`
 }
 
-// listModels answers with a page. The token of the next one is the name
+// listModels answers with a page of Gemini's list of models
+// (https://ai.google.dev/api/models#method:-models.list). The token of the next one is the name
 // behind which it begins.
-func listModels(q url.Values, models []dialect.Model) ([]byte, error) {
+func listModels(q url.Values, models []dialect.Model, made [][]byte) ([]byte, error) {
 	size, err := parse.QueryInt("pageSize", q.Get("pageSize"), modelPage, 0, 1<<40)
 	if err != nil {
 		return nil, err
@@ -44,14 +39,16 @@ func listModels(q url.Values, models []dialect.Model) ([]byte, error) {
 		from = dialect.ModelsUpTo(models, token)
 	}
 	to := min(len(models), from+min(size, maxModelPage))
-	list := modelList{Models: make([]model, 0, to-from)}
-	for i := from; i < to; i++ {
-		list.Models = append(list.Models, modelOf(&models[i]))
-	}
+	list := append([]byte(`{"models":[`), bytes.Join(made[from:to], []byte(","))...)
+	list = append(list, ']')
 	if to < len(models) && to > from {
-		list.Next = models[to-1].Name
+		next, err := json.Marshal(models[to-1].Name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(append(list, `,"nextPageToken":`...), next...)
 	}
-	return json.Marshal(list)
+	return append(list, '}'), nil
 }
 
 func oneModel(m *dialect.Model) ([]byte, error) { return json.Marshal(modelOf(m)) }

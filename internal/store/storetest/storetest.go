@@ -118,6 +118,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Reseal", testReseal},
 		{"MovedEndpoint", testMovedEndpoint},
 		{"TriesKept", testTriesKept},
+		{"TriesInFull", testTriesInFull},
+		{"WebhookRoom", testWebhookRoom},
 		{"CreditAgain", testCreditAgain},
 		{"Removed", testRemoved},
 		{"UnpricedOrder", testUnpricedOrder},

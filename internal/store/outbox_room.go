@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"weir/internal/webhook"
+)
+
+// leastFree is how much of the database's disk has to be free for deliveries to be written, in
+// bytes: what is left is for operators, who suspend and revoke.
+const leastFree = 128 << 20
+
+// room is what deliveries may take of the disk.
+type room struct {
+	free func() (int64, error) // nil where the disk is not ours to look at
+	log  *slog.Logger
+
+	mu   sync.Mutex
+	said time.Time // when it was logged last that there is none
+}
+
+// none reports whether the disk has too little room, and says so once a minute.
+func (r *room) none() bool {
+	if r == nil || r.free == nil {
+		return false
+	}
+	free, err := r.free()
+	if err != nil || free >= leastFree {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.Sub(r.said) >= time.Minute {
+		r.said = now
+		r.log.Error("webhook events are not kept: the disk of the database has too little room. Free some, or have a "+
+			"larger one", "free_bytes", free, "least_bytes", int64(leastFree))
+	}
+	return true
+}
+
+// waiting is a subquery of how many deliveries of an endpoint are under way, up to a number.
+const waiting = "(SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook = webhooks.id AND d.due IS NOT " +
+	"NULL LIMIT ?) AS few)"
+
+// fitting are the endpoints for which not too many deliveries wait. The others are one event behind
+// more.
+func (o *outbox) fitting(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoints []webhook.Endpoint) (
+	fit []webhook.Endpoint, err error,
+) {
+	full, err := o.accountIsFull(ctx, tx, e, endpoints)
+	if err != nil {
+		return nil, err
+	}
+	for some := range slices.Chunk(endpoints, deliverRows) {
+		waits, err := waitingForEach(ctx, tx, some)
+		if err != nil {
+			return nil, err
+		}
+		var dropped []any
+		for i := range some {
+			to := &some[i]
+			if waits[to.ID] >= webhook.MostWaiting(to.Account) || full && to.Account != "" {
+				dropped = append(dropped, to.ID)
+			} else {
+				fit = append(fit, *to)
+			}
+		}
+		if len(dropped) == 0 {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET dropped = dropped + 1 WHERE "+among("id", len(dropped)),
+			dropped...); err != nil {
+			return nil, fmt.Errorf("count dropped event: %w", err)
+		}
+	}
+	return fit, nil
+}
+
+// waitingForEach is how many deliveries of each of the endpoints are under way, as far as it matters.
+func waitingForEach(ctx context.Context, tx *sql.Tx, endpoints []webhook.Endpoint) (map[string]int, error) {
+	type waits struct {
+		id string
+		n  int
+	}
+	args := []any{int64(webhook.MostWaiting(""))}
+	for i := range endpoints {
+		args = append(args, endpoints[i].ID)
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT id, "+waiting+" FROM webhooks WHERE "+among("id", len(endpoints)),
+		args...)
+	all := map[string]int{}
+	scan := func(row scanner) (w waits, err error) { return w, row.Scan(&w.id, &w.n) }
+	err = each(rows, err, scan, func(w *waits) error {
+		all[w.id] = w.n
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count deliveries: %w", err)
+	}
+	return all, nil
+}
+
+// waitingFor is how many deliveries of an endpoint are under way, most at most.
+func waitingFor(ctx context.Context, q querier, endpoint string, most int) (n int, err error) {
+	err = q.QueryRowContext(ctx, "SELECT "+waiting+" FROM webhooks WHERE id = ?", int64(most), endpoint).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count deliveries: %w", err)
+	}
+	return n, nil
+}
+
+// accountIsFull reports whether as many deliveries wait for all endpoints of the event's account as
+// may. What everybody is told of is looked at by endpoint alone.
+func (o *outbox) accountIsFull(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoints []webhook.Endpoint) (
+	bool, error,
+) {
+	ofAccount := func(w webhook.Endpoint) bool { return w.Account != "" && w.Account == e.Account }
+	if !slices.ContainsFunc(endpoints, ofAccount) {
+		return false, nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT "+waiting+" FROM webhooks WHERE account = ?",
+		int64(webhook.MostWaiting(e.Account)), e.Account)
+	sum := 0
+	err = each(rows, err, func(row scanner) (n int, err error) { return n, row.Scan(&n) }, func(n *int) error {
+		sum += *n
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("count deliveries: %w", err)
+	}
+	return sum >= webhook.MostWaitingInAll, nil
+}
+
+// mayAdd refuses a delivery that people ask for where there is no room for it.
+func (o *outbox) mayAdd(ctx context.Context, q querier, to *webhook.Endpoint) error {
+	if o.room.none() {
+		return webhook.ErrNoRoom
+	}
+	n, err := waitingFor(ctx, q, to.ID, webhook.MostWaiting(to.Account))
+	if err == nil && n >= webhook.MostWaiting(to.Account) {
+		err = webhook.ErrNoRoom
+	}
+	return err
+}
