@@ -183,7 +183,7 @@ func (r *result) modes(u *llm.Usage) string {
 // addTools adds the calls that items stand for to what the usage says of them, and gives the
 // most that it is then, as in llm.Reply.
 func (r *result) addTools(u, most *llm.Usage, calls *tools) *llm.Usage {
-	raise(u, &calls.made)
+	u.Raise(&calls.made)
 	n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests"))
 	if is && n > 0 && n <= parse.MaxCount {
 		u[llm.Searches] = n
