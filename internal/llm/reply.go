@@ -157,6 +157,7 @@ type Event struct {
 	Most         *Usage // EventUsage and EventCost: as in Reply
 	Timed        bool   // likewise
 	Partial      bool   // EventUsage: counts of an answer that goes on, not yet the provider's last
+	Instead      bool   // EventUsage: what was told before it is not charged
 	Raw          json.RawMessage
 	RawOf        string // the wire format in whose words Raw is
 	Media        *Media // EventOther: an image or a sound

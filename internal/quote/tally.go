@@ -86,6 +86,9 @@ func (t *Tally) Add(e *llm.Event) {
 		if e.ProviderCost != nil {
 			t.charged = e.ProviderCost
 		}
+		if e.Instead {
+			t.told = told{}
+		}
 		t.told.all(&e.Usage, e.Most)
 		t.Usage, t.most, t.timed, t.Reported, t.Partial = e.Usage, t.told.most(&e.Usage, e.Most), e.Timed, true, e.Partial
 	case llm.EventDone:

@@ -73,6 +73,10 @@ func (a Answer) boundMost(s *ledger.Settlement) {
 	}
 	thought := most // should the rest be thinking, which may be dearer
 	thought[llm.Reasoning], thought[llm.Output] = most[llm.Reasoning]+most[llm.Output], 0
+	if !price.Rates[llm.Output].Known() { // of embeddings, which have no output
+		most[llm.Input] += most[llm.Output]
+		most[llm.Output] = 0
+	}
 	s.Provenance = ledger.Estimated
 	s.AtMost = max(s.AtMost, price.Cost(&s.Usage, s.Tier), price.Cost(&most, s.Tier), price.Cost(&thought, s.Tier))
 }

@@ -148,6 +148,15 @@ func (c *counts) usage() (llm.Usage, bool) {
 	return u, u.Plausible()
 }
 
+// readable is what could be read of counts that are not all there; nil for nothing.
+func (c *counts) readable() *llm.Usage {
+	u := c.classes()
+	if most := c.most(u); most != nil {
+		u = *most
+	}
+	return parse.Told(u)
+}
+
 // classes parts the totals. A detail larger than its total is cut to it. Input
 // tokens leave out what a cache had or got. Beside an advisor they are those of the
 // first iteration alone, and output tokens those of all.

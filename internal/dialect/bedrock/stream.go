@@ -257,6 +257,8 @@ func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	if reported {
 		usage.Kind = llm.EventUsage
 		dst = append(dst, usage)
+	} else if usage.Most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: usage.Most})
 	}
 	d.metered = true
 	return d.done(dst), nil

@@ -38,10 +38,11 @@ func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, timed, ok bool) {
 	}
 	r.written = max(r.written, r.hour)
 	cache := r.cached + r.written
-	if r.Wild || !r.hasInput && !r.hasOutput || !r.hasInput && r.total == 0 && cache > 0 {
-		return u, nil, false, false
-	}
 	unknown := max(0, r.total-r.input-r.output-cache)
+	if r.Wild || !r.hasInput && !r.hasOutput || !r.hasInput && r.total == 0 && cache > 0 {
+		u = r.apart(unknown)
+		return llm.Usage{}, parse.Told(u), false, false
+	}
 	if cache <= r.input && r.total == r.input+r.output {
 		r.input -= cache
 	}
@@ -71,10 +72,16 @@ func (r *rawUsage) most(unknown int64) *llm.Usage {
 	if unknown == 0 && r.detailed <= r.written {
 		return nil
 	}
+	u := r.apart(unknown)
+	return &u
+}
+
+// apart are the counts each by itself, with so many tokens of which nobody knows what they were as output.
+func (r *rawUsage) apart(unknown int64) llm.Usage {
 	u := r.classes()
 	u[llm.Output] += unknown
 	u[llm.CacheWrite] = max(r.written, r.detailed) - r.hour
-	return &u
+	return u
 }
 
 // read reads one member. The names that end in Count are of the time before the

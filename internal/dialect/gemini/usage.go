@@ -38,7 +38,7 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 		r.read(m)
 	}
 	if r.Wild || !r.hasAny {
-		return u, 0, nil, false
+		return u, 0, parse.Told(r.apart()), false
 	}
 	u = r.classes()
 	return u, r.beside, r.most(), u.Plausible()
@@ -50,8 +50,7 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 // the classes say. It is nil where all is known.
 func (r *rawUsage) most() *llm.Usage {
 	input, output := r.totals()
-	unknown := r.total - r.prompt - r.toolUse - r.candidates - r.thoughts
-	if (unknown <= 0 || !r.hasPrompt || !r.hasCandidates) && r.inputAgrees(input) &&
+	if (r.unknown() <= 0 || r.hasPrompt != r.hasCandidates) && r.inputAgrees(input) &&
 		r.thoughts+r.audioOut+r.imageOut <= output {
 		if least, most := r.cachedSound(); least < most {
 			u := r.classes()
@@ -59,12 +58,25 @@ func (r *rawUsage) most() *llm.Usage {
 		}
 		return nil
 	}
+	u := r.apart()
+	return &u
+}
+
+// unknown is how many tokens the total has beyond all its parts.
+func (r *rawUsage) unknown() int64 { return r.total - r.prompt - r.toolUse - r.candidates - r.thoughts }
+
+// apart are the counts each by itself, with all tokens of which nobody knows what they are as output.
+func (r *rawUsage) apart() llm.Usage {
+	input, output := r.totals()
 	u := r.classes()
+	if !r.hasPrompt && !r.hasCandidates {
+		input = r.toolUse // the rest of the total is what is not known
+	}
 	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio] = input, r.cached, r.cachedAudio
 	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
-	u[llm.Output] = output + max(0, unknown)
+	u[llm.Output] = output + max(0, r.unknown())
 	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.thoughts, r.audioOut, r.imageOut
-	return &u
+	return u
 }
 
 // inputAgrees reports whether all parts of the input can be true. Sound and images have no token

@@ -96,8 +96,10 @@ func (d *Decoder) call(dst []llm.Event, c *llm.ToolCall) []llm.Event {
 // end appends the usage and the finish reason, which is the end of the stream:
 // the format has no marker behind it.
 func (d *Decoder) end(dst []llm.Event, a *answer) []llm.Event {
-	if usage, ok := a.usage.classes(); ok {
+	if usage, most, ok := a.usage.classes(); ok {
 		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+	} else if most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
 	}
 	reason := finishOf(rawjson.Text(a.reason))
 	if reason == llm.FinishStop && d.calls > 0 {

@@ -31,7 +31,7 @@ type rawUsage struct {
 // DecodeUsage reads a usage object of Chat Completions, or else of Responses,
 // into the classes, which add up to the provider's own totals. It reports false
 // for no object, one without counts, or one with a count that no request can have, and
-// the most where the counts contradict one another, as in llm.Reply.
+// the most where the counts contradict one another or cannot all be read, as in llm.Reply.
 //
 // https://platform.openai.com/docs/api-reference/chat/object,
 // https://platform.openai.com/docs/api-reference/responses/object, and what others
@@ -54,14 +54,16 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 		r.read(m, q)
 	}
 	if !r.hasPrompt && !r.hasCompletion {
+		prompt, completion := r.prompt, r.completion // where they are no counts
 		for m := range rawjson.Members(v) {
 			r.readResponses(m)
 		}
-	}
-	if r.Wild || !r.hasPrompt && !r.hasCompletion {
-		return u, nil, false
+		r.prompt, r.completion = max(r.prompt, prompt), max(r.completion, completion)
 	}
 	r.settleWrites()
+	if r.Wild || !r.hasPrompt && !r.hasCompletion {
+		return u, parse.Told(r.apart(q, r.unknown(q))), false
+	}
 	u = r.classes(q)
 	return u, r.most(q), u.Plausible()
 }
@@ -71,25 +73,45 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 // were part of another. Where it is not told how many of the cached tokens are of sound, it is
 // what the classes say. It is nil where all is known.
 func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
-	beside := int64(0)
-	if r.beside(q) {
-		beside = r.reasoning
-	}
-	unknown := r.total - r.prompt - r.completion - beside - r.found
-	if unknown <= 0 && r.inputAgrees() && r.reasoning-beside+r.audioOut+r.imageOut <= r.completion {
+	unknown := r.unknown(q)
+	if unknown <= 0 && r.inputAgrees() && r.outputAgrees(q) {
 		if least, most := r.cachedSound(); least < most {
 			u := r.classes(q)
 			return &u
 		}
 		return nil
 	}
+	u := r.apart(q, unknown)
+	return &u
+}
+
+// unknown is how many tokens the total has beyond all its parts.
+func (r *rawUsage) unknown(q *llm.Quirks) int64 {
+	unknown := r.total - r.prompt - r.completion - r.found
+	if r.beside(q) {
+		unknown -= r.reasoning
+	}
+	return unknown
+}
+
+// outputAgrees reports whether all parts of the output can be true.
+func (r *rawUsage) outputAgrees(q *llm.Quirks) bool {
+	within := r.audioOut + r.imageOut
+	if !r.beside(q) {
+		within += r.reasoning
+	}
+	return within <= r.completion
+}
+
+// apart are the counts each by itself, and so many tokens of which nobody knows what they are.
+func (r *rawUsage) apart(q *llm.Quirks, unknown int64) llm.Usage {
 	u := r.classes(q)
 	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio] = r.prompt, r.cached, r.cachedAudio
 	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(r.cacheWrite, r.created), r.cacheWriteLong+r.created1h
 	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
 	u[llm.Output] = r.completion + max(0, unknown)
 	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.reasoning, r.audioOut, r.imageOut
-	return &u
+	return u
 }
 
 // inputAgrees reports whether all parts of the input can be true. What a cache had and got has

@@ -241,6 +241,8 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 			Kind: llm.EventUsage, Usage: usage, Most: most, Tier: tier,
 			ProviderCost: openai.ProviderCost(r.usage),
 		})
+	} else if most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
 	}
 	if failure != nil {
 		return dst, failure

@@ -114,6 +114,7 @@ func TestToldToBeMoreBefore(t *testing.T) {
 		{"openai", chat, `"prompt_tokens":10,"completion_tokens":900`, `"prompt_tokens":0,"completion_tokens":0`, 0, 9010},
 		{"openai", chat, `"prompt_tokens":100,"completion_tokens":1`, `"prompt_tokens":100,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":90}`, 29, 0},
 		{"openai", chat, `"prompt_tokens":100,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":90}`, `"prompt_tokens":100,"completion_tokens":1`, 110, 119},
+		{"openai", chat, `"total_tokens":900`, `"prompt_tokens":10,"completion_tokens":1`, 20, 9010},
 		{"anthropic", claude, `"input_tokens":10,"output_tokens":1`, `"input_tokens":10,"output_tokens":2`, 30, 0},
 		{"anthropic", claude, `"input_tokens":5000,"output_tokens":1`, `"input_tokens":10,"output_tokens":2`, 30, 5020},
 		{"anthropic", claude, `"input_tokens":10,"output_tokens":900`, `"output_tokens":2`, 30, 9010},
@@ -129,6 +130,49 @@ func TestToldToBeMoreBefore(t *testing.T) {
 		e := openTelling(t, c.dialect).entry(t, true, strings.NewReplacer("%1", c.first, "%2", c.last).Replace(c.frames))
 		if exact := e.Provenance == ledger.Exact; exact != (c.most == 0) || e.Cost != c.cost*1000 || e.AtMost != c.most*1000 {
 			t.Errorf("%s, %s, then %s: %s, $%s, at most $%s; want %d, at most %d µ$, 0 for exact", c.dialect, c.first, c.last, e.Provenance, e.Cost, e.AtMost, c.cost, c.most)
+		}
+	}
+}
+
+// TestToldInPart is an answer of whose usage some counts are missing or cannot be read: those that can are the least of
+// its bound.
+func TestToldInPart(t *testing.T) {
+	t.Parallel()
+	replies := map[string]string{
+		"openai":    `{"id":"a","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{%1}}`,
+		"responses": `{"id":"a","object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hi"}]}],"usage":{%1}}`,
+		"anthropic": `{"id":"a","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{%1}}`,
+		"gemini":    `{"candidates":[{"content":{"parts":[{"text":"Hi"}],"role":"model"},"finishReason":"STOP"}],"usageMetadata":{%1}}`,
+		"bedrock":   `{"output":{"message":{"role":"assistant","content":[{"text":"Hi"}]}},"stopReason":"end_turn","usage":{%1}}`,
+		"cohere":    `{"id":"a","message":{"role":"assistant","content":[{"type":"text","text":"Hi"}]},"finish_reason":"COMPLETE","usage":{"tokens":{%1}}}`,
+		"ollama":    `{"model":"m","message":{"role":"assistant","content":"Hi"},"done":true,"done_reason":"stop",%1}`,
+	}
+	for dialect, usages := range map[string][]string{
+		"openai": {
+			`"total_tokens":900000`, `"completion_tokens":900000`, `"prompt_tokens":10,"total_tokens":900010`,
+			`"prompt_tokens":"10","completion_tokens":"900000"`, `"prompt_tokens":-1,"completion_tokens":900000`,
+			`"prompt_tokens":10,"completion_tokens":900000,"completion_tokens_details":{"reasoning_tokens":-1}`,
+			`"prompt_tokens":10,"completion_tokens":899999.7`, `"input_tokens":10,"output_tokens":900000,"output_tokens_details":{"reasoning_tokens":"x"}`,
+		},
+		"responses": {`"total_tokens":900000`, `"input_tokens":"10","output_tokens":"900000"`},
+		"anthropic": {
+			`"output_tokens":900000`, `"input_tokens":-1,"output_tokens":900000`, `"input_tokens":10,"output_tokens":"900000"`,
+			`"input_tokens":10,"output_tokens":900000,"server_tool_use":{"web_search_requests":"x"}`,
+		},
+		"gemini":  {`"totalTokenCount":900000`, `"promptTokenCount":10,"candidatesTokenCount":"900000"`},
+		"bedrock": {`"totalTokens":900000`, `"inputTokens":10,"totalTokens":900010`, `"inputTokens":10,"outputTokens":"900000"`},
+		"cohere":  {`"input_tokens":10,"output_tokens":"900000"`, `"input_tokens":-1,"output_tokens":900000`},
+		"ollama":  {`"eval_count":900000`, `"prompt_eval_count":-1,"eval_count":900000`},
+	} {
+		g := openTelling(t, dialect)
+		for _, usage := range usages {
+			e := g.entry(t, false, strings.Replace(replies[dialect], "%1", usage, 1))
+			if at := max(e.Cost, e.AtMost); e.Provenance != ledger.Estimated || at < 9_000_000_000 || at > 9_200_000_000 {
+				t.Errorf("%s, %s: %s, $%s, at most $%s; want estimated, at most $9", dialect, usage, e.Provenance, e.Cost, e.AtMost)
+			}
+		}
+		if e := g.entry(t, false, strings.Replace(replies[dialect], "%1", `"none":1`, 1)); e.Provenance != ledger.Estimated || e.AtMost > 9_000_000_000 {
+			t.Errorf("%s, no count: %s, $%s, at most $%s", dialect, e.Provenance, e.Cost, e.AtMost)
 		}
 	}
 }
