@@ -18,6 +18,7 @@ type rawUsage struct {
 	cachedAudio, cachedImage         int64
 	hasPrompt, hasCandidates, hasAny bool
 	cachedTold                       int64 // the cached tokens whose modality is told
+	promptTold, candidatesTold       int64 // likewise
 	beside                           int64 // tool use that the input holds
 }
 
@@ -51,6 +52,7 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 func (r *rawUsage) most() *llm.Usage {
 	input, output := r.totals()
 	if (r.unknown() <= 0 || r.hasPrompt != r.hasCandidates) && r.inputAgrees(input) &&
+		(!r.hasPrompt || r.promptTold <= r.prompt) && (!r.hasCandidates || r.candidatesTold <= r.candidates) &&
 		r.thoughts+r.audioOut+r.imageOut <= output {
 		if least, most := r.cachedSound(); least < most {
 			u := r.classes()
@@ -72,6 +74,8 @@ func (r *rawUsage) apart() llm.Usage {
 	if !r.hasPrompt && !r.hasCandidates {
 		input = r.toolUse // the rest of the total is what is not known
 	}
+	input = max(input, r.promptTold-r.audioIn-r.imageIn)
+	output = max(output, r.candidatesTold-r.audioOut-r.imageOut)
 	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio] = input, r.cached, r.cachedAudio
 	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
 	u[llm.Output] = output + max(0, r.unknown())
@@ -107,12 +111,14 @@ func (r *rawUsage) read(m rawjson.Member) {
 		r.count(&r.thoughts, m.Value)
 	case "toolUsePromptTokenCount":
 		r.count(&r.toolUse, m.Value)
-	case "promptTokensDetails", "toolUsePromptTokensDetails":
+	case "promptTokensDetails":
+		r.promptTold = r.modalities(m.Value, &r.audioIn, &r.imageIn)
+	case "toolUsePromptTokensDetails":
 		r.modalities(m.Value, &r.audioIn, &r.imageIn)
 	case "cacheTokensDetails":
 		r.cachedTold = r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
 	case "candidatesTokensDetails":
-		r.modalities(m.Value, &r.audioOut, &r.imageOut)
+		r.candidatesTold = r.modalities(m.Value, &r.audioOut, &r.imageOut)
 	}
 }
 

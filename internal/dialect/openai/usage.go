@@ -20,6 +20,7 @@ type rawUsage struct {
 	found                                int64 // tokens of what tools found, beside the totals
 	sources                              int64
 	tools                                tools
+	also                                 claims
 	hasPrompt, hasCompletion, hasCached  bool
 	hasWrite, hasCreated                 bool
 	hasCachedAudio                       bool // it is told how many of the cached tokens are of sound
@@ -68,67 +69,6 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 	return u, r.most(q), u.Plausible()
 }
 
-// most is what the counts come to where they do not agree, or the total is larger than all its
-// parts, so that nobody knows which of them the provider charges for: each by itself, as if none
-// were part of another. Where it is not told how many of the cached tokens are of sound, it is
-// what the classes say. It is nil where all is known.
-func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
-	unknown := r.unknown(q)
-	if unknown <= 0 && r.inputAgrees() && r.outputAgrees(q) {
-		if least, most := r.cachedSound(); least < most {
-			u := r.classes(q)
-			return &u
-		}
-		return nil
-	}
-	u := r.apart(q, unknown)
-	return &u
-}
-
-// unknown is how many tokens the total has beyond all its parts.
-func (r *rawUsage) unknown(q *llm.Quirks) int64 {
-	unknown := r.total - r.prompt - r.completion - r.found
-	if r.beside(q) {
-		unknown -= r.reasoning
-	}
-	return unknown
-}
-
-// outputAgrees reports whether all parts of the output can be true.
-func (r *rawUsage) outputAgrees(q *llm.Quirks) bool {
-	within := r.audioOut + r.imageOut
-	if !r.beside(q) {
-		within += r.reasoning
-	}
-	return within <= r.completion
-}
-
-// apart are the counts each by itself, and so many tokens of which nobody knows what they are.
-func (r *rawUsage) apart(q *llm.Quirks, unknown int64) llm.Usage {
-	u := r.classes(q)
-	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio] = r.prompt, r.cached, r.cachedAudio
-	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(r.cacheWrite, r.created), r.cacheWriteLong+r.created1h
-	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
-	u[llm.Output] = r.completion + max(0, unknown)
-	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.reasoning, r.audioOut, r.imageOut
-	return u
-}
-
-// inputAgrees reports whether all parts of the input can be true. What a cache had and got has
-// no token twice, nor have sound and images, but what is cached may be of either. Sound has the
-// cached sound in it, and nothing of what is cached otherwise.
-func (r *rawUsage) inputAgrees() bool {
-	heard := r.audioIn
-	if r.hasCachedAudio {
-		if r.cachedAudio > r.cached || r.audioIn > 0 && r.cachedAudio > r.audioIn {
-			return false
-		}
-		heard += r.cached - r.cachedAudio
-	}
-	return max(r.cached+r.cacheWrite+r.cacheWriteLong, heard, r.audioIn+r.imageIn) <= r.prompt &&
-		max(r.created, r.created5m+r.created1h) <= r.cacheWrite
-}
-
 func (r *rawUsage) read(m rawjson.Member, q *llm.Quirks) {
 	switch string(m.Key()) {
 	case "prompt_tokens":
@@ -146,9 +86,14 @@ func (r *rawUsage) read(m rawjson.Member, q *llm.Quirks) {
 			r.readCompletionDetail(d)
 		}
 	case "prompt_cache_hit_tokens", "cached_tokens":
+		if m.Is("prompt_cache_hit_tokens") {
+			r.also.hasHit = r.Count(&r.also.hit, m.Value)
+		}
 		if !r.hasCached {
 			r.plainCached = r.Count(&r.cached, m.Value) || r.plainCached
 		}
+	case "prompt_cache_miss_tokens":
+		r.also.hasMiss = r.Count(&r.also.miss, m.Value)
 	case "cache_read_input_tokens":
 		if !r.hasCached && !r.plainCached {
 			r.Count(&r.cached, m.Value)
@@ -222,6 +167,8 @@ func (r *rawUsage) readPromptDetail(m rawjson.Member) {
 		r.Count(&r.audioIn, m.Value)
 	case "image_tokens":
 		r.Count(&r.imageIn, m.Value)
+	case "text_tokens":
+		r.Count(&r.also.textIn, m.Value)
 	}
 }
 
@@ -233,6 +180,12 @@ func (r *rawUsage) readCompletionDetail(m rawjson.Member) {
 		r.Count(&r.audioOut, m.Value)
 	case "image_tokens":
 		r.Count(&r.imageOut, m.Value)
+	case "text_tokens":
+		r.Count(&r.also.textOut, m.Value)
+	case "accepted_prediction_tokens":
+		r.Count(&r.also.accepted, m.Value)
+	case "rejected_prediction_tokens":
+		r.Count(&r.also.rejected, m.Value)
 	}
 }
 
