@@ -241,16 +241,20 @@ func (d *Decoder) stop(dst []llm.Event, data []byte) ([]llm.Event, error) {
 func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	var usage llm.Event
 	var reported bool
+	var tier, latency []byte
 	for m := range rawjson.Members(data) {
 		switch string(m.Key()) {
 		case "usage":
 			usage.Usage, usage.Most, usage.Timed, reported = decodeUsage(m.Value)
 		case "serviceTier":
-			usage.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
+			tier = rawjson.Get(m.Value, "type")
+		case "performanceConfig":
+			latency = rawjson.Get(m.Value, "latency")
 		default:
 			d.guarded = d.guarded || isGuarded(m)
 		}
 	}
+	usage.Tier = modesOf(tier, latency)
 	if d.guarded {
 		countGuard(&usage.Usage, usage.Most)
 	}

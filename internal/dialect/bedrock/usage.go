@@ -135,6 +135,20 @@ func isGuarded(m rawjson.Member) bool {
 		m.Is("stopReason") && rawjson.Text(m.Value) == guardrailIntervened
 }
 
+// modesOf are the modes in which an answer was served: its service tier and its latency, which may
+// be optimized at a price of its own
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html).
+func modesOf(tier, latency []byte) string {
+	modes, how := rawjson.Text(tier), rawjson.Text(latency)
+	switch {
+	case how == "":
+		return modes
+	case modes == "":
+		return "latency:" + how
+	}
+	return modes + ",latency:" + how
+}
+
 // countGuard adds a guardrail to what was used, and to the most of it where there is one.
 func countGuard(u, most *llm.Usage) {
 	u[llm.OtherTools] = 1

@@ -57,8 +57,8 @@ func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, ok bool) {
 		total = r.tokens
 	}
 	apart := llm.Usage{
-		llm.Input: max(total.input, r.tokens.input), llm.Output: max(total.output, r.tokens.output), llm.Reasoning: r.thinking,
-		llm.ImageIn: total.image, llm.Searches: r.searches,
+		llm.Input: max(total.input, r.tokens.input), llm.ImageIn: total.image,
+		llm.Output: max(total.output, r.tokens.output), llm.Reasoning: r.thinking, llm.Searches: r.searches,
 	}
 	if r.Wild || !total.told {
 		return u, parse.Told(apart), false
