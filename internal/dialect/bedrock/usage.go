@@ -137,7 +137,7 @@ func isGuarded(m rawjson.Member) bool {
 
 // modesOf are the modes in which an answer was served: its service tier and its latency, which may
 // be optimized at a price of its own
-// (https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html).
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html, undated copy).
 func modesOf(tier, latency []byte) string {
 	modes, how := rawjson.Text(tier), rawjson.Text(latency)
 	switch {
