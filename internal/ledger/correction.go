@@ -155,8 +155,8 @@ const ReasonAsked = "asked the provider"
 
 // Tell is the correction by which the attempt used and cost what its provider says of the
 // reply in the end: by the attempt's price, which has to be filled in, or the provider's own
-// figure where attempts cost that. Where that figure is above the price, it is the bound from then
-// on, as in Hold.price, and the attempt stays unresolved. It reports false where that decides
+// figure where attempts cost that. Where that figure is above the price, or the counts or the tier may
+// come to more, that is the bound from then on, as in Hold.price, and the attempt stays unresolved. It reports false where that decides
 // nothing: some of the usage has no price or one that depends on what nobody tells, the numbers
 // cannot be true, or somebody has corrected the attempt.
 func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
@@ -187,14 +187,45 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	c := Correction{
 		Kind: CorrectionResolved, Seq: 1, Cost: cost - a.Cost, Uncertain: -a.Uncertain(), Reason: ReasonAsked,
 	}
-	if told != nil && isMore(*told, cost) {
+	most := cost
+	if told == nil {
+		most = max(most, min(llm.MaxCost, a.toldAtMost(r, &used, tier)))
+	} else if isMore(*told, cost) {
+		most = *told
+	}
+	if most > cost {
 		c.Kind = CorrectionAmount
-		c.Uncertain += *told - cost
+		c.Uncertain += most - cost
 	}
 	for class := range used {
 		c.Usage[class] = used[class] - a.Usage[class]
 	}
 	return c, true
+}
+
+// toldAtMost is what a reply can have cost whose provider says so much of it, but not what it charges: its counts may
+// contradict one another, and where neither names a service tier, the dearest may have been asked for.
+func (a *Row) toldAtMost(r *llm.Reply, used *llm.Usage, tier string) llm.Money {
+	price := &a.Price
+	cost := func(modes string) llm.Money {
+		most := price.Cost(used, modes)
+		if r.Most != nil {
+			all := *r.Most
+			all.Raise(&llm.Usage{llm.Requests: used[llm.Requests], llm.OtherTools: used[llm.OtherTools]})
+			most = max(most, price.Cost(&all, modes))
+		}
+		return most
+	}
+	most := cost(tier)
+	if served := llm.ServiceTier(tier); served != "" && served != "auto" {
+		return most
+	}
+	for i := range price.Modes {
+		if name := price.Modes[i].Name; !strings.Contains(name, ":") {
+			most = max(most, cost(strings.Trim(tier+","+name, ",")))
+		}
+	}
+	return most
 }
 
 // Resolved reports whether somebody has decided what the attempt cost.

@@ -21,6 +21,9 @@ func TestTell(t *testing.T) {
 	searched[llm.OtherTools] = 1
 	ran := used
 	ran[llm.CodeSessions] = 1
+	thought := used
+	thought[llm.Output] = 60
+	dear := func(a *Row) { a.Price.Modes = append(a.Price.Modes[:2:2], llm.Mode{Name: "fast", Times: 2000}) }
 	for _, tt := range []struct {
 		name   string
 		change func(*Row)
@@ -39,6 +42,11 @@ func TestTell(t *testing.T) {
 		{name: "above the bound", said: said(0, "", llm.Usage{llm.Input: 100, llm.Output: 3000}), want: 30_200},
 		{name: "in a mode", said: said(0, "flex", used), want: 260},
 		{name: "in the mode of the row", change: func(a *Row) { a.Tier = "flex" }, said: said(0, "", used), want: 260},
+		{name: "in no tier that is told, where one costs more", change: dear, said: &llm.Reply{Usage: used, Reported: true}, want: 520, left: 520},
+		{name: "in a tier that is left to the provider", change: dear, said: &llm.Reply{Usage: used, Reported: true, Tier: "auto"}, want: 520, left: 520},
+		{name: "in the usual tier, as it is told", change: dear, said: &llm.Reply{Usage: used, Reported: true, Tier: "default"}, want: 520},
+		{name: "in no tier that is told, with a figure", change: dear, said: said(520, "", used), want: 520},
+		{name: "counts that contradict one another", said: &llm.Reply{Usage: used, Most: &thought, Reported: true}, want: 520, left: 300},
 		{name: "in a mode without a price", said: said(9, "priority", used), want: -1},
 		{name: "tools without a price", said: said(9, "", searched), want: -1},
 		{name: "tools, at the provider's figure", said: said(9, "", searched), billed: true, want: 9},

@@ -94,7 +94,7 @@ func ModeName(tier string) string {
 	name := strings.ToLower(tier)
 	switch strings.TrimPrefix(name, "service_tier_") {
 	case "", "default", "standard", "auto", "on_demand", "ondemand", "unspecified", "standard_only", "geo:global",
-		"geo:not_available", "speed:standard":
+		"geo:not_available", "speed:standard", "latency:standard":
 		return ""
 	}
 	return strings.TrimPrefix(name, "service_tier_")

@@ -39,8 +39,8 @@ type Reply struct {
 	// nothing is not one that reports zero.
 	Usage    Usage
 	Reported bool
-	// Most is what the provider's counts come to at most where they contradict one another;
-	// nil where they agree.
+	// Most is what the provider's counts come to at most where they contradict one another, or
+	// some of them cannot be read or are missing; nil where they agree.
 	Most *Usage
 	// Timed says that the provider told for how long it keeps what it wrote to its cache: all
 	// that is not CacheWrite1h is kept for the usual time.
@@ -120,7 +120,7 @@ const (
 	EventToolCall
 	EventFinish // Finish
 	EventUsage  // Usage so far, the last one counts
-	EventCost   // ProviderCost, where no counts come with it; for the meter alone
+	EventCost   // ProviderCost or Most, where no counts come with it that hold; for the meter alone
 	// a piece that nobody modelled, in Raw; of one that shows or says something, Media or Text has it, too
 	EventOther
 	EventDone // the wire format's end marker
@@ -154,9 +154,10 @@ type Event struct {
 	Usage     Usage
 	// ProviderCost belongs to EventUsage and EventCost: as in Reply.
 	ProviderCost *Money
-	Most         *Usage // EventUsage: as in Reply
+	Most         *Usage // EventUsage and EventCost: as in Reply
 	Timed        bool   // likewise
 	Partial      bool   // EventUsage: counts of an answer that goes on, not yet the provider's last
+	Instead      bool   // EventUsage: what was told before it is not charged
 	Raw          json.RawMessage
 	RawOf        string // the wire format in whose words Raw is
 	Media        *Media // EventOther: an image or a sound

@@ -144,6 +144,13 @@ func (u *Usage) Add(v *Usage) {
 	}
 }
 
+// Raise makes of two counts of the same things the larger, class by class.
+func (u *Usage) Raise(v *Usage) {
+	for c := range u {
+		u[c] = max(u[c], v[c])
+	}
+}
+
 // Plausible reports whether every count is one that a request can have: not
 // negative and at most 2^40. Numbers of a broken provider are not believed.
 func (u *Usage) Plausible() bool {

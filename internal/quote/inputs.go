@@ -322,8 +322,12 @@ func (q *Quote) unpriced() error {
 			return unknownField(m.Name())
 		}
 		kind, decides := modeMembers[plain(m.Name())]
-		if !decides || !rawjson.Present(m.Value) || rawjson.KindOf(m.Value) == rawjson.String &&
-			q.Price.Has(kind+rawjson.Text(m.Value)) {
+		value := m.Value
+		if kind == "latency:" { // Bedrock has it in an object
+			value = rawjson.Get(value, "latency")
+		}
+		if !decides || !rawjson.Present(value) || rawjson.KindOf(value) == rawjson.String &&
+			q.Price.Has(kind+rawjson.Text(value)) {
 			continue
 		}
 		return llm.Invalid(m.Name(),

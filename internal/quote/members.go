@@ -153,7 +153,7 @@ var shownInside = rawjson.Names{
 // nor a choice of who serves the model, each at a price of its own
 // (https://openrouter.ai/docs/features/provider-routing.md, undated copy).
 var modeMembers = map[string]string{
-	"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": "",
+	"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "performanceconfig": "latency:", "models": "",
 	"preset": "", "provider": "",
 }
 

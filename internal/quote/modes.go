@@ -39,6 +39,7 @@ func (a Answer) boundModes(s *ledger.Settlement) {
 //
 // https://developers.openai.com/api/docs/guides/priority-processing, https://ai.google.dev/gemini-api/docs/priority-inference,
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ServiceTier.html,
+// https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html,
 // https://platform.claude.com/docs/en/build-with-claude/data-residency (undated copies).
 func untoldModes(body []byte, told string) string {
 	var modes []string
@@ -62,6 +63,8 @@ func untoldModes(body []byte, told string) string {
 			add("geo:", m.Value)
 		case "speed":
 			add("speed:", m.Value)
+		case "performanceconfig": // Bedrock's
+			add("latency:", rawjson.Get(m.Value, "latency"))
 		}
 	}
 	return strings.Join(modes, ",")

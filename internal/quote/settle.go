@@ -52,6 +52,7 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 		s.Provenance = ledger.Estimated
 		s.Usage = a.InputUsage()
 		s.AtMost, s.Unpriced = a.atMost()
+		a.boundTold(&s)
 		if a.Gone {
 			s.Outcome = ledger.OutcomeClientGone
 		}
@@ -76,6 +77,7 @@ func (a Answer) cut(f *provider.Failure) ledger.Settlement {
 		s.Provenance = ledger.Estimated
 		s.Usage, s.ProviderCost = a.estimate(), nil
 		s.AtMost, s.Unpriced = a.atMost()
+		a.boundTold(&s)
 	}
 	a.bill(&s.Usage)
 	a.boundUntold(&s)
@@ -103,19 +105,7 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 	a.boundModes(s)
 	a.boundCache(s)
 	a.boundTools(s)
-	if a.most != nil {
-		most := *a.most
-		a.bill(&most)
-		for class, n := range s.Usage { // tools are counted by what there is of the answer
-			if !llm.Class(class).IsInput() {
-				most[class] = max(most[class], n)
-			}
-		}
-		thought := most // should the rest be thinking, which may be dearer
-		thought[llm.Reasoning], thought[llm.Output] = most[llm.Reasoning]+most[llm.Output], 0
-		s.Provenance = ledger.Estimated
-		s.AtMost = max(s.AtMost, price.Cost(&s.Usage, s.Tier), price.Cost(&most, s.Tier), price.Cost(&thought, s.Tier))
-	}
+	a.boundMost(s)
 }
 
 // boundTools adds the most that tools of the provider's own can have cost of which the answer
@@ -203,6 +193,7 @@ func (a Answer) Succeeded() ledger.Settlement {
 		if s.Usage[llm.Characters] == 0 { // these are as many as they are
 			s.Provenance = ledger.Estimated
 			s.AtMost, s.Unpriced = a.atMost()
+			a.boundTold(&s)
 		}
 	}
 	a.bill(&s.Usage)

@@ -24,9 +24,10 @@ type Tally struct {
 	Text       int                // how many of them may be kept, of MostText at most
 	FirstToken time.Duration      // from the opening of the attempt
 
-	most    *llm.Usage // as in llm.Reply
-	timed   bool       // likewise
-	id      string     // the provider's, of its reply
+	most    *llm.Usage // as in llm.Reply, or what was told earlier, where that was more
+	told    told
+	timed   bool   // likewise
+	id      string // the provider's, of its reply
 	tier    string
 	charged *llm.Money // what the provider says that it charges
 	media   bool       // there is an image or a sound in it
@@ -39,7 +40,7 @@ type Tally struct {
 func (t *Tally) Retold() Tally {
 	return Tally{
 		Choices: t.Choices, Status: t.Status, Usage: t.Usage, Reported: t.Reported, Done: true,
-		Text: t.Text, most: t.most, timed: t.timed, id: t.id, tier: t.tier, charged: t.charged,
+		Text: t.Text, most: t.most, told: t.told, timed: t.timed, id: t.id, tier: t.tier, charged: t.charged,
 	}
 }
 
@@ -74,12 +75,22 @@ func (t *Tally) Add(e *llm.Event) {
 			t.Finish[e.Choice] = e.Finish
 		}
 	case llm.EventCost:
-		t.charged = e.ProviderCost
+		if e.ProviderCost != nil {
+			t.charged = e.ProviderCost
+		}
+		if e.Most != nil {
+			t.told.part(e.Most)
+			t.most = t.told.most(&t.Usage, t.most)
+		}
 	case llm.EventUsage:
 		if e.ProviderCost != nil {
 			t.charged = e.ProviderCost
 		}
-		t.Usage, t.most, t.timed, t.Reported, t.Partial = e.Usage, e.Most, e.Timed, true, e.Partial
+		if e.Instead {
+			t.told = told{}
+		}
+		t.told.all(&e.Usage, e.Most)
+		t.Usage, t.most, t.timed, t.Reported, t.Partial = e.Usage, t.told.most(&e.Usage, e.Most), e.Timed, true, e.Partial
 	case llm.EventDone:
 		t.Done = true
 	}

@@ -80,6 +80,7 @@ func (a *answer) read(r *llm.Reply, m rawjson.Member) {
 func (a *answer) meter(r *llm.Reply) {
 	r.Tier = a.counts.modes()
 	if r.Usage, r.Reported = a.counts.usage(); !r.Reported {
+		r.Most = a.counts.readable()
 		return
 	}
 	r.Timed, r.Most = a.counts.timed(), a.counts.most(r.Usage)

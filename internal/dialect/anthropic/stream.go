@@ -147,7 +147,15 @@ func (d *Decoder) start(dst []llm.Event, message []byte) []llm.Event {
 	ev.Tier = d.counts.modes()
 	dst = append(dst, ev)
 	if u, ok := d.counts.usage(); ok {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Timed: d.counts.timed(), Partial: true})
+		return append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Timed: d.counts.timed(), Partial: true})
+	}
+	return d.part(dst)
+}
+
+// part appends what could be read of counts that are not all there.
+func (d *Decoder) part(dst []llm.Event) []llm.Event {
+	if most := d.counts.readable(); most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
 	}
 	return dst
 }
@@ -307,17 +315,19 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: finish})
 	}
 	told := d.counts.add(f.usage)
-	if u, ok := d.counts.usage(); ok && told {
-		most := d.ran.addTo(&u, d.counts.most(u), &d.counts)
-		if reason == stopRefused && d.last == 0 {
-			u, most = refused(rawjson.Get(f.delta, "stop_details"), u)
-		}
-		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: u, Most: most, Timed: d.counts.timed(), Partial: finish == "",
-			Tier: d.counts.modes(),
-		})
+	u, ok := d.counts.usage()
+	if !ok || !told {
+		return d.part(dst)
 	}
-	return dst
+	most := d.ran.addTo(&u, d.counts.most(u), &d.counts)
+	free := reason == stopRefused && d.last == 0
+	if free {
+		u, most = refused(rawjson.Get(f.delta, "stop_details"), u)
+	}
+	return append(dst, llm.Event{
+		Kind: llm.EventUsage, Usage: u, Most: most, Timed: d.counts.timed(), Partial: finish == "",
+		Tier: d.counts.modes(), Instead: free,
+	})
 }
 
 // Idle reports whether an event tells nothing but that the answer begins or waits, or is an error alone.

@@ -148,6 +148,15 @@ func (c *counts) usage() (llm.Usage, bool) {
 	return u, u.Plausible()
 }
 
+// readable is what could be read of counts that are not all there; nil for nothing.
+func (c *counts) readable() *llm.Usage {
+	u := c.classes()
+	if most := c.most(u); most != nil {
+		u = *most
+	}
+	return parse.Told(u)
+}
+
 // classes parts the totals. A detail larger than its total is cut to it. Input
 // tokens leave out what a cache had or got. Beside an advisor they are those of the
 // first iteration alone, and output tokens those of all.
@@ -197,6 +206,7 @@ func newCounts(q *llm.Quirks) counts { return counts{billsFetches: q != nil && q
 type toolUse struct {
 	code, web bool
 	searches  int64 // but for those that failed, which are free
+	found     int64 // results of searches, whose calls may not show
 }
 
 // add takes note of a block.
@@ -206,6 +216,8 @@ func (t *toolUse) add(block []byte) {
 	case "web_search_tool_result":
 		if rawjson.Text(rawjson.Get(block, "content", "type")) == "web_search_tool_result_error" {
 			t.searches--
+		} else {
+			t.found++
 		}
 		return
 	default:
@@ -230,15 +242,16 @@ func (t *toolUse) addTo(u, most *llm.Usage, c *counts) *llm.Usage {
 	if t.code && !t.web && c.searches == 0 && c.fetches == 0 {
 		u[llm.CodeSessions] = 1
 	}
-	if t.searches <= u[llm.Searches] {
+	searches := max(t.searches, t.found)
+	if searches <= u[llm.Searches] {
 		return most
 	}
-	u[llm.Searches] = t.searches
+	u[llm.Searches] = searches
 	if most == nil {
 		all := *u
 		most = &all
 	}
-	most[llm.Searches] = t.searches
+	most[llm.Searches] = searches
 	return most
 }
 

@@ -150,6 +150,7 @@ func TestContradictions(t *testing.T) {
 func TestSearchesThatShow(t *testing.T) {
 	t.Parallel()
 	const search = `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`
+	const found = `{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`
 	const failed = `{"type":"web_search_tool_result","tool_use_id":"s","content":{"type":"web_search_tool_result_error","error_code":"unavailable"}}`
 	for _, tt := range []struct {
 		usage        string
@@ -163,6 +164,10 @@ func TestSearchesThatShow(t *testing.T) {
 		{`null`, []string{search}, 1, true},
 		{`{}`, []string{search}, 1, true},
 		{`{"web_search_requests":1}`, []string{search, failed, search}, 1, false},
+		{`{"web_search_requests":2}`, []string{search, found, search, found}, 2, false},
+		{`{"web_search_requests":1}`, []string{found, found}, 2, true},
+		{`null`, []string{found, found, failed}, 2, true},
+		{`null`, []string{failed}, 0, false},
 	} {
 		usage := `{"input_tokens":10,"output_tokens":5,"server_tool_use":` + tt.usage + `}`
 		r := must.Get(anthropic.DecodeReply([]byte(`{"content":[`+strings.Join(tt.blocks, ",")+`],"stop_reason":"end_turn","usage":`+usage+`}`), nil))(t)

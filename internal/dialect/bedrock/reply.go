@@ -27,7 +27,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	}
 	r := &llm.Reply{ExtraOf: Name, Choices: make([]llm.Choice, 1)}
 	c := &r.Choices[0]
-	var message, failure []byte
+	var message, failure, tier, latency []byte
 	guarded, failed := false, false
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
@@ -39,16 +39,20 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		case "usage":
 			r.Usage, r.Most, r.Timed, r.Reported = decodeUsage(m.Value)
 		case "serviceTier":
-			r.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
+			tier = rawjson.Get(m.Value, "type")
 		case "error": // a proxy's
 			failure = m.Value
 		case "__type": // an exception's
 			failed = failed || rawjson.Present(m.Value)
 		default:
+			if m.Is("performanceConfig") {
+				latency = rawjson.Get(m.Value, "latency")
+			}
 			guarded = guarded || isGuarded(m)
 			r.Extra = parse.Extra(r.Extra, m)
 		}
 	}
+	r.Tier = modesOf(tier, latency)
 	if guarded {
 		countGuard(&r.Usage, r.Most)
 	}

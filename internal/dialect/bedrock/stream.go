@@ -241,22 +241,28 @@ func (d *Decoder) stop(dst []llm.Event, data []byte) ([]llm.Event, error) {
 func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	var usage llm.Event
 	var reported bool
+	var tier, latency []byte
 	for m := range rawjson.Members(data) {
 		switch string(m.Key()) {
 		case "usage":
 			usage.Usage, usage.Most, usage.Timed, reported = decodeUsage(m.Value)
 		case "serviceTier":
-			usage.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
+			tier = rawjson.Get(m.Value, "type")
+		case "performanceConfig":
+			latency = rawjson.Get(m.Value, "latency")
 		default:
 			d.guarded = d.guarded || isGuarded(m)
 		}
 	}
+	usage.Tier = modesOf(tier, latency)
 	if d.guarded {
 		countGuard(&usage.Usage, usage.Most)
 	}
 	if reported {
 		usage.Kind = llm.EventUsage
 		dst = append(dst, usage)
+	} else if usage.Most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: usage.Most})
 	}
 	d.metered = true
 	return d.done(dst), nil

@@ -38,10 +38,11 @@ func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, timed, ok bool) {
 	}
 	r.written = max(r.written, r.hour)
 	cache := r.cached + r.written
-	if r.Wild || !r.hasInput && !r.hasOutput || !r.hasInput && r.total == 0 && cache > 0 {
-		return u, nil, false, false
-	}
 	unknown := max(0, r.total-r.input-r.output-cache)
+	if r.Wild || !r.hasInput && !r.hasOutput || !r.hasInput && r.total == 0 && cache > 0 {
+		u = r.apart(unknown)
+		return llm.Usage{}, parse.Told(u), false, false
+	}
 	if cache <= r.input && r.total == r.input+r.output {
 		r.input -= cache
 	}
@@ -71,10 +72,16 @@ func (r *rawUsage) most(unknown int64) *llm.Usage {
 	if unknown == 0 && r.detailed <= r.written {
 		return nil
 	}
+	u := r.apart(unknown)
+	return &u
+}
+
+// apart are the counts each by itself, with so many tokens of which nobody knows what they were as output.
+func (r *rawUsage) apart(unknown int64) llm.Usage {
 	u := r.classes()
 	u[llm.Output] += unknown
 	u[llm.CacheWrite] = max(r.written, r.detailed) - r.hour
-	return &u
+	return u
 }
 
 // read reads one member. The names that end in Count are of the time before the
@@ -126,6 +133,20 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 func isGuarded(m rawjson.Member) bool {
 	return m.Is("trace") && rawjson.Present(rawjson.Get(m.Value, "guardrail")) ||
 		m.Is("stopReason") && rawjson.Text(m.Value) == guardrailIntervened
+}
+
+// modesOf are the modes in which an answer was served: its service tier and its latency, which may
+// be optimized at a price of its own
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html, undated copy).
+func modesOf(tier, latency []byte) string {
+	modes, how := rawjson.Text(tier), rawjson.Text(latency)
+	switch {
+	case how == "":
+		return modes
+	case modes == "":
+		return "latency:" + how
+	}
+	return modes + ",latency:" + how
 }
 
 // countGuard adds a guardrail to what was used, and to the most of it where there is one.

@@ -80,6 +80,24 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// The latency of an answer is a mode, beside its service tier.
+func TestLatency(t *testing.T) {
+	t.Parallel()
+	for members, want := range map[string]string{
+		`"performanceConfig":{"latency":"optimized"}`:                                   "latency:optimized",
+		`"serviceTier":{"type":"priority"},"performanceConfig":{"latency":"optimized"}`: "priority,latency:optimized",
+		`"performanceConfig":{"latency":"standard"},"serviceTier":{"type":"flex"}`:      "flex,latency:standard",
+		`"performanceConfig":{},"serviceTier":{"type":"flex"}`:                          "flex",
+		`"performanceConfig":null`:                                                      "",
+	} {
+		rest := `"usage":{"inputTokens":9,"outputTokens":1},` + members + `}`
+		r := must.Get(bedrock.DecodeReply([]byte(`{"output":{"message":{"content":[{"text":"x"}]}},"stopReason":"end_turn",`+rest), nil))(t)
+		frame := sse.Event{Name: []byte("metadata"), Data: []byte(`{` + rest)}
+		events := must.Get(bedrock.NewDecoder(nil).Decode(nil, frame))(t)
+		must.Equal(t, [2]string{r.Tier, events[0].Tier}, [2]string{want, want}, "%s", members)
+	}
+}
+
 // A stream tells that a guardrail intervened before it tells its usage.
 func TestGuardrailInStream(t *testing.T) {
 	t.Parallel()

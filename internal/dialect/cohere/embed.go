@@ -44,7 +44,7 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		return nil, fmt.Errorf("cohere: the reply is not JSON: %w", err)
 	}
 	r := &llm.Reply{ExtraOf: Name}
-	r.Usage, r.Reported = decodeUsage(rawjson.Get(body, "meta"))
+	r.Usage, r.Most, r.Reported = decodeUsage(rawjson.Get(body, "meta"))
 	var err error
 	r.Vectors, err = parse.Vectors(rawjson.Get(body, "embeddings", "float"), "")
 	if err != nil {

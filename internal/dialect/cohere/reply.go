@@ -34,7 +34,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		case "finish_reason":
 			c.Finish = finishOf(rawjson.Text(f.Value))
 		case "usage":
-			r.Usage, r.Reported = decodeUsage(f.Value)
+			r.Usage, r.Most, r.Reported = decodeUsage(f.Value)
 		case "logprobs":
 			if rawjson.Present(f.Value) {
 				c.Logprobs = f.Value

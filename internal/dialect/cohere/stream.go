@@ -171,8 +171,10 @@ func (d *Decoder) find(index int64) int {
 // messageEnd appends the usage and the finish reason. A generation that failed
 // says so there.
 func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
-	if usage, ok := decodeUsage(rawjson.Get(e.delta, "usage")); ok {
+	if usage, most, ok := decodeUsage(rawjson.Get(e.delta, "usage")); ok {
 		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+	} else if most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
 	}
 	word := rawjson.Text(rawjson.Get(e.delta, "finish_reason"))
 	if message := rawjson.Text(rawjson.Get(e.delta, "error")); message != "" {

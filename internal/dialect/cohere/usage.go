@@ -22,7 +22,8 @@ type counts struct {
 }
 
 // decodeUsage reads a usage object into the classes. It reports false for no
-// object, one without counts, or one with a count that no request can have.
+// object, one without counts, or one with a count that no request can have, and then the most
+// that could be read, as in llm.Reply.
 //
 // Of the two pairs of totals the meter counts billed_units: "the tokens that
 // you're actually billed for". The other pair, tokens, is what the model saw,
@@ -39,7 +40,7 @@ type counts struct {
 //
 // reasoning_tokens, which the reference leaves out and the API sends beside
 // tokens.output_tokens, is a part of the billed output.
-func decodeUsage(v []byte) (llm.Usage, bool) {
+func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, ok bool) {
 	var r rawUsage
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
@@ -55,14 +56,19 @@ func decodeUsage(v []byte) (llm.Usage, bool) {
 	if !total.told {
 		total = r.tokens
 	}
+	apart := llm.Usage{
+		llm.Input: max(total.input, r.tokens.input), llm.ImageIn: total.image,
+		llm.Output: max(total.output, r.tokens.output), llm.Reasoning: r.thinking, llm.Searches: r.searches,
+	}
 	if r.Wild || !total.told {
-		return llm.Usage{}, false
+		return u, parse.Told(apart), false
 	}
 	thinking := min(r.thinking, total.output)
-	return llm.Usage{
+	u = llm.Usage{
 		llm.Input: total.input, llm.Output: total.output - thinking, llm.Reasoning: thinking,
 		llm.ImageIn: total.image, llm.Searches: r.searches,
-	}, true
+	}
+	return u, nil, true
 }
 
 func (r *rawUsage) read(c *counts, v []byte) {

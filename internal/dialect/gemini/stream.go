@@ -83,6 +83,9 @@ func (d *Decoder) count(dst []llm.Event, c *chunk, grounded bool) []llm.Event {
 		d.usage, d.toolUse, d.most, d.reported = usage, toolUse, most, true
 	}
 	d.grounding.served(c.model, c.usage)
+	if !ok && most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+	}
 	if !ok && (!grounded || !d.reported) {
 		return dst
 	}

@@ -18,6 +18,7 @@ type rawUsage struct {
 	cachedAudio, cachedImage         int64
 	hasPrompt, hasCandidates, hasAny bool
 	cachedTold                       int64 // the cached tokens whose modality is told
+	promptTold, candidatesTold       int64 // likewise
 	beside                           int64 // tool use that the input holds
 }
 
@@ -38,7 +39,7 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 		r.read(m)
 	}
 	if r.Wild || !r.hasAny {
-		return u, 0, nil, false
+		return u, 0, parse.Told(r.apart()), false
 	}
 	u = r.classes()
 	return u, r.beside, r.most(), u.Plausible()
@@ -50,8 +51,8 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 // the classes say. It is nil where all is known.
 func (r *rawUsage) most() *llm.Usage {
 	input, output := r.totals()
-	unknown := r.total - r.prompt - r.toolUse - r.candidates - r.thoughts
-	if (unknown <= 0 || !r.hasPrompt || !r.hasCandidates) && r.inputAgrees(input) &&
+	if (r.unknown() <= 0 || r.hasPrompt != r.hasCandidates) && r.inputAgrees(input) &&
+		(!r.hasPrompt || r.promptTold <= r.prompt) && (!r.hasCandidates || r.candidatesTold <= r.candidates) &&
 		r.thoughts+r.audioOut+r.imageOut <= output {
 		if least, most := r.cachedSound(); least < most {
 			u := r.classes()
@@ -59,12 +60,27 @@ func (r *rawUsage) most() *llm.Usage {
 		}
 		return nil
 	}
+	u := r.apart()
+	return &u
+}
+
+// unknown is how many tokens the total has beyond all its parts.
+func (r *rawUsage) unknown() int64 { return r.total - r.prompt - r.toolUse - r.candidates - r.thoughts }
+
+// apart are the counts each by itself, with all tokens of which nobody knows what they are as output.
+func (r *rawUsage) apart() llm.Usage {
+	input, output := r.totals()
 	u := r.classes()
+	if !r.hasPrompt && !r.hasCandidates {
+		input = r.toolUse // the rest of the total is what is not known
+	}
+	input = max(input, r.promptTold-r.audioIn-r.imageIn)
+	output = max(output, r.candidatesTold-r.audioOut-r.imageOut)
 	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio] = input, r.cached, r.cachedAudio
 	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
-	u[llm.Output] = output + max(0, unknown)
+	u[llm.Output] = output + max(0, r.unknown())
 	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.thoughts, r.audioOut, r.imageOut
-	return &u
+	return u
 }
 
 // inputAgrees reports whether all parts of the input can be true. Sound and images have no token
@@ -95,12 +111,14 @@ func (r *rawUsage) read(m rawjson.Member) {
 		r.count(&r.thoughts, m.Value)
 	case "toolUsePromptTokenCount":
 		r.count(&r.toolUse, m.Value)
-	case "promptTokensDetails", "toolUsePromptTokensDetails":
+	case "promptTokensDetails":
+		r.promptTold = r.modalities(m.Value, &r.audioIn, &r.imageIn)
+	case "toolUsePromptTokensDetails":
 		r.modalities(m.Value, &r.audioIn, &r.imageIn)
 	case "cacheTokensDetails":
 		r.cachedTold = r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
 	case "candidatesTokensDetails":
-		r.modalities(m.Value, &r.audioOut, &r.imageOut)
+		r.candidatesTold = r.modalities(m.Value, &r.audioOut, &r.imageOut)
 	}
 }
 

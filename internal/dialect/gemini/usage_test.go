@@ -229,6 +229,26 @@ func TestContradictions(t *testing.T) {
 			llm.Usage{llm.Input: 930, llm.CacheReadAudio: 50, llm.AudioIn: 20, llm.Output: 100},
 			llm.Usage{llm.Input: 1000, llm.CacheRead: 50, llm.CacheReadAudio: 60, llm.AudioIn: 70, llm.Output: 100},
 		},
+		{
+			"more text than came out", `"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":9000}]`,
+			llm.Usage{llm.Input: 1000, llm.Output: 100}, llm.Usage{llm.Input: 1000, llm.Output: 9000},
+		},
+		{
+			"text and images that came out",
+			`"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":80},{"modality":"IMAGE","tokenCount":80}]`,
+			llm.Usage{llm.Input: 1000, llm.Output: 20, llm.ImageOut: 80},
+			llm.Usage{llm.Input: 1000, llm.Output: 100, llm.ImageOut: 80},
+		},
+		{
+			"more text than went in", `"promptTokensDetails":[{"modality":"TEXT","tokenCount":9000}]`,
+			llm.Usage{llm.Input: 1000, llm.Output: 100}, llm.Usage{llm.Input: 9000, llm.Output: 100},
+		},
+		{
+			"text and sound that went in, beside a tool", `"toolUsePromptTokenCount":500,` +
+				`"promptTokensDetails":[{"modality":"TEXT","tokenCount":800},{"modality":"AUDIO","tokenCount":700}]`,
+			llm.Usage{llm.Input: 800, llm.AudioIn: 700, llm.Output: 100},
+			llm.Usage{llm.Input: 1500, llm.AudioIn: 700, llm.Output: 100},
+		},
 	}
 	for _, tt := range tests {
 		data := []byte(`{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],` +

@@ -42,7 +42,7 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	for m := range rawjson.Members(body) {
 		u.read(m)
 	}
-	r.Usage, r.Reported = u.classes()
+	r.Usage, r.Most, r.Reported = u.classes()
 	var err error
 	r.Vectors, err = parse.Vectors(rawjson.Get(body, "embeddings"), "")
 	if err != nil {

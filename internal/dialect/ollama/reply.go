@@ -23,7 +23,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name}
 	a := readAnswer(body, &r.Extra)
 	r.Model, r.Created = rawjson.Text(a.model), a.created()
-	r.Usage, r.Reported = a.usage.classes()
+	r.Usage, r.Most, r.Reported = a.usage.classes()
 	if rawjson.Present(a.failure) {
 		if rawjson.KindOf(a.message) == rawjson.Object { // beside it
 			r.Choices = []llm.Choice{{Message: decodeAnswer(a.message)}}

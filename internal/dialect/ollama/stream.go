@@ -48,6 +48,8 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	dst = d.message(dst, a.message)
 	if a.done {
 		dst = d.end(dst, &a)
+	} else {
+		dst = count(dst, &a)
 	}
 	if rawjson.Present(a.failure) {
 		return dst, explain.Reported(data)
@@ -93,12 +95,20 @@ func (d *Decoder) call(dst []llm.Event, c *llm.ToolCall) []llm.Event {
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: c.Arguments, Tool: llm.ToolDelta{Index: tool.Index}})
 }
 
+// count appends the usage, which belongs into the last line.
+func count(dst []llm.Event, a *answer) []llm.Event {
+	if usage, most, ok := a.usage.classes(); ok {
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, Partial: !a.done})
+	} else if most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+	}
+	return dst
+}
+
 // end appends the usage and the finish reason, which is the end of the stream:
 // the format has no marker behind it.
 func (d *Decoder) end(dst []llm.Event, a *answer) []llm.Event {
-	if usage, ok := a.usage.classes(); ok {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
-	}
+	dst = count(dst, a)
 	reason := finishOf(rawjson.Text(a.reason))
 	if reason == llm.FinishStop && d.calls > 0 {
 		reason = llm.FinishToolCalls

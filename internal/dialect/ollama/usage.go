@@ -37,12 +37,13 @@ func (u *usage) read(m rawjson.Member) bool {
 // zero is never written. What newer servers read from their cache
 // (prompt_eval_cached_count) is a part of prompt_eval_count. Thinking is a part
 // of eval_count, and how much of it nobody tells.
-func (u *usage) classes() (llm.Usage, bool) {
+func (u *usage) classes() (all llm.Usage, most *llm.Usage, ok bool) {
 	if !u.told || u.Wild {
-		return llm.Usage{}, false
+		apart := llm.Usage{llm.Input: u.prompt, llm.CacheRead: u.cached, llm.Output: u.output}
+		return all, parse.Told(apart), false
 	}
 	cached := min(u.cached, u.prompt)
-	return llm.Usage{llm.Input: u.prompt - cached, llm.CacheRead: cached, llm.Output: u.output}, true
+	return llm.Usage{llm.Input: u.prompt - cached, llm.CacheRead: cached, llm.Output: u.output}, nil, true
 }
 
 // appendUsage writes the counts as further members of an answer, and the cost

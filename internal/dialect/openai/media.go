@@ -196,12 +196,18 @@ func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 
 // imagesUsage is the usage of an answer with images, the most that it comes to, and what the
 // provider charges, as in llm.Reply. Its output is tokens of images where there are no details
-// of it: ImagesUsage in the API document of
+// of it, and what these leave out may be: ImagesUsage in the API document of
 // https://platform.openai.com/docs/api-reference/images-streaming (undated copy of 2026).
 func imagesUsage(answer []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, cost *llm.Money) {
 	usage := mediaUsage(rawjson.Get(answer, "usage"))
 	u, most, _ = DecodeUsage(usage, q)
-	if rawjson.Present(rawjson.Get(usage, "output_tokens_details")) {
+	if details := rawjson.Get(usage, "output_tokens_details"); rawjson.Present(details) {
+		text, _ := rawjson.AsInt(rawjson.Get(details, "text_tokens"))
+		if rest := u[llm.Output] - max(0, text); rest > 0 && most == nil {
+			all := u
+			all[llm.Output], all[llm.ImageOut] = u[llm.Output]-rest, u[llm.ImageOut]+rest
+			most = &all
+		}
 		return u, most, ProviderCost(usage)
 	}
 	allOf(llm.ImageOut, &u, most)
@@ -245,17 +251,23 @@ func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 }
 
 // transcriptUsage reads what was used. A transcript by speakers has a duration
-// beside its tokens, which alone are charged.
+// beside its tokens, which alone are charged; one that is longer than the seconds that are told
+// is the most.
 func transcriptUsage(body []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, reported bool) {
 	usage := rawjson.Get(body, "usage")
+	length, hasLength := millisOf(rawjson.Get(body, "duration"))
 	if u[llm.Milliseconds], reported = millisOf(rawjson.Get(usage, "seconds")); reported {
-		return u, nil, true
+		if length > u[llm.Milliseconds] {
+			most = &llm.Usage{llm.Milliseconds: length}
+		}
+		return u, most, true
 	}
-	if told, most, ok := DecodeUsage(mediaUsage(usage), q); ok {
+	told, most, ok := DecodeUsage(mediaUsage(usage), q)
+	if ok {
 		return told, most, true
 	}
-	u[llm.Milliseconds], reported = millisOf(rawjson.Get(body, "duration"))
-	return u, nil, reported
+	u[llm.Milliseconds] = length
+	return u, most, hasLength
 }
 
 // millisOf reads a number of seconds, which may have a fraction and may be a

@@ -50,7 +50,9 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		}
 	}
 	if meter(r, usage, q); !r.Reported {
-		meter(r, rawjson.Get(body, "x_groq", "usage"), q)
+		if groq := rawjson.Get(body, "x_groq", "usage"); rawjson.Present(groq) {
+			meter(r, groq, q)
+		}
 	}
 	var failed *llm.Error
 	if rawjson.Present(failure) {

@@ -83,8 +83,8 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 		}
 	}
 	usage, most, ok := DecodeUsage(c.usage, d.q)
-	if cost := ProviderCost(c.usage); !ok && cost != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, ProviderCost: cost})
+	if cost := ProviderCost(c.usage); !ok && (cost != nil || most != nil) {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, ProviderCost: cost, Most: most})
 	}
 	if ok {
 		d.ran.addTo(&usage, d.model)

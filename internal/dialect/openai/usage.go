@@ -20,6 +20,7 @@ type rawUsage struct {
 	found                                int64 // tokens of what tools found, beside the totals
 	sources                              int64
 	tools                                tools
+	also                                 claims
 	hasPrompt, hasCompletion, hasCached  bool
 	hasWrite, hasCreated                 bool
 	hasCachedAudio                       bool // it is told how many of the cached tokens are of sound
@@ -31,7 +32,7 @@ type rawUsage struct {
 // DecodeUsage reads a usage object of Chat Completions, or else of Responses,
 // into the classes, which add up to the provider's own totals. It reports false
 // for no object, one without counts, or one with a count that no request can have, and
-// the most where the counts contradict one another, as in llm.Reply.
+// the most where the counts contradict one another or cannot all be read, as in llm.Reply.
 //
 // https://platform.openai.com/docs/api-reference/chat/object,
 // https://platform.openai.com/docs/api-reference/responses/object, and what others
@@ -54,57 +55,18 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 		r.read(m, q)
 	}
 	if !r.hasPrompt && !r.hasCompletion {
+		prompt, completion := r.prompt, r.completion // where they are no counts
 		for m := range rawjson.Members(v) {
 			r.readResponses(m)
 		}
-	}
-	if r.Wild || !r.hasPrompt && !r.hasCompletion {
-		return u, nil, false
+		r.prompt, r.completion = max(r.prompt, prompt), max(r.completion, completion)
 	}
 	r.settleWrites()
+	if r.Wild || !r.hasPrompt && !r.hasCompletion {
+		return u, parse.Told(r.apart(q, r.unknown(q))), false
+	}
 	u = r.classes(q)
 	return u, r.most(q), u.Plausible()
-}
-
-// most is what the counts come to where they do not agree, or the total is larger than all its
-// parts, so that nobody knows which of them the provider charges for: each by itself, as if none
-// were part of another. Where it is not told how many of the cached tokens are of sound, it is
-// what the classes say. It is nil where all is known.
-func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
-	beside := int64(0)
-	if r.beside(q) {
-		beside = r.reasoning
-	}
-	unknown := r.total - r.prompt - r.completion - beside - r.found
-	if unknown <= 0 && r.inputAgrees() && r.reasoning-beside+r.audioOut+r.imageOut <= r.completion {
-		if least, most := r.cachedSound(); least < most {
-			u := r.classes(q)
-			return &u
-		}
-		return nil
-	}
-	u := r.classes(q)
-	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio] = r.prompt, r.cached, r.cachedAudio
-	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(r.cacheWrite, r.created), r.cacheWriteLong+r.created1h
-	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
-	u[llm.Output] = r.completion + max(0, unknown)
-	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.reasoning, r.audioOut, r.imageOut
-	return &u
-}
-
-// inputAgrees reports whether all parts of the input can be true. What a cache had and got has
-// no token twice, nor have sound and images, but what is cached may be of either. Sound has the
-// cached sound in it, and nothing of what is cached otherwise.
-func (r *rawUsage) inputAgrees() bool {
-	heard := r.audioIn
-	if r.hasCachedAudio {
-		if r.cachedAudio > r.cached || r.audioIn > 0 && r.cachedAudio > r.audioIn {
-			return false
-		}
-		heard += r.cached - r.cachedAudio
-	}
-	return max(r.cached+r.cacheWrite+r.cacheWriteLong, heard, r.audioIn+r.imageIn) <= r.prompt &&
-		max(r.created, r.created5m+r.created1h) <= r.cacheWrite
 }
 
 func (r *rawUsage) read(m rawjson.Member, q *llm.Quirks) {
@@ -124,9 +86,14 @@ func (r *rawUsage) read(m rawjson.Member, q *llm.Quirks) {
 			r.readCompletionDetail(d)
 		}
 	case "prompt_cache_hit_tokens", "cached_tokens":
+		if m.Is("prompt_cache_hit_tokens") {
+			r.also.hasHit = r.Count(&r.also.hit, m.Value)
+		}
 		if !r.hasCached {
 			r.plainCached = r.Count(&r.cached, m.Value) || r.plainCached
 		}
+	case "prompt_cache_miss_tokens":
+		r.also.hasMiss = r.Count(&r.also.miss, m.Value)
 	case "cache_read_input_tokens":
 		if !r.hasCached && !r.plainCached {
 			r.Count(&r.cached, m.Value)
@@ -200,6 +167,8 @@ func (r *rawUsage) readPromptDetail(m rawjson.Member) {
 		r.Count(&r.audioIn, m.Value)
 	case "image_tokens":
 		r.Count(&r.imageIn, m.Value)
+	case "text_tokens":
+		r.Count(&r.also.textIn, m.Value)
 	}
 }
 
@@ -211,6 +180,12 @@ func (r *rawUsage) readCompletionDetail(m rawjson.Member) {
 		r.Count(&r.audioOut, m.Value)
 	case "image_tokens":
 		r.Count(&r.imageOut, m.Value)
+	case "text_tokens":
+		r.Count(&r.also.textOut, m.Value)
+	case "accepted_prediction_tokens":
+		r.Count(&r.also.accepted, m.Value)
+	case "rejected_prediction_tokens":
+		r.Count(&r.also.rejected, m.Value)
 	}
 }
 

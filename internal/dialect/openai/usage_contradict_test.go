@@ -89,6 +89,75 @@ var contradictions = []struct {
 		llm.Usage{llm.CacheRead: 500, llm.CacheWrite1h: 300, llm.CacheWrite: 200},
 		llm.Usage{llm.Input: 1000, llm.CacheRead: 500, llm.CacheWrite1h: 300, llm.CacheWrite: 300},
 	},
+	{
+		"cache hits and misses", `"prompt_tokens":1000,"prompt_cache_hit_tokens":900,"prompt_cache_miss_tokens":100,` +
+			`"prompt_tokens_details":{"cached_tokens":900}`,
+		llm.Usage{llm.Input: 100, llm.CacheRead: 900},
+		llm.Usage{},
+	},
+	{
+		"more misses than prompt", `"prompt_tokens":1000,"prompt_cache_hit_tokens":100,"prompt_cache_miss_tokens":5000`,
+		llm.Usage{llm.Input: 900, llm.CacheRead: 100},
+		llm.Usage{llm.Input: 5000, llm.CacheRead: 100},
+	},
+	{
+		"more hits than prompt", `"prompt_tokens":1000,"prompt_cache_hit_tokens":5000,"prompt_cache_miss_tokens":0`,
+		llm.Usage{llm.CacheRead: 1000},
+		llm.Usage{llm.Input: 1000, llm.CacheRead: 5000},
+	},
+	{
+		"hits and misses that leave some out", `"prompt_tokens":1000,"prompt_cache_hit_tokens":900,"prompt_cache_miss_tokens":10`,
+		llm.Usage{llm.Input: 100, llm.CacheRead: 900},
+		llm.Usage{llm.Input: 1000, llm.CacheRead: 900},
+	},
+	{
+		"misses alone", `"prompt_tokens":1000,"prompt_cache_miss_tokens":10,"prompt_tokens_details":{"cached_tokens":900}`,
+		llm.Usage{llm.Input: 100, llm.CacheRead: 900},
+		llm.Usage{llm.Input: 1000, llm.CacheRead: 900},
+	},
+	{
+		"hits that are not what is cached", `"prompt_tokens":1000,"prompt_cache_hit_tokens":10,"prompt_cache_miss_tokens":990,` +
+			`"prompt_tokens_details":{"cached_tokens":900}`,
+		llm.Usage{llm.Input: 100, llm.CacheRead: 900},
+		llm.Usage{llm.Input: 1000, llm.CacheRead: 900},
+	},
+	{
+		"predictions within", `"prompt_tokens":10,"completion_tokens":100,"completion_tokens_details":` +
+			`{"accepted_prediction_tokens":60,"rejected_prediction_tokens":40}`,
+		llm.Usage{llm.Input: 10, llm.Output: 100},
+		llm.Usage{},
+	},
+	{
+		"predictions beyond", `"prompt_tokens":10,"completion_tokens":100,"completion_tokens_details":` +
+			`{"accepted_prediction_tokens":60,"rejected_prediction_tokens":800}`,
+		llm.Usage{llm.Input: 10, llm.Output: 100},
+		llm.Usage{llm.Input: 10, llm.Output: 960},
+	},
+	{
+		"all that went in", `"prompt_tokens":1000,"prompt_tokens_details":{"text_tokens":300,"audio_tokens":700}`,
+		llm.Usage{llm.Input: 300, llm.AudioIn: 700},
+		llm.Usage{},
+	},
+	{
+		"text and sound that went in", `"prompt_tokens":1000,"prompt_tokens_details":{"text_tokens":800,"audio_tokens":700}`,
+		llm.Usage{llm.Input: 300, llm.AudioIn: 700},
+		llm.Usage{llm.Input: 1000, llm.AudioIn: 700},
+	},
+	{
+		"more text than went in", `"prompt_tokens":1000,"prompt_tokens_details":{"text_tokens":5000}`,
+		llm.Usage{llm.Input: 1000},
+		llm.Usage{llm.Input: 5000},
+	},
+	{
+		"text and reasoning", `"completion_tokens":100,"completion_tokens_details":{"text_tokens":80,"reasoning_tokens":80}`,
+		llm.Usage{llm.Output: 20, llm.Reasoning: 80},
+		llm.Usage{llm.Output: 100, llm.Reasoning: 80},
+	},
+	{
+		"more text than came out", `"completion_tokens":100,"completion_tokens_details":{"text_tokens":900}`,
+		llm.Usage{llm.Output: 100},
+		llm.Usage{llm.Output: 900},
+	},
 }
 
 // TestContradictions holds that usage is certain only where its counts agree, and has a bound

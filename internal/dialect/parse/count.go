@@ -1,6 +1,13 @@
 package parse
 
-import "weir/internal/rawjson"
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
 
 // Counter reads the counts of one usage object.
 type Counter struct {
@@ -8,7 +15,7 @@ type Counter struct {
 }
 
 // Count reads a count, from 0 to MaxCount, into n and reports whether there was
-// one.
+// one. Of a number that is no count, such as one in a string, n is what it comes to at most.
 func (c *Counter) Count(n *int64, v []byte) bool {
 	if !rawjson.Present(v) {
 		return false
@@ -16,10 +23,31 @@ func (c *Counter) Count(n *int64, v []byte) bool {
 	got, ok := rawjson.AsInt(v)
 	if !ok || got < 0 || got > MaxCount {
 		c.Wild = true
+		*n = max(*n, atMost(v))
 		return false
 	}
 	*n = got
 	return true
+}
+
+// atMost is what a number with a fraction, or in a string, comes to at most; 0 of what no request can have.
+func atMost(v []byte) int64 {
+	s := string(v)
+	if t, ok := rawjson.AsString(v); ok {
+		s = strings.TrimSpace(t)
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil && f > 0 && f <= MaxCount {
+		return int64(math.Ceil(f))
+	}
+	return 0
+}
+
+// Told is what could be read of counts that are not all there, as in llm.Reply; nil for nothing.
+func Told(u llm.Usage) *llm.Usage {
+	if u.IsZero() || !u.Plausible() {
+		return nil
+	}
+	return &u
 }
 
 // CachedSound is how many of the cached tokens of an input are of sound, at least and at most,

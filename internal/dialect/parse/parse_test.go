@@ -109,7 +109,10 @@ func TestCount(t *testing.T) {
 		{`1099511627777`, 5, false, true},
 		{`-1`, 5, false, true},
 		{`1.5`, 5, false, true},
-		{`"7"`, 5, false, true},
+		{`8.2`, 9, false, true},
+		{`"7"`, 7, false, true},
+		{`"1e30"`, 5, false, true},
+		{`"seven"`, 5, false, true},
 		{`null`, 5, false, false},
 		{``, 5, false, false},
 	} {

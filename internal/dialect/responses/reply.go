@@ -105,7 +105,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if failure := v.failed(body); failure != nil {
 		if parts, err := decodeOutput(v.output); !r.Reported && err == nil && len(parts) > 0 {
 			r.Choices = []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}}}
-			r.Most = v.ran(&r.Usage, nil, q)
+			r.Most = v.ran(&r.Usage, r.Most, q)
 		}
 		return r, failure
 	}
@@ -147,11 +147,10 @@ func (r *result) reason() string { return rawjson.Text(rawjson.Get(r.details, "r
 // says how many there were, else by the items of the answer.
 func (r *result) used(q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	u, most, ok = openai.DecodeUsage(r.usage, q)
-	if !ok {
-		return u, nil, false
+	if ok {
+		most = r.ran(&u, most, q)
 	}
-	most = r.ran(&u, most, q)
-	return u, most, true
+	return u, most, ok
 }
 
 // ran adds the calls of tools that the answer tells of, and gives the most that it is then.
@@ -183,7 +182,7 @@ func (r *result) modes(u *llm.Usage) string {
 // addTools adds the calls that items stand for to what the usage says of them, and gives the
 // most that it is then, as in llm.Reply.
 func (r *result) addTools(u, most *llm.Usage, calls *tools) *llm.Usage {
-	raise(u, &calls.made)
+	u.Raise(&calls.made)
 	n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests"))
 	if is && n > 0 && n <= parse.MaxCount {
 		u[llm.Searches] = n

@@ -172,7 +172,7 @@ func (d *Decoder) lifecycle(dst []llm.Event, e *event) ([]llm.Event, error) {
 	switch string(e.kind) {
 	case "response.created", "response.queued", "response.in_progress":
 		r := readResult(e.response, false)
-		return d.start(dst, &r), nil
+		return d.early(d.start(dst, &r), &r), nil
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 	default:
 		return dst, nil
@@ -201,6 +201,31 @@ func (d *Decoder) start(dst []llm.Event, r *result) []llm.Event {
 	})
 }
 
+// early appends what an answer is told to have used before its end, should it end in an error, or
+// the tools that it shows. Nothing but zeros is nothing yet.
+func (d *Decoder) early(dst []llm.Event, r *result) []llm.Event {
+	usage, most, ok := r.used(d.q)
+	switch {
+	case ok && !usage.IsZero():
+		return append(dst, llm.Event{
+			Kind: llm.EventUsage, Usage: usage, Most: most, Tier: r.modes(&usage), Partial: true,
+			ProviderCost: openai.ProviderCost(r.usage),
+		})
+	case ok:
+		return dst
+	}
+	if most = r.ran(&usage, most, d.q); !usage.IsZero() {
+		if most == nil {
+			most = new(llm.Usage)
+		}
+		most.Raise(&usage)
+	}
+	if most == nil {
+		return dst
+	}
+	return append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+}
+
 // end appends what the last event of an answer says: what nothing before it
 // told, the usage, the finish reason.
 func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, error) {
@@ -216,6 +241,8 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 			Kind: llm.EventUsage, Usage: usage, Most: most, Tier: tier,
 			ProviderCost: openai.ProviderCost(r.usage),
 		})
+	} else if most != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
 	}
 	if failure != nil {
 		return dst, failure
@@ -236,9 +263,10 @@ func Idle(frame sse.Event) bool {
 		e.kind = frame.Name
 	}
 	switch string(e.kind) {
-	case "response.created", "response.queued", "response.in_progress", "keepalive", "ping", "error", "":
+	case "keepalive", "ping", "error", "":
 		return true
-	case "response.failed", "response.incomplete", "response.cancelled":
+	case "response.created", "response.queued", "response.in_progress", "response.failed", "response.incomplete",
+		"response.cancelled":
 		r := readResult(e.response, false)
 		for range rawjson.Elements(r.output) {
 			return false

@@ -77,13 +77,6 @@ func (t *tools) session(container string) {
 	t.made[llm.CodeSessions]++
 }
 
-// raise makes of two counts of the same calls the larger.
-func raise(u, v *llm.Usage) {
-	for c := range u {
-		u[c] = max(u[c], v[c])
-	}
-}
-
 // search counts a search of the web. To open a found page is none
 // (https://platform.openai.com/docs/guides/tools-web-search), and is charged for at some
 // providers alone; to look for something on it is nothing that anybody charges for.
