@@ -17,14 +17,18 @@ const (
 	lastDay  = 9999_12_31
 )
 
-// Uses is a page of an account's usage. It reads the rollup without keys alone.
+// Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
 		return page, fmt.Errorf("read uses: %w", err)
 	}
 	err = s.report(ctx, q.Account, "read uses", func(tx *sql.Tx) (err error) {
-		page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
+		if len(q.By) > 0 || q.Key != "" {
+			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
+		} else {
+			page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
+		}
 		return err
 	})
 	return page, err
@@ -32,12 +36,12 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 
 // usesFilter is what a query selects.
 type usesFilter struct {
-	account, model string
-	from, to       int64
+	account, model, key string // empty for all models, for all keys
+	from, to            int64
 }
 
 func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
-	f = usesFilter{account: q.Account, model: q.Model}
+	f = usesFilter{account: q.Account, model: q.Model, key: q.Key}
 	if f.from, err = parseDate(q.From, firstDay); err != nil {
 		return f, err
 	}
@@ -51,6 +55,9 @@ func (f *usesFilter) where() (text string, args []any) {
 	if f.model != "" {
 		text, args = text+" AND r.model = ?", append(args, f.model)
 	}
+	if f.key != "" {
+		text, args = text+" AND r.key = ?", append(args, f.key)
+	}
 	return text, args
 }
 
@@ -58,15 +65,19 @@ func (f *usesFilter) where() (text string, args []any) {
 // newest first. It jumps from day to day through the table's primary key, and
 // so costs nothing for the rows between.
 func daysOf(ctx context.Context, q querier, table, column string, from, to int64) ([]int64, error) {
-	query := strings.NewReplacer("TABLE", table, "COLUMN", column).Replace(
-		"WITH RECURSIVE days (day) AS (" + "SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN <= ?)" + " UNION ALL " +
-			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN < days.day) FROM days WHERE days.day > ?)" +
-			" SELECT day FROM days WHERE day >= ?")
-	rows, err := q.QueryContext(ctx, query, to, from, from)
+	rows, err := q.QueryContext(ctx, withDays(table, column)+" SELECT day FROM days WHERE day >= ?", to, from, from)
 	return collect(rows, err, func(row scanner) (day int64, err error) {
 		err = row.Scan(&day)
 		return day, err
 	})
+}
+
+// withDays names the periods for which a table has rows "days", from the newest one up to a bound, the
+// first argument, to the newest one up to another bound, the second.
+func withDays(table, column string) string {
+	return strings.NewReplacer("TABLE", table, "COLUMN", column).Replace(
+		"WITH RECURSIVE days (day) AS (" + "SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN <= ?)" + " UNION ALL " +
+			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN < days.day) FROM days WHERE days.day > ?)")
 }
 
 // usesDay is what one day has.
@@ -181,19 +192,24 @@ func (f *usesFilter) entries(ctx context.Context, tx *sql.Tx, days []any, limit,
 	return collect(rows, err, scanUse)
 }
 
-func scanUse(row scanner) (report.Use, error) {
+func scanUse(row scanner) (u report.Use, err error) {
 	var (
-		day int64
-		sum sums
-		u   report.Use
+		day   int64
+		model string
+		sum   sums
 	)
-	if err := row.Scan(append([]any{&day, &u.Model}, sum.dest()...)...); err != nil {
+	if err := row.Scan(append([]any{&day, &model}, sum.dest()...)...); err != nil {
 		return u, err
 	}
-	u.Date = dateText(day)
-	u.Usage = *sum.usage()
-	u.Requests = sum[measureRequests]
-	u.Cost = llm.Money(sum[measureCost])
-	u.Unpriced, u.Uncertain = sum[measureUnpriced] > 0, llm.Money(sum[measureUncertain])
+	u = sum.use()
+	u.Date, u.Model = dateText(day), model
 	return u, nil
+}
+
+// use are the sums as an entry.
+func (s *sums) use() report.Use {
+	return report.Use{
+		Usage: *s.usage(), Requests: s[measureRequests], Cost: llm.Money(s[measureCost]),
+		Unpriced: s[measureUnpriced] > 0, Uncertain: llm.Money(s[measureUncertain]),
+	}
 }

@@ -1,0 +1,116 @@
+package store_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"weir/internal/ledger"
+	"weir/internal/report"
+)
+
+// checkGroups has usage by random dimensions be what the model says, page by page, and add up to
+// that without any.
+func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage) {
+	for range 3 {
+		q := report.UsesQuery{Account: account, By: drawDimensions(rt), Key: rapid.SampledFrom([]string{"", "", "k"}).Draw(rt, "key")}
+		want := m.groups(q)
+		got := report.UsesPage{}
+		for limit := rapid.IntRange(1, 5).Draw(rt, "limit"); ; {
+			q.Limit, q.Offset = limit, len(got.Uses)
+			page, err := m.store.Reports.Uses(rt.Context(), q)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			got.Uses, got.Total, got.Count = append(got.Uses, page.Uses...), page.Total, page.Count
+			if len(page.Uses) < limit {
+				break
+			}
+		}
+		if q.Key == "" && got.Total != all.Total {
+			rt.Fatalf("by %s: got %+v in all, want %+v", q.By, got.Total, all.Total)
+		}
+		if diff := gocmp.Diff(got, want); diff != "" {
+			rt.Fatalf("%+v (-got +want):\n%s", q, diff)
+		}
+	}
+}
+
+func drawDimensions(rt *rapid.T) []report.Dimension {
+	all := []report.Dimension{
+		report.ByModel, report.ByProvider, report.ByKey, report.ByDay, report.ByHour, report.ByMonth,
+	}
+	return rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, 3, rapid.ID[report.Dimension]).Draw(rt, "by")
+}
+
+// groups adds up the model's attempts by dimensions.
+func (m *machine) groups(q report.UsesQuery) (page report.UsesPage) {
+	sums := map[string]*report.Use{}
+	for _, id := range m.settled {
+		e := m.attempts[id]
+		if e.Account != q.Account || q.Key != "" && e.Key != q.Key {
+			continue
+		}
+		values := valuesOf(&e, q.By)
+		u := sums[fmt.Sprintf("%q", values)]
+		if u == nil {
+			u = &report.Use{}
+			for i := range values {
+				u.Group = append(u.Group, &values[i])
+			}
+			sums[fmt.Sprintf("%q", values)] = u
+		}
+		m.addTo(u, &e)
+	}
+	for _, u := range sums {
+		page.Uses = append(page.Uses, *u)
+		page.Total.Tokens += u.Usage.TotalTokens()
+		page.Total.Requests += u.Requests
+		page.Total.Cost += u.Cost
+		page.Total.Uncertain += u.Uncertain
+	}
+	page.Count = len(page.Uses)
+	slices.SortFunc(page.Uses, func(a, b report.Use) int { return compareGroups(q.By, a.Group, b.Group) })
+	return page
+}
+
+func compareGroups(by []report.Dimension, a, b []*string) int {
+	times, others := 0, 0
+	for i, d := range by {
+		if d.IsTime() {
+			times = cmp.Or(times, strings.Compare(*b[i], *a[i]))
+		} else {
+			others = cmp.Or(others, strings.Compare(*a[i], *b[i]))
+		}
+	}
+	return cmp.Or(times, others)
+}
+
+func valuesOf(e *ledger.Entry, by []report.Dimension) (values []string) {
+	for _, d := range by {
+		values = append(values, map[report.Dimension]string{
+			report.ByModel: e.FullModel(), report.ByProvider: e.Provider, report.ByKey: e.Key,
+			report.ByDay: e.Arrived.Format(time.DateOnly), report.ByMonth: e.Arrived.Format("2006-01"),
+			report.ByHour: e.Arrived.Truncate(time.Hour).Format(time.RFC3339),
+		}[d])
+	}
+	return values
+}
+
+// addTo adds an attempt of the model, with what was corrected of it, to an entry.
+func (m *machine) addTo(u *report.Use, e *ledger.Entry) {
+	if e.Counts {
+		u.Requests++
+	}
+	delta := m.corrected[e.ID]
+	u.Cost += e.Cost + delta.Cost
+	u.Usage.Add(&e.Usage)
+	u.Usage.Add(&delta.Usage)
+	u.Uncertain += e.Charged() - e.Cost + delta.AtMost
+	u.Unpriced = u.Unpriced || e.Unpriced != 0
+}
