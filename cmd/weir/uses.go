@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -15,15 +16,24 @@ func newUses(env *environment) *cobra.Command {
 	names := []string{"start_date", "end_date", "model", "key", "group_by", "limit", "offset"}
 	values := make([]string, len(names))
 	var account string
+	var tags []string
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "uses", Short: "Show what an account used: tokens, requests, cost",
 		Example: "  weir uses --account default\n  weir uses --account default --start-date 2026-01-01 --model " +
-			"openai/gpt-5-mini --json\n  weir uses --account default --group-by month,key",
+			"openai/gpt-5-mini --json\n  weir uses --account default --group-by month,key\n" +
+			"  weir uses --account default --group-by tag:project --tag team=search",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			params := map[string]string{}
 			for i, name := range names {
 				params[name] = values[i]
+			}
+			for _, tag := range tags {
+				name, value, ok := strings.Cut(tag, "=")
+				if !ok || name == "" {
+					return usageError{fmt.Errorf("a tag is NAME=VALUE, such as project=alpha; got %q", tag)}
+				}
+				params["tag."+name] = value
 			}
 			return env.withData(cmd, func(d *app.Data) error {
 				q, page, err := d.Uses(cmd.Context(), account, params)
@@ -40,10 +50,11 @@ func newUses(env *environment) *cobra.Command {
 	flags.StringVar(&values[1], "end-date", "", "up to and with this UTC date")
 	flags.StringVar(&values[2], "model", "", "of this <provider>/<model-name> alone")
 	flags.StringVar(&values[3], "key", "", "of the API key with this id alone")
-	flags.StringVar(&values[4], "group-by", "", "add up by these, with commas: model, provider, key, day, hour, month "+
-		"(default day,model)")
+	flags.StringVar(&values[4], "group-by", "",
+		"add up by these, with commas: model, provider, key, user, tag:NAME, day, hour, month (default day,model)")
 	flags.StringVar(&values[5], "limit", "", "at most so many entries, 1 to 1000 (default 100)")
 	flags.StringVar(&values[6], "offset", "", "skip so many entries")
+	flags.StringArrayVar(&tags, "tag", nil, "of requests with this tag alone, as NAME=VALUE; may be repeated")
 	_ = cmd.MarkFlagRequired("account") // the flag is defined above
 	return cmd
 }

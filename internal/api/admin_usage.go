@@ -44,7 +44,8 @@ func viewUse(q *report.UsesQuery, u *report.Use) useView {
 	}
 	if len(q.By) > 0 {
 		v.Group = groupOf(q.By, u.Group)
-		v.ID, v.Date, v.Model = report.GroupID(q.Account, q.By, u.Group), v.Group[report.ByDay], v.Group[report.ByModel]
+		v.ID = report.GroupID(q.Account, q.By, u.Group)
+		v.Date, v.Model = v.Group[report.ByDay], v.Group[report.ByModel]
 	}
 	return v
 }
@@ -80,6 +81,9 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 	if q.By, err = readGroups(r.query.get("group_by")); err != nil {
 		return answer{}, err
 	}
+	if q.Tags, err = r.query.tags(); err != nil {
+		return answer{}, err
+	}
 	if q.From, q.To, err = r.query.dates(); err != nil {
 		return answer{}, err
 	}
@@ -106,6 +110,15 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 		v.NextCursor = new(sealCursor(strconv.Itoa(next)))
 	}
 	return found(v)
+}
+
+// tags are the tags to select by.
+func (q *query) tags() ([]llm.Tag, error) {
+	params := map[string]string{}
+	for name := range q.values {
+		params[name] = q.get(name)
+	}
+	return readTags(params)
 }
 
 // dates are start_date and end_date, both inclusive; empty for no bound.

@@ -130,7 +130,8 @@ func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
 		}
 		if len(q.By) > 0 {
 			e.Group = groupOf(q.By, u.Group)
-			e.ID, e.Date, e.Model = report.GroupID(q.Account, q.By, u.Group), e.Group[report.ByDay], e.Group[report.ByModel]
+			e.ID = report.GroupID(q.Account, q.By, u.Group)
+			e.Date, e.Model = e.Group[report.ByDay], e.Group[report.ByModel]
 		}
 		if u.Uncertain > 0 {
 			e.CostAtMost = new(u.AtMost())
@@ -161,6 +162,9 @@ func ParseUses(accountID string, params map[string]string) (q report.UsesQuery, 
 		return q, llm.Invalid("key", "The key is not valid UTF-8, or contains the character U+0000.")
 	}
 	if q.By, err = readGroups(params["group_by"]); err != nil {
+		return q, err
+	}
+	if q.Tags, err = readTags(params); err != nil {
 		return q, err
 	}
 	if q.From, q.To, err = readDates(params["start_date"], params["end_date"]); err != nil {
@@ -198,8 +202,8 @@ func usesParams(r *request) (map[string]string, error) {
 	if err != nil {
 		return nil, llm.Invalid("", "The query string is malformed. Write a percent sign as %25.")
 	}
-	for _, name := range usesNames {
-		if v := query.Get(name); v != "" {
+	for name := range query {
+		if v := query.Get(name); v != "" && isUsesName(name) {
 			params[name] = v
 		}
 	}
@@ -216,14 +220,17 @@ func bodyParams(r *request, params map[string]string) error {
 	if err := checkObject(body, " "+hint, hint); err != nil {
 		return err
 	}
-	for _, name := range usesNames {
-		v := rawjson.Get(body, name)
-		switch rawjson.KindOf(v) {
+	for m := range rawjson.Members(body) {
+		name := m.Name()
+		if _, there := params[name]; there || !isUsesName(name) { // of a name that stands twice, the first counts
+			continue
+		}
+		switch rawjson.KindOf(m.Value) {
 		case rawjson.Invalid, rawjson.Null:
 		case rawjson.String:
-			params[name] = rawjson.Text(v)
+			params[name] = rawjson.Text(m.Value)
 		case rawjson.Number:
-			params[name] = string(v)
+			params[name] = string(m.Value)
 		default:
 			return llm.Invalid(name, name+" must be a string or a number.")
 		}

@@ -1,6 +1,10 @@
 package api
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"weir/internal/llm"
 	"weir/internal/report"
 )
@@ -23,4 +27,30 @@ func readGroups(text string) ([]report.Dimension, error) {
 		return nil, llm.Invalidf("group_by", "group_by: %s.", err)
 	}
 	return by, nil
+}
+
+// tagParameter is what the parameter begins with that selects by a tag, before the tag's name.
+const tagParameter = "tag."
+
+// isUsesName reports whether a parameter of GET /v1/uses has that name.
+func isUsesName(name string) bool {
+	return slices.Contains(usesNames, name) || strings.HasPrefix(name, tagParameter)
+}
+
+// readTags are the tags that the parameters select by.
+func readTags(params map[string]string) (tags []llm.Tag, err error) {
+	for _, param := range slices.Sorted(maps.Keys(params)) {
+		name, ok := strings.CutPrefix(param, tagParameter)
+		switch {
+		case !ok:
+			continue
+		case name == "" || !llm.IsText(name) || !llm.IsText(params[param]):
+			return nil, llm.Invalidf(param, "The parameter %.80q has no name of a tag, or a character that no tag has. "+
+				"Use tag.NAME=value.", param)
+		case len(tags) == llm.MaxTags:
+			return nil, llm.Invalidf(param, "There are more than %d tags. Use fewer.", llm.MaxTags)
+		}
+		tags = append(tags, llm.Tag{Name: name, Value: params[param]})
+	}
+	return tags, nil
 }

@@ -4,6 +4,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"weir/internal/llm"
@@ -18,8 +20,14 @@ type UsesQuery struct {
 	Model   string      // "<provider>/<model-name>"; empty for every model
 	Key     string      // id of a key; empty for all
 	By      []Dimension // each once; empty for date and model
+	Tags    []llm.Tag   // all of which a request has to have
 	Limit   int         // 1 to 1000
 	Offset  int         // from 0
+}
+
+// OfRows reports whether the query asks for what no sums are kept of: end users and tags.
+func (q *UsesQuery) OfRows() bool {
+	return len(q.Tags) > 0 || slices.ContainsFunc(q.By, func(d Dimension) bool { return d == ByUser || d.Tag() != "" })
 }
 
 // Use is the usage of one account, date and model, or of a group.

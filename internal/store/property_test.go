@@ -121,6 +121,13 @@ func (m *machine) drawAttempt(rt *rapid.T) ledger.Attempt {
 		Provider: rapid.SampledFrom([]string{"p", "q"}).Draw(rt, "provider"), Model: rapid.SampledFrom([]string{"m", "n/o"}).Draw(rt, "model"), Requested: "x",
 		Arrived: time.Date(2026, 11, 19, 0, 0, rapid.IntRange(0, 3*86400).Draw(rt, "second"), 0, time.UTC),
 		Bound:   drawUsage(rt, "bound"),
+
+		Attribution: llm.Attribution{User: rapid.SampledFrom([]string{"", "u", "Ü, \"x\""}).Draw(rt, "user")},
+	}
+	for _, name := range []string{"a", "b c"} {
+		if value := rapid.SampledFrom([]string{"", "1", "ü=,\n"}).Draw(rt, "tag"); value != "" {
+			a.Attribution.Tags = append(a.Attribution.Tags, llm.Tag{Name: name, Value: value})
+		}
 	}
 	a.Opened = a.Arrived.Add(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "waited")) * time.Millisecond)
 	if rapid.Bool().Draw(rt, "priced") {

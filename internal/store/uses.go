@@ -17,16 +17,20 @@ const (
 	lastDay  = 9999_12_31
 )
 
-// Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys.
+// Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys. By
+// end users and tags it reads the rows of attempts.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
 		return page, fmt.Errorf("read uses: %w", err)
 	}
 	err = s.report(ctx, q.Account, "read uses", func(tx *sql.Tx) (err error) {
-		if len(q.By) > 0 || q.Key != "" {
+		switch {
+		case q.OfRows():
+			page, err = newUsesRows(&f, q).page(ctx, tx, q.Limit, q.Offset)
+		case len(q.By) > 0 || q.Key != "":
 			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
-		} else {
+		default:
 			page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
 		}
 		return err
