@@ -45,7 +45,7 @@ func readTags(params map[string]string) (tags []llm.Tag, err error) {
 		case !ok:
 			continue
 		case name == "" || !llm.IsText(name) || !llm.IsText(params[param]):
-			return nil, llm.Invalidf(param, "The parameter %.80q has no name of a tag, or a character that no tag has. "+
+			return nil, llm.Invalidf(param, "The parameter %.80q has no tag's name, or a character that no tag has. "+
 				"Use tag.NAME=value.", param)
 		case len(tags) == llm.MaxTags:
 			return nil, llm.Invalidf(param, "There are more than %d tags. Use fewer.", llm.MaxTags)
