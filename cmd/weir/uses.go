@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -28,12 +27,12 @@ func newUses(env *environment) *cobra.Command {
 			for i, name := range names {
 				params[name] = values[i]
 			}
-			for _, tag := range tags {
-				name, value, ok := strings.Cut(tag, "=")
-				if !ok || name == "" {
-					return usageError{fmt.Errorf("a tag is NAME=VALUE, such as project=alpha; got %q", tag)}
-				}
-				params["tag."+name] = value
+			selected, err := parseTags(tags)
+			if err != nil {
+				return err
+			}
+			for _, t := range selected {
+				params["tag."+t.Name] = t.Value
 			}
 			return env.withData(cmd, func(d *app.Data) error {
 				q, page, err := d.Uses(cmd.Context(), account, params)

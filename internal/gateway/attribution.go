@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 
+	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -32,4 +33,22 @@ func (o *ownFields) attribute(header http.Header, body []byte, h *llm.Head) (lef
 		}
 	}
 	return leftOut, nil
+}
+
+// completeTags adds the tags that requests with a key have where they say nothing else, and refuses a
+// request without one that the key requires.
+func (o *ownFields) completeTags(k *account.Key) error {
+	if k == nil {
+		return nil
+	}
+	for _, t := range k.Tags.Defaults {
+		o.attribution.Put(t)
+	}
+	for _, name := range k.Tags.Required {
+		if _, ok := o.attribution.Tag(name); !ok {
+			return llm.Invalidf(llm.TagsHeader, "This API key requires the tag %q on every request. Send it, for "+
+				"example as %s: %s=value.", name, llm.TagsHeader, name)
+		}
+	}
+	return nil
 }

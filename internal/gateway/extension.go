@@ -37,6 +37,9 @@ func (c *call) scan() error {
 	if leftOut > 0 {
 		c.server.metrics.LeftOut(leftOut)
 	}
+	if err == nil {
+		err = c.own.completeTags(c.principal.Key())
+	}
 	if err != nil || !c.Head.Stream {
 		return err
 	}

@@ -84,11 +84,23 @@ func ParseTags(lines []string) ([]Tag, error) {
 	return list, nil
 }
 
+// CheckTags says what is wrong with the first tag that a TagsHeader could not have.
+func CheckTags(tags []Tag) error {
+	for i := range tags {
+		if err := tags[i].check(tags[:i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // check says what is wrong with a tag of the header behind others.
 func (t *Tag) check(others []Tag) error {
 	switch {
 	case t.Name == "" || t.Value == "":
 		return fmt.Errorf("tag %d has no name or no value", len(others)+1)
+	case strings.ContainsAny(t.Name, ",=") || strings.Contains(t.Value, ","):
+		return fmt.Errorf("tag %d has a comma, or an equals sign in its name", len(others)+1)
 	case strings.ContainsFunc(t.Name+t.Value, isUnprintable) || !utf8.ValidString(t.Name+t.Value):
 		return fmt.Errorf("tag %d has a character that is not printable UTF-8", len(others)+1)
 	case !isWithin(t.Name, maxTagName) || !isWithin(t.Value, maxTagValue):

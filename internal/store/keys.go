@@ -11,24 +11,26 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/llm"
 	"weir/internal/webhook"
 )
 
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
-	"concurrency, budget, budget_period, creator"
+	"concurrency, budget, budget_period, creator, tags"
 
 // keyRow is a row of keyColumns, before what is encoded in it is read.
 type keyRow struct {
 	account.Key
-	permissions, models string
-	created             int64
-	expires, revoked    sql.NullInt64
+	permissions, models, tags string
+	created                   int64
+	expires, revoked          sql.NullInt64
 }
 
 func (r *keyRow) dest() []any {
 	return []any{
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period, &r.Creator,
+		&r.tags,
 	}
 }
 
@@ -42,6 +44,7 @@ func (r *keyRow) key() (account.Key, error) {
 	if err := json.Unmarshal([]byte(r.models), &k.Models); err != nil {
 		return k, fmt.Errorf("key %s: models: %w", k.ID, err)
 	}
+	k.Tags = decodeKeyTags(r.tags)
 	return k, nil
 }
 
@@ -106,11 +109,11 @@ func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key,
 			}
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
-			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
 			microsOrNil(k.Revoked),
 			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
-			hash.String())
+			encodeKeyTags(&k.Tags), hash.String())
 		if err != nil {
 			return err
 		}
@@ -307,6 +310,12 @@ func keyFacts(k *account.Key) facts {
 	}
 	if k.Creator != "" {
 		f["creator"] = k.Creator
+	}
+	if len(k.Tags.Defaults) > 0 {
+		f["tags"] = llm.FormatTags(k.Tags.Defaults)
+	}
+	if len(k.Tags.Required) > 0 {
+		f["required_tags"] = k.Tags.Required
 	}
 	f.limits(k.Limits)
 	f.budget(k.Budget)

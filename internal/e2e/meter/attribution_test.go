@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/account"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -75,4 +76,29 @@ func TestTagsHeaderMistakes(t *testing.T) {
 		}
 	}
 	must.Equal(t, len(up.Records(t)), 0, "requests at the provider")
+}
+
+// TestTagsOfKeys has requests the tags of their key where they say nothing else, and refuses those without
+// a tag that their key requires.
+func TestTagsOfKeys(t *testing.T) {
+	t.Parallel()
+	h, up := harness.OpenSimulated(t)
+	key := h.NewKey(account.KeyOptions{Account: "default", Tags: account.KeyTags{
+		Defaults: []llm.Tag{{Name: "team", Value: "search"}, {Name: "b c", Value: "\"ü"}}, Required: []string{"team", "project"},
+	}})
+	for header, want := range map[string]string{
+		"project=alpha":           `project=alpha,team=search,b c="ü`,
+		"project=alpha, team=ads": `project=alpha,team=ads,b c="ü`,
+	} {
+		r := h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: key, Header: []string{"X-Weir-Tags", header}})
+		h.MustAnswer(r)
+		if got := h.Entry(t, r.Header.Get("X-Request-Id")).Attribution; llm.FormatTags(got.Tags) != want {
+			t.Errorf("%s: got %q, want %q", header, llm.FormatTags(got.Tags), want)
+		}
+	}
+	r := h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: key})
+	if e := harness.WantError(t, r, 400, "INVALID_REQUEST"); e.Named() != "X-Weir-Tags" || !strings.Contains(r.Body, "project") {
+		t.Errorf("got %s, want that the tag project is required", r.Body)
+	}
+	must.Equal(t, len(up.Records(t)), 2, "requests at the provider")
 }
