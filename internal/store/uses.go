@@ -69,19 +69,37 @@ func (f *usesFilter) where() (text string, args []any) {
 // newest first. It jumps from day to day through the table's primary key, and
 // so costs nothing for the rows between.
 func daysOf(ctx context.Context, q querier, table, column string, from, to int64) ([]int64, error) {
-	rows, err := q.QueryContext(ctx, withDays(table, column)+" SELECT day FROM days WHERE day >= ?", to, from, from)
+	query := strings.NewReplacer("TABLE", table, "COLUMN", column).Replace(
+		"WITH RECURSIVE days (day) AS (" + "SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN <= ?)" + " UNION ALL " +
+			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN < days.day) FROM days WHERE days.day > ?)" +
+			" SELECT day FROM days WHERE day >= ?")
+	rows, err := q.QueryContext(ctx, query, to, from, from)
 	return collect(rows, err, func(row scanner) (day int64, err error) {
 		err = row.Scan(&day)
 		return day, err
 	})
 }
 
-// withDays names the periods for which a table has rows "days", from the newest one up to a bound, the
-// first argument, to the newest one up to another bound, the second.
-func withDays(table, column string) string {
-	return strings.NewReplacer("TABLE", table, "COLUMN", column).Replace(
-		"WITH RECURSIVE days (day) AS (" + "SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN <= ?)" + " UNION ALL " +
-			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN < days.day) FROM days WHERE days.day > ?)")
+// mostNamed is how many periods a query names one by one, which are two years of hours.
+const mostNamed = 20_000
+
+// periodsOf is the condition on the rows r of a rollup that they are between two periods. It names those that
+// there are one by one, because between two periods of an account lie the rows of all others.
+func periodsOf(ctx context.Context, q querier, table string, from, to int64) (string, error) {
+	periods, err := daysOf(ctx, q, table, "period", from, to)
+	switch {
+	case err != nil:
+		return "", err
+	case len(periods) == 0:
+		return "1 = 0", nil
+	case len(periods) > mostNamed:
+		return "r.period BETWEEN " + count(from) + " AND " + count(to), nil
+	}
+	names := make([]string, len(periods))
+	for i, p := range periods {
+		names[i] = count(p)
+	}
+	return "r.period IN (" + strings.Join(names, ", ") + ")", nil
 }
 
 // usesDay is what one day has.

@@ -16,7 +16,8 @@ type usesGroups struct {
 	by      []report.Dimension
 	grouped bool // not by date and model, which entries have without a group
 	table   string
-	scale   int64 // how many of its periods a day has room for
+	scale   int64  // how many of its periods a day has room for
+	periods string // the condition on them
 }
 
 func newUsesGroups(f *usesFilter, q report.UsesQuery) *usesGroups {
@@ -56,12 +57,8 @@ func (g *usesGroups) query(measures []string) (text string, args []any) {
 		columns = append(columns, "sum(r."+m+") AS "+m)
 	}
 	where, args := g.where()
-	from, to := g.from*g.scale, (g.to+1)*g.scale-1
-	// An account's rows of a period lie together, between two periods lie those of all others. The order of
-	// a CROSS JOIN is kept: https://www.sqlite.org/optoverview.html#crossjoin
-	return withDays(g.table, "period") + " SELECT " + strings.Join(columns, ", ") + " FROM days CROSS JOIN " + g.table +
-			" r WHERE r.period = days.day AND days.day >= ? AND " + where + " GROUP BY " + strings.Join(places, ", "),
-		slices.Concat([]any{to, from, from}, args)
+	return "SELECT " + strings.Join(columns, ", ") + " FROM " + g.table + " r WHERE " + g.periods + " AND " + where +
+		" GROUP BY " + strings.Join(places, ", "), args
 }
 
 // order is the newest first, then by the other dimensions.
@@ -78,6 +75,10 @@ func (g *usesGroups) order() string {
 }
 
 func (g *usesGroups) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
+	g.periods, err = periodsOf(ctx, tx, g.table, g.from*g.scale, (g.to+1)*g.scale-1)
+	if err != nil {
+		return page, err
+	}
 	text, args := g.query([]string{"tokens", "requests", "cost", "uncertain"})
 	t := &page.Total
 	err = tx.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(requests), 0), "+

@@ -134,11 +134,13 @@ func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
 	if len(u.tags) > 0 {
 		return nil, nil
 	}
+	periods, err := periodsOf(ctx, tx, tableCheckpoints, u.from, u.to)
+	if err != nil {
+		return nil, err
+	}
 	where, args := u.where()
-	rows, err := tx.QueryContext(ctx, withDays(tableCheckpoints, "period")+" SELECT "+
-		of("r", newRollup(tableCheckpoints).columns())+" FROM days CROSS JOIN "+tableCheckpoints+
-		" r WHERE r.period = days.day AND days.day >= ? AND "+where,
-		slices.Concat([]any{u.to, u.from, u.from}, args)...)
+	rows, err := tx.QueryContext(ctx, "SELECT "+of("r", newRollup(tableCheckpoints).columns())+" FROM "+
+		tableCheckpoints+" r WHERE "+periods+" AND "+where, args...)
 	return collect(rows, err, scanRolled)
 }
 
