@@ -97,6 +97,8 @@ func (a *asking) questions() []question {
 	year := report.UsesQuery{From: a.from, To: a.to, Limit: 100}
 	deep, model, month, thousand := year, year, year, year
 	deep.Offset, model.Model, month.From, month.To, thousand.Limit = 9000, modelName(7), a.month, a.until, 1000
+	byKey, byHour := year, month
+	byKey.By, byHour.By = []report.Dimension{report.ByKey, report.ByMonth}, []report.Dimension{report.ByHour}
 	all := report.UsesQuery{Limit: 100}
 	return []question{
 		{"uses, no dates, first page, any account", a.all, a.uses(all)},
@@ -108,6 +110,9 @@ func (a *asking) questions() []question {
 		{"uses, a year of one model, large account", a.large, a.uses(model)},
 		{"uses, a month, any account", a.all, a.uses(month)},
 		{"uses, a month, large account", a.large, a.uses(month)},
+		{"uses, a year by key and month, any account", a.all, a.uses(byKey)},
+		{"uses, a year by key and month, large account", a.large, a.uses(byKey)},
+		{"uses, a month by hour, large account", a.large, a.uses(byHour)},
 		{"balance of the month", a.budgeted, func(ctx context.Context, id string) error {
 			_, err := a.store.Ledger.Spent(ctx, id, 202611)
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/app"
+	"weir/internal/llm"
 )
 
 // keyView is a key as listings show it.
@@ -25,6 +26,8 @@ type keyView struct {
 	Expires     string   `json:"expires,omitempty"`
 	Revoked     string   `json:"revoked,omitempty"`
 	Creator     string   `json:"creator,omitempty"`
+	Tags        string   `json:"tags,omitempty"` // name=value, with commas
+	Required    []string `json:"required_tags,omitempty"`
 	limitsView
 	FormerLast4 string `json:"former_last4,omitempty"`
 	FormerUntil string `json:"former_until,omitempty"`
@@ -36,6 +39,7 @@ func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 	v := keyView{
 		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339), Last4: k.Last4,
 		Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, limitsView: limitsView(k.Limits),
+		Tags: llm.FormatTags(k.Tags.Defaults), Required: k.Tags.Required,
 	}
 	for _, p := range k.Permissions {
 		v.Permissions = append(v.Permissions, string(p))
@@ -84,7 +88,7 @@ func newKeys(env *environment) *cobra.Command {
 
 func newKeysCreate(env *environment) *cobra.Command {
 	var o account.KeyOptions
-	var permissions []string
+	var permissions, tags []string
 	var usd, period string
 	cmd := &cobra.Command{
 		Use: "create", Short: "Make a key and print it, this once",
@@ -100,6 +104,9 @@ func newKeysCreate(env *environment) *cobra.Command {
 				return err
 			}
 			o.Budget = budget
+			if o.Tags.Defaults, err = parseTags(tags); err != nil {
+				return err
+			}
 			return env.withData(cmd, func(d *app.Data) error {
 				_, token, err := d.Accounts.CreateKey(cmd.Context(), actor(), o)
 				if err != nil {
@@ -118,11 +125,26 @@ func newKeysCreate(env *environment) *cobra.Command {
 	flags.StringArrayVar(&o.Models, "model", nil, "pattern of models it may use, may be repeated (default all)")
 	flags.DurationVar(&o.ExpiresIn, "expires", 0, "how long it lives, such as 720h (default for ever)")
 	limitFlags(cmd, &o.Limits, " (default no limit)")
+	flags.StringArrayVar(&tags, "tag", nil, "tag of requests that have none of that name, NAME=VALUE; may be repeated")
+	flags.StringArrayVar(&o.Tags.Required, "required-tag", nil,
+		"name of a tag without which a request is refused, may be repeated")
 	flags.StringVar(&usd, "budget-usd", "", "budget in US dollars")
 	flags.StringVar(&period, "budget-period", "", "of the budget: day, month or total")
 	_ = cmd.MarkFlagRequired("account") // the flags are defined above
 	_ = cmd.MarkFlagRequired("label")
 	return cmd
+}
+
+// parseTags reads tags that are given as NAME=VALUE.
+func parseTags(list []string) (tags []llm.Tag, err error) {
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, usageError{fmt.Errorf("a tag is NAME=VALUE, such as project=alpha; got %q", text)}
+		}
+		tags = append(tags, llm.Tag{Name: name, Value: value})
+	}
+	return tags, nil
 }
 
 func newKeysList(env *environment) *cobra.Command {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,18 +12,27 @@ import (
 )
 
 func newUses(env *environment) *cobra.Command {
-	names := []string{"start_date", "end_date", "model", "limit", "offset"}
+	names := []string{"start_date", "end_date", "model", "key", "group_by", "limit", "offset"}
 	values := make([]string, len(names))
 	var account string
+	var tags []string
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "uses", Short: "Show what an account used: tokens, requests, cost",
 		Example: "  weir uses --account default\n  weir uses --account default --start-date 2026-01-01 --model " +
-			"openai/gpt-5-mini --json",
+			"openai/gpt-5-mini --json\n  weir uses --account default --group-by month,key\n" +
+			"  weir uses --account default --group-by tag:project --tag team=search",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			params := map[string]string{}
 			for i, name := range names {
 				params[name] = values[i]
+			}
+			selected, err := parseTags(tags)
+			if err != nil {
+				return err
+			}
+			for _, t := range selected {
+				params["tag."+t.Name] = t.Value
 			}
 			return env.withData(cmd, func(d *app.Data) error {
 				q, page, err := d.Uses(cmd.Context(), account, params)
@@ -38,8 +48,12 @@ func newUses(env *environment) *cobra.Command {
 	flags.StringVar(&values[0], "start-date", "", "from this UTC date on, such as 2026-01-31")
 	flags.StringVar(&values[1], "end-date", "", "up to and with this UTC date")
 	flags.StringVar(&values[2], "model", "", "of this <provider>/<model-name> alone")
-	flags.StringVar(&values[3], "limit", "", "at most so many entries, 1 to 1000 (default 100)")
-	flags.StringVar(&values[4], "offset", "", "skip so many entries")
+	flags.StringVar(&values[3], "key", "", "of the API key with this id alone")
+	flags.StringVar(&values[4], "group-by", "",
+		"add up by these, with commas: model, provider, key, user, tag:NAME, day, hour, month (default day,model)")
+	flags.StringVar(&values[5], "limit", "", "at most so many entries, 1 to 1000 (default 100)")
+	flags.StringVar(&values[6], "offset", "", "skip so many entries")
+	flags.StringArrayVar(&tags, "tag", nil, "of requests with this tag alone, as NAME=VALUE; may be repeated")
 	_ = cmd.MarkFlagRequired("account") // the flag is defined above
 	return cmd
 }
@@ -53,25 +67,51 @@ func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) erro
 		_, err = env.stdout.Write(append(body, '\n'))
 		return err
 	}
+	heads := []string{"DATE", "MODEL"}
+	if len(q.By) > 0 {
+		heads = nil
+		for _, d := range q.By {
+			heads = append(heads, strings.ToUpper(string(d)))
+		}
+	}
 	rows := make([][]string, 0, len(page.Uses)+1)
 	for i := range page.Uses {
-		u := &page.Uses[i]
-		cost := "$" + u.Cost.String()
-		if u.Unpriced {
-			cost += " + unpriced"
-		}
-		if u.Uncertain > 0 {
-			cost += ", at most $" + u.AtMost().String()
-		}
-		rows = append(rows, []string{u.Date, u.Model, count(u.Requests), count(u.Usage.TotalTokens()), cost})
+		rows = append(rows, append(usesNames(&page.Uses[i]), usesFigures(&page.Uses[i])...))
 	}
 	t := &page.Total
 	total := "$" + t.Cost.String()
 	if t.Uncertain > 0 {
 		total += ", at most $" + t.AtMost().String()
 	}
-	rows = append(rows, []string{"total", "", count(t.Requests), count(t.Tokens), total})
-	return printTable(env.stdout, []string{"DATE", "MODEL", "REQUESTS", "TOKENS", "COST"}, rows)
+	last := append([]string{"total"}, make([]string, len(heads)-1)...)
+	rows = append(rows, append(last, count(t.Requests), count(t.Tokens), total))
+	return printTable(env.stdout, append(heads, "REQUESTS", "TOKENS", "COST"), rows)
+}
+
+// usesNames are the first cells of an entry: what it is of.
+func usesNames(u *report.Use) []string {
+	if u.Group == nil {
+		return []string{u.Date, u.Model}
+	}
+	cells := make([]string, len(u.Group))
+	for i, value := range u.Group {
+		if cells[i] = "-"; value != nil {
+			cells[i] = *value
+		}
+	}
+	return cells
+}
+
+// usesFigures are the cells behind them.
+func usesFigures(u *report.Use) []string {
+	cost := "$" + u.Cost.String()
+	if u.Unpriced {
+		cost += " + unpriced"
+	}
+	if u.Uncertain > 0 {
+		cost += ", at most $" + u.AtMost().String()
+	}
+	return []string{count(u.Requests), count(u.Usage.TotalTokens()), cost}
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }

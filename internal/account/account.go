@@ -79,11 +79,18 @@ type Key struct {
 	Limits      Limits
 	Budget      Budget
 	Creator     string // id of the user who made it; empty for none
+	Tags        KeyTags
 
 	// FormerLast4 are the last four characters of the token that it had before, which is good until FormerUntil; nil
 	// for none.
 	FormerLast4 string
 	FormerUntil *time.Time
+}
+
+// KeyTags are what a key says of the tags of its requests. A Key shares them: they are read, not changed.
+type KeyTags struct {
+	Defaults []llm.Tag // of requests that have no tag of that name
+	Required []string  // names of tags without which a request is refused
 }
 
 // KeyState is whether a key may be used.

@@ -32,6 +32,7 @@ type KeyOptions struct {
 	Limits      Limits
 	Budget      Budget
 	Creator     string // id of the user who makes it; empty for none
+	Tags        KeyTags
 	// Bounded refuses it where the account has MaxBounded keys in use.
 	Bounded bool
 }
@@ -95,6 +96,7 @@ func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: newID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
 		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Creator: o.Creator,
+		Tags: o.Tags,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}
@@ -120,7 +122,25 @@ func (o *KeyOptions) check(now time.Time) error {
 		at,
 		checkLimits(o.Limits),
 		checkBudget(o.Budget),
+		checkTags(&o.Tags),
 	)
+}
+
+// checkTags refuses tags that no request could have.
+func checkTags(t *KeyTags) error {
+	if err := llm.CheckTags(t.Defaults); err != nil {
+		return llm.Invalidf("tags", "The key's tags are at fault: %s. Use names of up to 64 and values of up to 512 "+
+			"printable characters.", err)
+	}
+	names := make([]llm.Tag, len(t.Required))
+	for i, name := range t.Required {
+		names[i] = llm.Tag{Name: name, Value: "x"}
+	}
+	if err := llm.CheckTags(names); err != nil {
+		return llm.Invalidf("required_tags", "The tags that the key requires are at fault: %s. Use names of up to 64 "+
+			"printable characters.", err)
+	}
+	return nil
 }
 
 // firstOf is the first error that is one.

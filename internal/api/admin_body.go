@@ -124,6 +124,26 @@ func texts[T ~string](dst *[]T) func(at string, v []byte) error {
 	}
 }
 
+// tagsField reads an object of names and values of tags.
+func tagsField(dst *[]llm.Tag) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		if isNull(v) {
+			return nil
+		}
+		if rawjson.KindOf(v) != rawjson.Object {
+			return wrongKind(at, "an object of strings")
+		}
+		for m := range rawjson.Members(v) {
+			t := llm.Tag{Name: m.Name()}
+			if err := text(&t.Value)(at+"."+t.Name, m.Value); err != nil {
+				return err
+			}
+			*dst = append(*dst, t)
+		}
+		return nil
+	}
+}
+
 // amount reads US dollars: a text, since many parsers make floats of numbers.
 func amount(dst *llm.Money) func(at string, v []byte) error {
 	return func(at string, v []byte) error {

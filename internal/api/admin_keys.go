@@ -30,6 +30,8 @@ type keyView struct {
 	Models      []string             `json:"models"` // patterns; empty for all
 	Limits      limitsView           `json:"limits"`
 	Budget      *budgetView          `json:"budget"`
+	Tags        map[string]string    `json:"tags"` // of requests that have no tag of that name
+	Required    []string             `json:"required_tags"`
 	CreatedBy   *string              `json:"created_by"` // id of the user
 	Created     time.Time            `json:"created"`
 	Expires     *time.Time           `json:"expires"`
@@ -50,9 +52,12 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 	v := keyView{
 		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: k.State(h.now()),
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
-		Budget:    viewBudget(k.Budget),
+		Budget: viewBudget(k.Budget), Tags: map[string]string{}, Required: append([]string{}, k.Tags.Required...),
 		CreatedBy: orNull(k.Creator), Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 		FormerLast4: orNull(k.FormerLast4), FormerUntil: k.FormerUntil,
+	}
+	for _, t := range k.Tags.Defaults {
+		v.Tags[t.Name] = t.Value
 	}
 	if at, ok := used[k.ID]; ok {
 		v.LastUsed = &at
@@ -103,6 +108,8 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 		field{"expires", instant(&o.Expires)},
 		field{"limits", limitsField(&o.Limits)},
 		field{"budget", budgetField(&o.Budget)},
+		field{"tags", tagsField(&o.Tags.Defaults)},
+		field{"required_tags", texts(&o.Tags.Required)},
 	)
 	if err != nil {
 		return answer{}, err

@@ -34,7 +34,8 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 	}
 	q := &query{values: values}
 	for name, given := range values {
-		if !slices.Contains(names, name) {
+		isTag := strings.HasPrefix(name, tagParameter) && slices.Contains(names, tagParameter)
+		if !isTag && !slices.Contains(names, name) {
 			return nil, unknownName("parameter", name, name, names)
 		}
 		if len(given) > 1 {

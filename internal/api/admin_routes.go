@@ -75,7 +75,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	whole := &adminInstallation{o.Accounts, o.Ledger, o.Router, o.Admin.Audit, o.Admin.Unpriced, o.Admin.Nodes, o.Now}
 	return []people.Route{
 		ad.route("GET /accounts/{account}/uses", people.Read, usage.listUses,
-			named("start_date", "end_date", "model")...),
+			named("start_date", "end_date", "model", "key", "group_by", tagParameter)...),
 		ad.route("GET "+requests, people.Read, usage.listRequests,
 			named("start_date", "end_date", "model", "key", "ended")...),
 		ad.route("GET "+requests+"/{id}", people.Read, usage.showRequest),

@@ -26,14 +26,28 @@ type adminUsage struct {
 
 // useView is what an account used on a date, of a model.
 type useView struct {
-	ID       string `json:"id"`
-	Date     string `json:"date"` // UTC
-	Model    string `json:"model"`
-	Tokens   int64  `json:"tokens"`
-	Requests int64  `json:"requests"`
-	CostUSD  string `json:"cost_usd"`
-	AtMost   string `json:"cost_at_most_usd"` // cost_usd where that is known
-	Unpriced bool   `json:"unpriced"`         // some of it has no price and adds 0 to the cost
+	ID       string   `json:"id"`
+	Date     *string  `json:"date"` // UTC
+	Model    *string  `json:"model"`
+	Group    useGroup `json:"group,omitempty"`
+	Tokens   int64    `json:"tokens"`
+	Requests int64    `json:"requests"`
+	CostUSD  string   `json:"cost_usd"`
+	AtMost   string   `json:"cost_at_most_usd"` // cost_usd where that is known
+	Unpriced bool     `json:"unpriced"`         // some of it has no price and adds 0 to the cost
+}
+
+func viewUse(q *report.UsesQuery, u *report.Use) useView {
+	v := useView{
+		ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(), Requests: u.Requests,
+		CostUSD: u.Cost.String(), AtMost: u.AtMost().String(), Unpriced: u.Unpriced,
+	}
+	if len(q.By) > 0 {
+		v.Group = groupOf(q.By, u.Group)
+		v.ID = report.GroupID(q.Account, q.By, u.Group)
+		v.Date, v.Model = v.Group[report.ByDay], v.Group[report.ByModel]
+	}
+	return v
 }
 
 // usesView is a page of usage, with the sums over all that matches.
@@ -60,8 +74,16 @@ func settled(ctx context.Context, l *ledger.Ledger) error {
 }
 
 func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
-	q := report.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit}
+	q := report.UsesQuery{
+		Account: r.visit.Account.ID, Model: r.query.get("model"), Key: r.query.get("key"), Limit: r.query.limit,
+	}
 	var err error
+	if q.By, err = readGroups(r.query.get("group_by")); err != nil {
+		return answer{}, err
+	}
+	if q.Tags, err = r.query.tags(); err != nil {
+		return answer{}, err
+	}
 	if q.From, q.To, err = r.query.dates(); err != nil {
 		return answer{}, err
 	}
@@ -82,16 +104,21 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 		t.Tokens, t.Requests, t.Cost.String(), t.AtMost().String(),
 	}}
 	for i := range uses.Uses {
-		u := &uses.Uses[i]
-		v.Data = append(v.Data, useView{
-			u.ID(q.Account), u.Date, u.Model, u.Usage.TotalTokens(), u.Requests,
-			u.Cost.String(), u.AtMost().String(), u.Unpriced,
-		})
+		v.Data = append(v.Data, viewUse(&q, &uses.Uses[i]))
 	}
 	if next := q.Offset + len(v.Data); next < uses.Count && len(v.Data) > 0 {
 		v.NextCursor = new(sealCursor(strconv.Itoa(next)))
 	}
 	return found(v)
+}
+
+// tags are the tags to select by.
+func (q *query) tags() ([]llm.Tag, error) {
+	params := map[string]string{}
+	for name := range q.values {
+		params[name] = q.get(name)
+	}
+	return readTags(params)
 }
 
 // dates are start_date and end_date, both inclusive; empty for no bound.
@@ -325,8 +352,7 @@ func refusedCorrection(err error) error {
 	case errors.Is(err, ledger.ErrOpen):
 		return llm.Invalid("n", "The attempt is still running. Correct it after it has ended.")
 	case errors.Is(err, ledger.ErrCorrections):
-		return llm.Invalidf("n", "The attempt has %d corrections by an amount, which is the maximum.",
-			ledger.MaxCorrections)
+		return llm.Invalidf("n", "The attempt has %d corrections by an amount, the maximum.", ledger.MaxCorrections)
 	case errors.Is(err, ledger.ErrReason):
 		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
 	case errors.Is(err, ledger.ErrAmount):

@@ -92,8 +92,9 @@ type usesReply struct {
 
 type useEntry struct {
 	ID       string    `json:"id"`
-	Date     string    `json:"date"`
-	Model    string    `json:"model"`
+	Date     *string   `json:"date"`
+	Model    *string   `json:"model"`
+	Group    useGroup  `json:"group,omitempty"`
 	Tokens   int64     `json:"tokens"`
 	Requests int64     `json:"requests"`
 	Cost     llm.Money `json:"cost"`
@@ -124,8 +125,13 @@ func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
 	for i := range page.Uses {
 		u := &page.Uses[i]
 		e := useEntry{
-			ID: u.ID(q.Account), Date: u.Date, Model: u.Model, Tokens: u.Usage.TotalTokens(),
+			ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(),
 			Requests: u.Requests, Cost: u.Cost, Unpriced: u.Unpriced,
+		}
+		if len(q.By) > 0 {
+			e.Group = groupOf(q.By, u.Group)
+			e.ID = report.GroupID(q.Account, q.By, u.Group)
+			e.Date, e.Model = e.Group[report.ByDay], e.Group[report.ByModel]
 		}
 		if u.Uncertain > 0 {
 			e.CostAtMost = new(u.AtMost())
@@ -148,9 +154,18 @@ func readUsesQuery(r *request) (report.UsesQuery, error) {
 // ParseUses makes a query of an account from parameters by their names in
 // GET /v1/uses. The error is a *llm.Error that names the parameter at fault.
 func ParseUses(accountID string, params map[string]string) (q report.UsesQuery, err error) {
-	q = report.UsesQuery{Account: accountID, Model: params["model"]}
+	q = report.UsesQuery{Account: accountID, Model: params["model"], Key: params["key"]}
 	if !llm.IsText(q.Model) {
 		return q, llm.Invalid("model", "The model is not valid UTF-8, or contains the character U+0000.")
+	}
+	if !llm.IsText(q.Key) {
+		return q, llm.Invalid("key", "The key is not valid UTF-8, or contains the character U+0000.")
+	}
+	if q.By, err = readGroups(params["group_by"]); err != nil {
+		return q, err
+	}
+	if q.Tags, err = readTags(params); err != nil {
+		return q, err
 	}
 	if q.From, q.To, err = readDates(params["start_date"], params["end_date"]); err != nil {
 		return q, err
@@ -176,7 +191,7 @@ func readDates(start, end string) (from, to string, err error) {
 	return from, to, nil
 }
 
-var usesNames = []string{"start_date", "end_date", "model", "limit", "offset"}
+var usesNames = []string{"start_date", "end_date", "model", "key", "group_by", "limit", "offset"}
 
 func usesParams(r *request) (map[string]string, error) {
 	params := map[string]string{}
@@ -187,8 +202,8 @@ func usesParams(r *request) (map[string]string, error) {
 	if err != nil {
 		return nil, llm.Invalid("", "The query string is malformed. Write a percent sign as %25.")
 	}
-	for _, name := range usesNames {
-		if v := query.Get(name); v != "" {
+	for name := range query {
+		if v := query.Get(name); v != "" && isUsesName(name) {
 			params[name] = v
 		}
 	}
@@ -205,14 +220,17 @@ func bodyParams(r *request, params map[string]string) error {
 	if err := checkObject(body, " "+hint, hint); err != nil {
 		return err
 	}
-	for _, name := range usesNames {
-		v := rawjson.Get(body, name)
-		switch rawjson.KindOf(v) {
+	for m := range rawjson.Members(body) {
+		name := m.Name()
+		if _, there := params[name]; there || !isUsesName(name) { // of a name that stands twice, the first counts
+			continue
+		}
+		switch rawjson.KindOf(m.Value) {
 		case rawjson.Invalid, rawjson.Null:
 		case rawjson.String:
-			params[name] = rawjson.Text(v)
+			params[name] = rawjson.Text(m.Value)
 		case rawjson.Number:
-			params[name] = string(v)
+			params[name] = string(m.Value)
 		default:
 			return llm.Invalid(name, name+" must be a string or a number.")
 		}

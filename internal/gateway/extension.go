@@ -18,17 +18,29 @@ var extensions = rawjson.Names{"fallbacks", "rescue"}
 // maxFallbacks bounds the models that a request may name beside its own.
 const maxFallbacks = 8
 
-// ownFields are their values.
+// ownFields are their values, and what else a request says to the service.
 type ownFields struct {
 	fallbacks []string // models that the request names beside its own
 	noRescue  bool     // it does not want an answer continued elsewhere
+	// attribution is for whom and for what the request is.
+	attribution llm.Attribution
 }
 
 // scan reads the head of the body, and takes the service's own fields out of it.
 //
 // Stage 4: scan.
 func (c *call) scan() error {
-	if err := c.held.inTurn(len(c.Body), c.scanBody); err != nil || !c.Head.Stream {
+	if err := c.held.inTurn(len(c.Body), c.scanBody); err != nil {
+		return err
+	}
+	leftOut, err := c.own.attribute(c.r.Header, c.Body, &c.Head)
+	if leftOut > 0 {
+		c.server.metrics.LeftOut(leftOut)
+	}
+	if err == nil {
+		err = c.own.completeTags(c.principal.Key())
+	}
+	if err != nil || !c.Head.Stream {
 		return err
 	}
 	return c.held.enterStream()

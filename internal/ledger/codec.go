@@ -46,6 +46,7 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	if a.Stream {
 		flags |= flagStream
 	}
+	flags |= attributionFlags(&a.Attribution)
 	dst = binary.AppendUvarint(dst, flags)
 	dst = binary.AppendVarint(dst, a.Opened.UnixMicro())
 	for _, s := range [...]string{a.Account, a.Key, a.Requested, a.Provider, a.Model, a.Price.Version} {
@@ -54,13 +55,15 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	dst = appendUsage(dst, &a.Bound)
 	dst = binary.AppendVarint(dst, int64(a.Hold))
 	dst = binary.AppendVarint(dst, a.Opened.Sub(a.Arrived).Microseconds())
+	dst = appendAttribution(dst, &a.Attribution)
 	return endFrame(dst, start)
 }
 
 func decodeOpen(payload []byte, known names) (a Attempt, err error) {
 	d := decoder{b: payload}
 	a.ID = d.id()
-	a.Stream = d.uvarint()&flagStream != 0
+	flags := d.uvarint()
+	a.Stream = flags&flagStream != 0
 	a.Opened = time.UnixMicro(d.varint()).UTC()
 	for _, s := range [...]*string{&a.Account, &a.Key, &a.Requested, &a.Provider, &a.Model, &a.Price.Version} {
 		*s = known.text(d.take(d.uvarint()))
@@ -71,6 +74,7 @@ func decodeOpen(payload []byte, known names) (a Attempt, err error) {
 	if len(d.b) > 0 {
 		a.Arrived = a.Opened.Add(-time.Duration(d.varint()) * time.Microsecond)
 	}
+	a.Attribution = d.attribution(flags, known)
 	return a, d.finish("open")
 }
 

@@ -80,6 +80,7 @@ func testAttempt(id uuid.UUID, n uint16) Attempt {
 			Modes: []llm.Mode{{Name: "geo:us", Times: 1100}, {Name: "flex", Rates: llm.Rates{llm.Output: 7}, Tiers: []llm.Tier{{Above: 9}}}},
 		},
 	}
+	a.Attribution = llm.Attribution{User: "user-1", Tags: []llm.Tag{{Name: "project", Value: "alpha"}, {Name: "team", Value: ""}}}
 	a.Hold = a.Price.Bound(&llm.Usage{llm.Input: 100, llm.Output: 10, llm.Requests: 1})
 	a.Arrived = a.Opened.Add(-time.Second)
 	return a
@@ -314,6 +315,11 @@ func TestCodecRoundTrip(t *testing.T) {
 	want := a
 	want.Price = llm.Price{Version: a.Price.Version}
 	must.Equal(t, got, want, "open")
+	want.Attribution = llm.Attribution{} // as an older weir has written it
+	_, older, _ := readFrame(appendOpen(nil, &want))
+	if got, err = decodeOpen(older, nil); err != nil || !cmp.Equal(got, want) || len(payload)-len(older) != len("user-1projectalphateam")+6 {
+		t.Errorf("an older record: got %d bytes of %d, %+v, %v", len(older), len(payload), got, err)
+	}
 	s := Settlement{
 		Outcome: OutcomeCut, Provenance: Estimated, Usage: llm.Usage{llm.Input: 5, llm.Milliseconds: 7},
 		Cost: 123, Counts: true, Finish: llm.FinishLength, Tier: "flex", Code: llm.CodeProviderError,
@@ -328,7 +334,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	}
 	must.Equal(t, gotS, s, "settle")
 	s.ReplyID, s.Ask = "", false // as an older weir has written it
-	_, older, _ := readFrame(appendSettle(nil, a.ID, &s))
+	_, older, _ = readFrame(appendSettle(nil, a.ID, &s))
 	if _, gotS, err = decodeSettle(older); err != nil || len(older) != len(payload)-len("gen-1")-1 || gotS.ReplyID != "" || gotS.Ask {
 		t.Errorf("an older record: got %d bytes of %d, %+v, %v", len(older), len(payload), gotS, err)
 	}

@@ -47,6 +47,8 @@ type Attempt struct {
 	Opened    time.Time // UTC, whole microseconds
 	Arrived   time.Time // when the client's request came; all its attempts count on that UTC date
 	Stream    bool
+	// Attribution is for whom and for what the request is.
+	Attribution llm.Attribution
 
 	// Price is resolved here, once. The journal keeps its Version.
 	Price llm.Price

@@ -54,6 +54,8 @@ type Head struct {
 
 	ModelSpan         Span // the value of the model field, quotes included
 	StreamOptionsSpan Span // the value of the stream-options field
+	UserSpan          Span // the value of the field that names the end user
+	TagsSpan          Span // the object of names and values that the client gives its request
 	Open              int  // offset just behind the body's opening brace
 	Empty             bool // the body is an object without fields
 }

@@ -4,6 +4,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"weir/internal/llm"
@@ -15,15 +17,24 @@ type UsesQuery struct {
 	Account string // account id
 	From    string
 	To      string
-	Model   string // "<provider>/<model-name>"; empty for every model
-	Limit   int    // 1 to 1000
-	Offset  int    // from 0
+	Model   string      // "<provider>/<model-name>"; empty for every model
+	Key     string      // id of a key; empty for all
+	By      []Dimension // each once; empty for date and model
+	Tags    []llm.Tag   // all of which a request has to have
+	Limit   int         // 1 to 1000
+	Offset  int         // from 0
 }
 
-// Use is the usage of one account, date and model.
+// OfRows reports whether the query asks for what no sums are kept of: end users and tags.
+func (q *UsesQuery) OfRows() bool {
+	return len(q.Tags) > 0 || slices.ContainsFunc(q.By, func(d Dimension) bool { return d == ByUser || d.Tag() != "" })
+}
+
+// Use is the usage of one account, date and model, or of a group.
 type Use struct {
-	Date     string
-	Model    string
+	Date     string    // empty where it is of a group
+	Model    string    // as Date
+	Group    []*string // the values of UsesQuery.By, in its order; nil where a request has none
 	Usage    llm.Usage
 	Requests int64
 	Cost     llm.Money
@@ -51,7 +62,8 @@ type Totals struct {
 // AtMost is the upper bound of the cost.
 func (t *Totals) AtMost() llm.Money { return t.Cost + t.Uncertain }
 
-// UsesPage is one page of usage, newest date first, then model A to Z.
+// UsesPage is one page of usage, newest date first, then model A to Z; groups with the newest first, then
+// by their other values A to Z, those without a value last.
 type UsesPage struct {
 	Uses  []Use
 	Total Totals // over all matching entries

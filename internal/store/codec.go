@@ -50,10 +50,13 @@ func hourText(hour int64) string {
 	return fmt.Sprintf("%sT%02d:00:00Z", dateText(hour/100), hour%100)
 }
 
-// periodText is a stored date or hour as reports show it.
+// periodText is a stored date or hour as reports show it, or a month, yyyymm.
 func periodText(period int64) string {
-	if period > lastDay {
+	switch {
+	case period > lastDay:
 		return hourText(period)
+	case period > 0 && period <= lastDay/100:
+		return fmt.Sprintf("%04d-%02d", period/100, period%100)
 	}
 	return dateText(period)
 }

@@ -221,11 +221,11 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 	return s.changed(ctx, tx, account.ChangedAttempt, a.Account)
 }
 
-// readCorrections reads the corrections of attempts of those days.
-func readCorrections(ctx context.Context, q querier, from, to int64) ([]correction, error) {
+// readCorrections reads the corrections of attempts of those days, of an account; empty for all.
+func readCorrections(ctx context.Context, q querier, from, to int64, account string) ([]correction, error) {
 	rows, err := q.QueryContext(
 		ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain"+
-			" FROM corrections WHERE day BETWEEN ? AND ?", from, to)
+			" FROM corrections WHERE day BETWEEN ? AND ? AND (? = '' OR account = ?)", from, to, account, account)
 	return collect(rows, err, func(row scanner) (c correction, err error) {
 		var request, usage string
 		b := &c.bucket

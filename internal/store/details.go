@@ -46,6 +46,20 @@ func (o *object) counts(name string, u *llm.Usage) {
 	}
 }
 
+func (o *object) tags(name string, tags []llm.Tag) {
+	if len(tags) == 0 {
+		return
+	}
+	o.name(name)
+	from := len(o.b)
+	for _, t := range tags {
+		o.b = rawjson.AppendString(append(o.b, ','), t.Name)
+		o.b = rawjson.AppendString(append(o.b, ':'), t.Value)
+	}
+	o.b[from] = '{'
+	o.b = append(o.b, '}')
+}
+
 func (o *object) String() string { return string(append(o.b, '}')) }
 
 // encodeOpening writes what is known when an attempt is opened.
@@ -60,6 +74,8 @@ func encodeOpening(a *ledger.Attempt) string {
 	o.counts("bound", &a.Bound)
 	o.integer("hold", int64(a.Hold))
 	o.integer("waited", a.Opened.Sub(a.Arrived).Microseconds())
+	o.text("user", a.Attribution.User)
+	o.tags("tags", a.Attribution.Tags)
 	return o.String()
 }
 
@@ -81,6 +97,12 @@ func decodeOpening(text string, a *ledger.Attempt) (err error) {
 			a.Hold = llm.Money(integer(m.Value))
 		case "waited":
 			a.Arrived = a.Opened.Add(-time.Duration(integer(m.Value)) * time.Microsecond)
+		case "user":
+			a.Attribution.User = rawjson.Text(m.Value)
+		case "tags":
+			for t := range rawjson.Members(m.Value) {
+				a.Attribution.Tags = append(a.Attribution.Tags, llm.Tag{Name: t.Name(), Value: rawjson.Text(t.Value)})
+			}
 		}
 	}, &err)
 }

@@ -60,7 +60,7 @@ func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*report.Exp
 		return fmt.Errorf("export: %w", err)
 	}
 	return s.moment(ctx, s.read, "export", func(tx *sql.Tx) error {
-		corrected, err := readCorrections(ctx, tx, f.from, f.to)
+		corrected, err := readCorrections(ctx, tx, f.from, f.to, q.Account)
 		if err != nil {
 			return err
 		}

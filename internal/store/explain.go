@@ -89,7 +89,7 @@ func (x *explainer) day(ctx context.Context, day int64) (buckets, error) {
 	if err != nil {
 		return nil, err
 	}
-	corrections, err := readCorrections(ctx, x.tx, day, day)
+	corrections, err := readCorrections(ctx, x.tx, day, day, "")
 	for i := range corrections {
 		sums.add(corrections[i].bucket.ofDay().ofPrice(report.PriceCorrections), corrections[i].sums())
 	}

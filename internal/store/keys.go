@@ -12,26 +12,27 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/llm"
 	"weir/internal/webhook"
 )
 
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
-	"concurrency, budget, budget_period, creator, former_last4, former_until"
+	"concurrency, budget, budget_period, creator, former_last4, former_until, tags"
 
 // keyRow is a row of keyColumns, before what is encoded in it is read.
 type keyRow struct {
 	account.Key
-	permissions, models string
-	created             int64
-	expires, revoked    sql.NullInt64
-	former              sql.NullInt64
+	permissions, models, tags string
+	created                   int64
+	expires, revoked          sql.NullInt64
+	former                    sql.NullInt64
 }
 
 func (r *keyRow) dest() []any {
 	return []any{
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period, &r.Creator,
-		&r.FormerLast4, &r.former,
+		&r.FormerLast4, &r.former, &r.tags,
 	}
 }
 
@@ -45,6 +46,7 @@ func (r *keyRow) key() (account.Key, error) {
 	if err := json.Unmarshal([]byte(r.models), &k.Models); err != nil {
 		return k, fmt.Errorf("key %s: models: %w", k.ID, err)
 	}
+	k.Tags = decodeKeyTags(r.tags)
 	return k, nil
 }
 
@@ -126,11 +128,11 @@ func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key,
 			}
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
-			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?)",
+			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?)",
 			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
 			microsOrNil(k.Revoked),
 			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
-			hash.String())
+			encodeKeyTags(&k.Tags), hash.String())
 		if err != nil {
 			return err
 		}
@@ -367,6 +369,12 @@ func keyFacts(k *account.Key) facts {
 	}
 	if k.FormerUntil != nil {
 		f["former_last4"], f["former_until"] = k.FormerLast4, timeFact(k.FormerUntil)
+	}
+	if len(k.Tags.Defaults) > 0 {
+		f["tags"] = llm.FormatTags(k.Tags.Defaults)
+	}
+	if len(k.Tags.Required) > 0 {
+		f["required_tags"] = k.Tags.Required
 	}
 	f.limits(k.Limits)
 	f.budget(k.Budget)

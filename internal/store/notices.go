@@ -100,6 +100,11 @@ func (s *sums) used() bool {
 	return slices.ContainsFunc(s[measureUsage:], func(n int64) bool { return n != 0 })
 }
 
+// isNothing reports whether nothing was used, by no request that counts: see used.
+func (s *sums) isNothing() bool {
+	return s[measureRequests] == 0 && s[measureTokens] == 0 && s[measureCost] == 0 && s[measureUncertain] == 0
+}
+
 // calendarEvery is how often it is looked whether a day is over or a key expires.
 const calendarEvery = 10 * time.Minute
 

@@ -118,9 +118,16 @@ func (m *machine) drawAttempt(rt *rapid.T) ledger.Attempt {
 	a := ledger.Attempt{
 		ID:      ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, m.drawn)), N: rapid.Uint16Range(1, 3).Draw(rt, "n")},
 		Account: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "account"), Key: rapid.SampledFrom([]string{"k", "l"}).Draw(rt, "key"),
-		Provider: "p", Model: rapid.SampledFrom([]string{"m", "n/o"}).Draw(rt, "model"), Requested: "x",
+		Provider: rapid.SampledFrom([]string{"p", "q"}).Draw(rt, "provider"), Model: rapid.SampledFrom([]string{"m", "n/o"}).Draw(rt, "model"), Requested: "x",
 		Arrived: time.Date(2026, 11, 19, 0, 0, rapid.IntRange(0, 3*86400).Draw(rt, "second"), 0, time.UTC),
 		Bound:   drawUsage(rt, "bound"),
+
+		Attribution: llm.Attribution{User: rapid.SampledFrom([]string{"", "u", "Ü, \"x\""}).Draw(rt, "user")},
+	}
+	for _, name := range []string{"a", "b c"} {
+		if value := rapid.SampledFrom([]string{"", "1", "ü=,\n"}).Draw(rt, "tag"); value != "" {
+			a.Attribution.Tags = append(a.Attribution.Tags, llm.Tag{Name: name, Value: value})
+		}
 	}
 	a.Opened = a.Arrived.Add(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "waited")) * time.Millisecond)
 	if rapid.Bool().Draw(rt, "priced") {
@@ -369,6 +376,7 @@ func (m *machine) check(rt *rapid.T) {
 		if diff := gocmp.Diff(got, withUse(all)); diff != "" {
 			rt.Fatalf("uses of %s (-got +want):\n%s", account, diff)
 		}
+		m.checkGroups(rt, account, &got)
 		m.checkOverview(rt, account, &all)
 		m.checkExplained(rt, account, &all)
 		listed += m.checkRequests(rt, account)
@@ -423,15 +431,7 @@ func (m *machine) uses(account string) report.UsesPage {
 			u = &report.Use{Date: date, Model: name}
 			sums[date+name] = u
 		}
-		if e.Counts {
-			u.Requests++
-		}
-		delta := m.corrected[id]
-		u.Cost += e.Cost + delta.Cost
-		u.Usage.Add(&e.Usage)
-		u.Usage.Add(&delta.Usage)
-		u.Uncertain += e.Charged() - e.Cost + delta.AtMost
-		u.Unpriced = u.Unpriced || e.Unpriced != 0
+		m.addTo(u, &e)
 	}
 	page := report.UsesPage{Count: len(sums)}
 	for _, u := range sums {

@@ -17,14 +17,22 @@ const (
 	lastDay  = 9999_12_31
 )
 
-// Uses is a page of an account's usage. It reads the rollup without keys alone.
+// Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys. By
+// end users and tags it reads the rows of attempts.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
 		return page, fmt.Errorf("read uses: %w", err)
 	}
 	err = s.report(ctx, q.Account, "read uses", func(tx *sql.Tx) (err error) {
-		page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
+		switch {
+		case q.OfRows():
+			page, err = newUsesRows(&f, q).page(ctx, tx, q.Limit, q.Offset)
+		case len(q.By) > 0 || q.Key != "":
+			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
+		default:
+			page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
+		}
 		return err
 	})
 	return page, err
@@ -32,12 +40,12 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 
 // usesFilter is what a query selects.
 type usesFilter struct {
-	account, model string
-	from, to       int64
+	account, model, key string // empty for all models, for all keys
+	from, to            int64
 }
 
 func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
-	f = usesFilter{account: q.Account, model: q.Model}
+	f = usesFilter{account: q.Account, model: q.Model, key: q.Key}
 	if f.from, err = parseDate(q.From, firstDay); err != nil {
 		return f, err
 	}
@@ -66,9 +74,18 @@ func usedUp() string {
 
 // where is the condition on the rows r of the rollup, apart from the period.
 func (f *usesFilter) where() (text string, args []any) {
-	text, args = "r.account = ? AND "+used("", "r."), []any{f.account}
+	text, args = f.among()
+	return text + " AND " + used("", "r."), args
+}
+
+// among is the condition on rows r of attempts or sums, of whatever day.
+func (f *usesFilter) among() (text string, args []any) {
+	text, args = "r.account = ?", []any{f.account}
 	if f.model != "" {
 		text, args = text+" AND r.model = ?", append(args, f.model)
+	}
+	if f.key != "" {
+		text, args = text+" AND r.key = ?", append(args, f.key)
 	}
 	return text, args
 }
@@ -86,6 +103,28 @@ func daysOf(ctx context.Context, q querier, table, column string, from, to int64
 		err = row.Scan(&day)
 		return day, err
 	})
+}
+
+// mostNamed is how many periods a query names one by one, which are two years of hours.
+const mostNamed = 20_000
+
+// periodsOf is the condition on the rows r of a rollup that they are between two periods. It names those that
+// there are one by one, because between two periods of an account lie the rows of all others.
+func periodsOf(ctx context.Context, q querier, table string, from, to int64) (string, error) {
+	periods, err := daysOf(ctx, q, table, "period", from, to)
+	switch {
+	case err != nil:
+		return "", err
+	case len(periods) == 0:
+		return "1 = 0", nil
+	case len(periods) > mostNamed:
+		return "r.period BETWEEN " + count(from) + " AND " + count(to), nil
+	}
+	names := make([]string, len(periods))
+	for i, p := range periods {
+		names[i] = count(p)
+	}
+	return "r.period IN (" + strings.Join(names, ", ") + ")", nil
 }
 
 // usesDay is what one day has.
@@ -200,19 +239,24 @@ func (f *usesFilter) entries(ctx context.Context, tx *sql.Tx, days []any, limit,
 	return collect(rows, err, scanUse)
 }
 
-func scanUse(row scanner) (report.Use, error) {
+func scanUse(row scanner) (u report.Use, err error) {
 	var (
-		day int64
-		sum sums
-		u   report.Use
+		day   int64
+		model string
+		sum   sums
 	)
-	if err := row.Scan(append([]any{&day, &u.Model}, sum.dest()...)...); err != nil {
+	if err := row.Scan(append([]any{&day, &model}, sum.dest()...)...); err != nil {
 		return u, err
 	}
-	u.Date = dateText(day)
-	u.Usage = *sum.usage()
-	u.Requests = sum[measureRequests]
-	u.Cost = llm.Money(sum[measureCost])
-	u.Unpriced, u.Uncertain = sum[measureUnpriced] > 0, llm.Money(sum[measureUncertain])
+	u = sum.use()
+	u.Date, u.Model = dateText(day), model
 	return u, nil
+}
+
+// use are the sums as an entry.
+func (s *sums) use() report.Use {
+	return report.Use{
+		Usage: *s.usage(), Requests: s[measureRequests], Cost: llm.Money(s[measureCost]),
+		Unpriced: s[measureUnpriced] > 0, Uncertain: llm.Money(s[measureUncertain]),
+	}
 }

@@ -104,7 +104,7 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 }
 
 func (v *verifier) day(ctx context.Context, day int64) error {
-	corrections, err := readCorrections(ctx, v.tx, day, day)
+	corrections, err := readCorrections(ctx, v.tx, day, day, "")
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ type Metrics struct {
 	told     *prometheus.CounterVec
 	differs  *prometheus.CounterVec
 	notKept  *prometheus.CounterVec
+	leftOut  atomic.Int64 // tags and end users
 	shed     [Reasons][Priorities]atomic.Uint64
 
 	mu        sync.Mutex // of those who add to providers
@@ -108,6 +109,8 @@ func New(version string) *Metrics {
 	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost, m.told, m.differs,
 		m.notKept,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	Counter(m, "weir_attribution_left_out_total", "Tags and end users in bodies of requests that are beyond the "+
+		"bounds: the provider has them, reports do not.", m.leftOut.Load)
 	m.registerShed()
 	m.registerBuild(version)
 	return m
@@ -197,6 +200,9 @@ func (f *family) Collect(to chan<- prometheus.Metric) {
 
 // Overhead counts what one request took of the gateway's own time.
 func (m *Metrics) Overhead(d time.Duration) { m.overhead.Observe(max(d, 0).Seconds()) }
+
+// LeftOut counts tags and end users that requests have in their bodies beyond the bounds.
+func (m *Metrics) LeftOut(n int) { m.leftOut.Add(int64(n)) }
 
 // NotKept counts what was not kept for a client.
 func (m *Metrics) NotKept(kind kept.Kind, why kept.Refusal) {

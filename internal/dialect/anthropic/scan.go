@@ -58,8 +58,20 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		h.Stream, err = parse.Bool(m.Value, "stream")
 	case "thinking":
 		h.Thinking, _ = rawjson.AsInt(rawjson.Get(m.Value, "budget_tokens"))
+	case "metadata": // https://platform.claude.com/docs/en/api/messages (undated copy of 2026)
+		h.UserSpan = userID(m)
 	case "max_tokens": // a cap of 0 asks for nothing but to fill the prompt cache
 		h.MaxOutput, err = parse.Int(m.Value, "max_tokens", 0, parse.MaxCount)
 	}
 	return err
+}
+
+// userID is where the metadata of a request names its end user.
+func userID(metadata rawjson.Member) (at llm.Span) {
+	for m := range rawjson.Members(metadata.Value) {
+		if m.Is("user_id") && rawjson.Present(m.Value) {
+			at = llm.Span{Start: metadata.Start + m.Start, End: metadata.Start + m.Start + len(m.Value)}
+		}
+	}
+	return at
 }

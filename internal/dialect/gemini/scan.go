@@ -42,6 +42,11 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 		if err != nil {
 			return llm.Head{}, parse.Misnamed("", err)
 		}
+		if m.Is("labels") && rawjson.Present(m.Value) {
+			// Vertex AI's: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference (undated
+			// copy of 2026).
+			h.TagsSpan = parse.SpanOf(m)
+		}
 		if i < 0 || !rawjson.Present(m.Value) {
 			continue
 		}

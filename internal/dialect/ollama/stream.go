@@ -48,7 +48,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	dst = d.message(dst, a.message)
 	if a.done {
 		dst = d.end(dst, &a)
-	} else {
+	} else if a.usage.found {
 		dst = count(dst, &a)
 	}
 	if rawjson.Present(a.failure) {

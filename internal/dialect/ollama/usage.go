@@ -13,6 +13,7 @@ type usage struct {
 	parse.Counter
 	prompt, cached, output int64
 	told                   bool // how many tokens the prompt has
+	found                  bool // some count is there
 }
 
 // read takes a member of the answer and reports whether it is a count.
@@ -27,6 +28,7 @@ func (u *usage) read(m rawjson.Member) bool {
 	default:
 		return false
 	}
+	u.found = true
 	return true
 }
 

@@ -23,6 +23,7 @@ func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
 			if m.Is("encoding_format") {
 				h.Base64, err = inBase64(m.Value)
 			}
+			ScanAttribution(h, m)
 			return err
 		})
 	if err != nil {

@@ -63,6 +63,8 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 				size = cmp.Or(size, rawjson.Text(m.Value))
 			case m.Is("quality"):
 				quality = rawjson.Text(m.Value)
+			default:
+				ScanAttribution(h, m)
 			}
 			return err
 		})

@@ -102,9 +102,12 @@ func Under(path string, err error) error {
 	return e
 }
 
+// SpanOf is where the value of a member stands, in the body of which it is a member.
+func SpanOf(m rawjson.Member) llm.Span { return llm.Span{Start: m.Start, End: m.Start + len(m.Value)} }
+
 // Model reads the model of a request, and where it stands. Null is none.
 func Model(h *llm.Head, m rawjson.Member) error {
-	h.ModelSpan = llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
+	h.ModelSpan = SpanOf(m)
 	if !rawjson.Present(m.Value) {
 		return nil
 	}

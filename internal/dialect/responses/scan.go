@@ -47,6 +47,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		h.Asked = containers(m.Value)
 	case outputCap:
 		h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, parse.MaxCount)
+	default:
+		openai.ScanAttribution(h, m)
 	}
 	return err
 }

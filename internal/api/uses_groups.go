@@ -1,0 +1,56 @@
+package api
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/report"
+)
+
+// useGroup are the values of the dimensions by which an entry is grouped; null where a request has none.
+type useGroup map[report.Dimension]*string
+
+func groupOf(by []report.Dimension, values []*string) useGroup {
+	g := make(useGroup, len(by))
+	for i, d := range by {
+		g[d] = values[i]
+	}
+	return g
+}
+
+// readGroups reads the parameter group_by.
+func readGroups(text string) ([]report.Dimension, error) {
+	by, err := report.ParseDimensions(text)
+	if err != nil {
+		return nil, llm.Invalidf("group_by", "group_by: %s.", err)
+	}
+	return by, nil
+}
+
+// tagParameter is what the parameter begins with that selects by a tag, before the tag's name.
+const tagParameter = "tag."
+
+// isUsesName reports whether a parameter of GET /v1/uses has that name.
+func isUsesName(name string) bool {
+	return slices.Contains(usesNames, name) || strings.HasPrefix(name, tagParameter)
+}
+
+// readTags are the tags that the parameters select by.
+func readTags(params map[string]string) (tags []llm.Tag, err error) {
+	for _, param := range slices.Sorted(maps.Keys(params)) {
+		name, ok := strings.CutPrefix(param, tagParameter)
+		switch {
+		case !ok:
+			continue
+		case name == "" || !llm.IsText(name) || !llm.IsText(params[param]):
+			return nil, llm.Invalidf(param, "The parameter %.80q has no tag's name, or a character that no tag has. "+
+				"Use tag.NAME=value.", param)
+		case len(tags) == llm.MaxTags:
+			return nil, llm.Invalidf(param, "There are more than %d tags. Use fewer.", llm.MaxTags)
+		}
+		tags = append(tags, llm.Tag{Name: name, Value: params[param]})
+	}
+	return tags, nil
+}

@@ -1,0 +1,52 @@
+package ledger
+
+import (
+	"encoding/binary"
+
+	"weir/internal/llm"
+)
+
+// Flags of an opening, behind flagStream.
+const (
+	flagUser = flagStream << (1 + iota)
+	flagTags
+)
+
+// An attribution stands at the end of an opening, where its flags say so: an older program reads what is
+// before it.
+
+func attributionFlags(a *llm.Attribution) (flags uint64) {
+	if a.User != "" {
+		flags |= flagUser
+	}
+	if len(a.Tags) > 0 {
+		flags |= flagTags
+	}
+	return flags
+}
+
+func appendAttribution(dst []byte, a *llm.Attribution) []byte {
+	if a.User != "" {
+		dst = appendText(dst, a.User)
+	}
+	if len(a.Tags) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(a.Tags)))
+	}
+	for _, t := range a.Tags {
+		dst = appendText(appendText(dst, t.Name), t.Value)
+	}
+	return dst
+}
+
+func (d *decoder) attribution(flags uint64, known names) (a llm.Attribution) {
+	if flags&flagUser != 0 {
+		a.User = d.text()
+	}
+	if flags&flagTags == 0 {
+		return a
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		a.Tags = append(a.Tags, llm.Tag{Name: known.text(d.take(d.uvarint())), Value: d.text()})
+	}
+	return a
+}

@@ -1,0 +1,132 @@
+package llm
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What a request may have of tags, which is what OpenAI has of metadata:
+// https://platform.openai.com/docs/api-reference/chat/create#chat-create-metadata (of what day is not known).
+const (
+	MaxTags     = 16
+	maxTagName  = 64  // characters
+	maxTagValue = 512 // characters; an end user likewise
+)
+
+// Tag is what a client says of its request, for reports.
+type Tag struct{ Name, Value string }
+
+// Attribution is for whom and for what a request is, as its client says.
+type Attribution struct {
+	User string // the end user; empty for none
+	Tags []Tag  // of different names, at most MaxTags
+}
+
+// Tag is the value of a tag, and whether there is one.
+func (a *Attribution) Tag(name string) (string, bool) {
+	for i := range a.Tags {
+		if a.Tags[i].Name == name {
+			return a.Tags[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// Put adds what a vendor's member of the body says. It reports false where that is not within the bounds;
+// a tag whose name is there stays as it is.
+func (a *Attribution) Put(t Tag) bool {
+	if t.Name == "" || !isWithin(t.Name, maxTagName) || !isWithin(t.Value, maxTagValue) {
+		return false
+	}
+	if _, there := a.Tag(t.Name); there {
+		return true
+	}
+	if len(a.Tags) == MaxTags {
+		return false
+	}
+	a.Tags = append(a.Tags, t)
+	return true
+}
+
+// SetUser sets the end user. It reports false where that is not within the bounds.
+func (a *Attribution) SetUser(user string) bool {
+	if !isWithin(user, maxTagValue) {
+		return false
+	}
+	a.User = user
+	return true
+}
+
+// isWithin reports whether text is some that every database can keep, of at most so many characters.
+func isWithin(text string, most int) bool {
+	return len(text) <= most*utf8.UTFMax && IsText(text) && utf8.RuneCountInString(text) <= most
+}
+
+// TagsHeader is the header of a request that has its tags: name=value, with commas between them.
+const TagsHeader = "X-Weir-Tags"
+
+// ParseTags reads the lines of a TagsHeader. The error is a *Error.
+func ParseTags(lines []string) ([]Tag, error) {
+	var list []Tag
+	for _, line := range lines {
+		for pair := range strings.SplitSeq(line, ",") {
+			name, value, _ := strings.Cut(pair, "=")
+			t := Tag{strings.TrimSpace(name), strings.TrimSpace(value)}
+			if err := t.check(list); err != nil {
+				return nil, Invalidf(TagsHeader, "The header %s is at fault: %s. "+
+					"Write it as project=alpha, team=search.", TagsHeader, err)
+			}
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+// CheckTags says what is wrong with the first tag that a TagsHeader could not have.
+func CheckTags(tags []Tag) error {
+	for i := range tags {
+		if err := tags[i].check(tags[:i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check says what is wrong with a tag of the header behind others.
+func (t *Tag) check(others []Tag) error {
+	switch {
+	case t.Name == "" || t.Value == "":
+		return fmt.Errorf("tag %d has no name or no value", len(others)+1)
+	case strings.ContainsAny(t.Name, ",=") || strings.Contains(t.Value, ","):
+		return fmt.Errorf("tag %d has a comma, or an equals sign in its name", len(others)+1)
+	case strings.ContainsFunc(t.Name+t.Value, isUnprintable) || !utf8.ValidString(t.Name+t.Value):
+		return fmt.Errorf("tag %d has a character that is not printable UTF-8", len(others)+1)
+	case !isWithin(t.Name, maxTagName) || !isWithin(t.Value, maxTagValue):
+		return fmt.Errorf("tag %d has a name above %d characters or a value above %d", len(others)+1, maxTagName,
+			maxTagValue)
+	case len(others) == MaxTags:
+		return fmt.Errorf("it has more than %d tags", MaxTags)
+	}
+	for i := range others {
+		if others[i].Name == t.Name {
+			return fmt.Errorf("it has the tag %q twice", t.Name)
+		}
+	}
+	return nil
+}
+
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// FormatTags is name=value, with commas between them. A comma in a name or a value is %2C, a percent sign
+// %25, an equals sign in a name %3D.
+func FormatTags(tags []Tag) string {
+	names := strings.NewReplacer(",", "%2C", "%", "%25", "=", "%3D")
+	values := strings.NewReplacer(",", "%2C", "%", "%25")
+	list := make([]string, len(tags))
+	for i, t := range tags {
+		list[i] = names.Replace(t.Name) + "=" + values.Replace(t.Value)
+	}
+	return strings.Join(list, ",")
+}

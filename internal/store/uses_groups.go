@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/report"
+)
+
+// usesGroups adds up usage by dimensions, from the smallest rollup that has them.
+type usesGroups struct {
+	*usesFilter
+	by      []report.Dimension
+	grouped bool // not by date and model, which entries have without a group
+	table   string
+	scale   int64  // how many of its periods a day has room for
+	periods string // the condition on them
+}
+
+func newUsesGroups(f *usesFilter, q report.UsesQuery) *usesGroups {
+	g := &usesGroups{usesFilter: f, by: q.By, grouped: len(q.By) > 0, table: tableUses, scale: 1}
+	if !g.grouped {
+		g.by = []report.Dimension{report.ByDay, report.ByModel}
+	}
+	switch {
+	case slices.Contains(g.by, report.ByHour):
+		g.table, g.scale = tableHours, 100
+	case f.key != "", slices.Contains(g.by, report.ByKey), slices.Contains(g.by, report.ByProvider):
+		g.table = tableDays
+	}
+	return g
+}
+
+// column is the expression of a dimension.
+func (g *usesGroups) column(d report.Dimension) string {
+	switch d {
+	case report.ByHour:
+		return "r.period"
+	case report.ByDay:
+		return "r.period / " + count(g.scale)
+	case report.ByMonth:
+		return "r.period / " + count(100*g.scale)
+	}
+	return "r." + string(d) // model, provider, key
+}
+
+// query selects the dimensions of groups and the sums of measures.
+func (g *usesGroups) query(measures []string) (text string, args []any) {
+	var columns, places []string
+	for i, d := range g.by {
+		columns, places = append(columns, g.column(d)+" AS by"+count(int64(i))), append(places, count(int64(i+1)))
+	}
+	for _, m := range measures {
+		columns = append(columns, "sum(r."+m+") AS "+m)
+	}
+	where, args := g.among()
+	return "SELECT " + strings.Join(columns, ", ") + " FROM " + g.table + " r WHERE " + g.periods + " AND " + where +
+		" GROUP BY " + strings.Join(places, ", ") + " HAVING " + used("sum", "r."), args
+}
+
+// order is the newest first, then by the other dimensions.
+func (g *usesGroups) order() string {
+	var times, others []string
+	for i, d := range g.by {
+		if place := count(int64(i + 1)); d.IsTime() {
+			times = append(times, place+" DESC")
+		} else {
+			others = append(others, place)
+		}
+	}
+	return " ORDER BY " + strings.Join(append(times, others...), ", ")
+}
+
+func (g *usesGroups) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
+	g.periods, err = periodsOf(ctx, tx, g.table, g.from*g.scale, (g.to+1)*g.scale-1)
+	if err != nil {
+		return page, err
+	}
+	text, args := g.query([]string{"tokens", "requests", "cost", "uncertain"})
+	t := &page.Total
+	err = tx.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(requests), 0), "+
+		"coalesce(sum(cost), 0), coalesce(sum(uncertain), 0) FROM ("+text+") AS g", args...).
+		Scan(&page.Count, &t.Tokens, &t.Requests, &t.Cost, &t.Uncertain)
+	if err != nil || offset >= page.Count {
+		return page, err
+	}
+	text, args = g.query(measureColumns())
+	rows, err := tx.QueryContext(ctx, text+g.order()+" LIMIT ? OFFSET ?", append(args, limit, offset)...)
+	page.Uses, err = collect(rows, err, g.scan)
+	return page, err
+}
+
+func (g *usesGroups) scan(row scanner) (u report.Use, err error) {
+	var s sums
+	periods, texts := make([]int64, len(g.by)), make([]string, len(g.by))
+	var dest []any
+	for i, d := range g.by {
+		if d.IsTime() {
+			dest = append(dest, &periods[i])
+		} else {
+			dest = append(dest, &texts[i])
+		}
+	}
+	if err := row.Scan(append(dest, s.dest()...)...); err != nil {
+		return u, err
+	}
+	u = s.use()
+	for i, d := range g.by {
+		if d.IsTime() {
+			texts[i] = periodText(periods[i])
+		}
+		u.Group = append(u.Group, &texts[i])
+	}
+	if !g.grouped {
+		u.Group, u.Date, u.Model = nil, texts[0], texts[1]
+	}
+	return u, nil
+}
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }

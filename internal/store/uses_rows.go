@@ -1,0 +1,198 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"strings"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/report"
+)
+
+// maxUsesRows bounds how many attempts one report reads.
+const maxUsesRows = 200_000
+
+// usesRows adds up usage by end users and tags, which no rollup has: from the rows of attempts, what was
+// corrected of them, and the sums of rows that retention has deleted, which have neither a user nor tags.
+type usesRows struct {
+	*usesGroups
+	tags   []llm.Tag // all of which an attempt has to have
+	groups map[string]*rowGroup
+}
+
+// rowGroup is a group with the values by which groups are sorted.
+type rowGroup struct {
+	values []*string
+	sums
+}
+
+func newUsesRows(f *usesFilter, q report.UsesQuery) *usesRows {
+	return &usesRows{usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}}
+}
+
+func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
+	if err := u.read(ctx, tx); err != nil {
+		return page, err
+	}
+	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool { return g.sums.isNothing() })
+	sorted := slices.SortedFunc(maps.Values(u.groups), u.compare)
+	for _, g := range sorted {
+		page.Total.Tokens += g.sums[measureTokens]
+		page.Total.Requests += g.sums[measureRequests]
+		page.Total.Cost += llm.Money(g.sums[measureCost])
+		page.Total.Uncertain += llm.Money(g.sums[measureUncertain])
+	}
+	page.Count = len(sorted)
+	for _, g := range sorted[min(offset, len(sorted)):min(offset+limit, len(sorted))] {
+		use := g.use()
+		if use.Group = g.values; !u.grouped {
+			use.Group, use.Date, use.Model = nil, *g.values[0], *g.values[1]
+		}
+		page.Uses = append(page.Uses, use)
+	}
+	return page, nil
+}
+
+// compare puts the newest first, then goes by the other values A to Z, and has those without a value last.
+func (u *usesRows) compare(a, b *rowGroup) int {
+	times, others := 0, 0
+	for i, d := range u.by {
+		if x, y := a.values[i], b.values[i]; d.IsTime() {
+			times = cmp.Or(times, compareValues(x, y, true))
+		} else {
+			others = cmp.Or(others, compareValues(x, y, false))
+		}
+	}
+	return cmp.Or(times, others)
+}
+
+// compareValues has nil last, whichever way round the others are.
+func compareValues(a, b *string, downward bool) int {
+	switch {
+	case a == nil || b == nil:
+		return cmp.Compare(number(a == nil), number(b == nil))
+	case downward:
+		a, b = b, a
+	}
+	return strings.Compare(*a, *b)
+}
+
+func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
+	corrections, err := readCorrections(ctx, tx, u.from, u.to, u.account)
+	if err != nil {
+		return err
+	}
+	byAttempt := map[ledger.AttemptID]*correction{}
+	for i := range corrections {
+		c := &corrections[i]
+		if sum := byAttempt[c.id]; sum != nil {
+			sum.add(c)
+			continue
+		}
+		byAttempt[c.id] = c
+	}
+	if err := u.readAttempts(ctx, tx, byAttempt); err != nil {
+		return err
+	}
+	for _, c := range byAttempt { // of rows that are deleted, or of other models or keys
+		day := c.bucket.ofDay()
+		u.add(&day, &llm.Attribution{}, c.sums())
+	}
+	deleted, err := u.deleted(ctx, tx)
+	for i := range deleted {
+		u.add(&deleted[i].bucket, &llm.Attribution{}, &deleted[i].sums)
+	}
+	return err
+}
+
+// readAttempts adds up rows, each with what was corrected of it, which it takes out of corrected.
+func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, corrected map[ledger.AttemptID]*correction) error {
+	where, args := u.among()
+	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts r WHERE "+where+
+		" AND r.day BETWEEN ? AND ? AND r.outcome <> 'open' LIMIT ?", append(args, u.from, u.to, maxUsesRows+1)...)
+	read := 0
+	return each(rows, err, scanEntry, func(e *ledger.Entry) error {
+		if read++; read > maxUsesRows {
+			return llm.Invalidf("start_date", "More than %d attempts are too many to add up by users or tags. "+
+				"Ask for fewer days with start_date and end_date, or for one key or model.", maxUsesRows)
+		}
+		b, s := bucketOf(&e.Attempt), sumsOf(e)
+		if c := corrected[e.ID]; c != nil {
+			s.add(c.sums())
+			delete(corrected, e.ID)
+		}
+		u.add(&b, &e.Attribution, s)
+		return nil
+	})
+}
+
+// deleted are the sums of rows that retention has deleted, by day.
+func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
+	if len(u.tags) > 0 {
+		return nil, nil
+	}
+	periods, err := periodsOf(ctx, tx, tableCheckpoints, u.from, u.to)
+	if err != nil {
+		return nil, err
+	}
+	where, args := u.among()
+	rows, err := tx.QueryContext(ctx, "SELECT "+of("r", newRollup(tableCheckpoints).columns())+" FROM "+
+		tableCheckpoints+" r WHERE "+periods+" AND "+where, args...)
+	return collect(rows, err, scanRolled)
+}
+
+// add adds sums to the group of a bucket, which is of a day where the hour is not known.
+func (u *usesRows) add(b *bucket, a *llm.Attribution, s *sums) {
+	if u.model != "" && b.model != u.model || u.key != "" && b.key != u.key {
+		return
+	}
+	for _, t := range u.tags {
+		if value, ok := a.Tag(t.Name); !ok || value != t.Value {
+			return
+		}
+	}
+	values := make([]*string, len(u.by))
+	var name strings.Builder
+	for i, d := range u.by {
+		if value, ok := valueOf(d, b, a); ok {
+			values[i] = &value
+			name.WriteString("=" + value)
+		}
+		name.WriteByte(0) // which is in no value
+	}
+	g := u.groups[name.String()]
+	if g == nil {
+		g = &rowGroup{values: values}
+		u.groups[name.String()] = g
+	}
+	g.sums.add(s)
+}
+
+// valueOf is the value of a dimension, and whether there is one.
+func valueOf(d report.Dimension, b *bucket, a *llm.Attribution) (string, bool) {
+	day, isHour := b.period, b.period > lastDay
+	if isHour {
+		day /= 100
+	}
+	switch d {
+	case report.ByModel:
+		return b.model, true
+	case report.ByProvider:
+		return b.provider, true
+	case report.ByKey:
+		return b.key, true
+	case report.ByDay:
+		return periodText(day), true
+	case report.ByMonth:
+		return periodText(day / 100), true
+	case report.ByHour:
+		return periodText(b.period), isHour
+	case report.ByUser:
+		return a.User, a.User != ""
+	}
+	return a.Tag(d.Tag())
+}
