@@ -380,7 +380,7 @@ func (p *accountLeases) leased(s *lease, got *Lease, now time.Time) {
 	}
 	s.granted, s.full, s.excess = max(s.granted, got.Granted), got.Left <= 0, got.Excess
 	s.beside = got.Beside
-	if s.gone = (time.Time{}); got.Limit == 0 && !(got.Changing && got.Beside.Limit > 0) {
+	if s.gone = (time.Time{}); got.Limit == 0 && (!got.Changing || got.Beside.Limit == 0) {
 		s.granted, s.gone = unlimited, now // else it may be back before this node hears of it
 	}
 }

@@ -38,7 +38,7 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 	if err := u.read(ctx, tx); err != nil {
 		return page, err
 	}
-	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool { return g.sums.isNothing() })
+	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool { return g.isNothing() })
 	sorted := slices.SortedFunc(maps.Values(u.groups), u.compare)
 	for _, g := range sorted {
 		page.Total.Tokens += g.sums[measureTokens]
@@ -169,7 +169,7 @@ func (u *usesRows) add(b *bucket, a *llm.Attribution, s *sums) {
 		g = &rowGroup{values: values}
 		u.groups[name.String()] = g
 	}
-	g.sums.add(s)
+	g.add(s)
 }
 
 // valueOf is the value of a dimension, and whether there is one.

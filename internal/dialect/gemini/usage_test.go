@@ -231,7 +231,8 @@ func TestContradictions(t *testing.T) {
 		},
 		{
 			"more text than came out", `"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":9000}]`,
-			llm.Usage{llm.Input: 1000, llm.Output: 100}, llm.Usage{llm.Input: 1000, llm.Output: 9000},
+			llm.Usage{llm.Input: 1000, llm.Output: 100},
+			llm.Usage{llm.Input: 1000, llm.Output: 9000},
 		},
 		{
 			"text and images that came out",
@@ -241,7 +242,8 @@ func TestContradictions(t *testing.T) {
 		},
 		{
 			"more text than went in", `"promptTokensDetails":[{"modality":"TEXT","tokenCount":9000}]`,
-			llm.Usage{llm.Input: 1000, llm.Output: 100}, llm.Usage{llm.Input: 9000, llm.Output: 100},
+			llm.Usage{llm.Input: 1000, llm.Output: 100},
+			llm.Usage{llm.Input: 9000, llm.Output: 100},
 		},
 		{
 			"text and sound that went in, beside a tool", `"toolUsePromptTokenCount":500,` +

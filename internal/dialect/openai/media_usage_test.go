@@ -17,23 +17,28 @@ func TestImageTokens(t *testing.T) {
 	}{
 		{
 			`"output_tokens_details":{"text_tokens":100,"image_tokens":3900}`,
-			llm.Usage{llm.Input: 10, llm.Output: 100, llm.ImageOut: 3900}, llm.Usage{},
+			llm.Usage{llm.Input: 10, llm.Output: 100, llm.ImageOut: 3900},
+			llm.Usage{},
 		},
 		{
 			`"output_tokens_details":{"text_tokens":100}`,
-			llm.Usage{llm.Input: 10, llm.Output: 4000}, llm.Usage{llm.Input: 10, llm.Output: 100, llm.ImageOut: 3900},
+			llm.Usage{llm.Input: 10, llm.Output: 4000},
+			llm.Usage{llm.Input: 10, llm.Output: 100, llm.ImageOut: 3900},
 		},
 		{
 			`"output_tokens_details":{"image_tokens":100}`,
-			llm.Usage{llm.Input: 10, llm.Output: 3900, llm.ImageOut: 100}, llm.Usage{llm.Input: 10, llm.ImageOut: 4000},
+			llm.Usage{llm.Input: 10, llm.Output: 3900, llm.ImageOut: 100},
+			llm.Usage{llm.Input: 10, llm.ImageOut: 4000},
 		},
 		{
 			`"output_tokens_details":{}`,
-			llm.Usage{llm.Input: 10, llm.Output: 4000}, llm.Usage{llm.Input: 10, llm.ImageOut: 4000},
+			llm.Usage{llm.Input: 10, llm.Output: 4000},
+			llm.Usage{llm.Input: 10, llm.ImageOut: 4000},
 		},
 		{
 			`"output_tokens_details":{"text_tokens":4000,"image_tokens":4000}`,
-			llm.Usage{llm.Input: 10, llm.ImageOut: 4000}, llm.Usage{llm.Input: 10, llm.Output: 4000, llm.ImageOut: 4000},
+			llm.Usage{llm.Input: 10, llm.ImageOut: 4000},
+			llm.Usage{llm.Input: 10, llm.Output: 4000, llm.ImageOut: 4000},
 		},
 	} {
 		r := must.Get(openai.DecodeImages([]byte(`{"data":[],"usage":{"input_tokens":10,"output_tokens":4000,`+tt.usage+`}}`), nil))(t)
