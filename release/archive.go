@@ -120,7 +120,7 @@ func addToTar(tw *tar.Writer, e *entry, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	h.Size = size
 	if err := tw.WriteHeader(h); err != nil {
 		return err

@@ -88,7 +88,7 @@ func sha256Of(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err

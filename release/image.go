@@ -26,7 +26,7 @@ const user = 65532
 // image writes the image for Linux, on all processors that are built for, as an archive in the layout of the Open
 // Container Initiative: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
 func (r *release) image(context.Context) error {
-	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	found := false
 	for _, t := range r.targets {
 		if t.system != "linux" {
@@ -137,8 +137,10 @@ func (r *release) imageConfig() v1.Config {
 // imageFiles are all files of the image.
 func (r *release) imageFiles(t target) []entry {
 	passwd := fmt.Appendf(nil, "weir:x:%d:%d:Weir:/data:/sbin/nologin\n", user, user)
-	dirs := []string{"etc", "etc/ssl", "etc/ssl/certs", "etc/weir", "usr", "usr/bin", "usr/share", "usr/share/doc",
-		"usr/share/doc/weir"}
+	dirs := []string{
+		"etc", "etc/ssl", "etc/ssl/certs", "etc/weir", "usr", "usr/bin", "usr/share", "usr/share/doc",
+		"usr/share/doc/weir",
+	}
 	var all []entry
 	for _, name := range dirs {
 		all = append(all, entry{name: name, mode: fs.ModeDir | 0o755})

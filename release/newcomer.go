@@ -170,7 +170,7 @@ func (n *newcomer) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer printed.Close()
+	defer printed.Close()                                                //nolint:errcheck // the gateway has its own
 	n.gateway = exec.Command(n.weir, "serve", "--listen", "127.0.0.1:0") // stop ends it
 	n.gateway.Dir, n.gateway.Env = n.home, n.environment()
 	n.gateway.Stdout, n.gateway.Stderr = printed, printed
@@ -226,7 +226,7 @@ func (n *newcomer) ask(ctx context.Context, method, path, kind, body string) (st
 	if err != nil {
 		return 0, "", err
 	}
-	defer answer.Body.Close()
+	defer answer.Body.Close() //nolint:errcheck // it was only read
 	all, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	return answer.StatusCode, string(all), err
 }
