@@ -25,10 +25,12 @@ func newApply(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply", Short: "Change providers, models, aliases, prices, limits and CORS origins while gateways run",
 		Long: "Puts the objects of a file into the managed configuration, each in place of the one of its name, and " +
-			"prints what that changes. Every node has it in force within a second. The file has the members providers, " +
-			"models, aliases, prices, limits and cors of weir.yaml. What weir.yaml itself has can be changed there alone.",
-		Example: "  weir apply -f change.yaml --dry-run\n  weir export-config > all.yaml && weir apply -f all.yaml --prune",
-		Args:    noArgs,
+			"prints what that changes. Every node has it in force within a second. The file has the members " +
+			"providers, models, aliases, prices, limits and cors of weir.yaml. What weir.yaml itself has can be " +
+			"changed there alone.",
+		Example: "  weir apply -f change.yaml --dry-run\n" +
+			"  weir export-config > all.yaml && weir apply -f all.yaml --prune",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := readChange(file)
 			if err != nil {
@@ -108,8 +110,9 @@ func oneLine(v any) string {
 func newExportConfig(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "export-config", Short: "Print what weir apply can change, as it is in force",
-		Long: "Prints the providers, models, aliases, prices, limits and cors of weir.yaml and of the managed configuration " +
-			"as a file that weir apply takes. Provider keys are printed as \"sealed:\" and a fingerprint, which weir apply takes for unchanged.",
+		Long: "Prints the providers, models, aliases, prices, limits and cors of weir.yaml and of the managed " +
+			"configuration as a file that weir apply takes. Provider keys are printed as \"sealed:\" and a " +
+			"fingerprint, which weir apply takes for unchanged.",
 		Example: "  weir export-config > all.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
@@ -146,7 +149,8 @@ func newConfigVersions(env *environment) *cobra.Command {
 				view := func(v *managed.Version) versionView {
 					return versionView{v.Seq, v.At.Format(time.RFC3339), v.By, v.Summary}
 				}
-				return listViews(env, versions, err, view, []string{"VERSION", "TIME", "BY", "CHANGED"}, (*versionView).row)
+				heads := []string{"VERSION", "TIME", "BY", "CHANGED"}
+				return listViews(env, versions, err, view, heads, (*versionView).row)
 			})
 		},
 	})

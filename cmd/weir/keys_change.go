@@ -61,7 +61,8 @@ func newKeysChange(env *environment) *cobra.Command {
 func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u account.KeyUpdate, err error) {
 	given := cmd.Flags().Changed
 	if given("model") && c.allModels || given("expires") && c.forever {
-		return u, usageError{errors.New("--model and --all-models do not go together, nor do --expires and --no-expiry")}
+		return u, usageError{errors.New("--model and --all-models do not go together, nor do --expires and " +
+			"--no-expiry")}
 	}
 	if given("label") {
 		u.Label = &c.label
@@ -82,18 +83,8 @@ func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u
 	case given("expires"):
 		u.Expires = new(now.Add(c.expires).UTC().Truncate(time.Microsecond))
 	}
-	limits := k.Limits
-	for name, of := range map[string]func(*account.Limits) *int64{
-		"rpm":         func(l *account.Limits) *int64 { return &l.RPM },
-		"tpm":         func(l *account.Limits) *int64 { return &l.TPM },
-		"concurrency": func(l *account.Limits) *int64 { return &l.Concurrency },
-	} {
-		if given(name) {
-			*of(&limits) = *of(&c.limits)
-		}
-	}
-	if limits != k.Limits {
-		u.Limits = &limits
+	if keepLimits(cmd, &c.limits, &k.Limits); c.limits != k.Limits {
+		u.Limits = &c.limits
 	}
 	if given("budget-usd") || given("budget-period") {
 		u.Budget, err = c.budget(&k.Budget)

@@ -45,6 +45,20 @@ func limitFlags(cmd *cobra.Command, l *account.Limits, otherwise string) {
 	flags.Int64Var(&l.Concurrency, "concurrency", 0, "requests at a time"+otherwise)
 }
 
+// keepLimits leaves the limits whose flags were not given as they were.
+func keepLimits(cmd *cobra.Command, l, before *account.Limits) {
+	given := cmd.Flags().Changed
+	if !given("rpm") {
+		l.RPM = before.RPM
+	}
+	if !given("tpm") {
+		l.TPM = before.TPM
+	}
+	if !given("concurrency") {
+		l.Concurrency = before.Concurrency
+	}
+}
+
 func newAccountsLimits(env *environment) *cobra.Command {
 	var l account.Limits
 	var cmd *cobra.Command
@@ -54,16 +68,7 @@ func newAccountsLimits(env *environment) *cobra.Command {
 			if err != nil {
 				return a, err
 			}
-			flags := cmd.Flags()
-			if !flags.Changed("rpm") {
-				l.RPM = a.Limits.RPM
-			}
-			if !flags.Changed("tpm") {
-				l.TPM = a.Limits.TPM
-			}
-			if !flags.Changed("concurrency") {
-				l.Concurrency = a.Limits.Concurrency
-			}
+			keepLimits(cmd, &l, &a.Limits)
 			return d.Accounts.SetLimits(ctx, actor(), name, l)
 		})
 	cmd.Long = "Limit what all keys of an account together may ask for in any 60 seconds, and at a time.\n" +

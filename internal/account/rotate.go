@@ -11,8 +11,8 @@ import (
 // MaxOverlap is the longest that a key's former token may be good after a rotation.
 const MaxOverlap = 30 * 24 * time.Hour
 
-// RotateKey gives a key another token and returns it, which nobody can see again. The one of before is good for overlap,
-// 0 to MaxOverlap, and no longer than the key; one that was good from an earlier rotation is not any more. Limits,
+// RotateKey gives a key another token and returns it, which nobody can see again. The one of before is good for
+// overlap, 0 to MaxOverlap, and no longer than the key; one that was good from an earlier rotation is not any more. Limits,
 // budget and usage are the key's, whichever token comes. The error is a *llm.Error with CodeNotFound when there is no
 // such key, and CodeInvalidRequest for one that is revoked or expired.
 func (s *Service) RotateKey(ctx context.Context, by audit.Actor, id string, overlap time.Duration) (Key, llm.Secret,
@@ -27,8 +27,8 @@ func (s *Service) RotateKey(ctx context.Context, by audit.Actor, id string, over
 		return Key{}, llm.Secret{}, err
 	}
 	if k.State(s.now()) == KeyExpired {
-		return Key{}, llm.Secret{}, llm.Invalidf("key", "The key %q has expired. Change when it expires, or make another "+
-			"one.", id)
+		return Key{}, llm.Secret{}, llm.Invalidf("key", "The key %q has expired. Change when it expires, or make "+
+			"another one.", id)
 	}
 	token := newToken()
 	text := token.Reveal()

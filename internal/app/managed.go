@@ -58,7 +58,9 @@ func (m *managedConfig) parsed(ctx context.Context, seq int64) (config.Document,
 }
 
 // put makes a document the version behind the one at after.
-func (m *managedConfig) put(ctx context.Context, by audit.Actor, after int64, doc config.Document, changes []managed.Change) error {
+func (m *managedConfig) put(ctx context.Context, by audit.Actor, after int64, doc config.Document,
+	changes []managed.Change,
+) error {
 	text, err := doc.JSON()
 	if err != nil {
 		return err
@@ -79,6 +81,14 @@ func (m *managedConfig) put(ctx context.Context, by audit.Actor, after int64, do
 	return m.store.Put(ctx, by, after, sealed, changes)
 }
 
+// managed is the managed configuration, and its version in force.
+func (d *Data) managed(ctx context.Context) (m *managedConfig, doc config.Document, seq int64, err error) {
+	if m, err = newManaged(&d.cfg, d.store); err == nil {
+		doc, seq, err = m.parsed(ctx, 0)
+	}
+	return m, doc, seq, err
+}
+
 // ApplyOptions say how Apply goes about it.
 type ApplyOptions struct {
 	File   config.Options // of the gateway, beside which what is applied has to be without mistakes
@@ -89,12 +99,10 @@ type ApplyOptions struct {
 
 // Apply puts a change to the managed configuration in force, on every node within a second, and tells what it changes.
 // The error is config.Problems where there are mistakes, or where it changes what the configuration file has.
-func (d *Data) Apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) ([]managed.Change, error) {
-	m, err := newManaged(&d.cfg, d.store)
-	if err != nil {
-		return nil, err
-	}
-	before, seq, err := m.parsed(ctx, 0)
+func (d *Data) Apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) (
+	[]managed.Change, error,
+) {
+	m, before, seq, err := d.managed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +120,9 @@ func (d *Data) Apply(ctx context.Context, by audit.Actor, change config.Document
 }
 
 // change puts a document in the place of another one, if there are no mistakes in it.
-func (m *managedConfig) change(ctx context.Context, by audit.Actor, seq int64, before, after config.Document, o ApplyOptions) (
-	[]managed.Change, error,
-) {
+func (m *managedConfig) change(ctx context.Context, by audit.Actor, seq int64, before, after config.Document,
+	o ApplyOptions,
+) ([]managed.Change, error) {
 	text, err := after.JSON()
 	if err != nil {
 		return nil, err
@@ -137,11 +145,7 @@ func (m *managedConfig) change(ctx context.Context, by audit.Actor, seq int64, b
 
 // Restore puts an earlier version of the managed configuration in force again, as a new version.
 func (d *Data) Restore(ctx context.Context, by audit.Actor, seq int64, o ApplyOptions) ([]managed.Change, error) {
-	m, err := newManaged(&d.cfg, d.store)
-	if err != nil {
-		return nil, err
-	}
-	before, now, err := m.parsed(ctx, 0)
+	m, before, now, err := d.managed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +154,8 @@ func (d *Data) Restore(ctx context.Context, by audit.Actor, seq int64, o ApplyOp
 		return nil, err
 	}
 	if at == 0 {
-		return nil, fmt.Errorf("there is no version %d of the managed configuration: weir config versions lists them", seq)
+		return nil, fmt.Errorf("there is no version %d of the managed configuration: weir config versions lists them",
+			seq)
 	}
 	return m.change(ctx, by, now, before, after, o)
 }
@@ -162,11 +167,7 @@ func (d *Data) ManagedVersions(ctx context.Context, most int) ([]managed.Version
 
 // InForce is what the configuration file and the managed configuration have of what can be managed, without secrets.
 func (d *Data) InForce(ctx context.Context, o config.Options) (config.Document, error) {
-	m, err := newManaged(&d.cfg, d.store)
-	if err != nil {
-		return nil, err
-	}
-	doc, _, err := m.parsed(ctx, 0)
+	_, doc, _, err := d.managed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +182,8 @@ func (d *Data) InForce(ctx context.Context, o config.Options) (config.Document, 
 const managedEvery = 400 * time.Millisecond
 
 // load reads the configuration with what is managed, and tells which version that is.
-func (m *managedConfig) load(ctx context.Context, reload func([]byte) (config.Config, error)) (cfg config.Config, seq int64,
-	err error,
+func (m *managedConfig) load(ctx context.Context, reload func([]byte) (config.Config, error)) (
+	cfg config.Config, seq int64, err error,
 ) {
 	text, seq, err := m.document(ctx, 0)
 	if err == nil {
@@ -222,10 +223,14 @@ func (m *managedConfig) begin(ctx context.Context, o *Options) error {
 	if o.Reload == nil {
 		return nil
 	}
-	if seq, err := m.store.Seq(ctx); err != nil || seq == 0 {
-		return err
+	text, seq, err := m.document(ctx, 0)
+	if err == nil && seq == 0 {
+		return nil
 	}
-	cfg, seq, err := m.load(ctx, o.Reload)
+	var cfg config.Config
+	if err == nil {
+		cfg, err = o.Reload(text)
+	}
 	if err != nil {
 		return fmt.Errorf("the managed configuration cannot be used (weir config versions and weir config restore go "+
 			"back to another one): %w", err)

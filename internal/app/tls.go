@@ -67,8 +67,8 @@ func checkCertificate(t *config.TLS, r *http.Request) error {
 	if t.ClientCA == "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return nil
 	}
-	return llm.Errorf(llm.CodeForbidden, "This needs a client certificate of an authority in tls.client_ca. Install one "+
-		"in the browser or, with curl, name it with --cert and --key.")
+	return llm.Errorf(llm.CodeForbidden, "This needs a client certificate of an authority in tls.client_ca. Install "+
+		"one in the browser or, with curl, name it with --cert and --key.")
 }
 
 // certified is secure without certificates of clients.

@@ -249,8 +249,8 @@ func (d Document) Revealed(others ...Document) (Document, error) {
 		}
 		secret, ok := known[text]
 		if !ok {
-			return "", fmt.Errorf("%s stands for a key that is not in force here: write the key itself, or ${NAME}, or "+
-				"${file:/path}", text)
+			return "", fmt.Errorf("%s stands for a key that is not in force here: write the key itself, or "+
+				"${NAME}, or ${file:/path}", text)
 		}
 		return secret, nil
 	})

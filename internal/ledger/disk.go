@@ -104,8 +104,8 @@ func (d Directory) checkFree(size, keep int64) error {
 		return fmt.Errorf("ask what is free on the journal's disk: %w", err)
 	}
 	if free < size+keep {
-		return fmt.Errorf("%d MiB are free on the journal's disk, and %d have to be, so that operators can go on. Free "+
-			"some, or move the data directory to a larger disk", free>>20, (size+keep)>>20)
+		return fmt.Errorf("%d MiB are free on the journal's disk, and %d have to be, so that operators can go on. "+
+			"Free some, or move the data directory to a larger disk", free>>20, (size+keep)>>20)
 	}
 	return nil
 }

@@ -214,8 +214,8 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 			}
 		}
 		row := tx.QueryRowContext(
-			ctx, "UPDATE keys SET label = ?, permissions = ?, models = ?, expires = ?, rpm = ?, tpm = ?, concurrency = ?,"+
-				" budget = ?, budget_period = ? WHERE id = ? RETURNING "+keyColumns,
+			ctx, "UPDATE keys SET label = ?, permissions = ?, models = ?, expires = ?, rpm = ?, tpm = ?,"+
+				" concurrency = ?, budget = ?, budget_period = ? WHERE id = ? RETURNING "+keyColumns,
 			to.Label, permissions, models, microsOrNil(to.Expires), to.Limits.RPM, to.Limits.TPM, to.Limits.Concurrency,
 			int64(to.Budget.Limit), string(to.Budget.Period), id)
 		if k, err = scanKey(row); err != nil {
@@ -233,8 +233,8 @@ func rotate(ctx context.Context, tx *sql.Tx, before *account.Key, r *account.Rot
 	if !r.FormerUntil.IsZero() {
 		former, last4, until = "hash", before.Last4, micros(r.FormerUntil)
 	}
-	_, err := tx.ExecContext(ctx, "UPDATE keys SET former = "+former+", former_last4 = ?, former_until = ?, hash = ?, last4 = ?"+
-		" WHERE id = ?", last4, until, r.Hash.String(), r.Last4, before.ID)
+	_, err := tx.ExecContext(ctx, "UPDATE keys SET former = "+former+", former_last4 = ?, former_until = ?, hash = ?,"+
+		" last4 = ? WHERE id = ?", last4, until, r.Hash.String(), r.Last4, before.ID)
 	return err
 }
 

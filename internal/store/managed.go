@@ -46,18 +46,19 @@ func (s *Managed) Version(ctx context.Context, seq int64) (v managed.Version, er
 
 // Versions are at most so many of the newest, without their documents, the newest first.
 func (s *Managed) Versions(ctx context.Context, most int) ([]managed.Version, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT seq, at, who, summary FROM managed_versions ORDER BY seq DESC LIMIT ?",
-		int64(most))
-	return listed("read the versions of the managed configuration", rows, err, func(row scanner) (v managed.Version, err error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT seq, at, who, summary FROM managed_versions ORDER BY seq DESC"+
+		" LIMIT ?", int64(most))
+	scan := func(row scanner) (v managed.Version, err error) {
 		var at int64
 		err = row.Scan(&v.Seq, &at, &v.By, &v.Summary)
 		v.At = fromMicros(at)
 		return v, err
-	})
+	}
+	return listed("read the versions of the managed configuration", rows, err, scan)
 }
 
-// Put adds the version behind that of place after, of which it is told what it changes. managed.ErrChanged where that is not
-// the newest any more.
+// Put adds the version behind that of place after, of which it is told what it changes. managed.ErrChanged where that
+// is not the newest any more.
 func (s *Managed) Put(ctx context.Context, by audit.Actor, after int64, sealed string, changes []managed.Change) error {
 	return s.write(ctx, s.sure, "change the managed configuration", func(tx *sql.Tx) error {
 		if err := s.inTurn(ctx, tx); err != nil {
@@ -76,8 +77,8 @@ func (s *Managed) Put(ctx context.Context, by audit.Actor, after int64, sealed s
 			return err
 		}
 		if master != seal.NameOf(sealed) {
-			return fmt.Errorf("the managed configuration is sealed with the key %s, and %s is in use", seal.NameOf(sealed),
-				master)
+			return fmt.Errorf("the managed configuration is sealed with the key %s, and %s is in use",
+				seal.NameOf(sealed), master)
 		}
 		paths := make([]string, len(changes))
 		for i := range changes {
@@ -86,8 +87,8 @@ func (s *Managed) Put(ctx context.Context, by audit.Actor, after int64, sealed s
 				return err
 			}
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO managed_versions (seq, at, who, summary, document) VALUES (?, ?, ?, ?, ?)",
-			after+1, micros(s.clock.now()), by.String(), strings.Join(paths, ", "), sealed)
+		_, err = tx.ExecContext(ctx, "INSERT INTO managed_versions (seq, at, who, summary, document)"+
+			" VALUES (?, ?, ?, ?, ?)", after+1, micros(s.clock.now()), by.String(), strings.Join(paths, ", "), sealed)
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,8 @@ func factOf(v any) facts {
 // resealManaged seals every version with the newest key of the ring.
 func resealManaged(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT seq, document FROM managed_versions ORDER BY seq")
-	all, err := collect(rows, err, func(r scanner) (v managed.Version, err error) { return v, r.Scan(&v.Seq, &v.Sealed) })
+	scan := func(r scanner) (v managed.Version, err error) { return v, r.Scan(&v.Seq, &v.Sealed) }
+	all, err := collect(rows, err, scan)
 	if err != nil {
 		return 0, err
 	}

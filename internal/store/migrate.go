@@ -148,6 +148,7 @@ func (e *engine) up(ctx context.Context, log *slog.Logger) (err error) {
 		if before == 0 { // a new database
 			continue
 		}
-		log.Info("migration applied", "migration", done.Source.Path, "took", done.Duration.Round(time.Millisecond).String())
+		log.Info("migration applied", "migration", done.Source.Path, "took",
+			done.Duration.Round(time.Millisecond).String())
 	}
 }

@@ -132,7 +132,8 @@ func (h *Gateway) Start(s Setup) {
 	o := app.Options{
 		Config: h.Config(), Reload: h.load, ReloadSignals: h.Reloads, Getenv: func(string) string { return "" },
 		People: func(o *people.Options) { o.Light = true },
-		Stdout: h.Out, Stderr: h.Log, Version: "test", Timing: s.Timing, Now: s.Now, Journal: s.Journal, JournalDir: s.JournalDir, Limits: s.Limits,
+		Stdout: h.Out, Stderr: h.Log, Version: "test", Timing: s.Timing, Now: s.Now, Journal: s.Journal,
+		JournalDir: s.JournalDir, Limits: s.Limits,
 		Log:   slog.New(slog.NewTextHandler(h.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Ready: func(addr string) { ready <- addr },
 	}
