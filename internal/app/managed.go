@@ -192,10 +192,12 @@ func (m *managedConfig) load(ctx context.Context, reload func([]byte) (config.Co
 	return cfg, seq, err
 }
 
-// note notes what came of a version.
+// note notes what came of a version. Where the one in force is read again with an error, that is the file's.
 func (m *managedConfig) note(seq int64, err error) {
 	if err != nil {
-		m.refused.Store(seq)
+		if seq != m.inForce.Load() {
+			m.refused.Store(seq)
+		}
 		return
 	}
 	m.inForce.Store(seq)

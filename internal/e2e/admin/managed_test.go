@@ -98,6 +98,17 @@ func TestManaged(t *testing.T) {
 	must.Do(t, err)
 	both("what comes after", answers("quick"))
 	both("the alias that was pruned", func(node *harness.Gateway) bool { return node.Chat("fast").Status != http.StatusOK })
+
+	said := strings.Count(h.Log.String(), "the new configuration is invalid")
+	h.Configure("providers: [")
+	h.Reloads <- struct{}{}
+	harness.Await(t, "the complaint about the file", func() bool {
+		return strings.Count(h.Log.String(), "the new configuration is invalid") > said
+	})
+	if body := h.Do(harness.Ask{Path: "/readyz?verbose"}).Body; strings.Contains(body, "cannot be used here") {
+		t.Errorf("a mistake in the file: got %q, want nothing said of the managed configuration", body)
+	}
+	h.Configure("providers: {}\n")
 	neverShown(h, "one-key-of-the-provider", "another-key-of-the-provider", "third-key-of-it")
 }
 
