@@ -69,7 +69,8 @@ func newRoot(env *environment) *cobra.Command {
 	flags.StringVar(&env.configFile, "config", "", "configuration file (default weir.yaml, if it is there)")
 	flags.StringVar(&env.dataDir, "data", "", "data directory (default ./weir-data)")
 	root.AddCommand(
-		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUses(env), newModels(env),
+		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUsers(env),
+		newUses(env), newModels(env),
 		newPrices(env), newProviders(env), newLedger(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env),
 		newSecrets(env), newSimulate(env), newConfig(env), newMigrate(env), newMove(env), newBackup(env),
 		newRestore(env), newApply(env), newExportConfig(env), newVersion(env), newManual(env), newReady(env),

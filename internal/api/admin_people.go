@@ -62,20 +62,23 @@ func (h *adminPeople) showMe(r *adminRequest) (answer, error) {
 
 // userView is a person who signs in.
 type userView struct {
-	ID          string     `json:"id"`
-	Email       string     `json:"email"`
-	Name        string     `json:"name"`
-	Operator    bool       `json:"operator"`
-	HasPassword bool       `json:"has_password"`
-	EmailProven bool       `json:"email_proven"` // that the address is theirs
-	Created     time.Time  `json:"created"`
-	LastSeen    *time.Time `json:"last_seen"`
+	ID          string `json:"id"`
+	Email       string `json:"email"`
+	Name        string `json:"name"`
+	Operator    bool   `json:"operator"`
+	HasPassword bool   `json:"has_password"`
+	EmailProven bool   `json:"email_proven"` // that the address is theirs
+	// HasSecondFactor says that the password alone does not let them in.
+	HasSecondFactor bool       `json:"has_second_factor"`
+	DisabledSince   *time.Time `json:"disabled_since"` // null for who may sign in
+	Created         time.Time  `json:"created"`
+	LastSeen        *time.Time `json:"last_seen"`
 }
 
 func viewUser(u *people.User) userView {
 	return userView{
 		ID: u.ID, Email: u.Email, Name: u.Name, Operator: u.Operator, HasPassword: u.Password,
-		EmailProven: u.Proven, Created: u.Created, LastSeen: u.Seen,
+		EmailProven: u.Proven, HasSecondFactor: u.SecondFactor, DisabledSince: u.Disabled, Created: u.Created, LastSeen: u.Seen,
 	}
 }
 
@@ -84,6 +87,42 @@ func emailOf(u *people.User) string { return u.Email }
 func (h *adminPeople) listUsers(r *adminRequest) (answer, error) {
 	list, err := h.people.Users(r.Context())
 	return listed(r.query, list, err, emailOf, viewUser)
+}
+
+// changeUser disables a user, or enables them again.
+func (h *adminPeople) changeUser(r *adminRequest) (answer, error) {
+	var disabled *bool
+	if err := readFields("", r.body, field{"disabled", flag(&disabled)}); err != nil {
+		return answer{}, err
+	}
+	u, err := h.people.User(r.Context(), r.PathValue("user"))
+	if err == nil && disabled != nil {
+		err = h.people.SetDisabled(r.Context(), r.by(), u.ID, *disabled)
+	}
+	if err == nil {
+		u, err = h.people.User(r.Context(), u.ID)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return found(viewUser(&u))
+}
+
+func (h *adminPeople) removeUser(r *adminRequest) (answer, error) {
+	u, err := h.people.User(r.Context(), r.PathValue("user"))
+	if err != nil {
+		return answer{}, err
+	}
+	return gone(h.people.RemoveUser(r.Context(), r.by(), u.ID))
+}
+
+// removeFactor takes a user's second factor away. Who has none is as good.
+func (h *adminPeople) removeFactor(r *adminRequest) (answer, error) {
+	u, err := h.people.User(r.Context(), r.PathValue("user"))
+	if err != nil {
+		return answer{}, err
+	}
+	return gone(h.people.Factors().Reset(r.Context(), r.by(), u.ID))
 }
 
 func (h *adminPeople) listOperators(r *adminRequest) (answer, error) {

@@ -54,6 +54,9 @@ func (ad *Admin) peopleRoutes(o *Options) []people.Route {
 	return []people.Route{
 		ad.route("GET /me", people.SignedIn, users.showMe),
 		ad.route("GET /users", people.Operate, users.listUsers, listing...),
+		ad.route("PATCH /users/{user}", people.Operate, users.changeUser),
+		ad.route("DELETE /users/{user}", people.Operate, users.removeUser),
+		ad.route("DELETE /users/{user}/second-factor", people.Operate, users.removeFactor),
 		ad.route("GET /operators", people.Operate, users.listOperators, listing...),
 		ad.make("POST /operators", people.Operate, users.makeOperator),
 		ad.route("DELETE /operators/{user}", people.Operate, users.removeOperator),

@@ -65,16 +65,7 @@ func (m *managedConfig) put(ctx context.Context, by audit.Actor, after int64, do
 	if err != nil {
 		return err
 	}
-	if m.ring.Newest() == "" {
-		if err := m.ring.make(); err != nil {
-			return err
-		}
-	}
-	name, err := m.master(ctx, m.ring.Newest())
-	if err != nil {
-		return err
-	}
-	sealed, err := m.ring.Seal(name, text, managed.About)
+	sealed, err := m.ring.sealed(ctx, m.master, text, managed.About)
 	if err != nil {
 		return fmt.Errorf("seal the managed configuration: %w", err)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -15,10 +16,17 @@ import (
 func newPeople(cfg *config.Config, db *store.DB, log *slog.Logger, base func() string, demoted func(),
 	change func(*people.Options),
 ) (s *people.Service, closer func(), err error) {
+	r, err := newRing(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
 	o := people.Options{
 		Stores: db.People.Stores(), Now: db.Now, Log: log, PublicURL: base,
 		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute, PasswordsOff: cfg.Sessions.Passwords == "off",
-		Demoted: demoted,
+		Demoted: demoted, Open: r.Open,
+		Seal: func(ctx context.Context, text []byte, about string) (string, error) {
+			return r.sealed(ctx, db.Webhooks.MasterKey, text, about)
+		},
 	}
 	if cfg.PublicURL != "" {
 		o.PublicURL = func() string { return cfg.PublicURL }

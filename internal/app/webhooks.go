@@ -130,6 +130,23 @@ func configuredKeys(s *config.Secrets) (keys []seal.Key, err error) {
 	return keys, nil
 }
 
+// sealed is a text sealed with the installation's key, which is made where there is none. Master tells which that is:
+// see store.Webhooks.MasterKey.
+func (r *ring) sealed(ctx context.Context, master func(ctx context.Context, newest string) (string, error),
+	text []byte, about string,
+) (string, error) {
+	if r.Newest() == "" {
+		if err := r.make(); err != nil {
+			return "", err
+		}
+	}
+	name, err := master(ctx, r.Newest())
+	if err != nil {
+		return "", err
+	}
+	return r.Seal(name, text, about)
+}
+
 // make makes the first key, where the configuration has none and there is no file. Of
 // two processes that do so at once, one succeeds, and the other takes its key.
 func (r *ring) make() error {

@@ -69,6 +69,10 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 		}
 	}
 	o := people.Options{Light: true, Stores: db.People.Stores(), Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }}
+	o.Open = func(sealed, about string) ([]byte, error) { return s.ring.Open(sealed, about) }
+	o.Seal = func(_ context.Context, text []byte, about string) (string, error) {
+		return s.ring.Seal(s.ring.Newest(), text, about)
+	}
 	for _, c := range change {
 		c(&o)
 	}

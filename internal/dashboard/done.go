@@ -24,6 +24,11 @@ var done = map[string]string{
 	"hangup-set":           "The setting was saved. It applies to answers from now on.",
 	"operator-added":       "The user is now an operator.",
 	"operator-removed":     "The user is no longer an operator.",
+	"factor-removed":       "The second factor was removed. Your other sessions are signed out.",
+	"user-disabled":        "The user is disabled, and their sessions have ended.",
+	"user-enabled":         "The user may sign in again.",
+	"user-removed":         "The user was removed.",
+	"user-factor-removed":  "The second factor was removed. The user signs in with the password alone.",
 	"webhook-made": "This form was already sent. Its endpoint is in the list. A secret is shown only " +
 		"once: if you did not copy it, rotate it.",
 	"webhook-changed": "The endpoint was changed.",

@@ -21,6 +21,8 @@ type mePage struct {
 	Name         Field
 	HasPassword  bool
 	Passwords    []Field
+	SecondFactor bool  // there is one
+	Confirm      Field // the password, to remove it
 	Sessions     []sessionRow
 	Others       bool // there are other sessions than this one
 	Problems     []Problem
@@ -78,16 +80,14 @@ func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 		p.Name.Value = u.Name // another form of the page was sent
 	}
 	p.Passwords = []Field{
-		f.field(Field{
-			Name: "current", Label: "Current password", Kind: "password", Complete: "current-password",
-			Required: true, Max: 256,
-		}),
+		f.field(currentPassword("current")),
 		f.field(Field{
 			Name: "password", Label: "New password", Kind: "password",
 			Hint: "At least 8 characters. Your other sessions will be signed out.", Complete: "new-password",
 			Required: true, Max: 256,
 		}),
 	}
+	p.SecondFactor, p.Confirm = u.SecondFactor, f.field(currentPassword("confirm"))
 	p.Problems = f.problems()
 	current := ""
 	if here := v.Session(); here != nil {

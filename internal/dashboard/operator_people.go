@@ -39,7 +39,9 @@ type userRow struct {
 	Way         string // how they sign in
 	Seen        *time.Time
 	ResetPath   string
+	Disabled    bool
 	Change      Confirm // makes an operator, or none
+	Path        string  // of the user's own page
 }
 
 // membershipTag is an account of a user.
@@ -156,18 +158,27 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	name := nameOf(u.Name, u.Email)
 	row := userRow{
 		Name: name, Email: u.Email, Operator: u.Operator, Unproven: !u.Proven, In: in, Way: "Password", Seen: u.Seen,
-		You: v.User() != nil && v.User().ID == u.ID, ResetPath: usersPath + "/" + u.ID + "/reset",
+		Path: usersPath + "/" + u.ID, You: v.User() != nil && v.User().ID == u.ID, ResetPath: usersPath + "/" + u.ID + "/reset",
 	}
 	if !u.Password {
 		row.Way = "Single sign-on"
+	} else if u.SecondFactor {
+		row.Way = "Password and second factor"
 	}
-	row.Change = Confirm{
+	row.Disabled = u.Disabled != nil
+	row.Change = operatorChange(u, name)
+	return row
+}
+
+// operatorChange makes a user an operator, or none.
+func operatorChange(u *people.User, name string) Confirm {
+	change := Confirm{
 		Ident: "operator-" + u.ID, Button: "Make operator", Object: name, Title: "Make " + name + " an operator?",
 		Keep: "Leave it", Text: "Operators can see and change everything: all accounts, users, budgets and keys.",
 		Action: usersPath + "/" + u.ID + "/promote", Verb: "Make an operator",
 	}
 	if u.Operator {
-		row.Change = Confirm{
+		change = Confirm{
 			Ident: "operator-" + u.ID, Button: "Remove operator", Object: name, Title: "Remove " + name +
 				" as an operator?", Keep: "Leave it",
 			Text: "They keep their accounts and lose access to everything else at once. Keys with the permission " +
@@ -175,5 +186,5 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 			Action: usersPath + "/" + u.ID + "/demote", Verb: "Remove the operator",
 		}
 	}
-	return row
+	return change
 }

@@ -146,9 +146,12 @@ func userSamples() []sample {
 		users[i].ID += strings.Repeat("x", i)[:min(i, 9)] + string(rune('a'+i%26)) + string(rune('a'+i/26))
 		members = append(members, people.Membership{AccountName: "research-and-development", UserID: users[i].ID, Role: people.Member})
 	}
+	one := users[0]
+	one.Operator, one.SecondFactor, one.Disabled = false, true, &testTime
 	many := page{name: "operator-people", title: "People", data: usersPageOf(v, users, members, "", &form{})}
 	return []sample{
 		{"operator-people-many", "/operator/people", "", many},
+		{"operator-user", "/operator/people/u-1", "", page{name: "operator-user", title: "Grace", data: userPage{userRow: userRowOf(v, &one, nil), Changes: userChanges(&one, hostile)}}},
 		{"operator-people", "/operator/people", "", page{name: "operator-people", title: "People", data: p}},
 		{"operator-people-reset", "/operator/people", "", page{name: "operator-people", title: "People", data: q}},
 	}

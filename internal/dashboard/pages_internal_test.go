@@ -114,6 +114,7 @@ func waysIn(s *site) []sample {
 		{"sign-in", "/sign-in", "", sign(signInPage{Passwords: true, SSO: "Example", SSOPath: "/oidc/start?next=%2F", Next: "/", Email: email, Password: password})},
 		{"sign-in-sso", "/sign-in", "", sign(signInPage{SSO: "Example", SSOPath: "/oidc/start?next=%2F", Next: "/", Email: email, Password: password})},
 		{"sign-in-wrong", "/sign-in", "", sign(signInPage{Passwords: true, Fresh: true, Next: "/", Email: email2, Password: password2, Problems: wrong.problems()})},
+		{"code", "/sign-in/code", "", page{name: "code", title: "Sign in", bare: true, data: codePage{Next: "/", Code: wrong.field(Field{Name: "code", Label: "Code"}), Problems: wrong.problems()}}},
 		{"forgot", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Email: email}}},
 		{"forgot-sent", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Sent: true}}},
 	}
@@ -216,7 +217,14 @@ func meSamples() []sample {
 		sessionRowOf(people.Session{ID: "s-1", Method: "password", Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0 Safari/537.36", Created: testTime.Add(-2 * time.Hour), Seen: testTime}, "s-1"),
 		sessionRowOf(people.Session{ID: "s-2", Method: "oidc", Address: "2001:db8::1", Agent: hostile, Created: testTime.AddDate(0, 0, -3), Seen: testTime.AddDate(0, 0, -1)}, "s-1"),
 	}
+	with := p
+	with.SecondFactor, with.Confirm = true, Field{Name: "confirm", Label: "Current password", Kind: "password"}
+	factor := factorPage{Email: "ada@example.com", Secret: "ABCD", Code: Field{Name: "code", Label: "Code", Kind: "text"}, Password: Field{Name: "password", Label: "Current password", Kind: "password"}}
+	factor.Picture, _ = qrCodeOf("otpauth://totp/Weir:ada@example.com?secret=ABCD&issuer=Weir")
 	return []sample{
+		{"me-factor", "/me", people.Owner, page{name: "me", title: "Your profile", data: with}},
+		{"factor", "/me/second-factor", people.Owner, page{name: "factor", title: "Second factor", data: factor}},
+		{"factor-set", "/me/second-factor", people.Owner, page{name: "factor", title: "Second factor", data: factorPage{Email: hostile, Recovery: []string{"ABCD-EFGH-IJKL-MNOP"}}}},
 		{"me", "/me", people.Owner, page{name: "me", title: "Your profile", data: p}},
 		{"me-sso", "/me", "", page{name: "me", title: "Your profile", data: mePage{Email: "ada@example.com", Intro: "Operator", Name: p.Name}}},
 	}

@@ -29,6 +29,18 @@ func (h *signInHandlers) page(w http.ResponseWriter, r *http.Request, v *people.
 	if v.User() != nil {
 		return goTo(w, r, people.LocalPath(r.URL.Query().Get("next")))
 	}
+	return h.ask(w, r, v)
+}
+
+// ask asks for what is still to be given: the second factor, or all.
+func (h *signInHandlers) ask(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	pending, err := h.people.Factors().Pending(r.Context(), h.site.cookies.session(r))
+	if err != nil {
+		return err
+	}
+	if pending {
+		return h.showCode(w, r, v, &form{})
+	}
 	return h.show(w, r, v, &form{})
 }
 
@@ -83,7 +95,7 @@ func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request, v *peop
 func (h *signInHandlers) home(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	switch {
 	case v.User() == nil:
-		return h.show(w, r, v, &form{})
+		return h.ask(w, r, v)
 	case len(v.Memberships()) > 0:
 		return goTo(w, r, accountPath(v.Memberships()[0].AccountName))
 	case v.Operator() && h.site.has["GET /operator/accounts"]:

@@ -73,6 +73,8 @@ func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string
 			"have come in their place. "+
 			"Invite them as an operator, or make them a link for a new password, and hand it over in a way you "+
 			"trust; its use proves the address.")
+	case errors.Is(err, ErrDisabled):
+		return llm.Invalid("user", "This user is disabled. Enable them first.")
 	}
 	return changed("change operator", "user", "This is the last operator. Make somebody else an operator first.", err)
 }

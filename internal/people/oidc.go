@@ -325,6 +325,8 @@ func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secr
 	switch {
 	case err == nil:
 		return token, nil
+	case errors.Is(err, ErrDisabled):
+		return llm.Secret{}, disabled()
 	case errors.Is(err, ErrNotFound) && who.email == "":
 		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "The provider of single sign-on does not say that it has "+
 			"verified your e-mail address, so nobody can know whose it is.")

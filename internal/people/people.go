@@ -19,9 +19,12 @@ type User struct {
 	// Proven says that the address is theirs: they came by what was mailed to it, by
 	// single sign-on, by a link that an operator handed over, or set up. An account's
 	// owner has the links of those who are invited there, and may use one.
-	Proven  bool
-	Created time.Time
-	Seen    *time.Time // when the last session was used; nil for never
+	Proven bool
+	// SecondFactor says that a password alone does not let them in: they have an authenticator app.
+	SecondFactor bool
+	Disabled     *time.Time // since when they may not sign in; nil for those who may
+	Created      time.Time
+	Seen         *time.Time // when the last session was used; nil for never
 }
 
 // Role is what a member is in an account.
@@ -52,6 +55,7 @@ type Session struct {
 	Created time.Time
 	Seen    time.Time
 	Expires time.Time // at the latest
+	Pending bool      // the second factor is still to be given: until then it is nobody's
 }
 
 // Invitation lets somebody in. The zero AccountID with Operator set is of an

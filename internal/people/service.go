@@ -39,6 +39,9 @@ type Options struct {
 	// Demoted is called when somebody may be no operator any more: the keys with the permission
 	// account.Admin that they made are revoked then. Nil for nobody to tell.
 	Demoted func()
+	// Seal and Open keep the secrets of second factors: see seal.Ring. Nil: nobody can set one up.
+	Seal func(ctx context.Context, text []byte, about string) (string, error)
+	Open func(sealed, about string) ([]byte, error)
 	// Light is for tests alone: hashes of passwords cost next to nothing, to make
 	// and to guess.
 	Light bool
@@ -67,6 +70,7 @@ type Service struct {
 	idle, absolute time.Duration
 	passwordsOff   bool
 	demoted        func()
+	factors        Factors
 	hasher         hasher
 	forgotten      chan forgotten
 	changes        changes
@@ -79,6 +83,7 @@ func New(o Options) *Service {
 		idle: o.Idle, absolute: o.Absolute, passwordsOff: o.PasswordsOff,
 		demoted: o.Demoted, hasher: newHasher(o.Light), forgotten: make(chan forgotten, maxForgotten),
 	}
+	s.factors = Factors{s, o.Stores.Factors, o.Seal, o.Open}
 	if s.demoted == nil {
 		s.demoted = func() {}
 	}
@@ -153,6 +158,8 @@ func used(doing string, err error) error {
 		return nil
 	case errors.Is(err, ErrNotFound):
 		return badLink()
+	case errors.Is(err, ErrDisabled):
+		return disabled()
 	case errors.Is(err, ErrExists):
 		return llm.Invalid("email", "Somebody with this e-mail address is here already. Sign in.")
 	}

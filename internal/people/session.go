@@ -37,7 +37,11 @@ func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret,
 		return llm.Secret{}, err
 	}
 	token, n := s.newSession(l.ID, ByPassword, o)
-	if err := s.stores.Sessions.StartSession(ctx, actorOf(&l.User, o), n); err != nil {
+	err = s.stores.Sessions.StartSession(ctx, actorOf(&l.User, o), n)
+	switch {
+	case errors.Is(err, ErrDisabled):
+		return llm.Secret{}, disabled()
+	case err != nil:
 		return llm.Secret{}, fmt.Errorf("start session: %w", err)
 	}
 	return token, nil
@@ -125,7 +129,7 @@ func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visit
 }
 
 func (s *Service) over(n *Session, now time.Time) bool {
-	return !now.Before(n.Expires) || !now.Before(n.Seen.Add(s.idle)) ||
+	return n.Pending || !now.Before(n.Expires) || !now.Before(n.Seen.Add(s.idle)) ||
 		s.passwordsOff && (n.Method == ByPassword || n.Method == ByInvitation || n.Method == ByReset)
 }
 
@@ -242,6 +246,7 @@ func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next 
 		return llm.Secret{}, err
 	}
 	token, n := s.newSession(u.ID, ByPassword, o)
+	n.Passed = true
 	if err := s.stores.Passwords.SetPassword(ctx, v.Actor(o), hash, n); err != nil {
 		return llm.Secret{}, fmt.Errorf("change password: %w", err)
 	}

@@ -24,21 +24,44 @@ var (
 	ErrUnproven = errors.New("people: the address is not proven")
 	// ErrNoOperator says that a user is no operator, where one is needed.
 	ErrNoOperator = errors.New("people: no operator")
+	// ErrOperator says that a user is an operator, where none may be.
+	ErrOperator = errors.New("people: an operator")
+	// ErrDisabled says that a user may not sign in.
+	ErrDisabled = errors.New("people: the user is disabled")
 )
 
 // Hash is the SHA-256 of a secret that is kept as nothing else.
 type Hash = account.Hash
 
-// Login is a user with the password, as a PHC string; empty for none.
+// Login is a user with the password, as a PHC string, and the second factor; empty for none.
 type Login struct {
 	User
-	Hash llm.Secret
+	Hash   llm.Secret
+	Factor Factor
 }
 
-// NewSession is a session that begins, and the hash of its token.
+// Factor is a second factor: an authenticator app.
+type Factor struct {
+	Secret string // sealed; empty for none
+	Step   int64  // the last time step whose code was taken
+	// Recovery are the hashes of codes that stand in for the app, each once. Login has none of them.
+	Recovery []Hash
+}
+
+// NewSession is a session that begins, and the hash of its token. It is pending where its user has a second factor and
+// it begins with what a password or a mailed link proves, unless Passed.
 type NewSession struct {
 	Session
-	Token Hash
+	Token  Hash
+	Passed bool // the second factor was given in the session in whose place it comes
+}
+
+// Passing is a second factor that was given: a session that is pending, and the one in its place.
+type Passing struct {
+	Pending  string // id of the session
+	Step     int64  // whose code was given; 0 for a recovery code
+	Recovery Hash
+	Session  NewSession
 }
 
 // Admission is somebody who comes in by a one-time link.
@@ -93,6 +116,28 @@ type Stores struct {
 	Invitations InvitationStore
 	Admissions  AdmissionStore
 	Throttles   ThrottleStore
+	Access      AccessStore
+	Factors     FactorStore
+}
+
+// AccessStore keeps who may sign in at all.
+type AccessStore interface {
+	// SetDisabled lets a user sign in no more, and ends all sessions, or lets them in again. ErrNotFound, ErrOperator
+	// for one who is to be kept out, and audit.ErrNotAllowed where by is no operator.
+	SetDisabled(ctx context.Context, by audit.Actor, userID string, disabled bool) error
+	// RemoveUser forgets a user with all that is theirs. ErrNotFound, ErrOperator, ErrLast for the last owner of an
+	// account, and audit.ErrNotAllowed where by is no operator.
+	RemoveUser(ctx context.Context, by audit.Actor, userID string) error
+}
+
+// FactorStore keeps second factors.
+type FactorStore interface {
+	// SetFactor gives a user a second factor in place of what there was, or takes it away where f has no secret, and
+	// ends all sessions but the one to keep; ErrNotFound.
+	SetFactor(ctx context.Context, by audit.Actor, userID string, f Factor, keep string) error
+	// PassFactor uses a code up, and starts a session in place of the one that is pending; ErrNotFound where the
+	// code was used, or the session is over.
+	PassFactor(ctx context.Context, by audit.Actor, p Passing) error
 }
 
 // UserStore keeps users.

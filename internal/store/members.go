@@ -108,7 +108,8 @@ func (s *People) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peo
 // otherOwner is people.ErrLast when the account has no owner but this one.
 func otherOwner(ctx context.Context, tx *sql.Tx, m *people.Membership) error {
 	var others int64
-	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM members WHERE account = ? AND role = 'owner' AND who <> ?",
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM members m JOIN users u ON u.id = m.who"+
+		" WHERE m.account = ? AND m.role = 'owner' AND m.who <> ? AND u.disabled IS NULL",
 		m.AccountID, m.UserID).Scan(&others)
 	if err == nil && others == 0 {
 		return people.ErrLast

@@ -23,7 +23,10 @@ type People struct {
 
 // Stores is what people.New asks for.
 func (s *People) Stores() people.Stores {
-	return people.Stores{Users: s, Passwords: s, Members: s, Sessions: s, Invitations: s, Admissions: s, Throttles: s}
+	return people.Stores{
+		Users: s, Passwords: s, Members: s, Sessions: s, Invitations: s, Admissions: s, Throttles: s,
+		Access: s, Factors: s,
+	}
 }
 
 // changePeople runs fn in a transaction that no other change of people runs
@@ -41,22 +44,27 @@ func userObject(u *people.User) audit.Object {
 	return audit.Object{Kind: "user", ID: u.ID, Name: u.Email}
 }
 
-const userColumns = "u.id, u.email, u.name, u.operator, u.password, u.proven, u.created, u.seen"
+const userColumns = "u.id, u.email, u.name, u.operator, u.password, u.proven, u.created, u.seen, " +
+	"u.disabled, u.totp, u.totp_step"
 
 // userRow is a row of userColumns, before what is encoded in it is read.
 type userRow struct {
 	people.User
-	hash    string
-	created int64
-	seen    sql.NullInt64
+	hash, totp     string
+	created, step  int64
+	seen, disabled sql.NullInt64
 }
 
 func (r *userRow) dest() []any {
-	return []any{&r.ID, &r.Email, &r.Name, &r.Operator, &r.hash, &r.Proven, &r.created, &r.seen}
+	return []any{
+		&r.ID, &r.Email, &r.Name, &r.Operator, &r.hash, &r.Proven, &r.created, &r.seen, &r.disabled,
+		&r.totp, &r.step,
+	}
 }
 
 func (r *userRow) login() people.Login {
-	l := people.Login{User: r.User, Hash: llm.NewSecret(r.hash)}
+	l := people.Login{User: r.User, Hash: llm.NewSecret(r.hash), Factor: people.Factor{Secret: r.totp, Step: r.step}}
+	l.SecondFactor, l.Disabled = r.totp != "", optionalTime(r.disabled)
 	l.Password, l.Created, l.Seen = r.hash != "", fromMicros(r.created), optionalTime(r.seen)
 	return l
 }
@@ -199,6 +207,8 @@ func (s *People) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 		return people.ErrLast
 	case on && !l.Proven:
 		return people.ErrUnproven
+	case on && l.Disabled != nil:
+		return people.ErrDisabled
 	}
 	if _, err := tx.ExecContext(ctx, "UPDATE users SET operator = ? WHERE id = ?", number(on), l.ID); err != nil {
 		return err

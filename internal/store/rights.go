@@ -42,7 +42,11 @@ func owns(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string) (bo
 	if errors.Is(err, people.ErrNotFound) {
 		return false, nil
 	}
-	return m.Role == people.Owner, err
+	if err != nil || m.Role != people.Owner {
+		return false, err
+	}
+	l, err := loginOf(ctx, tx, by.ID)
+	return l.Disabled == nil, err
 }
 
 // mayManage is audit.ErrNotAllowed for an actor who is not trusted and does not own the account.

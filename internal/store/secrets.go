@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weir/internal/audit"
+	"weir/internal/people"
 	"weir/internal/seal"
 	"weir/internal/webhook"
 )
@@ -29,7 +30,11 @@ func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) 
 		if err != nil {
 			return err
 		}
-		n += versions
+		factors, err := resealFactors(ctx, tx, ring)
+		if err != nil {
+			return err
+		}
+		n += versions + factors
 		_, err = tx.ExecContext(
 			ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name",
 			newest)
@@ -69,12 +74,32 @@ func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, er
 	return n, nil
 }
 
+// resealFactors does so with the secrets of second factors.
+func resealFactors(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
+	type row struct{ id, secret string }
+	rows, err := tx.QueryContext(ctx, "SELECT id, totp FROM users WHERE totp <> '' ORDER BY id")
+	all, err := collect(rows, err, func(r scanner) (x row, err error) { return x, r.Scan(&x.id, &x.secret) })
+	if err != nil {
+		return 0, err
+	}
+	for _, x := range all {
+		sealed, err := ring.Reseal(x.secret, people.FactorOf(x.id))
+		if err != nil {
+			return 0, fmt.Errorf("second factor of user %s: %w", x.id, err)
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE users SET totp = ? WHERE id = ?", sealed, x.id); err != nil {
+			return 0, err
+		}
+	}
+	return len(all), nil
+}
+
 // SealedWith is how many secrets in the database are sealed with each master key, by
 // its name.
 func (s *Webhooks) SealedWith(ctx context.Context) (map[string]int, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''"+
-			" UNION ALL SELECT document FROM managed_versions")
+			" UNION ALL SELECT document FROM managed_versions UNION ALL SELECT totp FROM users WHERE totp <> ''")
 	all, err := collect(rows, err, func(row scanner) (text string, err error) { return text, row.Scan(&text) })
 	if err != nil {
 		return nil, fmt.Errorf("read secrets: %w", err)

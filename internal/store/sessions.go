@@ -9,7 +9,7 @@ import (
 	"weir/internal/people"
 )
 
-const sessionColumns = "s.id, s.who, s.method, s.address, s.agent, s.created, s.seen, s.expires"
+const sessionColumns = "s.id, s.who, s.method, s.address, s.agent, s.created, s.seen, s.expires, s.pending"
 
 // sessionRow is a row of sessionColumns, before its times are read.
 type sessionRow struct {
@@ -18,7 +18,7 @@ type sessionRow struct {
 }
 
 func (r *sessionRow) dest() []any {
-	return []any{&r.ID, &r.UserID, &r.Method, &r.Address, &r.Agent, &r.created, &r.seen, &r.expires}
+	return []any{&r.ID, &r.UserID, &r.Method, &r.Address, &r.Agent, &r.created, &r.seen, &r.expires, &r.Pending}
 }
 
 func (r *sessionRow) session() people.Session {
@@ -42,10 +42,17 @@ func (s *People) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n
 	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE expires <= ?", micros(n.Created)); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO sessions (id, hash, who, method, address, agent, created, seen, "+
-		"expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	l, err := loginOf(ctx, tx, n.UserID)
+	switch {
+	case err != nil:
+		return err
+	case l.Disabled != nil:
+		return people.ErrDisabled
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO sessions (id, hash, who, method, address, agent, created, seen, "+
+		"expires, pending) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		n.ID, n.Token.String(), n.UserID, n.Method, n.Address, n.Agent, micros(n.Created), micros(n.Seen),
-		micros(n.Expires))
+		micros(n.Expires), number(asksFactor(&l, &n)))
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "UPDATE users SET seen = ? WHERE id = ?", micros(n.Seen), n.UserID)
 	}
@@ -54,6 +61,13 @@ func (s *People) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n
 	}
 	e := audit.Entry{Actor: by, Action: audit.SessionStarted, Object: sessionObject(&n.Session)}
 	return s.tell(ctx, tx, e, nil, facts{"method": n.Method, "agent": n.Agent})
+}
+
+// asksFactor reports whether a session begins with one factor alone where its user has two. Single sign-on has its
+// own, and the link of the command line is for who has lost theirs.
+func asksFactor(l *people.Login, n *people.NewSession) bool {
+	byOne := n.Method == people.ByPassword || n.Method == people.ByInvitation || n.Method == people.ByReset
+	return l.SecondFactor && byOne && !n.Passed
 }
 
 func sessionObject(n *people.Session) audit.Object { return audit.Object{Kind: "session", ID: n.ID} }

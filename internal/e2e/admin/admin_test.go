@@ -378,6 +378,14 @@ func (o *office) runPeople() {
 		t.Errorf("the squatter: got proven %s, want false", got)
 	}
 	o.call(400, "DELETE /operators/{user}", "", o.owner) // the last one
+	if got := o.call(200, "PATCH /users/{user}", `{"disabled":true}`, bob); at(got, "disabled_since") == "<nil>" {
+		t.Errorf("bob, who is disabled: got %v", got)
+	}
+	o.call(400, "PATCH /users/{user}", `{"disabled":true}`, o.owner) // an operator
+	o.call(404, "PATCH /users/{user}", `{"disabled":true}`, "nobody")
+	o.call(204, "DELETE /users/{user}/second-factor", "", bob)
+	o.call(204, "DELETE /users/{user}", "", bob)
+	o.call(404, "DELETE /users/{user}", "", bob)
 	stranger := o.call(201, "POST /operators", `{"email":"carl@example.com"}`)
 	if got := at(o.call(200, "GET /operator-invitations", ""), "data", "0", "id"); got != at(stranger, "invitation", "id") || at(stranger, "operator") != "<nil>" {
 		t.Errorf("somebody new: got %v, want an invitation", stranger)

@@ -98,6 +98,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"PeopleAudit", testPeopleAudit},
 		{"Proven", testProven},
 		{"PeopleSessions", testPeopleSessions},
+		{"SecondFactor", testSecondFactor},
+		{"DisabledOwner", testDisabledOwner},
 		{"Links", testLinks},
 		{"Arrive", testArrive},
 		{"Throttle", testThrottle},

@@ -1,0 +1,129 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"net/http"
+	"strings"
+
+	"github.com/boombuler/barcode/qr"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// codePage asks for the second factor of somebody who signs in.
+type codePage struct {
+	Next     string
+	Code     Field
+	Problems []Problem
+}
+
+// showCode asks for the second factor.
+func (h *signInHandlers) showCode(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	p := codePage{Next: people.LocalPath(r.FormValue("next"))}
+	p.Code = f.field(Field{
+		Name: "code", Label: "Code", Complete: "one-time-code", Required: true, First: true, Max: 64,
+		Hint: "Of your authenticator app, or a recovery code.",
+	})
+	p.Code.Value = ""
+	p.Problems = f.problems()
+	retryAfter(w, f.wait)
+	return h.site.show(w, r, v, page{name: "code", title: "Sign in", bare: true, status: f.status(), data: p})
+}
+
+func (h *signInHandlers) giveCode(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	session, err := h.people.Factors().Give(r.Context(), h.site.cookies.session(r), r.PostFormValue("code"), v.Origin)
+	if e := llm.AsError(err); err != nil && e.Code == llm.CodeAuthentication {
+		return f.refused(w, r, v, err, h.show)
+	}
+	if err != nil {
+		return f.refused(w, r, v, err, h.showCode)
+	}
+	h.site.cookies.startSession(w, session)
+	return goTo(w, r, people.LocalPath(r.PostFormValue("next")))
+}
+
+// factorPage sets a second factor up, or shows its recovery codes.
+type factorPage struct {
+	Email, Secret  string
+	Picture        qrCode // of the address for the app
+	Code, Password Field
+	Recovery       []string // once it is set up
+	Problems       []Problem
+}
+
+func (h *profileHandlers) showFactor(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	secret, address := h.people.Factors().New(v.Visitor)
+	if given := factorSecret(r); !given.IsZero() {
+		secret, address = given, h.people.Factors().Address(v.Visitor, given)
+	}
+	picture, err := qrCodeOf(address)
+	if err != nil {
+		return err
+	}
+	p := factorPage{Email: v.User().Email, Secret: secret.Reveal(), Picture: picture}
+	p.Code = f.field(Field{
+		Name: "code", Label: "Code that the app shows", Complete: "one-time-code", Required: true, Max: 6,
+	})
+	p.Password = f.field(currentPassword("password"))
+	p.Problems = f.problems()
+	return h.site.show(w, r, v, page{name: "factor", title: "Second factor", status: f.status(), data: p})
+}
+
+// factorSecret is the secret that a form which was refused had.
+func factorSecret(r *http.Request) llm.Secret { return secret(r, "secret") }
+
+// qrCode is a QR code: Modules is a path of its dark squares, each of size 1.
+type qrCode struct {
+	Size    int
+	Modules string
+}
+
+// Margined is the size with the margin of four squares that a scanner needs (ISO/IEC 18004).
+func (c qrCode) Margined() int { return c.Size + 8 }
+
+func qrCodeOf(text string) (qrCode, error) {
+	code, err := qr.Encode(text, qr.M, qr.Auto)
+	if err != nil {
+		return qrCode{}, fmt.Errorf("draw QR code: %w", err)
+	}
+	var path strings.Builder
+	size := code.Bounds().Dx()
+	for y := range size {
+		for x := range size {
+			if code.At(x, y) == color.Black {
+				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x, y)
+			}
+		}
+	}
+	return qrCode{size, path.String()}, nil
+}
+
+func (h *profileHandlers) setFactor(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	codes, err := h.people.Factors().Set(r.Context(), v.Visitor, factorSecret(r), r.PostFormValue("code"),
+		secret(r, "password"), v.Origin)
+	if err != nil {
+		return sent(r).refused(w, r, v, err, h.showFactor)
+	}
+	p := factorPage{Email: v.User().Email, Recovery: codes}
+	return h.site.show(w, r, v, page{name: "factor", title: "Second factor", data: p})
+}
+
+func (h *profileHandlers) removeFactor(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.Factors().Remove(r.Context(), v.Visitor, secret(r, "confirm"), v.Origin)
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Param == "password" {
+		err = e.At("confirm") // the page has another field for a password
+	}
+	return sent(r).followed(w, r, v, "/me?done=factor-removed", err, h.show)
+}
+
+// currentPassword is the field for the password that there is.
+func currentPassword(name string) Field {
+	return Field{
+		Name: name, Label: "Current password", Kind: "password", Complete: "current-password", Required: true,
+		Max: 256,
+	}
+}

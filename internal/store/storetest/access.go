@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"weir/internal/audit"
+	"weir/internal/must"
+	"weir/internal/people"
+	"weir/internal/seal"
+)
+
+// testSecondFactor is that a code lets in one session, whoever else has it at the same time, and that its secret is
+// sealed anew with the others.
+func testSecondFactor(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	ann := admit(t, f, "ann", "acc_a", people.Owner)
+	by := audit.Actor{Kind: audit.User, ID: ann.ID, Name: ann.Email}
+	old, next := seal.NewKey(), seal.NewKey()
+	ring := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{next, old}, nil }))(t)
+	sealed := must.Get(ring.Seal(old.Name(), []byte("app"), people.FactorOf(ann.ID)))(t)
+	factor := people.Factor{Secret: sealed, Step: 7, Recovery: []people.Hash{hashNamed("one")}}
+	must.Do(t, f.People.SetFactor(t.Context(), by, ann.ID, factor, "session_ann"))
+	if _, err := f.People.VisitorBySession(t.Context(), hashNamed("session_ann")); err != nil {
+		t.Errorf("the session that is to stay: %v", err)
+	}
+	if err := f.People.SetFactor(t.Context(), audit.Actor{Kind: audit.User, ID: "eve"}, ann.ID, people.Factor{}, ""); !errors.Is(err, audit.ErrNotAllowed) {
+		t.Errorf("taken away by somebody else: got %v, want ErrNotAllowed", err)
+	}
+	for what, p := range map[string]people.Passing{"a step": {Step: 8}, "a recovery code": {Recovery: hashNamed("one")}} {
+		let := atomic.Int64{}
+		var all sync.WaitGroup
+		for i := range 4 {
+			id := what + string(rune('a'+i))
+			must.Do(t, f.People.StartSession(t.Context(), by, newSession(f, "half "+id, ann.ID)))
+			v := must.Get(f.People.VisitorBySession(t.Context(), hashNamed("half "+id)))(t)
+			if !v.Session().Pending {
+				t.Errorf("%s: got a session that waits for nothing", what)
+			}
+			p.Pending, p.Session = "half "+id, newSession(f, id, ann.ID)
+			p.Session.Passed = true
+			all.Go(func() {
+				switch err := f.People.PassFactor(t.Context(), by, p); {
+				case err == nil:
+					let.Add(1)
+				case !errors.Is(err, people.ErrNotFound):
+					t.Errorf("%s: %v", what, err)
+				}
+			})
+		}
+		all.Wait()
+		if let.Load() != 1 {
+			t.Errorf("%s: got %d sessions, want one", what, let.Load())
+		}
+	}
+	if n, err := f.Webhooks.Reseal(t.Context(), root, ring); n != 1 || err != nil {
+		t.Errorf("sealed anew: got %d, %v; want 1", n, err)
+	}
+	alone := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{next}, nil }))(t)
+	l := must.Get(f.People.Login(t.Context(), ann.ID))(t)
+	if text, err := alone.Open(l.Factor.Secret, people.FactorOf(ann.ID)); string(text) != "app" || err != nil || l.Factor.Step != 8 {
+		t.Errorf("with the new key alone: got %q, %v, step %d; want app, 8", text, err, l.Factor.Step)
+	}
+}
+
+// testDisabledOwner is that a disabled owner manages nothing, counts as no owner, and is forgotten with all that is
+// theirs.
+func testDisabledOwner(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	admit(t, f, "boss", "", "")
+	ann, bob := admit(t, f, "ann", "acc_a", people.Owner), admit(t, f, "bob", "acc_a", people.Owner)
+	by := audit.Actor{Kind: audit.User, ID: ann.ID, Name: ann.Email}
+	must.Do(t, f.People.SetDisabled(t.Context(), root, ann.ID, true))
+	if err := f.People.SetRole(t.Context(), by, "acc_a", bob.ID, people.Viewer); !errors.Is(err, audit.ErrNotAllowed) {
+		t.Errorf("a disabled owner changes a role: got %v, want ErrNotAllowed", err)
+	}
+	if err := f.People.RemoveMember(t.Context(), root, "acc_a", bob.ID); !errors.Is(err, people.ErrLast) {
+		t.Errorf("remove the only owner who may sign in: got %v, want ErrLast", err)
+	}
+	if err := f.People.StartSession(t.Context(), by, newSession(f, "again", ann.ID)); !errors.Is(err, people.ErrDisabled) {
+		t.Errorf("sign in: got %v, want ErrDisabled", err)
+	}
+	arrival := people.Arrival{Issuer: "i", Subject: "s", Email: ann.Email, NewID: "other", Session: newSession(f, "sso", ""), By: by}
+	if _, err := f.People.Arrive(t.Context(), arrival); !errors.Is(err, people.ErrDisabled) {
+		t.Errorf("single sign-on: got %v, want ErrDisabled", err)
+	}
+	must.Do(t, f.People.RemoveUser(t.Context(), root, ann.ID))
+	if _, err := f.People.Login(t.Context(), ann.Email); !errors.Is(err, people.ErrNotFound) {
+		t.Errorf("after that: got %v, want ErrNotFound", err)
+	}
+	if err := f.People.RemoveUser(t.Context(), root, bob.ID); !errors.Is(err, people.ErrLast) {
+		t.Errorf("remove the last owner: got %v, want ErrLast", err)
+	}
+}
