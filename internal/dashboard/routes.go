@@ -84,7 +84,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 	overview := &overviewHandlers{s, o.Accounts, o.Reports, o.Spent, flush, o.Webhooks, o.PublicURL, firstModel(o)}
 	all := []row{{"GET /accounts/{account}", people.Read, overview.show}}
 	if o.Reports != nil {
-		usage := &usageHandlers{s, o.Reports, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}
+		usage := &usageHandlers{s, o.Reports, o.Accounts, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}
 		all = append(all,
 			row{"GET /accounts/{account}/usage", people.Read, usage.show},
 			row{"GET /accounts/{account}/usage.csv", people.Read, usage.download},

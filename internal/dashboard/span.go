@@ -19,6 +19,9 @@ func (p span) first() string { return p.from.Format(time.DateOnly) }
 func (p span) last() string  { return p.to.Format(time.DateOnly) }
 func (p span) days() int     { return int(p.to.Sub(p.from)/oneDay) + 1 }
 
+// before are as many days right before.
+func (p span) before() span { return span{p.from.AddDate(0, 0, -p.days()), p.from.AddDate(0, 0, -1)} }
+
 // String says the range to people.
 func (p span) String() string {
 	if p.from.Equal(p.to) {

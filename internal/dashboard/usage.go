@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
@@ -17,6 +19,7 @@ import (
 type usageHandlers struct {
 	site      *site
 	reports   Reports
+	accounts  *account.Service
 	flush     func(context.Context)
 	publicURL func(*http.Request) string
 	files     *slots // files that are being downloaded
@@ -30,6 +33,8 @@ type usagePage struct {
 	Used     bool // anything that the filters select
 	Tiles    []Tile
 	Uses     []report.Use
+	Heads    []string   // of groups; empty for by day and model
+	Groups   []groupRow // in place of Uses
 	Total    report.Totals
 	Pager    Pager
 	CSV      string
@@ -42,6 +47,7 @@ const usesShown = 50
 
 // usageQuery is what a page of usage is asked for.
 type usageQuery struct {
+	grouping
 	form   *form
 	span   span
 	model  string
@@ -57,6 +63,7 @@ func usageQueryOf(q url.Values, now time.Time) *usageQuery {
 	if len(u.model) > maxModelName {
 		f.mistake("model", "The model name is longer than 256 bytes. Enter a shorter one.")
 	}
+	u.grouping = groupingOf(f)
 	u.offset = f.offset()
 	return u
 }
@@ -73,84 +80,189 @@ func (f *form) offset() int {
 }
 
 // fields are the filters, with what they are now.
-func (u *usageQuery) fields() []Field {
+func (u *usageQuery) fields(keys []account.Key) []Field {
 	if !u.form.bad() {
 		u.form.values = url.Values{"start_date": {u.span.first()}, "end_date": {u.span.last()}, "model": {u.model}}
 	}
-	return []Field{
+	return append([]Field{
 		u.form.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		u.form.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
 		u.form.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
-	}
+	}, u.grouping.fields(u.form, keys)...)
 }
 
 // query are the parameters that ask for the same, from another offset.
 func (u *usageQuery) query(offset int) string {
+	q := u.parameters(offset)
+	if u.byCost {
+		q.Set("sort", sortByCost)
+	}
+	return q.Encode()
+}
+
+// parameters are those of GET /v1/uses.
+func (u *usageQuery) parameters(offset int) url.Values {
 	q := url.Values{"start_date": {u.span.first()}, "end_date": {u.span.last()}}
 	if u.model != "" {
 		q.Set("model", u.model)
 	}
+	u.set(q)
 	if offset > 0 {
 		q.Set("offset", strconv.Itoa(offset))
+	}
+	return q
+}
+
+// narrowed is the query of the same by day and model, with more filters.
+func (u *usageQuery) narrowed(filters url.Values) string {
+	q := u.parameters(0)
+	q.Del("group_by")
+	for name, values := range filters {
+		q[name] = values
 	}
 	return q.Encode()
 }
 
 func (u *usageQuery) uses(accountID string) report.UsesQuery {
 	return report.UsesQuery{
-		Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model, Limit: usesShown, Offset: u.offset,
+		Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model, Key: u.key, By: u.by, Tags: u.tags,
+		ByCost: u.byCost, Limit: usesShown, Offset: u.offset,
 	}
+}
+
+// usageFound is what the filters select.
+type usageFound struct {
+	days   []report.DaySum // every day of the range, the first one first
+	usage  llm.Usage       // in all
+	before report.Totals   // of as many days right before
+	page   report.UsesPage
+	keys   []account.Key
 }
 
 func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	ctx := r.Context()
-	base := accountPath(v.Account.Name) + "/usage"
 	u := usageQueryOf(r.URL.Query(), h.site.now())
 	if u.form.bad() {
-		p := usagePage{
-			Filters:  Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
-			Problems: u.form.problems(),
+		return h.refused(w, r, v, u)
+	}
+	h.flush(r.Context())
+	found, err := h.find(r.Context(), v.Account.ID, u)
+	if err != nil {
+		if u.form.refuse(err) {
+			return h.refused(w, r, v, u)
 		}
-		return h.site.show(w, r, v, page{name: "usage", title: "Usage", status: u.form.status(), data: p})
-	}
-	h.flush(ctx)
-	whole, err := h.reports.Overview(ctx, report.OverviewQuery{
-		Account: v.Account.ID, From: u.span.first(), To: u.span.last(), Model: u.model,
-	})
-	if err != nil {
 		return err
 	}
-	uses, err := h.reports.Uses(ctx, u.uses(v.Account.ID))
-	if err != nil {
-		return err
-	}
-	p := usagePageOf(base, h.publicURL(r), u, &whole, &uses)
+	p := usagePageOf(accountPath(v.Account.Name)+"/usage", h.publicURL(r), u, found)
 	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
 
-func usagePageOf(base, public string, u *usageQuery, whole *report.Overview, uses *report.UsesPage) usagePage {
+// refused shows the filters alone, with what is wrong with them.
+func (h *usageHandlers) refused(w http.ResponseWriter, r *http.Request, v *people.Visit, u *usageQuery) error {
+	base := accountPath(v.Account.Name) + "/usage"
 	p := usagePage{
-		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
-		Used:    uses.Count > 0, Uses: uses.Uses, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
+		Filters:  Filters{Action: base, Label: "Usage to show", Fields: u.fields(nil), Reset: base},
+		Problems: u.form.problems(),
+	}
+	return h.site.show(w, r, v, page{name: "usage", title: "Usage", status: u.form.status(), data: p})
+}
+
+func (h *usageHandlers) find(ctx context.Context, accountID string, u *usageQuery) (*usageFound, error) {
+	f := &usageFound{}
+	q := u.uses(accountID)
+	var err error
+	if f.page, err = h.reports.Uses(ctx, q); err != nil {
+		return nil, err
+	}
+	if f.days, err = h.findDays(ctx, q, u); err != nil {
+		return nil, err
+	}
+	for i := range f.days {
+		f.usage.Add(&f.days[i].Usage)
+	}
+	before := q
+	before.From, before.To = u.span.before().first(), u.span.before().last()
+	before.By, before.Limit, before.Offset = []report.Dimension{report.ByMonth}, 1, 0
+	past, err := h.reports.Uses(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	f.before = past.Total
+	if u.key != "" || slices.Contains(u.by, report.ByKey) {
+		f.keys, err = h.accounts.Keys(ctx, accountID)
+	}
+	return f, err
+}
+
+// findDays are the sums of all days of the range.
+func (h *usageHandlers) findDays(ctx context.Context, q report.UsesQuery, u *usageQuery) ([]report.DaySum, error) {
+	if !u.narrow() {
+		whole, err := h.reports.Overview(ctx, report.OverviewQuery{
+			Account: q.Account, From: q.From, To: q.To, Model: q.Model,
+		})
+		return whole.Days, err
+	}
+	q.By, q.ByCost, q.Limit, q.Offset = []report.Dimension{report.ByDay}, false, u.span.days(), 0
+	page, err := h.reports.Uses(ctx, q)
+	days := make([]report.DaySum, u.span.days())
+	for i := range days {
+		days[i].Date = u.span.from.AddDate(0, 0, i).Format(time.DateOnly)
+	}
+	for i := range page.Uses {
+		x := &page.Uses[i]
+		at := slices.IndexFunc(days, func(d report.DaySum) bool { return x.Group[0] != nil && d.Date == *x.Group[0] })
+		if at < 0 {
+			continue // which no day has: there is none outside of the range
+		}
+		days[at].Sum = report.Sum{
+			Usage: x.Usage, Cost: x.Cost, Requests: x.Requests, Attempts: x.Requests, Uncertain: x.Uncertain,
+		}
+	}
+	return days, err
+}
+
+func usagePageOf(base, public string, u *usageQuery, found *usageFound) usagePage {
+	uses := &found.page
+	p := usagePage{
+		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(found.keys), Reset: base},
+		Used:    uses.Count > 0, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
 		Empty: Empty{
 			Icon: "usage", Title: "No usage",
-			Text: "No request matches these dates and this model. Enter the full name of a model, such as " +
-				"openai/gpt-5.", Action: "All models, last 30 days", Href: base,
+			Text:   "No request matches these filters. Enter the full name of a model, such as openai/gpt-5.",
+			Action: "All models, last 30 days", Href: base,
 		},
 		Query: Code{
 			Ident: "uses-call", Label: "The same request to the API",
 			Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public,
-				u.query(u.offset)),
+				u.parameters(u.offset).Encode()),
 		},
 	}
+	spend := spendTile(uses.Total.Cost, uses.Total.Uncertain)
+	spend.Note = noted(spend.Note, against(uses.Total.Cost, found.before.Cost, u.span.days()))
 	p.Tiles = []Tile{
-		spendTile(uses.Total.Cost, whole.Total.Uncertain),
+		spend,
 		exactly("Requests", compact(uses.Total.Requests), number(uses.Total.Requests)),
 		exactly("Tokens", compact(uses.Total.Tokens), number(uses.Total.Tokens)),
+		{Label: "Read from caches", Value: cachedOf(&found.usage), Note: "of the tokens in"},
 	}
-	p.Chart = tokenChart(u.span, whole.Days)
+	if len(u.by) == 0 {
+		p.Uses = uses.Uses
+	} else {
+		for _, d := range u.by {
+			p.Heads = append(p.Heads, headOf(d))
+		}
+		p.Groups = u.rows(uses.Uses, found.keys, func(q url.Values) string { return base + "?" + u.narrowed(q) })
+	}
+	p.Chart = tokenChart(u.span, found.days)
 	p.Pager = u.pager(base, uses)
 	return p
+}
+
+// noted is a note with another one behind it.
+func noted(note, more string) string {
+	if note == "" || more == "" {
+		return note + more
+	}
+	return note + "; " + more
 }
 
 func spendTile(cost, uncertain llm.Money) Tile {

@@ -29,14 +29,14 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	defer h.files.leave(v.By.ID)
 	h.flush(r.Context())
 	q := u.uses(v.Account.ID)
-	q.Limit, q.Offset = usesInPiece, 0
+	q.ByCost, q.Limit, q.Offset = false, usesInPiece, 0 // costs change, and entries with them their places
 	piece, err := h.reports.Uses(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	out := &download{w: w, name: fileName(v.Account.Name, u.span), contentType: "text/csv; charset=utf-8"}
 	defer out.end()
-	f := &usageFile{to: csv.NewWriter(out)}
+	f := &usageFile{to: csv.NewWriter(out), account: v.Account.ID, by: q.By, seen: map[string]bool{}}
 	if err := f.writeAll(r.Context(), h.reports, q, piece); err != nil {
 		if r.Context().Err() == nil {
 			h.site.log.ErrorContext(r.Context(), "a file of usage broke off", "account", v.Account.ID, "err", err)
@@ -54,12 +54,15 @@ func fileName(account string, of span) string {
 
 // usageFile writes entries, each once.
 type usageFile struct {
-	to   *csv.Writer
-	last report.Use // that was written
+	to      *csv.Writer
+	account string
+	by      []report.Dimension // nil for date and model
+	last    report.Use         // that was written
+	seen    map[string]bool    // groups that were
 }
 
 func (f *usageFile) writeAll(ctx context.Context, from Reports, q report.UsesQuery, piece report.UsesPage) (err error) {
-	if err := f.to.Write(usageHead()); err != nil {
+	if err := f.to.Write(usageHead(f.by)); err != nil {
 		return err
 	}
 	for {
@@ -85,6 +88,14 @@ func (f *usageFile) writeAll(ctx context.Context, from Reports, q report.UsesQue
 // file is written moves entries on, never back: none is left out, and what comes
 // again is left out here.
 func (f *usageFile) write(u *report.Use) error {
+	if len(f.by) > 0 {
+		id := report.GroupID(f.account, f.by, u.Group)
+		if f.seen[id] {
+			return nil
+		}
+		f.seen[id] = true
+		return f.to.Write(usageRow(u))
+	}
 	if f.last.Date != "" && (u.Date > f.last.Date || u.Date == f.last.Date && u.Model <= f.last.Model) {
 		return nil
 	}
@@ -92,8 +103,15 @@ func (f *usageFile) write(u *report.Use) error {
 	return f.to.Write(usageRow(u))
 }
 
-func usageHead() []string {
-	head := []string{"date", "model", "requests", "tokens"}
+func usageHead(by []report.Dimension) []string {
+	head := []string{"date", "model"}
+	if len(by) > 0 {
+		head = nil
+		for _, d := range by {
+			head = append(head, audit.PlainCell(string(d)))
+		}
+	}
+	head = append(head, "requests", "tokens")
 	for c := range llm.NumClasses {
 		head = append(head, llm.Class(c).String())
 	}
@@ -101,10 +119,18 @@ func usageHead() []string {
 }
 
 func usageRow(u *report.Use) []string {
-	row := []string{
-		u.Date, audit.PlainCell(u.Model), strconv.FormatInt(u.Requests, 10),
-		strconv.FormatInt(u.Usage.TotalTokens(), 10),
+	row := []string{u.Date, audit.PlainCell(u.Model)}
+	if u.Group != nil {
+		row = nil
+		for _, value := range u.Group {
+			cell := ""
+			if value != nil {
+				cell = audit.PlainCell(*value)
+			}
+			row = append(row, cell)
+		}
 	}
+	row = append(row, strconv.FormatInt(u.Requests, 10), strconv.FormatInt(u.Usage.TotalTokens(), 10))
 	for _, n := range u.Usage {
 		row = append(row, strconv.FormatInt(n, 10))
 	}

@@ -103,9 +103,12 @@ func usesSamples() []sample {
 		u := usageQueryOf(q, testTime)
 		var p usagePage
 		if u.form.bad() {
-			p = usagePage{Filters: Filters{Action: "/accounts/acme/usage", Label: "Usage to show", Fields: u.fields()}, Problems: u.form.problems()}
+			p = usagePage{Filters: Filters{Action: "/accounts/acme/usage", Label: "Usage to show", Fields: u.fields(nil)}, Problems: u.form.problems()}
 		} else {
-			p = usagePageOf("/accounts/acme/usage", "https://weir.example.com", u, &sampleSums(u.span, 12).whole, uses)
+			p = usagePageOf("/accounts/acme/usage", "https://weir.example.com", u, &usageFound{
+				days: sampleSums(u.span, 12).whole.Days, before: report.Totals{Cost: llm.USD}, page: *uses,
+				usage: llm.Usage{llm.Input: 1000, llm.CacheRead: 500}, keys: []account.Key{{ID: "k-1", Label: hostile}},
+			})
 		}
 		all = append(all, sample{name, "/accounts/acme/usage", people.Viewer, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p}})
 	}
@@ -117,7 +120,15 @@ func usesSamples() []sample {
 	add("usage", url.Values{}, uses)
 	add("usage-92", url.Values{"start_date": {"2026-08-22"}, "end_date": {"2026-11-21"}, "offset": {"50"}}, uses)
 	add("usage-years", url.Values{"start_date": {"2023-12-01"}, "end_date": {"2026-11-21"}, "offset": {"50"}, "model": {hostile}}, uses)
+	groups := &report.UsesPage{Count: 2, Total: uses.Total}
+	for i, value := range []*string{new("k-1"), nil} {
+		s := sampleSum(i, i)
+		groups.Uses = append(groups.Uses, report.Use{Group: []*string{value}, Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: i == 1, Uncertain: llm.USD})
+	}
+	add("usage-keys", url.Values{"group_by": {"key"}, "sort": {"cost"}}, groups)
+	add("usage-tags", url.Values{"tag": {"project"}, "key": {"k-1"}, "tag.team": {hostile}}, groups)
 	add("usage-empty", url.Values{"model": {"openai/gpt-5"}}, &report.UsesPage{})
+	add("usage-wrong-groups", url.Values{"group_by": {"colour"}, "sort": {"luck"}, "key": {strings.Repeat("k", 70)}}, nil)
 	add("usage-wrong", url.Values{"start_date": {hostile}, "end_date": {"soon"}, "offset": {"-1"}, "model": {hostile}}, nil)
 	return all
 }

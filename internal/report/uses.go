@@ -21,6 +21,7 @@ type UsesQuery struct {
 	Key     string      // id of a key; empty for all
 	By      []Dimension // each once; empty for date and model
 	Tags    []llm.Tag   // all of which a request has to have
+	ByCost  bool        // the dearest first; else the newest first, then by the other dimensions
 	Limit   int         // 1 to 1000
 	Offset  int         // from 0
 }

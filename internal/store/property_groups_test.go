@@ -19,6 +19,7 @@ import (
 func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage) {
 	for range 3 {
 		q := report.UsesQuery{Account: account, By: drawDimensions(rt), Key: rapid.SampledFrom([]string{"", "", "k"}).Draw(rt, "key")}
+		q.ByCost = rapid.Bool().Draw(rt, "by cost")
 		if rapid.IntRange(0, 3).Draw(rt, "by a tag") == 0 {
 			q.Tags = []llm.Tag{{Name: "a", Value: "1"}}
 		}
@@ -86,7 +87,12 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 		page.Total.Uncertain += u.Uncertain
 	}
 	page.Count = len(page.Uses)
-	slices.SortFunc(page.Uses, func(a, b report.Use) int { return compareGroups(q.By, a.Group, b.Group) })
+	slices.SortFunc(page.Uses, func(a, b report.Use) int {
+		if q.ByCost && a.Cost != b.Cost {
+			return cmp.Compare(b.Cost, a.Cost)
+		}
+		return compareGroups(q.By, a.Group, b.Group)
+	})
 	return page
 }
 

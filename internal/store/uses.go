@@ -28,7 +28,7 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 		switch {
 		case q.OfRows():
 			page, err = newUsesRows(&f, q).page(ctx, tx, q.Limit, q.Offset)
-		case len(q.By) > 0 || q.Key != "":
+		case len(q.By) > 0 || q.Key != "" || q.ByCost:
 			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
 		default:
 			page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)

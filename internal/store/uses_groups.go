@@ -15,13 +15,14 @@ type usesGroups struct {
 	*usesFilter
 	by      []report.Dimension
 	grouped bool // not by date and model, which entries have without a group
+	byCost  bool // the dearest first
 	table   string
 	scale   int64  // how many of its periods a day has room for
 	periods string // the condition on them
 }
 
 func newUsesGroups(f *usesFilter, q report.UsesQuery) *usesGroups {
-	g := &usesGroups{usesFilter: f, by: q.By, grouped: len(q.By) > 0, table: tableUses, scale: 1}
+	g := &usesGroups{usesFilter: f, by: q.By, grouped: len(q.By) > 0, byCost: q.ByCost, table: tableUses, scale: 1}
 	if !g.grouped {
 		g.by = []report.Dimension{report.ByDay, report.ByModel}
 	}
@@ -61,9 +62,12 @@ func (g *usesGroups) query(measures []string) (text string, args []any) {
 		" GROUP BY " + strings.Join(places, ", ") + " HAVING " + used("sum", "r."), args
 }
 
-// order is the newest first, then by the other dimensions.
+// order is the dearest first where that is asked for; the newest first, then by the other dimensions.
 func (g *usesGroups) order() string {
-	var times, others []string
+	var first, times, others []string
+	if g.byCost {
+		first = []string{"cost DESC"}
+	}
 	for i, d := range g.by {
 		if place := count(int64(i + 1)); d.IsTime() {
 			times = append(times, place+" DESC")
@@ -71,7 +75,7 @@ func (g *usesGroups) order() string {
 			others = append(others, place)
 		}
 	}
-	return " ORDER BY " + strings.Join(append(times, others...), ", ")
+	return " ORDER BY " + strings.Join(slices.Concat(first, times, others), ", ")
 }
 
 func (g *usesGroups) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {

@@ -57,9 +57,12 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 	return page, nil
 }
 
-// compare puts the newest first, then goes by the other values A to Z, and has those without a value last.
+// compare puts the dearest first where that is asked for; the newest first, then goes by the other values A to Z, and has those without a value last.
 func (u *usesRows) compare(a, b *rowGroup) int {
-	times, others := 0, 0
+	first, times, others := 0, 0, 0
+	if u.byCost {
+		first = cmp.Compare(b.sums[measureCost], a.sums[measureCost])
+	}
 	for i, d := range u.by {
 		if x, y := a.values[i], b.values[i]; d.IsTime() {
 			times = cmp.Or(times, compareValues(x, y, true))
@@ -67,7 +70,7 @@ func (u *usesRows) compare(a, b *rowGroup) int {
 			others = cmp.Or(others, compareValues(x, y, false))
 		}
 	}
-	return cmp.Or(times, others)
+	return cmp.Or(first, times, others)
 }
 
 // compareValues has nil last, whichever way round the others are.

@@ -1,0 +1,234 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"weir/internal/account"
+	"weir/internal/llm"
+	"weir/internal/report"
+)
+
+// groupChoices are what usage can be grouped by on the page, but for tags.
+func groupChoices() []Choice {
+	return []Choice{
+		{Value: "", Label: "Day and model"},
+		{Value: string(report.ByModel), Label: "Model"},
+		{Value: string(report.ByProvider), Label: "Provider"},
+		{Value: string(report.ByKey), Label: "API key"},
+		{Value: string(report.ByUser), Label: "End user"},
+		{Value: string(report.ByMonth), Label: "Month"},
+		{Value: string(report.ByDay), Label: "Day"},
+		{Value: string(report.ByHour), Label: "Hour"},
+	}
+}
+
+// headOf is a dimension as the head of a column.
+func headOf(d report.Dimension) string {
+	if tag := d.Tag(); tag != "" {
+		return tag
+	}
+	for _, c := range groupChoices() {
+		if c.Value == string(d) {
+			return c.Label
+		}
+	}
+	return string(d)
+}
+
+const (
+	tagPrefix  = "tag."
+	sortByCost = "cost"
+	maxTagName = 64  // characters, as tags have at most
+	maxKeyID   = 64  // bytes
+	maxFilters = 16  // tags
+	maxTag     = 512 // characters of a value
+)
+
+// grouping is how usage is grouped, filtered further and sorted.
+type grouping struct {
+	by     []report.Dimension // nil for day and model
+	key    string             // id
+	tags   []llm.Tag
+	byCost bool
+}
+
+// groupingOf reads a grouping by the names of GET /v1/uses, and of the page's own fields.
+func groupingOf(f *form) (g grouping) {
+	var err error
+	text := f.values.Get("group_by")
+	if name := strings.TrimSpace(f.values.Get("tag")); name != "" {
+		text = string(report.ByTag(name))
+	}
+	if g.by, err = report.ParseDimensions(text); err != nil {
+		f.mistake("group_by", err.Error()+".")
+	}
+	if g.key = f.values.Get("key"); len(g.key) > maxKeyID {
+		f.mistake("key", "This is not the ID of an API key. Choose a key on the page API Keys.")
+	}
+	switch f.values.Get("sort") {
+	case "":
+	case sortByCost:
+		g.byCost = true
+	default:
+		f.mistake("sort", "Choose one of the ways to sort.")
+	}
+	for name, values := range f.values {
+		tag, ok := strings.CutPrefix(name, tagPrefix)
+		if !ok || values[0] == "" {
+			continue
+		}
+		g.tags = append(g.tags, llm.Tag{Name: tag, Value: values[0]})
+	}
+	slices.SortFunc(g.tags, func(a, b llm.Tag) int { return strings.Compare(a.Name, b.Name) })
+	if len(g.tags) > maxFilters {
+		f.mistake("tag", fmt.Sprintf("There are more than %d tags. Filter by fewer.", maxFilters))
+	}
+	return g
+}
+
+// set adds the parameters that ask for the same.
+func (g *grouping) set(q url.Values) {
+	if len(g.by) > 0 {
+		var names []string
+		for _, d := range g.by {
+			names = append(names, string(d))
+		}
+		q.Set("group_by", strings.Join(names, ","))
+	}
+	if g.key != "" {
+		q.Set("key", g.key)
+	}
+	for _, t := range g.tags {
+		q.Set(tagPrefix+t.Name, t.Value)
+	}
+}
+
+// narrow reports whether more than dates and a model select what is shown.
+func (g *grouping) narrow() bool { return g.key != "" || len(g.tags) > 0 }
+
+// fields are those of a grouping.
+func (g *grouping) fields(f *form, keys []account.Key) []Field {
+	by := ""
+	if len(g.by) == 1 {
+		by = string(g.by[0])
+	}
+	group := Field{Name: "group_by", Label: "Group by", Choices: groupChoices()}
+	for i := range group.Choices {
+		group.Choices[i].Chosen = group.Choices[i].Value == by
+	}
+	tag := ""
+	if len(g.by) == 1 {
+		tag = g.by[0].Tag()
+	}
+	sort := Field{Name: "sort", Label: "Sort by", Choices: []Choice{
+		{Value: "", Label: "Date and name", Chosen: !g.byCost}, {Value: sortByCost, Label: "Cost", Chosen: g.byCost},
+	}}
+	all := []Field{group, {Name: "tag", Label: "Or by a tag", Value: tag, Example: "project", Max: maxTagName}, sort}
+	if g.key != "" {
+		all = append(all, Field{Name: "key", Label: "API key", Choices: []Choice{
+			{Value: g.key, Label: labelOf(g.key, keys), Chosen: true}, {Value: "", Label: "All keys"},
+		}})
+	}
+	for _, t := range g.tags {
+		all = append(all, Field{Name: tagPrefix + t.Name, Label: "Tag " + t.Name, Value: t.Value, Max: maxTag})
+	}
+	for i := range all {
+		all[i].Error = f.wrong[all[i].Name]
+		f.fields = append(f.fields, all[i].Name)
+		if all[i].Kind == "" {
+			all[i].Kind = "text"
+		}
+	}
+	return all
+}
+
+// labelOf is the label of a key; its id where it is not known.
+func labelOf(id string, keys []account.Key) string {
+	for i := range keys {
+		if keys[i].ID == id {
+			return keys[i].Label
+		}
+	}
+	return id
+}
+
+// groupRow is a row of the table of groups.
+type groupRow struct {
+	Values []groupCell
+	*report.Use
+	Cached string // share of the tokens in that a cache had
+}
+
+// groupCell is the value of a dimension. Href leads to what it is made of; empty for nowhere.
+type groupCell struct{ Head, Text, Href string }
+
+// rows are the rows of a table of groups. Link is the page with other parameters.
+func (g *grouping) rows(uses []report.Use, keys []account.Key, link func(url.Values) string) []groupRow {
+	all := make([]groupRow, len(uses))
+	for i := range uses {
+		u := &uses[i]
+		all[i] = groupRow{Use: u, Cached: cachedOf(&u.Usage)}
+		for k, d := range g.by {
+			cell := groupCell{Head: headOf(d), Text: "none"}
+			if value := u.Group[k]; value != nil {
+				cell.Text = *value
+				if d == report.ByKey {
+					cell.Text = labelOf(*value, keys)
+				}
+				if name := filterOf(d); name != "" {
+					cell.Href = link(url.Values{name: {*value}})
+				}
+			}
+			all[i].Values = append(all[i].Values, cell)
+		}
+	}
+	return all
+}
+
+// filterOf is the parameter that selects a value of a dimension; empty for none.
+func filterOf(d report.Dimension) string {
+	switch d {
+	case report.ByModel, report.ByKey:
+		return string(d)
+	}
+	if tag := d.Tag(); tag != "" {
+		return tagPrefix + tag
+	}
+	return ""
+}
+
+// cachedOf is which share of the tokens in was read from a cache.
+func cachedOf(u *llm.Usage) string {
+	cached := u[llm.CacheRead] + u[llm.CacheReadAudio]
+	if in := u.InputTokens(); cached > 0 && in > 0 {
+		return fmt.Sprintf("%d %%", percent(cached, in))
+	}
+	return none
+}
+
+// against compares an amount with the one of the period before.
+func against(now, before llm.Money, days int) string {
+	period := "the day before"
+	if days > 1 {
+		period = "the " + many(int64(days), "day") + " before"
+	}
+	switch {
+	case before <= 0 && now <= 0:
+		return ""
+	case before <= 0:
+		return "nothing in " + period
+	}
+	change := (float64(now) - float64(before)) / float64(before) * 100
+	switch {
+	case change > 999:
+		return fmt.Sprintf("%.0f times that of %s", float64(now)/float64(before), period)
+	case change >= 0.5:
+		return fmt.Sprintf("%.0f %% more than in %s", change, period)
+	case change <= -0.5:
+		return fmt.Sprintf("%.0f %% less than in %s", -change, period)
+	}
+	return "as in " + period
+}
