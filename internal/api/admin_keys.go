@@ -130,27 +130,11 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 	return created(newKeyView{h.view(&k, nil), token.Reveal()}, "accounts", k.AccountID, "keys", k.ID)
 }
 
-// mayChange refuses whoever may neither change all keys of the account nor made
-// this one. A key that administers the installation is for operators alone.
-func mayChange(v *people.Visit, k *account.Key) error {
-	u := v.User()
-	switch {
-	case v.Operator():
-		return nil
-	case slices.Contains(k.Permissions, account.Admin):
-		return llm.Errorf(llm.CodeForbidden, `Only operators can change a key with the permission "admin".`)
-	case v.May(people.Manage, k.AccountID) == nil, u != nil && k.Creator == u.ID:
-		return nil
-	}
-	return llm.Errorf(llm.CodeForbidden, "Members can change and revoke only keys that they created. Ask an owner of "+
-		"the account.")
-}
-
 // change changes what is given, all of it or nothing (RFC 7396).
 func (h *adminKeys) change(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
 	if err == nil {
-		err = mayChange(r.visit, &k)
+		err = r.visit.MayChangeKey(&k)
 	}
 	if err != nil {
 		return answer{}, err
@@ -216,7 +200,7 @@ func seconds(dst *time.Duration) func(at string, v []byte) error {
 func (h *adminKeys) rotate(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
 	if err == nil {
-		err = mayChange(r.visit, &k)
+		err = r.visit.MayChangeKey(&k)
 	}
 	if err != nil {
 		return answer{}, err
@@ -244,20 +228,11 @@ func given[T any](dst **T, value *T, read func(at string, v []byte) error) func(
 func (h *adminKeys) revoke(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
 	if err == nil {
-		err = mayRevoke(r.visit, &k)
+		err = r.visit.MayRevokeKey(&k)
 	}
 	if err != nil {
 		return answer{}, err
 	}
 	k, err = h.accounts.RevokeKey(r.Context(), r.by(), k.ID)
 	return h.answer(r, &k, err)
-}
-
-// mayRevoke refuses whoever may neither revoke all keys of the account nor made
-// this one. Owners may revoke whatever is in their account.
-func mayRevoke(v *people.Visit, k *account.Key) error {
-	if v.May(people.Manage, k.AccountID) == nil {
-		return nil
-	}
-	return mayChange(v, k)
 }

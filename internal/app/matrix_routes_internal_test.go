@@ -45,6 +45,7 @@ var knownRoutes = map[people.Right][]string{
 	people.Read: {
 		"GET /accounts/{account}",
 		"GET /accounts/{account}/keys",
+		"GET /accounts/{account}/keys/{id}",
 		"GET /accounts/{account}/members",
 		"GET /accounts/{account}/models",
 		"GET /accounts/{account}/requests",
@@ -62,6 +63,8 @@ var knownRoutes = map[people.Right][]string{
 	},
 	people.Use: {
 		"GET /accounts/{account}/keys/new",
+		"POST /accounts/{account}/keys/{id}/change",
+		"POST /accounts/{account}/keys/{id}/rotate",
 		"POST /accounts/{account}/keys/new",
 		"POST /accounts/{account}/keys/{id}/revoke",
 		"GET /accounts/{account}/playground",

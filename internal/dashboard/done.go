@@ -4,6 +4,9 @@ package dashboard
 // that is not here says nothing, so that no link can make a page say what it
 // likes.
 var done = map[string]string{
+	"key-changed": "The key was changed. The change takes effect within a second.",
+	"key-rotated": "This form was already sent, and the key was rotated. Its secret is shown only once: if you did " +
+		"not copy it, rotate it again.",
 	"key-revoked": "The key is revoked. Requests with it are refused within a second.",
 	"key-made": "This form was already sent. Its key is in the list. A key is shown only once: if you " +
 		"did not copy it, revoke it and generate another.",

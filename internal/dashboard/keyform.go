@@ -16,8 +16,14 @@ import (
 
 // newKeyPage is the form of a new key.
 type newKeyPage struct {
-	Back              string
-	Once              string // name of this form, so that it is followed once
+	Once     string // name of this form, so that it is followed once
+	Fields   keyForm
+	Back     string
+	Problems []Problem
+}
+
+// keyForm are the fields of a key.
+type keyForm struct {
 	Label             Field
 	Permissions       Field
 	Expiry, Date      Field
@@ -25,7 +31,6 @@ type newKeyPage struct {
 	Limits            []Field
 	Budget            []Field
 	ModelsOpen, Bound bool // what is rarely used stands open, for something is wrong or was typed there
-	Problems          []Problem
 }
 
 // keyShownPage shows a key, this once.
@@ -43,38 +48,74 @@ func (h *keyHandlers) showNew(w http.ResponseWriter, r *http.Request, v *people.
 }
 
 func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
-	p := newKeyPage{Back: accountPath(v.Account.Name) + "/keys", Once: rand.Text()}
+	p := newKeyPage{Once: rand.Text(), Fields: keyFormOf(v, f, nil), Back: accountPath(v.Account.Name) + "/keys"}
+	p.Problems = f.problems()
+	return p
+}
+
+// keyFormOf are the fields of a key that is there; of a new one where it is nil.
+func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
+	var p keyForm
+	permissions, expiries := permissionChoices(v), expiryChoices()
+	if k == nil {
+		k = &account.Key{}
+	} else {
+		for i := range permissions {
+			permissions[i].Chosen = slices.Contains(k.Permissions, account.Permission(permissions[i].Value))
+		}
+		expiries = keptExpiry(k, expiries)
+	}
 	p.Label = f.field(Field{
 		Name: "label", Label: "Label", Hint: "What the key is for, such as “nightly report”.",
-		Required: true, First: true, Max: 100,
+		Required: true, First: k.ID == "", Max: 100, Value: k.Label,
 	})
 	p.Permissions = f.field(Field{
-		Name: "permissions", Label: "Permissions", Kind: "checkbox", Choices: permissionChoices(v),
+		Name: "permissions", Label: "Permissions", Kind: "checkbox", Choices: permissions,
 	})
-	p.Expiry = f.field(Field{Name: "expires", Label: "Expires", Choices: []Choice{
-		{Value: "never", Label: "Never", Chosen: true},
-		{Value: "30d", Label: "In 30 days"},
-		{Value: "90d", Label: "In 90 days"},
-		{Value: "1y", Label: "In a year"},
-		{Value: "date", Label: "On the date given"},
-	}})
+	p.Expiry = f.field(Field{Name: "expires", Label: "Expires", Choices: expiries})
 	p.Date = f.field(Field{Name: "date", Label: "Date", Kind: "date", Optional: true, Short: true})
 	p.Models = f.field(Field{
 		Name: "models", Label: "Names and patterns", Lines: 3,
-		Hint: "One model, alias or pattern per line, such as openai/*. Leave it empty to allow all models.",
+		Hint:  "One model, alias or pattern per line, such as openai/*. Leave it empty to allow all models.",
+		Value: strings.Join(k.Models, "\n"),
 	})
 	for _, l := range limitNames {
+		limit := ""
+		if n := *l.of(&k.Limits); n > 0 {
+			limit = strconv.FormatInt(n, 10)
+		}
 		p.Limits = append(p.Limits, f.field(Field{
-			Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19,
+			Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19, Value: limit,
 		}))
 	}
-	p.Budget = budgetFields(f, account.Budget{})
-	p.Problems = f.problems()
+	p.Budget = budgetFields(f, k.Budget)
 	p.ModelsOpen = p.Models.Value != "" || p.Models.Error != ""
 	for _, x := range append(p.Limits, p.Budget...) {
 		p.Bound = p.Bound || x.Error != "" || x.Value != "" && x.Choices == nil
 	}
 	return p
+}
+
+func expiryChoices() []Choice {
+	return []Choice{
+		{Value: "never", Label: "Never", Chosen: true},
+		{Value: "30d", Label: "In 30 days"},
+		{Value: "90d", Label: "In 90 days"},
+		{Value: "1y", Label: "In a year"},
+		{Value: "date", Label: "On the date given"},
+	}
+}
+
+// keepExpiry leaves the expiry of a key as it is.
+const keepExpiry = "keep"
+
+// keptExpiry has the expiry of a key before the other choices.
+func keptExpiry(k *account.Key, choices []Choice) []Choice {
+	if k.Expires == nil {
+		return choices
+	}
+	choices[0].Chosen = false
+	return append([]Choice{{Value: keepExpiry, Label: "On " + day(*k.Expires) + ", as now", Chosen: true}}, choices...)
 }
 
 // permissionChoices are what the visitor may let a key do. A key that administers
@@ -191,7 +232,7 @@ func budgetOf(f *form) account.Budget {
 // end, in UTC.
 func expiryOf(f *form, now time.Time) time.Duration {
 	switch choice := f.values.Get("expires"); choice {
-	case "", "never":
+	case "", "never", keepExpiry:
 		return 0
 	case "30d":
 		return 30 * oneDay

@@ -21,6 +21,7 @@ type keyHandlers struct {
 	publicURL    func(*http.Request) string
 	exampleModel func() string
 	once         *once
+	reports      Reports // nil where nobody knows
 }
 
 // keysPage is the list of an account's keys.
@@ -33,11 +34,14 @@ type keysPage struct {
 	Shown     string // how many of them are shown; empty for all
 	Empty     Empty
 	Used      bool // when keys were last used is known
+	Spent     bool // what keys have spent is known
 }
 
 // keyRow is a key in the list.
 type keyRow struct {
 	ID, Label, Last4 string
+	Path             string // of the key's own page
+	Spent            llm.Money
 	Badge            Badge
 	By               string // who made it; empty for nobody who is known
 	Permissions      string
@@ -67,15 +71,37 @@ func (h *keyHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Vis
 		return err
 	}
 	p := keysPageOf(v, all, r.URL.Query().Get("show") == "past", h.site.now())
-	p.Used = h.keysUsed != nil
+	spent, err := h.spent(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	p.Used, p.Spent = h.keysUsed != nil, h.reports != nil
 	for i := range p.Keys {
 		k := &p.Keys[i]
-		k.By = makers[k.By]
+		k.By, k.Spent = makers[k.By], spent[k.ID]
 		if at, ok := used[k.ID]; ok {
 			k.Used = &at
 		}
 	}
 	return h.site.show(w, r, v, page{name: "keys", title: "API Keys", data: p})
+}
+
+// mostSpends is how many keys' spending is read; an account has fewer in use.
+const mostSpends = 5000
+
+// spent is what keys have spent this month (UTC), by id.
+func (h *keyHandlers) spent(ctx context.Context, accountID string) (map[string]llm.Money, error) {
+	if h.reports == nil {
+		return nil, nil
+	}
+	now := h.site.now().UTC()
+	month := monthOf(now, time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
+	list, err := h.reports.KeySpend(ctx, accountID, month.first(), month.last(), mostSpends)
+	sums := make(map[string]llm.Money, len(list))
+	for _, k := range list {
+		sums[k.Key] = k.Cost
+	}
+	return sums, err
 }
 
 // makers are the names of the account's members, by id.
@@ -144,7 +170,7 @@ func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) ke
 
 func keyRowOf(v *people.Visit, base string, k *account.Key, now time.Time) keyRow {
 	row := keyRow{
-		ID: k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator, Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
+		ID: k.ID, Path: base + "/" + k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator, Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
 		Created: k.Created, Expires: k.Expires, Permissions: permissionsOf(k.Permissions),
 	}
 	switch k.State(now) {
@@ -155,7 +181,7 @@ func keyRowOf(v *people.Visit, base string, k *account.Key, now time.Time) keyRo
 	default:
 		row.Badge = Badge{"good", "Active"}
 	}
-	row.CanRevoke = k.Revoked == nil && mayRevoke(v, k)
+	row.CanRevoke = k.Revoked == nil && v.MayRevokeKey(k) == nil
 	row.Revoke = Confirm{
 		Ident: "revoke-" + k.ID, Button: "Revoke", Object: k.Label, Title: "Revoke this key?",
 		Text: "Requests with “" + k.Label + "”, which ends in " + k.Last4 +
@@ -200,24 +226,13 @@ func budgetText(b account.Budget) string {
 	return dollars(b.Limit) + " in total"
 }
 
-// mayRevoke reports whether the visitor may revoke the key: their own, or any
-// where they manage the account.
-func mayRevoke(v *people.Visit, k *account.Key) bool {
-	if v.May(people.Manage, k.AccountID) == nil {
-		return true
-	}
-	u := v.User()
-	return u != nil && k.Creator == u.ID && v.May(people.Use, k.AccountID) == nil
-}
-
 func (h *keyHandlers) revoke(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	k, err := h.find(r, v)
 	if err != nil {
 		return err
 	}
-	if !mayRevoke(v, k) {
-		return llm.Errorf(llm.CodeForbidden, "Members can revoke only keys that they created. Ask an owner of the "+
-			"account to revoke this key.")
+	if err := v.MayRevokeKey(k); err != nil {
+		return err
 	}
 	_, err = h.accounts.RevokeKey(r.Context(), v.By, k.ID)
 	return goAfter(w, r, accountPath(v.Account.Name)+"/keys?done=key-revoked", err)

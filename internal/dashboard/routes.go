@@ -63,12 +63,15 @@ func (s *site) personalRoutes(o *Options) []row {
 
 // accountRoutes are the pages of an account's keys and members.
 func (s *site) accountRoutes(o *Options, forms *once) []row {
-	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.ExampleModel, forms}
+	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.ExampleModel, forms, o.Reports}
 	members := &memberHandlers{s, o.People, o.PublicURL}
 	return []row{
 		{"GET /accounts/{account}/keys", people.Read, keys.list},
 		{"GET /accounts/{account}/keys/new", people.Use, unsent(keys.showNew)},
 		{"POST /accounts/{account}/keys/new", people.Use, keys.create},
+		{"GET /accounts/{account}/keys/{id}", people.Read, unsent(keys.showOne)},
+		{"POST /accounts/{account}/keys/{id}/change", people.Use, keys.change},
+		{"POST /accounts/{account}/keys/{id}/rotate", people.Use, keys.rotate},
 		{"POST /accounts/{account}/keys/{id}/revoke", people.Use, keys.revoke},
 		{"GET /accounts/{account}/members", people.Read, unsent(members.page)},
 		{"POST /accounts/{account}/members/invite", people.Manage, members.invite},

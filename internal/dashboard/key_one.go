@@ -1,0 +1,150 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/people"
+)
+
+// keyPage is one key: what is known of it, and what can be changed.
+type keyPage struct {
+	keyRow
+	Facts     []Fact
+	Base      string // path of the page
+	Usage     string // path of its usage; empty where there is none
+	CanChange bool
+	Fields    keyForm
+	Once      string // name of the form that gives it another secret
+	Overlap   Field
+	Problems  []Problem
+}
+
+func (h *keyHandlers) showOne(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	k, err := h.find(r, v)
+	if err != nil {
+		return err
+	}
+	makers, err := h.makers(r, v)
+	if err != nil {
+		return err
+	}
+	spent, err := h.spent(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	p := keyPageOf(v, k, f, h.site.now())
+	p.By, p.Spent = makers[p.By], spent[k.ID]
+	if h.reports != nil {
+		p.Usage = accountPath(v.Account.Name) + "/usage?key=" + k.ID
+		p.Facts = append(p.Facts, Fact{"Spend this month", dollars(p.Spent)})
+	}
+	if p.By != "" {
+		p.Facts = append(p.Facts, Fact{"Created by", p.By})
+	}
+	return h.site.show(w, r, v, page{name: "key", title: k.Label, status: f.status(), data: p})
+}
+
+func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage {
+	base := accountPath(v.Account.Name) + "/keys"
+	p := keyPage{
+		keyRow: keyRowOf(v, base, k, now), Base: base + "/" + k.ID, Once: rand.Text(),
+		Facts: []Fact{{"ID", k.ID}, {"Key", "wk_…" + k.Last4}, {"Created", day(k.Created)}},
+	}
+	if k.FormerUntil != nil && k.FormerUntil.After(now) {
+		p.Facts = append(p.Facts, Fact{
+			"Former key", "wk_…" + k.FormerLast4 + ", valid until " + k.FormerUntil.UTC().Format("2 Jan 2006, 15:04") + " UTC",
+		})
+	}
+	p.CanChange = !p.Past && v.MayChangeKey(k) == nil
+	p.Fields = keyFormOf(v, f, k)
+	p.Fields.ModelsOpen, p.Fields.Bound = true, true
+	p.Overlap = f.field(Field{Name: "overlap", Label: "The former key stays valid for", Choices: []Choice{
+		{Value: "24h", Label: "a day", Chosen: true},
+		{Value: "168h", Label: "a week"},
+		{Value: "720h", Label: "30 days"},
+		{Value: "1h", Label: "an hour"},
+		{Value: "0s", Label: "no longer"},
+	}})
+	p.Problems = f.problems()
+	return p
+}
+
+func (h *keyHandlers) change(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	k, err := h.find(r, v)
+	if err == nil {
+		err = v.MayChangeKey(k)
+	}
+	if err != nil {
+		return err
+	}
+	f := sent(r)
+	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
+	if f.bad() {
+		return h.showOne(w, r, v, f)
+	}
+	u := updateOf(k, &o, f.values.Get("expires"), h.site.now())
+	u.Tighten = v.May(people.Manage, k.AccountID) != nil
+	_, err = h.accounts.UpdateKey(r.Context(), v.By, k.ID, u)
+	return f.followed(w, r, v, accountPath(v.Account.Name)+"/keys/"+k.ID+"?done=key-changed", err, h.showOne)
+}
+
+// updateOf is what the form changes of a key. What stays as it is is not written: somebody else may be changing it.
+func updateOf(k *account.Key, o *account.KeyOptions, expires string, now time.Time) account.KeyUpdate {
+	var u account.KeyUpdate
+	if o.Label != k.Label {
+		u.Label = &o.Label
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(o.Permissions)), slices.Sorted(slices.Values(k.Permissions))) {
+		u.Permissions = &o.Permissions
+	}
+	if !slices.Equal(o.Models, k.Models) {
+		u.Models = &o.Models
+	}
+	if o.Limits != k.Limits {
+		u.Limits = &o.Limits
+	}
+	if o.Budget != k.Budget {
+		u.Budget = &o.Budget
+	}
+	switch {
+	case expires == keepExpiry, o.ExpiresIn == 0 && k.Expires == nil:
+	case o.ExpiresIn == 0:
+		u.Expires = &time.Time{}
+	default:
+		u.Expires = new(now.Add(o.ExpiresIn))
+	}
+	return u
+}
+
+// rotate gives a key another secret, and shows it this once.
+func (h *keyHandlers) rotate(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	k, err := h.find(r, v)
+	if err == nil {
+		err = v.MayChangeKey(k)
+	}
+	if err != nil {
+		return err
+	}
+	f := sent(r)
+	overlap, err := time.ParseDuration(f.values.Get("overlap"))
+	if err != nil {
+		f.mistake("overlap", "The time is not in the list. Choose one from the list.")
+		return h.showOne(w, r, v, f)
+	}
+	name := onceName(v, r.PostForm)
+	if !h.once.first(name, h.site.now()) {
+		return goTo(w, r, accountPath(v.Account.Name)+"/keys/"+k.ID+"?done=key-rotated")
+	}
+	changed, token, err := h.accounts.RotateKey(r.Context(), v.By, k.ID, overlap)
+	if err != nil {
+		h.once.forget(name)
+		return f.refused(w, r, v, err, h.showOne)
+	}
+	p := keyShownPage{Label: changed.Label, Token: token.Reveal(), Back: accountPath(v.Account.Name) + "/keys"}
+	p.Snippets = snippetsOf(h.publicURL(r), p.Token, modelFor(&changed, h.exampleModel()))
+	return h.site.show(w, r, v, page{name: "key-shown", title: "Your new key", data: p})
+}

@@ -1,0 +1,77 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/budget"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/people"
+)
+
+// TestKeyIsChanged changes a key by its page: what the form leaves as it is stays, a member tightens and does not
+// loosen, and others change nothing.
+func TestKeyIsChanged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Member)
+	s.send(t, "POST", "/accounts/acme/keys/new", newKey(url.Values{"expires": {"date"}, "date": {"2026-12-24"}, "budget": {"5"}, "period": {"month"}}), nil)
+	k := s.keys(t, s.acme)[0]
+	page := "/accounts/acme/keys/" + k.ID
+	s.see(t, "/accounts/acme/keys", `href="`+page+`"`, "This month")
+	s.see(t, page, k.ID, "On 25 Dec 2026, as now", `value="nightly"`, "Spend this month", "/accounts/acme/usage?key="+k.ID)
+	form := newKey(url.Values{"label": {"weekly"}, "expires": {"keep"}, "budget": {"5.00"}, "period": {"month"}, "models": {"openai/*"}, "rpm": {"60"}})
+	s.do(t, page+"/change", form, page+"?done=key-changed")
+	want := k
+	want.Label, want.Models, want.Limits = "weekly", []string{"openai/*"}, account.Limits{RPM: 60}
+	must.Equal(t, s.keys(t, s.acme)[0], want, "the key after the change")
+	form.Set("budget", "50")
+	s.refused(t, page+"/change", form, "budget")
+	form.Set("rpm", "many")
+	s.refused(t, page+"/change", form, "rpm")
+
+	s.come("grace", people.Member)
+	if text := s.see(t, page); strings.Contains(text, "<form method=\"post\" action=\""+page) {
+		t.Error("another member: got forms that change the key")
+	}
+	for _, what := range []string{"/change", "/rotate", "/revoke"} {
+		if got := s.send(t, "POST", page+what, form, nil); got.status != http.StatusForbidden {
+			t.Errorf("%s of another member: got %d, want 403", what, got.status)
+		}
+	}
+	s.come("owner", people.Owner)
+	form.Set("rpm", "")
+	form.Set("expires", "never")
+	s.do(t, page+"/change", form, page+"?done=key-changed")
+	want.Budget, want.Limits, want.Expires = account.Budget{Limit: 50 * llm.USD, Period: budget.PeriodMonth}, account.Limits{}, nil
+	must.Equal(t, s.keys(t, s.acme)[0], want, "the key after the owner's change")
+	if got := s.send(t, "GET", "/accounts/other/keys/"+k.ID, nil, nil); got.status != http.StatusNotFound {
+		t.Errorf("the key below another account: got %d, want 404", got.status)
+	}
+}
+
+// TestKeyIsRotatedOnPage shows the new secret once, and says until when the former one is valid.
+func TestKeyIsRotatedOnPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Member)
+	first := between(s.send(t, "POST", "/accounts/acme/keys/new", newKey(nil), nil).text, `<code id="key">`, `</code>`)
+	k := s.keys(t, s.acme)[0]
+	page := "/accounts/acme/keys/" + k.ID
+	s.refused(t, page+"/rotate", url.Values{"overlap": {"1000h"}}, "overlap")
+	s.refused(t, page+"/rotate", url.Values{"overlap": {"soon"}}, "overlap")
+	form := url.Values{"overlap": {"168h"}, "once": {"rotate-1"}}
+	second := between(s.send(t, "POST", page+"/rotate", form, nil).text, `<code id="key">`, `</code>`)
+	for _, token := range []string{first, second} {
+		if p, err := s.accounts.Authenticate(t.Context(), token); err != nil || p.Key().ID != k.ID {
+			t.Errorf("%s: got %v, want the key", token, err)
+		}
+	}
+	s.do(t, page+"/rotate", form, page+"?done=key-rotated")
+	s.see(t, page, "Former key", "wk_…"+first[len(first)-4:]+", valid until "+now.Add(7*24*time.Hour).Format("2 Jan 2006, 15:04"))
+}
