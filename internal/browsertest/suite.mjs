@@ -364,6 +364,11 @@ async function tour() {
   for (const path of ["/docs", "/docs/concepts", "/docs/configuration", "/docs/reference/commands", "/docs/search?q=budget"]) found.add(path);
   await ada.goto("/accounts/default/requests");
   found.add(await ada.locator("main a[href*='/requests/']").first().getAttribute("href"));
+  await ada.goto("/accounts/default/keys");
+  found.add(await ada.locator("main a[href*='/keys/']:not([href$=new])").first().getAttribute("href"));
+  await ada.goto("/operator/people");
+  found.add(await ada.locator("main a[href*='/operator/people/']").first().getAttribute("href"));
+  for (const path of ["/me/second-factor", "/accounts/default/usage?group_by=key", "/accounts/default/usage?tag=project&sort=cost"]) found.add(path);
   return [...found];
 }
 
