@@ -312,9 +312,12 @@ func (l *loader) checkWeights(path string, a *Alias) {
 		l.report(path, "`weights` must have one number for each of the %d targets, not %d", len(a.Targets), n)
 	}
 	for i, w := range a.Weights {
-		if w < 1 || w > maxWeight {
-			l.report(index(path, i), "a weight must be 1 to %d, not %d", maxWeight, w)
+		if w < 0 || w > maxWeight {
+			l.report(index(path, i), "a weight must be 0 to %d, not %d", maxWeight, w)
 		}
+	}
+	if len(a.Weights) > 0 && !slices.ContainsFunc(a.Weights, func(w int) bool { return w > 0 }) {
+		l.report(path, "one of the `weights` must be above 0: a target of weight 0 is only a fallback")
 	}
 }
 

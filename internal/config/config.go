@@ -171,7 +171,7 @@ type Pricing struct {
 type Alias struct {
 	// Targets are <provider>/<model-name>, at least one, none twice.
 	Targets []string `yaml:"targets"`
-	// Weights are 1 to 1000, one for each of Targets; none for 1 each.
+	// Weights are 0 to 1000, one for each of Targets; none for 1 each. A target of weight 0 is only a fallback.
 	Weights []int `yaml:"weights,omitempty"`
 	// Strategy is "fallback", "weighted" or "latency".
 	Strategy string `yaml:"strategy"`

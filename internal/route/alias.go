@@ -22,7 +22,7 @@ const (
 // Alias is a name for targets.
 type Alias struct {
 	Targets  []string // full names
-	Weights  []int    // by target, at least 1; nil for 1 each
+	Weights  []int    // by target; nil for 1 each, 0 for one that is only a fallback
 	Strategy Strategy // empty for StrategyFallback
 	// NoRescue lets an answer that dies half-way stay dead.
 	NoRescue bool
@@ -31,6 +31,7 @@ type Alias struct {
 type alias struct {
 	targets  []Target
 	weights  []int // by target
+	chosen   []int // the places of targets that are no mere fallbacks
 	total    int   // of the weights
 	strategy Strategy
 	noRescue bool
@@ -45,7 +46,10 @@ func (t *Table) resolve(a *Alias) (*alias, error) {
 		}
 		weight := 1
 		if i < len(a.Weights) {
-			weight = max(1, a.Weights[i])
+			weight = max(0, a.Weights[i])
+		}
+		if weight > 0 {
+			out.chosen = append(out.chosen, i)
 		}
 		out.weights = append(out.weights, weight)
 		out.total += weight
@@ -77,7 +81,7 @@ func (a *alias) order(dst []Target, h *Health) []Target {
 	mine := dst[from:]
 	first := 0
 	switch {
-	case len(mine) < 2:
+	case len(mine) < 2 || len(a.chosen) == 0:
 	case a.strategy == StrategyWeighted:
 		first = a.draw()
 	case a.strategy == StrategyLatency:
@@ -103,8 +107,12 @@ func (a *alias) draw() int {
 // quicker is the better of two targets at random: the power of two choices. One
 // of which nothing is known yet is the better one, so that it becomes known.
 func (a *alias) quicker(h *Health) int {
-	one := rand.N(len(a.targets))
-	two := (one + 1 + rand.N(len(a.targets)-1)) % len(a.targets)
+	n := len(a.chosen)
+	if n == 1 {
+		return a.chosen[0]
+	}
+	at := rand.N(n)
+	one, two := a.chosen[at], a.chosen[(at+1+rand.N(n-1))%n]
 	if h.latencyOf(&a.targets[two]) < h.latencyOf(&a.targets[one]) {
 		return two
 	}

@@ -363,6 +363,8 @@ func TestStrategies(t *testing.T) {
 		"fallback": {Targets: three},
 		"weighted": {Targets: three, Weights: []int{1, 2, 7}, Strategy: route.StrategyWeighted},
 		"latency":  {Targets: three, Strategy: route.StrategyLatency},
+		"spread":   {Targets: three, Weights: []int{1, 1, 0}, Strategy: route.StrategyWeighted},
+		"quick":    {Targets: three, Weights: []int{1, 0, 1}, Strategy: route.StrategyLatency},
 	}, 0)
 	for model, ms := range map[string]time.Duration{"a/m": 900, "b/m": 100, "c/m": 500} {
 		for range 20 {
@@ -390,6 +392,12 @@ func TestStrategies(t *testing.T) {
 	// The slowest of three is the better of no two; the quickest wins two draws of three.
 	if got := count("latency"); got["a/m"] != 0 || got["b/m"] < 1800 || got["b/m"] > 2200 {
 		t.Errorf("latency: got %v, want none of a/m and about 2000 of b/m", got)
+	}
+	if got := count("spread"); got["c/m"] != 0 || got["a/m"] < 1300 || got["a/m"] > 1700 {
+		t.Errorf("weights 1, 1, 0: got %v, want half of a/m and of b/m each, c/m being a fallback", got)
+	}
+	if got := count("quick"); got["c/m"] != 3000 {
+		t.Errorf("latency with weights 1, 0, 1: got %v, want c/m alone, the quicker of those that are no fallbacks", got)
 	}
 }
 
