@@ -23,7 +23,8 @@ var layers = [][]string{
 	{"ledger"},
 	{"config", "provider", "account", "report", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
-	{"quote"},
+	{"quote", "imports"},
+	{"imports/litellm"},
 	{"dashboard", "gateway", "api", "manual", "store", "simulator"},
 	{"app"},
 }

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	maxName      = 64
+	// MaxName is how long the name of an account is at most, in bytes.
+	MaxName      = 64
 	nameAlphabet = base62 + "-_."
 	setupFor     = 7 * 24 * time.Hour
 
@@ -50,8 +51,8 @@ func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microse
 
 func checkName(name string) error {
 	switch {
-	case name == "" || len(name) > maxName:
-		return llm.Invalidf("name", "An account's name has 1 to %d characters; this one has %d.", maxName, len(name))
+	case name == "" || len(name) > MaxName:
+		return llm.Invalidf("name", "An account's name has 1 to %d characters; this one has %d.", MaxName, len(name))
 	case strings.Trim(name, nameAlphabet) != "":
 		return llm.Invalidf("name", "The account name %q has a character other than letters, digits, dash, "+
 			"underscore and dot.", name)
@@ -215,6 +216,12 @@ func (u *Update) check() error {
 		errs = append(errs, checkLimits(*u.Limits))
 	}
 	return firstOf(errs...)
+}
+
+// CheckAccount refuses an account that could not have been made here. The error is a *llm.Error with
+// CodeInvalidRequest.
+func CheckAccount(a *Account) error {
+	return firstOf(checkName(a.Name), checkLimits(a.Limits), checkBudget(a.Budget))
 }
 
 func checkOnDisconnect(h OnDisconnect) error {

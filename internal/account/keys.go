@@ -126,6 +126,18 @@ func (o *KeyOptions) check(now time.Time) error {
 	)
 }
 
+// CheckKey refuses a key that could not have been made here at a moment. The error is a *llm.Error with
+// CodeInvalidRequest.
+func CheckKey(k *Key, now time.Time) error {
+	o := KeyOptions{
+		Label: k.Label, Permissions: k.Permissions, Models: k.Models, Limits: k.Limits, Budget: k.Budget, Tags: k.Tags,
+	}
+	if k.Expires != nil {
+		o.Expires = *k.Expires
+	}
+	return o.check(now)
+}
+
 // checkTags refuses tags that no request could have.
 func checkTags(t *KeyTags) error {
 	if err := llm.CheckTags(t.Defaults); err != nil {

@@ -21,6 +21,8 @@ type memory struct {
 	lookups  int
 	accounts []account.Account
 	keys     map[account.Hash]account.Key
+	imported []account.Hash
+	listed   int // how often imported was asked for
 	setups   map[account.Hash]time.Time
 	changes  []account.Change
 	cut      int64 // changes up to here are not in the feed any more
@@ -84,6 +86,13 @@ func (m *memory) Changes(_ context.Context, after int64) (account.Changes, error
 		return account.Changes{Last: last, Lost: true}, err
 	}
 	return account.Changes{List: m.changes[after:], Last: last}, nil
+}
+
+func (m *memory) Imported(context.Context) ([]account.Hash, error) {
+	m.set(func() { m.listed++ })
+	leave, err := m.enter()
+	defer leave()
+	return slices.Clone(m.imported), err
 }
 
 func (m *memory) List(_ context.Context, nameOrID string) (list []account.Account, err error) {

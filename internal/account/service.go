@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"weir/internal/llm"
@@ -23,12 +24,13 @@ type Service struct {
 	clock  func() time.Time
 	log    *slog.Logger
 	cache  cache
+	others imported
 }
 
 // NewService makes a service over stores. Its cache learns what other
 // processes changed only while Watch runs.
 func NewService(stores Stores, clock func() time.Time, log *slog.Logger) *Service {
-	return &Service{stores: stores, clock: clock, log: log}
+	return &Service{stores: stores, clock: clock, log: log, others: newImported()}
 }
 
 // Authenticate is the caller to whom the token belongs. A token that is
@@ -37,7 +39,7 @@ func NewService(stores Stores, clock func() time.Time, log *slog.Logger) *Servic
 // and the store is away, the code is CodeOverloaded with RetryAfter set.
 // A suspended account is authenticated; Principal refuses what it asks for.
 func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, error) {
-	if len(token) != tokenLength {
+	if token == "" || len(token) > maxToken {
 		return nil, unauthenticated()
 	}
 	hash := hashOf(token)
@@ -57,13 +59,21 @@ func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, e
 // lookUp asks the store, unless the token cannot be a key or was asked for a
 // moment ago.
 func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Principal, error) {
-	if !wellFormed(token) || s.cache.isUnknown(hash, s.clock()) {
+	if s.cache.isUnknown(hash, s.clock()) {
 		return nil, unauthenticated()
 	}
 	generation := s.cache.generation.Load()
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	account, key, err := s.stores.Lookups.KeyByHash(ctx, *hash)
+	mayBe, err := s.mayBeKey(ctx, token, hash)
+	if err == nil && !mayBe {
+		return nil, unauthenticated()
+	}
+	var account Account
+	var key Key
+	if err == nil {
+		account, key, err = s.stores.Lookups.KeyByHash(ctx, *hash)
+	}
 	switch {
 	case errors.Is(err, ErrNotFound) || err == nil && key.Revoked != nil:
 		s.cache.putUnknown(hash, generation, s.clock())
@@ -79,6 +89,15 @@ func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Princi
 	p := newPrincipal(&account, &key)
 	s.cache.put(hash, generation, p)
 	return p, nil
+}
+
+// mayBeKey reports whether a token has the form of a key, or is one that was taken over from another gateway. One that
+// only begins as a key does is a typo, whatever was taken over.
+func (s *Service) mayBeKey(ctx context.Context, token string, hash *Hash) (bool, error) {
+	if strings.HasPrefix(token, tokenPrefix) {
+		return wellFormed(token), nil
+	}
+	return s.others.has(ctx, hash, s.stores.Lookups.Imported)
 }
 
 func unauthenticated() error {
@@ -126,14 +145,18 @@ func (s *Service) poll(ctx context.Context, place int64, corrected func(account 
 	}
 	if changes.Lost {
 		s.cache.forgetAll()
+		s.others.forget()
 		corrected("")
 		return changes.Last, nil
 	}
 	ids := map[string]bool{}
 	for _, c := range changes.List {
-		if c.Kind == ChangedAttempt {
+		switch c.Kind {
+		case ChangedAttempt:
 			corrected(c.ID)
 			continue
+		case ChangedImport:
+			s.others.forget()
 		}
 		ids[c.ID] = true
 	}

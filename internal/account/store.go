@@ -37,6 +37,8 @@ type LookupStore interface {
 	KeyByHash(ctx context.Context, hash Hash) (Account, Key, error)
 	// Changes is what changed after a place in the feed.
 	Changes(ctx context.Context, after int64) (Changes, error)
+	// Imported are the hashes of the tokens that keys of another gateway had when they were taken over.
+	Imported(ctx context.Context) ([]Hash, error)
 }
 
 // AccountStore administers accounts.
@@ -128,7 +130,8 @@ type ChangeKind string
 const (
 	ChangedAccount ChangeKind = "account"
 	ChangedKey     ChangeKind = "key"
-	ChangedAttempt ChangeKind = "attempt" // a correction in the ledger, by the account
+	ChangedAttempt ChangeKind = "attempt" // a correction in the ledger, or of an opening balance, by the account
+	ChangedImport  ChangeKind = "import"  // keys of an account were taken over from another gateway
 )
 
 // Change says that something is not what it was.

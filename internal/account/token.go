@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"hash/crc32"
 	"strings"
 
@@ -23,6 +24,10 @@ const (
 	sumDigits    = 6  // 62^6 is more than 2^32
 	tokenLength  = len(tokenPrefix) + randomDigits + sumDigits
 	setupDigits  = 43 // 256 bits
+
+	// maxToken is the longest token, in bytes, that is looked at. Those of other gateways, which keys that were taken
+	// over still have, are of any length; they are a tenth of this.
+	maxToken = 256
 )
 
 // Hash is the SHA-256 of a whole token, which is all that is kept of it. A
@@ -31,6 +36,16 @@ type Hash [sha256.Size]byte
 
 // String is the hash in lower-case hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// ParseHash reads what String gives.
+func ParseHash(text string) (h Hash, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(h) {
+		return h, fmt.Errorf("%q is not a SHA-256 in hexadecimal digits", text)
+	}
+	copy(h[:], b)
+	return h, nil
+}
 
 // newToken makes an API key.
 func newToken() llm.Secret {
@@ -57,12 +72,12 @@ func checksum(body string) string {
 	return string(digits[:])
 }
 
-// hashOf is the hash of a key of the right length. It copies into an array
+// hashOf is the hash of a token of at most maxToken bytes. It copies into an array
 // because a conversion to a slice would go to the heap.
 func hashOf(token string) Hash {
-	b := [tokenLength]byte{}
-	copy(b[:], token)
-	return sha256.Sum256(b[:])
+	b := [maxToken]byte{}
+	n := copy(b[:], token)
+	return sha256.Sum256(b[:n])
 }
 
 // randomText is n random base-62 digits. Bytes from 248 on are thrown away:

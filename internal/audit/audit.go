@@ -69,6 +69,7 @@ const (
 	KeyChanged          Action = "key.changed"
 	KeyRevoked          Action = "key.revoked"
 	KeyRotated          Action = "key.rotated"
+	BudgetOpened        Action = "budget.opened"
 	AttemptResolved     Action = "attempt.resolved"
 	AttemptCorrected    Action = "attempt.corrected"
 	NodeForgotten       Action = "node.forgotten"

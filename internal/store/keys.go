@@ -113,6 +113,16 @@ func (s *Accounts) Keys(ctx context.Context, accountID string) ([]account.Key, e
 
 // CreateKey adds a key whose token has that hash.
 func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key, hash account.Hash) error {
+	return s.write(ctx, s.sure, "create key", func(tx *sql.Tx) error {
+		return s.insertKey(ctx, tx, by, &k, hash, "")
+	})
+}
+
+// insertKey adds a key whose token has that hash. Imported is the hash of the token by which it was taken over; empty
+// for one that is made here.
+func (s *Accounts) insertKey(ctx context.Context, tx *sql.Tx, by audit.Actor, k *account.Key, hash account.Hash,
+	imported string,
+) error {
 	permissions, err := jsonList(k.Permissions)
 	if err != nil {
 		return err
@@ -121,23 +131,21 @@ func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key,
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, s.sure, "create key", func(tx *sql.Tx) error {
-		if slices.Contains(k.Permissions, account.Admin) {
-			if err := s.adminBy(ctx, tx, by); err != nil {
-				return err
-			}
-		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
-			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?)",
-			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
-			microsOrNil(k.Revoked),
-			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
-			encodeKeyTags(&k.Tags), hash.String())
-		if err != nil {
+	if slices.Contains(k.Permissions, account.Admin) {
+		if err := s.adminBy(ctx, tx, by); err != nil {
 			return err
 		}
-		return s.noteKey(ctx, tx, by, audit.KeyCreated, nil, &k)
-	})
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
+		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?)",
+		k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
+		microsOrNil(k.Revoked),
+		k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
+		encodeKeyTags(&k.Tags), hash.String(), imported)
+	if err != nil {
+		return err
+	}
+	return s.noteKey(ctx, tx, by, audit.KeyCreated, nil, k)
 }
 
 // adminBy is audit.ErrNotAllowed for an actor who may make no key that administers the

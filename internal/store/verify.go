@@ -46,6 +46,7 @@ type verifier struct {
 	total    int64
 	// corrected is what corrections add to the costs of the attempts of the day at hand.
 	corrected map[ledger.AttemptID]llm.Money
+	openings  balances
 	result    report.Verification
 }
 
@@ -54,6 +55,10 @@ func (v *verifier) run(ctx context.Context) error {
 		return err
 	}
 	if err := v.estimate(ctx); err != nil {
+		return err
+	}
+	var err error
+	if v.openings, err = readOpenings(ctx, v.tx); err != nil {
 		return err
 	}
 	days, err := v.days(ctx)
@@ -99,6 +104,9 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 		for _, p := range periods {
 			all[p/t.perDay] = true
 		}
+	}
+	for o := range v.openings {
+		all[o.day] = true
 	}
 	return slices.Sorted(maps.Keys(all)), nil
 }
@@ -204,9 +212,9 @@ func (v *verifier) cost(e *ledger.Entry) {
 	}
 }
 
-// balances compares what the balances of a day say with what its rows say.
+// balances compares what the balances of a day say with what its rows and opening balances say.
 func (v *verifier) balances(ctx context.Context, day int64, days buckets) error {
-	want, have := balances{}, balances{}
+	want, have := v.openings.of(day), balances{}
 	for b, s := range days {
 		want[scopeDay{b.account, day}] += s.charged()
 		want[scopeDay{b.key, day}] += s.charged()

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/imports"
+	"weir/internal/llm"
+)
+
+const (
+	// importRows is how many keys are taken over in one transaction: few enough that nobody else waits for long.
+	importRows = 200
+	// mostNames is how many accounts there may be whose names differ in a number alone.
+	mostNames = 1000
+)
+
+// errDryRun ends a transaction that was to show what it would do.
+var errDryRun = errors.New("store: dry run")
+
+// Imported are the hashes of the tokens that keys of another gateway had when they were taken over.
+func (s *Accounts) Imported(ctx context.Context) ([]account.Hash, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT imported FROM keys WHERE imported <> ''")
+	return listed("read keys of another gateway", rows, err, func(row scanner) (h account.Hash, err error) {
+		var text string
+		if err = row.Scan(&text); err == nil {
+			h, err = account.ParseHash(text)
+		}
+		return h, err
+	})
+}
+
+// Import takes over an account with its keys, and tells what that changes; with dryRun it changes nothing. What was
+// taken over before stays as it is, but for opening balances, which are raised. The account comes with its first keys,
+// or not at all; the others follow in transactions of their own. After an error it goes on where it was when it is
+// called again.
+func (s *Accounts) Import(ctx context.Context, by audit.Actor, a *imports.Account, dryRun bool) (
+	done imports.Done, err error,
+) {
+	for from := 0; from == 0 || from < len(a.Keys); from += importRows {
+		part := *a
+		part.Keys = a.Keys[from:min(from+importRows, len(a.Keys))]
+		var one importer
+		err := s.write(ctx, s.sure, "import "+a.From, func(tx *sql.Tx) error {
+			one = importer{Accounts: s, tx: tx, by: by, now: s.clock.now().UTC().Truncate(time.Microsecond)}
+			err := one.account(ctx, &part)
+			if err == nil && dryRun {
+				err = errDryRun
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, errDryRun) {
+			return done, err
+		}
+		done.ID, done.Name, done.Changes = one.id, one.name, append(done.Changes, one.changes...)
+	}
+	return done, nil
+}
+
+// importer takes over an account in a transaction.
+type importer struct {
+	*Accounts
+	tx      *sql.Tx
+	by      audit.Actor
+	now     time.Time
+	id      string // of the account here
+	name    string
+	changes []imports.Change
+}
+
+func (i *importer) account(ctx context.Context, a *imports.Account) error {
+	if err := i.inTurn(ctx, i.tx); err != nil {
+		return err
+	}
+	there, err := scanAccount(i.tx.QueryRowContext(ctx, "SELECT "+accountColumns+" FROM accounts WHERE imported = ?",
+		a.From))
+	if errors.Is(err, sql.ErrNoRows) {
+		there, err = i.newAccount(ctx, a)
+	}
+	if err != nil {
+		return err
+	}
+	i.id, i.name = there.ID, there.Name
+	if err := i.open(ctx, audit.Object{Kind: "account", ID: there.ID, Name: there.Name}, there.ID, there.Budget,
+		a.Opening); err != nil {
+		return err
+	}
+	for n := range a.Keys {
+		if err := i.key(ctx, there.ID, &a.Keys[n]); err != nil {
+			return fmt.Errorf("%s: %w", a.Keys[n].From, err)
+		}
+	}
+	if len(i.changes) == 0 {
+		return nil
+	}
+	return i.changed(ctx, i.tx, account.ChangedImport, there.ID)
+}
+
+// newAccount makes the account. Where its name is taken, it gets a number behind it.
+func (i *importer) newAccount(ctx context.Context, a *imports.Account) (account.Account, error) {
+	made := a.Account
+	made.ID, made.Created = uuid.Must(uuid.NewV7()).String(), i.now
+	for n := 2; n < mostNames; n++ {
+		created, err := i.insertAccount(ctx, i.tx, i.by, &made,
+			"WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)", made.Name)
+		if err != nil {
+			return made, err
+		}
+		if created {
+			i.name = made.Name
+			i.tell("account", "", "made from "+a.From)
+			_, err := i.tx.ExecContext(ctx, "UPDATE accounts SET imported = ? WHERE id = ?", a.From, made.ID)
+			return made, err
+		}
+		suffix := "-" + strconv.Itoa(n)
+		made.Name = a.Name[:min(len(a.Name), account.MaxName-len(suffix))] + suffix
+	}
+	return made, fmt.Errorf("%s: %w", a.From, account.ErrExists)
+}
+
+func (i *importer) key(ctx context.Context, accountID string, k *imports.Key) error {
+	there, err := scanKey(i.tx.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE imported = ?",
+		k.Hash.String()))
+	if errors.Is(err, sql.ErrNoRows) {
+		there = k.Key
+		there.ID, there.AccountID, there.Created = uuid.Must(uuid.NewV7()).String(), accountID, i.now
+		err = i.insertKey(ctx, i.tx, i.by, &there, k.Hash, k.Hash.String())
+		i.tell("key", k.Label, "made from "+k.From)
+	}
+	if err != nil {
+		return err
+	}
+	return i.open(ctx, audit.Object{Kind: "key", ID: there.ID, Name: there.Label}, there.AccountID, there.Budget,
+		k.Opening)
+}
+
+// open brings the opening balance of a budget up to an amount. The budget is that of now, whatever it was at the
+// other gateway.
+func (i *importer) open(ctx context.Context, of audit.Object, accountID string, b account.Budget,
+	amount llm.Money,
+) error {
+	if b.Limit == 0 || amount <= 0 {
+		return nil
+	}
+	more, err := i.raise(ctx, i.tx, i.by, &opening{
+		object: of, account: accountID, period: b.Period.Number(i.now), amount: amount,
+	})
+	if err != nil || more == 0 {
+		return err
+	}
+	name := of.Name
+	if of.Kind == "account" {
+		name = ""
+	}
+	i.tell("opening", name, fmt.Sprintf("$%s spent before, of the budget of $%s a %s", amount, b.Limit, b.Period))
+	return nil
+}
+
+func (i *importer) tell(kind, name, detail string) {
+	i.changes = append(i.changes, imports.Change{Kind: kind, Account: i.name, Name: name, Detail: detail})
+}

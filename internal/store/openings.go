@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/budget"
+	"weir/internal/llm"
+)
+
+// opening is what was spent of a budget before, at another gateway.
+type opening struct {
+	object  audit.Object // the account or key whose budget it is
+	account string
+	period  int64
+	amount  llm.Money
+}
+
+// raise brings an opening balance up to an amount, and reports by how much. One that is there and more stays: what
+// another gateway counts anew is a period of its own.
+func (s *Accounts) raise(ctx context.Context, tx *sql.Tx, by audit.Actor, o *opening) (llm.Money, error) {
+	var was llm.Money
+	err := tx.QueryRowContext(ctx, "SELECT amount FROM openings WHERE scope = ? AND period = ?", o.object.ID,
+		o.period).Scan(&was)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	more := o.amount - was
+	if err != nil || more <= 0 {
+		return 0, err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO openings (scope, period, amount) VALUES (?, ?, ?)"+
+		" ON CONFLICT (scope, period) DO UPDATE SET amount = excluded.amount", o.object.ID, o.period, int64(o.amount))
+	if err != nil {
+		return 0, err
+	}
+	day, _ := budget.DaysOf(o.period)
+	if _, err = tx.ExecContext(ctx, insertBalances().sql(1), o.object.ID, day, noJournal, int64(more)); err != nil {
+		return 0, err
+	}
+	e := audit.Entry{Actor: by, Action: audit.BudgetOpened, Account: o.account, Object: o.object}
+	before, after := facts{"opening_usd": nil}, facts{"opening_usd": o.amount.String()}
+	if was > 0 {
+		before["opening_usd"] = was.String()
+	}
+	if _, err := s.note(ctx, tx, e, before, after); err != nil {
+		return 0, err
+	}
+	return more, s.changed(ctx, tx, account.ChangedAttempt, o.account)
+}
+
+// readOpenings are all opening balances, as they stand in the balances.
+func readOpenings(ctx context.Context, q querier) (balances, error) {
+	all := balances{}
+	rows, err := q.QueryContext(ctx, "SELECT scope, period, amount FROM openings")
+	err = eachRow(rows, err, func(row scanner) error {
+		var scope string
+		var period int64
+		var amount llm.Money
+		err := row.Scan(&scope, &period, &amount)
+		day, _ := budget.DaysOf(period)
+		all[scopeDay{scope, day}] += amount
+		return err
+	})
+	return all, err
+}
+
+// of are the balances of a day.
+func (m balances) of(day int64) balances {
+	some := balances{}
+	for name, amount := range m {
+		if name.day == day {
+			some[name] = amount
+		}
+	}
+	return some
+}
