@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,32 +69,41 @@ func readChange(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostChange))
 }
 
-// printChanges prints a change a line: + for what is new, - for what goes, ~ for what is otherwise.
+// printChanges prints changes, and what becomes of them.
 func (env *environment) printChanges(changes []managed.Change, dryRun bool) error {
-	var errs error
-	say := func(format string, args ...any) {
-		_, err := fmt.Fprintf(env.stdout, format+"\n", args...)
-		errs = errors.Join(errs, err)
+	end := fmt.Sprintf("%d changes, in force within a second", len(changes))
+	switch {
+	case len(changes) == 0:
+		end = "nothing changes"
+	case dryRun:
+		end = fmt.Sprintf("%d changes, not made (--dry-run)", len(changes))
 	}
+	return env.printLines(append(changeLines(changes), end))
+}
+
+func (env *environment) printLines(lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(env.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeLines are changes: + for what is new, - for what goes, ~ for what is otherwise.
+func changeLines(changes []managed.Change) (lines []string) {
 	for _, c := range changes {
 		switch {
 		case c.Before == nil:
-			say("+ %s: %s", c.Path, oneLine(c.After))
+			lines = append(lines, fmt.Sprintf("+ %s: %s", c.Path, oneLine(c.After)))
 		case c.After == nil:
-			say("- %s: %s", c.Path, oneLine(c.Before))
+			lines = append(lines, fmt.Sprintf("- %s: %s", c.Path, oneLine(c.Before)))
 		default:
-			say("~ %s: %s\n  %*s  %s", c.Path, oneLine(c.Before), len(c.Path)-1, "->", oneLine(c.After))
+			lines = append(lines, fmt.Sprintf("~ %s: %s\n  %*s  %s", c.Path, oneLine(c.Before), len(c.Path)-1, "->",
+				oneLine(c.After)))
 		}
 	}
-	switch {
-	case len(changes) == 0:
-		say("nothing changes")
-	case dryRun:
-		say("%d changes, not made (--dry-run)", len(changes))
-	default:
-		say("%d changes, in force within a second", len(changes))
-	}
-	return errs
+	return lines
 }
 
 // oneLine is a value of a document in JSON, which YAML has too.

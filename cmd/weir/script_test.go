@@ -91,7 +91,11 @@ func sqlCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: sql FILE STATEMENT")
 	}
-	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	driver, source := "sqlite", "file:"+ts.MkAbs(args[0])
+	if strings.Contains(args[0], "://") {
+		driver, source = "pgx", args[0]
+	}
+	db, err := sql.Open(driver, source)
 	ts.Check(err)
 	defer db.Close()
 	result, err := db.ExecContext(context.Background(), args[1])

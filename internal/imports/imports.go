@@ -33,9 +33,12 @@ func (p *Plan) Leave(from, why string, args ...any) {
 	p.Left = append(p.Left, Left{from, fmt.Sprintf(why, args...)})
 }
 
-// SortLeft brings what is left into the order of the paths.
+// SortLeft brings what is left into the order of the paths, each thing once.
 func (p *Plan) SortLeft() {
-	slices.SortStableFunc(p.Left, func(a, b Left) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(p.Left, func(a, b Left) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Why, b.Why))
+	})
+	p.Left = slices.Compact(p.Left)
 }
 
 // Account is an account with its keys. The fields that are made here are empty: ids, and when it was made.

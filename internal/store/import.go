@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/imports"
 	"weir/internal/llm"
 )
@@ -160,7 +161,11 @@ func (i *importer) open(ctx context.Context, of audit.Object, accountID string, 
 	if of.Kind == "account" {
 		name = ""
 	}
-	i.tell("opening", name, fmt.Sprintf("$%s spent before, of the budget of $%s a %s", amount, b.Limit, b.Period))
+	every := "a " + string(b.Period)
+	if b.Period == budget.PeriodTotal {
+		every = "in all"
+	}
+	i.tell("opening", name, fmt.Sprintf("$%s spent before, of the budget of $%s %s", amount, b.Limit, every))
 	return nil
 }
 

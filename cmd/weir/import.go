@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/config"
+	"weir/internal/imports"
+	"weir/internal/imports/litellm"
+	"weir/internal/llm"
+)
+
+func newImport(env *environment) *cobra.Command {
+	return group("import", "Take over the models, accounts and keys of another gateway", newImportLiteLLM(env))
+}
+
+// importFlags are the flags that all imports have.
+type importFlags struct {
+	app.ImportOptions
+	yes bool
+}
+
+func (f *importFlags) add(env *environment, cmd *cobra.Command) *cobra.Command {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.yes, "yes", false, "make the changes; without it they are printed, and none is made")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "print the changes, and make none, which is so without --yes too")
+	flags.BoolVar(&f.Invite, "invite", false, "invite the people, and print the links, which are good for 7 days")
+	return env.jsonFlag(cmd)
+}
+
+func newImportLiteLLM(env *environment) *cobra.Command {
+	var flags importFlags
+	var file, database string
+	cmd := &cobra.Command{
+		Use: "litellm", Short: "Take over the configuration and the database of the LiteLLM proxy",
+		Long: "Takes over models, aliases and fallbacks of LiteLLM's config.yaml as managed configuration, and teams, " +
+			"users and keys of its database, with their limits and budgets and what was spent of them. Keys go on to " +
+			"work as they are. Prints what it would change, and each thing that it does not take over, with its path " +
+			"and the reason. Makes the changes with --yes. What was taken over before stays as it is.\n" +
+			"Here --config is LiteLLM's file; Weir's own is weir.yaml in the working directory, or what WEIR_CONFIG names.",
+		Example: "  weir import litellm --config config.yaml --database-url postgres://litellm@db/litellm\n" +
+			"  weir import litellm --config config.yaml --database-url postgres://litellm@db/litellm --yes",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			in := &litellm.Import{Getenv: os.LookupEnv, Now: time.Now()}
+			switch {
+			case file == "" && database == "":
+				return usageError{errors.New("nothing to import: give --config, --database-url, or both")}
+			case flags.yes && flags.DryRun:
+				return usageError{errors.New("--yes makes the changes, and --dry-run makes none: give one of them")}
+			}
+			if file != "" {
+				text, err := readChange(file)
+				if err != nil {
+					return err
+				}
+				if in.Config, err = config.ParseTree(file, text); err != nil {
+					return err
+				}
+			}
+			if database == "" {
+				return env.runImport(cmd, in, &flags)
+			}
+			return app.Foreign(cmd.Context(), llm.NewSecret(database), func(rows imports.Rows) error {
+				in.Rows = rows
+				return env.runImport(cmd, in, &flags)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "LiteLLM's config.yaml")
+	cmd.Flags().StringVar(&database, "database-url", "", "LiteLLM's database, as its DATABASE_URL has it")
+	return flags.add(env, cmd)
+}
+
+// runImport imports, or shows what that would do.
+func (env *environment) runImport(cmd *cobra.Command, in *litellm.Import, flags *importFlags) error {
+	plan, err := in.Plan(cmd.Context())
+	if err != nil {
+		return err
+	}
+	flags.DryRun = !flags.yes
+	flags.File, flags.Getenv = env.configOptions(""), os.Getenv
+	return env.withData(cmd, func(d *app.Data) error {
+		done, err := d.Import(cmd.Context(), actor(), plan, flags.ImportOptions)
+		if printed := env.printImport(&done, flags.DryRun); err == nil {
+			err = printed
+		}
+		return err
+	})
+}
+
+// importView is an import as --json shows it.
+type importView struct {
+	DryRun        bool                     `json:"dry_run"`
+	Configuration []changeView             `json:"configuration"`
+	Changes       []imports.Change         `json:"changes"`
+	Invitations   []app.ImportedInvitation `json:"invitations"`
+	NotTakenOver  []imports.Left           `json:"not_taken_over"`
+}
+
+// changeView is a change of the managed configuration.
+type changeView struct {
+	Path   string `json:"path"`
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+}
+
+func (env *environment) printImport(done *app.Imported, dryRun bool) error {
+	if env.asJSON {
+		v := importView{
+			DryRun: dryRun, Configuration: []changeView{}, Changes: append([]imports.Change{}, done.Changes...),
+			Invitations:  append([]app.ImportedInvitation{}, done.Invitations...),
+			NotTakenOver: append([]imports.Left{}, done.Left...),
+		}
+		for _, c := range done.Config {
+			v.Configuration = append(v.Configuration, changeView{c.Path, c.Before, c.After})
+		}
+		return printJSON(env.stdout, v)
+	}
+	lines := changeLines(done.Config)
+	for _, c := range done.Changes {
+		name := c.Account
+		if c.Name != "" {
+			name += " " + c.Name
+		}
+		lines = append(lines, fmt.Sprintf("+ %s %s: %s", c.Kind, name, c.Detail))
+	}
+	for _, i := range done.Invitations {
+		lines = append(lines, fmt.Sprintf("+ invitation %s %s: %s %s", i.Account, i.Email, i.Role, i.Link))
+	}
+	if len(done.Left) > 0 {
+		lines = append(lines, "", "Not taken over, or not as it was:")
+	}
+	for _, l := range done.Left {
+		lines = append(lines, fmt.Sprintf("! %s: %s", l.From, l.Why))
+	}
+	return env.printLines(append(lines, "", importEnd(done, dryRun)))
+}
+
+// importEnd says what becomes of the changes.
+func importEnd(done *app.Imported, dryRun bool) string {
+	n := len(done.Config) + len(done.Changes) + len(done.Invitations)
+	switch {
+	case n == 0:
+		return "nothing changes"
+	case dryRun:
+		return fmt.Sprintf("%d changes, not made: add --yes to make them", n)
+	}
+	return fmt.Sprintf("%d changes, in force within a second", n)
+}

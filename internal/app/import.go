@@ -1,0 +1,136 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/imports"
+	"weir/internal/llm"
+	"weir/internal/managed"
+	"weir/internal/people"
+	"weir/internal/store"
+)
+
+// Foreign calls do with what reads the PostgreSQL database of another program.
+func Foreign(ctx context.Context, target llm.Secret, do func(imports.Rows) error) error {
+	f, err := store.OpenForeign(ctx, target)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(f.Rows), f.Close())
+}
+
+// ImportOptions say how Import goes about it.
+type ImportOptions struct {
+	ApplyOptions
+	Invite bool // make an invitation for everybody of the plan
+}
+
+// Imported is what an import did, or would do.
+type Imported struct {
+	Config      []managed.Change
+	Changes     []imports.Change
+	Invitations []ImportedInvitation
+	Left        []imports.Left
+}
+
+// ImportedInvitation is an invitation that an import made.
+type ImportedInvitation struct {
+	Email   string      `json:"email"`
+	Account string      `json:"account"`
+	Role    people.Role `json:"role"`
+	Link    string      `json:"link,omitempty"` // empty in a dry run
+}
+
+// Import takes over what another gateway has: the managed configuration first, then account by account with its keys.
+// What is there already stays. After an error it goes on where it was when it is called again.
+func (d *Data) Import(ctx context.Context, by audit.Actor, plan *imports.Plan, o ImportOptions) (all Imported, err error) {
+	all.Left = plan.Left
+	doc, err := d.importable(plan, &all, o.File)
+	if err != nil {
+		return all, err
+	}
+	if all.Config, err = d.Apply(ctx, by, doc, o.ApplyOptions); err != nil {
+		return all, err
+	}
+	places := map[string]imports.Done{}
+	for i := range plan.Accounts {
+		one, err := d.store.Accounts.Import(ctx, by, &plan.Accounts[i], o.DryRun)
+		all.Changes = append(all.Changes, one.Changes...)
+		if err != nil {
+			return all, err
+		}
+		places[plan.Accounts[i].From] = one
+	}
+	return all, d.importPeople(ctx, by, plan.People, places, &all, o)
+}
+
+// importPeople invites those who are not there yet, where that is asked for.
+func (d *Data) importPeople(ctx context.Context, by audit.Actor, list []imports.Person, places map[string]imports.Done,
+	all *Imported, o ImportOptions,
+) error {
+	for i := range list {
+		p, place := &list[i], places[list[i].Account]
+		there, err := d.isExpected(ctx, place.ID, p.Email)
+		switch {
+		case err != nil:
+			return err
+		case there:
+			continue
+		case !o.Invite:
+			all.Left = append(all.Left, imports.Left{
+				From: p.From, Why: fmt.Sprintf("%s is not invited to the account %s without --invite", p.Email, place.Name),
+			})
+			continue
+		}
+		invited := ImportedInvitation{Email: p.Email, Account: place.Name, Role: p.Role}
+		if !o.DryRun {
+			token, _, err := d.People.Invite(ctx, by, people.Invitation{Email: p.Email, AccountID: place.ID, Role: p.Role})
+			if err != nil && token.IsZero() {
+				return fmt.Errorf("%s: %w", p.From, err)
+			}
+			invited.Link = d.BaseURL() + "/invite/" + token.Reveal()
+		}
+		all.Invitations = append(all.Invitations, invited)
+	}
+	return nil
+}
+
+// isExpected reports whether somebody is a member of an account, or invited to it.
+func (d *Data) isExpected(ctx context.Context, account, email string) (bool, error) {
+	members, err := d.People.Members(ctx, account)
+	if err != nil {
+		return false, err
+	}
+	invited, err := d.People.Invitations(ctx, account)
+	return slices.ContainsFunc(members, func(m people.Membership) bool { return strings.EqualFold(m.Email, email) }) ||
+		slices.ContainsFunc(invited, func(i people.Invitation) bool { return strings.EqualFold(i.Email, email) }), err
+}
+
+// importable is the configuration of a plan without what the configuration file has, which is its own.
+func (d *Data) importable(plan *imports.Plan, all *Imported, o config.Options) (config.Document, error) {
+	file, err := config.FileDocument(o)
+	if err != nil {
+		return nil, err
+	}
+	doc := config.Document{}
+	for section, objects := range plan.Config {
+		doc[section] = map[string]any{}
+		for name, value := range objects {
+			if _, taken := file[section][name]; taken {
+				all.Left = append(all.Left, imports.Left{
+					From: section + "." + name, Why: fmt.Sprintf("%s has it, and says what it is", d.cfg.File),
+				})
+				continue
+			}
+			doc[section][name] = value
+		}
+	}
+	slices.SortStableFunc(all.Left, func(a, b imports.Left) int { return strings.Compare(a.From, b.From) })
+	return doc, nil
+}

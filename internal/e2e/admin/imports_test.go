@@ -1,0 +1,188 @@
+package admin_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/e2e/harness"
+	"weir/internal/imports"
+	"weir/internal/imports/litellm"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/store/pgtest"
+)
+
+// litellmTables are the tables of LiteLLM that an import reads, with columns of the types that Prisma gives them.
+const litellmTables = `
+CREATE TABLE "LiteLLM_VerificationToken" (token TEXT PRIMARY KEY, key_name TEXT, key_alias TEXT,
+	spend DOUBLE PRECISION NOT NULL DEFAULT 0, expires TIMESTAMP(3), models TEXT[], aliases JSONB NOT NULL DEFAULT '{}',
+	user_id TEXT, team_id TEXT, max_parallel_requests INTEGER, metadata JSONB NOT NULL DEFAULT '{}', blocked BOOLEAN,
+	tpm_limit BIGINT, rpm_limit BIGINT, max_budget DOUBLE PRECISION, budget_duration TEXT, budget_reset_at TIMESTAMP(3),
+	budget_id TEXT);
+CREATE TABLE "LiteLLM_TeamTable" (team_id TEXT PRIMARY KEY, team_alias TEXT, members_with_roles JSONB NOT NULL DEFAULT '{}',
+	max_budget DOUBLE PRECISION, spend DOUBLE PRECISION NOT NULL DEFAULT 0, models TEXT[], max_parallel_requests INTEGER,
+	tpm_limit BIGINT, rpm_limit BIGINT, budget_duration TEXT, budget_reset_at TIMESTAMP(3), blocked BOOLEAN NOT NULL DEFAULT false);
+CREATE TABLE "LiteLLM_UserTable" (user_id TEXT PRIMARY KEY, user_email TEXT, user_role TEXT, max_budget DOUBLE PRECISION,
+	spend DOUBLE PRECISION NOT NULL DEFAULT 0, models TEXT[], budget_duration TEXT, budget_reset_at TIMESTAMP(3));
+INSERT INTO "LiteLLM_TeamTable" (team_id, team_alias, members_with_roles, max_budget, spend, budget_duration, budget_reset_at, models)
+	VALUES ('t1', 'Research Team', '[{"role": "admin", "user_id": "u1"}]', 100, 42.5, '30d', now() + interval '1 day', '{}');
+INSERT INTO "LiteLLM_UserTable" (user_id, user_email) VALUES ('u1', 'ann@example.com');
+`
+
+// litellmKey adds a key to LiteLLM's database.
+func litellmKey(token, more string) string {
+	return fmt.Sprintf(`INSERT INTO "LiteLLM_VerificationToken" (token, key_name, key_alias, team_id, models, max_budget, spend) VALUES ('%x', 'sk-...%s', '%s', 't1', `+more+");\n", sha256.Sum256([]byte(token)), token[len(token)-4:], token)
+}
+
+// execute runs statements of SQL on PostgreSQL.
+func execute(t *testing.T, url, statements string) {
+	t.Helper()
+	db := must.Get(sql.Open("pgx", url))(t)
+	defer db.Close()
+	must.Get(db.ExecContext(t.Context(), statements))(t)
+}
+
+// importLiteLLM imports as weir import litellm does.
+func importLiteLLM(h *harness.Gateway, url, file string, o app.ImportOptions) (done app.Imported) {
+	h.T.Helper()
+	withPeople(h, func(ctx context.Context, d *app.Data) error {
+		return app.Foreign(ctx, llm.NewSecret(url), func(rows imports.Rows) error {
+			in := &litellm.Import{
+				Config: must.Get(config.ParseTree("config.yaml", []byte(file)))(h.T), Rows: rows, Now: d.Now(),
+				Getenv: func(string) (string, bool) { return "", false },
+			}
+			plan, err := in.Plan(ctx)
+			must.Do(h.T, err)
+			o.File, o.Getenv = fileOf(h, nil), func(string) string { return "" }
+			done, err = d.Import(ctx, audit.Gateway(), plan, o)
+			return err
+		})
+	})
+	return done
+}
+
+// TestImportLiteLLM takes LiteLLM's configuration and database over, beside a gateway that runs: an existing key works
+// unchanged, budgets and what was spent of them match, the ledger has what was served here alone, and a second import
+// changes nothing.
+func TestImportLiteLLM(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	execute(t, server.URL("postgres"), "CREATE DATABASE weir")
+	execute(t, server.URL("postgres"), "CREATE DATABASE litellm")
+	// As Prisma has it, with arguments that PostgreSQL does not know.
+	from := server.URL("litellm") + "&schema=public&connection_limit=5&pool_timeout=10"
+	execute(t, server.URL("litellm"), litellmTables+litellmKey("sk-good-key-of-old", "'{}', 10, 4")+
+		litellmKey("sk-spent-key-of-old", "'{fast}', 10, 9.9999")+litellmKey("sk-other-models-only", "'{slow}', NULL, 1"))
+	for name, database := range map[string]string{"SQLite": "", "PostgreSQL": server.URL("weir")} {
+		t.Run(name, func(t *testing.T) {
+			up := harness.NewUpstream(t)
+			h := harness.Open(t, harness.Setup{YAML: fmt.Sprintf("database: %q\nproviders: {}\n", database)})
+			file := fmt.Sprintf("model_list:\n  - model_name: fast\n    litellm_params: {model: openai/echo, api_base: %q, api_key: x}\n"+
+				"    model_info: {input_cost_per_token: 0.001, output_cost_per_token: 0.002}\n"+
+				"  - model_name: slow\n    litellm_params: {model: openai/chat, api_base: %q}\n", up.URL+"/v1", up.URL+"/v1")
+			(&importedGateway{h: h, from: from, file: file}).check(t)
+			must.Do(t, h.Stop())
+			h.Verify(t)
+		})
+	}
+}
+
+// importedGateway is a gateway with what it imports.
+type importedGateway struct {
+	h          *harness.Gateway
+	from, file string
+}
+
+func (g *importedGateway) check(t *testing.T) {
+	h, none := g.h, app.ImportOptions{ApplyOptions: app.ApplyOptions{DryRun: true}}
+	good, ask := "sk-good-key-of-old", func(key, model string) harness.Reply {
+		body := `{"model":"` + model + `","max_tokens":50,"messages":[{"role":"user","content":"one two three"}]}`
+		return h.Do(harness.Ask{Path: "/v1/chat/completions", Body: body, Key: key})
+	}
+	dry := importLiteLLM(h, g.from, g.file, none)
+	if r := ask(good, "fast"); r.Status != http.StatusUnauthorized {
+		t.Errorf("before the import: got %d, want 401", r.Status)
+	}
+	done := importLiteLLM(h, g.from, g.file, app.ImportOptions{Invite: true})
+	if len(dry.Config) != len(done.Config) || len(dry.Changes) != len(done.Changes) || len(done.Config) != 4 || len(done.Changes) != 7 {
+		t.Errorf("dry run %+v, then %+v; want the same four objects and seven changes", dry, done)
+	}
+	if len(done.Invitations) != 1 || !strings.Contains(done.Invitations[0].Link, "/invite/") {
+		t.Errorf("invitations: got %+v, want one with a link", done.Invitations)
+	}
+	harness.Await(t, "the key works", func() bool { return ask(good, "fast").Status == http.StatusOK })
+	g.everywhere(t, good)
+	for _, refused := range []struct {
+		key, model string
+		status     int
+	}{
+		{"sk-spent-key-of-old", "fast", http.StatusTooManyRequests},
+		{"sk-other-models-only", "fast", http.StatusForbidden},
+		{"sk-good-key-of-olD", "fast", http.StatusUnauthorized},
+	} {
+		if r := ask(refused.key, refused.model); r.Status != refused.status {
+			t.Errorf("%s: got %d %s, want %d", refused.key, r.Status, r.Body, refused.status)
+		}
+	}
+	again := importLiteLLM(h, g.from, g.file, app.ImportOptions{Invite: true})
+	if len(again.Config)+len(again.Changes)+len(again.Invitations) != 0 {
+		t.Errorf("a second import: got %+v, want no change", again)
+	}
+	g.spend(t, good)
+}
+
+// everywhere asks with the key at the client APIs of all vendors, as their clients send it.
+func (g *importedGateway) everywhere(t *testing.T, key string) {
+	for _, a := range []harness.Ask{
+		{Path: "/v1/messages", Body: `{"model":"fast","max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}`, Header: []string{"x-api-key", key}},
+		{Path: "/v1beta/models/fast:generateContent", Body: `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}`, Header: []string{"x-goog-api-key", key}},
+		{Path: "/v1/responses", Body: `{"model":"fast","input":"Hi"}`, Header: []string{"api-key", key}},
+		{Path: "/v1/chat", Body: harness.Hello("fast"), Header: []string{"Authorization", "Bearer " + key}},
+		{Path: "/v1/models", Header: []string{"Authorization", "Bearer " + key}},
+	} {
+		a.Key = harness.NoKey
+		if r := g.h.Do(a); r.Status != http.StatusOK {
+			t.Errorf("%s: got %d %s, want 200", a.Path, r.Status, r.Body)
+		}
+	}
+}
+
+// spend holds that budgets count what was spent before and here, and usage what was served here alone.
+func (g *importedGateway) spend(t *testing.T, key string) {
+	h := g.h
+	var spent llm.Money
+	var budget account.Budget
+	read := func() {
+		withPeople(h, func(ctx context.Context, d *app.Data) error {
+			a, err := d.Accounts.Account(ctx, "Research-Team")
+			if err != nil {
+				return err
+			}
+			status, err := d.BudgetStatus(ctx, &a)
+			spent, budget = status.Spent, a.Budget
+			return err
+		})
+	}
+	usage := func() (cost llm.Money, requests string) {
+		var page harness.UsesPage
+		harness.Decode(t, h.Do(harness.Ask{Path: "/v1/uses", Key: key}).Body, &page)
+		return must.Get(llm.ParseMoney(page.Total.Cost.String()))(t), page.Total.Requests.String()
+	}
+	harness.Await(t, "the usage", func() bool { _, n := usage(); return n == "5" })
+	cost, _ := usage()
+	harness.Await(t, "the balance", func() bool { read(); return spent == 42_500_000_000+cost })
+	if cost <= 0 || budget.Limit != 100*llm.USD || budget.Period != "month" {
+		t.Errorf("got a cost of %v and a budget of %+v, want some and $100 a month", cost, budget)
+	}
+}

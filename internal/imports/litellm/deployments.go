@@ -1,0 +1,261 @@
+package litellm
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// converter makes the managed configuration of the file.
+type converter struct {
+	*Import
+	credentials map[string]node
+	groups      map[string][]*deployment // by model_name
+	order       []string                 // the names of groups, as they come
+	access      []accessGroup
+	servers     map[serverID]*server
+	all         []*server // as they come
+}
+
+// deployment is an entry of model_list: a model at a provider.
+type deployment struct {
+	at     string
+	server *server
+	model  string
+	order  float64 // those of the least come first
+	weight float64
+}
+
+func (d *deployment) target() string { return d.server.name + "/" + d.model }
+
+// accessGroup is a name for models in lists of what keys may use.
+type accessGroup struct{ name, model string }
+
+// serverID tells providers apart.
+type serverID struct{ prefix, base string }
+
+// server is a provider as it is to be here.
+type server struct {
+	serverID
+	vendor
+	at      string // of the first deployment
+	name    string
+	keys    []string
+	models  []string
+	open    bool // every model may be asked for
+	seconds float64
+	retries *int
+	prices  map[string]map[string]string // by model
+	sizes   map[string]map[string]any    // by model
+}
+
+// deployment reads an entry of model_list.
+func (c *converter) deployment(n node) {
+	params, info := n.object("litellm_params"), n.object("model_info")
+	group := n.text("model_name")
+	model := params.text("model")
+	prefix, name, ok := vendorOf(model, params.text("custom_llm_provider"))
+	v, known := vendors()[prefix]
+	switch {
+	case group == "" || model == "":
+		c.plan.Leave(n.path, "it has no model_name, or no litellm_params.model")
+		return
+	case model == "*":
+		c.plan.Leave(params.at("model"), "every model of every provider at once has no counterpart: name a provider, "+
+			"as in openai/*")
+		return
+	case !ok || !known:
+		c.plan.Leave(params.at("model"), "the provider of %q is none that is known here: where it speaks OpenAI's API, "+
+			"add it as a provider with its base_url", model)
+		return
+	}
+	if shared, ok := c.credentials[params.text("litellm_credential_name")]; ok {
+		for key, value := range shared.fields {
+			if _, own := params.fields[key]; !own {
+				params.fields[key] = value
+			}
+		}
+	}
+	d := &deployment{at: n.path, model: name}
+	if !c.place(d, v, prefix, params) {
+		return
+	}
+	d.order, d.weight = params.number("order"), cmp.Or(params.number("weight"), params.number("rpm"), params.number("tpm"))
+	c.details(d, params, info)
+	if _, there := c.groups[group]; !there {
+		c.order = append(c.order, group)
+	}
+	c.groups[group] = append(c.groups[group], d)
+	for _, access := range info.texts("access_groups") {
+		c.access = append(c.access, accessGroup{access, group})
+	}
+	leaveOfDeployment(n, params, info)
+}
+
+// place finds the server of a deployment. It is false where it cannot be had, which is noted.
+func (c *converter) place(d *deployment, v vendor, prefix string, params node) bool {
+	base, ok := c.baseOf(d, v, prefix, params)
+	if !ok {
+		return false
+	}
+	key, hasKey := "", params.has("api_key")
+	if hasKey {
+		if key, ok = params.quoted("api_key"); !ok {
+			return false
+		}
+	}
+	id := serverID{v.name, base}
+	s := c.servers[id]
+	if s == nil {
+		s = &server{
+			serverID: id, vendor: v, at: d.at, prices: map[string]map[string]string{},
+			sizes: map[string]map[string]any{},
+		}
+		c.servers[id] = s
+		c.all = append(c.all, s)
+	}
+	d.server = s
+	if key != "" && !slices.Contains([]string{"none", "None", "dummy"}, key) && !slices.Contains(s.keys, key) {
+		if len(s.keys) == 1 {
+			c.plan.Leave(params.at("api_key"), "the keys of one provider are used in turn, for all of its models")
+		}
+		s.keys = append(s.keys, key)
+	}
+	switch {
+	case strings.Contains(d.model, "*"):
+		s.open = true
+	case !slices.Contains(s.models, d.model):
+		s.models = append(s.models, d.model)
+	}
+	s.seconds = max(s.seconds, params.number("timeout"))
+	if params.has("max_retries") {
+		s.retries = retriesOf(params.number("max_retries"))
+	}
+	return true
+}
+
+// baseOf is the address of a deployment's provider; empty for the vendor's own.
+func (c *converter) baseOf(d *deployment, v vendor, prefix string, params node) (string, bool) {
+	if prefix == "bedrock" {
+		return bedrockBase(d, params), true
+	}
+	if prefix == "vertex_ai" {
+		return c.vertexBase(d, params)
+	}
+	key := "api_base"
+	if !params.has(key) {
+		key = "base_url"
+	}
+	if !params.has(key) {
+		if prefix == "azure" {
+			c.plan.Leave(d.at, "it has no api_base, which says at which resource it is")
+			return "", false
+		}
+		return "", true
+	}
+	base := strings.TrimRight(params.text(key), "/")
+	if base == "" { // a variable that is not set, which is noted
+		return "", false
+	}
+	if !strings.HasSuffix(base, v.suffix) {
+		base += v.suffix
+	}
+	if !strings.Contains(base, "://") {
+		c.plan.Leave(params.at(key), "%q is no address", base)
+		return "", false
+	}
+	return base, true
+}
+
+// bedrockBase takes the region of a deployment into the address, and the route of LiteLLM's out of the model's name
+// (https://docs.litellm.ai/docs/providers/bedrock, 2026-10).
+func bedrockBase(d *deployment, params node) string {
+	for _, route := range []string{"converse/", "invoke/", "converse_like/"} {
+		d.model = strings.TrimPrefix(d.model, route)
+	}
+	region := params.text("aws_region_name")
+	if first, rest, ok := strings.Cut(d.model, "/"); ok && strings.Count(first, "-") >= 2 && !strings.Contains(first, ":") {
+		region, d.model = cmp.Or(region, first), rest
+	}
+	if region == "" {
+		return ""
+	}
+	return "https://bedrock-runtime." + region + ".amazonaws.com"
+}
+
+// vertexBase makes the address of project and location.
+func (c *converter) vertexBase(d *deployment, params node) (string, bool) {
+	if !strings.HasPrefix(d.model, "gemini") && !strings.Contains(d.model, "*") {
+		c.plan.Leave(params.at("model"), "of Vertex AI, Google's own models alone are served here")
+		return "", false
+	}
+	project, location := params.text("vertex_project"), params.text("vertex_location")
+	if project == "" || location == "" {
+		return "", true
+	}
+	host := location + "-aiplatform.googleapis.com"
+	if location == "global" {
+		host = "aiplatform.googleapis.com"
+	}
+	return fmt.Sprintf("https://%s/v1/projects/%s/locations/%s/publishers/google", host, project, location), true
+}
+
+// details reads what a deployment says of its model: prices and sizes.
+func (c *converter) details(d *deployment, params, info node) {
+	prices, sizes := map[string]string{}, map[string]any{}
+	for class, key := range map[string]string{
+		"input": "input_cost_per_token", "output": "output_cost_per_token", "cache_read": "cache_read_input_token_cost",
+		"cache_write": "cache_creation_input_token_cost",
+	} {
+		if text := cmp.Or(params.text(key), info.text(key)); text != "" {
+			if price, ok := perMillion(text); ok {
+				prices[class] = price
+			} else {
+				c.plan.Leave(params.at(key), "%q is no price", text)
+			}
+		}
+	}
+	for field, key := range map[string]string{"context": "max_input_tokens", "max_output": "max_output_tokens"} {
+		if n := info.number(key); n >= 1 {
+			sizes[field] = int64(n)
+		}
+	}
+	if len(prices) > 0 {
+		d.server.prices[d.model] = prices
+	}
+	if len(sizes) > 0 {
+		d.server.sizes[d.model] = sizes
+	}
+}
+
+// perMillion is a price of a million of what the text is the price of, to the picodollar of one.
+func perMillion(text string) (string, bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	const most = 1000 // dollars for a token
+	if err != nil || f < 0 || f > most {
+		return "", false
+	}
+	exact, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64)) // a decimal, as FormatFloat writes it
+	decimal := new(big.Rat).Mul(exact, big.NewRat(1_000_000, 1)).FloatString(6)
+	return strings.TrimRight(strings.TrimRight(decimal, "0"), "."), true
+}
+
+// leaveOfDeployment notes what of a deployment has no place here.
+func leaveOfDeployment(n, params, info node) {
+	params.leave("no limit holds for one model of a provider; it is the weight where there is no other", "rpm", "tpm")
+	params.leave("its API without versions is used", "api_version")
+	params.leave("streams have a timeout to their first byte: timeouts.first_byte of the provider", "stream_timeout")
+	params.leave("it comes from the environment of the gateway", "aws_access_key_id", "aws_secret_access_key",
+		"aws_session_token", "aws_role_name", "vertex_credentials")
+	params.leave("headers of one's own are not sent", "extra_headers", "organization")
+	params.leaveRest("parameters of requests are the client's")
+	info.leave("the price of this model is not looked up: give prices for this one where it has none", "base_model")
+	for _, key := range []string{"id", "mode", "db_model", "created_at", "updated_at", "max_tokens"} {
+		info.take(key) // which says nothing that is needed
+	}
+	info.leaveRest("it has no counterpart")
+	n.leaveRest("it has no counterpart")
+}

@@ -1,0 +1,236 @@
+package litellm
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode"
+
+	"weir/internal/account"
+	"weir/internal/imports"
+	"weir/internal/llm"
+)
+
+// errEnough ends the reading of a table.
+var errEnough = errors.New("litellm: enough")
+
+func isNone(err error) bool { return errors.Is(err, errEnough) || errors.Is(err, fs.ErrNotExist) }
+
+// examples are keys that LiteLLM's documentation uses, which somebody may have taken for their own.
+func examples() []string {
+	return []string{"sk-1234", "sk-12345", "sk-my_special_key", "sk-1234567890"}
+}
+
+// key makes an API key of a row. LiteLLM keeps the SHA-256 of a key in hexadecimal digits (hash_token in its
+// litellm/proxy/_types.py, looked at on 2026-11-26), and so does this gateway.
+func (a *accounts) key(row *keyRow) {
+	hash, err := account.ParseHash(row.Token)
+	if err != nil {
+		// It may be the key itself, from before LiteLLM kept hashes alone: it is not told.
+		a.plan.Leave(rowPath(tableKeys, "key_alias", cmp.Or(row.Alias, "null")), "its token is not a SHA-256: "+
+			"rotate the key at LiteLLM, and import again")
+		return
+	}
+	const shown = 12 // of its digits: by all of them a key that is short could be found
+	at := rowPath(tableKeys, "token", row.Token[:shown]+"…")
+	if why := a.refused(row, hash); why != "" {
+		a.plan.Leave(at, "%s", why)
+		return
+	}
+	a.share(row)
+	made := imports.Key{From: at, Hash: hash}
+	made.Label, made.Last4 = keyLabel(row), last4(row.Name)
+	if made.Permissions = a.permissions(at, row.Routes); len(made.Permissions) == 0 {
+		return
+	}
+	if !row.Expires.IsZero() {
+		made.Expires = &row.Expires.Time
+	}
+	if a.limit(at, &row.bounds, &made.Limits) {
+		a.plan.Leave(at, "a limit of 0 lets nothing through: the key is not taken over")
+		return
+	}
+	var some bool
+	if made.Models, some = a.keyModels(at, row); !some {
+		return
+	}
+	place := a.accountOf(at, row)
+	if place < 0 {
+		return
+	}
+	made.Budget, made.Opening = a.budget(at, &row.bounds)
+	if err := account.CheckKey(&made.Key, a.now); err != nil {
+		a.plan.Leave(at, "%s", llm.AsError(err).Message)
+		return
+	}
+	a.leaveBounds(at, &row.bounds)
+	a.leaveOfKey(at, row)
+	to := &a.plan.Accounts[place]
+	to.Keys = append(to.Keys, made)
+}
+
+// refused says why a key is not taken over; empty where it is.
+func (a *accounts) refused(row *keyRow, hash account.Hash) string {
+	isExample := slices.ContainsFunc(examples(), func(e string) bool { return sha256.Sum256([]byte(e)) == hash })
+	switch {
+	case row.Team == dashboardTeam:
+		return "it is a session of LiteLLM's pages"
+	case hash == a.master:
+		return "it is the master key: keys of operators are made by weir keys create --permission admin"
+	case isExample:
+		return "everybody knows this key, from LiteLLM's documentation: make another one"
+	case row.Blocked:
+		return "it is blocked: unblock it at LiteLLM and import again, or make another one"
+	case !row.Expires.IsZero() && !row.Expires.After(a.now):
+		return "it has expired"
+	}
+	return ""
+}
+
+// permissions are what the routes of a key come to; none where it may only manage, which is noted. The names of groups
+// of routes are those of its types (https://docs.litellm.ai/docs/proxy/virtual_keys, 2026-10).
+func (a *accounts) permissions(at string, routes []string) (list []account.Permission) {
+	if len(routes) == 0 {
+		return []account.Permission{account.Chat, account.Uses}
+	}
+	var others []string
+	for _, route := range routes {
+		switch route {
+		case "llm_api_routes":
+			list = append(list, account.Chat)
+		case "info_routes":
+			list = append(list, account.Uses)
+		case "management_routes":
+		default:
+			others = append(others, route)
+		}
+	}
+	switch {
+	case len(others) > 0 && !slices.Contains(list, account.Chat):
+		list = append(list, account.Chat)
+		a.plan.Leave(at+".allowed_routes", "the key may chat at every client API: there is no permission for %q alone", others)
+	case len(list) == 0:
+		a.plan.Leave(at+".allowed_routes", "it only manages: keys of operators are made by weir keys create "+
+			"--permission admin")
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// share fills in what a key has by a budget that it shares with others.
+func (a *accounts) share(row *keyRow) {
+	b := a.shared[row.Budget]
+	if b == nil {
+		return
+	}
+	if !row.MaxBudget.set {
+		row.MaxBudget, row.Duration, row.ResetAt = b.MaxBudget, b.Duration, b.ResetAt
+	}
+	row.RPM, row.TPM, row.Parallel = cmp.Or(row.RPM, b.RPM), cmp.Or(row.TPM, b.TPM), cmp.Or(row.Parallel, b.Parallel)
+}
+
+// keyModels are the patterns of the models that a key may use, empty for all; false where it may use none, which is
+// noted.
+func (a *accounts) keyModels(at string, row *keyRow) (patterns []string, some bool) {
+	all, list := scope(row.Models)
+	if t := a.teamOf[row.Team]; t != nil {
+		teamAll, teamList := scope(t.Models)
+		switch {
+		case slices.Contains(row.Models, "all-team-models") || all:
+			all, list = teamAll, teamList
+		case !teamAll:
+			list = both(list, teamList)
+		}
+	} else if u := a.userOf[row.User]; all && u != nil {
+		all, list = scope(u.Models)
+	}
+	if all {
+		return nil, true
+	}
+	patterns = a.models.of(list)
+	if len(patterns) == 0 {
+		a.plan.Leave(at+".models", "there is no model that it may use: the key is not taken over")
+	}
+	return patterns, len(patterns) > 0
+}
+
+// scope is what a list of models says: all of them, or these. Some names are none of models
+// (https://docs.litellm.ai/docs/proxy/key_auth_arch, 2026-10-12).
+func scope(models []string) (all bool, list []string) {
+	for _, m := range models {
+		switch m {
+		case "*", "all-proxy-models":
+			return true, nil
+		case "all-team-models", "no-default-models":
+		default:
+			list = append(list, m)
+		}
+	}
+	return len(models) == 0, list
+}
+
+// both are the models that two lists have in common.
+func both(one, other []string) (list []string) {
+	for _, m := range one {
+		for _, o := range other {
+			switch {
+			case covers(o, m):
+				list = append(list, m)
+			case covers(m, o):
+				list = append(list, o)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// covers reports whether a name, which may end in an asterisk, is or fits another one.
+func covers(pattern, name string) bool {
+	prefix, open := strings.CutSuffix(pattern, "*")
+	return pattern == name || open && strings.HasPrefix(name, prefix)
+}
+
+func keyLabel(row *keyRow) string {
+	label := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return '-'
+		}
+		return r
+	}, cmp.Or(strings.TrimSpace(row.Alias), strings.TrimSpace(row.Name), "litellm"))
+	runes := []rune(label)
+	const most = 100
+	return string(runes[:min(len(runes), most)])
+}
+
+// last4 are the last characters of the key, which LiteLLM shows as "sk-...abcd".
+func last4(name string) string {
+	_, last, ok := strings.Cut(name, "...")
+	if !ok || len(last) != 4 || strings.ContainsFunc(last, func(r rune) bool { return r > '~' || r < '!' }) {
+		return "...."
+	}
+	return last
+}
+
+// leaveOfKey notes what of a key has no place here.
+func (a *accounts) leaveOfKey(at string, row *keyRow) {
+	for _, left := range []struct {
+		there     bool
+		name, why string
+	}{
+		{len(row.Aliases) > 0, "aliases", "aliases of models of one key are not taken over: an alias is there for all"},
+		{len(row.Config) > 0, "config", "a key has no configuration of its own"},
+		{len(row.Granted) > 0, "permissions", "they have no counterpart"},
+		{len(row.Metadata) > 0, "metadata", "tags, guardrails and limits of single models are not taken over"},
+		{row.Project != "", "project_id", "there are no projects"},
+		{row.Agent != "", "agent_id", "there are no agents"},
+		{row.AutoRenew, "auto_rotate", "keys are rotated by weir keys rotate"},
+	} {
+		if left.there {
+			a.plan.Leave(at+"."+left.name, "%s", left.why)
+		}
+	}
+}

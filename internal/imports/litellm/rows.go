@@ -1,0 +1,263 @@
+package litellm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/budget"
+	"weir/internal/imports"
+	"weir/internal/llm"
+)
+
+// The tables that are read.
+const (
+	tableKeys    = "LiteLLM_VerificationToken"
+	tableTeams   = "LiteLLM_TeamTable"
+	tableUsers   = "LiteLLM_UserTable"
+	tableBudgets = "LiteLLM_BudgetTable"
+	tableModels  = "LiteLLM_ProxyModelTable"
+	tableMembers = "LiteLLM_TeamMembership"
+)
+
+// tablesLeft are tables of which nothing is taken over, and why.
+func tablesLeft() [][2]string {
+	return [][2]string{
+		{"LiteLLM_OrganizationTable", "an account belongs to no organization here: its budget and its models are not " +
+			"taken over"},
+		{"LiteLLM_ProjectTable", "there is nothing between an account and its keys here: budgets of projects are not " +
+			"taken over"},
+		{"LiteLLM_EndUserTable", "budgets and blocks of end users are not taken over"},
+		{"LiteLLM_TagTable", "budgets of tags are not taken over"},
+		{"LiteLLM_AgentsTable", "agents are not taken over"},
+		{"LiteLLM_MCPServerTable", "MCP servers are not taken over"},
+		{"LiteLLM_CredentialsTable", "its values are encrypted with LiteLLM's own key: give the keys of providers in " +
+			"the configuration"},
+		{"LiteLLM_DeprecatedVerificationToken", "keys that were rotated at LiteLLM and good for a while yet are not " +
+			"taken over"},
+		{"LiteLLM_SpendLogs", "requests of the past are not usage of this gateway: keep LiteLLM's database for them"},
+	}
+}
+
+// bounds are columns that keys, teams and users have in common.
+type bounds struct {
+	Spend        dollars  `json:"spend"`
+	MaxBudget    dollars  `json:"max_budget"`
+	Duration     string   `json:"budget_duration"`
+	ResetAt      stamp    `json:"budget_reset_at"`
+	RPM          *int64   `json:"rpm_limit"`
+	TPM          *int64   `json:"tpm_limit"`
+	Parallel     *int64   `json:"max_parallel_requests"`
+	SoftBudget   dollars  `json:"soft_budget"`
+	ModelBudget  object   `json:"model_max_budget"`
+	BudgetLimits anyJSON  `json:"budget_limits"`
+	Organization string   `json:"organization_id"`
+	Permission   string   `json:"object_permission_id"`
+	Router       object   `json:"router_settings"`
+	AccessGroups []string `json:"access_group_ids"`
+	Policies     []string `json:"policies"`
+}
+
+type keyRow struct {
+	bounds
+	Token     string   `json:"token"`
+	Name      string   `json:"key_name"`
+	Alias     string   `json:"key_alias"`
+	User      string   `json:"user_id"`
+	Team      string   `json:"team_id"`
+	Budget    string   `json:"budget_id"`
+	Project   string   `json:"project_id"`
+	Agent     string   `json:"agent_id"`
+	Expires   stamp    `json:"expires"`
+	Models    []string `json:"models"`
+	Routes    []string `json:"allowed_routes"`
+	Aliases   object   `json:"aliases"`
+	Config    object   `json:"config"`
+	Granted   object   `json:"permissions"`
+	Metadata  object   `json:"metadata"`
+	Blocked   bool     `json:"blocked"`
+	AutoRenew bool     `json:"auto_rotate"`
+}
+
+type teamRow struct {
+	bounds
+	ID       string   `json:"team_id"`
+	Alias    string   `json:"team_alias"`
+	Models   []string `json:"models"`
+	Members  anyJSON  `json:"members_with_roles"`
+	ModelID  *int64   `json:"model_id"`
+	Metadata object   `json:"metadata"`
+	Blocked  bool     `json:"blocked"`
+}
+
+type userRow struct {
+	bounds
+	ID     string   `json:"user_id"`
+	Alias  string   `json:"user_alias"`
+	Email  string   `json:"user_email"`
+	Role   string   `json:"user_role"`
+	Models []string `json:"models"`
+}
+
+type budgetRow struct {
+	bounds
+	ID string `json:"budget_id"`
+}
+
+type modelRow struct {
+	ID   string `json:"model_id"`
+	Name string `json:"model_name"`
+}
+
+type memberRow struct {
+	User   string `json:"user_id"`
+	Team   string `json:"team_id"`
+	Budget string `json:"budget_id"`
+}
+
+// database is what of LiteLLM's database is looked at.
+type database struct {
+	keys    []keyRow
+	teams   []teamRow
+	users   []userRow
+	budgets []budgetRow
+	models  []modelRow
+	members []memberRow
+	left    map[string]int // rows of the tables of tablesLeft
+}
+
+func readDatabase(ctx context.Context, rows imports.Rows) (*database, error) {
+	d := &database{left: map[string]int{}}
+	if err := read(ctx, rows, tableKeys, &d.keys); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("the database has no table %s: is it the one that LiteLLM uses?", tableKeys)
+		}
+		return nil, err
+	}
+	for _, err := range []error{
+		read(ctx, rows, tableTeams, &d.teams), read(ctx, rows, tableUsers, &d.users),
+		read(ctx, rows, tableBudgets, &d.budgets), read(ctx, rows, tableModels, &d.models),
+		read(ctx, rows, tableMembers, &d.members),
+	} {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// read reads the rows of a table.
+func read[T any](ctx context.Context, rows imports.Rows, table string, into *[]T) error {
+	return rows(ctx, table, func(row []byte) error {
+		var one T
+		if err := json.Unmarshal(row, &one); err != nil {
+			return fmt.Errorf("read %s, row %d: %w", table, len(*into)+1, err)
+		}
+		*into = append(*into, one)
+		return nil
+	})
+}
+
+// object is a column of JSON that says something or nothing.
+type object map[string]any
+
+// UnmarshalJSON reads an object; what is none says nothing.
+func (o *object) UnmarshalJSON(text []byte) error {
+	var m map[string]any
+	if json.Unmarshal(text, &m) == nil {
+		*o = m
+	}
+	return nil
+}
+
+// anyJSON is a column of JSON of any form.
+type anyJSON json.RawMessage
+
+// UnmarshalJSON keeps the text.
+func (a *anyJSON) UnmarshalJSON(text []byte) error {
+	*a = append((*a)[:0], text...)
+	return nil
+}
+
+// empty reports whether it says nothing.
+func (a anyJSON) empty() bool {
+	switch strings.TrimSpace(string(a)) {
+	case "", "null", "{}", "[]":
+		return true
+	}
+	return false
+}
+
+// dollars is a column of US dollars, a double there; it may say nothing.
+type dollars struct {
+	llm.Money
+	set bool
+}
+
+// UnmarshalJSON reads a number, to the nearest nano-dollar. What is not finite is no bound, and says nothing; what is
+// beyond account.MaxAmount is that.
+func (d *dollars) UnmarshalJSON(text []byte) error {
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil { // null, or "Infinity"
+		return nil //nolint:nilerr // it says nothing
+	}
+	limit := float64(account.MaxAmount / llm.USD)
+	if f >= limit {
+		*d = dollars{account.MaxAmount, true}
+		return nil
+	}
+	amount, err := llm.ParseMoney(strconv.FormatFloat(max(f, 0), 'f', 9, 64))
+	*d = dollars{amount, err == nil}
+	return err
+}
+
+// stamp is a column of a time; zero where it says nothing.
+type stamp struct{ time.Time }
+
+// UnmarshalJSON reads a time as PostgreSQL writes it in JSON. Without a zone it is UTC, as Prisma keeps it.
+func (s *stamp) UnmarshalJSON(text []byte) error {
+	value := strings.Trim(string(text), `"`)
+	for _, layout := range []string{"2006-01-02T15:04:05", time.RFC3339} {
+		if at, err := time.Parse(layout, value); err == nil {
+			s.Time = at.UTC()
+			break
+		}
+	}
+	return nil
+}
+
+// period is the budget period here that a duration comes to, and whether it is the same: LiteLLM's days begin at
+// midnight and its months with the first of a month
+// (https://docs.litellm.ai/docs/proxy/budget_reset_and_tz, 2026-10-06). Another duration comes to the next longer
+// period, in which the same amount is never more.
+func period(duration string) (p budget.Period, same bool) {
+	switch duration {
+	case "":
+		return budget.PeriodTotal, true
+	case "1d", "24h":
+		return budget.PeriodDay, true
+	case "30d", "1mo":
+		return budget.PeriodMonth, true
+	}
+	number := strings.TrimRight(duration, "smhdwo")
+	n, err := strconv.ParseInt(number, 10, 32)
+	unit := map[string]time.Duration{
+		"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
+		"mo": 31 * 24 * time.Hour,
+	}[duration[len(number):]]
+	switch d := time.Duration(n) * unit; {
+	case err != nil || unit == 0:
+		return budget.PeriodTotal, false
+	case d <= 24*time.Hour:
+		return budget.PeriodDay, false
+	case d <= 31*24*time.Hour:
+		return budget.PeriodMonth, false
+	}
+	return budget.PeriodTotal, false
+}

@@ -1,0 +1,109 @@
+package litellm
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// vendor says what a provider of LiteLLM is here.
+type vendor struct {
+	name    string // of the provider here
+	own     bool   // an api_base is a server of one's own, which is not the vendor's
+	suffix  string // stands behind an api_base here, and LiteLLM adds it
+	dialect string // of a second one of its kind; empty for the usual one
+	auth    string // of a second one of its kind; empty for that of its wire format
+}
+
+// vendors are LiteLLM's providers by the first part of litellm_params.model
+// (https://docs.litellm.ai/docs/providers, 2026-10).
+func vendors() map[string]vendor {
+	return map[string]vendor{
+		"openai":        {name: "openai", own: true},
+		"custom_openai": {name: "openai", own: true},
+		"azure":         {name: "azure", suffix: "/openai/v1", auth: "entra"},
+		"anthropic":     {name: "anthropic", suffix: "/v1", dialect: "anthropic", auth: "x-api-key"},
+		"gemini":        {name: "gemini", dialect: "gemini", auth: "x-goog-api-key"},
+		"vertex_ai":     {name: "vertex", dialect: "gemini", auth: "google"},
+		"bedrock":       {name: "bedrock", dialect: "bedrock", auth: "aws"},
+		"mistral":       {name: "mistral"},
+		"cohere":        {name: "cohere", dialect: "cohere"},
+		"cohere_chat":   {name: "cohere", dialect: "cohere"},
+		"groq":          {name: "groq"},
+		"xai":           {name: "xai"},
+		"deepseek":      {name: "deepseek"},
+		"together_ai":   {name: "together"},
+		"fireworks_ai":  {name: "fireworks"},
+		"openrouter":    {name: "openrouter"},
+		"perplexity":    {name: "perplexity"},
+		"cerebras":      {name: "cerebras"},
+		"moonshot":      {name: "moonshot"},
+		"dashscope":     {name: "alibaba"},
+		"nvidia_nim":    {name: "nvidia"},
+		"huggingface":   {name: "huggingface"},
+		"ollama":        {name: "ollama", suffix: "/v1"},
+		"ollama_chat":   {name: "ollama", suffix: "/v1"},
+		"vllm":          {name: "vllm"},
+		"hosted_vllm":   {name: "vllm"},
+		"lm_studio":     {name: "lmstudio"},
+	}
+}
+
+// bareModels are how the names of models begin that LiteLLM knows without their provider.
+func bareModels() [][2]string {
+	return [][2]string{
+		{"gpt-", "openai"}, {"chatgpt-", "openai"}, {"o1", "openai"}, {"o3", "openai"}, {"o4", "openai"},
+		{"text-embedding-", "openai"}, {"dall-e-", "openai"}, {"whisper-", "openai"}, {"tts-", "openai"},
+		{"claude-", "anthropic"}, {"command-", "cohere"}, {"embed-", "cohere"},
+	}
+}
+
+// vendorOf is the provider of a model, and its name there.
+func vendorOf(model, custom string) (prefix, name string, ok bool) {
+	prefix, name, found := strings.Cut(model, "/")
+	switch {
+	case custom != "":
+		if prefix != custom {
+			name = model
+		}
+		return custom, name, true
+	case found:
+		return prefix, name, true
+	}
+	for _, bare := range bareModels() {
+		if strings.HasPrefix(model, bare[0]) {
+			return bare[1], model, true
+		}
+	}
+	return "", "", false
+}
+
+// isPrivate reports whether an address is in a private network, as far as it tells.
+func isPrivate(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsPrivate() || ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast()
+	}
+	inside := strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".svc")
+	return inside || !strings.Contains(host, ".")
+}
+
+// hostName is a name for a provider made of the host of its address.
+func hostName(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "server"
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(u.Host))
+	const most = 40
+	return strings.Trim(name[:min(len(name), most)], "-.")
+}
