@@ -24,8 +24,7 @@ var layers = [][]string{
 	{"config", "provider", "account", "report", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
 	{"quote", "imports"},
-	{"imports/litellm"},
-	{"dashboard", "gateway", "api", "manual", "store", "simulator"},
+	{"dashboard", "gateway", "api", "manual", "store", "simulator", "imports/litellm"},
 	{"app"},
 }
 
