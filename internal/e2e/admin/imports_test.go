@@ -6,10 +6,13 @@ import (
 	"database/sql"
 	"fmt"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"weir/internal/account"
 	"weir/internal/app"
@@ -184,5 +187,49 @@ func (g *importedGateway) spend(t *testing.T, key string) {
 	harness.Await(t, "the balance", func() bool { read(); return spent == 42_500_000_000+cost })
 	if cost <= 0 || budget.Limit != 100*llm.USD || budget.Period != "month" {
 		t.Errorf("got a cost of %v and a budget of %+v, want some and $100 a month", cost, budget)
+	}
+}
+
+// TestImportedConfiguration has the configurations that are read from LiteLLM's files be ones without mistakes here, and
+// leaves to weir.yaml what it has.
+func TestImportedConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, file := range must.Get(filepath.Glob("../../imports/litellm/testdata/*.txtar"))(t) {
+		h := harness.NewGateway(t, harness.Setup{YAML: "providers: {mistral: {api_keys: [k]}}\n"})
+		parts := map[string][]byte{}
+		for _, f := range must.Get(txtar.ParseFile(file))(t).Files {
+			parts[f.Name] = f.Data
+		}
+		variables := map[string]string{}
+		for line := range strings.Lines(string(parts["env"])) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			variables[name] = value
+		}
+		withPeople(h, func(ctx context.Context, d *app.Data) error {
+			in := &litellm.Import{Now: d.Now(), Getenv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok }}
+			in.Config = must.Get(config.ParseTree(file, parts["config.yaml"]))(t)
+			o := app.ImportOptions{ApplyOptions: app.ApplyOptions{
+				File: fileOf(h, variables), Getenv: func(name string) string { return variables[name] },
+			}}
+			plan := must.Get(in.Plan(ctx))(t)
+			done, err := d.Import(ctx, audit.Gateway(), plan, o)
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+			objects := 0
+			for _, section := range plan.Config {
+				objects += len(section)
+			}
+			if _, taken := plan.Config["providers"]["mistral"]; taken {
+				objects--
+				if !slices.ContainsFunc(done.Left, func(l imports.Left) bool { return l.From == "providers.mistral" }) {
+					t.Errorf("%s: nothing says that weir.yaml has the provider: %+v", file, done.Left)
+				}
+			}
+			if len(done.Config) > objects {
+				t.Errorf("%s: got %d changes, want at most the %d objects that weir.yaml has not", file, len(done.Config), objects)
+			}
+			return nil
+		})
 	}
 }
