@@ -160,6 +160,9 @@ func (c *converter) baseOf(d *deployment, v vendor, prefix string, params node) 
 	if base == "" { // a variable that is not set, which is noted
 		return "", false
 	}
+	if base == v.home {
+		return "", true
+	}
 	if !strings.HasSuffix(base, v.suffix) {
 		base += v.suffix
 	}

@@ -102,7 +102,7 @@ func (c *converter) nameServers(s *settings) {
 				continue
 			}
 			one.name = one.vendor.name
-			if one.base != "" && one.own {
+			if one.base != "" && one.home != "" { // a server of one's own
 				one.name = hostName(one.base)
 			}
 			for n := 2; taken[one.name]; n++ {

@@ -9,7 +9,7 @@ import (
 // vendor says what a provider of LiteLLM is here.
 type vendor struct {
 	name    string // of the provider here
-	own     bool   // an api_base is a server of one's own, which is not the vendor's
+	home    string // the vendor's own address; empty where every api_base is one of the vendor's
 	suffix  string // stands behind an api_base here, and LiteLLM adds it
 	dialect string // of a second one of its kind; empty for the usual one
 	auth    string // of a second one of its kind; empty for that of its wire format
@@ -19,8 +19,8 @@ type vendor struct {
 // (https://docs.litellm.ai/docs/providers, 2026-10).
 func vendors() map[string]vendor {
 	return map[string]vendor{
-		"openai":        {name: "openai", own: true},
-		"custom_openai": {name: "openai", own: true},
+		"openai":        {name: "openai", home: "https://api.openai.com/v1"},
+		"custom_openai": {name: "openai", home: "https://api.openai.com/v1"},
 		"azure":         {name: "azure", suffix: "/openai/v1", auth: "entra"},
 		"anthropic":     {name: "anthropic", suffix: "/v1", dialect: "anthropic", auth: "x-api-key"},
 		"gemini":        {name: "gemini", dialect: "gemini", auth: "x-goog-api-key"},
