@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (i *importer) account(ctx context.Context, a *imports.Account) error {
 		return err
 	}
 	there, err := scanAccount(i.tx.QueryRowContext(ctx, "SELECT "+accountColumns+" FROM accounts WHERE imported = ?",
-		a.From))
+		identity(a.From)))
 	if errors.Is(err, sql.ErrNoRows) {
 		there, err = i.newAccount(ctx, a)
 	}
@@ -118,7 +119,8 @@ func (i *importer) newAccount(ctx context.Context, a *imports.Account) (account.
 		if created {
 			i.name = made.Name
 			i.tell("account", "", "made from "+a.From)
-			_, err := i.tx.ExecContext(ctx, "UPDATE accounts SET imported = ? WHERE id = ?", a.From, made.ID)
+			_, err := i.tx.ExecContext(ctx, "UPDATE accounts SET imported = ? WHERE id = ?", identity(a.From),
+				made.ID)
 			return made, err
 		}
 		suffix := "-" + strconv.Itoa(n)
@@ -126,6 +128,9 @@ func (i *importer) newAccount(ctx context.Context, a *imports.Account) (account.
 	}
 	return made, fmt.Errorf("%s: %w", a.From, account.ErrExists)
 }
+
+// identity is what is kept of which account it was at the other gateway: a hash, as that may name a person.
+func identity(from string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(from))) }
 
 func (i *importer) key(ctx context.Context, accountID string, k *imports.Key) error {
 	there, err := scanKey(i.tx.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE imported = ?",

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weir/internal/imports"
 )
 
 // converter makes the managed configuration of the file.
 type converter struct {
 	*Import
-	credentials map[string]node
+	credentials map[string]imports.Node
 	groups      map[string][]*deployment // by model_name
 	order       []string                 // the names of groups, as they come
 	access      []accessGroup
@@ -53,57 +55,57 @@ type server struct {
 }
 
 // deployment reads an entry of model_list.
-func (c *converter) deployment(n node) {
-	params, info := n.object("litellm_params"), n.object("model_info")
-	group := n.text("model_name")
-	model := params.text("model")
-	prefix, name, ok := vendorOf(model, params.text("custom_llm_provider"))
+func (c *converter) deployment(n imports.Node) {
+	params, info := n.Object("litellm_params"), n.Object("model_info")
+	group := n.Text("model_name")
+	model := params.Text("model")
+	prefix, name, ok := vendorOf(model, params.Text("custom_llm_provider"))
 	v, known := vendors()[prefix]
 	switch {
 	case group == "" || model == "":
-		c.plan.Leave(n.path, "it has no model_name, or no litellm_params.model")
+		c.plan.Leave(n.Path, "it has no model_name, or no litellm_params.model")
 		return
 	case model == "*":
-		c.plan.Leave(params.at("model"), "every model of every provider at once has no counterpart: name a provider, "+
+		c.plan.Leave(params.At("model"), "every model of every provider at once has no counterpart: name a provider, "+
 			"as in openai/*")
 		return
 	case !ok || !known:
-		c.plan.Leave(params.at("model"), "the provider of %q is none that is known here: where it speaks OpenAI's API, "+
+		c.plan.Leave(params.At("model"), "the provider of %q is none that is known here: where it speaks OpenAI's API, "+
 			"add it as a provider with its base_url", model)
 		return
 	}
-	if shared, ok := c.credentials[params.text("litellm_credential_name")]; ok {
-		for key, value := range shared.fields {
-			if _, own := params.fields[key]; !own {
-				params.fields[key] = value
+	if shared, ok := c.credentials[params.Text("litellm_credential_name")]; ok {
+		for key, value := range shared.Fields {
+			if _, own := params.Fields[key]; !own {
+				params.Fields[key] = value
 			}
 		}
 	}
-	d := &deployment{at: n.path, model: name}
+	d := &deployment{at: n.Path, model: name}
 	if !c.place(d, v, prefix, params) {
 		return
 	}
-	d.order, d.weight = params.number("order"), cmp.Or(params.number("weight"), params.number("rpm"), params.number("tpm"))
+	d.order, d.weight = params.Number("order"), cmp.Or(params.Number("weight"), params.Number("rpm"), params.Number("tpm"))
 	c.details(d, params, info)
 	if _, there := c.groups[group]; !there {
 		c.order = append(c.order, group)
 	}
 	c.groups[group] = append(c.groups[group], d)
-	for _, access := range info.texts("access_groups") {
+	for _, access := range info.Texts("access_groups") {
 		c.access = append(c.access, accessGroup{access, group})
 	}
 	leaveOfDeployment(n, params, info)
 }
 
 // place finds the server of a deployment. It is false where it cannot be had, which is noted.
-func (c *converter) place(d *deployment, v vendor, prefix string, params node) bool {
+func (c *converter) place(d *deployment, v vendor, prefix string, params imports.Node) bool {
 	base, ok := c.baseOf(d, v, prefix, params)
 	if !ok {
 		return false
 	}
-	key, hasKey := "", params.has("api_key")
+	key, hasKey := "", params.Has("api_key")
 	if hasKey {
-		if key, ok = params.quoted("api_key"); !ok {
+		if key, ok = params.Quoted("api_key"); !ok {
 			return false
 		}
 	}
@@ -120,7 +122,7 @@ func (c *converter) place(d *deployment, v vendor, prefix string, params node) b
 	d.server = s
 	if key != "" && !slices.Contains([]string{"none", "None", "dummy"}, key) && !slices.Contains(s.keys, key) {
 		if len(s.keys) == 1 {
-			c.plan.Leave(params.at("api_key"), "the keys of one provider are used in turn, for all of its models")
+			c.plan.Leave(params.At("api_key"), "the keys of one provider are used in turn, for all of its models")
 		}
 		s.keys = append(s.keys, key)
 	}
@@ -130,15 +132,15 @@ func (c *converter) place(d *deployment, v vendor, prefix string, params node) b
 	case !slices.Contains(s.models, d.model):
 		s.models = append(s.models, d.model)
 	}
-	s.seconds = max(s.seconds, params.number("timeout"))
-	if params.has("max_retries") {
-		s.retries = retriesOf(params.number("max_retries"))
+	s.seconds = max(s.seconds, params.Number("timeout"))
+	if params.Has("max_retries") {
+		s.retries = retriesOf(params.Number("max_retries"))
 	}
 	return true
 }
 
 // baseOf is the address of a deployment's provider; empty for the vendor's own.
-func (c *converter) baseOf(d *deployment, v vendor, prefix string, params node) (string, bool) {
+func (c *converter) baseOf(d *deployment, v vendor, prefix string, params imports.Node) (string, bool) {
 	if prefix == "bedrock" {
 		return bedrockBase(d, params), true
 	}
@@ -146,17 +148,17 @@ func (c *converter) baseOf(d *deployment, v vendor, prefix string, params node) 
 		return c.vertexBase(d, params)
 	}
 	key := "api_base"
-	if !params.has(key) {
+	if !params.Has(key) {
 		key = "base_url"
 	}
-	if !params.has(key) {
+	if !params.Has(key) {
 		if prefix == "azure" {
 			c.plan.Leave(d.at, "it has no api_base, which says at which resource it is")
 			return "", false
 		}
 		return "", true
 	}
-	base := strings.TrimRight(params.text(key), "/")
+	base := strings.TrimRight(params.Text(key), "/")
 	if base == "" { // a variable that is not set, which is noted
 		return "", false
 	}
@@ -167,7 +169,7 @@ func (c *converter) baseOf(d *deployment, v vendor, prefix string, params node) 
 		base += v.suffix
 	}
 	if !strings.Contains(base, "://") {
-		c.plan.Leave(params.at(key), "%q is no address", base)
+		c.plan.Leave(params.At(key), "%q is no address", base)
 		return "", false
 	}
 	return base, true
@@ -175,11 +177,11 @@ func (c *converter) baseOf(d *deployment, v vendor, prefix string, params node) 
 
 // bedrockBase takes the region of a deployment into the address, and the route of LiteLLM's out of the model's name
 // (https://docs.litellm.ai/docs/providers/bedrock, 2026-10).
-func bedrockBase(d *deployment, params node) string {
+func bedrockBase(d *deployment, params imports.Node) string {
 	for _, route := range []string{"converse/", "invoke/", "converse_like/"} {
 		d.model = strings.TrimPrefix(d.model, route)
 	}
-	region := params.text("aws_region_name")
+	region := params.Text("aws_region_name")
 	if first, rest, ok := strings.Cut(d.model, "/"); ok && strings.Count(first, "-") >= 2 && !strings.Contains(first, ":") {
 		region, d.model = cmp.Or(region, first), rest
 	}
@@ -190,12 +192,12 @@ func bedrockBase(d *deployment, params node) string {
 }
 
 // vertexBase makes the address of project and location.
-func (c *converter) vertexBase(d *deployment, params node) (string, bool) {
+func (c *converter) vertexBase(d *deployment, params imports.Node) (string, bool) {
 	if !strings.HasPrefix(d.model, "gemini") && !strings.Contains(d.model, "*") {
-		c.plan.Leave(params.at("model"), "of Vertex AI, Google's own models alone are served here")
+		c.plan.Leave(params.At("model"), "of Vertex AI, Google's own models alone are served here")
 		return "", false
 	}
-	project, location := params.text("vertex_project"), params.text("vertex_location")
+	project, location := params.Text("vertex_project"), params.Text("vertex_location")
 	if project == "" || location == "" {
 		return "", true
 	}
@@ -207,22 +209,22 @@ func (c *converter) vertexBase(d *deployment, params node) (string, bool) {
 }
 
 // details reads what a deployment says of its model: prices and sizes.
-func (c *converter) details(d *deployment, params, info node) {
+func (c *converter) details(d *deployment, params, info imports.Node) {
 	prices, sizes := map[string]string{}, map[string]any{}
 	for class, key := range map[string]string{
 		"input": "input_cost_per_token", "output": "output_cost_per_token", "cache_read": "cache_read_input_token_cost",
 		"cache_write": "cache_creation_input_token_cost",
 	} {
-		if text := cmp.Or(params.text(key), info.text(key)); text != "" {
+		if text := cmp.Or(params.Text(key), info.Text(key)); text != "" {
 			if price, ok := perMillion(text); ok {
 				prices[class] = price
 			} else {
-				c.plan.Leave(params.at(key), "%q is no price", text)
+				c.plan.Leave(params.At(key), "%q is no price", text)
 			}
 		}
 	}
 	for field, key := range map[string]string{"context": "max_input_tokens", "max_output": "max_output_tokens"} {
-		if n := info.number(key); n >= 1 {
+		if n := info.Number(key); n >= 1 {
 			sizes[field] = int64(n)
 		}
 	}
@@ -247,18 +249,18 @@ func perMillion(text string) (string, bool) {
 }
 
 // leaveOfDeployment notes what of a deployment has no place here.
-func leaveOfDeployment(n, params, info node) {
-	params.leave("no limit holds for one model of a provider; it is the weight where there is no other", "rpm", "tpm")
-	params.leave("its API without versions is used", "api_version")
-	params.leave("streams have a timeout to their first byte: timeouts.first_byte of the provider", "stream_timeout")
-	params.leave("it comes from the environment of the gateway", "aws_access_key_id", "aws_secret_access_key",
+func leaveOfDeployment(n, params, info imports.Node) {
+	params.Leave("no limit holds for one model of a provider; it is the weight where there is no other", "rpm", "tpm")
+	params.Leave("its API without versions is used", "api_version")
+	params.Leave("streams have a timeout to their first byte: timeouts.first_byte of the provider", "stream_timeout")
+	params.Leave("it comes from the environment of the gateway", "aws_access_key_id", "aws_secret_access_key",
 		"aws_session_token", "aws_role_name", "vertex_credentials")
-	params.leave("headers of one's own are not sent", "extra_headers", "organization")
-	params.leaveRest("parameters of requests are the client's")
-	info.leave("the price of this model is not looked up: give prices for this one where it has none", "base_model")
+	params.Leave("headers of one's own are not sent", "extra_headers", "organization")
+	params.LeaveRest("parameters of requests are the client's")
+	info.Leave("the price of this model is not looked up: give prices for this one where it has none", "base_model")
 	for _, key := range []string{"id", "mode", "db_model", "created_at", "updated_at", "max_tokens"} {
-		info.take(key) // which says nothing that is needed
+		info.Take(key) // which says nothing that is needed
 	}
-	info.leaveRest("it has no counterpart")
-	n.leaveRest("it has no counterpart")
+	info.LeaveRest("it has no counterpart")
+	n.LeaveRest("it has no counterpart")
 }

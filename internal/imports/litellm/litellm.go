@@ -39,15 +39,17 @@ func (p *Import) Plan(ctx context.Context) (*imports.Plan, error) {
 
 // addConfig adds what the file has to the plan.
 func (p *Import) addConfig() {
-	root := newNode("", p.Config, p)
+	// https://docs.litellm.ai/docs/proxy/configs#load-api-keys--config-values-from-environment, 2026-10-13
+	source := imports.Source{Plan: p.plan, Getenv: p.Getenv, Reference: "os.environ/"}
+	root := source.Root(p.Config)
 	c := &converter{
-		Import: p, credentials: map[string]node{}, groups: map[string][]*deployment{},
+		Import: p, credentials: map[string]imports.Node{}, groups: map[string][]*deployment{},
 		servers: map[serverID]*server{},
 	}
-	for _, one := range root.list("credential_list") {
-		c.credentials[one.text("credential_name")] = one.object("credential_values")
+	for _, one := range root.List("credential_list") {
+		c.credentials[one.Text("credential_name")] = one.Object("credential_values")
 	}
-	deployments := root.list("model_list")
+	deployments := root.List("model_list")
 	settings := c.settings(root)
 	for _, d := range deployments {
 		c.deployment(d)
@@ -55,21 +57,21 @@ func (p *Import) addConfig() {
 	c.nameServers(settings)
 	c.aliases(settings)
 	c.masterKey(root)
-	root.leave("set them where the gateway runs", "environment_variables")
-	root.leaveRest("it has no counterpart")
+	root.Leave("set them where the gateway runs", "environment_variables")
+	root.LeaveRest("it has no counterpart")
 }
 
 // masterKey notes which key is LiteLLM's master key, and all other general settings.
-func (c *converter) masterKey(root node) {
-	general := root.object("general_settings")
-	if key, ok := general.secret("master_key"); ok {
+func (c *converter) masterKey(root imports.Node) {
+	general := root.Object("general_settings")
+	if key, ok := general.Secret("master_key"); ok {
 		c.master = sha256.Sum256([]byte(key))
 		c.plan.Leave("general_settings.master_key", "keys of operators are made here: weir keys create --permission admin")
 	}
-	if general.has("database_url") {
+	if general.Has("database_url") {
 		c.plan.Leave("general_settings.database_url", "give it as --database-url to import what is in it")
 	}
-	general.leaveRest("it has no counterpart")
+	general.LeaveRest("it has no counterpart")
 }
 
 // modelNames are what LiteLLM's names of models come to here.

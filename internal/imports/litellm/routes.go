@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weir/internal/imports"
 )
 
 // settings are those of router_settings and litellm_settings that have a counterpart.
@@ -23,53 +25,53 @@ type settings struct {
 type fallback struct{ group, at string }
 
 // settings reads what is set for all models. The router's own settings come before those of the library.
-func (c *converter) settings(root node) *settings {
-	router, library := root.object("router_settings"), root.object("litellm_settings")
+func (c *converter) settings(root imports.Node) *settings {
+	router, library := root.Object("router_settings"), root.Object("litellm_settings")
 	s := &settings{fallbacks: map[string][]fallback{}, same: map[string]string{}}
 	c.strategy(s, router)
-	for _, n := range []node{library, router} {
-		if n.has("num_retries") {
-			s.retries = retriesOf(n.number("num_retries"))
+	for _, n := range []imports.Node{library, router} {
+		if n.Has("num_retries") {
+			s.retries = retriesOf(n.Number("num_retries"))
 		}
 		for _, key := range []string{"request_timeout", "timeout"} {
-			if n.has(key) {
-				s.seconds = n.number(key)
+			if n.Has(key) {
+				s.seconds = n.Number(key)
 			}
 		}
-		for _, one := range n.list("fallbacks") {
-			for _, group := range slices.Sorted(maps.Keys(one.fields)) {
-				s.fallbacks[group] = one.fallbacks(group)
+		for _, one := range n.List("fallbacks") {
+			for _, group := range slices.Sorted(maps.Keys(one.Fields)) {
+				s.fallbacks[group] = fallbacks(&one, group)
 			}
 		}
-		s.defaults = append(s.defaults, n.fallbacks("default_fallbacks")...)
-		n.leave("errors of this kind go to the fallbacks of all errors, or to none", "context_window_fallbacks",
+		s.defaults = append(s.defaults, fallbacks(&n, "default_fallbacks")...)
+		n.Leave("errors of this kind go to the fallbacks of all errors, or to none", "context_window_fallbacks",
 			"content_policy_fallbacks")
 	}
 	c.sameAs(s, router)
-	if zone := library.text("timezone"); zone != "" && zone != "UTC" {
+	if zone := library.Text("timezone"); zone != "" && zone != "UTC" {
 		c.plan.Leave("litellm_settings.timezone", "days and months of budgets begin at midnight of UTC, and not of %s", zone)
 	}
-	if library.has("max_budget") {
+	if library.Has("max_budget") {
 		c.plan.Leave("litellm_settings.max_budget", "there is no budget of the whole installation: give every account one")
 	}
-	library.take("budget_duration")
-	router.leaveRest("it has no counterpart")
-	library.leaveRest("it has no counterpart")
+	library.Take("budget_duration")
+	router.LeaveRest("it has no counterpart")
+	library.LeaveRest("it has no counterpart")
 	return s
 }
 
 // fallbacks are a member that names groups.
-func (n *node) fallbacks(key string) (list []fallback) {
-	for _, group := range n.texts(key) {
-		list = append(list, fallback{group, n.at(key)})
+func fallbacks(n *imports.Node, key string) (list []fallback) {
+	for _, group := range n.Texts(key) {
+		list = append(list, fallback{group, n.At(key)})
 	}
 	return list
 }
 
 // strategy reads how a deployment of a group is chosen
 // (https://docs.litellm.ai/docs/router/learn/strategies, 2026-11-05).
-func (c *converter) strategy(s *settings, router node) {
-	switch name := router.text("routing_strategy"); name {
+func (c *converter) strategy(s *settings, router imports.Node) {
+	switch name := router.Text("routing_strategy"); name {
 	case "", "simple-shuffle":
 		s.strategy = "weighted"
 	case "latency-based-routing":
@@ -81,15 +83,15 @@ func (c *converter) strategy(s *settings, router node) {
 }
 
 // sameAs reads further names of groups: {"gpt-4": "gpt-4o"}, or {"gpt-4": {"model": "gpt-4o", "hidden": true}}.
-func (c *converter) sameAs(s *settings, router node) {
-	names := router.object("model_group_alias")
-	for _, name := range slices.Sorted(maps.Keys(names.fields)) {
-		if to := names.object(name); to.fields != nil {
-			s.same[name] = to.text("model")
-			to.leave("every alias is listed", "hidden")
+func (c *converter) sameAs(s *settings, router imports.Node) {
+	names := router.Object("model_group_alias")
+	for _, name := range slices.Sorted(maps.Keys(names.Fields)) {
+		if to := names.Object(name); to.Fields != nil {
+			s.same[name] = to.Text("model")
+			to.Leave("every alias is listed", "hidden")
 			continue
 		}
-		s.same[name] = names.text(name)
+		s.same[name] = names.Text(name)
 	}
 }
 

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- What was taken over from another gateway, as it is called there; empty for what was made here. Of a key that is the
--- SHA-256 of the token that it had there, whatever token it has now.
+-- What was taken over from another gateway; empty for what was made here. Of an account it is the SHA-256 of what tells
+-- it from others there, of a key that of the token that it had there, whatever token it has now.
 ALTER TABLE accounts ADD COLUMN imported TEXT NOT NULL DEFAULT '';
 ALTER TABLE keys ADD COLUMN imported TEXT NOT NULL DEFAULT '';
 

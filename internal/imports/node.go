@@ -1,0 +1,153 @@
+package imports
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Source is the file of another gateway that is read.
+type Source struct {
+	Plan   *Plan // to which is added what is left
+	Getenv func(name string) (value string, set bool)
+	// Reference is what begins a text that stands for a variable of the environment, such as "env.".
+	Reference string
+}
+
+// Node is an object of the file. It notes what was looked at, so that the rest can be told.
+type Node struct {
+	Path   string
+	Fields map[string]any
+	seen   map[string]bool
+	source *Source
+}
+
+// Root is the whole file.
+func (s *Source) Root(file map[string]any) Node { return newNode("", file, s) }
+
+func newNode(path string, fields map[string]any, source *Source) Node {
+	return Node{Path: path, Fields: fields, seen: map[string]bool{}, source: source}
+}
+
+// At is the path of a member.
+func (n *Node) At(key string) string {
+	if key == "" {
+		key = `""`
+	}
+	if n.Path == "" {
+		return key
+	}
+	return n.Path + "." + key
+}
+
+// Take is a member as it is, which is looked at by that.
+func (n *Node) Take(key string) any {
+	n.seen[key] = true
+	return n.Fields[key]
+}
+
+// Has reports whether there is such a member.
+func (n *Node) Has(key string) bool { return n.Take(key) != nil }
+
+// Object is a member that is an object, empty where it is none.
+func (n *Node) Object(key string) Node {
+	fields, _ := n.Take(key).(map[string]any)
+	return newNode(n.At(key), fields, n.source)
+}
+
+// List are the objects of a member that is a list.
+func (n *Node) List(key string) []Node {
+	items, _ := n.Take(key).([]any)
+	list := make([]Node, 0, len(items))
+	for i, item := range items {
+		if fields, ok := item.(map[string]any); ok {
+			list = append(list, newNode(fmt.Sprintf("%s[%d]", n.At(key), i), fields, n.source))
+		}
+	}
+	return list
+}
+
+// Texts are a member that is a text or a list of texts.
+func (n *Node) Texts(key string) []string { return textsOf(n.Take(key)) }
+
+func textsOf(v any) (list []string) {
+	switch x := v.(type) {
+	case string:
+		list = append(list, x)
+	case []any:
+		for _, item := range x {
+			if text, ok := item.(string); ok {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+// Text is a member as it is written, a variable of the environment replaced; empty for none.
+func (n *Node) Text(key string) string {
+	text, _ := n.Secret(key)
+	return text
+}
+
+// Secret is Text; it reports whether there is one. A variable that is not set is noted.
+func (n *Node) Secret(key string) (string, bool) {
+	v := n.Take(key)
+	if v == nil {
+		return "", false
+	}
+	text := fmt.Sprint(v)
+	name, is := strings.CutPrefix(text, n.source.Reference)
+	if !is {
+		return text, text != ""
+	}
+	value, set := n.source.Getenv(name)
+	if !set || value == "" {
+		n.source.Plan.Leave(n.At(key), "the environment variable %s is not set here: set it, here and where the gateway "+
+			"runs, and import again", name)
+		return "", false
+	}
+	return value, true
+}
+
+// Quoted is a secret as the configuration here has it: a variable stays one. False where there is none, or it is not
+// set, which is noted.
+func (n *Node) Quoted(key string) (string, bool) {
+	value, ok := n.Secret(key)
+	if !ok {
+		return "", false
+	}
+	if name, is := strings.CutPrefix(fmt.Sprint(n.Fields[key]), n.source.Reference); is {
+		return "${" + name + "}", true
+	}
+	return strings.ReplaceAll(value, "$", "$$"), true
+}
+
+// Number is a member that is a number, also one that is written as a text; 0 for none.
+func (n *Node) Number(key string) float64 {
+	f, err := strconv.ParseFloat(n.Text(key), 64)
+	if err != nil {
+		return 0
+	}
+	return f
+}
+
+// Leave notes members of which nothing is taken over.
+func (n *Node) Leave(why string, keys ...string) {
+	for _, key := range keys {
+		if n.Has(key) {
+			n.source.Plan.Leave(n.At(key), "%s", why)
+		}
+	}
+}
+
+// LeaveRest notes the members that nobody looked at.
+func (n *Node) LeaveRest(why string) {
+	for _, key := range slices.Sorted(maps.Keys(n.Fields)) {
+		if !n.seen[key] && n.Fields[key] != nil {
+			n.source.Plan.Leave(n.At(key), "%s", why)
+		}
+	}
+}
