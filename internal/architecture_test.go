@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"config", "provider", "account", "report", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
 	{"quote", "imports"},
-	{"dashboard", "gateway", "api", "manual", "store", "simulator", "imports/litellm"},
+	{"dashboard", "gateway", "api", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
 	{"app"},
 }
 

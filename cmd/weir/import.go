@@ -11,12 +11,14 @@ import (
 	"weir/internal/app"
 	"weir/internal/config"
 	"weir/internal/imports"
+	"weir/internal/imports/bifrost"
 	"weir/internal/imports/litellm"
 	"weir/internal/llm"
 )
 
 func newImport(env *environment) *cobra.Command {
-	return group("import", "Take over the models, accounts and keys of another gateway", newImportLiteLLM(env))
+	return group("import", "Take over the models, accounts and keys of another gateway", newImportLiteLLM(env),
+		newImportBifrost(env))
 }
 
 // importFlags are the flags that all imports have.
@@ -48,27 +50,20 @@ func newImportLiteLLM(env *environment) *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := &litellm.Import{Getenv: os.LookupEnv, Now: time.Now()}
-			switch {
-			case file == "" && database == "":
+			plan := func() (*imports.Plan, error) { return in.Plan(cmd.Context()) }
+			if file == "" && database == "" {
 				return usageError{errors.New("nothing to import: give --config, --database-url, or both")}
-			case flags.yes && flags.DryRun:
-				return usageError{errors.New("--yes makes the changes, and --dry-run makes none: give one of them")}
 			}
-			if file != "" {
-				text, err := readChange(file)
-				if err != nil {
-					return err
-				}
-				if in.Config, err = config.ParseTree(file, text); err != nil {
-					return err
-				}
+			var err error
+			if in.Config, err = readTree(file); err != nil {
+				return err
 			}
 			if database == "" {
-				return env.runImport(cmd, in, &flags)
+				return env.runImport(cmd, plan, &flags)
 			}
 			return app.Foreign(cmd.Context(), llm.NewSecret(database), func(rows imports.Rows) error {
 				in.Rows = rows
-				return env.runImport(cmd, in, &flags)
+				return env.runImport(cmd, plan, &flags)
 			})
 		},
 	}
@@ -77,9 +72,49 @@ func newImportLiteLLM(env *environment) *cobra.Command {
 	return flags.add(env, cmd)
 }
 
+func newImportBifrost(env *environment) *cobra.Command {
+	var flags importFlags
+	var file string
+	cmd := &cobra.Command{
+		Use: "bifrost", Short: "Take over the configuration file of the Bifrost gateway",
+		Long: "Takes over providers of Bifrost's config.json as managed configuration, and customers, teams and virtual " +
+			"keys, with their limits and budgets. Keys go on to work as they are. Prints what it would change, and " +
+			"each thing that it does not take over, with its path and the reason. Makes the changes with --yes.\n" +
+			"Here --config is Bifrost's file; Weir's own is weir.yaml in the working directory, or what WEIR_CONFIG names.",
+		Example: "  weir import bifrost --config config.json\n  weir import bifrost --config config.json --yes",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tree, err := readTree(file)
+			if err != nil {
+				return err
+			}
+			in := &bifrost.Import{Config: tree, Getenv: os.LookupEnv, Now: time.Now()}
+			return env.runImport(cmd, func() (*imports.Plan, error) { return in.Plan(), nil }, &flags)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "Bifrost's config.json")
+	_ = cmd.MarkFlagRequired("config") // the flag is defined one line above
+	return flags.add(env, cmd)
+}
+
+// readTree reads the configuration file of another gateway; none for an empty name.
+func readTree(file string) (map[string]any, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := readChange(file)
+	if err != nil {
+		return nil, err
+	}
+	return config.ParseTree(file, text)
+}
+
 // runImport imports, or shows what that would do.
-func (env *environment) runImport(cmd *cobra.Command, in *litellm.Import, flags *importFlags) error {
-	plan, err := in.Plan(cmd.Context())
+func (env *environment) runImport(cmd *cobra.Command, read func() (*imports.Plan, error), flags *importFlags) error {
+	if flags.yes && flags.DryRun {
+		return usageError{errors.New("--yes makes the changes, and --dry-run makes none: give one of them")}
+	}
+	plan, err := read()
 	if err != nil {
 		return err
 	}
@@ -133,13 +168,17 @@ func (env *environment) printImport(done *app.Imported, dryRun bool) error {
 	for _, i := range done.Invitations {
 		lines = append(lines, fmt.Sprintf("+ invitation %s %s: %s %s", i.Account, i.Email, i.Role, i.Link))
 	}
+	if len(lines) > 0 {
+		lines = append(lines, "")
+	}
 	if len(done.Left) > 0 {
-		lines = append(lines, "", "Not taken over, or not as it was:")
+		lines = append(lines, "Not taken over, or not as it was:")
+		for _, l := range done.Left {
+			lines = append(lines, fmt.Sprintf("! %s: %s", l.From, l.Why))
+		}
+		lines = append(lines, "")
 	}
-	for _, l := range done.Left {
-		lines = append(lines, fmt.Sprintf("! %s: %s", l.From, l.Why))
-	}
-	return env.printLines(append(lines, "", importEnd(done, dryRun)))
+	return env.printLines(append(lines, importEnd(done, dryRun)))
 }
 
 // importEnd says what becomes of the changes.

@@ -39,7 +39,7 @@ func NewService(stores Stores, clock func() time.Time, log *slog.Logger) *Servic
 // and the store is away, the code is CodeOverloaded with RetryAfter set.
 // A suspended account is authenticated; Principal refuses what it asks for.
 func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, error) {
-	if token == "" || len(token) > maxToken {
+	if token == "" || len(token) > MaxToken {
 		return nil, unauthenticated()
 	}
 	hash := hashOf(token)

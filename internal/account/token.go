@@ -25,9 +25,9 @@ const (
 	tokenLength  = len(tokenPrefix) + randomDigits + sumDigits
 	setupDigits  = 43 // 256 bits
 
-	// maxToken is the longest token, in bytes, that is looked at. Those of other gateways, which keys that were taken
+	// MaxToken is the longest token, in bytes, that is looked at. Those of other gateways, which keys that were taken
 	// over still have, are of any length; they are a tenth of this.
-	maxToken = 256
+	MaxToken = 256
 )
 
 // Hash is the SHA-256 of a whole token, which is all that is kept of it. A
@@ -72,10 +72,10 @@ func checksum(body string) string {
 	return string(digits[:])
 }
 
-// hashOf is the hash of a token of at most maxToken bytes. It copies into an array
+// hashOf is the hash of a token of at most MaxToken bytes. It copies into an array
 // because a conversion to a slice would go to the heap.
 func hashOf(token string) Hash {
-	b := [maxToken]byte{}
+	b := [MaxToken]byte{}
 	n := copy(b[:], token)
 	return sha256.Sum256(b[:n])
 }

@@ -13,7 +13,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/budget"
 	"weir/internal/imports"
 	"weir/internal/llm"
 )
@@ -166,11 +165,8 @@ func (i *importer) open(ctx context.Context, of audit.Object, accountID string, 
 	if of.Kind == "account" {
 		name = ""
 	}
-	every := "a " + string(b.Period)
-	if b.Period == budget.PeriodTotal {
-		every = "in all"
-	}
-	i.tell("opening", name, fmt.Sprintf("$%s spent before, of the budget of $%s %s", amount, b.Limit, every))
+	i.tell("opening", name, fmt.Sprintf("$%s spent before, of the budget of $%s %s", amount, b.Limit,
+		imports.Every(b.Period)))
 	return nil
 }
 

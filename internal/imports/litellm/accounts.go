@@ -3,13 +3,11 @@ package litellm
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"weir/internal/account"
 	"weir/internal/imports"
@@ -92,7 +90,7 @@ func (a *accounts) team(t *teamRow) {
 	}
 	a.teamOf[t.ID] = t
 	made := imports.Account{From: "litellm team " + t.ID}
-	made.Name = accountName(cmp.Or(t.Alias, t.ID))
+	made.Name = imports.AccountName(cmp.Or(t.Alias, t.ID), orphans)
 	made.Suspended = t.Blocked
 	if a.limit(at, &t.bounds, &made.Limits) {
 		made.Suspended = true
@@ -184,7 +182,7 @@ func (a *accounts) userAccount(u *userRow) int {
 	at := rowPath(tableUsers, "user_id", u.ID)
 	local, _, _ := strings.Cut(u.Email, "@")
 	made := imports.Account{From: "litellm user " + u.ID}
-	made.Name = accountName(cmp.Or(u.Alias, local, u.ID))
+	made.Name = imports.AccountName(cmp.Or(u.Alias, local, u.ID), orphans)
 	if a.limit(at, &u.bounds, &made.Limits) {
 		made.Suspended = true
 		a.plan.Leave(at, "a limit of 0 lets nothing through there and is no limit here: the account is suspended")
@@ -220,7 +218,8 @@ func (a *accounts) limit(at string, b *bounds, into *account.Limits) (none bool)
 	return none
 }
 
-// budget is the budget of a row, and what was spent of it in the present period.
+// budget is the budget of a row, and what was spent of it in the present period. LiteLLM's days begin at midnight and
+// its months with the first of a month (https://docs.litellm.ai/docs/proxy/budget_reset_and_tz, 2026-10-06).
 func (a *accounts) budget(at string, b *bounds) (account.Budget, llm.Money) {
 	if !b.MaxBudget.set {
 		if b.Spend.Money > 0 {
@@ -230,9 +229,9 @@ func (a *accounts) budget(at string, b *bounds) (account.Budget, llm.Money) {
 	}
 	limit := account.Budget{Limit: b.MaxBudget.Money}
 	same := true
-	if limit.Period, same = period(b.Duration); !same {
-		a.plan.Leave(at+".budget_duration", "there is no budget for %s here: it is $%s a %s, which is never more",
-			b.Duration, limit.Limit, limit.Period)
+	if limit.Period, same = imports.Period(b.Duration); !same {
+		a.plan.Leave(at+".budget_duration", "there is no budget for %s here: it is $%s %s, which is never more",
+			b.Duration, limit.Limit, imports.Every(limit.Period))
 	}
 	if limit.Limit == 0 {
 		a.plan.Leave(at+".max_budget", "a budget of 0 would be none here: it is a billionth of a dollar, which lets "+
@@ -294,24 +293,4 @@ func (a *accounts) leaveRows() {
 // rowPath is the path of a row.
 func rowPath(table, column, value string) string {
 	return fmt.Sprintf("%s[%s=%s]", table, column, value)
-}
-
-// accountName makes a name of an account of any text.
-func accountName(text string) string {
-	var out strings.Builder
-	for _, r := range text {
-		switch {
-		case r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r)):
-			out.WriteRune(r)
-		case !strings.HasSuffix(out.String(), "-"):
-			out.WriteByte('-')
-		}
-	}
-	name := strings.Trim(out.String(), "-.")
-	name = strings.TrimRight(name[:min(len(name), account.MaxName)], "-.")
-	if name == "" || account.CheckAccount(&account.Account{Name: name}) != nil { // such as an id alone
-		sum := sha256.Sum256([]byte(text))
-		return fmt.Sprintf("litellm-%x", sum[:4])
-	}
-	return name
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"unicode"
 
 	"weir/internal/account"
 	"weir/internal/imports"
@@ -42,7 +41,7 @@ func (a *accounts) key(row *keyRow) {
 	}
 	a.share(row)
 	made := imports.Key{From: at, Hash: hash}
-	made.Label, made.Last4 = keyLabel(row), last4(row.Name)
+	made.Label, made.Last4 = imports.Label(row.Alias, row.Name, "litellm"), last4(row.Name)
 	if made.Permissions = a.permissions(at, row.Routes); len(made.Permissions) == 0 {
 		return
 	}
@@ -192,18 +191,6 @@ func both(one, other []string) (list []string) {
 func covers(pattern, name string) bool {
 	prefix, open := strings.CutSuffix(pattern, "*")
 	return pattern == name || open && strings.HasPrefix(name, prefix)
-}
-
-func keyLabel(row *keyRow) string {
-	label := strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			return '-'
-		}
-		return r
-	}, cmp.Or(strings.TrimSpace(row.Alias), strings.TrimSpace(row.Name), "litellm"))
-	runes := []rune(label)
-	const most = 100
-	return string(runes[:min(len(runes), most)])
 }
 
 // last4 are the last characters of the key, which LiteLLM shows as "sk-...abcd".

@@ -122,7 +122,7 @@ func (c *converter) provider(one *server, s *settings) {
 	second := one.name != one.vendor.name
 	if one.base != "" {
 		fields["base_url"] = one.base
-		if isPrivate(one.base) {
+		if imports.IsPrivate(one.base) {
 			fields["allow_private"] = true
 		}
 	}

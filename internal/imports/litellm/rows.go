@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/budget"
 	"weir/internal/imports"
 	"weir/internal/llm"
 )
@@ -230,34 +229,4 @@ func (s *stamp) UnmarshalJSON(text []byte) error {
 		}
 	}
 	return nil
-}
-
-// period is the budget period here that a duration comes to, and whether it is the same: LiteLLM's days begin at
-// midnight and its months with the first of a month
-// (https://docs.litellm.ai/docs/proxy/budget_reset_and_tz, 2026-10-06). Another duration comes to the next longer
-// period, in which the same amount is never more.
-func period(duration string) (p budget.Period, same bool) {
-	switch duration {
-	case "":
-		return budget.PeriodTotal, true
-	case "1d", "24h":
-		return budget.PeriodDay, true
-	case "30d", "1mo":
-		return budget.PeriodMonth, true
-	}
-	number := strings.TrimRight(duration, "smhdwo")
-	n, err := strconv.ParseInt(number, 10, 32)
-	unit := map[string]time.Duration{
-		"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
-		"mo": 31 * 24 * time.Hour,
-	}[duration[len(number):]]
-	switch d := time.Duration(n) * unit; {
-	case err != nil || unit == 0:
-		return budget.PeriodTotal, false
-	case d <= 24*time.Hour:
-		return budget.PeriodDay, false
-	case d <= 31*24*time.Hour:
-		return budget.PeriodMonth, false
-	}
-	return budget.PeriodTotal, false
 }

@@ -1,7 +1,6 @@
 package litellm
 
 import (
-	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -76,20 +75,6 @@ func vendorOf(model, custom string) (prefix, name string, ok bool) {
 		}
 	}
 	return "", "", false
-}
-
-// isPrivate reports whether an address is in a private network, as far as it tells.
-func isPrivate(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	host := u.Hostname()
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.IsPrivate() || ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast()
-	}
-	inside := strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".svc")
-	return inside || !strings.Contains(host, ".")
 }
 
 // hostName is a name for a provider made of the host of its address.
