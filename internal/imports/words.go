@@ -101,3 +101,17 @@ func IsPrivate(address string) bool {
 	inside := strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".svc")
 	return inside || !strings.Contains(host, ".")
 }
+
+// BedrockAddress is where Amazon Bedrock is in a region.
+func BedrockAddress(region string) string {
+	return "https://bedrock-runtime." + region + ".amazonaws.com"
+}
+
+// VertexAddress is where Vertex AI has Google's own models for a project.
+func VertexAddress(project, location string) string {
+	host := location + "-aiplatform.googleapis.com"
+	if location == "global" {
+		host = "aiplatform.googleapis.com"
+	}
+	return fmt.Sprintf("https://%s/v1/projects/%s/locations/%s/publishers/google", host, project, location)
+}

@@ -146,14 +146,10 @@ func addressOf(plan *imports.Plan, v vendor, k imports.Node) (string, bool) {
 	bedrock, vertex := k.Object("bedrock_key_config"), k.Object("vertex_key_config")
 	address := cmp.Or(azure.Text("endpoint"), ollama.Text("url"), vllm.Text("url"))
 	if region := bedrock.Text("region"); region != "" {
-		address = "https://bedrock-runtime." + region + ".amazonaws.com"
+		address = imports.BedrockAddress(region)
 	}
 	if project, region := vertex.Text("project_id"), vertex.Text("region"); project != "" && region != "" {
-		host := region + "-aiplatform.googleapis.com"
-		if region == "global" {
-			host = "aiplatform.googleapis.com"
-		}
-		address = "https://" + host + "/v1/projects/" + project + "/locations/" + region + "/publishers/google"
+		address = imports.VertexAddress(project, region)
 	}
 	for _, n := range []imports.Node{azure, ollama, vllm, bedrock, vertex} {
 		n.LeaveRest("it comes from the environment of the gateway, or has no counterpart")

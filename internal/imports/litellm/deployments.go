@@ -2,7 +2,6 @@ package litellm
 
 import (
 	"cmp"
-	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
@@ -188,7 +187,7 @@ func bedrockBase(d *deployment, params imports.Node) string {
 	if region == "" {
 		return ""
 	}
-	return "https://bedrock-runtime." + region + ".amazonaws.com"
+	return imports.BedrockAddress(region)
 }
 
 // vertexBase makes the address of project and location.
@@ -201,11 +200,7 @@ func (c *converter) vertexBase(d *deployment, params imports.Node) (string, bool
 	if project == "" || location == "" {
 		return "", true
 	}
-	host := location + "-aiplatform.googleapis.com"
-	if location == "global" {
-		host = "aiplatform.googleapis.com"
-	}
-	return fmt.Sprintf("https://%s/v1/projects/%s/locations/%s/publishers/google", host, project, location), true
+	return imports.VertexAddress(project, location), true
 }
 
 // details reads what a deployment says of its model: prices and sizes.
