@@ -52,11 +52,11 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 	base := accountPath(v.Account.Name) + "/keys"
 	p := keyPage{
 		keyRow: keyRowOf(v, base, k, now), Base: base + "/" + k.ID, Once: rand.Text(),
-		Facts: []Fact{{"ID", k.ID}, {"Key", "wk_…" + k.Last4}, {"Created", day(k.Created)}},
+		Facts: []Fact{{"ID", k.ID}, {"Key", "…" + k.Last4}, {"Created", day(k.Created)}},
 	}
 	if k.FormerUntil != nil && k.FormerUntil.After(now) {
 		p.Facts = append(p.Facts, Fact{
-			"Former key", "wk_…" + k.FormerLast4 + ", valid until " + k.FormerUntil.UTC().Format("2 Jan 2006, 15:04") + " UTC",
+			"Former key", "…" + k.FormerLast4 + ", valid until " + k.FormerUntil.UTC().Format("2 Jan 2006, 15:04") + " UTC",
 		})
 	}
 	p.CanChange = !p.Past && v.MayChangeKey(k) == nil

@@ -73,5 +73,5 @@ func TestKeyIsRotatedOnPage(t *testing.T) {
 		}
 	}
 	s.do(t, page+"/rotate", form, page+"?done=key-rotated")
-	s.see(t, page, "Former key", "wk_…"+first[len(first)-4:]+", valid until "+now.Add(7*24*time.Hour).Format("2 Jan 2006, 15:04"))
+	s.see(t, page, "Former key", "…"+first[len(first)-4:]+", valid until "+now.Add(7*24*time.Hour).Format("2 Jan 2006, 15:04"))
 }
