@@ -44,7 +44,7 @@ func describe(ctx context.Context, root string, snapshot bool) (source, error) {
 	if err != nil {
 		return s, err
 	}
-	tag, untagged := git(ctx, root, "describe", "--exact-match", "--match", "v[0-9]*", "HEAD")
+	tag, untagged := git(ctx, root, "describe", "--tags", "--exact-match", "--match", "v[0-9]*", "HEAD")
 	switch {
 	case changes != "" && !snapshot:
 		return s, fmt.Errorf("the clone has changes: commit them, or build a snapshot with -snapshot\n%s", changes)
