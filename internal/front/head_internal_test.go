@@ -97,10 +97,7 @@ func takeHead(in string, size int) error {
 	below := &connection{Conn: &script{in: in, most: size}, of: s}
 	below.tell(below.Conn)
 	c := &client1{server: s, below: below, wire: below, ctx: s.closed}
-	x, err := c.next()
-	if err == nil {
-		x.cancel()
-	}
+	_, err := c.next()
 	return err
 }
 

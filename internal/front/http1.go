@@ -9,7 +9,10 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
+
+	"weir/internal/lifetime"
 )
 
 const (
@@ -32,8 +35,9 @@ type client1 struct {
 	wire   net.Conn             // below, or TLS over it
 	tls    *tls.ConnectionState // nil for plain HTTP
 	remote string
-	ctx    context.Context // ends when the client leaves
-	in     *buffer         // in.b[at:end] was read, and not used; nil where there is nothing
+	ctx    context.Context          // ends when the client leaves
+	under  atomic.Pointer[exchange] // the one under way, which ends then too
+	in     *buffer                  // in.b[at:end] was read, and not used; nil where there is nothing
 	at     int
 	end    int
 	heads  int64 // bytes that are counted of the head
@@ -62,6 +66,7 @@ func (c *client1) serve() {
 	defer leave()
 	defer context.AfterFunc(c.server.closed, leave)()
 	c.ctx = ctx
+	defer context.AfterFunc(ctx, c.left)()
 	c.server.watch.add(c.below, leave)
 	defer c.server.watch.remove(c.below)
 	c.below.read.setIn(c.server.o.HeadTime)
@@ -79,6 +84,13 @@ func (c *client1) serve() {
 	}
 	if c.unread || c.last && c.at < c.end {
 		c.linger()
+	}
+}
+
+// left ends what is under way for a client that has left.
+func (c *client1) left() {
+	if x := c.under.Load(); x != nil {
+		x.life.End()
 	}
 }
 
@@ -206,21 +218,21 @@ func (c *client1) shrinkInput() {
 
 // exchange is a request and its answer.
 type exchange struct {
+	life     lifetime.Lifetime // ends with it, or when its client leaves
 	request  *http.Request
-	cancel   context.CancelFunc
 	body     body
 	response response
 }
 
 // open makes the exchange of a head.
 func (c *client1) open(h *head) (*exchange, error) {
-	ctx, cancel := context.WithCancel(c.ctx)
-	r := c.server.blank.WithContext(ctx)
+	x := &exchange{}
+	x.life.Begin(c.ctx)
+	r := c.server.blank.WithContext(&x.life)
 	if err := h.parse(r); err != nil {
-		cancel()
 		return nil, err
 	}
-	x := &exchange{request: r, cancel: cancel}
+	x.request = r
 	r.RemoteAddr, r.TLS = c.remote, c.tls
 	x.body = body{client: c, framing: h.body(), expects: h.expects}
 	if x.body.over = x.body.framing.Over(); x.body.over {
@@ -234,7 +246,12 @@ func (c *client1) open(h *head) (*exchange, error) {
 
 // answer has the handler answer.
 func (c *client1) answer(x *exchange) {
-	defer x.cancel()
+	c.under.Store(x)
+	defer c.under.Store(nil)
+	defer x.life.End()
+	if c.ctx.Err() != nil { // before it was under way
+		x.life.End()
+	}
 	defer func() {
 		switch p := recover(); p {
 		case nil:

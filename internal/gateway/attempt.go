@@ -16,7 +16,7 @@ import (
 // Before the client has seen any of an answer a failure is followed as the
 // rules say; after that, an answer that broke off may be continued elsewhere.
 func (c *call) forward() error {
-	upstream := c.upstreamContext()
+	upstream := c.firstUpstream.begin(c)
 	defer func() { upstream.end() }()
 	defer func() { c.out.close() }()
 	c.plan = c.table.Plan(c.principal.Account().ID, c.targets, c.server.now())
@@ -35,17 +35,17 @@ func (c *call) forward() error {
 		c.dropTree() // an answer may take long
 		c.held.endAnswer()
 		c.rescue.words.counted = 0
-		err := c.send(upstream.ctx, a)
+		err := c.send(&upstream.Lifetime, a)
 		if err == nil {
 			return nil
 		}
 		failure := a.Target.Provider.Judge(err)
 		settlement := a.settlementOf(failure)
 		a.settling = &settlement
-		if c.detachLate(a, failure, settlement, &upstream) {
-			upstream = c.upstreamContext()
+		if c.detachLate(a, failure, settlement, upstream) {
+			upstream = new(upstreamContext).begin(c)
 		}
-		next := c.next(upstream.ctx, failure)
+		next := c.next(&upstream.Lifetime, failure)
 		if next == nil || c.openNext(next, settlement) != nil {
 			return c.settleFailed(settlement, failure)
 		}

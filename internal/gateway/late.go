@@ -22,7 +22,7 @@ type late struct {
 	attempt  *attempt
 	held     capacity
 	answer   *provider.Late
-	upstream upstreamContext
+	upstream *upstreamContext
 	id       string            // of the request
 	unseen   ledger.Settlement // how the attempt ends where its usage does not come
 	shared   *shared
@@ -59,8 +59,8 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 		f.Late.Close()
 		return false
 	}
-	upstream.detach()
-	c.server.drainFor(c.server.timing.DrainAnswer, upstream.ctx, upstream.cancel, upstream.cancel)
+	upstream.client.Cut()
+	c.server.drainFor(c.server.timing.DrainAnswer, &upstream.Lifetime, upstream.End, upstream.End)
 	if c.late.shared == nil {
 		c.late.shared = &shared{}
 		c.late.shared.holders.Store(1)
@@ -71,7 +71,7 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 	own.Target, own.Request = &target, &quote.Request{Dialect: c.Dialect, Op: c.Op, Head: c.Head}
 	c.late.last = &late{
 		attempt: own, held: capacity{server: c.server, client: &client{r: c.r}, account: c.held.account},
-		answer: f.Late, upstream: *upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
+		answer: f.Late, upstream: upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
 	}
 	a.hold, a.settling = nil, nil // what it holds of budgets it holds on
 	c.spent.priced = false        // until it has ended
@@ -106,7 +106,7 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 			s = l.unseen
 		}
 	}()
-	defer l.upstream.cancel()
+	defer l.upstream.End()
 	a := l.attempt
 	resp, body, err := l.answer.ReadAll()
 	if err == nil {

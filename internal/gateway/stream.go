@@ -115,7 +115,7 @@ func (s *clientStream) send(b []byte) {
 		err = s.control.Flush()
 	}
 	if err != nil && c.client.writeFailed.CompareAndSwap(false, true) {
-		c.upstream.hangUp()
+		c.upstream.context.Ended()
 	}
 }
 

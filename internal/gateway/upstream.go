@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/lifetime"
 )
 
 // reading is how answers are read, above all once their client has left.
 type reading struct {
-	hangUp   func()      // to be called once a write found that the client takes nothing any more
-	bills    atomic.Bool // the provider charges for a stream whose client has left
-	draining atomic.Bool // the answer is read though the client has left
-	ending   atomic.Bool // the answer is whole, but for its usage and end marker
+	context  *upstreamContext // of the attempt under way
+	bills    atomic.Bool      // the provider charges for a stream whose client has left
+	draining atomic.Bool      // the answer is read though the client has left
+	ending   atomic.Bool      // the answer is whole, but for its usage and end marker
 	departed atomic.Int32
 }
 
@@ -27,27 +28,31 @@ const (
 // upstreamContext lives as long as somebody wants a provider's answer: until the client leaves,
 // or longer where the answer is read for its usage.
 type upstreamContext struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	detach func() bool // what becomes of the client means nothing from here on
+	lifetime.Lifetime
+	call   *call
+	client lifetime.Link // where it is cut, what becomes of the client means nothing from here on
 }
 
-func (c *call) upstreamContext() upstreamContext {
-	client := c.r.Context()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
-	c.upstream.hangUp = func() {
-		if c.server.stopping.Err() != nil {
-			cancel()
-			return
-		}
-		depart := func() { c.upstream.depart(ctx, cancel, &c.held) }
-		if d := c.drain(); d > 0 {
-			c.server.drainFor(d, ctx, cancel, depart)
-			return
-		}
-		depart()
+// begin begins it, of the call's next attempt.
+func (u *upstreamContext) begin(c *call) *upstreamContext {
+	u.call, c.upstream.context = c, u
+	u.client = lifetime.Follow(c.r.Context(), u)
+	return u
+}
+
+// Ended is called when the client has left, or once a write found that it takes nothing any more.
+func (u *upstreamContext) Ended() {
+	c := u.call
+	if c.server.stopping.Err() != nil {
+		u.End()
+		return
 	}
-	return upstreamContext{ctx, cancel, context.AfterFunc(client, c.upstream.hangUp)}
+	depart := func() { c.upstream.depart(&u.Lifetime, u.End, &c.held) }
+	if d := c.drain(); d > 0 {
+		c.server.drainFor(d, &u.Lifetime, u.End, depart)
+		return
+	}
+	depart()
 }
 
 // depart ends an answer whose client has left, when it is its turn: what follows, up to its
@@ -79,8 +84,8 @@ func (u *reading) endDeparture(s *Server) {
 }
 
 func (u *upstreamContext) end() {
-	u.detach()
-	u.cancel()
+	u.client.Cut()
+	u.End()
 }
 
 // drain is for how long an answer is read on whose client has left; 0 for not at all.

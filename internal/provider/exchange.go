@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"weir/internal/dialect"
+	"weir/internal/lifetime"
 )
 
 // exchange is one request and its answer: the timers, and what is known of how
@@ -20,7 +21,7 @@ type exchange struct {
 	provider *Provider
 	parent   context.Context  // of the caller
 	signed   []dialect.Header // show who the gateway is where no key does
-	unlink   func() bool      // ends what follow began; nil before
+	link     lifetime.Link    // to the parent
 	sent     atomic.Bool      // some of the request may have gone out
 }
 
@@ -35,15 +36,14 @@ func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
 }
 
 // follow has the exchange aborted together with its caller's context.
-func (x *exchange) follow() {
-	x.unlink = context.AfterFunc(x.parent, func() { x.abort(errGivenUp) })
-}
+func (x *exchange) follow() { x.link = lifetime.Follow(x.parent, x) }
+
+// Ended aborts it: its caller's context has ended.
+func (x *exchange) Ended() { x.abort(errGivenUp) }
 
 // finish ends the timers and aborts what is still under way.
 func (x *exchange) finish() {
-	if x.unlink != nil {
-		x.unlink()
-	}
+	x.link.Cut()
 	x.stop()
 	x.abort(errGivenUp)
 }
