@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/outbound"
+	"weir/internal/pricing"
 	"weir/internal/seal"
 )
 
@@ -255,7 +256,9 @@ func (l *loader) checkModels(c *Config) {
 func (l *loader) checkPrices(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
 		path := join("prices", name)
-		if !isFullName(name) {
+		if base, _, err := pricing.CutSince(name); err != nil {
+			l.report(path, "a key of `prices` that holds from a day ends like ` since 2027-01-31`: %v", err)
+		} else if !isFullName(base) {
 			l.report(path, "a key of `prices` must be %s, not %s", wantFullName, strconv.Quote(clip(name, maxQuote)))
 		}
 		for class, text := range c.Prices[name] {

@@ -18,7 +18,7 @@ import (
 type Book struct {
 	index     *index // of prices, with the vendors that the supplement adds
 	abilities *index
-	prices    map[string]llm.Price
+	prices    map[string][]ownPrice
 	models    map[string]ModelOverride
 	sources   map[string]string
 	regions   map[string]string
@@ -74,7 +74,9 @@ type entry struct {
 	vendor  string
 	region  string // of the provider's address; empty where it names none
 	basis   llm.Basis
-	model   *model // nil: not in the data, or priced by the operator
+	model   *model     // nil: not in the data
+	own     []ownPrice // of the operator, which count first, each until the one before
+	fixed   *llm.Price // in place of the data's; nil for those of model
 	current atomic.Pointer[quote]
 }
 
@@ -210,7 +212,11 @@ func (b *Book) Models(provider string, at time.Time) []Listing {
 	}
 	list := make([]Listing, 0, len(found))
 	for _, e := range found {
-		list = append(list, Listing{ModelInfo: e.info, Price: e.price(b.index, at.Unix()).price})
+		one := Listing{ModelInfo: e.info, Price: e.price(b.index, at.Unix()).price}
+		if strings.HasPrefix(one.Price.Version, operator+"/") {
+			one.Source, one.Checked = operator, ""
+		}
+		list = append(list, one)
 	}
 	slices.SortFunc(list, func(x, y Listing) int { return cmp.Compare(x.ID, y.ID) })
 	return list

@@ -1,11 +1,14 @@
 package pricing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"weir/internal/llm"
 )
@@ -15,6 +18,7 @@ import (
 type Overrides struct {
 	// Prices by "<provider>/<model>" or "<provider>/*", of which the exact
 	// name wins. One replaces all that the data says, it does not mix with it.
+	// Of a name with " since <day>" behind it, the price holds from that day on; see CutSince.
 	Prices map[string]PriceOverride
 	// Models by the same names.
 	Models map[string]ModelOverride
@@ -75,18 +79,48 @@ const priceKeys = "input, output, cache_read, cache_write, cache_write_1h, cache
 	"image_in, image_out, citation, reasoning, request, image, character, second, search, maps, x_search, " +
 	"file_search, code_interpreter, tool_image, other_tool"
 
-// parse checks all overrides and gives the prices by their names.
-func (o *Overrides) parse(x *index) (map[string]llm.Price, error) {
-	prices := make(map[string]llm.Price, len(o.Prices))
-	for _, name := range slices.Sorted(maps.Keys(o.Prices)) {
-		if err := checkName(name); err != nil {
+// ownPrice is a price of the operator's from a second on: math.MinInt64 for always.
+type ownPrice struct {
+	from  int64
+	price llm.Price
+}
+
+// CutSince parts the name of a price from the day, in UTC, from which it holds: "house/small since 2027-01-01". The day
+// is the zero time for always.
+func CutSince(name string) (base string, from time.Time, err error) {
+	base, day, dated := strings.Cut(name, " since ")
+	if !dated {
+		return name, time.Time{}, nil
+	}
+	if from, err = time.Parse(time.DateOnly, day); err != nil {
+		return base, from, fmt.Errorf("%q is not a day such as 2027-01-31", day)
+	}
+	return base, from, nil
+}
+
+// parse checks all overrides and gives the prices by their names, the latest first.
+func (o *Overrides) parse(x *index) (map[string][]ownPrice, error) {
+	prices := make(map[string][]ownPrice, len(o.Prices))
+	for _, full := range slices.Sorted(maps.Keys(o.Prices)) {
+		name, from, err := CutSince(full)
+		if err == nil {
+			err = checkName(name)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("prices: %w", err)
 		}
-		p, err := o.Prices[name].price(name)
+		p, err := o.Prices[full].price(name)
 		if err != nil {
-			return nil, fmt.Errorf("prices: %s: %w", name, err)
+			return nil, fmt.Errorf("prices: %s: %w", full, err)
 		}
-		prices[name] = p
+		one := ownPrice{math.MinInt64, p}
+		if !from.IsZero() {
+			one.from = from.Unix()
+		}
+		prices[name] = append(prices[name], one)
+	}
+	for _, list := range prices {
+		slices.SortFunc(list, func(a, b ownPrice) int { return cmp.Compare(b.from, a.from) })
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Models)) {
 		if err := checkName(name); err != nil {

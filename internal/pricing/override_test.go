@@ -5,10 +5,12 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 )
 
@@ -176,4 +178,35 @@ func TestOverrideEqualsOracle(t *testing.T) {
 			rt.Fatalf("%v for %v: got %s, want %s", price, usage, got, want)
 		}
 	})
+}
+
+// TestPriceSinceADay is that a price of the operator's holds from its day on, until the next one, and the data's before.
+func TestPriceSinceADay(t *testing.T) {
+	t.Parallel()
+	book := must.Get(pricing.NewBook(pricing.Overrides{Prices: map[string]pricing.PriceOverride{
+		"openai/gpt-5-mini since 2027-01-01": {"input": "7"}, "openai/gpt-5-mini since 2027-02-01": {"input": "8"},
+		"house/*": {"input": "1"}, "house/small since 2027-01-01": {"input": "2"}, "new/x since 2027-01-01": {"input": "3"},
+	}}))(t)
+	for _, test := range []struct{ name, at, want string }{
+		{"openai/gpt-5-mini", "2026-12-31T23:59:59Z", "0.25"}, {"openai/gpt-5-mini", "2027-01-01T00:00:00Z", "7.00"},
+		{"openai/gpt-5-mini", "2027-01-31T23:59:59Z", "7.00"}, {"openai/gpt-5-mini", "2027-02-01T00:00:00Z", "8.00"},
+		{"house/small", "2026-12-31T23:59:59Z", "1.00"}, {"house/small", "2027-01-01T00:00:00Z", "2.00"},
+		{"new/x", "2026-12-31T23:59:59Z", "unknown"}, {"new/x", "2027-01-01T00:00:00Z", "3.00"},
+		{"openai/gpt-5-mini", "2026-12-31T23:59:59Z", "0.25"},
+	} {
+		provider, model, _ := strings.Cut(test.name, "/")
+		p := book.Price(provider, model, must.Get(time.Parse(time.RFC3339, test.at))(t))
+		got := "unknown"
+		if p.Rates[llm.Input].Known() {
+			got = big.NewRat(p.Rates[llm.Input].Pico(), 1_000_000).FloatString(2)
+		}
+		if got != test.want {
+			t.Errorf("%s at %s: got an input price of %s, want %s", test.name, test.at, got, test.want)
+		}
+	}
+	for _, name := range []string{"a/b since yesterday", "a/b since 2027-13-01", "a since 2027-01-01"} {
+		if _, err := pricing.NewBook(pricing.Overrides{Prices: map[string]pricing.PriceOverride{name: {"input": "1"}}}); err == nil {
+			t.Errorf("a price of the name %q: got no error", name)
+		}
+	}
 }

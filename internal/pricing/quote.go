@@ -41,13 +41,14 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 		e.known = true
 		e.info.Source = cmp.Or(e.info.Source, operator)
 	}
-	if p, ok := override(b.prices, provider, name); ok {
+	e.own = slices.Concat(b.prices[provider+"/"+name], b.prices[provider+"/*"])
+	if slices.ContainsFunc(e.own, func(d ownPrice) bool { return d.from == math.MinInt64 }) {
 		e.info.Source, e.info.Checked = operator, ""
-		e.current.Store(always(p))
-	} else if m == nil || m.Free && found.basis != llm.BasisModel {
-		e.current.Store(always(llm.Price{}))
+	}
+	if m == nil || m.Free && found.basis != llm.BasisModel {
+		e.fixed = &llm.Price{}
 	} else if found.basis != llm.BasisModel && b.assumed == UnpriceAssumed {
-		e.current.Store(always(llm.Price{Basis: found.basis}))
+		e.fixed = &llm.Price{Basis: found.basis}
 	}
 	return e
 }
@@ -79,21 +80,39 @@ func override[T any](of map[string]T, provider, name string) (v T, ok bool) {
 	return v, ok
 }
 
-func always(p llm.Price) *quote {
-	return &quote{price: p, from: math.MinInt64, until: math.MaxInt64}
-}
-
 // price is the quote that holds at that second. Two who ask at once may both
 // work it out; they get the same.
 func (e *entry) price(x *index, sec int64) *quote {
 	q := e.current.Load()
 	if q == nil || sec < q.from || sec >= q.until {
+		q = e.quoteAt(x, sec)
+		e.current.Store(q)
+	}
+	return q
+}
+
+// quoteAt is the operator's price at that second, or else that of the data.
+func (e *entry) quoteAt(x *index, sec int64) *quote {
+	q := &quote{from: math.MinInt64, until: math.MaxInt64}
+	own := slices.IndexFunc(e.own, func(d ownPrice) bool { return d.from <= sec })
+	switch {
+	case own >= 0:
+		q.price = e.own[own].price
+	case e.fixed != nil:
+		q.price = *e.fixed
+	default:
 		q = e.model.quote(x, e.vendor, e.region, sec)
 		q.price.Basis = max(q.price.Basis, e.basis)
 		if e.basis != llm.BasisSeller && e.model.isGone(sec) { // another seller may have it still
 			q.price = llm.Price{}
 		}
-		e.current.Store(q)
+	}
+	for _, d := range e.own {
+		if d.from <= sec {
+			q.from = max(q.from, d.from)
+		} else {
+			q.until = min(q.until, d.from)
+		}
 	}
 	return q
 }
