@@ -21,6 +21,7 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/managed"
 	"weir/internal/people"
 	"weir/internal/rawjson"
 	"weir/internal/report"
@@ -48,6 +49,8 @@ type AdminOptions struct {
 	// PublicURL is the address at which the gateway is reached, without a slash
 	// at its end, for links.
 	PublicURL func(*http.Request) string
+	// Config is the managed configuration.
+	Config managed.Configuration
 	// Session is the secret of the browser's session; empty for none.
 	Session func(*http.Request) string
 }
@@ -91,6 +94,7 @@ func (r *adminRequest) account() string {
 type answer struct {
 	Status   int             `json:"status"`
 	Location string          `json:"location,omitempty"`
+	ETag     string          `json:"etag,omitempty"` // with its quotation marks
 	Body     json.RawMessage `json:"body,omitempty"` // nil for none
 	replayed bool            // it is the one to an earlier request
 }
@@ -151,7 +155,7 @@ func (ad *Admin) call(r *adminRequest, queries []string, call adminCall) (a answ
 	if r.query, err = readQuery(r.Request, queries); err != nil {
 		return a, err
 	}
-	if r.Method == http.MethodPost || r.Method == http.MethodPatch {
+	if r.Method == http.MethodPost || r.Method == http.MethodPatch || r.Method == http.MethodPut {
 		if r.body, err = readAdminBody(r.Request); err != nil {
 			return a, err
 		}
@@ -160,7 +164,7 @@ func (ad *Admin) call(r *adminRequest, queries []string, call adminCall) (a answ
 }
 
 // readAdminBody reads a JSON object within the bound; what else there may be is
-// refused. A POST without a body is one that gives nothing.
+// refused. A POST or PUT without a body is one that gives nothing.
 func readAdminBody(r *http.Request) ([]byte, error) {
 	if err := checkAdminMedia(r.Header.Get("Content-Type"), r.Method); err != nil {
 		return nil, err
@@ -169,7 +173,7 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(body) == 0 && r.Method == http.MethodPost:
+	case len(body) == 0 && r.Method != http.MethodPatch:
 		return []byte("{}"), nil
 	}
 	return body, checkObject(body, "", "Send an object.")
@@ -226,6 +230,9 @@ func (a *answer) write(w http.ResponseWriter) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	if a.Location != "" {
 		h.Set("Location", a.Location)
+	}
+	if a.ETag != "" {
+		h.Set("ETag", a.ETag)
 	}
 	if a.replayed {
 		h.Set("Idempotent-Replayed", "true")

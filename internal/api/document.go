@@ -90,7 +90,7 @@ func documentParts(dialects dialect.Set) (parts []string, err error) {
 	for _, d := range dialects {
 		parts = append(parts, d.Documents...)
 	}
-	add("admin", "webhooks", "service", "errors")
+	add("admin", "config", "webhooks", "service", "errors")
 	return parts, err
 }
 

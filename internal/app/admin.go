@@ -20,7 +20,7 @@ func (g *instance) adminOptions() api.AdminOptions {
 	return api.AdminOptions{
 		People: g.people, Records: g.idempotency, Requests: g.store.Reports, Webhooks: g.webhooks,
 		KeysUsed: g.store.Accounts.KeysUsed, Audit: g.store.Audit.Entries, Unpriced: g.store.Reports.Unpriced,
-		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct, PublicURL: from.base,
+		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct, PublicURL: from.base, Config: g.managed,
 		Session: func(r *http.Request) string { return g.dashboard.Session(r) },
 	}
 }

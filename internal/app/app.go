@@ -38,7 +38,9 @@ import (
 // Options is what Run needs beside the configuration.
 type Options struct {
 	Config config.Config
-	// Reload reads the configuration again, with what is managed in the database, and ReloadSignals says when.
+	// ConfigFrom is where Config was read from. Reload reads it again, with what is managed in the database, and
+	// ReloadSignals says when.
+	ConfigFrom    config.Options
 	Reload        func(managed []byte) (config.Config, error)
 	ReloadSignals <-chan struct{}
 	// Getenv looks up the environment; os.Getenv.
@@ -175,11 +177,12 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if err := g.openLimits(); err != nil {
 		return g, err
 	}
-	g.gateway = gateway.New(gateway.Options{
+	g.managed.pipeline = gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Limits: g.limits, Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency), Timing: o.Timing,
-	})
+	}
+	g.gateway = gateway.New(g.managed.pipeline)
 	if err := g.openPeople(); err != nil {
 		return g, err
 	}

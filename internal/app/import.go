@@ -122,7 +122,7 @@ func (d *Data) importable(plan *imports.Plan, all *Imported, o config.Options) (
 	for section, objects := range plan.Config {
 		doc[section] = map[string]any{}
 		for name, value := range objects {
-			if _, taken := file[section][name]; taken {
+			if file.Has(section, name) {
 				all.Left = append(all.Left, imports.Left{
 					From: section + "." + name, Why: fmt.Sprintf("%s has it, and says what it is", d.cfg.File),
 				})

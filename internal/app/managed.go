@@ -3,14 +3,13 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"weir/internal/audit"
 	"weir/internal/config"
+	"weir/internal/gateway"
 	"weir/internal/managed"
-	"weir/internal/route"
 	"weir/internal/store"
 )
 
@@ -20,6 +19,9 @@ type managedConfig struct {
 	ring  *ring
 	// master is the name of the master key; see store.Webhooks.MasterKey.
 	master func(ctx context.Context, newest string) (string, error)
+	// options and pipeline are the gateway's; nothing beside one.
+	options  *Options
+	pipeline gateway.Options
 
 	inForce atomic.Int64 // the version in force on this node; 0 for none
 	refused atomic.Int64 // the version that cannot be used here; 0 for none
@@ -72,20 +74,14 @@ func (m *managedConfig) put(ctx context.Context, by audit.Actor, after int64, do
 	return m.store.Put(ctx, by, after, sealed, changes)
 }
 
-// managed is the managed configuration, and its version in force.
-func (d *Data) managed(ctx context.Context) (m *managedConfig, doc config.Document, seq int64, err error) {
-	if m, err = newManaged(&d.cfg, d.store); err == nil {
-		doc, seq, err = m.parsed(ctx, 0)
-	}
-	return m, doc, seq, err
-}
-
 // ApplyOptions say how Apply goes about it.
 type ApplyOptions struct {
 	File   config.Options // of the gateway, beside which what is applied has to be without mistakes
 	Getenv func(string) string
-	Prune  bool // remove what is managed and not in the change
-	DryRun bool // change nothing
+	Remove []managed.Ref
+	Prune  bool   // remove what is managed and not in the change
+	DryRun bool   // change nothing
+	After  *int64 // the version in force; managed.ErrChanged where it is another; nil for whatever it is
 }
 
 // Apply puts a change to the managed configuration in force, on every node within a second, and tells what it changes.
@@ -93,72 +89,32 @@ type ApplyOptions struct {
 func (d *Data) Apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) (
 	[]managed.Change, error,
 ) {
-	m, before, seq, err := d.managed(ctx)
+	m, err := newManaged(&d.cfg, d.store)
 	if err != nil {
 		return nil, err
 	}
-	file, err := config.FileDocument(o.File)
-	if err != nil {
-		return nil, err
-	}
-	if change, err = change.Revealed(before, file); err != nil {
-		return nil, err
-	}
-	if change, err = change.Without(file, d.cfg.File); err != nil {
-		return nil, err
-	}
-	return m.change(ctx, by, seq, before, before.With(change, o.Prune), o)
-}
-
-// change puts a document in the place of another one, if there are no mistakes in it.
-func (m *managedConfig) change(ctx context.Context, by audit.Actor, seq int64, before, after config.Document,
-	o ApplyOptions,
-) ([]managed.Change, error) {
-	text, err := after.JSON()
-	if err != nil {
-		return nil, err
-	}
-	o.File.Managed = text
-	cfg, err := config.Load(o.File)
-	if err != nil {
-		return nil, err
-	}
-	gateway := Options{Config: cfg, Getenv: o.Getenv, Log: slog.New(slog.DiscardHandler)}
-	if err := gateway.withTable(ctx, func(*fleet, *route.Table) error { return nil }); err != nil {
-		return nil, err
-	}
-	changes := before.Changes(after)
-	if o.DryRun || len(changes) == 0 {
-		return changes, nil
-	}
-	return changes, m.put(ctx, by, seq, after, changes)
+	r, err := m.apply(ctx, by, change, o)
+	return r.Changes, err
 }
 
 // Restore puts an earlier version of the managed configuration in force again, as a new version.
 func (d *Data) Restore(ctx context.Context, by audit.Actor, seq int64, o ApplyOptions) ([]managed.Change, error) {
-	m, before, now, err := d.managed(ctx)
+	m, err := newManaged(&d.cfg, d.store)
 	if err != nil {
 		return nil, err
 	}
-	after, at, err := m.parsed(ctx, seq)
-	if err != nil {
-		return nil, err
-	}
-	if at == 0 {
-		return nil, fmt.Errorf("there is no version %d of the managed configuration: weir config versions lists them",
-			seq)
-	}
-	return m.change(ctx, by, now, before, after, o)
+	r, err := m.restore(ctx, by, seq, o)
+	return r.Changes, err
 }
 
 // ManagedVersions are at most so many of the newest versions of the managed configuration, the newest first.
 func (d *Data) ManagedVersions(ctx context.Context, most int) ([]managed.Version, error) {
-	return d.store.Managed.Versions(ctx, most)
+	return d.store.Managed.Versions(ctx, 0, most)
 }
 
 // InForce is what the configuration file and the managed configuration have of what can be managed, without secrets.
 func (d *Data) InForce(ctx context.Context, o config.Options) (config.Document, error) {
-	_, doc, _, err := d.managed(ctx)
+	doc, err := d.managed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +122,26 @@ func (d *Data) InForce(ctx context.Context, o config.Options) (config.Document, 
 	if err != nil {
 		return nil, err
 	}
-	return doc.With(file, false).Hidden(), nil
+	return doc.With(file.Document, false).Hidden(), nil
+}
+
+// Objects are the objects of the configuration that can be managed, with where each is from.
+func (d *Data) Objects(ctx context.Context, o config.Options) ([]managed.Object, error) {
+	doc, err := d.managed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return config.Objects(o, doc)
+}
+
+// managed is the managed configuration in force.
+func (d *Data) managed(ctx context.Context) (config.Document, error) {
+	m, err := newManaged(&d.cfg, d.store)
+	if err != nil {
+		return nil, err
+	}
+	doc, _, err := m.parsed(ctx, 0)
+	return doc, err
 }
 
 // managedEvery is how often a node looks for another version: it is in force within a second.
@@ -213,6 +188,7 @@ func (m *managedConfig) problem() string {
 
 // begin has a gateway begin with what is managed.
 func (m *managedConfig) begin(ctx context.Context, o *Options) error {
+	m.options = o
 	if o.Reload == nil {
 		return nil
 	}

@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"reflect"
 	"slices"
@@ -34,28 +32,15 @@ func isOne(section string) bool { return section == "limits" || section == "cors
 
 // ParseDocument reads YAML that has managed sections alone. The error is Problems.
 func ParseDocument(file string, src []byte) (Document, error) {
-	return parseDocument(file, src, func(r *recorder, p pair) {
+	doc, _, err := parseDocument(file, src, func(r *recorder, p pair) {
 		r.reportAt(p.at, p.key, "%s cannot be managed%s; it belongs into the configuration file", ticks(p.key),
 			suggest(p.key, managedSections()))
 	})
+	return doc, err
 }
 
-// FileDocument is what the configuration file has in managed sections; it is the file's, and managed nowhere else.
-// Without a file it is empty.
-func FileDocument(o Options) (Document, error) {
-	o = o.withDefaults()
-	path, named := o.path()
-	src, err := o.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && !named {
-		return Document{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return parseDocument(path, src, func(*recorder, pair) {})
-}
-
-func parseDocument(file string, src []byte, other func(*recorder, pair)) (Document, error) {
+// parseDocument tells where each object stands, too, by its path.
+func parseDocument(file string, src []byte, other func(*recorder, pair)) (Document, map[string]origin, error) {
 	r := &recorder{origins: map[string]origin{}, unknown: map[string]bool{}}
 	d := decoder{recorder: r, file: file}
 	doc := Document{}
@@ -70,9 +55,9 @@ func parseDocument(file string, src []byte, other func(*recorder, pair)) (Docume
 	}
 	if len(r.problems) > 0 {
 		r.problems.sort()
-		return nil, r.problems
+		return nil, nil, r.problems
 	}
-	return doc, nil
+	return doc, r.origins, nil
 }
 
 // section reads the objects of a section.
@@ -85,14 +70,20 @@ func (d *decoder) section(doc Document, section pair) {
 		objects = d.pairs(section.key, section.value)
 	}
 	for _, o := range objects {
-		var value any
-		if err := yaml.NodeToValue(o.value, &value); err != nil {
-			d.reportAt(o.at, pathOf(section.key, o.key), "cannot be read: %v", err)
-			continue
-		}
-		if value != nil {
-			doc.put(section.key, o.key, value)
-		}
+		d.object(doc, section.key, o)
+	}
+}
+
+// object reads one object of a section.
+func (d *decoder) object(doc Document, section string, o pair) {
+	var value any
+	if err := yaml.NodeToValue(o.value, &value); err != nil {
+		d.reportAt(o.at, pathOf(section, o.key), "cannot be read: %v", err)
+		return
+	}
+	if value != nil {
+		doc.put(section, o.key, value)
+		d.mark(pathOf(section, o.key), o.at)
 	}
 }
 
@@ -148,31 +139,6 @@ func (d Document) With(change Document, prune bool) Document {
 		}
 	}
 	return next
-}
-
-// Without is the document without what another one has too, of which own says whether it is the same. What is not the
-// same is reported.
-func (d Document) Without(file Document, path string) (Document, error) {
-	rest, problems := Document{}, Problems(nil)
-	for section, objects := range d {
-		for name, value := range objects {
-			own, there := file[section][name]
-			switch {
-			case !there:
-				rest.put(section, name, value)
-			case !same(own, value):
-				at := pathOf(section, name)
-				problems = append(problems, Problem{
-					File: path, Path: at, Message: fmt.Sprintf("has %s, which can be changed there alone", ticks(at)),
-				})
-			}
-		}
-	}
-	if len(problems) > 0 {
-		problems.sort()
-		return nil, problems
-	}
-	return rest, nil
 }
 
 // pathOf is the path of an object.

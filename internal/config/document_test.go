@@ -1,12 +1,14 @@
 package config_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
 	"weir/internal/config"
 	"weir/internal/llm"
+	"weir/internal/managed"
 	"weir/internal/must"
 )
 
@@ -102,15 +104,56 @@ func TestDocumentChanges(t *testing.T) {
 	must.Equal(t, paths(true), []string{
 		"-providers.away", "-providers.house", `-models["house/small"]`, "-aliases.fast", "+aliases.slow", `~prices["house/small"]`, "-limits", "-cors",
 	}, "changes, pruned")
-	file := document(t, "aliases: {slow: {targets: [house/small]}}\nproviders: {away: {dialect: openai}}")
-	rest := must.Get(change.Without(file, "weir.yaml"))(t)
+	file := must.Get(config.FileDocument(config.Options{File: "weir.yaml", ReadFile: func(string) ([]byte, error) {
+		return []byte("listen: x\naliases: {slow: {targets: [house/small]}}\nproviders:\n  away: {dialect: openai}\n"), nil
+	}}))(t)
+	rest := must.Get(file.Beside(change))(t)
 	if _, there := rest["aliases"]; there {
 		t.Errorf("what the file has too: got %v, want it left out", rest)
 	}
-	if _, err := doc.Without(file, "weir.yaml"); err == nil || !strings.Contains(err.Error(), "providers.away") {
-		t.Errorf("what the file has otherwise: got %v, want an error", err)
+	if _, err := file.Beside(doc); err == nil || !strings.Contains(err.Error(), "weir.yaml:4:3: has `providers.away`") {
+		t.Errorf("what the file has otherwise: got %v, want an error with its line", err)
+	}
+	gone := must.Get(file.Remove(doc, []managed.Ref{{Section: "aliases", Name: "fast"}, {Section: "cors"}}))(t)
+	if len(gone["aliases"])+len(gone["cors"]) > 0 || len(doc["aliases"]) != 1 {
+		t.Errorf("removed: got %v, want no alias and no cors, and the document as it was", gone)
+	}
+	for _, ref := range []managed.Ref{{Section: "providers", Name: "away"}, {Section: "aliases", Name: "slow"}, {Section: "prices", Name: "x/y"}} {
+		from := document(t, "limits: {rpm: 1}")
+		if _, err := file.Remove(from, []managed.Ref{ref}); err == nil || !strings.Contains(err.Error(), ref.Name) {
+			t.Errorf("remove %v: got %v, want an error that names it", ref, err)
+		}
 	}
 	if _, err := config.ParseDocument("x.yaml", []byte("listen: x")); err == nil || !strings.Contains(err.Error(), "cannot be managed") {
 		t.Errorf("a section that cannot be managed: got %v", err)
 	}
+}
+
+// TestObjects is where each object is from: the file with its line, the managed configuration, the environment.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	doc := document(t, managedText)
+	variables := map[string]string{"WEIR_PROVIDERS_EXTRA_BASE_URL": "https://extra.example/v1", "WEIR_PROVIDERS_HOUSE_RETRIES": "1", "SPARE": "x"}
+	all := must.Get(config.Objects(config.Options{
+		File: "weir.yaml", Environ: func() (list []string) {
+			for name, value := range variables {
+				list = append(list, name+"="+value)
+			}
+			return list
+		},
+		Getenv:   func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
+		ReadFile: func(string) ([]byte, error) { return []byte("providers:\n  away: {dialect: cohere}\n"), nil },
+	}, doc))(t)
+	got := map[string]string{}
+	for _, o := range all {
+		got[o.Path] = fmt.Sprint(o.Source, " ", o.File, ":", o.Line, " ", o.Variables)
+		if text := fmt.Sprint(o.Value); strings.Contains(text, "a-key-of-the-house") {
+			t.Errorf("%s: got %s, want no key", o.Path, text)
+		}
+	}
+	must.Equal(t, got, map[string]string{
+		"providers.away": "file weir.yaml:2 []", "providers.house": "managed :0 [WEIR_PROVIDERS_HOUSE_RETRIES]",
+		"providers.extra": "environment :0 [WEIR_PROVIDERS_EXTRA_BASE_URL]", `models["house/small"]`: "managed :0 []",
+		"aliases.fast": "managed :0 []", `prices["house/small"]`: "managed :0 []", "limits": "managed :0 []", "cors": "managed :0 []",
+	}, "sources")
 }

@@ -64,6 +64,12 @@ type loader struct {
 // Load reads and checks the configuration. Every error is Problems, which
 // holds all mistakes; of the Config beside it only File and Warnings count.
 func Load(opts Options) (Config, error) {
+	cfg, _, err := load(opts)
+	return cfg, err
+}
+
+// load tells where every value was set, too.
+func load(opts Options) (Config, map[string]origin, error) {
 	l := &loader{
 		recorder: &recorder{origins: map[string]origin{}, unknown: map[string]bool{}},
 		opts:     opts.withDefaults(),
@@ -78,9 +84,9 @@ func Load(opts Options) (Config, error) {
 	cfg.Warnings = l.warnings
 	if len(l.problems) > 0 {
 		l.problems.sort()
-		return Config{File: cfg.File, Warnings: cfg.Warnings}, l.problems
+		return Config{File: cfg.File, Warnings: cfg.Warnings}, nil, l.problems
 	}
-	return cfg, nil
+	return cfg, l.origins, nil
 }
 
 // path is that of the configuration file, and whether somebody has named it.

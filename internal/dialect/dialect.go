@@ -79,8 +79,7 @@ type Dialect struct {
 
 	// TierHeader is the header of an answer that names the service tier; empty where none does.
 	TierHeader string
-	// Auth is the credential.Scheme by which its vendor is shown who asks; empty for a
-	// bearer token.
+	// Auth is the credential.Scheme by which its vendor is shown who asks; empty for a bearer token.
 	Auth string
 	// Canonical is the one name under which a model that may be named in
 	// several ways is known, priced and allowed; nil where there is one way.
@@ -94,10 +93,11 @@ type Dialect struct {
 	// Prefill is whether its vendor continues a conversation that ends with an
 	// assistant's message behind that message.
 	Prefill bool
+	// ListPath is where providers of it list their models, behind the base URL; empty for nowhere.
+	ListPath string
 	// Inquiry is how some who speak it are asked about a reply; nil for none.
 	Inquiry *Inquiry
-	// DecodeError reads the provider's explanation from an error body of any
-	// shape. The message is fit to be shown; empty when there is none.
+	// DecodeError reads the provider's explanation, fit to be shown, from an error body of any shape; empty for none.
 	DecodeError func(body []byte) llm.ProviderError
 }
 

@@ -20,7 +20,7 @@ import (
 // answers with.
 var codes = []llm.Code{
 	llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, llm.CodeForbidden, llm.CodeNotFound,
-	llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict, llm.CodeRequestTooLarge,
+	llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict, llm.CodeConflict, llm.CodeRequestTooLarge,
 	llm.CodeUnsupportedMedia, llm.CodeRateLimited, llm.CodeProviderError, llm.CodeProviderUnavailable,
 	llm.CodeProviderTimeout, llm.CodeOverloaded, llm.CodeInternal,
 }
@@ -202,9 +202,9 @@ func checkUsage(t *testing.T, d *dialect.Dialect) {
 // TestStatuses holds the tables of the front client APIs, and of what is to be one.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	native := []int{400, 401, 402, 403, 404, 404, 405, 409, 413, 415, 429, 502, 503, 504, 503, 500}
-	openai := []int{400, 401, 429, 403, 404, 404, 405, 409, 413, 415, 429, 502, 503, 504, 503, 500}
-	anthropic := []int{400, 401, 402, 403, 404, 404, 405, 409, 413, 415, 429, 502, 529, 504, 529, 500}
+	native := []int{400, 401, 402, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 503, 504, 503, 500}
+	openai := []int{400, 401, 429, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 503, 504, 503, 500}
+	anthropic := []int{400, 401, 402, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 529, 504, 529, 500}
 	for name, want := range map[string][]int{"native": native, "openai": openai, "anthropic": anthropic, "gemini": openai, "cohere": native, "ollama": native} {
 		for i, code := range codes {
 			if got := byName(t, name).Status(code); got != want[i] {

@@ -22,6 +22,7 @@ const (
 	CodeModelNotFound       Code = "MODEL_NOT_FOUND"
 	CodeMethodNotAllowed    Code = "METHOD_NOT_ALLOWED"
 	CodeIdempotencyConflict Code = "IDEMPOTENCY_CONFLICT"
+	CodeConflict            Code = "CONFLICT"
 	CodeRequestTooLarge     Code = "REQUEST_TOO_LARGE"
 	CodeUnsupportedMedia    Code = "UNSUPPORTED_MEDIA_TYPE"
 	CodeMisdirected         Code = "MISDIRECTED_REQUEST"

@@ -12,6 +12,7 @@ var statuses = map[Code]int{
 	CodeModelNotFound:       http.StatusNotFound,
 	CodeMethodNotAllowed:    http.StatusMethodNotAllowed,
 	CodeIdempotencyConflict: http.StatusConflict,
+	CodeConflict:            http.StatusConflict,
 	CodeRequestTooLarge:     http.StatusRequestEntityTooLarge,
 	CodeUnsupportedMedia:    http.StatusUnsupportedMediaType,
 	CodeMisdirected:         http.StatusMisdirectedRequest,

@@ -132,6 +132,14 @@ func (t *Table) Priced(book *pricing.Book) *Table {
 	return &other
 }
 
+// Provider is the provider of that name; nil for none.
+func (t *Table) Provider(name string) *provider.Provider {
+	if e, ok := t.byName[name]; ok {
+		return e.provider
+	}
+	return nil
+}
+
 // Asking are the providers that can be asked about replies.
 func (t *Table) Asking() (list []*provider.Provider) {
 	for _, p := range t.providers {

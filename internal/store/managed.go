@@ -44,10 +44,11 @@ func (s *Managed) Version(ctx context.Context, seq int64) (v managed.Version, er
 	return v, nil
 }
 
-// Versions are at most so many of the newest, without their documents, the newest first.
-func (s *Managed) Versions(ctx context.Context, most int) ([]managed.Version, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT seq, at, who, summary FROM managed_versions ORDER BY seq DESC"+
-		" LIMIT ?", int64(most))
+// Versions are at most so many, without their documents, the newest first: those before a place, or the newest of all
+// where it is 0.
+func (s *Managed) Versions(ctx context.Context, before int64, most int) ([]managed.Version, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT seq, at, who, summary FROM managed_versions WHERE seq < ? OR ? = 0"+
+		" ORDER BY seq DESC LIMIT ?", before, before, int64(most))
 	scan := func(row scanner) (v managed.Version, err error) {
 		var at int64
 		err = row.Scan(&v.Seq, &at, &v.By, &v.Summary)

@@ -56,6 +56,7 @@ func Dialect() *dialect.Dialect {
 		Status:      vocabulary.Status,
 		EncodeError: EncodeError,
 		Headers:     []dialect.Header{{Name: VersionHeader, Value: Version}},
+		ListPath:    "/models?limit=1000", // https://docs.anthropic.com/en/api/models-list, 2026-11-26
 		// The request's id is where the SDKs read it: https://platform.claude.com/docs/en/api/errors#request-id.
 		ReplyHeaders: func(h http.Header, id string) { h["Request-Id"] = []string{id} },
 		Limits:       limits("Requests", "Tokens", "Input-Tokens", "Output-Tokens"),

@@ -28,6 +28,7 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeModelNotFound:       dialect.Say(http.StatusNotFound, "not_found_error", ""),
 	llm.CodeMethodNotAllowed:    dialect.Say(http.StatusMethodNotAllowed, invalidRequest, ""),
 	llm.CodeIdempotencyConflict: dialect.Say(http.StatusConflict, invalidRequest, ""),
+	llm.CodeConflict:            dialect.Say(http.StatusConflict, invalidRequest, ""),
 	llm.CodeRequestTooLarge:     dialect.Say(http.StatusRequestEntityTooLarge, "request_too_large", ""),
 	llm.CodeUnsupportedMedia:    dialect.Say(http.StatusUnsupportedMediaType, invalidRequest, ""),
 	llm.CodeRateLimited:         dialect.Say(http.StatusTooManyRequests, "rate_limit_error", ""),

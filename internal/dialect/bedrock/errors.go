@@ -29,6 +29,7 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeModelNotFound:       dialect.Say(http.StatusNotFound, "ResourceNotFoundException", refused),
 	llm.CodeMethodNotAllowed:    dialect.Say(http.StatusMethodNotAllowed, "UnknownOperationException", refused),
 	llm.CodeIdempotencyConflict: dialect.Say(http.StatusConflict, "ConflictException", refused),
+	llm.CodeConflict:            dialect.Say(http.StatusConflict, "ConflictException", refused),
 	llm.CodeRequestTooLarge:     dialect.Say(http.StatusRequestEntityTooLarge, invalid, refused),
 	llm.CodeUnsupportedMedia:    dialect.Say(http.StatusUnsupportedMediaType, invalid, refused),
 	llm.CodeRateLimited:         dialect.Say(http.StatusTooManyRequests, "ThrottlingException", throttled),

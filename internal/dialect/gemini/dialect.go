@@ -114,6 +114,7 @@ func Dialect() *dialect.Dialect {
 		Vendor:     Name,
 		Auth:       "x-goog-api-key",
 		KeyHeaders: []string{"X-Goog-Api-Key"},
+		ListPath:   "/models?pageSize=1000", // https://ai.google.dev/api/models#method:-models.list, 2026-11-26
 		// https://ai.google.dev/gemini-api/docs/priority-inference (undated copy)
 		TierHeader:  "X-Gemini-Service-Tier",
 		ClientAPI:   true,

@@ -32,6 +32,7 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeModelNotFound:       dialect.Say(http.StatusNotFound, notFound, ""),
 	llm.CodeMethodNotAllowed:    dialect.Say(http.StatusMethodNotAllowed, "UNIMPLEMENTED", ""),
 	llm.CodeIdempotencyConflict: dialect.Say(http.StatusConflict, "ABORTED", ""),
+	llm.CodeConflict:            dialect.Say(http.StatusConflict, "ABORTED", ""),
 	llm.CodeRequestTooLarge:     dialect.Say(http.StatusRequestEntityTooLarge, invalidArgument, ""),
 	llm.CodeUnsupportedMedia:    dialect.Say(http.StatusUnsupportedMediaType, invalidArgument, ""),
 	llm.CodeRateLimited:         dialect.Say(http.StatusTooManyRequests, resourceExhausted, ""),

@@ -37,6 +37,7 @@ func Dialect() *dialect.Dialect {
 		Status:      llm.Code.Status, // https://docs.ollama.com/api/errors
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
+		ListPath:    "/api/tags", // https://docs.ollama.com/api/tags, 2026-11-26
 		Operations: []*dialect.Operation{{
 			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /api/embed"}, Scan: ScanEmbed,
 			DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: dialect.At("/api/embed"),

@@ -42,6 +42,7 @@ func Dialect() *dialect.Dialect {
 		UsageAt:     [][]string{{"usage"}},
 		Vendor:      Name,
 		KeyHeaders:  []string{"X-Api-Key", "Api-Key"}, // Azure's
+		ListPath:    "/models",                        // https://platform.openai.com/docs/api-reference/models/list, 2026-11-26
 		Usual:       true,
 		ClientAPI:   true,
 		IDPrefix:    "chatcmpl-",

@@ -22,6 +22,7 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeModelNotFound:       dialect.Say(http.StatusNotFound, invalidRequest, "model_not_found"),
 	llm.CodeMethodNotAllowed:    dialect.Say(http.StatusMethodNotAllowed, invalidRequest, "method_not_supported"),
 	llm.CodeIdempotencyConflict: dialect.Say(http.StatusConflict, invalidRequest, "idempotency_conflict"),
+	llm.CodeConflict:            dialect.Say(http.StatusConflict, invalidRequest, "conflict"),
 	llm.CodeRequestTooLarge:     dialect.Say(http.StatusRequestEntityTooLarge, invalidRequest, "request_too_large"),
 	llm.CodeUnsupportedMedia:    dialect.Say(http.StatusUnsupportedMediaType, invalidRequest, "unsupported_media_type"),
 	llm.CodeRateLimited:         dialect.Say(http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"),

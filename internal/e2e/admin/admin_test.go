@@ -171,6 +171,7 @@ func TestAdministration(t *testing.T) {
 	o.runPeople()
 	o.runWebhooks()
 	o.runReports()
+	o.runConfig()
 	o.runFailures()
 	for path, item := range o.contract.Tree["paths"].(map[string]any) {
 		if !strings.HasPrefix(path, "/admin/v1/") {
@@ -202,7 +203,7 @@ func (o *office) runFailures() {
 		something := []string{"default", "nothing", "nothing"}[:len(nothing)]
 		for method := range item.(map[string]any) {
 			what, body := strings.ToUpper(method)+" "+path, ""
-			if method == "post" || method == "patch" {
+			if method == "post" || method == "patch" || method == "put" {
 				body = `{}`
 				o.callAs(o.admin, 413, what, `{"x":"`+strings.Repeat("x", 1<<20)+`"}`, nil, fit(path, something)...)
 				o.callAs(o.admin, 415, what, body, []string{"Content-Type", "text/xml"}, fit(path, something)...)

@@ -107,10 +107,17 @@ func (h *Gateway) Configure(yaml string) {
 }
 
 func (h *Gateway) load(managed []byte) (config.Config, error) {
-	return config.Load(config.Options{
-		File: h.File, Data: h.Data, Listen: "127.0.0.1:0", Managed: managed,
+	o := h.from()
+	o.Managed = managed
+	return config.Load(o)
+}
+
+// from is where the configuration is from.
+func (h *Gateway) from() config.Options {
+	return config.Options{
+		File: h.File, Data: h.Data, Listen: "127.0.0.1:0",
 		Getenv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil },
-	})
+	}
 }
 
 // Config is the configuration as the gateway reads it.
@@ -130,7 +137,8 @@ func (h *Gateway) Start(s Setup) {
 	ready := make(chan string, 1)
 	h.Cancel, h.done = cancel, make(chan struct{})
 	o := app.Options{
-		Config: h.Config(), Reload: h.load, ReloadSignals: h.Reloads, Getenv: func(string) string { return "" },
+		Config: h.Config(), ConfigFrom: h.from(), Reload: h.load, ReloadSignals: h.Reloads,
+		Getenv: func(string) string { return "" },
 		People: func(o *people.Options) { o.Light = true },
 		Stdout: h.Out, Stderr: h.Log, Version: "test", Timing: s.Timing, Now: s.Now, Journal: s.Journal,
 		JournalDir: s.JournalDir, Limits: s.Limits,

@@ -1,0 +1,121 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/llm"
+	"weir/internal/managed"
+	"weir/internal/provider"
+	"weir/internal/route"
+)
+
+// Test is managed.Configuration's.
+func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
+	doc, _, err := m.parsed(ctx, 0)
+	if err != nil {
+		return f, err
+	}
+	if doc, err = m.withTried(doc, &t); err != nil {
+		return f, refusedEdit(err)
+	}
+	var failed error
+	err = tryDocument(ctx, doc, m.applyOptions(), func(fleet *fleet, table *route.Table) error {
+		p := table.Provider(t.Name)
+		if p == nil {
+			failed = llm.Errorf(llm.CodeNotFound, "There is no provider %.100q. Give the provider itself, or the name of one "+
+				"that is configured.", t.Name).At("name")
+			return nil
+		}
+		f = findingOf(ctx, p)
+		if t.Model != "" {
+			f.Answers, failed = m.tryModel(ctx, by, fleet, table, t.Name+"/"+t.Model)
+			if len(f.Answers) > 0 && f.Answers[0].Works && f.BaseURLFound == "" && !f.Listed {
+				f.Problem = "" // who answers need not list models
+			}
+		}
+		return nil
+	})
+	if failed != nil {
+		return f, failed
+	}
+	return f, refusedEdit(err)
+}
+
+// withTried is the document with the provider that is tried.
+func (m *managedConfig) withTried(doc config.Document, t *managed.Trial) (config.Document, error) {
+	if t.Value == nil {
+		return doc, nil
+	}
+	file, err := config.FileDocument(m.options.ConfigFrom)
+	if err != nil {
+		return nil, err
+	}
+	one, err := config.DocumentOf(managed.Ref{Section: "providers", Name: t.Name}, "provider", t.Value)
+	if err != nil {
+		return nil, err
+	}
+	if one, err = one.Revealed(doc, file.Document); err != nil {
+		return nil, mistake{err}
+	}
+	one, err = file.Beside(one)
+	return doc.With(one, false), err
+}
+
+// mostTold is how many models a finding tells.
+const mostTold = 1000
+
+// findingOf asks a provider for its models.
+func findingOf(ctx context.Context, p *provider.Provider) managed.Finding {
+	f := managed.Finding{Provider: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.BaseURL()}
+	l, key, err := p.ListModels(ctx)
+	if errors.Is(err, provider.ErrNoList) {
+		f.Problem = "Providers of this wire format do not list their models. Name a model to test it."
+		return f
+	}
+	if err != nil {
+		f.Problem = problemOf(p, key, err)
+		return f
+	}
+	if l.BaseURL != p.BaseURL() {
+		f.BaseURLFound = l.BaseURL
+		f.Problem = fmt.Sprintf("The address %s is wrong: its API is at %s. Set base_url to that.", p.BaseURL(), l.BaseURL)
+		return f
+	}
+	f.Listed, f.Models, f.Latency = true, l.Names[:min(len(l.Names), mostTold)], max(l.Took, time.Millisecond)
+	return f
+}
+
+// problemOf is what is wrong with a provider that does not list its models, and what to set.
+func problemOf(p *provider.Provider, key int, err error) string {
+	f, ok := errors.AsType[*provider.Failure](err)
+	if !ok {
+		return sentence(err)
+	}
+	said := ""
+	if f.Upstream.Message != "" {
+		said = fmt.Sprintf(" It says: %q.", f.Upstream.Message)
+	}
+	switch {
+	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
+		if p.KeyID(key) == "" {
+			return fmt.Sprintf("The provider asks for a key (status %d).%s Set api_keys.", f.Status, said)
+		}
+		name := fmt.Sprintf("api_keys[%d]", key)
+		if last := p.LastFour(key); last != "" {
+			name += " (…" + last + ")"
+		}
+		return fmt.Sprintf("The provider refuses the key %s (status %d).%s Set another key.", name, f.Status, said)
+	case f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed || f.Kind == provider.KindProtocol:
+		return fmt.Sprintf("No list of models is at %s, with /v1 or without. Check base_url, or name a model to test it.",
+			p.BaseURL())
+	case f.Status == 0:
+		return fmt.Sprintf("%s cannot be reached (%s). Check base_url.", p.BaseURL(), f.Kind)
+	}
+	return fmt.Sprintf("The provider answers with status %d.%s", f.Status, said)
+}

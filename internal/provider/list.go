@@ -1,0 +1,131 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+const (
+	listFor = 10 * time.Second // one question for a list of models, from the dial to the end of the answer
+	// maxListed is how many models of a list are read, and maxListedName how long the name of one may be in bytes.
+	maxListed     = 5000
+	maxListedName = 256
+	// keysListed is how many credentials are tried.
+	keysListed = 16
+)
+
+// ErrNoList says that the wire format has no list of models.
+var ErrNoList = errors.New("the wire format has no list of models")
+
+// Listed is what a provider tells of its models.
+type Listed struct {
+	Names   []string // its own, sorted
+	BaseURL string   // where the list is, which may be another address than the provider's
+	Took    time.Duration
+}
+
+// ListModels asks the provider for its models with each of its credentials: a GET, which is charged for nothing, so that
+// it needs no hold of the ledger. Where there is none at its address, the addresses with and without a version are tried.
+// The error is ErrNoList, or a *Failure; Key is the credential that it is about.
+func (p *Provider) ListModels(ctx context.Context) (l Listed, key int, err error) {
+	if p.opts.Dialect.ListPath == "" {
+		return l, 0, ErrNoList
+	}
+	for key = range min(p.Keys(), keysListed) {
+		if l, err = p.listAt(ctx, p.prefix, key); err != nil {
+			break
+		}
+	}
+	f, ok := errors.AsType[*Failure](err)
+	if !ok || f.Kind != KindProtocol && f.Status != http.StatusNotFound && f.Status != http.StatusMethodNotAllowed {
+		return l, key, err
+	}
+	for _, prefix := range otherPrefixes(p.prefix) {
+		if found, otherErr := p.listAt(ctx, prefix, key); otherErr == nil {
+			return found, key, nil
+		}
+	}
+	return l, key, err
+}
+
+// otherPrefixes are the paths at which an API may be, where it is not at the one given.
+func otherPrefixes(prefix string) (all []string) {
+	for _, version := range []string{"/v1", "/v1beta"} {
+		if base, ok := strings.CutSuffix(prefix, version); ok {
+			return []string{base}
+		}
+		all = append(all, prefix+version)
+	}
+	return append(all, prefix+"/api/v1")
+}
+
+func (p *Provider) listAt(ctx context.Context, prefix string, key int) (l Listed, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listFor)
+	defer cancel()
+	began := p.opts.Now()
+	body, f := p.get(ctx, prefix+p.opts.Dialect.ListPath, key)
+	if f != nil {
+		return l, f
+	}
+	l = Listed{BaseURL: p.origin + prefix, Took: p.opts.Now().Sub(began)}
+	if l.Names, err = modelNames(body); err != nil {
+		return l, &Failure{Kind: KindProtocol, Err: &llm.Error{
+			Code: llm.CodeProviderError, Message: fmt.Sprintf("The provider %s has no list of models there.", p.opts.Name),
+			Err: err,
+		}, sent: true}
+	}
+	return l, nil
+}
+
+// modelNames are the names in a list of models: OpenAI's data with ids, which some send without the object around it, or
+// models with names, Gemini's with a path before them.
+func modelNames(body []byte) (names []string, err error) {
+	list := body
+	if err := rawjson.Validate(body, maxListDepth); err != nil {
+		return nil, err
+	}
+	if rawjson.KindOf(body) == rawjson.Object {
+		if list = rawjson.Get(body, "data"); rawjson.KindOf(list) != rawjson.Array {
+			list = rawjson.Get(body, "models")
+		}
+	}
+	if rawjson.KindOf(list) != rawjson.Array {
+		return nil, errors.New("the answer has no list")
+	}
+	for _, e := range rawjson.Elements(list) {
+		name, ok := rawjson.AsString(rawjson.Get(e, "id"))
+		if !ok {
+			name, ok = rawjson.AsString(rawjson.Get(e, "name"))
+		}
+		name = strings.TrimPrefix(name, "models/")
+		if ok && name != "" && len(name) <= maxListedName && llm.IsText(name) && len(names) < maxListed {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// maxListDepth is how deep the arrays and objects of a list may nest.
+const maxListDepth = 64
+
+// LastFour are the last characters of a key, of one that is long; empty for none.
+func (p *Provider) LastFour(key int) string {
+	const shown, long = 4, 16
+	if key >= len(p.opts.APIKeys) {
+		return ""
+	}
+	text := p.opts.APIKeys[key].Reveal()
+	if len(text) < long {
+		return ""
+	}
+	return text[len(text)-shown:]
+}
