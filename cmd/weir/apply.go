@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,13 +40,11 @@ func newApply(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.File, o.Getenv = env.configOptions(""), os.Getenv
-			return env.withData(cmd, func(d *app.Data) error {
-				changes, err := d.Apply(cmd.Context(), actor(), change, o)
-				if err != nil {
-					return err
-				}
-				return env.printChanges(changes, o.DryRun)
+			return env.applied(cmd, o.DryRun, func(ctx context.Context, d *app.Data, applied app.ApplyOptions) (
+				[]managed.Change, error,
+			) {
+				applied.Prune = o.Prune
+				return d.Apply(ctx, actor(), change, applied)
 			})
 		},
 	}
@@ -179,14 +178,8 @@ func newConfigRestore(env *environment) *cobra.Command {
 			if err != nil || seq < 1 {
 				return fmt.Errorf("%q is not a version: weir config versions lists them", args[0])
 			}
-			return env.withData(cmd, func(d *app.Data) error {
-				changes, err := d.Restore(cmd.Context(), actor(), seq, app.ApplyOptions{
-					File: env.configOptions(""), Getenv: os.Getenv,
-				})
-				if err != nil {
-					return err
-				}
-				return env.printChanges(changes, false)
+			return env.applied(cmd, false, func(ctx context.Context, d *app.Data, o app.ApplyOptions) ([]managed.Change, error) {
+				return d.Restore(ctx, actor(), seq, o)
 			})
 		},
 	}

@@ -224,6 +224,7 @@ func exists(words []string) error {
 			}) {
 				return fmt.Errorf("there is no flag %s", word)
 			}
+			arguments = true
 		case arguments || bare != word || strings.ToUpper(word) == word:
 			arguments = true
 		case len(at) == 1 && at[0].HasSubCommands():

@@ -34,7 +34,7 @@ func newModels(env *environment) *cobra.Command {
 			modelLegend + "\nA model without a price is unpriced, which is not free.",
 		Example: "  weir models --provider openai", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := env.options()
+			o, _, err := env.managedOptions(cmd)
 			if err != nil {
 				return err
 			}
@@ -50,6 +50,7 @@ func newModels(env *environment) *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&provider, "provider", "", "of this provider alone, configured or not")
+	cmd.AddCommand(managedCommands(env, modelSection())...)
 	return cmd
 }
 

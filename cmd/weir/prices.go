@@ -46,7 +46,8 @@ func newPrices(env *environment) *cobra.Command {
 	}
 	convert.Flags().StringVar(&seen, "seen", "",
 		"day of the list, YYYY-MM-DD (default: when the file was last changed)")
-	return group("prices", "Price files: check, compare, import", check, diff, convert)
+	return group("prices", "Prices: of the managed configuration, and price files",
+		append([]*cobra.Command{check, diff, convert}, managedCommands(env, priceSection())...)...)
 }
 
 func checkPrices(cmd *cobra.Command, env *environment, files []string) error {

@@ -9,15 +9,21 @@ import (
 	"weir/internal/route"
 )
 
+// providerView is a provider with where it is from.
+type providerView struct {
+	route.ProviderCondition
+	From string `json:"from"` // file and line, managed, environment
+}
+
 func newProviders(env *environment) *cobra.Command {
-	return env.jsonFlag(&cobra.Command{
+	cmd := env.jsonFlag(&cobra.Command{
 		Use: "providers", Short: "List providers with their state, last error, resting keys and latency",
 		Long: "List the configured providers. Beside a running gateway their state is what it knows of them:\n" +
 			"ok, failing (the last attempt failed), unavailable (passed over where another target is left)\n" +
 			"or unused. Latency is a moving average of the time to the first token of streams.",
 		Example: "  weir providers --json", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := env.options()
+			o, objects, err := env.managedOptions(cmd)
 			if err != nil {
 				return err
 			}
@@ -29,16 +35,19 @@ func newProviders(env *environment) *cobra.Command {
 				_, _ = fmt.Fprintln(env.stderr,
 					"No gateway runs on this data directory: nothing is known of the providers' state.")
 			}
-			if env.asJSON {
-				return printJSON(env.stdout, all)
-			}
-			var rows [][]string
+			views, rows := []providerView{}, [][]string(nil)
 			for i := range all {
-				rows = append(rows, providerRows(&all[i])...)
+				views = append(views, providerView{all[i], placeOf(objects, "providers", all[i].Name)})
+				rows = append(rows, providerRows(&views[i])...)
 			}
-			return printTable(env.stdout, []string{"PROVIDER", "STATE", "KEYS", "LATENCY", "LAST ERROR"}, rows)
+			if env.asJSON {
+				return printJSON(env.stdout, views)
+			}
+			return printTable(env.stdout, []string{"PROVIDER", "STATE", "KEYS", "LATENCY", "LAST ERROR", "FROM"}, rows)
 		},
 	})
+	cmd.AddCommand(append(managedCommands(env, providerSection()), newProvidersTest(env))...)
+	return cmd
 }
 
 // none stands where there is nothing to say, so that columns stay in line.
@@ -46,12 +55,12 @@ const none = "-"
 
 // providerRows are the provider's own row, and one for each model of it that
 // was asked.
-func providerRows(p *route.ProviderCondition) [][]string {
+func providerRows(p *providerView) [][]string {
 	keys := strconv.Itoa(p.Keys)
 	if p.Resting > 0 {
 		keys += fmt.Sprintf(" (%d resting)", p.Resting)
 	}
-	rows := [][]string{{p.Name, string(p.State), keys, none, none}}
+	rows := [][]string{{p.Name, string(p.State), keys, none, none, p.From}}
 	for i := range p.Targets {
 		t := &p.Targets[i]
 		latency, failure := none, none
@@ -68,7 +77,7 @@ func providerRows(p *route.ProviderCondition) [][]string {
 		if t.LastError != "" {
 			failure = t.LastError
 		}
-		rows = append(rows, []string{"  " + t.Target, state, none, latency, failure})
+		rows = append(rows, []string{"  " + t.Target, state, none, latency, failure, ""})
 	}
 	return rows
 }

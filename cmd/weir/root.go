@@ -70,7 +70,7 @@ func newRoot(env *environment) *cobra.Command {
 	flags.StringVar(&env.dataDir, "data", "", "data directory (default ./weir-data)")
 	root.AddCommand(
 		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUsers(env),
-		newUses(env), newModels(env),
+		newUses(env), newModels(env), newAliases(env),
 		newPrices(env), newProviders(env), newLedger(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env),
 		newSecrets(env), newSimulate(env), newConfig(env), newMigrate(env), newMove(env), newBackup(env),
 		newRestore(env), newApply(env), newExportConfig(env), newImport(env), newVersion(env), newManual(env), newReady(env),
@@ -163,7 +163,7 @@ func (env *environment) configOptions(listen string) config.Options {
 // options are what commands need that work with the configuration alone.
 func (env *environment) options() (app.Options, error) {
 	cfg, err := env.loadConfig("")
-	return app.Options{Config: cfg, Getenv: os.Getenv, Log: env.logger(&cfg)}, err
+	return app.Options{Config: cfg, ConfigFrom: env.configOptions(""), Getenv: os.Getenv, Log: env.logger(&cfg)}, err
 }
 
 // logger writes to stderr as the configuration says.

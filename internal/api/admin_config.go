@@ -236,8 +236,8 @@ func (h *adminConfig) restore(r *adminRequest) (answer, error) {
 	return changed(h.config.Restore(r.Context(), r.by(), seq, after))
 }
 
-// findingView is what came of the test of a provider.
-type findingView struct {
+// Finding is what came of the test of a provider.
+type Finding struct {
 	Provider     string       `json:"provider"`
 	Dialect      string       `json:"dialect"`
 	BaseURL      string       `json:"base_url"`
@@ -271,11 +271,12 @@ func (h *adminConfig) test(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	f, err := h.config.Test(r.Context(), r.by(), t)
-	return shown(f, err, viewFinding)
+	return shown(f, err, FindingOf)
 }
 
-func viewFinding(f *managed.Finding) findingView {
-	v := findingView{
+// FindingOf is what came of a test as the administration tells it.
+func FindingOf(f *managed.Finding) Finding {
+	v := Finding{
 		Provider: f.Provider, Dialect: f.Dialect, BaseURL: f.BaseURL, OK: f.Problem == "", Problem: orNull(f.Problem),
 		BaseURLFound: orNull(f.BaseURLFound), LatencyMS: unlessZero(f.Latency.Milliseconds()), Answers: []answerView{},
 	}

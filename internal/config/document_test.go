@@ -55,7 +55,7 @@ func TestManaged(t *testing.T) {
 			t.Errorf("provider of the file and managed: got %+v, want the file's alone", p)
 		}
 	}
-	if _, err := loadManaged(t, "", document(t, "aliases: {fast: {targets: []}}")); err == nil || !strings.Contains(err.Error(), "managed configuration:") {
+	if _, err := loadManaged(t, "", document(t, "aliases: {fast: {targets: []}}")); err == nil || !strings.Contains(err.Error(), "managed configuration aliases.fast: ") {
 		t.Errorf("a mistake: got %v, want one in the managed configuration", err)
 	}
 }

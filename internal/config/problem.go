@@ -90,6 +90,9 @@ type recorder struct {
 
 // reportAt adds a problem at a known place.
 func (r *recorder) reportAt(o origin, path, format string, args ...any) {
+	if o.file == managedFile { // nobody sees its text
+		o = origin{file: strings.TrimSpace(managedFile + " " + path)}
+	}
 	switch {
 	case len(r.problems) < maxProblems:
 		message := clip(fmt.Sprintf(format, args...), maxMessage)
