@@ -15,8 +15,13 @@ import (
 	"weir/internal/route"
 )
 
+// trialsWait bounds a test.
+const trialsWait = 30 * time.Second
+
 // Test is managed.Configuration's.
 func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
+	ctx, cancel := context.WithTimeout(ctx, trialsWait)
+	defer cancel()
 	doc, _, err := m.parsed(ctx, 0)
 	if err != nil {
 		return f, err

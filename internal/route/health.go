@@ -38,6 +38,7 @@ type Health struct {
 	owned     map[string]map[targetID]*circuit // by account, what it alone has met
 	keys      map[keyID]*circuit
 	budgets   map[string]*retryBudget // by provider
+	traffic   map[string]*traffic     // by provider
 	forgot    time.Time               // when room was looked for
 	forgotOwn time.Time
 }
@@ -56,6 +57,7 @@ func NewHealth(notify func(Event)) *Health {
 	return &Health{
 		notify: notify, targets: map[targetID]*circuit{}, owned: map[string]map[targetID]*circuit{},
 		keys: map[keyID]*circuit{}, budgets: map[string]*retryBudget{},
+		traffic: map[string]*traffic{},
 	}
 }
 
@@ -169,6 +171,8 @@ type ProviderCondition struct {
 	Targets []Condition `json:"targets"`
 	// Credentials are the keys one by one; none for a provider that asks for no key.
 	Credentials []KeyCondition `json:"credentials,omitempty"`
+	// Hour is what it was asked in the last hour.
+	Hour Traffic `json:"-"`
 }
 
 // KeyCondition is how a provider's key fares.
@@ -184,6 +188,7 @@ func (t *Table) Providers(now time.Time) []ProviderCondition {
 		c := ProviderCondition{
 			Name: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.BaseURL(), State: StateUnused,
 			Keys: p.Keys(), Targets: t.health.conditions(p.Name(), now),
+			Hour: t.byName[p.Name()].traffic.hour(now),
 		}
 		for i, k := range t.byName[p.Name()].keys {
 			if !k.usable(now) {

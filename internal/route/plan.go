@@ -152,6 +152,7 @@ func (p *Plan) Release() {
 // Succeeded takes note of an answer of the current target. FirstToken is the
 // time to its first token; 0 where nobody knows.
 func (p *Plan) Succeeded(now time.Time, firstToken time.Duration) {
+	p.table.entryOf(p.Target()).traffic.note(now, false, firstToken)
 	p.key.succeeded(now, 0)
 	p.probe = false
 	if p.own != nil && p.own.succeeded(now, 0) {
@@ -165,6 +166,7 @@ func (p *Plan) Succeeded(now time.Time, firstToken time.Duration) {
 // Failed takes note of a failure of the current target.
 func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 	r := p.rule(f)
+	p.table.entryOf(p.Target()).traffic.note(now, r.Counts != ForNobody, 0)
 	if r.RestsKey {
 		p.restKey(r, f, now)
 	}

@@ -64,6 +64,7 @@ type entry struct {
 	turn     atomic.Uint32 // whose turn it is among the keys
 	keys     []*circuit    // at least one
 	budget   *retryBudget
+	traffic  *traffic
 }
 
 // circuitOf is how the target has fared.
@@ -85,7 +86,9 @@ func NewTable(o Options) (*Table, error) {
 		t.health = NewHealth(nil)
 	}
 	for _, p := range o.Providers {
-		t.byName[p.Name()] = &entry{provider: p, keys: t.health.keysOf(p), budget: t.health.budgetOf(p)}
+		t.byName[p.Name()] = &entry{
+			provider: p, keys: t.health.keysOf(p), budget: t.health.budgetOf(p), traffic: t.health.trafficOf(p.Name()),
+		}
 		for _, model := range p.Models() {
 			t.configured[targetID{p.Name(), model}] = true
 		}
