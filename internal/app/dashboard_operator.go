@@ -8,11 +8,13 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/dashboard"
+	"weir/internal/provider"
 	"weir/internal/route"
 )
 
 // installation is what the pages of operators ask. Started is when this node did.
 func (g *instance) installation(started time.Time) *dashboard.Installation {
+	known, _ := provider.LoadCatalogue() // which the fleet has read already
 	return &dashboard.Installation{
 		Spending: g.store.Reports.AccountsOverview, Memberships: g.store.People.Memberships,
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
@@ -20,9 +22,9 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
 		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store.Audit,
-		PriceSources: g.priceSources,
-		System:       func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
-		Settings:     func() dashboard.Settings { return settingsOf(g.configInForce()) },
+		PriceSources: g.priceSources, Config: g.managed, Dialects: g.fleet.dialects.OfProviders(), Known: knownProviders(&config.Config{}, known),
+		System:   func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
+		Settings: func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}
 }
 

@@ -44,5 +44,8 @@ var done = map[string]string{
 	"webhook-recovered":   "The missed events were queued. Reload the page to see the result.",
 	"webhook-removed":     "The endpoint was removed with its deliveries.",
 	"webhook-redelivered": "The event was queued again. Reload the page to see the result.",
+	"provider-saved":      "The provider was saved. It is in force on every node within a second.",
+	"provider-removed":    "The provider was removed.",
+	"config-saved":        "The configuration was changed. It is in force on every node within a second.",
 	"signed-out":          "You are signed out.",
 }

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/budget"
+	"weir/internal/managed"
 	"weir/internal/people"
 	"weir/internal/pricing"
 	"weir/internal/report"
@@ -37,6 +38,10 @@ type Installation struct {
 	// PriceSources says where prices are from.
 	PriceSources func() PriceSources
 	Audit        AuditLog
+	// Config is what can be changed of the configuration while the gateway runs.
+	Config managed.Configuration
+	// Dialects are the wire formats of providers, and Known the providers that need only a key.
+	Dialects, Known []string
 	// System is how the installation does, as this node sees it.
 	System func(ctx context.Context) (System, error)
 	// Settings is the configuration in force, without secrets.

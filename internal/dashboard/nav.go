@@ -48,6 +48,7 @@ var operatorPlaces = []place{
 	{"People", "members", "/operator/people", people.Operate},
 	{"Audit log", "audit", "/operator/audit", people.Operate},
 	{"System", "system", "/operator/system", people.Operate},
+	{"Configuration", "settings", configurationPath, people.Operate},
 	{"Settings", "settings", "/operator/settings", people.Operate},
 }
 

@@ -14,12 +14,59 @@ import (
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/managed"
 	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/pricing"
 	"weir/internal/report"
 	"weir/internal/route"
 )
+
+// managedObjects are objects from everywhere.
+func managedObjects() []managed.Object {
+	return []managed.Object{
+		{Section: "providers", Name: "openai", Path: "providers.openai", Source: managed.FromManaged, Variables: []string{"WEIR_PROVIDERS_OPENAI_RETRIES"}, Value: map[string]any{
+			"api_keys": []any{"sealed:0123456789abcdef:1234", "${" + hostile + "}", "sealed:0123456789abcdef"}, "models": []any{"gpt-5-mini"}, "allow_private": true, "retries": uint64(1),
+		}},
+		{Section: "providers", Name: "house", Path: "providers.house", Source: managed.FromFile, File: "/etc/weir/" + hostile, Line: 7, Value: map[string]any{"api_keys": []any{"sealed:0123456789abcdef:1234"}}},
+		{Section: "aliases", Name: "fast", Path: "aliases.fast", Source: managed.FromManaged, Value: map[string]any{"targets": []any{"openai/gpt-5-mini", "house/" + hostile}, "strategy": "weighted", "weights": []any{uint64(1), uint64(3)}, "rescue": "off"}},
+		{Section: "aliases", Name: "slow", Path: "aliases.slow", Source: managed.FromFile, File: "weir.yaml", Line: 12, Value: map[string]any{"targets": []any{"house/small"}}},
+		{Section: "prices", Name: "house/* since 2027-01-01", Path: `prices["house/* since 2027-01-01"]`, Source: managed.FromManaged, Value: map[string]any{"input": "0.15", "output": "0.60"}},
+		{Section: "limits", Path: "limits", Source: managed.FromDefault, Value: map[string]any{"rpm": uint64(0)}},
+		{Section: "cors", Path: "cors", Source: managed.FromEnvironment, Variables: []string{"WEIR_CORS_ORIGINS"}, Value: map[string]any{"origins": []any{"*"}}},
+	}
+}
+
+func configurationSamples() []sample {
+	objects := managedObjects()
+	state := managed.State{Version: 21, InForce: 20, Objects: objects}
+	var versions []managed.Version
+	for seq := state.Version; seq > 0; seq-- {
+		versions = append(versions, managed.Version{Seq: seq, At: testTime, By: "user ada@example.com", Changes: []managed.Change{
+			{Path: "aliases.fast", After: objects[2].Value}, {Path: "limits", Before: objects[5].Value}, {Path: "cors", Before: hostile, After: objects[6].Value},
+		}})
+	}
+	versions[1].Changes = nil
+	ill := configurationPageOf(&managed.State{Version: 3, InForce: 2, Problem: "version 3 cannot be used here"}, nil)
+	show := func(name, template string, data any) sample {
+		return sample{name, "/operator/configuration", "", page{name: template, title: "Configuration", data: data}}
+	}
+	wrong := &form{values: url.Values{"name": {hostile}, "targets": {hostile}, "more": {"x"}}, general: []string{hostile}}
+	wrong.mistake("targets", "The alias needs targets.")
+	all := []sample{
+		show("configuration", "configuration", configurationPageOf(&state, versions)), show("configuration-ill", "configuration", ill),
+		show("configuration-wrong", "configuration-edit", editPageOf(&configSections[0], &managed.Object{}, wrong)),
+	}
+	for i := range configSections {
+		c := &configSections[i]
+		o := objectOf(objects, c.section, "")
+		if c.section == "aliases" {
+			o = &objects[2]
+		}
+		all = append(all, show("configuration-"+c.section, "configuration-edit", editPageOf(c, o, &form{})))
+	}
+	return all
+}
 
 // operatorSamples are the pages of operators.
 func operatorSamples(s *site) []sample {
@@ -90,15 +137,37 @@ func providerSamples() []sample {
 	for range mostTargets + 5 {
 		all[2].Targets = append(all[2].Targets, well)
 	}
-	cheap := llm.Rates{llm.Input: 250_000, llm.CacheRead: 25_000, llm.CacheWrite: 250_000, llm.CacheWrite1h: 250_000, llm.AudioIn: 250_000, llm.ImageIn: 250_000, llm.Output: 2_000_000, llm.Reasoning: 2_000_000, llm.AudioOut: 2_000_000}
-	crowd := slices.Clone(all[2:])
-	for i := range 40 {
-		crowd = append(crowd, crowd[0])
-		crowd[i].Targets = slices.Repeat([]route.Condition{{Target: "openai/gpt-5-nano-2026-11-21", State: route.StateFailing, Failures: 1, LastError: strings.Repeat("503 from the provider ", 4), LastAt: &before}}, mostTargets+1)
+	for i := range 12 {
+		all[0].Hour.Parts = append(all[0].Hour.Parts, route.TrafficPart{Attempts: int64(100 * i), Failed: int64(i)})
 	}
-	many := page{name: "providers", title: "Providers", data: providersPageOf(crowd, nil)}
-	p := providersPageOf(all, map[string]string{"house": "house/small"})
-	p.TryAt, p.TryIn = "/accounts/acme/playground", "acme"
+	all[0].Hour.Attempts, all[0].Hour.Failed, all[0].Hour.FirstToken = 6600, 66, 412*time.Millisecond
+	cheap := llm.Rates{llm.Input: 250_000, llm.CacheRead: 25_000, llm.CacheWrite: 250_000, llm.CacheWrite1h: 250_000, llm.AudioIn: 250_000, llm.ImageIn: 250_000, llm.Output: 2_000_000, llm.Reasoning: 2_000_000, llm.AudioOut: 2_000_000}
+	crowd := slices.Repeat(all, 20)
+	objects := managedObjects()
+	dialects := []string{"anthropic", "openai", hostile}
+	one := func(c *route.ProviderCondition, o *managed.Object, f *form) providerPage {
+		p := providerPageOf(c, o, f, dialects)
+		p.TryAt, p.TryIn, p.Version = "/accounts/acme/playground", "acme", "3"
+		return p
+	}
+	tested := one(&all[0], &objects[0], &form{})
+	tested.Finding = findingPartOf(&managed.Finding{
+		Provider: "openai", Listed: true, Models: []string{"gpt-5-mini", hostile}, Latency: 120 * time.Millisecond,
+		Answers: []managed.Answer{{What: managed.Streaming, Works: true, Latency: time.Second, Cost: "0.000012"}, {What: managed.Images, Said: hostile}},
+	})
+	failed := one(&all[1], &objects[1], &form{})
+	failed.Finding = findingPartOf(&managed.Finding{Problem: "The address " + hostile + " is wrong: its API is at https://x.example/v1. Set base_url to that."})
+	wrong := &form{values: url.Values{"name": {hostile}, "base_url": {"x:y"}, "more": {"retries: many"}, "key": {"canary-of-a-key"}}, general: []string{hostile}}
+	wrong.mistake("base_url", "It must be an http or https address.")
+	show := func(name, template string, data any) sample {
+		return sample{name, "/operator/providers", "", page{name: template, title: "Providers", data: data}}
+	}
+	providers := []sample{
+		show("providers", "providers", providersPageOf(all, objects)), show("providers-many", "providers", providersPageOf(crowd, nil)),
+		show("providers-empty", "providers", providersPageOf(nil, nil)), show("provider", "provider", tested), show("provider-file", "provider", failed),
+		show("provider-many", "provider", one(&all[2], &managed.Object{Name: "busy", Source: managed.FromEnvironment}, &form{})),
+		show("provider-new", "provider-new", newProviderPageOf(&form{}, dialects, []string{"openai"})), show("provider-wrong", "provider-new", newProviderPageOf(wrong, dialects, nil)),
+	}
 	models := []route.Model{
 		{Name: "openai/gpt-5-mini", Provider: "openai", Price: llm.Price{Version: "v", Rates: cheap}, Source: "data 1", Checked: "2026-11-01"},
 		{Name: "openai/" + hostile, Provider: "openai"},
@@ -112,13 +181,10 @@ func providerSamples() []sample {
 		{report.UnpricedModel{Model: "house/small", Attempts: 4, Accounts: 1, First: "2026-11-02", Last: "2026-11-03"}, true},
 	}
 	prices.Yaml = Code{Ident: "yaml", Label: "Prices to fill in", Text: yamlOf([]string{"house/" + hostile})}
-	return []sample{
-		{"providers", "/operator/providers", "", page{name: "providers", title: "Providers", data: p}},
-		{"providers-many", "/operator/providers", "", many},
-		{"providers-empty", "/operator/providers", "", page{name: "providers", title: "Providers", data: providersPageOf(nil, nil)}},
+	return append(append(providers, configurationSamples()...), []sample{
 		{"prices", "/operator/prices", "", page{name: "prices", title: "Prices", data: prices}},
 		{"prices-well", "/operator/prices", "", page{name: "prices", title: "Prices", data: pricesPageOf(PriceSources{Data: "data", Day: "2026-11-01"}, models, "nothing has this")}},
-	}
+	}...)
 }
 
 func userSamples() []sample {
@@ -252,8 +318,8 @@ func TestCents(t *testing.T) {
 	}
 }
 
-// TestTrialModels prefers the default model, and one that has a price.
-func TestTrialModels(t *testing.T) {
+// TestTrialModel prefers the default model, and one that has a price.
+func TestTrialModel(t *testing.T) {
 	t.Parallel()
 	priced := llm.Price{Version: "v"}
 	installation := &Installation{Models: func() []route.Model {
@@ -266,7 +332,9 @@ func TestTrialModels(t *testing.T) {
 		}
 	}}
 	h := &providerHandlers{installation: installation, defaultModel: func() string { return "b/2" }}
-	must.Equal(t, h.trialModels(), map[string]string{"a": "a/3", "b": "b/2"}, "the outcome")
+	for provider, want := range map[string]string{"a": "a/3", "b": "b/2", "c": ""} {
+		must.Equal(t, h.trialModel(provider), want, "the model of %s", provider)
+	}
 }
 
 // TestYaml writes names that clients made up so that no line is theirs.

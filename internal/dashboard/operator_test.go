@@ -20,6 +20,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/dashboard"
 	"weir/internal/llm"
+	"weir/internal/managed"
 	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/report"
@@ -46,6 +47,18 @@ func (l auditLog) Export(ctx context.Context, q audit.Query, fn func(*audit.Entr
 	})
 }
 
+// configuration is one with a provider of the file, which nobody changes.
+type configuration struct{ managed.Configuration }
+
+func (configuration) State(context.Context) (managed.State, error) {
+	return managed.State{Objects: []managed.Object{{
+		Section: "providers", Name: "house", Path: "providers.house", Source: managed.FromFile, File: "weir.yaml", Line: 7,
+		Value: map[string]any{"api_keys": []any{"sealed:0123456789abcdef:9f3a"}},
+	}}}, nil
+}
+
+func (configuration) Versions(context.Context, int64, int) ([]managed.Version, error) { return nil, nil }
+
 // installationOf is one over a real database, with a provider that was asked.
 func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installation {
 	until := now.Add(40 * time.Second)
@@ -71,7 +84,7 @@ func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installatio
 			}
 			return []report.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: q.To}, {Model: "house/large", Attempts: 1, Accounts: 1, First: q.To, Last: q.To}}, nil
 		},
-		Unseen: db.Reports.Unseen, UnseenDays: 180,
+		Unseen: db.Reports.Unseen, UnseenDays: 180, Config: configuration{},
 		PriceSources: func() dashboard.PriceSources {
 			return dashboard.PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/large": {"input": "0.25"}}}
 		},
@@ -375,7 +388,15 @@ func TestInstallation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", "")
-	s.see(t, "/operator/providers", "http://house.example/v1", "…9f3a", "12:00:40 UTC", "Unavailable", "503 from the provider")
+	s.see(t, "/operator/providers", `href="/operator/providers/house"`, "Unavailable", "weir.yaml, line 7")
+	s.see(t, "/operator/providers/house", "http://house.example/v1", "…9f3a", "12:00:40 UTC", "Unavailable", "503 from the provider", "weir.yaml, line 7. It is changed there")
+	if got := s.send(t, http.MethodPost, "/operator/providers/house/change", url.Values{}, nil); got.status != http.StatusBadRequest {
+		t.Errorf("a provider of the file: got %d, want 400", got.status)
+	}
+	if got := s.send(t, http.MethodGet, "/operator/providers/nobody", url.Values{}, nil); got.status != http.StatusNotFound {
+		t.Errorf("no provider: got %d, want 404", got.status)
+	}
+	s.see(t, "/operator/configuration", "Nothing was changed yet.")
 	s.see(t, "/operator/prices", "house/new", "1,204", `&#34;house/new&#34;: {input: &#34;?&#34;`, "Has a price now", "data 1.2.3", "input $0.25")
 	if text := s.see(t, "/operator/prices?q=house/new", "No price"); strings.Contains(text, `&#34;house/large&#34;: {`) {
 		t.Error("a model that has a price by now: got it among those to fill in")

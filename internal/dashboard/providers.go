@@ -1,18 +1,25 @@
 package dashboard
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/llm"
+	"weir/internal/managed"
 	"weir/internal/people"
 	"weir/internal/route"
 )
 
-// providerHandlers answer the page of providers.
+// providersPath is where the pages of providers are.
+const providersPath = "/operator/providers"
+
+// providerHandlers answer the pages of providers.
 type providerHandlers struct {
 	site         *site
 	accounts     *account.Service
@@ -22,68 +29,117 @@ type providerHandlers struct {
 
 // providersPage is how the providers fare.
 type providersPage struct {
-	Providers []providerPart
-	TryAt     string // path of the playground where models are tried; empty for nowhere
-	TryIn     string // account of that
+	Providers []providerRow
+	NewPath   string
 }
 
-// providerPart is one of them.
-type providerPart struct {
-	Ident   string
-	Name    string
-	Badge   Badge
-	Dialect string
-	BaseURL string
-	Keys    []providerKey
-	Targets []targetRow
-	More    int64 // targets that are not shown, none of which fares worse
-	Try     Field
+// providerRow is one of them.
+type providerRow struct {
+	Name, Href string
+	Dialect    string
+	Badge      Badge
+	Requests   string // of the last hour
+	Errors     string // of these, in percent; empty for none
+	FirstToken string
+	Bars       []trafficBar
+	Keys       string
+	From       string
 }
 
-// providerKey is how a credential of a provider fares.
-type providerKey struct {
-	Fingerprint string
-	Until       string // when its rest ends; empty while it does not rest
+// trafficBar is five minutes of the picture of an hour, in units of its view box.
+type trafficBar struct{ X, Y, Height, BadY, BadHeight int }
+
+// barHeight is how high a bar is at most.
+const barHeight = 16
+
+// trafficBars draws an hour, the bar of most attempts as high as there is room.
+func trafficBars(hour *route.Traffic) (bars []trafficBar) {
+	const width = 5
+	highest := int64(1)
+	for _, p := range hour.Parts {
+		highest = max(highest, p.Attempts)
+	}
+	for i, p := range hour.Parts {
+		height := int((p.Attempts*barHeight + highest - 1) / highest)
+		bad := int((p.Failed*barHeight + highest - 1) / highest)
+		bars = append(bars, trafficBar{i * width, barHeight - height, height, barHeight - bad, bad})
+	}
+	return bars
 }
 
-// targetRow is how a model of a provider fares.
-type targetRow struct {
-	Name      string
-	Badge     Badge
-	Until     string // when it is tried again; empty for at once
-	Failures  int64  // in a row
-	Latency   string
-	LastError string
-	LastAt    *time.Time
+func (h *providerHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	s, err := h.installation.Config.State(r.Context())
+	if err != nil {
+		return err
+	}
+	data := providersPageOf(h.installation.Providers(), s.Objects)
+	return h.site.show(w, r, v, page{name: "providers", title: "Providers", data: data})
 }
 
-// mostTargets is how many models of a provider are shown; fewer where there are
-// many providers.
-const mostTargets = 20
-
-func (h *providerHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	p := providersPageOf(h.installation.Providers(), h.trialModels())
-	if h.site.has["GET /accounts/{account}/playground"] {
-		name, err := h.trialAccount(r, v)
-		if err != nil {
-			return err
-		}
-		if name != "" {
-			p.TryAt, p.TryIn = accountPath(name)+"/playground", name
+func providersPageOf(all []route.ProviderCondition, objects []managed.Object) providersPage {
+	p := providersPage{NewPath: providersPath + "/new"}
+	for i := range all {
+		p.Providers = append(p.Providers, providerRowOf(&all[i], objectOf(objects, "providers", all[i].Name)))
+	}
+	for i := range objects { // one that this node does not use yet
+		o := &objects[i]
+		if o.Section == "providers" && !slices.ContainsFunc(all, func(c route.ProviderCondition) bool { return c.Name == o.Name }) {
+			p.Providers = append(p.Providers, providerRowOf(&route.ProviderCondition{Name: o.Name}, o))
 		}
 	}
-	return h.site.show(w, r, v, page{name: "providers", title: "Providers", data: p})
+	return p
+}
+
+// objectOf is an object of the configuration; one of the environment where nobody has it.
+func objectOf(objects []managed.Object, section, name string) *managed.Object {
+	for i := range objects {
+		if o := &objects[i]; o.Section == section && o.Name == name {
+			return o
+		}
+	}
+	return &managed.Object{Section: section, Name: name, Source: managed.FromEnvironment}
+}
+
+func providerRowOf(c *route.ProviderCondition, o *managed.Object) providerRow {
+	row := providerRow{
+		Name: c.Name, Href: providerPath(c.Name), Dialect: c.Dialect, Badge: stateBadge(c.State),
+		Requests: number(c.Hour.Attempts), Bars: trafficBars(&c.Hour), Keys: number(int64(c.Keys)), From: fromOf(o),
+	}
+	if c.Resting > 0 {
+		row.Keys += fmt.Sprintf(", %d paused", c.Resting)
+	}
+	if c.Hour.Attempts > 0 {
+		row.Errors = fmt.Sprintf("%.1f %%", 100*float64(c.Hour.Failed)/float64(c.Hour.Attempts))
+	}
+	if c.Hour.FirstToken > 0 {
+		row.FirstToken = number(c.Hour.FirstToken.Milliseconds()) + " ms"
+	}
+	return row
+}
+
+func providerPath(name string) string { return providersPath + "/" + url.PathEscape(name) }
+
+// fromOf is where an object is from, in a few words.
+func fromOf(o *managed.Object) string {
+	from := map[managed.Source]string{
+		managed.FromManaged: "Managed", managed.FromEnvironment: "Environment", managed.FromDefault: "Default",
+		managed.FromFile: fmt.Sprintf("%s, line %d", o.File, o.Line),
+	}[o.Source]
+	if o.Source != managed.FromEnvironment && len(o.Variables) > 0 {
+		from += ", and " + strings.Join(o.Variables, ", ")
+	}
+	return from
 }
 
 // trialAccount is the account in which the visitor tries a model: the first of
 // their own, else the first one there is; empty for none.
-func (h *providerHandlers) trialAccount(r *http.Request, v *people.Visit) (string, error) {
+func (h *providerHandlers) trialAccount(ctx context.Context, v *people.Visit) (string, error) {
 	for _, m := range v.Memberships() {
 		if v.May(people.Use, m.AccountID) == nil {
 			return m.AccountName, nil
 		}
 	}
-	all, err := h.accounts.Accounts(r.Context())
+	all, err := h.accounts.Accounts(ctx)
 	if err != nil || len(all) == 0 {
 		return "", err
 	}
@@ -93,56 +149,17 @@ func (h *providerHandlers) trialAccount(r *http.Request, v *people.Visit) (strin
 	return all[0].Name, nil
 }
 
-// trialModels is a model to try of each provider: the default one, or the first
-// that is priced and not about to end.
-func (h *providerHandlers) trialModels() map[string]string {
-	all := map[string]string{}
+// trialModel is a model of a provider to try: the default one, or the first that is priced and not about to end.
+func (h *providerHandlers) trialModel(name string) string {
+	if usual := h.defaultModel(); strings.HasPrefix(usual, name+"/") {
+		return usual
+	}
 	for _, m := range h.installation.Models() {
-		if m.Provider != "" && all[m.Provider] == "" && m.Price.Known() && !m.Deprecated {
-			all[m.Provider] = m.Name
+		if m.Provider == name && m.Price.Known() && !m.Deprecated {
+			return m.Name
 		}
 	}
-	usual := h.defaultModel()
-	if provider, _, ok := strings.Cut(usual, "/"); ok {
-		all[provider] = usual
-	}
-	return all
-}
-
-func providersPageOf(all []route.ProviderCondition, try map[string]string) providersPage {
-	var p providersPage
-	room := min(mostTargets, max(1, most/max(1, len(all))))
-	for i := range all {
-		p.Providers = append(p.Providers, providerPartOf(i, &all[i], try[all[i].Name], room))
-	}
-	return p
-}
-
-func providerPartOf(i int, c *route.ProviderCondition, try string, room int) providerPart {
-	p := providerPart{
-		Ident: "p-" + strconv.Itoa(i), Name: c.Name, Badge: stateBadge(c.State), Dialect: c.Dialect, BaseURL: c.BaseURL,
-	}
-	for _, k := range c.Credentials {
-		p.Keys = append(p.Keys, providerKey{k.Fingerprint, secondOf(k.Until)})
-	}
-	targets := slices.Clone(c.Targets)
-	slices.SortStableFunc(targets, func(a, b route.Condition) int { return b.State.Compare(a.State) })
-	for j := range targets {
-		if t := &targets[j]; t.State == route.StateOK {
-			try = t.Target
-			break
-		}
-	}
-	room = min(room, len(targets))
-	p.More = int64(len(targets) - room)
-	for j := range targets[:room] {
-		p.Targets = append(p.Targets, targetRowOf(&targets[j]))
-	}
-	p.Try = Field{
-		Name: "model", ID: p.Ident + "-try", Label: "Model to try", Kind: "text", Value: try,
-		Example: c.Name + "/…", Required: true, Max: 256, Complete: "off",
-	}
-	return p
+	return ""
 }
 
 // secondOf is a moment of about now to the second; empty for none.
@@ -165,13 +182,17 @@ func stateBadge(s route.State) Badge {
 	return Badge{"off", "Not used yet"}
 }
 
-func targetRowOf(c *route.Condition) targetRow {
-	row := targetRow{
-		Name: c.Target, Badge: stateBadge(c.State), Until: secondOf(c.Until), Failures: int64(c.Failures),
-		LastError: c.LastError, LastAt: c.LastAt,
+// refuseObject puts an error of a change at the field of the member that it is about.
+func (f *form) refuseObject(err error) bool {
+	e := llm.AsError(err)
+	if e.Code == llm.CodeConflict {
+		f.general = append(f.general, e.Message)
+		return true
 	}
-	if c.LatencyMS > 0 {
-		row.Latency = number(c.LatencyMS) + " ms"
+	path, _, _ := strings.Cut(e.Param, "[")
+	told := *e
+	if told.Param = path[strings.LastIndexByte(path, '.')+1:]; !slices.Contains(f.fields, told.Param) {
+		told.Param = ""
 	}
-	return row
+	return f.refuse(&told)
 }

@@ -186,11 +186,27 @@ func (s *site) installationRoutes(o *Options) []row {
 	if o.Installation == nil {
 		return nil
 	}
+	const provider = providersPath + "/{provider}"
 	providers := &providerHandlers{s, o.Accounts, o.Installation, o.DefaultModel}
 	prices, installation := &priceHandlers{s, o.Installation}, &installationHandlers{s, o.Installation}
+	config := &configurationHandlers{s, o.Installation}
 	audit := &auditHandlers{s, o.Accounts, o.Installation.Audit, fileSlots(maxAuditFiles, maxAuditFiles)}
 	return []row{
-		{"GET /operator/providers", people.Operate, providers.show},
+		{"GET " + providersPath, people.Operate, providers.list},
+		{"GET " + providersPath + "/new", people.Operate, unsent(providers.showNew)},
+		{"POST " + providersPath + "/new", people.Operate, providers.create},
+		{"GET " + provider, people.Operate, unsent(providers.show)},
+		{"POST " + provider + "/test", people.Operate, providers.test},
+		{"POST " + provider + "/change", people.Operate, providers.change},
+		{"POST " + provider + "/models", people.Operate, providers.setModels},
+		{"POST " + provider + "/keys/add", people.Operate, providers.addKey},
+		{"POST " + provider + "/keys/{n}/remove", people.Operate, providers.removeKey},
+		{"POST " + provider + "/remove", people.Operate, providers.remove},
+		{"GET " + configurationPath, people.Operate, unsent(config.show)},
+		{"GET " + configurationPath + "/edit", people.Operate, unsent(config.showEdit)},
+		{"POST " + configurationPath + "/edit", people.Operate, config.edit},
+		{"POST " + configurationPath + "/remove", people.Operate, config.remove},
+		{"POST " + configurationPath + "/versions/{seq}/restore", people.Operate, config.restore},
 		{"GET /operator/prices", people.Operate, prices.show},
 		{"GET " + auditPath, people.Operate, audit.page},
 		{"GET " + auditPath + "/export", people.Operate, audit.export},

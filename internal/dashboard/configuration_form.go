@@ -1,0 +1,236 @@
+package dashboard
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/managed"
+	"weir/internal/people"
+)
+
+// configSection is a section of the configuration as the pages have it.
+type configSection struct {
+	section, title, noun, about string
+	one                         bool // it is one object, without a name
+	name                        Field
+	members                     []configMember
+	more                        string // an example of further members
+}
+
+// configMember is a member that has a field of its own.
+type configMember struct {
+	key   string
+	field Field
+	list  bool // an item a line
+	whole bool // a number
+}
+
+// configSections are those that have a page here; providers have pages of their own.
+var configSections = []configSection{
+	{
+		section: "aliases", title: "Aliases", noun: "an alias", about: "Names of your own for one or more models.",
+		name: Field{Label: "Name", Hint: "One word without a slash. An asterisk at its end stands for the rest of a name."},
+		members: []configMember{
+			{key: "targets", list: true, field: Field{
+				Label: "Targets", Lines: 3, Required: true, Hint: "Models as provider/model-name, one a line.",
+			}},
+			{key: "strategy", field: Field{Label: "Strategy", Choices: []Choice{
+				{Value: "fallback", Label: "fallback: in this order"}, {Value: "weighted", Label: "weighted: by the weights"},
+				{Value: "latency", Label: "latency: the fastest first"},
+			}}},
+			{key: "weights", list: true, whole: true, field: Field{
+				Label: "Weights", Optional: true, Lines: 3, Hint: "A number from 0 to 1000 for each target, one a line.",
+			}},
+		},
+		more: "rescue: off",
+	},
+	{
+		section: "prices", title: "Prices", noun: "a price",
+		about: "US dollars per million tokens, or per unit of other classes. They replace all prices of a model in the price data.",
+		name: Field{
+			Label: "Model", Hint: "As provider/model-name, or provider/* for all of a provider. With “since” and a day behind it " +
+				"the price holds from that day on, in UTC.", Example: "house/small since 2027-01-31",
+		},
+		members: []configMember{
+			{key: "input", field: Field{Label: "Input", Mode: "decimal", Short: true}},
+			{key: "output", field: Field{Label: "Output", Mode: "decimal", Short: true}},
+			{key: "cache_read", field: Field{Label: "Read from a cache", Mode: "decimal", Short: true, Optional: true}},
+		},
+		more: `image: "0.04"`,
+	},
+	{
+		section: "models", title: "Models", noun: "a model", about: "What the model data does not know, or knows otherwise.",
+		name: Field{Label: "Model", Hint: "As provider/model-name."},
+		members: []configMember{
+			{key: "context", whole: true, field: Field{Label: "Context window in tokens", Mode: "numeric", Short: true}},
+			{key: "max_output", whole: true, field: Field{Label: "Largest answer in tokens", Mode: "numeric", Short: true}},
+		},
+		more: "tools: true",
+	},
+	{
+		section: "limits", title: "Limits", noun: "limits", one: true,
+		about: "Of all requests together. 0 is no limit. Keys and accounts without limits of their own have per_key and per_account.",
+		members: []configMember{
+			{key: "rpm", whole: true, field: Field{Label: "Requests a minute", Mode: "numeric", Short: true}},
+			{key: "tpm", whole: true, field: Field{Label: "Tokens a minute", Mode: "numeric", Short: true}},
+			{key: "concurrency", whole: true, field: Field{Label: "Requests at a time", Mode: "numeric", Short: true}},
+		},
+		more: "per_key: {rpm: 60}",
+	},
+	{
+		section: "cors", title: "CORS origins", noun: "origins", one: true,
+		about: "Other sites whose programs in browsers may use the client APIs.",
+		members: []configMember{{key: "origins", list: true, field: Field{
+			Label: "Origins", Lines: 3, Hint: "One a line, such as https://app.example.com. A single * is all.",
+		}}},
+	},
+}
+
+// editPage is the form of an object.
+type editPage struct {
+	Title, About, Back string
+	Name               *Field // nil where it cannot be chosen
+	Fields             []Field
+	More               *Field
+	Version            string
+	Problems           []Problem
+}
+
+// asked is the section and the object that the query names.
+func (h *configurationHandlers) asked(r *http.Request) (c *configSection, s managed.State, o *managed.Object, err error) {
+	q := r.URL.Query()
+	i := slices.IndexFunc(configSections, func(c configSection) bool { return c.section == q.Get("section") })
+	if i < 0 {
+		return nil, s, nil, llm.Errorf(llm.CodeNotFound, "There is no such page.")
+	}
+	if s, err = h.installation.Config.State(r.Context()); err != nil {
+		return nil, s, nil, err
+	}
+	o = objectOf(s.Objects, q.Get("section"), q.Get("name"))
+	if o.Source == managed.FromFile {
+		return nil, s, nil, llm.Invalid("", "This is changed where it is from: "+fromOf(o)+".")
+	}
+	return &configSections[i], s, o, nil
+}
+
+func (h *configurationHandlers) showEdit(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	c, s, o, err := h.asked(r)
+	if err != nil {
+		return err
+	}
+	p := editPageOf(c, o, f)
+	p.Version = strconv.FormatInt(s.Version, 10)
+	return h.site.show(w, r, v, page{name: "configuration-edit", title: p.Title, status: f.status(), data: p})
+}
+
+func editPageOf(c *configSection, o *managed.Object, f *form) editPage {
+	p := editPage{Title: "Change " + o.Name, About: c.about, Back: configurationPath}
+	is := fieldsOf(o.Value)
+	switch {
+	case c.one:
+		p.Title = c.title
+	case o.Value == nil:
+		p.Title = "Add " + c.noun
+		name := c.name
+		name.Name, name.Required, name.First, name.Max, name.Complete = "name", true, true, 256, "off"
+		name = f.field(name)
+		p.Name = &name
+	}
+	without := []string{}
+	for _, m := range c.members {
+		without = append(without, m.key)
+		p.Fields = append(p.Fields, f.field(m.of(is)))
+	}
+	if c.more != "" {
+		more := f.field(Field{
+			Name: "more", Label: "Other settings", Optional: true, Lines: 4, Value: restOf(is, without),
+			Hint: "Further members as in weir.yaml, one a line, such as " + c.more,
+		})
+		p.More = &more
+	}
+	p.Problems = f.problems()
+	return p
+}
+
+// of is the field with what an object has.
+func (m *configMember) of(is map[string]any) Field {
+	x := m.field
+	x.Name, x.Complete, x.Choices = m.key, "off", slices.Clone(x.Choices)
+	if list, ok := is[m.key].([]any); ok {
+		lines := make([]string, len(list))
+		for i := range list {
+			lines[i] = fmt.Sprint(list[i])
+		}
+		x.Value = strings.Join(lines, "\n")
+	} else if is[m.key] != nil {
+		x.Value = fmt.Sprint(is[m.key])
+	}
+	for i := range x.Choices {
+		x.Choices[i].Chosen = x.Choices[i].Value == x.Value
+	}
+	return x
+}
+
+// read is what the form has in the field; nil for nothing.
+func (m *configMember) read(f *form) any {
+	text := strings.TrimSpace(f.values.Get(m.key))
+	if text == "" {
+		return nil
+	}
+	if !m.list {
+		return m.item(text)
+	}
+	var list []any
+	for _, item := range strings.Fields(text) {
+		list = append(list, m.item(item))
+	}
+	return list
+}
+
+// item is a text, or the number that it is. What is none is for the configuration to refuse.
+func (m *configMember) item(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); m.whole && err == nil {
+		return n
+	}
+	return text
+}
+
+func (h *configurationHandlers) edit(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	c, s, o, err := h.asked(r)
+	if err != nil {
+		return err
+	}
+	f := sent(r)
+	name := o.Name
+	if !c.one && o.Value == nil {
+		name = strings.Join(strings.Fields(f.values.Get("name")), " ")
+		if objectOf(s.Objects, c.section, name).Value != nil {
+			f.mistake("name", "There is one of that name already. Change it, or choose another name.")
+			return h.showEdit(w, r, v, f)
+		}
+	}
+	is := map[string]any{}
+	for i := range c.members {
+		if value := c.members[i].read(f); value != nil {
+			is[c.members[i].key] = value
+		}
+	}
+	put := managed.Ref{Section: c.section, Name: name}
+	_, err = h.installation.Config.Edit(r.Context(), v.By, managed.Edit{
+		Put: &put, Value: yamlWith(is, f.values.Get("more")), After: version(r),
+	})
+	if err == nil {
+		return goTo(w, r, configurationPath+"?done=config-saved")
+	}
+	f.fields = append(slices.Collect(maps.Keys(is)), "name", "more")
+	refused := f.refuseObject(err)
+	if f.fields = nil; !refused {
+		return err
+	}
+	return h.showEdit(w, r, v, f)
+}
