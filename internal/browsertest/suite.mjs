@@ -350,6 +350,53 @@ await step("without a script: an endpoint is added, tested and removed", async (
   await plain.context().close();
 });
 
+await step("without a script: a provider is added and tested, an alias and a price are made, a change is undone", async () => {
+  const vendor = createServer((request, answer) => {
+    const known = request.headers.authorization === "Bearer a-key-of-the-house-1234";
+    answer.writeHead(known ? (request.url === "/v1/models" ? 200 : 404) : 401, { "Content-Type": "application/json" });
+    answer.end(known ? '{"data":[{"id":"small"},{"id":"large"}]}' : '{"error":{"message":"no such key"}}');
+  });
+  await new Promise((ready) => vendor.listen(0, "127.0.0.1", ready));
+  const address = `http://127.0.0.1:${vendor.address().port}`;
+  const plain = await person({ javaScriptEnabled: false, storageState: await ada.context().storageState() });
+  plain.expecting = /422/;
+  await plain.goto("/operator/providers");
+  await plain.getByRole("link", { name: "Add a provider" }).click();
+  await plain.getByLabel("Name", { exact: true }).fill("house");
+  await plain.getByLabel("API key").fill("a-key-of-the-house-1234");
+  await plain.getByLabel("Wire format").selectOption("openai");
+  await plain.getByLabel("Base URL").fill(address);
+  await plain.getByLabel(/Allow a private address/).check();
+  await plain.getByRole("button", { name: "Test and save" }).click();
+  await shown(plain, `its API is at ${address}/v1`);
+  await plain.getByLabel("API key").fill("a-key-of-the-house-1234");
+  await plain.getByLabel("Base URL").fill(`${address}/v1`);
+  await plain.getByRole("button", { name: "Test and save" }).click();
+  await shown(plain, "The provider was saved");
+  plain.expecting = undefined;
+  await plain.getByRole("button", { name: "Test the provider" }).click();
+  await shown(plain, "The provider lists 2 models");
+  await plain.goto("/operator/configuration");
+  await plain.getByRole("link", { name: "Add an alias" }).click();
+  await plain.getByLabel("Name", { exact: true }).fill("fast");
+  await plain.getByLabel("Targets").fill("house/small\nhouse/large");
+  await plain.getByRole("button", { name: "Save" }).click();
+  await shown(plain, "The configuration was changed");
+  await plain.getByRole("link", { name: "Add a price" }).click();
+  await plain.getByLabel("Model").fill("house/small since 2027-01-31");
+  await plain.getByLabel("Input").fill("0.15");
+  await plain.getByLabel("Output").fill("0.60");
+  await plain.getByRole("button", { name: "Save" }).click();
+  await shown(plain, "since 2027-01-31");
+  await plain.getByRole("button", { name: /^Undo/ }).click();
+  await plain.locator("[popover]:popover-open button[type=submit]").click();
+  await shown(plain, "The configuration was changed");
+  assert.equal(await plain.locator("#h-prices").locator("xpath=ancestor::section").getByText("since 2027").count(), 0, "the price is gone");
+  await plain.context().close();
+  vendor.close();
+  vendor.closeAllConnections();
+});
+
 // tour is every page that there is for an operator who owns the account.
 async function tour() {
   await ada.goto("/accounts/default");
@@ -359,6 +406,9 @@ async function tour() {
     if (!/^\/(openapi|oidc)|\?/.test(path)) found.add(path.split("#")[0]);
   }
   found.add("/accounts/default/keys/new");
+  for (const path of ["providers/new", "providers/house", "configuration/edit?section=aliases", "configuration/edit?section=aliases&name=fast", "configuration/edit?section=limits"]) {
+    found.add(`/operator/${path}`);
+  }
   found.add("/operator/accounts/default");
   for (const path of ["/accounts/default/webhooks/new", "/operator/webhooks/new", hook, delivery]) found.add(path);
   for (const path of ["/docs", "/docs/concepts", "/docs/configuration", "/docs/reference/commands", "/docs/search?q=budget"]) found.add(path);
