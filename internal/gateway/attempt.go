@@ -16,7 +16,7 @@ import (
 // Before the client has seen any of an answer a failure is followed as the
 // rules say; after that, an answer that broke off may be continued elsewhere.
 func (c *call) forward() error {
-	upstream := c.firstUpstream.begin(c)
+	upstream := c.upstream.first.begin(c)
 	defer func() { upstream.end() }()
 	defer func() { c.out.close() }()
 	c.plan = c.table.Plan(c.principal.Account().ID, c.targets, c.server.now())

@@ -45,15 +45,14 @@ type call struct {
 	one     [1]route.Target // room for targets, which is nearly always enough
 	plan    route.Plan
 
-	reservation   *budget.Reservation // for the attempt that is to be opened; nil without a budget
-	attempt       *attempt            // the one under way, or the last one; nil before the first
-	first         attempt             // room for it, likewise
-	spent         spent               // by all attempts
-	late          lateAttempts
-	upstream      reading
-	firstUpstream upstreamContext // room for that of the first attempt
-	out           *clientStream   // nil where no stream was begun
-	rescue        rescue
+	reservation *budget.Reservation // for the attempt that is to be opened; nil without a budget
+	attempt     *attempt            // the one under way, or the last one; nil before the first
+	first       attempt             // room for it, likewise
+	spent       spent               // by all attempts
+	late        lateAttempts
+	upstream    reading
+	out         *clientStream // nil where no stream was begun
+	rescue      rescue
 }
 
 // requestID is a request's, and as it is written.

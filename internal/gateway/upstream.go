@@ -12,6 +12,7 @@ import (
 // reading is how answers are read, above all once their client has left.
 type reading struct {
 	context  *upstreamContext // of the attempt under way
+	first    upstreamContext  // room for it, which is nearly always enough
 	bills    atomic.Bool      // the provider charges for a stream whose client has left
 	draining atomic.Bool      // the answer is read though the client has left
 	ending   atomic.Bool      // the answer is whole, but for its usage and end marker
