@@ -81,9 +81,10 @@ func TestLate(t *testing.T) {
 
 		th.begin(t.Context(), t, p).Close()
 		<-th.left
-		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		late = th.begin(ctx, t, p)
+		defer time.AfterFunc(20*time.Millisecond, cancel).Stop() // while it is waited for
 		if _, _, err := late.ReadAll(); err == nil || failureOf(err).Kind != provider.KindCanceled {
 			t.Errorf("got %v, want it given up", err)
 		}
