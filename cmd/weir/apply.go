@@ -178,7 +178,9 @@ func newConfigRestore(env *environment) *cobra.Command {
 			if err != nil || seq < 1 {
 				return fmt.Errorf("%q is not a version: weir config versions lists them", args[0])
 			}
-			return env.applied(cmd, false, func(ctx context.Context, d *app.Data, o app.ApplyOptions) ([]managed.Change, error) {
+			return env.applied(cmd, false, func(ctx context.Context, d *app.Data, o app.ApplyOptions) (
+				[]managed.Change, error,
+			) {
 				return d.Restore(ctx, actor(), seq, o)
 			})
 		},

@@ -37,7 +37,8 @@ func modelSection() managedSection {
 
 func aliasSection() managedSection {
 	return managedSection{
-		"aliases", "alias", "fast", "targets=house/small,openai/gpt-5-mini strategy=weighted weights=1,3", "weights=1,1",
+		"aliases", "alias", "fast", "targets=house/small,openai/gpt-5-mini strategy=weighted weights=1,3",
+		"weights=1,1",
 	}
 }
 
@@ -67,7 +68,8 @@ func managedCommands(env *environment, s managedSection) []*cobra.Command {
 	}, app.ObjectChange{New: true})
 	change := env.objectCommand(s, &cobra.Command{
 		Use: "change NAME [KEY=VALUE...]", Short: "Change " + article + " " + s.noun + " of the managed configuration",
-		Long:    "Changes " + article + " " + s.noun + " of the managed configuration. What is not named stays." + values,
+		Long: "Changes " + article + " " + s.noun + " of the managed configuration. What is not named stays." +
+			values,
 		Example: fmt.Sprintf("  weir %s change %s %s", s.section, s.name, s.change),
 	}, app.ObjectChange{})
 	remove := &cobra.Command{

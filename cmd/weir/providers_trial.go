@@ -18,9 +18,9 @@ func newProvidersTest(env *environment) *cobra.Command {
 	var model string
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "test NAME", Short: "Ask a provider for its models and, with --model, for a few tokens",
-		Long: "Asks a provider for its models, and says what is wrong if it does not list them: its address, with /v1 or " +
-			"without, or its key. With --model it asks for three answers of a few tokens, which show whether streaming, " +
-			"tools and images work. They cost what they cost, and are metered to the account installation.",
+		Long: "Asks a provider for its models, and says what is wrong if it does not list them: its address, with " +
+			"/v1 or without, or its key. With --model it asks for three answers of a few tokens, which show whether " +
+			"streaming, tools and images work. They are metered to the account installation.",
 		Example: "  weir providers test house --model small", Args: oneArg("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := env.trialOptions()

@@ -74,7 +74,8 @@ func serve(cmd *cobra.Command, env *environment, listen string, takeover bool) e
 	log, b := env.logger(&cfg), thisBuild()
 	log.Info("starting", "version", b.version, "commit", known(b.commit), "date", known(b.date))
 	return app.Run(cmd.Context(), app.Options{
-		Config: cfg, ConfigFrom: env.configOptions(listen), Reload: load, ReloadSignals: reloads, Getenv: os.Getenv, Stdout: env.stdout, Stderr: env.stderr,
+		Config: cfg, ConfigFrom: env.configOptions(listen), Reload: load, ReloadSignals: reloads,
+		Getenv: os.Getenv, Stdout: env.stdout, Stderr: env.stderr,
 		Log: log, Version: b.version, Takeover: takeover, Journal: faults(),
 	})
 }

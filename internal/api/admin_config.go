@@ -122,8 +122,8 @@ func expected(r *adminRequest) (*int64, error) {
 	}
 	seq, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(value, "W/"), `"`), 10, 64)
 	if err != nil {
-		return nil, llm.Invalidf("If-Match", "%.100q is not the ETag of a version. Send the one of GET %s/config.", value,
-			adminRoot)
+		return nil, llm.Invalidf("If-Match", "%.100q is not the ETag of a version. Send the one of GET %s/config.",
+			value, adminRoot)
 	}
 	return &seq, nil
 }

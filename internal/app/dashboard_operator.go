@@ -22,7 +22,8 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
 		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store.Audit,
-		PriceSources: g.priceSources, Config: g.managed, Dialects: g.fleet.dialects.OfProviders(), Known: knownProviders(&config.Config{}, known),
+		PriceSources: g.priceSources, Config: g.managed, Dialects: g.fleet.dialects.OfProviders(),
+		Known:    knownProviders(&config.Config{}, known),
 		System:   func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
 		Settings: func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}

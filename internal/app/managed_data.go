@@ -38,7 +38,8 @@ func (d *Data) ChangeObject(ctx context.Context, by audit.Actor, c *ObjectChange
 	inForce := doc.With(file.Document, false).Hidden()
 	if _, there := inForce[c.Ref.Section][c.Ref.Name]; there == c.New {
 		if there {
-			return nil, llm.Invalidf(c.Ref.Section, "There is a %s already: change it, or choose another name.", c.Ref.Name)
+			return nil, llm.Invalidf(c.Ref.Section, "There is a %s already: change it, or choose another name.",
+				c.Ref.Name)
 		}
 		return nil, llm.Invalidf(c.Ref.Section, "There is no %s in the configuration. Add it first.", c.Ref.Name)
 	}

@@ -33,8 +33,8 @@ func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Tria
 	err = tryDocument(ctx, doc, m.applyOptions(), func(fleet *fleet, table *route.Table) error {
 		p := table.Provider(t.Name)
 		if p == nil {
-			failed = llm.Errorf(llm.CodeNotFound, "There is no provider %.100q. Give the provider itself, or the name of one "+
-				"that is configured.", t.Name).At("name")
+			failed = llm.Errorf(llm.CodeNotFound, "There is no provider %.100q. Give the provider itself, or the name "+
+				"of one that is configured.", t.Name).At("name")
 			return nil
 		}
 		f = findingOf(ctx, p)
@@ -89,7 +89,8 @@ func findingOf(ctx context.Context, p *provider.Provider) managed.Finding {
 	}
 	if l.BaseURL != p.BaseURL() {
 		f.BaseURLFound = l.BaseURL
-		f.Problem = fmt.Sprintf("The address %s is wrong: its API is at %s. Set base_url to that.", p.BaseURL(), l.BaseURL)
+		f.Problem = fmt.Sprintf("The address %s is wrong: its API is at %s. Set base_url to that.", p.BaseURL(),
+			l.BaseURL)
 		return f
 	}
 	f.Listed, f.Models, f.Latency = true, l.Names[:min(len(l.Names), mostTold)], max(l.Took, time.Millisecond)
@@ -117,8 +118,8 @@ func problemOf(p *provider.Provider, key int, err error) string {
 		}
 		return fmt.Sprintf("The provider refuses the key %s (status %d).%s Set another key.", name, f.Status, said)
 	case f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed || f.Kind == provider.KindProtocol:
-		return fmt.Sprintf("No list of models is at %s, with /v1 or without. Check base_url, or name a model to test it.",
-			p.BaseURL())
+		return fmt.Sprintf("No list of models is at %s, with /v1 or without. Check base_url, or name a model to test "+
+			"it.", p.BaseURL())
 	case f.Status == 0:
 		return fmt.Sprintf("%s cannot be reached (%s). Check base_url.", p.BaseURL(), f.Kind)
 	}

@@ -86,8 +86,8 @@ func memberType(section, key string) reflect.Type {
 	return field.Type()
 }
 
-// SetKeys adds a provider key to an object, and removes the one whose last characters, or reference, are given; empty for
-// none.
+// SetKeys adds a provider key to an object, and removes the one whose last characters, or reference, are given; empty
+// for none.
 func (d Document) SetKeys(ref managed.Ref, add llm.Secret, remove string) error {
 	fields, _ := d[ref.Section][ref.Name].(map[string]any) // as Set makes it
 	keys, _ := fields["api_keys"].([]any)

@@ -104,7 +104,8 @@ func objectGroupOf(c *configSection, objects []managed.Object) objectGroup {
 		row := objectRow{Name: o.Name, Text: objectText(o.Value), From: fromOf(o)}
 		if o.Source == managed.FromManaged {
 			row.Remove = &Confirm{
-				Ident: "remove-" + c.section + "-" + strconv.Itoa(i), Button: "Remove", Object: o.Path, Title: "Remove " + o.Path + "?",
+				Ident: "remove-" + c.section + "-" + strconv.Itoa(i), Button: "Remove", Object: o.Path,
+				Title:  "Remove " + o.Path + "?",
 				Text:   "It is no longer in force, on every node within a second. It can be undone below.",
 				Action: configurationPath + "/remove?" + objectQuery(c.section, o.Name), Verb: "Remove it",
 			}

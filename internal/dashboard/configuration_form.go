@@ -34,27 +34,33 @@ type configMember struct {
 var configSections = []configSection{
 	{
 		section: "aliases", title: "Aliases", noun: "an alias", about: "Names of your own for one or more models.",
-		name: Field{Label: "Name", Hint: "One word without a slash. An asterisk at its end stands for the rest of a name."},
+		name: Field{
+			Label: "Name", Hint: "One word without a slash. An asterisk at its end stands for the rest of a name.",
+		},
 		members: []configMember{
 			{key: "targets", list: true, field: Field{
 				Label: "Targets", Lines: 3, Required: true, Hint: "Models as provider/model-name, one a line.",
 			}},
 			{key: "strategy", field: Field{Label: "Strategy", Choices: []Choice{
-				{Value: "fallback", Label: "fallback: in this order"}, {Value: "weighted", Label: "weighted: by the weights"},
+				{Value: "fallback", Label: "fallback: in this order"},
+				{Value: "weighted", Label: "weighted: by the weights"},
 				{Value: "latency", Label: "latency: the fastest first"},
 			}}},
 			{key: "weights", list: true, whole: true, field: Field{
-				Label: "Weights", Optional: true, Lines: 3, Hint: "A number from 0 to 1000 for each target, one a line.",
+				Label: "Weights", Optional: true, Lines: 3,
+				Hint: "A number from 0 to 1000 for each target, one a line.",
 			}},
 		},
 		more: "rescue: off",
 	},
 	{
 		section: "prices", title: "Prices", noun: "a price",
-		about: "US dollars per million tokens, or per unit of other classes. They replace all prices of a model in the price data.",
+		about: "US dollars per million tokens, or per unit of other classes. They replace all prices of a model in the " +
+			"price data.",
 		name: Field{
-			Label: "Model", Hint: "As provider/model-name, or provider/* for all of a provider. With “since” and a day behind it " +
-				"the price holds from that day on, in UTC.", Example: "house/small since 2027-01-31",
+			Label: "Model", Example: "house/small since 2027-01-31",
+			Hint: "As provider/model-name, or provider/* for all of a provider. With “since” and a day behind it " +
+				"the price holds from that day on, in UTC.",
 		},
 		members: []configMember{
 			{key: "input", field: Field{Label: "Input", Mode: "decimal", Short: true}},
@@ -64,17 +70,19 @@ var configSections = []configSection{
 		more: `image: "0.04"`,
 	},
 	{
-		section: "models", title: "Models", noun: "a model", about: "What the model data does not know, or knows otherwise.",
-		name: Field{Label: "Model", Hint: "As provider/model-name."},
+		section: "models", title: "Models", noun: "a model",
+		about: "What the model data does not know, or knows otherwise.",
+		name:  Field{Label: "Model", Hint: "As provider/model-name."},
 		members: []configMember{
-			{key: "context", whole: true, field: Field{Label: "Context window in tokens", Mode: "numeric", Short: true}},
-			{key: "max_output", whole: true, field: Field{Label: "Largest answer in tokens", Mode: "numeric", Short: true}},
+			{key: "context", whole: true, field: Field{Label: "Context window, tokens", Mode: "numeric", Short: true}},
+			{key: "max_output", whole: true, field: Field{Label: "Largest answer, tokens", Mode: "numeric", Short: true}},
 		},
 		more: "tools: true",
 	},
 	{
 		section: "limits", title: "Limits", noun: "limits", one: true,
-		about: "Of all requests together. 0 is no limit. Keys and accounts without limits of their own have per_key and per_account.",
+		about: "Of all requests together. 0 is no limit. Keys and accounts without limits of their own have per_key and " +
+			"per_account.",
 		members: []configMember{
 			{key: "rpm", whole: true, field: Field{Label: "Requests a minute", Mode: "numeric", Short: true}},
 			{key: "tpm", whole: true, field: Field{Label: "Tokens a minute", Mode: "numeric", Short: true}},
@@ -102,7 +110,9 @@ type editPage struct {
 }
 
 // asked is the section and the object that the query names.
-func (h *configurationHandlers) asked(r *http.Request) (c *configSection, s managed.State, o *managed.Object, err error) {
+func (h *configurationHandlers) asked(r *http.Request) (c *configSection, s managed.State, o *managed.Object,
+	err error,
+) {
 	q := r.URL.Query()
 	i := slices.IndexFunc(configSections, func(c configSection) bool { return c.section == q.Get("section") })
 	if i < 0 {

@@ -57,7 +57,9 @@ func (configuration) State(context.Context) (managed.State, error) {
 	}}}, nil
 }
 
-func (configuration) Versions(context.Context, int64, int) ([]managed.Version, error) { return nil, nil }
+func (configuration) Versions(context.Context, int64, int) ([]managed.Version, error) {
+	return nil, nil
+}
 
 // installationOf is one over a real database, with a provider that was asked.
 func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installation {

@@ -140,8 +140,8 @@ func providerPageOf(c *route.ProviderCondition, o *managed.Object, f *form, dial
 			Hint: "The provider’s name of it. It is asked for three answers of a few tokens, which cost.",
 		}),
 		Try: Field{
-			Name: "model", ID: "try", Label: "Model to try", Kind: "text", Example: c.Name + "/…", Required: true, Max: 256,
-			Complete: "off",
+			Name: "model", ID: "try", Label: "Model to try", Kind: "text", Example: c.Name + "/…", Required: true,
+			Max: 256, Complete: "off",
 		},
 	}
 	p.Keys = providerKeysOf(p.Path, c, o)
@@ -150,8 +150,8 @@ func providerPageOf(c *route.ProviderCondition, o *managed.Object, f *form, dial
 		p.Fields = providerFieldsOf(f, fieldsOf(o.Value), dialects)
 		p.Remove = Confirm{
 			Ident: "remove", Button: "Remove the provider", Object: c.Name, Title: "Remove this provider?",
-			Text: "Requests for its models are refused from then on, and aliases that have only its models must be changed " +
-				"first. It can be undone on the page Configuration.",
+			Text: "Requests for its models are refused from then on. Aliases that name its models must be changed first. " +
+				"It can be undone on the page Configuration.",
 			Action: p.Path + "/remove", Verb: "Remove the provider",
 		}
 	}
@@ -195,7 +195,8 @@ func providerKeysOf(path string, c *route.ProviderCondition, o *managed.Object) 
 		}
 		if len(texts) > 1 && o.Source == managed.FromManaged {
 			key.Remove = Confirm{
-				Ident: "key-" + strconv.Itoa(i), Button: "Remove", Object: "the key " + key.Name, Title: "Remove this key?",
+				Ident: "key-" + strconv.Itoa(i), Button: "Remove", Object: "the key " + key.Name,
+				Title:  "Remove this key?",
 				Text:   "Requests no longer use the key " + key.Name + ". Those under way end with it.",
 				Action: path + "/keys/" + strconv.Itoa(i) + "/remove", Verb: "Remove the key", Once: text,
 			}

@@ -83,7 +83,8 @@ func providersPageOf(all []route.ProviderCondition, objects []managed.Object) pr
 	}
 	for i := range objects { // one that this node does not use yet
 		o := &objects[i]
-		if o.Section == "providers" && !slices.ContainsFunc(all, func(c route.ProviderCondition) bool { return c.Name == o.Name }) {
+		inUse := slices.ContainsFunc(all, func(c route.ProviderCondition) bool { return c.Name == o.Name })
+		if o.Section == "providers" && !inUse {
 			p.Providers = append(p.Providers, providerRowOf(&route.ProviderCondition{Name: o.Name}, o))
 		}
 	}

@@ -19,7 +19,7 @@ var ErrUnknown = errors.New("it is not there")
 // About is what a document is sealed for: see seal.Ring.
 const About = "managed configuration"
 
-// Configuration is what operators see and change of the configuration. The errors of what they get wrong are *llm.Error.
+// Configuration is what operators see and change of the configuration. Errors of what they get wrong are *llm.Error.
 type Configuration interface {
 	// State is what is in force.
 	State(ctx context.Context) (State, error)

@@ -32,8 +32,8 @@ type Listed struct {
 	Took    time.Duration
 }
 
-// ListModels asks the provider for its models with each of its credentials: a GET, which is charged for nothing, so that
-// it needs no hold of the ledger. Where there is none at its address, the addresses with and without a version are tried.
+// ListModels asks the provider for its models with each of its credentials: a GET, which is charged for nothing, so
+// that it needs no hold of the ledger. Where there is none at its address, those with and without a version are tried.
 // The error is ErrNoList, or a *Failure; Key is the credential that it is about.
 func (p *Provider) ListModels(ctx context.Context) (l Listed, key int, err error) {
 	if p.opts.Dialect.ListPath == "" {
@@ -78,15 +78,15 @@ func (p *Provider) listAt(ctx context.Context, prefix string, key int) (l Listed
 	l = Listed{BaseURL: p.origin + prefix, Took: p.opts.Now().Sub(began)}
 	if l.Names, err = modelNames(body); err != nil {
 		return l, &Failure{Kind: KindProtocol, Err: &llm.Error{
-			Code: llm.CodeProviderError, Message: fmt.Sprintf("The provider %s has no list of models there.", p.opts.Name),
-			Err: err,
+			Code: llm.CodeProviderError, Err: err,
+			Message: fmt.Sprintf("The provider %s has no list of models there.", p.opts.Name),
 		}, sent: true}
 	}
 	return l, nil
 }
 
-// modelNames are the names in a list of models: OpenAI's data with ids, which some send without the object around it, or
-// models with names, Gemini's with a path before them.
+// modelNames are the names in a list of models: OpenAI's data with ids, which some send without the object around it,
+// or models with names, Gemini's with a path before them.
 func modelNames(body []byte) (names []string, err error) {
 	list := body
 	if err := rawjson.Validate(body, maxListDepth); err != nil {

@@ -14,6 +14,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/e2e/harness"
+	"weir/internal/managed"
 	"weir/internal/must"
 	"weir/internal/store/pgtest"
 )
@@ -93,10 +94,12 @@ func (f *managedFixture) check(r *rapid.T) {
 	m := &aliasModel{file: map[string]int{}, versions: []map[string]int{{}}}
 	names := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 	for range rapid.IntRange(1, 12).Draw(r, "steps") {
-		switch rapid.SampledFrom([]string{"apply", "apply", "restore", "file"}).Draw(r, "step") {
+		switch rapid.SampledFrom([]string{"apply", "apply", "restore", "file", "remove"}).Draw(r, "step") {
 		case "file":
 			m.file = rapid.MapOfN(names, rapid.IntRange(0, 3), 0, 2).Draw(r, "file")
 			f.write(m.file)
+		case "remove":
+			m.remove(r, f, names.Draw(r, "name"))
 		case "restore":
 			seq := rapid.IntRange(1, len(m.versions)).Draw(r, "version")
 			_, err := f.data.Restore(f.t.Context(), audit.Gateway(), base+int64(seq), f.options)
@@ -117,6 +120,19 @@ func (f *managedFixture) check(r *rapid.T) {
 	if got := f.versions() - base; got != int64(len(m.versions)-1) {
 		r.Fatalf("versions: got %d, want %d", got, len(m.versions)-1)
 	}
+}
+
+// remove removes an alias that is managed. Another one is refused.
+func (m *aliasModel) remove(r *rapid.T, f *managedFixture, name string) {
+	o := f.options
+	o.Remove = []managed.Ref{{Section: "aliases", Name: name}}
+	_, err := f.data.Apply(f.t.Context(), audit.Gateway(), nil, o)
+	next := maps.Clone(m.managed())
+	if _, there := next[name]; there != (err == nil) {
+		r.Fatalf("remove %s of %v: %v", name, next, err)
+	}
+	delete(next, name)
+	m.add(next)
 }
 
 // apply applies a change, which is refused where the file has something of it otherwise.
