@@ -48,9 +48,9 @@ func priceSection() managedSection {
 
 // objectFlags are those of the commands that change an object.
 type objectFlags struct {
-	since          string // of prices
-	addKey, noKey  string // of providers
-	dryRun, remove bool
+	since         string // of prices
+	addKey, noKey string // of providers
+	dryRun        bool
 }
 
 // managedCommands are those that add, change and remove the objects of a section.

@@ -174,8 +174,10 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 		{"GET " + user, people.Operate, unsent(users.one)},
 		{"POST " + user + "/disable", people.Operate, users.change("user-disabled", users.disable)},
 		{"POST " + user + "/enable", people.Operate, users.change("user-enabled", users.enable)},
-		{"POST " + user + "/second-factor/remove", people.Operate,
-			users.change("user-factor-removed", o.People.Factors().Reset)},
+		{
+			"POST " + user + "/second-factor/remove", people.Operate,
+			users.change("user-factor-removed", o.People.Factors().Reset),
+		},
 		{"POST " + user + "/remove", people.Operate, users.remove},
 		{"POST " + usersPath + "/invitations/{id}/cancel", people.Operate, users.cancelInvitation},
 	}

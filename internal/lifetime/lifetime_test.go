@@ -66,7 +66,7 @@ func TestFollow(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := &lifetime.Lifetime{}
 			other, end := context.WithCancel(context.Background())
-			var ctx context.Context = other
+			ctx := other
 			if own {
 				ctx, end = l, l.End
 			}

@@ -188,10 +188,14 @@ func TestPriceSinceADay(t *testing.T) {
 		"house/*": {"input": "1"}, "house/small since 2027-01-01": {"input": "2"}, "new/x since 2027-01-01": {"input": "3"},
 	}}))(t)
 	for _, test := range []struct{ name, at, want string }{
-		{"openai/gpt-5-mini", "2026-12-31T23:59:59Z", "0.25"}, {"openai/gpt-5-mini", "2027-01-01T00:00:00Z", "7.00"},
-		{"openai/gpt-5-mini", "2027-01-31T23:59:59Z", "7.00"}, {"openai/gpt-5-mini", "2027-02-01T00:00:00Z", "8.00"},
-		{"house/small", "2026-12-31T23:59:59Z", "1.00"}, {"house/small", "2027-01-01T00:00:00Z", "2.00"},
-		{"new/x", "2026-12-31T23:59:59Z", "unknown"}, {"new/x", "2027-01-01T00:00:00Z", "3.00"},
+		{"openai/gpt-5-mini", "2026-12-31T23:59:59Z", "0.25"},
+		{"openai/gpt-5-mini", "2027-01-01T00:00:00Z", "7.00"},
+		{"openai/gpt-5-mini", "2027-01-31T23:59:59Z", "7.00"},
+		{"openai/gpt-5-mini", "2027-02-01T00:00:00Z", "8.00"},
+		{"house/small", "2026-12-31T23:59:59Z", "1.00"},
+		{"house/small", "2027-01-01T00:00:00Z", "2.00"},
+		{"new/x", "2026-12-31T23:59:59Z", "unknown"},
+		{"new/x", "2027-01-01T00:00:00Z", "3.00"},
 		{"openai/gpt-5-mini", "2026-12-31T23:59:59Z", "0.25"},
 	} {
 		provider, model, _ := strings.Cut(test.name, "/")

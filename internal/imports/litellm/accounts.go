@@ -204,7 +204,8 @@ func (a *accounts) limit(at string, b *bounds, into *account.Limits) (none bool)
 		into *int64
 		name string
 	}{
-		{b.RPM, &into.RPM, "rpm_limit"}, {b.TPM, &into.TPM, "tpm_limit"},
+		{b.RPM, &into.RPM, "rpm_limit"},
+		{b.TPM, &into.TPM, "tpm_limit"},
 		{b.Parallel, &into.Concurrency, "max_parallel_requests"},
 	} {
 		switch {
@@ -228,7 +229,7 @@ func (a *accounts) budget(at string, b *bounds) (account.Budget, llm.Money) {
 		return account.Budget{}, 0
 	}
 	limit := account.Budget{Limit: b.MaxBudget.Money}
-	same := true
+	var same bool
 	if limit.Period, same = imports.Period(b.Duration); !same {
 		a.plan.Leave(at+".budget_duration", "there is no budget for %s here: it is $%s %s, which is never more",
 			b.Duration, limit.Limit, imports.Every(limit.Period))

@@ -51,9 +51,18 @@ func vendors() map[string]vendor {
 // bareModels are how the names of models begin that LiteLLM knows without their provider.
 func bareModels() [][2]string {
 	return [][2]string{
-		{"gpt-", "openai"}, {"chatgpt-", "openai"}, {"o1", "openai"}, {"o3", "openai"}, {"o4", "openai"},
-		{"text-embedding-", "openai"}, {"dall-e-", "openai"}, {"whisper-", "openai"}, {"tts-", "openai"},
-		{"claude-", "anthropic"}, {"command-", "cohere"}, {"embed-", "cohere"},
+		{"gpt-", "openai"},
+		{"chatgpt-", "openai"},
+		{"o1", "openai"},
+		{"o3", "openai"},
+		{"o4", "openai"},
+		{"text-embedding-", "openai"},
+		{"dall-e-", "openai"},
+		{"whisper-", "openai"},
+		{"tts-", "openai"},
+		{"claude-", "anthropic"},
+		{"command-", "cohere"},
+		{"embed-", "cohere"},
 	}
 }
 
