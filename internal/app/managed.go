@@ -22,6 +22,7 @@ type managedConfig struct {
 	// options and pipeline are the gateway's; nothing beside one.
 	options  *Options
 	pipeline gateway.Options
+	trials   chan struct{} // tests of providers that run
 
 	inForce atomic.Int64 // the version in force on this node; 0 for none
 	refused atomic.Int64 // the version that cannot be used here; 0 for none
@@ -32,7 +33,9 @@ func newManaged(cfg *config.Config, db *store.DB) (*managedConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &managedConfig{store: db.Managed, ring: r, master: db.Webhooks.MasterKey}, nil
+	return &managedConfig{
+		store: db.Managed, ring: r, master: db.Webhooks.MasterKey, trials: make(chan struct{}, mostTrials),
+	}, nil
 }
 
 // document is that of a version, in JSON, and its place; the one in force where seq is 0, and nil and 0 where there is

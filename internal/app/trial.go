@@ -15,11 +15,23 @@ import (
 	"weir/internal/route"
 )
 
-// trialsWait bounds a test.
-const trialsWait = 30 * time.Second
+const (
+	// trialsWait bounds a test, and mostTrials how many run at once.
+	trialsWait = 30 * time.Second
+	mostTrials = 4
+)
 
 // Test is managed.Configuration's.
 func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
+	select {
+	case m.trials <- struct{}{}:
+		defer func() { <-m.trials }()
+	default:
+		return f, &llm.Error{
+			Code: llm.CodeRateLimited, RetryAfter: time.Second,
+			Message: fmt.Sprintf("%d providers are tested already. Try again in a moment.", mostTrials),
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, trialsWait)
 	defer cancel()
 	doc, _, err := m.parsed(ctx, 0)
