@@ -73,11 +73,17 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 	return p
 }
 
-func (h *keyHandlers) change(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+// changeable is the key that the path names, which the visitor may change.
+func (h *keyHandlers) changeable(r *http.Request, v *people.Visit) (*account.Key, error) {
 	k, err := h.find(r, v)
 	if err == nil {
 		err = v.MayChangeKey(k)
 	}
+	return k, err
+}
+
+func (h *keyHandlers) change(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	k, err := h.changeable(r, v)
 	if err != nil {
 		return err
 	}
@@ -122,10 +128,7 @@ func updateOf(k *account.Key, o *account.KeyOptions, expires string, now time.Ti
 
 // rotate gives a key another secret, and shows it this once.
 func (h *keyHandlers) rotate(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	k, err := h.find(r, v)
-	if err == nil {
-		err = v.MayChangeKey(k)
-	}
+	k, err := h.changeable(r, v)
 	if err != nil {
 		return err
 	}
