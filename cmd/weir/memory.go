@@ -88,28 +88,45 @@ func percentFor(live uint64) int {
 }
 
 // When memory is given back to the system: once little was allocated for quietFor, of what has been
-// allocated since it last was at least worthwhile, and no more often than givenBackEvery.
+// allocated since it last was at least worthwhile, and no more often than givenBackEvery. Once more
+// where as much more lives then as ever was the least: it may be let go of a little later, without
+// anything being allocated. Each such look that finds the same waits twice as long for the next.
 const (
 	quietFor       = 2 * time.Second
 	littleAtOnce   = 1 << 20 // bytes in lookEvery
 	worthwhile     = 16 << 20
 	givenBackEvery = 10 * time.Second
+	mostPatience   = time.Hour
 )
 
 // quiet decides when memory is given back.
 type quiet struct {
 	allocated, atGivenBack uint64        // bytes since the start
+	least                  uint64        // bytes that lived after a collection; 0 before the first
 	lasts, since           time.Duration // of the quiet, and since memory was given back
+	again                  time.Duration // from one look at what lives to the next
 }
 
-// look is told how many bytes have been allocated since the start, every lookEvery.
-func (q *quiet) look(allocated uint64) (giveBack bool) {
+// look is told how many bytes have been allocated since the start, and how many lived after the
+// last collection, every lookEvery.
+func (q *quiet) look(allocated, live uint64) (giveBack bool) {
 	q.lasts, q.since = q.lasts+lookEvery, q.since+lookEvery
 	if allocated-q.allocated > littleAtOnce {
 		q.lasts = 0
 	}
 	q.allocated = allocated
-	if q.lasts < quietFor || q.since < givenBackEvery || allocated-q.atGivenBack < worthwhile {
+	if live > 0 && (q.least == 0 || live < q.least) {
+		q.least = live
+	}
+	if q.lasts < quietFor || q.since < givenBackEvery {
+		return false
+	}
+	switch {
+	case allocated-q.atGivenBack >= worthwhile:
+		q.again = givenBackEvery
+	case live >= q.least+worthwhile && q.since >= q.again:
+		q.again = min(2*q.again, mostPatience)
+	default:
 		return false
 	}
 	q.atGivenBack, q.since = allocated, 0
@@ -133,7 +150,7 @@ func boundGarbage(ctx context.Context) {
 			percent = next
 			debug.SetGCPercent(percent)
 		}
-		if q.look(samples[1].Value.Uint64()) {
+		if q.look(samples[1].Value.Uint64(), samples[0].Value.Uint64()) {
 			runtime.GC() // what pools have they keep for one more
 			debug.FreeOSMemory()
 		}

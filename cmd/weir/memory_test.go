@@ -51,15 +51,17 @@ func TestPercentFor(t *testing.T) {
 	}
 }
 
-// TestQuiet holds when memory is given back: not while much is allocated, nor for little, nor again and again.
+// TestQuiet holds when memory is given back: not while much is allocated, nor for little, nor again and
+// again; and once more where much still lived then.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	var q quiet
+	const small, large = 20 << 20, 100 << 20
 	allocated, given := uint64(0), 0
-	look := func(times int, each uint64) int {
+	look := func(times int, each, live uint64) int {
 		given = 0
 		for range times {
-			if allocated += each; q.look(allocated) {
+			if allocated += each; q.look(allocated, live) {
 				given++
 			}
 		}
@@ -69,14 +71,20 @@ func TestQuiet(t *testing.T) {
 		name  string
 		times int
 		each  uint64
+		live  uint64
 		want  int
 	}{
-		{"a start", 100, 100 << 10, 0},
-		{"much to do", 200, 2 << 20, 0},
-		{"nothing to do", 600, 0, 1},
-		{"little to do for a minute", 600, 500 << 10, 6},
+		{"a start", 100, 100 << 10, 0, 0},
+		{"much to do", 200, 2 << 20, small, 0},
+		{"nothing to do", 600, 0, small, 1},
+		{"little to do for a minute", 600, 500 << 10, small, 6},
+		{"much to do once more", 100, 2 << 20, large, 0},
+		{"nothing to do, and much lives", 150, 0, large, 2},
+		{"it does not live any more", 600, 0, small, 0},
+		{"much to do for the third time", 100, 2 << 20, large, 0},
+		{"much lives for an hour: after 0, 10, 30, 70, … seconds", 36000, 0, large, 9},
 	} {
-		if got := look(tt.times, tt.each); got != tt.want {
+		if got := look(tt.times, tt.each, tt.live); got != tt.want {
 			t.Errorf("%s: memory was given back %d times, want %d", tt.name, got, tt.want)
 		}
 	}
