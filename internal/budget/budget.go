@@ -73,6 +73,18 @@ func (p Period) Ends(t time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// Starts is when the period that a moment is in began; the zero time for all time.
+func (p Period) Starts(t time.Time) time.Time {
+	year, month, day := t.UTC().Date()
+	switch p {
+	case PeriodDay:
+		return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	case PeriodMonth:
+		return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+	}
+	return time.Time{}
+}
+
 // Budget is what an account or a key may spend in a period. An account's
 // credit is a budget for all time: what was paid in beforehand, on top of what
 // was spent before.

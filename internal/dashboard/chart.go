@@ -50,16 +50,26 @@ func (b *bars) picture() template.HTML {
 	}
 	top = niceTop(top)
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight,
-		template.HTMLEscapeString(b.label))
-	fmt.Fprintf(&out, `<path class="axis" d="M%g %gH%gM%g %gH%g"/>`, chartLeft, chartTop, chartWidth, chartLeft,
+	openPicture(&out, b.label, top, b.unit)
+	b.draw(&out, top)
+	return closePicture(&out)
+}
+
+// openPicture begins a picture with its axes, of which the upright one ends at top.
+func openPicture(out *strings.Builder, label string, top int64, unit func(int64) string) {
+	fmt.Fprintf(out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight,
+		template.HTMLEscapeString(label))
+	fmt.Fprintf(out, `<path class="axis" d="M%g %gH%gM%g %gH%g"/>`, chartLeft, chartTop, chartWidth, chartLeft,
 		(chartTop+chartBottom)/2, chartWidth)
 	for i, y := range []float64{chartTop, (chartTop + chartBottom) / 2, chartBottom} {
-		fmt.Fprintf(&out, `<text x="%g" y="%g" text-anchor="end">%s</text>`, chartLeft-8, y+4,
-			template.HTMLEscapeString(b.unit(top*int64(2-i)/2)))
+		fmt.Fprintf(out, `<text x="%g" y="%g" text-anchor="end">%s</text>`, chartLeft-8, y+4,
+			template.HTMLEscapeString(unit(top*int64(2-i)/2)))
 	}
-	b.draw(&out, top)
-	fmt.Fprintf(&out, `<path class="base" d="M%g %gH%g"/></svg>`, chartLeft, chartBottom, chartWidth)
+}
+
+// closePicture ends a picture with its base line.
+func closePicture(out *strings.Builder) template.HTML {
+	fmt.Fprintf(out, `<path class="base" d="M%g %gH%g"/></svg>`, chartLeft, chartBottom, chartWidth)
 	return template.HTML(out.String())
 }
 
@@ -81,11 +91,82 @@ func (b *bars) draw(out *strings.Builder, top int64) {
 			}
 		}
 		if i%every == 0 {
-			fmt.Fprintf(out, `<text x="%s" y="%g" text-anchor="middle">%s</text>`, tenth(x+slot/2), chartHeight-4,
-				template.HTMLEscapeString(s.name))
+			below(out, x+slot/2, s.name)
 		}
 		out.WriteString(`</g>`)
 	}
+}
+
+// below is a name under the base line.
+func below(out *strings.Builder, x float64, name string) {
+	fmt.Fprintf(out, `<text x="%s" y="%g" text-anchor="middle">%s</text>`, tenth(x), chartHeight-4,
+		template.HTMLEscapeString(name))
+}
+
+// lines is a picture of series as lines over the same points.
+type lines struct {
+	label  string // what the picture shows, for those who hear it
+	unit   func(int64) string
+	series int // at most two
+	points []point
+}
+
+// point is what the series have at one place.
+type point struct {
+	name   string  // below it
+	title  string  // of the whole of it
+	values []int64 // by series; none is negative. Empty where nothing is known: lines have a gap there
+}
+
+// picture draws the lines. Chart.js finds each point as a g of class slot, in the order of the rows
+// of the chart's table.
+func (l *lines) picture() template.HTML {
+	top := int64(1)
+	for i := range l.points {
+		for _, v := range l.points[i].values {
+			top = max(top, v)
+		}
+	}
+	top = niceTop(top)
+	var out strings.Builder
+	openPicture(&out, l.label, top, l.unit)
+	slot := (chartWidth - chartLeft) / float64(max(len(l.points), 1))
+	every := (len(l.points) + mostNames - 1) / mostNames
+	for i := range l.points {
+		p, x := &l.points[i], chartLeft+float64(i)*slot
+		fmt.Fprintf(&out, `<g class="slot"><title>%s</title>%s`, template.HTMLEscapeString(p.title),
+			box("hit", x, chartTop, slot, chartBottom-chartTop))
+		if i%every == 0 {
+			below(&out, x+slot/2, p.name)
+		}
+		out.WriteString(`</g>`)
+	}
+	for s := range l.series {
+		l.draw(&out, s, slot, top)
+	}
+	return closePicture(&out)
+}
+
+// draw draws a series as one path. A point between two gaps is a short line, so that it is seen.
+func (l *lines) draw(out *strings.Builder, series int, slot float64, top int64) {
+	out.WriteString(`<path class="l` + strconv.Itoa(series+1) + `" d="`)
+	command := "M"
+	for i := range l.points {
+		values := l.points[i].values
+		if len(values) == 0 {
+			command = "M"
+			continue
+		}
+		x := chartLeft + (float64(i)+.5)*slot
+		y := chartBottom - float64(values[series])/float64(top)*(chartBottom-chartTop)
+		out.WriteString(command + tenth(x) + " " + tenth(y))
+		alone := i+1 == len(l.points) || len(l.points[i+1].values) == 0
+		if command == "M" && alone {
+			out.WriteString("h3")
+		}
+		command = "L"
+	}
+	out.WriteString(`"/>`)
 }
 
 // box is a rectangle as a path, which is shorter.

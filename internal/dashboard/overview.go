@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
@@ -37,7 +36,8 @@ type overviewPage struct {
 	Range      string
 	Views      []Link
 	Used       bool // in the range
-	Chart      Chart
+	Spend      Chart
+	Health     []Chart // failures and times to first token, where there are any
 	Tiles      []Tile
 	Notes      []string
 	Models     []modelSpend
@@ -89,14 +89,6 @@ func withBound(note string, bound llm.Money) string {
 	return strings.TrimSuffix("at most "+dollars(bound)+"; "+note, "; ")
 }
 
-// allowance is a budget, or credit, with what is left of it.
-type allowance struct {
-	Name, Note  string
-	Level       Level
-	Spent, Left llm.Money
-	Limit       llm.Money
-}
-
 func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	ctx := r.Context()
 	keys, err := h.accounts.Keys(ctx, v.Account.ID)
@@ -131,7 +123,7 @@ func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 	}
 	p := overviewPageOf(v.Account, keys, sums, now)
 	p.Hooks = hooks
-	if p.Allowances, err = h.allowances(ctx, v.Account, now); err != nil {
+	if p.Allowances, err = h.allowances(ctx, v.Account, sums, now); err != nil {
 		return err
 	}
 	return h.site.show(w, r, v, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p})
@@ -165,6 +157,7 @@ func (h *overviewHandlers) everUsed(ctx context.Context, accountID string) (bool
 type spentSums struct {
 	span   span
 	whole  report.Overview
+	before report.Sum        // of as many days right before
 	series []report.ModelSum // the dearest models
 	others bool              // there are more models
 	keys   []report.KeySum
@@ -178,6 +171,12 @@ func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of sp
 	if x.whole, err = h.reports.Overview(ctx, q); err != nil {
 		return nil, err
 	}
+	past := report.OverviewQuery{Account: accountID, From: of.before().first(), To: of.before().last()}
+	before, err := h.reports.Overview(ctx, past)
+	if err != nil {
+		return nil, err
+	}
+	x.before = before.Total
 	n := min(len(x.whole.Models), maxSeries)
 	if x.others = len(x.whole.Models) > maxSeries; x.others { // mostListed is more than maxSeries
 		n--
@@ -215,7 +214,7 @@ func overviewPageOf(a *account.Account, keys []account.Key, x *spentSums, now ti
 	base := accountPath(a.Name)
 	p := overviewPage{
 		Suspended: a.Suspended, Range: x.span.String(), Views: spanLinks(now, base, x.span),
-		Used: x.whole.Total.Attempts > 0, Chart: spendChart(x), Tiles: overviewTiles(&x.whole.Total),
+		Used: x.whole.Total.Attempts > 0, Spend: spendChart(x), Health: healthCharts(x), Tiles: overviewTiles(x),
 		Notes: notesOf(&x.whole.Total), Keys: keySpends(base, keys, x), KeysPath: base + "/keys",
 	}
 	for i := range x.whole.Models {
@@ -241,7 +240,7 @@ func modelSpendOf(base string, x *spentSums, m *report.ModelSum) modelSpend {
 		Name: m.Model, Href: usagePath(base, x.span, m.Model),
 		Level: Level{Percent: percent(int64(m.Cost), int64(x.whole.Total.Cost))},
 		Cost:  m.Cost, AtMost: boundOf(m.Cost, m.Uncertain), Unpriced: m.Unpriced > 0, Requests: m.Requests,
-		Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: orNone(m.Speed.Median()),
+		Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: speedText(m.Speed.Median()),
 	}
 }
 
@@ -258,25 +257,24 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 	return all
 }
 
-func overviewTiles(t *report.Sum) []Tile {
+func overviewTiles(x *spentSums) []Tile {
+	t := &x.whole.Total
 	errors := "no attempt failed"
 	if t.Errors > 0 {
 		errors = fmt.Sprintf("%s failed (%d %%)", many(t.Errors, "attempt"), percent(t.Errors, t.Attempts))
 	}
 	speed := "no answer yet"
 	if t.Speed.Answers() > 0 {
-		speed = "median; 95 % within " + took(t.Speed.P95())
+		speed = "median; 95 % within " + speedText(t.Speed.P95())
 	}
-	spent := "not rounded"
-	if text := dollars(t.Cost); text != amount(t.Cost) {
-		spent = text + " exactly"
-	}
+	spend := spendTile(t.Cost, t.Uncertain)
+	spend.Note = noted(spend.Note, against(t.Cost, x.before.Cost, x.span.days()))
 	return []Tile{
-		{"Spend", amount(t.Cost), withBound(spent, boundOf(t.Cost, t.Uncertain))},
+		spend,
 		{"Requests", compact(t.Requests), errors},
 		{"Tokens", compact(t.Usage.TotalTokens()), compact(t.Usage.InputTokens()) + " in, " +
 			compact(t.Usage.OutputTokens()) + " out"},
-		{"First token", orNone(t.Speed.Median()), speed},
+		{"First token", speedText(t.Speed.Median()), speed},
 	}
 }
 
@@ -302,93 +300,4 @@ func notesOf(t *report.Sum) (notes []string) {
 				"attempts are resolved.", dollars(t.Uncertain)))
 	}
 	return notes
-}
-
-// spendChart is the spend by day, in a stack of the dearest models.
-func spendChart(x *spentSums) Chart {
-	total := &x.whole.Total
-	c := Chart{
-		Title: "Spend by day", Summary: fmt.Sprintf("%s, total %s", x.span, amount(total.Cost)),
-		Legend: x.names(), Columns: append([]string{"Day", "Spend", "Requests"}, x.names()...),
-	}
-	b := bars{
-		label: fmt.Sprintf("Spend by day, %s: total %s", x.span, amount(total.Cost)),
-		unit:  func(n int64) string { return amount(llm.Money(n)) },
-	}
-	for i := range x.whole.Days {
-		d := &x.whole.Days[i]
-		date := x.span.from.AddDate(0, 0, i)
-		values := x.day(i)
-		b.stack = append(b.stack, stack{
-			name: date.Format("2 Jan"), values: values,
-			title: fmt.Sprintf("%s: %s, %s", date.Format("2 Jan"), amount(d.Cost), many(d.Requests, "request")),
-		})
-		c.Rows = append(c.Rows, spendRow(day(date), d, values))
-	}
-	c.Picture = b.picture()
-	return c
-}
-
-func spendRow(name string, d *report.DaySum, values []int64) []string {
-	row := []string{name, none, none}
-	if d.Attempts > 0 {
-		row[1], row[2] = dollars(d.Cost), number(d.Requests)
-	}
-	for _, v := range values {
-		text := none
-		if v > 0 {
-			text = dollars(llm.Money(v))
-		}
-		row = append(row, text)
-	}
-	return row
-}
-
-// allowances are what the account may still spend.
-func (h *overviewHandlers) allowances(ctx context.Context, a *account.Account, now time.Time) (
-	all []allowance, err error,
-) {
-	if h.spent == nil {
-		return nil, nil
-	}
-	status, err := a.BudgetStatus(ctx, now, h.spent)
-	if err != nil {
-		return nil, err
-	}
-	if b := a.Budget; b.Limit > 0 {
-		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), status.Spent, b.Limit))
-	}
-	if c := a.Credit; c != nil {
-		all = append(all, allowanceOf("Credit", "prepaid", c.Paid-status.CreditLeft, c.Paid))
-	}
-	return all, nil
-}
-
-func allowanceOf(name, note string, spent, limit llm.Money) allowance {
-	x := allowance{Name: name, Note: note, Spent: spent, Limit: limit, Left: max(limit-spent, 0)}
-	x.Level = Level{Percent: percent(int64(spent), int64(limit)), Kind: "good"}
-	switch {
-	case x.Level.Percent >= 95 || limit <= 0:
-		x.Level.Kind = "bad"
-	case x.Level.Percent >= 80:
-		x.Level.Kind = "warn"
-	}
-	return x
-}
-
-func budgetName(p budget.Period) string {
-	switch p {
-	case budget.PeriodDay:
-		return "Daily budget"
-	case budget.PeriodMonth:
-		return "Monthly budget"
-	}
-	return "Total budget"
-}
-
-func budgetNote(p budget.Period, now time.Time) string {
-	if ends, ok := p.Ends(now); ok {
-		return "resets on " + day(ends) + ", UTC"
-	}
-	return "never resets"
 }

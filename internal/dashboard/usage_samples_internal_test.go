@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -87,10 +88,12 @@ func overviewSamples() []sample {
 		v := visitOf(people.Owner)
 		v.Account.Suspended = name == "overview-7"
 		p := overviewPageOf(v.Account, keys, x, testTime)
-		p.Allowances = []allowance{
-			allowanceOf("Monthly budget", "resets on 1 Dec 2026, UTC", 204*llm.USD, 250*llm.USD),
-			allowanceOf("Credit", "prepaid", 4999*llm.USD, 5000*llm.USD),
-		}
+		monthly := allowanceOf("Monthly budget", "resets on 1 Dec 2026, UTC", 204*llm.USD, 250*llm.USD)
+		monthly.forecast(budget.PeriodMonth.Starts(testTime), testTime, time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+		credit := allowanceOf("Credit", "prepaid", 4999*llm.USD, 5000*llm.USD)
+		credit.lasts(x, testTime)
+		p.Allowances = []allowance{monthly, credit}
+		x.whole.Days[2].Speed = report.Speed{} // a gap
 		all = append(all, sample{name, "/accounts/acme", people.Owner, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p}})
 	}
 	p := overviewPageOf(visitOf(people.Viewer).Account, nil, &spentSums{span: lastDays(testTime, 7)}, testTime)
