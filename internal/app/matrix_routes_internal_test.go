@@ -51,6 +51,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /accounts/{account}/requests",
 		"GET /accounts/{account}/requests/tail",
 		"GET /accounts/{account}/requests/{id}",
+		"GET /accounts/{account}/requests/{id}/cost",
 		"GET /accounts/{account}/usage",
 		"GET /accounts/{account}/usage.csv",
 		"GET /admin/v1/accounts/{account}",

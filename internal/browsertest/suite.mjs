@@ -132,9 +132,23 @@ await step("the playground streams from two models side by side", async () => {
   await ada.locator("#say").fill("Tell me of rivers.");
   await ada.getByRole("button", { name: "Send" }).click();
   for (const pane of await ada.locator("[data-pane]").all()) {
-    await pane.locator("[data-figures]").filter({ hasText: /tokens in/ }).waitFor();
+    await pane.locator(".figures").filter({ hasText: /tokens in.*\$/ }).waitFor();
     assert.ok((await pane.locator(".answer").textContent()).length > 5, "there is an answer");
   }
+  await ada.locator("#model-1").fill("demo/tools");
+  await ada.locator("#model-2").fill("");
+  await ada.getByText("Instructions and parameters").click();
+  await ada.locator("#tools").fill('[{"type":"function","function":{"name":"level","parameters":{"type":"object"}}}]');
+  await ada.locator("#images").setInputFiles({ name: "river.png", mimeType: "image/png", buffer: Buffer.from("not looked at") });
+  await ada.locator("#say").fill("How high is it?");
+  await ada.getByRole("button", { name: "Send" }).click();
+  const pane = ada.locator("[data-pane]").first();
+  await pane.locator(".asked").filter({ hasText: "river.png" }).waitFor();
+  await pane.locator(".call").filter({ hasText: "level(" }).waitFor();
+  await ada.locator("#say").fill("3 m");
+  await ada.getByRole("button", { name: "Send" }).click();
+  await pane.locator(".figures").nth(2).waitFor();
+  assert.equal(await pane.locator(".failed").count(), 0, "a tool's result follows its call");
   await ada.getByRole("button", { name: "Copy as curl" }).click();
   assert.match(await ada.evaluate(() => navigator.clipboard.readText()), /^curl http.*chat\/completions/);
 });

@@ -23,17 +23,19 @@ type playgroundHandlers struct {
 // playgroundPage is what the page shows: models to choose from, and what asks
 // them.
 type playgroundPage struct {
-	Base   string // the address for curl
-	Path   string // to which requests go
-	Models []string
-	Chosen string // the model of the first pane
-	Panes  []int  // their numbers
+	Base     string // the address for curl
+	Path     string // to which requests go
+	Requests string // the account's, of which each has its cost
+	Models   []string
+	Chosen   string // the model of the first pane
+	Panes    []int  // their numbers
 }
 
 func (h *playgroundHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	data := playgroundPage{
 		Base: h.publicURL(r), Path: accountPath(v.Account.Name) + "/playground",
-		Chosen: cmp.Or(r.URL.Query().Get("model"), h.defaultModel()), Panes: []int{1, 2},
+		Requests: accountPath(v.Account.Name) + "/requests",
+		Chosen:   cmp.Or(r.URL.Query().Get("model"), h.defaultModel()), Panes: []int{1, 2},
 	}
 	if h.models != nil {
 		for _, m := range h.models() {

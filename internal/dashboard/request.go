@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -57,26 +58,50 @@ type correctionRow struct {
 const mostAttempts = 20
 
 func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	gone := llm.Errorf(llm.CodeNotFound, "There is no such request in this account, or it was deleted because of its "+
-		"age. Its cost stays in the usage report.")
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return gone
-	}
-	h.flush(r.Context())
-	d, there, err := h.requests.Request(r.Context(), v.Account.ID, id)
+	d, err := h.read(r, v)
 	if err != nil {
 		return err
-	}
-	if !there {
-		return gone
 	}
 	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
-	p := requestPageOf(accountPath(v.Account.Name)+"/requests", &d, labelsOf(keys))
+	p := requestPageOf(accountPath(v.Account.Name)+"/requests", d, labelsOf(keys))
 	return h.site.show(w, r, v, page{name: "request", title: "Request", data: p})
+}
+
+// read is the request that the path names, with what is settled by now.
+func (h *requestHandlers) read(r *http.Request, v *people.Visit) (*report.RequestDetail, error) {
+	gone := llm.Errorf(llm.CodeNotFound, "There is no such request in this account, or it was deleted because of its "+
+		"age. Its cost stays in the usage report.")
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return nil, gone
+	}
+	h.flush(r.Context())
+	d, there, err := h.requests.Request(r.Context(), v.Account.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		return nil, gone
+	}
+	return &d, nil
+}
+
+// cost answers the playground with what a request has cost, as its page shows it.
+func (h *requestHandlers) cost(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	d, err := h.read(r, v)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(requestTiles(d)[0])
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err = w.Write(text)
+	return err
 }
 
 func requestPageOf(base string, d *report.RequestDetail, labels map[string]string) requestPage {

@@ -99,6 +99,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 			row{"GET /accounts/{account}/requests", people.Read, requests.list},
 			row{"GET /accounts/{account}/requests/tail", people.Read, requests.follow},
 			row{"GET /accounts/{account}/requests/{id}", people.Read, requests.show},
+			row{"GET /accounts/{account}/requests/{id}/cost", people.Read, requests.cost},
 		)
 	}
 	if o.Models != nil {

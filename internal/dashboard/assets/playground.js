@@ -1,5 +1,6 @@
 // The playground: what is said goes to one or two models, each answer streams
-// into its pane. The words are those of POST /v1/chat/completions.
+// into its pane, with what it cost below it. The words are those of
+// POST /v1/chat/completions.
 const form = document.getElementById("play");
 const said = document.getElementById("said");
 const field = (id) => document.getElementById(id);
@@ -8,7 +9,6 @@ const stop = form.querySelector("[data-stop]");
 const panes = [...form.querySelectorAll("[data-pane]")].map((element) => ({
   model: element.querySelector("[data-model]"),
   talk: element.querySelector("[data-talk]"),
-  figures: element.querySelector("[data-figures]"),
   turns: [],
 }));
 let running = null; // AbortController of the answers under way
@@ -27,6 +27,7 @@ function body(pane, turns) {
   for (const [id, name] of [["temperature", "temperature"], ["top-p", "top_p"], ["max", "max_tokens"]]) {
     if (field(id).value !== "") request[name] = Number(field(id).value);
   }
+  if (field("tools").value.trim() !== "") request.tools = JSON.parse(field("tools").value);
   return request;
 }
 
@@ -58,27 +59,73 @@ const seconds = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toF
 
 const number = (n) => n.toLocaleString("en");
 
-function figures(pane, usage, first, took) {
+function figures(usage, first, took) {
   const parts = [];
   if (first) parts.push(`first token after ${seconds(first)}`);
   parts.push(`done after ${seconds(took)}`);
   if (usage) {
     parts.push(`${number(usage.prompt_tokens)} tokens in, ${number(usage.completion_tokens)} out`);
     if (first && took > first) parts.push(`${number(Math.round((usage.completion_tokens * 1000) / (took - first)))} tokens/s`);
-    if (usage.cost !== undefined && usage.cost !== null) parts.push(`$${usage.cost}`);
   }
-  pane.figures.textContent = parts.join(" · ");
+  return parts.join(" · ");
+}
+
+// charge puts what a request cost, with a link to its page, behind the figures.
+async function charge(line, id) {
+  const path = `${form.dataset.requests}/${id}`;
+  const answer = await fetch(`${path}/cost`).then((r) => (r.ok ? r.json() : null)).catch(() => null);
+  const link = document.createElement("a");
+  link.href = path;
+  link.textContent = answer ? answer.Value : "Request";
+  if (answer) link.title = answer.Note;
+  line.append(" · ", link);
+}
+
+// called adds the pieces of tool calls, which come by index, to those so far.
+function called(calls, pieces) {
+  for (const piece of pieces ?? []) {
+    const call = (calls[piece.index ?? 0] ??= { id: "", type: "function", function: { name: "", arguments: "" } });
+    call.id ||= piece.id ?? "";
+    call.function.name += piece.function?.name ?? "";
+    call.function.arguments += piece.function?.arguments ?? "";
+  }
+}
+
+// next is what follows the turns: the result of the tools that the model called last, or what somebody says.
+function next(turns, text, images) {
+  const parts = images.map((image) => ({ type: "image_url", image_url: { url: image.url } }));
+  const results = turns.at(-1)?.tool_calls?.map((call) => ({ role: "tool", tool_call_id: call.id, content: text }));
+  if (results) return parts.length ? [...results, { role: "user", content: parts }] : results;
+  return [{ role: "user", content: parts.length ? [{ type: "text", text }, ...parts] : text }];
+}
+
+// listen shows the answer of a response as it comes, and returns it with its usage.
+async function listen(pane, response, line, began) {
+  const calls = [];
+  let first = 0;
+  let usage = null;
+  for await (const piece of pieces(response)) {
+    if (piece.error) throw new Error(piece.error.message);
+    const delta = piece.choices?.[0]?.delta ?? {};
+    called(calls, delta.tool_calls);
+    if (delta.content || delta.tool_calls) first ||= performance.now() - began;
+    line.textContent += delta.content ?? "";
+    pane.talk.scrollTop = pane.talk.scrollHeight;
+    usage = piece.usage ?? usage;
+  }
+  const made = calls.filter(Boolean);
+  for (const call of made) say(pane, "call", `${call.function.name}(${call.function.arguments})`);
+  const turn = { role: "assistant", content: line.textContent };
+  if (made.length) Object.assign(turn, { content: turn.content || null, tool_calls: made });
+  return { turn, figures: figures(usage, first, performance.now() - began) };
 }
 
 // ask sends what a pane is asked and shows the answer as it comes.
-async function ask(pane, text, signal) {
-  const turns = [...pane.turns, { role: "user", content: text }];
-  say(pane, "asked", text);
+async function ask(pane, text, images, signal) {
+  const turns = [...pane.turns, ...next(pane.turns, text, images)];
+  say(pane, "asked", [text, ...images.map((image) => image.name)].join("\n"));
   const line = say(pane, "answer", "");
-  pane.figures.textContent = "";
   const began = performance.now();
-  let first = 0;
-  let usage = null;
   try {
     const response = await fetch(form.action, {
       method: "POST", signal, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body(pane, turns)),
@@ -87,23 +134,27 @@ async function ask(pane, text, signal) {
       const answer = await response.json().catch(() => ({}));
       throw new Error(answer.error?.message ?? `The gateway answered with status ${response.status}.`);
     }
-    for await (const piece of pieces(response)) {
-      if (piece.error) throw new Error(piece.error.message);
-      const delta = piece.choices?.[0]?.delta?.content;
-      if (delta) {
-        first ||= performance.now() - began;
-        line.textContent += delta;
-        pane.talk.scrollTop = pane.talk.scrollHeight;
-      }
-      usage = piece.usage ?? usage;
-    }
-    pane.turns = [...turns, { role: "assistant", content: line.textContent }];
-    figures(pane, usage, first, performance.now() - began);
+    const heard = await listen(pane, response, line, began);
+    pane.turns = [...turns, heard.turn];
+    await charge(say(pane, "figures", heard.figures), response.headers.get("X-Request-Id"));
   } catch (error) {
     if (signal.aborted) say(pane, "failed", "Stopped.");
+    else if (error instanceof SyntaxError) say(pane, "failed", "This is not JSON. Correct the tools, or what the provider sent.");
     else say(pane, "failed", error.message);
-    if (line.textContent === "") line.remove();
   }
+  if (line.textContent === "") line.remove();
+}
+
+// chosen are the images to send, as data URLs.
+async function chosen() {
+  const files = [...field("images").files];
+  if (files.reduce((sum, file) => sum + file.size, 0) > 8 << 20) throw new Error("The images have more than 8 MB. Choose fewer or smaller ones.");
+  return Promise.all(files.map((file) => new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve({ name: file.name, url: reader.result });
+    reader.onerror = () => reject(new Error(`${file.name} cannot be read. Choose it again.`));
+    reader.readAsDataURL(file);
+  })));
 }
 
 function busy(is) {
@@ -117,8 +168,14 @@ form.addEventListener("submit", async (event) => {
   const text = field("say").value;
   running = new AbortController();
   busy(true);
-  field("say").value = "";
-  await Promise.all(panes.filter((pane) => pane.model.value.trim() !== "").map((pane) => ask(pane, text, running.signal)));
+  try {
+    const images = await chosen();
+    field("say").value = "";
+    field("images").value = "";
+    await Promise.all(panes.filter((pane) => pane.model.value.trim() !== "").map((pane) => ask(pane, text, images, running.signal)));
+  } catch (error) {
+    say(panes[0], "failed", error.message);
+  }
   running = null;
   busy(false);
   field("say").focus();
@@ -135,7 +192,6 @@ form.querySelector("[data-clear]").addEventListener("click", () => {
   for (const pane of panes) {
     pane.turns = [];
     pane.talk.replaceChildren();
-    pane.figures.textContent = "";
   }
   field("say").focus();
 });
@@ -145,7 +201,7 @@ const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 form.querySelector("[data-curl]").addEventListener("click", async (event) => {
   const text = field("say").value;
-  const turns = [...panes[0].turns, ...(text ? [{ role: "user", content: text }] : [])];
+  const turns = [...panes[0].turns, ...(text ? next(panes[0].turns, text, []) : [])];
   const command = `curl ${form.dataset.base}/v1/chat/completions \\\n  -H "Authorization: Bearer $WEIR_API_KEY" \\\n  -H "Content-Type: application/json" \\\n  -d ${quoted(JSON.stringify(body(panes[0], turns)))}`;
   try {
     await navigator.clipboard.writeText(command);
