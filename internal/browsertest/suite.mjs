@@ -153,6 +153,18 @@ await step("the playground streams from two models side by side", async () => {
   assert.match(await ada.evaluate(() => navigator.clipboard.readText()), /^curl http.*chat\/completions/);
 });
 
+await step("the list of models follows what is typed, and its names are copied", async () => {
+  await ada.goto("/accounts/default/models");
+  const rows = ada.locator("#found tbody tr");
+  const before = await rows.count();
+  await ada.getByLabel("Name").fill("demo/echo");
+  await within(3000, "fewer models", async () => (await rows.count()) < before);
+  const name = (await rows.first().locator("th span[id]").textContent()).trim();
+  assert.match(name, /demo\/echo/);
+  await rows.first().locator("[data-copy]").click();
+  assert.equal(await ada.evaluate(() => navigator.clipboard.readText()), name);
+});
+
 let link = "";
 await step("somebody is invited by a link, and comes in with their role", async () => {
   await ada.goto("/accounts/default/members");

@@ -36,7 +36,7 @@ type modelsPage struct {
 type modelRow struct {
 	Ident      string // of its name, to copy
 	Name       string
-	Targets    []string // of an alias
+	Targets    []aliasTarget
 	Deprecated bool
 	Context    string
 	MaxOutput  string
@@ -47,6 +47,9 @@ type modelRow struct {
 	Source     string
 	Abilities  []ability
 }
+
+// aliasTarget is a target of an alias, with its figures: empty where nothing is known of it.
+type aliasTarget struct{ Name, Figures string }
 
 // ability is what a model can do, cannot, or nobody knows: yes, no, unknown.
 type ability struct{ Name, Kind string }
@@ -61,7 +64,9 @@ func (h *modelHandlers) list(w http.ResponseWriter, r *http.Request, v *people.V
 	if len(p.Problems) > 0 {
 		status = http.StatusUnprocessableEntity
 	}
-	return h.site.show(w, r, v, page{name: "models", title: "Models", status: status, data: p})
+	return h.site.show(w, r, v, page{
+		name: "models", title: "Models", status: status, scripts: []string{"models.js"}, data: p,
+	})
 }
 
 // modelsPageOf is the page of those that the query selects.
@@ -81,7 +86,11 @@ func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 	offset = min(offset, len(found))
 	shown := found[offset:min(offset+modelsShown, len(found))]
 	for i := range shown {
-		p.Rows = append(p.Rows, modelRowOf("model-"+strconv.Itoa(i), &shown[i]))
+		row := modelRowOf("model-"+strconv.Itoa(i), &shown[i])
+		for _, name := range shown[i].Targets {
+			row.Targets = append(row.Targets, aliasTarget{name, targetFigures(all, name)})
+		}
+		p.Rows = append(p.Rows, row)
 	}
 	p.Pager = modelsPager(base, q, offset, len(shown), len(found))
 	p.Empty = Empty{
@@ -153,7 +162,7 @@ func abilityText(name string) string {
 }
 
 func modelRowOf(ident string, m *route.Model) modelRow {
-	row := modelRow{Ident: ident, Name: m.Name, Targets: m.Targets}
+	row := modelRow{Ident: ident, Name: m.Name}
 	if m.Provider == "" {
 		return row
 	}
@@ -170,6 +179,19 @@ func modelRowOf(ident string, m *route.Model) modelRow {
 		row.price(&m.Price)
 	}
 	return row
+}
+
+// targetFigures are the context and the prices of a model that an alias names.
+func targetFigures(all []route.Model, name string) string {
+	i := slices.IndexFunc(all, func(m route.Model) bool { return m.Name == name })
+	if i < 0 {
+		return ""
+	}
+	row := modelRowOf("", &all[i])
+	if row.Unpriced {
+		return row.Context + " context, unpriced"
+	}
+	return row.Context + " context, " + row.In + " in, " + row.Out + " out"
 }
 
 // sizeText is a number of tokens; a question mark where nobody knows it.

@@ -267,7 +267,7 @@ func TestModels(t *testing.T) {
 		}
 		must.Equal(t, got, want, "%q", query)
 	}
-	s.see(t, "/accounts/acme/models", "alias of openai/gpt, house/small", "400 k", "128 k", "$1.25", "Cache read $0.125 a million", "Unpriced", "prices@1, 2026-11-20", "no</span>", "yes</span>", "unknown</span>")
+	s.see(t, "/accounts/acme/models", "<small>alias of</small><small>openai/gpt:", "400 k", "128 k", "$1.25", "Cache read $0.125 a million", "Unpriced", "prices@1, 2026-11-20", "no</span>", "yes</span>", "unknown</span>")
 	got := s.send(t, "GET", "/accounts/acme/models?"+url.Values{"offset": {"x"}}.Encode(), nil, nil)
 	if got.status != http.StatusUnprocessableEntity {
 		t.Errorf("offset=x: got %d, want 422", got.status)
