@@ -32,15 +32,10 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 // configInForce is the configuration that counts: what was read again, as far as
 // that can change while the gateway runs, and the rest as it was at the start.
 func (g *instance) configInForce() *config.Config {
-	cfg, now := g.options.Config, g.reloaded.Load()
-	if now == nil {
-		return &cfg
+	cfg := g.options.Config
+	if now := g.reloaded.Load(); now != nil {
+		cfg = cfg.Reloaded(now)
 	}
-	cfg.Providers, cfg.Models, cfg.Prices, cfg.PricesFile, cfg.Pricing, cfg.Aliases = now.Providers, now.Models,
-		now.Prices, now.PricesFile, now.Pricing, now.Aliases
-	cfg.DefaultModel, cfg.DefaultMaxOutput, cfg.Limits, cfg.Outbound = now.DefaultModel, now.DefaultMaxOutput,
-		now.Limits, now.Outbound
-	cfg.CORS, cfg.Warnings = now.CORS, now.Warnings
 	return &cfg
 }
 

@@ -98,6 +98,19 @@ type Config struct {
 	// Warnings are what an operator should know and may ignore, such as an
 	// unknown WEIR_ variable. They hold no values.
 	Warnings []string `yaml:"-"`
+	// origins are where each value was set, by path.
+	origins map[string]origin `yaml:"-"`
+}
+
+// Reloaded is the configuration that counts once next was read: what of it can change while the gateway runs, and the
+// rest as it was.
+func (c Config) Reloaded(next *Config) Config {
+	c.Providers, c.Models, c.Prices, c.PricesFile, c.Pricing, c.Aliases = next.Providers, next.Models, next.Prices,
+		next.PricesFile, next.Pricing, next.Aliases
+	c.DefaultModel, c.DefaultMaxOutput, c.Limits, c.Outbound = next.DefaultModel, next.DefaultMaxOutput, next.Limits,
+		next.Outbound
+	c.CORS, c.Warnings, c.origins = next.CORS, next.Warnings, next.origins
+	return c
 }
 
 // Provider is one entry of providers. Whatever is zero is left to the

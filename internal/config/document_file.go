@@ -119,7 +119,7 @@ func Objects(o Options, doc Document) (all []managed.Object, err error) {
 	if o.Managed, err = doc.JSON(); err != nil {
 		return nil, err
 	}
-	cfg, origins, err := load(o)
+	cfg, err := Load(o)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func Objects(o Options, doc Document) (all []managed.Object, err error) {
 		for _, name := range slices.Sorted(maps.Keys(inForce[section])) {
 			one := managed.Object{
 				Section: section, Name: name, Path: pathOf(section, name), Value: inForce[section][name],
-				Variables: variablesOf(origins, pathOf(section, name)),
+				Variables: variablesOf(cfg.origins, pathOf(section, name)),
 			}
 			managedValue, isManaged := shown[section][name]
 			switch {

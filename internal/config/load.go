@@ -64,12 +64,6 @@ type loader struct {
 // Load reads and checks the configuration. Every error is Problems, which
 // holds all mistakes; of the Config beside it only File and Warnings count.
 func Load(opts Options) (Config, error) {
-	cfg, _, err := load(opts)
-	return cfg, err
-}
-
-// load tells where every value was set, too.
-func load(opts Options) (Config, map[string]origin, error) {
 	l := &loader{
 		recorder: &recorder{origins: map[string]origin{}, unknown: map[string]bool{}},
 		opts:     opts.withDefaults(),
@@ -81,12 +75,12 @@ func load(opts Options) (Config, map[string]origin, error) {
 	l.flag(&cfg.Listen, "listen", opts.Listen)
 	l.flag(&cfg.Data, "data", opts.Data)
 	l.check(&cfg)
-	cfg.Warnings = l.warnings
+	cfg.Warnings, cfg.origins = l.warnings, l.origins
 	if len(l.problems) > 0 {
 		l.problems.sort()
-		return Config{File: cfg.File, Warnings: cfg.Warnings}, nil, l.problems
+		return Config{File: cfg.File, Warnings: cfg.Warnings}, l.problems
 	}
-	return cfg, l.origins, nil
+	return cfg, nil
 }
 
 // path is that of the configuration file, and whether somebody has named it.

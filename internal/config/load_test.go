@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weir/internal/config"
 	"weir/internal/llm"
@@ -61,7 +62,8 @@ func mustLoad(t *testing.T, w world) config.Config {
 }
 
 func diff(got, want any) string {
-	return cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
+	return cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+		cmpopts.IgnoreUnexported(config.Config{})) // where values are from
 }
 
 func secrets(texts ...string) []llm.Secret {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,39 +24,69 @@ func (c Config) Redacted() []byte {
 
 // Setting is one value of the configuration by the path of its key, such as
 // providers.openai.base_url, written as Redacted writes it.
-type Setting struct{ Path, Value string }
+type Setting struct {
+	Path, Value string
+	From        string // where it was set: a file and line, a variable, a flag; FromDefault or FromManaged
+}
+
+// Where a value is from that neither a file, nor a variable, nor a flag has set.
+const (
+	FromDefault = "default"
+	FromManaged = managedFile
+)
 
 // Settings are the values of Redacted one by one, in its order.
-func (c Config) Settings() []Setting { return settingsOf(nil, reflect.ValueOf(&c).Elem(), "") }
+func (c Config) Settings() []Setting {
+	l := settingList{origins: c.origins}
+	l.values(reflect.ValueOf(&c).Elem(), "", "")
+	return l.all
+}
 
-// settingsOf appends the values of a struct or of a mapping by names.
-func settingsOf(all []Setting, v reflect.Value, path string) []Setting {
+// settingList collects settings.
+type settingList struct {
+	all     []Setting
+	origins map[string]origin
+}
+
+// values adds the values of a struct or of a mapping by names. Shown is its path for people, path that of origins.
+func (l *settingList) values(v reflect.Value, shown, path string) {
 	if shapeOf(v.Type()) == entryShape {
 		for _, name := range entryNames(v) {
 			elem, _ := entry(v, name)
-			all = settingAt(all, path, name, elem)
+			l.value(elem, shown, path, name)
 		}
-		return all
+		return
 	}
 	for f, field := range v.Fields() {
 		key, omitEmpty := tag(f)
 		if key != "" && (!omitEmpty || !field.IsZero()) {
-			all = settingAt(all, path, key, field)
+			l.value(field, shown, path, key)
 		}
 	}
-	return all
 }
 
-func settingAt(all []Setting, path, key string, v reflect.Value) []Setting {
-	at := strings.TrimPrefix(path+"."+quoteYAML(key), ".")
+func (l *settingList) value(v reflect.Value, shown, path, key string) {
+	shown, path = strings.TrimPrefix(shown+"."+quoteYAML(key), "."), join(path, key)
 	if s := shapeOf(v.Type()); s == scalarShape || s == listShape {
-		return append(all, Setting{at, valueYAML(key, v)})
+		l.all = append(l.all, Setting{shown, valueYAML(key, v), l.from(path)})
+		return
 	}
-	before := len(all)
-	if all = settingsOf(all, v, at); len(all) == before {
-		all = append(all, Setting{at, "{}"})
+	before := len(l.all)
+	if l.values(v, shown, path); len(l.all) == before {
+		l.all = append(l.all, Setting{shown, "{}", l.from(path)})
 	}
-	return all
+}
+
+// from is where the value of exactly this path was set.
+func (l *settingList) from(path string) string {
+	o, set := l.origins[path]
+	switch {
+	case !set:
+		return FromDefault
+	case o.line == 0 || o.file == managedFile: // whose text nobody sees
+		return o.file
+	}
+	return o.file + ":" + strconv.Itoa(o.line)
 }
 
 // valueYAML is a scalar or a list, in one line.

@@ -66,6 +66,30 @@ prices: {"a/x:free": {input: "0.5"}}
 	}
 }
 
+// TestSettingsTellWhereFrom holds where each value is said to be from.
+func TestSettingsTellWhereFrom(t *testing.T) {
+	t.Parallel()
+	w := world{
+		files: map[string]string{"weir.yaml": "max_body: 1025\nproviders:\n  a:\n    base_url: https://a.example/v1\nprices: {\"a/x:free\": {input: \"0.5\"}}\n"},
+		env:   map[string]string{"WEIR_LOG_LEVEL": "debug", "WEIR_PROVIDERS_A_TIMEOUTS_IDLE": "20s"},
+	}
+	w.opts = config.Options{Listen: "127.0.0.1:1", Managed: []byte("aliases:\n  fast:\n    targets: [a/x]\n")}
+	cfg := mustLoad(t, w)
+	got := map[string]string{}
+	for _, s := range cfg.Settings() {
+		got[s.Path] = s.From
+	}
+	for path, want := range map[string]string{
+		"max_body": "weir.yaml:1", "providers.a.base_url": "weir.yaml:4", `prices."a/x:free".input`: "weir.yaml:5",
+		"log.level": "WEIR_LOG_LEVEL", "providers.a.timeouts.idle": "WEIR_PROVIDERS_A_TIMEOUTS_IDLE", "listen": "--listen",
+		"aliases.fast.targets": config.FromManaged, "drain_timeout": config.FromDefault, "trusted_proxies": config.FromDefault,
+	} {
+		if got[path] != want {
+			t.Errorf("%s: got %q, want %q", path, got[path], want)
+		}
+	}
+}
+
 // What is shown is a configuration: without secrets it is read back as it was.
 func TestRedactedReadsBack(t *testing.T) {
 	t.Parallel()

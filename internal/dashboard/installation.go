@@ -115,7 +115,7 @@ type Settings struct {
 }
 
 // Setting is one value by the path of its key, such as providers.openai.dialect.
-type Setting struct{ Path, Value string }
+type Setting struct{ Path, Value, From string }
 
 // most is how many rows a page of operators shows at once. People have a form and
 // a question each, and come in fewer.

@@ -264,15 +264,15 @@ func systemSamples(s *site) []sample {
 		Database: DatabaseState{Engine: "SQLite 3.50.4", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true, Problem: "connection refused"},
 	}
 	settings := settingsPageOf(Settings{File: "/etc/weir/weir.yaml", Warnings: []string{hostile}, Values: []Setting{
-		{"listen", `":8080"`},
-		{"database", `"postgres://weir:xxxxx@db.example/weir"`},
-		{"providers.openai.api_keys", `["[redacted]"]`},
-		{"prices." + hostile + ".input", "0.15"},
-		{"limits.rpm", "0"},
+		{"listen", `":8080"`, "weir.yaml:3"},
+		{"database", `"postgres://weir:xxxxx@db.example/weir"`, "WEIR_DATABASE"},
+		{"providers.openai.api_keys", `["[redacted]"]`, "managed configuration"},
+		{"prices." + hostile + ".input", "0.15", hostile},
+		{"limits.rpm", "0", "default"},
 	}})
 	many := Settings{Values: make([]Setting, mostSettings+1)}
 	for i := range many.Values {
-		many.Values[i] = Setting{"prices.openai/gpt-5-mini.input", "0.15"}
+		many.Values[i] = Setting{"prices.openai/gpt-5-mini.input", "0.15", "weir.yaml:123"}
 	}
 	show := func(name string, x *System) sample {
 		return sample{name, "/operator/system", "", page{name: "system", title: "System", data: systemPageOf(x, s.version, testTime)}}
