@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -141,6 +142,9 @@ func (c *client1) next() (*exchange, error) {
 			}
 			c.below.read.set(0)
 			return c.open(&h)
+		}
+		if !begun {
+			runtime.Gosched() // the next request may come meanwhile: a read that finds none costs a system call
 		}
 		if err := c.fill(); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ func (b *http1Body) readHead() (head, error) {
 	if b.buf == nil {
 		b.buf = b.client.buffer()
 	}
+	runtime.Gosched() // the answer may come meanwhile: a read that finds none costs a system call
 	h, rest, err := readHead(b.conn, b.buf)
 	if late := b.exchange.headCame(); late && (err == nil || errors.Is(err, os.ErrDeadlineExceeded)) {
 		if reset := b.conn.SetReadDeadline(time.Time{}); err != nil && reset == nil {
