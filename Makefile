@@ -78,7 +78,7 @@ hostile: ## Attack a gateway with hostile clients, providers and requests beside
 
 .PHONY: attacks
 attacks: ## Make the attacks of hostile, and judge no time
-	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -hostile.long
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -parallel 3 -hostile.long
 
 .PHONY: clocks
 clocks: ## Test the store and limits with servers whose clocks are wrong by SHIFTS (Debian's libfaketime)
