@@ -25,14 +25,12 @@ test: ## Run the tests, as a newcomer does
 # Left to "go test ./...": packages that only start other processes or hold answers to documents, those whose code
 # other packages race, and tests that ask one thing after the other for long, or count memory, of which the detector
 # takes some. The store's code is the same on both databases: it is raced on SQLite.
-UNRACED := bench cmd/weir config conversation crashtest dialect(/.*)? e2e/contract hostiletest loadtest people pricing \
-	quote rawjson recording
+UNRACED := bench cmd/weir config conversation crashtest dialect(/.*)? e2e/contract e2e/meter hostiletest loadtest \
+	people pricing quote rawjson recording
 SEQUENTIAL := Administration AdministrationExamples AdministrationPages AdministrationRefuses AllocationBudget \
-	AuditFinds Backfill BadInput CorrectionsStay DearerThanThePrice DocumentIsOpenAPI DoubleNames \
-	ExplanationsBegin HoldOfCaps ImagesBySize InvalidRequests InvitersKnown KeptCounted Killed Linear \
-	LongCache LyingRecordings MakersKnown Measure Memory MemoryOfRequests MeterAcrossDialects \
-	MeterAtVendorAPIs MeterOfDialects MeterOfFollowUps Move MoveBeginsAgain MoveIsTakenUp \
-	PieceAllocations Rollups Schemas TierThatIsNotTold UsageHalfTold VendorCosts VerifyFinds WhoMayDoWhat
+	AuditFinds Backfill BadInput CorrectionsStay DoubleNames ExplanationsBegin InvalidRequests InvitersKnown \
+	KeptCounted Killed MakersKnown Memory MemoryOfRequests Move MoveBeginsAgain MoveIsTakenUp PieceAllocations \
+	Rollups Schemas VerifyFinds WhoMayDoWhat
 empty :=
 any = ($(subst $(empty) $(empty),|,$(strip $(1))))
 SKIPPED := '^Test$(call any,$(SEQUENTIAL))$$|^TestConformance$$/^PostgreSQL$$'
