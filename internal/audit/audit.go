@@ -81,6 +81,8 @@ const (
 	UserRemoved         Action = "user.removed"
 	FactorSet           Action = "second_factor.set"
 	FactorRemoved       Action = "second_factor.removed"
+	PasskeyAdded        Action = "passkey.added"
+	PasskeyRemoved      Action = "passkey.removed"
 	MemberInvited       Action = "member.invited"
 	InvitationCancelled Action = "invitation.cancelled"
 	MemberAdded         Action = "member.added"

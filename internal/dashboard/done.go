@@ -27,6 +27,8 @@ var done = map[string]string{
 	"hangup-set":           "The setting was saved. It applies to answers from now on.",
 	"operator-added":       "The user is now an operator.",
 	"operator-removed":     "The user is no longer an operator.",
+	"passkey-added":        "The passkey was added.",
+	"passkey-removed":      "The passkey was removed.",
 	"factor-removed":       "The second factor was removed. Your other sessions are signed out.",
 	"user-disabled":        "The user is disabled, and their sessions have ended.",
 	"user-enabled":         "The user may sign in again.",

@@ -10,8 +10,9 @@ import (
 
 // profileHandlers answer the page of a user's own profile.
 type profileHandlers struct {
-	site   *site
-	people *people.Service
+	site      *site
+	people    *people.Service
+	publicURL func(*http.Request) string
 }
 
 // mePage is what is somebody's own: name, password, sessions.
@@ -23,6 +24,8 @@ type mePage struct {
 	Passwords    []Field
 	SecondFactor bool  // there is one
 	Confirm      Field // the password, to remove it
+	Passkeys     []passkeyRow
+	MayAdd       bool // passkeys
 	Sessions     []sessionRow
 	Others       bool // there are other sessions than this one
 	Problems     []Problem
@@ -89,6 +92,11 @@ func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	}
 	p.SecondFactor, p.Confirm = u.SecondFactor, f.field(currentPassword("confirm"))
 	p.Problems = f.problems()
+	passkeys, err := h.people.Passkeys().Of(r.Context(), v.Visitor)
+	if err != nil {
+		return err
+	}
+	p.Passkeys, p.MayAdd = passkeyRows(passkeys), h.people.Passkeys().Offered(v.Visitor, h.publicURL(r))
 	current := ""
 	if here := v.Session(); here != nil {
 		current = here.ID

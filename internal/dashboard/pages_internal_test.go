@@ -221,12 +221,20 @@ func meSamples() []sample {
 	}
 	with := p
 	with.SecondFactor, with.Confirm = true, Field{Name: "confirm", Label: "Current password", Kind: "password"}
+	with.Passkeys, with.MayAdd = passkeyRows([]people.Passkey{{ID: "a_B-", Name: hostile, Created: testTime.AddDate(0, 0, -9), Used: new(testTime)}, {ID: "c", Name: "Phone", Created: testTime}}), true
+	ask := challengePart{Options: `{"challenge":"x","user":{"name":"<script>"}}`, State: "sealed"}
 	factor := factorPage{Email: "ada@example.com", Secret: "ABCD", Code: Field{Name: "code", Label: "Code", Kind: "text"}, Password: Field{Name: "password", Label: "Current password", Kind: "password"}}
 	factor.Picture, _ = qrCodeOf("otpauth://totp/Weir:ada@example.com?secret=ABCD&issuer=Weir")
 	return []sample{
 		{"me-factor", "/me", people.Owner, page{name: "me", title: "Your profile", data: with}},
 		{"factor", "/me/second-factor", people.Owner, page{name: "factor", title: "Second factor", data: factor}},
 		{"factor-set", "/me/second-factor", people.Owner, page{name: "factor", title: "Second factor", data: factorPage{Email: hostile, Recovery: []string{"ABCD-EFGH-IJKL-MNOP"}}}},
+		{"passkey", "/me/passkeys/new", people.Owner, page{name: "passkey", title: "Add a passkey", scripts: []string{"passkey.js"}, data: passkeyPage{
+			Email: "ada@example.com", Ask: ask, Name: Field{Name: "name", Label: "Name", Kind: "text"}, Password: Field{Name: "password", Label: "Current password", Kind: "password"},
+		}}},
+		{"code-passkey", "/sign-in", "", page{name: "code", title: "Sign in", bare: true, scripts: []string{"passkey.js"}, data: codePage{
+			Next: "/", Code: Field{Name: "code", Label: "Code", Kind: "text"}, Passkey: ask,
+		}}},
 		{"me", "/me", people.Owner, page{name: "me", title: "Your profile", data: p}},
 		{"me-sso", "/me", "", page{name: "me", title: "Your profile", data: mePage{Email: "ada@example.com", Intro: "Operator", Name: p.Name}}},
 	}

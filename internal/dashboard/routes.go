@@ -29,12 +29,13 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 
 // personalRoutes are those to sign in, and those of the user who is signed in.
 func (s *site) personalRoutes(o *Options) []row {
-	in, me := &signInHandlers{s, o.People}, &profileHandlers{s, o.People}
+	in, me := &signInHandlers{s, o.People, o.PublicURL}, &profileHandlers{s, o.People, o.PublicURL}
 	return []row{
 		{"GET /{$}", people.Open, in.home},
 		{"GET /sign-in", people.Open, in.page},
 		{"POST /sign-in", people.Open, in.signIn},
 		{"POST /sign-in/code", people.Open, in.giveCode},
+		{"POST /sign-in/passkey", people.Open, in.givePasskey},
 		{"POST /sign-out", people.Open, in.signOut},
 		{"GET /oidc/start", people.Open, in.startOIDC},
 		{"GET /oidc/callback", people.Open, in.finishOIDC},
@@ -54,6 +55,9 @@ func (s *site) personalRoutes(o *Options) []row {
 		{"GET /me/second-factor", people.SignedIn, unsent(me.showFactor)},
 		{"POST /me/second-factor", people.SignedIn, me.setFactor},
 		{"POST /me/second-factor/remove", people.SignedIn, me.removeFactor},
+		{"GET /me/passkeys/new", people.SignedIn, unsent(me.showPasskey)},
+		{"POST /me/passkeys/new", people.SignedIn, me.addPasskey},
+		{"POST /me/passkeys/{passkey}/remove", people.SignedIn, me.removePasskey},
 		{"POST /me/sessions/{id}/end", people.SignedIn, me.endSession},
 		{"POST /me/sessions/end", people.SignedIn, me.endOtherSessions},
 		{"POST /theme", people.Open, s.chooseTheme},

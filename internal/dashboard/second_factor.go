@@ -17,6 +17,7 @@ import (
 type codePage struct {
 	Next     string
 	Code     Field
+	Passkey  challengePart
 	Problems []Problem
 }
 
@@ -29,13 +30,30 @@ func (h *signInHandlers) showCode(w http.ResponseWriter, r *http.Request, v *peo
 	})
 	p.Code.Value = ""
 	p.Problems = f.problems()
+	ask, err := h.people.Passkeys().Ask(r.Context(), h.site.cookies.session(r), h.publicURL(r))
+	if err != nil {
+		return err
+	}
+	var scripts []string
+	if ask != nil {
+		p.Passkey, scripts = challengePart(*ask), []string{"passkey.js"}
+	}
 	retryAfter(w, f.wait)
-	return h.site.show(w, r, v, page{name: "code", title: "Sign in", bare: true, status: f.status(), data: p})
+	return h.site.show(w, r, v, page{
+		name: "code", title: "Sign in", bare: true, status: f.status(), scripts: scripts, data: p,
+	})
 }
 
 func (h *signInHandlers) giveCode(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	f := sent(r)
 	session, err := h.people.Factors().Give(r.Context(), h.site.cookies.session(r), r.PostFormValue("code"), v.Origin)
+	return h.passed(w, r, v, session, err)
+}
+
+// passed starts the session of whoever has given the second factor, or asks for it again.
+func (h *signInHandlers) passed(w http.ResponseWriter, r *http.Request, v *people.Visit, session llm.Secret,
+	err error,
+) error {
+	f := sent(r)
 	if e := llm.AsError(err); err != nil && e.Code == llm.CodeAuthentication {
 		return f.refused(w, r, v, err, h.show)
 	}

@@ -9,8 +9,9 @@ import (
 
 // signInHandlers sign users in: by password, by single sign-on and by one-time links.
 type signInHandlers struct {
-	site   *site
-	people *people.Service
+	site      *site
+	people    *people.Service
+	publicURL func(*http.Request) string
 }
 
 // signInPage is the way in.

@@ -153,6 +153,13 @@ func (f *Factors) pending(ctx context.Context, session string) (*Visitor, error)
 // code. The error is a *llm.Error: CodeAuthentication where the session does not wait any more, CodeInvalidRequest for
 // a wrong code, CodeRateLimited after many of them.
 func (f *Factors) Give(ctx context.Context, session, code string, o Origin) (llm.Secret, error) {
+	return f.give(ctx, session, o, func(v *Visitor) (Passing, error) { return f.passing(ctx, v, code) })
+}
+
+// give is Give for what is proven by proof, whose error is ErrNotFound where it proves nothing.
+func (f *Factors) give(ctx context.Context, session string, o Origin, proof func(*Visitor) (Passing, error)) (
+	llm.Secret, error,
+) {
 	v, err := f.pending(ctx, session)
 	if err != nil {
 		return llm.Secret{}, err
@@ -166,7 +173,7 @@ func (f *Factors) Give(ctx context.Context, session, code string, o Origin) (llm
 	}
 	token, n := f.service.newSession(v.user.ID, v.session.Method, o)
 	n.Passed = true
-	p, err := f.passing(ctx, v, code)
+	p, err := proof(v)
 	if err == nil {
 		p.Session = n
 		err = f.store.PassFactor(ctx, actorOf(v.user, o), p)

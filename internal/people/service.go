@@ -71,6 +71,7 @@ type Service struct {
 	passwordsOff   bool
 	demoted        func()
 	factors        Factors
+	passkeys       Passkeys
 	hasher         hasher
 	forgotten      chan forgotten
 	changes        changes
@@ -83,7 +84,7 @@ func New(o Options) *Service {
 		idle: o.Idle, absolute: o.Absolute, passwordsOff: o.PasswordsOff,
 		demoted: o.Demoted, hasher: newHasher(o.Light), forgotten: make(chan forgotten, maxForgotten),
 	}
-	s.factors = Factors{s, o.Stores.Factors, o.Seal, o.Open}
+	s.factors, s.passkeys = Factors{s, o.Stores.Factors, o.Seal, o.Open}, Passkeys{s, o.Stores.Passkeys}
 	if s.demoted == nil {
 		s.demoted = func() {}
 	}

@@ -61,6 +61,7 @@ type Passing struct {
 	Pending  string // id of the session
 	Step     int64  // whose code was given; 0 for a recovery code
 	Recovery Hash
+	Passkey  *Passkey // that has signed; nil for a code
 	Session  NewSession
 }
 
@@ -118,6 +119,7 @@ type Stores struct {
 	Throttles   ThrottleStore
 	Access      AccessStore
 	Factors     FactorStore
+	Passkeys    PasskeyStore
 }
 
 // AccessStore keeps who may sign in at all.
@@ -132,12 +134,22 @@ type AccessStore interface {
 
 // FactorStore keeps second factors.
 type FactorStore interface {
-	// SetFactor gives a user a second factor in place of what there was, or takes it away where f has no secret, and
-	// ends all sessions but the one to keep; ErrNotFound.
+	// SetFactor gives a user a second factor in place of what there was, or takes it away where f has no secret, with
+	// all passkeys, and ends all sessions but the one to keep; ErrNotFound.
 	SetFactor(ctx context.Context, by audit.Actor, userID string, f Factor, keep string) error
-	// PassFactor uses a code up, and starts a session in place of the one that is pending; ErrNotFound where the
+	// PassFactor uses a code up, or keeps what a passkey has become, and starts a session in place of the one that is pending; ErrNotFound where the
 	// code was used, or the session is over.
 	PassFactor(ctx context.Context, by audit.Actor, p Passing) error
+}
+
+// PasskeyStore keeps passkeys.
+type PasskeyStore interface {
+	// Passkeys are those of a user, the first one made first.
+	Passkeys(ctx context.Context, userID string) ([]Passkey, error)
+	// AddPasskey adds one to a user who has a second factor; ErrTaken where anybody has it, ErrNotFound.
+	AddPasskey(ctx context.Context, by audit.Actor, userID string, p Passkey) error
+	// RemovePasskey removes one of a user; ErrNotFound.
+	RemovePasskey(ctx context.Context, by audit.Actor, userID, id string) error
 }
 
 // UserStore keeps users.

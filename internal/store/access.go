@@ -77,6 +77,7 @@ func (s *People) RemoveUser(ctx context.Context, by audit.Actor, userID string) 
 		}
 		for _, statement := range []string{
 			"DELETE FROM identities WHERE who = ?", "DELETE FROM recovery_codes WHERE who = ?",
+			"DELETE FROM passkeys WHERE who = ?",
 			"DELETE FROM invitations WHERE email = (SELECT email FROM users WHERE id = ?)",
 			"DELETE FROM users WHERE id = ?",
 		} {
@@ -102,6 +103,9 @@ func (s *People) SetFactor(ctx context.Context, by audit.Actor, userID string, f
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "DELETE FROM recovery_codes WHERE who = ?", l.ID)
 		}
+		if err == nil && f.Secret == "" {
+			_, err = tx.ExecContext(ctx, "DELETE FROM passkeys WHERE who = ?", l.ID)
+		}
 		for _, code := range f.Recovery {
 			if err == nil {
 				_, err = tx.ExecContext(ctx, "INSERT INTO recovery_codes (who, hash) VALUES (?, ?)", l.ID, code.String())
@@ -121,12 +125,16 @@ func (s *People) SetFactor(ctx context.Context, by audit.Actor, userID string, f
 	})
 }
 
-// PassFactor uses a code up, and starts a session in place of the one that is pending.
+// PassFactor uses a code up, or keeps what a passkey has become, and starts a session in place of the one that is pending.
 func (s *People) PassFactor(ctx context.Context, by audit.Actor, p people.Passing) error {
 	return s.changePeople(ctx, "pass second factor", func(tx *sql.Tx) error {
 		who := p.Session.UserID
 		statement, args := "DELETE FROM recovery_codes WHERE who = ? AND hash = ?", []any{who, p.Recovery.String()}
-		if p.Step > 0 {
+		switch {
+		case p.Passkey != nil:
+			statement = "UPDATE passkeys SET credential = ?, used = ? WHERE id = ? AND who = ?"
+			args = []any{string(p.Passkey.Credential), micros(*p.Passkey.Used), p.Passkey.ID, who}
+		case p.Step > 0:
 			statement, args = "UPDATE users SET totp_step = ? WHERE id = ? AND totp_step < ?", []any{p.Step, who, p.Step}
 		}
 		n, err := affected(tx.ExecContext(ctx, statement, args...))

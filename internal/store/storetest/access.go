@@ -65,6 +65,48 @@ func testSecondFactor(t *testing.T, f *fixture) {
 	}
 }
 
+// testPasskeys is that a passkey belongs to one user, lets in one session for each that waits, and goes with the second
+// factor.
+func testPasskeys(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	ann, bob := admit(t, f, "ann", "acc_a", people.Owner), admit(t, f, "bob", "acc_a", people.Owner)
+	by := func(u people.User) audit.Actor { return audit.Actor{Kind: audit.User, ID: u.ID, Name: u.Email} }
+	key := people.Passkey{ID: "one", Name: "Laptop", Created: f.clock(), Credential: []byte(`{"n":1}`)}
+	if err := f.People.AddPasskey(t.Context(), by(ann), ann.ID, key); !errors.Is(err, people.ErrNotFound) {
+		t.Errorf("without a second factor: got %v, want ErrNotFound", err)
+	}
+	for _, u := range []people.User{ann, bob} {
+		must.Do(t, f.People.SetFactor(t.Context(), by(u), u.ID, people.Factor{Secret: "sealed", Recovery: []people.Hash{hashNamed(u.ID)}}, ""))
+	}
+	must.Do(t, f.People.AddPasskey(t.Context(), by(ann), ann.ID, key))
+	if err := f.People.AddPasskey(t.Context(), by(bob), bob.ID, key); !errors.Is(err, people.ErrTaken) {
+		t.Errorf("another user's: got %v, want ErrTaken", err)
+	}
+	if err := f.People.RemovePasskey(t.Context(), by(bob), bob.ID, key.ID); !errors.Is(err, people.ErrNotFound) {
+		t.Errorf("remove another user's: got %v, want ErrNotFound", err)
+	}
+	pass := func(u people.User, half, whole string) error {
+		must.Do(t, f.People.StartSession(t.Context(), by(u), newSession(f, half, u.ID)))
+		p := people.Passing{Pending: half, Session: newSession(f, whole, u.ID), Passkey: &people.Passkey{
+			ID: key.ID, Credential: []byte(`{"n":2}`), Used: new(f.clock()),
+		}}
+		p.Session.Passed = true
+		return f.People.PassFactor(t.Context(), by(u), p)
+	}
+	if err := pass(bob, "half bob", "whole bob"); !errors.Is(err, people.ErrNotFound) {
+		t.Errorf("pass with another user's: got %v, want ErrNotFound", err)
+	}
+	must.Do(t, pass(ann, "half ann", "whole ann"))
+	all := must.Get(f.People.Passkeys(t.Context(), ann.ID))(t)
+	if len(all) != 1 || string(all[0].Credential) != `{"n":2}` || all[0].Used == nil || all[0].Name != key.Name || !all[0].Created.Equal(key.Created) {
+		t.Errorf("got %+v, want the one, used", all)
+	}
+	must.Do(t, f.People.SetFactor(t.Context(), by(ann), ann.ID, people.Factor{}, ""))
+	if all := must.Get(f.People.Passkeys(t.Context(), ann.ID))(t); len(all) != 0 {
+		t.Errorf("without a second factor: got %+v, want none", all)
+	}
+}
+
 // testDisabledOwner is that a disabled owner manages nothing, counts as no owner, and is forgotten with all that is
 // theirs.
 func testDisabledOwner(t *testing.T, f *fixture) {

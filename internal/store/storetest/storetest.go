@@ -104,6 +104,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Proven", testProven},
 		{"PeopleSessions", testPeopleSessions},
 		{"SecondFactor", testSecondFactor},
+		{"Passkeys", testPasskeys},
 		{"DisabledOwner", testDisabledOwner},
 		{"Links", testLinks},
 		{"Arrive", testArrive},

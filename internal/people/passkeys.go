@@ -1,0 +1,305 @@
+package people
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"weir/internal/llm"
+)
+
+const (
+	mostPasskeys  = 10      // of a user
+	maxPasskey    = 64      // characters of a name
+	maxPasskeyDoc = 1 << 16 // bytes that a browser sends of one
+)
+
+// Passkeys are keys of people's devices, which stand in for the code of their authenticator app:
+// https://www.w3.org/TR/webauthn-3/ (2026-01-13). All its methods may be called at once. An origin is the address at
+// which the browser has the page, such as https://weir.example.com.
+type Passkeys struct {
+	service *Service
+	store   PasskeyStore
+}
+
+// Passkey is a key of a device.
+type Passkey struct {
+	ID         string // of the credential, base64url
+	Name       string
+	Created    time.Time
+	Used       *time.Time // nil for never
+	Credential []byte     // JSON: the public key, how often it has signed
+}
+
+// Challenge is what a browser is asked. Options is for the browser; State comes back with its answer.
+type Challenge struct {
+	Options string // JSON
+	State   string // sealed
+}
+
+// Passkeys are the passkeys of those whom the service lets in.
+func (s *Service) Passkeys() *Passkeys { return &s.passkeys }
+
+// Offered reports whether the visitor can have passkeys at that origin: they have an authenticator app, and the origin
+// has the name of a host, not an address.
+func (p *Passkeys) Offered(v *Visitor, origin string) bool {
+	return v.user.SecondFactor && p.service.factors.Offered() && hostOf(origin) != ""
+}
+
+// Of are the visitor's passkeys, the first one made first.
+func (p *Passkeys) Of(ctx context.Context, v *Visitor) ([]Passkey, error) {
+	return p.store.Passkeys(ctx, v.user.ID)
+}
+
+// Begin asks the visitor's browser for a new passkey.
+func (p *Passkeys) Begin(ctx context.Context, v *Visitor, origin string) (c Challenge, err error) {
+	party, holder, err := p.ceremony(ctx, v, origin)
+	if err != nil {
+		return c, err
+	}
+	options, session, err := party.BeginRegistration(holder,
+		webauthn.WithExclusions(webauthn.Credentials(holder.credentials).CredentialDescriptors()))
+	if err != nil {
+		return c, fmt.Errorf("begin passkey: %w", err)
+	}
+	return p.challenge(ctx, v, options.Response, session)
+}
+
+// Add adds the passkey that the browser has made. A wrong password counts as an attempt to sign in. The error is a
+// *llm.Error where people should read it.
+func (p *Passkeys) Add(ctx context.Context, v *Visitor, origin, state, answer, name string, password llm.Secret,
+	o Origin,
+) error {
+	name = strings.TrimSpace(name)
+	if name == "" || len([]rune(name)) > maxPasskey {
+		return llm.Invalidf("name", "A passkey has a name of 1 to %d characters.", maxPasskey)
+	}
+	if err := p.service.factors.confirm(ctx, v, password, o); err != nil {
+		return err
+	}
+	party, holder, err := p.ceremony(ctx, v, origin)
+	if err != nil {
+		return err
+	}
+	if len(holder.credentials) >= mostPasskeys {
+		return llm.Invalidf("", "You have %d passkeys, which is the most. Remove one first.", mostPasskeys)
+	}
+	session, err := p.session(v, state)
+	if err != nil {
+		return err
+	}
+	made, err := created(party, holder, session, answer)
+	if err != nil {
+		p.service.log.WarnContext(ctx, "a passkey was refused", "user", v.user.ID, "err", err)
+		return llm.Invalid("", "The browser's passkey is not good for this page. Start again.")
+	}
+	text, err := json.Marshal(made)
+	if err != nil {
+		return fmt.Errorf("add passkey: %w", err)
+	}
+	err = p.store.AddPasskey(ctx, v.Actor(o), v.user.ID, Passkey{
+		ID: passkeyID(made), Name: name, Created: p.service.now(), Credential: text,
+	})
+	if errors.Is(err, ErrTaken) {
+		return llm.Invalid("", "This passkey is in use already. Choose another device, or remove it first.")
+	}
+	if err != nil {
+		return fmt.Errorf("add passkey: %w", err)
+	}
+	return nil
+}
+
+// Remove removes one of the visitor's passkeys. The error is a *llm.Error with CodeNotFound for none of theirs.
+func (p *Passkeys) Remove(ctx context.Context, v *Visitor, id string, o Origin) error {
+	return changedAccess("remove passkey", p.store.RemovePasskey(ctx, v.Actor(o), v.user.ID, id))
+}
+
+// Ask asks the browser whose session waits for the second factor for a passkey; nil where its user has none there.
+func (p *Passkeys) Ask(ctx context.Context, pending, origin string) (*Challenge, error) {
+	v, err := p.service.factors.pending(ctx, pending)
+	if err != nil || v == nil || !p.Offered(v, origin) {
+		return nil, err
+	}
+	party, holder, err := p.ceremony(ctx, v, origin)
+	if err != nil || len(holder.credentials) == 0 {
+		return nil, err
+	}
+	options, session, err := party.BeginLogin(holder)
+	if err != nil {
+		return nil, fmt.Errorf("ask for a passkey: %w", err)
+	}
+	c, err := p.challenge(ctx, v, options.Response, session)
+	return &c, err
+}
+
+// Give is a session in place of one that waits for the second factor, for what a passkey has signed, with the errors
+// of Factors.Give.
+func (p *Passkeys) Give(ctx context.Context, session, origin, state, answer string, o Origin) (llm.Secret, error) {
+	token, err := p.service.factors.give(ctx, session, o, func(v *Visitor) (Passing, error) {
+		return p.passing(ctx, v, origin, state, answer)
+	})
+	if err != nil && llm.AsError(err).Param == "code" {
+		err = llm.Invalid("code", "This passkey is not good here, or the page was open for too long. Try again, or enter a code.")
+	}
+	return token, err
+}
+
+// passing is what a passkey has signed; ErrNotFound for nothing.
+func (p *Passkeys) passing(ctx context.Context, v *Visitor, origin, state, answer string) (Passing, error) {
+	passing := Passing{Pending: v.session.ID}
+	party, holder, err := p.ceremony(ctx, v, origin)
+	if err != nil {
+		return passing, err
+	}
+	was, err := p.session(v, state)
+	if err != nil {
+		return passing, ErrNotFound
+	}
+	signed, err := validated(party, holder, was, answer)
+	if err != nil {
+		p.service.log.WarnContext(ctx, "a passkey was refused", "user", v.user.ID, "err", err)
+		return passing, ErrNotFound
+	}
+	text, err := json.Marshal(signed)
+	passing.Passkey = &Passkey{ID: passkeyID(signed), Used: new(p.service.now()), Credential: text}
+	return passing, err
+}
+
+// ceremony is what both sides of one are: the gateway at that origin, and the visitor with their passkeys.
+func (p *Passkeys) ceremony(ctx context.Context, v *Visitor, origin string) (*webauthn.WebAuthn, *holder, error) {
+	if !p.Offered(v, origin) {
+		return nil, nil, llm.Invalid("", "Passkeys need a second factor, and an address with the name of a host: set up "+
+			"an authenticator app, and open this page by a name such as https://weir.example.com.")
+	}
+	timeout := webauthn.TimeoutConfig{Timeout: pendingFor, TimeoutUVD: pendingFor}
+	party, err := webauthn.New(&webauthn.Config{
+		RPID: hostOf(origin), RPDisplayName: "Weir", RPOrigins: []string{origin},
+		AttestationPreference: protocol.PreferNoAttestation,
+		Timeouts:              webauthn.TimeoutsConfig{Login: timeout, Registration: timeout},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("passkeys at %s: %w", origin, err)
+	}
+	all, err := p.store.Passkeys(ctx, v.user.ID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read passkeys: %w", err)
+	}
+	who := &holder{user: v.user}
+	for i := range all {
+		var c webauthn.Credential
+		if err := json.Unmarshal(all[i].Credential, &c); err != nil {
+			return nil, nil, fmt.Errorf("read passkey %s: %w", all[i].ID, err)
+		}
+		who.credentials = append(who.credentials, c)
+	}
+	return party, who, nil
+}
+
+// asked is what an answer is held against.
+type asked struct {
+	Session webauthn.SessionData `json:"session"`
+	Until   time.Time            `json:"until"`
+}
+
+// challenge seals what the answer is held against.
+func (p *Passkeys) challenge(ctx context.Context, v *Visitor, options any, session *webauthn.SessionData) (
+	c Challenge, err error,
+) {
+	text, err := json.Marshal(options)
+	if err != nil {
+		return c, fmt.Errorf("ask for a passkey: %w", err)
+	}
+	state, err := json.Marshal(asked{*session, p.service.now().Add(pendingFor)})
+	if err != nil {
+		return c, fmt.Errorf("ask for a passkey: %w", err)
+	}
+	c.Options = string(text)
+	if c.State, err = p.service.factors.seal(ctx, state, challengeOf(v)); err != nil {
+		return c, fmt.Errorf("seal challenge: %w", err)
+	}
+	return c, nil
+}
+
+// session is what challenge has sealed, for that session alone.
+func (p *Passkeys) session(v *Visitor, state string) (webauthn.SessionData, error) {
+	var was asked
+	if len(state) <= maxPasskeyDoc {
+		text, err := p.service.factors.open(state, challengeOf(v))
+		if err == nil && json.Unmarshal(text, &was) == nil && p.service.now().Before(was.Until) {
+			return was.Session, nil
+		}
+	}
+	return was.Session, llm.Invalid("", "This page was open for too long, or in another session. Start again.")
+}
+
+func challengeOf(v *Visitor) string { return "passkey in session " + v.session.ID }
+
+// holder is a user as the library has one.
+type holder struct {
+	user        *User
+	credentials []webauthn.Credential
+}
+
+func (h *holder) WebAuthnID() []byte                         { return []byte(h.user.ID) }
+func (h *holder) WebAuthnName() string                       { return h.user.Email }
+func (h *holder) WebAuthnDisplayName() string                { return h.user.Email }
+func (h *holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
+
+var errLongAnswer = errors.New("people: the answer is too long")
+
+func created(party *webauthn.WebAuthn, h *holder, session webauthn.SessionData, answer string) (
+	*webauthn.Credential, error,
+) {
+	if len(answer) > maxPasskeyDoc {
+		return nil, errLongAnswer
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes([]byte(answer))
+	if err != nil {
+		return nil, err
+	}
+	return party.CreateCredential(h, session, parsed)
+}
+
+var errCloned = errors.New("people: the passkey has signed less often than before: there are two of it")
+
+func validated(party *webauthn.WebAuthn, h *holder, session webauthn.SessionData, answer string) (
+	*webauthn.Credential, error,
+) {
+	if len(answer) > maxPasskeyDoc {
+		return nil, errLongAnswer
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes([]byte(answer))
+	if err != nil {
+		return nil, err
+	}
+	c, err := party.ValidateLogin(h, session, parsed)
+	if err == nil && c.Authenticator.CloneWarning {
+		err = errCloned
+	}
+	return c, err
+}
+
+func passkeyID(c *webauthn.Credential) string { return protocol.URLEncodedBase64(c.ID).String() }
+
+// hostOf is the name of an origin's host, which passkeys belong to; empty for an address, which can have none
+// (https://www.w3.org/TR/webauthn-3/#relying-party-identifier).
+func hostOf(origin string) string {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return ""
+	}
+	host := u.Hostname()
+	if _, err := netip.ParseAddr(host); err == nil || !slices.Contains([]string{"http", "https"}, u.Scheme) {
+		return ""
+	}
+	return host
+}

@@ -1,0 +1,13 @@
+-- +goose Up
+
+-- Keys of people's devices, which stand in for the code of their authenticator app.
+CREATE TABLE passkeys (
+    id         TEXT NOT NULL PRIMARY KEY, -- of the credential, base64url
+    who        TEXT NOT NULL REFERENCES users (id),
+    name       TEXT NOT NULL,
+    credential TEXT NOT NULL, -- JSON: the public key, how often it has signed
+    created    INTEGER NOT NULL,
+    used       INTEGER -- null for never
+) WITHOUT ROWID;
+
+CREATE INDEX passkeys_who ON passkeys (who);
