@@ -39,10 +39,11 @@ func testSecondFactor(t *testing.T, f *fixture) {
 			if !v.Session().Pending {
 				t.Errorf("%s: got a session that waits for nothing", what)
 			}
-			p.Pending, p.Session = "half "+id, newSession(f, id, ann.ID)
-			p.Session.Passed = true
+			one := p
+			one.Pending, one.Session = "half "+id, newSession(f, id, ann.ID)
+			one.Session.Passed = true
 			all.Go(func() {
-				switch err := f.People.PassFactor(t.Context(), by, p); {
+				switch err := f.People.PassFactor(t.Context(), by, one); {
 				case err == nil:
 					let.Add(1)
 				case !errors.Is(err, people.ErrNotFound):
