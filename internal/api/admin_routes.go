@@ -74,9 +74,11 @@ func (ad *Admin) peopleRoutes(o *Options) []people.Route {
 // usageRoutes are those of what accounts used, and of the installation.
 func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	const requests = "/accounts/{account}/requests"
-	usage := &adminUsage{o.Ledger, o.Uses, o.Admin.Requests, o.Admin.Correct}
+	usage := &adminUsage{o.Ledger, o.Accounts, o.Uses, o.Admin.Requests, o.Admin.Correct}
 	whole := &adminInstallation{o.Accounts, o.Ledger, o.Router, o.Admin.Audit, o.Admin.Unpriced, o.Admin.Nodes, o.Now}
 	return []people.Route{
+		ad.route("GET /usage", people.Operate, usage.listGroups,
+			named("account", "start_date", "end_date", "model", "key", "group_by", tagParameter)...),
 		ad.route("GET /accounts/{account}/uses", people.Read, usage.listUses,
 			named("start_date", "end_date", "model", "key", "group_by", tagParameter)...),
 		ad.route("GET "+requests, people.Read, usage.listRequests,

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -19,48 +19,10 @@ import (
 // adminUsage are the calls about what accounts used.
 type adminUsage struct {
 	ledger     *ledger.Ledger
+	accounts   *account.Service
 	uses       UsesReader
 	requests   RequestReader
 	correction func(ctx context.Context, by audit.Actor, c ledger.Correct) error
-}
-
-// useView is what an account used on a date, of a model.
-type useView struct {
-	ID       string   `json:"id"`
-	Date     *string  `json:"date"` // UTC
-	Model    *string  `json:"model"`
-	Group    useGroup `json:"group,omitempty"`
-	Tokens   int64    `json:"tokens"`
-	Requests int64    `json:"requests"`
-	CostUSD  string   `json:"cost_usd"`
-	AtMost   string   `json:"cost_at_most_usd"` // cost_usd where that is known
-	Unpriced bool     `json:"unpriced"`         // some of it has no price and adds 0 to the cost
-}
-
-func viewUse(q *report.UsesQuery, u *report.Use) useView {
-	v := useView{
-		ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(), Requests: u.Requests,
-		CostUSD: u.Cost.String(), AtMost: u.AtMost().String(), Unpriced: u.Unpriced,
-	}
-	if len(q.By) > 0 {
-		v.Group = groupOf(q.By, u.Group)
-		v.ID = report.GroupID(q.Account, q.By, u.Group)
-		v.Date, v.Model = v.Group[report.ByDay], v.Group[report.ByModel]
-	}
-	return v
-}
-
-// usesView is a page of usage, with the sums over all that matches.
-type usesView struct {
-	listPage[useView]
-	Total totalView `json:"total"`
-}
-
-type totalView struct {
-	Tokens   int64  `json:"tokens"`
-	Requests int64  `json:"requests"`
-	CostUSD  string `json:"cost_usd"`
-	AtMost   string `json:"cost_at_most_usd"`
 }
 
 // settled waits until the database has what was answered here.
@@ -71,59 +33,6 @@ func settled(ctx context.Context, l *ledger.Ledger) error {
 		return noUsage(err)
 	}
 	return nil
-}
-
-func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
-	q := report.UsesQuery{
-		Account: r.visit.Account.ID, Model: r.query.get("model"), Key: r.query.get("key"), Limit: r.query.limit,
-	}
-	var err error
-	if q.By, err = readGroups(r.query.get("group_by")); err != nil {
-		return answer{}, err
-	}
-	if q.Tags, err = r.query.tags(); err != nil {
-		return answer{}, err
-	}
-	if q.From, q.To, err = r.query.dates(); err != nil {
-		return answer{}, err
-	}
-	if r.query.cursor != "" { // it is a place in the list: days that pass add to its front
-		if q.Offset, err = strconv.Atoi(r.query.cursor); err != nil || q.Offset < 1 || q.Offset > maxOffset {
-			return answer{}, badCursor()
-		}
-	}
-	if err := settled(r.Context(), h.ledger); err != nil {
-		return answer{}, err
-	}
-	uses, err := h.uses.Uses(r.Context(), q)
-	if err != nil {
-		return answer{}, err
-	}
-	t := uses.Total
-	v := usesView{listPage[useView]{Data: []useView{}}, totalView{
-		t.Tokens, t.Requests, t.Cost.String(), t.AtMost().String(),
-	}}
-	for i := range uses.Uses {
-		v.Data = append(v.Data, viewUse(&q, &uses.Uses[i]))
-	}
-	if next := q.Offset + len(v.Data); next < uses.Count && len(v.Data) > 0 {
-		v.NextCursor = new(sealCursor(strconv.Itoa(next)))
-	}
-	return found(v)
-}
-
-// tags are the tags to select by.
-func (q *query) tags() ([]llm.Tag, error) {
-	params := map[string]string{}
-	for name := range q.values {
-		params[name] = q.get(name)
-	}
-	return readTags(params)
-}
-
-// dates are start_date and end_date, both inclusive; empty for no bound.
-func (q *query) dates() (from, to string, err error) {
-	return readDates(q.get("start_date"), q.get("end_date"))
 }
 
 // requestView is a request, with its attempts folded together.

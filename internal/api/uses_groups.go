@@ -20,9 +20,9 @@ func groupOf(by []report.Dimension, values []*string) useGroup {
 	return g
 }
 
-// readGroups reads the parameter group_by.
-func readGroups(text string) ([]report.Dimension, error) {
-	by, err := report.ParseDimensions(text)
+// readGroups reads the parameter group_by. More are names beside those of one account's reports.
+func readGroups(text string, more ...report.Dimension) ([]report.Dimension, error) {
+	by, err := report.ParseDimensions(text, more...)
 	if err != nil {
 		return nil, llm.Invalidf("group_by", "group_by: %s.", err)
 	}

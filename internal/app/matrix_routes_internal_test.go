@@ -143,6 +143,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /admin/v1/users",
 		"PATCH /admin/v1/users/{user}",
 		"DELETE /admin/v1/users/{user}",
+		"GET /admin/v1/usage",
 		"DELETE /admin/v1/users/{user}/second-factor",
 		"GET /admin/v1/webhooks",
 		"POST /admin/v1/webhooks",

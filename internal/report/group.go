@@ -22,6 +22,8 @@ const (
 	ByDay      Dimension = "day"   // YYYY-MM-DD, in UTC as the next two
 	ByHour     Dimension = "hour"  // the hour's beginning, as RFC 3339 has it
 	ByMonth    Dimension = "month" // YYYY-MM
+	// ByAccount is its id. Reports of one account are not grouped by it.
+	ByAccount Dimension = "account"
 )
 
 // dimensions are all of them that have a fixed name.
@@ -48,17 +50,18 @@ func (d Dimension) Tag() string {
 // IsTime reports whether the dimension is a stretch of time.
 func (d Dimension) IsTime() bool { return d == ByDay || d == ByHour || d == ByMonth }
 
-// ParseDimensions reads names of dimensions with commas between them, each once; none of an empty text.
-func ParseDimensions(text string) ([]Dimension, error) {
+// ParseDimensions reads names of dimensions with commas between them, each once; none of an empty text. More are
+// dimensions beside those of one account's reports.
+func ParseDimensions(text string, more ...Dimension) ([]Dimension, error) {
 	var list []Dimension
 	for name := range strings.SplitSeq(text, ",") {
 		d := Dimension(strings.TrimSpace(name))
 		switch {
 		case text == "":
 			return nil, nil
-		case !slices.Contains(dimensions, d) && (d.Tag() == "" || !llm.IsText(name)):
-			return nil, fmt.Errorf("%.80q is not a name that usage can be grouped by. Use model, provider, key, user, "+
-				"tag:NAME, day, hour or month", name)
+		case !slices.Contains(dimensions, d) && !slices.Contains(more, d) && (d.Tag() == "" || !llm.IsText(name)):
+			return nil, fmt.Errorf("%.80q is not a name that usage can be grouped by. Use %smodel, provider, key, user, "+
+				"tag:NAME, day, hour or month", name, listed(more))
 		case slices.Contains(list, d):
 			return nil, fmt.Errorf("%s is named twice. Name it once", d)
 		}
@@ -67,6 +70,14 @@ func ParseDimensions(text string) ([]Dimension, error) {
 		}
 	}
 	return list, nil
+}
+
+// listed are names, each with a comma behind it.
+func listed(names []Dimension) (text string) {
+	for _, d := range names {
+		text += string(d) + ", "
+	}
+	return text
 }
 
 // GroupID is stable: the same account and values of dimensions give the same id for ever. The values

@@ -15,6 +15,7 @@ import (
 // the form YYYY-MM-DD, both inclusive; empty for no bound.
 type UsesQuery struct {
 	Account string // account id
+	All     bool   // all accounts, where Account is empty
 	From    string
 	To      string
 	Model   string      // "<provider>/<model-name>"; empty for every model

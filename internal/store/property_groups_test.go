@@ -19,6 +19,9 @@ import (
 func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage) {
 	for range 3 {
 		q := report.UsesQuery{Account: account, By: drawDimensions(rt), Key: rapid.SampledFrom([]string{"", "", "k"}).Draw(rt, "key")}
+		if rapid.Bool().Draw(rt, "all accounts") {
+			q.All, q.Account = true, rapid.SampledFrom([]string{"", account}).Draw(rt, "account")
+		}
 		q.ByCost = rapid.Bool().Draw(rt, "by cost")
 		if rapid.IntRange(0, 3).Draw(rt, "by a tag") == 0 {
 			q.Tags = []llm.Tag{{Name: "a", Value: "1"}}
@@ -36,7 +39,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 				break
 			}
 		}
-		if q.Key == "" && len(q.Tags) == 0 && got.Total != all.Total {
+		if q.Key == "" && len(q.Tags) == 0 && q.Account != "" && got.Total != all.Total {
 			rt.Fatalf("by %s: got %+v in all, want %+v", q.By, got.Total, all.Total)
 		}
 		if diff := gocmp.Diff(got, want); diff != "" {
@@ -48,7 +51,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 func drawDimensions(rt *rapid.T) []report.Dimension {
 	all := []report.Dimension{
 		report.ByModel, report.ByProvider, report.ByKey, report.ByDay, report.ByHour, report.ByMonth,
-		report.ByUser, report.ByTag("a"), report.ByTag("b c"), report.ByTag("none"),
+		report.ByAccount, report.ByUser, report.ByTag("a"), report.ByTag("b c"), report.ByTag("none"),
 	}
 	return rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, 3, rapid.ID[report.Dimension]).Draw(rt, "by")
 }
@@ -58,7 +61,7 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 	sums := map[string]*report.Use{}
 	for _, id := range m.settled {
 		e := m.attempts[id]
-		if e.Account != q.Account || q.Key != "" && e.Key != q.Key {
+		if !q.All && e.Account != q.Account || q.Account != "" && e.Account != q.Account || q.Key != "" && e.Key != q.Key {
 			continue
 		}
 		values := valuesOf(&e, q.By)
@@ -124,7 +127,7 @@ func compareGroups(by []report.Dimension, a, b []*string) int {
 func valuesOf(e *ledger.Entry, by []report.Dimension) (values []*string) {
 	for _, d := range by {
 		value := map[report.Dimension]string{
-			report.ByModel: e.FullModel(), report.ByProvider: e.Provider, report.ByKey: e.Key,
+			report.ByAccount: e.Account, report.ByModel: e.FullModel(), report.ByProvider: e.Provider, report.ByKey: e.Key,
 			report.ByDay: e.Arrived.Format(time.DateOnly), report.ByMonth: e.Arrived.Format("2006-01"),
 			report.ByHour: e.Arrived.Truncate(time.Hour).Format(time.RFC3339), report.ByUser: e.Attribution.User,
 		}[d]

@@ -28,7 +28,7 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 		switch {
 		case q.OfRows():
 			page, err = newUsesRows(&f, q).page(ctx, tx, q.Limit, q.Offset)
-		case len(q.By) > 0 || q.Key != "" || q.ByCost:
+		case len(q.By) > 0 || q.Key != "" || q.ByCost || f.all:
 			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
 		default:
 			page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
@@ -41,11 +41,12 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 // usesFilter is what a query selects.
 type usesFilter struct {
 	account, model, key string // empty for all models, for all keys
+	all                 bool   // of all accounts
 	from, to            int64
 }
 
 func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
-	f = usesFilter{account: q.Account, model: q.Model, key: q.Key}
+	f = usesFilter{account: q.Account, model: q.Model, key: q.Key, all: q.All && q.Account == ""}
 	if f.from, err = parseDate(q.From, firstDay); err != nil {
 		return f, err
 	}
@@ -80,7 +81,9 @@ func (f *usesFilter) where() (text string, args []any) {
 
 // among is the condition on rows r of attempts or sums, of whatever day.
 func (f *usesFilter) among() (text string, args []any) {
-	text, args = "r.account = ?", []any{f.account}
+	if text, args = "r.account = ?", []any{f.account}; f.all {
+		text, args = "1 = 1", nil
+	}
 	if f.model != "" {
 		text, args = text+" AND r.model = ?", append(args, f.model)
 	}

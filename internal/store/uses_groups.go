@@ -45,7 +45,7 @@ func (g *usesGroups) column(d report.Dimension) string {
 	case report.ByMonth:
 		return "r.period / " + count(100*g.scale)
 	}
-	return "r." + string(d) // model, provider, key
+	return "r." + string(d) // account, model, provider, key
 }
 
 // query selects the dimensions of groups and the sums of measures.

@@ -85,7 +85,7 @@ func compareValues(a, b *string, downward bool) int {
 }
 
 func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
-	corrections, err := readCorrections(ctx, tx, u.from, u.to, u.account)
+	corrections, err := readCorrections(ctx, tx, u.from, u.to, u.account) // of all accounts where it is empty
 	if err != nil {
 		return err
 	}
@@ -182,6 +182,8 @@ func valueOf(d report.Dimension, b *bucket, a *llm.Attribution) (string, bool) {
 		day /= 100
 	}
 	switch d {
+	case report.ByAccount:
+		return b.account, true
 	case report.ByModel:
 		return b.model, true
 	case report.ByProvider:

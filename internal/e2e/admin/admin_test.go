@@ -405,6 +405,14 @@ func (o *office) runReports() {
 	if at(uses, "data", "0", "requests") != "2" || at(uses, "total", "cost_usd") != at(uses, "data", "0", "cost_usd") || at(uses, "total", "cost_usd") == "0" {
 		t.Errorf("uses: got %v, want two requests with their cost", uses)
 	}
+	all := o.call(200, "GET /usage?group_by=account,model&model=house/echo", "")
+	if at(all, "data", "0", "account_name") != "default" || at(all, "data", "0", "requests") != "2" || at(all, "data", "0", "usage", "input") == "0" || at(all, "total", "cost_usd") != at(uses, "total", "cost_usd") {
+		t.Errorf("usage of all accounts: got %v, want that of the account, %v", all, uses)
+	}
+	if one := o.call(200, "GET /usage?account=default&group_by=month", ""); at(one, "data", "0", "account_name") != "default" {
+		t.Errorf("usage of one account: got %v", one)
+	}
+	o.call(404, "GET /usage?account=nobody", "")
 	list := o.call(200, "GET /accounts/{account}/requests?ended=ok", "", "default")
 	if at(list, "data", "0", "id") != id || at(list, "data", "0", "cost_usd") != said.Header.Get("X-Weir-Cost-USD") {
 		t.Errorf("requests: got %v, want %s first, at $%s", list, id, said.Header.Get("X-Weir-Cost-USD"))

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"cmp"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/report"
+)
+
+// useView is what an account used on a date, of a model.
+type useView struct {
+	ID       string   `json:"id"`
+	Date     *string  `json:"date"` // UTC
+	Model    *string  `json:"model"`
+	Group    useGroup `json:"group,omitempty"`
+	Tokens   int64    `json:"tokens"`
+	Requests int64    `json:"requests"`
+	CostUSD  string   `json:"cost_usd"`
+	AtMost   string   `json:"cost_at_most_usd"` // cost_usd where that is known
+	Unpriced bool     `json:"unpriced"`         // some of it has no price and adds 0 to the cost
+}
+
+func viewUse(q *report.UsesQuery, u *report.Use) useView {
+	v := useView{
+		ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(), Requests: u.Requests,
+		CostUSD: u.Cost.String(), AtMost: u.AtMost().String(), Unpriced: u.Unpriced,
+	}
+	if len(q.By) > 0 {
+		v.Group = groupOf(q.By, u.Group)
+		v.ID = report.GroupID(q.Account, q.By, u.Group)
+		v.Date, v.Model = v.Group[report.ByDay], v.Group[report.ByModel]
+	}
+	return v
+}
+
+// usesView is a page of usage, with the sums over all that matches.
+type usesView struct {
+	listPage[useView]
+	Total totalView `json:"total"`
+}
+
+type totalView struct {
+	Tokens   int64  `json:"tokens"`
+	Requests int64  `json:"requests"`
+	CostUSD  string `json:"cost_usd"`
+	AtMost   string `json:"cost_at_most_usd"`
+}
+
+func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
+	q := report.UsesQuery{Account: r.visit.Account.ID}
+	var err error
+	if q.By, err = readGroups(r.query.get("group_by")); err != nil {
+		return answer{}, err
+	}
+	uses, next, err := h.read(r, &q)
+	if err != nil {
+		return answer{}, err
+	}
+	v := usesView{listPage[useView]{Data: []useView{}, NextCursor: next}, viewTotal(&uses.Total)}
+	for i := range uses.Uses {
+		v.Data = append(v.Data, viewUse(&q, &uses.Uses[i]))
+	}
+	return found(v)
+}
+
+func viewTotal(t *report.Totals) totalView {
+	return totalView{t.Tokens, t.Requests, t.Cost.String(), t.AtMost().String()}
+}
+
+// groupView is what was used by a group of requests, of one account or of several.
+type groupView struct {
+	ID          string           `json:"id"`
+	Group       useGroup         `json:"group"`
+	AccountName *string          `json:"account_name"` // null where the group is not of one account
+	Tokens      int64            `json:"tokens"`
+	Usage       map[string]int64 `json:"usage"` // by class
+	Requests    int64            `json:"requests"`
+	CostUSD     string           `json:"cost_usd"`
+	AtMost      string           `json:"cost_at_most_usd"` // cost_usd where that is known
+	Unpriced    bool             `json:"unpriced"`         // some of it has no price and adds 0 to the cost
+}
+
+// groupsView is a page of groups, with the sums over all that matches.
+type groupsView struct {
+	listPage[groupView]
+	Total totalView `json:"total"`
+}
+
+// listGroups answers what all accounts used, or one of them.
+func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
+	q := report.UsesQuery{All: true}
+	accounts, err := h.accounts.Accounts(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	if name := r.query.get("account"); name != "" {
+		one, err := h.accounts.Account(r.Context(), name)
+		if err != nil {
+			return answer{}, llm.AsError(err).At("account")
+		}
+		q.Account = one.ID
+	}
+	if q.By, err = readGroups(cmp.Or(r.query.get("group_by"), string(report.ByAccount)), report.ByAccount); err != nil {
+		return answer{}, err
+	}
+	uses, next, err := h.read(r, &q)
+	if err != nil {
+		return answer{}, err
+	}
+	names := map[string]*string{}
+	for i := range accounts {
+		names[accounts[i].ID] = &accounts[i].Name
+	}
+	v := groupsView{listPage[groupView]{Data: []groupView{}, NextCursor: next}, viewTotal(&uses.Total)}
+	for i := range uses.Uses {
+		v.Data = append(v.Data, viewGroup(&q, &uses.Uses[i], names))
+	}
+	return found(v)
+}
+
+func viewGroup(q *report.UsesQuery, u *report.Use, names map[string]*string) groupView {
+	v := groupView{
+		ID: report.GroupID(q.Account, q.By, u.Group), Group: groupOf(q.By, u.Group), Tokens: u.Usage.TotalTokens(),
+		Usage: viewUsage(&u.Usage), Requests: u.Requests, CostUSD: u.Cost.String(), AtMost: u.AtMost().String(),
+		Unpriced: u.Unpriced,
+	}
+	id := q.Account
+	if of := v.Group[report.ByAccount]; of != nil {
+		id = *of
+	}
+	v.AccountName = names[id]
+	return v
+}
+
+// read reads a page of what the query and the parameters of the request select, and the cursor of the next one.
+func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.UsesPage, next *string, err error) {
+	q.Model, q.Key, q.Limit = r.query.get("model"), r.query.get("key"), r.query.limit
+	if q.Tags, err = r.query.tags(); err != nil {
+		return uses, nil, err
+	}
+	if q.From, q.To, err = r.query.dates(); err != nil {
+		return uses, nil, err
+	}
+	if r.query.cursor != "" { // it is a place in the list: days that pass add to its front
+		if q.Offset, err = strconv.Atoi(r.query.cursor); err != nil || q.Offset < 1 || q.Offset > maxOffset {
+			return uses, nil, badCursor()
+		}
+	}
+	if err := settled(r.Context(), h.ledger); err != nil {
+		return uses, nil, err
+	}
+	if uses, err = h.uses.Uses(r.Context(), *q); err != nil {
+		return uses, nil, err
+	}
+	if end := q.Offset + len(uses.Uses); end < uses.Count && len(uses.Uses) > 0 {
+		next = new(sealCursor(strconv.Itoa(end)))
+	}
+	return uses, next, nil
+}
+
+// tags are the tags to select by.
+func (q *query) tags() ([]llm.Tag, error) {
+	params := map[string]string{}
+	for name := range q.values {
+		params[name] = q.get(name)
+	}
+	return readTags(params)
+}
+
+// dates are start_date and end_date, both inclusive; empty for no bound.
+func (q *query) dates() (from, to string, err error) {
+	return readDates(q.get("start_date"), q.get("end_date"))
+}
