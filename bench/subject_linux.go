@@ -129,7 +129,7 @@ func (b *bench) mock(ctx context.Context, name, ca string, args ...string) (*sub
 const nginxConfig = `daemon off; master_process off; worker_processes 1;
 pid %[1]s/nginx.pid;
 error_log stderr error;
-events { worker_connections 8192; }
+events { worker_connections 32768; }
 http {
   access_log off;
   client_body_temp_path %[1]s/nginx-body; proxy_temp_path %[1]s/nginx-proxy;
