@@ -89,8 +89,10 @@ func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*report.Exp
 				return err
 			}
 			if c := byAttempt[e.ID]; c != nil {
-				left := e.Charged() - e.Cost + c.uncertain
+				left := e.MostCost() - e.Cost + c.uncertain
 				e.Cost += c.cost
+				e.Margin += c.margin
+				e.MarginUncertain += c.marginUncertain
 				e.Usage.Add(&c.usage)
 				if e.AtMost = 0; left > 0 {
 					e.AtMost = e.Cost + left
