@@ -290,7 +290,20 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 // Request is a request of an account with all its attempts, their prices and
 // the arithmetic of what they cost; false when the account has no such request,
 // or retention has taken it.
+//
+// Of an account with a price list it has what that is charged: see report.Attempt.HideCost.
 func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
+	err error,
+) {
+	d, there, err = s.RequestAtCost(ctx, account, id)
+	for i := range d.Parts {
+		d.Parts[i].HideCost()
+	}
+	return d, there, err
+}
+
+// RequestAtCost is Request for operators: attempts are told at what they cost, and their terms beside it.
+func (s *Reports) RequestAtCost(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
 	err error,
 ) {
 	err = s.report(ctx, account, "read request "+id.String(), func(tx *sql.Tx) (err error) {
@@ -324,7 +337,7 @@ func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) 
 	for i := range d.Parts {
 		a := &d.Parts[i]
 		// Without its price the cost is told as what nothing explains.
-		if err := book.fill(ctx, tx, &a.Price); err != nil && !errors.Is(err, errNoPrice) {
+		if err := book.fillAll(ctx, tx, &a.Attempt); err != nil && !errors.Is(err, errNoPrice) {
 			return d, err
 		}
 		a.Explain()

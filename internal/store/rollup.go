@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // What a rollup counts. The usage classes follow the other measures.
@@ -58,6 +59,11 @@ func (s *sums) charged() llm.Money { return s.charge() + s.uncertain() }
 func (s *sums) charge() llm.Money { return llm.Money(s[measureCost] + s[measureMargin]) }
 func (s *sums) uncertain() llm.Money {
 	return llm.Money(s[measureUncertain] + s[measureMarginUncertain])
+}
+
+// marginOf is what of both is charged beyond what providers charge.
+func (s *sums) marginOf() report.Margin {
+	return report.Margin{Margin: llm.Money(s[measureMargin]), MarginUncertain: llm.Money(s[measureMarginUncertain])}
 }
 
 func (s *sums) usage() *llm.Usage { return (*llm.Usage)(s[measureUsage:]) }
