@@ -34,7 +34,8 @@ type useView struct {
 	Requests int64    `json:"requests"`
 	CostUSD  string   `json:"cost_usd"`
 	AtMost   string   `json:"cost_at_most_usd"` // cost_usd where that is known
-	Unpriced bool     `json:"unpriced"`         // some of it has no price and adds 0 to the cost
+	purchaseView
+	Unpriced bool `json:"unpriced"` // some of it has no price and adds 0 to the cost
 }
 
 func viewUse(q *report.UsesQuery, u *report.Use) useView {
@@ -61,6 +62,7 @@ type totalView struct {
 	Requests int64  `json:"requests"`
 	CostUSD  string `json:"cost_usd"`
 	AtMost   string `json:"cost_at_most_usd"`
+	purchaseView
 }
 
 // settled waits until the database has what was answered here.
@@ -101,10 +103,18 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 	}
 	t := uses.Total
 	v := usesView{listPage[useView]{Data: []useView{}}, totalView{
-		t.Tokens, t.Requests, t.Cost.String(), t.AtMost().String(),
+		Tokens: t.Tokens, Requests: t.Requests, CostUSD: t.Cost.String(), AtMost: t.AtMost().String(),
 	}}
+	if r.seesPurchase() {
+		v.Total.purchaseView = purchaseOf(&t.Margin, t.Cost, t.Uncertain)
+	}
 	for i := range uses.Uses {
-		v.Data = append(v.Data, viewUse(&q, &uses.Uses[i]))
+		u := &uses.Uses[i]
+		one := viewUse(&q, u)
+		if r.seesPurchase() {
+			one.purchaseView = purchaseOf(&u.Margin, u.Cost, u.Uncertain)
+		}
+		v.Data = append(v.Data, one)
 	}
 	if next := q.Offset + len(v.Data); next < uses.Count && len(v.Data) > 0 {
 		v.NextCursor = new(sealCursor(strconv.Itoa(next)))
@@ -128,27 +138,28 @@ func (q *query) dates() (from, to string, err error) {
 
 // requestView is a request, with its attempts folded together.
 type requestView struct {
-	ID               string             `json:"id"`
-	Arrived          time.Time          `json:"arrived"`
-	KeyID            string             `json:"key_id"`
-	RequestedModel   string             `json:"requested_model"`
-	Model            string             `json:"model"` // of the last attempt, as outcome, status and error_code
-	Outcome          ledger.Outcome     `json:"outcome"`
-	Status           *int               `json:"status"` // the provider's HTTP status
-	ErrorCode        *llm.Code          `json:"error_code"`
-	Stream           bool               `json:"stream"`
-	AttemptCount     int                `json:"attempt_count"`
-	PromptTokens     int64              `json:"prompt_tokens"`
-	CompletionTokens int64              `json:"completion_tokens"`
-	Usage            map[string]int64   `json:"usage"` // by class
-	CostUSD          string             `json:"cost_usd"`
-	CostAtMostUSD    string             `json:"cost_at_most_usd"`  // cost_usd where that is known
-	ProviderCostUSD  *string            `json:"provider_cost_usd"` // what the providers say; null where not all did
-	Unpriced         bool               `json:"unpriced"`
-	UnpricedClasses  []string           `json:"unpriced_classes"` // of usage
-	Provenance       *ledger.Provenance `json:"provenance"`
-	FirstTokenMS     *int64             `json:"first_token_ms"`
-	DurationMS       *int64             `json:"duration_ms"`
+	ID               string           `json:"id"`
+	Arrived          time.Time        `json:"arrived"`
+	KeyID            string           `json:"key_id"`
+	RequestedModel   string           `json:"requested_model"`
+	Model            string           `json:"model"` // of the last attempt, as outcome, status and error_code
+	Outcome          ledger.Outcome   `json:"outcome"`
+	Status           *int             `json:"status"` // the provider's HTTP status
+	ErrorCode        *llm.Code        `json:"error_code"`
+	Stream           bool             `json:"stream"`
+	AttemptCount     int              `json:"attempt_count"`
+	PromptTokens     int64            `json:"prompt_tokens"`
+	CompletionTokens int64            `json:"completion_tokens"`
+	Usage            map[string]int64 `json:"usage"` // by class
+	CostUSD          string           `json:"cost_usd"`
+	CostAtMostUSD    string           `json:"cost_at_most_usd"`  // cost_usd where that is known
+	ProviderCostUSD  *string          `json:"provider_cost_usd"` // what the providers say; null where not all did
+	purchaseView
+	Unpriced        bool               `json:"unpriced"`
+	UnpricedClasses []string           `json:"unpriced_classes"` // of usage
+	Provenance      *ledger.Provenance `json:"provenance"`
+	FirstTokenMS    *int64             `json:"first_token_ms"`
+	DurationMS      *int64             `json:"duration_ms"`
 }
 
 func viewRequest(r *report.Request) requestView {
@@ -222,7 +233,7 @@ func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
 	}
 	p := listPage[requestView]{Data: []requestView{}}
 	for i := range list {
-		p.Data = append(p.Data, viewRequest(&list[i]))
+		p.Data = append(p.Data, r.viewRequest(&list[i]))
 	}
 	if next != (report.Cursor{}) {
 		p.NextCursor = new(sealCursor(next.String()))
@@ -251,16 +262,17 @@ type attemptView struct {
 	Provenance   *ledger.Provenance `json:"provenance"`
 	Usage        map[string]int64   `json:"usage"` // with corrections, as cost_usd
 	CostUSD      string             `json:"cost_usd"`
-	AtMostUSD    string             `json:"cost_at_most_usd"`  // cost_usd where that is known
-	ProviderUSD  *string            `json:"provider_cost_usd"` // what the provider says, where it does
-	Unpriced     []string           `json:"unpriced_classes"`
-	HoldUSD      string             `json:"hold_usd"` // the most that it could have cost
-	PriceVersion *string            `json:"price_version"`
-	PriceTier    *int64             `json:"price_tier_above"` // input tokens
-	Lines        []costLineView     `json:"cost_lines"`
-	Corrections  []correctionView   `json:"corrections"`
-	FirstTokenMS *int64             `json:"first_token_ms"`
-	DurationMS   *int64             `json:"duration_ms"`
+	AtMostUSD    string             `json:"cost_at_most_usd"` // cost_usd where that is known
+	purchaseView
+	ProviderUSD  *string          `json:"provider_cost_usd"` // what the provider says, where it does
+	Unpriced     []string         `json:"unpriced_classes"`
+	HoldUSD      string           `json:"hold_usd"` // the most that it could have cost
+	PriceVersion *string          `json:"price_version"`
+	PriceTier    *int64           `json:"price_tier_above"` // input tokens
+	Lines        []costLineView   `json:"cost_lines"`
+	Corrections  []correctionView `json:"corrections"`
+	FirstTokenMS *int64           `json:"first_token_ms"`
+	DurationMS   *int64           `json:"duration_ms"`
 }
 
 // costLineView is a line of the arithmetic of a cost: count times rate, of usage.
@@ -287,7 +299,7 @@ func (h *adminUsage) showRequest(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	v := requestDetailView{viewRequest(&d.Request), []attemptView{}}
+	v := requestDetailView{r.viewRequest(&d.Request), []attemptView{}}
 	for i := range d.Parts {
 		v.Attempts = append(v.Attempts, viewAttempt(&d.Parts[i]))
 	}
@@ -303,7 +315,11 @@ func (h *adminUsage) findRequest(r *adminRequest) (d report.RequestDetail, err e
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return d, err
 	}
-	d, ok, err := h.requests.Request(r.Context(), r.visit.Account.ID, id)
+	find := h.requests.Request
+	if r.visit.Operator() {
+		find = h.requests.RequestAtCost
+	}
+	d, ok, err := find(r.Context(), r.visit.Account.ID, id)
 	if err == nil && !ok {
 		err = noRequest("id")
 	}
@@ -364,16 +380,21 @@ func refusedCorrection(err error) error {
 
 func viewAttempt(a *report.Attempt) attemptView {
 	usage, cost := a.Corrected()
+	margin, more := a.Row.Margin()
+	left := a.Uncertain()
 	v := attemptView{
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
 		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance),
-		Usage: viewUsage(&usage), CostUSD: cost.String(),
-		AtMostUSD: (cost + a.Uncertain()).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{},
+		Usage: viewUsage(&usage), CostUSD: (cost + margin).String(),
+		AtMostUSD: (cost + margin + left + more).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{},
 			a.Unpriced.Names()...),
-		HoldUSD: a.Hold.String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
+		HoldUSD: a.MostCharged().String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},
 		FirstTokenMS: milliseconds(a.FirstToken), DurationMS: milliseconds(a.Duration),
+	}
+	if a.Terms != nil { // an operator asks
+		v.purchaseView = purchaseView{new(cost.String()), new((cost + left).String())}
 	}
 	for i := range a.Lines {
 		v.Lines = append(v.Lines, viewLine(&a.Lines[i]))
@@ -385,7 +406,7 @@ func viewAttempt(a *report.Attempt) attemptView {
 }
 
 func viewCorrection(c *ledger.Correction) correctionView {
-	return correctionView{c.Kind, viewUsage(&c.Usage), c.Cost.String(), orNull(c.Reason), c.By, c.At}
+	return correctionView{c.Kind, viewUsage(&c.Usage), (c.Cost + c.Margin).String(), orNull(c.Reason), c.By, c.At}
 }
 
 func viewLine(l *report.CostLine) costLineView {

@@ -23,6 +23,12 @@ func (m *Margin) Purchase(cost, uncertain llm.Money) (bought, atMost llm.Money) 
 	return bought, bought + uncertain - m.MarginUncertain
 }
 
+// Bought is what providers charge, for operators.
+func (u *Use) Bought() llm.Money { return u.Cost - u.Margin.Margin }
+
+// Bought is what providers charge, for operators.
+func (r *Request) Bought() llm.Money { return r.Cost - r.Margin.Margin }
+
 // HideCost leaves of an attempt what its account may see: what it is charged for it in place of the cost, by its own
 // price where it has one. An attempt without terms stays as it is. Lines are filled in anew.
 func (a *Attempt) HideCost() {

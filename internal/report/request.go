@@ -206,8 +206,7 @@ type RequestDetail struct {
 // Attempt is an attempt of a request.
 type Attempt struct {
 	ledger.Row
-	// Lines are how the cost came about: their amounts add up to that of
-	// Corrected. Only Request fills them in.
+	// Lines are how the charge came about: their amounts add up to it, corrections included. Only Request fills them in.
 	Lines []CostLine
 	// Tier is what the input tokens had to exceed for the rates in Lines; 0 for
 	// the rates that hold where no tier does.
@@ -262,7 +261,9 @@ func (a *Attempt) Explain() {
 		}
 	}
 	add(CostLine{What: LineOther, Amount: a.Cost - sum})
+	add(CostLine{What: LineCharge, Amount: a.Settlement.Margin})
 	for i := range a.Corrections {
-		add(CostLine{What: LineCorrection, Amount: a.Corrections[i].Cost})
+		c := &a.Corrections[i]
+		add(CostLine{What: LineCorrection, Amount: c.Cost + c.Margin})
 	}
 }
