@@ -112,8 +112,18 @@ func (p *Principal) Terms(provider, model string, came time.Time) *charge.Terms 
 	if p == nil {
 		return nil
 	}
-	for i := range p.terms {
-		t := &p.terms[i]
+	return termsAt(p.terms, provider, model, came)
+}
+
+// TermsAt are what the account is charged for models at a moment.
+func (a *Account) TermsAt(at time.Time) func(provider, model string) *charge.Terms {
+	all := termsOf(a)
+	return func(provider, model string) *charge.Terms { return termsAt(all, provider, model, at) }
+}
+
+func termsAt(all []listTerms, provider, model string, came time.Time) *charge.Terms {
+	for i := range all {
+		t := &all[i]
 		if came.Before(t.since) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,6 +106,51 @@ func (t *Terms) Bound(cost llm.Money, price *llm.Price, most *llm.Usage, asked s
 	}
 	rest := t.rest(most)
 	return sum(t.Price.Bound(most), t.Markup.Of(price.BoundAsked(&rest, asked)))
+}
+
+// Rates is a price as the account pays it: its own, with the markup on what that has no rate for, or all with the markup.
+// It is for people to read; rates are rounded up each.
+func (t *Terms) Rates(p llm.Price) llm.Price {
+	if t == nil || !p.Known() {
+		return p
+	}
+	if t.Own() {
+		own := t.Price
+		for class, rate := range p.Rates {
+			if !own.Rates[class].Known() && rate.Known() {
+				own.Rates[class] = t.Markup.rate(rate)
+			}
+		}
+		return own
+	}
+	p.Rates, p.Tiers, p.Modes = t.Markup.rates(p.Rates), t.Markup.tiers(p.Tiers), slices.Clone(p.Modes)
+	for i := range p.Modes {
+		m := &p.Modes[i]
+		m.Rates, m.Tiers = t.Markup.rates(m.Rates), t.Markup.tiers(m.Tiers)
+	}
+	return p
+}
+
+func (m Markup) rate(r llm.Rate) llm.Rate {
+	if !r.Known() {
+		return r
+	}
+	return llm.RateOf(int64(m.Of(llm.Money(r.Pico()))))
+}
+
+func (m Markup) rates(r llm.Rates) llm.Rates {
+	for class, rate := range r {
+		r[class] = m.rate(rate)
+	}
+	return r
+}
+
+func (m Markup) tiers(tiers []llm.Tier) []llm.Tier {
+	tiers = slices.Clone(tiers)
+	for i := range tiers {
+		tiers[i].Rates = m.rates(tiers[i].Rates)
+	}
+	return tiers
 }
 
 // rest is what the account's own price has no rate for.
