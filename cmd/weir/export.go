@@ -63,12 +63,15 @@ func csvRow(e *report.Exported) []string {
 	if e.ProviderCost != nil {
 		providers = e.ProviderCost.String()
 	}
-	charged, most := e.Charge(), e.Charged()
+	charged := knownCost(e)
+	if e.Terms != nil {
+		charged = e.Charge().String()
+	}
 	return append(row, e.Arrived.Format(time.RFC3339Nano), e.Arrived.UTC().Format(time.DateOnly),
 		audit.PlainCell(e.Tier),
 		strings.Join(e.Unpriced.Names(), " "), atMost, providers, audit.PlainCell(e.AccountName),
 		audit.PlainCell(e.KeyLabel), audit.PlainCell(e.Attribution.User),
-		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), charged.String(), most.String())
+		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), charged, e.Charged().String())
 }
 
 // knownCost is the best estimate; where a class of usage has no known rate, what is known
