@@ -115,6 +115,7 @@ func newAccounts(env *environment) *cobra.Command {
 			(*account.Service).Suspend),
 		accountDo(env, "resume NAME", "Let a suspended account go on", (*account.Service).Resume),
 		newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
+		newAccountsPrices(env),
 	)
 }
 

@@ -43,7 +43,7 @@ func csvHeads() []string {
 		heads = append(heads, llm.Class(c).String())
 	}
 	return append(heads, "arrived", "booked_on", "service_tier", "unpriced", "cost_at_most_usd", "provider_cost_usd",
-		"account_name", "key_label", "user", "tags")
+		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd")
 }
 
 func csvRow(e *report.Exported) []string {
@@ -63,11 +63,15 @@ func csvRow(e *report.Exported) []string {
 	if e.ProviderCost != nil {
 		providers = e.ProviderCost.String()
 	}
+	charged := knownCost(e)
+	if e.Terms != nil {
+		charged = e.Charge().String()
+	}
 	return append(row, e.Arrived.Format(time.RFC3339Nano), e.Arrived.UTC().Format(time.DateOnly),
 		audit.PlainCell(e.Tier),
 		strings.Join(e.Unpriced.Names(), " "), atMost, providers, audit.PlainCell(e.AccountName),
 		audit.PlainCell(e.KeyLabel), audit.PlainCell(e.Attribution.User),
-		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)))
+		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), charged, e.Charged().String())
 }
 
 // knownCost is the best estimate; where a class of usage has no known rate, what is known

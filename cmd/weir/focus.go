@@ -119,7 +119,7 @@ func chargesOf(e *report.Exported) (charges []focusCharge) {
 		charges = nil
 	}
 	if len(charges) > 0 {
-		charges[0].beyond = e.Charged() - e.Cost
+		charges[0].beyond = e.MostCost() - e.Cost
 	}
 	return charges
 }

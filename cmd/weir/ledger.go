@@ -173,16 +173,17 @@ func explainHeads() []string {
 	for c := range llm.NumClasses {
 		heads = append(heads, llm.Class(c).String())
 	}
-	return append(heads, "terms")
+	return append(heads, "terms", "charge_usd", "charge_at_most_usd")
 }
 
 func explainRow(x *report.Explanation) []string {
+	bought, atMost := x.Purchase(x.Cost, x.Uncertain)
 	row := []string{
 		x.Date, x.Account, audit.PlainCell(x.Model), audit.PlainCell(x.Price), count(x.Requests), count(x.Attempts),
-		count(x.Unpriced), count(x.Estimated), count(x.Unknown), x.Cost.String(), (x.Cost + x.Uncertain).String(),
+		count(x.Unpriced), count(x.Estimated), count(x.Unknown), bought.String(), atMost.String(),
 	}
 	for _, n := range x.Usage {
 		row = append(row, count(n))
 	}
-	return append(row, x.Terms)
+	return append(row, x.Terms, x.Cost.String(), (x.Cost + x.Uncertain).String())
 }

@@ -83,6 +83,9 @@ func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) erro
 	if t.Uncertain > 0 {
 		total += ", at most $" + t.AtMost().String()
 	}
+	if t.Margin != (report.Margin{}) {
+		total += ", purchase cost $" + (t.Cost - t.Margin.Margin).String()
+	}
 	last := append([]string{"total"}, make([]string, len(heads)-1)...)
 	rows = append(rows, append(last, count(t.Requests), count(t.Tokens), total))
 	return printTable(env.stdout, append(heads, "REQUESTS", "TOKENS", "COST"), rows)
@@ -110,6 +113,9 @@ func usesFigures(u *report.Use) []string {
 	}
 	if u.Uncertain > 0 {
 		cost += ", at most $" + u.AtMost().String()
+	}
+	if u.Margin != (report.Margin{}) {
+		cost += ", purchase cost $" + u.Bought().String()
 	}
 	return []string{count(u.Requests), count(u.Usage.TotalTokens()), cost}
 }

@@ -35,9 +35,10 @@ type Account struct {
 	OnDisconnect OnDisconnect
 	Limits       Limits
 	Budget       Budget
-	Credit       *Credit   // nil for an account that does not pay beforehand
-	Goodwill     llm.Money // given while it did not pay beforehand: it owes so much less, and may spend no more
-	Created      time.Time // UTC, whole microseconds
+	Credit       *Credit     // nil for an account that does not pay beforehand
+	Goodwill     llm.Money   // given while it did not pay beforehand: it owes so much less, and may spend no more
+	PriceLists   []PriceList // in the order of their moments; none for an account that is charged what it costs
+	Created      time.Time   // UTC, whole microseconds
 }
 
 // Limits are what may be asked for in any 60 seconds, and at a time; 0 for no

@@ -125,6 +125,9 @@ func (m *memory) UpdateAccount(_ context.Context, _ audit.Actor, id string, u ac
 		return account.Account{}, cmp.Or(err, account.ErrNotFound)
 	}
 	a := &m.accounts[i]
+	if u.PriceList != nil {
+		a.PriceLists = a.WithPriceList(u.PriceList)
+	}
 	if u.Suspended != nil {
 		a.Suspended = *u.Suspended
 	}

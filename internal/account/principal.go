@@ -15,11 +15,12 @@ type Principal struct {
 	account *Account
 	key     *Key
 	budgets []budget.Budget
+	terms   []listTerms // the latest first; none where it is charged what it costs
 }
 
 // newPrincipal is the holder of a key.
 func newPrincipal(a *Account, k *Key) *Principal {
-	return &Principal{account: a, key: k, budgets: budgetsOf(a, k)}
+	return &Principal{account: a, key: k, budgets: budgetsOf(a, k), terms: termsOf(a)}
 }
 
 // budgetsOf are the budgets that a key's requests count against. Credit is a

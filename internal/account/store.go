@@ -92,6 +92,7 @@ type Update struct {
 	Budget       *Budget
 	Limits       *Limits
 	EndCredit    bool
+	PriceList    *PriceList // a further one, see Account.WithPriceList
 }
 
 // KeyUpdate changes the fields of a key that are not nil.

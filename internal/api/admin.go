@@ -59,6 +59,7 @@ type AdminOptions struct {
 type RequestReader interface {
 	Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error)
 	Request(ctx context.Context, account string, id uuid.UUID) (report.RequestDetail, bool, error)
+	RequestAtCost(ctx context.Context, account string, id uuid.UUID) (report.RequestDetail, bool, error)
 }
 
 const (

@@ -38,6 +38,8 @@ func (ad *Admin) accountRoutes(o *Options) []people.Route {
 		ad.route("GET /accounts/{account}", people.Read, accounts.show),
 		ad.route("PATCH /accounts/{account}", people.Operate, accounts.change),
 		ad.make("POST /accounts/{account}/credit", people.Operate, accounts.addCredit),
+		ad.route("GET /accounts/{account}/price-lists", people.Operate, accounts.listPriceLists, listing...),
+		ad.make("POST /accounts/{account}/price-lists", people.Operate, accounts.addPriceList),
 		ad.route("GET /accounts/{account}/keys", people.Read, keys.list, listing...),
 		ad.make("POST /accounts/{account}/keys", people.Use, keys.create),
 		ad.route("GET /accounts/{account}/keys/{key}", people.Read, keys.show),

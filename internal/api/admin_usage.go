@@ -2,9 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,27 +34,28 @@ func settled(ctx context.Context, l *ledger.Ledger) error {
 
 // requestView is a request, with its attempts folded together.
 type requestView struct {
-	ID               string             `json:"id"`
-	Arrived          time.Time          `json:"arrived"`
-	KeyID            string             `json:"key_id"`
-	RequestedModel   string             `json:"requested_model"`
-	Model            string             `json:"model"` // of the last attempt, as outcome, status and error_code
-	Outcome          ledger.Outcome     `json:"outcome"`
-	Status           *int               `json:"status"` // the provider's HTTP status
-	ErrorCode        *llm.Code          `json:"error_code"`
-	Stream           bool               `json:"stream"`
-	AttemptCount     int                `json:"attempt_count"`
-	PromptTokens     int64              `json:"prompt_tokens"`
-	CompletionTokens int64              `json:"completion_tokens"`
-	Usage            map[string]int64   `json:"usage"` // by class
-	CostUSD          string             `json:"cost_usd"`
-	CostAtMostUSD    string             `json:"cost_at_most_usd"`  // cost_usd where that is known
-	ProviderCostUSD  *string            `json:"provider_cost_usd"` // what the providers say; null where not all did
-	Unpriced         bool               `json:"unpriced"`
-	UnpricedClasses  []string           `json:"unpriced_classes"` // of usage
-	Provenance       *ledger.Provenance `json:"provenance"`
-	FirstTokenMS     *int64             `json:"first_token_ms"`
-	DurationMS       *int64             `json:"duration_ms"`
+	ID               string           `json:"id"`
+	Arrived          time.Time        `json:"arrived"`
+	KeyID            string           `json:"key_id"`
+	RequestedModel   string           `json:"requested_model"`
+	Model            string           `json:"model"` // of the last attempt, as outcome, status and error_code
+	Outcome          ledger.Outcome   `json:"outcome"`
+	Status           *int             `json:"status"` // the provider's HTTP status
+	ErrorCode        *llm.Code        `json:"error_code"`
+	Stream           bool             `json:"stream"`
+	AttemptCount     int              `json:"attempt_count"`
+	PromptTokens     int64            `json:"prompt_tokens"`
+	CompletionTokens int64            `json:"completion_tokens"`
+	Usage            map[string]int64 `json:"usage"` // by class
+	CostUSD          string           `json:"cost_usd"`
+	CostAtMostUSD    string           `json:"cost_at_most_usd"`  // cost_usd where that is known
+	ProviderCostUSD  *string          `json:"provider_cost_usd"` // what the providers say; null where not all did
+	purchaseView
+	Unpriced        bool               `json:"unpriced"`
+	UnpricedClasses []string           `json:"unpriced_classes"` // of usage
+	Provenance      *ledger.Provenance `json:"provenance"`
+	FirstTokenMS    *int64             `json:"first_token_ms"`
+	DurationMS      *int64             `json:"duration_ms"`
 }
 
 func viewRequest(r *report.Request) requestView {
@@ -131,7 +129,7 @@ func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
 	}
 	p := listPage[requestView]{Data: []requestView{}}
 	for i := range list {
-		p.Data = append(p.Data, viewRequest(&list[i]))
+		p.Data = append(p.Data, r.viewRequest(&list[i]))
 	}
 	if next != (report.Cursor{}) {
 		p.NextCursor = new(sealCursor(next.String()))
@@ -160,16 +158,17 @@ type attemptView struct {
 	Provenance   *ledger.Provenance `json:"provenance"`
 	Usage        map[string]int64   `json:"usage"` // with corrections, as cost_usd
 	CostUSD      string             `json:"cost_usd"`
-	AtMostUSD    string             `json:"cost_at_most_usd"`  // cost_usd where that is known
-	ProviderUSD  *string            `json:"provider_cost_usd"` // what the provider says, where it does
-	Unpriced     []string           `json:"unpriced_classes"`
-	HoldUSD      string             `json:"hold_usd"` // the most that it could have cost
-	PriceVersion *string            `json:"price_version"`
-	PriceTier    *int64             `json:"price_tier_above"` // input tokens
-	Lines        []costLineView     `json:"cost_lines"`
-	Corrections  []correctionView   `json:"corrections"`
-	FirstTokenMS *int64             `json:"first_token_ms"`
-	DurationMS   *int64             `json:"duration_ms"`
+	AtMostUSD    string             `json:"cost_at_most_usd"` // cost_usd where that is known
+	purchaseView
+	ProviderUSD  *string          `json:"provider_cost_usd"` // what the provider says, where it does
+	Unpriced     []string         `json:"unpriced_classes"`
+	HoldUSD      string           `json:"hold_usd"` // the most that it could have cost
+	PriceVersion *string          `json:"price_version"`
+	PriceTier    *int64           `json:"price_tier_above"` // input tokens
+	Lines        []costLineView   `json:"cost_lines"`
+	Corrections  []correctionView `json:"corrections"`
+	FirstTokenMS *int64           `json:"first_token_ms"`
+	DurationMS   *int64           `json:"duration_ms"`
 }
 
 // costLineView is a line of the arithmetic of a cost: count times rate, of usage.
@@ -196,7 +195,7 @@ func (h *adminUsage) showRequest(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	v := requestDetailView{viewRequest(&d.Request), []attemptView{}}
+	v := requestDetailView{r.viewRequest(&d.Request), []attemptView{}}
 	for i := range d.Parts {
 		v.Attempts = append(v.Attempts, viewAttempt(&d.Parts[i]))
 	}
@@ -212,7 +211,11 @@ func (h *adminUsage) findRequest(r *adminRequest) (d report.RequestDetail, err e
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return d, err
 	}
-	d, ok, err := h.requests.Request(r.Context(), r.visit.Account.ID, id)
+	find := h.requests.Request
+	if r.visit.Operator() {
+		find = h.requests.RequestAtCost
+	}
+	d, ok, err := find(r.Context(), r.visit.Account.ID, id)
 	if err == nil && !ok {
 		err = noRequest("id")
 	}
@@ -224,65 +227,23 @@ func noRequest(param string) error {
 		"age.").At(param)
 }
 
-// correct corrects what an attempt cost by an amount, and answers with the attempt as it
-// is then.
-func (h *adminUsage) correct(r *adminRequest) (answer, error) {
-	c := ledger.Correct{Account: r.visit.Account.ID}
-	if err := readFields("", r.body, field{"amount_usd", amount(&c.Amount)},
-		field{"reason", text(&c.Reason)}); err != nil {
-		return answer{}, err
-	}
-	var err error
-	if c.ID, err = ledger.ParseAttemptID(r.PathValue("id") + "." + r.PathValue("n")); err != nil {
-		return answer{}, noRequest("n")
-	}
-	if err := settled(r.Context(), h.ledger); err != nil {
-		return answer{}, err
-	}
-	if err := h.correction(r.Context(), r.by(), c); err != nil {
-		return answer{}, refusedCorrection(err)
-	}
-	d, err := h.findRequest(r)
-	if err != nil {
-		return answer{}, err
-	}
-	i := slices.IndexFunc(d.Parts, func(a report.Attempt) bool { return a.ID == c.ID })
-	if i < 0 {
-		return answer{}, noRequest("n")
-	}
-	return answered(http.StatusCreated, "", viewAttempt(&d.Parts[i]))
-}
-
-// refusedCorrection says why there can be no such correction.
-func refusedCorrection(err error) error {
-	switch {
-	case errors.Is(err, ledger.ErrNoAttempt):
-		return noRequest("n")
-	case errors.Is(err, ledger.ErrOpen):
-		return llm.Invalid("n", "The attempt is still running. Correct it after it has ended.")
-	case errors.Is(err, ledger.ErrCorrections):
-		return llm.Invalidf("n", "The attempt has %d corrections by an amount, the maximum.", ledger.MaxCorrections)
-	case errors.Is(err, ledger.ErrReason):
-		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
-	case errors.Is(err, ledger.ErrAmount):
-		return llm.Invalidf("amount_usd", "The amount must not be 0, and the corrected cost must be from $0 to $%s.",
-			llm.MaxCost)
-	}
-	return err
-}
-
 func viewAttempt(a *report.Attempt) attemptView {
 	usage, cost := a.Corrected()
+	margin, more := a.Row.Margin()
+	left := a.Uncertain()
 	v := attemptView{
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
 		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance),
-		Usage: viewUsage(&usage), CostUSD: cost.String(),
-		AtMostUSD: (cost + a.Uncertain()).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{},
+		Usage: viewUsage(&usage), CostUSD: (cost + margin).String(),
+		AtMostUSD: (cost + margin + left + more).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{},
 			a.Unpriced.Names()...),
-		HoldUSD: a.Hold.String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
+		HoldUSD: a.MostCharged().String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},
 		FirstTokenMS: milliseconds(a.FirstToken), DurationMS: milliseconds(a.Duration),
+	}
+	if a.Terms != nil { // an operator asks
+		v.purchaseView = purchaseView{new(cost.String()), new((cost + left).String())}
 	}
 	for i := range a.Lines {
 		v.Lines = append(v.Lines, viewLine(&a.Lines[i]))
@@ -294,7 +255,7 @@ func viewAttempt(a *report.Attempt) attemptView {
 }
 
 func viewCorrection(c *ledger.Correction) correctionView {
-	return correctionView{c.Kind, viewUsage(&c.Usage), c.Cost.String(), orNull(c.Reason), c.By, c.At}
+	return correctionView{c.Kind, viewUsage(&c.Usage), (c.Cost + c.Margin).String(), orNull(c.Reason), c.By, c.At}
 }
 
 func viewLine(l *report.CostLine) costLineView {

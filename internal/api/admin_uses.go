@@ -18,7 +18,8 @@ type useView struct {
 	Requests int64    `json:"requests"`
 	CostUSD  string   `json:"cost_usd"`
 	AtMost   string   `json:"cost_at_most_usd"` // cost_usd where that is known
-	Unpriced bool     `json:"unpriced"`         // some of it has no price and adds 0 to the cost
+	purchaseView
+	Unpriced bool `json:"unpriced"` // some of it has no price and adds 0 to the cost
 }
 
 func viewUse(q *report.UsesQuery, u *report.Use) useView {
@@ -45,6 +46,7 @@ type totalView struct {
 	Requests int64  `json:"requests"`
 	CostUSD  string `json:"cost_usd"`
 	AtMost   string `json:"cost_at_most_usd"`
+	purchaseView
 }
 
 func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
@@ -57,15 +59,24 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	v := usesView{listPage[useView]{Data: []useView{}, NextCursor: next}, viewTotal(&uses.Total)}
+	t := &uses.Total
+	v := usesView{listPage[useView]{Data: []useView{}, NextCursor: next}, viewTotal(t)}
+	if r.seesPurchase() {
+		v.Total.purchaseView = purchaseOf(&t.Margin, t.Cost, t.Uncertain)
+	}
 	for i := range uses.Uses {
-		v.Data = append(v.Data, viewUse(&q, &uses.Uses[i]))
+		u := &uses.Uses[i]
+		one := viewUse(&q, u)
+		if r.seesPurchase() {
+			one.purchaseView = purchaseOf(&u.Margin, u.Cost, u.Uncertain)
+		}
+		v.Data = append(v.Data, one)
 	}
 	return found(v)
 }
 
 func viewTotal(t *report.Totals) totalView {
-	return totalView{t.Tokens, t.Requests, t.Cost.String(), t.AtMost().String()}
+	return totalView{Tokens: t.Tokens, Requests: t.Requests, CostUSD: t.Cost.String(), AtMost: t.AtMost().String()}
 }
 
 // groupView is what was used by a group of requests, of one account or of several.
@@ -78,7 +89,8 @@ type groupView struct {
 	Requests    int64            `json:"requests"`
 	CostUSD     string           `json:"cost_usd"`
 	AtMost      string           `json:"cost_at_most_usd"` // cost_usd where that is known
-	Unpriced    bool             `json:"unpriced"`         // some of it has no price and adds 0 to the cost
+	purchaseView
+	Unpriced bool `json:"unpriced"` // some of it has no price and adds 0 to the cost
 }
 
 // groupsView is a page of groups, with the sums over all that matches.
@@ -112,7 +124,8 @@ func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
 	for i := range accounts {
 		names[accounts[i].ID] = &accounts[i].Name
 	}
-	v := groupsView{listPage[groupView]{Data: []groupView{}, NextCursor: next}, viewTotal(&uses.Total)}
+	v, t := groupsView{listPage[groupView]{Data: []groupView{}, NextCursor: next}, viewTotal(&uses.Total)}, &uses.Total
+	v.Total.purchaseView = purchaseOf(&t.Margin, t.Cost, t.Uncertain)
 	for i := range uses.Uses {
 		v.Data = append(v.Data, viewGroup(&q, &uses.Uses[i], names))
 	}
@@ -123,7 +136,7 @@ func viewGroup(q *report.UsesQuery, u *report.Use, names map[string]*string) gro
 	v := groupView{
 		ID: report.GroupID(q.Account, q.By, u.Group), Group: groupOf(q.By, u.Group), Tokens: u.Usage.TotalTokens(),
 		Usage: viewUsage(&u.Usage), Requests: u.Requests, CostUSD: u.Cost.String(), AtMost: u.AtMost().String(),
-		Unpriced: u.Unpriced,
+		Unpriced: u.Unpriced, purchaseView: purchaseOf(&u.Margin, u.Cost, u.Uncertain),
 	}
 	id := q.Account
 	if of := v.Group[report.ByAccount]; of != nil {

@@ -65,6 +65,7 @@ const (
 	AccountResumed      Action = "account.resumed"
 	AccountCredited     Action = "account.credited"
 	AccountGoodwill     Action = "account.goodwill_given"
+	AccountPriced       Action = "account.price_list_set" // of the installation, for what an account costs is not its own
 	KeyCreated          Action = "key.created"
 	KeyChanged          Action = "key.changed"
 	KeyRevoked          Action = "key.revoked"

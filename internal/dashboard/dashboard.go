@@ -69,6 +69,8 @@ type RequestLog interface {
 	Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error)
 	RequestsSince(ctx context.Context, accountID string, after report.Cursor, limit int) ([]report.Request, error)
 	Request(ctx context.Context, accountID string, id uuid.UUID) (report.RequestDetail, bool, error)
+	// RequestAtCost is for operators: attempts are told at what they cost.
+	RequestAtCost(ctx context.Context, accountID string, id uuid.UUID) (report.RequestDetail, bool, error)
 }
 
 // Server serves the pages. All its methods may be called at once.

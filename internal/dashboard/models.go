@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -58,7 +59,7 @@ type ability struct{ Name, Kind string }
 const modelsShown = 40
 
 func (h *modelHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	p := modelsPageOf(accountPath(v.Account.Name)+"/models", h.models(), r.URL.Query())
+	p := modelsPageOf(accountPath(v.Account.Name)+"/models", asCharged(h.models(), v, h.site.now()), r.URL.Query())
 	p.Default = h.defaultModel()
 	status := 0
 	if len(p.Problems) > 0 {
@@ -67,6 +68,25 @@ func (h *modelHandlers) list(w http.ResponseWriter, r *http.Request, v *people.V
 	return h.site.show(w, r, v, page{
 		name: "models", title: "Models", status: status, scripts: []string{"models.js"}, data: p,
 	})
+}
+
+// asCharged are models with the prices that the account pays, where it has a price list; operators see what providers
+// charge.
+func asCharged(all []route.Model, v *people.Visit, now time.Time) []route.Model {
+	if len(v.Account.PriceLists) == 0 || v.Operator() {
+		return all
+	}
+	terms := v.Account.TermsAt(now)
+	all = slices.Clone(all)
+	for i := range all {
+		m := &all[i]
+		t := terms(m.Provider, strings.TrimPrefix(m.Name, m.Provider+"/"))
+		m.Price = t.Rates(m.Price)
+		if t != nil {
+			m.Source, m.Checked = "price list", ""
+		}
+	}
+	return all
 }
 
 // modelsPageOf is the page of those that the query selects.

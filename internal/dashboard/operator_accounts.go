@@ -44,6 +44,7 @@ type accountRow struct {
 	Badge              Badge
 	Spend, Budget      string
 	AtMost             string // empty where the spend is known
+	Purchase           string // what providers charge; empty without a price list
 	Requests, Errors   int64
 	Unpriced           bool
 	Used               *time.Time // nil for never
@@ -219,6 +220,9 @@ func accountRowOf(a *account.Account, sum *report.AccountSum) accountRow {
 	}
 	if bound := boundOf(sum.Cost, sum.Uncertain); bound > 0 {
 		row.AtMost = cents(bound)
+	}
+	if sum.Margin != (report.Margin{}) {
+		row.Purchase = cents(sum.Cost - sum.Margin.Margin)
 	}
 	if a.Budget.Limit > 0 {
 		row.Budget = budgetText(a.Budget)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/charge"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -79,7 +80,11 @@ func (h *requestHandlers) read(r *http.Request, v *people.Visit) (*report.Reques
 		return nil, gone
 	}
 	h.flush(r.Context())
-	d, there, err := h.requests.Request(r.Context(), v.Account.ID, id)
+	find := h.requests.Request
+	if v.Operator() {
+		find = h.requests.RequestAtCost
+	}
+	d, there, err := find(r.Context(), v.Account.ID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +204,8 @@ func attemptViewOf(a *report.Attempt) attemptView {
 		return v
 	}
 	_, cost := a.Corrected()
+	margin, _ := a.Row.Margin()
+	cost += margin
 	v.Cost = dollars(cost)
 	if a.Unpriced != 0 {
 		v.Cost = "at least " + v.Cost
@@ -215,9 +222,9 @@ func attemptViewOf(a *report.Attempt) attemptView {
 	}
 	for i := range a.Corrections {
 		c := &a.Corrections[i]
-		text := dollars(c.Cost) + " and " + number(c.Usage.TotalTokens()) + " tokens"
+		text := dollars(c.Cost+c.Margin) + " and " + number(c.Usage.TotalTokens()) + " tokens"
 		if c.Kind == ledger.CorrectionAmount {
-			text = dollars(c.Cost) + ", " + c.Reason
+			text = dollars(c.Cost+c.Margin) + ", " + c.Reason
 		}
 		v.Corrections = append(v.Corrections, correctionRow{By: c.By, At: c.At, Text: text})
 	}
@@ -235,7 +242,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 		facts[0].Value = took(after) + " after the request arrived"
 	}
 	if a.Outcome == ledger.OutcomeOpen {
-		add("Hold", dollars(a.Hold)+", the upper bound of its cost")
+		add("Hold", dollars(a.MostCharged())+", the upper bound of its cost")
 		return facts
 	}
 	if a.FirstToken > 0 {
@@ -253,9 +260,18 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add("Price", cmp.Or(a.Price.Version, "unknown"))
 	add("Priced as", pricedAs(a))
 	add("Classes without a price", strings.Join(a.Unpriced.Names(), ", "))
-	if left := a.Uncertain(); left > 0 {
-		_, cost := a.Corrected()
-		add("Cost at most", dollars(cost+left))
+	_, cost := a.Corrected()
+	margin, more := a.Row.Margin()
+	left := a.Uncertain()
+	if left+more > 0 {
+		add("Cost at most", dollars(cost+margin+left+more))
+	}
+	if a.Terms != nil { // an operator looks
+		add("Price list", termsText(a.Terms))
+		add("Purchase cost", dollars(cost))
+		if left > 0 {
+			add("Purchase cost at most", dollars(cost+left))
+		}
 	}
 	if a.ProviderCost != nil {
 		add("Cost reported by the provider", dollars(*a.ProviderCost))
@@ -267,6 +283,15 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 		add("Price tier", "requests with more than "+number(a.Tier)+" input tokens")
 	}
 	return facts
+}
+
+// termsText is by what an account is charged.
+func termsText(t *charge.Terms) string {
+	text := t.Markup.String() + " % on the cost"
+	if t.Own() {
+		return t.Price.Version + ", and " + text + " of what that has no rate for"
+	}
+	return text
 }
 
 // pricedAs says by which modes of the price an attempt was priced.
@@ -330,6 +355,8 @@ func costRowOf(l report.CostLine) costRow {
 		row.What = "Charged by the provider"
 	case report.LineCorrection:
 		row.What = "Correction"
+	case report.LineCharge:
+		row.What = "By the price list"
 	case report.LineOther:
 		row.What = "Not explained by the price"
 	}

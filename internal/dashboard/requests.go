@@ -49,6 +49,7 @@ type requestRow struct {
 	Cost      llm.Money
 	AtMost    llm.Money  // 0 where Cost is what it cost
 	Providers *llm.Money // what the providers say that it cost; nil where they do not
+	Purchase  *llm.Money // what providers charge; nil but for operators, of an account with a price list
 	Unpriced  bool
 	Doubt     string // of the numbers; empty for none
 	First     string // time to first token
@@ -120,7 +121,13 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	if err != nil {
 		return err
 	}
-	p.fill(base, &q, requestRows(base, list, labelsOf(keys)), next, today(h.site.now()))
+	rows := requestRows(base, list, labelsOf(keys))
+	for i := range rows {
+		if v.Operator() && list[i].Margin != (report.Margin{}) {
+			rows[i].Purchase = new(list[i].Bought())
+		}
+	}
+	p.fill(base, &q, rows, next, today(h.site.now()))
 	return h.site.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
 }
 

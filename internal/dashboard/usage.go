@@ -35,6 +35,7 @@ type usagePage struct {
 	Uses     []report.Use
 	Heads    []string   // of groups; empty for by day and model
 	Groups   []groupRow // in place of Uses
+	Purchase bool       // what providers charge is shown
 	Total    report.Totals
 	Pager    Pager
 	CSV      string
@@ -153,6 +154,10 @@ func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 		return err
 	}
 	p := usagePageOf(accountPath(v.Account.Name)+"/usage", h.publicURL(r), u, found)
+	p.Purchase = v.Operator() && len(v.Account.PriceLists) > 0
+	if t := &p.Total; p.Purchase {
+		p.Tiles[0].Note = noted(p.Tiles[0].Note, "purchase cost "+dollars(t.Cost-t.Margin.Margin))
+	}
 	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
 

@@ -112,6 +112,9 @@ func (a *attempt) record() ledger.Attempt {
 		r.Reservation, c.reservation = c.reservation, nil
 	}
 	r.Hold = min(llm.MaxCost, r.Price.BoundAsked(&r.Bound, c.Head.Asked))
+	if r.Terms = a.Terms; r.Terms != nil {
+		r.ChargeHold = r.Terms.Bound(r.Hold, &r.Price, &r.Bound, c.Head.Asked)
+	}
 	return r
 }
 
@@ -137,7 +140,7 @@ func (c *call) openNext(next *attempt, s ledger.Settlement) error {
 		return err
 	}
 	c.server.count(c.attempt.hold, &s, cost)
-	c.spent.add(&s, cost)
+	c.spent.add(&s, c.attempt.hold.Charged(cost))
 	c.spent.models = append(c.spent.models, record.FullModel())
 	next.hold = hold
 	return nil
@@ -202,7 +205,8 @@ func (a *attempt) settlementOf(f *provider.Failure) ledger.Settlement {
 func (c *call) settle(s ledger.Settlement) {
 	mistaken := s.Outcome == ledger.OutcomeRejected && !c.spent.failed
 	s.Counts = c.spent.reached && !mistaken // whose client made a mistake, has used nothing
-	c.spent.add(&s, c.server.settle(c.attempt.hold, &s))
+	cost := c.server.settle(c.attempt.hold, &s)
+	c.spent.add(&s, c.attempt.hold.Charged(cost))
 	c.settleLimits()
 }
 

@@ -259,7 +259,7 @@ type spent struct {
 	failed  bool     // some attempt failed in another way than by the client's own mistake, or was charged for it
 }
 
-// add adds an attempt that has ended; a cost of nil is that of one without a price.
+// add adds an attempt that has ended, at what the account is charged for it; nil is that of one without a price.
 func (s *spent) add(settled *ledger.Settlement, cost *llm.Money) {
 	s.tokens += settled.Usage.TotalTokens()
 	if s.priced = s.priced && cost != nil; cost != nil {

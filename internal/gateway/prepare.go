@@ -35,6 +35,7 @@ func (c *call) newAttempt() *attempt {
 		a = new(attempt)
 	}
 	*a = attempt{call: c, Quote: quote.New(&c.Request, c.table, c.plan.Target(), c.started)}
+	a.Terms = c.principal.Terms(a.Target.Provider.Name(), a.Target.Model, c.started)
 	return a
 }
 

@@ -218,6 +218,9 @@ func (f *frameKind) note(e *llm.Event) {
 // event that ends the answer has them and the usage, as Gemini's last one does:
 // nothing but the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
+	if shown := r.call.withoutCost(frame.Data); len(shown) != len(frame.Data) {
+		frame.Data, frame.Raw = shown, r.call.Op.Framing.Append(nil, string(frame.Name), shown)
+	}
 	if r.tally.Done && !f.usage && !f.finish {
 		r.end = r.call.Op.Framing.Append(nil, string(frame.Name), frame.Data)
 		return

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/quote"
@@ -132,7 +133,7 @@ func (a *attempt) boundAnswer(held *capacity, body []byte) error {
 func (w *wholeReply) encode(dst []byte) []byte {
 	c, reply := w.attempt.call, w.reply
 	if w.attempt.Spoken == c.Op && w.asAsked() {
-		return c.Op.Stamp(dst, w.body, c.final(nil, w.usage))
+		return c.Op.Stamp(dst, c.withoutCost(w.body), c.final(nil, w.usage))
 	}
 	reply.ID, reply.Model, reply.Created = c.Dialect.IDPrefix+c.id.text, c.spent.model(), c.started.Unix()
 	reply.Usage, reply.Reported, reply.Cost = *w.usage, true, c.spent.cost()
@@ -172,6 +173,15 @@ func (w *wholeReply) send(contentType string) {
 	dialect.WriteBody(c.w, *buf, c.server.timing.Write)
 }
 
+// withoutCost is an answer, or the data of an event, as the client may see it: without what the provider says that it
+// costs, where the account is charged otherwise.
+func (c *call) withoutCost(data []byte) []byte {
+	if !c.principal.Charged() {
+		return data
+	}
+	return stamp.WithoutCost(data)
+}
+
 // final is what the end of an answer tells the client.
 func (c *call) final(finish []llm.FinishReason, usage *llm.Usage) *llm.Final {
 	return &llm.Final{
@@ -208,7 +218,7 @@ func (w *wholeReply) sendOneEvent() {
 		return
 	}
 	c.idem.streamed()
-	data := w.attempt.Spoken.Stamp(nil, line.Bytes(), c.final(nil, w.usage))
+	data := w.attempt.Spoken.Stamp(nil, c.withoutCost(line.Bytes()), c.final(nil, w.usage))
 	c.out.write(append(c.Op.Framing.Append(nil, "", data), c.Op.EndMarker...))
 }
 

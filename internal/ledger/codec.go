@@ -46,6 +46,9 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	if a.Stream {
 		flags |= flagStream
 	}
+	if a.Terms != nil {
+		flags |= flagTerms
+	}
 	flags |= attributionFlags(&a.Attribution)
 	dst = binary.AppendUvarint(dst, flags)
 	dst = binary.AppendVarint(dst, a.Opened.UnixMicro())
@@ -56,6 +59,9 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	dst = binary.AppendVarint(dst, int64(a.Hold))
 	dst = binary.AppendVarint(dst, a.Opened.Sub(a.Arrived).Microseconds())
 	dst = appendAttribution(dst, &a.Attribution)
+	if a.Terms != nil {
+		dst = appendTerms(dst, a)
+	}
 	return endFrame(dst, start)
 }
 
@@ -75,6 +81,9 @@ func decodeOpen(payload []byte, known names) (a Attempt, err error) {
 		a.Arrived = a.Opened.Add(-time.Duration(d.varint()) * time.Microsecond)
 	}
 	a.Attribution = d.attribution(flags, known)
+	if flags&flagTerms != 0 {
+		d.terms(&a, known)
+	}
 	return a, d.finish("open")
 }
 
@@ -97,6 +106,9 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	if s.Ask {
 		flags |= flagAsk
 	}
+	if s.Margin != 0 || s.MarginUncertain != 0 {
+		flags |= flagMargin
+	}
 	dst = binary.AppendUvarint(dst, flags)
 	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
 	dst = appendUsage(dst, &s.Usage)
@@ -114,6 +126,9 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	}
 	if s.ReplyID != "" {
 		dst = appendText(dst, s.ReplyID)
+	}
+	if flags&flagMargin != 0 {
+		dst = binary.AppendVarint(binary.AppendVarint(dst, int64(s.Margin)), int64(s.MarginUncertain))
 	}
 	return endFrame(dst, start)
 }
@@ -142,6 +157,9 @@ func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
 	}
 	if flags&flagReplyID != 0 {
 		s.ReplyID = d.text()
+	}
+	if flags&flagMargin != 0 {
+		s.Margin, s.MarginUncertain = llm.Money(d.varint()), llm.Money(d.varint())
 	}
 	return id, s, d.finish("settle")
 }

@@ -52,9 +52,11 @@ type Correction struct {
 	// Uncertain is what it adds to what the attempt may have cost beyond its cost; positive
 	// only where its provider says that it charges more than anybody knew.
 	Uncertain llm.Money
-	Reason    string    // empty where none was given; of a resolution by rule, the rule
-	By        string    // who decided
-	At        time.Time // UTC
+	// Margin and MarginUncertain are what it adds to those of the settlement.
+	Margin, MarginUncertain llm.Money
+	Reason                  string    // empty where none was given; of a resolution by rule, the rule
+	By                      string    // who decided
+	At                      time.Time // UTC
 }
 
 // Corrected is what the attempt used and cost, corrections included.
@@ -69,7 +71,7 @@ func (a *Row) Corrected() (usage llm.Usage, cost llm.Money) {
 
 // Uncertain is what the attempt may have cost beyond its cost, until it is resolved.
 func (a *Row) Uncertain() llm.Money {
-	left := a.Charged() - a.Cost
+	left := a.MostCost() - a.Cost
 	for i := range a.Corrections {
 		left += a.Corrections[i].Uncertain
 	}
@@ -108,7 +110,7 @@ func (c *Correct) Correction(a *Row) (Correction, error) {
 			fmt.Errorf("%w: the attempt costs $%s, and has to cost $0 to $%s with the correction, which is not $0",
 				ErrAmount, cost, llm.MaxCost)
 	}
-	return Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Reason: c.Reason}, nil
+	return a.charged(Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Reason: c.Reason}), nil
 }
 
 // Rule says what attempts cost that are resolved together.
@@ -137,17 +139,17 @@ func (r Rule) Resolve(a *Row) Correction {
 // corrections included. Its usage stays.
 func (a *Row) ResolveAt(cost llm.Money) Correction {
 	_, now := a.Corrected()
-	return Correction{Kind: CorrectionResolved, Seq: 1, Cost: cost - now, Uncertain: -a.Uncertain()}
+	return a.charged(Correction{Kind: CorrectionResolved, Seq: 1, Cost: cost - now, Uncertain: -a.Uncertain()})
 }
 
 // Release is the correction by which the attempt used and cost nothing.
 func (a *Row) Release() Correction {
-	c := a.ResolveAt(0)
-	usage, _ := a.Corrected()
+	usage, cost := a.Corrected()
+	c := Correction{Kind: CorrectionResolved, Seq: 1, Cost: -cost, Uncertain: -a.Uncertain()}
 	for class, n := range usage {
 		c.Usage[class] = -n
 	}
-	return c
+	return a.charged(c)
 }
 
 // ReasonAsked is the reason of a correction that follows from what a provider said.
@@ -200,7 +202,14 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	for class := range used {
 		c.Usage[class] = used[class] - a.Usage[class]
 	}
-	return c, true
+	if a.Terms == nil {
+		return c, true
+	}
+	charged := a.Terms.Charge(cost, p, &used, tier)
+	if most > cost {
+		return a.chargedAt(c, charged, a.mostCharged(most)), true
+	}
+	return a.chargedAt(c, charged, charged), true
 }
 
 // toldAtMost is what a reply can have cost whose provider says so much of it, but not what it charges: its counts may

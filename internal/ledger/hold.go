@@ -20,6 +20,7 @@ type Hold struct {
 	counted budget.Attempt
 	used    atomic.Bool
 	settled atomic.Bool
+	margin  llm.Money // of the settlement
 }
 
 var (
@@ -108,7 +109,7 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 // begin is the hold of an attempt that counts against budgets from now on.
 func (l *Ledger) begin(a Attempt) *Hold {
 	h := &Hold{ledger: l, attempt: a, counted: budget.Attempt{
-		Account: a.Account, Key: a.Key, Arrived: a.Arrived, Most: a.Hold, Reservation: a.Reservation,
+		Account: a.Account, Key: a.Key, Arrived: a.Arrived, Most: a.MostCharged(), Reservation: a.Reservation,
 	}}
 	l.budgets.Begin(&h.counted)
 	return h
@@ -126,6 +127,7 @@ const (
 func (h *Hold) complete(s *Settlement) {
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
 	h.price(s)
+	h.margin = s.Margin
 	seen := s.Outcome == OutcomeOK && s.Provenance != Estimated
 	if seen || len(s.ReplyID) > maxReplyID || strings.ContainsFunc(s.ReplyID, func(r rune) bool {
 		return r <= ' ' || r > '~'
@@ -136,9 +138,15 @@ func (h *Hold) complete(s *Settlement) {
 	s.Duration = max(0, h.ledger.Now().Sub(h.attempt.Opened))
 }
 
-// price fills in what the usage costs, and what it may have cost at most where some of
-// that is not known.
+// price fills in what the usage costs, and what the account is charged for it.
 func (h *Hold) price(s *Settlement) {
+	h.priceUsage(s)
+	h.attempt.SetCharge(s)
+}
+
+// priceUsage fills in what the usage costs, and what it may have cost at most where some of
+// that is not known.
+func (h *Hold) priceUsage(s *Settlement) {
 	p := &h.attempt.Price
 	s.Cost = min(p.Cost(&s.Usage, s.Tier), llm.MaxCost)
 	s.Unpriced |= p.Unpriced(&s.Usage, s.Tier)
@@ -185,11 +193,11 @@ func isMore(told, cost llm.Money) bool { return told-cost > cost/1000+10 }
 
 // checkReservation refuses an attempt that may cost more than it has reserved.
 func (a *Attempt) checkReservation() error {
-	if a.Reservation == nil || a.Hold <= a.Reservation.Amount() {
+	if a.Reservation == nil || a.MostCharged() <= a.Reservation.Amount() {
 		return nil
 	}
 	a.Reservation.Release()
-	return fmt.Errorf("ledger: attempt %s may cost %s and has reserved %s", a.ID, a.Hold, a.Reservation.Amount())
+	return fmt.Errorf("ledger: attempt %s may cost %s and has reserved %s", a.ID, a.MostCharged(), a.Reservation.Amount())
 }
 
 // Need is what an attempt needs of budgets.
@@ -214,7 +222,7 @@ func (l *Ledger) Reserve(ctx context.Context, n Need) (*budget.Reservation, erro
 // where nobody knows how.
 func (h *Hold) charged(s *Settlement) llm.Money {
 	if s == nil {
-		return h.attempt.Hold
+		return h.attempt.MostCharged()
 	}
 	ended := *s
 	h.price(&ended)
@@ -227,6 +235,14 @@ func (h *Hold) cost(s *Settlement) *llm.Money {
 		return nil
 	}
 	return &s.Cost
+}
+
+// Charged is what the account is charged for the settled attempt whose cost Settle or Next returned.
+func (h *Hold) Charged(cost *llm.Money) *llm.Money {
+	if cost == nil || h.margin == 0 {
+		return cost
+	}
+	return new(*cost + h.margin)
 }
 
 // Difference is what the provider says that the attempt costs, less what its price comes

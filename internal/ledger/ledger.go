@@ -324,10 +324,9 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 	var keep int64
 	if a != nil {
 		keep = (l.open.Add(1) + 1) * settleSpace
-		if a.Price.Known() {
-			if _, known := l.prices.Load(a.Price.Version); !known {
-				b = appendPrice(b, &a.Price)
-			}
+		b = l.appendNew(b, &a.Price)
+		if a.Terms.Own() {
+			b = l.appendNew(b, &a.Terms.Price)
 		}
 		b = appendOpen(b, a)
 	}
@@ -342,8 +341,11 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
 		at, err = l.journal.Append(b, keep) // the next segment was only not reserved yet
 	}
-	if err == nil && a != nil && a.Price.Known() {
-		l.prices.LoadOrStore(a.Price.Version, true)
+	if err == nil && a != nil {
+		l.written(&a.Price)
+		if a.Terms.Own() {
+			l.written(&a.Terms.Price)
+		}
 	}
 	if a != nil && err != nil || s != nil && err == nil {
 		l.open.Add(-1)
@@ -356,5 +358,23 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 		Message:    "This request cannot be metered right now, so it was not sent. Try again shortly.",
 		RetryAfter: spareRetry,
 		Err:        err,
+	}
+}
+
+// appendNew appends a price that this epoch's journal does not hold.
+func (l *Ledger) appendNew(dst []byte, p *llm.Price) []byte {
+	if !p.Known() {
+		return dst
+	}
+	if _, known := l.prices.Load(p.Version); known {
+		return dst
+	}
+	return appendPrice(dst, p)
+}
+
+// written takes note of a price that this epoch's journal holds.
+func (l *Ledger) written(p *llm.Price) {
+	if p.Known() {
+		l.prices.LoadOrStore(p.Version, true)
 	}
 }

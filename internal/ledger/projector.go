@@ -261,6 +261,7 @@ func (p *projector) abandon(restarted time.Time) {
 		last := i == len(left)-1 || left[i+1].ID.Request != a.ID.Request
 		p.settle(a.ID, Settlement{
 			Outcome: OutcomeUnknown, Provenance: Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold, Counts: last,
+			Margin:   a.MostCharged() - a.Hold,
 			Duration: max(0, restarted.Sub(a.Opened)),
 		})
 	}

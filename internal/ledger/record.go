@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/budget"
+	"weir/internal/charge"
 	"weir/internal/llm"
 )
 
@@ -57,6 +58,10 @@ type Attempt struct {
 	// reachable rates. An attempt of unknown outcome is settled at both.
 	Bound llm.Usage
 	Hold  llm.Money
+	// Terms are what the account is charged for it; nil where it is charged the cost. The journal keeps the Version of
+	// a price of the account's own. ChargeHold is what Bound is charged with at most; 0 without Terms.
+	Terms      *charge.Terms
+	ChargeHold llm.Money
 	// BillByProvider has the attempt cost what the provider says, where it does. It
 	// is not in the journal.
 	BillByProvider bool
@@ -126,6 +131,9 @@ type Settlement struct {
 	// count it until the attempt is resolved. It is above Cost, or 0 where Cost is what
 	// the attempt cost; of unknown outcome both are the hold.
 	AtMost llm.Money
+	// Margin is what the account is charged beyond Cost, which may be negative, and MarginUncertain what that may come to
+	// beyond it where nobody knows the cost; 0 where the account is charged the cost.
+	Margin, MarginUncertain llm.Money
 	// ProviderCost is what the provider says that it charges; nil where it says
 	// nothing. Billed says that Cost is that, and not what the price comes to.
 	ProviderCost *llm.Money
@@ -146,8 +154,14 @@ type Settlement struct {
 	Duration time.Duration // from opening to settling
 }
 
-// Charged is what counts against budgets: the most that the attempt can have cost.
-func (s *Settlement) Charged() llm.Money { return max(s.Cost, s.AtMost) }
+// MostCost is the most that the attempt can have cost.
+func (s *Settlement) MostCost() llm.Money { return max(s.Cost, s.AtMost) }
+
+// Charge is what the account is charged, as far as the cost is known.
+func (s *Settlement) Charge() llm.Money { return s.Cost + s.Margin }
+
+// Charged is what counts against budgets: the most that the account can be charged.
+func (s *Settlement) Charged() llm.Money { return s.MostCost() + s.Margin + s.MarginUncertain }
 
 // Entry is a settled attempt, whole.
 type Entry struct {

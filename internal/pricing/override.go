@@ -201,3 +201,15 @@ func rateOfSecond(dollars string) (int64, error) {
 	}
 	return v / 1000, nil
 }
+
+// ListPrice is the price of an account's own that the override gives to what it names, "<provider>/<model>" or
+// "<provider>/*". It holds whatever service tier served, and its version is of those of price lists.
+func (o PriceOverride) ListPrice(name string) (llm.Price, error) {
+	if err := checkName(name); err != nil {
+		return llm.Price{}, err
+	}
+	p, err := o.price(name)
+	p.Modes = nil
+	p.Version = "list/" + name + "#" + digest(&p)
+	return p, err
+}

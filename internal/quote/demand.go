@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"weir/internal/charge"
 	"weir/internal/llm"
 )
 
@@ -16,6 +17,7 @@ const leastOutput = 256
 // of its answers from least to most tokens of output.
 type Demand struct {
 	Price      llm.Price
+	terms      *charge.Terms
 	asked      string      // what the request says of its units, as llm.Head.Asked
 	fixed      llm.Usage   // the bound of all but the answers
 	modalities llm.Classes // as in Inputs
@@ -29,7 +31,7 @@ type Demand struct {
 // too little; fine looks closer and takes longer.
 func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 	k := Demand{
-		Price: q.Price, asked: q.Head.Asked, fixed: q.boundBeside(how, r), modalities: r.modalities,
+		Price: q.Price, terms: q.Terms, asked: q.Head.Asked, fixed: q.boundBeside(how, r), modalities: r.modalities,
 		answers: r.answers,
 	}
 	switch {
@@ -84,10 +86,10 @@ func (k *Demand) Granted(limit int64) llm.Usage {
 	return k.bound(k.most)
 }
 
-// cost is the bound in money.
+// cost is the bound in money, as the account is charged for it.
 func (k *Demand) cost(output int64) llm.Money {
 	u := k.bound(output)
-	return min(llm.MaxCost, k.Price.BoundAsked(&u, k.asked))
+	return k.terms.Bound(min(llm.MaxCost, k.Price.BoundAsked(&u, k.asked)), &k.Price, &u, k.asked)
 }
 
 // Amounts are what to ask a budget for: with less than the first the attempt is

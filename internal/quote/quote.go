@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/charge"
 	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/route"
@@ -59,6 +60,7 @@ type Quote struct {
 	Spoken *dialect.Operation // what is asked for in it; nil where it has no such thing
 	Quirks *llm.Quirks        // the target's departures from it
 	Price  llm.Price          // at the moment at which the request came
+	Terms  *charge.Terms      // by which the account is charged for it; nil for the cost
 
 	table        *route.Table
 	apart        int64 // as Apart has it, once it was counted

@@ -23,7 +23,7 @@ type OverviewQuery struct {
 // Sum adds up settled attempts, with what was corrected later.
 type Sum struct {
 	Usage     llm.Usage
-	Cost      llm.Money
+	Cost      llm.Money // what the account is charged
 	Requests  int64
 	Attempts  int64
 	Errors    int64     // attempts that were refused, rejected, failed or cut
@@ -32,6 +32,7 @@ type Sum struct {
 	Estimated int64     // attempts whose usage was counted here
 	Unknown   int64     // attempts of unknown outcome that nobody has resolved
 	Speed     Speed     // of whole answers alone
+	Margin
 }
 
 // Add adds o to s.
@@ -43,6 +44,7 @@ func (s *Sum) Add(o *Sum) {
 	s.Errors += o.Errors
 	s.Unpriced += o.Unpriced
 	s.Uncertain += o.Uncertain
+	s.add(o.Margin)
 	s.Estimated += o.Estimated
 	s.Unknown += o.Unknown
 	s.Speed.Add(&o.Speed)
@@ -86,6 +88,7 @@ type AccountSum struct {
 	Errors    int64     // attempts that were refused, rejected, failed or cut
 	Unpriced  int64     // attempts without a price, which add 0 to Cost
 	Used      time.Time // when any of its keys was used last, in any month; zero for never
+	Margin
 }
 
 // UnseenSum is what an account has of attempts whose end nobody saw and that nobody has

@@ -113,18 +113,19 @@ type Request struct {
 	Code     llm.Code // the error the client got; empty for none
 	Stream   bool
 	Attempts int
-	// Of all attempts, with what was corrected later.
+	// Of all attempts, with what was corrected later. The cost is what the account is charged.
 	Usage    llm.Usage
 	Cost     llm.Money
 	Unpriced llm.Classes // of usage that has no price, and adds 0 to Cost
 	AtMost   llm.Money   // what it can have cost at most; Cost where that is known
 	// ProviderCost is what providers say that all attempts cost; nil where one that cost
-	// something said nothing.
+	// something said nothing, and where the account has a price list.
 	ProviderCost *llm.Money
 	Unseen       bool              // an attempt is one of ledger.Row.Unseen
 	Provenance   ledger.Provenance // the worst of them; empty while all are open
 	FirstToken   time.Duration     // from the arrival to the first piece; 0 when none came
 	Duration     time.Duration     // from the arrival to the end of the last attempt; 0 while it is under way
+	Margin
 }
 
 // Cursor is the request's place in the list.
@@ -155,7 +156,10 @@ func providerCost(attempts []Attempt) *llm.Money {
 	told := false
 	for i := range attempts {
 		a := &attempts[i]
-		if a.ProviderCost == nil && (a.Charged() > 0 || a.Unpriced != 0) {
+		if a.Terms != nil {
+			return nil
+		}
+		if a.ProviderCost == nil && (a.MostCost() > 0 || a.Unpriced != 0) {
 			return nil
 		}
 		if a.ProviderCost != nil {
@@ -182,8 +186,10 @@ func (r *Request) fold(a *Attempt) {
 	}
 	usage, cost := a.Corrected()
 	r.Usage.Add(&usage)
-	r.Cost += cost
-	r.AtMost += cost + a.Uncertain()
+	margin, uncertain := a.Row.Margin()
+	r.Cost += cost + margin
+	r.AtMost += cost + margin + a.Uncertain() + uncertain
+	r.add(Margin{margin, uncertain})
 }
 
 // doubt orders provenances, the worst last.
@@ -200,8 +206,7 @@ type RequestDetail struct {
 // Attempt is an attempt of a request.
 type Attempt struct {
 	ledger.Row
-	// Lines are how the cost came about: their amounts add up to that of
-	// Corrected. Only Request fills them in.
+	// Lines are how the charge came about: their amounts add up to it, corrections included. Only Request fills them in.
 	Lines []CostLine
 	// Tier is what the input tokens had to exceed for the rates in Lines; 0 for
 	// the rates that hold where no tier does.
@@ -230,6 +235,7 @@ const (
 	LineHold       LineKind = "hold"       // of unknown outcome: the most that it can have cost
 	LineProvider   LineKind = "provider"   // what the provider says that it charges
 	LineCorrection LineKind = "correction" // what was decided later
+	LineCharge     LineKind = "charge"     // what the account's price list charges
 	LineOther      LineKind = "other"      // what the price does not explain; weir ledger verify tells of it
 )
 
@@ -255,7 +261,9 @@ func (a *Attempt) Explain() {
 		}
 	}
 	add(CostLine{What: LineOther, Amount: a.Cost - sum})
+	add(CostLine{What: LineCharge, Amount: a.Settlement.Margin})
 	for i := range a.Corrections {
-		add(CostLine{What: LineCorrection, Amount: a.Corrections[i].Cost})
+		c := &a.Corrections[i]
+		add(CostLine{What: LineCorrection, Amount: c.Cost + c.Margin})
 	}
 }

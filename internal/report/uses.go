@@ -39,10 +39,11 @@ type Use struct {
 	Group    []*string // the values of UsesQuery.By, in its order; nil where a request has none
 	Usage    llm.Usage
 	Requests int64
-	Cost     llm.Money
-	Unpriced bool // some of it has no price and adds 0 to Cost
+	Cost     llm.Money // what the account is charged
+	Unpriced bool      // some of it has no price and adds 0 to Cost
 	// Uncertain is what attempts of which nobody knows the cost may have cost beyond it.
 	Uncertain llm.Money
+	Margin
 }
 
 // AtMost is the upper bound of the cost.
@@ -59,6 +60,16 @@ type Totals struct {
 	Requests  int64
 	Cost      llm.Money
 	Uncertain llm.Money // as in Use
+	Margin
+}
+
+// Add adds the sums of o to t.
+func (t *Totals) Add(o *Totals) {
+	t.Tokens += o.Tokens
+	t.Requests += o.Requests
+	t.Cost += o.Cost
+	t.Uncertain += o.Uncertain
+	t.add(o.Margin)
 }
 
 // AtMost is the upper bound of the cost.

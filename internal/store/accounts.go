@@ -21,29 +21,32 @@ func (s *Accounts) Stores() account.Stores {
 }
 
 const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, " +
-	"credit_from, goodwill, created"
+	"credit_from, goodwill, price_lists, created"
 
 // accountRow is a row of accountColumns, before what is encoded in it is read.
 type accountRow struct {
 	account.Account
 	credit, from sql.NullInt64
+	priceLists   string
 	created      int64
 }
 
 func (r *accountRow) dest() []any {
 	return []any{
 		&r.ID, &r.Name, &r.Suspended, &r.OnDisconnect, &r.Budget.Limit, &r.Budget.Period,
-		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.Goodwill, &r.created,
+		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.Goodwill, &r.priceLists, &r.created,
 	}
 }
 
-func (r *accountRow) account() account.Account {
+func (r *accountRow) account() (account.Account, error) {
 	a := r.Account
 	a.Created = fromMicros(r.created)
 	if r.credit.Valid {
 		a.Credit = &account.Credit{Paid: llm.Money(r.credit.Int64), From: llm.Money(r.from.Int64)}
 	}
-	return a
+	var err error
+	a.PriceLists, err = decodePriceLists(r.priceLists)
+	return a, err
 }
 
 func scanAccount(row scanner) (account.Account, error) {
@@ -51,7 +54,7 @@ func scanAccount(row scanner) (account.Account, error) {
 	if err := row.Scan(r.dest()...); err != nil {
 		return account.Account{}, err
 	}
-	return r.account(), nil
+	return r.account()
 }
 
 // List is all accounts by name; or the one of that name or id, if there
@@ -127,6 +130,9 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 	}
 	if l := u.Limits; l != nil {
 		rpm, tpm, concurrency = l.RPM, l.TPM, l.Concurrency
+	}
+	if u.PriceList != nil {
+		return s.setPriceList(ctx, by, id, u.PriceList)
 	}
 	end := ""
 	if u.EndCredit {

@@ -41,7 +41,7 @@ func (s *Ledger) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.
 	list := make([]ledger.Attempt, len(entries))
 	for i := range entries {
 		list[i] = entries[i].Attempt
-		err := book.fill(ctx, s.read, &list[i].Price)
+		err := book.fillAll(ctx, s.read, &list[i])
 		if errors.Is(err, errNoPrice) {
 			s.log.Error("an open attempt has a price that is not in the database", "attempt", list[i].ID.String(),
 				"price", list[i].Price.Version)

@@ -35,6 +35,8 @@ type correction struct {
 	unknown int64
 	// uncertain is what it adds to what the attempt may have cost beyond its cost.
 	uncertain llm.Money
+	// margin and marginUncertain are what it adds to what is charged beyond both.
+	margin, marginUncertain llm.Money
 }
 
 func (c *correction) add(o *correction) {
@@ -42,12 +44,15 @@ func (c *correction) add(o *correction) {
 	c.cost += o.cost
 	c.unknown += o.unknown
 	c.uncertain += o.uncertain
+	c.margin += o.margin
+	c.marginUncertain += o.marginUncertain
 }
 
 func (c *correction) sums() *sums {
 	s := &sums{
 		measureCost: int64(c.cost), measureTokens: c.usage.TotalTokens(), measureUnknown: c.unknown,
-		measureUncertain: int64(c.uncertain),
+		measureUncertain: int64(c.uncertain), measureMargin: int64(c.margin),
+		measureMarginUncertain: int64(c.marginUncertain),
 	}
 	copy(s[measureUsage:], c.usage[:])
 	return s
@@ -55,7 +60,10 @@ func (c *correction) sums() *sums {
 
 // correctionOf is what a correction of an attempt adds to the sums.
 func correctionOf(a *ledger.Row, c *ledger.Correction) correction {
-	sum := correction{id: a.ID, bucket: bucketOf(&a.Attempt), usage: c.Usage, cost: c.Cost, uncertain: c.Uncertain}
+	sum := correction{
+		id: a.ID, bucket: bucketOf(&a.Attempt), usage: c.Usage, cost: c.Cost, uncertain: c.Uncertain, margin: c.Margin,
+		marginUncertain: c.MarginUncertain,
+	}
 	if c.Kind == ledger.CorrectionResolved && a.Provenance == ledger.Unknown {
 		sum.unknown = -1
 	}
@@ -165,13 +173,13 @@ func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Acto
 ) error {
 	b := &sum.bucket
 	_, err := tx.ExecContext(ctx, "INSERT INTO corrections"+
-		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, reason, "+
-		"who, at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
+		"margin_uncertain, reason, who, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key,
 		b.provider, b.model,
 		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain),
-		c.Reason, by.String(), micros(s.clock.now()))
+		int64(sum.margin), int64(sum.marginUncertain), c.Reason, by.String(), micros(s.clock.now()))
 	return err
 }
 
@@ -202,7 +210,9 @@ func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets) error {
 func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, d *decision) error {
 	a, c := &d.attempt, &d.correction
 	usage, cost := a.Corrected()
-	before, after := facts{"cost_usd": cost.String()}, facts{"cost_usd": (cost + c.Cost).String()}
+	margin, _ := a.Margin()
+	cost += margin // what the account is charged, for it sees the entry
+	before, after := facts{"cost_usd": cost.String()}, facts{"cost_usd": (cost + c.Cost + c.Margin).String()}
 	if c.Reason != "" {
 		after["reason"] = c.Reason
 	}
@@ -224,13 +234,14 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 // readCorrections reads the corrections of attempts of those days, of an account; empty for all.
 func readCorrections(ctx context.Context, q querier, from, to int64, account string) ([]correction, error) {
 	rows, err := q.QueryContext(
-		ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain"+
+		ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
+			"margin_uncertain"+
 			" FROM corrections WHERE day BETWEEN ? AND ? AND (? = '' OR account = ?)", from, to, account, account)
 	return collect(rows, err, func(row scanner) (c correction, err error) {
 		var request, usage string
 		b := &c.bucket
 		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
-			&c.unknown, &c.uncertain)
+			&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain)
 		if err != nil {
 			return c, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/charge"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -74,6 +75,12 @@ func encodeOpening(a *ledger.Attempt) string {
 	o.counts("bound", &a.Bound)
 	o.integer("hold", int64(a.Hold))
 	o.integer("waited", a.Opened.Sub(a.Arrived).Microseconds())
+	if t := a.Terms; t != nil {
+		o.name("markup") // also where it is 0: it says that there are terms
+		o.b = strconv.AppendInt(o.b, int64(t.Markup), 10)
+		o.text("own_price", t.Price.Version)
+		o.integer("charge_hold", int64(a.ChargeHold))
+	}
 	o.text("user", a.Attribution.User)
 	o.tags("tags", a.Attribution.Tags)
 	return o.String()
@@ -97,6 +104,12 @@ func decodeOpening(text string, a *ledger.Attempt) (err error) {
 			a.Hold = llm.Money(integer(m.Value))
 		case "waited":
 			a.Arrived = a.Opened.Add(-time.Duration(integer(m.Value)) * time.Microsecond)
+		case "markup":
+			a.Terms = &charge.Terms{Markup: charge.Markup(integer(m.Value))}
+		case "own_price":
+			a.Terms.Price.Version = rawjson.Text(m.Value)
+		case "charge_hold":
+			a.ChargeHold = llm.Money(integer(m.Value))
 		case "user":
 			a.Attribution.User = rawjson.Text(m.Value)
 		case "tags":
@@ -120,6 +133,8 @@ func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
 	o.integer("first_token", s.FirstToken.Microseconds())
 	o.integer("duration", s.Duration.Microseconds())
 	o.integer("at_most", int64(s.AtMost))
+	o.integer("margin", int64(s.Margin))
+	o.integer("margin_uncertain", int64(s.MarginUncertain))
 	if s.Unpriced != 0 || !a.Price.Known() {
 		o.name("unpriced") // without a price always: older rows have none, and all they used is unpriced
 		o.b = rawjson.AppendString(o.b, strings.Join(s.Unpriced.Names(), " "))
@@ -159,6 +174,10 @@ func decodeSettlement(text string, a *ledger.Attempt, s *ledger.Settlement) (err
 			s.Duration = time.Duration(integer(m.Value)) * time.Microsecond
 		case "at_most":
 			s.AtMost = llm.Money(integer(m.Value))
+		case "margin":
+			s.Margin = llm.Money(integer(m.Value))
+		case "margin_uncertain":
+			s.MarginUncertain = llm.Money(integer(m.Value))
 		case "unpriced":
 			var ok bool
 			if s.Unpriced, ok = llm.ParseClasses(strings.Fields(rawjson.Text(m.Value))); !ok {

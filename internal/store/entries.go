@@ -19,7 +19,7 @@ func (s *Reports) Attempt(ctx context.Context, id ledger.AttemptID) (ledger.Entr
 		return ledger.Entry{}, false, nil
 	}
 	if err == nil {
-		err = priceBook{}.fill(ctx, s.read, &e.Price)
+		err = priceBook{}.fillAll(ctx, s.read, &e.Attempt)
 	}
 	if err != nil {
 		return ledger.Entry{}, false, fmt.Errorf("read attempt %s: %w", id, err)
@@ -85,12 +85,14 @@ func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*report.Exp
 		}
 		rows, err := tx.QueryContext(ctx, query+" ORDER BY a.day, a.request, a.n", args...)
 		return each(rows, err, scanExported, func(e *report.Exported) error {
-			if err := book.fill(ctx, tx, &e.Price); err != nil && !errors.Is(err, errNoPrice) {
+			if err := book.fillAll(ctx, tx, &e.Attempt); err != nil && !errors.Is(err, errNoPrice) {
 				return err
 			}
 			if c := byAttempt[e.ID]; c != nil {
-				left := e.Charged() - e.Cost + c.uncertain
+				left := e.MostCost() - e.Cost + c.uncertain
 				e.Cost += c.cost
+				e.Margin += c.margin
+				e.MarginUncertain += c.marginUncertain
 				e.Usage.Add(&c.usage)
 				if e.AtMost = 0; left > 0 {
 					e.AtMost = e.Cost + left

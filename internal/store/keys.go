@@ -101,8 +101,11 @@ func (s *Accounts) keyBy(ctx context.Context, column string, hash account.Hash) 
 	if err != nil {
 		return a, k, fmt.Errorf("read key: %w", orNotFound(err))
 	}
-	k, err = r.key()
-	return row.account(), k, err
+	if k, err = r.key(); err != nil {
+		return a, k, err
+	}
+	a, err = row.account()
+	return a, k, err
 }
 
 // Keys are the keys of the account of that id, oldest first.

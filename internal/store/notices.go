@@ -102,7 +102,8 @@ func (s *sums) used() bool {
 
 // isNothing reports whether nothing was used, by no request that counts: see used.
 func (s *sums) isNothing() bool {
-	return s[measureRequests] == 0 && s[measureTokens] == 0 && s[measureCost] == 0 && s[measureUncertain] == 0
+	return s[measureRequests] == 0 && s[measureTokens] == 0 && s[measureCost] == 0 && s[measureUncertain] == 0 &&
+		s[measureMargin] == 0 && s[measureMarginUncertain] == 0
 }
 
 // calendarEvery is how often it is looked whether a day is over or a key expires.
@@ -180,7 +181,7 @@ func (s *Webhooks) TellUsage(ctx context.Context, now time.Time) error {
 	for back := range usageDays {
 		day := dayOf(now.Add(-usageAfter).AddDate(0, 0, -1-back))
 		rows, err := s.read.QueryContext(
-			ctx, "SELECT account, sum(requests), sum(tokens), sum(cost), sum(unpriced) FROM rollup_uses WHERE period "+
+			ctx, "SELECT account, sum(requests), sum(tokens), sum(cost + margin), sum(unpriced) FROM rollup_uses WHERE period "+
 				"= ? GROUP BY account HAVING "+used("sum", "")+" ORDER BY account", day)
 		events, err := collect(rows, err, func(row scanner) (e webhook.Event, err error) {
 			u := webhook.Usage{Date: dateText(day), AsOf: now.UTC().Truncate(time.Microsecond)}

@@ -105,7 +105,7 @@ func (v *overview) readModels(ctx context.Context, q querier, where string, args
 	}
 	rows, err := q.QueryContext(ctx, "SELECT model FROM rollup_uses WHERE "+where+
 		" GROUP BY model HAVING "+used("sum", "")+
-		" ORDER BY sum(cost) DESC, sum(requests) DESC, model LIMIT ?", append(args, n+1)...)
+		" ORDER BY sum(cost + margin) DESC, sum(requests) DESC, model LIMIT ?", append(args, n+1)...)
 	names, err := collect(rows, err, func(row scanner) (name any, err error) {
 		var text string
 		err = row.Scan(&text)
@@ -165,9 +165,9 @@ func columnsBy(function string, columns []string) string {
 // reported are the sums in the words of reports.
 func (s *sums) reported() report.Sum {
 	return report.Sum{
-		Usage: *s.usage(), Cost: llm.Money(s[measureCost]), Requests: s[measureRequests], Attempts: s[measureAttempts],
+		Usage: *s.usage(), Cost: s.charge(), Requests: s[measureRequests], Attempts: s[measureAttempts],
 		Errors: s[measureErrors], Unpriced: s[measureUnpriced], Estimated: s[measureEstimated],
-		Unknown: s[measureUnknown], Uncertain: llm.Money(s[measureUncertain]),
+		Unknown: s[measureUnknown], Uncertain: s.uncertain(), Margin: s.marginOf(),
 	}
 }
 
@@ -180,7 +180,7 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most i
 	}
 	return reportList(ctx, s.conn, account, "read spending of keys", func(row scanner) (k report.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
-	}, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
+	}, "SELECT key, sum(requests), sum(cost + margin), sum(uncertain + margin_uncertain) FROM rollup_day WHERE account = ? AND "+
 		among("period", len(days))+" GROUP BY key HAVING "+used("sum", "")+" ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?",
 		slices.Concat([]any{account}, days, []any{most})...)
 }
@@ -196,17 +196,18 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]report.A
 	first, last := budget.DaysOf(month)
 	return reportList(ctx, s.conn, "", "read overview of accounts", func(row scanner) (a report.AccountSum, err error) {
 		var used int64
-		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &used); err == nil &&
+		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &a.Margin.Margin,
+			&a.MarginUncertain, &used); err == nil &&
 			used > 0 {
 			a.Used = fromMicros(used)
 		}
 		return a, err
 	}, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.uncertain, 0), "+
-		"coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+
+		"coalesce(u.errors, 0), coalesce(u.unpriced, 0), coalesce(u.margin, 0), coalesce(u.margin_uncertain, 0),"+
 		" (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
-		" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, sum(cost) AS cost, "+
-		"sum(uncertain) AS "+
-		"uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
+		" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, "+
+		"sum(cost + margin) AS cost, sum(uncertain + margin_uncertain) AS uncertain, sum(margin) AS margin, "+
+		"sum(margin_uncertain) AS margin_uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
 		" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
 		" ORDER BY 3 DESC, 2 DESC, 1", first, last)
 }

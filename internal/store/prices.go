@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -64,6 +65,15 @@ func (b priceBook) fill(ctx context.Context, q querier, p *llm.Price) error {
 	}
 	*p = *full
 	return nil
+}
+
+// fillAll fills in the prices of an attempt: that of its provider, and one of the account's own.
+func (b priceBook) fillAll(ctx context.Context, q querier, a *ledger.Attempt) error {
+	err := b.fill(ctx, q, &a.Price)
+	if !a.Terms.Own() || err != nil && !errors.Is(err, errNoPrice) {
+		return err
+	}
+	return cmp.Or(b.fill(ctx, q, &a.Terms.Price), err)
 }
 
 // load reads all prices there are. A connection to PostgreSQL cannot ask for

@@ -80,15 +80,12 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 		m.addTo(u, &e)
 	}
 	for _, u := range sums {
-		if u.Usage.TotalTokens() == 0 && u.Requests == 0 && u.Cost == 0 && u.Uncertain == 0 {
+		if u.Usage.TotalTokens() == 0 && u.Requests == 0 && u.Cost == 0 && u.Uncertain == 0 && u.Margin == (report.Margin{}) {
 			continue // nothing was used
 		}
 		page.Uses = append(page.Uses, *u)
-		page.Total.Tokens += u.Usage.TotalTokens()
-		page.Total.Requests += u.Requests
-		page.Total.Cost += u.Cost
-		page.Total.Uncertain += u.Uncertain
 	}
+	page.Total = totalsOf(page.Uses)
 	page.Count = len(page.Uses)
 	slices.SortFunc(page.Uses, func(a, b report.Use) int {
 		if q.ByCost && a.Cost != b.Cost {
@@ -165,9 +162,13 @@ func (m *machine) addTo(u *report.Use, e *ledger.Entry) {
 		u.Requests++
 	}
 	delta := m.corrected[e.ID]
-	u.Cost += e.Cost + delta.Cost
+	cost, left := e.Cost+delta.Cost, e.MostCost()-e.Cost+delta.AtMost
+	charged, uncertain := m.charge(e)
+	u.Cost += charged
+	u.Uncertain += uncertain
+	u.Margin.Margin += charged - cost
+	u.MarginUncertain += uncertain - left
 	u.Usage.Add(&e.Usage)
 	u.Usage.Add(&delta.Usage)
-	u.Uncertain += e.Charged() - e.Cost + delta.AtMost
 	u.Unpriced = u.Unpriced || e.Unpriced != 0
 }

@@ -45,7 +45,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPa
 	if err != nil {
 		rt.Fatal(err)
 	}
-	got := report.Totals{Tokens: uses.Total.Tokens}
+	got := report.Totals{Tokens: uses.Total.Tokens, Margin: uses.Total.Margin}
 	for _, k := range keys {
 		got.Requests, got.Cost, got.Uncertain = got.Requests+k.Requests, got.Cost+k.Cost, got.Uncertain+k.Uncertain
 	}
@@ -59,7 +59,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPa
 
 // usedOf is what was used of a sum.
 func usedOf(s *report.Sum) report.Totals {
-	return report.Totals{Tokens: s.Usage.TotalTokens(), Requests: s.Requests, Cost: s.Cost, Uncertain: s.Uncertain}
+	return report.Totals{Tokens: s.Usage.TotalTokens(), Requests: s.Requests, Cost: s.Cost, Uncertain: s.Uncertain, Margin: s.Margin}
 }
 
 // checkExplained has what explains the sums of the days of an account be all of them, and
@@ -73,6 +73,7 @@ func (m *machine) checkExplained(rt *rapid.T, account string, uses *report.UsesP
 		}
 		u := got[entry]
 		u.Usage.Add(&x.Usage)
+		u.Margin.Margin, u.MarginUncertain = u.Margin.Margin+x.Margin.Margin, u.MarginUncertain+x.MarginUncertain
 		u.Requests, u.Cost, u.Uncertain, u.Unpriced = u.Requests+x.Requests, u.Cost+x.Cost, u.Uncertain+x.Uncertain, u.Unpriced || x.Unpriced > 0
 		if x.Account != account || (x.Price == "v1") != (x.Terms != "") {
 			rt.Fatalf("explained for %s: got %+v", account, x)
@@ -139,7 +140,18 @@ func (m *machine) checkRequest(rt *rapid.T, account string, r *report.Request) {
 		for _, l := range d.Parts[i].Lines {
 			lines += l.Amount
 		}
-		want += m.attempts[d.Parts[i].ID].Cost + m.corrected[d.Parts[i].ID].Cost
+		e := m.attempts[d.Parts[i].ID]
+		if e.Outcome != "" {
+			charged, _ := m.charge(&e)
+			want += charged
+		}
+		if p := &d.Parts[i]; p.Terms != nil || p.Row.Settlement.Margin != 0 || p.Price.Version == "v1" && e.Terms != nil {
+			rt.Fatalf("request %s: got the terms or the price of what it cost", r.ID)
+		}
+	}
+	full, _, err := m.store.Reports.RequestAtCost(rt.Context(), account, r.ID)
+	if err != nil || full.Cost != r.Cost || full.Margin != r.Margin {
+		rt.Fatalf("request %s at cost: got %+v, %v", r.ID, full.Request, err)
 	}
 	if r.Cost != want || lines != want {
 		rt.Fatalf("request %s: got a cost of %s, lines of %s; want %s", r.ID, r.Cost, lines, want)

@@ -69,12 +69,14 @@ type model struct {
 	// corrected are the deltas of corrected attempts, which no journal has; Outcome is
 	// not empty where somebody decided what the attempt cost.
 	corrected map[ledger.AttemptID]ledger.Settlement
+	// corrections are the same as the ledger makes them.
+	corrections map[ledger.AttemptID][]ledger.Correction
 }
 
 func newModel() model {
 	return model{
 		open: map[ledger.AttemptID]int{}, attempts: map[ledger.AttemptID]ledger.Entry{},
-		corrected: map[ledger.AttemptID]ledger.Settlement{},
+		corrected: map[ledger.AttemptID]ledger.Settlement{}, corrections: map[ledger.AttemptID][]ledger.Correction{},
 	}
 }
 
@@ -90,6 +92,7 @@ type machine struct {
 	drawn     int  // attempts so far
 	saved     bool // there is a copy of the database
 	savedRows map[ledger.AttemptID]ledger.Settlement
+	savedMade map[ledger.AttemptID][]ledger.Correction
 }
 
 func (m *machine) open(rt *rapid.T) {
@@ -134,6 +137,7 @@ func (m *machine) drawAttempt(rt *rapid.T) ledger.Attempt {
 		a.Price = llm.Price{Version: "v1", Rates: llm.Rates{llm.Input: 150_000, llm.Output: 600_000, llm.Searches: 10_000_000_000}}
 		a.Hold = a.Price.Cost(&a.Bound, "") + 5
 	}
+	drawTerms(rt, &a)
 	return a
 }
 
@@ -154,6 +158,7 @@ func drawSettlement(rt *rapid.T, a *ledger.Attempt) ledger.Settlement {
 		s.Provenance, s.Usage, s.Cost, s.AtMost, s.FirstToken = ledger.Unknown, a.Bound, a.Hold, a.Hold, 0
 		s.Unpriced = a.Price.Unpriced(&s.Usage, "")
 	}
+	a.SetCharge(&s)
 	return s
 }
 
@@ -164,7 +169,7 @@ func (m *machine) apply(rt *rapid.T) {
 	tape := &m.tapes[which]
 	b := &ledger.Batch{Journal: tape.journal, Prices: []ledger.PriceRecord{{
 		Version: "v1", Rates: llm.Rates{llm.Input: 150_000, llm.Output: 600_000, llm.Searches: 10_000_000_000},
-	}}}
+	}, {Version: ownPrice().Version, Rates: ownPrice().Rates}}}
 	if n := len(tape.batches); n > 0 {
 		b.From = tape.batches[n-1].To
 	}
@@ -238,7 +243,7 @@ func (m *machine) resolve(rt *rapid.T) {
 
 // decided has an attempt cost that much in the end, in the model.
 func (m *machine) decided(e *ledger.Entry, cost llm.Money, release bool) {
-	delta := ledger.Settlement{Outcome: "resolved", Cost: cost - e.Cost, AtMost: e.Cost - e.Charged()}
+	delta := ledger.Settlement{Outcome: "resolved", Cost: cost - e.Cost, AtMost: e.Cost - e.MostCost()}
 	if release {
 		delta.Cost = -e.Cost
 		for c, n := range e.Usage {
@@ -246,6 +251,12 @@ func (m *machine) decided(e *ledger.Entry, cost llm.Money, release bool) {
 		}
 	}
 	m.corrected[e.ID] = delta
+	m.made(e, func(a *ledger.Row) ledger.Correction {
+		if release {
+			return a.Release()
+		}
+		return a.ResolveAt(cost)
+	})
 }
 
 // correct adds an amount to what an attempt cost, which it may refuse.
@@ -268,6 +279,14 @@ func (m *machine) correct(rt *rapid.T) {
 	if err == nil {
 		delta.Cost += amount
 		m.corrected[e.ID] = delta
+		m.made(&e, func(a *ledger.Row) ledger.Correction {
+			ask := ledger.Correct{Amount: amount, Reason: "x"}
+			c, err := ask.Correction(a)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return c
+		})
 	}
 }
 
@@ -290,7 +309,7 @@ func (m *machine) older(rt *rapid.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		cost, left := e.Cost+delta.Cost, e.Charged()-e.Cost+delta.AtMost
+		cost, left := e.Cost+delta.Cost, e.MostCost()-e.Cost+delta.AtMost
 		if !kept || delta.Outcome != "" || q.Account != "" && e.Account != q.Account || !e.Opened.Before(q.Before) || left == 0 && e.Provenance != ledger.Unknown {
 			continue
 		}
@@ -325,6 +344,7 @@ func (m *machine) forget(rt *rapid.T) {
 func (m *machine) snapshot(rt *rapid.T) {
 	m.beside(rt, m.backup.save)
 	m.saved, m.savedRows = true, maps.Clone(m.corrected)
+	m.savedMade = maps.Clone(m.corrections)
 }
 
 // beside runs something that wants the database for itself, where it does.
@@ -344,7 +364,7 @@ func (m *machine) restore(rt *rapid.T) {
 		return
 	}
 	m.beside(rt, m.backup.restore)
-	m.corrected = maps.Clone(m.savedRows)
+	m.corrected, m.corrections = maps.Clone(m.savedRows), maps.Clone(m.savedMade)
 	for _, tape := range m.tapes {
 		at, err := m.store.Ledger.Position(rt.Context(), tape.journal)
 		if err != nil {
@@ -409,7 +429,7 @@ func withUse(page report.UsesPage) report.UsesPage {
 	all := page.Uses
 	page.Uses = nil
 	for i := range all {
-		if u := &all[i]; u.Requests != 0 || u.Usage.TotalTokens() != 0 || u.Cost != 0 || u.Uncertain != 0 {
+		if u := &all[i]; u.Requests != 0 || u.Usage.TotalTokens() != 0 || u.Cost != 0 || u.Uncertain != 0 || u.Margin != (report.Margin{}) {
 			page.Uses = append(page.Uses, *u)
 		}
 	}
@@ -436,11 +456,8 @@ func (m *machine) uses(account string) report.UsesPage {
 	page := report.UsesPage{Count: len(sums)}
 	for _, u := range sums {
 		page.Uses = append(page.Uses, *u)
-		page.Total.Tokens += u.Usage.TotalTokens()
-		page.Total.Requests += u.Requests
-		page.Total.Cost += u.Cost
-		page.Total.Uncertain += u.Uncertain
 	}
+	page.Total = totalsOf(page.Uses)
 	slices.SortFunc(page.Uses, func(a, b report.Use) int {
 		return cmp.Or(cmp.Compare(b.Date, a.Date), cmp.Compare(a.Model, b.Model))
 	})

@@ -91,7 +91,7 @@ func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm
 		}
 		a, err := s.attemptAlone(ctx, tx, id)
 		if err == nil {
-			err = priceBook{}.fill(ctx, tx, &a.Price)
+			err = priceBook{}.fillAll(ctx, tx, &a.Attempt)
 		}
 		if errors.Is(err, ledger.ErrNoAttempt) || errors.Is(err, errNoPrice) {
 			return nil // retention deleted it, or nobody knows the price any more

@@ -260,7 +260,8 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 	error,
 ) {
 	rows, err := q.QueryContext(
-		ctx, with+" SELECT c.request, c.n, c.kind, c.seq, c.usage, c.cost, c.uncertain, c.reason, c.who, c.at"+
+		ctx, with+" SELECT c.request, c.n, c.kind, c.seq, c.usage, c.cost, c.uncertain, c.margin, "+
+			"c.margin_uncertain, c.reason, c.who, c.at"+
 			" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind, c.seq",
 		args...)
 	all := map[ledger.AttemptID][]ledger.Correction{}
@@ -269,7 +270,8 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 		var c ledger.Correction
 		var request, usage string
 		var at int64
-		if err = row.Scan(&request, &id.N, &c.Kind, &c.Seq, &usage, &c.Cost, &c.Uncertain, &c.Reason, &c.By,
+		if err = row.Scan(&request, &id.N, &c.Kind, &c.Seq, &usage, &c.Cost, &c.Uncertain, &c.Margin,
+			&c.MarginUncertain, &c.Reason, &c.By,
 			&at); err != nil {
 			return err
 		}
@@ -288,7 +290,20 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 // Request is a request of an account with all its attempts, their prices and
 // the arithmetic of what they cost; false when the account has no such request,
 // or retention has taken it.
+//
+// Of an account with a price list it has what that is charged: see report.Attempt.HideCost.
 func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
+	err error,
+) {
+	d, there, err = s.RequestAtCost(ctx, account, id)
+	for i := range d.Parts {
+		d.Parts[i].HideCost()
+	}
+	return d, there, err
+}
+
+// RequestAtCost is Request for operators: attempts are told at what they cost, and their terms beside it.
+func (s *Reports) RequestAtCost(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
 	err error,
 ) {
 	err = s.report(ctx, account, "read request "+id.String(), func(tx *sql.Tx) (err error) {
@@ -322,7 +337,7 @@ func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) 
 	for i := range d.Parts {
 		a := &d.Parts[i]
 		// Without its price the cost is told as what nothing explains.
-		if err := book.fill(ctx, tx, &a.Price); err != nil && !errors.Is(err, errNoPrice) {
+		if err := book.fillAll(ctx, tx, &a.Attempt); err != nil && !errors.Is(err, errNoPrice) {
 			return d, err
 		}
 		a.Explain()

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // What a rollup counts. The usage classes follow the other measures.
@@ -23,7 +24,9 @@ const (
 	measureUnpriced
 	measureEstimated
 	measureUnknown
-	measureUncertain // nano-USD that may have been spent beyond measureCost
+	measureUncertain       // nano-USD that may have been spent beyond measureCost
+	measureMargin          // nano-USD that are charged beyond measureCost
+	measureMarginUncertain // nano-USD that may be charged beyond measureMargin and measureUncertain
 	measureUsage
 	numMeasures = measureUsage + llm.NumClasses
 )
@@ -32,6 +35,7 @@ const (
 func measureColumns() []string {
 	columns := []string{
 		"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown", "uncertain",
+		"margin", "margin_uncertain",
 	}
 	for c := range llm.NumClasses {
 		columns = append(columns, "use_"+llm.Class(c).String())
@@ -49,7 +53,18 @@ func (s *sums) add(o *sums) {
 }
 
 // charged is what counts against budgets.
-func (s *sums) charged() llm.Money { return llm.Money(s[measureCost] + s[measureUncertain]) }
+func (s *sums) charged() llm.Money { return s.charge() + s.uncertain() }
+
+// charge is what the account is charged, as far as costs are known, and uncertain what that may come to beyond it.
+func (s *sums) charge() llm.Money { return llm.Money(s[measureCost] + s[measureMargin]) }
+func (s *sums) uncertain() llm.Money {
+	return llm.Money(s[measureUncertain] + s[measureMarginUncertain])
+}
+
+// marginOf is what of both is charged beyond what providers charge.
+func (s *sums) marginOf() report.Margin {
+	return report.Margin{Margin: llm.Money(s[measureMargin]), MarginUncertain: llm.Money(s[measureMarginUncertain])}
+}
 
 func (s *sums) usage() *llm.Usage { return (*llm.Usage)(s[measureUsage:]) }
 
@@ -94,13 +109,15 @@ func bucketOf(a *ledger.Attempt) bucket {
 // sumsOf is what a settled attempt adds to its buckets.
 func sumsOf(e *ledger.Entry) *sums {
 	s := &sums{
-		measureRequests:  number(e.Counts),
-		measureCost:      int64(e.Cost),
-		measureTokens:    e.Usage.TotalTokens(),
-		measureAttempts:  1,
-		measureErrors:    number(isError(e.Outcome)),
-		measureUnpriced:  number(e.Unpriced != 0),
-		measureUncertain: int64(e.Charged() - e.Cost),
+		measureRequests:        number(e.Counts),
+		measureCost:            int64(e.Cost),
+		measureTokens:          e.Usage.TotalTokens(),
+		measureAttempts:        1,
+		measureErrors:          number(isError(e.Outcome)),
+		measureUnpriced:        number(e.Unpriced != 0),
+		measureUncertain:       int64(e.MostCost() - e.Cost),
+		measureMargin:          int64(e.Margin),
+		measureMarginUncertain: int64(e.MarginUncertain),
 	}
 	switch e.Provenance {
 	case ledger.Estimated:

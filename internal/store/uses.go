@@ -60,7 +60,7 @@ func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
 func used(function, row string) string {
 	column := func(name string) string { return function + "(" + row + name + ") <> 0" }
 	return "(" + column("requests") + " OR " + column("tokens") + " OR " + column("cost") + " OR " +
-		column("uncertain") + ")"
+		column("uncertain") + " OR " + column("margin") + " OR " + column("margin_uncertain") + ")"
 }
 
 // usedUp is the condition on a row of the rollup that something was used that has a price: tokens,
@@ -155,10 +155,7 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 			on = append(on, d.day)
 		}
 		page.Count += d.entries
-		page.Total.Tokens += d.total.Tokens
-		page.Total.Requests += d.total.Requests
-		page.Total.Cost += d.total.Cost
-		page.Total.Uncertain += d.total.Uncertain
+		page.Total.Add(&d.total)
 	}
 	// Only the first and the last day may have more than the page: one alone is read in the order of
 	// the table, no further than needed.
@@ -194,8 +191,7 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay
 func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
 	where, args := f.where()
 	stmt, err := tx.PrepareContext(
-		ctx, "SELECT count(*), coalesce(sum(r.tokens), 0), coalesce(sum(r.requests), 0), coalesce(sum(r.cost), 0), "+
-			"coalesce(sum(r.uncertain), 0)"+
+		ctx, "SELECT count(*), "+totalsOrNone(totalColumns("r."))+
 			" FROM rollup_uses r WHERE r.period = ? AND "+where)
 	if err != nil {
 		return nil, err
@@ -209,7 +205,7 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 		d := &list[i]
 		d.day = day
 		err := stmt.QueryRowContext(ctx, append([]any{day}, args...)...).
-			Scan(&d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost, &d.total.Uncertain)
+			Scan(append([]any{&d.entries}, totalsDest(&d.total)...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -222,12 +218,11 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 	where, args := f.where()
 	rows, err := tx.QueryContext(
-		ctx, "SELECT r.period, count(*), sum(r.tokens), sum(r.requests), sum(r.cost), sum(r.uncertain)"+
+		ctx, "SELECT r.period, count(*), "+columnsBy("sum", totalColumns("r."))+
 			" FROM rollup_uses r WHERE "+where+" AND r.period BETWEEN ? AND ? GROUP BY r.period ORDER BY r.period DESC",
 		append(args, f.from, f.to)...)
 	return collect(rows, err, func(row scanner) (d usesDay, err error) {
-		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost, &d.total.Uncertain)
-		return d, err
+		return d, row.Scan(append([]any{&d.day, &d.entries}, totalsDest(&d.total)...)...)
 	})
 }
 
@@ -259,7 +254,24 @@ func scanUse(row scanner) (u report.Use, err error) {
 // use are the sums as an entry.
 func (s *sums) use() report.Use {
 	return report.Use{
-		Usage: *s.usage(), Requests: s[measureRequests], Cost: llm.Money(s[measureCost]),
-		Unpriced: s[measureUnpriced] > 0, Uncertain: llm.Money(s[measureUncertain]),
+		Usage: *s.usage(), Requests: s[measureRequests], Cost: s.charge(), Unpriced: s[measureUnpriced] > 0,
+		Uncertain: s.uncertain(), Margin: s.marginOf(),
 	}
+}
+
+// totalColumns are the sums that totalsDest has the places of: costs are what the account is charged.
+func totalColumns(row string) []string {
+	return []string{
+		row + "tokens", row + "requests", row + "cost + " + row + "margin", row + "uncertain + " + row + "margin_uncertain",
+		row + "margin", row + "margin_uncertain",
+	}
+}
+
+// totalsOrNone adds up columns, to 0 where there are no rows.
+func totalsOrNone(columns []string) string {
+	return "coalesce(sum(" + strings.Join(columns, "), 0), coalesce(sum(") + "), 0)"
+}
+
+func totalsDest(t *report.Totals) []any {
+	return []any{&t.Tokens, &t.Requests, &t.Cost, &t.Uncertain, &t.Margin.Margin, &t.MarginUncertain}
 }

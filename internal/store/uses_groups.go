@@ -66,7 +66,7 @@ func (g *usesGroups) query(measures []string) (text string, args []any) {
 func (g *usesGroups) order() string {
 	var first, times, others []string
 	if g.byCost {
-		first = []string{"cost DESC"}
+		first = []string{"sum(r.cost + r.margin) DESC"}
 	}
 	for i, d := range g.by {
 		if place := count(int64(i + 1)); d.IsTime() {
@@ -83,11 +83,9 @@ func (g *usesGroups) page(ctx context.Context, tx *sql.Tx, limit, offset int) (p
 	if err != nil {
 		return page, err
 	}
-	text, args := g.query([]string{"tokens", "requests", "cost", "uncertain"})
-	t := &page.Total
-	err = tx.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(requests), 0), "+
-		"coalesce(sum(cost), 0), coalesce(sum(uncertain), 0) FROM ("+text+") AS g", args...).
-		Scan(&page.Count, &t.Tokens, &t.Requests, &t.Cost, &t.Uncertain)
+	text, args := g.query([]string{"tokens", "requests", "cost", "uncertain", "margin", "margin_uncertain"})
+	err = tx.QueryRowContext(ctx, "SELECT count(*), "+totalsOrNone(totalColumns(""))+" FROM ("+text+") AS g", args...).
+		Scan(append([]any{&page.Count}, totalsDest(&page.Total)...)...)
 	if err != nil || offset >= page.Count {
 		return page, err
 	}

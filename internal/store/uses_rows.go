@@ -41,10 +41,10 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool { return g.isNothing() })
 	sorted := slices.SortedFunc(maps.Values(u.groups), u.compare)
 	for _, g := range sorted {
-		page.Total.Tokens += g.sums[measureTokens]
-		page.Total.Requests += g.sums[measureRequests]
-		page.Total.Cost += llm.Money(g.sums[measureCost])
-		page.Total.Uncertain += llm.Money(g.sums[measureUncertain])
+		page.Total.Add(&report.Totals{
+			Tokens: g.sums[measureTokens], Requests: g.sums[measureRequests], Cost: g.charge(), Uncertain: g.uncertain(),
+			Margin: g.marginOf(),
+		})
 	}
 	page.Count = len(sorted)
 	for _, g := range sorted[min(offset, len(sorted)):min(offset+limit, len(sorted))] {
@@ -61,7 +61,7 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 func (u *usesRows) compare(a, b *rowGroup) int {
 	first, times, others := 0, 0, 0
 	if u.byCost {
-		first = cmp.Compare(b.sums[measureCost], a.sums[measureCost])
+		first = cmp.Compare(b.charge(), a.charge())
 	}
 	for i, d := range u.by {
 		if x, y := a.values[i], b.values[i]; d.IsTime() {

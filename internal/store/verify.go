@@ -179,6 +179,7 @@ func (v *verifier) rows(ctx context.Context, day int64) (buckets, error) {
 		v.result.Unknown += number(e.Provenance == ledger.Unknown)
 		hours.addEntry(e)
 		v.cost(e)
+		v.margin(e)
 		if cost := e.Cost + v.corrected[e.ID]; cost < 0 {
 			b := bucketOf(&e.Attempt)
 			v.differ("row", &b, "corrected cost of attempt "+e.ID.String()+", which is not below 0", 0, int64(cost))
@@ -209,6 +210,32 @@ func (v *verifier) cost(e *ledger.Entry) {
 	if missing || want != e.Cost {
 		b := bucketOf(&e.Attempt)
 		v.differ("row", &b, what, int64(want), int64(e.Cost))
+	}
+}
+
+// margin compares what a row says that is charged beyond its cost with what its price list says.
+func (v *verifier) margin(e *ledger.Entry) {
+	if e.Terms == nil && e.Margin == 0 && e.MarginUncertain == 0 {
+		return
+	}
+	want, a := e.Settlement, e.Attempt
+	if full := v.book[a.Price.Version]; full != nil {
+		a.Price = *full
+	}
+	if a.Terms.Own() {
+		if full := v.book[a.Terms.Price.Version]; full != nil {
+			a.Terms.Price = *full // of this row alone
+		}
+	}
+	a.SetCharge(&want)
+	for _, of := range []struct {
+		what      string
+		want, got llm.Money
+	}{{"margin", want.Margin, e.Margin}, {"uncertain margin", want.MarginUncertain, e.MarginUncertain}} {
+		if of.want != of.got {
+			b := bucketOf(&e.Attempt)
+			v.differ("row", &b, of.what+" of attempt "+e.ID.String(), int64(of.want), int64(of.got))
+		}
 	}
 }
 

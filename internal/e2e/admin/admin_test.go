@@ -250,6 +250,10 @@ func (o *office) runAccounts() {
 			t.Errorf("PATCH %s: got %s %s, want %s", tt.body, tt.name, got, tt.want)
 		}
 	}
+	list := o.call(201, "POST /accounts/{account}/price-lists", `{"since":"2099-01-01T00:00:00Z","markup_percent":"7.50","prices":{"house/*":{"input":"1"}}}`, id)
+	if at(list, "markup_percent") != "7.5" || at(o.call(200, "GET /accounts/{account}/price-lists", "", id), "data", "0", "prices", "house/*", "input") != "1" {
+		t.Errorf("a price list: got %v", list)
+	}
 	given := o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"2","goodwill":true}`, id)
 	if at(given, "goodwill_usd") != "2" || at(given, "credit") != "<nil>" {
 		t.Errorf("goodwill: got %v, want $2 and no credit", given)

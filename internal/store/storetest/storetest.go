@@ -22,6 +22,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 	}{
 		{"Accounts", testAccounts},
 		{"Keys", testKeys},
+		{"PriceLists", testPriceLists},
 		{"Bootstrap", testBootstrap},
 		{"SetupToken", testSetupToken},
 		{"Audit", testAudit},

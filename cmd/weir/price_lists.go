@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/charge"
+)
+
+// priceListView is a price list as listings show it.
+type priceListView struct {
+	Since  string `json:"since"`
+	Markup string `json:"markup_percent"`
+	Prices any    `json:"prices,omitempty"`
+	own    int
+}
+
+func (v *priceListView) row() []string {
+	return []string{v.Since, v.Markup + " %", count(int64(v.own))}
+}
+
+func newAccountsPrices(env *environment) *cobra.Command {
+	var markup, file, since string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "prices NAME", Short: "Say what an account is charged, or show its price lists",
+		Long: "Charge an account what its requests cost and a markup in percent, or prices of its own, from now or from a\n" +
+			"later moment on. Its budgets, its credit and its usage are in these charges from then on; rows before stay.\n" +
+			"A list replaces those of the same moment or later. --markup 0 charges what requests cost.\n" +
+			"The file has prices by model in JSON, as in the configuration under prices; other models have the markup.\n" +
+			"Without flags the lists are shown.",
+		Example: "  weir accounts prices research --markup 15\n  weir accounts prices research --markup 7.5 --prices own.json " +
+			"--since 2099-01-01T00:00:00Z\n  weir accounts prices research",
+		Args: oneArg("the account's name"),
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&markup, "markup", "", "percent on the cost, such as 15, 7.25 or -5 (default 0 with --prices)")
+	flags.StringVar(&file, "prices", "", "a JSON file with prices of the account's own")
+	flags.StringVar(&since, "since", "", "from when on, an RFC 3339 time (default now)")
+	cmd.RunE = env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		a, err := d.Accounts.Account(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if flags.Changed("markup") || flags.Changed("prices") || flags.Changed("since") {
+			l, err := readPriceList(markup, file, since)
+			if err != nil {
+				return err
+			}
+			if a, err = d.Accounts.SetPriceList(ctx, actor(), a.ID, l); err != nil {
+				return err
+			}
+		}
+		return env.printPriceLists(&a)
+	})
+	return cmd
+}
+
+// readPriceList reads the flags of a price list.
+func readPriceList(markup, file, since string) (l account.PriceList, err error) {
+	if markup != "" {
+		if l.Markup, err = charge.ParseMarkup(markup); err != nil {
+			return l, usageError{err}
+		}
+	}
+	if since != "" {
+		if l.Since, err = time.Parse(time.RFC3339, since); err != nil {
+			return l, usageError{fmt.Errorf("since %q: not an RFC 3339 time such as 2099-01-31T00:00:00Z", since)}
+		}
+	}
+	if markup == "" && file == "" {
+		return l, usageError{fmt.Errorf("a price list has a markup, prices or both: give --markup or --prices")}
+	}
+	if file == "" {
+		return l, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return l, err
+	}
+	if err := json.Unmarshal(text, &l.Prices); err != nil {
+		return l, fmt.Errorf("%s: not a JSON object of prices by \"<provider>/<model>\": %w", file, err)
+	}
+	return l, nil
+}
+
+func (env *environment) printPriceLists(a *account.Account) error {
+	views := make([]priceListView, 0, len(a.PriceLists))
+	for i := range a.PriceLists {
+		l := &a.PriceLists[i]
+		v := priceListView{Since: l.Since.Format(time.RFC3339Nano), Markup: l.Markup.String(), own: len(l.Prices)}
+		if v.own > 0 {
+			v.Prices = l.Prices
+		}
+		views = append(views, v)
+	}
+	return list(env, views, []string{"SINCE", "MARKUP", "OWN PRICES"}, (*priceListView).row)
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/report"
+)
+
+// correct corrects what an attempt cost by an amount, and answers with the attempt as it
+// is then.
+func (h *adminUsage) correct(r *adminRequest) (answer, error) {
+	c := ledger.Correct{Account: r.visit.Account.ID}
+	if err := readFields("", r.body, field{"amount_usd", amount(&c.Amount)},
+		field{"reason", text(&c.Reason)}); err != nil {
+		return answer{}, err
+	}
+	var err error
+	if c.ID, err = ledger.ParseAttemptID(r.PathValue("id") + "." + r.PathValue("n")); err != nil {
+		return answer{}, noRequest("n")
+	}
+	if err := settled(r.Context(), h.ledger); err != nil {
+		return answer{}, err
+	}
+	if err := h.correction(r.Context(), r.by(), c); err != nil {
+		return answer{}, refusedCorrection(err)
+	}
+	d, err := h.findRequest(r)
+	if err != nil {
+		return answer{}, err
+	}
+	i := slices.IndexFunc(d.Parts, func(a report.Attempt) bool { return a.ID == c.ID })
+	if i < 0 {
+		return answer{}, noRequest("n")
+	}
+	return answered(http.StatusCreated, "", viewAttempt(&d.Parts[i]))
+}
+
+// refusedCorrection says why there can be no such correction.
+func refusedCorrection(err error) error {
+	switch {
+	case errors.Is(err, ledger.ErrNoAttempt):
+		return noRequest("n")
+	case errors.Is(err, ledger.ErrOpen):
+		return llm.Invalid("n", "The attempt is still running. Correct it after it has ended.")
+	case errors.Is(err, ledger.ErrCorrections):
+		return llm.Invalidf("n", "The attempt has %d corrections by an amount, the maximum.", ledger.MaxCorrections)
+	case errors.Is(err, ledger.ErrReason):
+		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
+	case errors.Is(err, ledger.ErrAmount):
+		return llm.Invalidf("amount_usd", "The amount must not be 0, and the corrected cost must be from $0 to $%s.",
+			llm.MaxCost)
+	}
+	return err
+}

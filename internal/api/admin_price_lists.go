@@ -1,0 +1,84 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/charge"
+	"weir/internal/llm"
+	"weir/internal/pricing"
+	"weir/internal/rawjson"
+)
+
+// priceListView is what an account is charged from a moment on.
+type priceListView struct {
+	Since  time.Time                        `json:"since"`
+	Markup string                           `json:"markup_percent"`
+	Prices map[string]pricing.PriceOverride `json:"prices"` // as the configuration has them
+}
+
+func viewPriceList(l *account.PriceList) priceListView {
+	v := priceListView{Since: l.Since, Markup: l.Markup.String(), Prices: l.Prices}
+	if v.Prices == nil {
+		v.Prices = map[string]pricing.PriceOverride{}
+	}
+	return v
+}
+
+func (h *adminAccounts) listPriceLists(r *adminRequest) (answer, error) {
+	place := func(l *account.PriceList) string { return l.Since.Format("2006-01-02T15:04:05.000000Z") }
+	return listed(r.query, r.visit.Account.PriceLists, nil, place, viewPriceList)
+}
+
+func (h *adminAccounts) addPriceList(r *adminRequest) (answer, error) {
+	var l account.PriceList
+	err := readFields("", r.body, field{"since", instant(&l.Since)}, field{"markup_percent", markupField(&l.Markup)},
+		field{"prices", pricesField(&l.Prices)})
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := h.accounts.SetPriceList(r.Context(), r.by(), r.visit.Account.ID, l)
+	if err != nil {
+		return answer{}, err
+	}
+	return answered(http.StatusCreated, "", viewPriceList(&a.PriceLists[len(a.PriceLists)-1]))
+}
+
+// markupField reads percent.
+func markupField(dst *charge.Markup) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		s, ok := rawjson.AsString(v)
+		m, err := charge.ParseMarkup(s)
+		if !ok || err != nil {
+			return wrongKind(at, `percent from -100 to 10000 as a string with at most two decimals, such as "15"`)
+		}
+		*dst = m
+		return nil
+	}
+}
+
+// pricesField reads prices by the names of models.
+func pricesField(dst *map[string]pricing.PriceOverride) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		if rawjson.KindOf(v) != rawjson.Object {
+			return wrongKind(at, `an object of prices by "<provider>/<model>"`)
+		}
+		*dst = map[string]pricing.PriceOverride{}
+		for m := range rawjson.Members(v) {
+			var rates []llm.Tag
+			if _, twice := (*dst)[m.Name()]; twice {
+				return llm.Invalidf(at, "%.100q stands twice. Name each model once.", m.Name())
+			}
+			if err := tagsField(&rates)(at+"."+m.Name(), m.Value); err != nil {
+				return err
+			}
+			price := pricing.PriceOverride{}
+			for _, r := range rates {
+				price[r.Name] = r.Value
+			}
+			(*dst)[m.Name()] = price
+		}
+		return nil
+	}
+}

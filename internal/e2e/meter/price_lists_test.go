@@ -1,0 +1,126 @@
+package meter_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/budget"
+	"weir/internal/charge"
+	"weir/internal/e2e/harness"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/pricing"
+)
+
+// costlyProvider answers with 1000 tokens in and 500 out, at $2 and $4 a million $0.004, and tells that cost of its own
+// wherever providers do: in whole answers, in every event of a stream, and beside them.
+func costlyProvider(t *testing.T) string {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		const usage = `"usage":{"cost":0.004,"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500,"cost_details":{"upstream_inference_cost":0.004}}`
+		body := make([]byte, 4096)
+		n, _ := r.Body.Read(body)
+		if !strings.Contains(string(body[:n]), `"stream":true`) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, harness.Answered(","+usage+`,"weir":{"cost_usd":"0.004"}`))
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		event := `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{%s},"finish_reason":%s}],%s}` + "\n\n"
+		fmt.Fprintf(w, event, `"role":"assistant","content":"Hello"`, "null", usage)
+		fmt.Fprintf(w, event, "", `"stop"`, usage)
+		fmt.Fprint(w, "data: [DONE]\n\n")
+	}))
+	t.Cleanup(up.Close)
+	return up.URL
+}
+
+func setPriceList(h *harness.Gateway, name string, l account.PriceList) {
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.SetPriceList(ctx, audit.Gateway(), name, l)
+		return err
+	})
+}
+
+// TestPriceLists holds that an account with a price list is told, shown and budgeted what it is charged, with a markup and
+// at a price of its own, that nothing tells it the cost, that operators see both, and that another account is as before.
+func TestPriceLists(t *testing.T) {
+	t.Parallel()
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "prices:\n  house/*: {input: \"2\", output: \"4\"}\n"})
+	charged, plain := h.KeyOfNew("charged"), h.KeyOfNew("plain")
+	setPriceList(h, "charged", account.PriceList{Markup: 2500, Prices: map[string]pricing.PriceOverride{"house/own": {"input": "7", "output": "8"}}})
+	operator := h.NewKey(account.KeyOptions{Account: account.DefaultName, Label: "operator", Permissions: []account.Permission{account.Admin}})
+	for _, tt := range []struct{ key, model, cost string }{
+		{charged, "house/m", "0.005"}, {charged, "house/own", "0.011"}, {plain, "house/m", "0.004"},
+	} {
+		for _, stream := range []bool{false, true} {
+			body := fmt.Sprintf(`{"model":%q,"stream":%t,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Hi"}]}`, tt.model, stream)
+			if !stream {
+				body = strings.Replace(body, `"stream_options":{"include_usage":true},`, "", 1)
+			}
+			r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: body, Key: tt.key})
+			told := strings.Contains(r.Body, "0.004") || strings.Contains(r.Body, "cost_details")
+			if r.Status != http.StatusOK || told != (tt.key == plain) || !strings.Contains(r.Body, tt.cost) {
+				t.Errorf("%s, stream %t: got %d %s, want a cost of %s and no other", tt.model, stream, r.Status, r.Body, tt.cost)
+			}
+			if got := r.Header.Get("X-Weir-Cost-USD"); !stream && got != tt.cost {
+				t.Errorf("%s: the header has a cost of %s, want %s", tt.model, got, tt.cost)
+			}
+		}
+	}
+	for key, want := range map[string]string{charged: `"cost":0.032}`, plain: `"cost":0.008}`} {
+		r := h.Do(harness.Ask{Path: "/v1/uses", Key: key})
+		if !strings.Contains(r.Body, want) {
+			t.Errorf("uses: got %s, want %s in all", r.Body, want)
+		}
+	}
+	usage := h.Do(harness.Ask{Path: "/admin/v1/accounts/charged/uses", Key: operator}).Body
+	if !strings.Contains(usage, `"cost_usd":"0.032","cost_at_most_usd":"0.032","purchase_usd":"0.016","purchase_at_most_usd":"0.016"`) {
+		t.Errorf("an operator: got %s, want both sums", usage)
+	}
+	if other := h.Do(harness.Ask{Path: "/admin/v1/accounts/plain/uses", Key: operator}).Body; strings.Contains(other, "purchase") {
+		t.Errorf("an account without a list: got %s", other)
+	}
+	r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"house/m","messages":[{"role":"user","content":"Hi"}]}`, Key: charged})
+	detail := h.Do(harness.Ask{Path: "/admin/v1/accounts/charged/requests/" + r.Header.Get("X-Request-Id"), Key: operator}).Body
+	for _, want := range []string{`"cost_usd":"0.005"`, `"purchase_usd":"0.004"`, `"provider_cost_usd":"0.004"`, `{"kind":"charge","class":null,"count":null,"rate_usd":null,"amount_usd":"0.001"}`} {
+		if !strings.Contains(detail, want) {
+			t.Errorf("a request for an operator: got %s, want %s", detail, want)
+		}
+	}
+	h.Verify(t)
+}
+
+// TestBudgetOfCharges holds that a budget of an account with a price list is one of what it is charged: it is never passed
+// and used up by the charge.
+func TestBudgetOfCharges(t *testing.T) {
+	t.Parallel()
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "prices:\n  house/*: {input: \"2\", output: \"4\"}\n"})
+	setPriceList(h, account.DefaultName, account.PriceList{Markup: charge.Markup(10_000 * 9)}) // ten times the cost
+	h.SetBudget(llm.USD/4, budget.PeriodTotal)
+	answered := 0
+	for range 20 {
+		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"house/m","max_tokens":500,"messages":[{"role":"user","content":"Hi"}]}`})
+		switch r.Status {
+		case http.StatusOK:
+			answered++
+		case http.StatusTooManyRequests:
+		default:
+			t.Fatalf("got %d %s", r.Status, r.Body)
+		}
+	}
+	// Each is charged $0.04; the last ones find no room for what they may cost.
+	if answered < 3 || answered > 6 {
+		t.Errorf("%d requests of $0.04 were answered under a budget of $0.25", answered)
+	}
+	spent := must.Get(llm.ParseMoney(string(h.Uses("").Total.Cost)))(t)
+	if want := llm.Money(answered) * llm.USD / 25; spent != want {
+		t.Errorf("charged %s, want %s", spent, want)
+	}
+	h.Verify(t)
+}

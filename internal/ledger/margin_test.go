@@ -1,0 +1,160 @@
+package ledger
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"weir/internal/charge"
+	"weir/internal/llm"
+)
+
+// TestTermsInJournal holds that terms and margins read back from the journal, and that an attempt without them has the
+// bytes that it had before there were any.
+func TestTermsInJournal(t *testing.T) {
+	t.Parallel()
+	a := testAttempt(uuid.UUID{1}, 1)
+	_, before, _ := readFrame(appendOpen(nil, &a))
+	a.Terms, a.ChargeHold = &charge.Terms{Markup: -150, Price: llm.Price{Version: "list/m#1"}}, 77
+	_, payload, _ := readFrame(appendOpen(nil, &a))
+	got, err := decodeOpen(payload, nil)
+	if want := *a.Terms; err != nil || !cmp.Equal(*got.Terms, want) || got.ChargeHold != 77 {
+		t.Errorf("open: got %+v, %v; want %+v", got.Terms, err, want)
+	}
+	// One byte of length each for the markup's two bytes, the version, and the hold's two bytes.
+	if more := len(payload) - len(before); more != 2+1+len("list/m#1")+2 {
+		t.Errorf("terms take %d bytes", more)
+	}
+	s := Settlement{Outcome: OutcomeOK, Provenance: Exact, Cost: 5}
+	_, before, _ = readFrame(appendSettle(nil, a.ID, &s))
+	s.Margin, s.MarginUncertain = -3, 4
+	_, payload, _ = readFrame(appendSettle(nil, a.ID, &s))
+	_, back, err := decodeSettle(payload)
+	if err != nil || !cmp.Equal(back, s) || len(payload) != len(before)+2 {
+		t.Errorf("settle: got %+v, %v; want %+v", back, err, s)
+	}
+}
+
+// randomRow is a settled attempt of an account with a price list, or without one.
+func randomRow(r *rand.Rand, terms *charge.Terms) *Row {
+	a := &Row{}
+	a.Terms, a.Price = terms, llm.Price{Version: "v"}
+	a.Price.Rates[llm.Input], a.Price.Rates[llm.Output] = 150_000, 600_000
+	a.Bound = llm.Usage{llm.Input: r.Int64N(1000), llm.Output: r.Int64N(1000)}
+	a.Hold = a.Price.Bound(&a.Bound)
+	a.ChargeHold = terms.Bound(a.Hold, &a.Price, &a.Bound, "")
+	for class, n := range a.Bound {
+		a.Usage[class] = r.Int64N(n + 1)
+	}
+	a.Cost, a.Outcome, a.Provenance = a.Price.Cost(&a.Usage, ""), OutcomeCut, Exact
+	switch r.IntN(3) {
+	case 0:
+		a.Provenance, a.AtMost = Estimated, a.Hold
+	case 1:
+		a.Provenance, a.Usage, a.Cost, a.AtMost = Unknown, a.Bound, a.Hold, a.Hold
+	}
+	if a.AtMost <= a.Cost && a.Provenance == Estimated {
+		a.AtMost = 0
+	}
+	a.SetCharge(&a.Settlement)
+	return a
+}
+
+// TestChargeOfCorrections holds, for random rows and corrections, that a charge is never below 0 nor above its bound, that
+// with a markup it follows from the cost, that what is resolved has no bound left, that it is never more than was held,
+// and that without a list the charge is the cost.
+func TestChargeOfCorrections(t *testing.T) {
+	t.Parallel()
+	const seed = 20
+	r := rand.New(rand.NewPCG(seed, 3))
+	for run := range 20_000 {
+		var terms *charge.Terms
+		if run%5 != 0 {
+			terms = &charge.Terms{Markup: charge.Markup(r.Int32N(30_000) - 10_000)}
+		}
+		if run%5 > 2 {
+			terms.Price = llm.Price{Version: "own"}
+			terms.Price.Rates[llm.Input], terms.Price.Rates[llm.Output] = llm.RateOf(r.Int64N(1_000_000)), llm.RateOf(r.Int64N(1_000_000))
+		}
+		a := randomRow(r, terms)
+		if a.Charged() > a.MostCharged() {
+			t.Fatalf("seed %d, run %d: charged at most %s, and held %s", seed, run, a.Charged(), a.MostCharged())
+		}
+		for range r.IntN(4) {
+			held := a.Charged()
+			c := randomCorrection(r, a)
+			if c.Kind == "" {
+				continue
+			}
+			a.Corrections = append(a.Corrections, c)
+			_, cost := a.Corrected()
+			margin, uncertain := a.Margin()
+			charged, most := cost+margin, cost+margin+a.Uncertain()+uncertain
+			switch {
+			case charged < 0 || most < charged:
+				t.Fatalf("seed %d, run %d: charged %s, at most %s, by %+v", seed, run, charged, most, c)
+			case terms == nil && (margin != 0 || uncertain != 0):
+				t.Fatalf("seed %d, run %d: a margin of %s and %s without a list", seed, run, margin, uncertain)
+			case terms != nil && !terms.Own() && charged != terms.Markup.Of(cost):
+				t.Fatalf("seed %d, run %d: charged %s for %s", seed, run, charged, cost)
+			case c.Kind == CorrectionResolved && most != charged:
+				t.Fatalf("seed %d, run %d: resolved, and charged %s, at most %s", seed, run, charged, most)
+			case c.Kind == CorrectionResolved && len(a.Corrections) == 1 && charged > held:
+				t.Fatalf("seed %d, run %d: resolved by a rule at %s, above %s", seed, run, charged, held)
+			}
+			if usage, _ := a.Corrected(); usage.IsZero() && cost == 0 && charged != 0 {
+				t.Fatalf("seed %d, run %d: released, and charged %s", seed, run, charged)
+			}
+		}
+	}
+}
+
+// randomCorrection is one that the row can have; without a kind for none.
+func randomCorrection(r *rand.Rand, a *Row) Correction {
+	if a.Unseen() && r.IntN(2) == 0 {
+		return []Rule{RuleAtMost, RuleEstimate, RuleRelease}[r.IntN(3)].Resolve(a)
+	}
+	if a.Usage.IsZero() {
+		return Correction{}
+	}
+	_, cost := a.Corrected()
+	ask := Correct{Amount: llm.Money(r.Int64N(1000)) - min(cost, 500), Reason: "x"}
+	c, err := ask.Correction(a)
+	if err != nil {
+		return Correction{}
+	}
+	return c
+}
+
+// TestChargeOfWhatIsTold holds that what a provider tells of a reply decides the charge as well: by the usage at a price
+// of the account's own.
+func TestChargeOfWhatIsTold(t *testing.T) {
+	t.Parallel()
+	own := llm.Price{Version: "own"}
+	own.Rates[llm.Input], own.Rates[llm.Output] = 1_000_000, 2_000_000
+	for _, terms := range []*charge.Terms{nil, {Markup: 5000}, {Markup: 5000, Price: own}} {
+		a := &Row{}
+		a.Terms, a.Price = terms, llm.Price{Version: "v"}
+		a.Price.Rates[llm.Input], a.Price.Rates[llm.Output] = 150_000, 600_000
+		a.Bound = llm.Usage{llm.Input: 1000, llm.Output: 1000}
+		a.Hold = a.Price.Bound(&a.Bound)
+		a.ChargeHold = terms.Bound(a.Hold, &a.Price, &a.Bound, "")
+		a.Outcome, a.Provenance, a.AtMost, a.Opened = OutcomeCut, Estimated, a.Hold, time.Now()
+		a.SetCharge(&a.Settlement)
+		told := llm.Reply{Usage: llm.Usage{llm.Input: 10, llm.Output: 20}, Tier: "default"}
+		c, ok := a.Tell(&told, false)
+		if !ok {
+			t.Fatalf("%+v: what the provider tells decides nothing", terms)
+		}
+		a.Corrections = []Correction{c}
+		_, cost := a.Corrected()
+		margin, uncertain := a.Margin()
+		want := terms.Charge(cost, &a.Price, &told.Usage, "")
+		if got := cost + margin; got != want || c.Kind == CorrectionResolved && uncertain != 0 {
+			t.Errorf("%+v: charged %s and %s uncertain, want %s", terms, got, uncertain, want)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+-- +goose Up
+
+-- What an account is charged: a JSON array of price lists, each with since, a time, markup, in basis points, and prices,
+-- by model. An account that has none is charged what it costs.
+ALTER TABLE accounts ADD COLUMN price_lists TEXT COLLATE "C" NOT NULL DEFAULT '[]';
+
+-- What is charged beyond the cost, in nano-USD, and what that may come to beyond it where the cost is not known; 0
+-- without a price list.
+ALTER TABLE rollup_hour ADD COLUMN margin BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE rollup_hour ADD COLUMN margin_uncertain BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE rollup_day ADD COLUMN margin BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE rollup_day ADD COLUMN margin_uncertain BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE rollup_uses ADD COLUMN margin BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE rollup_uses ADD COLUMN margin_uncertain BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE checkpoints ADD COLUMN margin BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE checkpoints ADD COLUMN margin_uncertain BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE explanations ADD COLUMN margin BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE explanations ADD COLUMN margin_uncertain BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE corrections ADD COLUMN margin BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE corrections ADD COLUMN margin_uncertain BIGINT NOT NULL DEFAULT 0;
+
+-- Usage is added up by the index alone.
+DROP INDEX rollup_uses_account;
+CREATE INDEX rollup_uses_account ON rollup_uses (account, period, model)
+    INCLUDE (tokens, requests, cost, uncertain, margin, margin_uncertain);
