@@ -59,6 +59,8 @@ func TestAdministrationRefuses(t *testing.T) {
 		{404, "PATCH /accounts/nobody", `{}`, "account", "no account"},
 		{400, "POST /accounts/default/credit", `{"amount_usd":"0"}`, "amount_usd", "other than 0"},
 		{400, "POST /accounts/default/credit", `{"amount_usd":"-1"}`, "amount_usd", "has not paid"},
+		{400, "POST /accounts/default/keys", `{"label":"x","service":1}`, "service", "true or false"},
+		{400, "POST /accounts/default/keys", `{"label":"x","service":true,"permissions":["admin"]}`, "service", "key of your own"},
 		{400, "POST /accounts/default/keys", `{}`, "label", "1 to 100"},
 		{400, "POST /accounts/default/keys", `{"label":"x","expires":"2020-01-01T00:00:00Z"}`, "expires", "between now"},
 		{400, "POST /accounts/default/keys", `{"label":"x","expires":"tomorrow"}`, "expires", "RFC 3339"},

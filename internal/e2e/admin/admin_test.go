@@ -281,6 +281,10 @@ func (o *office) runAccounts() {
 func (o *office) runKeys() {
 	t := o.T
 	const body = `{"label":"nightly","permissions":["chat"],"models":["house/*"],"expires":"2099-01-31T12:00:00+01:00","limits":{"rpm":5},"budget":{"limit_usd":"3","period":"day"}}`
+	service := o.call(201, "POST /accounts/{account}/keys", `{"label":"robot","service":true}`, "default")
+	if at(service, "service") != "true" || at(service, "created_by") != "<nil>" {
+		t.Errorf("a service key: got %v, want one of nobody", service)
+	}
 	made := o.call(201, "POST /accounts/{account}/keys", body, "default")
 	id, token := at(made, "id"), at(made, "key")
 	if at(made, "expires") != "2099-01-31T11:00:00Z" || at(made, "limits", "rpm") != "5" || at(made, "budget", "limit_usd") != "3" || at(made, "permissions") != "[chat]" {
