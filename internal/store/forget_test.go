@@ -30,6 +30,11 @@ func testForgotten(t *testing.T, o store.Options) {
 	must.Do(t, err)
 	must.Do(t, s.People.CreateReset(t.Context(), audit.Actor{Kind: audit.Nobody, Address: "192.0.2.78"},
 		people.NewReset{UserID: ann, Mailed: true, Created: time.Now(), Expires: time.Now().Add(time.Hour)}, people.Hash{7}))
+	tamper(t, o, "INSERT INTO managed_versions (seq, at, who, summary, document) VALUES (1, 0, 'user ann@x.example', '', '')")
+	must.Get(s.People.Invite(t.Context(), by, people.Invitation{ // whose inviter is an owner who leaves
+		ID: "inv_cy", Email: "cy@x.example", AccountID: "a", Role: people.Viewer, By: by.Name, Created: time.Now(),
+		Expires: time.Now().Add(time.Hour),
+	}, people.Hash{9}))(t)
 	marks := []string{"ann@x.example", "Annabel", "ANN Marker", "192.0.2.77", "192.0.2.78", "ann's browser"}
 	for _, mark := range marks {
 		if found := holding(t, o, mark); len(found) == 0 {
