@@ -106,7 +106,7 @@ func (env *environment) printAccount(ctx context.Context, d *app.Data, a account
 
 func newAccounts(env *environment) *cobra.Command {
 	return group("accounts", "Accounts: what usage belongs to",
-		accountDo(env, "create NAME", "Make an account", (*account.Service).CreateAccount), newAccountsList(env),
+		newAccountsCreate(env), newAccountsList(env),
 		accountChange(env, "show NAME", "Show one account",
 			func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
 				return d.Accounts.Account(ctx, name)

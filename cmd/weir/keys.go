@@ -26,6 +26,7 @@ type keyView struct {
 	Expires     string   `json:"expires,omitempty"`
 	Revoked     string   `json:"revoked,omitempty"`
 	Creator     string   `json:"creator,omitempty"`
+	Service     bool     `json:"service"`        // it belongs to no person
 	Tags        string   `json:"tags,omitempty"` // name=value, with commas
 	Required    []string `json:"required_tags,omitempty"`
 	limitsView
@@ -38,8 +39,9 @@ type keyView struct {
 func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 	v := keyView{
 		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339), Last4: k.Last4,
-		Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, limitsView: limitsView(k.Limits),
-		Tags: llm.FormatTags(k.Tags.Defaults), Required: k.Tags.Required,
+		Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, Service: k.Creator == "",
+		limitsView: limitsView(k.Limits),
+		Tags:       llm.FormatTags(k.Tags.Defaults), Required: k.Tags.Required,
 	}
 	for _, p := range k.Permissions {
 		v.Permissions = append(v.Permissions, string(p))

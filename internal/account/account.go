@@ -79,7 +79,7 @@ type Key struct {
 	Revoked     *time.Time // nil while it is good
 	Limits      Limits
 	Budget      Budget
-	Creator     string // id of the user who made it; empty for none
+	Creator     string // id of the user who made it; empty for a service key, which belongs to no person
 	Tags        KeyTags
 
 	// FormerLast4 are the last four characters of the token that it had before, which is good until FormerUntil; nil

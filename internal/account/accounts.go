@@ -34,7 +34,7 @@ func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string
 	a := s.newAccount(name)
 	err := s.stores.Accounts.CreateAccount(ctx, by, a)
 	if errors.Is(err, ErrExists) {
-		return Account{}, llm.Invalidf("name", "An account named %q exists already. Choose another name.", name)
+		return Account{}, NameTaken(name)
 	}
 	if err != nil {
 		return Account{}, fmt.Errorf("create account: %w", err)

@@ -2,16 +2,22 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"weir/internal/account"
 	"weir/internal/budget"
 	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/rawjson"
 )
 
 // adminAccounts are the calls about accounts.
-type adminAccounts struct{ accounts *account.Service }
+type adminAccounts struct {
+	accounts    *account.Service
+	invitations *adminInvitations
+}
 
 // accountView is an account. Amounts are decimals of US dollars, as everywhere
 // in the administration.
@@ -25,6 +31,12 @@ type accountView struct {
 	Credit       *creditView          `json:"credit"`
 	Goodwill     string               `json:"goodwill_usd"` // what an account without credit owes less
 	Created      time.Time            `json:"created"`
+}
+
+// newAccountView is an account that was made, and who is invited to it.
+type newAccountView struct {
+	accountView
+	Invitations []newInvitationView `json:"invitations"`
 }
 
 type limitsView struct {
@@ -66,16 +78,64 @@ func (h *adminAccounts) list(r *adminRequest) (answer, error) {
 	return listed(r.query, list, err, func(a *account.Account) string { return a.Name }, viewAccount)
 }
 
+// create makes an account whole, or not at all.
 func (h *adminAccounts) create(r *adminRequest) (answer, error) {
 	var name string
-	if err := readFields("", r.body, field{"name", text(&name)}); err != nil {
-		return answer{}, err
-	}
-	a, err := h.accounts.CreateAccount(r.Context(), r.by(), name)
+	var limits account.Limits
+	var budget account.Budget
+	var credit llm.Money
+	onDisconnect := account.DisconnectDefault
+	var members []people.Invitation
+	err := readFields(
+		"", r.body,
+		field{"name", text(&name)},
+		field{"on_hangup", text(&onDisconnect)},
+		field{"limits", limitsField(&limits)},
+		field{"budget", budgetField(&budget)},
+		field{"credit_usd", amount(&credit)},
+		field{"members", membersField(&members)},
+	)
 	if err != nil {
 		return answer{}, err
 	}
-	return created(viewAccount(&a), "accounts", a.ID)
+	u := account.Update{OnDisconnect: &onDisconnect, Limits: &limits, Budget: &budget}
+	d, err := h.accounts.Draft(name, u, credit)
+	if err != nil {
+		return answer{}, inLimits(err)
+	}
+	a, invited, err := h.invitations.people.CreateAccount(r.Context(), r.by(), d, members)
+	if err != nil {
+		return answer{}, err
+	}
+	v := newAccountView{viewAccount(&a), make([]newInvitationView, len(invited))}
+	for i := range invited {
+		v.Invitations[i] = h.invitations.view(r, &invited[i])
+	}
+	return created(v, "accounts", a.ID)
+}
+
+// membersField reads a list of people who are to be invited; null is none.
+func membersField(dst *[]people.Invitation) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		if isNull(v) {
+			return nil
+		}
+		if rawjson.KindOf(v) != rawjson.Array {
+			return wrongKind(at, "a list of objects with email and role")
+		}
+		for i, e := range rawjson.Elements(v) {
+			place, one := fmt.Sprintf("%s[%d]", at, i), people.Invitation{Role: people.Member}
+			if rawjson.KindOf(e) != rawjson.Object {
+				return wrongKind(place, "an object with email and role")
+			}
+			if err := readFields(place, e, field{"email", text(&one.Email)},
+				field{"role", text(&one.Role)}); err != nil {
+				return err
+			}
+			*dst = append(*dst, one)
+		}
+		return nil
+	}
 }
 
 func (h *adminAccounts) show(r *adminRequest) (answer, error) {

@@ -33,6 +33,7 @@ type keyView struct {
 	Tags        map[string]string    `json:"tags"` // of requests that have no tag of that name
 	Required    []string             `json:"required_tags"`
 	CreatedBy   *string              `json:"created_by"` // id of the user
+	Service     bool                 `json:"service"`    // it belongs to no person
 	Created     time.Time            `json:"created"`
 	Expires     *time.Time           `json:"expires"`
 	Revoked     *time.Time           `json:"revoked"`
@@ -53,7 +54,7 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: k.State(h.now()),
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
 		Budget: viewBudget(k.Budget), Tags: map[string]string{}, Required: append([]string{}, k.Tags.Required...),
-		CreatedBy: orNull(k.Creator), Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
+		CreatedBy: orNull(k.Creator), Service: k.Creator == "", Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 		FormerLast4: orNull(k.FormerLast4), FormerUntil: k.FormerUntil,
 	}
 	for _, t := range k.Tags.Defaults {
@@ -100,6 +101,7 @@ func (h *adminKeys) show(r *adminRequest) (answer, error) {
 
 func (h *adminKeys) create(r *adminRequest) (answer, error) {
 	o := account.KeyOptions{Account: r.visit.Account.ID, Bounded: !r.visit.Operator()}
+	var service *bool
 	err := readFields(
 		"", r.body,
 		field{"label", text(&o.Label)},
@@ -110,7 +112,12 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 		field{"budget", budgetField(&o.Budget)},
 		field{"tags", tagsField(&o.Tags.Defaults)},
 		field{"required_tags", texts(&o.Tags.Required)},
+		field{"service", flag(&service)},
 	)
+	isService := service != nil && *service
+	if err == nil && isService {
+		err = r.visit.MayMakeServiceKey(o.Account, o.Permissions)
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -118,7 +125,9 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 		return answer{}, llm.Errorf(llm.CodeForbidden,
 			`Only operators can give a key the permission "admin".`).At("permissions")
 	}
-	if u, with := r.visit.User(), r.visit.Key(); u != nil {
+	if u, with := r.visit.User(), r.visit.Key(); isService {
+		o.Creator = ""
+	} else if u != nil {
 		o.Creator = u.ID
 	} else if with != nil { // whoever made that key made this one, and answers for it
 		o.Creator = with.Creator

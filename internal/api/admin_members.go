@@ -121,6 +121,11 @@ func (h *adminInvitations) invite(r *adminRequest, i people.Invitation) (v newIn
 	if err != nil {
 		h.log.Warn("an invitation could not be mailed", "request", r.visit.Origin.Request, "err", err)
 	}
-	link := h.publicURL(r.Request) + "/invite/" + token.Reveal()
-	return newInvitationView{viewInvitation(&i), link, err == nil && h.people.Mails()}, nil
+	return h.view(r, &people.Invited{Invitation: i, Token: token, Mailed: err == nil && h.people.Mails()}), nil
+}
+
+func (h *adminInvitations) view(r *adminRequest, i *people.Invited) newInvitationView {
+	return newInvitationView{
+		viewInvitation(&i.Invitation), h.publicURL(r.Request) + "/invite/" + i.Token.Reveal(), i.Mailed,
+	}
 }

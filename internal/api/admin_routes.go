@@ -31,7 +31,8 @@ func newAdmin(o *Options) *Admin {
 
 // accountRoutes are those of accounts and of their API keys.
 func (ad *Admin) accountRoutes(o *Options) []people.Route {
-	accounts, keys := &adminAccounts{o.Accounts}, &adminKeys{o.Accounts, o.Admin.KeysUsed, o.Ledger.Now}
+	accounts := &adminAccounts{o.Accounts, &adminInvitations{o.Admin.People, o.Admin.PublicURL, o.Log}}
+	keys := &adminKeys{o.Accounts, o.Admin.KeysUsed, o.Ledger.Now}
 	return []people.Route{
 		ad.route("GET /accounts", people.Operate, accounts.list, listing...),
 		ad.make("POST /accounts", people.Operate, accounts.create),

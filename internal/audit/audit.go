@@ -117,6 +117,7 @@ type Entry struct {
 	Account string          `json:"account,omitempty"` // id of the account that it concerns
 	Before  json.RawMessage `json:"before,omitempty"`
 	After   json.RawMessage `json:"after,omitempty"`
+	Proofs  *Proofs         `json:"proofs,omitempty"` // nil for an older entry, and for one of no person
 	Hash    Hash            `json:"hash"`
 }
 
@@ -142,8 +143,14 @@ func (h *Hash) UnmarshalText(text []byte) error {
 // HashAfter is the hash of the entry where before is that of the one before it;
 // the first one's is zero. It is the SHA-256 of a JSON array: the hash before,
 // the place, the time in microseconds since 1970, the actor, the action, the
-// object, the account, and what there was before and after.
+// object, the account, and what there was before and after. Of an entry with
+// proofs these stand in the place of the words of which they are, at the end. An
+// error says that words and proof differ.
 func (e *Entry) HashAfter(before Hash) (Hash, error) {
+	if e.Proofs != nil {
+		text, err := e.provenText(before)
+		return sha256.Sum256(text), err
+	}
 	text, err := json.Marshal([]any{
 		before, e.Seq, e.At.UnixMicro(), e.Actor, e.Action, e.Object, e.Account, orNull(e.Before), orNull(e.After),
 	})

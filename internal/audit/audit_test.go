@@ -113,6 +113,58 @@ func TestChainBreaks(t *testing.T) {
 	}
 }
 
+// proven are entries of a person with their proofs.
+func proven(t *testing.T) []audit.Entry {
+	t.Helper()
+	list, last := make([]audit.Entry, 3), audit.Hash{}
+	for i := range list {
+		e := entry(int64(i) + 1)
+		e.Action, e.Object = audit.UserChanged, audit.Object{Kind: "user", ID: "u", Name: "ann@example.com"}
+		e.Prove()
+		e.Hash = must.Get(e.HashAfter(last))(t)
+		list[i], last = e, e.Hash
+	}
+	return list
+}
+
+// TestProofs forgets what an entry says of a person: the chain holds. It breaks where that is told in other words,
+// before and afterwards, and where a proof is another one.
+func TestProofs(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*audit.Entry)
+		whole  bool
+	}{
+		"nothing":             {func(*audit.Entry) {}, true},
+		"the actor forgotten": {forgetActor, true},
+		"the object forgotten": {func(e *audit.Entry) {
+			e.Object.Name, e.Before, e.After, e.Proofs.Object.Salt = "", nil, nil, ""
+		}, true},
+		"a name":                   {func(e *audit.Entry) { e.Actor.Name = "eve@example.com" }, false},
+		"an address":               {func(e *audit.Entry) { e.Actor.Address = "" }, false},
+		"what was after":           {func(e *audit.Entry) { e.After = nil }, false},
+		"an id":                    {func(e *audit.Entry) { e.Actor.ID = "v" }, false},
+		"words without a salt":     {func(e *audit.Entry) { e.Proofs.Actor.Salt = "" }, false},
+		"a salt without words":     {func(e *audit.Entry) { e.Actor.Name, e.Actor.Address = "", "" }, false},
+		"another salt":             {func(e *audit.Entry) { e.Proofs.Object.Salt = "00" }, false},
+		"another proof":            {func(e *audit.Entry) { e.Proofs.Actor.Hash = e.Proofs.Object.Hash }, false},
+		"no proof":                 {func(e *audit.Entry) { e.Proofs.Actor = nil }, false},
+		"no proofs":                {func(e *audit.Entry) { e.Proofs = nil }, false},
+		"forgotten, and told anew": {func(e *audit.Entry) { forgetActor(e); e.Actor.Name = "eve@example.com" }, false},
+		"forgotten, another proof": {func(e *audit.Entry) { forgetActor(e); e.Proofs.Actor.Hash = "00" }, false},
+	} {
+		list := proven(t)
+		test.change(&list[1])
+		if got := verify(list, audit.Hash{}); got.Whole() != test.whole || !test.whole && got.Broken != 2 {
+			t.Errorf("%s: got %+v, want it whole: %v", name, got, test.whole)
+		}
+	}
+}
+
+func forgetActor(e *audit.Entry) {
+	e.Actor.Name, e.Actor.Address, e.Proofs.Actor.Salt = "", "", ""
+}
+
 func TestActorString(t *testing.T) {
 	t.Parallel()
 	for want, a := range map[string]audit.Actor{

@@ -29,20 +29,33 @@ func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
 	out := csv.NewWriter(w)
 	err := out.Write([]string{
 		"seq", "at", "actor_kind", "actor_id", "actor_name", "address", "request",
-		"action", "object_kind", "object_id", "object_name", "account", "before", "after", "hash",
+		"action", "object_kind", "object_id", "object_name", "account", "before", "after", "hash", "actor_salt", "actor_proof", "object_salt", "object_proof",
 	})
 	if err != nil {
 		return err
 	}
 	err = each(func(e *Entry) error {
+		var actor, object Proof
+		if p := e.Proofs; p != nil {
+			actor, object = valueOf(p.Actor), valueOf(p.Object)
+		}
 		return out.Write([]string{
 			strconv.FormatInt(e.Seq, 10), e.At.Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.ID,
 			PlainCell(e.Actor.Name), e.Actor.Address, e.Actor.Request, string(e.Action), e.Object.Kind, e.Object.ID,
 			PlainCell(e.Object.Name), e.Account, string(e.Before), string(e.After), e.Hash.String(),
+			actor.Salt, actor.Hash, object.Salt, object.Hash,
 		})
 	})
 	out.Flush()
 	return errors.Join(err, out.Error())
+}
+
+// valueOf is a proof, or nothing where there is none.
+func valueOf(p *Proof) Proof {
+	if p == nil {
+		return Proof{}
+	}
+	return *p
 }
 
 // PlainCell keeps a name that somebody has chosen from being a formula where the

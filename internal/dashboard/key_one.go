@@ -42,6 +42,9 @@ func (h *keyHandlers) showOne(w http.ResponseWriter, r *http.Request, v *people.
 		p.Usage = accountPath(v.Account.Name) + "/usage?key=" + k.ID
 		p.Facts = append(p.Facts, Fact{"Spend this month", dollars(p.Spent)})
 	}
+	if p.Service {
+		p.Facts = append(p.Facts, Fact{"Belongs to", "no person: service key"})
+	}
 	if p.By != "" {
 		p.Facts = append(p.Facts, Fact{"Created by", p.By})
 	}

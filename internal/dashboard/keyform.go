@@ -26,6 +26,7 @@ type newKeyPage struct {
 type keyForm struct {
 	Label             Field
 	Permissions       Field
+	Service           *Field // of a new key, for whoever may make one that belongs to nobody
 	Expiry, Date      Field
 	Models            Field
 	Limits            []Field
@@ -58,7 +59,7 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 	var p keyForm
 	permissions, expiries := permissionChoices(v), expiryChoices()
 	if k == nil {
-		k = &account.Key{}
+		k, p.Service = &account.Key{}, serviceField(v, f)
 	} else {
 		for i := range permissions {
 			permissions[i].Chosen = slices.Contains(k.Permissions, account.Permission(permissions[i].Value))
@@ -94,6 +95,19 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 		p.Bound = p.Bound || x.Error != "" || x.Value != "" && x.Choices == nil
 	}
 	return p
+}
+
+// serviceField asks whether a key is to belong to nobody; nil for whoever may make none of these.
+func serviceField(v *people.Visit, f *form) *Field {
+	if v.May(people.Manage, v.Account.ID) != nil {
+		return nil
+	}
+	field := f.field(Field{
+		Name: "service", Label: "Whose key it is", Kind: "checkbox", Optional: true, Choices: []Choice{{
+			Value: "yes", Label: "Service key", Note: "It belongs to a program and to no person",
+		}},
+	})
+	return &field
 }
 
 func expiryChoices() []Choice {
@@ -148,6 +162,12 @@ func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.V
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
 	o.Account, o.Creator = v.Account.ID, v.User().ID
 	o.Bounded = !v.Operator()
+	if f.values.Get("service") != "" {
+		o.Creator = ""
+		if err := v.MayMakeServiceKey(o.Account, o.Permissions); err != nil {
+			return f.refused(w, r, v, err, h.showNew)
+		}
+	}
 	if f.bad() {
 		return h.showNew(w, r, v, f)
 	}

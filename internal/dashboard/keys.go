@@ -44,6 +44,7 @@ type keyRow struct {
 	Spent            llm.Money
 	Badge            Badge
 	By               string // who made it; empty for nobody who is known
+	Service          bool   // it belongs to no person
 	Permissions      string
 	Models           []string
 	Bounds           []string // limits and budget
@@ -170,7 +171,8 @@ func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) ke
 
 func keyRowOf(v *people.Visit, base string, k *account.Key, now time.Time) keyRow {
 	row := keyRow{
-		ID: k.ID, Path: base + "/" + k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator, Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
+		ID: k.ID, Path: base + "/" + k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator, Service: k.Creator == "", Models: k.Models,
+		Bounds:  boundsOf(k.Limits, k.Budget),
 		Created: k.Created, Expires: k.Expires, Permissions: permissionsOf(k.Permissions),
 	}
 	switch k.State(now) {

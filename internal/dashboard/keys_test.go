@@ -123,6 +123,49 @@ func TestOnlyOperatorsMakeAdministrators(t *testing.T) {
 	}
 }
 
+// TestServiceKeys has owners and operators make keys that belong to nobody, and no member.
+func TestServiceKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		role        people.Role // empty for an operator
+		permissions []string
+		service     bool
+		made        bool
+	}{
+		{people.Owner, []string{"chat"}, true, true},
+		{"", []string{"chat"}, true, true},
+		{"", []string{"admin"}, true, false},
+		{people.Owner, []string{"chat"}, false, true},
+		{people.Member, []string{"chat"}, true, false},
+		{people.Member, []string{"chat"}, false, true},
+	} {
+		s := newSite(t, true)
+		s.come("ada", c.role)
+		if offered := strings.Contains(s.send(t, "GET", "/accounts/acme/keys/new", nil, nil).text, `name="service"`); offered != (c.role != people.Member) {
+			t.Errorf("%s: the form offers a service key: got %v", c.role, offered)
+		}
+		form := newKey(url.Values{"permissions": c.permissions})
+		if c.service {
+			form.Set("service", "yes")
+		}
+		got := s.send(t, "POST", "/accounts/acme/keys/new", form, nil)
+		all := s.keys(t, s.acme)
+		if (len(all) == 1) != c.made {
+			t.Errorf("%+v: got %d and %d keys", c, got.status, len(all))
+			continue
+		}
+		if !c.made {
+			continue
+		}
+		if (all[0].Creator == "") != c.service {
+			t.Errorf("%+v: got a key of %q", c, all[0].Creator)
+		}
+		if list := s.send(t, "GET", "/accounts/acme/keys", nil, nil).text; strings.Contains(list, "service key") != c.service {
+			t.Errorf("%+v: the list says that it is a service key: %v", c, !c.service)
+		}
+	}
+}
+
 // TestRevoke says who may revoke which key.
 func TestRevoke(t *testing.T) {
 	t.Parallel()

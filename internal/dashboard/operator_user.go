@@ -75,8 +75,8 @@ func userChanges(u *people.User, name string) []Confirm {
 			Text: "They sign in again, with the roles that they had.", Action: path + "/enable", Verb: "Enable the user",
 		}, Confirm{
 			Ident: "remove-" + u.ID, Button: "Remove", Object: name, Title: "Remove " + name + "?", Keep: "Leave it",
-			Text: "Their name, address, password and roles are deleted. Keys of accounts stay, and so does what the " +
-				"audit log says of them. This cannot be undone.",
+			Text: "Their name, address, password and roles are deleted. Keys of accounts stay. The audit log knows them " +
+				"by their id alone from then on, but in older entries. This cannot be undone.",
 			Action: path + "/remove", Verb: "Remove the user",
 		})
 	}

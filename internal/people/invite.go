@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"weir/internal/audit"
 	"weir/internal/llm"
@@ -65,35 +66,48 @@ func checkRole(r Role) error {
 // ends. Of i, only Email, AccountID, Role,
 // Operator and Untrusted count.
 func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm.Secret, Invitation, error) {
-	email, err := checkEmail(i.Email)
+	token, n, err := newInvitation(by, i, s.now())
+	if err == nil && !i.Operator && i.AccountID == "" {
+		err = llm.Invalid("account", "The invitation names no account.")
+	}
 	if err != nil {
 		return llm.Secret{}, i, err
 	}
-	switch {
-	case i.Operator:
-		i.AccountID, i.Role = "", ""
-	case i.AccountID == "":
-		return llm.Secret{}, i, llm.Invalid("account", "The invitation names no account.")
-	default:
-		if err := checkRole(i.Role); err != nil {
-			return llm.Secret{}, i, err
-		}
-	}
-	token, hash := newToken()
-	now := s.now()
-	i.ID, i.Email, i.By, i.Created, i.Expires = newID(), email, by.Name, now, now.Add(inviteFor)
-	i, err = s.stores.Invitations.Invite(ctx, by, i, hash)
-	switch {
-	case errors.Is(err, ErrExists):
-		return llm.Secret{}, i, llm.Invalid("email", email+" is there already.")
-	case errors.Is(err, ErrNotFound):
-		return llm.Secret{}, i, llm.Errorf(llm.CodeNotFound, "There is no such account.").At("account")
-	case errors.Is(err, audit.ErrNotAllowed):
-		return llm.Secret{}, i, notAllowed()
-	case err != nil:
-		return llm.Secret{}, i, fmt.Errorf("invite: %w", err)
+	i, err = s.stores.Invitations.Invite(ctx, by, n.Invitation, n.Link)
+	if err != nil {
+		return llm.Secret{}, i, inviting(n.Email, err)
 	}
 	return token, i, s.mailInvitation(ctx, &i, token)
+}
+
+// newInvitation is one with what counts of i, and the token of its link.
+func newInvitation(by audit.Actor, i Invitation, now time.Time) (llm.Secret, NewInvitation, error) {
+	email, err := checkEmail(i.Email)
+	if err == nil && !i.Operator {
+		err = checkRole(i.Role)
+	}
+	if err != nil {
+		return llm.Secret{}, NewInvitation{}, err
+	}
+	if i.Operator {
+		i.AccountID, i.Role = "", ""
+	}
+	token, hash := newToken()
+	i.ID, i.Email, i.By, i.Created, i.Expires = newID(), email, by.Name, now, now.Add(inviteFor)
+	return token, NewInvitation{i, hash}, nil
+}
+
+// inviting says in words why a store refused to invite somebody.
+func inviting(email string, err error) error {
+	switch {
+	case errors.Is(err, ErrExists):
+		return llm.Invalid("email", email+" is there already.")
+	case errors.Is(err, ErrNotFound):
+		return llm.Errorf(llm.CodeNotFound, "There is no such account.").At("account")
+	case errors.Is(err, audit.ErrNotAllowed):
+		return notAllowed()
+	}
+	return fmt.Errorf("invite: %w", err)
 }
 
 // Invitations are those of an account that nobody used yet, the newest first; of

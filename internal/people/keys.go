@@ -31,3 +31,17 @@ func (v *Visitor) MayRevokeKey(k *account.Key) error {
 	}
 	return v.MayChangeKey(k)
 }
+
+// MayMakeServiceKey refuses whoever may make no key in the account that belongs to no person: it is for owners and
+// operators. Such a key does not administer the installation, as it would not end with its maker's role. The error is a
+// *llm.Error with CodeForbidden or CodeInvalidRequest.
+func (v *Visitor) MayMakeServiceKey(accountID string, permissions []account.Permission) error {
+	if v.May(Manage, accountID) != nil {
+		return llm.Errorf(llm.CodeForbidden, "Only owners of the account and operators can create a service key. "+
+			"Create a key of your own, or ask an owner.").At("service")
+	}
+	if slices.Contains(permissions, account.Admin) {
+		return llm.Invalid("service", `A service key cannot have the permission "admin". Create a key of your own.`)
+	}
+	return nil
+}

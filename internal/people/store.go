@@ -99,6 +99,12 @@ type Ending struct {
 	Except string // id; empty for none
 }
 
+// NewInvitation is an invitation, and the hash of its link.
+type NewInvitation struct {
+	Invitation
+	Link Hash
+}
+
 // NewReset is a link by which a user gets a new password, or an operator signs in.
 type NewReset struct {
 	UserID           string
@@ -213,6 +219,10 @@ type InvitationStore interface {
 	// the person is there already, ErrNotFound when the account is not, audit.ErrNotAllowed
 	// where by is no operator, nor, for an invitation to an account, an owner of it.
 	Invite(ctx context.Context, by audit.Actor, i Invitation, link Hash) (Invitation, error)
+	// CreateAccount makes an account with its credit and with invitations to it, or nothing, and returns it as it is
+	// then. account.ErrExists when its name is taken, and audit.ErrNotAllowed where somebody is invited by who is no
+	// operator.
+	CreateAccount(ctx context.Context, by audit.Actor, d account.Draft, invited []NewInvitation) (account.Account, error)
 	// Invitations are those of an account that nobody used, the newest first; of
 	// operators where it is empty.
 	Invitations(ctx context.Context, accountID string, now time.Time) ([]Invitation, error)

@@ -85,7 +85,12 @@ func (s *People) RemoveUser(ctx context.Context, by audit.Actor, userID string) 
 				return err
 			}
 		}
-		return s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.UserRemoved, Object: userObject(&l.User)})
+		if err := s.forget(ctx, tx, &l.User); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, audit.Entry{
+			Actor: by, Action: audit.UserRemoved, Object: audit.Object{Kind: "user", ID: l.ID},
+		})
 	})
 }
 

@@ -70,14 +70,15 @@ func (s *Accounts) List(ctx context.Context, nameOrID string) ([]account.Account
 
 // CreateAccount adds an account; account.ErrExists when its name is taken.
 func (s *Accounts) CreateAccount(ctx context.Context, by audit.Actor, a account.Account) error {
-	return s.write(ctx, s.sure, "create account", func(tx *sql.Tx) error {
-		created, err := s.insertAccount(ctx, tx, by, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)",
-			a.Name)
-		if err == nil && !created {
-			err = account.ErrExists
-		}
-		return err
-	})
+	return s.write(ctx, s.sure, "create account", func(tx *sql.Tx) error { return s.createAccount(ctx, tx, by, &a) })
+}
+
+func (s *conn) createAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account) error {
+	created, err := s.insertAccount(ctx, tx, by, a, "WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)", a.Name)
+	if err == nil && !created {
+		err = account.ErrExists
+	}
+	return err
 }
 
 // Bootstrap adds the account if there is none at all, and reports whether it
@@ -91,7 +92,7 @@ func (s *Accounts) Bootstrap(ctx context.Context, by audit.Actor, a account.Acco
 }
 
 // insertAccount adds an account if the condition holds.
-func (s *Accounts) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account, condition string,
+func (s *conn) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account, condition string,
 	args ...any,
 ) (bool, error) {
 	if err := s.inTurn(ctx, tx); err != nil { // the condition is about what others add
@@ -158,7 +159,7 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 
 // accountInTurn is the account of that id, which no other transaction changes
 // until this one ends; or account.ErrNotFound.
-func (s *Accounts) accountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
+func (s *conn) accountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return account.Account{}, err
 	}
@@ -183,45 +184,51 @@ func (s *Accounts) AddCredit(ctx context.Context, by audit.Actor, e account.Cred
 	err error,
 ) {
 	err = s.write(ctx, s.sure, "add credit", func(tx *sql.Tx) error {
-		before, err := s.accountInTurn(ctx, tx, e.AccountID)
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(
-			ctx, "INSERT INTO credits (id, account, amount, goodwill, who, at) VALUES (?, ?, ?, ?, ?, ?)",
-			e.ID, e.AccountID, int64(e.Amount), number(e.Goodwill), by.String(), micros(e.At))
-		if err != nil {
-			return err
-		}
-		set := "credit = coalesce(credit, 0) + ?," +
-			" credit_from = CASE WHEN credit IS NULL THEN (SELECT coalesce(sum(spent), 0) FROM balances WHERE scope " +
-			"= accounts.id) ELSE credit_from END"
-		action := audit.AccountCredited
-		if e.Goodwill {
-			action = audit.AccountGoodwill
-		}
-		if e.Goodwill && before.Credit == nil {
-			set = "goodwill = goodwill + ?"
-		}
-		row := tx.QueryRowContext(ctx, "UPDATE accounts SET "+set+" WHERE id = ? RETURNING "+accountColumns,
-			int64(e.Amount), e.AccountID)
-		if a, err = scanAccount(row); err != nil {
-			return orNotFound(err)
-		}
-		sum := a.Goodwill
-		if a.Credit != nil {
-			sum = a.Credit.Paid
-		}
-		switch {
-		case sum < 0:
-			return account.ErrOverdrawn
-		case sum > account.MaxAmount:
-			a = before
-			return account.ErrTooMuch
-		}
-		return s.noteAccount(ctx, tx, by, action, &before, &a)
+		a, err = s.addCredit(ctx, tx, by, &e)
+		return err
 	})
 	return a, err
+}
+
+func (s *conn) addCredit(ctx context.Context, tx *sql.Tx, by audit.Actor, e *account.CreditEntry) (a account.Account,
+	err error,
+) {
+	before, err := s.accountInTurn(ctx, tx, e.AccountID)
+	if err != nil {
+		return a, err
+	}
+	_, err = tx.ExecContext(
+		ctx, "INSERT INTO credits (id, account, amount, goodwill, who, at) VALUES (?, ?, ?, ?, ?, ?)",
+		e.ID, e.AccountID, int64(e.Amount), number(e.Goodwill), by.String(), micros(e.At))
+	if err != nil {
+		return a, err
+	}
+	set := "credit = coalesce(credit, 0) + ?," +
+		" credit_from = CASE WHEN credit IS NULL THEN (SELECT coalesce(sum(spent), 0) FROM balances WHERE scope " +
+		"= accounts.id) ELSE credit_from END"
+	action := audit.AccountCredited
+	if e.Goodwill {
+		action = audit.AccountGoodwill
+	}
+	if e.Goodwill && before.Credit == nil {
+		set = "goodwill = goodwill + ?"
+	}
+	row := tx.QueryRowContext(ctx, "UPDATE accounts SET "+set+" WHERE id = ? RETURNING "+accountColumns,
+		int64(e.Amount), e.AccountID)
+	if a, err = scanAccount(row); err != nil {
+		return a, orNotFound(err)
+	}
+	sum := a.Goodwill
+	if a.Credit != nil {
+		sum = a.Credit.Paid
+	}
+	switch {
+	case sum < 0:
+		return a, account.ErrOverdrawn
+	case sum > account.MaxAmount:
+		return before, account.ErrTooMuch
+	}
+	return a, s.noteAccount(ctx, tx, by, action, &before, &a)
 }
 
 // CreateSetupToken keeps the hash of a token that is good once, until it
@@ -251,7 +258,7 @@ func orNotFound(err error) error {
 
 // noteAccount notes a change of an account, in the feed of changes too. Before is
 // nil for a new one.
-func (s *Accounts) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
+func (s *conn) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
 	after *account.Account,
 ) error {
 	e := audit.Entry{

@@ -31,15 +31,18 @@ func (s *conn) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 	}
 	e.Seq++
 	e.At = fromMicros(micros(s.clock.now()))
+	e.Prove()
+	proofs := proofColumns(e.Proofs)
 	if err == nil {
 		e.Hash, err = e.HashAfter(before)
 	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "INSERT INTO audit ("+auditColumns+
-			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			e.Seq, micros(e.At), string(e.Actor.Kind), e.Actor.ID, e.Actor.Name, e.Actor.Address, e.Actor.Request,
 			string(e.Action),
-			e.Object.Kind, e.Object.ID, e.Object.Name, e.Account, orNull(e.Before), orNull(e.After), e.Hash.String())
+			e.Object.Kind, e.Object.ID, e.Object.Name, e.Account, orNull(e.Before), orNull(e.After), e.Hash.String(),
+			proofs[0], proofs[1], proofs[2], proofs[3])
 	}
 	if err != nil {
 		return fmt.Errorf("write audit log: %w", err)
@@ -48,7 +51,36 @@ func (s *conn) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 }
 
 const auditColumns = "seq, at, actor_kind, actor_id, actor_name, address, request, action, object_kind, object_id, " +
-	"object_name, account, was, became, hash"
+	"object_name, account, was, became, hash, actor_salt, actor_proof, object_salt, object_proof"
+
+// proofColumns are the last four of auditColumns.
+func proofColumns(p *audit.Proofs) (c [4]string) {
+	if p == nil {
+		return c
+	}
+	if p.Actor != nil {
+		c[0], c[1] = p.Actor.Salt, p.Actor.Hash
+	}
+	if p.Object != nil {
+		c[2], c[3] = p.Object.Salt, p.Object.Hash
+	}
+	return c
+}
+
+// proofsOf reads what proofColumns gives.
+func proofsOf(c [4]string) *audit.Proofs {
+	var p audit.Proofs
+	if c[1] != "" {
+		p.Actor = &audit.Proof{Salt: c[0], Hash: c[1]}
+	}
+	if c[3] != "" {
+		p.Object = &audit.Proof{Salt: c[2], Hash: c[3]}
+	}
+	if p == (audit.Proofs{}) {
+		return nil
+	}
+	return &p
+}
 
 func orNull(raw json.RawMessage) any {
 	if raw == nil {
@@ -61,12 +93,14 @@ func scanAudit(row scanner) (e audit.Entry, err error) {
 	var at int64
 	var was, became sql.NullString
 	var hash string
+	var proofs [4]string
 	err = row.Scan(&e.Seq, &at, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Address, &e.Actor.Request,
-		&e.Action, &e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash)
+		&e.Action, &e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash,
+		&proofs[0], &proofs[1], &proofs[2], &proofs[3])
 	if err != nil {
 		return e, err
 	}
-	e.At = fromMicros(at)
+	e.At, e.Proofs = fromMicros(at), proofsOf(proofs)
 	if was.Valid {
 		e.Before = json.RawMessage(was.String)
 	}
@@ -145,7 +179,8 @@ func (s *AuditLog) Verify(ctx context.Context, from audit.Hash) (audit.Verificat
 const auditPiece = 500
 
 // each calls fn with every entry that a query selects, the oldest first. They are read in pieces,
-// so that fn, which may wait for a client, has no connection. Entries are never changed or deleted.
+// so that fn, which may wait for a client, has no connection. Entries are never deleted, and change only where a
+// person is forgotten.
 func (s *AuditLog) each(ctx context.Context, doing string, q audit.Query, fn func(*audit.Entry) error) error {
 	for {
 		where, args := auditWhere(&q)

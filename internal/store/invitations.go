@@ -43,43 +43,73 @@ func scanInvitation(row scanner) (i invitationRow, err error) {
 func (s *People) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (people.Invitation,
 	error,
 ) {
+	n := people.NewInvitation{Invitation: i, Link: link}
 	err := s.changePeople(ctx, "invite", func(tx *sql.Tx) error {
-		if err := inviteWhere(ctx, tx, &i); err != nil {
-			return err
-		}
-		trusted, err := isTrusted(ctx, tx, by, s.clock.now())
-		allowed := trusted
-		if err == nil && !trusted && !i.Operator {
-			allowed, err = owns(ctx, tx, by, i.AccountID)
-		}
-		if err != nil {
-			return err
-		}
-		if !allowed {
-			return audit.ErrNotAllowed
-		}
-		trusted = trusted && !i.Untrusted
-		_, err = tx.ExecContext(
-			ctx, "DELETE FROM invitations WHERE used IS NULL AND email = ? AND account = ? AND operator = ?", i.Email,
-			i.AccountID, number(i.Operator))
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, "+
-			"inviter_id, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			i.ID, link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, by.ID, number(trusted),
-			micros(i.Created), micros(i.Expires))
-		if err != nil {
-			return err
-		}
-		e := audit.Entry{Actor: by, Action: audit.OperatorInvited, Object: invitationObject(&i), Account: i.AccountID}
-		if i.Operator {
-			return s.record(ctx, tx, e)
-		}
-		e.Action = audit.MemberInvited
-		return s.tell(ctx, tx, e, nil, facts{"role": i.Role})
+		return s.invite(ctx, tx, by, &n)
 	})
-	return i, err
+	return n.Invitation, err
+}
+
+// CreateAccount makes an account with its credit and with invitations to it, or nothing.
+func (s *People) CreateAccount(ctx context.Context, by audit.Actor, d account.Draft, invited []people.NewInvitation) (
+	a account.Account, err error,
+) {
+	err = s.changePeople(ctx, "create account", func(tx *sql.Tx) error {
+		if err := s.createAccount(ctx, tx, by, &d.Account); err != nil {
+			return err
+		}
+		a = d.Account
+		if d.Credit != nil {
+			if a, err = s.addCredit(ctx, tx, by, d.Credit); err != nil {
+				return err
+			}
+		}
+		for i := range invited {
+			if err := s.invite(ctx, tx, by, &invited[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return a, err
+}
+
+func (s *People) invite(ctx context.Context, tx *sql.Tx, by audit.Actor, i *people.NewInvitation) error {
+	if err := inviteWhere(ctx, tx, &i.Invitation); err != nil {
+		return err
+	}
+	trusted, err := isTrusted(ctx, tx, by, s.clock.now())
+	allowed := trusted
+	if err == nil && !trusted && !i.Operator {
+		allowed, err = owns(ctx, tx, by, i.AccountID)
+	}
+	if err != nil {
+		return err
+	}
+	if !allowed {
+		return audit.ErrNotAllowed
+	}
+	_, err = tx.ExecContext(
+		ctx, "DELETE FROM invitations WHERE used IS NULL AND email = ? AND account = ? AND operator = ?", i.Email,
+		i.AccountID, number(i.Operator))
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, "+
+		"inviter_id, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		i.ID, i.Link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, by.ID,
+		number(trusted && !i.Untrusted), micros(i.Created), micros(i.Expires))
+	if err != nil {
+		return err
+	}
+	e := audit.Entry{
+		Actor: by, Action: audit.OperatorInvited, Object: invitationObject(&i.Invitation), Account: i.AccountID,
+	}
+	if i.Operator {
+		return s.record(ctx, tx, e)
+	}
+	e.Action = audit.MemberInvited
+	return s.tell(ctx, tx, e, nil, facts{"role": i.Role})
 }
 
 func invitationObject(i *people.Invitation) audit.Object {

@@ -236,6 +236,16 @@ func (o *office) runAccounts() {
 	t := o.T
 	made := o.call(201, "POST /accounts", `{"name":"research"}`)
 	id := at(made, "id")
+	whole := o.call(201, "POST /accounts", `{"name":"whole","on_hangup":"drain","limits":{"rpm":7},"budget":{"limit_usd":"250","period":"month"},`+
+		`"credit_usd":"100","members":[{"email":"whole@example.com","role":"owner"},{"email":"half@example.com"}]}`)
+	if got := fmt.Sprint(at(whole, "on_hangup"), at(whole, "limits", "rpm"), at(whole, "budget", "limit_usd"), at(whole, "credit", "paid_usd"),
+		at(whole, "invitations", "0", "role"), at(whole, "invitations", "1", "role")); got != "drain7250100ownermember" {
+		t.Errorf("an account made whole: got %s in %v", got, whole)
+	}
+	accept(o.Gateway, at(whole, "invitations", "0", "link"))
+	if got := at(o.call(200, "GET /accounts/{account}/members", "", "whole"), "data", "0", "role"); got != "owner" {
+		t.Errorf("who was invited with the account: got the role %s, want owner", got)
+	}
 	for _, tt := range []struct{ body, name, want string }{
 		{`{"suspended":true}`, "suspended", "true"},
 		{`{"suspended":false,"on_hangup":"drain"}`, "on_hangup", "drain"},
@@ -275,6 +285,10 @@ func (o *office) runAccounts() {
 func (o *office) runKeys() {
 	t := o.T
 	const body = `{"label":"nightly","permissions":["chat"],"models":["house/*"],"expires":"2099-01-31T12:00:00+01:00","limits":{"rpm":5},"budget":{"limit_usd":"3","period":"day"}}`
+	service := o.call(201, "POST /accounts/{account}/keys", `{"label":"robot","service":true}`, "default")
+	if at(service, "service") != "true" || at(service, "created_by") != "<nil>" {
+		t.Errorf("a service key: got %v, want one of nobody", service)
+	}
 	made := o.call(201, "POST /accounts/{account}/keys", body, "default")
 	id, token := at(made, "id"), at(made, "key")
 	if at(made, "expires") != "2099-01-31T11:00:00Z" || at(made, "limits", "rpm") != "5" || at(made, "budget", "limit_usd") != "3" || at(made, "permissions") != "[chat]" {

@@ -236,7 +236,7 @@ func testAudit(t *testing.T, f *fixture) {
 			continue
 		}
 		seq++
-		want.Seq, want.Hash = seq, got[0].Hash
+		want.Seq, want.Hash, want.Proofs = seq, got[0].Hash, got[0].Proofs
 		must.Equal(t, got[0], want, "%s", test.name)
 	}
 	whole(t, f, seq)

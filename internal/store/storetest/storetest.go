@@ -100,6 +100,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Thresholds", testThresholds},
 		{"Writers", testWriters},
 		{"Cancelled", testCancelled},
+		{"AccountWhole", testAccountWhole},
 		{"People", testPeople},
 		{"PeopleAudit", testPeopleAudit},
 		{"Proven", testProven},
