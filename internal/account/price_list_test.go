@@ -44,7 +44,8 @@ func TestTerms(t *testing.T) {
 		}
 	}
 	for _, l := range []account.PriceList{
-		{Since: now.Add(-time.Hour)}, {Markup: charge.MaxMarkup + 1},
+		{Since: now.Add(-time.Hour)},
+		{Markup: charge.MaxMarkup + 1},
 		{Prices: map[string]pricing.PriceOverride{"gpt": {"input": "1"}}},
 		{Prices: map[string]pricing.PriceOverride{"openai/gpt": {"inputs": "1"}}},
 	} {

@@ -229,7 +229,7 @@ func noRequest(param string) error {
 
 func viewAttempt(a *report.Attempt) attemptView {
 	usage, cost := a.Corrected()
-	margin, more := a.Row.Margin()
+	margin, more := a.Margin()
 	left := a.Uncertain()
 	v := attemptView{
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,

@@ -204,7 +204,7 @@ func attemptViewOf(a *report.Attempt) attemptView {
 		return v
 	}
 	_, cost := a.Corrected()
-	margin, _ := a.Row.Margin()
+	margin, _ := a.Margin()
 	cost += margin
 	v.Cost = dollars(cost)
 	if a.Unpriced != 0 {
@@ -261,7 +261,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add("Priced as", pricedAs(a))
 	add("Classes without a price", strings.Join(a.Unpriced.Names(), ", "))
 	_, cost := a.Corrected()
-	margin, more := a.Row.Margin()
+	margin, more := a.Margin()
 	left := a.Uncertain()
 	if left+more > 0 {
 		add("Cost at most", dollars(cost+margin+left+more))

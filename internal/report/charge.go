@@ -37,7 +37,7 @@ func (a *Attempt) HideCost() {
 		return
 	}
 	charged, most := a.Charge(), a.Charged()
-	a.Hold, a.Settlement.Cost, a.AtMost = a.MostCharged(), charged, 0
+	a.Hold, a.Cost, a.AtMost = a.MostCharged(), charged, 0
 	if most > charged {
 		a.AtMost = most
 	}

@@ -186,7 +186,7 @@ func (r *Request) fold(a *Attempt) {
 	}
 	usage, cost := a.Corrected()
 	r.Usage.Add(&usage)
-	margin, uncertain := a.Row.Margin()
+	margin, uncertain := a.Margin()
 	r.Cost += cost + margin
 	r.AtMost += cost + margin + a.Uncertain() + uncertain
 	r.add(Margin{margin, uncertain})

@@ -145,7 +145,7 @@ func (m *machine) checkRequest(rt *rapid.T, account string, r *report.Request) {
 			charged, _ := m.charge(&e)
 			want += charged
 		}
-		if p := &d.Parts[i]; p.Terms != nil || p.Row.Settlement.Margin != 0 || p.Price.Version == "v1" && e.Terms != nil {
+		if p := &d.Parts[i]; p.Terms != nil || p.Settlement.Margin != 0 || p.Price.Version == "v1" && e.Terms != nil {
 			rt.Fatalf("request %s: got the terms or the price of what it cost", r.ID)
 		}
 	}

@@ -57,6 +57,7 @@ func (s *sums) charged() llm.Money { return s.charge() + s.uncertain() }
 
 // charge is what the account is charged, as far as costs are known, and uncertain what that may come to beyond it.
 func (s *sums) charge() llm.Money { return llm.Money(s[measureCost] + s[measureMargin]) }
+
 func (s *sums) uncertain() llm.Money {
 	return llm.Money(s[measureUncertain] + s[measureMarginUncertain])
 }
