@@ -71,7 +71,7 @@ func newRoot(env *environment) *cobra.Command {
 	root.AddCommand(
 		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUsers(env),
 		newUses(env), newModels(env), newAliases(env),
-		newPrices(env), newProviders(env), newLedger(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env),
+		newPrices(env), newProviders(env), newLedger(env), newStatements(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env),
 		newSecrets(env), newSimulate(env), newConfig(env), newMigrate(env), newMove(env), newBackup(env),
 		newRestore(env), newApply(env), newExportConfig(env), newImport(env), newVersion(env), newManual(env), newReady(env),
 	)

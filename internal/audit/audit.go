@@ -73,6 +73,7 @@ const (
 	BudgetOpened        Action = "budget.opened"
 	AttemptResolved     Action = "attempt.resolved"
 	AttemptCorrected    Action = "attempt.corrected"
+	StatementClosed     Action = "statement.closed"
 	NodeForgotten       Action = "node.forgotten"
 	SetupLinkCreated    Action = "setup_link.created"
 	UserCreated         Action = "user.created"

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/report"
+)
+
+func newStatements(env *environment) *cobra.Command {
+	return group("statements", "Monthly statements: what accounts are charged",
+		newStatementsClose(env), newStatementsList(env), newStatementsShow(env), newStatementsVerify(env))
+}
+
+// statementView is a statement as listings show it.
+type statementView struct {
+	Number      int64               `json:"number"`
+	Month       string              `json:"month"`
+	Closed      string              `json:"closed"`
+	Charge      string              `json:"charge_usd"`
+	Corrections string              `json:"corrections_usd"` // of it, for months before
+	Hash        string              `json:"hash"`
+	Lines       []statementLineView `json:"lines,omitempty"`
+}
+
+type statementLineView struct {
+	Date      string `json:"date"`
+	Model     string `json:"model"`
+	Requests  int64  `json:"requests"`
+	Tokens    int64  `json:"tokens"`
+	Charge    string `json:"charge_usd"`
+	AtMost    string `json:"charge_at_most_usd"`
+	Corrected bool   `json:"correction"`
+}
+
+func viewStatement(st *report.Statement) statementView {
+	all, corrections := st.Totals()
+	return statementView{
+		Number: st.Number, Month: st.Month, Closed: st.Closed.Format(time.RFC3339Nano), Charge: all.Cost.String(),
+		Corrections: corrections.Cost.String(), Hash: st.Hash,
+	}
+}
+
+func viewStatementLine(st *report.Statement, l *report.StatementLine) statementLineView {
+	return statementLineView{
+		Date: l.Date, Model: l.Model, Requests: l.Requests, Tokens: l.Tokens, Charge: l.Charge.String(),
+		AtMost: (l.Charge + l.Uncertain).String(), Corrected: st.IsCorrection(l),
+	}
+}
+
+var statementHeads = []string{"NUMBER", "MONTH", "CLOSED", "CHARGE", "OF IT CORRECTIONS", "HASH"}
+
+func (v *statementView) row() []string {
+	return []string{count(v.Number), v.Month, v.Closed, "$" + v.Charge, "$" + v.Corrections, v.Hash}
+}
+
+func (v *statementLineView) row() []string {
+	return []string{
+		v.Date, audit.PlainCell(v.Model), count(v.Requests), count(v.Tokens), v.Charge, v.AtMost,
+		strconv.FormatBool(v.Corrected),
+	}
+}
+
+func newStatementsClose(env *environment) *cobra.Command {
+	var month string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "close NAME", Short: "Close the statement of an account for a month",
+		Long: "Close the statement of an account for a month that is over, by UTC days. It has a number, never changes, and\n" +
+			"its hash is over its lines and the statement before. What comes or is corrected later for its days is in the\n" +
+			"next one. The first one may be of any month; each further one is of the month behind it.",
+		Example: "  weir statements close research --month 2026-11", Args: oneArg("the account's name"),
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			at, err := time.Parse("2006-01", month)
+			if err != nil {
+				return usageError{fmt.Errorf("a month is such as 2026-11; got %q", month)}
+			}
+			st, err := d.CloseStatement(ctx, actor(), args[0], int64(at.Year())*100+int64(at.Month()))
+			if err != nil {
+				return err
+			}
+			return list(env, []statementView{viewStatement(&st)}, statementHeads, (*statementView).row)
+		}),
+	})
+	cmd.Flags().StringVar(&month, "month", "", "the month, such as 2026-11")
+	_ = cmd.MarkFlagRequired("month") // the flag is defined one line above
+	return cmd
+}
+
+func newStatementsList(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "list NAME", Short: "List the statements of an account", Example: "  weir statements list research --json",
+		Args: oneArg("the account's name"),
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			all, err := d.Statements(ctx, args[0])
+			return listViews(env, all, err, viewStatement, statementHeads, (*statementView).row)
+		}),
+	})
+}
+
+func newStatementsShow(env *environment) *cobra.Command {
+	var number int64
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "show NAME", Short: "Print a statement with its lines: CSV, or JSON",
+		Example: "  weir statements show research --number 1 > statement.csv\n  weir statements show research --number 1 --json",
+		Args:    oneArg("the account's name"),
+		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+			st, err := d.Statement(ctx, args[0], number)
+			if err != nil {
+				return err
+			}
+			return env.printStatement(&st)
+		}),
+	})
+	cmd.Flags().Int64Var(&number, "number", 0, "the number of the statement")
+	_ = cmd.MarkFlagRequired("number") // the flag is defined one line above
+	return cmd
+}
+
+func (env *environment) printStatement(st *report.Statement) error {
+	v := viewStatement(st)
+	for i := range st.Lines {
+		v.Lines = append(v.Lines, viewStatementLine(st, &st.Lines[i]))
+	}
+	if env.asJSON {
+		return printJSON(env.stdout, v)
+	}
+	out := csv.NewWriter(env.stdout)
+	err := out.Write([]string{"date", "model", "requests", "tokens", "charge_usd", "charge_at_most_usd", "correction"})
+	for i := range v.Lines {
+		err = errors.Join(err, out.Write(v.Lines[i].row()))
+	}
+	out.Flush()
+	return errors.Join(err, out.Error())
+}
+
+func newStatementsVerify(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "verify", Short: "Recompute the hashes of all statements",
+		Example: "  weir statements verify", Args: noArgs,
+		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+			n, faults, err := d.VerifyStatements(ctx)
+			if err != nil {
+				return err
+			}
+			for _, f := range faults {
+				fmt.Fprintf(env.stderr, "account %s, statement %d: %s\n", f.Account, f.Number, f.What)
+			}
+			if len(faults) > 0 {
+				return errQuiet
+			}
+			_, err = fmt.Fprintf(env.stdout, "%d statements verified\n", n)
+			return err
+		}),
+	}
+}

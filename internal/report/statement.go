@@ -1,0 +1,66 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Statement is what an account is charged for a month, as it was when the statement was closed. It never changes: what is
+// decided or comes later about its days is in the next one.
+type Statement struct {
+	Account string // id
+	Number  int64  // of the account's, from 1
+	Month   string // YYYY-MM, each the one after that of the statement before
+	Closed  time.Time
+	Lines   []StatementLine // by date and model
+	Hash    string          // see Sum
+}
+
+// StatementLine is what a date and a model add. On a date before the month it is what was added since the statement before,
+// and may be negative.
+type StatementLine struct {
+	Date      string
+	Model     string
+	Requests  int64
+	Tokens    int64
+	Charge    llm.Money
+	Uncertain llm.Money // what the charge may come to beyond it
+}
+
+// IsCorrection reports whether a line is of a date before the statement's month.
+func (s *Statement) IsCorrection(l *StatementLine) bool { return l.Date < s.Month }
+
+// Totals adds up the lines, and those of dates before the month.
+func (s *Statement) Totals() (all, corrections Totals) {
+	for i := range s.Lines {
+		l := &s.Lines[i]
+		t := Totals{Tokens: l.Tokens, Requests: l.Requests, Cost: l.Charge, Uncertain: l.Uncertain}
+		if all.Add(&t); s.IsCorrection(l) {
+			corrections.Add(&t)
+		}
+	}
+	return all, corrections
+}
+
+// Sum is the SHA-256 in hexadecimal of the statement with all its lines and of the hash of the account's statement before,
+// which is empty for the first.
+func (s *Statement) Sum(before string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %d %q %d\n", before, s.Account, s.Number, s.Month, s.Closed.UnixMicro())
+	for i := range s.Lines {
+		l := &s.Lines[i]
+		fmt.Fprintf(h, "%q %q %d %d %d %d\n", l.Date, l.Model, l.Requests, l.Tokens, int64(l.Charge), int64(l.Uncertain))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// StatementFault is what is wrong with a statement.
+type StatementFault struct {
+	Account string
+	Number  int64
+	What    string
+}

@@ -1,0 +1,24 @@
+-- +goose Up
+
+-- What accounts are charged for months, as it was when each statement was closed. Rows are added and never changed; hash
+-- is over a statement with its lines and the hash of the account's statement before.
+CREATE TABLE statements (
+    account TEXT NOT NULL,
+    number  INTEGER NOT NULL,
+    month   INTEGER NOT NULL, -- yyyymm
+    closed  INTEGER NOT NULL,
+    hash    TEXT NOT NULL,
+    PRIMARY KEY (account, number)
+);
+
+CREATE TABLE statement_lines (
+    account   TEXT NOT NULL,
+    number    INTEGER NOT NULL,
+    day       INTEGER NOT NULL, -- yyyymmdd
+    model     TEXT NOT NULL,
+    requests  INTEGER NOT NULL,
+    tokens    INTEGER NOT NULL,
+    charge    INTEGER NOT NULL,
+    uncertain INTEGER NOT NULL,
+    PRIMARY KEY (account, number, day, model)
+);

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/budget"
+	"weir/internal/llm"
+	"weir/internal/report"
+)
+
+// CloseStatement closes the statement of an account for a month, yyyymm, and returns it. It has what the account is charged
+// for the days of the month, and what days before, from the month of the first statement on, have come to since the
+// statement before. The error is a *llm.Error with
+// CodeInvalidRequest where the month is not over, or not the next one.
+func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account string, month int64) (
+	st report.Statement, err error,
+) {
+	if budget.PeriodOf(month) != budget.PeriodMonth {
+		return st, fmt.Errorf("close statement: %d: %w", month, errMonth)
+	}
+	err = s.write(ctx, s.sure, "close statement", func(tx *sql.Tx) error {
+		if err := s.lock(ctx, tx, "statements "+account); err != nil {
+			return err
+		}
+		now := s.clock.now().UTC().Truncate(time.Microsecond)
+		if dayOf(now)/100 <= month {
+			return llm.Invalidf("month", "The month %s is not over. Close its statement in the next one.",
+				periodText(month))
+		}
+		first, last, before, err := lastStatement(ctx, tx, account)
+		if err != nil {
+			return err
+		}
+		if next := timeOfDay(last.month*100 + 101); last.number > 0 && dayOf(next)/100 != month {
+			return llm.Invalidf("month", "Statements are closed month after month: the next one is of %s.",
+				next.Format("2006-01"))
+		} else if last.number == 0 {
+			first = month
+		}
+		st = report.Statement{
+			Account: account, Number: last.number + 1, Month: periodText(month), Closed: now,
+		}
+		if st.Lines, err = statementLines(ctx, tx, account, first, month); err != nil {
+			return err
+		}
+		st.Hash = st.Sum(before)
+		return s.insertStatement(ctx, tx, by, &st, month)
+	})
+	return st, err
+}
+
+// statementOf is a statement by its number and month.
+type statementOf struct{ number, month int64 }
+
+// lastStatement is the month of an account's first statement, and its last one with the hash; 0 for none.
+func lastStatement(ctx context.Context, tx *sql.Tx, account string) (first int64, last statementOf, hash string,
+	err error,
+) {
+	err = tx.QueryRowContext(ctx, "SELECT number, month, hash, (SELECT min(month) FROM statements WHERE account = ?)"+
+		" FROM statements WHERE account = ? ORDER BY number DESC LIMIT 1", account, account).
+		Scan(&last.number, &last.month, &hash, &first)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return first, last, hash, err
+}
+
+// statementLines is what the sums of the days of some months have beyond the statements that are closed.
+func statementLines(ctx context.Context, tx *sql.Tx, account string, first, month int64) ([]report.StatementLine, error) {
+	const sums = "SELECT period AS day, model, requests, tokens, cost + margin AS charge, " +
+		"uncertain + margin_uncertain AS uncertain FROM rollup_uses WHERE account = ? AND period BETWEEN ? AND ?"
+	const closed = "SELECT day, model, -requests, -tokens, -charge, -uncertain FROM statement_lines WHERE account = ?"
+	rows, err := tx.QueryContext(ctx, "SELECT day, model, sum(requests), sum(tokens), sum(charge), sum(uncertain) FROM ("+
+		sums+" UNION ALL "+closed+") AS u GROUP BY day, model HAVING sum(requests) <> 0 OR sum(tokens) <> 0 OR "+
+		"sum(charge) <> 0 OR sum(uncertain) <> 0 ORDER BY day, model",
+		account, first*100, month*100+99, account)
+	return collect(rows, err, scanStatementLine)
+}
+
+func scanStatementLine(row scanner) (l report.StatementLine, err error) {
+	var day int64
+	err = row.Scan(&day, &l.Model, &l.Requests, &l.Tokens, &l.Charge, &l.Uncertain)
+	l.Date = dateText(day)
+	return l, err
+}
+
+func (s *Ledger) insertStatement(ctx context.Context, tx *sql.Tx, by audit.Actor, st *report.Statement,
+	month int64,
+) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO statements (account, number, month, closed, hash)"+
+		" VALUES (?, ?, ?, ?, ?)", st.Account, st.Number, month, micros(st.Closed), st.Hash)
+	for i := 0; i < len(st.Lines) && err == nil; i++ {
+		l := &st.Lines[i]
+		var day int64
+		if day, err = parseDate(l.Date, 0); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO statement_lines (account, number, day, model, requests, tokens, charge,"+
+			" uncertain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", st.Account, st.Number, day, l.Model, l.Requests, l.Tokens,
+			int64(l.Charge), int64(l.Uncertain))
+	}
+	if err != nil {
+		return err
+	}
+	all, _ := st.Totals()
+	e := audit.Entry{
+		Actor: by, Action: audit.StatementClosed, Account: st.Account,
+		Object: audit.Object{Kind: "statement", ID: fmt.Sprint(st.Number), Name: st.Month},
+	}
+	_, err = s.note(ctx, tx, e, nil, facts{"charge_usd": all.Cost.String(), "hash": st.Hash})
+	return err
+}
+
+// Statements are the statements of an account, or of all accounts where it is empty, by account and number.
+func (s *Reports) Statements(ctx context.Context, account string) (list []report.Statement, err error) {
+	err = s.moment(ctx, s.read, "read statements", func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, "SELECT account, number, month, closed, hash FROM statements"+
+			" WHERE ? = '' OR account = ? ORDER BY account, number", account, account)
+		list, err = collect(rows, err, func(row scanner) (st report.Statement, err error) {
+			var month, closed int64
+			err = row.Scan(&st.Account, &st.Number, &month, &closed, &st.Hash)
+			st.Month, st.Closed = periodText(month), fromMicros(closed)
+			return st, err
+		})
+		for i := 0; i < len(list) && err == nil; i++ {
+			rows, err = tx.QueryContext(ctx, "SELECT day, model, requests, tokens, charge, uncertain FROM statement_lines"+
+				" WHERE account = ? AND number = ? ORDER BY day, model", list[i].Account, list[i].Number)
+			list[i].Lines, err = collect(rows, err, scanStatementLine)
+		}
+		return err
+	})
+	return list, err
+}
+
+// VerifyStatements recomputes the hashes of all statements, and finds what is missing between them.
+func (s *Reports) VerifyStatements(ctx context.Context) (n int, faults []report.StatementFault, err error) {
+	list, err := s.Statements(ctx, "")
+	before := &report.Statement{}
+	for i := range list {
+		st := &list[i]
+		if st.Account != before.Account {
+			before = &report.Statement{Account: st.Account}
+		}
+		fault := func(what string) {
+			faults = append(faults, report.StatementFault{Account: st.Account, Number: st.Number, What: what})
+		}
+		if st.Number != before.Number+1 {
+			fault("the statement before it is missing")
+		}
+		if st.Sum(before.Hash) != st.Hash {
+			fault("its lines are not those that it was closed with")
+		}
+		before = st
+	}
+	return len(list), faults, err
+}
