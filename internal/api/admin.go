@@ -43,7 +43,8 @@ type AdminOptions struct {
 	// as report.UsesQuery has them.
 	Unpriced func(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error)
 	// Correct corrects what an attempt cost by an amount.
-	Correct func(ctx context.Context, by audit.Actor, c ledger.Correct) error
+	Correct    func(ctx context.Context, by audit.Actor, c ledger.Correct) error
+	Statements Statements
 	// Nodes are the gateways that share the database.
 	Nodes func(ctx context.Context) ([]budget.KnownNode, error)
 	// PublicURL is the address at which the gateway is reached, without a slash

@@ -77,6 +77,7 @@ func (ad *Admin) peopleRoutes(o *Options) []people.Route {
 // usageRoutes are those of what accounts used, and of the installation.
 func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	const requests = "/accounts/{account}/requests"
+	statements := &adminStatements{o.Admin.Statements}
 	usage := &adminUsage{o.Ledger, o.Accounts, o.Uses, o.Admin.Requests, o.Admin.Correct}
 	whole := &adminInstallation{o.Accounts, o.Ledger, o.Router, o.Admin.Audit, o.Admin.Unpriced, o.Admin.Nodes, o.Now}
 	return []people.Route{
@@ -88,6 +89,9 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 			named("start_date", "end_date", "model", "key", "ended")...),
 		ad.route("GET "+requests+"/{id}", people.Read, usage.showRequest),
 		ad.make("POST "+requests+"/{id}/attempts/{n}/corrections", people.Operate, usage.correct),
+		ad.route("GET /accounts/{account}/statements", people.Read, statements.list, listing...),
+		ad.make("POST /accounts/{account}/statements", people.Operate, statements.close),
+		ad.route("GET /accounts/{account}/statements/{number}", people.Read, statements.show),
 		ad.route("GET /audit", people.Operate, whole.listAudit,
 			named("account", "actor", "action", "object", "from", "to")...),
 		ad.route("GET /providers", people.Operate, whole.listProviders, listing...),

@@ -20,7 +20,8 @@ func (g *instance) adminOptions() api.AdminOptions {
 	return api.AdminOptions{
 		People: g.people, Records: g.idempotency, Requests: g.store.Reports, Webhooks: g.webhooks,
 		KeysUsed: g.store.Accounts.KeysUsed, Audit: g.store.Audit.Entries, Unpriced: g.store.Reports.Unpriced,
-		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct, PublicURL: from.base, Config: g.managed,
+		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct,
+		Statements: api.Statements{Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements}, PublicURL: from.base, Config: g.managed,
 		Session: func(r *http.Request) string { return g.dashboard.Session(r) },
 	}
 }

@@ -264,6 +264,11 @@ func (o *office) runAccounts() {
 	if at(list, "markup_percent") != "7.5" || at(o.call(200, "GET /accounts/{account}/price-lists", "", id), "data", "0", "prices", "house/*", "input") != "1" {
 		t.Errorf("a price list: got %v", list)
 	}
+	statement := o.call(201, "POST /accounts/{account}/statements", `{"month":"2026-01"}`, id)
+	if at(o.call(200, "GET /accounts/{account}/statements", "", id), "data", "0", "hash") != at(statement, "hash") ||
+		at(o.call(200, "GET /accounts/{account}/statements/{number}", "", id, "1"), "month") != "2026-01" {
+		t.Errorf("a statement: got %v", statement)
+	}
 	given := o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"2","goodwill":true}`, id)
 	if at(given, "goodwill_usd") != "2" || at(given, "credit") != "<nil>" {
 		t.Errorf("goodwill: got %v, want $2 and no credit", given)

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/report"
+)
+
+// Statements are the monthly statements of accounts.
+type Statements struct {
+	// Close closes the statement of an account, by its id, for a month, yyyymm. The error is a *llm.Error with
+	// CodeInvalidRequest where that cannot be.
+	Close func(ctx context.Context, by audit.Actor, account string, month int64) (report.Statement, error)
+	// List are those of an account, by number.
+	List func(ctx context.Context, account string) ([]report.Statement, error)
+}
+
+// statementView is a statement, without its lines in a list.
+type statementView struct {
+	Number      int64               `json:"number"`
+	Month       string              `json:"month"`
+	Closed      time.Time           `json:"closed"`
+	ChargeUSD   string              `json:"charge_usd"`
+	Corrections string              `json:"corrections_usd"` // of it, for months before
+	Hash        string              `json:"hash"`
+	Lines       []statementLineView `json:"lines,omitempty"`
+}
+
+type statementLineView struct {
+	Date       string `json:"date"`
+	Model      string `json:"model"`
+	Requests   int64  `json:"requests"`
+	Tokens     int64  `json:"tokens"`
+	ChargeUSD  string `json:"charge_usd"`
+	AtMostUSD  string `json:"charge_at_most_usd"`
+	Correction bool   `json:"correction"` // of a date before the month
+}
+
+func viewStatement(st *report.Statement) statementView {
+	all, corrections := st.Totals()
+	return statementView{
+		Number: st.Number, Month: st.Month, Closed: st.Closed, ChargeUSD: all.Cost.String(),
+		Corrections: corrections.Cost.String(), Hash: st.Hash,
+	}
+}
+
+func viewWholeStatement(st *report.Statement) statementView {
+	v := viewStatement(st)
+	for i := range st.Lines {
+		l := &st.Lines[i]
+		v.Lines = append(v.Lines, statementLineView{
+			l.Date, l.Model, l.Requests, l.Tokens, l.Charge.String(), (l.Charge + l.Uncertain).String(), st.IsCorrection(l),
+		})
+	}
+	return v
+}
+
+// adminStatements are the calls about statements.
+type adminStatements struct{ statements Statements }
+
+func (h *adminStatements) list(r *adminRequest) (answer, error) {
+	all, err := h.statements.List(r.Context(), r.visit.Account.ID)
+	place := func(st *report.Statement) string { return fmt.Sprintf("%09d", st.Number) }
+	return listed(r.query, all, err, place, viewStatement)
+}
+
+func (h *adminStatements) show(r *adminRequest) (answer, error) {
+	all, err := h.statements.List(r.Context(), r.visit.Account.ID)
+	if err != nil {
+		return answer{}, err
+	}
+	n, err := strconv.Atoi(r.PathValue("number"))
+	if err != nil || n < 1 || n > len(all) {
+		return answer{}, llm.Errorf(llm.CodeNotFound, "The account has no such statement: it has %d.", len(all)).At("number")
+	}
+	return found(viewWholeStatement(&all[n-1]))
+}
+
+func (h *adminStatements) close(r *adminRequest) (answer, error) {
+	var month string
+	if err := readFields("", r.body, field{"month", text(&month)}); err != nil {
+		return answer{}, err
+	}
+	at, err := time.Parse("2006-01", month)
+	if err != nil {
+		return answer{}, wrongKind("month", `a month such as "2026-11"`)
+	}
+	st, err := h.statements.Close(r.Context(), r.by(), r.visit.Account.ID, int64(at.Year())*100+int64(at.Month()))
+	if err != nil {
+		return answer{}, err
+	}
+	return answered(http.StatusCreated, "", viewWholeStatement(&st))
+}
