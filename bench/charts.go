@@ -28,7 +28,7 @@ func charts() []chart {
 
 // Measures of the drawing, in pixels.
 const (
-	chartWidth, labelWidth, valueWidth = 800, 340, 90
+	chartWidth, labelWidth, valueWidth = 810, 340, 90
 	barHeight, barStep, titleHeight    = 16, 22, 40
 )
 

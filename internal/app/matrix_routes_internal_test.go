@@ -148,8 +148,6 @@ var knownRoutes = map[people.Right][]string{
 		"GET /admin/v1/users",
 		"PATCH /admin/v1/users/{user}",
 		"DELETE /admin/v1/users/{user}",
-		"GET /admin/v1/accounts/{account}/price-lists",
-		"POST /admin/v1/accounts/{account}/price-lists",
 		"GET /admin/v1/usage",
 		"DELETE /admin/v1/users/{user}/second-factor",
 		"GET /admin/v1/webhooks",
