@@ -97,6 +97,7 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 func (w *held) ask() {
 	w.out.reset()
 	w.body.Reset(w.text)
+	w.request.Body = io.NopCloser(w.body) // which the handler wraps
 	w.handler.ServeHTTP(w.out, w.request)
 }
 
@@ -121,24 +122,50 @@ func BenchmarkHolds(b *testing.B) {
 				newHeld(b, "budgets", body.text, ratelimit.Policy{}, budget),
 				newHeld(b, "both", body.text, limits, budget),
 			}
-			took := make([][]float64, len(all))
-			for b.Loop() {
-				for i, w := range all {
-					took[i] = append(took[i], w.round(b))
-				}
-			}
-			median := func(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
-			base := median(took[0])
-			b.ReportMetric(base/1000, "µs/request")
-			for i, w := range all[1:] {
-				more := make([]float64, len(took[0]))
-				for r := range more {
-					more[r] = took[i+1][r] - took[0][r]
-				}
-				b.ReportMetric(median(more)/1000, "µs-more-"+w.name)
-				b.ReportMetric(100*median(more)/base, "%-"+w.name)
-			}
+			inTurns(b, all)
 		})
+	}
+}
+
+// BenchmarkAttribution is likewise what tags and an end user add: by a header, by members of the body, and by both.
+func BenchmarkAttribution(b *testing.B) {
+	const plain = `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}]}`
+	attributed := plain[:len(plain)-1] + `,"user":"ada","metadata":{"project":"alpha","team":"search"}}`
+	var all []*held
+	for _, one := range []struct{ name, body, tags string }{
+		{"nothing", plain, ""},
+		{"header", plain, "project=alpha, team=search"},
+		{"body", attributed, ""},
+		{"both", attributed, "project=beta"},
+	} {
+		w := newHeld(b, one.name, one.body, ratelimit.Policy{}, account.Budget{})
+		if one.tags != "" {
+			w.request.Header.Set("X-Weir-Tags", one.tags)
+		}
+		all = append(all, w)
+	}
+	inTurns(b, all)
+}
+
+// inTurns reports the CPU of a request of the first, and the median of how much more the others take in the same round.
+func inTurns(b *testing.B, all []*held) {
+	b.Helper()
+	took := make([][]float64, len(all))
+	for b.Loop() {
+		for i, w := range all {
+			took[i] = append(took[i], w.round(b))
+		}
+	}
+	median := func(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
+	base := median(took[0])
+	b.ReportMetric(base/1000, "µs/request")
+	for i, w := range all[1:] {
+		more := make([]float64, len(took[0]))
+		for r := range more {
+			more[r] = took[i+1][r] - took[0][r]
+		}
+		b.ReportMetric(median(more)/1000, "µs-more-"+w.name)
+		b.ReportMetric(100*median(more)/base, "%-"+w.name)
 	}
 }
 
