@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
-	"weir/internal/audit"
 	"weir/internal/report"
 )
 
@@ -60,13 +56,6 @@ var statementHeads = []string{"NUMBER", "MONTH", "CLOSED", "CHARGE", "OF IT CORR
 
 func (v *statementView) row() []string {
 	return []string{count(v.Number), v.Month, v.Closed, "$" + v.Charge, "$" + v.Corrections, v.Hash}
-}
-
-func (v *statementLineView) row() []string {
-	return []string{
-		v.Date, audit.PlainCell(v.Model), count(v.Requests), count(v.Tokens), v.Charge, v.AtMost,
-		strconv.FormatBool(v.Corrected),
-	}
 }
 
 func newStatementsClose(env *environment) *cobra.Command {
@@ -125,20 +114,14 @@ func newStatementsShow(env *environment) *cobra.Command {
 }
 
 func (env *environment) printStatement(st *report.Statement) error {
+	if !env.asJSON {
+		return st.WriteCSV(env.stdout)
+	}
 	v := viewStatement(st)
 	for i := range st.Lines {
 		v.Lines = append(v.Lines, viewStatementLine(st, &st.Lines[i]))
 	}
-	if env.asJSON {
-		return printJSON(env.stdout, v)
-	}
-	out := csv.NewWriter(env.stdout)
-	err := out.Write([]string{"date", "model", "requests", "tokens", "charge_usd", "charge_at_most_usd", "correction"})
-	for i := range v.Lines {
-		err = errors.Join(err, out.Write(v.Lines[i].row()))
-	}
-	out.Flush()
-	return errors.Join(err, out.Error())
+	return printJSON(env.stdout, v)
 }
 
 func newStatementsVerify(env *environment) *cobra.Command {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,6 +99,7 @@ type answer struct {
 	Location string          `json:"location,omitempty"`
 	ETag     string          `json:"etag,omitempty"` // with its quotation marks
 	Body     json.RawMessage `json:"body,omitempty"` // nil for none
+	media    string          // of a Body that is not JSON; such an answer is not kept
 	replayed bool            // it is the one to an earlier request
 }
 
@@ -240,7 +242,7 @@ func (a *answer) write(w http.ResponseWriter) {
 		h.Set("Idempotent-Replayed", "true")
 	}
 	if a.Body != nil {
-		h.Set("Content-Type", "application/json")
+		h.Set("Content-Type", cmp.Or(a.media, "application/json"))
 		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
 	}
 	w.WriteHeader(a.Status)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -78,6 +79,11 @@ func (h *adminStatements) show(r *adminRequest) (answer, error) {
 	n, err := strconv.Atoi(r.PathValue("number"))
 	if err != nil || n < 1 || n > len(all) {
 		return answer{}, llm.Errorf(llm.CodeNotFound, "The account has no such statement: it has %d.", len(all)).At("number")
+	}
+	if r.Header.Get("Accept") == "text/csv" {
+		var file bytes.Buffer
+		err := all[n-1].WriteCSV(&file)
+		return answer{Status: http.StatusOK, Body: file.Bytes(), media: "text/csv; charset=utf-8"}, err
 	}
 	return found(viewWholeStatement(&all[n-1]))
 }

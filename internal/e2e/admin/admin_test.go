@@ -269,6 +269,10 @@ func (o *office) runAccounts() {
 		at(o.call(200, "GET /accounts/{account}/statements/{number}", "", id, "1"), "month") != "2026-01" {
 		t.Errorf("a statement: got %v", statement)
 	}
+	file := o.Do(harness.Ask{Path: "/admin/v1/accounts/" + id + "/statements/1", Key: o.admin, Header: []string{"Accept", "text/csv"}})
+	if file.Status != http.StatusOK || file.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(file.Body, "date,model,requests,") {
+		t.Errorf("a statement as CSV: got %d %s", file.Status, file.Body)
+	}
 	given := o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"2","goodwill":true}`, id)
 	if at(given, "goodwill_usd") != "2" || at(given, "credit") != "<nil>" {
 		t.Errorf("goodwill: got %v, want $2 and no credit", given)
