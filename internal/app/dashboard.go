@@ -38,6 +38,9 @@ func (g *instance) openDashboard() (err error) {
 		},
 		Models: modelsOf(g.router, g.options.Now), Reports: g.store.Reports,
 		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
+		Statements: &dashboard.Statements{
+			Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements,
+		},
 		Webhooks: g.webhooks, Installation: g.installation(g.store.Now()), Version: g.options.Version, Now: g.store.Now,
 		Log: g.options.Log,
 	})

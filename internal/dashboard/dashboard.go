@@ -39,6 +39,8 @@ type Options struct {
 	// nobody keeps them: then their pages are not there.
 	Reports  Reports
 	Requests RequestLog
+	// Statements are what accounts are charged a month; nil for no pages of them.
+	Statements *Statements
 	// Spent is what accounts have spent; nil where nobody knows.
 	Spent account.Spender
 	// Flush returns when what is settled so far is in the Reports; nil where it

@@ -83,7 +83,8 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 	s.people, s.audit = people.New(o), auditLog{AuditLog: db.Audit, fails: new(atomic.Int64)}
 	d := dashboard.Options{
 		Installation: installationOf(db, s.audit), Webhooks: s.webhooks, People: s.people, Accounts: s.accounts, Insecure: insecure,
-		Reports: db.Reports, Requests: db.Reports, Spent: db.Ledger.Spent, Flush: s.settle, Models: func() []route.Model { return models },
+		Statements: &dashboard.Statements{Close: db.Ledger.CloseStatement, List: db.Reports.Statements},
+		Reports:    db.Reports, Requests: db.Reports, Spent: db.Ledger.Spent, Flush: s.settle, Models: func() []route.Model { return models },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	}
 	if pages != nil {

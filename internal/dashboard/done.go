@@ -49,5 +49,6 @@ var done = map[string]string{
 	"provider-saved":      "The provider was saved. It is in force on every node within a second.",
 	"provider-removed":    "The provider was removed.",
 	"config-saved":        "The configuration was changed. It is in force on every node within a second.",
+	"statement-closed":    "The statement was closed.",
 	"signed-out":          "You are signed out.",
 }

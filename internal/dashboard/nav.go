@@ -33,6 +33,7 @@ var accountPlaces = []place{
 	{"API Keys", "keys", "/keys", people.Read},
 	{"Usage", "usage", "/usage", people.Read},
 	{"Requests", "requests", "/requests", people.Read},
+	{"Statements", "audit", "/statements", people.Read},
 	{"Playground", "playground", "/playground", people.Use},
 	{"Models", "models", "/models", people.Read},
 	{"Webhooks", "webhooks", "/webhooks", people.Manage},

@@ -76,7 +76,7 @@ func TestNavigation(t *testing.T) {
 	for _, p := range operatorPlaces {
 		s.has["GET "+p.path] = true
 	}
-	for role, want := range map[people.Role][2]int{people.Viewer: {6, 0}, people.Member: {7, 0}, people.Owner: {8, 0}, "": {8, 9}} {
+	for role, want := range map[people.Role][2]int{people.Viewer: {7, 0}, people.Member: {8, 0}, people.Owner: {9, 0}, "": {9, 9}} {
 		_, groups := s.navigation("/accounts/acme/requests/0199", visitOf(role))
 		if len(groups[0].Links) != want[0] || (len(groups) > 1) != (want[1] > 0) || len(groups) > 1 && len(groups[1].Links) != want[1] {
 			t.Errorf("%q: got %v, want %v links", role, groups, want)

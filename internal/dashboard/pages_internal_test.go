@@ -39,7 +39,8 @@ func newSite(t *testing.T) *site {
 		People:       people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
 		PublicURL:    func(*http.Request) string { return "https://weir.example.com" },
 		Installation: &Installation{}, Webhooks: webhook.NewService(webhook.Options{}),
-		Reports: struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
+		Statements: &Statements{},
+		Reports:    struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
 		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	must.Do(t, err)
@@ -82,6 +83,7 @@ func samples(s *site) []sample {
 	all = append(all, memberSamples()...)
 	all = append(all, meSamples()...)
 	all = append(all, usageSamples()...)
+	all = append(all, statementSamples()...)
 	all = append(all, webhookSamples()...)
 	all = append(all, operatorSamples(s)...)
 	add("start", "/accounts/acme", people.Owner, page{name: "start", title: "Overview", data: startPage{

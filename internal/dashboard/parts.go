@@ -61,11 +61,12 @@ type Confirm struct {
 	Button string // what opens it
 	Object string // of what, for those who hear the button alone
 	Title  string
-	Text   string // what will be, then
-	Action string // path that the form goes to
-	Verb   string // of the button that does it
-	Keep   string // of the button that does nothing; empty for "Keep it"
-	Once   string // name of the form, where it is to be followed once; empty for none
+	Text   string  // what will be, then
+	Action string  // path that the form goes to
+	Verb   string  // of the button that does it
+	Keep   string  // of the button that does nothing; empty for "Keep it"
+	Fields []Field // asked for in the question
+	Once   string  // name of the form, where it is to be followed once; empty for none
 }
 
 // Badge is a state in a word. Kind is good, warn, bad, off or empty.

@@ -106,6 +106,16 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 			row{"GET /accounts/{account}/requests/{id}/cost", people.Read, requests.cost},
 		)
 	}
+	if o.Statements != nil {
+		statements := &statementHandlers{s, o.Statements}
+		const list = "/accounts/{account}/statements"
+		all = append(all,
+			row{"GET " + list, people.Read, unsent(statements.list)},
+			row{"POST " + list + "/close", people.Operate, statements.close},
+			row{"GET " + list + "/{number}", people.Read, statements.show},
+			row{"GET " + list + "/{number}/csv", people.Read, statements.download},
+		)
+	}
 	if o.Models != nil {
 		models := &modelHandlers{s, o.Models, o.DefaultModel}
 		all = append(all, row{"GET /accounts/{account}/models", people.Read, models.list})

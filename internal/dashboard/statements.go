@@ -1,0 +1,223 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/report"
+)
+
+// Statements are the monthly statements of accounts.
+type Statements struct {
+	// Close closes the statement of an account, by its id, for a month, yyyymm. The error is a *llm.Error with
+	// CodeInvalidRequest where that cannot be.
+	Close func(ctx context.Context, by audit.Actor, account string, month int64) (report.Statement, error)
+	// List are those of an account, by number.
+	List func(ctx context.Context, account string) ([]report.Statement, error)
+}
+
+// statementHandlers answer the pages of an account's statements.
+type statementHandlers struct {
+	site       *site
+	statements *Statements
+}
+
+// statementsPage is the list, the newest first.
+type statementsPage struct {
+	Statements []statementRow
+	Close      *Confirm // nil but for operators, where a month may be closed
+	Problems   []Problem
+	Empty      Empty
+}
+
+// statementRow is a statement with what it adds up to.
+type statementRow struct {
+	*report.Statement
+	Path             string
+	All, Corrections report.Totals
+}
+
+// statementPage is one statement.
+type statementPage struct {
+	statementRow
+	Account string
+	Tiles   []Tile
+	Tables  []statementTable
+}
+
+// statementTable is lines of a statement.
+type statementTable struct {
+	Ident, Title string
+	Lines        []report.StatementLine
+	Left         int // how many lines are not shown
+	Total        report.Totals
+}
+
+const (
+	// linesShown is how many lines a table of a statement has.
+	linesShown = 200
+	// monthsToClose is how many months the first statement may be of.
+	monthsToClose = 36
+)
+
+func statementsPath(account string) string { return accountPath(account) + "/statements" }
+
+func (h *statementHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	all, err := h.statements.List(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	return h.site.show(w, r, v, page{
+		name: "statements", title: "Statements", status: f.status(),
+		data: statementsPageOf(v, all, f, h.site.now()),
+	})
+}
+
+func statementsPageOf(v *people.Visit, all []report.Statement, f *form, now time.Time) statementsPage {
+	p := statementsPage{
+		Empty: Empty{
+			Icon: "audit", Title: "No statements yet", Text: "Operators close a statement once its month is over.",
+		},
+	}
+	for i := range slices.Backward(all) {
+		p.Statements = append(p.Statements, statementRowOf(v.Account.Name, &all[i]))
+	}
+	if months := closable(all, v.Account.Created, now); v.Operator() && len(months) > 0 {
+		path := statementsPath(v.Account.Name)
+		p.Close = &Confirm{
+			Ident: "close", Button: "Close a month", Object: "of " + v.Account.Name, Title: "Close a statement?",
+			Text: "A statement never changes. What comes later or is corrected is in the next one.",
+			Fields: []Field{f.field(Field{
+				Name: "month", Label: "Month", Choices: months,
+				Hint: "Each further statement is of the month after it.",
+			})},
+			Action: path + "/close", Verb: "Close the statement", Keep: "Leave it open",
+		}
+	}
+	p.Problems = f.problems()
+	return p
+}
+
+// closable are the months of which the next statement may be: the one after the last statement, or each since the
+// account was made, where there is none.
+func closable(all []report.Statement, created, now time.Time) []Choice {
+	first, most := created, monthsToClose
+	if n := len(all); n > 0 {
+		last, err := time.Parse(monthLayout, all[n-1].Month)
+		if err != nil {
+			return nil
+		}
+		first, most = last.AddDate(0, 1, 0), 1
+	}
+	var months []Choice
+	over := firstOfMonth(now)
+	for at := firstOfMonth(first); at.Before(over) && len(months) < most; at = at.AddDate(0, 1, 0) {
+		months = append(months, Choice{Value: at.Format(monthLayout), Label: at.Format("January 2006")})
+	}
+	return months
+}
+
+func firstOfMonth(t time.Time) time.Time {
+	t = t.UTC()
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+func statementRowOf(account string, st *report.Statement) statementRow {
+	row := statementRow{Statement: st, Path: statementsPath(account) + "/" + strconv.FormatInt(st.Number, 10)}
+	row.All, row.Corrections = st.Totals()
+	return row
+}
+
+func (h *statementHandlers) close(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	at, err := time.Parse(monthLayout, r.PostFormValue("month"))
+	if err != nil {
+		err = llm.Invalid("month", "The month is not in the list. Choose one from the list.")
+	} else {
+		_, err = h.statements.Close(r.Context(), v.By, v.Account.ID, int64(at.Year())*100+int64(at.Month()))
+	}
+	return f.followed(w, r, v, statementsPath(v.Account.Name)+"?done=statement-closed", err, h.list)
+}
+
+// one is the statement that the path names.
+func (h *statementHandlers) one(r *http.Request, v *people.Visit) (*report.Statement, error) {
+	all, err := h.statements.List(r.Context(), v.Account.ID)
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.Atoi(r.PathValue("number"))
+	if err != nil || n < 1 || n > len(all) {
+		return nil, llm.Errorf(llm.CodeNotFound, "The account has no such statement.")
+	}
+	return &all[n-1], nil
+}
+
+func (h *statementHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	st, err := h.one(r, v)
+	if err != nil {
+		return err
+	}
+	p := statementPageOf(v.Account.Name, st)
+	return h.site.show(w, r, v, page{name: "statement", title: "Statement " + r.PathValue("number"), data: p})
+}
+
+func statementPageOf(account string, st *report.Statement) statementPage {
+	p := statementPage{statementRow: statementRowOf(account, st), Account: account}
+	p.Tiles = []Tile{
+		{Label: "Charge", Value: dollars(p.All.Cost), Note: atMostNote(&p.All)},
+		{Label: "Of it corrections", Value: dollars(p.Corrections.Cost), Note: "of months before"},
+		{Label: "Requests", Value: number(p.All.Requests)},
+		{Label: "Tokens", Value: number(p.All.Tokens)},
+	}
+	month := p.All
+	month.Requests -= p.Corrections.Requests
+	month.Tokens -= p.Corrections.Tokens
+	month.Cost -= p.Corrections.Cost
+	month.Uncertain -= p.Corrections.Uncertain
+	at := slices.IndexFunc(st.Lines, func(l report.StatementLine) bool { return !st.IsCorrection(&l) })
+	if at < 0 {
+		at = len(st.Lines)
+	}
+	p.Tables = []statementTable{
+		statementTableOf("lines", "By day and model", st.Lines[at:], month),
+		statementTableOf("corrections", "Corrections of months before", st.Lines[:at], p.Corrections),
+	}
+	return p
+}
+
+func statementTableOf(ident, title string, lines []report.StatementLine, total report.Totals) statementTable {
+	shown := min(len(lines), linesShown)
+	return statementTable{Ident: ident, Title: title, Lines: lines[:shown], Left: len(lines) - shown, Total: total}
+}
+
+// atMostNote is what the charge may come to; empty where it is exact.
+func atMostNote(t *report.Totals) string {
+	if t.Uncertain == 0 {
+		return ""
+	}
+	return "at most " + dollars(t.Cost+t.Uncertain)
+}
+
+// download answers with the lines of a statement as a file.
+func (h *statementHandlers) download(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	st, err := h.one(r, v)
+	if err != nil {
+		return err
+	}
+	out := &download{
+		w: w, contentType: "text/csv; charset=utf-8",
+		name: "statement-" + v.Account.Name + "-" + strconv.FormatInt(st.Number, 10) + "-" + st.Month + ".csv",
+	}
+	defer out.end()
+	if err := st.WriteCSV(out); err != nil {
+		h.site.log.DebugContext(r.Context(), "a file of a statement broke off", "account", v.Account.ID, "err", err)
+		panic(http.ErrAbortHandler) // the server's way to end an answer that is not whole
+	}
+	return nil
+}
