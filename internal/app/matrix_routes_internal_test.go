@@ -173,6 +173,7 @@ var knownRoutes = map[people.Right][]string{
 		"POST /operator/accounts/{account}/credit/end",
 		"POST /operator/accounts/{account}/hangup/set",
 		"POST /operator/accounts/{account}/limits/set",
+		"POST /operator/accounts/{account}/prices/set",
 		"POST /operator/accounts/{account}/resume",
 		"POST /operator/accounts/{account}/suspend",
 		"GET /operator/audit",

@@ -22,6 +22,7 @@ var done = map[string]string{
 	"account-resumed":      "The account is active again. Its keys work.",
 	"limits-set":           "The limits were set. They take effect within a second.",
 	"budget-set":           "The budget was set. It takes effect within a second.",
+	"price-list-set":       "The price list was set. It holds for requests that come from its moment on.",
 	"credit-added":         "The credit was changed.",
 	"credit-ended":         "The credit was ended. The account now spends without prepayment.",
 	"hangup-set":           "The setting was saved. It applies to answers from now on.",

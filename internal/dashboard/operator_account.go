@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir/internal/account"
 	"weir/internal/budget"
@@ -29,16 +30,21 @@ type oneAccountPage struct {
 	EndCredit    Confirm
 	OnDisconnect Field
 	Facts        []Fact
+	Charge       chargePart
 	Problems     []Problem
 }
 
 // accountForms are the forms of the page. All but the one that was sent are as
 // the account is.
-type accountForms struct{ limits, budget, credit, onDisconnect *form }
+type accountForms struct{ limits, budget, credit, onDisconnect, charge *form }
 
-func newAccountForms() *accountForms { return &accountForms{&form{}, &form{}, &form{}, &form{}} }
+func newAccountForms() *accountForms {
+	return &accountForms{&form{}, &form{}, &form{}, &form{}, &form{}}
+}
 
-func (f *accountForms) all() []*form { return []*form{f.limits, f.budget, f.credit, f.onDisconnect} }
+func (f *accountForms) all() []*form {
+	return []*form{f.limits, f.budget, f.credit, f.onDisconnect, f.charge}
+}
 
 // accountChange does what a form asks for, and says which one it is. What is
 // wrong with what was typed stands in the form, or is the error.
@@ -145,7 +151,7 @@ func (h *accountHandlers) page(w http.ResponseWriter, r *http.Request, v *people
 }
 
 func (h *accountHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *accountForms) error {
-	p := oneAccountPageOf(v.Account, f)
+	p := oneAccountPageOf(v.Account, f, h.site.now())
 	spent, err := h.spentOf(r, v.Account)
 	if err != nil {
 		return err
@@ -181,7 +187,7 @@ func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, 
 	return tiles, nil
 }
 
-func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
+func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAccountPage {
 	base, path := managePath(a.Name), accountPath(a.Name)
 	p := oneAccountPage{
 		Name: a.Name, Badge: accountBadge(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil,
@@ -223,7 +229,7 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 			},
 		}),
 	}
-	p.OnDisconnect = disconnectField(f.onDisconnect, a)
+	p.OnDisconnect, p.Charge = disconnectField(f.onDisconnect, a), chargePartOf(f.charge, a, now)
 	for _, one := range f.all() {
 		p.Problems = append(p.Problems, one.problems()...)
 	}

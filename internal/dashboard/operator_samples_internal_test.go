@@ -101,9 +101,18 @@ func accountSamples() []sample {
 	owing.credit.mistake("usd", "The credit is not an amount of US dollars above 0. Enter one such as 20 or 0.50.")
 	owing.onDisconnect.mistake("on_hangup", "That is not something to do when a client leaves.")
 	a := visitOf("").Account
+	own := map[string]pricing.PriceOverride{}
+	for _, name := range sampleModels(ownShown + 1) {
+		own[name] = pricing.PriceOverride{"input": "0.5", "output": hostile}
+	}
+	for i := range listsShown + 2 {
+		a.PriceLists = append(a.PriceLists, account.PriceList{Since: testTime.AddDate(0, i-4, 0), Markup: 1550, Prices: own})
+	}
+	owing.charge = &form{values: url.Values{"markup_percent": {hostile}}}
+	owing.charge.mistake("since", hostile)
 	b := account.Account{ID: "acc-2", Name: "research", Suspended: true, Credit: &account.Credit{Paid: 20 * llm.USD}, OnDisconnect: account.DisconnectDrain, Created: testTime}
 	one := func(a *account.Account, f *accountForms) page {
-		p := oneAccountPageOf(a, f)
+		p := oneAccountPageOf(a, f, testTime)
 		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Budget left", "$208.93", "of $250.00 a month"}}
 		return page{name: "operator-account", title: "Manage " + a.Name, data: p}
 	}

@@ -102,15 +102,23 @@ func pricesPageOf(from PriceSources, all []route.Model, sought string) pricesPag
 		}
 	}
 	p.Shown = shownOf(found, most, "models, by name. Search for others.")
-	for _, name := range slices.Sorted(maps.Keys(from.Overrides)) {
-		rates := from.Overrides[name]
-		row := overrideRow{Name: name}
-		for _, class := range slices.Sorted(maps.Keys(rates)) {
-			row.Rates = append(row.Rates, class+" $"+rates[class])
-		}
-		p.Overrides = append(p.Overrides, row)
-	}
+	p.Overrides = overrideRowsOf(from.Overrides, len(from.Overrides))
 	return p
+}
+
+// overrideRowsOf are prices by the names of their models, so many at most.
+func overrideRowsOf[P ~map[string]string](prices map[string]P, most int) (rows []overrideRow) {
+	for _, name := range slices.Sorted(maps.Keys(prices)) {
+		if len(rows) == most {
+			break
+		}
+		row := overrideRow{Name: name}
+		for _, class := range slices.Sorted(maps.Keys(prices[name])) {
+			row.Rates = append(row.Rates, class+" $"+prices[name][class])
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func priceRowOf(m *route.Model) priceRow {
