@@ -1,0 +1,171 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/must"
+	"weir/internal/processtest"
+)
+
+const (
+	// configKills is how often each way of changing the configuration is killed, at moments spread over the time that
+	// it takes.
+	configKills = 8
+	// configObjects is how many objects each change has.
+	configObjects = 300
+)
+
+// TestConfigKilled kills what changes the managed configuration in the middle: weir apply, weir config restore, and a
+// gateway that is asked to at its API. There is never half a version: all objects are of one change, and the audit log
+// has all of each version or nothing.
+func TestConfigKilled(t *testing.T) {
+	t.Parallel()
+	bin := build(t)
+	t.Run("SQLite", func(t *testing.T) { testConfigKilled(t, bin, "") })
+	t.Run("PostgreSQL", func(t *testing.T) { testConfigKilled(t, bin, newServer(t).URL(database)) })
+}
+
+// configKiller changes the configuration of an installation, and is killed.
+type configKiller struct {
+	*testGateway
+	token string        // of a key that administers
+	took  time.Duration // by a change that nobody killed
+	made  int           // changes that were begun; each has its own number
+	kills int
+}
+
+func testConfigKilled(t *testing.T, bin, url string) {
+	ctx, cancel := deadline(t)
+	defer cancel()
+	k := &configKiller{testGateway: bareGateway(ctx, t, seed(), bin)}
+	k.env = []string{"WEIR_DATA=" + filepath.Join(k.dir, "data"), "WEIR_DATABASE=" + url}
+	k.configure("providers: {}\n")
+	k.run("accounts", "create", "operators")
+	k.token = strings.TrimSpace(string(k.run("keys", "create", "--account", "operators", "--label", "changes", "--permission", "admin")))
+	k.run("apply", "-f", k.change())
+	began := time.Now()
+	k.run("apply", "-f", k.change())
+	k.took = time.Since(began)
+	k.whole()
+	for i := range configKills {
+		after := k.took * time.Duration(i+1) / configKills
+		k.killCommand(after, "apply", "-f", k.change())
+		k.killCommand(after, "config", "restore", strconv.FormatInt(k.version()-1, 10))
+		k.killGateway(after)
+	}
+	t.Logf("a change of %d objects takes %s; killed %d times, %d versions", configObjects, k.took.Round(time.Millisecond), k.kills, k.version())
+	if k.kills < configKills {
+		t.Errorf("killed: got %d times, want at least %d", k.kills, configKills)
+	}
+}
+
+// change writes a file with the next change, all of whose objects have its number.
+func (k *configKiller) change() string {
+	k.t.Helper()
+	k.made++
+	var text strings.Builder
+	text.WriteString("aliases:\n")
+	for i := range configObjects {
+		fmt.Fprintf(&text, "  a%d: {targets: [demo/m%d], strategy: fallback}\n", i, k.made)
+	}
+	file := filepath.Join(k.dir, "change.yaml")
+	must.Do(k.t, os.WriteFile(file, []byte(text.String()), 0o600))
+	return file
+}
+
+// killCommand kills a command after that time, if it has not ended by then.
+func (k *configKiller) killCommand(after time.Duration, args ...string) {
+	k.t.Helper()
+	p := processtest.Start(k.t, k.command(args...), filepath.Join(k.dir, "command.log"), "never")
+	if !p.EndsWithin(after) {
+		p.Kill()
+	}
+	k.ended(p, strings.Join(args, " "))
+}
+
+// killGateway kills a gateway that long after it was asked for a change.
+func (k *configKiller) killGateway(after time.Duration) {
+	k.t.Helper()
+	p := processtest.Start(k.t, k.command("serve", "--listen", "127.0.0.1:0"), filepath.Join(k.dir, "gateway.log"), "listening")
+	objects := map[string]any{}
+	k.made++
+	for i := range configObjects {
+		objects[fmt.Sprintf("a%d", i)] = map[string]any{"targets": []string{fmt.Sprintf("demo/m%d", k.made)}, "strategy": "fallback"}
+	}
+	body := must.Get(json.Marshal(map[string]any{"document": map[string]any{"aliases": objects}}))(k.t)
+	r := must.Get(http.NewRequestWithContext(k.ctx, http.MethodPost, "http://"+p.AwaitAddress(k.t)+"/admin/v1/config", bytes.NewReader(body)))(k.t)
+	r.Header.Set("Authorization", "Bearer "+k.token)
+	r.Header.Set("Content-Type", "application/json")
+	answered := make(chan string, 1)
+	go func() {
+		answer, err := k.client.Do(r)
+		if err != nil {
+			answered <- ""
+			return
+		}
+		_ = answer.Body.Close()
+		answered <- answer.Status
+	}()
+	time.Sleep(after / 4) // the time of a command is its start for the most part
+	p.Kill()
+	if status := <-answered; status != "" && status != "200 OK" {
+		k.t.Fatalf("POST /admin/v1/config: got %s, want 200 OK or no answer", status)
+	}
+	k.ended(p, "serve")
+}
+
+// ended looks at what is there once a process has ended.
+func (k *configKiller) ended(p *processtest.Process, what string) {
+	k.t.Helper()
+	switch {
+	case wasKilled(p):
+		k.kills++
+	case !p.Cmd.ProcessState.Success():
+		k.t.Fatalf("weir %s: %s", what, p.LastLines())
+	}
+	k.whole()
+}
+
+// whole fails unless all objects in force are of one change, and the audit log has all objects of each version.
+func (k *configKiller) whole() {
+	k.t.Helper()
+	changes := map[string]int{}
+	for _, target := range regexp.MustCompile(`demo/m\d+`).FindAllString(string(k.run("export-config")), -1) {
+		changes[target]++
+	}
+	for change, n := range changes {
+		if n != configObjects || len(changes) != 1 {
+			k.t.Fatalf("in force: got %d objects of %s and %d changes, want %d of one change", n, change, len(changes), configObjects)
+		}
+	}
+	entries := int64(bytes.Count(k.run("audit", "export", "--format", "jsonl", "--action", "config."), []byte(`"action":"config.changed"`)))
+	if version := k.version(); entries != version*configObjects {
+		k.t.Fatalf("audit log: got %d objects in %d versions, want %d each", entries, version, configObjects)
+	}
+	k.run("audit", "verify")
+}
+
+// version is the number of the newest version.
+func (k *configKiller) version() int64 {
+	k.t.Helper()
+	var all []struct {
+		Version int64 `json:"version"`
+	}
+	must.Do(k.t, json.Unmarshal(k.run("config", "versions", "--limit", "1", "--json"), &all))
+	if len(all) == 0 {
+		return 0
+	}
+	return all[0].Version
+}
