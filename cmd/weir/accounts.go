@@ -57,7 +57,10 @@ func viewAccount(a *account.Account, s account.BudgetStatus) accountView {
 		ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnDisconnect),
 		Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s),
 	}
-	if a.Suspended {
+	switch {
+	case a.Closed != nil:
+		v.Status = "closed"
+	case a.Suspended:
 		v.Status = "suspended"
 	}
 	if a.Budget.Limit > 0 {
@@ -114,9 +117,18 @@ func newAccounts(env *environment) *cobra.Command {
 		accountDo(env, "suspend NAME", "Refuse all requests of an account, within a second",
 			(*account.Service).Suspend),
 		accountDo(env, "resume NAME", "Let a suspended account go on", (*account.Service).Resume),
-		newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
+		newAccountsClose(env), newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
 		newAccountsPrices(env),
 	)
+}
+
+func newAccountsClose(env *environment) *cobra.Command {
+	cmd := accountDo(env, "close NAME", "Close an account for good: its keys, members and names go, its sums stay",
+		(*account.Service).Close)
+	cmd.Long = "Closes an account for good, which cannot be undone. Its keys are revoked; its members, invitations, webhooks " +
+		"and what is kept for its clients are deleted, and so are its name and the labels and tags of its keys, in the audit " +
+		"log too. What it used, its credit and its statements stay, under the name closed- and its id."
+	return cmd
 }
 
 // onAccount is what a command does to the account of that name, or id, and the account as it is then.

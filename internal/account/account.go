@@ -39,6 +39,7 @@ type Account struct {
 	Goodwill     llm.Money   // given while it did not pay beforehand: it owes so much less, and may spend no more
 	PriceLists   []PriceList // in the order of their moments; none for an account that is charged what it costs
 	Created      time.Time   // UTC, whole microseconds
+	Closed       *time.Time  // when it was closed, for good; nil while it is open
 }
 
 // Limits are what may be asked for in any 60 seconds, and at a time; 0 for no

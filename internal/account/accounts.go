@@ -106,6 +106,29 @@ func (s *Service) Resume(ctx context.Context, by audit.Actor, nameOrID string) (
 	return s.update(ctx, by, nameOrID, Update{Suspended: new(false)})
 }
 
+// ClosedName begins the names of accounts that are closed, before their ids, and is the label of their keys.
+const ClosedName = "closed"
+
+// Close closes the account for good: its keys are revoked, its members leave, and what may name somebody is deleted.
+// What it used and what it was charged stays, under a name that says nothing. The error is a *llm.Error with
+// CodeNotFound when there is no such account.
+func (s *Service) Close(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
+	a, err := s.Account(ctx, nameOrID)
+	if err != nil {
+		return Account{}, err
+	}
+	if a, err = s.stores.Accounts.CloseAccount(ctx, by, a.ID, s.now()); err != nil {
+		return Account{}, fmt.Errorf("close account: %w", err)
+	}
+	s.cache.forgetIDs(map[string]bool{a.ID: true})
+	return a, nil
+}
+
+// Closed says that an account is closed.
+func Closed() error {
+	return llm.Invalid("account", "The account is closed, and nothing in it can be changed. Use another account.")
+}
+
 // MaxAmount bounds budgets and credit, so that sums with what was spent fit: a
 // billion dollars.
 const MaxAmount = 1_000_000_000 * llm.USD

@@ -117,6 +117,10 @@ func (m *memory) CreateAccount(_ context.Context, _ audit.Actor, a account.Accou
 	return err
 }
 
+func (m *memory) CloseAccount(ctx context.Context, by audit.Actor, id string, _ time.Time) (account.Account, error) {
+	return m.UpdateAccount(ctx, by, id, account.Update{Suspended: new(true)})
+}
+
 func (m *memory) UpdateAccount(_ context.Context, _ audit.Actor, id string, u account.Update) (account.Account, error) {
 	leave, err := m.enter()
 	defer leave()

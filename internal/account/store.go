@@ -51,6 +51,9 @@ type AccountStore interface {
 	// UpdateAccount changes the account of that id and returns it as it is
 	// then; or ErrNotFound. What is so already is no change.
 	UpdateAccount(ctx context.Context, by audit.Actor, id string, u Update) (Account, error)
+	// CloseAccount closes the account of that id for good, with all that is in it, and returns it as it is then; or
+	// ErrNotFound. One that is closed stays as it is.
+	CloseAccount(ctx context.Context, by audit.Actor, id string, at time.Time) (Account, error)
 	// AddCredit adds at most MaxAmount to the credit of an account, or to its goodwill
 	// where it is given to one that does not pay beforehand, and returns it as it is then; ErrOverdrawn when the credit would come to less than 0, and ErrTooMuch
 	// when it would come to more than MaxAmount, with the account as it stays.

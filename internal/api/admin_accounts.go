@@ -31,6 +31,7 @@ type accountView struct {
 	Credit       *creditView          `json:"credit"`
 	Goodwill     string               `json:"goodwill_usd"` // what an account without credit owes less
 	Created      time.Time            `json:"created"`
+	Closed       *time.Time           `json:"closed"` // nil while it is open
 }
 
 // newAccountView is an account that was made, and who is invited to it.
@@ -59,6 +60,7 @@ func viewAccount(a *account.Account) accountView {
 	v := accountView{
 		ID: a.ID, Name: a.Name, Suspended: a.Suspended, OnDisconnect: a.OnDisconnect,
 		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), Goodwill: a.Goodwill.String(), Created: a.Created,
+		Closed: a.Closed,
 	}
 	if c := a.Credit; c != nil {
 		v.Credit = &creditView{PaidUSD: c.Paid.String(), FromUSD: c.From.String()}
@@ -170,6 +172,15 @@ func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 	}
 	changed, err := h.accounts.UpdateAccount(r.Context(), r.by(), a.ID, u)
 	return shown(changed, inLimits(err), viewAccount)
+}
+
+// close closes an account for good.
+func (h *adminAccounts) close(r *adminRequest) (answer, error) {
+	if err := readFields("", r.body); err != nil {
+		return answer{}, err
+	}
+	a, err := h.accounts.Close(r.Context(), r.by(), r.visit.Account.ID)
+	return shown(a, err, viewAccount)
 }
 
 // inLimits names a limit at fault as it is called in a body.

@@ -38,6 +38,7 @@ func (ad *Admin) accountRoutes(o *Options) []people.Route {
 		ad.make("POST /accounts", people.Operate, accounts.create),
 		ad.route("GET /accounts/{account}", people.Read, accounts.show),
 		ad.route("PATCH /accounts/{account}", people.Operate, accounts.change),
+		ad.make("POST /accounts/{account}/close", people.Operate, accounts.close),
 		ad.make("POST /accounts/{account}/credit", people.Operate, accounts.addCredit),
 		ad.route("GET /accounts/{account}/price-lists", people.Operate, accounts.listPriceLists, listing...),
 		ad.make("POST /accounts/{account}/price-lists", people.Operate, accounts.addPriceList),

@@ -63,6 +63,7 @@ const (
 	AccountChanged      Action = "account.changed"
 	AccountSuspended    Action = "account.suspended"
 	AccountResumed      Action = "account.resumed"
+	AccountClosed       Action = "account.closed"
 	AccountCredited     Action = "account.credited"
 	AccountGoodwill     Action = "account.goodwill_given"
 	AccountPriced       Action = "account.price_list_set" // of the installation, for what an account costs is not its own

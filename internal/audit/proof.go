@@ -26,14 +26,14 @@ type Proofs struct {
 var errProof = errors.New("audit: words and proof differ")
 
 // Prove makes the proofs of an entry that is about to be written: of whoever acts, if that is a person who signs in,
-// or may become one, and of the person to whom something is done.
+// or may become one, and of the person, the account or the key to whom something is done.
 func (e *Entry) Prove() {
 	var p Proofs
 	if e.Actor.Kind == User || e.Actor.Kind == Nobody {
 		p.Actor = newProof(e.actorWords())
 	}
 	switch e.Object.Kind {
-	case "user", "member", "invitation", "session":
+	case "user", "member", "invitation", "session", "account", "key":
 		p.Object = newProof(e.objectWords())
 	}
 	if p.Actor != nil || p.Object != nil {
@@ -50,8 +50,15 @@ func (e *Entry) objectWords() []any {
 	return []any{e.Object.Name}
 }
 
-// factsOfPerson reports whether before and after tell of a person: a name, an address, a browser.
-func (e *Entry) factsOfPerson() bool { return e.Object.Kind == "user" || e.Object.Kind == "session" }
+// factsOfPerson reports whether before and after tell of a person: a name, an address, a browser; or may, as the name of
+// an account and the label of a key.
+func (e *Entry) factsOfPerson() bool {
+	switch e.Object.Kind {
+	case "user", "session", "key":
+		return true
+	}
+	return e.Action == AccountCreated
+}
 
 func newProof(words []any) *Proof {
 	salt := make([]byte, 16)

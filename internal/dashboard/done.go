@@ -20,6 +20,7 @@ var done = map[string]string{
 	"account-created":      "The account was created. Its members and keys have their own pages.",
 	"account-suspended":    "The account is suspended. Requests with its keys are refused within a second.",
 	"account-resumed":      "The account is active again. Its keys work.",
+	"account-closed":       "The account was closed.",
 	"limits-set":           "The limits were set. They take effect within a second.",
 	"budget-set":           "The budget was set. It takes effect within a second.",
 	"price-list-set":       "The price list was set. It holds for requests that come from its moment on.",

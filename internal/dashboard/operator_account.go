@@ -22,6 +22,8 @@ type oneAccountPage struct {
 	Base         string // path of this page
 	Suspended    bool
 	Suspend      Confirm
+	Closed       bool // nothing can be changed any more
+	Close        Confirm
 	Limits       []Field
 	Budget       []Field
 	HasCredit    bool
@@ -72,6 +74,15 @@ func (h *accountHandlers) suspend(r *http.Request, v *people.Visit, _ *accountFo
 
 func (h *accountHandlers) resume(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
 	_, err := h.accounts.Resume(r.Context(), v.By, v.Account.ID)
+	return &form{}, err
+}
+
+// close closes the account, which has another name then.
+func (h *accountHandlers) close(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	a, err := h.accounts.Close(r.Context(), v.By, v.Account.ID)
+	if err == nil {
+		v.Account = &a
+	}
 	return &form{}, err
 }
 
@@ -190,7 +201,7 @@ func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, 
 func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAccountPage {
 	base, path := managePath(a.Name), accountPath(a.Name)
 	p := oneAccountPage{
-		Name: a.Name, Badge: accountBadge(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil,
+		Name: a.Name, Badge: accountBadge(a), Base: base, Suspended: a.Suspended, Closed: a.Closed != nil, HasCredit: a.Credit != nil,
 		Once: rand.Text(),
 		Links: []Link{
 			{Label: "Overview", Href: path},
@@ -202,6 +213,12 @@ func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAcc
 			Ident: "suspend", Button: "Suspend", Object: a.Name, Title: "Suspend " + a.Name + "?", Keep: "Leave it",
 			Text:   "Its keys are refused within a second, until you resume the account. Running requests continue.",
 			Action: base + "/suspend", Verb: "Suspend the account",
+		},
+		Close: Confirm{
+			Ident: "close", Button: "Close for good", Object: a.Name, Title: "Close " + a.Name + " for good?", Keep: "Keep it",
+			Text: "Its keys are revoked, and its members, webhooks and names are deleted. What it used and its statements " +
+				"stay. This cannot be undone.",
+			Action: base + "/close", Verb: "Close the account",
 		},
 		EndCredit: Confirm{
 			Ident: "end-credit", Button: "End credit", Object: "of " + a.Name, Title: "End the credit of " + a.Name +

@@ -234,7 +234,10 @@ func accountRowOf(a *account.Account, sum *report.AccountSum) accountRow {
 }
 
 func accountBadge(a *account.Account) Badge {
-	if a.Suspended {
+	switch {
+	case a.Closed != nil:
+		return Badge{"off", "Closed"}
+	case a.Suspended:
 		return Badge{"bad", "Suspended"}
 	}
 	return Badge{"good", "Active"}

@@ -111,6 +111,7 @@ func accountSamples() []sample {
 	owing.charge = &form{values: url.Values{"markup_percent": {hostile}}}
 	owing.charge.mistake("since", hostile)
 	b := account.Account{ID: "acc-2", Name: "research", Suspended: true, Credit: &account.Credit{Paid: 20 * llm.USD}, OnDisconnect: account.DisconnectDrain, Created: testTime}
+	closed := account.Account{ID: "acc-3", Name: "closed-acc3", Suspended: true, Created: testTime, Closed: new(testTime)}
 	one := func(a *account.Account, f *accountForms) page {
 		p := oneAccountPageOf(a, f, testTime)
 		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Budget left", "$208.93", "of $250.00 a month"}}
@@ -127,6 +128,7 @@ func accountSamples() []sample {
 		{"operator-accounts-none", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, "nobody has this", &form{}))},
 		{"operator-accounts-empty", "/operator/accounts", "", list(allAccountsPageOf(nil, nil, "", &form{}))},
 		{"operator-account", "/operator/accounts/acme", "", one(a, newAccountForms())},
+		{"operator-account-closed", "/operator/accounts/closed-acc3", "", one(&closed, newAccountForms())},
 		{"operator-account-wrong", "/operator/accounts/research", "", one(&b, owing)},
 	}
 }

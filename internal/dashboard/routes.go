@@ -176,6 +176,7 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 		{"GET " + one, people.Operate, accounts.page},
 		{"POST " + one + "/suspend", people.Operate, accounts.change("account-suspended", accounts.suspend)},
 		{"POST " + one + "/resume", people.Operate, accounts.change("account-resumed", accounts.resume)},
+		{"POST " + one + "/close", people.Operate, accounts.change("account-closed", accounts.close)},
 		{"POST " + one + "/limits/set", people.Operate, accounts.change("limits-set", accounts.setLimits)},
 		{"POST " + one + "/budget/set", people.Operate, accounts.change("budget-set", accounts.setBudget)},
 		{"POST " + one + "/prices/set", people.Operate, accounts.change("price-list-set", accounts.setPriceList)},

@@ -21,7 +21,7 @@ func (s *Accounts) Stores() account.Stores {
 }
 
 const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, " +
-	"credit_from, goodwill, price_lists, created"
+	"credit_from, goodwill, price_lists, created, closed"
 
 // accountRow is a row of accountColumns, before what is encoded in it is read.
 type accountRow struct {
@@ -29,18 +29,20 @@ type accountRow struct {
 	credit, from sql.NullInt64
 	priceLists   string
 	created      int64
+	closed       sql.NullInt64
 }
 
 func (r *accountRow) dest() []any {
 	return []any{
 		&r.ID, &r.Name, &r.Suspended, &r.OnDisconnect, &r.Budget.Limit, &r.Budget.Period,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.Goodwill, &r.priceLists, &r.created,
+		&r.closed,
 	}
 }
 
 func (r *accountRow) account() (account.Account, error) {
 	a := r.Account
-	a.Created = fromMicros(r.created)
+	a.Created, a.Closed = fromMicros(r.created), optionalTime(r.closed)
 	if r.credit.Valid {
 		a.Credit = &account.Credit{Paid: llm.Money(r.credit.Int64), From: llm.Money(r.from.Int64)}
 	}
@@ -158,8 +160,17 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 }
 
 // accountInTurn is the account of that id, which no other transaction changes
-// until this one ends; or account.ErrNotFound.
+// until this one ends; or account.ErrNotFound, or account.Closed.
 func (s *conn) accountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
+	a, err := s.anyAccountInTurn(ctx, tx, id)
+	if err == nil && a.Closed != nil {
+		err = account.Closed()
+	}
+	return a, err
+}
+
+// anyAccountInTurn is one that may be closed.
+func (s *conn) anyAccountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return account.Account{}, err
 	}

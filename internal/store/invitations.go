@@ -122,7 +122,12 @@ func inviteWhere(ctx context.Context, tx *sql.Tx, i *people.Invitation) error {
 	there := "SELECT count(*) FROM users WHERE email = ? AND operator = 1"
 	args := []any{i.Email}
 	if !i.Operator {
-		err := tx.QueryRowContext(ctx, "SELECT name FROM accounts WHERE id = ?", i.AccountID).Scan(&i.AccountName)
+		var closed bool
+		err := tx.QueryRowContext(ctx, "SELECT name, closed IS NOT NULL FROM accounts WHERE id = ?", i.AccountID).
+			Scan(&i.AccountName, &closed)
+		if err == nil && closed {
+			err = account.Closed()
+		}
 		if err != nil {
 			return noPerson(err)
 		}

@@ -126,6 +126,9 @@ func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key,
 func (s *Accounts) insertKey(ctx context.Context, tx *sql.Tx, by audit.Actor, k *account.Key, hash account.Hash,
 	imported string,
 ) error {
+	if _, err := s.accountInTurn(ctx, tx, k.AccountID); err != nil {
+		return err
+	}
 	permissions, err := jsonList(k.Permissions)
 	if err != nil {
 		return err

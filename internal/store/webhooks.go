@@ -143,7 +143,7 @@ func checkMaster(ctx context.Context, tx *sql.Tx, sealed webhook.Sealed) error {
 // AddWebhook adds an endpoint.
 func (s *Webhooks) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoint, sealed webhook.Sealed) error {
 	return s.write(ctx, s.sure, "add endpoint", func(tx *sql.Tx) error {
-		if err := s.inTurn(ctx, tx); err != nil {
+		if err := s.openInTurn(ctx, tx, e.Account); err != nil {
 			return err
 		}
 		if err := mayManage(ctx, tx, by, e.Account, s.clock.now()); err != nil {
@@ -173,6 +173,15 @@ func (s *Webhooks) AddWebhook(ctx context.Context, by audit.Actor, e webhook.End
 		}
 		return s.noteWebhook(ctx, tx, by, audit.WebhookCreated, nil, &e)
 	})
+}
+
+// openInTurn is nil for an account that is open, and for the installation, whose id is empty.
+func (s *Webhooks) openInTurn(ctx context.Context, tx *sql.Tx, accountID string) error {
+	if accountID == "" {
+		return s.inTurn(ctx, tx)
+	}
+	_, err := s.accountInTurn(ctx, tx, accountID)
+	return err
 }
 
 // webhookInTurn is the endpoint of that id, which no other transaction changes until

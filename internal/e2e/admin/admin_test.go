@@ -289,6 +289,10 @@ func (o *office) runAccounts() {
 	if got := o.call(200, "GET /accounts", ""); at(got, "data", "1", "name") != "research" {
 		t.Errorf("accounts: got %v, want default and research", got)
 	}
+	closed := o.call(200, "POST /accounts/{account}/close", "", at(whole, "id"))
+	if !strings.HasPrefix(at(closed, "name"), "closed-") || at(o.call(400, "PATCH /accounts/{account}", `{"suspended":false}`, at(whole, "id")), "param") != "account" {
+		t.Errorf("an account that was closed: got %v, want it under another name, and as it is", closed)
+	}
 }
 
 func (o *office) runKeys() {

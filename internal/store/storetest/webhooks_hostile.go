@@ -175,6 +175,9 @@ func testUnpricedOrder(t *testing.T, f *fixture) {
 // testEverybody tells more endpoints of one event than one statement does.
 func testEverybody(t *testing.T, f *fixture) {
 	const accounts, each = 23, 19
+	for i := range accounts {
+		must.Do(t, f.Accounts.CreateAccount(t.Context(), root, newAccount(fmt.Sprint(i))))
+	}
 	for i := range accounts * each {
 		endpoint(t, f, fmt.Sprintf("w%03d", i), fmt.Sprintf("acc_%d", i/each))
 	}

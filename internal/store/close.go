@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+)
+
+// ofAccount are the entries of the audit log about an account, whose words can be forgotten.
+const ofAccount = " WHERE object_proof <> '' AND account = ? AND "
+
+// CloseAccount closes the account of that id for good, and returns it as it is then; or account.ErrNotFound. Its keys
+// are revoked, nobody is a member or invited, its endpoints and what is kept for its clients go, and so does what may
+// name somebody: its own name, and the labels and tags of its keys, in the audit log too. One that is closed stays as
+// it is.
+func (s *Accounts) CloseAccount(ctx context.Context, by audit.Actor, id string, at time.Time) (a account.Account,
+	err error,
+) {
+	err = s.write(ctx, s.sure, "close account", func(tx *sql.Tx) error {
+		before, err := s.anyAccountInTurn(ctx, tx, id)
+		if a = before; err != nil || before.Closed != nil {
+			return err
+		}
+		a, err = s.closeAccount(ctx, tx, by, &before, at)
+		return err
+	})
+	if err == nil {
+		_, err = (&Kept{conn: s.conn}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name}, at)
+	}
+	return a, err
+}
+
+func (s *Accounts) closeAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, before *account.Account,
+	at time.Time,
+) (a account.Account, err error) {
+	gone := facts{}
+	for _, step := range []struct {
+		what, statement string
+		args            []any
+	}{
+		{"keys", "UPDATE keys SET revoked = ? WHERE account = ? AND revoked IS NULL", []any{micros(at), before.ID}},
+		{"members", "DELETE FROM members WHERE account = ?", []any{before.ID}},
+		{"invitations", "DELETE FROM invitations WHERE account = ?", []any{before.ID}},
+		{"webhooks", "DELETE FROM webhooks WHERE account = ?", []any{before.ID}},
+		{"", "UPDATE keys SET label = ?, tags = '{}' WHERE account = ?", []any{account.ClosedName, before.ID}},
+		{
+			"", forgetObject + forgetFacts + ofAccount + "(object_kind = 'key' OR action = 'account.created')",
+			[]any{before.ID},
+		},
+		{"", forgetObject + ofAccount + "object_kind = 'account'", []any{before.ID}},
+	} {
+		n, err := affected(tx.ExecContext(ctx, step.statement, step.args...))
+		if err != nil {
+			return a, err
+		}
+		if step.what != "" {
+			gone[step.what] = n
+		}
+	}
+	row := tx.QueryRowContext(ctx, "UPDATE accounts SET name = ?, suspended = 1, closed = ? WHERE id = ? RETURNING "+
+		accountColumns, account.ClosedName+"-"+strings.ReplaceAll(before.ID, "-", ""), micros(at), before.ID)
+	if a, err = scanAccount(row); err != nil {
+		return a, err
+	}
+	e := audit.Entry{
+		Actor: by, Action: audit.AccountClosed, Account: a.ID,
+		Object: audit.Object{Kind: "account", ID: a.ID, Name: a.Name},
+	}
+	if _, err := s.note(ctx, tx, e, nil, gone); err != nil {
+		return a, err
+	}
+	return a, s.changed(ctx, tx, account.ChangedAccount, a.ID)
+}
