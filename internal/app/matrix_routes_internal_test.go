@@ -16,6 +16,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /invite/{token}",
 		"POST /invite/{token}",
 		"GET /oidc/callback",
+		"POST /oidc/logout",
 		"GET /oidc/start",
 		"GET /link/{token}",
 		"POST /link/{token}",

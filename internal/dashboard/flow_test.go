@@ -214,6 +214,21 @@ func TestSingleSignOn(t *testing.T) {
 		}
 	}
 	s.see(t, "/me", "grace@example.com", "You have no password. You sign in by single sign-on.")
+	signedIn := s.cookie
+	for _, step := range []struct {
+		token         string
+		status, after int
+	}{
+		{"x.y.z", http.StatusBadRequest, http.StatusOK},
+		{must.Get(provider.LogoutToken("s-grace", nil))(t), http.StatusOK, http.StatusSeeOther},
+	} {
+		s.cookie = "" // the provider has none
+		got := s.send(t, "POST", "/oidc/logout", url.Values{"logout_token": {step.token}}, nil)
+		after := s.send(t, "GET", "/me", nil, http.Header{"Cookie": {signedIn}})
+		if got.status != step.status || after.status != step.after {
+			t.Errorf("the logout token %.10s: got %d, then %d; want %d, then %d", step.token, got.status, after.status, step.status, step.after)
+		}
+	}
 }
 
 // TestSingleSignOnTooOften begins again and again, until a page says how long to

@@ -43,7 +43,7 @@ func (h *signInHandlers) link(kind people.LinkKind) formServe {
 		}
 		p := linkPageOf(link, f)
 		if !h.people.Passwords() {
-			p.dropPasswords(kind, h.people.SSO())
+			p.dropPasswords(kind, h.people.SSO().Name())
 		}
 		return h.site.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
 	}

@@ -74,7 +74,7 @@ func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	u := v.User()
 	p := mePage{Email: u.Email, HasPassword: u.Password && h.people.Passwords(), Intro: introduction(v)}
 	if v.Confined() {
-		p.SSO = h.people.SSO()
+		p.SSO = h.people.SSO().Name()
 	}
 	p.Name = f.field(Field{
 		Name: "name", Label: "Name", Hint: "Others see it.", Value: u.Name, Complete: "name", Max: 100,

@@ -112,8 +112,8 @@ func (h *memberHandlers) show(w http.ResponseWriter, r *http.Request, v *people.
 	}
 	p := membersPageOf(v, members, f)
 	p.Invited = just
-	if h.people.SSOGives(v.Account.Name) {
-		p.SSO = h.people.SSO()
+	if h.people.SSO().Gives(v.Account.Name) {
+		p.SSO = h.people.SSO().Name()
 	}
 	if p.CanManage {
 		invitations, err := h.people.Invitations(r.Context(), v.Account.ID)

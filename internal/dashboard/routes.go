@@ -39,6 +39,7 @@ func (s *site) personalRoutes(o *Options) []row {
 		{"POST /sign-out", people.Open, in.signOut},
 		{"GET /oidc/start", people.Open, in.startOIDC},
 		{"GET /oidc/callback", people.Open, in.finishOIDC},
+		{"POST /oidc/logout", people.Open, in.logoutOIDC},
 		{"GET /forgot", people.Open, in.forgotForm},
 		{"POST /forgot", people.Open, in.forgot},
 		{"GET /setup/{token}", people.Open, unsent(in.link(people.SetupLink))},

@@ -51,7 +51,7 @@ func (h *signInHandlers) show(w http.ResponseWriter, r *http.Request, v *people.
 		return err
 	}
 	p := signInPage{
-		Fresh: fresh, SSO: h.people.SSO(), Passwords: h.people.Passwords(), Next: people.LocalPath(r.FormValue("next")),
+		Fresh: fresh, SSO: h.people.SSO().Name(), Passwords: h.people.Passwords(), Next: people.LocalPath(r.FormValue("next")),
 	}
 	p.SSOPath = "/oidc/start?next=" + url.QueryEscape(p.Next)
 	p.Email = f.field(ownEmail())
@@ -109,12 +109,18 @@ func (h *signInHandlers) home(w http.ResponseWriter, r *http.Request, v *people.
 // that a form leads on to against the policy for forms. It changes nothing here but
 // the browser's own cookie.
 func (h *signInHandlers) startOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	address, state, err := h.people.StartOIDC(r.Context(), r.URL.Query().Get("next"), v.Origin)
+	address, state, err := h.people.SSO().Start(r.Context(), r.URL.Query().Get("next"), v.Origin)
 	if err != nil {
 		return err
 	}
 	h.site.cookies.set(w, oidcCookie, state.Reveal(), people.OIDCFor)
 	return goTo(w, r, address)
+}
+
+// logoutOIDC ends sessions that the provider of single sign-on has ended, which tells of it here.
+func (h *signInHandlers) logoutOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	_, err := h.people.SSO().Logout(r.Context(), r.PostFormValue("logout_token"), v.Origin)
+	return err
 }
 
 func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -125,7 +131,7 @@ func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request, v *p
 		f.general = []string{"This sign-in took too long or was started in another browser. Start again."}
 		return h.show(w, r, v, f)
 	}
-	session, next, err := h.people.FinishOIDC(r.Context(), state, r.URL.Query(), v.Origin)
+	session, next, err := h.people.SSO().Finish(r.Context(), state, r.URL.Query(), v.Origin)
 	if err != nil {
 		return f.refused(w, r, v, err, h.show)
 	}

@@ -19,6 +19,7 @@ type identity struct {
 	email   string // verified; empty for none
 	name    string
 	groups  []string
+	sid     string // what the provider calls the session; empty for none
 }
 
 const maxSubject = 255 // characters; OpenID Connect Core 1.0, section 2
@@ -30,16 +31,20 @@ func refused(err error) error {
 	}
 }
 
+func unreachable(err error) error {
+	return &llm.Error{
+		Code:    llm.CodeProviderUnavailable,
+		Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err,
+	}
+}
+
 // identify turns a code into who it is.
 func (p *OIDC) identify(ctx context.Context, f *flow, code, publicURL string) (*identity, error) {
 	ctx, cancel := p.during(ctx)
 	defer cancel()
 	found, err := p.provider(ctx)
 	if err != nil {
-		return nil, &llm.Error{
-			Code:    llm.CodeProviderUnavailable,
-			Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err,
-		}
+		return nil, unreachable(err)
 	}
 	token, err := p.config(found, publicURL).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
 	if err != nil {
@@ -69,7 +74,11 @@ func (p *OIDC) identify(ctx context.Context, f *flow, code, publicURL string) (*
 	if err := p.askMore(ctx, found, token, id.Subject, c); err != nil {
 		return nil, refused(err)
 	}
-	return p.identityOf(id.Subject, c), nil
+	who := p.identityOf(id.Subject, c)
+	if sid := c.text("sid"); len(sid) <= maxSID {
+		who.sid = sid
+	}
+	return who, nil
 }
 
 // exchangeError is the error without what the provider answered: it may hold

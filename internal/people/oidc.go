@@ -198,21 +198,30 @@ func (p *OIDC) config(found *oidc.Provider, publicURL string) *oauth2.Config {
 	}
 }
 
-// SSO is the name of single sign-on on its button; empty for none.
-func (s *Service) SSO() string {
-	if s.oidc == nil {
-		return ""
-	}
-	return s.oidc.options.Name
+// SingleSignOn lets in whom an OpenID Connect provider knows, and ends their sessions when it says so.
+type SingleSignOn struct {
+	service *Service
+	store   LogoutStore
 }
 
-// SSOGives reports whether roles in the account of that name come from the groups of single
+// SSO is the way in by the provider of single sign-on, if there is one.
+func (s *Service) SSO() *SingleSignOn { return &s.sso }
+
+// Name is what stands on the button; empty where there is no single sign-on.
+func (o *SingleSignOn) Name() string {
+	if o.service.oidc == nil {
+		return ""
+	}
+	return o.service.oidc.options.Name
+}
+
+// Gives reports whether roles in the account of that name come from the groups of single
 // sign-on.
-func (s *Service) SSOGives(account string) bool {
-	if s.oidc == nil {
+func (o *SingleSignOn) Gives(account string) bool {
+	if o.service.oidc == nil {
 		return false
 	}
-	_, gives := s.oidc.options.Accounts[account]
+	_, gives := o.service.oidc.options.Accounts[account]
 	return gives
 }
 
@@ -220,25 +229,25 @@ func noSSO() error {
 	return llm.Errorf(llm.CodeNotFound, "There is no single sign-on here.")
 }
 
-// StartOIDC is where the browser goes to sign in, and what it keeps meanwhile, in
-// a cookie for OIDCFor that FinishOIDC wants back. Next is the path to go to
+// Start is where the browser goes to sign in, and what it keeps meanwhile, in
+// a cookie for OIDCFor that Finish wants back. Next is the path to go to
 // afterwards; one that leads elsewhere counts as "/". The error is a *llm.Error:
 // CodeRateLimited with RetryAfter after many from one network.
-func (s *Service) StartOIDC(ctx context.Context, next string, o Origin) (address string, state llm.Secret, err error) {
+func (o *SingleSignOn) Start(ctx context.Context, next string, from Origin) (address string, state llm.Secret,
+	err error,
+) {
+	s := o.service
 	if s.oidc == nil {
 		return "", state, noSSO()
 	}
-	if _, err := s.try(ctx, oidcMarks("start", o.Address)); err != nil {
+	if _, err := s.try(ctx, oidcMarks("start", from.Address)); err != nil {
 		return "", state, err
 	}
 	ctx, cancel := s.oidc.during(ctx)
 	defer cancel()
 	found, err := s.oidc.provider(ctx)
 	if err != nil {
-		return "", state, &llm.Error{
-			Code:    llm.CodeProviderUnavailable,
-			Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err,
-		}
+		return "", state, unreachable(err)
 	}
 	if len(next) > maxNext {
 		next = "/"
@@ -254,23 +263,24 @@ func (s *Service) StartOIDC(ctx context.Context, next string, o Origin) (address
 		f.Verifier)), state, nil
 }
 
-// FinishOIDC lets somebody in who comes back from the provider. State is what
-// StartOIDC gave the browser, query what the provider sends along. The error is a
+// Finish lets somebody in who comes back from the provider. State is what
+// Start gave the browser, query what the provider sends along. The error is a
 // *llm.Error with CodeForbidden for somebody who is neither known nor invited,
 // and for an address that the provider has not verified; CodeRateLimited with
 // RetryAfter after many who did not come in from one network.
-func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values, o Origin) (session llm.Secret,
+func (o *SingleSignOn) Finish(ctx context.Context, state string, query url.Values, from Origin) (session llm.Secret,
 	next string, err error,
 ) {
+	s := o.service
 	if s.oidc == nil {
 		return session, "", noSSO()
 	}
-	if _, err := s.try(ctx, oidcMarks("finish", o.Address)); err != nil {
+	if _, err := s.try(ctx, oidcMarks("finish", from.Address)); err != nil {
 		return session, "", err
 	}
 	defer func() {
 		if err != nil {
-			s.logFailed(ByOIDC, "", o, llm.AsError(err).Code)
+			s.logFailed(ByOIDC, "", from, llm.AsError(err).Code)
 		}
 	}()
 	f, err := s.oidc.open(state, s.now())
@@ -297,10 +307,10 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 	if err != nil {
 		return session, "", err
 	}
-	if session, err = s.arrive(ctx, who, o); err != nil {
+	if session, err = o.arrive(ctx, who, from); err != nil {
 		return session, f.Next, err
 	}
-	marks := append(oidcMarks("start", o.Address), oidcMarks("finish", o.Address)...)
+	marks := append(oidcMarks("start", from.Address), oidcMarks("finish", from.Address)...)
 	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil { // which keeps nobody out who is in
 		s.log.Warn("a single sign-on attempt counts as failed", "err", err)
 	}
@@ -308,12 +318,14 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 }
 
 // arrive makes a session of an identity.
-func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secret, error) {
+func (o *SingleSignOn) arrive(ctx context.Context, who *identity, from Origin) (llm.Secret, error) {
+	s := o.service
 	if wait := s.changes.take(s.now(), claim{"oidc " + who.subject, changesOfPerson, personEvery}); wait > 0 {
 		return llm.Secret{}, tooMany("You have signed in too often", wait)
 	}
-	token, n := s.newSession("", ByOIDC, o)
-	by := (*Visitor)(nil).Actor(o)
+	token, n := s.newSession("", ByOIDC, from)
+	n.SID = who.sid
+	by := (*Visitor)(nil).Actor(from)
 	grants := s.oidc.grants(who.groups)
 	_, err := s.stores.Admissions.Arrive(ctx, Arrival{
 		Issuer: s.oidc.options.Issuer, Subject: who.subject, Email: who.email, Name: who.name, NewID: newID(),

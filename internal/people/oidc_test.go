@@ -34,7 +34,7 @@ func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*fixture, *oidct
 // come signs somebody in at the provider and lets them come back.
 func (h *fixture) come(idp *oidctest.Server, subject string) (llm.Secret, string, error) {
 	h.t.Helper()
-	address, state, err := h.StartOIDC(h.ctx, "/accounts/default?x=1", home)
+	address, state, err := h.SSO().Start(h.ctx, "/accounts/default?x=1", home)
 	if err != nil {
 		h.t.Fatalf("start: %v", err)
 	}
@@ -42,15 +42,15 @@ func (h *fixture) come(idp *oidctest.Server, subject string) (llm.Secret, string
 	if err != nil {
 		h.t.Fatalf("at the provider: %v", err)
 	}
-	return h.FinishOIDC(h.ctx, state.Reveal(), back, home)
+	return h.SSO().Finish(h.ctx, state.Reveal(), back, home)
 }
 
 func TestOIDC(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t)
 	ada := h.setUp("ada@example.com")
-	if h.SSO() != "Example ID" {
-		t.Errorf("name: got %q, want Example ID", h.SSO())
+	if h.SSO().Name() != "Example ID" {
+		t.Errorf("name: got %q, want Example ID", h.SSO().Name())
 	}
 	_, _, err := h.come(idp, "s-bob")
 	wantCode(t, "somebody who is not invited", err, llm.CodeForbidden)
@@ -190,10 +190,10 @@ func TestOIDCForged(t *testing.T) {
 	wantCode(t, "another key", err, llm.CodeForbidden)
 	idp.SignWith = nil
 
-	address, state, _ := h.StartOIDC(h.ctx, "/", home)
+	address, state, _ := h.SSO().Start(h.ctx, "/", home)
 	back, err := idp.SignIn(address, "s-bob")
 	must.Do(t, err)
-	_, foreign, _ := h.StartOIDC(h.ctx, "/", home)
+	_, foreign, _ := h.SSO().Start(h.ctx, "/", home)
 	with := func(key, value string) url.Values {
 		q := maps.Clone(back)
 		q.Set(key, value)
@@ -212,19 +212,19 @@ func TestOIDCForged(t *testing.T) {
 		{"a refusal", state.Reveal(), with("error", "access_denied"), llm.CodeForbidden},
 		{"another code", state.Reveal(), with("code", "x"), llm.CodeForbidden},
 	} {
-		_, _, err := h.FinishOIDC(h.ctx, test.state, test.query, home)
+		_, _, err := h.SSO().Finish(h.ctx, test.state, test.query, home)
 		wantCode(t, test.name, err, test.want)
 	}
 	if got := strings.Count(h.log.String(), `msg="sign-in failed" method=oidc user="" address=192.0.2.1`); got != 14 {
 		t.Errorf("got %d failures in the log, want 14:\n%s", got, h.log.String())
 	}
-	if _, _, err := h.FinishOIDC(h.ctx, state.Reveal(), back, home); err != nil {
+	if _, _, err := h.SSO().Finish(h.ctx, state.Reveal(), back, home); err != nil {
 		t.Errorf("the true one: %v", err)
 	}
-	_, _, err = h.FinishOIDC(h.ctx, state.Reveal(), back, home)
+	_, _, err = h.SSO().Finish(h.ctx, state.Reveal(), back, home)
 	wantCode(t, "the same once more", err, llm.CodeForbidden)
 	h.advance(10 * time.Minute)
-	_, _, err = h.FinishOIDC(h.ctx, state.Reveal(), back, home)
+	_, _, err = h.SSO().Finish(h.ctx, state.Reveal(), back, home)
 	wantCode(t, "ten minutes later", err, llm.CodeInvalidRequest)
 }
 
@@ -234,10 +234,10 @@ func TestOIDCNext(t *testing.T) {
 	for next, want := range map[string]string{
 		"/me": "/me", "": "/", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/", "me": "/", "/a?b=c": "/a?b=c", "javascript:alert(1)": "/",
 	} {
-		address, state, err := h.StartOIDC(h.ctx, next, home)
+		address, state, err := h.SSO().Start(h.ctx, next, home)
 		must.Do(t, err)
 		back := must.Get(idp.SignIn(address, "s-bob"))(t)
-		if _, got, err := h.FinishOIDC(h.ctx, state.Reveal(), back, home); got != want || err != nil {
+		if _, got, err := h.SSO().Finish(h.ctx, state.Reveal(), back, home); got != want || err != nil {
 			t.Errorf("next %q: got %q, %v; want %q", next, got, err, want)
 		}
 	}
@@ -264,14 +264,14 @@ func TestOIDCAway(t *testing.T) {
 		},
 	} {
 		idp.Instead(answer)
-		_, _, err := h.StartOIDC(h.ctx, "/", home)
+		_, _, err := h.SSO().Start(h.ctx, "/", home)
 		wantCode(t, name, err, llm.CodeProviderUnavailable)
 	}
 	idp.Instead(nil)
 	if _, _, err := h.come(idp, "s-bob"); err != nil {
 		t.Errorf("once it is back: %v", err)
 	}
-	_, _, err := newFixture(t).StartOIDC(h.ctx, "/", home)
+	_, _, err := newFixture(t).SSO().Start(h.ctx, "/", home)
 	wantCode(t, "no single sign-on", err, llm.CodeNotFound)
 }
 
@@ -287,11 +287,11 @@ func TestOIDCThrottle(t *testing.T) {
 	}
 	steps := map[string]func(o people.Origin) error{
 		"begin": func(o people.Origin) error {
-			_, _, err := h.StartOIDC(h.ctx, "/", o)
+			_, _, err := h.SSO().Start(h.ctx, "/", o)
 			return err
 		},
 		"come back": func(o people.Origin) error {
-			_, _, err := h.FinishOIDC(h.ctx, "forged", url.Values{"code": {"x"}}, o)
+			_, _, err := h.SSO().Finish(h.ctx, "forged", url.Values{"code": {"x"}}, o)
 			return err
 		},
 	}

@@ -72,6 +72,7 @@ type Service struct {
 	demoted        func()
 	factors        Factors
 	passkeys       Passkeys
+	sso            SingleSignOn
 	hasher         hasher
 	forgotten      chan forgotten
 	changes        changes
@@ -85,6 +86,7 @@ func New(o Options) *Service {
 		demoted: o.Demoted, hasher: newHasher(o.Light), forgotten: make(chan forgotten, maxForgotten),
 	}
 	s.factors, s.passkeys = Factors{s, o.Stores.Factors, o.Seal, o.Open}, Passkeys{s, o.Stores.Passkeys}
+	s.sso = SingleSignOn{s, o.Stores.Logouts}
 	if s.demoted == nil {
 		s.demoted = func() {}
 	}

@@ -53,7 +53,8 @@ type Factor struct {
 type NewSession struct {
 	Session
 	Token  Hash
-	Passed bool // the second factor was given in the session in whose place it comes
+	SID    string // what the provider of single sign-on calls it; empty for none
+	Passed bool   // the second factor was given in the session in whose place it comes
 }
 
 // Passing is a second factor that was given: a session that is pending, and the one in its place.
@@ -126,6 +127,7 @@ type Stores struct {
 	Access      AccessStore
 	Factors     FactorStore
 	Passkeys    PasskeyStore
+	Logouts     LogoutStore
 }
 
 // AccessStore keeps who may sign in at all.

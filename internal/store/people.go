@@ -25,7 +25,7 @@ type People struct {
 func (s *People) Stores() people.Stores {
 	return people.Stores{
 		Users: s, Passwords: s, Members: s, Sessions: s, Invitations: s, Admissions: s, Throttles: s,
-		Access: s, Factors: s, Passkeys: s,
+		Access: s, Factors: s, Passkeys: s, Logouts: logouts{s},
 	}
 }
 

@@ -50,9 +50,9 @@ func (s *People) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n
 		return people.ErrDisabled
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO sessions (id, hash, who, method, address, agent, created, seen, "+
-		"expires, pending) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"expires, pending, sid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		n.ID, n.Token.String(), n.UserID, n.Method, n.Address, n.Agent, micros(n.Created), micros(n.Seen),
-		micros(n.Expires), number(asksFactor(&l, &n)))
+		micros(n.Expires), number(asksFactor(&l, &n)), n.SID)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "UPDATE users SET seen = ? WHERE id = ?", micros(n.Seen), n.UserID)
 	}
@@ -118,21 +118,39 @@ func (s *People) EndSessions(ctx context.Context, by audit.Actor, userID string,
 		rows, err := tx.QueryContext(ctx, "SELECT "+sessionColumns+
 			" FROM sessions s WHERE s.who = ? AND (? = '' OR s.id = ?) AND s.id <> ? ORDER BY s.id",
 			userID, e.Only, e.Only, e.Except)
-		list, err := collect(rows, err, scanSession)
-		if err != nil {
-			return err
+		ended, err = s.endSessions(ctx, tx, by, rows, err)
+		return err
+	})
+	return ended, err
+}
+
+// endSessions ends the sessions of a query, and returns how many.
+func (s *conn) endSessions(ctx context.Context, tx *sql.Tx, by audit.Actor, rows *sql.Rows, err error) (int, error) {
+	list, err := collect(rows, err, scanSession)
+	for i := range list {
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM sessions WHERE id = ?", list[i].ID)
 		}
-		ended = len(list)
-		for i := range list {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE id = ?", list[i].ID); err != nil {
-				return err
-			}
-			if err := s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.SessionEnded, Object: sessionObject(
-				&list[i])}); err != nil {
-				return err
-			}
+		if err == nil {
+			e := audit.Entry{Actor: by, Action: audit.SessionEnded, Object: sessionObject(&list[i])}
+			err = s.record(ctx, tx, e)
 		}
-		return nil
+	}
+	return len(list), err
+}
+
+// logouts end sessions of single sign-on.
+type logouts struct{ *People }
+
+// EndByLogout ends the sessions that a provider of single sign-on has ended.
+func (s logouts) EndByLogout(ctx context.Context, by audit.Actor, l people.Logout) (ended int, err error) {
+	err = s.changePeople(ctx, "end sessions by logout", func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, "SELECT "+sessionColumns+
+			" FROM sessions s JOIN identities i ON i.who = s.who WHERE s.method = ? AND i.issuer = ?"+
+			" AND (? = '' OR i.subject = ?) AND (? = '' OR s.sid = ? OR s.sid = '' AND ? <> '') ORDER BY s.id",
+			people.ByOIDC, l.Issuer, l.Subject, l.Subject, l.SID, l.SID, l.Subject)
+		ended, err = s.endSessions(ctx, tx, by, rows, err)
+		return err
 	})
 	return ended, err
 }

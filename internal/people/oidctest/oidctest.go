@@ -38,6 +38,7 @@ type Person struct {
 	Groups   []string
 	// Thin puts e-mail and groups into the user info alone, and not into the token.
 	Thin bool
+	SID  string // what the provider calls the session; empty for none
 }
 
 // Server is a provider that runs. Change its fields before the first request.
@@ -230,6 +231,9 @@ func (s *Server) claims(g grant) map[string]any {
 		"iss": s.URL, "sub": p.Subject, "aud": ClientID, "nonce": g.nonce, "iat": s.Now().Unix(),
 		"exp": s.Now().Add(valid).Unix(),
 	}
+	if p.SID != "" {
+		c["sid"] = p.SID
+	}
 	if !p.Thin {
 		maps.Copy(c, p.claims())
 	}
@@ -266,6 +270,18 @@ func (s *Server) sign(claims map[string]any) (string, error) {
 		return "", err
 	}
 	return signed.CompactSerialize()
+}
+
+// LogoutToken is a token that ends the sessions of a subject, with these claims in the place of its own; nil takes one
+// away.
+func (s *Server) LogoutToken(subject string, claims map[string]any) (string, error) {
+	c := map[string]any{
+		"iss": s.URL, "sub": subject, "aud": ClientID, "iat": s.Now().Unix(), "exp": s.Now().Add(time.Minute).Unix(),
+		"jti": rand.Text(), "events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": struct{}{}},
+	}
+	maps.Copy(c, claims)
+	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
+	return s.sign(c)
 }
 
 func (s *Server) userInfo(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,99 @@
+package people_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/people"
+)
+
+// TestLogout has the provider of single sign-on end sessions: one of its own, or all of somebody, and none that began
+// otherwise or is somebody else's.
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	ada := h.setUp("ada@example.com")
+	come := func(sid string) llm.Secret {
+		t.Helper()
+		p := bobby
+		p.SID = sid
+		idp.Put(p)
+		session, _, err := h.come(idp, "s-bob")
+		must.Do(t, err)
+		return session
+	}
+	take := func(subject string, claims map[string]any) (int, error) {
+		t.Helper()
+		return h.SSO().Logout(h.ctx, must.Get(idp.LogoutToken(subject, claims))(t), home)
+	}
+	open := func(session llm.Secret) bool {
+		v, err := h.Visitor(h.ctx, session.Reveal(), home)
+		return err == nil && v.User() != nil
+	}
+	one, other, nameless := come("one"), come("other"), come("")
+	for what, claims := range map[string]map[string]any{
+		"no event":            {"events": nil},
+		"another event":       {"events": map[string]any{"http://x.example/event": struct{}{}}},
+		"an event in a text":  {"events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": "{}"}},
+		"a nonce":             {"nonce": "n"},
+		"of another client":   {"aud": "somebody else"},
+		"of another provider": {"iss": "https://id.example.com"},
+		"too old":             {"exp": time.Now().Add(-time.Minute).Unix()},
+		"for ever":            {"exp": nil},
+		"of nobody":           {"sub": nil},
+		"a long session":      {"sid": strings.Repeat("x", 256)},
+	} {
+		if n, err := take("s-bob", claims); n != 0 || llm.AsError(err).Code != llm.CodeInvalidRequest {
+			t.Errorf("a token with %s: got %d sessions ended, %v; want a refusal", what, n, err)
+		}
+	}
+	for _, token := range []string{"", "x.y.z", strings.Repeat("x", 1<<20)} {
+		_, err := h.SSO().Logout(h.ctx, token, home)
+		wantCode(t, "no token", err, llm.CodeInvalidRequest)
+	}
+	if n, err := take("s-eve", nil); n != 0 || err != nil {
+		t.Errorf("somebody else's sessions: got %d ended, %v; want none", n, err)
+	}
+	if !open(one) || !open(other) || !open(nameless) {
+		t.Error("after tokens that are not good: got sessions that ended, want all open")
+	}
+	if n, err := take("", map[string]any{"sub": nil, "sid": "one"}); n != 1 || err != nil || open(one) {
+		t.Errorf("a session of the provider alone: got %d ended, %v; want one", n, err)
+	}
+	one = come("one")
+	// Of nameless nobody knows whether it is that session.
+	if n, err := take("s-bob", map[string]any{"sid": "one"}); n != 2 || err != nil || open(one) || open(nameless) || !open(other) {
+		t.Errorf("a session of somebody: got %d ended, %v; want two, and the other one open", n, err)
+	}
+	one = come("one")
+	if n, err := take("s-bob", nil); n != 2 || err != nil || open(one) || open(other) {
+		t.Errorf("all of somebody: got %d ended, %v; want two", n, err)
+	}
+	if v := ada.Session(); v == nil || len(must.Get(h.Sessions(h.ctx, ada))(t)) != 1 {
+		t.Error("a session that began otherwise: got it ended, want it open")
+	}
+}
+
+// TestLogoutThrottle is that tokens which are not good are held to the number of failed sign-ins, and good ones are not.
+func TestLogoutThrottle(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t)
+	for range 200 {
+		if _, err := h.SSO().Logout(h.ctx, must.Get(idp.LogoutToken("s-bob", nil))(t), home); err != nil {
+			t.Fatalf("a good token: got %v, want no error", err)
+		}
+	}
+	for n := range 200 {
+		_, err := h.SSO().Logout(h.ctx, "x.y.z", home)
+		if llm.AsError(err).Code == llm.CodeRateLimited {
+			if n < 100 {
+				t.Errorf("held after %d, want 100", n)
+			}
+			return
+		}
+	}
+	t.Error("200 tokens that are not good: got all of them looked at, want a limit")
+}
