@@ -36,13 +36,18 @@ type modelShape struct {
 	one  func(m *route.Model) ([]byte, error)
 	// byQuery says that a list depends on the query.
 	byQuery bool
+	// charged is the shape for accounts with a price list, whose prices are not those of others; nil for the same.
+	charged *modelShape
 
 	mu   sync.Mutex
 	made *made
 }
 
 func (h *Models) own() *modelShape {
-	return &modelShape{errors: h.replies.native, vendor: h.dialects.Usual().Vendor, list: listModels, one: oneModel}
+	charged := &modelShape{list: listModels, one: withoutPrices}
+	return &modelShape{
+		errors: h.replies.native, vendor: h.dialects.Usual().Vendor, list: listModels, one: oneModel, charged: charged,
+	}
 }
 
 // modelsOf is the shape of a wire format with a list of its own.
@@ -119,6 +124,10 @@ func (h *Models) list(permission account.Permission, shape *modelShape) http.Han
 			return nil, err
 		}
 		r.done = leave // when the list has been written: it is large
+		shape := shape
+		if shape.charged != nil && r.principal.Charged() {
+			shape = shape.charged
+		}
 		m, err := shape.make(h.router.Models(h.replies.now()))
 		if err != nil {
 			return nil, err
@@ -136,7 +145,9 @@ func (h *Models) one(permission account.Permission, shape *modelShape) http.Hand
 		if err != nil {
 			return nil, err
 		}
-		return shape.one(m)
+		now := h.replies.now()
+		charged := m.Charged(r.principal.Terms(m.Provider, m.Model(), now))
+		return shape.one(&charged)
 	})
 }
 
@@ -204,6 +215,13 @@ func listModels(_ *request, _ []dialect.Model, made [][]byte) ([]byte, error) {
 }
 
 func oneModel(m *route.Model) ([]byte, error) { return json.Marshal(modelEntryOf(m)) }
+
+// withoutPrices is a model in a list for an account with a price list. What it is charged is asked for by model.
+func withoutPrices(m *route.Model) ([]byte, error) {
+	e := modelEntryOf(m)
+	e.Created, e.Prices, e.PriceTiers, e.Source, e.Checked = 0, nil, nil, "", ""
+	return json.Marshal(e)
+}
 
 func modelEntryOf(m *route.Model) modelEntry {
 	e := modelEntry{

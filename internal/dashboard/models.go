@@ -79,12 +79,7 @@ func asCharged(all []route.Model, v *people.Visit, now time.Time) []route.Model 
 	terms := v.Account.TermsAt(now)
 	all = slices.Clone(all)
 	for i := range all {
-		m := &all[i]
-		t := terms(m.Provider, strings.TrimPrefix(m.Name, m.Provider+"/"))
-		m.Price = t.Rates(m.Price)
-		if t != nil {
-			m.Source, m.Checked = "price list", ""
-		}
+		all[i] = all[i].Charged(terms(all[i].Provider, all[i].Model()))
 	}
 	return all
 }

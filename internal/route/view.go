@@ -1,6 +1,9 @@
 package route
 
 import (
+	"strings"
+
+	"weir/internal/charge"
 	"weir/internal/llm"
 	"weir/internal/pricing"
 )
@@ -48,6 +51,18 @@ func (m *Model) View() View {
 	}
 	return v
 }
+
+// Charged is the model with the prices that an account is charged by these terms, which are nil where that is its cost.
+func (m *Model) Charged(t *charge.Terms) Model {
+	charged := *m
+	if t != nil {
+		charged.Price, charged.Source, charged.Checked = t.Rates(m.Price), "price list", ""
+	}
+	return charged
+}
+
+// Model is the model's name at its provider.
+func (m *Model) Model() string { return strings.TrimPrefix(m.Name, m.Provider+"/") }
 
 func tiers(p *llm.Price) (all []TierView) {
 	for i := range p.Tiers {

@@ -1,36 +1,52 @@
 package stamp
 
 import (
+	"bytes"
+
 	"weir/internal/rawjson"
 )
 
-// costs are the members in which providers say what an answer costs, as OpenRouter, Perplexity, xAI, Ollama and other
-// gateways name them, and holders those in which usage stands, in an answer or in an event of any wire format.
+// Members in which providers say what an answer costs are those whose name has one of words in it, whatever its case, as
+// cost_details, cost_in_usd_ticks and estimated_cost have, and costs, as OpenRouter and other gateways name them. Usage stands in holders, in an answer or in an event of any wire format, and all objects within tellers tell of usage.
 var (
-	costs = rawjson.Names{
-		"cost", "cost_details", "cost_in_usd_ticks", "is_byok", "cost_usd", "total_cost", "weir",
-	}
-	holders = rawjson.Names{
-		"usage", "usageMetadata", "response", "message", "delta", "meta", "x_groq",
-	}
+	words   = [][]byte{[]byte("cost"), []byte("price")}
+	costs   = rawjson.Names{"is_byok", "weir"}
+	tellers = rawjson.Names{"usage", "usageMetadata", "provider_metadata", "providerMetadata"}
+	holders = rawjson.Names{"response", "message", "delta", "meta", "x_groq"}
 )
 
 // deepest is how deep a usage stands at most.
-const deepest = 3
+const deepest = 4
 
 // WithoutCost is a reply, or the data of one stream event, without what its provider says that it costs. What says
 // nothing of it is given back as it is.
 func WithoutCost(data []byte) []byte {
-	edits := costEdits(nil, data, 0, 0)
+	edits := costEdits(nil, data, place{})
 	if len(edits) == 0 {
 		return data
 	}
 	return rawjson.Splice(nil, data, edits...)
 }
 
-// costEdits appends the edits that leave the members out of an object that begins at a place, with a comma of each.
-func costEdits(edits []rawjson.Edit, object []byte, at, depth int) []rawjson.Edit {
-	if rawjson.KindOf(object) != rawjson.Object {
+// tellsCost reports whether a member of that name says what an answer costs.
+func tellsCost(name []byte) bool {
+	for _, w := range words {
+		if bytes.Contains(bytes.ToLower(name), w) {
+			return true
+		}
+	}
+	return costs.Has(string(name))
+}
+
+// place is where an object stands in an answer.
+type place struct {
+	at, depth int
+	tells     bool // it is in one of tellers
+}
+
+// costEdits appends the edits that leave the members out of an object, with a comma of each.
+func costEdits(edits []rawjson.Edit, object []byte, p place) []rawjson.Edit {
+	if p.depth > deepest || rawjson.KindOf(object) != rawjson.Object {
 		return edits
 	}
 	start := 1 // behind the brace, or the member before
@@ -42,18 +58,21 @@ func costEdits(edits []rawjson.Edit, object []byte, at, depth int) []rawjson.Edi
 	}
 	kept := false
 	for m := range rawjson.Members(object) {
-		end := m.Start + len(m.Value)
-		switch {
-		case costs.Has(m.Name()) && !kept:
-			edits = append(edits, rawjson.Edit{Start: at + start, End: at + behindComma(object, end)})
+		end, name := m.Start+len(m.Value), m.Name()
+		tells := p.tells || tellers.Has(name)
+		switch cost := tellsCost(m.Key()); {
+		case cost && !kept:
+			edits = append(edits, rawjson.Edit{Start: p.at + start, End: p.at + behindComma(object, end)})
 			start = behindComma(object, end)
 			continue
-		case costs.Has(m.Name()):
-			edits = append(edits, rawjson.Edit{Start: at + start, End: at + end})
-		case depth < deepest && holders.Has(m.Name()):
-			edits = costEdits(edits, m.Value, at+m.Start, depth+1)
+		case cost:
+			edits = append(edits, rawjson.Edit{Start: p.at + start, End: p.at + end})
+		case tells || holders.Has(name):
+			kept = true
+			edits = costEdits(edits, m.Value, place{p.at + m.Start, p.depth + 1, tells})
+		default:
+			kept = true
 		}
-		kept = kept || !costs.Has(m.Name())
 		start = end
 	}
 	return edits

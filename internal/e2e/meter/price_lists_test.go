@@ -51,7 +51,7 @@ func setPriceList(h *harness.Gateway, name string, l account.PriceList) {
 // at a price of its own, that nothing tells it the cost, that operators see both, and that another account is as before.
 func TestPriceLists(t *testing.T) {
 	t.Parallel()
-	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "prices:\n  house/*: {input: \"2\", output: \"4\"}\n"})
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "prices:\n  house/m: {input: \"2\", output: \"4\"}\n  house/own: {input: \"2\", output: \"4\"}\n"})
 	charged, plain := h.KeyOfNew("charged"), h.KeyOfNew("plain")
 	setPriceList(h, "charged", account.PriceList{Markup: 2500, Prices: map[string]pricing.PriceOverride{"house/own": {"input": "7", "output": "8"}}})
 	operator := h.NewKey(account.KeyOptions{Account: account.DefaultName, Label: "operator", Permissions: []account.Permission{account.Admin}})
@@ -78,6 +78,19 @@ func TestPriceLists(t *testing.T) {
 		if !strings.Contains(r.Body, want) {
 			t.Errorf("uses: got %s, want %s in all", r.Body, want)
 		}
+	}
+	list := h.Do(harness.Ask{Path: "/v1/models", Key: charged}).Body
+	if strings.Contains(list, `"prices"`) || strings.Contains(list, "operator") || !strings.Contains(list, `"id":"house/m"`) {
+		t.Errorf("models: got %s, want no prices", list)
+	}
+	for model, want := range map[string]string{"m": `"input":"2.5","output":"5"`, "own": `"input":"7","output":"8"`} {
+		one := h.Do(harness.Ask{Path: "/v1/models/house/" + model, Key: charged}).Body
+		if !strings.Contains(one, want) || !strings.Contains(one, `"source":"price list"`) || strings.Contains(one, `"2"`) {
+			t.Errorf("the model %s: got %s, want the prices that the account is charged", model, one)
+		}
+	}
+	if list := h.Do(harness.Ask{Path: "/v1/models", Key: plain}).Body; !strings.Contains(list, `"output":"4"`) {
+		t.Errorf("models of an account without a list: got %s, want their prices", list)
 	}
 	usage := h.Do(harness.Ask{Path: "/admin/v1/accounts/charged/uses", Key: operator}).Body
 	if !strings.Contains(usage, `"cost_usd":"0.032","cost_at_most_usd":"0.032","purchase_usd":"0.016","purchase_at_most_usd":"0.016"`) {
