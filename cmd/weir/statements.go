@@ -64,7 +64,7 @@ func newStatementsClose(env *environment) *cobra.Command {
 		Use: "close NAME", Short: "Close the statement of an account for a month",
 		Long: "Close the statement of an account for a month that is over, by UTC days. It has a number, never changes, and\n" +
 			"its hash is over its lines and the statement before. What comes or is corrected later for its days is in the\n" +
-			"next one. The first one may be of any month; each further one is of the month behind it.",
+			"next one. The first one may be of any month from 2025-01 on; each further one is of the month behind it.",
 		Example: "  weir statements close research --month 2026-11", Args: oneArg("the account's name"),
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
 			at, err := time.Parse("2006-01", month)

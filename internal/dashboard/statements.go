@@ -62,7 +62,7 @@ type statementTable struct {
 const (
 	// linesShown is how many lines a table of a statement has.
 	linesShown = 200
-	// monthsToClose is how many months the first statement may be of.
+	// monthsToClose is how many months the first statement may be of, the last ones.
 	monthsToClose = 36
 )
 
@@ -107,7 +107,10 @@ func statementsPageOf(v *people.Visit, all []report.Statement, f *form, now time
 // closable are the months of which the next statement may be: the one after the last statement, or each since the
 // account was made, where there is none.
 func closable(all []report.Statement, created, now time.Time) []Choice {
-	first, most := created, monthsToClose
+	first, most := firstOfMonth(now).AddDate(0, -monthsToClose, 0), monthsToClose
+	if created.After(first) {
+		first = created
+	}
 	if n := len(all); n > 0 {
 		last, err := time.Parse(monthLayout, all[n-1].Month)
 		if err != nil {

@@ -13,10 +13,13 @@ import (
 	"weir/internal/report"
 )
 
+// oldestStatement is the first month, yyyymm, of which a statement may be: no ledger has anything before it.
+const oldestStatement = 2025_01
+
 // CloseStatement closes the statement of an account for a month, yyyymm, and returns it. It has what the account is charged
 // for the days of the month, and what days before, from the month of the first statement on, have come to since the
 // statement before. The error is a *llm.Error with
-// CodeInvalidRequest where the month is not over, or not the next one.
+// CodeInvalidRequest where the month is not over, not the next one, or the first and too long ago.
 func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account string, month int64) (
 	st report.Statement, err error,
 ) {
@@ -39,6 +42,10 @@ func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account str
 		if next := timeOfDay(last.month*100 + 101); last.number > 0 && dayOf(next)/100 != month {
 			return llm.Invalidf("month", "Statements are closed month after month: the next one is of %s.",
 				next.Format("2006-01"))
+		}
+		if last.number == 0 && month < oldestStatement {
+			return llm.Invalidf("month", "The first statement is of %s at the earliest. Check the year.",
+				periodText(oldestStatement))
 		} else if last.number == 0 {
 			first = month
 		}

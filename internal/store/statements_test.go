@@ -51,6 +51,9 @@ func testStatementsOfYear(t *testing.T, o store.Options) {
 	if _, err := db.Ledger.CloseStatement(t.Context(), audit.Gateway(), "b", int64(year)*100+int64(month)); err == nil || llm.AsError(err).Param != "month" {
 		t.Errorf("this month: got %v, want a refusal", err)
 	}
+	if _, err := db.Ledger.CloseStatement(t.Context(), audit.Gateway(), "b", 1_01); err == nil || llm.AsError(err).Param != "month" {
+		t.Errorf("the year 1: got %v, want a refusal", err)
+	}
 	raw := behind(t, o)
 	defer raw.Close()
 	for _, tt := range []struct {
