@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"ledger"},
 	{"config", "provider", "account", "report", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
-	{"quote", "imports"},
+	{"plan", "quote", "imports"},
 	{"dashboard", "gateway", "api", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
 	{"app"},
 }

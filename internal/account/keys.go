@@ -347,7 +347,7 @@ func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, us
 				return nil, forbidden("The API key by which you use the playground has expired. Ask an owner of the " +
 					"account to change its expiry.")
 			}
-			return newPrincipal(a, k), nil
+			return NewPrincipal(a, k), nil
 		}
 	}
 	k, _, err := s.CreateKey(ctx, by, KeyOptions{
@@ -356,5 +356,5 @@ func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, us
 	if err != nil {
 		return nil, err
 	}
-	return newPrincipal(a, &k), nil
+	return NewPrincipal(a, &k), nil
 }

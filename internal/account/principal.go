@@ -18,8 +18,8 @@ type Principal struct {
 	terms   []listTerms // the latest first; none where it is charged what it costs
 }
 
-// newPrincipal is the holder of a key.
-func newPrincipal(a *Account, k *Key) *Principal {
+// NewPrincipal is the holder of a key that was found good.
+func NewPrincipal(a *Account, k *Key) *Principal {
 	return &Principal{account: a, key: k, budgets: budgetsOf(a, k), terms: termsOf(a)}
 }
 

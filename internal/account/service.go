@@ -86,7 +86,7 @@ func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Princi
 			Err:        fmt.Errorf("look up API key: %w", err),
 		}
 	}
-	p := newPrincipal(&account, &key)
+	p := NewPrincipal(&account, &key)
 	s.cache.put(hash, generation, p)
 	return p, nil
 }

@@ -24,6 +24,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/managed"
 	"weir/internal/people"
+	"weir/internal/plan"
 	"weir/internal/rawjson"
 	"weir/internal/report"
 	"weir/internal/webhook"
@@ -51,8 +52,9 @@ type AdminOptions struct {
 	// PublicURL is the address at which the gateway is reached, without a slash
 	// at its end, for links.
 	PublicURL func(*http.Request) string
-	// Config is the managed configuration.
+	// Config is the managed configuration, and Plan tells what a change would have done.
 	Config managed.Configuration
+	Plan   func(context.Context, plan.Ask) (plan.Result, error)
 	// Session is the secret of the browser's session; empty for none.
 	Session func(*http.Request) string
 }

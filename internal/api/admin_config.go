@@ -23,6 +23,7 @@ func (ad *Admin) configRoutes(o *Options) []people.Route {
 		ad.route("GET /config", people.Operate, c.show),
 		ad.make("POST /config", people.Operate, c.apply),
 		ad.make("POST /config/test", people.Operate, c.test),
+		ad.make("POST /config/plan", people.Operate, (&adminPlan{o.Admin.Plan}).show),
 		ad.route("GET "+versions, people.Operate, c.versions, listing...),
 		ad.make("POST "+versions+"/{seq}/restore", people.Operate, c.restore),
 	}

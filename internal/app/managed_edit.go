@@ -26,25 +26,34 @@ func (m *managedConfig) seen(ctx context.Context, after *int64) (doc config.Docu
 func (m *managedConfig) apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) (
 	r managed.Result, err error,
 ) {
-	before, seq, err := m.seen(ctx, o.After)
+	before, after, seq, err := m.changed(ctx, change, &o)
 	if err != nil {
 		return r, err
+	}
+	return m.change(ctx, by, seq, before, after, o)
+}
+
+// changed is what is managed, at that place, and what it is with a change.
+func (m *managedConfig) changed(ctx context.Context, change config.Document, o *ApplyOptions) (
+	before, after config.Document, seq int64, err error,
+) {
+	if before, seq, err = m.seen(ctx, o.After); err != nil {
+		return nil, nil, 0, err
 	}
 	file, err := config.FileDocument(o.File)
 	if err != nil {
-		return r, err
+		return nil, nil, 0, err
 	}
 	if change, err = change.Revealed(before, file.Document); err != nil {
-		return r, mistake{err}
+		return nil, nil, 0, mistake{err}
 	}
 	if change, err = file.Beside(change); err != nil {
-		return r, err
+		return nil, nil, 0, err
 	}
-	after, err := file.Remove(before, o.Remove)
-	if err != nil {
-		return r, err
+	if after, err = file.Remove(before, o.Remove); err != nil {
+		return nil, nil, 0, err
 	}
-	return m.change(ctx, by, seq, before, after.With(change, o.Prune), o)
+	return before, after.With(change, o.Prune), seq, nil
 }
 
 // restore puts an earlier version in force again.

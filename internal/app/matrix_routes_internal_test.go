@@ -133,6 +133,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /admin/v1/audit",
 		"GET /admin/v1/config",
 		"POST /admin/v1/config",
+		"POST /admin/v1/config/plan",
 		"POST /admin/v1/config/test",
 		"GET /admin/v1/config/versions",
 		"POST /admin/v1/config/versions/{seq}/restore",

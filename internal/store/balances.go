@@ -293,8 +293,17 @@ func (s *Ledger) Spent(ctx context.Context, scope string, period int64) (llm.Mon
 	return spentIn(ctx, s.read, scope, period)
 }
 
+// SpentOn is what a scope has spent on days, yyyymmdd, both inclusive.
+func (s *Ledger) SpentOn(ctx context.Context, scope string, first, last int64) (llm.Money, error) {
+	return spentOn(ctx, s.read, scope, first, last)
+}
+
 func spentIn(ctx context.Context, q querier, scope string, period int64) (spent llm.Money, err error) {
 	first, last := budget.DaysOf(period)
+	return spentOn(ctx, q, scope, first, last)
+}
+
+func spentOn(ctx context.Context, q querier, scope string, first, last int64) (spent llm.Money, err error) {
 	err = q.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?",
 		scope, first, last).Scan(&spent)
 	if err != nil {

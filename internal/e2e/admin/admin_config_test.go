@@ -78,4 +78,15 @@ func (o *office) runConfig() {
 	}
 	o.call(200, "POST /config/test", `{"name":"house"}`)
 	o.call(404, "POST /config/test", `{"name":"nobody"}`)
+	planned := o.call(200, "POST /config/plan", `{"document":{"limits":{"per_key":{"rpm":1}}},"accounts":{"default":{"budget":{"limit_usd":"5","period":"day"}}},"days":2}`)
+	if at(planned, "total", "requests") == "<nil>" || at(planned, "cut") != "false" {
+		t.Errorf("a plan: got %v", planned)
+	}
+	for _, body := range []string{
+		`{"accounts":{"nobody":{}}}`, `{"accounts":{"default":{"models":["x"]}}}`, `{"keys":{"nothing":{}}}`, `{"days":93}`, `{"accounts":[]}`,
+		`{"accounts":{"default":{"budget":{"limit_usd":"-5","period":"day"}}}}`, `{"accounts":{"default":{"limit":{}}}}`,
+		`{"document":{"limits":{"rpm":-1}}}`, `{"document":[]}`,
+	} {
+		o.call(400, "POST /config/plan", body)
+	}
 }

@@ -48,6 +48,10 @@ func spent(t *testing.T, f *fixture, scope string, period int64, want llm.Money)
 	if got, err := f.Ledger.Spent(t.Context(), scope, period); got != want || err != nil {
 		t.Errorf("spent by %s in %d: got %v, %v; want %v", scope, period, got, err, want)
 	}
+	first, last := budget.DaysOf(period)
+	if got, err := f.Ledger.SpentOn(t.Context(), scope, first, last); got != want || err != nil {
+		t.Errorf("spent by %s from %d to %d: got %v, %v; want %v", scope, first, last, got, err, want)
+	}
 }
 
 func testBalances(t *testing.T, f *fixture) {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/api"
+	"weir/internal/app"
+	"weir/internal/config"
+	"weir/internal/plan"
+)
+
+func newPlan(env *environment) *cobra.Command {
+	var file string
+	var days int
+	var each bool
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "plan", Short: "Tell what a change would have done to the requests of the last days",
+		Long: "Replays the recorded requests of the last days against changed limits, budgets, keys, aliases or prices, " +
+			"and tells how many of whose would have been refused or answered by another model, and what they would " +
+			"have cost. The file has the members of that of weir apply and, beside them, accounts with limits and a " +
+			"budget, by name or id, and keys with limits, a budget and models, by id. Nothing is changed.",
+		Example: "  weir plan -f change.yaml --days 30\n" +
+			"  echo '{accounts: {research: {budget: {limit_usd: 50, period: day}}}}' | weir plan -f -",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := readChange(file)
+			if err != nil {
+				return err
+			}
+			change, scopes, err := parsePlan(file, text)
+			if err != nil {
+				return err
+			}
+			o := app.PlanOptions{Scopes: scopes, Days: days}
+			o.File, o.Getenv = env.configOptions(""), func(string) string { return "" }
+			var changed []api.PlanDecision
+			if each {
+				o.Decided = func(d *plan.Decision) {
+					if d.Refused != plan.NotRefused || d.Target != "" {
+						changed = append(changed, api.PlanDecisionOf(d))
+					}
+				}
+			}
+			return env.withData(cmd, func(d *app.Data) error {
+				r, err := d.Plan(cmd.Context(), change, o)
+				if err != nil {
+					return err
+				}
+				return env.printPlan(&r, changed)
+			})
+		},
+	})
+	cmd.Flags().StringVarP(&file, "file", "f", "", "the file with the change; - for standard input")
+	cmd.Flags().IntVar(&days, "days", 0, "how many UTC days, that of now too (default 7)")
+	cmd.Flags().BoolVar(&each, "requests", false, "list the requests that would have been refused or answered elsewhere")
+	_ = cmd.MarkFlagRequired("file") // the flag is defined above
+	return cmd
+}
+
+// parsePlan reads the file of a plan: what weir apply takes, accounts and keys.
+func parsePlan(file string, text []byte) (change config.Document, scopes plan.Scopes, err error) {
+	tree, err := config.ParseTree(file, text)
+	if err != nil {
+		return nil, scopes, err
+	}
+	for what, to := range map[string]*map[string]plan.Change{"accounts": &scopes.Accounts, "keys": &scopes.Keys} {
+		part, there := tree[what]
+		if !there {
+			continue
+		}
+		object, err := json.Marshal(part)
+		if err == nil {
+			*to, err = plan.ParseChanges(what, object)
+		}
+		if err != nil {
+			return nil, scopes, err
+		}
+		delete(tree, what)
+	}
+	if len(tree) == 0 {
+		return nil, scopes, nil
+	}
+	rest, err := json.Marshal(tree)
+	if err == nil {
+		change, err = config.ParseDocument(file, rest)
+	}
+	return change, scopes, err
+}
+
+func (env *environment) printPlan(r *plan.Result, changed []api.PlanDecision) error {
+	v := api.PlanOf(r)
+	v.Changed = changed
+	if env.asJSON {
+		return printJSON(env.stdout, v)
+	}
+	heads := []string{"ACCOUNT", "KEY", "REQUESTS", "REFUSED", "ELSEWHERE", "ESTIMATES", "CHARGED", "PLANNED"}
+	total := v.Total
+	total.AccountName = "all"
+	if err := printTable(env.stdout, heads, rowsOf(append(v.Rows, total), planCells)); err != nil {
+		return err
+	}
+	if len(changed) > 0 {
+		if err := env.printLines([]string{""}); err != nil {
+			return err
+		}
+		heads := []string{"REQUEST", "MODEL", "REFUSED", "ELSEWHERE", "CHARGED", "PLANNED", "ESTIMATE"}
+		if err := printTable(env.stdout, heads, rowsOf(changed, decisionCells)); err != nil {
+			return err
+		}
+	}
+	return env.printLines(planNotes(&v))
+}
+
+func planCells(r *api.PlanRow) []string {
+	refused := fmt.Sprint(r.Refused.Model + r.Refused.Limit + r.Refused.Budget)
+	for what, n := range map[string]int64{"model": r.Refused.Model, "limit": r.Refused.Limit, "budget": r.Refused.Budget} {
+		if n > 0 && refused == fmt.Sprint(n) {
+			refused += " (" + what + ")"
+		}
+	}
+	return []string{
+		r.AccountName, r.KeyLabel, count(r.Requests), refused, count(r.Elsewhere), count(r.Estimated), "$" + r.Charged,
+		"$" + r.Planned,
+	}
+}
+
+func decisionCells(d *api.PlanDecision) []string {
+	estimate := ""
+	if d.Estimated {
+		estimate = "estimate"
+	}
+	return []string{d.Request, d.Model, string(d.Refused), d.Target, "$" + d.Charged, "$" + d.Planned, estimate}
+}
+
+func planNotes(v *api.Plan) []string {
+	notes := []string{"Refused requests are replayed as if nobody asked again. What was refused at the time is in no record."}
+	if v.Total.Estimated > 0 {
+		notes = append(notes, "Estimates: the record does not tell for certain how many tokens were reserved for a "+
+			"request, or what another model would have answered; what follows in the same account depends on it.")
+	}
+	if v.Cut {
+		notes = append(notes, "There are more requests than are replayed at once: name fewer days.")
+	}
+	return notes
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/plan"
+	"weir/internal/rawjson"
+)
+
+// Plan is what a change would have done, as the administration and weir plan tell it.
+type Plan struct {
+	From    *time.Time     `json:"from"` // of the first and the last request; null for none
+	To      *time.Time     `json:"to"`
+	Rows    []PlanRow      `json:"data"`
+	Total   PlanRow        `json:"total"`
+	Cut     bool           `json:"cut"`               // there are more requests
+	Changed []PlanDecision `json:"changed,omitempty"` // where they were asked for
+}
+
+// PlanRow is what the requests of a key would have met.
+type PlanRow struct {
+	Account     string      `json:"account_id,omitempty"` // empty in the total
+	AccountName string      `json:"account_name,omitempty"`
+	Key         string      `json:"key_id,omitempty"`
+	KeyLabel    string      `json:"key_label,omitempty"`
+	Requests    int64       `json:"requests"`
+	Refused     PlanRefused `json:"refused"`
+	RefusedNow  int64       `json:"refused_unchanged"` // that what holds at present would have refused
+	Elsewhere   int64       `json:"elsewhere"`
+	Estimated   int64       `json:"estimated"`
+	Charged     string      `json:"charged_usd"`
+	Planned     string      `json:"planned_usd"`
+}
+
+// PlanRefused is how many requests would have been refused, by what.
+type PlanRefused struct {
+	Model  int64 `json:"model"`
+	Limit  int64 `json:"limit"`
+	Budget int64 `json:"budget"`
+}
+
+// PlanDecision is what one request would have met.
+type PlanDecision struct {
+	Request   string       `json:"request_id"`
+	Account   string       `json:"account_id"`
+	Key       string       `json:"key_id"`
+	Model     string       `json:"model"`
+	Refused   plan.Refusal `json:"refused,omitempty"`
+	Target    string       `json:"target,omitempty"`
+	Charged   string       `json:"charged_usd"`
+	Planned   string       `json:"planned_usd"`
+	Estimated bool         `json:"estimated"`
+}
+
+// PlanOf is a plan as it is told.
+func PlanOf(r *plan.Result) Plan {
+	v := Plan{Rows: []PlanRow{}, Total: planRowOf(&r.Total), Cut: r.Cut}
+	if !r.From.IsZero() {
+		v.From, v.To = &r.From, &r.To
+	}
+	for i := range r.Rows {
+		v.Rows = append(v.Rows, planRowOf(&r.Rows[i]))
+	}
+	return v
+}
+
+func planRowOf(r *plan.Row) PlanRow {
+	return PlanRow{
+		Account: r.Account, AccountName: r.AccountName, Key: r.Key, KeyLabel: r.KeyLabel, Requests: r.Requests,
+		Refused: PlanRefused{
+			r.Refused[plan.RefusedModel], r.Refused[plan.RefusedLimit], r.Refused[plan.RefusedBudget],
+		},
+		RefusedNow: r.RefusedNow, Elsewhere: r.Elsewhere, Estimated: r.Estimated, Charged: r.Cost.String(),
+		Planned: r.Planned.String(),
+	}
+}
+
+// PlanDecisionOf is what one request would have met, as it is told.
+func PlanDecisionOf(d *plan.Decision) PlanDecision {
+	return PlanDecision{
+		d.Request, d.Account, d.Key, d.Model, d.Refused, d.Target, d.Cost.String(), d.Planned.String(), d.Estimated,
+	}
+}
+
+// adminPlan answers what a change would have done.
+type adminPlan struct {
+	ask func(context.Context, plan.Ask) (plan.Result, error)
+}
+
+func (h *adminPlan) show(r *adminRequest) (answer, error) {
+	a := plan.Ask{Document: []byte("{}")}
+	var days int64
+	changes := func(what string, to *map[string]plan.Change) field {
+		return field{what, func(_ string, v []byte) (err error) {
+			*to, err = plan.ParseChanges(what, v)
+			return err
+		}}
+	}
+	err := readFields("", r.body,
+		field{"document", func(at string, v []byte) error {
+			if a.Document = v; rawjson.KindOf(v) != rawjson.Object {
+				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits or cors")
+			}
+			return nil
+		}},
+		changes("accounts", &a.Scopes.Accounts), changes("keys", &a.Scopes.Keys), field{"days", count(&days)},
+	)
+	if err != nil {
+		return answer{}, err
+	}
+	a.Days = int(days)
+	result, err := h.ask(r.Context(), a)
+	return shown(result, err, PlanOf)
+}

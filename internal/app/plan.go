@@ -1,0 +1,149 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/config"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/plan"
+	"weir/internal/report"
+	"weir/internal/route"
+	"weir/internal/store"
+)
+
+const (
+	// planDays is how many days are replayed where nobody says, and mostPlanDays how many at most.
+	planDays, mostPlanDays = 7, 92
+	// mostPlanned is how many attempts are replayed at most.
+	mostPlanned = 2_000_000
+)
+
+// PlanOptions say what is replayed.
+type PlanOptions struct {
+	ApplyOptions
+	Scopes  plan.Scopes
+	Days    int                  // whole UTC days before now, with that of now; 0 for a week
+	Decided func(*plan.Decision) // see plan.Options
+}
+
+// planner replays recorded requests under changes.
+type planner struct {
+	managed  *managedConfig
+	accounts *account.Service
+	store    *store.DB
+	turns    chan struct{} // taken by the one that runs
+}
+
+func newPlanner(m *managedConfig, accounts *account.Service, db *store.DB) *planner {
+	return &planner{m, accounts, db, make(chan struct{}, 1)}
+}
+
+// Plan tells what a change would have done to the requests of the last days.
+func (d *Data) Plan(ctx context.Context, change config.Document, o PlanOptions) (plan.Result, error) {
+	m, err := newManaged(&d.cfg, d.store)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	return newPlanner(m, d.Accounts, d.store).plan(ctx, change, o)
+}
+
+// Ask is plan, for the administration.
+func (p *planner) Ask(ctx context.Context, a plan.Ask) (plan.Result, error) {
+	change, err := config.ParseDocument("document", a.Document)
+	if err != nil {
+		return plan.Result{}, refusedEdit(err)
+	}
+	r, err := p.plan(ctx, change, PlanOptions{ApplyOptions: p.managed.applyOptions(), Scopes: a.Scopes, Days: a.Days})
+	return r, refusedEdit(err)
+}
+
+func (p *planner) plan(ctx context.Context, change config.Document, o PlanOptions) (r plan.Result, err error) {
+	if o.Days == 0 {
+		o.Days = planDays
+	}
+	if o.Days < 1 || o.Days > mostPlanDays {
+		return r, llm.Invalidf("days", "A plan is of 1 to %d days.", mostPlanDays)
+	}
+	select {
+	case p.turns <- struct{}{}:
+		defer func() { <-p.turns }()
+	default:
+		return r, &llm.Error{
+			Code: llm.CodeOverloaded, RetryAfter: time.Second,
+			Message: "Another plan is being made. Try again when it is done.",
+		}
+	}
+	before, after, _, err := p.managed.changed(ctx, change, &o.ApplyOptions)
+	if err != nil {
+		return r, err
+	}
+	err = tryDocument(ctx, before, o.ApplyOptions, func(f *fleet, now *route.Table) error {
+		state, err := p.state(ctx, &f.options.Config, now)
+		if err != nil || len(change) == 0 {
+			if err == nil {
+				r, err = p.replay(ctx, &state, &state, &o)
+			}
+			return err
+		}
+		return tryDocument(ctx, after, o.ApplyOptions, func(f *fleet, then *route.Table) error {
+			changed := state
+			changed.Policy, changed.Table, changed.Aliases = policyOf(&f.options.Config), then, aliasesOf(before, after)
+			r, err = p.replay(ctx, &state, &changed, &o)
+			return err
+		})
+	})
+	return r, err
+}
+
+// aliasesOf are the names of aliases that differ.
+func aliasesOf(before, after config.Document) map[string]bool {
+	names := map[string]bool{}
+	for _, c := range before.Changes(after) {
+		if c.Section == "aliases" {
+			names[c.Name] = true
+		}
+	}
+	return names
+}
+
+// state is what holds at present, with that configuration.
+func (p *planner) state(ctx context.Context, cfg *config.Config, table *route.Table) (s plan.State, err error) {
+	s = plan.State{
+		Accounts: map[string]*account.Account{}, Keys: map[string]*account.Key{}, Policy: policyOf(cfg), Table: table,
+	}
+	accounts, err := p.accounts.Accounts(ctx)
+	for i := range accounts {
+		if err != nil {
+			return s, err
+		}
+		a := &accounts[i]
+		s.Accounts[a.ID] = a
+		var keys []account.Key
+		keys, err = p.accounts.Keys(ctx, a.ID)
+		for k := range keys {
+			s.Keys[keys[k].ID] = &keys[k]
+		}
+	}
+	return s, err
+}
+
+func (p *planner) replay(ctx context.Context, now, then *plan.State, o *PlanOptions) (plan.Result, error) {
+	changed, err := then.With(&o.Scopes)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	year, month, day := p.store.Now().UTC().Date()
+	from := time.Date(year, month, day-o.Days+1, 0, 0, 0, 0, time.UTC)
+	return plan.Make(ctx, plan.Options{
+		Now: *now, Then: changed, From: from, Most: mostPlanned, Decided: o.Decided,
+		Log: slog.New(slog.DiscardHandler), Spent: p.store.Ledger.SpentOn,
+		Attempts: func(ctx context.Context, fn func(*ledger.Entry) error) error {
+			return p.store.Reports.Export(ctx, store.ExportQuery{From: from.Format(time.DateOnly)},
+				func(e *report.Exported) error { return fn(&e.Entry) })
+		},
+	})
+}

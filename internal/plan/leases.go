@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/budget"
+)
+
+// leases deals out whole budgets to the one node that a replay is. It is used by one goroutine.
+type leases struct {
+	options *Options
+	budgets map[string][]budget.Budget // by scope
+}
+
+func newLeases(o *Options, s *State) *leases {
+	l := &leases{options: o, budgets: map[string][]budget.Budget{}}
+	for _, k := range s.Keys {
+		a := s.Accounts[k.AccountID]
+		if a == nil {
+			continue
+		}
+		for _, b := range account.NewPrincipal(a, k).Budgets() {
+			if b.Scope == k.ID || l.budgets[a.ID] == nil || b.Scope == a.ID && len(l.budgets[a.ID]) < 2 {
+				l.budgets[b.Scope] = append(l.budgets[b.Scope], b)
+			}
+		}
+	}
+	return l
+}
+
+// Lease leases all of a budget.
+func (l *leases) Lease(ctx context.Context, r budget.LeaseRequest) (got budget.Lease, err error) {
+	for _, b := range l.budgets[r.Budget.Scope] {
+		if b.Period == budget.PeriodOf(r.Budget.Period) {
+			got.Limit, got.Granted = b.Limit, b.Limit
+		}
+	}
+	first, last := budget.DaysOf(r.Budget.Period)
+	last = min(last, budget.PeriodDay.Number(l.options.From.AddDate(0, 0, -1)))
+	if first <= last {
+		got.Spent, err = l.options.Spent(ctx, r.Budget.Scope, first, last)
+	}
+	if err != nil {
+		return got, fmt.Errorf("look up what was spent: %w", err)
+	}
+	return got, nil
+}
+
+// Reconcile has nothing to take back.
+func (l *leases) Reconcile(context.Context, uuid.UUID) error { return nil }
+
+// Beat says that the node is alone.
+func (l *leases) Beat(context.Context, budget.Node) (budget.Beat, error) {
+	return budget.Beat{Alive: 1}, nil
+}
+
+// Leave has nothing to give back.
+func (l *leases) Leave(context.Context, uuid.UUID) error { return nil }
+
+// clock is the time of a replay, which never goes back.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func (c *clock) forward(to time.Time) {
+	if to.After(c.at) {
+		c.at = to
+	}
+}

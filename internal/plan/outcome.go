@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"container/heap"
+
+	"weir/internal/account"
+	"weir/internal/budget"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/ratelimit"
+	"weir/internal/route"
+)
+
+// outcome is what becomes of a request in a replay.
+type outcome struct {
+	replay    *replay
+	request   request
+	principal *account.Principal
+	limited   ratelimit.Reservation
+	target    *route.Target // which answers in the place of the recorded one; nil for that
+	refused   Refusal
+	estimated bool
+	charge    llm.Money // what the attempts that have ended are charged
+	tokens    int64
+
+	n       int // the attempt under way
+	counted *budget.Attempt
+	cost    llm.Money // what it will be charged, at most
+	over    func()
+}
+
+// targets sets who answers, none for who did.
+func (o *outcome) targets(all []route.Target) {
+	if len(all) > 0 {
+		o.target = &all[0]
+		o.estimate() // another model counts and answers otherwise
+	}
+}
+
+// estimate says that the record does not tell for certain what becomes of the request, nor what becomes of those of its
+// account that come after it, for as long as its limits and budgets remember it.
+func (o *outcome) estimate() {
+	first := o.request.first()
+	until := first.Arrived.Add(remembered)
+	for _, b := range o.principal.Budgets() {
+		end, ends := b.Period.Ends(first.Arrived)
+		if !ends {
+			end = first.Arrived.AddDate(100, 0, 0)
+		}
+		if end.After(until) {
+			until = end
+		}
+	}
+	o.estimated = true
+	if o.replay.uncertain[first.Account].Before(until) {
+		o.replay.uncertain[first.Account] = until
+	}
+}
+
+// begin begins the first attempt.
+func (o *outcome) begin() {
+	reservation, ok := o.reserve(nil)
+	if !ok {
+		o.refused = RefusedBudget
+		o.finish()
+		return
+	}
+	o.open(reservation)
+}
+
+// entry is the attempt under way.
+func (o *outcome) entry() *ledger.Entry { return &o.request[o.n] }
+
+// open counts an attempt until it ends.
+func (o *outcome) open(reservation *budget.Reservation) {
+	e := o.entry()
+	o.counted = &budget.Attempt{
+		Account: e.Account, Key: e.Key, Arrived: e.Arrived, Most: o.most(e.Bound), Reservation: reservation,
+	}
+	o.cost = min(o.charged(), reservation.Amount())
+	o.replay.budgets.Begin(o.counted)
+	heap.Push(&o.replay.underWay, &ending{e.Opened.Add(e.Duration), o})
+}
+
+// endAttempt ends the attempt under way, and begins the one that followed it.
+func (o *outcome) endAttempt() {
+	r := o.replay
+	o.tokens += o.entry().Usage.TotalTokens()
+	o.charge += min(o.charges(), o.cost)
+	r.settled++
+	if o.n == len(o.request)-1 {
+		r.budgets.Spend(o.counted, o.cost, r.settled, nil)
+		o.finish()
+		return
+	}
+	ended, cost := o.counted, o.cost
+	o.n++
+	reservation, ok := o.reserve(&after{ended.Reservation, cost})
+	if !ok {
+		r.budgets.Spend(ended, cost, r.settled, nil)
+		o.refused = RefusedBudget
+		o.finish()
+		return
+	}
+	o.open(reservation)
+	r.budgets.Spend(ended, cost, r.settled, reservation)
+}
+
+// finish ends the request.
+func (o *outcome) finish() {
+	o.limited.Settle(o.tokens)
+	if o.over != nil {
+		o.over()
+	}
+}
+
+// after is the attempt that another one follows.
+type after struct {
+	reservation *budget.Reservation
+	charged     llm.Money
+}
+
+// reserve reserves what the attempt needs of budgets.
+func (o *outcome) reserve(a *after) (*budget.Reservation, bool) {
+	var budgets []budget.Budget
+	if o.principal != nil {
+		budgets = o.principal.Budgets()
+	}
+	if len(budgets) == 0 {
+		return nil, true
+	}
+	e := o.entry()
+	need := budget.Need{Account: e.Account, Budgets: budgets, At: e.Arrived}
+	if a != nil {
+		need.After, need.Charged = a.reservation, a.charged
+	}
+	d := demandOf(e, len(o.recorded().Budgets()) > 0)
+	certain := o.take(&need, d.high)
+	certain.Release()
+	got := o.take(&need, d.coarse)
+	if got == nil {
+		got = o.take(&need, d.fine)
+	}
+	if got == nil {
+		low := o.take(&need, d.low)
+		if low.Release(); low != nil {
+			o.estimate()
+		}
+		return nil, false
+	}
+	if certain == nil || got.Amount() < o.most(d.coarse) {
+		o.estimate()
+	}
+	return got, true
+}
+
+// take reserves a bound; nil where there is no room.
+func (o *outcome) take(need *budget.Need, bound llm.Usage) *budget.Reservation {
+	need.Most = o.most(bound)
+	need.Least = need.Most
+	if isOpen(o.entry(), o.replay.present.Table) {
+		bound[llm.Output] = min(bound[llm.Output], leastOutput)
+		need.Least = o.most(bound)
+	}
+	got, err := o.replay.budgets.Reserve(o.replay.ctx, *need)
+	if err != nil {
+		return nil
+	}
+	return got
+}
+
+// recorded is the caller as they are at present, and are taken to have been.
+func (o *outcome) recorded() *account.Principal { return callerOf(o.replay.present, o.entry().Key) }

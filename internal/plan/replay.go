@@ -1,0 +1,203 @@
+package plan
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/budget"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/ratelimit"
+	"weir/internal/route"
+)
+
+// replay holds requests to a state, at their times.
+type replay struct {
+	ctx       context.Context
+	state     *State
+	present   *State // what is taken to have held when they were recorded
+	clock     clock
+	limits    *ratelimit.Limiter
+	budgets   *budget.Service
+	callers   map[string]*account.Principal // by key
+	underWay  endings
+	settled   budget.Position
+	uncertain map[string]time.Time // until when what becomes of requests of an account depends on estimates
+}
+
+func newReplay(ctx context.Context, o *Options, s *State) (*replay, error) {
+	r := &replay{
+		ctx: ctx, state: s, present: &o.Now, clock: clock{o.From}, callers: map[string]*account.Principal{},
+		uncertain: map[string]time.Time{},
+	}
+	var err error
+	r.limits, err = ratelimit.New(ratelimit.Options{Policy: s.Policy, Now: r.clock.now, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	r.budgets = budget.NewService(budget.Options{
+		Leases: newLeases(o, s), Flush: func(context.Context) error { return nil },
+		Position: func() budget.Position { return r.settled }, WentBack: func(budget.Position) {}, Log: o.Log,
+		Now: r.clock.now, SharedNow: r.clock.now,
+	})
+	return r, r.budgets.Join(ctx)
+}
+
+// caller is who has that key; nil where nobody does any more.
+func (r *replay) caller(key string) *account.Principal {
+	p, known := r.callers[key]
+	if known {
+		return p
+	}
+	p = callerOf(r.state, key)
+	r.callers[key] = p
+	return p
+}
+
+// callerOf is who has that key. One whose account is suspended by now was not when they asked.
+func callerOf(s *State, key string) *account.Principal {
+	k := s.Keys[key]
+	if k == nil || s.Accounts[k.AccountID] == nil {
+		return nil
+	}
+	a := *s.Accounts[k.AccountID]
+	a.Suspended = false
+	return account.NewPrincipal(&a, k)
+}
+
+// admit holds a request to the state when it comes. Over is called when it has ended.
+func (r *replay) admit(in request, over func()) *outcome {
+	first := in.first()
+	r.until(first.Arrived)
+	o := &outcome{replay: r, request: in, principal: r.caller(first.Key), over: over}
+	if o.principal == nil {
+		o.begin()
+		return o
+	}
+	targets, refused := r.route(o.principal, first)
+	if o.refused = refused; refused != NotRefused {
+		o.finish()
+		return o
+	}
+	o.targets(targets)
+	if r.limits.Reserve(r.ctx, &o.limited, ratelimit.CallerOf(o.principal), tokensOf(first, r.present.Table)) != nil {
+		if o.refused = RefusedLimit; byTokens(&o.limited) {
+			o.estimate()
+		}
+		o.finish()
+		return o
+	}
+	o.begin()
+	return o
+}
+
+// byTokens reports whether tokens a minute are limited, of which nobody knows how many were reserved for a request.
+func byTokens(l *ratelimit.Reservation) bool { return l.Status().Tokens.Limit > 0 }
+
+// route is who may answer now in the place of who did; none for the same. A name that means the same as at present is
+// answered as it was.
+func (r *replay) route(p *account.Principal, first *ledger.Entry) ([]route.Target, Refusal) {
+	then, err := r.state.Table.Targets(nil, first.Requested, "")
+	if err != nil {
+		then = nil // such as a name at a vendor's own client API: as it was
+		if r.state.Table != r.present.Table && r.knows(first) {
+			return nil, RefusedModel
+		}
+	}
+	denied := p.MayUse(first.Requested) != nil
+	for i := range then {
+		if denied && p.MayUse(then[i].FullName()) != nil {
+			return nil, RefusedModel
+		}
+	}
+	if denied && len(then) == 0 && p.MayUse(first.FullModel()) != nil {
+		return nil, RefusedModel
+	}
+	if r.state.Table == r.present.Table {
+		return nil, NotRefused
+	}
+	now, _ := r.present.Table.Targets(nil, first.Requested, "")
+	if !r.state.Aliases[first.Requested] && sameTargets(now, then) ||
+		len(then) > 0 && then[0].FullName() == first.FullModel() {
+		return nil, NotRefused
+	}
+	return then, NotRefused
+}
+
+// sameTargets reports whether a name means the same models, in whatever order one request tries them.
+func sameTargets(now, then []route.Target) bool {
+	return len(now) == len(then) && !slices.ContainsFunc(then, func(t route.Target) bool {
+		return !slices.ContainsFunc(now, func(n route.Target) bool { return n.FullName() == t.FullName() })
+	})
+}
+
+// knows reports whether the name is one of a model or an alias at present.
+func (r *replay) knows(first *ledger.Entry) bool {
+	_, err := r.present.Table.Targets(nil, first.Requested, "")
+	return err == nil
+}
+
+// until has all end that ends up to a moment.
+func (r *replay) until(at time.Time) {
+	for len(r.underWay) > 0 && !r.underWay[0].at.After(at) {
+		e := heap.Pop(&r.underWay).(*ending)
+		r.clock.forward(e.at)
+		e.outcome.endAttempt()
+	}
+	r.clock.forward(at)
+}
+
+// end has everything end.
+func (r *replay) end() {
+	for len(r.underWay) > 0 {
+		r.until(r.underWay[0].at)
+	}
+}
+
+// ending is when an attempt that is under way ends.
+type ending struct {
+	at      time.Time
+	outcome *outcome
+}
+
+// endings are those under way, the first to end first.
+type endings []*ending
+
+// Len is for container/heap.
+func (e endings) Len() int { return len(e) }
+
+// Less is for container/heap.
+func (e endings) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
+
+// Swap is for container/heap.
+func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+
+// Push is for container/heap.
+func (e *endings) Push(v any) { *e = append(*e, v.(*ending)) }
+
+// Pop is for container/heap.
+func (e *endings) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// tokensOf is how many tokens were reserved for a request, as far as its record tells: a quarter of its bytes, which bound
+// its input, and its cap or a usual answer.
+func tokensOf(e *ledger.Entry, table *route.Table) int64 {
+	const usual = 1024
+	output := e.Bound[llm.Output]
+	if isOpen(e, table) {
+		output = min(output, usual)
+	}
+	return ratelimit.Estimate(e.Bound.InputTokens(), output, 1)
+}
+
+// isOpen reports whether a request had no cap of its own, as far as its record tells.
+func isOpen(e *ledger.Entry, table *route.Table) bool {
+	targets, err := table.Targets(nil, e.FullModel(), "")
+	return err == nil && e.Bound[llm.Output] >= table.OutputCap(&targets[0])
+}
