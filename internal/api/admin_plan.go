@@ -89,7 +89,7 @@ type adminPlan struct {
 }
 
 func (h *adminPlan) show(r *adminRequest) (answer, error) {
-	a := plan.Ask{Document: []byte("{}")}
+	var a plan.Ask
 	var days int64
 	changes := func(what string, to *map[string]plan.Change) field {
 		return field{what, func(_ string, v []byte) (err error) {
@@ -99,7 +99,7 @@ func (h *adminPlan) show(r *adminRequest) (answer, error) {
 	}
 	err := readFields("", r.body,
 		field{"document", func(at string, v []byte) error {
-			if a.Document = v; rawjson.KindOf(v) != rawjson.Object {
+			if a.Change.Text = v; rawjson.KindOf(v) != rawjson.Object {
 				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits or cors")
 			}
 			return nil

@@ -35,11 +35,10 @@ type planner struct {
 	managed  *managedConfig
 	accounts *account.Service
 	store    *store.DB
-	turns    chan struct{} // taken by the one that runs
 }
 
 func newPlanner(m *managedConfig, accounts *account.Service, db *store.DB) *planner {
-	return &planner{m, accounts, db, make(chan struct{}, 1)}
+	return &planner{m, accounts, db}
 }
 
 // Plan tells what a change would have done to the requests of the last days.
@@ -53,7 +52,7 @@ func (d *Data) Plan(ctx context.Context, change config.Document, o PlanOptions) 
 
 // Ask is plan, for the administration.
 func (p *planner) Ask(ctx context.Context, a plan.Ask) (plan.Result, error) {
-	change, err := config.ParseDocument("document", a.Document)
+	change, err := documentOf(&a.Change)
 	if err != nil {
 		return plan.Result{}, refusedEdit(err)
 	}
@@ -69,8 +68,8 @@ func (p *planner) plan(ctx context.Context, change config.Document, o PlanOption
 		return r, llm.Invalidf("days", "A plan is of 1 to %d days.", mostPlanDays)
 	}
 	select {
-	case p.turns <- struct{}{}:
-		defer func() { <-p.turns }()
+	case p.managed.plans <- struct{}{}:
+		defer func() { <-p.managed.plans }()
 	default:
 		return r, &llm.Error{
 			Code: llm.CodeOverloaded, RetryAfter: time.Second,

@@ -11,6 +11,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/managed"
 	"weir/internal/people"
+	"weir/internal/plan"
 )
 
 // configSection is a section of the configuration as the pages have it.
@@ -107,6 +108,7 @@ type editPage struct {
 	More               *Field
 	Version            string
 	Problems           []Problem
+	Preview            *preview // nil where nobody asked for one
 }
 
 // asked is the section and the object that the query names.
@@ -129,12 +131,19 @@ func (h *configurationHandlers) asked(r *http.Request) (c *configSection, s mana
 }
 
 func (h *configurationHandlers) showEdit(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	return h.showPreview(w, r, v, f, nil)
+}
+
+// showPreview shows the form of an object, with what its change would have done.
+func (h *configurationHandlers) showPreview(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form,
+	would *preview,
+) error {
 	c, s, o, err := h.asked(r)
 	if err != nil {
 		return err
 	}
 	p := editPageOf(c, o, f)
-	p.Version = strconv.FormatInt(s.Version, 10)
+	p.Version, p.Preview = strconv.FormatInt(s.Version, 10), would
 	return h.site.show(w, r, v, page{name: "configuration-edit", title: p.Title, status: f.status(), data: p})
 }
 
@@ -231,10 +240,17 @@ func (h *configurationHandlers) edit(w http.ResponseWriter, r *http.Request, v *
 		}
 	}
 	put := managed.Ref{Section: c.section, Name: name}
-	_, err = h.installation.Config.Edit(r.Context(), v.By, managed.Edit{
-		Put: &put, Value: yamlWith(is, f.values.Get("more")), After: version(r),
-	})
-	if err == nil {
+	edit := managed.Edit{Put: &put, Value: yamlWith(is, f.values.Get("more")), After: version(r)}
+	var would *preview
+	if f.values.Has("preview") {
+		would, err = previewOf(r.Context(), h.installation.Plan, plan.Ask{Change: edit})
+	} else {
+		_, err = h.installation.Config.Edit(r.Context(), v.By, edit)
+	}
+	switch {
+	case err == nil && would != nil:
+		return h.showPreview(w, r, v, f, would)
+	case err == nil:
 		return goTo(w, r, configurationPath+"?done=config-saved")
 	}
 	f.fields = append(slices.Collect(maps.Keys(is)), "name", "more")

@@ -8,6 +8,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/managed"
 	"weir/internal/people"
+	"weir/internal/plan"
 	"weir/internal/pricing"
 	"weir/internal/report"
 	"weir/internal/route"
@@ -40,6 +41,8 @@ type Installation struct {
 	Audit        AuditLog
 	// Config is what can be changed of the configuration while the gateway runs.
 	Config managed.Configuration
+	// Plan tells what a change would have done to the requests of the last days.
+	Plan func(context.Context, plan.Ask) (plan.Result, error)
 	// Dialects are the wire formats of providers, and Known the providers that need only a key.
 	Dialects, Known []string
 	// System is how the installation does, as this node sees it.

@@ -11,6 +11,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/plan"
 )
 
 // oneAccountPage is what an operator sets for an account.
@@ -34,14 +35,19 @@ type oneAccountPage struct {
 	Facts        []Fact
 	Charge       chargePart
 	Problems     []Problem
+	Preview      *preview // nil where nobody asked for one
 }
 
 // accountForms are the forms of the page. All but the one that was sent are as
 // the account is.
-type accountForms struct{ limits, budget, credit, onDisconnect, charge *form }
+type accountForms struct {
+	limits, budget, credit, onDisconnect, charge *form
+
+	preview *preview // nil where nobody asked for one
+}
 
 func newAccountForms() *accountForms {
-	return &accountForms{&form{}, &form{}, &form{}, &form{}, &form{}}
+	return &accountForms{limits: &form{}, budget: &form{}, credit: &form{}, onDisconnect: &form{}, charge: &form{}}
 }
 
 func (f *accountForms) all() []*form {
@@ -60,7 +66,7 @@ func (h *accountHandlers) change(done string, do accountChange) serve {
 		if err != nil && !f.refuse(err) {
 			return err
 		}
-		if f.bad() {
+		if f.bad() || forms.preview != nil {
 			return h.show(w, r, v, forms)
 		}
 		return goTo(w, r, managePath(v.Account.Name)+"?done="+done)
@@ -95,6 +101,9 @@ func (h *accountHandlers) setLimits(r *http.Request, v *people.Visit, f *account
 	if f.limits.bad() {
 		return f.limits, nil
 	}
+	if f.limits.values.Has("preview") {
+		return f.limits, h.preview(r, v, f, plan.LimitsOf(limits))
+	}
 	_, err := h.accounts.SetLimits(r.Context(), v.By, v.Account.ID, limits)
 	return f.limits, err
 }
@@ -105,8 +114,18 @@ func (h *accountHandlers) setBudget(r *http.Request, v *people.Visit, f *account
 	if f.budget.bad() {
 		return f.budget, nil
 	}
+	if f.budget.values.Has("preview") {
+		return f.budget, h.preview(r, v, f, plan.BudgetOf(b))
+	}
 	_, err := h.accounts.SetBudget(r.Context(), v.By, v.Account.ID, b)
 	return f.budget, err
+}
+
+// preview shows what a change of the account would have done.
+func (h *accountHandlers) preview(r *http.Request, v *people.Visit, f *accountForms, c plan.Change) (err error) {
+	scopes := plan.Scopes{Accounts: map[string]plan.Change{v.Account.ID: c}}
+	f.preview, err = previewOf(r.Context(), h.installation.Plan, plan.Ask{Scopes: scopes})
+	return err
 }
 
 func (h *accountHandlers) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
@@ -246,6 +265,7 @@ func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAcc
 			},
 		}),
 	}
+	p.Preview = f.preview
 	p.OnDisconnect, p.Charge = disconnectField(f.onDisconnect, a), chargePartOf(f.charge, a, now)
 	for _, one := range f.all() {
 		p.Problems = append(p.Problems, one.problems()...)

@@ -17,6 +17,7 @@ import (
 	"weir/internal/managed"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/plan"
 	"weir/internal/pricing"
 	"weir/internal/report"
 	"weir/internal/route"
@@ -57,6 +58,10 @@ func configurationSamples() []sample {
 		show("configuration", "configuration", configurationPageOf(&state, versions)), show("configuration-ill", "configuration", ill),
 		show("configuration-wrong", "configuration-edit", editPageOf(&configSections[0], &managed.Object{}, wrong)),
 	}
+	previewed := editPageOf(&configSections[3], &managed.Object{}, &form{})
+	row := previewRow{plan.Row{AccountName: hostile, KeyLabel: hostile, Requests: 12_004, Elsewhere: 3, Estimated: 12, Cost: 9 * llm.USD, Planned: 7 * llm.USD}, 412}
+	previewed.Preview = &preview{Rows: slices.Repeat([]previewRow{row}, previewRows), Left: 5, Total: row, Cut: true}
+	all = append(all, show("configuration-preview", "configuration-edit", previewed))
 	for i := range configSections {
 		c := &configSections[i]
 		o := objectOf(objects, c.section, "")

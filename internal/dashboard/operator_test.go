@@ -23,6 +23,7 @@ import (
 	"weir/internal/managed"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/plan"
 	"weir/internal/report"
 	"weir/internal/route"
 	"weir/internal/store"
@@ -87,6 +88,15 @@ func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installatio
 			return []report.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: q.To}, {Model: "house/large", Attempts: 1, Accounts: 1, First: q.To, Last: q.To}}, nil
 		},
 		Unseen: db.Reports.Unseen, UnseenDays: 180, Config: configuration{},
+		Plan: func(_ context.Context, a plan.Ask) (r plan.Result, err error) {
+			if len(a.Scopes.Accounts) != 1 {
+				return r, fmt.Errorf("%+v: want a change of an account", a)
+			}
+			r.Total = plan.Row{Requests: 1204, Refused: map[plan.Refusal]int64{plan.RefusedBudget: 77}, Cost: 9 * llm.USD, Planned: 8 * llm.USD}
+			r.Rows = []plan.Row{r.Total}
+			r.Rows[0].AccountName, r.Rows[0].KeyLabel = "acme", "ci"
+			return r, nil
+		},
 		PriceSources: func() dashboard.PriceSources {
 			return dashboard.PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/large": {"input": "0.25"}}}
 		},
@@ -155,6 +165,19 @@ func TestAccountsOfOperators(t *testing.T) {
 	}
 	s.refused(t, page+"/budget/set", url.Values{"budget": {"-1"}, "period": {"day"}}, "budget")
 	s.refused(t, page+"/budget/set", url.Values{"budget": {"5"}, "period": {"year"}}, "period")
+	for _, form := range []url.Values{{"budget": {"33"}, "period": {"day"}, "preview": {"1"}}, {"rpm": {"33"}, "preview": {"1"}}} {
+		path := page + "/budget/set"
+		if form.Has("rpm") {
+			path = page + "/limits/set"
+		}
+		got := s.send(t, "POST", path, form, http.Header{"Origin": {s.url}})
+		if got.status != http.StatusOK || !strings.Contains(got.text, "the 1,204 requests") || !strings.Contains(got.text, ">77<") || !strings.Contains(got.text, `value="33"`) {
+			t.Errorf("preview of %v: got %d %s", form, got.status, between(got.text, "<main", "</main>"))
+		}
+	}
+	if got := s.send(t, "GET", page, nil, nil); strings.Contains(got.text, `value="33"`) {
+		t.Errorf("after a preview: got %s, want nothing changed", between(got.text, "<main", "</main>"))
+	}
 	s.do(t, page+"/budget/set", url.Values{"budget": {"$1,000.50"}, "period": {"day"}}, page+"?done=budget-set")
 	text := s.refused(t, page+"/credit/add", url.Values{"usd": {"much"}, "way": {"add"}}, "usd")
 	if !strings.Contains(text, `value="1200"`) || !strings.Contains(text, `value="1000.5"`) {

@@ -12,6 +12,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/managed"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
@@ -27,9 +28,9 @@ type State struct {
 
 // Ask is what the administration asks for.
 type Ask struct {
-	Document []byte // a change of the managed configuration, in JSON
-	Scopes   Scopes
-	Days     int // 0 for a week
+	Change managed.Edit // of the managed configuration; the zero value for none
+	Scopes Scopes
+	Days   int // 0 for a week
 }
 
 // Options is what a plan is made of.

@@ -26,6 +26,16 @@ type Change struct {
 	Models *[]string     `json:"models"` // of a key
 }
 
+// LimitsOf is a change to these limits.
+func LimitsOf(l account.Limits) Change {
+	return Change{Limits: &limitsChange{&l.RPM, &l.TPM, &l.Concurrency}}
+}
+
+// BudgetOf is a change to that budget; the zero value is none.
+func BudgetOf(b account.Budget) Change {
+	return Change{Budget: &budgetChange{dollars(b.Limit), b.Period}}
+}
+
 // limitsChange has what is given in place of what there is; 0 for no limit.
 type limitsChange struct {
 	RPM         *int64 `json:"rpm"`

@@ -1,0 +1,54 @@
+package dashboard
+
+import (
+	"context"
+
+	"weir/internal/plan"
+)
+
+// previewRows is how many keys a preview shows.
+const previewRows = 20
+
+// preview is what a change would have done to the requests of the last days.
+type preview struct {
+	Rows  []previewRow
+	Left  int // keys that are not shown
+	Total previewRow
+	Cut   bool
+}
+
+// previewRow is what the requests of a key would have met.
+type previewRow struct {
+	plan.Row
+	AllRefused int64
+}
+
+// previewOf replays the last week under a change, which is not made.
+func previewOf(ctx context.Context, ask func(context.Context, plan.Ask) (plan.Result, error), a plan.Ask) (*preview,
+	error,
+) {
+	r, err := ask(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	p := &preview{Total: previewRowOf(&r.Total), Cut: r.Cut}
+	for i := range r.Rows {
+		row := previewRowOf(&r.Rows[i])
+		switch {
+		case row.AllRefused+row.Elsewhere == 0 && row.Cost == row.Planned:
+		case len(p.Rows) == previewRows:
+			p.Left++
+		default:
+			p.Rows = append(p.Rows, row)
+		}
+	}
+	return p, nil
+}
+
+func previewRowOf(r *plan.Row) previewRow {
+	row := previewRow{Row: *r}
+	for _, n := range r.Refused {
+		row.AllRefused += n
+	}
+	return row
+}
