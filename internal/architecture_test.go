@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"dialect/responses"},
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
-	{"config", "provider", "account", "report", "telemetry", "webhook"},
+	{"config", "provider", "account", "reconcile", "report", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
 	{"plan", "quote", "imports"},
 	{"dashboard", "gateway", "api", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},

@@ -114,6 +114,7 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 	s.mux.HandleFunc("GET /v1/models", s.serveModels)
 	s.mux.HandleFunc("GET /v1/responses/{id}", s.serveStored)
 	s.mux.HandleFunc("GET /v1/generation", s.serveGeneration)
+	s.organizationRoutes()
 	s.mux.HandleFunc("GET /ledger", s.serveLedger)
 	s.mux.HandleFunc("GET /ledger/totals", s.serveTotals)
 	s.mux.HandleFunc("DELETE /ledger", s.serveClear)

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/llm"
+	"weir/internal/reconcile"
+)
+
+// reconcileView is a model on a day, by the ledger and by the provider.
+type reconcileView struct {
+	Date      string            `json:"date"`
+	Model     string            `json:"model"`
+	Ours      tokensView        `json:"ours"`
+	Theirs    tokensView        `json:"theirs"`
+	OursUSD   string            `json:"ours_usd"`
+	AtMostUSD string            `json:"ours_at_most_usd"`
+	TheirsUSD *string           `json:"theirs_usd"` // null where the provider tells no cost of the model
+	Finding   reconcile.Finding `json:"finding"`
+	Explained bool              `json:"explained"`
+}
+
+// tokensView is tokens; input has those that a cache served.
+type tokensView struct {
+	Input  int64 `json:"input"`
+	Cached int64 `json:"cached"`
+	Output int64 `json:"output"`
+}
+
+func newReconcile(env *environment) *cobra.Command {
+	var keyFile, from, to string
+	var all bool
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "reconcile PROVIDER", Short: "Compare the ledger with what a provider reports that it charges",
+		Long: "Asks a provider what was used and what it charges, and compares that with the ledger, by UTC day and model. " +
+			"Each difference is named: rounding; midnight (the provider counts some of it on the day before or after); " +
+			"unseen (requests whose end nobody saw, within their bounds); price; cache; more (others use its keys, or the " +
+			"ledger lacks something); less; mixed. The command fails where a difference is not one of the first three. " +
+			"OpenAI and Anthropic report to an admin key of the organization. It is read from a file and kept nowhere.",
+		Example: "  weir reconcile openai --admin-key-file openai-admin-key --start-date 2026-11-01 --end-date 2026-11-25",
+		Args:    oneArg("PROVIDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, err := readSecret(keyFile)
+			if err != nil {
+				return err
+			}
+			o := app.ReconcileOptions{Provider: args[0], AdminKey: key}
+			o.File, o.Getenv = env.configOptions(""), os.Getenv
+			if o.From, err = dayOr(from, time.Now().AddDate(0, 0, -7)); err == nil {
+				o.To, err = dayOr(to, time.Now().AddDate(0, 0, -1))
+			}
+			if err != nil {
+				return err
+			}
+			return env.withData(cmd, func(d *app.Data) error { return env.reconcile(cmd.Context(), d, o, all) })
+		},
+	})
+	cmd.Flags().StringVar(&keyFile, "admin-key-file", "", "file with the admin key; - for standard input")
+	cmd.Flags().StringVar(&from, "start-date", "", "first UTC day (default seven days ago)")
+	cmd.Flags().StringVar(&to, "end-date", "", "last UTC day (default yesterday)")
+	cmd.Flags().BoolVar(&all, "all", false, "list what agrees too")
+	_ = cmd.MarkFlagRequired("admin-key-file") // the flag is defined above
+	return cmd
+}
+
+// readSecret reads the first line of a file.
+func readSecret(path string) (llm.Secret, error) {
+	const most = 4096
+	in := io.Reader(os.Stdin)
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return llm.Secret{}, err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, most))
+	line, _, _ := strings.Cut(string(text), "\n")
+	if line = strings.TrimSpace(line); err == nil && line == "" {
+		err = errors.New("there is no key in the file")
+	}
+	return llm.NewSecret(line), err
+}
+
+// dayOr is a day as people write it, or the one of a moment.
+func dayOr(text string, moment time.Time) (time.Time, error) {
+	if text == "" {
+		text = moment.UTC().Format(time.DateOnly)
+	}
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return at, fmt.Errorf("%q is no day: write one such as 2026-11-30", text)
+	}
+	return at, nil
+}
+
+func (env *environment) reconcile(ctx context.Context, d *app.Data, o app.ReconcileOptions, all bool) error {
+	r, err := d.Reconcile(ctx, o)
+	if err != nil {
+		return err
+	}
+	views, open := []reconcileView{}, 0
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if !row.Finding.Explained() {
+			open++
+		}
+		if all || env.asJSON || row.Finding != reconcile.Agrees {
+			views = append(views, viewReconciled(row))
+		}
+	}
+	heads := []string{"DATE", "MODEL", "TOKENS OURS", "THEIRS", "COST OURS", "THEIRS", "FINDING"}
+	if err := list(env, views, heads, (*reconcileView).row); err != nil {
+		return err
+	}
+	if open > 0 {
+		return fmt.Errorf("%d of %d rows have a difference that is not explained", open, len(r.Rows))
+	}
+	if env.asJSON {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("%d rows: each agrees, or its difference is explained", len(r.Rows))}
+	if r.Other != 0 {
+		lines = append(lines, "The provider charges $"+r.Other.String()+" for what is of no model.")
+	}
+	return env.printLines(lines)
+}
+
+func viewReconciled(r *reconcile.Row) reconcileView {
+	v := reconcileView{
+		Date: r.Day, Model: r.Model, Ours: tokensView(r.Ours.Usage), Theirs: tokensView(r.Theirs),
+		OursUSD: r.Ours.Cost.String(), AtMostUSD: (r.Ours.Cost + r.Ours.Uncertain).String(), Finding: r.Finding,
+		Explained: r.Finding.Explained(),
+	}
+	if r.Cost != nil {
+		v.TheirsUSD = new(r.Cost.String())
+	}
+	return v
+}
+
+func (v *reconcileView) row() []string {
+	cost := "unknown"
+	if v.TheirsUSD != nil {
+		cost = "$" + *v.TheirsUSD
+	}
+	return []string{
+		v.Date, v.Model, count(v.Ours.Input + v.Ours.Output), count(v.Theirs.Input + v.Theirs.Output), "$" + v.OursUSD,
+		cost, string(v.Finding),
+	}
+}

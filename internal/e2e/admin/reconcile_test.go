@@ -1,0 +1,96 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/e2e/harness"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/reconcile"
+)
+
+// TestReconcile has a provider report what it truly served, beside differences of every kind, and finds and names each of
+// them and nothing else.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []string{"openai", "anthropic"} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			testReconcile(t, dialect)
+		})
+	}
+}
+
+func testReconcile(t *testing.T, dialect string) {
+	up := harness.NewUpstream(t)
+	yaml := fmt.Sprintf("providers:\n  house: {dialect: %s, base_url: %q, allow_private: true, api_keys: [k]}\n", dialect, up.URL+"/v1") +
+		"prices:\n  house/*: {input: \"1\", output: \"2\"}\n  house/chat:tokens=40,prompt=900000: {input: \"3\", output: \"2\"}\n"
+	yesterday := time.Now().AddDate(0, 0, -1)
+	h := harness.Open(t, harness.Setup{YAML: yaml})
+	want := map[string]reconcile.Finding{}
+	ask := func(model string, f reconcile.Finding) {
+		t.Helper()
+		if r := h.Chat("house/" + model); r.Status != http.StatusOK {
+			t.Fatalf("%s: got %d %s", model, r.Status, r.Body)
+		}
+		want[model] = f
+	}
+	ask("chat:tokens=20", reconcile.Rounded)
+	ask("chat:tokens=20,prompt=904000", reconcile.Rounded)
+	ask("chat:tokens=20,prompt=1000000", reconcile.Rounded)
+	ask("chat:tokens=40,prompt=900000", reconcile.Priced)
+	ask("chat:tokens=21,usage=over", reconcile.Less)
+	ask("chat:tokens=22,prompt=5000", reconcile.More)
+	if dialect == "openai" { // where it is a detail
+		ask("chat:tokens=23,prompt=5000,cached=4000,usage=nodetails", reconcile.Cached)
+	}
+	elsewhere(t, up.URL, dialect, "chat:tokens=22,prompt=5000")
+	elsewhere(t, up.URL, dialect, "chat:tokens=24")
+	want["chat:tokens=24"] = reconcile.More
+	h.SetOnDisconnect(account.DisconnectCancel)
+	const cut = "chat:tokens=900,pace=10ms,reasoning=100"
+	leaving := fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":5000,"messages":[{"role":"user","content":"Hi"}]}`, "house/"+cut)
+	h.Leave(harness.Ask{Path: "/v1/chat/completions", Body: leaving}, up, 3)
+	want[cut] = reconcile.Unseen
+	run := func(key string) (r app.Reconciled, err error) {
+		withPeople(h, func(ctx context.Context, d *app.Data) error {
+			r, err = d.Reconcile(ctx, app.ReconcileOptions{
+				ApplyOptions: app.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }},
+				Provider:     "house", AdminKey: llm.NewSecret(key), From: yesterday.UTC().Truncate(24 * time.Hour), To: time.Now().UTC().Truncate(24 * time.Hour),
+			})
+			return nil
+		})
+		return r, err
+	}
+	var got map[string]reconcile.Finding
+	harness.Await(t, "all rows", func() bool {
+		got = map[string]reconcile.Finding{}
+		for _, row := range must.Get(run("admin"))(t).Rows {
+			got[row.Model] = row.Finding
+		}
+		return got[cut] == reconcile.Unseen && len(got) == len(want)
+	})
+	must.Equal(t, got, want, "findings")
+}
+
+// elsewhere asks the provider past the gateway.
+func elsewhere(t *testing.T, url, dialect, model string) {
+	t.Helper()
+	path := map[string]string{"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}[dialect]
+	body := fmt.Sprintf(`{"model":%q,"max_tokens":100,"messages":[{"role":"user","content":"Hi"}]}`, model)
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, strings.NewReader(body)))(t)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Anthropic-Version", "2023-06-01")
+	answer := must.Get(http.DefaultClient.Do(r))(t)
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("past the gateway: got %d", answer.StatusCode)
+	}
+}

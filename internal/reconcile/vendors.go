@@ -1,0 +1,142 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// readOpenAI reads usage by model (https://platform.openai.com/docs/api-reference/usage/completions, as
+// https://share.apidog.com/apidoc/docs-site/370474/api-12401171 quotes it, 2026-11-26) and costs by line item, which begins
+// with the model (https://platform.openai.com/docs/api-reference/usage/costs, as docs.rs/openai-client-base 0.16.0 has its
+// schema, 2026-11-26).
+func readOpenAI(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
+	t := Theirs{Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}}
+	header := http.Header{"Authorization": {"Bearer " + s.AdminKey.Reveal()}}
+	query := func(group string) url.Values {
+		return url.Values{
+			"start_time": {strconv.FormatInt(from.Unix(), 10)}, "bucket_width": {"1d"}, "group_by": {group},
+			"end_time": {strconv.FormatInt(to.AddDate(0, 0, 1).Unix(), 10)}, "limit": {strconv.Itoa(perPage)},
+		}
+	}
+	type used struct {
+		Model  string `json:"model"`
+		Input  int64  `json:"input_tokens"`
+		Cached int64  `json:"input_cached_tokens"`
+		Output int64  `json:"output_tokens"`
+	}
+	for _, what := range []string{"completions", "embeddings"} {
+		err := each(ctx, s, "/organization/usage/"+what, query("model"), header, func(day string, r *used) error {
+			u := t.Usage[Place{day, r.Model}]
+			u.add(Usage{r.Input, r.Cached, r.Output})
+			t.Usage[Place{day, r.Model}] = u
+			return nil
+		})
+		if err != nil {
+			return t, err
+		}
+	}
+	type cost struct {
+		Amount struct {
+			Value    json.Number `json:"value"`
+			Currency string      `json:"currency"`
+		} `json:"amount"`
+		LineItem string `json:"line_item"`
+	}
+	return t, each(ctx, s, "/organization/costs", query("line_item"), header, func(day string, r *cost) error {
+		usd, err := dollarsOf(r.Amount.Value.String(), r.Amount.Currency, 1)
+		if err != nil {
+			return err
+		}
+		at := strings.LastIndex(r.LineItem, ", ")
+		t.book(day, r.LineItem[:max(at, 0)], at > 0, usd)
+		return nil
+	})
+}
+
+// readAnthropic reads usage by model (https://platform.claude.com/docs/en/api/admin/usage_report/retrieve_messages) and
+// costs by description, which have the model (https://platform.claude.com/docs/en/api/admin/cost_report), both 2026-11-26.
+func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
+	t := Theirs{Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}}
+	header := http.Header{"X-Api-Key": {s.AdminKey.Reveal()}, "Anthropic-Version": {"2023-06-01"}}
+	query := func(group string) url.Values {
+		return url.Values{
+			"starting_at": {from.Format(time.RFC3339)}, "ending_at": {to.AddDate(0, 0, 1).Format(time.RFC3339)},
+			"bucket_width": {"1d"}, "group_by[]": {group}, "limit": {strconv.Itoa(perPage)},
+		}
+	}
+	type used struct {
+		Model    string `json:"model"`
+		Uncached int64  `json:"uncached_input_tokens"`
+		Created  struct {
+			Hour int64 `json:"ephemeral_1h_input_tokens"`
+			Five int64 `json:"ephemeral_5m_input_tokens"`
+		} `json:"cache_creation"`
+		Read   int64 `json:"cache_read_input_tokens"`
+		Output int64 `json:"output_tokens"`
+	}
+	root := "/v1/organizations"
+	if strings.HasSuffix(strings.TrimRight(s.BaseURL, "/"), "/v1") {
+		root = "/organizations"
+	}
+	err := each(ctx, s, root+"/usage_report/messages", query("model"), header, func(day string, r *used) error {
+		u := t.Usage[Place{day, r.Model}]
+		u.add(Usage{r.Uncached + r.Created.Hour + r.Created.Five + r.Read, r.Read, r.Output})
+		t.Usage[Place{day, r.Model}] = u
+		return nil
+	})
+	if err != nil {
+		return t, err
+	}
+	type cost struct {
+		Amount   string `json:"amount"` // in cents
+		Currency string `json:"currency"`
+		Model    string `json:"model"` // empty for what is of none
+	}
+	return t, each(ctx, s, root+"/cost_report", query("description"), header, func(day string, r *cost) error {
+		usd, err := dollarsOf(r.Amount, r.Currency, 100)
+		if err != nil {
+			return err
+		}
+		t.book(day, r.Model, r.Model != "", usd)
+		return nil
+	})
+}
+
+// book adds a cost.
+func (t *Theirs) book(day, model string, named bool, usd llm.Money) {
+	if !named {
+		t.Other += usd
+		return
+	}
+	t.Costs[Place{day, model}] += usd
+}
+
+// dollarsOf is an amount in US dollars, of which a unit has so many parts, to the nano-dollar.
+func dollarsOf(amount, currency string, parts int64) (llm.Money, error) {
+	if !strings.EqualFold(currency, "usd") {
+		return 0, fmt.Errorf("a cost is in the currency %.10q, and not in US dollars", currency)
+	}
+	const most, least = 1e12, 1e-12
+	near, err := strconv.ParseFloat(amount, 64)
+	switch {
+	case err != nil || near > most || near < -most:
+		return 0, fmt.Errorf("a cost of %.50q is no amount", amount)
+	case near < least && near > -least:
+		return 0, nil
+	}
+	exact, ok := new(big.Rat).SetString(amount)
+	if !ok {
+		return 0, fmt.Errorf("a cost of %.50q is no amount", amount)
+	}
+	exact.Mul(exact, big.NewRat(int64(llm.USD), parts))
+	return llm.Money(new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()), nil
+}
