@@ -23,10 +23,10 @@ func newApply(env *environment) *cobra.Command {
 	var file string
 	var o app.ApplyOptions
 	cmd := &cobra.Command{
-		Use: "apply", Short: "Change providers, models, aliases, prices, limits and CORS origins while gateways run",
+		Use: "apply", Short: "Change providers, models, aliases, prices, limits, CORS and retention while gateways run",
 		Long: "Puts the objects of a file into the managed configuration, each in place of the one of its name, and " +
 			"prints what that changes. Every node has it in force within a second. The file has the members " +
-			"providers, models, aliases, prices, limits and cors of weir.yaml. What weir.yaml itself has can be " +
+			"providers, models, aliases, prices, limits, cors and retention of weir.yaml. What weir.yaml itself has can be " +
 			"changed there alone.",
 		Example: "  weir apply -f change.yaml --dry-run\n" +
 			"  weir export-config > all.yaml && weir apply -f all.yaml --prune",
@@ -117,7 +117,7 @@ func oneLine(v any) string {
 func newExportConfig(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "export-config", Short: "Print what weir apply can change, as it is in force",
-		Long: "Prints the providers, models, aliases, prices, limits and cors of weir.yaml and of the managed " +
+		Long: "Prints the providers, models, aliases, prices, limits, cors and retention of weir.yaml and of the managed " +
 			"configuration as a file that weir apply takes. Provider keys are printed as \"sealed:\" and a " +
 			"fingerprint, which weir apply takes for unchanged.",
 		Example: "  weir export-config > all.yaml", Args: noArgs,

@@ -28,8 +28,9 @@ func (ad *Admin) configRoutes(o *Options) []people.Route {
 		ad.make("POST "+versions+"/{seq}/restore", people.Operate, c.restore),
 	}
 	for path, ref := range map[string]func(*http.Request) managed.Ref{
-		"/config/limits": func(*http.Request) managed.Ref { return managed.Ref{Section: "limits"} },
-		"/config/cors":   func(*http.Request) managed.Ref { return managed.Ref{Section: "cors"} },
+		"/config/limits":    func(*http.Request) managed.Ref { return managed.Ref{Section: "limits"} },
+		"/config/cors":      func(*http.Request) managed.Ref { return managed.Ref{Section: "cors"} },
+		"/config/retention": func(*http.Request) managed.Ref { return managed.Ref{Section: "retention"} },
 		object: func(r *http.Request) managed.Ref {
 			return managed.Ref{Section: r.PathValue("section"), Name: r.PathValue("name")}
 		},
@@ -137,7 +138,7 @@ func (h *adminConfig) apply(r *adminRequest) (answer, error) {
 	err := readFields("", r.body,
 		field{"document", func(at string, v []byte) error {
 			if e.Text = v; rawjson.KindOf(v) != rawjson.Object {
-				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits or cors")
+				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits, cors or retention")
 			}
 			return nil
 		}},

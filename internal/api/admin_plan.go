@@ -100,7 +100,7 @@ func (h *adminPlan) show(r *adminRequest) (answer, error) {
 	err := readFields("", r.body,
 		field{"document", func(at string, v []byte) error {
 			if a.Change.Text = v; rawjson.KindOf(v) != rawjson.Object {
-				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits or cors")
+				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits, cors or retention")
 			}
 			return nil
 		}},

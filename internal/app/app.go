@@ -227,7 +227,7 @@ func (g *instance) openData(ctx context.Context) error {
 	g.store = db
 	g.onClose(db.Close)
 	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
-	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
+	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: func() time.Duration { return retentionOf(g).Responses }})
 	if g.journal = o.JournalDir; g.journal == "" {
 		if g.journal, err = awaitJournal(ctx, o.Config.Data, g.handover.taking()); err != nil {
 			return err
@@ -350,8 +350,8 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() {
-		g.store.RunRetention(background, store.Retention{
-			Requests: cfg.Retention.Requests, Explanations: cfg.Retention.Explanations,
+		g.store.RunRetention(background, func() store.Retention {
+			return store.Retention{Requests: retentionOf(g).Requests, Explanations: retentionOf(g).Explanations}
 		})
 	})
 	running.Go(func() { g.router.Report(background, healthFile(cfg), g.options.Now, g.options.Log) })

@@ -72,7 +72,7 @@ func TestKeptNowhere(t *testing.T) {
 	var log bytes.Buffer
 	server := gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits,
-		Kept: conversation.New(conversation.Options{Store: away{g.store.Kept}, Now: time.Now, TTL: time.Hour}),
+		Kept: conversation.New(conversation.Options{Store: away{g.store.Kept}, Now: time.Now, TTL: func() time.Duration { return time.Hour }}),
 		Now:  time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	d := g.fleet.dialects.Named("responses")
@@ -123,7 +123,7 @@ func (g *instance) responder(maxBody int64) (http.Handler, *gateway.Server, *rea
 	store := &reads{Store: g.store.Kept}
 	server := gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, MaxBody: maxBody,
-		Kept: conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour}),
+		Kept: conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: func() time.Duration { return time.Hour }}),
 		Now:  time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	d := g.fleet.dialects.Named("responses")

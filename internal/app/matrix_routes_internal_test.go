@@ -139,6 +139,8 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/config/versions/{seq}/restore",
 		"PUT /admin/v1/config/cors",
 		"DELETE /admin/v1/config/cors",
+		"PUT /admin/v1/config/retention",
+		"DELETE /admin/v1/config/retention",
 		"PUT /admin/v1/config/limits",
 		"DELETE /admin/v1/config/limits",
 		"PUT /admin/v1/config/{section}/{name}",

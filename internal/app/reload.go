@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
+	"weir/internal/config"
 	"weir/internal/route"
 )
 
 // reload puts the changed configuration in force, as far as it can change
-// while the gateway runs: providers, models, prices, aliases, limits, origins of CORS.
+// while the gateway runs: providers, models, prices, aliases, limits, origins of CORS, retention.
 func (g *instance) reload(ctx context.Context) {
 	look, lookManaged := time.NewTicker(priceFilesEvery), time.NewTicker(managedEvery)
 	defer look.Stop()
@@ -39,9 +40,17 @@ func (g *instance) reloadLogged(ctx context.Context) (status string) {
 		g.options.Log.Error("the new configuration is invalid; the running one stays in force", "err", err)
 		return "The new configuration is invalid, and the one before it stays in force: see the log."
 	}
-	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases, limits and cors are in force; " +
+	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases, limits, cors and retention are in force; " +
 		"the rest needs a restart")
 	return ""
+}
+
+// retentionOf is how long data lives, as the configuration in force says.
+func retentionOf(g *instance) config.Retention {
+	if now := g.reloaded.Load(); now != nil {
+		return now.Retention
+	}
+	return g.options.Config.Retention
 }
 
 func (g *instance) reloadOnce(ctx context.Context) error {

@@ -109,7 +109,7 @@ func (c Config) Reloaded(next *Config) Config {
 		next.PricesFile, next.Pricing, next.Aliases
 	c.DefaultModel, c.DefaultMaxOutput, c.Limits, c.Outbound = next.DefaultModel, next.DefaultMaxOutput, next.Limits,
 		next.Outbound
-	c.CORS, c.Warnings, c.origins = next.CORS, next.Warnings, next.origins
+	c.CORS, c.Retention, c.Warnings, c.origins = next.CORS, next.Retention, next.Warnings, next.origins
 	return c
 }
 

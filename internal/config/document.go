@@ -19,16 +19,18 @@ import (
 )
 
 // Document is configuration that is managed in the database beside the file: of each section what it has by name. The
-// sections limits and cors have one object each, without a name. Values are as YAML has them, references not replaced.
+// sections limits, cors and retention have one object each, without a name. Values are as YAML has them, references not replaced.
 type Document map[string]map[string]any
 
 // managedSections are the members of the file that can be managed.
 func managedSections() []string {
-	return []string{"providers", "models", "aliases", "prices", "limits", "cors"}
+	return []string{"providers", "models", "aliases", "prices", "limits", "cors", "retention"}
 }
 
 // isOne reports whether a section is one object.
-func isOne(section string) bool { return section == "limits" || section == "cors" }
+func isOne(section string) bool {
+	return section == "limits" || section == "cors" || section == "retention"
+}
 
 // ParseDocument reads YAML that has managed sections alone. The error is Problems.
 func ParseDocument(file string, src []byte) (Document, error) {

@@ -159,7 +159,7 @@ func CheckRef(r managed.Ref) error {
 			managed.ErrUnknown)
 	}
 	if isOne(r.Section) != (r.Name == "") {
-		return fmt.Errorf("%s has no object %q: limits and cors have one without a name, the others have names: %w",
+		return fmt.Errorf("%s has no object %q: limits, cors and retention have one without a name, the others have names: %w",
 			r.Section, clip(r.Name, maxQuote), managed.ErrUnknown)
 	}
 	return nil

@@ -154,6 +154,6 @@ func TestObjects(t *testing.T) {
 	must.Equal(t, got, map[string]string{
 		"providers.away": "file weir.yaml:2 []", "providers.house": "managed :0 [WEIR_PROVIDERS_HOUSE_RETRIES]",
 		"providers.extra": "environment :0 [WEIR_PROVIDERS_EXTRA_BASE_URL]", `models["house/small"]`: "managed :0 []",
-		"aliases.fast": "managed :0 []", `prices["house/small"]`: "managed :0 []", "limits": "managed :0 []", "cors": "managed :0 []",
+		"aliases.fast": "managed :0 []", `prices["house/small"]`: "managed :0 []", "limits": "managed :0 []", "cors": "managed :0 []", "retention": "default :0 []",
 	}, "sources")
 }

@@ -44,7 +44,7 @@ func TestReadAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &stuck{let: make(chan struct{})}
-		s := conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour})
+		s := conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: func() time.Duration { return time.Hour }})
 		ask := func(id string) {
 			_, _, _ = s.Expand(context.Background(), owner("a"), []byte(`{"previous_response_id":"`+id+`"}`), unbounded())
 		}
@@ -73,7 +73,7 @@ func TestTurns(t *testing.T) {
 	w := newWorld(t)
 	w.turn(`{"input":"`+strings.Repeat("x", largeResponse)+`"}`, answer("resp_1", says("msg_1", "First")))
 	reads := &counting{Store: w.db.Kept}
-	s := conversation.New(conversation.Options{Store: reads, Now: w.clock, TTL: ttl})
+	s := conversation.New(conversation.Options{Store: reads, Now: w.clock, TTL: func() time.Duration { return ttl }})
 	within, most := 0, int64(0)
 	capacity := unbounded()
 	capacity.Turn = func(size int64, work func() error) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/conversation"
 )
@@ -28,7 +29,7 @@ func TestCapacityBeforeReading(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	w.turn(`{"input":"`+long+`"}`, answer("resp_1", says("msg_1", "First")))
 	store := &counting{Store: w.db.Kept}
-	s := conversation.New(conversation.Options{Store: store, Now: w.clock, TTL: ttl})
+	s := conversation.New(conversation.Options{Store: store, Now: w.clock, TTL: func() time.Duration { return ttl }})
 	full := errors.New("full")
 	for _, body := range []string{
 		`{"previous_response_id":"resp_1"}`,

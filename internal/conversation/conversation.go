@@ -94,14 +94,14 @@ func (o *Owner) name(id string) string { return seal.Digest(o.Scope, id) }
 type Options struct {
 	Store Store
 	Now   func() time.Time
-	TTL   time.Duration // how long a response is kept; 0 keeps none
+	TTL   func() time.Duration // how long a response is kept; 0 keeps none
 }
 
 // Service keeps responses. All its methods may be called at once.
 type Service struct {
 	store Store
 	now   func() time.Time
-	ttl   time.Duration
+	ttl   func() time.Duration
 	large chan struct{} // has one for each large conversation that is read
 }
 

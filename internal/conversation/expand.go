@@ -95,7 +95,7 @@ func (s *Service) plan(ctx context.Context, o *Owner, body []byte, p *plan) erro
 		return err
 	}
 	t := p.turn
-	t.previous, t.keep = r.previous, r.store && s.ttl > 0
+	t.previous, t.keep = r.previous, r.store && s.ttl() > 0
 	if t.input, err = inputItems(r.input); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	}
 	now := s.now()
 	r := &Record{
-		Account: o.Account, Scope: o.Scope, ID: name, Items: c.names(&o, own), Created: now, Expires: now.Add(s.ttl),
+		Account: o.Account, Scope: o.Scope, ID: name, Items: c.names(&o, own), Created: now, Expires: now.Add(s.ttl()),
 		Sealed: b.Seal(nil, nil, text, []byte(name)),
 	}
 	if turn.previous != "" {

@@ -39,7 +39,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) open(ttl time.Duration) *conversation.Service {
 	w.t.Helper()
 	w.db = opentest.Open(w.t, store.Options{Path: w.path, Clock: w.clock})
-	return conversation.New(conversation.Options{Store: w.db.Kept, Now: w.clock, TTL: ttl})
+	return conversation.New(conversation.Options{Store: w.db.Kept, Now: w.clock, TTL: func() time.Duration { return ttl }})
 }
 
 func (w *world) clock() time.Time {

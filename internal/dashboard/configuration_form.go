@@ -98,6 +98,15 @@ var configSections = []configSection{
 			Label: "Origins", Lines: 3, Hint: "One a line, such as https://app.example.com. A single * is all.",
 		}}},
 	},
+	{
+		section: "retention", title: "Retention", noun: "retention", one: true,
+		about: "How long data is kept, in days such as 90d. What is older is deleted within an hour. Sums are kept.",
+		members: []configMember{
+			{key: "requests", field: Field{Label: "Requests", Short: true, Example: "90d"}},
+			{key: "explanations", field: Field{Label: "Prices behind sums", Short: true, Example: "2557d"}},
+			{key: "responses", field: Field{Label: "Kept responses", Short: true, Example: "30d"}},
+		},
+	},
 }
 
 // editPage is the form of an object.

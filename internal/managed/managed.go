@@ -51,7 +51,7 @@ type Change struct {
 	Before, After any // values of YAML, without secrets
 }
 
-// Ref names an object. The sections limits and cors have one object each, whose name is empty.
+// Ref names an object. The sections limits, cors and retention have one object each, whose name is empty.
 type Ref struct{ Section, Name string }
 
 // Source is where an object is from.

@@ -14,7 +14,7 @@ type Retention struct {
 const retainEvery = time.Hour
 
 // RunRetention deletes, every hour until ctx ends, what has been kept long enough.
-func (s *DB) RunRetention(ctx context.Context, r Retention) {
+func (s *DB) RunRetention(ctx context.Context, now func() Retention) {
 	every := time.NewTicker(retainEvery)
 	defer every.Stop()
 	for {
@@ -22,6 +22,7 @@ func (s *DB) RunRetention(ctx context.Context, r Retention) {
 		case <-ctx.Done():
 			return
 		case <-every.C:
+			r := now()
 			s.retain(ctx, &r)
 		}
 	}

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 
 	"weir/internal/e2e/harness"
@@ -49,7 +50,7 @@ func (o *office) runConfig() {
 	if got := o.call(200, "POST /config/versions/{seq}/restore", "", "2"); at(got, "version") != "8" || at(got, "changes", "0", "name") != "house/echo" {
 		t.Errorf("restore: got %v, want version 8 with the price again", got)
 	}
-	for _, one := range []string{"limits", "cors"} {
+	for _, one := range []string{"limits", "cors", "retention"} {
 		o.callAs(o.admin, 409, "PUT /config/"+one, `{}`, []string{"If-Match", `"3"`})
 		o.callAs(o.admin, 409, "DELETE /config/"+one, "", []string{"If-Match", `"3"`})
 		o.call(404, "DELETE /config/"+one, "")
@@ -78,6 +79,20 @@ func (o *office) runConfig() {
 	}
 	o.call(200, "POST /config/test", `{"name":"house"}`)
 	o.call(404, "POST /config/test", `{"name":"nobody"}`)
+	o.call(400, "PUT /config/retention", `{"requests":"1h"}`)
+	kept := func() bool {
+		r := o.Do(harness.Ask{Path: "/v1/responses", Body: `{"model":"house/echo","input":"Hi"}`})
+		_, id, _ := strings.Cut(r.Body, `"id":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		return r.Status == http.StatusOK && o.Do(harness.Ask{Path: "/v1/responses/" + id}).Status == http.StatusOK
+	}
+	if !kept() {
+		t.Error("before: a response is not kept, so that this shows nothing")
+	}
+	o.call(200, "PUT /config/retention", `{"requests":"30d","responses":"0s"}`)
+	harness.Await(o.T, "no response is kept", func() bool { return !kept() })
+	o.call(200, "DELETE /config/retention", "")
+	harness.Await(o.T, "responses are kept", kept)
 	planned := o.call(200, "POST /config/plan", `{"document":{"limits":{"per_key":{"rpm":1}}},"accounts":{"default":{"budget":{"limit_usd":"5","period":"day"}}},"days":2}`)
 	if at(planned, "total", "requests") == "<nil>" || at(planned, "cut") != "false" {
 		t.Errorf("a plan: got %v", planned)
