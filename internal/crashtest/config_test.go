@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,6 +70,84 @@ func testConfigKilled(t *testing.T, bin, url string) {
 	if k.kills < configKills {
 		t.Errorf("killed: got %d times, want at least %d", k.kills, configKills)
 	}
+}
+
+// TestImportKilled kills weir import in the middle, again and again: in the end the installation has what it has of an
+// import that nobody killed.
+func TestImportKilled(t *testing.T) {
+	t.Parallel()
+	bin := build(t)
+	t.Run("SQLite", func(t *testing.T) { testImportKilled(t, bin, "", "") })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		testImportKilled(t, bin, newServer(t).URL(database), newServer(t).URL(database))
+	})
+}
+
+func testImportKilled(t *testing.T, bin, url, whole string) {
+	ctx, cancel := deadline(t)
+	defer cancel()
+	k := &configKiller{testGateway: bareGateway(ctx, t, seed(), bin)}
+	k.configure("providers: {}\n")
+	of := func(name, url string) {
+		k.env = []string{"WEIR_DATA=" + filepath.Join(k.dir, name), "WEIR_DATABASE=" + url, "KEY=k"}
+	}
+	args := []string{"import", "bifrost", "--config", k.customers(), "--yes"}
+	of("whole", whole)
+	k.run("accounts", "list") // makes the database
+	began := time.Now()
+	k.run(args...)
+	took := time.Since(began)
+	want := k.imported()
+	of("killed", url)
+	k.run("accounts", "list")
+	for i := range configKills {
+		p := processtest.Start(t, k.command(args...), filepath.Join(k.dir, "import.log"), "never")
+		if !p.EndsWithin(took * time.Duration(i+1) / (configKills + 1)) {
+			p.Kill()
+			k.kills++
+		}
+	}
+	k.run(args...)
+	must.Equal(t, k.imported(), want, "what was imported (-killed +not killed)")
+	k.run("audit", "verify")
+	t.Logf("an import takes %s; killed %d times", took.Round(time.Millisecond), k.kills)
+	if k.kills == 0 || len(want) < 1+importedKeys {
+		t.Errorf("killed %d times, and %d lines were imported", k.kills, len(want))
+	}
+}
+
+// importedKeys is how many keys the file of another gateway has: more than a transaction takes.
+const importedKeys = 450
+
+// customers writes a file of another gateway.
+func (k *configKiller) customers() string {
+	k.t.Helper()
+	var keys []string
+	for i := range importedKeys {
+		keys = append(keys, fmt.Sprintf(`{"id": "vk%d", "name": "key %d", "value": "sk-bf-%032d", "customer_id": "c%d", "provider_configs": [{"provider": "openai", "allowed_models": ["*"]}]}`, i, i, i, i%3))
+	}
+	text := fmt.Sprintf(`{"providers": {"openai": {"keys": [{"name": "a", "value": "env.KEY", "models": ["*"]}]}}, "governance": {
+		"customers": [{"id": "c0", "name": "One"}, {"id": "c1", "name": "Two"}, {"id": "c2", "name": "Three"}], "virtual_keys": [%s]}}`, strings.Join(keys, ","))
+	file := filepath.Join(k.dir, "bifrost.json")
+	must.Do(k.t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// imported is what there is, a line each, without what is made anew each time.
+func (k *configKiller) imported() (lines []string) {
+	k.t.Helper()
+	lines = append(lines, string(k.run("export-config")))
+	var accounts []struct{ Name string }
+	must.Do(k.t, json.Unmarshal(k.run("accounts", "list", "--json"), &accounts))
+	for _, a := range accounts {
+		var keys []struct{ Label, Last4, Status string }
+		must.Do(k.t, json.Unmarshal(k.run("keys", "list", "--account", a.Name, "--json"), &keys))
+		for _, key := range keys {
+			lines = append(lines, fmt.Sprint(a.Name, " ", key))
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // change writes a file with the next change, all of whose objects have its number.
