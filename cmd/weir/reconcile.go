@@ -45,7 +45,8 @@ func newReconcile(env *environment) *cobra.Command {
 			"Each difference is named: rounding; midnight (the provider counts some of it on the day before or after); " +
 			"unseen (requests whose end nobody saw, within their bounds); price; cache; more (others use its keys, or the " +
 			"ledger lacks something); less; mixed. The command fails where a difference is not one of the first three. " +
-			"OpenAI and Anthropic report to an admin key of the organization. It is read from a file and kept nowhere.",
+			"OpenAI and Anthropic report to an admin key of the organization, OpenRouter to a management key. It is read " +
+			"from a file and kept nowhere.",
 		Example: "  weir reconcile openai --admin-key-file openai-admin-key --start-date 2026-11-01 --end-date 2026-11-25",
 		Args:    oneArg("PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {

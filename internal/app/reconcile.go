@@ -53,9 +53,9 @@ func (d *Data) Reconcile(ctx context.Context, o ReconcileOptions) (r Reconciled,
 			return llm.Errorf(llm.CodeNotFound, "There is no provider %q. weir providers lists those that there are.",
 				o.Provider)
 		}
-		if read = reconcile.Reader(p.Dialect().Name); read == nil {
-			return llm.Invalidf("provider", "%s does not report usage and costs in a way that is known here: OpenAI's "+
-				"and Anthropic's APIs do.", o.Provider)
+		if read = reconcile.Reader(p.PriceSource(), p.Dialect().Name); read == nil {
+			return llm.Invalidf("provider", "%s does not report usage and costs in a way that is known here: OpenAI, "+
+				"Anthropic and OpenRouter do.", o.Provider)
 		}
 		source = &reconcile.Source{BaseURL: p.BaseURL(), AdminKey: o.AdminKey}
 		return nil

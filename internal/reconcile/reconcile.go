@@ -39,6 +39,8 @@ type Theirs struct {
 	Usage map[Place]Usage
 	Costs map[Place]llm.Money // none where it tells none by model
 	Other llm.Money           // costs that are of no model
+	// Uncached says that it does not tell how many tokens a cache served.
+	Uncached bool
 }
 
 // Finding is what a place comes to.
@@ -84,6 +86,9 @@ func Compare(ours map[Place]Ours, t *Theirs) []Row {
 	var rows []Row
 	for at := range places {
 		r := Row{Place: at, Ours: ours[at], Theirs: usage[at]}
+		if t.Uncached {
+			r.Theirs.Cached = r.Ours.Usage.Cached
+		}
 		if byModel {
 			r.Cost = new(costs[at])
 		}

@@ -29,12 +29,14 @@ type Source struct {
 // Read is what a vendor reports for days, both inclusive.
 type Read func(ctx context.Context, s *Source, from, to time.Time) (Theirs, error)
 
-// Reader is how the vendor of that dialect reports, by its name; nil where it does not.
-func Reader(dialect string) Read {
-	switch dialect {
-	case "openai", "responses":
+// Reader is how a vendor reports, by its name in the price data and the name of its dialect; nil where it does not.
+func Reader(vendor, dialect string) Read {
+	switch {
+	case vendor == "openrouter":
+		return readOpenRouter
+	case dialect == "openai" || dialect == "responses":
 		return readOpenAI
-	case "anthropic":
+	case dialect == "anthropic":
 		return readAnthropic
 	}
 	return nil

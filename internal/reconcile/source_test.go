@@ -16,12 +16,12 @@ import (
 var day = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
 // read asks a vendor that answers so.
-func read(t *testing.T, dialect string, answer http.HandlerFunc) (reconcile.Theirs, error) {
+func read(t *testing.T, vendor string, answer http.HandlerFunc) (reconcile.Theirs, error) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	s := reconcile.Source{Client: server.Client(), BaseURL: server.URL + "/v1/", AdminKey: llm.NewSecret("the-admin-key")}
-	return reconcile.Reader(dialect)(t.Context(), &s, day, day.AddDate(0, 0, 2))
+	return reconcile.Reader(vendor, vendor)(t.Context(), &s, day, day.AddDate(0, 0, 2))
 }
 
 // TestPages reads reports of several pages.

@@ -111,6 +111,38 @@ func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, 
 	})
 }
 
+// readOpenRouter reads usage and costs by model, of the last 30 days that are over
+// (https://openrouter.ai/docs/api/api-reference/analytics/get-user-activity, 2026-11-26).
+func readOpenRouter(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
+	t := Theirs{Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}, Uncached: true}
+	header := http.Header{"Authorization": {"Bearer " + s.AdminKey.Reveal()}}
+	for at := from; !at.After(to); at = at.AddDate(0, 0, 1) {
+		day := at.Format(time.DateOnly)
+		var activity struct {
+			Data []struct {
+				Model  string      `json:"model"`
+				Usage  json.Number `json:"usage"` // US dollars
+				Input  int64       `json:"prompt_tokens"`
+				Output int64       `json:"completion_tokens"`
+			} `json:"data"`
+		}
+		if err := s.get(ctx, "/activity?"+url.Values{"date": {day}}.Encode(), header, &activity); err != nil {
+			return t, err
+		}
+		for _, r := range activity.Data {
+			usd, err := dollarsOf(r.Usage.String(), "usd", 1)
+			if err != nil {
+				return t, err
+			}
+			u := t.Usage[Place{day, r.Model}]
+			u.add(Usage{Input: r.Input, Output: r.Output})
+			t.Usage[Place{day, r.Model}] = u
+			t.book(day, r.Model, true, usd)
+		}
+	}
+	return t, nil
+}
+
 // book adds a cost.
 func (t *Theirs) book(day, model string, named bool, usd llm.Money) {
 	if !named {

@@ -20,7 +20,7 @@ const (
 	outputDollars = 2
 )
 
-// organizationRoutes are the reports of OpenAI and Anthropic to an organization: see package reconcile. They tell what was
+// organizationRoutes are the reports of OpenAI, Anthropic and OpenRouter to an organization: see package reconcile. They tell what was
 // truly consumed, by UTC day and model, and costs in whole cents.
 func (s *Server) organizationRoutes() {
 	for path, report := range map[string]func(url.Values) any{
@@ -29,6 +29,7 @@ func (s *Server) organizationRoutes() {
 		"/v1/organization/costs":                  s.openAICosts,
 		"/v1/organizations/usage_report/messages": s.anthropicUsage,
 		"/v1/organizations/cost_report":           s.anthropicCosts,
+		"/v1/activity":                            s.openRouterActivity,
 	} {
 		s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -162,4 +163,16 @@ func (s *Server) anthropicCosts(q url.Values) any {
 	return s.report("anthropic", from, until, func(c *consumed) map[string]any {
 		return map[string]any{"model": c.model, "amount": fmt.Sprintf("%d.00", c.cents()), "currency": "USD"}
 	})
+}
+
+func (s *Server) openRouterActivity(q url.Values) any {
+	day, _ := time.Parse(time.DateOnly, q.Get("date"))
+	data := []any{}
+	for _, c := range s.consumedAt(day, day.AddDate(0, 0, 1), "openai") {
+		data = append(data, map[string]any{
+			"date": day.Format(time.DateOnly), "model": c.model, "usage": float64(c.cents()) / 100,
+			"prompt_tokens": c.usage.InputTokens(), "completion_tokens": c.usage.OutputTokens(),
+		})
+	}
+	return map[string]any{"data": data}
 }

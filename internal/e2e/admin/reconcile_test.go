@@ -20,7 +20,7 @@ import (
 // them and nothing else.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range []string{"openai", "anthropic"} {
+	for _, dialect := range []string{"openai", "anthropic", "openrouter"} {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
 			testReconcile(t, dialect)
@@ -28,16 +28,20 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-func testReconcile(t *testing.T, dialect string) {
+func testReconcile(t *testing.T, vendor string) {
+	name, dialect := "house", vendor
+	if vendor == "openrouter" { // which is one by its name
+		name, dialect = vendor, "openai"
+	}
 	up := harness.NewUpstream(t)
-	yaml := fmt.Sprintf("providers:\n  house: {dialect: %s, base_url: %q, allow_private: true, api_keys: [k]}\n", dialect, up.URL+"/v1") +
-		"prices:\n  house/*: {input: \"1\", output: \"2\"}\n  house/chat:tokens=40,prompt=900000: {input: \"3\", output: \"2\"}\n"
+	yaml := fmt.Sprintf("providers:\n  NAME: {dialect: %s, base_url: %q, allow_private: true, api_keys: [k]}\n", dialect, up.URL+"/v1") +
+		"prices:\n  NAME/*: {input: \"1\", output: \"2\"}\n  NAME/chat:tokens=40,prompt=900000: {input: \"3\", output: \"2\"}\n"
 	yesterday := time.Now().AddDate(0, 0, -1)
-	h := harness.Open(t, harness.Setup{YAML: yaml})
+	h := harness.Open(t, harness.Setup{YAML: strings.ReplaceAll(yaml, "NAME", name)})
 	want := map[string]reconcile.Finding{}
 	ask := func(model string, f reconcile.Finding) {
 		t.Helper()
-		if r := h.Chat("house/" + model); r.Status != http.StatusOK {
+		if r := h.Chat(name + "/" + model); r.Status != http.StatusOK {
 			t.Fatalf("%s: got %d %s", model, r.Status, r.Body)
 		}
 		want[model] = f
@@ -48,7 +52,7 @@ func testReconcile(t *testing.T, dialect string) {
 	ask("chat:tokens=40,prompt=900000", reconcile.Priced)
 	ask("chat:tokens=21,usage=over", reconcile.Less)
 	ask("chat:tokens=22,prompt=5000", reconcile.More)
-	if dialect == "openai" { // where it is a detail
+	if vendor == "openai" { // where it is a detail
 		ask("chat:tokens=23,prompt=5000,cached=4000,usage=nodetails", reconcile.Cached)
 	}
 	elsewhere(t, up.URL, dialect, "chat:tokens=22,prompt=5000")
@@ -56,14 +60,14 @@ func testReconcile(t *testing.T, dialect string) {
 	want["chat:tokens=24"] = reconcile.More
 	h.SetOnDisconnect(account.DisconnectCancel)
 	const cut = "chat:tokens=900,pace=10ms,reasoning=100"
-	leaving := fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":5000,"messages":[{"role":"user","content":"Hi"}]}`, "house/"+cut)
+	leaving := fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":5000,"messages":[{"role":"user","content":"Hi"}]}`, name+"/"+cut)
 	h.Leave(harness.Ask{Path: "/v1/chat/completions", Body: leaving}, up, 3)
 	want[cut] = reconcile.Unseen
 	run := func(key string) (r app.Reconciled, err error) {
 		withPeople(h, func(ctx context.Context, d *app.Data) error {
 			r, err = d.Reconcile(ctx, app.ReconcileOptions{
 				ApplyOptions: app.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }},
-				Provider:     "house", AdminKey: llm.NewSecret(key), From: yesterday.UTC().Truncate(24 * time.Hour), To: time.Now().UTC().Truncate(24 * time.Hour),
+				Provider:     name, AdminKey: llm.NewSecret(key), From: yesterday.UTC().Truncate(24 * time.Hour), To: time.Now().UTC().Truncate(24 * time.Hour),
 			})
 			return nil
 		})
