@@ -45,16 +45,19 @@ func newReconcile(env *environment) *cobra.Command {
 			"Each difference is named: rounding; midnight (the provider counts some of it on the day before or after); " +
 			"unseen (requests whose end nobody saw, within their bounds); price; cache; more (others use its keys, or the " +
 			"ledger lacks something); less; mixed. The command fails where a difference is not one of the first three. " +
-			"OpenAI and Anthropic report to an admin key of the organization, OpenRouter to a management key. It is read " +
-			"from a file and kept nowhere.",
-		Example: "  weir reconcile openai --admin-key-file openai-admin-key --start-date 2026-11-01 --end-date 2026-11-25",
-		Args:    oneArg("PROVIDER"),
+			"OpenAI and Anthropic report to an admin key of the organization, OpenRouter to a management key: admin_key " +
+			"of the provider in the configuration, or a file.",
+		Example: "  weir reconcile openai --start-date 2026-11-01 --end-date 2026-11-25\n" +
+			"  weir reconcile anthropic --admin-key-file anthropic-admin-key",
+		Args: oneArg("PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := readSecret(keyFile)
-			if err != nil {
-				return err
+			o := app.ReconcileOptions{Provider: args[0]}
+			var err error
+			if keyFile != "" {
+				if o.AdminKey, err = readSecret(keyFile); err != nil {
+					return err
+				}
 			}
-			o := app.ReconcileOptions{Provider: args[0], AdminKey: key}
 			o.File, o.Getenv = env.configOptions(""), os.Getenv
 			if o.From, err = dayOr(from, time.Now().AddDate(0, 0, -7)); err == nil {
 				o.To, err = dayOr(to, time.Now().AddDate(0, 0, -1))
@@ -65,11 +68,10 @@ func newReconcile(env *environment) *cobra.Command {
 			return env.withData(cmd, func(d *app.Data) error { return env.reconcile(cmd.Context(), d, o, all) })
 		},
 	})
-	cmd.Flags().StringVar(&keyFile, "admin-key-file", "", "file with the admin key; - for standard input")
+	cmd.Flags().StringVar(&keyFile, "admin-key-file", "", "file with the admin key, in place of admin_key in the configuration; - for standard input")
 	cmd.Flags().StringVar(&from, "start-date", "", "first UTC day (default seven days ago)")
 	cmd.Flags().StringVar(&to, "end-date", "", "last UTC day (default yesterday)")
 	cmd.Flags().BoolVar(&all, "all", false, "list what agrees too")
-	_ = cmd.MarkFlagRequired("admin-key-file") // the flag is defined above
 	return cmd
 }
 

@@ -7,11 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/config"
 	"weir/internal/llm"
 	"weir/internal/outbound"
+	"weir/internal/provider"
 	"weir/internal/reconcile"
 	"weir/internal/report"
 	"weir/internal/route"
+	"weir/internal/store"
+	"weir/internal/webhook"
 )
 
 const (
@@ -20,84 +24,125 @@ const (
 	// reconcileDays is how many days are compared at most.
 	reconcileDays = 366
 	groupsPage    = 1000
+	// driftEvery is how often it is looked whether a day is to be compared, driftAfter how long after its end that is: by
+	// then providers have it, and driftKept for how long it is known that it was told of.
+	driftEvery, driftAfter, driftKept = time.Hour, 8 * time.Hour, 40 * 24 * time.Hour
+	// driftModels is how many models an event names.
+	driftModels = 20
 )
 
 // ReconcileOptions say what is compared.
 type ReconcileOptions struct {
 	ApplyOptions
 	Provider string
-	AdminKey llm.Secret
-	From, To time.Time // days, both inclusive
-}
-
-// Reconciled is what came of it.
-type Reconciled struct {
-	Rows  []reconcile.Row
-	Other llm.Money // what the provider charges for what is of no model
+	AdminKey llm.Secret // zero for that of the configuration
+	From, To time.Time  // days, both inclusive
 }
 
 // Reconcile compares the ledger with what a provider reports.
-func (d *Data) Reconcile(ctx context.Context, o ReconcileOptions) (r Reconciled, err error) {
-	if days := int(o.To.Sub(o.From).Hours()/24) + 1; days < 1 || days > reconcileDays {
-		return r, llm.Invalidf("start_date", "The days are 1 to %d, the first one not behind the last.", reconcileDays)
-	}
+func (d *Data) Reconcile(ctx context.Context, o ReconcileOptions) (r reconcile.Result, err error) {
 	doc, err := d.managed(ctx)
 	if err != nil {
 		return r, err
 	}
-	var source *reconcile.Source
-	var read reconcile.Read
-	err = tryDocument(ctx, doc, o.ApplyOptions, func(_ *fleet, t *route.Table) error {
-		p := t.Provider(o.Provider)
-		if p == nil {
-			return llm.Errorf(llm.CodeNotFound, "There is no provider %q. weir providers lists those that there are.",
-				o.Provider)
+	err = tryDocument(ctx, doc, o.ApplyOptions, func(f *fleet, t *route.Table) (err error) {
+		b := books{d.store, &f.options.Config, t}
+		if o.AdminKey.IsZero() {
+			r, err = b.reconcile(ctx, o.Provider, o.From, o.To)
+			return err
 		}
-		if read = reconcile.Reader(p.PriceSource(), p.Dialect().Name); read == nil {
-			return llm.Invalidf("provider", "%s does not report usage and costs in a way that is known here: OpenAI, "+
-				"Anthropic and OpenRouter do.", o.Provider)
-		}
-		source = &reconcile.Source{BaseURL: p.BaseURL(), AdminKey: o.AdminKey}
-		return nil
+		r, err = b.reconcileWith(ctx, o.Provider, o.AdminKey, o.From, o.To)
+		return err
 	})
+	return r, err
+}
+
+// books are the ledger, and the providers beside whose reports it is held.
+type books struct {
+	store *store.DB
+	cfg   *config.Config
+	table *route.Table
+}
+
+// reconcile compares by the admin key of the configuration.
+func (b *books) reconcile(ctx context.Context, name string, from, to time.Time) (reconcile.Result, error) {
+	key := llm.Secret{}
+	for i := range b.cfg.Providers {
+		if b.cfg.Providers[i].Name == name {
+			key = b.cfg.Providers[i].AdminKey
+		}
+	}
+	if key.IsZero() {
+		return reconcile.Result{}, llm.Invalidf("provider", "The provider %q has no admin_key. Set it in the "+
+			"configuration, or name a file with one.", name)
+	}
+	return b.reconcileWith(ctx, name, key, from, to)
+}
+
+func (b *books) reconcileWith(ctx context.Context, name string, key llm.Secret, from, to time.Time) (
+	r reconcile.Result, err error,
+) {
+	if days := int(to.Sub(from).Hours()/24) + 1; days < 1 || days > reconcileDays {
+		return r, llm.Invalidf("start_date", "The days are 1 to %d, the first one not behind the last.", reconcileDays)
+	}
+	p, read, err := b.reader(name)
 	if err != nil {
 		return r, err
 	}
-	transport, err := outbound.Transport(d.cfg.Outbound.Proxy.Reveal(), d.cfg.Outbound.CAFile, reconcileAsk)
+	transport, err := outbound.Transport(b.cfg.Outbound.Proxy.Reveal(), b.cfg.Outbound.CAFile, reconcileAsk)
 	if err != nil {
 		return r, err
 	}
 	defer transport.CloseIdleConnections()
-	source.Client = &http.Client{
-		Transport: transport, Timeout: reconcileAsk,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileWait)
 	defer cancel()
-	theirs, err := read(ctx, source, o.From, o.To)
+	theirs, err := read(ctx, &reconcile.Source{BaseURL: p.BaseURL(), AdminKey: key, Client: &http.Client{
+		Transport: transport, Timeout: reconcileAsk,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, from, to)
 	if err != nil {
-		return r, fmt.Errorf("ask %s what it charges: %w", o.Provider, err)
+		return r, &llm.Error{
+			Code: llm.CodeProviderError, Err: err,
+			Message: fmt.Sprintf("%s does not tell what it charges: %s.", name, err),
+		}
 	}
-	ours, err := d.boughtOf(ctx, &o)
-	return Reconciled{reconcile.Compare(ours, &theirs), theirs.Other}, err
+	ours, err := b.bought(ctx, name, from, to)
+	return reconcile.Result{Rows: reconcile.Compare(ours, &theirs), Other: theirs.Other}, err
 }
 
-// boughtOf is what the ledger has of a provider, by day and model.
-func (d *Data) boughtOf(ctx context.Context, o *ReconcileOptions) (map[reconcile.Place]reconcile.Ours, error) {
+// reader is the provider, and how it reports.
+func (b *books) reader(name string) (*provider.Provider, reconcile.Read, error) {
+	p := b.table.Provider(name)
+	if p == nil {
+		return nil, nil, llm.Errorf(llm.CodeNotFound, "There is no provider %q. weir providers lists those that there "+
+			"are.", name).At("provider")
+	}
+	read := reconcile.Reader(p.PriceSource(), p.Dialect().Name)
+	if read == nil {
+		return nil, nil, llm.Invalidf("provider", "%s does not report usage and costs in a way that is known here: "+
+			"OpenAI, Anthropic and OpenRouter do.", name)
+	}
+	return p, read, nil
+}
+
+// bought is what the ledger has of a provider, by day and model.
+func (b *books) bought(ctx context.Context, provider string, from, to time.Time) (
+	map[reconcile.Place]reconcile.Ours, error,
+) {
 	q := report.UsesQuery{
-		All: true, From: o.From.Format(time.DateOnly), To: o.To.Format(time.DateOnly), Limit: groupsPage,
+		All: true, From: from.Format(time.DateOnly), To: to.Format(time.DateOnly), Limit: groupsPage,
 		By: []report.Dimension{report.ByDay, report.ByModel},
 	}
 	all := map[reconcile.Place]reconcile.Ours{}
 	for ; ; q.Offset += groupsPage {
-		page, err := d.store.Reports.Uses(ctx, q)
+		page, err := b.store.Reports.Uses(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		for i := range page.Uses {
 			u := &page.Uses[i]
 			name, model, _ := strings.Cut(*u.Group[1], "/")
-			if name != o.Provider {
+			if name != provider {
 				continue
 			}
 			bought, most := u.Purchase(u.Cost, u.Uncertain)
@@ -113,4 +158,63 @@ func (d *Data) boughtOf(ctx context.Context, o *ReconcileOptions) (map[reconcile
 			return all, nil
 		}
 	}
+}
+
+// watchDrift compares each day once it is over with what the providers report that have an admin key, and tells of what
+// differs, until ctx ends.
+func watchDrift(ctx context.Context, g *instance) {
+	every := time.NewTicker(driftEvery)
+	defer every.Stop()
+	compared := map[string]string{} // the last day, by provider
+	for {
+		cfg := g.configInForce()
+		b := books{g.store, cfg, g.router.Table()}
+		day := g.store.Now().Add(-driftAfter).UTC().AddDate(0, 0, -1).Truncate(24 * time.Hour)
+		for i := range cfg.Providers {
+			p := &cfg.Providers[i]
+			if date := day.Format(time.DateOnly); !p.AdminKey.IsZero() && compared[p.Name] != date {
+				err := tellDrift(ctx, g, &b, p.Name, day)
+				if err == nil {
+					compared[p.Name] = date
+				} else if ctx.Err() == nil {
+					g.options.Log.Warn("a provider's report could not be compared with the ledger", "provider", p.Name,
+						"date", date, "err", err)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// tellDrift compares a day, with those beside it, and tells of what is not explained.
+func tellDrift(ctx context.Context, g *instance, b *books, provider string, day time.Time) error {
+	r, err := b.reconcile(ctx, provider, day.AddDate(0, 0, -1), day.AddDate(0, 0, 1))
+	if err != nil {
+		return err
+	}
+	d := webhook.Drift{Provider: provider, Date: day.Format(time.DateOnly), Models: []webhook.DriftedOf{}}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Day != d.Date || row.Finding.Explained() {
+			continue
+		}
+		if d.Rows++; len(d.Models) < driftModels {
+			one := webhook.DriftedOf{Model: row.Model, Finding: string(row.Finding), OursUSD: row.Ours.Cost.String()}
+			if row.Cost != nil {
+				one.TheirsUSD = new(row.Cost.String())
+			}
+			d.Models = append(d.Models, one)
+		}
+	}
+	if d.Rows == 0 {
+		return nil
+	}
+	g.options.Log.Warn("a provider's report differs from the ledger", "provider", provider, "date", d.Date, "models", d.Rows)
+	e := webhook.NewEvent(webhook.UsageDrift, "", g.store.Now(), webhook.Data{Drift: &d})
+	e.TellOnce(day.Add(driftKept), provider, d.Date)
+	return g.store.Webhooks.Tell(ctx, e)
 }

@@ -39,6 +39,7 @@ func (l *loader) checkProvider(p *Provider) {
 		l.checkWord(join(path, "bill_by"), p.BillBy, []string{"computed", "provider"})
 	}
 	l.checkKeys(join(path, "api_keys"), p.APIKeys)
+	l.checkAdminKey(join(path, "admin_key"), p.AdminKey)
 	if p.Auth != "" {
 		l.checkAuth(path, p)
 	}
@@ -80,6 +81,13 @@ func (l *loader) checkKeys(path string, keys []llm.Secret) {
 				l.report(p, "the same API key as entry %d", j+1)
 			}
 		}
+	}
+}
+
+// checkAdminKey wants a key that fits an HTTP header.
+func (l *loader) checkAdminKey(path string, k llm.Secret) {
+	if strings.ContainsFunc(k.Reveal(), func(c rune) bool { return c <= ' ' || c > '~' }) {
+		l.report(path, "an admin key holds white space or a character that no HTTP header carries")
 	}
 }
 

@@ -131,6 +131,8 @@ type Provider struct {
 	Auth string `yaml:"auth,omitempty"`
 	// APIKeys are distinct and not empty.
 	APIKeys []llm.Secret `yaml:"api_keys,omitempty"`
+	// AdminKey is for the provider's reports of what it charges; empty for no comparison with the ledger.
+	AdminKey llm.Secret `yaml:"admin_key,omitempty"`
 	// Models are the only ones asked for; empty for whatever is asked.
 	Models []string `yaml:"models,omitempty"`
 	// Timeouts bound one attempt.

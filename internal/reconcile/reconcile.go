@@ -73,6 +73,12 @@ type Row struct {
 	Finding Finding
 }
 
+// Result is what came of a comparison.
+type Result struct {
+	Rows  []Row
+	Other llm.Money // what the provider charges for what is of no model
+}
+
 // Compare compares both sides, by day and model. A model that the provider names with the day of its version is the one
 // that was asked for without.
 func Compare(ours map[Place]Ours, t *Theirs) []Row {

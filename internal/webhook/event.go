@@ -30,6 +30,7 @@ const (
 	ProviderUnavailable Type = "provider.unavailable"
 	ProviderRecovered   Type = "provider.recovered"
 	ModelUnpriced       Type = "model.unpriced"
+	UsageDrift          Type = "usage.drift"
 	Test                Type = "webhook.test"
 )
 
@@ -77,7 +78,24 @@ type Data struct {
 	Target    *Target    `json:"target,omitempty"`
 	Model     string     `json:"model,omitempty"` // "<provider>/<model-name>"
 	Usage     *Usage     `json:"usage,omitempty"`
+	Drift     *Drift     `json:"drift,omitempty"`
 	WebhookID string     `json:"webhook_id,omitempty"`
+}
+
+// Drift is what a provider reports otherwise than the ledger has it, of a UTC day.
+type Drift struct {
+	Provider string      `json:"provider"`
+	Date     string      `json:"date"`
+	Rows     int64       `json:"rows"`   // differences that are not explained
+	Models   []DriftedOf `json:"models"` // the first 20 of them
+}
+
+// DriftedOf is a model of which they differ.
+type DriftedOf struct {
+	Model     string  `json:"model"`
+	Finding   string  `json:"finding"` // see docs/metering.md
+	OursUSD   string  `json:"ours_usd"`
+	TheirsUSD *string `json:"theirs_usd"` // null where the provider tells no cost of the model
 }
 
 // Account is the account that an event concerns.

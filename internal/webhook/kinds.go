@@ -102,6 +102,14 @@ func modelKinds() []Kind {
 			About:   "A model was used of which no price is known, so that the cost is not: once a UTC day for a model.",
 			Example: example(ModelUnpriced, Data{Model: "house/experimental"}),
 		},
+		{
+			Type: UsageDrift, To: ToOperators,
+			About: "A provider reports of a UTC day what the ledger has otherwise, and nothing explains it: once a day " +
+				"for a provider with an admin_key.", Example: example(UsageDrift, Data{Drift: &Drift{
+				Provider: "openai", Date: "2026-11-20", Rows: 1,
+				Models: []DriftedOf{{Model: "gpt-5-mini", Finding: "more", OursUSD: "12.40", TheirsUSD: new("13.07")}},
+			}}),
+		},
 	}
 }
 

@@ -4,16 +4,20 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/internal/account"
 	"weir/internal/app"
+	"weir/internal/dialect/registry"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/reconcile"
+	"weir/internal/simulator"
+	"weir/internal/webhook"
 )
 
 // TestReconcile has a provider report what it truly served, beside differences of every kind, and finds and names each of
@@ -63,7 +67,7 @@ func testReconcile(t *testing.T, vendor string) {
 	leaving := fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":5000,"messages":[{"role":"user","content":"Hi"}]}`, name+"/"+cut)
 	h.Leave(harness.Ask{Path: "/v1/chat/completions", Body: leaving}, up, 3)
 	want[cut] = reconcile.Unseen
-	run := func(key string) (r app.Reconciled, err error) {
+	run := func(key string) (r reconcile.Result, err error) {
 		withPeople(h, func(ctx context.Context, d *app.Data) error {
 			r, err = d.Reconcile(ctx, app.ReconcileOptions{
 				ApplyOptions: app.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }},
@@ -97,4 +101,41 @@ func elsewhere(t *testing.T, url, dialect, model string) {
 	if answer.StatusCode != http.StatusOK {
 		t.Fatalf("past the gateway: got %d", answer.StatusCode)
 	}
+}
+
+// TestDrift has a gateway compare the day that is over by itself, and tell the installation once of what is not explained.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	day := began.Add(-8*time.Hour).UTC().AddDate(0, 0, -1).Truncate(24 * time.Hour)
+	then := func() time.Time { return day.Add(12*time.Hour + time.Since(began)) }
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Clock: then})
+	up := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); up.Close() })
+	yaml := fmt.Sprintf("providers:\n  house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [k], admin_key: the-admin-key}\n", up.URL+"/v1") +
+		"prices:\n  house/*: {input: \"1\", output: \"2\"}\n"
+	first := harness.Open(t, harness.Setup{YAML: yaml, Now: then})
+	for _, model := range []string{"chat:tokens=20", "chat:tokens=22,prompt=5000"} {
+		if r := first.Chat("house/" + model); r.Status != http.StatusOK {
+			t.Fatalf("%s: got %d %s", model, r.Status, r.Body)
+		}
+	}
+	elsewhere(t, up.URL, "openai", "chat:tokens=22,prompt=5000")
+	must.Do(t, first.Stop())
+	x := hook(first, t, "")
+	second := harness.Open(t, harness.Setup{YAML: yaml, Dir: first.Data, Key: first.Key})
+	e := x.one(webhook.UsageDrift)
+	d := e.Data.Drift
+	if d == nil || d.Provider != "house" || d.Date != day.Format(time.DateOnly) || d.Rows != 1 || len(d.Models) != 1 ||
+		d.Models[0].Model != "chat:tokens=22,prompt=5000" || d.Models[0].Finding != string(reconcile.More) {
+		t.Errorf("the event: got %+v", d)
+	}
+	must.Do(t, second.Stop())
+	third := harness.Open(t, harness.Setup{YAML: yaml, Dir: first.Data, Key: first.Key})
+	harness.Await(t, "the comparison", func() bool { return strings.Contains(third.Log.String(), "differs from the ledger") })
+	must.Do(t, third.Stop())
+	if n := len(x.of(webhook.UsageDrift)); n != 1 {
+		t.Errorf("after another start: got %d events, want one", n)
+	}
+	neverShown(first, "the-admin-key")
 }
