@@ -11,30 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/api"
 	"weir/internal/app"
 	"weir/internal/llm"
 	"weir/internal/reconcile"
 )
-
-// reconcileView is a model on a day, by the ledger and by the provider.
-type reconcileView struct {
-	Date      string            `json:"date"`
-	Model     string            `json:"model"`
-	Ours      tokensView        `json:"ours"`
-	Theirs    tokensView        `json:"theirs"`
-	OursUSD   string            `json:"ours_usd"`
-	AtMostUSD string            `json:"ours_at_most_usd"`
-	TheirsUSD *string           `json:"theirs_usd"` // null where the provider tells no cost of the model
-	Finding   reconcile.Finding `json:"finding"`
-	Explained bool              `json:"explained"`
-}
-
-// tokensView is tokens; input has those that a cache served.
-type tokensView struct {
-	Input  int64 `json:"input"`
-	Cached int64 `json:"cached"`
-	Output int64 `json:"output"`
-}
 
 func newReconcile(env *environment) *cobra.Command {
 	var keyFile, from, to string
@@ -112,18 +93,15 @@ func (env *environment) reconcile(ctx context.Context, d *app.Data, o app.Reconc
 	if err != nil {
 		return err
 	}
-	views, open := []reconcileView{}, 0
+	views, open := []api.ReconciledRow{}, r.Unexplained()
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if !row.Finding.Explained() {
-			open++
-		}
 		if all || env.asJSON || row.Finding != reconcile.Agrees {
-			views = append(views, viewReconciled(row))
+			views = append(views, api.ReconciledRowOf(row))
 		}
 	}
 	heads := []string{"DATE", "MODEL", "TOKENS OURS", "THEIRS", "COST OURS", "THEIRS", "FINDING"}
-	if err := list(env, views, heads, (*reconcileView).row); err != nil {
+	if err := list(env, views, heads, reconciledCells); err != nil {
 		return err
 	}
 	if open > 0 {
@@ -139,19 +117,7 @@ func (env *environment) reconcile(ctx context.Context, d *app.Data, o app.Reconc
 	return env.printLines(lines)
 }
 
-func viewReconciled(r *reconcile.Row) reconcileView {
-	v := reconcileView{
-		Date: r.Day, Model: r.Model, Ours: tokensView(r.Ours.Usage), Theirs: tokensView(r.Theirs),
-		OursUSD: r.Ours.Cost.String(), AtMostUSD: (r.Ours.Cost + r.Ours.Uncertain).String(), Finding: r.Finding,
-		Explained: r.Finding.Explained(),
-	}
-	if r.Cost != nil {
-		v.TheirsUSD = new(r.Cost.String())
-	}
-	return v
-}
-
-func (v *reconcileView) row() []string {
+func reconciledCells(v *api.ReconciledRow) []string {
 	cost := "unknown"
 	if v.TheirsUSD != nil {
 		cost = "$" + *v.TheirsUSD

@@ -26,6 +26,7 @@ import (
 	"weir/internal/people"
 	"weir/internal/plan"
 	"weir/internal/rawjson"
+	"weir/internal/reconcile"
 	"weir/internal/report"
 	"weir/internal/webhook"
 )
@@ -55,6 +56,8 @@ type AdminOptions struct {
 	// Config is the managed configuration, and Plan tells what a change would have done.
 	Config managed.Configuration
 	Plan   func(context.Context, plan.Ask) (plan.Result, error)
+	// Reconcile compares the ledger with what a provider reports.
+	Reconcile func(context.Context, reconcile.Ask) (reconcile.Result, error)
 	// Session is the secret of the browser's session; empty for none.
 	Session func(*http.Request) string
 }

@@ -22,7 +22,8 @@ func (g *instance) adminOptions() api.AdminOptions {
 		KeysUsed: g.store.Accounts.KeysUsed, Audit: g.store.Audit.Entries, Unpriced: g.store.Reports.Unpriced,
 		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct,
 		Statements: api.Statements{Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements}, PublicURL: from.base, Config: g.managed,
-		Plan:    newPlanner(g.managed, g.accounts, g.store).Ask,
-		Session: func(r *http.Request) string { return g.dashboard.Session(r) },
+		Plan:      newPlanner(g.managed, g.accounts, g.store).Ask,
+		Reconcile: reconcileAsked(g),
+		Session:   func(r *http.Request) string { return g.dashboard.Session(r) },
 	}
 }

@@ -57,6 +57,24 @@ func (d *Data) Reconcile(ctx context.Context, o ReconcileOptions) (r reconcile.R
 	return r, err
 }
 
+// reconcileAsked is what the administration asks for: one comparison at a time, by the admin key of the configuration.
+func reconcileAsked(g *instance) func(context.Context, reconcile.Ask) (reconcile.Result, error) {
+	turns := make(chan struct{}, 1)
+	return func(ctx context.Context, a reconcile.Ask) (reconcile.Result, error) {
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		default:
+			return reconcile.Result{}, &llm.Error{
+				Code: llm.CodeOverloaded, RetryAfter: time.Second,
+				Message: "Another comparison is being made. Try again when it is done.",
+			}
+		}
+		b := books{g.store, g.configInForce(), g.router.Table()}
+		return b.reconcile(ctx, a.Provider, a.From, a.To)
+	}
+}
+
 // books are the ledger, and the providers beside whose reports it is held.
 type books struct {
 	store *store.DB
@@ -66,6 +84,9 @@ type books struct {
 
 // reconcile compares by the admin key of the configuration.
 func (b *books) reconcile(ctx context.Context, name string, from, to time.Time) (reconcile.Result, error) {
+	if _, _, err := b.reader(name); err != nil {
+		return reconcile.Result{}, err
+	}
 	key := llm.Secret{}
 	for i := range b.cfg.Providers {
 		if b.cfg.Providers[i].Name == name {

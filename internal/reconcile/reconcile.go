@@ -73,10 +73,26 @@ type Row struct {
 	Finding Finding
 }
 
+// Ask says what is compared: a provider, and UTC days, both inclusive.
+type Ask struct {
+	Provider string
+	From, To time.Time
+}
+
 // Result is what came of a comparison.
 type Result struct {
 	Rows  []Row
 	Other llm.Money // what the provider charges for what is of no model
+}
+
+// Unexplained is how many rows have a difference that is not explained.
+func (r *Result) Unexplained() (n int) {
+	for i := range r.Rows {
+		if !r.Rows[i].Finding.Explained() {
+			n++
+		}
+	}
+	return n
 }
 
 // Compare compares both sides, by day and model. A model that the provider names with the day of its version is the one

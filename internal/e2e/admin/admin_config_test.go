@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/reconcile"
 )
 
 // runConfig changes the managed configuration by every call, with what is wrong with each.
@@ -104,4 +106,26 @@ func (o *office) runConfig() {
 	} {
 		o.call(400, "POST /config/plan", body)
 	}
+	o.runReconciliation()
+}
+
+// runReconciliation compares with a provider that reports, and with one that does not.
+func (o *office) runReconciliation() {
+	for name, path := range map[string]string{"reports": "/v1", "silent": "/nowhere"} {
+		o.call(200, "PUT /config/{section}/{name}", fmt.Sprintf(`{"dialect":"openai","base_url":%q,"allow_private":true,`+
+			`"api_keys":["k"],"admin_key":"the-admin-key"}`, o.upstream+path), "providers", name)
+		harness.Await(o.T, name+" in force", func() bool {
+			r := o.Do(harness.Ask{Method: http.MethodGet, Path: "/admin/v1/reconciliation?provider=" + name, Key: o.admin})
+			return r.Status != http.StatusNotFound
+		})
+	}
+	today := time.Now().UTC().Format(time.DateOnly)
+	got := o.call(200, "GET /reconciliation?provider=reports&start_date=2026-01-01&end_date="+today, "")
+	if at(got, "end_date") != today || at(got, "data", "0", "finding") != string(reconcile.More) || at(got, "unexplained") == "0" {
+		o.T.Errorf("a provider that others use: got %v", got)
+	}
+	o.call(502, "GET /reconciliation?provider=silent", "")
+	o.call(404, "GET /reconciliation?provider=nobody", "")
+	o.call(400, "GET /reconciliation?provider=house", "")
+	neverShown(o.Gateway, "the-admin-key")
 }

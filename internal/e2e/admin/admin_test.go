@@ -20,6 +20,7 @@ import (
 // is held against the document.
 type office struct {
 	*harness.Gateway
+	upstream string // address of its provider
 	contract *harness.Contract
 	admin    string          // an operator's key
 	owner    string          // id of the first user, who owns the account default
@@ -28,9 +29,9 @@ type office struct {
 
 func openOffice(t *testing.T) *office {
 	t.Helper()
-	h, _ := harness.OpenSimulated(t)
+	h, up := harness.OpenSimulated(t)
 	_, c := h.Document()
-	o := &office{Gateway: h, contract: c, answered: map[string]bool{}}
+	o := &office{Gateway: h, upstream: up.URL, contract: c, answered: map[string]bool{}}
 	o.admin = h.NewKey(account.KeyOptions{Account: account.DefaultName, Label: "operator", Permissions: []account.Permission{account.Admin}})
 	o.owner = found(h, "ada@example.com")
 	return o

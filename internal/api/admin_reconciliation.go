@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/reconcile"
+)
+
+// Reconciled is what a provider reports beside what the ledger has, as the administration tells it.
+type Reconciled struct {
+	Provider    string          `json:"provider"`
+	From        string          `json:"start_date"` // UTC days, both inclusive
+	To          string          `json:"end_date"`
+	Rows        []ReconciledRow `json:"data"`
+	Unexplained int             `json:"unexplained"` // rows
+	OtherUSD    string          `json:"other_usd"`   // what the provider charges for what is of no model
+}
+
+// ReconciledRow is a model on a day, by the ledger and by the provider.
+type ReconciledRow struct {
+	Date      string            `json:"date"`
+	Model     string            `json:"model"`
+	Ours      ReconciledTokens  `json:"ours"`
+	Theirs    ReconciledTokens  `json:"theirs"`
+	OursUSD   string            `json:"ours_usd"`
+	AtMostUSD string            `json:"ours_at_most_usd"`
+	TheirsUSD *string           `json:"theirs_usd"` // null where the provider tells no cost of the model
+	Finding   reconcile.Finding `json:"finding"`
+	Explained bool              `json:"explained"`
+}
+
+// ReconciledTokens are tokens; input has those that a cache served.
+type ReconciledTokens struct {
+	Input  int64 `json:"input"`
+	Cached int64 `json:"cached"`
+	Output int64 `json:"output"`
+}
+
+// ReconciledRowOf is a row as it is told.
+func ReconciledRowOf(r *reconcile.Row) ReconciledRow {
+	return ReconciledRow{
+		Date: r.Day, Model: r.Model, Ours: ReconciledTokens(r.Ours.Usage), Theirs: ReconciledTokens(r.Theirs),
+		OursUSD: r.Ours.Cost.String(), AtMostUSD: (r.Ours.Cost + r.Ours.Uncertain).String(), TheirsUSD: usd(r.Cost),
+		Finding: r.Finding, Explained: r.Finding.Explained(),
+	}
+}
+
+// adminReconciliation answers whether a provider agrees with the ledger.
+type adminReconciliation struct {
+	compare func(context.Context, reconcile.Ask) (reconcile.Result, error)
+	now     func() time.Time
+}
+
+// reconciledDays is how many days are compared where nobody says.
+const reconciledDays = 7
+
+func (h *adminReconciliation) show(r *adminRequest) (answer, error) {
+	a := reconcile.Ask{Provider: r.query.get("provider")}
+	if a.Provider == "" {
+		return answer{}, llm.Invalid("provider", "provider is missing. Name one, as in provider=openai.")
+	}
+	from, to, err := r.query.dates()
+	if err != nil {
+		return answer{}, err
+	}
+	if a.To, err = time.Parse(time.DateOnly, to); err != nil { // there is none
+		a.To = h.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
+	}
+	if a.From, err = time.Parse(time.DateOnly, from); err != nil {
+		a.From = a.To.AddDate(0, 0, 1-reconciledDays)
+	}
+	result, err := h.compare(r.Context(), a)
+	return shown(result, err, func(found *reconcile.Result) Reconciled {
+		v := Reconciled{
+			Provider: a.Provider, From: a.From.Format(time.DateOnly), To: a.To.Format(time.DateOnly),
+			Rows: []ReconciledRow{}, Unexplained: found.Unexplained(), OtherUSD: found.Other.String(),
+		}
+		for i := range found.Rows {
+			v.Rows = append(v.Rows, ReconciledRowOf(&found.Rows[i]))
+		}
+		return v
+	})
+}
