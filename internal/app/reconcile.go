@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -110,17 +111,14 @@ func (b *books) reconcileWith(ctx context.Context, name string, key llm.Secret, 
 	if err != nil {
 		return r, err
 	}
-	transport, err := outbound.Transport(b.cfg.Outbound.Proxy.Reveal(), b.cfg.Outbound.CAFile, reconcileAsk)
+	client, err := reportsClient(&b.cfg.Outbound, p.Reach())
 	if err != nil {
 		return r, err
 	}
-	defer transport.CloseIdleConnections()
+	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, reconcileWait)
 	defer cancel()
-	theirs, err := read(ctx, &reconcile.Source{BaseURL: p.BaseURL(), AdminKey: key, Client: &http.Client{
-		Transport: transport, Timeout: reconcileAsk,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, from, to)
+	theirs, err := read(ctx, &reconcile.Source{BaseURL: p.BaseURL(), AdminKey: key, Client: client}, from, to)
 	if err != nil {
 		return r, &llm.Error{
 			Code: llm.CodeProviderError, Err: err,
@@ -129,6 +127,21 @@ func (b *books) reconcileWith(ctx context.Context, name string, key llm.Secret, 
 	}
 	ours, err := b.bought(ctx, name, from, to)
 	return reconcile.Result{Rows: reconcile.Compare(ours, &theirs), Other: theirs.Other}, err
+}
+
+// reportsClient asks providers for reports, at addresses that their requests may go to.
+func reportsClient(o *config.Outbound, reach outbound.Reach) (*http.Client, error) {
+	transport, err := outbound.Transport(o.Proxy.Reveal(), o.CAFile, reconcileAsk)
+	if err != nil {
+		return nil, err
+	}
+	if o.Proxy.IsZero() { // else the proxy is what is dialled
+		transport.DialContext = (&net.Dialer{Timeout: reconcileAsk, Control: reach.Control}).DialContext
+	}
+	return &http.Client{
+		Transport: transport, Timeout: reconcileAsk,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
 }
 
 // reader is the provider, and how it reports.

@@ -20,6 +20,7 @@ import (
 	"weir/internal/credential"
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/outbound"
 )
 
 // Timeouts bound one exchange with a provider. A zero is the default.
@@ -353,6 +354,9 @@ func (p *Provider) KeyID(key int) string {
 	sum := sha256.Sum256([]byte(p.opts.APIKeys[key].Reveal()))
 	return hex.EncodeToString(sum[:8])
 }
+
+// Reach is what its addresses may be.
+func (p *Provider) Reach() outbound.Reach { return reach(p.opts.AllowPrivate) }
 
 // Models is a copy of the list of models served; empty for any.
 func (p *Provider) Models() []string { return slices.Clone(p.opts.Models) }
