@@ -26,8 +26,11 @@ const (
 	reconcileDays = 366
 	groupsPage    = 1000
 	// driftEvery is how often it is looked whether a day is to be compared, driftAfter how long after its end that is: by
-	// then providers have it, and driftKept for how long it is known that it was told of.
-	driftEvery, driftAfter, driftKept = time.Hour, 8 * time.Hour, 40 * 24 * time.Hour
+	// then providers have it, and the whole day after it, on which they may count some of it.
+	driftEvery, driftAfter = time.Hour, 32 * time.Hour
+	// driftBack is how many days before that one are compared too, where no gateway ran in time, and driftKept for how
+	// long it is known that a day was told of.
+	driftBack, driftKept = 6, 40 * 24 * time.Hour
 	// driftModels is how many models an event names.
 	driftModels = 20
 )
@@ -224,16 +227,35 @@ func watchDrift(ctx context.Context, g *instance) {
 	}
 }
 
-// tellDrift compares a day, with those beside it, and tells of what is not explained.
-func tellDrift(ctx context.Context, g *instance, b *books, provider string, day time.Time) error {
-	r, err := b.reconcile(ctx, provider, day.AddDate(0, 0, -1), day.AddDate(0, 0, 1))
+// tellDrift compares the days up to one, with those beside them, and tells of what is not explained.
+func tellDrift(ctx context.Context, g *instance, b *books, provider string, last time.Time) error {
+	r, err := b.reconcile(ctx, provider, last.AddDate(0, 0, -driftBack-1), last.AddDate(0, 0, 1))
 	if err != nil {
 		return err
 	}
-	d := webhook.Drift{Provider: provider, Date: day.Format(time.DateOnly), Models: []webhook.DriftedOf{}}
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Day != d.Date || row.Finding.Explained() {
+	for back := driftBack; back >= 0; back-- {
+		day := last.AddDate(0, 0, -back)
+		d := driftOf(provider, day.Format(time.DateOnly), r.Rows)
+		if d.Rows == 0 {
+			continue
+		}
+		g.options.Log.Warn("a provider's report differs from the ledger", "provider", provider, "date", d.Date, "models",
+			d.Rows)
+		e := webhook.NewEvent(webhook.UsageDrift, "", g.store.Now(), webhook.Data{Drift: &d})
+		e.TellOnce(day.Add(driftKept), provider, d.Date)
+		if err := g.store.Webhooks.Tell(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// driftOf is what is not explained of a day.
+func driftOf(provider, date string, rows []reconcile.Row) webhook.Drift {
+	d := webhook.Drift{Provider: provider, Date: date, Models: []webhook.DriftedOf{}}
+	for i := range rows {
+		row := &rows[i]
+		if row.Day != date || row.Finding.Explained() {
 			continue
 		}
 		if d.Rows++; len(d.Models) < driftModels {
@@ -244,11 +266,5 @@ func tellDrift(ctx context.Context, g *instance, b *books, provider string, day 
 			d.Models = append(d.Models, one)
 		}
 	}
-	if d.Rows == 0 {
-		return nil
-	}
-	g.options.Log.Warn("a provider's report differs from the ledger", "provider", provider, "date", d.Date, "models", d.Rows)
-	e := webhook.NewEvent(webhook.UsageDrift, "", g.store.Now(), webhook.Data{Drift: &d})
-	e.TellOnce(day.Add(driftKept), provider, d.Date)
-	return g.store.Webhooks.Tell(ctx, e)
+	return d
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,13 +104,29 @@ func elsewhere(t *testing.T, url, dialect, model string) {
 	}
 }
 
-// TestDrift has a gateway compare the day that is over by itself, and tell the installation once of what is not explained.
+// TestDrift has a gateway compare days that are over by itself, and tell the installation once of what is not explained: of
+// the last one, and of one when no gateway ran. A request that the provider counts on the day after is explained.
 func TestDrift(t *testing.T) {
 	t.Parallel()
+	for name, days := range map[string]int{"the last day": 0, "six days before": 6} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDrift(t, days)
+		})
+	}
+}
+
+func testDrift(t *testing.T, back int) {
 	began := time.Now()
-	day := began.Add(-8*time.Hour).UTC().AddDate(0, 0, -1).Truncate(24 * time.Hour)
+	day := began.Add(-32*time.Hour).UTC().AddDate(0, 0, -1-back).Truncate(24 * time.Hour)
 	then := func() time.Time { return day.Add(12*time.Hour + time.Since(began)) }
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Clock: then})
+	var late atomic.Bool // the provider's clock is at the next day
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Clock: func() time.Time {
+		if late.Load() {
+			return then().AddDate(0, 0, 1)
+		}
+		return then()
+	}})
 	up := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); up.Close() })
 	yaml := fmt.Sprintf("providers:\n  house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [k], admin_key: the-admin-key}\n", up.URL+"/v1") +
@@ -121,6 +138,10 @@ func TestDrift(t *testing.T) {
 		}
 	}
 	elsewhere(t, up.URL, "openai", "chat:tokens=22,prompt=5000")
+	late.Store(true)
+	if r := first.Chat("house/chat:tokens=25"); r.Status != http.StatusOK {
+		t.Fatalf("at midnight: got %d %s", r.Status, r.Body)
+	}
 	must.Do(t, first.Stop())
 	x := hook(first, t, "")
 	second := harness.Open(t, harness.Setup{YAML: yaml, Dir: first.Data, Key: first.Key})
