@@ -64,6 +64,8 @@ func readOpenAI(ctx context.Context, s *Source, from, to time.Time) (Theirs, err
 
 // readAnthropic reads usage by model (https://platform.claude.com/docs/en/api/admin/usage_report/retrieve_messages) and
 // costs by description, which have the model (https://platform.claude.com/docs/en/api/admin/cost_report), both 2026-11-26.
+// The vendor calls these reports legacy and still serves them; what it recommends in their place is a beta
+// (https://platform.claude.com/docs/en/manage-claude/usage-cost-api, 2026-11-26).
 func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
 	t := Theirs{Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}}
 	header := http.Header{"X-Api-Key": {s.AdminKey.Reveal()}, "Anthropic-Version": {"2023-06-01"}}
