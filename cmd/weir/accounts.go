@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +49,8 @@ type accountView struct {
 	OnHangup  string `json:"on_hangup"`
 	BudgetUSD string `json:"budget_usd,omitempty"`
 	Period    string `json:"budget_period,omitempty"`
+	// Per is what each end user and each value of a tag may use, by "user" and "tag:NAME".
+	Per map[string]perView `json:"per,omitempty"`
 	limitsView
 	spendView
 	Created string `json:"created"`
@@ -56,6 +60,7 @@ func viewAccount(a *account.Account, s account.BudgetStatus) accountView {
 	v := accountView{
 		ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnDisconnect),
 		Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s),
+		Per: viewPer(a.Per),
 	}
 	switch {
 	case a.Closed != nil:
@@ -77,9 +82,13 @@ func (v *accountView) row() []string {
 	if v.GoodwillUSD != "" {
 		credit += ", $" + v.GoodwillUSD + " goodwill"
 	}
-	return []string{
-		v.Name, v.ID, v.Status, v.OnHangup, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD), credit, v.Created,
+	limits, budgets := v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD)
+	for _, of := range slices.Sorted(maps.Keys(v.Per)) {
+		p := v.Per[of]
+		limits = perText(limits, of, p.cell())
+		budgets = perText(budgets, of, budgetText(p.BudgetUSD, p.Period, ""))
 	}
+	return []string{v.Name, v.ID, v.Status, v.OnHangup, limits, budgets, credit, v.Created}
 }
 
 var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUDGET", "CREDIT LEFT", "CREATED"}

@@ -16,26 +16,34 @@ import (
 func newAccountsBudget(env *environment) *cobra.Command {
 	var usd, period string
 	var none bool
+	var per perFlags
 	cmd := accountChange(env, "budget NAME", "Give an account a budget, which is never passed",
 		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
-			if none {
-				return d.Accounts.SetBudget(ctx, actor(), name, account.Budget{})
-			}
-			if usd == "" || period == "" {
+			var b account.Budget
+			if !none && (usd == "" || period == "") {
 				return account.Account{},
 					usageError{errors.New(
 						"a budget is an amount and a period, such as --usd 5 --period month; --none takes it away")}
 			}
-			b, err := parseBudget(usd, period)
-			if err != nil {
-				return account.Account{}, err
+			if !none {
+				var err error
+				if b, err = parseBudget(usd, period); err != nil {
+					return account.Account{}, err
+				}
+			}
+			if per.given() {
+				return per.change(ctx, d, name, func(p *account.Per) { p.Budget = b })
 			}
 			return d.Accounts.SetBudget(ctx, actor(), name, b)
 		})
 	cmd.Long = "Give an account a budget in US dollars for each UTC day, each UTC month, or in total.\n" +
 		"What a request may cost is held before it is sent, so that the sum of what was spent\n" +
-		"never passes the budget, on however many nodes. What was spent in the period already counts."
-	cmd.Example = "  weir accounts budget research --usd 5 --period day\n  weir accounts budget research --none"
+		"never passes the budget, on however many nodes. What was spent in the period already counts.\n" +
+		"With --per-user it is what each end user may spend, and with --per-tag what may be spent for each\n" +
+		"value of a tag: of that, what was spent since it was set counts."
+	cmd.Example = "  weir accounts budget research --usd 5 --period day\n  weir accounts budget research --none\n" +
+		"  weir accounts budget research --per-user --usd 5 --period month"
+	per.define(cmd)
 	cmd.Flags().StringVar(&usd, "usd", "", "US dollars, such as 5 or 0.25")
 	cmd.Flags().StringVar(&period, "period", "", "day, month or total")
 	cmd.Flags().BoolVar(&none, "none", false, "take the budget away")

@@ -61,9 +61,16 @@ func keepLimits(cmd *cobra.Command, l, before *account.Limits) {
 
 func newAccountsLimits(env *environment) *cobra.Command {
 	var l account.Limits
+	var per perFlags
 	var cmd *cobra.Command
 	cmd = accountChange(env, "limits NAME", "Limit what an account may ask for, within a second",
 		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+			if per.given() {
+				return per.change(ctx, d, name, func(p *account.Per) {
+					keepLimits(cmd, &l, &p.Limits)
+					p.Limits = l
+				})
+			}
 			a, err := d.Accounts.Account(ctx, name)
 			if err != nil {
 				return a, err
@@ -73,9 +80,11 @@ func newAccountsLimits(env *environment) *cobra.Command {
 		})
 	cmd.Long = "Limit what all keys of an account together may ask for in any 60 seconds, and at a time.\n" +
 		"0 takes a limit away; what is not named stays. Where an account has no limit of its own,\n" +
-		"limits.per_account of the configuration holds."
+		"limits.per_account of the configuration holds. With --per-user they are limits of each end user,\n" +
+		"and with --per-tag of each value of a tag."
 	cmd.Example = "  weir accounts limits research --rpm 600 --tpm 200000\n  weir accounts limits research " +
-		"--concurrency 0"
+		"--concurrency 0\n  weir accounts limits research --per-user --rpm 10"
+	per.define(cmd)
 	limitFlags(cmd, &l, "; 0 for no limit")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("rpm") || cmd.Flags().Changed("tpm") || cmd.Flags().Changed("concurrency") {

@@ -35,6 +35,7 @@ type Account struct {
 	OnDisconnect OnDisconnect
 	Limits       Limits
 	Budget       Budget
+	Per          []Per       // what each end user, and each value of a tag, may use
 	Credit       *Credit     // nil for an account that does not pay beforehand
 	Goodwill     llm.Money   // given while it did not pay beforehand: it owes so much less, and may spend no more
 	PriceLists   []PriceList // in the order of their moments; none for an account that is charged what it costs
@@ -80,6 +81,7 @@ type Key struct {
 	Revoked     *time.Time // nil while it is good
 	Limits      Limits
 	Budget      Budget
+	Per         []Per
 	Creator     string // id of the user who made it; empty for a service key, which belongs to no person
 	Tags        KeyTags
 

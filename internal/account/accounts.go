@@ -238,13 +238,16 @@ func (u *Update) check() error {
 	if u.Limits != nil {
 		errs = append(errs, checkLimits(*u.Limits))
 	}
+	if u.Per != nil {
+		errs = append(errs, checkPer(*u.Per))
+	}
 	return firstOf(errs...)
 }
 
 // CheckAccount refuses an account that could not have been made here. The error is a *llm.Error with
 // CodeInvalidRequest.
 func CheckAccount(a *Account) error {
-	return firstOf(checkName(a.Name), checkLimits(a.Limits), checkBudget(a.Budget))
+	return firstOf(checkName(a.Name), checkLimits(a.Limits), checkBudget(a.Budget), checkPer(a.Per))
 }
 
 func checkOnDisconnect(h OnDisconnect) error {

@@ -24,6 +24,9 @@ func (s *Service) Draft(name string, u Update, credit llm.Money) (Draft, error) 
 	if u.Limits != nil {
 		a.Limits = *u.Limits
 	}
+	if u.Per != nil {
+		a.Per = *u.Per
+	}
 	d := Draft{Account: a}
 	if credit > 0 {
 		d.Credit = &CreditEntry{ID: newID(), AccountID: a.ID, Amount: credit, At: a.Created}

@@ -31,6 +31,7 @@ type KeyOptions struct {
 	Expires     time.Time     // the very moment, in place of ExpiresIn; zero where that counts
 	Limits      Limits
 	Budget      Budget
+	Per         []Per
 	Creator     string // id of the user who makes it; empty for none
 	Tags        KeyTags
 	// Bounded refuses it where the account has MaxBounded keys in use.
@@ -95,8 +96,8 @@ func (s *Service) checkNumber(ctx context.Context, account string) error {
 func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: newID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
-		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Creator: o.Creator,
-		Tags: o.Tags,
+		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Per: slices.Clone(o.Per),
+		Creator: o.Creator, Tags: o.Tags,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}
@@ -122,6 +123,7 @@ func (o *KeyOptions) check(now time.Time) error {
 		at,
 		checkLimits(o.Limits),
 		checkBudget(o.Budget),
+		checkPer(o.Per),
 		checkTags(&o.Tags),
 	)
 }
@@ -130,7 +132,8 @@ func (o *KeyOptions) check(now time.Time) error {
 // CodeInvalidRequest.
 func CheckKey(k *Key, now time.Time) error {
 	o := KeyOptions{
-		Label: k.Label, Permissions: k.Permissions, Models: k.Models, Limits: k.Limits, Budget: k.Budget, Tags: k.Tags,
+		Label: k.Label, Permissions: k.Permissions, Models: k.Models, Limits: k.Limits, Budget: k.Budget, Per: k.Per,
+		Tags: k.Tags,
 	}
 	if k.Expires != nil {
 		o.Expires = *k.Expires
@@ -296,6 +299,9 @@ func (u *KeyUpdate) check(now time.Time) error {
 	}
 	if u.Budget != nil {
 		errs = append(errs, checkBudget(*u.Budget))
+	}
+	if u.Per != nil {
+		errs = append(errs, checkPer(*u.Per))
 	}
 	return firstOf(errs...)
 }

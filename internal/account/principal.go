@@ -43,12 +43,18 @@ func budgetsOf(a *Account, k *Key) (all []budget.Budget) {
 	return all
 }
 
-// Budgets are what the caller's requests count against; none for no limit.
-func (p *Principal) Budgets() []budget.Budget {
+// Budgets are what a request of the caller counts against; none for no limit.
+func (p *Principal) Budgets(a *llm.Attribution) []budget.Budget {
 	if p == nil {
 		return nil
 	}
-	return p.budgets
+	all := slices.Clip(p.budgets)
+	for _, part := range p.parts(a) {
+		if b := part.per.Budget; b.Limit > 0 {
+			all = append(all, budget.Budget{Scope: part.scope, Of: part.per.name(), Period: b.Period, Limit: b.Limit})
+		}
+	}
+	return all
 }
 
 // Account is the caller's account; nil for the zero value.

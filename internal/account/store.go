@@ -94,6 +94,7 @@ type Update struct {
 	OnDisconnect *OnDisconnect
 	Budget       *Budget
 	Limits       *Limits
+	Per          *[]Per
 	EndCredit    bool
 	PriceList    *PriceList // a further one, see Account.WithPriceList
 }
@@ -105,6 +106,7 @@ type KeyUpdate struct {
 	Expires *time.Time // after now; the zero time for never
 	Limits  *Limits
 	Budget  *Budget
+	Per     *[]Per
 	Tighten bool // refuse what Loosened does
 	// Permissions are at least one. audit.ErrNotAllowed where Admin is added by somebody who is no operator.
 	Permissions *[]Permission

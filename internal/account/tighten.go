@@ -11,8 +11,24 @@ import (
 // *llm.Error with CodeForbidden that names what it may do more. Members change their keys
 // so, since an owner or an operator may have set what is there.
 func Loosened(before, after *Key) error {
+	if err := firstOf(loosenedUse(&before.Limits, &after.Limits, before.Budget, after.Budget),
+		loosenedPer(before.Per, after.Per)); err != nil {
+		return err
+	}
+	switch {
+	case before.Expires != nil && (after.Expires == nil || after.Expires.After(*before.Expires)):
+		return loosened("expires", "let it expire before %s", before.Expires.Format("2006-01-02T15:04:05Z07:00"))
+	case !isSubset(after.Permissions, before.Permissions):
+		return loosened("permissions", "take permissions away from it, of %q", before.Permissions)
+	case len(before.Models) > 0 && !within(after.Models, before.Models):
+		return loosened("models", "take models away from it, of %q", before.Models)
+	}
+	return nil
+}
+
+// loosenedUse is what Loosened says of limits and a budget.
+func loosenedUse(was, is *Limits, before, after Budget) error {
 	looser := func(n, was int64) bool { return was > 0 && (n == 0 || n > was) }
-	was, is := before.Limits, after.Limits
 	switch {
 	case looser(is.RPM, was.RPM):
 		return loosened("rpm", "lower its limit of %d requests a minute", was.RPM)
@@ -20,16 +36,9 @@ func Loosened(before, after *Key) error {
 		return loosened("tpm", "lower its limit of %d tokens a minute", was.TPM)
 	case looser(is.Concurrency, was.Concurrency):
 		return loosened("concurrency", "lower its limit of %d requests at a time", was.Concurrency)
-	case before.Budget.Limit > 0 && (after.Budget.Period != before.Budget.Period || looser(int64(after.Budget.Limit),
-		int64(before.Budget.Limit))):
+	case before.Limit > 0 && (after.Period != before.Period || looser(int64(after.Limit), int64(before.Limit))):
 		// Another period would begin to count anew.
-		return loosened("budget", "lower its budget of $%s, for the same period", before.Budget.Limit)
-	case before.Expires != nil && (after.Expires == nil || after.Expires.After(*before.Expires)):
-		return loosened("expires", "let it expire before %s", before.Expires.Format("2006-01-02T15:04:05Z07:00"))
-	case !isSubset(after.Permissions, before.Permissions):
-		return loosened("permissions", "take permissions away from it, of %q", before.Permissions)
-	case len(before.Models) > 0 && !within(after.Models, before.Models):
-		return loosened("models", "take models away from it, of %q", before.Models)
+		return loosened("budget", "lower its budget of $%s, for the same period", before.Limit)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -15,26 +16,44 @@ func TestLoosened(t *testing.T) {
 	before := account.Key{
 		Label: "nightly", Models: []string{"openai/*", "fast"}, Expires: &at,
 		Limits: account.Limits{RPM: 60, TPM: 1000, Concurrency: 4}, Budget: account.Budget{Limit: 5 * llm.USD, Period: budget.PeriodDay},
+		Per: []account.Per{
+			{Budget: account.Budget{Limit: llm.USD, Period: budget.PeriodMonth}},
+			{Tag: "a", Limits: account.Limits{RPM: 4}},
+		},
+	}
+	per := func(change func(user, tag *account.Per)) func(k *account.Key) {
+		return func(k *account.Key) {
+			k.Per = slices.Clone(k.Per)
+			change(&k.Per[0], &k.Per[1])
+		}
 	}
 	for name, test := range map[string]struct {
 		change func(k *account.Key)
 		param  string // that is loosened; empty for none
 	}{
-		"nothing":           {func(*account.Key) {}, ""},
-		"label":             {func(k *account.Key) { k.Label = "weekly" }, ""},
-		"less":              {func(k *account.Key) { k.Limits = account.Limits{RPM: 1, TPM: 999, Concurrency: 4} }, ""},
-		"less money":        {func(k *account.Key) { k.Budget.Limit-- }, ""},
-		"sooner":            {func(k *account.Key) { k.Expires = new(at.Add(-1)) }, ""},
-		"fewer models":      {func(k *account.Key) { k.Models = []string{"openai/*"} }, ""},
-		"a narrower one":    {func(k *account.Key) { k.Models = []string{"openai/gpt-*", "openai/gpt-5"} }, ""},
-		"rpm":               {func(k *account.Key) { k.Limits.RPM = 61 }, "rpm"},
-		"no rpm":            {func(k *account.Key) { k.Limits.RPM = 0 }, "rpm"},
-		"tpm":               {func(k *account.Key) { k.Limits.TPM = 1001 }, "tpm"},
-		"no limits":         {func(k *account.Key) { k.Limits = account.Limits{} }, "rpm"},
-		"concurrency":       {func(k *account.Key) { k.Limits.Concurrency = 0 }, "concurrency"},
-		"more money":        {func(k *account.Key) { k.Budget.Limit++ }, "budget"},
-		"no budget":         {func(k *account.Key) { k.Budget = account.Budget{} }, "budget"},
-		"another period":    {func(k *account.Key) { k.Budget = account.Budget{Limit: llm.USD, Period: budget.PeriodTotal} }, "budget"},
+		"nothing":        {func(*account.Key) {}, ""},
+		"label":          {func(k *account.Key) { k.Label = "weekly" }, ""},
+		"less":           {func(k *account.Key) { k.Limits = account.Limits{RPM: 1, TPM: 999, Concurrency: 4} }, ""},
+		"less money":     {func(k *account.Key) { k.Budget.Limit-- }, ""},
+		"sooner":         {func(k *account.Key) { k.Expires = new(at.Add(-1)) }, ""},
+		"fewer models":   {func(k *account.Key) { k.Models = []string{"openai/*"} }, ""},
+		"a narrower one": {func(k *account.Key) { k.Models = []string{"openai/gpt-*", "openai/gpt-5"} }, ""},
+		"rpm":            {func(k *account.Key) { k.Limits.RPM = 61 }, "rpm"},
+		"no rpm":         {func(k *account.Key) { k.Limits.RPM = 0 }, "rpm"},
+		"tpm":            {func(k *account.Key) { k.Limits.TPM = 1001 }, "tpm"},
+		"no limits":      {func(k *account.Key) { k.Limits = account.Limits{} }, "rpm"},
+		"concurrency":    {func(k *account.Key) { k.Limits.Concurrency = 0 }, "concurrency"},
+		"more money":     {func(k *account.Key) { k.Budget.Limit++ }, "budget"},
+		"no budget":      {func(k *account.Key) { k.Budget = account.Budget{} }, "budget"},
+		"another period": {func(k *account.Key) { k.Budget = account.Budget{Limit: llm.USD, Period: budget.PeriodTotal} }, "budget"},
+		"less per user":  {per(func(user, _ *account.Per) { user.Budget.Limit-- }), ""},
+		"one more tag": {func(k *account.Key) {
+			k.Per = account.WithPer(k.Per, account.Per{Tag: "b", Limits: account.Limits{TPM: 1}})
+		}, ""},
+		"more per user":     {per(func(user, _ *account.Per) { user.Budget.Limit++ }), "per_user"},
+		"a day per user":    {per(func(user, _ *account.Per) { user.Budget.Period = budget.PeriodDay }), "per_user"},
+		"more per tag":      {per(func(_, tag *account.Per) { tag.Limits.RPM++ }), "per_tag.a"},
+		"none per tag":      {func(k *account.Key) { k.Per = k.Per[:1] }, "per_tag.a"},
 		"later":             {func(k *account.Key) { k.Expires = new(at.Add(1)) }, "expires"},
 		"never":             {func(k *account.Key) { k.Expires = nil }, "expires"},
 		"all models":        {func(k *account.Key) { k.Models = nil }, "models"},

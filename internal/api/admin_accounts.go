@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"weir/internal/account"
@@ -28,10 +29,11 @@ type accountView struct {
 	OnDisconnect account.OnDisconnect `json:"on_hangup"`
 	Limits       limitsView           `json:"limits"`
 	Budget       *budgetView          `json:"budget"`
-	Credit       *creditView          `json:"credit"`
-	Goodwill     string               `json:"goodwill_usd"` // what an account without credit owes less
-	Created      time.Time            `json:"created"`
-	Closed       *time.Time           `json:"closed"` // nil while it is open
+	perViews
+	Credit   *creditView `json:"credit"`
+	Goodwill string      `json:"goodwill_usd"` // what an account without credit owes less
+	Created  time.Time   `json:"created"`
+	Closed   *time.Time  `json:"closed"` // nil while it is open
 }
 
 // newAccountView is an account that was made, and who is invited to it.
@@ -59,7 +61,7 @@ type creditView struct {
 func viewAccount(a *account.Account) accountView {
 	v := accountView{
 		ID: a.ID, Name: a.Name, Suspended: a.Suspended, OnDisconnect: a.OnDisconnect,
-		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), Goodwill: a.Goodwill.String(), Created: a.Created,
+		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), perViews: viewPer(a.Per), Goodwill: a.Goodwill.String(), Created: a.Created,
 		Closed: a.Closed,
 	}
 	if c := a.Credit; c != nil {
@@ -85,22 +87,22 @@ func (h *adminAccounts) create(r *adminRequest) (answer, error) {
 	var name string
 	var limits account.Limits
 	var budget account.Budget
+	var per []account.Per
 	var credit llm.Money
 	onDisconnect := account.DisconnectDefault
 	var members []people.Invitation
-	err := readFields(
-		"", r.body,
+	err := readFields("", r.body, append(perFields(&per),
 		field{"name", text(&name)},
 		field{"on_hangup", text(&onDisconnect)},
 		field{"limits", limitsField(&limits)},
 		field{"budget", budgetField(&budget)},
 		field{"credit_usd", amount(&credit)},
 		field{"members", membersField(&members)},
-	)
+	)...)
 	if err != nil {
 		return answer{}, err
 	}
-	u := account.Update{OnDisconnect: &onDisconnect, Limits: &limits, Budget: &budget}
+	u := account.Update{OnDisconnect: &onDisconnect, Limits: &limits, Budget: &budget, Per: &per}
 	d, err := h.accounts.Draft(name, u, credit)
 	if err != nil {
 		return answer{}, inLimits(err)
@@ -148,15 +150,14 @@ func (h *adminAccounts) show(r *adminRequest) (answer, error) {
 func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 	a := r.visit.Account
 	var u account.Update
-	limits, budget, onDisconnect := a.Limits, a.Budget, a.OnDisconnect
-	err := readFields(
-		"", r.body,
+	limits, budget, per, onDisconnect := a.Limits, a.Budget, a.Per, a.OnDisconnect
+	err := readFields("", r.body, append(perFields(&per),
 		field{"suspended", flag(&u.Suspended)},
 		field{"on_hangup", text(&onDisconnect)},
 		field{"limits", limitsField(&limits)},
 		field{"budget", budgetField(&budget)},
 		field{"credit", endCreditField(&u.EndCredit)},
-	)
+	)...)
 	if err != nil {
 		return answer{}, err
 	}
@@ -169,6 +170,9 @@ func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 	}
 	if budget != a.Budget {
 		u.Budget = &budget
+	}
+	if !slices.Equal(per, a.Per) {
+		u.Per = &per
 	}
 	changed, err := h.accounts.UpdateAccount(r.Context(), r.by(), a.ID, u)
 	return shown(changed, inLimits(err), viewAccount)

@@ -30,14 +30,15 @@ type keyView struct {
 	Models      []string             `json:"models"` // patterns; empty for all
 	Limits      limitsView           `json:"limits"`
 	Budget      *budgetView          `json:"budget"`
-	Tags        map[string]string    `json:"tags"` // of requests that have no tag of that name
-	Required    []string             `json:"required_tags"`
-	CreatedBy   *string              `json:"created_by"` // id of the user
-	Service     bool                 `json:"service"`    // it belongs to no person
-	Created     time.Time            `json:"created"`
-	Expires     *time.Time           `json:"expires"`
-	Revoked     *time.Time           `json:"revoked"`
-	LastUsed    *time.Time           `json:"last_used"`
+	perViews
+	Tags      map[string]string `json:"tags"` // of requests that have no tag of that name
+	Required  []string          `json:"required_tags"`
+	CreatedBy *string           `json:"created_by"` // id of the user
+	Service   bool              `json:"service"`    // it belongs to no person
+	Created   time.Time         `json:"created"`
+	Expires   *time.Time        `json:"expires"`
+	Revoked   *time.Time        `json:"revoked"`
+	LastUsed  *time.Time        `json:"last_used"`
 	// FormerLast4 is of the key before the last rotation, which is good until FormerUntil.
 	FormerLast4 *string    `json:"former_last4"`
 	FormerUntil *time.Time `json:"former_until"`
@@ -53,7 +54,7 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 	v := keyView{
 		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: k.State(h.now()),
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
-		Budget: viewBudget(k.Budget), Tags: map[string]string{}, Required: append([]string{}, k.Tags.Required...),
+		Budget: viewBudget(k.Budget), perViews: viewPer(k.Per), Tags: map[string]string{}, Required: append([]string{}, k.Tags.Required...),
 		CreatedBy: orNull(k.Creator), Service: k.Creator == "", Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 		FormerLast4: orNull(k.FormerLast4), FormerUntil: k.FormerUntil,
 	}
@@ -102,8 +103,7 @@ func (h *adminKeys) show(r *adminRequest) (answer, error) {
 func (h *adminKeys) create(r *adminRequest) (answer, error) {
 	o := account.KeyOptions{Account: r.visit.Account.ID, Bounded: !r.visit.Operator()}
 	var service *bool
-	err := readFields(
-		"", r.body,
+	err := readFields("", r.body, append(perFields(&o.Per),
 		field{"label", text(&o.Label)},
 		field{"permissions", texts(&o.Permissions)},
 		field{"models", texts(&o.Models)},
@@ -113,7 +113,7 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 		field{"tags", tagsField(&o.Tags.Defaults)},
 		field{"required_tags", texts(&o.Tags.Required)},
 		field{"service", flag(&service)},
-	)
+	)...)
 	isService := service != nil && *service
 	if err == nil && isService {
 		err = r.visit.MayMakeServiceKey(o.Account, o.Permissions)
@@ -162,20 +162,19 @@ func (h *adminKeys) change(r *adminRequest) (answer, error) {
 }
 
 func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
-	label, limits, budget := k.Label, k.Limits, k.Budget
+	label, limits, budget, per := k.Label, k.Limits, k.Budget, k.Per
 	var models []string
 	var permissions []account.Permission
 	var expires time.Time
 	var u account.KeyUpdate
-	err := readFields(
-		"", body,
+	err := readFields("", body, append(perFields(&per),
 		field{"label", text(&label)},
 		field{"permissions", given(&u.Permissions, &permissions, texts(&permissions))},
 		field{"models", given(&u.Models, &models, texts(&models))},
 		field{"expires", given(&u.Expires, &expires, instant(&expires))},
 		field{"limits", limitsField(&limits)},
 		field{"budget", budgetField(&budget)},
-	)
+	)...)
 	// What stays as it is is not written: somebody else may be changing it.
 	if label != k.Label {
 		u.Label = &label
@@ -185,6 +184,9 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 	}
 	if budget != k.Budget {
 		u.Budget = &budget
+	}
+	if !slices.Equal(per, k.Per) {
+		u.Per = &per
 	}
 	return u, err
 }

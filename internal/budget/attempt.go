@@ -14,6 +14,7 @@ import (
 // request came.
 type Attempt struct {
 	Account, Key string    // ids
+	Parts        []string  // scopes of the parts of both that it counts against
 	Arrived      time.Time // when its request came
 	Most         llm.Money // what it may cost at most
 	Reservation  *Reservation
@@ -57,6 +58,18 @@ func (l *Service) changedSince(a *Attempt) bool {
 		}
 	}
 	return false
+}
+
+// scopes are all that the attempt counts against.
+func (a *Attempt) scopes(yield func(scope string) bool) {
+	if !yield(a.Account) || !yield(a.Key) {
+		return
+	}
+	for _, scope := range a.Parts {
+		if !yield(scope) {
+			return
+		}
+	}
 }
 
 // hold holds what the attempt may cost, unless that is reserved, and reports whether it did.
@@ -132,7 +145,7 @@ func (p *accountLeases) each(a *Attempt, fn func(*lease)) {
 	if len(p.scopes) == 0 {
 		return
 	}
-	for _, scope := range [...]string{a.Account, a.Key} {
+	for scope := range a.scopes {
 		for _, s := range p.scopes[scope] {
 			if s.id.covers(a) {
 				fn(s)
@@ -145,7 +158,8 @@ func (p *accountLeases) each(a *Attempt, fn func(*lease)) {
 func (id ID) covers(a *Attempt) bool {
 	first, last := DaysOf(id.Period)
 	day := PeriodDay.Number(a.Arrived)
-	return (id.Scope == a.Account || id.Scope == a.Key) && first <= day && day <= last
+	return first <= day && day <= last &&
+		(id.Scope == a.Account || id.Scope == a.Key || slices.Contains(a.Parts, id.Scope))
 }
 
 // Changed says that the budgets of those accounts and keys may be others. What is under way of
@@ -225,8 +239,8 @@ func (p *accountLeases) untoldLeases(changed map[string]bool, now time.Time) (al
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for a := p.first; a != nil; a = a.next {
-		for _, scope := range [...]string{a.Account, a.Key} {
-			if !p.untold && !changed[scope] {
+		for scope := range a.scopes {
+			if !p.untold && !changed[ownerOf(scope)] {
 				continue
 			}
 			for _, period := range [...]Period{PeriodDay, PeriodMonth, PeriodTotal} {
@@ -239,7 +253,7 @@ func (p *accountLeases) untoldLeases(changed map[string]bool, now time.Time) (al
 	}
 	for scope, leases := range p.scopes {
 		for _, s := range leases {
-			if p.untold || changed[scope] {
+			if p.untold || changed[ownerOf(scope)] {
 				s.change()
 				s.untold = true
 			}

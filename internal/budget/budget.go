@@ -89,8 +89,8 @@ func (p Period) Starts(t time.Time) time.Time {
 // credit is a budget for all time: what was paid in beforehand, on top of what
 // was spent before.
 type Budget struct {
-	Scope  string // account or key id
-	Of     string // "account" or "API key", for people
+	Scope  string // account or key id, or a part of it
+	Of     string // "account" or "API key", or a part of it, for people
 	Period Period
 	Limit  llm.Money
 }

@@ -141,7 +141,7 @@ func (p *accountLeases) change(scopes map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for scope, leases := range p.scopes {
-		if scopes != nil && !scopes[scope] {
+		if scopes != nil && !scopes[ownerOf(scope)] {
 			continue
 		}
 		for _, s := range leases {

@@ -98,6 +98,9 @@ func (l *Service) take(p *accountLeases, n *Need, asked map[*lease]bool) (reserv
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.isCrowded(n) {
+		return nil, nil, crowded()
+	}
 	reservation = &Reservation{budgets: p, amount: n.Most}
 	reservation.leases = p.counting(make([]*lease, 0, len(n.Budgets)), n, now)
 	freed := llm.MaxCost

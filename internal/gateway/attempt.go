@@ -102,7 +102,7 @@ func (a *attempt) record() ledger.Attempt {
 		Account: c.principal.Account().ID, Key: c.principal.Key().ID,
 		Requested: c.Head.Model, Provider: a.Target.Provider.Name(), Model: a.Target.Model,
 		Opened: c.server.ledger.Now().UTC().Truncate(time.Microsecond), Arrived: c.started,
-		Stream: c.Head.Stream, Attribution: c.own.attribution,
+		Stream: c.Head.Stream, Attribution: c.own.attribution, Parts: c.principal.Parts(&c.own.attribution),
 		Price: a.Price, BillByProvider: a.Target.Provider.BillsItself(),
 	}
 	if c.reservation == nil {

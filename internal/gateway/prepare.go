@@ -134,7 +134,7 @@ func (a *attempt) afford() error {
 	if err := a.RefusedAssumed(); err != nil {
 		return err
 	}
-	budgets := c.principal.Budgets()
+	budgets := c.principal.Budgets(&c.own.attribution)
 	if len(budgets) == 0 || c.Op.Free {
 		return nil
 	}

@@ -44,6 +44,7 @@ type hubState struct {
 	wanted      map[budget.ID]map[uuid.UUID]time.Time
 	nodes       map[uuid.UUID]hubNode
 	incarnation int
+	ignoreParts bool // negative control: what an end user has spent does not count
 }
 
 type hubNode struct {
@@ -76,8 +77,9 @@ func (s *hubState) clone() *hubState {
 
 // spent is what a journal has spent of a budget, as far as the hub knows.
 func (s *hubState) spent(id budget.ID, journal uuid.UUID) (sum llm.Money) {
+	_, _, isPart := budget.PartOf(id.Scope)
 	for at, e := range s.rows {
-		if s.journalOf[at] == journal && (e.Account == id.Scope || e.Key == id.Scope) {
+		if s.journalOf[at] == journal && !(isPart && s.ignoreParts) && (e.Account == id.Scope || e.Key == id.Scope || slices.Contains(e.PartScopes(), id.Scope)) {
 			sum += e.Cost
 		}
 	}
@@ -349,6 +351,17 @@ func (h *hub) setLimit(limit llm.Money) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.limits[fleetAccount] = limit
+}
+
+// ofUsers is what the attempts of each end user have cost.
+func (h *hub) ofUsers() map[string]llm.Money {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sums := map[string]llm.Money{}
+	for _, e := range h.state.rows {
+		sums[e.Attribution.User] += e.Cost
+	}
+	return sums
 }
 
 // total is what all attempts have cost.

@@ -51,6 +51,7 @@ func TestBudgetSimulationCatches(t *testing.T) {
 	for name, sabotage := range map[string]func(*hub){
 		"slices are dealt as if there were no others": func(h *hub) { h.ignoreOthers = true },
 		"what others hold does not count":             func(h *hub) { h.spentOnly = true },
+		"what end users have spent does not count":    func(h *hub) { h.state.ignoreParts = true },
 	} {
 		caught := false
 		for seed := range uint64(30) {
@@ -93,7 +94,11 @@ func runBudgetsCounted(t *testing.T, seed uint64, sabotage func(*hub), stats *fl
 const (
 	fleetAccount, fleetKey = "account", "key"
 	fleetLimit             = llm.Money(1000)
+	fleetUserLimit         = llm.Money(450)
 )
+
+// fleetUsers are the end users, each with a budget of its own.
+var fleetUsers = [...]string{"ada", "bob", "eve"}
 
 // fleet is a number of nodes.
 type fleet struct {
@@ -125,7 +130,11 @@ type life struct {
 
 func newFleet(seed uint64) *fleet {
 	f := &fleet{rng: rand.New(rand.NewPCG(seed, 0x627564676574))}
-	f.hub = newHub(time.Now, map[string]llm.Money{fleetAccount: fleetLimit, fleetKey: fleetLimit - 100})
+	limits := map[string]llm.Money{fleetAccount: fleetLimit, fleetKey: fleetLimit - 100}
+	for _, user := range fleetUsers {
+		limits[budget.UserScope(fleetKey, user)] = fleetUserLimit
+	}
+	f.hub = newHub(time.Now, limits)
 	for i := range 3 {
 		f.nodes = append(f.nodes, &simNode{id: uuid.UUID{15: byte(i + 1)}, disk: &simDisk{rng: f.rng, files: map[string]*simFile{}}})
 	}
@@ -215,11 +224,13 @@ func (f *fleet) mishap(ctx context.Context) error {
 // request is one client's request, which may take a second attempt.
 func (f *fleet) request(l *life, n, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
+	user := fleetUsers[rng.IntN(len(fleetUsers))]
 	need := Need{Need: budget.Need{
 		Account: fleetAccount, At: time.Now(), Least: 1 + llm.Money(rng.IntN(20)),
 		Budgets: []budget.Budget{
 			{Scope: fleetAccount, Of: "account", Period: budget.PeriodTotal, Limit: fleetLimit},
 			{Scope: fleetKey, Of: "API key", Period: budget.PeriodTotal, Limit: fleetLimit - 100},
+			{Scope: budget.UserScope(fleetKey, user), Of: "end user", Period: budget.PeriodTotal, Limit: fleetUserLimit},
 		},
 	}}
 	need.Most = need.Least + llm.Money(rng.IntN(60))
@@ -231,7 +242,8 @@ func (f *fleet) request(l *life, n, seed uint64) {
 	a := Attempt{
 		ID: AttemptID{Request: uuid.UUID{0: 1, 14: byte(n >> 8), 15: byte(n)}, N: 1}, Account: fleetAccount, Key: fleetKey,
 		Provider: "p", Model: "m", Opened: time.Now(), Arrived: need.At, Hold: reservation.Amount(), Reservation: reservation,
-		Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1000}},
+		Price:       llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1000}},
+		Attribution: llm.Attribution{User: user}, Parts: budget.Parts(0).User(budget.KeyPart),
 	}
 	hold, err := l.ledger.Open(a)
 	if err != nil {
@@ -298,6 +310,11 @@ func (f *fleet) settleDown(ctx context.Context) error {
 		return fmt.Errorf("%d holds left after quiet", open)
 	case total > fleetLimit-100:
 		return fmt.Errorf("%v was spent of a budget of %v", total, fleetLimit-100)
+	}
+	for user, spent := range f.hub.ofUsers() {
+		if spent > fleetUserLimit {
+			return fmt.Errorf("the end user %s has spent %v of a budget of %v", user, spent, fleetUserLimit)
+		}
 	}
 	return f.reserveRest(ctx, fleetLimit-100-total)
 }

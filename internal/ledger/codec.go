@@ -49,7 +49,7 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	if a.Terms != nil {
 		flags |= flagTerms
 	}
-	flags |= attributionFlags(&a.Attribution)
+	flags |= attributionFlags(a)
 	dst = binary.AppendUvarint(dst, flags)
 	dst = binary.AppendVarint(dst, a.Opened.UnixMicro())
 	for _, s := range [...]string{a.Account, a.Key, a.Requested, a.Provider, a.Model, a.Price.Version} {
@@ -62,7 +62,7 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	if a.Terms != nil {
 		dst = appendTerms(dst, a)
 	}
-	return endFrame(dst, start)
+	return endFrame(appendParts(dst, a.Parts), start)
 }
 
 func decodeOpen(payload []byte, known names) (a Attempt, err error) {
@@ -84,6 +84,7 @@ func decodeOpen(payload []byte, known names) (a Attempt, err error) {
 	if flags&flagTerms != 0 {
 		d.terms(&a, known)
 	}
+	a.Parts = d.parts(flags)
 	return a, d.finish("open")
 }
 

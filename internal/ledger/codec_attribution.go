@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/binary"
 
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -10,17 +11,21 @@ import (
 const (
 	flagUser = flagStream << (1 + iota)
 	flagTags
+	flagParts = flagTags << 2 // behind flagTerms
 )
 
 // An attribution stands at the end of an opening, where its flags say so: an older program reads what is
 // before it.
 
-func attributionFlags(a *llm.Attribution) (flags uint64) {
-	if a.User != "" {
+func attributionFlags(a *Attempt) (flags uint64) {
+	if a.Attribution.User != "" {
 		flags |= flagUser
 	}
-	if len(a.Tags) > 0 {
+	if len(a.Attribution.Tags) > 0 {
 		flags |= flagTags
+	}
+	if a.Parts != 0 {
+		flags |= flagParts
 	}
 	return flags
 }
@@ -36,6 +41,21 @@ func appendAttribution(dst []byte, a *llm.Attribution) []byte {
 		dst = appendText(appendText(dst, t.Name), t.Value)
 	}
 	return dst
+}
+
+// Parts stand behind the terms.
+func appendParts(dst []byte, p budget.Parts) []byte {
+	if p == 0 {
+		return dst
+	}
+	return binary.AppendUvarint(dst, uint64(p))
+}
+
+func (d *decoder) parts(flags uint64) budget.Parts {
+	if flags&flagParts == 0 {
+		return 0
+	}
+	return budget.Parts(d.uvarint())
 }
 
 func (d *decoder) attribution(flags uint64, known names) (a llm.Attribution) {

@@ -109,7 +109,8 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 // begin is the hold of an attempt that counts against budgets from now on.
 func (l *Ledger) begin(a Attempt) *Hold {
 	h := &Hold{ledger: l, attempt: a, counted: budget.Attempt{
-		Account: a.Account, Key: a.Key, Arrived: a.Arrived, Most: a.MostCharged(), Reservation: a.Reservation,
+		Account: a.Account, Key: a.Key, Parts: a.PartScopes(), Arrived: a.Arrived, Most: a.MostCharged(),
+		Reservation: a.Reservation,
 	}}
 	l.budgets.Begin(&h.counted)
 	return h

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/must"
 
@@ -307,6 +308,7 @@ func (d *fullDisk) Create(name string, size, keep int64) (File, error) {
 func TestCodecRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := testAttempt(uuid.New(), 3)
+	a.Parts = budget.Parts(0).User(budget.KeyPart).Tag(budget.AccountPart, 1)
 	_, payload, n := readFrame(appendOpen(nil, &a))
 	got, err := decodeOpen(payload, nil)
 	if err != nil || n == 0 {
@@ -315,9 +317,9 @@ func TestCodecRoundTrip(t *testing.T) {
 	want := a
 	want.Price = llm.Price{Version: a.Price.Version}
 	must.Equal(t, got, want, "open")
-	want.Attribution = llm.Attribution{} // as an older weir has written it
+	want.Attribution, want.Parts = llm.Attribution{}, 0 // as an older weir has written it
 	_, older, _ := readFrame(appendOpen(nil, &want))
-	if got, err = decodeOpen(older, nil); err != nil || !cmp.Equal(got, want) || len(payload)-len(older) != len("user-1projectalphateam")+6 {
+	if got, err = decodeOpen(older, nil); err != nil || !cmp.Equal(got, want) || len(payload)-len(older) != len("user-1projectalphateam")+7 {
 		t.Errorf("an older record: got %d bytes of %d, %+v, %v", len(older), len(payload), got, err)
 	}
 	s := Settlement{

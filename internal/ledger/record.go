@@ -50,6 +50,8 @@ type Attempt struct {
 	Stream    bool
 	// Attribution is for whom and for what the request is.
 	Attribution llm.Attribution
+	// Parts are the parts of the account and the key that it counts against in budgets.
+	Parts budget.Parts
 
 	// Price is resolved here, once. The journal keeps its Version.
 	Price llm.Price
@@ -72,6 +74,14 @@ type Attempt struct {
 
 // FullModel is "<provider>/<model-name>", the model's name in every report.
 func (a *Attempt) FullModel() string { return a.Provider + "/" + a.Model }
+
+// PartScopes are the scopes of its parts.
+func (a *Attempt) PartScopes() []string {
+	if a.Parts == 0 {
+		return nil
+	}
+	return a.Parts.Scopes(a.Account, a.Key, &a.Attribution)
+}
 
 // How far beyond its bound an attempt's numbers may lie and still be taken for the
 // provider's: so many times, or as much as these. A recording may be a day long,

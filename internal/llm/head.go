@@ -26,18 +26,19 @@ func (s Span) Present() bool { return s.End > s.Start }
 // its tree, with the places in the body at which it stands.
 type Head struct {
 	Model        string // as the client asked; empty when absent
-	Stream       bool   // the client wants the reply piece by piece
 	MaxOutput    int64  // the client's cap on output tokens; 0 when absent
 	Choices      int64  // how many answers are asked for; at least 1
+	Stream       bool   // the client wants the reply piece by piece
 	IncludeUsage bool   // the client of a stream asked for its usage
 	Base64       bool   // the client asked for vectors in base64
-	Tier         string // the service tier that the client asked for, where its answer may not tell it
-	// Asked is what the request says of the units that it asks for, in modes with commas:
-	// the size and quality of images, the memory of containers.
-	Asked string
+	Empty        bool   // the body is an object without fields
 	// LongCache says that it asks for its prompt to be cached for longer than is usual where its
 	// wire format comes from.
 	LongCache bool
+	Tier      string // the service tier that the client asked for, where its answer may not tell it
+	// Asked is what the request says of the units that it asks for, in modes with commas:
+	// the size and quality of images, the memory of containers.
+	Asked string
 	// Thinking is how many tokens of thinking are asked for, where these may go beyond the output
 	// cap; 0 for none.
 	Thinking int64
@@ -57,5 +58,4 @@ type Head struct {
 	UserSpan          Span // the value of the field that names the end user
 	TagsSpan          Span // the object of names and values that the client gives its request
 	Open              int  // offset just behind the body's opening brace
-	Empty             bool // the body is an object without fields
 }

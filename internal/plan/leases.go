@@ -9,22 +9,25 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/budget"
+	"weir/internal/llm"
 )
 
 // leases deals out whole budgets to the one node that a replay is. It is used by one goroutine.
 type leases struct {
 	options *Options
 	budgets map[string][]budget.Budget // by scope
+	per     map[string][]account.Per   // of parts, by the id of their owner
 }
 
 func newLeases(o *Options, s *State) *leases {
-	l := &leases{options: o, budgets: map[string][]budget.Budget{}}
+	l := &leases{options: o, budgets: map[string][]budget.Budget{}, per: map[string][]account.Per{}}
 	for _, k := range s.Keys {
 		a := s.Accounts[k.AccountID]
 		if a == nil {
 			continue
 		}
-		for _, b := range account.NewPrincipal(a, k).Budgets() {
+		l.per[a.ID], l.per[k.ID] = a.Per, k.Per
+		for _, b := range account.NewPrincipal(a, k).Budgets(&llm.Attribution{}) {
 			if b.Scope == k.ID || l.budgets[a.ID] == nil || b.Scope == a.ID && len(l.budgets[a.ID]) < 2 {
 				l.budgets[b.Scope] = append(l.budgets[b.Scope], b)
 			}
@@ -33,9 +36,22 @@ func newLeases(o *Options, s *State) *leases {
 	return l
 }
 
+// of are the budgets of a scope.
+func (l *leases) of(scope string) []budget.Budget {
+	owner, part, ok := budget.PartOf(scope)
+	if !ok {
+		return l.budgets[scope]
+	}
+	b := account.PartBudget(l.per[owner], part)
+	if b.Limit == 0 {
+		return nil
+	}
+	return []budget.Budget{{Scope: scope, Period: b.Period, Limit: b.Limit}}
+}
+
 // Lease leases all of a budget.
 func (l *leases) Lease(ctx context.Context, r budget.LeaseRequest) (got budget.Lease, err error) {
-	for _, b := range l.budgets[r.Budget.Scope] {
+	for _, b := range l.of(r.Budget.Scope) {
 		if b.Period == budget.PeriodOf(r.Budget.Period) {
 			got.Limit, got.Granted = b.Limit, b.Limit
 		}

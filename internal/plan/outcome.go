@@ -17,6 +17,7 @@ type outcome struct {
 	request   request
 	principal *account.Principal
 	limited   ratelimit.Reservation
+	parts     []ratelimit.Reservation
 	target    *route.Target // which answers in the place of the recorded one; nil for that
 	refused   Refusal
 	estimated bool
@@ -42,7 +43,7 @@ func (o *outcome) targets(all []route.Target) {
 func (o *outcome) estimate() {
 	first := o.request.first()
 	until := first.Arrived.Add(remembered)
-	for _, b := range o.principal.Budgets() {
+	for _, b := range o.principal.Budgets(&first.Attribution) {
 		end, ends := b.Period.Ends(first.Arrived)
 		if !ends {
 			end = first.Arrived.AddDate(100, 0, 0)
@@ -55,6 +56,20 @@ func (o *outcome) estimate() {
 	if o.replay.uncertain[first.Account].Before(until) {
 		o.replay.uncertain[first.Account] = until
 	}
+}
+
+// limit takes what the request needs of limits, and reports whether it may go on.
+func (o *outcome) limit() bool {
+	r, first := o.replay, o.request.first()
+	tokens := tokensOf(first, r.present.Table)
+	parts := o.principal.PartLimits(&first.Attribution)
+	o.parts = make([]ratelimit.Reservation, len(parts))
+	for i := range parts {
+		if r.limits.ReservePart(r.ctx, &o.parts[i], &parts[i], tokens) != nil {
+			return false
+		}
+	}
+	return r.limits.Reserve(r.ctx, &o.limited, ratelimit.CallerOf(o.principal), tokens) == nil
 }
 
 // begin begins the first attempt.
@@ -74,8 +89,9 @@ func (o *outcome) entry() *ledger.Entry { return &o.request[o.n] }
 // open counts an attempt until it ends.
 func (o *outcome) open(reservation *budget.Reservation) {
 	e := o.entry()
+	parts := o.principal.Parts(&e.Attribution).Scopes(e.Account, e.Key, &e.Attribution)
 	o.counted = &budget.Attempt{
-		Account: e.Account, Key: e.Key, Arrived: e.Arrived, Most: o.most(e.Bound), Reservation: reservation,
+		Account: e.Account, Key: e.Key, Parts: parts, Arrived: e.Arrived, Most: o.most(e.Bound), Reservation: reservation,
 	}
 	o.cost = min(o.charged(), reservation.Amount())
 	o.replay.budgets.Begin(o.counted)
@@ -109,6 +125,9 @@ func (o *outcome) endAttempt() {
 // finish ends the request.
 func (o *outcome) finish() {
 	o.limited.Settle(o.tokens)
+	for i := range o.parts {
+		o.parts[i].Settle(o.tokens)
+	}
 	if o.over != nil {
 		o.over()
 	}
@@ -122,19 +141,16 @@ type after struct {
 
 // reserve reserves what the attempt needs of budgets.
 func (o *outcome) reserve(a *after) (*budget.Reservation, bool) {
-	var budgets []budget.Budget
-	if o.principal != nil {
-		budgets = o.principal.Budgets()
-	}
+	e := o.entry()
+	budgets := o.principal.Budgets(&e.Attribution)
 	if len(budgets) == 0 {
 		return nil, true
 	}
-	e := o.entry()
 	need := budget.Need{Account: e.Account, Budgets: budgets, At: e.Arrived}
 	if a != nil {
 		need.After, need.Charged = a.reservation, a.charged
 	}
-	d := demandOf(e, len(o.recorded().Budgets()) > 0)
+	d := demandOf(e, len(o.recorded().Budgets(&e.Attribution)) > 0)
 	certain := o.take(&need, d.high)
 	certain.Release()
 	got := o.take(&need, d.coarse)

@@ -83,7 +83,7 @@ func (r *replay) admit(in request, over func()) *outcome {
 		return o
 	}
 	o.targets(targets)
-	if r.limits.Reserve(r.ctx, &o.limited, ratelimit.CallerOf(o.principal), tokensOf(first, r.present.Table)) != nil {
+	if !o.limit() {
 		if o.refused = RefusedLimit; byTokens(&o.limited) {
 			o.estimate()
 		}

@@ -27,6 +27,7 @@ type Options struct {
 type Limiter struct {
 	policy atomic.Pointer[Policy]
 	memory *memory
+	parts  newParts
 	remote *remote // nil for limits in memory
 	nodes  func() int
 	now    func() time.Time
@@ -71,6 +72,10 @@ func (l *Limiter) Reserve(ctx context.Context, r *Reservation, c Caller, tokens 
 	if !some {
 		return nil
 	}
+	return l.reserve(ctx, r, c, own, tokens)
+}
+
+func (l *Limiter) reserve(ctx context.Context, r *Reservation, c Caller, own [numRanks]Limits, tokens int64) error {
 	*r = Reservation{limiter: l, caller: c, own: own}
 	no := l.decide(ctx, r, min(maxTokens, max(0, tokens)))
 	if no.wait == 0 {

@@ -55,6 +55,8 @@ type Policy struct {
 type Caller struct {
 	Key, Account             string // ids
 	KeyLimits, AccountLimits Limits
+
+	part *account.PartLimits // whose limits the key's are; nil for those of a key
 }
 
 // CallerOf is a caller whose key was found good; nobody for nil.

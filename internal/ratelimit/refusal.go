@@ -37,6 +37,9 @@ func (n *refusal) note(who rank, what limited, wait time.Duration) {
 // err tells the client.
 func (n *refusal) err(r *Reservation) error {
 	who := [numRanks]string{"This API key", "This account", "This installation"}[n.who]
+	if p := r.caller.part; p != nil {
+		who = "This " + p.Name()
+	}
 	l := &r.levels[n.who]
 	text := ""
 	switch n.what {
@@ -55,13 +58,13 @@ func (n *refusal) err(r *Reservation) error {
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: n.wait,
 		Message: fmt.Sprintf("%s Try again in %s.", text, counted(seconds, "second")),
-		Err:     n.exceeded(l.limits),
+		Err:     n.exceeded(&r.caller, l.limits),
 	}
 }
 
 // Exceeded is the cause of a refusal: the limit that the request would have passed.
 type Exceeded struct {
-	Of    string // "key", "account" or "installation"
+	Of    string // "key", "account", "installation", "user" or "tag"
 	What  string // "rpm", "tpm" or "concurrency"
 	Limit int64
 }
@@ -69,8 +72,11 @@ type Exceeded struct {
 // Error is for the log.
 func (x *Exceeded) Error() string { return fmt.Sprintf("%s of the %s: %d", x.What, x.Of, x.Limit) }
 
-func (n *refusal) exceeded(l Limits) *Exceeded {
+func (n *refusal) exceeded(c *Caller, l Limits) *Exceeded {
 	x := &Exceeded{Of: [numRanks]string{"key", "account", "installation"}[n.who]}
+	if c.part != nil {
+		x.Of = c.part.Of()
+	}
 	switch n.what {
 	case theRequests:
 		x.What, x.Limit = "rpm", l.RPM

@@ -21,13 +21,14 @@ func (s *Accounts) Stores() account.Stores {
 }
 
 const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, " +
-	"credit_from, goodwill, price_lists, created, closed"
+	"credit_from, goodwill, price_lists, per, created, closed"
 
 // accountRow is a row of accountColumns, before what is encoded in it is read.
 type accountRow struct {
 	account.Account
 	credit, from sql.NullInt64
 	priceLists   string
+	per          string
 	created      int64
 	closed       sql.NullInt64
 }
@@ -35,8 +36,8 @@ type accountRow struct {
 func (r *accountRow) dest() []any {
 	return []any{
 		&r.ID, &r.Name, &r.Suspended, &r.OnDisconnect, &r.Budget.Limit, &r.Budget.Period,
-		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.Goodwill, &r.priceLists, &r.created,
-		&r.closed,
+		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.Goodwill, &r.priceLists, &r.per,
+		&r.created, &r.closed,
 	}
 }
 
@@ -47,7 +48,9 @@ func (r *accountRow) account() (account.Account, error) {
 		a.Credit = &account.Credit{Paid: llm.Money(r.credit.Int64), From: llm.Money(r.from.Int64)}
 	}
 	var err error
-	a.PriceLists, err = decodePriceLists(r.priceLists)
+	if a.PriceLists, err = decodePriceLists(r.priceLists); err == nil {
+		a.Per, err = decodePer(r.per)
+	}
 	return a, err
 }
 
@@ -100,12 +103,16 @@ func (s *conn) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a 
 	if err := s.inTurn(ctx, tx); err != nil { // the condition is about what others add
 		return false, err
 	}
+	per, err := encodePer(a.Per)
+	if err != nil {
+		return false, err
+	}
 	result, err := tx.ExecContext(
 		ctx, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, "+
-			"created)"+
-			" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
+			"per, created)"+
+			" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
 			a.ID, a.Name, number(a.Suspended), string(a.OnDisconnect), int64(a.Budget.Limit), string(a.Budget.Period),
-			a.Limits.RPM, a.Limits.TPM, a.Limits.Concurrency, micros(a.Created),
+			a.Limits.RPM, a.Limits.TPM, a.Limits.Concurrency, per, micros(a.Created),
 		}, args...)...)
 	if err != nil {
 		return false, err
@@ -121,7 +128,7 @@ func (s *conn) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a 
 func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account,
 	err error,
 ) {
-	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency any // NULL leaves a column as it is
+	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency, per any // NULL leaves a column as it is
 	if u.Suspended != nil {
 		suspended = number(*u.Suspended)
 	}
@@ -133,6 +140,11 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 	}
 	if l := u.Limits; l != nil {
 		rpm, tpm, concurrency = l.RPM, l.TPM, l.Concurrency
+	}
+	if u.Per != nil {
+		if per, err = encodePer(*u.Per); err != nil {
+			return a, err
+		}
 	}
 	if u.PriceList != nil {
 		return s.setPriceList(ctx, by, id, u.PriceList)
@@ -149,8 +161,9 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 		row := tx.QueryRowContext(ctx, "UPDATE accounts SET"+end+
 			" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
-			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? "+
-			"RETURNING "+accountColumns, suspended, onDisconnect, limit, period, rpm, tpm, concurrency, id)
+			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency),"+
+			" per = coalesce(?, per) WHERE id = ? RETURNING "+accountColumns, suspended, onDisconnect, limit, period, rpm, tpm,
+			concurrency, per, id)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}
@@ -287,7 +300,7 @@ func (s *conn) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, acti
 			return err
 		}
 	}
-	if before != nil && (isAnother(before.Budget, after.Budget) ||
+	if before != nil && (account.AnotherPeriod(before.Budget, after.Budget, before.Per, after.Per) ||
 		before.Budget.Limit > 0 && (before.Credit == nil) != (after.Credit == nil)) {
 		if err := s.noteBudget(ctx, tx, after.ID); err != nil {
 			return err
@@ -312,5 +325,6 @@ func accountFacts(a *account.Account) facts {
 	}
 	f.limits(a.Limits)
 	f.budget(a.Budget)
+	f.per(a.Per)
 	return f
 }

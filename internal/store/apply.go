@@ -111,8 +111,9 @@ type applier struct {
 	log    *slog.Logger
 	clock  *clock
 	outbox outbox
-	// sums, by hour, and speeds are of the batch at hand.
+	// sums, by hour, parts and speeds are of the batch at hand.
 	sums   buckets
+	parts  balances // of parts of accounts and keys
 	speeds speeds
 	// told is the highest threshold of each budget that the database has an event
 	// of; telling are those of which the batch at hand writes one. They count for
@@ -215,7 +216,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.open(ctx, journal, b.Opened); err != nil {
 		return fmt.Errorf("opened attempts: %w", err)
 	}
-	a.sums, a.speeds = make(buckets, len(a.sums)), make(speeds, len(a.speeds))
+	a.sums, a.parts, a.speeds = make(buckets, len(a.sums)), balances{}, make(speeds, len(a.speeds))
 	if err := settle(ctx, journal, b.Settled); err != nil {
 		return fmt.Errorf("settled attempts: %w", err)
 	}
@@ -294,5 +295,6 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 func (a *applier) count(e *ledger.Entry) {
 	b := bucketOf(&e.Attempt)
 	a.sums.add(b, sumsOf(e))
+	a.parts.addParts(e)
 	a.speeds.addEntry(&b, e)
 }

@@ -15,7 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// scopeDay names a balance of one journal: what an account or a key has spent
+// scopeDay names a balance of one journal: what an account, a key or a part of one has spent
 // on a day.
 type scopeDay struct {
 	scope string
@@ -57,6 +57,7 @@ func insertBalances() *insertion {
 // journal, and writes the events of budgets that it has brought to a threshold.
 func (a *applier) balance(ctx context.Context, tx *sql.Tx, journal int64, now time.Time) error {
 	m := balancesOf(a.sums)
+	maps.Copy(m, a.parts)
 	names := m.sorted()
 	_, err := a.bulk.insert(ctx, a.balances, len(names), func(dst []any, i int) []any {
 		return append(dst, names[i].scope, names[i].day, journal, int64(m[names[i]]))
@@ -76,7 +77,9 @@ const passed = 101
 
 // budgetRow is a budget with whose it is.
 type budgetRow struct {
-	id, account  string
+	id, account  string      // its scope, and the account
+	owner        string      // the account or key
+	part         budget.Part // which part of the owner it is of; zero for all of it
 	limit        llm.Money
 	period       budget.Period
 	credit, from sql.NullInt64
@@ -127,12 +130,16 @@ func (a *applier) learnBudgets(ctx context.Context, tx *sql.Tx, ids []string) er
 	if len(ids) == 0 {
 		return nil
 	}
-	list, err := a.budgetRows(ctx, tx, ids)
+	whole, parts := ownersOf(ids)
+	list, err := a.budgetRows(ctx, tx, whole)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		a.budgets[id] = nil
+	}
+	if err := a.learnParts(ctx, tx, parts); err != nil {
+		return err
 	}
 	for i := range list {
 		a.budgets[list[i].id] = &list[i]
@@ -165,7 +172,9 @@ func budgetRowsIn(ctx context.Context, tx *sql.Tx, in string, args ...any) ([]bu
 		" UNION ALL SELECT id, account, budget, budget_period, NULL, 0 FROM keys WHERE id"+in+" AND budget > 0",
 		slices.Concat(args, args)...)
 	return collect(rows, err, func(row scanner) (b budgetRow, err error) {
-		return b, row.Scan(&b.id, &b.account, &b.limit, &b.period, &b.credit, &b.from)
+		err = row.Scan(&b.id, &b.account, &b.limit, &b.period, &b.credit, &b.from)
+		b.owner = b.id
+		return b, err
 	})
 }
 

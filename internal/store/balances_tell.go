@@ -58,20 +58,22 @@ func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number
 func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent llm.Money, percent int64,
 	now time.Time,
 ) error {
-	e := s.event(webhook.BudgetThreshold, percent, spent, now)
-	told, err := a.outbox.tell(ctx, tx, &e)
-	if err != nil {
-		return err
-	}
-	if told {
-		a.log.Info("a budget has reached a threshold", "account", s.account, "scope", s.id, "percent", percent,
-			"spent_usd", spent.String(), "limit_usd", s.limited.limit.String(), "period", budget.PeriodOf(s.number))
+	if s.part.Value == "" { // of end users and tags there are too many to tell that each nears its end
+		e := s.event(webhook.BudgetThreshold, percent, spent, now)
+		told, err := a.outbox.tell(ctx, tx, &e)
+		if err != nil {
+			return err
+		}
+		if told {
+			a.log.Info("a budget has reached a threshold", "account", s.account, "scope", s.id, "percent", percent,
+				"spent_usd", spent.String(), "limit_usd", s.limited.limit.String(), "period", budget.PeriodOf(s.number))
+		}
 	}
 	if percent < 100 {
 		return nil
 	}
-	e = s.event(webhook.BudgetExceeded, 0, spent, now)
-	_, err = a.outbox.tell(ctx, tx, &e)
+	e := s.event(webhook.BudgetExceeded, 0, spent, now)
+	_, err := a.outbox.tell(ctx, tx, &e)
 	return err
 }
 
@@ -82,9 +84,14 @@ func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, n
 		Of: "account", Period: budget.PeriodOf(s.number), LimitUSD: s.limited.limit.String(), SpentUSD: spent.String(),
 	}
 	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b, Threshold: percent}}
+	if s.owner != s.account {
+		b.Of, e.Data.Key = "key", &webhook.Key{ID: s.owner}
+	}
 	switch {
-	case s.id != s.account:
-		b.Of, e.Data.Key = "key", &webhook.Key{ID: s.id}
+	case s.part.Tag != "":
+		b.Of, b.Part = "tag", &webhook.Part{Tag: s.part.Tag, Value: s.part.Value}
+	case s.part.Value != "":
+		b.Of, b.Part = "user", &webhook.Part{Value: s.part.Value}
 	case s.limited.credit:
 		b.Of = "credit"
 	}

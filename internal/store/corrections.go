@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/google/uuid"
 
@@ -37,6 +39,7 @@ type correction struct {
 	uncertain llm.Money
 	// margin and marginUncertain are what it adds to what is charged beyond both.
 	margin, marginUncertain llm.Money
+	parts                   []string // scopes of the parts that it counts against
 }
 
 func (c *correction) add(o *correction) {
@@ -62,7 +65,7 @@ func (c *correction) sums() *sums {
 func correctionOf(a *ledger.Row, c *ledger.Correction) correction {
 	sum := correction{
 		id: a.ID, bucket: bucketOf(&a.Attempt), usage: c.Usage, cost: c.Cost, uncertain: c.Uncertain, margin: c.Margin,
-		marginUncertain: c.MarginUncertain,
+		marginUncertain: c.MarginUncertain, parts: a.PartScopes(),
 	}
 	if c.Kind == ledger.CorrectionResolved && a.Provenance == ledger.Unknown {
 		sum.unknown = -1
@@ -149,15 +152,16 @@ type decision struct {
 // correct writes corrections, what they add to the rollups and balances, and an entry
 // of the audit log for each.
 func (s *Ledger) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []decision) error {
-	hours := buckets{}
+	hours, parts := buckets{}, balances{}
 	for i := range list {
 		sum := correctionOf(&list[i].attempt, &list[i].correction)
 		hours.add(sum.bucket, sum.sums())
+		parts.addCorrection(&sum)
 		if err := s.insertCorrection(ctx, tx, by, &sum, &list[i].correction); err != nil {
 			return err
 		}
 	}
-	if err := addCorrected(ctx, tx, hours); err != nil {
+	if err := addCorrected(ctx, tx, hours, parts); err != nil {
 		return err
 	}
 	for i := range list {
@@ -172,20 +176,24 @@ func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Acto
 	c *ledger.Correction,
 ) error {
 	b := &sum.bucket
-	_, err := tx.ExecContext(ctx, "INSERT INTO corrections"+
+	parts, err := jsonList(sum.parts)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO corrections"+
 		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
-		"margin_uncertain, reason, who, at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"margin_uncertain, parts, reason, who, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key,
 		b.provider, b.model,
 		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain),
-		int64(sum.margin), int64(sum.marginUncertain), c.Reason, by.String(), micros(s.clock.now()))
+		int64(sum.margin), int64(sum.marginUncertain), parts, c.Reason, by.String(), micros(s.clock.now()))
 	return err
 }
 
 // addCorrected adds what corrections come to, in the order of batches: nobody waits for
 // somebody who waits.
-func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets) error {
+func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets, parts balances) error {
 	days := hours.days()
 	for _, to := range []struct {
 		table string
@@ -196,6 +204,7 @@ func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets) error {
 		}
 	}
 	m := balancesOf(hours)
+	maps.Copy(m, parts)
 	for _, name := range m.sorted() {
 		_, err := tx.ExecContext(ctx, insertBalances().sql(1), name.scope, name.day, noJournal, int64(m[name]))
 		if err != nil {
@@ -235,13 +244,16 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 func readCorrections(ctx context.Context, q querier, from, to int64, account string) ([]correction, error) {
 	rows, err := q.QueryContext(
 		ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
-			"margin_uncertain"+
+			"margin_uncertain, parts"+
 			" FROM corrections WHERE day BETWEEN ? AND ? AND (? = '' OR account = ?)", from, to, account, account)
 	return collect(rows, err, func(row scanner) (c correction, err error) {
-		var request, usage string
+		var request, usage, parts string
 		b := &c.bucket
 		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
-			&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain)
+			&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain, &parts)
+		if err == nil {
+			err = json.Unmarshal([]byte(parts), &c.parts)
+		}
 		if err != nil {
 			return c, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/budget"
 	"weir/internal/charge"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -83,6 +84,7 @@ func encodeOpening(a *ledger.Attempt) string {
 	}
 	o.text("user", a.Attribution.User)
 	o.tags("tags", a.Attribution.Tags)
+	o.integer("parts", int64(a.Parts))
 	return o.String()
 }
 
@@ -112,6 +114,8 @@ func decodeOpening(text string, a *ledger.Attempt) (err error) {
 			a.ChargeHold = llm.Money(integer(m.Value))
 		case "user":
 			a.Attribution.User = rawjson.Text(m.Value)
+		case "parts":
+			a.Parts = budget.Parts(integer(m.Value))
 		case "tags":
 			for t := range rawjson.Members(m.Value) {
 				a.Attribution.Tags = append(a.Attribution.Tags, llm.Tag{Name: t.Name(), Value: rawjson.Text(t.Value)})

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -175,6 +176,12 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 		{"a correction", "DELETE FROM corrections WHERE kind = 'resolved'", "day unknown"},
 		{"a credit note", "DELETE FROM corrections WHERE kind = 'amount' AND seq = 2", "balance spent"},
 		{"a credit note of another amount", "UPDATE corrections SET cost = cost + 1 WHERE kind = 'amount' AND seq = 1", "uses cost"},
+		{"an end user's balance", "UPDATE balances SET spent = spent + 1 WHERE scope = 'k/user=eve' AND day = 20261121", "balance spent"},
+		{"a tag's balance that is gone", "DELETE FROM balances WHERE scope = 'a/tag:team=x'", "balance spent"},
+		{"a balance of a deleted day's user", "UPDATE balances SET spent = 0 WHERE scope = 'k/user=eve' AND day = 20261101", "balance spent"},
+		{"a checkpoint of an end user", "DELETE FROM part_checkpoints", "balance spent"},
+		{"a credit note of an end user", "UPDATE corrections SET parts = '[]'", "balance spent"},
+		{"a row that counts for its end user no more", `UPDATE attempts SET opening = replace(opening, '"parts":', '"no":')`, "balance spent"},
 		{"a credit note of more than the cost", "UPDATE corrections SET cost = -4 WHERE kind = 'amount' AND seq = 2", "row corrected cost of attempt"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -184,7 +191,12 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 			lost := settled(at, 2)
 			lost.Outcome, lost.Provenance, lost.Hold = ledger.OutcomeUnknown, ledger.Unknown, lost.Cost
 			old := settled(at.AddDate(0, 0, -20), 3)
-			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), lost, old)))
+			first := settled(at, 1)
+			for _, e := range []*ledger.Entry{&first, &old} {
+				e.Attribution = llm.Attribution{User: "eve", Tags: []llm.Tag{{Name: "team", Value: "x"}}}
+				e.Parts = budget.Parts(0).User(budget.KeyPart).Tag(budget.AccountPart, 0)
+			}
+			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, first, lost, old)))
 			must.Do(t, s.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true))
 			for range 2 {
 				must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}))

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/llm"
 )
 
 // facts are what the audit log says of something, by the names that listings have
@@ -97,4 +98,33 @@ func timeFact(t *time.Time) any {
 		return nil
 	}
 	return t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
+}
+
+func keyFacts(k *account.Key) facts {
+	if k == nil {
+		return nil
+	}
+	f := facts{
+		"label": k.Label, "last4": k.Last4, "permissions": k.Permissions, "models": nil,
+		"expires": timeFact(k.Expires), "revoked": timeFact(k.Revoked), "creator": nil,
+	}
+	if len(k.Models) > 0 {
+		f["models"] = k.Models
+	}
+	if k.Creator != "" {
+		f["creator"] = k.Creator
+	}
+	if k.FormerUntil != nil {
+		f["former_last4"], f["former_until"] = k.FormerLast4, timeFact(k.FormerUntil)
+	}
+	if len(k.Tags.Defaults) > 0 {
+		f["tags"] = llm.FormatTags(k.Tags.Defaults)
+	}
+	if len(k.Tags.Required) > 0 {
+		f["required_tags"] = k.Tags.Required
+	}
+	f.limits(k.Limits)
+	f.budget(k.Budget)
+	f.per(k.Per)
+	return f
 }

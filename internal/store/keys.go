@@ -12,27 +12,26 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/llm"
 	"weir/internal/webhook"
 )
 
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
-	"concurrency, budget, budget_period, creator, former_last4, former_until, tags"
+	"concurrency, budget, budget_period, creator, former_last4, former_until, tags, per"
 
 // keyRow is a row of keyColumns, before what is encoded in it is read.
 type keyRow struct {
 	account.Key
-	permissions, models, tags string
-	created                   int64
-	expires, revoked          sql.NullInt64
-	former                    sql.NullInt64
+	permissions, models, tags, per string
+	created                        int64
+	expires, revoked               sql.NullInt64
+	former                         sql.NullInt64
 }
 
 func (r *keyRow) dest() []any {
 	return []any{
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period, &r.Creator,
-		&r.FormerLast4, &r.former, &r.tags,
+		&r.FormerLast4, &r.former, &r.tags, &r.per,
 	}
 }
 
@@ -47,6 +46,10 @@ func (r *keyRow) key() (account.Key, error) {
 		return k, fmt.Errorf("key %s: models: %w", k.ID, err)
 	}
 	k.Tags = decodeKeyTags(r.tags)
+	var err error
+	if k.Per, err = decodePer(r.per); err != nil {
+		return k, fmt.Errorf("key %s: %w", k.ID, err)
+	}
 	return k, nil
 }
 
@@ -137,17 +140,21 @@ func (s *Accounts) insertKey(ctx context.Context, tx *sql.Tx, by audit.Actor, k 
 	if err != nil {
 		return err
 	}
+	per, err := encodePer(k.Per)
+	if err != nil {
+		return err
+	}
 	if slices.Contains(k.Permissions, account.Admin) {
 		if err := s.adminBy(ctx, tx, by); err != nil {
 			return err
 		}
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
-		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?)",
+		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?, ?)",
 		k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
 		microsOrNil(k.Revoked),
 		k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
-		encodeKeyTags(&k.Tags), hash.String(), imported)
+		encodeKeyTags(&k.Tags), per, hash.String(), imported)
 	if err != nil {
 		return err
 	}
@@ -220,6 +227,10 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 		if err != nil {
 			return err
 		}
+		per, err := encodePer(to.Per)
+		if err != nil {
+			return err
+		}
 		action := audit.KeyChanged
 		if u.Rotate != nil {
 			action = audit.KeyRotated
@@ -229,9 +240,9 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 		}
 		row := tx.QueryRowContext(
 			ctx, "UPDATE keys SET label = ?, permissions = ?, models = ?, expires = ?, rpm = ?, tpm = ?,"+
-				" concurrency = ?, budget = ?, budget_period = ? WHERE id = ? RETURNING "+keyColumns,
+				" concurrency = ?, budget = ?, budget_period = ?, per = ? WHERE id = ? RETURNING "+keyColumns,
 			to.Label, permissions, models, microsOrNil(to.Expires), to.Limits.RPM, to.Limits.TPM, to.Limits.Concurrency,
-			int64(to.Budget.Limit), string(to.Budget.Period), id)
+			int64(to.Budget.Limit), string(to.Budget.Period), per, id)
 		if k, err = scanKey(row); err != nil {
 			return err
 		}
@@ -274,6 +285,9 @@ func updated(k account.Key, u *account.KeyUpdate) account.Key {
 	}
 	if u.Budget != nil {
 		k.Budget = *u.Budget
+	}
+	if u.Per != nil {
+		k.Per = *u.Per
 	}
 	return k
 }
@@ -354,7 +368,7 @@ func (s *Accounts) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, acti
 			return err
 		}
 	}
-	if before != nil && isAnother(before.Budget, after.Budget) {
+	if before != nil && account.AnotherPeriod(before.Budget, after.Budget, before.Per, after.Per) {
 		if err := s.noteBudget(ctx, tx, after.ID); err != nil {
 			return err
 		}
@@ -365,32 +379,4 @@ func (s *Accounts) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, acti
 // eventKey is what events say of a key.
 func eventKey(k *account.Key) webhook.Key {
 	return webhook.Key{ID: k.ID, Label: k.Label, Last4: k.Last4, Expires: k.Expires}
-}
-
-func keyFacts(k *account.Key) facts {
-	if k == nil {
-		return nil
-	}
-	f := facts{
-		"label": k.Label, "last4": k.Last4, "permissions": k.Permissions, "models": nil,
-		"expires": timeFact(k.Expires), "revoked": timeFact(k.Revoked), "creator": nil,
-	}
-	if len(k.Models) > 0 {
-		f["models"] = k.Models
-	}
-	if k.Creator != "" {
-		f["creator"] = k.Creator
-	}
-	if k.FormerUntil != nil {
-		f["former_last4"], f["former_until"] = k.FormerLast4, timeFact(k.FormerUntil)
-	}
-	if len(k.Tags.Defaults) > 0 {
-		f["tags"] = llm.FormatTags(k.Tags.Defaults)
-	}
-	if len(k.Tags.Required) > 0 {
-		f["required_tags"] = k.Tags.Required
-	}
-	f.limits(k.Limits)
-	f.budget(k.Budget)
-	return f
 }

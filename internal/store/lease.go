@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"weir/internal/account"
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -28,12 +27,7 @@ var errUnsettled = errors.New(
 // account.Service looks for changes four times a second, and a node beats as often.
 const heardFor = 1200 * time.Millisecond
 
-// isAnother reports whether a budget has another period, and not only another limit, than the one that was there.
-func isAnother(before, after account.Budget) bool {
-	return before.Limit > 0 && after.Limit > 0 && before.Period != after.Period
-}
-
-// noteBudget notes that a budget or credit is another one than before.
+// noteBudget notes that a budget or credit, of the scope or a part of it, is another one than before.
 func (s *conn) noteBudget(ctx context.Context, tx *sql.Tx, scope string) error {
 	now, err := s.clock.read(ctx, tx)
 	if err == nil {
@@ -50,7 +44,8 @@ func (s *Leases) isChanging(ctx context.Context, tx *sql.Tx, scope string, sh *s
 		return false, nil
 	}
 	var n int64
-	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM budget_changes WHERE scope = ? AND at > ?", scope,
+	owner, _, _ := budget.PartOf(scope)
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM budget_changes WHERE scope = ? AND at > ?", owner,
 		sh.now-heardFor.Microseconds()).Scan(&n)
 	return n > 0, err
 }
@@ -130,6 +125,13 @@ func budgetLimit(ctx context.Context, q querier, b budget.ID) (limit llm.Money, 
 		set          budget.Budget
 		credit, from sql.NullInt64
 	)
+	if owner, part, ok := budget.PartOf(b.Scope); ok {
+		if set, err = partBudget(ctx, q, owner, part); err != nil {
+			return 0, beside, fmt.Errorf("read budget: %w", err)
+		}
+		limit, beside = inPeriod(b, set)
+		return limit, beside, nil
+	}
 	err = q.QueryRowContext(ctx, "SELECT budget, budget_period, credit, credit_from FROM accounts WHERE id = ?"+
 		" UNION ALL SELECT budget, budget_period, NULL, 0 FROM keys WHERE id = ?", b.Scope, b.Scope).Scan(&set.Limit,
 		&set.Period, &credit, &from)
@@ -143,7 +145,13 @@ func budgetLimit(ctx context.Context, q querier, b budget.ID) (limit llm.Money, 
 	if credit.Valid {
 		total.Limit = max(1, llm.Money(credit.Int64+from.Int64)) // credit that is spent is a limit too
 	}
-	for _, one := range []budget.Budget{set, total} {
+	limit, beside = inPeriod(b, set, total)
+	return limit, beside, nil
+}
+
+// inPeriod is the least limit of those budgets that are for a period, 0 for none, and the first for another period.
+func inPeriod(b budget.ID, all ...budget.Budget) (limit llm.Money, beside budget.Budget) {
+	for _, one := range all {
 		switch {
 		case one.Limit == 0:
 		case one.Period != budget.PeriodOf(b.Period):
@@ -154,7 +162,7 @@ func budgetLimit(ctx context.Context, q querier, b budget.ID) (limit llm.Money, 
 			limit = one.Limit
 		}
 	}
-	return limit, beside, nil
+	return limit, beside
 }
 
 // shares is what the nodes have of a budget.
@@ -331,10 +339,11 @@ func (s *Leases) RetainBudgets(ctx context.Context) error {
 	// An attempt of yesterday may still be under way, so may one of last month.
 	now := s.clock.now().UTC()
 	day, month := budget.PeriodDay.Number(now.AddDate(0, 0, -2)), budget.PeriodMonth.Number(now.AddDate(0, -2, 0))
-	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
+	err := s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(
 			ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
 			month, budget.FirstDayNumber, budget.FirstDayNumber, day)
 		return err
 	})
+	return errors.Join(err, s.forgetParts(ctx, now))
 }

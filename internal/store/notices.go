@@ -22,7 +22,7 @@ import (
 func (s *Webhooks) TellExceeded(ctx context.Context, x budget.Exceeded) (told bool, err error) {
 	err = s.write(ctx, s.sure, "tell of budget", func(tx *sql.Tx) error {
 		told = false
-		list, err := budgetRowsIn(ctx, tx, " IN (?)", x.Budget.Scope)
+		list, err := budgetRowsOf(ctx, tx, x.Budget.Scope)
 		if err != nil {
 			return err
 		}
@@ -46,6 +46,14 @@ func (s *Webhooks) TellExceeded(ctx context.Context, x budget.Exceeded) (told bo
 		return nil
 	})
 	return told, err
+}
+
+// budgetRowsOf are the budgets of a scope.
+func budgetRowsOf(ctx context.Context, tx *sql.Tx, scope string) ([]budgetRow, error) {
+	if owner, _, ok := budget.PartOf(scope); ok {
+		return partRows(ctx, tx, owner, []string{scope})
+	}
+	return budgetRowsIn(ctx, tx, " IN (?)", scope)
 }
 
 // progress are those of a budget row in the period of that number.

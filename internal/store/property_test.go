@@ -132,6 +132,7 @@ func (m *machine) drawAttempt(rt *rapid.T) ledger.Attempt {
 			a.Attribution.Tags = append(a.Attribution.Tags, llm.Tag{Name: name, Value: value})
 		}
 	}
+	a.Parts = drawParts(rt, &a)
 	a.Opened = a.Arrived.Add(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "waited")) * time.Millisecond)
 	if rapid.Bool().Draw(rt, "priced") {
 		a.Price = llm.Price{Version: "v1", Rates: llm.Rates{llm.Input: 150_000, llm.Output: 600_000, llm.Searches: 10_000_000_000}}
@@ -401,6 +402,7 @@ func (m *machine) check(rt *rapid.T) {
 		m.checkExplained(rt, account, &all)
 		listed += m.checkRequests(rt, account)
 	}
+	m.checkParts(rt)
 	if int64(listed) != v.Rows {
 		rt.Fatalf("requests: got %d attempts, want %d", listed, v.Rows)
 	}

@@ -99,10 +99,11 @@ func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string,
 	rows, err := tx.QueryContext(ctx, "DELETE FROM attempts WHERE day = ? AND "+r.where+" AND (request, n) IN"+
 		" (SELECT request, n FROM attempts WHERE day = ? AND request >= ? AND "+r.where+" ORDER BY request, n LIMIT ?)"+
 		" RETURNING "+attemptColumns, r.day, r.day, r.from, retainRows)
-	hours, prices := buckets{}, buckets{}
+	hours, prices, parts := buckets{}, buckets{}, balances{}
 	last = r.from
 	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		hours.addEntry(e)
+		parts.addParts(e)
 		prices.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
 		last = max(last, e.ID.Request.String())
 		n++
@@ -113,6 +114,9 @@ func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string,
 	}
 	if err == nil {
 		err = r.explanations.addEach(ctx, tx, prices)
+	}
+	if err == nil {
+		err = checkpointParts(ctx, tx, parts)
 	}
 	return n, last, err
 }

@@ -47,6 +47,7 @@ type verifier struct {
 	// corrected is what corrections add to the costs of the attempts of the day at hand.
 	corrected map[ledger.AttemptID]llm.Money
 	openings  balances
+	parts     balances // of the day at hand
 	result    report.Verification
 }
 
@@ -117,8 +118,12 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 		return err
 	}
 	v.corrected = map[ledger.AttemptID]llm.Money{}
+	if v.parts, err = readPartCheckpoints(ctx, v.tx, day); err != nil {
+		return err
+	}
 	for i := range corrections {
 		v.corrected[corrections[i].id] += corrections[i].cost
+		v.parts.addCorrection(&corrections[i])
 	}
 	hours, err := v.rows(ctx, day)
 	if err != nil {
@@ -178,6 +183,7 @@ func (v *verifier) rows(ctx context.Context, day int64) (buckets, error) {
 		}
 		v.result.Unknown += number(e.Provenance == ledger.Unknown)
 		hours.addEntry(e)
+		v.parts.addParts(e)
 		v.cost(e)
 		v.margin(e)
 		if cost := e.Cost + v.corrected[e.ID]; cost < 0 {
@@ -246,6 +252,7 @@ func (v *verifier) balances(ctx context.Context, day int64, days buckets) error 
 		want[scopeDay{b.account, day}] += s.charged()
 		want[scopeDay{b.key, day}] += s.charged()
 	}
+	maps.Copy(want, v.parts)
 	rows, err := v.tx.QueryContext(ctx, "SELECT scope, sum(spent) FROM balances WHERE day = ? GROUP BY scope", day)
 	err = eachRow(rows, err, func(row scanner) error {
 		var scope string
@@ -256,6 +263,9 @@ func (v *verifier) balances(ctx context.Context, day int64, days buckets) error 
 	})
 	if err != nil {
 		return err
+	}
+	if day < partsFrom(v.now) { // what they have spent is forgotten, or about to be
+		want, have = want.withoutParts(), have.withoutParts()
 	}
 	all := maps.Clone(want)
 	maps.Copy(all, have)

@@ -114,11 +114,18 @@ type Key struct {
 
 // Budget is a budget in one of its periods.
 type Budget struct {
-	Of       string        `json:"of"`           // "account", "key", or "credit" for what was paid beforehand
+	Of       string        `json:"of"` // "account", "key", "user", "tag", or "credit" for what was paid beforehand
+	Part     *Part         `json:"part,omitempty"`
 	Period   budget.Period `json:"period"`       // "day", "month" or "total"
 	From     *string       `json:"period_start"` // UTC date; null for a total
 	LimitUSD string        `json:"limit_usd"`
 	SpentUSD string        `json:"spent_usd"` // settled, when the event was written
+}
+
+// Part is whose budget it is, of "user" and "tag".
+type Part struct {
+	Tag   string `json:"tag,omitempty"` // its name
+	Value string `json:"value"`         // of the tag, or the end user
 }
 
 // RateLimit is the limit that a request would have passed.

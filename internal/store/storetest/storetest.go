@@ -91,6 +91,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"CreditAtOnce", testCreditAtOnce},
 		{"Goodwill", testGoodwill},
 		{"Lease", testLease},
+		{"Per", testPer},
+		{"Parts", testParts},
 		{"Leases", testLeases},
 		{"Nodes", testNodes},
 		{"Wanted", testWanted},

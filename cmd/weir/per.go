@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/account"
+	"weir/internal/app"
+)
+
+// perFlags say that a limit is of each end user, or of each value of a tag, and not of all.
+type perFlags struct {
+	user bool
+	tag  string
+}
+
+func (p *perFlags) define(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.user, "per-user", false, "of each end user")
+	cmd.Flags().StringVar(&p.tag, "per-tag", "", "of each value of the tag of that `name`")
+	cmd.MarkFlagsMutuallyExclusive("per-user", "per-tag")
+}
+
+func (p *perFlags) given() bool { return p.user || p.tag != "" }
+
+// change changes what each end user of an account, or each value of a tag, may use.
+func (p *perFlags) change(ctx context.Context, d *app.Data, name string, change func(*account.Per)) (account.Account, error) {
+	a, err := d.Accounts.Account(ctx, name)
+	if err != nil {
+		return a, err
+	}
+	per := account.PerOf(a.Per, p.tag)
+	change(&per)
+	list := account.WithPer(a.Per, per)
+	return d.Accounts.UpdateAccount(ctx, actor(), a.ID, account.Update{Per: &list})
+}
+
+// perView is what each end user, or each value of a tag, may use.
+type perView struct {
+	BudgetUSD string `json:"budget_usd,omitempty"`
+	Period    string `json:"budget_period,omitempty"`
+	limitsView
+}
+
+// viewPer are those of an account, by "user" and "tag:NAME".
+func viewPer(list []account.Per) map[string]perView {
+	all := map[string]perView{}
+	for i := range list {
+		p := &list[i]
+		v := perView{limitsView: limitsView(p.Limits)}
+		if p.Budget.Limit > 0 {
+			v.BudgetUSD, v.Period = p.Budget.Limit.String(), string(p.Budget.Period)
+		}
+		of := "user"
+		if p.Tag != "" {
+			of = "tag:" + p.Tag
+		}
+		all[of] = v
+	}
+	return all
+}
+
+// perText adds to a cell of a table what is of each end user and each value of a tag.
+func perText(cell string, of string, part string) string {
+	switch {
+	case part == "none":
+		return cell
+	case cell == "none":
+		cell = ""
+	default:
+		cell += "; "
+	}
+	return fmt.Sprintf("%seach %s %s", cell, of, part)
+}
