@@ -152,6 +152,8 @@ func testRaces(ctx context.Context, t *testing.T, bin string) {
 		for _, r := range races() {
 			f.race(&r, fmt.Sprintf("%s-%d", r.name, i))
 		}
+		f.users(fmt.Sprintf("users-%d", i), 0)
+		f.users(fmt.Sprintf("killed-users-%d", i), 2)
 	}
 	f.awaitQuiet()
 	f.stopAll()
