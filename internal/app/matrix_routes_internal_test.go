@@ -175,6 +175,7 @@ var knownRoutes = map[people.Right][]string{
 		"POST /operator/accounts/create",
 		"GET /operator/accounts/{account}",
 		"POST /operator/accounts/{account}/budget/set",
+		"POST /operator/accounts/{account}/per/set",
 		"POST /operator/accounts/{account}/close",
 		"POST /operator/accounts/{account}/credit/add",
 		"POST /operator/accounts/{account}/credit/end",

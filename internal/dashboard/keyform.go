@@ -80,16 +80,8 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 		Hint:  "One model, alias or pattern per line, such as openai/*. Leave it empty to allow all models.",
 		Value: strings.Join(k.Models, "\n"),
 	})
-	for _, l := range limitNames {
-		limit := ""
-		if n := *l.of(&k.Limits); n > 0 {
-			limit = strconv.FormatInt(n, 10)
-		}
-		p.Limits = append(p.Limits, f.field(Field{
-			Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19, Value: limit,
-		}))
-	}
-	p.Budget = budgetFields(f, k.Budget)
+	p.Limits = limitFields(f, "", &k.Limits)
+	p.Budget = budgetFields(f, "", k.Budget)
 	p.ModelsOpen = p.Models.Value != "" || p.Models.Error != ""
 	for _, x := range append(p.Limits, p.Budget...) {
 		p.Bound = p.Bound || x.Error != "" || x.Value != "" && x.Choices == nil
@@ -157,6 +149,17 @@ var limitNames = []struct {
 	{"concurrency", "Concurrent requests", func(l *account.Limits) *int64 { return &l.Concurrency }},
 }
 
+// limitFields are the fields of limits, with what they are. The names of fields begin with the prefix.
+func limitFields(f *form, prefix string, l *account.Limits) (all []Field) {
+	for _, limit := range limitNames {
+		all = append(all, f.field(Field{
+			Name: prefix + limit.name, Label: limit.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19,
+			Value: wholeText(*limit.of(l)),
+		}))
+	}
+	return all
+}
+
 func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
@@ -214,7 +217,7 @@ func keyOptionsOf(f *form, allowed []Choice, now time.Time) account.KeyOptions {
 	for _, l := range limitNames {
 		*l.of(&o.Limits) = wholeOf(f, l.name)
 	}
-	o.Budget = budgetOf(f)
+	o.Budget = budgetOf(f, "")
 	return o
 }
 
@@ -234,18 +237,18 @@ func wholeOf(f *form, name string) int64 {
 	return n
 }
 
-func budgetOf(f *form) account.Budget {
-	text := strings.TrimSpace(f.values.Get("budget"))
+func budgetOf(f *form, prefix string) account.Budget {
+	text := strings.TrimSpace(f.values.Get(prefix + "budget"))
 	if text == "" {
 		return account.Budget{}
 	}
 	limit, ok := amountOf(text)
 	if !ok || limit <= 0 {
-		f.mistake("budget", "The budget is not an amount of US dollars above 0. Enter one such as 25 or 0.50, or "+
+		f.mistake(prefix+"budget", "The budget is not an amount of US dollars above 0. Enter one such as 25 or 0.50, or "+
 			"leave it empty for no budget.")
 		return account.Budget{}
 	}
-	return account.Budget{Limit: limit, Period: budget.Period(f.values.Get("period"))}
+	return account.Budget{Limit: limit, Period: budget.Period(f.values.Get(prefix + "period"))}
 }
 
 // expiryOf is the time until a key expires; 0 for never. A date counts to its

@@ -34,6 +34,7 @@ type oneAccountPage struct {
 	OnDisconnect Field
 	Facts        []Fact
 	Charge       chargePart
+	Per          perPart
 	Problems     []Problem
 	Preview      *preview // nil where nobody asked for one
 }
@@ -41,17 +42,19 @@ type oneAccountPage struct {
 // accountForms are the forms of the page. All but the one that was sent are as
 // the account is.
 type accountForms struct {
-	limits, budget, credit, onDisconnect, charge *form
+	limits, budget, credit, onDisconnect, charge, per *form
 
 	preview *preview // nil where nobody asked for one
 }
 
 func newAccountForms() *accountForms {
-	return &accountForms{limits: &form{}, budget: &form{}, credit: &form{}, onDisconnect: &form{}, charge: &form{}}
+	return &accountForms{
+		limits: &form{}, budget: &form{}, credit: &form{}, onDisconnect: &form{}, charge: &form{}, per: &form{},
+	}
 }
 
 func (f *accountForms) all() []*form {
-	return []*form{f.limits, f.budget, f.credit, f.onDisconnect, f.charge}
+	return []*form{f.limits, f.budget, f.credit, f.onDisconnect, f.charge, f.per}
 }
 
 // accountChange does what a form asks for, and says which one it is. What is
@@ -110,7 +113,7 @@ func (h *accountHandlers) setLimits(r *http.Request, v *people.Visit, f *account
 
 func (h *accountHandlers) setBudget(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.budget = sent(r)
-	b := budgetOf(f.budget)
+	b := budgetOf(f.budget, "")
 	if f.budget.bad() {
 		return f.budget, nil
 	}
@@ -246,14 +249,8 @@ func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAcc
 			Action: base + "/credit/end", Verb: "End the credit",
 		},
 	}
-	limits := a.Limits
-	for _, l := range limitNames {
-		p.Limits = append(p.Limits, f.limits.field(Field{
-			Name: l.name, Label: l.label, Mode: "numeric",
-			Example: "no limit", Short: true, Max: 19, Value: wholeText(*l.of(&limits)),
-		}))
-	}
-	p.Budget = budgetFields(f.budget, a.Budget)
+	p.Limits = limitFields(f.limits, "", &a.Limits)
+	p.Budget = budgetFields(f.budget, "", a.Budget)
 	p.Credit = []Field{
 		f.credit.field(Field{Name: "usd", Label: "US dollars", Mode: "decimal", Example: "20", Short: true, Max: 24}),
 		f.credit.field(Field{
@@ -267,6 +264,7 @@ func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAcc
 	}
 	p.Preview = f.preview
 	p.OnDisconnect, p.Charge = disconnectField(f.onDisconnect, a), chargePartOf(f.charge, a, now)
+	p.Per = perPartOf(f.per, a)
 	for _, one := range f.all() {
 		p.Problems = append(p.Problems, one.problems()...)
 	}
@@ -306,7 +304,7 @@ func wholeText(n int64) string {
 }
 
 // budgetFields are the two fields of a budget, with what it is.
-func budgetFields(f *form, b account.Budget) []Field {
+func budgetFields(f *form, prefix string, b account.Budget) []Field {
 	limit, period := "", b.Period
 	if b.Limit > 0 {
 		limit = b.Limit.String()
@@ -323,9 +321,9 @@ func budgetFields(f *form, b account.Budget) []Field {
 	}
 	return []Field{
 		f.field(Field{
-			Name: "budget", Label: "Budget in US dollars", Mode: "decimal", Example: "no budget", Short: true,
+			Name: prefix + "budget", Label: "Budget in US dollars", Mode: "decimal", Example: "no budget", Short: true,
 			Max: 24, Value: limit,
 		}),
-		f.field(Field{Name: "period", Label: "Period", Choices: choices}),
+		f.field(Field{Name: prefix + "period", Label: "Period", Choices: choices}),
 	}
 }

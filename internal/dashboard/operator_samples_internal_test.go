@@ -113,6 +113,12 @@ func accountSamples() []sample {
 	for i := range listsShown + 2 {
 		a.PriceLists = append(a.PriceLists, account.PriceList{Since: testTime.AddDate(0, i-4, 0), Markup: 1550, Prices: own})
 	}
+	a.Per = []account.Per{
+		{Limits: account.Limits{RPM: 10}, Budget: account.Budget{Limit: 5 * llm.USD, Period: budget.PeriodMonth}},
+		{Tag: hostile, Limits: account.Limits{Concurrency: 2}},
+	}
+	owing.per = &form{values: url.Values{"tag": {hostile}, "per_budget": {hostile}}}
+	owing.per.mistake("tag", hostile)
 	owing.charge = &form{values: url.Values{"markup_percent": {hostile}}}
 	owing.charge.mistake("since", hostile)
 	b := account.Account{ID: "acc-2", Name: "research", Suspended: true, Credit: &account.Credit{Paid: 20 * llm.USD}, OnDisconnect: account.DisconnectDrain, Created: testTime}

@@ -180,6 +180,7 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 		{"POST " + one + "/close", people.Operate, accounts.change("account-closed", accounts.close)},
 		{"POST " + one + "/limits/set", people.Operate, accounts.change("limits-set", accounts.setLimits)},
 		{"POST " + one + "/budget/set", people.Operate, accounts.change("budget-set", accounts.setBudget)},
+		{"POST " + one + "/per/set", people.Operate, accounts.change("limits-set", accounts.setPer)},
 		{"POST " + one + "/prices/set", people.Operate, accounts.change("price-list-set", accounts.setPriceList)},
 		{"POST " + one + "/credit/add", people.Operate, accounts.change("credit-added", accounts.addCredit)},
 		{"POST " + one + "/credit/end", people.Operate, accounts.change("credit-ended", accounts.endCredit)},
