@@ -233,8 +233,15 @@ func tellDrift(ctx context.Context, g *instance, b *books, provider string, last
 	if err != nil {
 		return err
 	}
+	began, err := b.store.Reports.FirstDay(ctx, provider)
+	if err != nil {
+		return err
+	}
 	for back := driftBack; back >= 0; back-- {
 		day := last.AddDate(0, 0, -back)
+		if began == "" || day.Format(time.DateOnly) < began { // what was used then did not come this way
+			continue
+		}
 		d := driftOf(provider, day.Format(time.DateOnly), r.Rows)
 		if d.Rows == 0 {
 			continue

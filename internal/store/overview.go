@@ -231,6 +231,17 @@ func (s *Reports) Unpriced(ctx context.Context, q report.UnpricedQuery) ([]repor
 		f.from, f.to, q.After, q.Limit)
 }
 
+// FirstDay is the first UTC day on which a provider was used, as time.DateOnly has it; empty for none.
+func (s *Reports) FirstDay(ctx context.Context, provider string) (string, error) {
+	scan := func(row scanner) (day int64, err error) { return day, row.Scan(&day) }
+	days, err := reportList(ctx, s.conn, "", "read when a provider was used first", scan,
+		"SELECT period FROM rollup_day WHERE provider = ? ORDER BY period LIMIT 1", provider)
+	if err != nil || len(days) == 0 {
+		return "", err
+	}
+	return dateText(days[0]), nil
+}
+
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
 // whose end nobody saw and that nobody has resolved; accounts without any are not in it.
 // Those that may have cost most come first. It reads rollups and corrections alone.

@@ -120,17 +120,17 @@ func testDrift(t *testing.T, back int) {
 	began := time.Now()
 	day := began.Add(-32*time.Hour).UTC().AddDate(0, 0, -1-back).Truncate(24 * time.Hour)
 	then := func() time.Time { return day.Add(12*time.Hour + time.Since(began)) }
-	var late atomic.Bool // the provider's clock is at the next day
+	var days atomic.Int64 // that the provider's clock is ahead
+	days.Store(-1)
 	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Clock: func() time.Time {
-		if late.Load() {
-			return then().AddDate(0, 0, 1)
-		}
-		return then()
+		return then().AddDate(0, 0, int(days.Load()))
 	}})
 	up := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); up.Close() })
 	yaml := fmt.Sprintf("providers:\n  house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [k], admin_key: the-admin-key}\n", up.URL+"/v1") +
 		"prices:\n  house/*: {input: \"1\", output: \"2\"}\n"
+	elsewhere(t, up.URL, "openai", "chat:tokens=20") // when there was no gateway yet, which is not told of
+	days.Store(0)
 	first := harness.Open(t, harness.Setup{YAML: yaml, Now: then})
 	for _, model := range []string{"chat:tokens=20", "chat:tokens=22,prompt=5000"} {
 		if r := first.Chat("house/" + model); r.Status != http.StatusOK {
@@ -138,7 +138,7 @@ func testDrift(t *testing.T, back int) {
 		}
 	}
 	elsewhere(t, up.URL, "openai", "chat:tokens=22,prompt=5000")
-	late.Store(true)
+	days.Store(1)
 	if r := first.Chat("house/chat:tokens=25"); r.Status != http.StatusOK {
 		t.Fatalf("at midnight: got %d %s", r.Status, r.Body)
 	}
