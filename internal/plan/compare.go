@@ -26,7 +26,7 @@ func (c *comparison) request(r request) {
 	}
 	c.result.To = first.Arrived
 	left := 3 // both replays, and this call
-	certain := !c.then.uncertain[first.Account].After(first.Arrived) && !c.now.uncertain[first.Account].After(first.Arrived)
+	certain := c.then.isCertain(first.Account, first.Arrived) && c.now.isCertain(first.Account, first.Arrived)
 	var now, then *outcome
 	over := func() {
 		if left--; left == 0 {

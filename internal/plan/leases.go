@@ -17,10 +17,11 @@ type leases struct {
 	options *Options
 	budgets map[string][]budget.Budget // by scope
 	per     map[string][]account.Per   // of parts, by the id of their owner
+	unsure  map[string]bool            // scopes of which the attempts do not tell when all was spent
 }
 
 func newLeases(o *Options, s *State) *leases {
-	l := &leases{options: o, budgets: map[string][]budget.Budget{}, per: map[string][]account.Per{}}
+	l := &leases{options: o, budgets: map[string][]budget.Budget{}, per: map[string][]account.Per{}, unsure: map[string]bool{}}
 	for _, k := range s.Keys {
 		a := s.Accounts[k.AccountID]
 		if a == nil {
@@ -57,13 +58,22 @@ func (l *leases) Lease(ctx context.Context, r budget.LeaseRequest) (got budget.L
 		}
 	}
 	first, last := budget.DaysOf(r.Budget.Period)
-	last = min(last, budget.PeriodDay.Number(l.options.From.AddDate(0, 0, -1)))
-	if first <= last {
-		got.Spent, err = l.options.Spent(ctx, r.Budget.Scope, first, last)
+	before := budget.PeriodDay.Number(l.options.From.AddDate(0, 0, -1))
+	if first <= before {
+		got.Spent, err = l.options.Spent(ctx, r.Budget.Scope, first, min(last, before))
+	}
+	beside := llm.Money(0)
+	if from := max(first, budget.PeriodDay.Number(l.options.From)); err == nil && from <= last {
+		if first > before {
+			from = first // a month's opening balance is before its first day
+		}
+		beside, err = l.options.Beside(ctx, r.Budget.Scope, from, last)
 	}
 	if err != nil {
 		return got, fmt.Errorf("look up what was spent: %w", err)
 	}
+	got.Spent += beside
+	l.unsure[r.Budget.Scope] = l.unsure[r.Budget.Scope] || beside != 0
 	return got, nil
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"container/heap"
+	"slices"
 
 	"weir/internal/account"
 	"weir/internal/budget"
@@ -53,9 +54,21 @@ func (o *outcome) estimate() {
 		}
 	}
 	o.estimated = true
-	if o.replay.uncertain[first.Account].Before(until) {
-		o.replay.uncertain[first.Account] = until
+	o.replay.doubt(first.Account, until)
+	if o.replay.state.Policy.Installation != (ratelimit.Limits{}) { // which accounts share
+		o.replay.doubt("", first.Arrived.Add(remembered))
 	}
+}
+
+// byTokens reports whether tokens a minute are limited, of which nobody knows how many were reserved for a request.
+func (o *outcome) byTokens() bool {
+	byTokens := func(r *ratelimit.Reservation) bool { return r.Status().Tokens.Limit > 0 }
+	for i := range o.parts {
+		if byTokens(&o.parts[i]) {
+			return true
+		}
+	}
+	return byTokens(&o.limited)
 }
 
 // limit takes what the request needs of limits, and reports whether it may go on.
@@ -159,15 +172,20 @@ func (o *outcome) reserve(a *after) (*budget.Reservation, bool) {
 	}
 	if got == nil {
 		low := o.take(&need, d.low)
-		if low.Release(); low != nil {
+		if low.Release(); low != nil || o.isUnsure(budgets) {
 			o.estimate()
 		}
 		return nil, false
 	}
-	if certain == nil || got.Amount() < o.most(d.coarse) {
+	if certain == nil || got.Amount() < o.most(d.coarse) || o.isUnsure(budgets) {
 		o.estimate()
 	}
 	return got, true
+}
+
+// isUnsure reports whether the record does not tell when all was spent of some budget.
+func (o *outcome) isUnsure(budgets []budget.Budget) bool {
+	return slices.ContainsFunc(budgets, func(b budget.Budget) bool { return o.replay.leases.unsure[b.Scope] })
 }
 
 // take reserves a bound; nil where there is no room.

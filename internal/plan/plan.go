@@ -43,6 +43,9 @@ type Options struct {
 	Attempts func(ctx context.Context, fn func(*ledger.Entry) error) error
 	// Spent is what a scope spent on days, yyyymmdd, both inclusive.
 	Spent func(ctx context.Context, scope string, first, last int64) (llm.Money, error)
+	// Beside is what it spent on days by its balances, and not by the attempts: opening balances, and what
+	// deleted ones came to.
+	Beside func(ctx context.Context, scope string, first, last int64) (llm.Money, error)
 	// Decided is told of each request; nil for nobody.
 	Decided func(*Decision)
 	Log     *slog.Logger

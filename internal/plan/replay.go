@@ -22,10 +22,11 @@ type replay struct {
 	clock     clock
 	limits    *ratelimit.Limiter
 	budgets   *budget.Service
+	leases    *leases
 	callers   map[string]*account.Principal // by key
 	underWay  endings
 	settled   budget.Position
-	uncertain map[string]time.Time // until when what becomes of requests of an account depends on estimates
+	uncertain map[string]time.Time // until when what becomes of requests of an account, or of all with "", depends on estimates
 }
 
 func newReplay(ctx context.Context, o *Options, s *State) (*replay, error) {
@@ -38,8 +39,9 @@ func newReplay(ctx context.Context, o *Options, s *State) (*replay, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.leases = newLeases(o, s)
 	r.budgets = budget.NewService(budget.Options{
-		Leases: newLeases(o, s), Flush: func(context.Context) error { return nil },
+		Leases: r.leases, Flush: func(context.Context) error { return nil },
 		Position: func() budget.Position { return r.settled }, WentBack: func(budget.Position) {}, Log: o.Log,
 		Now: r.clock.now, SharedNow: r.clock.now,
 	})
@@ -83,10 +85,12 @@ func (r *replay) admit(in request, over func()) *outcome {
 		return o
 	}
 	o.targets(targets)
-	if !o.limit() {
-		if o.refused = RefusedLimit; byTokens(&o.limited) {
-			o.estimate()
-		}
+	admitted := o.limit()
+	if o.byTokens() {
+		o.estimate()
+	}
+	if !admitted {
+		o.refused = RefusedLimit
 		o.finish()
 		return o
 	}
@@ -94,8 +98,17 @@ func (r *replay) admit(in request, over func()) *outcome {
 	return o
 }
 
-// byTokens reports whether tokens a minute are limited, of which nobody knows how many were reserved for a request.
-func byTokens(l *ratelimit.Reservation) bool { return l.Status().Tokens.Limit > 0 }
+// isCertain reports whether nothing that becomes of requests of an account at a moment depends on estimates.
+func (r *replay) isCertain(account string, at time.Time) bool {
+	return !r.uncertain[account].After(at) && !r.uncertain[""].After(at)
+}
+
+// doubt says that what becomes of requests depends on an estimate until a moment.
+func (r *replay) doubt(account string, until time.Time) {
+	if r.uncertain[account].Before(until) {
+		r.uncertain[account] = until
+	}
+}
 
 // route is who may answer now in the place of who did; none for the same. A name that means the same as at present is
 // answered as it was.

@@ -52,10 +52,10 @@ func (s *Accounts) raise(ctx context.Context, tx *sql.Tx, by audit.Actor, o *ope
 	return more, s.changed(ctx, tx, account.ChangedAttempt, o.account)
 }
 
-// readOpenings are all opening balances, as they stand in the balances.
-func readOpenings(ctx context.Context, q querier) (balances, error) {
+// readOpenings are the opening balances of a scope, or all with "", as they stand in the balances.
+func readOpenings(ctx context.Context, q querier, scope string) (balances, error) {
 	all := balances{}
-	rows, err := q.QueryContext(ctx, "SELECT scope, period, amount FROM openings")
+	rows, err := q.QueryContext(ctx, "SELECT scope, period, amount FROM openings WHERE ? = '' OR scope = ?", scope, scope)
 	err = eachRow(rows, err, func(row scanner) error {
 		var scope string
 		var period int64

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"maps"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -8,6 +9,8 @@ import (
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
+	"weir/internal/store"
 )
 
 // drawParts has an attempt count against budgets of some end users and tags.
@@ -40,10 +43,32 @@ func (m *machine) checkParts(rt *rapid.T) {
 			}
 		}
 	}
+	m.checkBeside(rt, slices.Concat([]string{"a", "b", "k", "l"}, slices.Sorted(maps.Keys(want))))
 	for scope, amount := range want {
 		got, err := m.store.Ledger.Spent(rt.Context(), scope, 0)
 		if err != nil || got != amount {
 			rt.Fatalf("spent by %s: got %v, %v; want %v", scope, got, err, amount)
+		}
+	}
+}
+
+// checkBeside holds what scopes have spent against the rows that are there and what is beside them.
+func (m *machine) checkBeside(rt *rapid.T, scopes []string) {
+	rows := map[string]llm.Money{}
+	err := m.store.Reports.Export(rt.Context(), store.ExportQuery{}, func(e *report.Exported) error {
+		for _, scope := range slices.Concat([]string{e.Account, e.Key}, e.PartScopes()) {
+			rows[scope] += e.Entry.Charged()
+		}
+		return nil
+	})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, scope := range scopes {
+		spent, err := m.store.Ledger.Spent(rt.Context(), scope, 0)
+		beside, also := m.store.Ledger.SpentBeside(rt.Context(), scope, 0, 9999_99_99)
+		if err != nil || also != nil || beside != spent-rows[scope] {
+			rt.Fatalf("beside the rows of %s: got %v, %v, %v; want %v of %v", scope, beside, err, also, spent-rows[scope], spent)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (v *verifier) run(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if v.openings, err = readOpenings(ctx, v.tx); err != nil {
+	if v.openings, err = readOpenings(ctx, v.tx, ""); err != nil {
 		return err
 	}
 	days, err := v.days(ctx)
