@@ -24,9 +24,10 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store.Audit,
 		PriceSources: g.priceSources, Config: g.managed,
 		Plan: newPlanner(g.managed, g.accounts, g.store).Ask, Dialects: g.fleet.dialects.OfProviders(),
-		Known:    knownProviders(&config.Config{}, known),
-		System:   func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
-		Settings: func() dashboard.Settings { return settingsOf(g.configInForce()) },
+		Reconcile: reconcileAsked(g),
+		Known:     knownProviders(&config.Config{}, known),
+		System:    func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
+		Settings:  func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}
 }
 

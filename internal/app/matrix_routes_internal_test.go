@@ -203,6 +203,8 @@ var knownRoutes = map[people.Right][]string{
 		"GET /operator/providers/new",
 		"POST /operator/providers/new",
 		"GET /operator/providers/{provider}",
+		"GET /operator/providers/{provider}/reconciliation",
+		"GET /operator/providers/{provider}/reconciliation/csv",
 		"POST /operator/providers/{provider}/test",
 		"POST /operator/providers/{provider}/change",
 		"POST /operator/providers/{provider}/models",

@@ -481,7 +481,7 @@ async function tour() {
     if (!/^\/(openapi|oidc)|\?/.test(path)) found.add(path.split("#")[0]);
   }
   found.add("/accounts/default/keys/new");
-  for (const path of ["providers/new", "providers/house", "configuration/edit?section=aliases", "configuration/edit?section=aliases&name=fast", "configuration/edit?section=limits"]) {
+  for (const path of ["providers/new", "providers/house", "providers/house/reconciliation", "configuration/edit?section=aliases", "configuration/edit?section=aliases&name=fast", "configuration/edit?section=limits"]) {
     found.add(`/operator/${path}`);
   }
   found.add("/operator/accounts/default");

@@ -10,6 +10,7 @@ import (
 	"weir/internal/people"
 	"weir/internal/plan"
 	"weir/internal/pricing"
+	"weir/internal/reconcile"
 	"weir/internal/report"
 	"weir/internal/route"
 )
@@ -43,6 +44,8 @@ type Installation struct {
 	Config managed.Configuration
 	// Plan tells what a change would have done to the requests of the last days.
 	Plan func(context.Context, plan.Ask) (plan.Result, error)
+	// Reconcile compares the ledger with what a provider reports.
+	Reconcile func(context.Context, reconcile.Ask) (reconcile.Result, error)
 	// Dialects are the wire formats of providers, and Known the providers that need only a key.
 	Dialects, Known []string
 	// System is how the installation does, as this node sees it.

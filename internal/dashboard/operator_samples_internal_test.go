@@ -203,6 +203,7 @@ func providerSamples() []sample {
 		{report.UnpricedModel{Model: "house/small", Attempts: 4, Accounts: 1, First: "2026-11-02", Last: "2026-11-03"}, true},
 	}
 	prices.Yaml = Code{Ident: "yaml", Label: "Prices to fill in", Text: yamlOf([]string{"house/" + hostile})}
+	providers = append(providers, reconciliationSamples(show)...)
 	return append(append(providers, configurationSamples()...), []sample{
 		{"prices", "/operator/prices", "", page{name: "prices", title: "Prices", data: prices}},
 		{"prices-well", "/operator/prices", "", page{name: "prices", title: "Prices", data: pricesPageOf(PriceSources{Data: "data", Day: "2026-11-01"}, models, "nothing has this")}},

@@ -24,6 +24,7 @@ import (
 	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/plan"
+	"weir/internal/reconcile"
 	"weir/internal/report"
 	"weir/internal/route"
 	"weir/internal/store"
@@ -95,6 +96,20 @@ func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installatio
 			r.Total = plan.Row{Requests: 1204, Refused: map[plan.Refusal]int64{plan.RefusedBudget: 77}, Cost: 9 * llm.USD, Planned: 8 * llm.USD}
 			r.Rows = []plan.Row{r.Total}
 			r.Rows[0].AccountName, r.Rows[0].KeyLabel = "acme", "ci"
+			return r, nil
+		},
+		Reconcile: func(_ context.Context, a reconcile.Ask) (r reconcile.Result, err error) {
+			if a.To.Before(a.From) {
+				return r, llm.Invalid("to", "The last day is before the first one.")
+			}
+			if a.From.Day() == 13 {
+				return r, &llm.Error{Code: llm.CodeProviderError, Message: "house does not answer."}
+			}
+			day := a.From.Format(time.DateOnly)
+			r.Rows = []reconcile.Row{
+				{Place: reconcile.Place{Day: day, Model: "large"}, Ours: reconcile.Ours{Usage: reconcile.Usage{Input: 1204}, Cost: llm.USD}, Theirs: reconcile.Usage{Input: 1204}, Cost: new(llm.USD), Finding: reconcile.Agrees},
+				{Place: reconcile.Place{Day: day, Model: "=small"}, Ours: reconcile.Ours{Cost: llm.USD, Uncertain: llm.USD / 2}, Theirs: reconcile.Usage{Output: 77}, Cost: new(3 * llm.USD), Finding: reconcile.More},
+			}
 			return r, nil
 		},
 		PriceSources: func() dashboard.PriceSources {

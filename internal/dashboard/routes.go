@@ -217,6 +217,8 @@ func (s *site) installationRoutes(o *Options) []row {
 		{"GET " + providersPath + "/new", people.Operate, unsent(providers.showNew)},
 		{"POST " + providersPath + "/new", people.Operate, providers.create},
 		{"GET " + provider, people.Operate, unsent(providers.show)},
+		{"GET " + provider + "/reconciliation", people.Operate, providers.reconciliation},
+		{"GET " + provider + "/reconciliation/csv", people.Operate, providers.reconciliationFile},
 		{"POST " + provider + "/test", people.Operate, providers.test},
 		{"POST " + provider + "/change", people.Operate, providers.change},
 		{"POST " + provider + "/models", people.Operate, providers.setModels},
