@@ -63,13 +63,12 @@ func viewPer(list []account.Per) map[string]perView {
 
 // perText adds to a cell of a table what is of each end user and each value of a tag.
 func perText(cell string, of string, part string) string {
-	switch {
-	case part == "none":
+	if part == "none" {
 		return cell
-	case cell == "none":
-		cell = ""
-	default:
-		cell += "; "
 	}
-	return fmt.Sprintf("%seach %s %s", cell, of, part)
+	each := fmt.Sprintf("each %s %s", of, part)
+	if cell == "none" {
+		return each
+	}
+	return cell + "; " + each
 }

@@ -79,7 +79,10 @@ func (s *hubState) clone() *hubState {
 func (s *hubState) spent(id budget.ID, journal uuid.UUID) (sum llm.Money) {
 	_, _, isPart := budget.PartOf(id.Scope)
 	for at, e := range s.rows {
-		if s.journalOf[at] == journal && !(isPart && s.ignoreParts) && (e.Account == id.Scope || e.Key == id.Scope || slices.Contains(e.PartScopes(), id.Scope)) {
+		if isPart && s.ignoreParts {
+			break
+		}
+		if s.journalOf[at] == journal && (e.Account == id.Scope || e.Key == id.Scope || slices.Contains(e.PartScopes(), id.Scope)) {
 			sum += e.Cost
 		}
 	}

@@ -57,7 +57,7 @@ func (m *machine) checkBeside(rt *rapid.T, scopes []string) {
 	rows := map[string]llm.Money{}
 	err := m.store.Reports.Export(rt.Context(), store.ExportQuery{}, func(e *report.Exported) error {
 		for _, scope := range slices.Concat([]string{e.Account, e.Key}, e.PartScopes()) {
-			rows[scope] += e.Entry.Charged()
+			rows[scope] += e.Charged()
 		}
 		return nil
 	})

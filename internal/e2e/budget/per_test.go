@@ -194,7 +194,15 @@ func TestLimitPerUser(t *testing.T) {
 		user   string
 		status int
 	}{
-		{"ada", 200}, {"ada", 200}, {"ada", 429}, {"ada", 429}, {"bob", 200}, {"bob", 200}, {"bob", 429}, {"", 200}, {"", 200},
+		{"ada", 200},
+		{"ada", 200},
+		{"ada", 429},
+		{"ada", 429},
+		{"bob", 200},
+		{"bob", 200},
+		{"bob", 429},
+		{"", 200},
+		{"", 200},
 		{"cyd", 429},
 	} {
 		r := e.ask(0, "", tt.user, "alpha")
