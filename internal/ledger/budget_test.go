@@ -66,6 +66,40 @@ func TestBudgetChanged(t *testing.T) {
 	})
 }
 
+// TestBudgetParts holds that whoever makes up end users has no more leases made than there may be, and that those who
+// are known go on.
+func TestBudgetParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 100)
+		defer stop()
+		reserve := func(user string) error {
+			n := accountNeed(100, 1)
+			n.Budgets = []budget.Budget{{Scope: budget.UserScope(fleetKey, user), Of: "end user", Period: budget.PeriodDay, Limit: 5}}
+			h.mu.Lock()
+			h.limits[n.Budgets[0].Scope] = 5
+			h.mu.Unlock()
+			r, err := l.Reserve(t.Context(), n)
+			r.Release()
+			return err
+		}
+		refused := 0
+		for i := range 10_005 {
+			if err := reserve(fmt.Sprint(i)); err != nil {
+				refused++
+			}
+		}
+		if refused != 5 {
+			t.Errorf("10,005 end users at once: %d refused, want 5", refused)
+		}
+		if err := reserve("1"); err != nil {
+			t.Errorf("one of them again: %v", err)
+		}
+		if err := llm.AsError(reserve("one more")); err.Code != llm.CodeRateLimited {
+			t.Errorf("one more: got %v, want it refused for a while", err)
+		}
+	})
+}
+
 // TestBudgetAway holds that a node spends what it has leased while the database
 // is away, for as long as its leases last, and no longer.
 func TestBudgetAway(t *testing.T) {

@@ -112,7 +112,7 @@ func TestLateAnswers(t *testing.T) {
 			}
 		}
 		th := newThinker(t, http.StatusOK, "{}")
-		p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: 200 * time.Millisecond, Total: 400 * time.Millisecond}})
+		p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: 200 * time.Millisecond, Total: 3 * time.Second}})
 		if _, _, err := th.begin(t.Context(), t, p).ReadAll(); err == nil || failureOf(err).Kind != provider.KindTotalTimeout {
 			t.Errorf("got %v, want the total time over", err)
 		}

@@ -1,0 +1,56 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/budget"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/ratelimit"
+)
+
+// parted is the limits of an end user of a key that limits each to so many requests a minute.
+func parted(key, user string, rpm int64) *account.PartLimits {
+	p := account.NewPrincipal(&account.Account{ID: "a"}, &account.Key{ID: key, Per: []account.Per{{Limits: account.Limits{RPM: rpm}}}})
+	return &p.PartLimits(&llm.Attribution{User: user})[0]
+}
+
+// TestManyParts holds that whoever makes up end users makes no more windows than there may be, and takes nothing from
+// others.
+func TestManyParts(t *testing.T) {
+	t.Parallel()
+	at := newClock()
+	l := must.Get(ratelimit.New(ratelimit.Options{Now: at.Now, Log: slog.New(slog.DiscardHandler)}))(t)
+	reserve := func(key, user string) error {
+		var r ratelimit.Reservation
+		err := l.ReservePart(t.Context(), &r, parted(key, user, 2), 1)
+		r.Settle(1)
+		return err
+	}
+	must.Do(t, reserve("k", "ada"))
+	refused := 0
+	for i := range 20_000 {
+		if err := reserve("k", fmt.Sprint("made up ", i)); err != nil {
+			refused++
+		}
+	}
+	if windows := l.Stats().Windows; refused != 10_001 || windows > 10_000 {
+		t.Errorf("20,000 end users in a minute: %d refused and %d windows, want 10,001 and at most 10,000", refused, windows)
+	}
+	must.Do(t, reserve("k", "ada"))
+	err := llm.AsError(reserve("k", "ada"))
+	if err.Code != llm.CodeRateLimited || !strings.Contains(err.Message, "This end user is limited to 2 requests a minute.") {
+		t.Errorf("one who is known: got %+v, want refused by its own limit", err)
+	}
+	must.Do(t, reserve("other", "ada"))
+	at.advance(time.Minute)
+	must.Do(t, reserve("k", "later"))
+	if scope := budget.UserScope("k", "ada"); parted("k", "ada", 1).Scope != scope {
+		t.Errorf("got another scope than %q", scope)
+	}
+}
