@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -37,7 +38,7 @@ const chartStyle = `text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font
 	`@media(prefers-color-scheme:dark){text{fill:#e6edf3}.bar{fill:#6e7681}.own{fill:#58a6ff}}`
 
 // chartsCommand draws what "bench run --json" printed.
-func chartsCommand(args []string, stdout io.Writer) error {
+func chartsCommand(_ context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%w: name the file that bench run --json printed", errUsage)
 	}

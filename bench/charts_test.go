@@ -13,11 +13,10 @@ import (
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	r := &findings{}
-	s := &section{Name: "throughput"}
+	s := r.section("throughput", "Throughput")
 	s.row(onNginx).put(figPerCore, 40_000)
 	s.row("weir <&>").put(figPerCore, 10_000)
 	s.row("direct") // has no figure
-	r.add(s)
 	drawn := r.draw()
 	widths, texts := []string{}, []string{}
 	for d := xml.NewDecoder(strings.NewReader(drawn)); ; {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,15 +19,10 @@ import (
 // beside the CPU time of a request it is the share of the journal, and rather
 // more than that, for it holds the making of the records too.
 func (b *bench) journal(ctx context.Context) error {
-	s := &section{
-		Name: "journal", Title: "Journal: open and settle one attempt, from 32 goroutines",
-		Columns: []column{{figMeter, "µs a request", 2}, {figShare, "% of a request's CPU", 1}},
-	}
+	s := b.findings.section("journal", "Journal: open and settle one attempt, from 32 goroutines",
+		column{figMeter, "µs a request", 2}, column{figShare, "% of a request's CPU", 1})
 	if err := b.meter(ctx, s); err != nil {
 		return err
-	}
-	if len(s.Rows) > 0 {
-		b.findings.add(s)
 	}
 	return b.disk(ctx)
 }
@@ -86,7 +79,7 @@ func (b *bench) disk(ctx context.Context) error {
 	}
 	defer func() { _ = f.Close() }()
 	const writes = 200
-	var plain, synced []time.Duration
+	var plain, synced durations
 	for range writes {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -101,18 +94,9 @@ func (b *bench) disk(ctx context.Context) error {
 		}
 		synced = append(synced, time.Since(start))
 	}
-	s := &section{
-		Name: "disk", Title: "Disk: 100 bytes",
-		Columns: []column{{figWrite, "write, p50 µs", 1}, {figSync, "and fdatasync, p50 µs", 0}},
-	}
-	s.row("this one").put(figWrite, micros(middleOf(plain))).put(figSync, micros(middleOf(synced)))
-	b.findings.add(s)
+	s := b.findings.section("disk", "Disk: 100 bytes", column{figWrite, "write, p50 µs", 1}, column{figSync, "and fdatasync, p50 µs", 0})
+	s.row("this one").put(figWrite, plain.spread().P50).put(figSync, synced.spread().P50)
 	return nil
-}
-
-func middleOf[T cmp.Ordered](values []T) T {
-	slices.Sort(values)
-	return values[len(values)/2]
 }
 
 // busyLoad is a load average at which others take part of the cores.

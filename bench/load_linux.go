@@ -68,21 +68,7 @@ func loadCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
-	if o.open {
-		result, err := runOpen(ctx, o)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(stdout).Encode(result)
-	}
-	run := runLoop
-	switch {
-	case o.ca != "":
-		run = runSecure
-	case o.rate > 0:
-		run = runPaced
-	}
-	result, err := run(ctx, o)
+	result, err := o.run(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,9 +127,7 @@ func (o *loadOptions) check() error {
 		err = errors.New("--rate and --stream exclude each other")
 	}
 	if err == nil && o.stream {
-		var s shape
-		s, err = parseShape(o.model)
-		o.pieces = s.pieces
+		o.pieces, _, err = parseShape(o.model)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)

@@ -61,25 +61,18 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if len(args) == 0 {
 		return fmt.Errorf("%w: say run, charts, mock, load, seed or reports", errUsage)
 	}
-	switch name, rest := args[0], args[1:]; name {
-	case "run":
-		return runCommand(ctx, rest, stdout, stderr)
-	case "charts":
-		return chartsCommand(rest, stdout)
-	case "mock":
-		return mockCommand(ctx, rest, stderr)
-	case "load":
-		return loadCommand(ctx, rest, stdout, stderr)
-	case "seed":
-		return seedCommand(ctx, rest, stdout, stderr)
-	case "reports":
-		return reportsCommand(ctx, rest, stdout, stderr)
-	case "help", "-h", "--help":
+	switch args[0] {
+	case "-h", "--help", "help":
 		_, err := io.WriteString(stdout, usage)
 		return err
-	default:
-		return fmt.Errorf("%w: there is no %q: say run, charts, mock, load, seed or reports", errUsage, name)
 	}
+	command := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
+		"run": runCommand, "charts": chartsCommand, "mock": mockCommand, "load": loadCommand, "seed": seedCommand, "reports": reportsCommand,
+	}[args[0]]
+	if command == nil {
+		return fmt.Errorf("%w: there is no %q: say run, charts, mock, load, seed or reports", errUsage, args[0])
+	}
+	return command(ctx, args[1:], stdout, stderr)
 }
 
 // parse reads flags into a set that prints its own help.

@@ -6,82 +6,73 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"weir/internal/store/pgtest"
 )
 
-// atRest measures what a gateway costs before there is work: each on a process
-// that has just started.
+const (
+	idleAfter      = 2 * time.Second // after the start, memory at rest is read
+	leavingStreams = 800
+)
+
+// atRest measures what a gateway costs before there is work, each on a process that has just started.
 func (b *bench) atRest(ctx context.Context) error {
 	s, err := b.newSite("batched", settings{})
 	if err != nil {
 		return err
 	}
-	c, empty, err := b.startSite(ctx, s)
-	if err != nil {
-		return err
-	}
-	if err := b.createKey(ctx, s); err != nil {
-		return err
-	}
-	c.stop()
 	var starts []float64
-	for range b.plan.starts {
+	for n := range 1 + b.plan.starts {
 		c, took, err := b.startSite(ctx, s)
 		if err != nil {
 			return err
 		}
-		starts = append(starts, millis(took))
+		if starts = append(starts, micros(took)/1e3); n == 0 {
+			err = b.createKey(ctx, s)
+		}
 		c.stop()
+		if err != nil {
+			return err
+		}
 	}
-	b.findings.add(coldSection(millis(empty), starts))
+	cold := b.findings.section("cold_start", "Cold start to the first 200 of a chat call",
+		column{figExisting, "existing data, ms", 1}, column{figEmpty, "empty data, ms", 1})
+	cold.row("weir").put(figExisting, starts[1:]...).put(figEmpty, starts[0])
 	return b.heldStreams(ctx, s)
 }
 
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// idleAfter is when memory at rest is read.
-const idleAfter = 2 * time.Second
-
-// heldStreams measures the memory of many slow streams. The gateway starts anew
-// for each client API.
+// heldStreams measures the memory of many slow streams. The gateway starts anew for each client API.
 func (b *bench) heldStreams(ctx context.Context, s *site) error {
-	held := heldSection(b.plan.held)
+	held := b.findings.section("held_streams",
+		fmt.Sprintf("Memory: at rest, 2 s after the start, and with %d slow streams, one piece a second", b.plan.held),
+		column{figIdle, "idle MB", 1}, column{figFull, "streaming MB", 1}, column{figPerStream, "KB a stream", 1})
 	if b.nginx != nil {
 		if err := b.hold(ctx, held, b.nginx); err != nil {
 			return err
 		}
 	}
-	for _, clientAPI := range []string{"completions", "chat"} {
+	for _, name := range []string{onCompletions, onChat} {
 		c, _, err := b.startSite(ctx, s)
+		if err == nil {
+			err = pause(ctx, idleAfter)
+		}
 		if err != nil {
 			return err
 		}
-		if err := pause(ctx, idleAfter); err != nil {
-			return err
-		}
-		if err := b.hold(ctx, held, s.subject(apiName(clientAPI), clientAPI, c)); err != nil {
+		if err := b.hold(ctx, held, s.subject(name, c)); err != nil {
 			return err
 		}
 		c.stop()
 	}
-	b.findings.add(held)
 	return nil
-}
-
-func apiName(clientAPI string) string {
-	if clientAPI == "chat" {
-		return onChat
-	}
-	return onCompletions
 }
 
 func (b *bench) hold(ctx context.Context, held *section, s *subject) error {
 	ramp := time.Duration(b.plan.held) * time.Second / 2000
-	args := []string{"--conns", fmt.Sprint(b.plan.held), "--ramp", ramp.String(), "--warm", "1s", "--duration", "1s"}
-	r, err := b.load(ctx, s, append(args, b.streamArgs(s, heldModel)...)...)
+	r, err := b.load(ctx, s, heldModel, "--conns", fmt.Sprint(b.plan.held), "--ramp", ramp.String(), "--warm", "1s", "--duration", "1s")
 	if err != nil {
 		return err
 	}
-	b.trouble(s, r)
 	if r.Open < b.plan.held {
 		b.note("%s held %d streams of %d", s.name, r.Open, b.plan.held)
 	}
@@ -95,179 +86,244 @@ func (b *bench) hold(ctx context.Context, held *section, s *subject) error {
 
 func megabytes(n int64) float64 { return float64(n) / (1 << 20) }
 
-func (b *bench) streamArgs(s *subject, model string) []string {
-	args := []string{"--stream", "--model", model}
-	if s.streamPath != "" {
-		args = append(args, "--path", s.streamPath)
-	}
-	return args
+// turn is a table of which all subjects measure a row, in turns.
+type turn struct {
+	name, title string
+	rounds      int
+	model       string
+	args        []string // of the load
+	figures     []figure
 }
 
-// trouble notes failures: a figure that has any is no figure.
-func (b *bench) trouble(s *subject, r *loadResult) {
-	if r.Failures > 0 {
-		b.note("%s had %d failures, the last: %s", s.name, r.Failures, r.Failure)
-	}
+// figure is a column of it.
+type figure struct {
+	column
+	of      func(*loadResult) float64
+	process bool                            // there is none where no process is measured
+	join    func(own, base float64) float64 // with that of the base in the same round; nil for the figure itself
 }
 
-// underLoad measures what a request costs, the subjects in turns.
-func (b *bench) underLoad(ctx context.Context) error {
-	batched, err := b.newSite("loaded", settings{})
-	if err != nil {
-		return err
-	}
-	strict, err := b.newSite("strict", settings{durability: "strict"})
-	if err != nil {
-		return err
-	}
-	c, err := b.startKeyed(ctx, batched)
-	if err != nil {
-		return err
-	}
-	cs, err := b.startKeyed(ctx, strict)
-	if err != nil {
-		return err
-	}
-	clientAPIs := []*subject{batched.subject(onCompletions, "completions", c), batched.subject(onChat, "chat", c)}
-	all := append(slices.Clone(clientAPIs), strict.subject(onStrict, "completions", cs))
-	if err := b.throughput(ctx, b.subjects(all)); err != nil {
-		return err
-	}
-	if err := b.pace(ctx, b.subjects(all)); err != nil {
-		return err
-	}
-	cs.stop()
-	if err := b.streaming(ctx, b.subjects(clientAPIs)); err != nil {
-		return err
-	}
-	return b.memoryAfter(b.subjects(clientAPIs[:1]))
-}
+func share(own, base float64) float64 { return own / base }
+func over(own, base float64) float64  { return own - base }
 
-func (b *bench) startKeyed(ctx context.Context, s *site) (*child, error) {
-	c, _, err := b.startSite(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return c, b.createKey(ctx, s)
-}
+// The figures of a load.
+func cpuOfRequest(r *loadResult) float64 { return 1e6 * r.CPU / float64(r.Answers) }
+func perCore(r *loadResult) float64      { return float64(r.Answers) / r.CPU }
+func rateOf(r *loadResult) float64       { return float64(r.Requests) / r.Seconds }
+func p50Of(r *loadResult) float64        { return r.Latency.P50 }
+func p99Of(r *loadResult) float64        { return r.Latency.P99 }
 
-// subjects are what the gateway is measured beside, and its client APIs.
-func (b *bench) subjects(clientAPIs []*subject) []*subject {
-	all := []*subject{b.direct}
-	if b.nginx != nil {
-		all = append(all, b.nginx)
-	}
-	if b.rival != nil {
-		all = append(all, b.rival)
-	}
-	return append(all, clientAPIs...)
-}
-
-// turns is what each subject measured in each round.
-type turns struct {
-	subjects []*subject
-	results  [][]*loadResult
-}
-
-// take loads all subjects in turns, each round beginning with another one, so
-// that what disturbs the machine disturbs them all.
-func (b *bench) take(ctx context.Context, rounds int, subjects []*subject, args func(*subject) []string) (*turns, error) {
-	t := &turns{subjects: subjects, results: make([][]*loadResult, len(subjects))}
-	for round := range rounds {
+// take loads all subjects in turns, each round beginning with another one, so that what disturbs the machine disturbs them
+// all. The base is the subject that the others are set beside; -1 for none.
+func (b *bench) take(ctx context.Context, t turn, base int, subjects []*subject) error {
+	results := make([][]*loadResult, len(subjects))
+	for round := range t.rounds {
 		for i := range subjects {
 			i := (i + round) % len(subjects)
-			r, err := b.load(ctx, subjects[i], args(subjects[i])...)
+			r, err := b.load(ctx, subjects[i], t.model, t.args...)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			b.trouble(subjects[i], r)
-			t.results[i] = append(t.results[i], r)
+			results[i] = append(results[i], r)
 		}
 	}
-	return t, nil
-}
-
-// values are one figure of one subject, round after round.
-func (t *turns) values(i int, figure func(*loadResult) float64) []float64 {
-	values := make([]float64, 0, len(t.results[i]))
-	for _, r := range t.results[i] {
-		values = append(values, figure(r))
+	s := b.findings.section(t.name, t.title)
+	for _, f := range t.figures {
+		s.Columns = append(s.Columns, f.column)
 	}
-	return values
+	for i, subject := range subjects {
+		row := s.row(subject.name)
+		for _, f := range t.figures {
+			if f.process && subject.child == nil || f.join != nil && (base < 0 || i <= base) {
+				continue
+			}
+			var values []float64
+			for round, r := range results[i] {
+				value := f.of(r)
+				if f.join != nil {
+					value = f.join(value, f.of(results[base][round]))
+				}
+				values = append(values, value)
+			}
+			row.put(f.key, values...)
+		}
+	}
+	return nil
 }
 
-// beside are the values of a subject joined to nginx's of the same round; none
-// without nginx, and none for what is not the gateway.
-func (t *turns) beside(i int, figure func(*loadResult) float64, join func(own, nginx float64) float64) []float64 {
-	n := slices.IndexFunc(t.subjects, func(s *subject) bool { return s.name == onNginx })
-	if n < 0 || n >= i {
+// underLoad measures what a request costs.
+func (b *bench) underLoad(ctx context.Context) error {
+	s, c, err := b.startVariant(ctx, "loaded", settings{})
+	if err != nil {
+		return err
+	}
+	_, strict, err := b.startVariant(ctx, "strict", settings{durability: "strict"})
+	if err != nil {
+		return err
+	}
+	strict.name = onStrict
+	beside := slices.DeleteFunc([]*subject{b.direct, b.nginx, b.rival}, func(s *subject) bool { return s == nil })
+	base := slices.Index(beside, b.nginx)
+	streaming := append(beside, c, s.subject(onChat, c.child))
+	whole := append(slices.Clip(streaming), strict)
+	latency := []figure{{column: column{figP50, "p50 µs", 0}, of: p50Of}, {column: column{figP99, "p99 µs", 0}, of: p99Of}}
+	err = b.take(ctx, turn{"throughput", "Throughput: whole replies, 64 connections", b.plan.rounds, wholeModel, b.closed(), append([]figure{
+		{column{figPerCore, "requests/core-s", 0}, perCore, true, nil},
+		{column{figCPU, "µs CPU/request", 1}, cpuOfRequest, true, nil},
+		{column{figRatio, "of nginx", 2}, perCore, true, share},
+		{column{figRate, "requests/s", 0}, rateOf, false, nil},
+	}, latency...)}, base, whole)
+	if err != nil {
+		return err
+	}
+	paced := []string{"--rate", "200", "--duration", b.plan.paced.String()}
+	err = b.take(ctx, turn{"pace", "Latency: 200 requests/s, one connection", b.plan.pacedRounds, wholeModel, paced, append(latency,
+		figure{column{figOverP50, "p50 over nginx", 0}, p50Of, true, over}, figure{column{figOverP99, "p99 over nginx", 0}, p99Of, true, over},
+	)}, base, whole)
+	if err != nil {
+		return err
+	}
+	strict.child.stop()
+	if err := b.streaming(ctx, base, streaming); err != nil {
+		return err
+	}
+	memory := b.findings.section("memory", "Memory after all the load", column{figFull, "MB", 1})
+	for _, s := range append(beside, c) { // the client APIs are those of one process
+		if err := s.resident(memory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resident adds a row with the memory of a subject that is a process.
+func (s *subject) resident(to *section) error {
+	if s.child == nil {
 		return nil
 	}
-	own, nginx := t.values(i, figure), t.values(n, figure)
-	for r := range own {
-		own[r] = join(own[r], nginx[r])
-	}
-	return own
+	n, err := residentOf(s.pid())
+	to.row(s.name).put(figFull, megabytes(n))
+	return err
 }
 
-func (b *bench) throughput(ctx context.Context, subjects []*subject) error {
-	t, err := b.take(ctx, b.plan.rounds, subjects, func(*subject) []string {
-		return []string{"--conns", "64", "--duration", b.plan.window.String()}
-	})
+// closed are the arguments of a closed loop.
+func (b *bench) closed() []string {
+	return []string{"--conns", "64", "--duration", b.plan.window.String()}
+}
+
+func (b *bench) streaming(ctx context.Context, base int, subjects []*subject) error {
+	figures := []figure{
+		{column{figPieceCPU, "µs CPU/piece", 1}, func(r *loadResult) float64 { return r.CPU * 1e6 / float64(r.Pieces) }, true, nil},
+		{column{figPieces, "pieces/s", 0}, func(r *loadResult) float64 { return float64(r.Pieces) / r.Seconds }, false, nil},
+		{column{figFirst, "first piece p50 µs", 0}, func(r *loadResult) float64 { return r.First.P50 }, false, nil},
+		{column{figPieceLate, "piece p50 µs", 0}, func(r *loadResult) float64 { return r.Piece.P50 }, false, nil},
+	}
+	window := []string{"--duration", b.plan.streams.String()}
+	err := b.take(ctx, turn{"streams_fast", "Streams: 50 pieces without delay, 16 connections", b.plan.streamRun, fastModel,
+		append(window, "--conns", "16"), figures}, base, subjects)
 	if err != nil {
 		return err
 	}
-	b.findings.add(throughputSection(t))
-	return nil
-}
-
-func (b *bench) pace(ctx context.Context, subjects []*subject) error {
-	t, err := b.take(ctx, b.plan.pacedRounds, subjects, func(*subject) []string {
-		return []string{"--rate", "200", "--duration", b.plan.paced.String()}
-	})
-	if err != nil {
-		return err
-	}
-	b.findings.add(paceSection(t))
-	return nil
-}
-
-func (b *bench) streaming(ctx context.Context, subjects []*subject) error {
-	fast, err := b.take(ctx, b.plan.streamRun, subjects, func(s *subject) []string {
-		return append([]string{"--conns", "16", "--duration", b.plan.streams.String()}, b.streamArgs(s, fastModel)...)
-	})
-	if err != nil {
-		return err
-	}
-	slow, err := b.take(ctx, b.plan.streamRun, subjects, func(s *subject) []string {
-		args := []string{"--conns", "500", "--ramp", "500ms", "--warm", "300ms", "--duration", b.plan.streams.String()}
-		return append(args, b.streamArgs(s, slowModel)...)
-	})
-	b.findings.add(streamSection("streams_fast", "Streams: 50 pieces without delay, 16 connections", fast))
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil { // a slow machine is overloaded by them
+	err = b.take(ctx, turn{"streams_slow", "Streams: 50 pieces 10 ms apart, 500 connections", b.plan.streamRun, slowModel,
+		append(window, "--conns", "500", "--ramp", "500ms", "--warm", "300ms"), figures}, base, subjects)
+	if err != nil && ctx.Err() == nil { // a slow machine is overloaded by them
 		b.note("not measured: streams with 10 ms between pieces: %v", err)
 		return nil
 	}
-	b.findings.add(streamSection("streams_slow", "Streams: 50 pieces 10 ms apart, 500 connections", slow))
-	return nil
+	return err
 }
 
-// memoryAfter reads the memory when all the load is over.
-func (b *bench) memoryAfter(subjects []*subject) error {
-	s := memorySection() // the client APIs are those of one process
-	for _, one := range subjects {
-		if one.child == nil {
+// variants measures whole replies as clients, providers and databases of other kinds have them, beside the one that
+// throughput measures.
+func (b *bench) variants(ctx context.Context) (err error) {
+	kinds := []struct {
+		name, clientAPI string // the client API of the gateway before, or completions of a new one
+		of              settings
+	}{
+		{onCompletions, "", settings{}},
+		{"weir /v1/messages", "messages", settings{}},
+		{"weir /v1/responses", "responses", settings{}},
+		{"weir /v1/responses, store: false", "responses-unkept", settings{}},
+		{"weir …/completions, https provider", "", settings{secureProvider: true}},
+		{"weir …/completions, TLS", "", settings{secure: true}},
+		{"weir …/completions, HTTP/2 on one connection", "completions", settings{}},
+		{"weir …/completions, all cores", "", settings{allCores: true}},
+		{"weir …/completions, PostgreSQL", "", settings{}},
+	}
+	last := &kinds[len(kinds)-1]
+	url, stop := b.startPostgres(ctx)
+	defer func() { err = errors.Join(err, stop()) }()
+	if last.of.database = url; url == "" {
+		kinds = kinds[:len(kinds)-1]
+	}
+	var all []*subject
+	for i, k := range kinds {
+		if k.clientAPI != "" {
+			s := *all[i-1]
+			s.name, s.clientAPI, s.http2 = k.name, k.clientAPI, s.ca != ""
+			all = append(all, &s)
 			continue
 		}
-		n, err := residentOf(one.pid())
+		_, s, err := b.startVariant(ctx, fmt.Sprintf("variant-%d", i), k.of)
 		if err != nil {
 			return err
 		}
-		s.row(one.name).put(figFull, megabytes(n))
+		s.name = k.name
+		all = append(all, s)
 	}
-	b.findings.add(s)
-	return nil
+	err = b.take(ctx, turn{"variants", "Whole replies, 64 connections, other clients, providers and databases", b.plan.variants, wholeModel, b.closed(), []figure{
+		{column{figCPU, "µs CPU/request", 1}, cpuOfRequest, true, nil},
+		{column{figRatio, "of the first", 2}, perCore, true, share},
+		{column{figRate, "requests/s", 0}, rateOf, false, nil},
+	}}, 0, all)
+	if err != nil {
+		return err
+	}
+	return b.afterLeaving(ctx, all[0])
+}
+
+// startVariant starts a gateway and makes a key.
+func (b *bench) startVariant(ctx context.Context, name string, of settings) (*site, *subject, error) {
+	s, err := b.newSite(name, of)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, _, err := b.startSite(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = b.createKey(ctx, s)
+	return s, s.subject(onCompletions, c), err
+}
+
+// startPostgres is the URL of a database on a server of its own; empty where there is none.
+func (b *bench) startPostgres(ctx context.Context) (url string, stop func() error) {
+	server, err := pgtest.Start()
+	if err == nil {
+		if err = server.Exec(ctx, "postgres", "CREATE DATABASE bench"); err == nil {
+			return server.URL("bench"), server.Close
+		}
+		err = errors.Join(err, server.Close())
+	}
+	b.note("not measured: PostgreSQL: %v", err)
+	return "", func() error { return nil }
+}
+
+// afterLeaving reads the memory of a gateway some time after the clients of many streams have left.
+func (b *bench) afterLeaving(ctx context.Context, s *subject) error {
+	if b.plan.afterLeaving == 0 {
+		return nil
+	}
+	r, err := b.load(ctx, s, heldModel, "--conns", fmt.Sprint(leavingStreams), "--ramp", "500ms", "--warm", "500ms", "--duration", "500ms")
+	if err == nil {
+		err = pause(ctx, b.plan.afterLeaving)
+	}
+	if err != nil {
+		return err
+	}
+	left := b.findings.section("memory_after_leaving",
+		fmt.Sprintf("Memory %s after the clients of %d streams left", b.plan.afterLeaving, r.Open), column{figFull, "MB", 1})
+	gateway := *s
+	gateway.name = "weir"
+	return gateway.resident(left)
 }

@@ -12,6 +12,4 @@ var errLinux = errors.New("the benchmark runs on Linux alone: it pins processes 
 
 func runCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
 
-func mockCommand(context.Context, []string, io.Writer) error { return errLinux }
-
 func loadCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }

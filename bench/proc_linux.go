@@ -1,22 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
-	"unsafe"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
-// watch reads the CPU time and the memory of a process around a window. All of
-// it is zero for process 0.
+// watch reads the CPU time and the memory of a process around a window. All of it is zero for process 0.
 type watch struct {
 	pid           int
 	before, after int64         // resident bytes before the load and at the end of the window
@@ -32,44 +27,41 @@ const (
 )
 
 // begin reads the memory before there is load.
-func (w *watch) begin() (err error) {
-	if w.pid != 0 {
-		w.before, err = residentOf(w.pid)
-	}
+func (w *watch) begin() error {
+	err := w.end()
+	w.before = w.after
 	return err
 }
 
 // mark begins the window.
-func (w *watch) mark() (err error) {
-	if w.pid != 0 {
-		w.start, err = cpuOf(w.pid)
-	}
+func (w *watch) mark() error {
+	w.start = 0
+	err := w.end()
+	w.start = w.cpu
 	return err
 }
 
 // end ends the window.
-func (w *watch) end() error {
+func (w *watch) end() (err error) {
 	if w.pid == 0 {
 		return nil
 	}
 	now, err := cpuOf(w.pid)
-	if err != nil {
-		return err
+	if err == nil {
+		w.cpu = now - w.start
+		w.after, err = residentOf(w.pid)
 	}
-	w.cpu = now - w.start
-	w.after, err = residentOf(w.pid)
 	return err
 }
 
 // quiet ends the window once the process has nothing left to do.
 func (w *watch) quiet(ctx context.Context) error {
-	if w.pid == 0 {
-		return nil
-	}
 	for deadline := time.Now().Add(quietLimit); time.Now().Before(deadline); {
 		known := w.cpu
-		if err := pause(ctx, quietStep); err != nil {
-			return err
+		if w.pid != 0 {
+			if err := pause(ctx, quietStep); err != nil {
+				return err
+			}
 		}
 		if err := w.end(); err != nil {
 			return err
@@ -84,123 +76,79 @@ func (w *watch) quiet(ctx context.Context) error {
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-time.After(d):
 		return nil
 	}
 }
 
-// cpuOf is the CPU time that all threads of a process have used, from schedstat
-// (nanoseconds) or, on a kernel without it, from stat (hundredths of a second).
+// cpuOf is the CPU time that all threads of a process have used.
 func cpuOf(pid int) (time.Duration, error) {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil || len(tasks) == 0 {
-		return ticksOf(pid)
+	threads, err := procfs.AllThreads(pid)
+	if err != nil {
+		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
 	}
-	var sum int64
-	for _, path := range tasks {
-		text, err := os.ReadFile(path)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+	var sum time.Duration
+	read := false
+	for _, thread := range threads {
+		stat, err := thread.Schedstat()
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			continue // a thread that has just ended
 		}
 		if err != nil {
 			return 0, err
 		}
-		first, _, _ := bytes.Cut(text, []byte(" "))
-		n, err := strconv.ParseInt(string(first), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", path, err)
-		}
-		sum += n
+		sum, read = sum+time.Duration(stat.RunningNanoseconds), true
 	}
-	return time.Duration(sum), nil
-}
-
-// ticksOf reads utime and stime, fields 14 and 15 of stat (proc(5)).
-func ticksOf(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
+	if !read {
+		return 0, fmt.Errorf("CPU time of process %d: it has ended, or the kernel has no schedstat", pid)
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("CPU time of process %d: stat has %d fields", pid, len(fields))
-	}
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	system, err2 := strconv.ParseInt(fields[12], 10, 64)
-	const tick = time.Second / 100 // sysconf(_SC_CLK_TCK), 100 on every Linux that Go runs on
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+	return sum, nil
 }
 
 // residentOf is the resident memory in bytes, counted exactly.
 func residentOf(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return 0, fmt.Errorf("memory of process %d: %w", pid, err)
+		return 0, err
 	}
-	for line := range strings.Lines(string(text)) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "Rss:" {
-			kb, err := strconv.ParseInt(fields[1], 10, 64)
-			return kb << 10, err
-		}
-	}
-	return 0, fmt.Errorf("memory of process %d: smaps_rollup has no Rss", pid)
-}
-
-// cpuSet is the set of cores of sched_setaffinity(2).
-type cpuSet [16]uint64
-
-// coreSet is that core alone, or every core for allCores.
-func coreSet(core int) (s cpuSet) {
-	if core == allCores {
-		for i := range s {
-			s[i] = math.MaxUint64
-		}
-		return s
-	}
-	s[core/64] = 1 << (core % 64)
-	return s
+	maps, err := process.ProcSMapsRollup()
+	return int64(maps.Rss), err
 }
 
 // allowedCores are the cores that this process may use, in order.
-func allowedCores() ([]int, error) {
-	var s cpuSet
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(s), uintptr(unsafe.Pointer(&s))); errno != 0 {
-		return nil, fmt.Errorf("the cores of this process: %w", errno)
-	}
-	var cores []int
+func allowedCores() (cores []int, err error) {
+	var s unix.CPUSet
+	err = unix.SchedGetaffinity(0, &s)
 	for core := range len(s) * 64 {
-		if s[core/64]>>(core%64)&1 == 1 {
+		if s.IsSet(core) {
 			cores = append(cores, core)
 		}
 	}
-	return cores, nil
+	return cores, err
 }
 
-// pinThread binds a thread of this process to one core, or frees it for allCores; 0 is the one that
-// calls.
+// pinThread binds a thread of this process to one core, or frees it for allCores; 0 is the one that calls.
 func pinThread(tid, core int) error {
-	s := coreSet(core)
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, uintptr(tid), unsafe.Sizeof(s), uintptr(unsafe.Pointer(&s))); errno != 0 {
-		return fmt.Errorf("pin to core %d: %w", core, errno)
+	var s unix.CPUSet
+	if core == allCores {
+		s.Fill()
+	} else {
+		s.Set(core)
+	}
+	if err := unix.SchedSetaffinity(tid, &s); err != nil {
+		return fmt.Errorf("pin to core %d: %w", core, err)
 	}
 	return nil
 }
 
 // pinSelf binds all threads of this process.
 func pinSelf(core int) error {
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return err
-	}
-	for _, task := range tasks {
-		tid, err := strconv.Atoi(task.Name())
-		if err != nil {
-			return err
-		}
-		if err := pinThread(tid, core); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return err
+	threads, err := procfs.AllThreads(os.Getpid())
+	for _, thread := range threads {
+		if pinErr := pinThread(thread.PID, core); !errors.Is(pinErr, unix.ESRCH) {
+			err = errors.Join(err, pinErr)
 		}
 	}
-	return nil
+	return err
 }

@@ -87,7 +87,12 @@ func statOf(rounds []float64) *stat {
 	return &stat{Median: median, Min: values[0], Max: values[len(values)-1], Rounds: len(values)}
 }
 
-func (r *findings) add(s *section) { r.Sections = append(r.Sections, s) }
+// section adds a table.
+func (r *findings) section(name, title string, columns ...column) *section {
+	s := &section{Name: name, Title: title, Columns: columns}
+	r.Sections = append(r.Sections, s)
+	return s
+}
 
 // find is a figure of a subject, nil where it was not measured.
 func (r *findings) find(section, subject, key string) *stat {

@@ -17,34 +17,19 @@ import (
 
 // plan is how long and how often everything is measured.
 type plan struct {
-	limit                          time.Duration // of the whole run, after the build
-	rounds, pacedRounds, streamRun int
-	window, paced, streams         time.Duration
-	held                           int // streams
-	starts                         int
-	variants                       int           // rounds
-	afterLeaving                   time.Duration // until the memory is read; 0 to leave it out
-	meterCount                     int
+	limit                                                time.Duration // of the whole run, after the build
+	rounds, pacedRounds, streamRun, variants, meterCount int
+	window, paced, streams                               time.Duration
+	held                                                 int // streams
+	starts                                               int
+	afterLeaving                                         time.Duration // until the memory is read; 0 to leave it out
 }
 
-func fullPlan() plan {
-	return plan{
-		limit:  10 * time.Minute,
-		rounds: 5, window: 2 * time.Second,
-		pacedRounds: 3, paced: 3 * time.Second,
-		streamRun: 3, streams: 1500 * time.Millisecond,
-		held: 2000, starts: 5, meterCount: 3, variants: 3, afterLeaving: time.Minute,
+func newPlan(short bool) plan {
+	if short {
+		return plan{time.Minute, 1, 1, 1, 1, 1, 700 * time.Millisecond, 600 * time.Millisecond, 700 * time.Millisecond, 500, 3, 0}
 	}
-}
-
-func shortPlan() plan {
-	return plan{
-		limit:  60 * time.Second,
-		rounds: 1, window: 700 * time.Millisecond,
-		pacedRounds: 1, paced: 600 * time.Millisecond,
-		streamRun: 1, streams: 700 * time.Millisecond,
-		held: 500, starts: 3, meterCount: 1, variants: 1,
-	}
+	return plan{10 * time.Minute, 5, 3, 3, 3, 3, 2 * time.Second, 3 * time.Second, 1500 * time.Millisecond, 2000, 5, time.Minute}
 }
 
 // The parts of a run, which can be asked for alone.
@@ -91,10 +76,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if *only != "" && !slices.ContainsFunc(parts(), func(p string) bool { return strings.HasPrefix(p, *only+":") }) {
 		return fmt.Errorf("%w: --only is %q, not rest, load, variants or journal", errUsage, *only)
 	}
-	b := &bench{only: *only, plan: fullPlan(), gateway: *gateway, rivalCommand: *rival, progress: stderr}
-	if *short {
-		b.plan = shortPlan()
-	}
+	b := &bench{only: *only, plan: newPlan(*short), gateway: *gateway, rivalCommand: *rival, progress: stderr}
 	if *held > 0 {
 		b.plan.held = *held
 	}

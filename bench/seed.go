@@ -112,10 +112,10 @@ func (s *seeding) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.store.Close()) }()
-	if s.writer, err = openWriter(ctx, s.options); err != nil {
+	if s.writer, err = openWriter(s.options); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.writer.close()) }()
+	defer func() { err = errors.Join(err, s.writer.db.Close()) }()
 	s.users = s.year.users()
 	for _, step := range []func(context.Context) error{s.claim, s.people, s.past, s.recent, s.writer.tidy} {
 		if err := step(ctx); err != nil {
@@ -129,7 +129,7 @@ var errOther = errors.New("the database has other data in it, or that of another
 
 // claim refuses a database with anything that this command did not write.
 func (s *seeding) claim(ctx context.Context) error {
-	journals, err := s.writer.texts(ctx, "SELECT journal FROM journals")
+	journals, err := s.writer.journals(ctx)
 	if err != nil {
 		return err
 	}
@@ -157,15 +157,14 @@ func (s *seeding) people(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := newBar(s.progress, "accounts")
+	bar := progress(s.progress, "accounts")
 	from := max(0, len(there)-1) // the keys of the last one may be missing
 	for n := from; n < s.Accounts; n++ {
 		if err := s.person(ctx, n); err != nil {
 			return err
 		}
-		bar.show(int64(n+1), int64(s.Accounts))
+		bar(int64(n+1), int64(s.Accounts))
 	}
-	bar.done()
 	return nil
 }
 
@@ -204,14 +203,13 @@ func (s *seeding) past(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := newBar(s.progress, "days of sums")
+	bar := progress(s.progress, "days of sums")
 	for day := int(done); day < s.history(); day++ {
 		if err := s.writer.day(ctx, journal.String(), day, s.sheets(day)); err != nil {
 			return fmt.Errorf("day %d: %w", day, err)
 		}
-		bar.show(int64(day+1), int64(s.history()))
+		bar(int64(day+1), int64(s.history()))
 	}
-	bar.done()
 	return nil
 }
 
@@ -222,7 +220,7 @@ func (s *seeding) recent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar, who, began := newBar(s.progress, "rows"), newPicker(s.users), time.Now()
+	bar, who, began := progress(s.progress, "rows"), newPicker(s.users), time.Now()
 	for n := int64(done); n < s.Rows; {
 		b := &ledger.Batch{Journal: journal, From: ledger.Position(n)}
 		r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -234,9 +232,8 @@ func (s *seeding) recent(ctx context.Context) error {
 			return err
 		}
 		s.rowsDone, s.rowsTook = n-int64(done), time.Since(began)
-		bar.show(n, s.Rows)
+		bar(n, s.Rows)
 	}
-	bar.done()
 	return nil
 }
 

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 
 	"weir/internal/store"
 )
@@ -110,113 +111,56 @@ func (s *seeding) used(day int, rows [][]any) []sheet {
 }
 
 // writer writes many rows at once.
-type writer interface {
-	texts(ctx context.Context, query string) ([]string, error)
-	// day writes the sheets and moves the journal from that day to the next, in
-	// one transaction.
-	day(ctx context.Context, journal string, day int, sheets []sheet) error
-	// tidy leaves the tables as a database does by itself in time.
-	tidy(ctx context.Context) error
-	close() error
-}
-
-func openWriter(ctx context.Context, o store.Options) (writer, error) {
-	if !o.URL.IsZero() {
-		conn, err := pgx.Connect(ctx, o.URL.Reveal())
-		return copier{conn}, err
-	}
-	u := url.URL{Scheme: "file", Path: o.Path, RawQuery: "_busy_timeout=10000&_txlock=immediate&_synchronous=NORMAL"}
-	db, err := sql.Open("sqlite", u.String())
-	return inserter{db}, err
+type writer struct {
+	db       *sql.DB
+	postgres bool
 }
 
 var errElsewhere = errors.New("somebody else writes to the database: run one command at a time")
 
-// copier writes to PostgreSQL.
-type copier struct{ conn *pgx.Conn }
-
-func (c copier) close() error { return c.conn.Close(context.Background()) }
-
-func (c copier) texts(ctx context.Context, query string) ([]string, error) {
-	rows, err := c.conn.Query(ctx, query)
-	if err != nil {
-		return nil, err
+func openWriter(o store.Options) (w writer, err error) {
+	if w.postgres = !o.URL.IsZero(); w.postgres {
+		w.db, err = sql.Open("pgx", o.URL.Reveal())
+		return w, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	u := url.URL{Scheme: "file", Path: o.Path, RawQuery: "_busy_timeout=10000&_txlock=immediate&_synchronous=NORMAL"}
+	w.db, err = sql.Open("sqlite", u.String())
+	return w, err
 }
 
-func (c copier) day(ctx context.Context, journal string, day int, sheets []sheet) error {
-	return pgx.BeginFunc(ctx, c.conn, func(tx pgx.Tx) error {
-		var number int64
-		err := tx.QueryRow(ctx, "UPDATE journals SET position = $1 WHERE journal = $2 AND position = $3 RETURNING number", day+1, journal, day).Scan(&number)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return errElsewhere
-		}
-		for _, s := range sheets {
-			if err == nil {
-				s.number(number)
-				_, err = tx.CopyFrom(ctx, pgx.Identifier{s.table}, s.columns, pgx.CopyFromRows(s.rows))
-			}
-		}
-		return err
-	})
-}
-
-func (c copier) tidy(ctx context.Context) error {
-	_, err := c.conn.Exec(ctx, "VACUUM ANALYZE")
-	return err
-}
-
-func (s *sheet) number(journal int64) {
-	for _, row := range s.rows {
-		for i := range row {
-			if row[i] == nil {
-				row[i] = journal
-			}
-		}
-	}
-}
-
-// inserter writes to SQLite.
-type inserter struct{ db *sql.DB }
-
-func (w inserter) close() error { return w.db.Close() }
-
-func (w inserter) texts(ctx context.Context, query string) (list []string, err error) {
-	rows, err := w.db.QueryContext(ctx, query)
+func (w writer) journals(ctx context.Context) (list []string, err error) {
+	rows, err := w.db.QueryContext(ctx, "SELECT journal FROM journals")
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	for rows.Next() {
+	for rows.Next() && err == nil {
 		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
+		err = rows.Scan(&text)
 		list = append(list, text)
 	}
-	return list, rows.Err()
+	return list, errors.Join(err, rows.Err())
 }
 
-func (w inserter) day(ctx context.Context, journal string, day int, sheets []sheet) error {
+// day writes the sheets and moves the journal from that day to the next, in one transaction.
+func (w writer) day(ctx context.Context, journal string, day int, sheets []sheet) error {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	var number int64
-	err = tx.QueryRowContext(ctx, "UPDATE journals SET position = ? WHERE journal = ? AND position = ? RETURNING number", day+1, journal, day).Scan(&number)
+	err = tx.QueryRowContext(ctx, "UPDATE journals SET position = $1 WHERE journal = $2 AND position = $3 RETURNING number", day+1, journal, day).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errElsewhere
 	}
+	for i := range sheets {
+		if err == nil {
+			err = sheets[i].insert(context.WithoutCancel(ctx), tx, number) // the transaction ends with ctx
+		}
+	}
 	if err != nil {
 		return err
-	}
-	for i := range sheets {
-		sheets[i].number(number)
-		if err := sheets[i].insert(context.WithoutCancel(ctx), tx); err != nil { // the transaction ends with ctx
-			return err
-		}
 	}
 	return tx.Commit()
 }
@@ -224,36 +168,33 @@ func (w inserter) day(ctx context.Context, journal string, day int, sheets []she
 // insertRows is how many rows one statement inserts.
 const insertRows = 64
 
-func (s *sheet) insert(ctx context.Context, tx *sql.Tx) error {
-	row := "(?" + strings.Repeat(",?", len(s.columns)-1) + ")"
-	text := func(rows int) string {
-		return fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s", s.table, strings.Join(s.columns, ", "), row, strings.Repeat(","+row, rows-1))
-	}
-	many, err := tx.PrepareContext(ctx, text(insertRows))
-	if err != nil {
-		return err
-	}
-	defer many.Close()
-	args := make([]any, 0, insertRows*len(s.columns))
-	for from := 0; from < len(s.rows); from += insertRows {
-		some := s.rows[from:min(from+insertRows, len(s.rows))]
-		args = args[:0]
-		for _, r := range some {
-			args = append(args, r...)
+func (s *sheet) insert(ctx context.Context, tx *sql.Tx, journal int64) error {
+	for some := range slices.Chunk(s.rows, insertRows) {
+		text := fmt.Appendf(nil, "INSERT INTO %s (%s) VALUES ", s.table, strings.Join(s.columns, ", "))
+		args := make([]any, 0, insertRows*len(s.columns))
+		for _, row := range some {
+			for i, value := range row {
+				if value == nil {
+					value = journal
+				}
+				args = append(args, value)
+				text = fmt.Appendf(text, "%c$%d", "(,"[min(i, 1)], len(args))
+			}
+			text = append(text, "),"...)
 		}
-		if len(some) == insertRows {
-			_, err = many.ExecContext(ctx, args...)
-		} else {
-			_, err = tx.ExecContext(ctx, text(len(some)), args...)
-		}
-		if err != nil {
+		if _, err := tx.ExecContext(ctx, string(text[:len(text)-1]), args...); err != nil {
 			return fmt.Errorf("%s: %w", s.table, err)
 		}
 	}
 	return nil
 }
 
-func (w inserter) tidy(ctx context.Context) error {
-	_, err := w.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+// tidy leaves the tables as a database does by itself in time.
+func (w writer) tidy(ctx context.Context) error {
+	statement := "PRAGMA wal_checkpoint(TRUNCATE)"
+	if w.postgres {
+		statement = "VACUUM ANALYZE"
+	}
+	_, err := w.db.ExecContext(ctx, statement)
 	return err
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"os"
@@ -44,12 +44,15 @@ func (s *subject) pid() int {
 	return s.child.pid()
 }
 
-// load runs the load against a subject and reads what it measured.
-func (b *bench) load(ctx context.Context, s *subject, args ...string) (*loadResult, error) {
+// load runs the load against a subject and reads what it measured. Failures are noted: a figure that has any is no figure.
+func (b *bench) load(ctx context.Context, s *subject, model string, args ...string) (*loadResult, error) {
 	const grace = 2 * time.Minute // over the longest window, ramp and wait of a load
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	all := []string{"load", "--target", s.target.String(), "--api", s.clientAPI, "--pid", fmt.Sprint(s.pid())}
+	all := []string{"load", "--target", s.target.String(), "--api", s.clientAPI, "--pid", fmt.Sprint(s.pid()), "--model", model}
+	if model != wholeModel {
+		all = append(all, "--stream", "--path", s.streamPath)
+	}
 	if s.ca != "" {
 		all = append(all, "--ca", s.ca, fmt.Sprintf("--http2=%t", s.http2))
 	}
@@ -67,6 +70,9 @@ func (b *bench) load(ctx context.Context, s *subject, args ...string) (*loadResu
 	if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
 		return nil, fmt.Errorf("load on %s: %w", s.name, err)
 	}
+	if r.Failures > 0 {
+		b.note("%s had %d failures, the last: %s", s.name, r.Failures, r.Failure)
+	}
 	return &r, nil
 }
 
@@ -80,18 +86,21 @@ func (s *subject) lastWords() string {
 // call makes one call on a new connection. It is an error unless the answer is
 // 200 and holds usage.
 func (s *subject) call() error {
-	transport := &http.Transport{DisableKeepAlives: true}
-	if s.ca != "" {
-		roots, err := readRoots(s.ca)
-		if err != nil {
-			return err
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
-	}
 	o := loadOptions{target: s.target, clientAPI: s.clientAPI, model: wholeModel, key: s.key, ca: s.ca}
-	answer, err := o.send(context.Background(), transport)
-	if err == nil && !strings.Contains(string(answer), `"usage":{`) {
-		err = fmt.Errorf("an answer without usage: %.300s", answer)
+	c, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyLimit)
+	defer cancel()
+	defer c.close()
+	var answer []byte
+	status, _, err := c.call(ctx, func(body io.Reader) (err error) {
+		answer, err = io.ReadAll(io.LimitReader(body, 64<<10))
+		return err
+	})
+	if err == nil && (status != http.StatusOK || !strings.Contains(string(answer), `"usage":{`)) {
+		err = fmt.Errorf("status %d, or no usage: %.300s", status, answer)
 	}
 	return err
 }
@@ -196,6 +205,7 @@ func (b *bench) startRival(ctx context.Context) error {
 // with prices, and all that is on by default.
 const gatewayConfig = `listen: %s
 data: %s
+max_concurrency: 40000
 %sproviders:
   house:
     dialect: openai
@@ -274,7 +284,7 @@ func (b *bench) startSite(ctx context.Context, s *site) (*child, time.Duration, 
 		if s.key == "" {
 			return errors.New("it has not said its first key")
 		}
-		return s.subject(onCompletions, "completions", c).call()
+		return s.subject(onCompletions, c).call()
 	})
 	return c, time.Since(began), err
 }
@@ -304,6 +314,10 @@ func (b *bench) createKey(ctx context.Context, s *site) error {
 	return nil
 }
 
-func (s *site) subject(name, clientAPI string, c *child) *subject {
+func (s *site) subject(name string, c *child) *subject {
+	clientAPI := "completions"
+	if name == onChat {
+		clientAPI = "chat"
+	}
 	return &subject{name: name, clientAPI: clientAPI, target: s.addr, key: s.key, ca: s.ca, child: c}
 }

@@ -12,52 +12,44 @@ type target struct {
 	Least bool    `json:"at_least"` // Limit is the least allowed, not the most
 	Limit float64 `json:"limit"`
 	Met   bool    `json:"met"`
-}
 
-// promise is where a target's figure stands. Every subject has to keep it.
-type promise struct {
-	name     string
-	section  string
-	key      string
-	subjects []string
-	least    bool
-	limit    float64
+	section, key, subject string // where the figure stands
 }
 
 // promises are the targets of the project.
-func promises() []promise {
-	clientAPIs := []string{onCompletions, onChat}
-	return []promise{
-		{name: "requests per core-second, of nginx's", section: "throughput", key: figRatio, subjects: clientAPIs, least: true, limit: 0.40},
-		{name: "p50 at 200/s over nginx, µs", section: "pace", key: figOverP50, subjects: clientAPIs, limit: 40},
-		{name: "p99 at 200/s over nginx, µs", section: "pace", key: figOverP99, subjects: clientAPIs, limit: 120},
-		{name: "CPU a piece, no delay, µs", section: "streams_fast", key: figPieceCPU, subjects: clientAPIs, limit: 12},
-		{name: "CPU a piece, 10 ms apart, µs", section: "streams_slow", key: figPieceCPU, subjects: clientAPIs, limit: 12},
-		{name: "held stream, KB", section: "held_streams", key: figPerStream, subjects: clientAPIs, limit: 40},
-		{name: "cold start, ms", section: "cold_start", key: figExisting, subjects: []string{"weir"}, limit: 60},
-		{name: "idle memory, MB", section: "held_streams", key: figIdle, subjects: []string{onCompletions}, limit: 25},
-		{name: "journal, % of the CPU of a request", section: "journal", key: figShare, subjects: []string{"batched"}, limit: 10},
+func promises() []target {
+	at := func(section, key, name, subject string, least bool, limit float64) target {
+		return target{Name: name + " (" + subject + ")", Least: least, Limit: limit, section: section, key: key, subject: subject}
 	}
+	var all []target
+	for _, api := range []string{onCompletions, onChat} {
+		all = append(all,
+			at("throughput", figRatio, "requests per core-second, of nginx's", api, true, 0.40),
+			at("pace", figOverP50, "p50 at 200/s over nginx, µs", api, false, 40),
+			at("pace", figOverP99, "p99 at 200/s over nginx, µs", api, false, 120),
+			at("streams_fast", figPieceCPU, "CPU a piece, no delay, µs", api, false, 12),
+			at("streams_slow", figPieceCPU, "CPU a piece, 10 ms apart, µs", api, false, 12),
+			at("held_streams", figPerStream, "held stream, KB", api, false, 40))
+	}
+	return append(all,
+		at("cold_start", figExisting, "cold start, ms", "weir", false, 60),
+		at("held_streams", figIdle, "idle memory, MB", onCompletions, false, 25),
+		at("journal", figShare, "journal, % of the CPU of a request", "batched", false, 10))
 }
 
-// judge compares the medians with the targets. A figure that was not measured
-// is left out, and noted.
+// judge compares the medians with the targets. A figure that was not measured is left out, and noted.
 func (r *findings) judge() {
-	for _, p := range promises() {
-		for _, subject := range p.subjects {
-			s := r.find(p.section, subject, p.key)
-			if s == nil {
-				r.Notes = append(r.Notes, fmt.Sprintf("not measured: %s (%s)", p.name, subject))
-				continue
-			}
-			met := s.Median <= p.limit
-			if p.least {
-				met = s.Median >= p.limit
-			}
-			r.Targets = append(r.Targets, target{
-				Name: p.name + " (" + subject + ")", Got: s.Median, Least: p.least, Limit: p.limit, Met: met,
-			})
+	for _, t := range promises() {
+		s := r.find(t.section, t.subject, t.key)
+		if s == nil {
+			r.Notes = append(r.Notes, "not measured: "+t.Name)
+			continue
 		}
+		t.Got, t.Met = s.Median, s.Median <= t.Limit
+		if t.Least {
+			t.Met = s.Median >= t.Limit
+		}
+		r.Targets = append(r.Targets, t)
 	}
 }
 

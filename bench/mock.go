@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxRequest = 64 << 10 // bytes of a body
+	maxWait    = 10 * time.Second
+	maxPieces  = 100_000
+	replyBytes = 1100 // of a whole reply
+	chunkFront = `data: {"id":"chatcmpl-bench0123456789","object":"chat.completion.chunk","created":1760000000,"model":"bench","choices":`
+	mockUsage  = `{"prompt_tokens":110,"completion_tokens":50,"total_tokens":160}`
+)
+
+func mockCommand(ctx context.Context, args []string, _, stderr io.Writer) error {
+	fs := flag.NewFlagSet("bench mock", flag.ContinueOnError)
+	listen := fs.String("listen", "127.0.0.1:9000", "loopback `address` to listen on")
+	cert := fs.String("cert", "", "`file` of a certificate: answer over TLS")
+	key := fs.String("key", "", "`file` of its key")
+	if err := parse(fs, args, stderr); err != nil {
+		return err
+	}
+	at, err := loopback(*listen)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", at.String())
+	if err != nil {
+		return err
+	}
+	if *cert != "" {
+		pair, err := tls.LoadX509KeyPair(*cert, *key)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}})
+	}
+	fmt.Fprintf(stderr, "mock listening on http://%s\n", l.Addr())
+	return serveMock(ctx, l)
+}
+
+// loopback reads an address that no other machine can reach.
+func loopback(s string) (netip.AddrPort, error) {
+	at, err := netip.ParseAddrPort(s)
+	if err != nil || !at.Addr().Is4() || !at.Addr().IsLoopback() {
+		return at, fmt.Errorf("%w: the address %q must be 127.0.0.1:PORT: the benchmark stays on loopback", errUsage, s)
+	}
+	return at, nil
+}
+
+// mock is a provider that speaks OpenAI's Chat Completions and costs almost nothing: a goroutine for each connection,
+// prepared answers, one write each.
+type mock struct {
+	whole, begin, end    []byte // a whole answer; the begin and the end of a stream
+	pieceFront, pieceEnd []byte // around the time of its sending
+}
+
+func newMock() *mock {
+	choice := func(delta, finish string) string {
+		return chunkFront + `[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
+	}
+	piece, stamp := chunk(choice(`{"content":"t=@ "}`, "null"), stampDigits-1), []byte("@")
+	m := &mock{
+		begin: append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"),
+			chunk(choice(`{"role":"assistant","content":""}`, "null"), 0)...),
+		end: bytes.Join([][]byte{
+			chunk(choice(`{}`, `"stop"`), 0), chunk(chunkFront+`[],"usage":`+mockUsage+"}\n\n", 0), chunk("data: [DONE]\n\n", 0), []byte("0\r\n\r\n"),
+		}, nil),
+	}
+	m.pieceFront, m.pieceEnd, _ = bytes.Cut(piece, stamp)
+	const front = `{"id":"chatcmpl-bench0123456789","object":"chat.completion","created":1760000000,"model":"bench","choices":[{"index":0,"message":{"role":"assistant","content":"`
+	const back = `"},"finish_reason":"stop"}],"usage":` + mockUsage + "}"
+	text := strings.Repeat("A weir measures a river without stopping it. ", replyBytes/40)
+	m.whole = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s%s%s",
+		replyBytes, front, text[:replyBytes-len(front)-len(back)], back)
+	return m
+}
+
+// chunk frames data that has that many bytes more than it seems.
+func chunk(data string, more int) []byte {
+	return fmt.Appendf(nil, "%x\r\n%s\r\n", len(data)+more, data)
+}
+
+// serveMock answers on l until ctx ends.
+func serveMock(ctx context.Context, l net.Listener) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	m := newMock()
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("accept: %w", err)
+		}
+		running.Go(func() {
+			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+			if err := m.serve(conn); err != nil && !errors.Is(err, io.EOF) {
+				_, _ = fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(err.Error()), err)
+			}
+		})
+	}
+}
+
+// serve answers one connection, request after request, until it ends.
+func (m *mock) serve(conn net.Conn) error {
+	in, buf := bufio.NewReader(conn), []byte(nil)
+	for {
+		h, err := readHead(in)
+		if err != nil {
+			return err
+		}
+		if h.chunked || h.length < 0 || h.length > maxRequest {
+			return fmt.Errorf("send a Content-Length of at most %d", maxRequest)
+		}
+		if buf = append(buf[:0], make([]byte, h.length)...); len(buf) > 0 {
+			if _, err := io.ReadFull(in, buf); err != nil {
+				return err
+			}
+		}
+		if err := m.answer(conn, buf); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *mock) answer(conn net.Conn, body []byte) error {
+	_, rest, _ := bytes.Cut(body, []byte(`"model":"`))
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	model := string(name)
+	if bytes.Contains(body, []byte(`"stream":true`)) {
+		pieces, delay, err := parseShape(model)
+		if err != nil {
+			return err
+		}
+		return m.stream(conn, pieces, delay)
+	}
+	if text, ok := strings.CutPrefix(model, "w"); ok { // w100ms answers after 100 ms
+		if d, err := time.ParseDuration(text); err == nil {
+			time.Sleep(min(d, maxWait))
+		}
+	}
+	_, err := conn.Write(m.whole)
+	return err
+}
+
+// stream sends the pieces, each in a write of its own, at times that do not drift.
+func (m *mock) stream(conn net.Conn, pieces int, delay time.Duration) error {
+	if _, err := conn.Write(m.begin); err != nil {
+		return err
+	}
+	piece, due := []byte(nil), time.Now()
+	for range pieces {
+		piece = strconv.AppendInt(append(piece[:0], m.pieceFront...), time.Now().UnixNano(), 10)
+		piece = append(piece, m.pieceEnd...)
+		if _, err := conn.Write(piece); err != nil {
+			return err
+		}
+		if delay > 0 {
+			due = due.Add(delay)
+			time.Sleep(time.Until(due))
+		}
+	}
+	_, err := conn.Write(m.end)
+	return err
+}
+
+// parseShape reads what a model's name asks of a stream, whatever stands before its last slash: "s50d10ms" is 50 pieces,
+// 10 ms apart.
+func parseShape(model string) (pieces int, delay time.Duration, err error) {
+	text, isStream := strings.CutPrefix(model[strings.LastIndexByte(model, '/')+1:], "s")
+	count, wait, _ := strings.Cut(text, "d")
+	pieces, err = strconv.Atoi(count)
+	delay, waitErr := time.ParseDuration(wait)
+	if !isStream || err != nil || waitErr != nil || pieces < 1 || pieces > maxPieces || delay < 0 || delay > maxWait {
+		return 0, 0, fmt.Errorf("the model %.40q names no stream: write s<pieces>d<delay> such as s50d10ms", model)
+	}
+	return pieces, delay, nil
+}
