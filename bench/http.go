@@ -88,7 +88,7 @@ func (h *head) readBody(in *bufio.Reader, read func(io.Reader) error) error {
 }
 
 // A piece of the mock's streams is the text t= and the time of its sending, in nanoseconds since 1970. It survives every
-// translation between dialects.
+// translation between dialects. What repeats a whole text, as the ends of a stream of responses do, is no piece.
 const stampDigits = 19
 
 var stampMark = []byte(`"t=`)
@@ -98,7 +98,7 @@ func readPieces(body io.Reader, found func(sent int64)) error {
 	lines := bufio.NewScanner(body)
 	for lines.Scan() {
 		_, stamp, _ := bytes.Cut(lines.Bytes(), stampMark)
-		if len(stamp) < stampDigits {
+		if len(stamp) < stampDigits || !bytes.HasPrefix(stamp[stampDigits:], []byte(` "`)) {
 			continue
 		}
 		if at, err := strconv.ParseInt(string(stamp[:stampDigits]), 10, 64); err == nil {

@@ -227,7 +227,8 @@ func TestReadAnswers(t *testing.T) {
 
 func TestReadPieces(t *testing.T) {
 	t.Parallel()
-	text := `{"content":"t=0000000000000000042 "}` + "\n" + `{"content":"t=12"}` + "\n\n" + `{"content":"t=1234567890123456789 "}`
+	text := `{"content":"t=0000000000000000042 "}` + "\n" + `{"content":"t=12"}` + "\n\n" + `{"content":"t=1234567890123456789 "}` + "\n" +
+		`{"type":"response.output_text.done","text":"t=1234567890123456789 t=1234567890123456799 "}`
 	var got []int64
 	must.Do(t, readPieces(iotest.OneByteReader(strings.NewReader(text)), func(at int64) { got = append(got, at) }))
 	must.Equal(t, got, []int64{42, 1234567890123456789}, "times")

@@ -14,9 +14,10 @@ import (
 // and make statements that are slow to prepare; SQLite takes 32,766 values.
 const bulkRows = 64
 
-// statementRest is a pause behind each statement of batches of smallBatch rows, in which others have
-// the processor: where there is one alone, nothing that comes over the network is looked at while a
-// goroutine can go on. Larger ones are of a gateway that is busy: its requests wait for one another.
+// statementRest is a pause behind each statement of batches of smallBatch rows where there is one processor alone, in
+// which others have it: nothing that comes over the network is looked at while a goroutine can go on. Larger ones are of a
+// gateway that is busy: its requests wait for one another. The system may make a millisecond of it, in which nobody else
+// writes.
 const (
 	statementRest = 20 * time.Microsecond
 	smallBatch    = 256
@@ -28,6 +29,7 @@ const (
 type bulk struct {
 	db     *sql.DB
 	arrays bool      // rows go in as arrays, one for each column
+	rests  bool      // statements have a statementRest behind them
 	conn   *sql.Conn // nil until it is needed, and after an error
 	ready  map[*insertion]*[7]*sql.Stmt
 	args   []any
@@ -97,7 +99,7 @@ func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst [
 		}
 		touched += rows
 		done += size
-		if n <= smallBatch {
+		if b.rests && n <= smallBatch {
 			time.Sleep(statementRest)
 		}
 	}

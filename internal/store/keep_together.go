@@ -18,19 +18,27 @@ const (
 	// many bytes, unless one alone has more.
 	togetherMost  = 64
 	togetherBytes = 4 << 20
-	// gatherTime is how long whoever writes next waits for others: they come in such numbers that it would wait
-	// for the writer otherwise.
+	// gatherTime is how long whoever writes next waits at most for others, until there are as many as were written
+	// last: they come in such numbers that it would wait for the writer otherwise.
 	gatherTime = 3 * time.Millisecond
+	probeEach  = 16
 	// togetherTime is how long that transaction may take: it does not end with one of its clients.
 	togetherTime = 5 * time.Second
 )
 
 // together keeps responses that come at the same time by one transaction: whoever comes first writes
-// for all who wait by then, and the first of those who come meanwhile writes next.
+// for all who wait by then, and the first of those who come meanwhile writes next. Clients that ask again as soon as they
+// have an answer come as a group again.
 type together struct {
 	mu      sync.Mutex
 	busy    bool // somebody writes, or has been told to
 	waiting []*keeping
+	groups  int       // that were written
+	last    int       // how many were in the last one
+	ended   time.Time // when that was
+	// wanted is how many must wait for whoever gathers to go on, and enough is told so; 0 while nobody gathers.
+	wanted int
+	enough chan struct{}
 }
 
 // keeping is a response that is to be kept.
@@ -49,10 +57,13 @@ func (t *together) keep(ctx context.Context, k *keeping, write func(context.Cont
 	}
 	t.mu.Lock()
 	t.waiting = append(t.waiting, k)
-	first := !t.busy
-	if first {
+	if !t.busy {
 		t.busy = true
 		k.next <- struct{}{}
+	}
+	if t.wanted > 0 && len(t.waiting) >= t.wanted {
+		t.wanted = 0
+		close(t.enough)
 	}
 	t.mu.Unlock()
 	select {
@@ -66,9 +77,7 @@ func (t *together) keep(ctx context.Context, k *keeping, write func(context.Cont
 		<-k.done // within togetherTime: it is being written
 		return k.err
 	}
-	if !first {
-		time.Sleep(gatherTime)
-	}
+	t.gather()
 	group := t.take()
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), togetherTime)
 	defer cancel()
@@ -78,8 +87,32 @@ func (t *together) keep(ctx context.Context, k *keeping, write func(context.Cont
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.last, t.ended = len(group), time.Now()
 	t.pass()
 	return k.err
+}
+
+// gather waits until as many wait as were written last, but not long, and not at all when that is long ago.
+// One group of probeEach waits for all who come in that time, as more may have come since.
+func (t *together) gather() {
+	t.mu.Lock()
+	want := t.last
+	if t.groups++; t.groups%probeEach == 0 && want > 1 {
+		want = togetherMost
+	}
+	if len(t.waiting) >= want || time.Since(t.ended) > gatherTime {
+		t.mu.Unlock()
+		return
+	}
+	enough := make(chan struct{})
+	t.wanted, t.enough = want, enough
+	t.mu.Unlock()
+	timer := time.NewTimer(gatherTime)
+	defer timer.Stop()
+	select {
+	case <-enough:
+	case <-timer.C:
+	}
 }
 
 // pass tells the next one to write.
@@ -93,6 +126,7 @@ func (t *together) pass() {
 func (t *together) take() []*keeping {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.wanted = 0
 	n, bytes := 0, int64(0)
 	for n < min(len(t.waiting), togetherMost) && (n == 0 || bytes+t.waiting[n].size <= togetherBytes) {
 		bytes += t.waiting[n].size

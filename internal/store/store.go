@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"time"
 
@@ -188,7 +189,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	if c.pools, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	c.bulk = bulk{db: c.fast, arrays: e.arrays}
+	c.bulk = bulk{db: c.fast, arrays: e.arrays, rests: runtime.GOMAXPROCS(0) == 1}
 	c.outbox = outbox{engine: e, clock: c.clock, room: &room{free: e.free, log: c.log}}
 	s := &DB{
 		conn: c, Accounts: &Accounts{c}, Ledger: &Ledger{c, newApplier(c)}, Leases: &Leases{c}, Reports: &Reports{c},

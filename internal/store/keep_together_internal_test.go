@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/conversation"
+)
+
+// groups keeps responses by writes that take a while, and notes how many each wrote and when.
+type groups struct {
+	together
+	mu    sync.Mutex
+	sizes []int
+}
+
+const writeTime = time.Millisecond
+
+func (g *groups) write(_ context.Context, group []*keeping) {
+	time.Sleep(writeTime)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sizes = append(g.sizes, len(group))
+}
+
+func (g *groups) one(ctx context.Context) error {
+	k := &keeping{Record: &conversation.Record{}, size: 1000, next: make(chan struct{}, 1), done: make(chan struct{})}
+	return g.keep(ctx, k, g.write)
+}
+
+// TestTogether is the number of responses that one transaction keeps.
+func TestTogether(t *testing.T) {
+	t.Run("one client waits for its own write alone", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g, began := &groups{}, time.Now()
+			for range 5 {
+				if err := g.one(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := time.Since(began); took != 5*writeTime || !slices.Equal(g.sizes, []int{1, 1, 1, 1, 1}) {
+				t.Errorf("took %s for groups of %v", took, g.sizes)
+			}
+		})
+	})
+	t.Run("clients that come again are a group", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g, began := &groups{}, time.Now()
+			var clients sync.WaitGroup
+			for range 10 {
+				clients.Go(func() {
+					for range 20 {
+						if err := g.one(t.Context()); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(writeTime / 10)
+					}
+				})
+			}
+			clients.Wait()
+			if writes := len(g.sizes); writes > 25 || time.Since(began) > 40*writeTime {
+				t.Errorf("20 requests of each of 10 clients took %s and %d writes, of %v", time.Since(began), writes, g.sizes)
+			}
+		})
+	})
+	t.Run("nobody waits long for those who do not come", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g := &groups{together: together{last: 10, ended: time.Now()}}
+			began := time.Now()
+			if err := g.one(t.Context()); err != nil || time.Since(began) != gatherTime+writeTime {
+				t.Errorf("took %s, %v", time.Since(began), err)
+			}
+			began = time.Now()
+			if err := g.one(t.Context()); err != nil || time.Since(began) != writeTime {
+				t.Errorf("the next took %s, %v", time.Since(began), err)
+			}
+		})
+	})
+	t.Run("whoever gives up is not written, and who is written is told", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g := &groups{}
+			gone, leave := context.WithCancel(t.Context())
+			var clients sync.WaitGroup
+			clients.Go(func() {
+				if err := g.one(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			clients.Go(func() {
+				if err := g.one(gone); !errors.Is(err, context.Canceled) {
+					t.Errorf("gave up with %v", err)
+				}
+			})
+			synctest.Wait()
+			leave()
+			clients.Wait()
+			if err := g.one(t.Context()); err != nil || !slices.Equal(g.sizes, []int{1, 1}) {
+				t.Errorf("groups of %v, %v", g.sizes, err)
+			}
+		})
+	})
+}
