@@ -116,20 +116,35 @@ func newLedgerExport(env *environment) *cobra.Command {
 		Use: "export", Short: "Print every attempt, one row each",
 		Example: "  weir ledger export --format csv --start-date 2026-01-01 > attempts.csv", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, ok := exportFormats()[format]
+			write, ok := report.ExportFormats()[format]
 			if !ok {
 				return usageError{fmt.Errorf("the format is csv or focus; got %q", format)}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
-				return write(env.stdout, env.stderr, func(fn func(*report.Exported) error) error {
+				o, err := write(env.stdout, func(fn func(*report.Exported) error) error {
 					return d.Export(cmd.Context(), dates.account, dates.from, dates.to, fn)
 				})
+				env.printOmitted(o)
+				return err
 			})
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "csv", "csv, or focus for the FinOps Open Cost and Usage Specification")
 	dates.define(cmd)
 	return cmd
+}
+
+// printOmitted says what an export does not tell all of.
+func (env *environment) printOmitted(o report.Omitted) {
+	const where = "weir ledger export --format csv has them, with the classes that have no price in the column unpriced"
+	if o.Whole > 0 {
+		fmt.Fprintf(env.stderr,
+			"left out, because the price is not known and FOCUS has no cost that is not known: attempts: %d; %s\n",
+			o.Whole, where)
+	}
+	if o.Part > 0 {
+		fmt.Fprintf(env.stderr, "with the known part of the cost alone: attempts: %d; %s\n", o.Part, where)
+	}
 }
 
 // exportFlags say of what rows are printed.

@@ -48,6 +48,8 @@ type AdminOptions struct {
 	// Correct corrects what an attempt cost by an amount.
 	Correct    func(ctx context.Context, by audit.Actor, c ledger.Correct) error
 	Statements Statements
+	// Export calls fn with every settled attempt that the query selects.
+	Export func(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error
 	// Nodes are the gateways that share the database.
 	Nodes func(ctx context.Context) ([]budget.KnownNode, error)
 	// PublicURL is the address at which the gateway is reached, without a slash

@@ -95,6 +95,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 		ad.route("GET /accounts/{account}/statements/{number}", people.Read, statements.show),
 		ad.route("GET /reconciliation", people.Operate, (&adminReconciliation{o.Admin.Reconcile, o.Now}).show,
 			"provider", "start_date", "end_date"),
+		ad.exportRoute(o),
 		ad.route("GET /audit", people.Operate, whole.listAudit,
 			named("account", "actor", "action", "object", "from", "to")...),
 		ad.route("GET /providers", people.Operate, whole.listProviders, listing...),

@@ -21,6 +21,7 @@ func (g *instance) adminOptions() api.AdminOptions {
 		People: g.people, Records: g.idempotency, Requests: g.store.Reports, Webhooks: g.webhooks,
 		KeysUsed: g.store.Accounts.KeysUsed, Audit: g.store.Audit.Entries, Unpriced: g.store.Reports.Unpriced,
 		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct,
+		Export:     g.store.Reports.Export,
 		Statements: api.Statements{Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements}, PublicURL: from.base, Config: g.managed,
 		Plan:      newPlanner(g.managed, g.accounts, g.store).Ask,
 		Reconcile: reconcileAsked(g),

@@ -242,14 +242,14 @@ func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func
 	return d.store.Reports.Export(ctx, q, fn)
 }
 
-func (d *Data) exportQuery(ctx context.Context, accountName, from, to string) (store.ExportQuery, error) {
+func (d *Data) exportQuery(ctx context.Context, accountName, from, to string) (report.ExportQuery, error) {
 	q, err := api.ParseUses("", map[string]string{"start_date": from, "end_date": to})
 	if err == nil && accountName != "" {
 		var acc account.Account
 		acc, err = d.Accounts.Account(ctx, accountName)
 		q.Account = acc.ID
 	}
-	return store.ExportQuery{Account: q.Account, From: q.From, To: q.To}, err
+	return report.ExportQuery{Account: q.Account, From: q.From, To: q.To}, err
 }
 
 // Explain calls fn with what the sums of days are made of, by price. The bounds are those

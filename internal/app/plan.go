@@ -142,7 +142,7 @@ func (p *planner) replay(ctx context.Context, now, then *plan.State, o *PlanOpti
 		Log: slog.New(slog.DiscardHandler), Spent: p.store.Ledger.SpentOn,
 		Beside: p.store.Ledger.SpentBeside,
 		Attempts: func(ctx context.Context, fn func(*ledger.Entry) error) error {
-			return p.store.Reports.Export(ctx, store.ExportQuery{From: from.Format(time.DateOnly)},
+			return p.store.Reports.Export(ctx, report.ExportQuery{From: from.Format(time.DateOnly)},
 				func(e *report.Exported) error { return fn(&e.Entry) })
 		},
 	})

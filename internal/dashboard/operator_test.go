@@ -443,6 +443,7 @@ func TestInstallation(t *testing.T) {
 	}
 	s.see(t, "/operator/prices?q=large", "$0.25", "operator")
 	s.see(t, "/operator/prices?q=none", "No model with this name is known.")
-	s.see(t, "/operator/system", "SQLite 3.", "20 KiB of the journal", "Not used", "1 hour ago")
+	s.see(t, "/operator/system", "SQLite 3.", "20 KiB of the journal", "Not used", "1 hour ago",
+		`action="/admin/v1/ledger/export"`, `value="focus"`)
 	s.see(t, "/operator/settings", "weir.yaml", "providers.house.api_keys", "[redacted]")
 }

@@ -36,6 +36,7 @@ type systemPage struct {
 	Parts    []systemPart
 	Nodes    []nodeRow
 	Versions []Fact
+	Export   []Field // what is asked for a file of the ledger
 }
 
 // systemPart is something that the gateway needs.
@@ -65,6 +66,13 @@ func systemPageOf(x *System, version string, now time.Time) systemPage {
 		p.Nodes = append(p.Nodes, nodeRow{n, nodeBadge(&n)})
 	}
 	p.Versions = append([]Fact{{"Weir", version}}, x.Versions...)
+	p.Export = []Field{
+		{Name: "format", Label: "Format", Choices: []Choice{
+			{Value: "focus", Label: "FOCUS 1.2, a row for each class of usage"}, {Value: "csv", Label: "CSV, a row for each attempt"},
+		}},
+		{Name: "start_date", Label: "From", Kind: "date", Value: monthOf(now, today(now).AddDate(0, 0, 1-today(now).Day())).first(), Optional: true},
+		{Name: "end_date", Label: "To", Kind: "date", Optional: true},
+	}
 	return p
 }
 

@@ -39,6 +39,7 @@ type usagePage struct {
 	Total    report.Totals
 	Pager    Pager
 	CSV      string
+	FOCUS    string // a file of all attempts, for operators; empty for none
 	Query    Code
 	Empty    Empty
 }
@@ -154,6 +155,11 @@ func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 		return err
 	}
 	p := usagePageOf(accountPath(v.Account.Name)+"/usage", h.publicURL(r), u, found)
+	if v.Operator() {
+		p.FOCUS = "/admin/v1/ledger/export?" + url.Values{
+			"format": {"focus"}, "account": {v.Account.ID}, "start_date": {u.span.first()}, "end_date": {u.span.last()},
+		}.Encode()
+	}
 	p.Purchase = v.Operator() && len(v.Account.PriceLists) > 0
 	if t := &p.Total; p.Purchase {
 		p.Tiles[0].Note = noted(p.Tiles[0].Note, "purchase cost "+dollars(t.Cost-t.Margin.Margin))

@@ -43,18 +43,10 @@ func findAttempt(ctx context.Context, q querier, id ledger.AttemptID) (e ledger.
 	return e, 0, sql.ErrNoRows
 }
 
-// ExportQuery selects attempts. Dates are UTC calendar dates in
-// time.DateOnly, both inclusive; empty for no bound.
-type ExportQuery struct {
-	Account string // account id; empty for all
-	From    string
-	To      string
-}
-
 // Export calls fn with each settled attempt that is kept, the oldest day
 // first. Corrections are added in, so that the costs add up to the rollups. It
 // ends with the first error of fn. Of a price that is not kept only the version is set.
-func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*report.Exported) error) error {
+func (s *Reports) Export(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error {
 	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("export: %w", err)

@@ -14,7 +14,7 @@ import (
 // Explain calls fn with what the sums of days are made of, by account, model and version of
 // the price, the oldest day first, as of one moment: of rows that are kept, of those that
 // retention has deleted, and of corrections. It ends with the first error of fn.
-func (s *Reports) Explain(ctx context.Context, q ExportQuery, fn func(*report.Explanation) error) error {
+func (s *Reports) Explain(ctx context.Context, q report.ExportQuery, fn func(*report.Explanation) error) error {
 	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("explain: %w", err)

@@ -184,7 +184,7 @@ func TestExplanationsBegin(t *testing.T) {
 			price string
 		}{{always, "v1"}, {since, report.PriceForgotten}} {
 			var got []report.Explanation
-			err := test.s.Reports.Explain(t.Context(), store.ExportQuery{}, func(x *report.Explanation) error {
+			err := test.s.Reports.Explain(t.Context(), report.ExportQuery{}, func(x *report.Explanation) error {
 				got = append(got, *x)
 				return nil
 			})

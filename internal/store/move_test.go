@@ -94,7 +94,7 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 	check(err)
 	w.Uses, err = s.Reports.Uses(ctx, report.UsesQuery{Account: "a", Limit: 1000})
 	check(err)
-	check(s.Reports.Export(ctx, store.ExportQuery{}, func(e *report.Exported) error {
+	check(s.Reports.Export(ctx, report.ExportQuery{}, func(e *report.Exported) error {
 		w.Export = append(w.Export, *e)
 		return nil
 	}))

@@ -10,7 +10,6 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/report"
-	"weir/internal/store"
 )
 
 // drawParts has an attempt count against budgets of some end users and tags.
@@ -55,7 +54,7 @@ func (m *machine) checkParts(rt *rapid.T) {
 // checkBeside holds what scopes have spent against the rows that are there and what is beside them.
 func (m *machine) checkBeside(rt *rapid.T, scopes []string) {
 	rows := map[string]llm.Money{}
-	err := m.store.Reports.Export(rt.Context(), store.ExportQuery{}, func(e *report.Exported) error {
+	err := m.store.Reports.Export(rt.Context(), report.ExportQuery{}, func(e *report.Exported) error {
 		for _, scope := range slices.Concat([]string{e.Account, e.Key}, e.PartScopes()) {
 			rows[scope] += e.Charged()
 		}

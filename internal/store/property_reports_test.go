@@ -7,7 +7,6 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/report"
-	"weir/internal/store"
 )
 
 // checkOverview has the sums of an overview and of the keys be those of the uses.
@@ -66,7 +65,7 @@ func usedOf(s *report.Sum) report.Totals {
 // nothing else; and without corrections and what is forgotten, each by its own price.
 func (m *machine) checkExplained(rt *rapid.T, account string, uses *report.UsesPage) {
 	got := map[[2]string]*report.Use{}
-	err := m.store.Reports.Explain(rt.Context(), store.ExportQuery{Account: account}, func(x *report.Explanation) error {
+	err := m.store.Reports.Explain(rt.Context(), report.ExportQuery{Account: account}, func(x *report.Explanation) error {
 		entry := [2]string{x.Date, x.Model}
 		if got[entry] == nil {
 			got[entry] = &report.Use{Date: x.Date, Model: x.Model}

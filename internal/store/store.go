@@ -232,8 +232,7 @@ func (s *conn) acquire(ctx context.Context) (release func(), err error) {
 }
 
 // write runs fn in a transaction on one of the writing pools, and once more
-// when it lost against another transaction. Doing names the operation in
-// errors.
+// when it lost against another transaction. Doing names the operation in errors.
 func (s *conn) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
 	begin := func(ctx context.Context) (*sql.Tx, error) { return db.BeginTx(ctx, nil) }
 	if s.engine.manyWriters {

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/report"
 )
 
 // office is a gateway as a program with an operator's key sees it. Every reply
@@ -172,6 +174,7 @@ func TestAdministration(t *testing.T) {
 	o.runPeople()
 	o.runWebhooks()
 	o.runReports()
+	o.runExport()
 	o.runConfig()
 	o.runFailures()
 	for path, item := range o.contract.Tree["paths"].(map[string]any) {
@@ -189,6 +192,28 @@ func TestAdministration(t *testing.T) {
 			}
 		}
 	}
+}
+
+// runExport gets the files that weir ledger export prints.
+func (o *office) runExport() {
+	for format, write := range report.ExportFormats() {
+		const path = "/admin/v1/ledger/export"
+		r := o.Do(harness.Ask{Path: path + "?account=default&format=" + format, Key: o.admin})
+		must.Do(o.T, o.contract.Check(r, "paths", path, "get", "responses", "200"))
+		o.answered["get "+path+" 200"] = true
+		var want bytes.Buffer
+		withPeople(o.Gateway, func(ctx context.Context, d *app.Data) error {
+			_, err := write(&want, func(fn func(*report.Exported) error) error { return d.Export(ctx, account.DefaultName, "", "", fn) })
+			return err
+		})
+		if r.Body != want.String() || strings.Count(r.Body, "\n") < 2 {
+			o.T.Errorf("the ledger as %s: got %s, want %s", format, r.Body, want.String())
+		}
+	}
+	if got := at(o.call(400, "GET /ledger/export?format=xml", ""), "param"); got != "format" {
+		o.T.Errorf("another format: got the parameter %s", got)
+	}
+	o.call(404, "GET /ledger/export?format=csv&account=nobody", "")
 }
 
 // runFailures brings about every refusal of every call.

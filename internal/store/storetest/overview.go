@@ -13,7 +13,6 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/report"
-	"weir/internal/store"
 )
 
 // sumOfEntry is what one entry adds to an overview.
@@ -320,7 +319,7 @@ func testExportNames(t *testing.T, f *fixture) {
 	gone.Account, gone.Key = "acc_x", "key_x"
 	apply(t, f, newTape().next(nil, entry(1), gone))
 	got := map[string][2]string{}
-	err := f.Reports.Export(t.Context(), store.ExportQuery{}, func(e *report.Exported) error {
+	err := f.Reports.Export(t.Context(), report.ExportQuery{}, func(e *report.Exported) error {
 		got[e.Account] = [2]string{e.AccountName, e.KeyLabel}
 		if e.Price.Rates != price().Rates {
 			t.Errorf("price of %s: got %+v, want that of its version", e.ID, e.Price)

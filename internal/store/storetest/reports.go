@@ -15,13 +15,12 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/report"
-	"weir/internal/store"
 )
 
 func export(t *testing.T, f *fixture, account string) []ledger.Entry {
 	t.Helper()
 	var list []ledger.Entry
-	err := f.Reports.Export(t.Context(), store.ExportQuery{Account: account}, func(e *report.Exported) error {
+	err := f.Reports.Export(t.Context(), report.ExportQuery{Account: account}, func(e *report.Exported) error {
 		list = append(list, e.Entry)
 		return nil
 	})

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"encoding/csv"
@@ -9,29 +9,42 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/llm"
-	"weir/internal/report"
 )
 
-// attempts calls a function with each attempt, until that returns an error.
-type attempts func(func(*report.Exported) error) error
-
-// exporter writes attempts to w, and to notes what it left out.
-type exporter func(w, notes io.Writer, each attempts) error
-
-func exportFormats() map[string]exporter {
-	return map[string]exporter{"csv": exportCSV, "focus": exportFOCUS}
+// ExportQuery selects attempts. Dates are UTC calendar dates in time.DateOnly, both inclusive; empty for no bound.
+type ExportQuery struct {
+	Account string // account id; empty for all
+	From    string
+	To      string
 }
 
-func exportCSV(w, _ io.Writer, each attempts) error {
+// Attempts calls a function with each attempt, until that returns an error.
+type Attempts func(func(*Exported) error) error
+
+// Exporter writes attempts as a file, and says what it could not.
+type Exporter func(w io.Writer, each Attempts) (Omitted, error)
+
+// Omitted are numbers of attempts that a file does not tell all of, as a part of their price is not known.
+type Omitted struct {
+	Whole int // that are not in it
+	Part  int // that are with the known part of the cost alone
+}
+
+// ExportFormats are the formats of such files, by name: csv (RFC 4180) has a row for each attempt, focus is FOCUS 1.2.
+func ExportFormats() map[string]Exporter {
+	return map[string]Exporter{"csv": exportCSV, "focus": exportFOCUS}
+}
+
+func exportCSV(w io.Writer, each Attempts) (o Omitted, err error) {
 	out := csv.NewWriter(w)
 	if err := out.Write(csvHeads()); err != nil {
-		return err
+		return o, err
 	}
-	if err := each(func(e *report.Exported) error { return out.Write(csvRow(e)) }); err != nil {
-		return err
+	if err := each(func(e *Exported) error { return out.Write(csvRow(e)) }); err != nil {
+		return o, err
 	}
 	out.Flush()
-	return out.Error()
+	return o, out.Error()
 }
 
 func csvHeads() []string {
@@ -46,7 +59,7 @@ func csvHeads() []string {
 		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd")
 }
 
-func csvRow(e *report.Exported) []string {
+func csvRow(e *Exported) []string {
 	row := []string{
 		e.ID.String(), e.Opened.Format(time.RFC3339Nano), e.Account, e.Key, audit.PlainCell(e.Requested),
 		audit.PlainCell(e.FullModel()), string(e.Outcome), string(e.Provenance), string(e.Finish),
@@ -76,9 +89,11 @@ func csvRow(e *report.Exported) []string {
 
 // knownCost is the best estimate; where a class of usage has no known rate, what is known
 // of it, and empty where nothing is.
-func knownCost(e *report.Exported) string {
+func knownCost(e *Exported) string {
 	if e.Unpriced != 0 && e.Cost == 0 {
 		return ""
 	}
 	return e.Cost.String()
 }
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }

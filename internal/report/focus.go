@@ -1,9 +1,8 @@
-package main
+package report
 
 import (
 	"cmp"
 	"encoding/csv"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/report"
 )
 
 // focusColumns are the columns of the FinOps Open Cost and Usage Specification 1.2
@@ -79,7 +77,7 @@ var focusColumns = []struct {
 
 // focusCharge is a row: something that an attempt used, with what it cost.
 type focusCharge struct {
-	of      *report.Exported
+	of      *Exported
 	meter   string
 	class   string // in SkuId
 	priceOf string // the tier and the modes of the price, in SkuPriceId
@@ -94,7 +92,7 @@ type focusCharge struct {
 
 // chargesOf are the charges of an attempt: none where it used nothing, or nothing of which
 // a price is known.
-func chargesOf(e *report.Exported) (charges []focusCharge) {
+func chargesOf(e *Exported) (charges []focusCharge) {
 	lines, above := e.Price.Lines(&e.Usage, e.Tier)
 	var sum llm.Money
 	for _, l := range lines {
@@ -125,7 +123,7 @@ func chargesOf(e *report.Exported) (charges []focusCharge) {
 }
 
 // priceSuffix says which of a model's prices holds, by what is not an amount.
-func priceSuffix(e *report.Exported, above int64) (suffix string) {
+func priceSuffix(e *Exported, above int64) (suffix string) {
 	if above > 0 {
 		suffix = ":above-" + count(above)
 	}
@@ -216,25 +214,24 @@ func either(is bool, yes, no string) string {
 	return no
 }
 
-// exportFOCUS writes charges, and to notes how many attempts are not all there.
-func exportFOCUS(w, notes io.Writer, each attempts) error {
+// exportFOCUS writes charges.
+func exportFOCUS(w io.Writer, each Attempts) (o Omitted, err error) {
 	out := csv.NewWriter(w)
 	row := make([]string, len(focusColumns))
 	for i := range focusColumns {
 		row[i] = focusColumns[i].name
 	}
 	if err := out.Write(row); err != nil {
-		return err
+		return o, err
 	}
-	var without, partly int
-	err := each(func(e *report.Exported) error {
+	err = each(func(e *Exported) error {
 		charges := chargesOf(e)
 		switch {
 		case e.Unpriced == 0:
 		case len(charges) == 0:
-			without++
+			o.Whole++
 		default:
-			partly++
+			o.Part++
 		}
 		for i := range charges {
 			for k := range focusColumns {
@@ -247,16 +244,7 @@ func exportFOCUS(w, notes io.Writer, each attempts) error {
 		return nil
 	})
 	if out.Flush(); err != nil {
-		return err
+		return o, err
 	}
-	const where = "weir ledger export --format csv has them, with the classes that have no price in the column unpriced"
-	if without > 0 {
-		fmt.Fprintf(notes,
-			"left out, because the price is not known and FOCUS has no cost that is not known: attempts: %d; %s\n",
-			without, where)
-	}
-	if partly > 0 {
-		fmt.Fprintf(notes, "with the known part of the cost alone: attempts: %d; %s\n", partly, where)
-	}
-	return out.Error()
+	return o, out.Error()
 }

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/report"
+)
+
+// adminExport sends attempts as a file, as weir ledger export prints them.
+type adminExport struct {
+	ledger   *ledger.Ledger
+	accounts *account.Service
+	export   func(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error
+	now      func() time.Time
+	running  chan struct{} // has an element for each file that is being sent
+}
+
+// maxExports is how many files are sent at once: each holds a connection to the database.
+const maxExports = 2
+
+// exportRoute is the one call whose answer is written while it is read.
+func (ad *Admin) exportRoute(o *Options) people.Route {
+	h := &adminExport{o.Ledger, o.Accounts, o.Admin.Export, o.Now, make(chan struct{}, maxExports)}
+	return people.Route{
+		Pattern: "GET " + adminRoot + "/ledger/export", Right: people.Operate,
+		Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+			out := &exportFile{w: w}
+			err := h.send(out, r)
+			if err == nil {
+				return
+			}
+			if out.begun {
+				ad.log.ErrorContext(r.Context(), "export of the ledger was cut short", "request_id", v.Origin.Request, "err", err)
+				panic(http.ErrAbortHandler) // so that nobody takes what came for the whole
+			}
+			ad.Refuse(w, r, v, err)
+		},
+	}
+}
+
+func (h *adminExport) send(out *exportFile, r *http.Request) error {
+	query, err := readQuery(r, []string{"format", "account", "start_date", "end_date"})
+	if err != nil {
+		return err
+	}
+	write, ok := report.ExportFormats()[query.get("format")]
+	if !ok {
+		return wrongKind("format", `"csv" or "focus"`)
+	}
+	var q report.ExportQuery
+	if q.From, q.To, err = query.dates(); err != nil {
+		return err
+	}
+	if name := query.get("account"); name != "" {
+		one, err := h.accounts.Account(r.Context(), name)
+		if err != nil {
+			return llm.AsError(err).At("account")
+		}
+		q.Account = one.ID
+	}
+	select {
+	case h.running <- struct{}{}:
+		defer func() { <-h.running }()
+	default:
+		return &llm.Error{
+			Code: llm.CodeRateLimited, Message: "The maximum number of exports is running. Try again in ten seconds.",
+			RetryAfter: 10 * time.Second,
+		}
+	}
+	if err := settled(r.Context(), h.ledger); err != nil {
+		return err
+	}
+	out.name = "weir-" + query.get("format") + "-" + h.now().UTC().Format(time.DateOnly) + ".csv"
+	defer out.end()
+	_, err = write(out, func(fn func(*report.Exported) error) error { return h.export(r.Context(), q, fn) })
+	return err
+}
+
+// exportFile is a file whose length nobody knows yet. Each piece has its time.
+type exportFile struct {
+	w     http.ResponseWriter
+	name  string
+	begun bool
+}
+
+func (f *exportFile) Write(p []byte) (int, error) {
+	if !f.begun {
+		f.begun = true
+		h := f.w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Type", "text/csv; charset=utf-8")
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.name}))
+	}
+	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(writeWithin)) // not every writer has one
+	return f.w.Write(p)
+}
+
+// end lets the connection serve what comes next.
+func (f *exportFile) end() { _ = http.NewResponseController(f.w).SetWriteDeadline(time.Time{}) }
