@@ -21,7 +21,7 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Models:    modelsOf(g.router, g.options.Now),
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
-		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store.Audit,
+		UnseenDays: func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) }, Audit: g.store.Audit,
 		PriceSources: g.priceSources, Config: g.managed,
 		Plan: newPlanner(g.managed, g.accounts, g.store).Ask, Dialects: g.fleet.dialects.OfProviders(),
 		Reconcile: reconcileAsked(g),

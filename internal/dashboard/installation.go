@@ -36,7 +36,7 @@ type Installation struct {
 	// whose end nobody saw and that nobody has resolved, the most uncertain first.
 	Unseen func(ctx context.Context, from, to string) ([]report.UnseenSum, error)
 	// UnseenDays is for how many days these can be resolved.
-	UnseenDays int
+	UnseenDays func() int
 	// PriceSources says where prices are from.
 	PriceSources func() PriceSources
 	Audit        AuditLog

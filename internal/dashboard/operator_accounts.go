@@ -73,14 +73,14 @@ func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	if err != nil {
 		return err
 	}
-	now := h.site.now().UTC()
+	now, days := h.site.now().UTC(), h.installation.UnseenDays()
 	unseen, err := h.installation.Unseen(r.Context(),
-		now.AddDate(0, 0, 1-h.installation.UnseenDays).Format(time.DateOnly), now.Format(time.DateOnly))
+		now.AddDate(0, 0, 1-days).Format(time.DateOnly), now.Format(time.DateOnly))
 	if err != nil {
 		return err
 	}
 	p := allAccountsPageOf(all, sums, strings.TrimSpace(r.URL.Query().Get("q")), f)
-	p.Unseen = unseenViewOf(all, unseen, h.installation.UnseenDays)
+	p.Unseen = unseenViewOf(all, unseen, days)
 	if p.Hooks, err = hookNotices(r.Context(), h.webhooks, v, now); err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installatio
 			}
 			return []report.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: q.To}, {Model: "house/large", Attempts: 1, Accounts: 1, First: q.To, Last: q.To}}, nil
 		},
-		Unseen: db.Reports.Unseen, UnseenDays: 180, Config: configuration{},
+		Unseen: db.Reports.Unseen, UnseenDays: func() int { return 180 }, Config: configuration{},
 		Plan: func(_ context.Context, a plan.Ask) (r plan.Result, err error) {
 			if len(a.Scopes.Accounts) != 1 {
 				return r, fmt.Errorf("%+v: want a change of an account", a)
