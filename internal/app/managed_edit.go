@@ -201,7 +201,7 @@ func refusedEdit(err error) error {
 			lines[i] = problems[i].Error()
 		}
 		return &llm.Error{
-			Code: llm.CodeInvalidRequest, Param: problems[0].Path, Message: strings.Join(lines, "; ") + ".", Err: err,
+			Code: llm.CodeInvalidRequest, Param: problems[0].Path, Message: ended(strings.Join(lines, "; ")), Err: err,
 		}
 	}
 	if errors.Is(err, managed.ErrChanged) {
@@ -222,5 +222,13 @@ func refusedEdit(err error) error {
 // sentence is an error as people read it.
 func sentence(err error) string {
 	text := err.Error()
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	return ended(strings.ToUpper(text[:1]) + text[1:])
+}
+
+// ended is a text with a full stop, unless it ends already.
+func ended(text string) string {
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
 }

@@ -66,6 +66,7 @@ func (o *office) runConfig() {
 	for body, says := range map[string]string{
 		`{"document":{"providers":{"house":{"dialect":"ollama"}}}}`:                "weir.yaml:",
 		`{"remove":["providers/house"]}`:                                           "which can be changed there alone",
+		`{"document":{"providers":{"new":{"api_key":"x"}}}}`:                       "did you mean `api_keys`?\"",
 		`{"document":{"listen":"x"}}`:                                              "cannot be managed",
 		`{"document":{"aliases":{"slow":{"targets":["nobody/x"]}}}}`:               "nobody",
 		`{"document":{"providers":{"new":{"dialect":"openai","base_url":"x:y"}}}}`: "providers.new.base_url",
