@@ -18,7 +18,8 @@ import (
 )
 
 func newReconcile(env *environment) *cobra.Command {
-	var keyFile, from, to string
+	var keyFile, from, to, file string
+	var services []string
 	var all bool
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "reconcile PROVIDER", Short: "Compare the ledger with what a provider reports that it charges",
@@ -27,9 +28,12 @@ func newReconcile(env *environment) *cobra.Command {
 			"unseen (requests whose end nobody saw, within their bounds); price; cache; more (others use its keys, or the " +
 			"ledger lacks something); less; mixed. The command fails where a difference is not one of the first three. " +
 			"OpenAI and Anthropic report to an admin key of the organization, OpenRouter to a management key: admin_key " +
-			"of the provider in the configuration, or a file.",
+			"of the provider in the configuration, or a file. Other clouds export billing files: --file compares one of " +
+			"FOCUS by day (AWS Data Exports, Google Cloud's billing export, Microsoft's Cost Management; CSV, or .gz of one), " +
+			"of the services that --service names; without it the command says which there are.",
 		Example: "  weir reconcile openai --start-date 2026-11-01 --end-date 2026-11-25\n" +
-			"  weir reconcile anthropic --admin-key-file anthropic-admin-key",
+			"  weir reconcile anthropic --admin-key-file anthropic-admin-key\n" +
+			"  weir reconcile bedrock --file focus-2026-11.csv.gz --service 'Amazon Bedrock'",
 		Args: oneArg("PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := app.ReconcileOptions{Provider: args[0]}
@@ -40,6 +44,9 @@ func newReconcile(env *environment) *cobra.Command {
 				}
 			}
 			o.File, o.Getenv = env.configOptions(""), os.Getenv
+			if file != "" {
+				return env.reconcileBill(cmd, o, billOptions{file, services, from, to, all})
+			}
 			if o.From, err = dayOr(from, time.Now().AddDate(0, 0, -7)); err == nil {
 				o.To, err = dayOr(to, time.Now().AddDate(0, 0, -1))
 			}
@@ -50,8 +57,11 @@ func newReconcile(env *environment) *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&keyFile, "admin-key-file", "", "file with the admin key, in place of admin_key in the configuration; - for standard input")
-	cmd.Flags().StringVar(&from, "start-date", "", "first UTC day (default seven days ago)")
-	cmd.Flags().StringVar(&to, "end-date", "", "last UTC day (default yesterday)")
+	cmd.Flags().StringVar(&from, "start-date", "", "first UTC day (default seven days ago, or the first of the file)")
+	cmd.Flags().StringVar(&to, "end-date", "", "last UTC day (default yesterday, or the last of the file)")
+	cmd.Flags().StringVar(&file, "file", "", "billing file in FOCUS to compare with; - for standard input")
+	cmd.Flags().StringArrayVar(&services, "service", nil, "name of a service in it that the provider's models are of, may be repeated")
+	cmd.MarkFlagsMutuallyExclusive("file", "admin-key-file")
 	cmd.Flags().BoolVar(&all, "all", false, "list what agrees too")
 	return cmd
 }

@@ -153,6 +153,7 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/operators",
 		"DELETE /admin/v1/operators/{user}",
 		"GET /admin/v1/providers",
+		"GET /admin/v1/ledger/export",
 		"GET /admin/v1/reconciliation",
 		"GET /admin/v1/users",
 		"PATCH /admin/v1/users/{user}",

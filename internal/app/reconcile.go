@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -61,6 +62,41 @@ func (d *Data) Reconcile(ctx context.Context, o ReconcileOptions) (r reconcile.R
 	return r, err
 }
 
+// ReconcileBill compares the ledger with what a provider's billing file charges for days, within those of the options.
+func (d *Data) ReconcileBill(ctx context.Context, o ReconcileOptions, costs map[string]llm.Money) (
+	days []reconcile.Day, err error,
+) {
+	doc, err := d.managed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = tryDocument(ctx, doc, o.ApplyOptions, func(f *fleet, t *route.Table) error {
+		b := books{d.store, &f.options.Config, t}
+		if err := checkDays(o.From, o.To); err != nil {
+			return err
+		}
+		if _, err := b.provider(o.Provider); err != nil {
+			return err
+		}
+		ours, err := b.bought(ctx, o.Provider, o.From, o.To)
+		billed := maps.Clone(costs)
+		maps.DeleteFunc(billed, func(day string, _ llm.Money) bool {
+			return day < o.From.Format(time.DateOnly) || day > o.To.Format(time.DateOnly)
+		})
+		days = reconcile.CompareDays(ours, billed)
+		return err
+	})
+	return days, err
+}
+
+// checkDays refuses too many days, and those that end before they begin.
+func checkDays(from, to time.Time) error {
+	if days := int(to.Sub(from).Hours()/24) + 1; days < 1 || days > reconcileDays {
+		return llm.Invalidf("start_date", "The days are 1 to %d, the first one not behind the last.", reconcileDays)
+	}
+	return nil
+}
+
 // reconcileAsked is what the administration asks for: one comparison at a time, by the admin key of the configuration.
 func reconcileAsked(g *instance) func(context.Context, reconcile.Ask) (reconcile.Result, error) {
 	turns := make(chan struct{}, 1)
@@ -107,8 +143,8 @@ func (b *books) reconcile(ctx context.Context, name string, from, to time.Time) 
 func (b *books) reconcileWith(ctx context.Context, name string, key llm.Secret, from, to time.Time) (
 	r reconcile.Result, err error,
 ) {
-	if days := int(to.Sub(from).Hours()/24) + 1; days < 1 || days > reconcileDays {
-		return r, llm.Invalidf("start_date", "The days are 1 to %d, the first one not behind the last.", reconcileDays)
+	if err := checkDays(from, to); err != nil {
+		return r, err
 	}
 	p, read, err := b.reader(name)
 	if err != nil {
@@ -147,17 +183,25 @@ func reportsClient(o *config.Outbound, reach outbound.Reach) (*http.Client, erro
 	}, nil
 }
 
-// reader is the provider, and how it reports.
-func (b *books) reader(name string) (*provider.Provider, reconcile.Read, error) {
+func (b *books) provider(name string) (*provider.Provider, error) {
 	p := b.table.Provider(name)
 	if p == nil {
-		return nil, nil, llm.Errorf(llm.CodeNotFound, "There is no provider %q. weir providers lists those that there "+
-			"are.", name).At("provider")
+		return nil, llm.Errorf(llm.CodeNotFound, "There is no provider %q. weir providers lists those that there are.",
+			name).At("provider")
+	}
+	return p, nil
+}
+
+// reader is the provider, and how it reports.
+func (b *books) reader(name string) (*provider.Provider, reconcile.Read, error) {
+	p, err := b.provider(name)
+	if err != nil {
+		return nil, nil, err
 	}
 	read := reconcile.Reader(p.PriceSource(), p.Dialect().Name)
 	if read == nil {
 		return nil, nil, llm.Invalidf("provider", "%s does not report usage and costs in a way that is known here: "+
-			"OpenAI, Anthropic and OpenRouter do.", name)
+			"OpenAI, Anthropic and OpenRouter do. Compare its billing file: weir reconcile %s --file FILE.", name, name)
 	}
 	return p, read, nil
 }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/reconcile"
+)
+
+// billOptions are the flags of a comparison with a billing file.
+type billOptions struct {
+	file     string
+	services []string
+	from, to string // days; empty for those of the file
+	all      bool
+}
+
+// billedDay is a day as JSON shows it.
+type billedDay struct {
+	Date      string            `json:"date"`
+	OursUSD   string            `json:"ours_usd"`
+	AtMostUSD string            `json:"ours_at_most_usd"`
+	TheirsUSD string            `json:"theirs_usd"`
+	Finding   reconcile.Finding `json:"finding"`
+	Explained bool              `json:"explained"`
+}
+
+func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions, bill billOptions) error {
+	b, err := bill.read(os.Stdin)
+	if err != nil {
+		return fmt.Errorf("%s: %w", bill.file, err)
+	}
+	days := slices.Sorted(maps.Keys(b.Costs))
+	if len(days) == 0 {
+		return fmt.Errorf("%s has no usage of the services that were named (%s). Name those of %s with --service. It has %s",
+			bill.file, cmp.Or(quotedList(bill.services), "none"), o.Provider, quotedList(b.Services))
+	}
+	if o.From, err = dayOr(cmp.Or(bill.from, days[0]), time.Time{}); err == nil {
+		o.To, err = dayOr(cmp.Or(bill.to, days[len(days)-1]), time.Time{})
+	}
+	if err != nil {
+		return err
+	}
+	return env.withData(cmd, func(d *app.Data) error {
+		list, err := d.ReconcileBill(cmd.Context(), o, b.Costs)
+		if err != nil {
+			return err
+		}
+		return env.printBilled(list, &b, bill.all)
+	})
+}
+
+// read reads the file, which may be compressed.
+func (o *billOptions) read(stdin io.Reader) (b reconcile.Bill, err error) {
+	in := stdin
+	if o.file != "-" {
+		f, err := os.Open(o.file)
+		if err != nil {
+			return b, err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		in = f
+	}
+	if strings.HasSuffix(o.file, ".gz") {
+		if in, err = gzip.NewReader(in); err != nil {
+			return b, err
+		}
+	}
+	return reconcile.ReadBill(in, o.services)
+}
+
+func (env *environment) printBilled(days []reconcile.Day, b *reconcile.Bill, all bool) error {
+	views, open := []billedDay{}, 0
+	for i := range days {
+		d := &days[i]
+		if !d.Finding.Explained() {
+			open++
+		}
+		if all || env.asJSON || d.Finding != reconcile.Agrees {
+			views = append(views, billedDay{
+				d.Day, d.Ours.String(), (d.Ours + d.Uncertain).String(), d.Theirs.String(), d.Finding, d.Finding.Explained(),
+			})
+		}
+	}
+	err := list(env, views, []string{"DATE", "COST OURS", "AT MOST", "THEIRS", "FINDING"}, func(v *billedDay) []string {
+		return []string{v.Date, "$" + v.OursUSD, "$" + v.AtMostUSD, "$" + v.TheirsUSD, string(v.Finding)}
+	})
+	if err != nil {
+		return err
+	}
+	if open > 0 {
+		return fmt.Errorf("%d of %d days have a difference that is not explained", open, len(days))
+	}
+	if env.asJSON {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("%d days: each agrees, or its difference is explained", len(days))}
+	if b.Other != 0 {
+		lines = append(lines, "The file has $"+b.Other.String()+" more for these services that is no usage: taxes, credits and the like.")
+	}
+	return env.printLines(lines)
+}
+
+// quotedList are some of the names of a list.
+func quotedList(names []string) string {
+	const most = 50
+	var list []string
+	for _, name := range names[:min(len(names), most)] {
+		list = append(list, fmt.Sprintf("%.100q", name))
+	}
+	if more := len(names) - most; more > 0 {
+		list = append(list, "and "+strconv.Itoa(more)+" more")
+	}
+	return strings.Join(list, ", ")
+}
