@@ -210,8 +210,8 @@ func TestReadAnswers(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nB;name=x\r\n, the weir.\r\n0\r\n\r\n": `200 false "hello, the weir." <nil>`,
 		"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n":                                                            `503 false "" <nil>`,
 		"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n":                                                            `0 false "" <nil>`,
-		"HTTP/1.1 200 OK\r\n\r\n": `200 false "" the answer has neither Content-Length nor chunks`,
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nmore\r\n": `200 false "a" "more\r\n" follows the last chunk`,
+		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n":                                              `200 false "" the answer has neither Content-Length nor chunks`,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nmore\r\n":                            `200 false "a" "more\r\n" follows the last chunk`,
 	} {
 		in, body := bufio.NewReader(iotest.OneByteReader(strings.NewReader(text))), []byte(nil)
 		h := must.Get(readHead(in))(t)

@@ -219,13 +219,17 @@ func (b *bench) streaming(ctx context.Context, base int, subjects []*subject) er
 		{column{figPieceLate, "piece p50 µs", 0}, func(r *loadResult) float64 { return r.Piece.P50 }, false, nil},
 	}
 	window := []string{"--duration", b.plan.streams.String()}
-	err := b.take(ctx, turn{"streams_fast", "Streams: 50 pieces without delay, 16 connections", b.plan.streamRun, fastModel,
-		append(window, "--conns", "16"), figures}, base, subjects)
+	err := b.take(ctx, turn{
+		"streams_fast", "Streams: 50 pieces without delay, 16 connections", b.plan.streamRun, fastModel,
+		append(window, "--conns", "16"), figures,
+	}, base, subjects)
 	if err != nil {
 		return err
 	}
-	err = b.take(ctx, turn{"streams_slow", "Streams: 50 pieces 10 ms apart, 500 connections", b.plan.streamRun, slowModel,
-		append(window, "--conns", "500", "--ramp", "500ms", "--warm", "300ms"), figures}, base, subjects)
+	err = b.take(ctx, turn{
+		"streams_slow", "Streams: 50 pieces 10 ms apart, 500 connections", b.plan.streamRun, slowModel,
+		append(window, "--conns", "500", "--ramp", "500ms", "--warm", "300ms"), figures,
+	}, base, subjects)
 	if err != nil && ctx.Err() == nil { // a slow machine is overloaded by them
 		b.note("not measured: streams with 10 ms between pieces: %v", err)
 		return nil

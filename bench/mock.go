@@ -110,16 +110,16 @@ func serveMock(ctx context.Context, l net.Listener) error {
 			return fmt.Errorf("accept: %w", err)
 		}
 		running.Go(func() {
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-			if err := m.serve(conn); err != nil && !errors.Is(err, io.EOF) {
+			if err := m.serve(conn); !errors.Is(err, io.EOF) {
 				_, _ = fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(err.Error()), err)
 			}
 		})
 	}
 }
 
-// serve answers one connection, request after request, until it ends.
+// serve answers one connection, request after request, until it ends: io.EOF, or another error.
 func (m *mock) serve(conn net.Conn) error {
 	in, buf := bufio.NewReader(conn), []byte(nil)
 	for {
