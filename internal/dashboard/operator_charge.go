@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/charge"
 	"weir/internal/people"
+	"weir/internal/pricing"
 )
 
 const (
@@ -21,6 +23,7 @@ const (
 // chargePart is what an account is charged, and the form that changes it.
 type chargePart struct {
 	Fields []Field
+	Own    []Field        // the prices of the account's own; none where they are too many for a form
 	Lists  []priceListRow // the latest first
 	Left   int            // lists that are not shown
 }
@@ -34,7 +37,7 @@ type priceListRow struct {
 	Left   int // prices that are not shown
 }
 
-// setPriceList sets a markup. The account's own prices stay as they are then.
+// setPriceList sets a markup and the account's own prices.
 func (h *accountHandlers) setPriceList(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.charge = sent(r)
 	var l account.PriceList
@@ -51,11 +54,17 @@ func (h *accountHandlers) setPriceList(r *http.Request, v *people.Visit, f *acco
 		}
 		at = l.Since
 	}
+	own, wrong := parseOwnPrices(r.PostFormValue(ownPricesField))
+	if l.Prices = own; wrong != "" {
+		f.charge.mistake(ownPricesField, wrong)
+	}
 	if f.charge.bad() {
 		return f.charge, nil
 	}
-	if before := v.Account.PriceListAt(at); before != nil {
-		l.Prices = before.Prices
+	if _, sent := r.PostForm[ownPricesField]; !sent { // there are too many for the form
+		if before := v.Account.PriceListAt(at); before != nil {
+			l.Prices = before.Prices
+		}
 	}
 	_, err = h.accounts.SetPriceList(r.Context(), v.By, v.Account.ID, l)
 	return f.charge, err
@@ -67,6 +76,10 @@ func chargePartOf(f *form, a *account.Account, now time.Time) chargePart {
 	if inForce != nil {
 		markup = inForce.Markup.String()
 	}
+	own := ""
+	if inForce != nil {
+		own = ownPricesText(inForce.Prices)
+	}
 	p := chargePart{Fields: []Field{
 		f.field(Field{
 			Name: "markup_percent", Label: "Markup in percent", Mode: "decimal", Example: "no price list", Short: true,
@@ -74,6 +87,14 @@ func chargePartOf(f *form, a *account.Account, now time.Time) chargePart {
 		}),
 		f.field(Field{Name: "since", Label: "Since", Kind: "date", Optional: true, Short: true}),
 	}}
+	if len(own) <= maxOwnText {
+		p.Own = []Field{f.field(Field{
+			Name: ownPricesField, Label: "Prices of its own", Lines: 4, Optional: true, Value: own,
+			Example: "openai/gpt-5-mini input $0.50, output $4",
+			Hint: "A model a line, with US dollars for a million tokens or for one of anything else. Other models have " +
+				"the markup.",
+		})}
+	}
 	for i := range slices.Backward(a.PriceLists) {
 		if len(p.Lists) == listsShown {
 			p.Left = i + 1
@@ -93,4 +114,42 @@ func chargePartOf(f *form, a *account.Account, now time.Time) chargePart {
 		p.Lists = append(p.Lists, row)
 	}
 	return p
+}
+
+const (
+	ownPricesField = "prices"
+	maxOwnText     = 32 << 10 // bytes, half of a form
+)
+
+// parseOwnPrices reads prices as ownPricesText writes them, and says what is wrong with them; empty for nothing.
+func parseOwnPrices(text string) (prices map[string]pricing.PriceOverride, wrong string) {
+	prices = map[string]pricing.PriceOverride{}
+	for line := range strings.Lines(text) {
+		name, rates, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name == "" {
+			continue
+		}
+		if prices[name] != nil {
+			return nil, fmt.Sprintf("%.100q stands twice. Name each model once.", name)
+		}
+		price := pricing.PriceOverride{}
+		for rate := range strings.SplitSeq(rates, ",") {
+			words := strings.Fields(rate)
+			if len(words) != 2 || price[words[0]] != "" {
+				return nil, fmt.Sprintf("The prices of %.100q are malformed. Write them as in: input $0.50, output $4.", name)
+			}
+			price[words[0]] = strings.TrimPrefix(words[1], "$")
+		}
+		prices[name] = price
+	}
+	return prices, ""
+}
+
+// ownPricesText has a line for each model.
+func ownPricesText(prices map[string]pricing.PriceOverride) string {
+	var text strings.Builder
+	for _, row := range overrideRowsOf(prices, len(prices)) {
+		fmt.Fprintln(&text, row.Name, strings.Join(row.Rates, ", "))
+	}
+	return text.String()
 }

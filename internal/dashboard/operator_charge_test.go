@@ -12,7 +12,7 @@ import (
 	"weir/internal/pricing"
 )
 
-// TestPriceListOfOperators sets a markup, which keeps the account's own prices.
+// TestPriceListOfOperators sets a markup, which keeps the account's own prices where the form had none, and those.
 func TestPriceListOfOperators(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -33,6 +33,12 @@ func TestPriceListOfOperators(t *testing.T) {
 	}
 	own := map[string]pricing.PriceOverride{"house/small": {"input": "0.5"}}
 	must.Get(s.accounts.SetPriceList(t.Context(), audit.Gateway(), "acme", account.PriceList{Prices: own}))(t)
+	for _, wrong := range []string{"house/small", "house/small input", "house/small input 1 2", "house/small input $1, input $2", "a/b input 1\na/b input 1", "a/b nothing 1", "a/b input much"} {
+		s.refused(t, page+"/prices/set", url.Values{"markup_percent": {"5"}, "prices": {wrong}}, "prices")
+	}
+	s.see(t, page, ">house/small input $0.5\n</textarea>")
+	s.do(t, page+"/prices/set", url.Values{"markup_percent": {"1"}, "since": {"2026-12-05"}, "prices": {"\r\n house/*  input $1,output 2 \r\nhouse/small input 3"}}, page+"?done=price-list-set")
+	must.Equal(t, s.account(t, "acme").PriceLists[1].Prices, map[string]pricing.PriceOverride{"house/*": {"input": "1", "output": "2"}, "house/small": {"input": "3"}}, "prices of the form")
 	s.do(t, page+"/prices/set", url.Values{"markup_percent": {" 15.5 % "}, "since": {"2026-12-01"}}, page+"?done=price-list-set")
 	lists := s.account(t, "acme").PriceLists
 	if len(lists) != 2 || lists[1].Markup.String() != "15.5" || lists[1].Since.Format("2006-01-02T15:04") != "2026-12-01T00:00" {
