@@ -20,7 +20,7 @@ import (
 func newReconcile(env *environment) *cobra.Command {
 	var keyFile, from, to, file string
 	var services []string
-	var all bool
+	var all, resolve bool
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "reconcile PROVIDER", Short: "Compare the ledger with what a provider reports that it charges",
 		Long: "Asks a provider what was used and what it charges, and compares that with the ledger, by UTC day and model. " +
@@ -36,7 +36,7 @@ func newReconcile(env *environment) *cobra.Command {
 			"  weir reconcile bedrock --file focus-2026-11.csv.gz --service 'Amazon Bedrock'",
 		Args: oneArg("PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := app.ReconcileOptions{Provider: args[0]}
+			o := app.ReconcileOptions{Provider: args[0], Resolve: resolve}
 			var err error
 			if keyFile != "" {
 				if o.AdminKey, err = readSecret(keyFile); err != nil {
@@ -61,7 +61,10 @@ func newReconcile(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&to, "end-date", "", "last UTC day (default yesterday, or the last of the file)")
 	cmd.Flags().StringVar(&file, "file", "", "billing file in FOCUS to compare with; - for standard input")
 	cmd.Flags().StringArrayVar(&services, "service", nil, "name of a service in it that the provider's models are of, may be repeated")
+	cmd.Flags().BoolVar(&resolve, "resolve", false, "resolve attempts whose end nobody saw, where the provider's figures "+
+		"decide what they used: only where nothing else uses the provider's keys")
 	cmd.MarkFlagsMutuallyExclusive("file", "admin-key-file")
+	cmd.MarkFlagsMutuallyExclusive("file", "resolve")
 	cmd.Flags().BoolVar(&all, "all", false, "list what agrees too")
 	return cmd
 }
@@ -109,6 +112,9 @@ func (env *environment) reconcile(ctx context.Context, d *app.Data, o app.Reconc
 		if all || env.asJSON || row.Finding != reconcile.Agrees {
 			views = append(views, api.ReconciledRowOf(row))
 		}
+	}
+	if o.Resolve {
+		fmt.Fprintf(env.stderr, "attempts that the provider's figures have resolved: %d\n", r.Resolved)
 	}
 	heads := []string{"DATE", "MODEL", "TOKENS OURS", "THEIRS", "COST OURS", "THEIRS", "FINDING"}
 	if err := list(env, views, heads, reconciledCells); err != nil {

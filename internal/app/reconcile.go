@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -42,6 +43,9 @@ type ReconcileOptions struct {
 	Provider string
 	AdminKey llm.Secret // zero for that of the configuration
 	From, To time.Time  // days, both inclusive
+	// Resolve has attempts resolved whose end nobody saw, where the provider's figures decide what they used. That is so
+	// only where nothing else uses the provider's keys.
+	Resolve bool
 }
 
 // Reconcile compares the ledger with what a provider reports.
@@ -52,14 +56,53 @@ func (d *Data) Reconcile(ctx context.Context, o ReconcileOptions) (r reconcile.R
 	}
 	err = tryDocument(ctx, doc, o.ApplyOptions, func(f *fleet, t *route.Table) (err error) {
 		b := books{d.store, &f.options.Config, t}
-		if o.AdminKey.IsZero() {
-			r, err = b.reconcile(ctx, o.Provider, o.From, o.To)
+		if r, err = b.compare(ctx, &o); err != nil || !o.Resolve {
 			return err
 		}
-		r, err = b.reconcileWith(ctx, o.Provider, o.AdminKey, o.From, o.To)
+		n, err := b.resolve(ctx, o.Provider, r.Rows)
+		if err == nil && n > 0 {
+			r, err = b.compare(ctx, &o)
+		}
+		r.Resolved = n
 		return err
 	})
 	return r, err
+}
+
+func (b *books) compare(ctx context.Context, o *ReconcileOptions) (reconcile.Result, error) {
+	if o.AdminKey.IsZero() {
+		return b.reconcile(ctx, o.Provider, o.From, o.To)
+	}
+	return b.reconcileWith(ctx, o.Provider, o.AdminKey, o.From, o.To)
+}
+
+// resolve resolves attempts whose end nobody saw by what the provider reports, where there is one such attempt of the
+// model on the day. It is how many.
+func (b *books) resolve(ctx context.Context, provider string, rows []reconcile.Row) (n int, err error) {
+	for i := range rows {
+		r := &rows[i]
+		if r.Finding != reconcile.Unseen {
+			continue
+		}
+		list, err := b.store.Reports.UnseenAttempts(ctx, r.Day, provider+"/"+r.Model, 2)
+		if err != nil {
+			return n, err
+		}
+		if len(list) != 1 {
+			continue
+		}
+		used, ok := r.Decided(list[0].Usage)
+		if !ok {
+			continue
+		}
+		if ok, err = b.store.Ledger.AnswerQuestion(ctx, list[0].ID, &llm.Reply{Usage: used}, false); err != nil {
+			return n, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // ReconcileBill compares the ledger with what a provider's billing file charges for days, within those of the options.
@@ -198,7 +241,7 @@ func (b *books) reader(name string) (*provider.Provider, reconcile.Read, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	read := reconcile.Reader(p.PriceSource(), p.Dialect().Name)
+	read := reconcile.Reader(cmp.Or(p.PriceSource(), name), p.Dialect().Name)
 	if read == nil {
 		return nil, nil, llm.Invalidf("provider", "%s does not report usage and costs in a way that is known here: "+
 			"OpenAI, Anthropic and OpenRouter do. Compare its billing file: weir reconcile %s --file FILE.", name, name)

@@ -71,6 +71,8 @@ type Row struct {
 	Theirs  Usage
 	Cost    *llm.Money // the provider's; nil where it tells none of the model
 	Finding Finding
+	// Uncached says that the provider does not tell how many tokens a cache served.
+	Uncached bool
 }
 
 // Ask says what is compared: a provider, and UTC days, both inclusive.
@@ -81,8 +83,20 @@ type Ask struct {
 
 // Result is what came of a comparison.
 type Result struct {
-	Rows  []Row
-	Other llm.Money // what the provider charges for what is of no model
+	Rows     []Row
+	Other    llm.Money // what the provider charges for what is of no model
+	Resolved int       // attempts that the provider's figures have resolved
+}
+
+// Decided is what an attempt used whose end nobody saw, where it alone makes the difference of the row: usage is what the
+// ledger has of it. It reports false where the figures do not say so much.
+func (r *Row) Decided(usage llm.Usage) (llm.Usage, bool) {
+	d := r.Theirs.minus(r.Ours.Usage)
+	usage[llm.Input] += d.Input - d.Cached
+	usage[llm.CacheRead] += d.Cached
+	usage[llm.Output] += d.Output
+	ok := r.Finding == Unseen && !r.Uncached && usage[llm.Input] >= 0 && usage[llm.CacheRead] >= 0 && usage[llm.Output] >= 0
+	return usage, ok
 }
 
 // Unexplained is how many rows have a difference that is not explained.
@@ -107,7 +121,7 @@ func Compare(ours map[Place]Ours, t *Theirs) []Row {
 	}
 	var rows []Row
 	for at := range places {
-		r := Row{Place: at, Ours: ours[at], Theirs: usage[at]}
+		r := Row{Place: at, Ours: ours[at], Theirs: usage[at], Uncached: t.Uncached}
 		if t.Uncached {
 			r.Theirs.Cached = r.Ours.Usage.Cached
 		}

@@ -242,6 +242,17 @@ func (s *Reports) FirstDay(ctx context.Context, provider string) (string, error)
 	return dateText(days[0]), nil
 }
 
+// UnseenAttempts are at most so many attempts of a model ("<provider>/<model>") on a UTC day whose end nobody saw: see
+// ledger.Row.Unseen.
+func (s *Reports) UnseenAttempts(ctx context.Context, date, model string, most int) ([]ledger.Entry, error) {
+	day, err := parseDate(date, lastDay)
+	if err != nil {
+		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
+	}
+	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", scanEntry, "SELECT "+attemptColumns+
+		" FROM attempts WHERE day = ? AND model = ? AND outcome <> 'open' AND "+isUnseen+" LIMIT ?", day, model, int64(most))
+}
+
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
 // whose end nobody saw and that nobody has resolved; accounts without any are not in it.
 // Those that may have cost most come first. It reads rollups and corrections alone.

@@ -68,11 +68,12 @@ func testReconcile(t *testing.T, vendor string) {
 	leaving := fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":5000,"messages":[{"role":"user","content":"Hi"}]}`, name+"/"+cut)
 	h.Leave(harness.Ask{Path: "/v1/chat/completions", Body: leaving}, up, 3)
 	want[cut] = reconcile.Unseen
+	resolve := false
 	run := func(key string) (r reconcile.Result, err error) {
 		withPeople(h, func(ctx context.Context, d *app.Data) error {
 			r, err = d.Reconcile(ctx, app.ReconcileOptions{
 				ApplyOptions: app.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }},
-				Provider:     name, AdminKey: llm.NewSecret(key), From: yesterday.UTC().Truncate(24 * time.Hour), To: time.Now().UTC().Truncate(24 * time.Hour),
+				Provider:     name, Resolve: resolve, AdminKey: llm.NewSecret(key), From: yesterday.UTC().Truncate(24 * time.Hour), To: time.Now().UTC().Truncate(24 * time.Hour),
 			})
 			return nil
 		})
@@ -87,6 +88,21 @@ func testReconcile(t *testing.T, vendor string) {
 		return got[cut] == reconcile.Unseen && len(got) == len(want)
 	})
 	must.Equal(t, got, want, "findings")
+	// What the provider says decides what the one attempt used that was cut, where it says what caches served.
+	resolve = true
+	decided := must.Get(run("admin"))(t)
+	resolve = false
+	if vendor == "openrouter" {
+		must.Equal(t, decided.Resolved, 0, "attempts that were resolved")
+		return
+	}
+	must.Equal(t, decided.Resolved, 1, "attempts that were resolved")
+	for _, row := range must.Get(run("admin"))(t).Rows {
+		if row.Model == cut && (row.Finding != reconcile.Agrees && row.Finding != reconcile.Rounded || row.Ours.Uncertain != 0 || row.Ours.Usage != row.Theirs) {
+			t.Errorf("what was decided: got %+v, want it to agree", row)
+		}
+	}
+	h.Verify(t)
 }
 
 // elsewhere asks the provider past the gateway.
