@@ -28,7 +28,7 @@ test: ## Run the tests, as a newcomer does
 UNRACED := bench cmd/weir config conversation crashtest dialect(/.*)? e2e/contract e2e/meter hostiletest loadtest \
 	people pricing quote rawjson recording
 SEQUENTIAL := Administration AdministrationExamples AdministrationPages AdministrationRefuses AllocationBudget \
-	AuditFinds Backfill BadInput CorrectionsStay DoubleNames ExplanationsBegin InvalidRequests InvitersKnown \
+	AuditFinds Backfill BadInput BudgetParts CorrectionsStay DoubleNames ExplanationsBegin InvalidRequests InvitersKnown \
 	KeptCounted Killed MakersKnown Memory MemoryOfRequests Move MoveBeginsAgain MoveIsTakenUp PieceAllocations \
 	Rollups Schemas VerifyFinds WhoMayDoWhat
 empty :=
