@@ -18,8 +18,8 @@ import (
 )
 
 func newReconcile(env *environment) *cobra.Command {
-	var keyFile, from, to, file string
-	var services []string
+	var keyFile, from, to string
+	var files, services []string
 	var all, resolve bool
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "reconcile PROVIDER", Short: "Compare the ledger with what a provider reports that it charges",
@@ -33,7 +33,7 @@ func newReconcile(env *environment) *cobra.Command {
 			"of the services that --service names; without it the command says which there are.",
 		Example: "  weir reconcile openai --start-date 2026-11-01 --end-date 2026-11-25\n" +
 			"  weir reconcile anthropic --admin-key-file anthropic-admin-key\n" +
-			"  weir reconcile bedrock --file focus-2026-11.csv.gz --service 'Amazon Bedrock'",
+			"  weir reconcile bedrock --file focus-2026-11.csv.gz --service 'Amazon Bedrock' --service '*(Amazon Bedrock Edition)'",
 		Args: oneArg("PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := app.ReconcileOptions{Provider: args[0], Resolve: resolve}
@@ -44,8 +44,8 @@ func newReconcile(env *environment) *cobra.Command {
 				}
 			}
 			o.File, o.Getenv = env.configOptions(""), os.Getenv
-			if file != "" {
-				return env.reconcileBill(cmd, o, billOptions{file, services, from, to, all})
+			if len(files) > 0 {
+				return env.reconcileBill(cmd, o, billOptions{files, services, from, to, all})
 			}
 			if o.From, err = dayOr(from, time.Now().AddDate(0, 0, -7)); err == nil {
 				o.To, err = dayOr(to, time.Now().AddDate(0, 0, -1))
@@ -59,8 +59,9 @@ func newReconcile(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&keyFile, "admin-key-file", "", "file with the admin key, in place of admin_key in the configuration; - for standard input")
 	cmd.Flags().StringVar(&from, "start-date", "", "first UTC day (default seven days ago, or the first of the file)")
 	cmd.Flags().StringVar(&to, "end-date", "", "last UTC day (default yesterday, or the last of the file)")
-	cmd.Flags().StringVar(&file, "file", "", "billing file in FOCUS to compare with; - for standard input")
-	cmd.Flags().StringArrayVar(&services, "service", nil, "name of a service in it that the provider's models are of, may be repeated")
+	cmd.Flags().StringArrayVar(&files, "file", nil, "billing file in FOCUS to compare with, may be repeated; - for standard input")
+	cmd.Flags().StringArrayVar(&services, "service", nil, "name of a service in it that the provider's models are of, with * for any "+
+		"text, may be repeated")
 	cmd.Flags().BoolVar(&resolve, "resolve", false, "resolve attempts whose end nobody saw, where the provider's figures "+
 		"decide what they used: only where nothing else uses the provider's keys")
 	cmd.MarkFlagsMutuallyExclusive("file", "admin-key-file")

@@ -15,12 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
+	"weir/internal/llm"
 	"weir/internal/reconcile"
 )
 
 // billOptions are the flags of a comparison with a billing file.
 type billOptions struct {
-	file     string
+	files    []string
 	services []string
 	from, to string // days; empty for those of the file
 	all      bool
@@ -37,15 +38,22 @@ type billedDay struct {
 }
 
 func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions, bill billOptions) error {
-	b, err := bill.read(os.Stdin)
-	if err != nil {
-		return fmt.Errorf("%s: %w", bill.file, err)
+	b := reconcile.Bill{Costs: map[string]llm.Money{}}
+	for _, file := range bill.files {
+		one, err := bill.read(file, os.Stdin)
+		if err == nil {
+			err = b.Add(&one)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	days := slices.Sorted(maps.Keys(b.Costs))
 	if len(days) == 0 {
-		return fmt.Errorf("%s has no usage of the services that were named (%s). Name those of %s with --service. It has %s",
-			bill.file, cmp.Or(quotedList(bill.services), "none"), o.Provider, quotedList(b.Services))
+		return fmt.Errorf("there is no usage of the services that were named (%s). Name those of %s with --service. There are %s",
+			cmp.Or(quotedList(bill.services), "none"), o.Provider, quotedList(b.Services))
 	}
+	var err error
 	if o.From, err = dayOr(cmp.Or(bill.from, days[0]), time.Time{}); err == nil {
 		o.To, err = dayOr(cmp.Or(bill.to, days[len(days)-1]), time.Time{})
 	}
@@ -61,18 +69,18 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions
 	})
 }
 
-// read reads the file, which may be compressed.
-func (o *billOptions) read(stdin io.Reader) (b reconcile.Bill, err error) {
+// read reads a file, which may be compressed.
+func (o *billOptions) read(file string, stdin io.Reader) (b reconcile.Bill, err error) {
 	in := stdin
-	if o.file != "-" {
-		f, err := os.Open(o.file)
+	if file != "-" {
+		f, err := os.Open(file)
 		if err != nil {
 			return b, err
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 		in = f
 	}
-	if strings.HasSuffix(o.file, ".gz") {
+	if strings.HasSuffix(file, ".gz") {
 		if in, err = gzip.NewReader(in); err != nil {
 			return b, err
 		}

@@ -41,7 +41,7 @@ const (
 	maxBilled   = 1_000_000_000 // US dollars of a row, and of a day
 )
 
-// ReadBill reads a billing file: the rows of those services.
+// ReadBill reads a billing file: the rows of those services, in whose names an asterisk stands for any text.
 func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 	in := &records{file: file, left: maxRecord}
 	rows := csv.NewReader(in)
@@ -76,7 +76,7 @@ func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 		if seen[strings.Clone(name)] = true; len(seen) > maxServices {
 			return b, fmt.Errorf("the file has more than %d services", maxServices)
 		}
-		if !slices.Contains(services, name) {
+		if !slices.ContainsFunc(services, func(one string) bool { return isService(one, name) }) {
 			continue
 		}
 		if err := b.add(row, at); err != nil {
@@ -84,6 +84,29 @@ func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 			return b, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
+}
+
+// isService reports whether a pattern with at most one asterisk has that name.
+func isService(pattern, name string) bool {
+	front, back, any := strings.Cut(pattern, "*")
+	if !any {
+		return name == pattern
+	}
+	return len(name) >= len(front)+len(back) && strings.HasPrefix(name, front) && strings.HasSuffix(name, back)
+}
+
+// Add adds what another file of the same bill charges.
+func (b *Bill) Add(more *Bill) (err error) {
+	for day, cost := range more.Costs {
+		if b.Costs[day], err = added(b.Costs[day], cost); err != nil {
+			return err
+		}
+	}
+	if b.Other, err = added(b.Other, more.Other); err != nil {
+		return err
+	}
+	b.Services = slices.Compact(slices.Sorted(slices.Values(slices.Concat(b.Services, more.Services))))
+	return nil
 }
 
 // columnsOf are the places of the columns that are read.

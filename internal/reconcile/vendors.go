@@ -159,7 +159,7 @@ func dollarsOf(amount, currency string, parts int64) (llm.Money, error) {
 	if !strings.EqualFold(currency, "usd") {
 		return 0, fmt.Errorf("a cost is in the currency %.10q, and not in US dollars", currency)
 	}
-	const most, least = 1e12, 1e-12
+	const most, least = maxBilled, 1e-12
 	near, err := strconv.ParseFloat(amount, 64)
 	switch {
 	case err != nil || near > most || near < -most:
