@@ -24,6 +24,8 @@ type managedConfig struct {
 	pipeline gateway.Options
 	trials   chan struct{} // tests of providers that run
 	plans    chan struct{} // the plan that is made
+	// comparisons has the comparison with a provider's report that is made.
+	comparisons chan struct{}
 
 	inForce atomic.Int64 // the version in force on this node; 0 for none
 	refused atomic.Int64 // the version that cannot be used here; 0 for none
@@ -36,7 +38,7 @@ func newManaged(cfg *config.Config, db *store.DB) (*managedConfig, error) {
 	}
 	return &managedConfig{
 		store: db.Managed, ring: r, master: db.Webhooks.MasterKey, trials: make(chan struct{}, mostTrials),
-		plans: make(chan struct{}, 1),
+		plans: make(chan struct{}, 1), comparisons: make(chan struct{}, 1),
 	}, nil
 }
 

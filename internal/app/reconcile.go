@@ -142,7 +142,7 @@ func checkDays(from, to time.Time) error {
 
 // reconcileAsked is what the administration asks for: one comparison at a time, by the admin key of the configuration.
 func reconcileAsked(g *instance) func(context.Context, reconcile.Ask) (reconcile.Result, error) {
-	turns := make(chan struct{}, 1)
+	turns := g.managed.comparisons
 	return func(ctx context.Context, a reconcile.Ask) (reconcile.Result, error) {
 		select {
 		case turns <- struct{}{}:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,6 +83,13 @@ func (d *decoder) object(doc Document, section string, o pair) {
 	if err := yaml.NodeToValue(o.value, &value); err != nil {
 		d.reportAt(o.at, pathOf(section, o.key), "cannot be read: %v", err)
 		return
+	}
+	if fields, ok := value.(map[string]any); ok && section == "providers" {
+		for key := range secretKeys(reflect.TypeFor[Provider]()) {
+			if _, isObject := fields[key].(map[string]any); isObject { // which would be taken for a text, to be hidden
+				d.reportAt(o.at, pathOf(section, o.key), "%s must be a text", ticks(key))
+			}
+		}
 	}
 	if value != nil {
 		doc.put(section, o.key, value)
@@ -185,9 +193,12 @@ func same(a, b any) bool {
 // sealedPrefix begins what stands for a secret in a document that people see.
 const sealedPrefix = "sealed:"
 
+// reference is a text that says where a secret is, and has nothing of it.
+var reference = regexp.MustCompile(`^\$\{(file:[^{}]+|[A-Za-z_][A-Za-z0-9_]*)\}$`)
+
 // hide is what stands for a secret: its fingerprint, and its last characters where it is long. References are shown.
 func hide(secret string) string {
-	if strings.Contains(secret, "${") || strings.HasPrefix(secret, sealedPrefix) {
+	if reference.MatchString(secret) || strings.HasPrefix(secret, sealedPrefix) {
 		return secret
 	}
 	const shown, long = 4, 16

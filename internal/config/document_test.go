@@ -157,3 +157,24 @@ func TestObjects(t *testing.T) {
 		"aliases.fast": "managed :0 []", `prices["house/small"]`: "managed :0 []", "limits": "managed :0 []", "cors": "managed :0 []", "retention": "default :0 []",
 	}, "sources")
 }
+
+// TestSecretsBesideReferences shows a secret's reference, and no text that has more than that.
+func TestSecretsBesideReferences(t *testing.T) {
+	t.Parallel()
+	const canary = "sk-canary-0123456789"
+	for text, isShown := range map[string]bool{
+		"${KEY}": true, "${file:/run/secrets/key}": true, canary: false, canary + "${KEY}": false, "${KEY}" + canary: false, "${KEY:-" + canary + "}": false,
+		canary + "$$": false,
+	} {
+		doc := document(t, fmt.Sprintf("providers: {house: {dialect: openai, api_keys: [%q], admin_key: %q}}", text, text))
+		shown := string(must.Get(doc.Hidden().JSON())(t))
+		if strings.Contains(shown, canary) || isShown != strings.Contains(shown, text) {
+			t.Errorf("%s: got %s", text, shown)
+		}
+		must.Equal(t, must.Get(doc.Hidden().Revealed(doc))(t), doc, "read back")
+	}
+	_, err := config.ParseDocument("x", []byte("providers: {house: {admin_key: {"+canary+": 1}}}"))
+	if err == nil || !strings.Contains(err.Error(), "`admin_key` must be a text") || strings.Contains(err.Error(), canary) {
+		t.Errorf("an object: got %v", err)
+	}
+}

@@ -71,7 +71,22 @@ func providerFieldsOf(f *form, is map[string]any, dialects []string) (x provider
 		Name: "more", Label: "Other settings", Optional: true, Lines: 4, Value: restOf(is, formMembers()),
 		Hint: "Further members of a provider in weir.yaml, one a line, such as retries: 1",
 	})
+	x.More.Value = withoutKeys(x.More.Value)
 	return x
+}
+
+// withoutKeys leaves out the admin key that somebody has typed: like a password it is not shown again. One that was sealed
+// is shown by its last characters, and one that is elsewhere by where it is.
+func withoutKeys(more string) string {
+	lines := strings.Split(more, "\n")
+	for i, line := range lines {
+		name, value, _ := strings.Cut(line, ":")
+		isKey := strings.Trim(name, " \t\"'") == "admin_key"
+		if isKey && !strings.Contains(value, "sealed:") && !strings.Contains(value, "${") {
+			lines[i] = name + ":"
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // restOf are the members of an object without some, as YAML: a line a member, with its value in JSON.

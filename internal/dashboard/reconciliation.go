@@ -77,7 +77,8 @@ func (h *providerHandlers) asked(r *http.Request) (a reconcile.Ask, f *form, cho
 	q := r.URL.Query()
 	a.Provider, a.To = r.PathValue("provider"), today(h.site.now()).AddDate(0, 0, -1)
 	a.From = a.To.AddDate(0, 0, 1-reconciledDays)
-	if !q.Has("from") && !q.Has("to") {
+	elsewhere := r.Header.Get("Sec-Fetch-Site") == "cross-site" // a link there does not ask a provider
+	if !q.Has("from") && !q.Has("to") || elsewhere {
 		return a, &form{}, false
 	}
 	f = &form{values: q}

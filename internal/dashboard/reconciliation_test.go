@@ -35,6 +35,10 @@ func TestReconciliation(t *testing.T) {
 	if got := s.send(t, "GET", "/operator/providers/nobody/reconciliation", nil, nil); got.status != http.StatusNotFound {
 		t.Errorf("of nobody: got %d, want 404", got.status)
 	}
+	elsewhere := http.Header{"Sec-Fetch-Site": {"cross-site"}}
+	if got := s.send(t, "GET", page+days, nil, elsewhere); got.status != http.StatusOK || strings.Contains(got.text, "Differences") {
+		t.Errorf("a link of another site: got %d, want no comparison", got.status)
+	}
 	file := s.send(t, "GET", page+"/csv"+days, nil, nil)
 	want := "2026-11-01,'=small,0,0,0,0,0,77,1,1.5,3,more,false\n"
 	if file.status != http.StatusOK || !strings.Contains(file.text, want) || !strings.Contains(file.text, "large,1204,1204,0,0,0,0,1,1,1,agrees,true") {

@@ -2,13 +2,18 @@ package reconcile
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"weir/internal/llm"
 )
@@ -17,6 +22,12 @@ const (
 	maxPage  = 8 << 20 // bytes of an answer
 	maxPages = 1000    // of one report
 	perPage  = 31      // days, the most that both vendors give of days
+	// maxReports bounds all answers of a comparison, in bytes, maxPlaces the models on days that are kept of them, and
+	// maxModel the name of a model, in bytes. maxTokens is the most that one result may count.
+	maxReports = 128 << 20
+	maxPlaces  = 100_000
+	maxModel   = 256
+	maxTokens  = 1_000_000_000_000
 )
 
 // Source is where a provider reports usage and costs.
@@ -24,6 +35,8 @@ type Source struct {
 	Client   *http.Client
 	BaseURL  string // of its API, as the gateway has it
 	AdminKey llm.Secret
+
+	read int64 // bytes of answers so far
 }
 
 // Read is what a vendor reports for days, both inclusive.
@@ -81,7 +94,7 @@ func each[T any](ctx context.Context, s *Source, path string, q url.Values, head
 	return fmt.Errorf("%s has more than %d pages", path, maxPages)
 }
 
-// get reads an answer in JSON. Its errors have nothing of the key.
+// get reads an answer in JSON. Its errors have nothing of the key, nor of the answer, which may repeat it.
 func (s *Source) get(ctx context.Context, path string, header http.Header, into any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(s.BaseURL, "/")+path, nil)
 	if err != nil {
@@ -90,7 +103,7 @@ func (s *Source) get(ctx context.Context, path string, header http.Header, into 
 	r.Header = header
 	answer, err := s.Client.Do(r)
 	if err != nil {
-		return err
+		return unanswered(err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	at := r.URL.Path
@@ -109,8 +122,79 @@ func (s *Source) get(ctx context.Context, path string, header http.Header, into 
 	if len(text) > maxPage {
 		return fmt.Errorf("%s has more than %d bytes on a page", at, maxPage)
 	}
+	if s.read += int64(len(text)); s.read > maxReports {
+		return fmt.Errorf("the reports have more than %d bytes in all", maxReports)
+	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("%s answered what is no such report", at)
 	}
 	return nil
+}
+
+// unanswered is why there is no answer, without anything of one.
+func unanswered(err error) error {
+	if whole, ok := errors.AsType[*url.Error](err); ok {
+		err = whole.Err // without the address, which has what the provider calls its next page
+	}
+	_, isNet := errors.AsType[*net.OpError](err)
+	_, isTLS := errors.AsType[*tls.CertificateVerificationError](err)
+	if isNet || isTLS || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return errors.New("it could not be asked, or its answer is not HTTP")
+}
+
+// use adds what a model used on a day.
+func (t *Theirs) use(day, model string, u Usage) error {
+	at, err := placeOf(day, model)
+	if err != nil {
+		return err
+	}
+	for _, n := range []int64{u.Input, u.Cached, u.Output} {
+		if n < 0 || n > maxTokens {
+			return fmt.Errorf("a number of tokens is not from 0 to %d", int64(maxTokens))
+		}
+	}
+	all := t.Usage[at]
+	all.add(u)
+	t.Usage[at] = all
+	return tooMany(len(t.Usage))
+}
+
+// book adds a cost.
+func (t *Theirs) book(day, model string, named bool, usd llm.Money) (err error) {
+	if !named {
+		t.Other, err = added(t.Other, usd)
+		return err
+	}
+	at, err := placeOf(day, model)
+	if err != nil {
+		return err
+	}
+	if t.Costs[at], err = added(t.Costs[at], usd); err != nil {
+		return err
+	}
+	return tooMany(len(t.Costs))
+}
+
+func tooMany(places int) error {
+	if places > maxPlaces {
+		return fmt.Errorf("there are more than %d models on days", maxPlaces)
+	}
+	return nil
+}
+
+// placeOf is a place as a provider names it.
+func placeOf(day, model string) (Place, error) {
+	if at, err := time.Parse(time.DateOnly, day); err != nil || at.Format(time.DateOnly) != day {
+		return Place{}, errors.New("a result is of no day")
+	}
+	if len(model) > maxModel {
+		return Place{}, fmt.Errorf("the name of a model is longer than %d bytes", maxModel)
+	}
+	if strings.ContainsFunc(model, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return Place{}, errors.New("the name of a model has characters that cannot be printed")
+	}
+	return Place{day, model}, nil
 }

@@ -57,6 +57,23 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// results are those of a day, as Anthropic reports them, of usage and of costs.
+func results(day, list string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"data":[{"starting_at":%q,"results":[%s]}]}`, day+"T00:00:00Z", list)
+	}
+}
+
+// raw answers with that text, whatever it is.
+func raw(w http.ResponseWriter, text string) {
+	conn, out, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_, _ = out.WriteString(text)
+		_ = out.Flush()
+		_ = conn.Close()
+	}
+}
+
 // TestReportsRefused are answers that are no reports. No error has the key.
 func TestReportsRefused(t *testing.T) {
 	t.Parallel()
@@ -81,6 +98,42 @@ func TestReportsRefused(t *testing.T) {
 		"no number": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"data":[{"starting_at":"2026-11-20T00:00:00Z","results":[{"model":"m","amount":"1e999","currency":"USD"}]}]}`)
 		}, "no amount"},
+		"a key as an amount": {func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, `{"data":[{"starting_at":"2026-11-20T","results":[{"model":"m","amount":%q,"currency":"USD"}]}]}`, r.Header.Get("X-Api-Key"))
+		}, "no amount"},
+		"a key as a currency": {func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, `{"data":[{"starting_at":"2026-11-20T","results":[{"model":"m","amount":"1","currency":%q}]}]}`, r.Header.Get("X-Api-Key"))
+		}, "US dollars"},
+		"a key as a status": {func(w http.ResponseWriter, r *http.Request) { raw(w, "HTTP/1.1 "+r.Header.Get("X-Api-Key")+"\r\n\r\n") }, "HTTP"},
+		"a key as a header": {func(w http.ResponseWriter, r *http.Request) {
+			raw(w, "HTTP/1.1 200 OK\r\n"+r.Header.Get("X-Api-Key")+"\r\n\r\n")
+		}, "HTTP"},
+		"a key as a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", ":"+r.Header.Get("X-Api-Key"))
+			w.WriteHeader(http.StatusFound)
+		}, ""},
+		"a formula as a day":    {results("=1+1", `{"model":"m","output_tokens":5}`), "no day"},
+		"no day":                {results("2026-02-30", `{"model":"m","output_tokens":5}`), "no day"},
+		"a day in words":        {results("20 November", `{"model":"m","amount":"5","currency":"USD"}`), "no day"},
+		"a long model":          {results("2026-11-20", `{"model":"`+strings.Repeat("x", 1000)+`"}`), "longer than"},
+		"a terminal's commands": {results("2026-11-20", `{"model":"\u001b]0;x\u0007"}`), "cannot be printed"},
+		"models without end": {func(w http.ResponseWriter, _ *http.Request) {
+			list := make([]string, 120_000)
+			for i := range list {
+				list[i] = fmt.Sprintf(`{"model":"%d"}`, i)
+			}
+			results("2026-11-20", strings.Join(list, ","))(w, nil)
+		}, "more than 100000"},
+		"digits without end":  {results("2026-11-20", `{"model":"m","amount":"1.`+strings.Repeat("7", 1_000_000)+`","currency":"USD"}`), "no amount"},
+		"fewer than none":     {results("2026-11-20", `{"model":"m","output_tokens":-1}`), "tokens"},
+		"more than there are": {results("2026-11-20", `{"model":"m","output_tokens":9223372036854775807}`), "tokens"},
+		"more in all": {
+			results("2026-11-20", strings.Repeat(`{"model":"m","amount":"90000000000","currency":"USD"},`, 20)+`{"model":"m"}`),
+			"billed",
+		},
+		"pages of spaces": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, strings.Repeat(" ", 7<<20)+`{"data":[],"has_more":true,"next_page":"x"}`)
+		}, "bytes in all"},
 	} {
 		_, err := read(t, "anthropic", tt.answer)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "the-admin-key") {

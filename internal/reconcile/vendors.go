@@ -3,7 +3,7 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -35,10 +35,7 @@ func readOpenAI(ctx context.Context, s *Source, from, to time.Time) (Theirs, err
 	}
 	for _, what := range []string{"completions", "embeddings"} {
 		err := each(ctx, s, "/organization/usage/"+what, query("model"), header, func(day string, r *used) error {
-			u := t.Usage[Place{day, r.Model}]
-			u.add(Usage{r.Input, r.Cached, r.Output})
-			t.Usage[Place{day, r.Model}] = u
-			return nil
+			return t.use(day, r.Model, Usage{r.Input, r.Cached, r.Output})
 		})
 		if err != nil {
 			return t, err
@@ -57,8 +54,7 @@ func readOpenAI(ctx context.Context, s *Source, from, to time.Time) (Theirs, err
 			return err
 		}
 		at := strings.LastIndex(r.LineItem, ", ")
-		t.book(day, r.LineItem[:max(at, 0)], at > 0, usd)
-		return nil
+		return t.book(day, r.LineItem[:max(at, 0)], at > 0, usd)
 	})
 }
 
@@ -90,10 +86,12 @@ func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, 
 		root = "/organizations"
 	}
 	err := each(ctx, s, root+"/usage_report/messages", query("model"), header, func(day string, r *used) error {
-		u := t.Usage[Place{day, r.Model}]
-		u.add(Usage{r.Uncached + r.Created.Hour + r.Created.Five + r.Read, r.Read, r.Output})
-		t.Usage[Place{day, r.Model}] = u
-		return nil
+		for _, n := range []int64{r.Uncached, r.Created.Hour, r.Created.Five, r.Read} {
+			if err := t.use(day, r.Model, Usage{Input: n}); err != nil {
+				return err
+			}
+		}
+		return t.use(day, r.Model, Usage{Cached: r.Read, Output: r.Output})
 	})
 	if err != nil {
 		return t, err
@@ -108,8 +106,7 @@ func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, 
 		if err != nil {
 			return err
 		}
-		t.book(day, r.Model, r.Model != "", usd)
-		return nil
+		return t.book(day, r.Model, r.Model != "", usd)
 	})
 }
 
@@ -136,41 +133,37 @@ func readOpenRouter(ctx context.Context, s *Source, from, to time.Time) (Theirs,
 			if err != nil {
 				return t, err
 			}
-			u := t.Usage[Place{day, r.Model}]
-			u.add(Usage{Input: r.Input, Output: r.Output})
-			t.Usage[Place{day, r.Model}] = u
-			t.book(day, r.Model, true, usd)
+			if err := t.use(day, r.Model, Usage{Input: r.Input, Output: r.Output}); err != nil {
+				return t, err
+			}
+			if err := t.book(day, r.Model, true, usd); err != nil {
+				return t, err
+			}
 		}
 	}
 	return t, nil
 }
 
-// book adds a cost.
-func (t *Theirs) book(day, model string, named bool, usd llm.Money) {
-	if !named {
-		t.Other += usd
-		return
-	}
-	t.Costs[Place{day, model}] += usd
-}
-
 // dollarsOf is an amount in US dollars, of which a unit has so many parts, to the nano-dollar.
 func dollarsOf(amount, currency string, parts int64) (llm.Money, error) {
 	if !strings.EqualFold(currency, "usd") {
-		return 0, fmt.Errorf("a cost is in the currency %.10q, and not in US dollars", currency)
+		return 0, errors.New("a cost is not in US dollars")
 	}
-	const most, least = maxBilled, 1e-12
+	const least = 1e-12
 	near, err := strconv.ParseFloat(amount, 64)
+	near /= float64(parts)
 	switch {
-	case err != nil || near > most || near < -most:
-		return 0, fmt.Errorf("a cost of %.50q is no amount", amount)
+	case err != nil || len(amount) > maxAmount || near > maxBilled || near < -maxBilled:
+		return 0, errors.New("a cost is no amount")
 	case near < least && near > -least:
 		return 0, nil
 	}
 	exact, ok := new(big.Rat).SetString(amount)
 	if !ok {
-		return 0, fmt.Errorf("a cost of %.50q is no amount", amount)
+		return 0, errors.New("a cost is no amount")
 	}
 	exact.Mul(exact, big.NewRat(int64(llm.USD), parts))
 	return llm.Money(new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()), nil
 }
+
+const maxAmount = 100 // characters
