@@ -44,6 +44,9 @@ func TestReconciliation(t *testing.T) {
 	if file.status != http.StatusOK || !strings.Contains(file.text, want) || !strings.Contains(file.text, "large,1204,1204,0,0,0,0,1,1,1,agrees,true") {
 		t.Errorf("the file: got %d %s", file.status, file.text)
 	}
+	if got := s.send(t, "GET", page+"/csv?from=2026-11-13&to=2026-11-14", nil, nil); got.status != http.StatusBadGateway {
+		t.Errorf("a file of a provider that fails: got %d, want 502", got.status)
+	}
 	if got := s.send(t, "GET", page+"/csv", nil, nil); got.status != http.StatusBadRequest {
 		t.Errorf("a file of no days: got %d, want 400", got.status)
 	}

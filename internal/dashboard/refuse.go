@@ -29,6 +29,7 @@ var titles = map[llm.Code]string{
 	llm.CodeMisdirected:     "Unknown host name",
 	llm.CodeRateLimited:     "Too many requests",
 	llm.CodeOverloaded:      "Temporarily unavailable",
+	llm.CodeProviderError:   "The provider did not answer",
 }
 
 // refuse answers with the page of an error. Who would have to be signed in first
