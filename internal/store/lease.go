@@ -171,6 +171,7 @@ type shares struct {
 	alive   int64 // nodes
 	spent   llm.Money
 	granted llm.Money
+	there   bool // the row of what was granted
 	at      ledger.Position
 	others  llm.Money // what all others may come to
 	idle    llm.Money // of it, what live ones have not spent
@@ -192,12 +193,12 @@ func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r budget.LeaseRequest, 
 		}
 	}
 	first, last := budget.DaysOf(r.Budget.Period)
-	rows, err := tx.QueryContext(ctx, "SELECT b.journal, sum(b.spent), sum(b.granted), max(b.wanted),"+
+	rows, err := tx.QueryContext(ctx, "SELECT b.journal, sum(b.spent), sum(b.granted), max(b.wanted), max(b.there),"+
 		" (SELECT position FROM journals WHERE number = ?),"+
 		" (SELECT count(*) FROM nodes n WHERE n.journal = b.journal AND n.seen > ? AND n.stopped IS NULL)"+
-		" FROM (SELECT journal, spent, 0 AS granted, 0 AS wanted FROM balances WHERE scope = ? AND day BETWEEN ? AND ?"+
-		" UNION ALL SELECT journal, 0, granted, wanted FROM slices WHERE scope = ? AND period = ?"+
-		" UNION ALL SELECT number, 0, 0, 0 FROM journals WHERE number = ?) AS b GROUP BY b.journal",
+		" FROM (SELECT journal, spent, 0 AS granted, 0 AS wanted, 0 AS there FROM balances WHERE scope = ? AND day BETWEEN ? AND ?"+
+		" UNION ALL SELECT journal, 0, granted, wanted, 1 FROM slices WHERE scope = ? AND period = ?"+
+		" UNION ALL SELECT number, 0, 0, 0, 0 FROM journals WHERE number = ?) AS b GROUP BY b.journal",
 		sh.own, now-aliveFor.Microseconds(), r.Budget.Scope, first, last, r.Budget.Scope, r.Budget.Period, sh.own)
 	err = each(rows, err, scanShare(&sh.at), func(one *share) error {
 		sh.add(one)
@@ -213,19 +214,19 @@ func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r budget.LeaseRequest, 
 type share struct {
 	journal, wanted int64
 	spent, granted  llm.Money
-	alive           bool
+	there, alive    bool
 }
 
 func scanShare(at *ledger.Position) func(scanner) (share, error) {
 	return func(row scanner) (s share, err error) {
-		return s, row.Scan(&s.journal, &s.spent, &s.granted, &s.wanted, at, &s.alive)
+		return s, row.Scan(&s.journal, &s.spent, &s.granted, &s.wanted, &s.there, at, &s.alive)
 	}
 }
 
 func (sh *shares) add(one *share) {
 	switch one.journal {
 	case sh.own:
-		sh.spent, sh.granted = one.spent, one.granted
+		sh.spent, sh.granted, sh.there = one.spent, one.granted, one.there
 		return
 	case noJournal: // which has no leases; corrections may be negative
 		sh.others += one.spent
@@ -268,9 +269,24 @@ func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *budget.LeaseRequest, 
 	if l.Excess > 0 {
 		wanted = sh.now // of what others do not use
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, ?, ?)"+
-		" ON CONFLICT (scope, period, journal) DO UPDATE SET granted = excluded.granted, wanted = excluded.wanted",
-		r.Budget.Scope, r.Budget.Period, sh.own, int64(granted), wanted)
+	if sh.idle == 0 {
+		wanted = 0 // nobody has anything to give back
+	}
+	return sh.write(ctx, tx, r.Budget, granted, wanted)
+}
+
+// write writes what the node is granted. What it has spent is in the balances: a lease of no more needs
+// no row, or who makes up end users of whom each has a budget has a row written for each request that is refused.
+func (sh *shares) write(ctx context.Context, tx *sql.Tx, b budget.ID, granted llm.Money, wanted int64) (err error) {
+	switch {
+	case granted > sh.spent || wanted > 0:
+		_, err = tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, ?, ?)"+
+			" ON CONFLICT (scope, period, journal) DO UPDATE SET granted = excluded.granted, wanted = excluded.wanted",
+			b.Scope, b.Period, sh.own, int64(granted), wanted)
+	case sh.there:
+		_, err = tx.ExecContext(ctx, "DELETE FROM slices WHERE scope = ? AND period = ? AND journal = ?", b.Scope,
+			b.Period, sh.own)
+	}
 	return err
 }
 
@@ -303,25 +319,33 @@ func journalNumber(ctx context.Context, tx *sql.Tx, journal uuid.UUID) (number i
 }
 
 // Reconcile takes back what earlier lives of the journal's node had leased and
-// not spent.
+// not spent, in portions: where ctx ends before all of it, the next call goes on.
 func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
-	return s.writeLease(ctx, "reconcile slices", func(tx *sql.Tx) error {
-		number, err := journalNumber(ctx, tx, journal)
+	for all := false; !all; {
+		err := s.writeLease(ctx, "reconcile slices", func(tx *sql.Tx) error {
+			number, err := journalNumber(ctx, tx, journal)
+			if err == nil {
+				all, err = reconcile(ctx, tx, number)
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		return reconcile(ctx, tx, number)
-	})
-}
-
-// reconcile brings the leases of a journal down to what it has spent.
-func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
-	_, err := tx.ExecContext(ctx, "UPDATE slices SET wanted = 0, granted = "+spentOf("slices")+" WHERE journal = ?",
-		budget.FirstDayNumber, lastDay, budget.FirstDayNumber, number)
-	if err != nil {
-		return fmt.Errorf("reconcile slices: %w", err)
 	}
 	return nil
+}
+
+// reconcile brings leases of a journal down to what it has spent, retainRows at
+// most, and reports whether these were all. A lease of what is spent needs no row.
+func reconcile(ctx context.Context, tx *sql.Tx, number int64) (all bool, err error) {
+	result, err := tx.ExecContext(ctx, "DELETE FROM slices WHERE (scope, period, journal) IN"+
+		" (SELECT scope, period, journal FROM slices WHERE journal = ? LIMIT ?)", number, int64(retainRows))
+	if err != nil {
+		return false, fmt.Errorf("reconcile slices: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n < retainRows, err
 }
 
 // spentOf is an expression for what the journal of a lease, a row of that name,
@@ -334,16 +358,24 @@ func spentOf(slice string) string {
 	return strings.ReplaceAll(expression, "o.", slice+".")
 }
 
-// RetainBudgets forgets budget leases whose period is over.
+// RetainBudgets forgets budget leases whose period is over or that are all spent.
 func (s *Leases) RetainBudgets(ctx context.Context) error {
 	// An attempt of yesterday may still be under way, so may one of last month.
 	now := s.clock.now().UTC()
 	day, month := budget.PeriodDay.Number(now.AddDate(0, 0, -2)), budget.PeriodMonth.Number(now.AddDate(0, -2, 0))
-	err := s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(
-			ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
-			month, budget.FirstDayNumber, budget.FirstDayNumber, day)
-		return err
-	})
-	return errors.Join(err, s.forgetParts(ctx, now))
+	for _, old := range []leftover{
+		{
+			table: "slices", key: "scope", args: []any{month, budget.FirstDayNumber, budget.FirstDayNumber, day},
+			where: "period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
+		},
+		{
+			table: "slices", key: "scope", where: "wanted < ? AND granted <= " + spentOf("slices"),
+			args: []any{micros(now.Add(-wantedFor)), budget.FirstDayNumber, lastDay, budget.FirstDayNumber},
+		},
+	} {
+		if err := s.clear(ctx, &old); err != nil {
+			return fmt.Errorf("forget old slices: %w", err)
+		}
+	}
+	return s.forgetParts(ctx, now)
 }

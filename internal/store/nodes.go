@@ -96,6 +96,9 @@ func countAlive(ctx context.Context, q querier, now int64) (n int64, err error) 
 // Leave says that a node stops, and gives back its leases: all that it did is
 // in the database.
 func (s *Leases) Leave(ctx context.Context, journal uuid.UUID) error {
+	if err := s.Reconcile(ctx, journal); err != nil {
+		return err
+	}
 	return s.writeLease(ctx, "node leaves", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -103,9 +106,6 @@ func (s *Leases) Leave(ctx context.Context, journal uuid.UUID) error {
 		}
 		number, err := journalNumber(ctx, tx, journal)
 		if err != nil {
-			return err
-		}
-		if err := reconcile(ctx, tx, number); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE nodes SET stopped = ?, until = ? WHERE journal = ?", now, now, number)
@@ -150,33 +150,45 @@ var (
 // what it had leased of budgets and not reported is free again, and what it
 // spent of that and did not report is lost.
 func (s *Leases) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
-	return s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) error {
-		now, err := s.clock.read(ctx, tx)
+	for all := false; !all; {
+		err := s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) (err error) {
+			all, err = s.forgetNode(ctx, tx, by, journal)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		var number, until int64
-		var name, address string
-		err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until, n.name, n.address FROM nodes n JOIN journals j ON "+
-			"j.number = n.journal WHERE j.journal = ?", journal.String()).Scan(&number, &until, &name, &address)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return ErrNoNode
-		case err != nil:
-			return err
-		case until > now:
-			return ErrNodeAlive
-		}
-		if err := reconcile(ctx, tx, number); err != nil {
-			return err
-		}
-		if _, err = tx.ExecContext(ctx, "DELETE FROM nodes WHERE journal = ?", number); err != nil {
-			return err
-		}
-		e := audit.Entry{Actor: by, Action: audit.NodeForgotten, Object: audit.Object{
-			Kind: "node", ID: journal.String(), Name: name,
-		}}
-		_, err = s.note(ctx, tx, e, facts{"address": address}, nil)
-		return err
-	})
+	}
+	return nil
+}
+
+// forgetNode forgets some leases of a node, and the node with the last of them: it reports whether these were all.
+func (s *Leases) forgetNode(ctx context.Context, tx *sql.Tx, by audit.Actor, journal uuid.UUID) (all bool, err error) {
+	now, err := s.clock.read(ctx, tx)
+	if err != nil {
+		return false, err
+	}
+	var number, until int64
+	var name, address string
+	err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until, n.name, n.address FROM nodes n JOIN journals j ON "+
+		"j.number = n.journal WHERE j.journal = ?", journal.String()).Scan(&number, &until, &name, &address)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, ErrNoNode
+	case err != nil:
+		return false, err
+	case until > now:
+		return false, ErrNodeAlive
+	}
+	if all, err = reconcile(ctx, tx, number); err != nil || !all {
+		return false, err
+	}
+	if _, err = tx.ExecContext(ctx, "DELETE FROM nodes WHERE journal = ?", number); err != nil {
+		return false, err
+	}
+	e := audit.Entry{Actor: by, Action: audit.NodeForgotten, Object: audit.Object{
+		Kind: "node", ID: journal.String(), Name: name,
+	}}
+	_, err = s.note(ctx, tx, e, facts{"address": address}, nil)
+	return true, err
 }
