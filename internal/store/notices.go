@@ -17,8 +17,9 @@ import (
 )
 
 // TellExceeded writes the event of a budget that has refused a request, if what is
-// settled leaves no room for that: what is held only may be given back. It reports
-// whether it is told, by now or before.
+// settled leaves no room for that: what is held only may be given back. Of an end user
+// or a tag that has spent nothing, which a client may make up, nothing is told. It
+// reports whether it is told, by now or before.
 func (s *Webhooks) TellExceeded(ctx context.Context, x budget.Exceeded) (told bool, err error) {
 	err = s.write(ctx, s.sure, "tell of budget", func(tx *sql.Tx) error {
 		told = false
@@ -30,6 +31,9 @@ func (s *Webhooks) TellExceeded(ctx context.Context, x budget.Exceeded) (told bo
 		spent, err := spentIn(ctx, tx, x.Budget.Scope, number)
 		if err != nil {
 			return err
+		}
+		if _, _, isPart := budget.PartOf(x.Budget.Scope); isPart && spent == 0 {
+			return nil
 		}
 		for i := range list {
 			for _, st := range list[i].progress(number) {

@@ -65,7 +65,11 @@ func (o *outbox) fitting(ctx context.Context, tx *sql.Tx, e *webhook.Event, endp
 		var dropped []any
 		for i := range some {
 			to := &some[i]
-			if waits[to.ID] >= webhook.MostWaiting(to.Account) || full && to.Account != "" {
+			crowding, err := isCrowding(ctx, tx, e, to, waits[to.ID])
+			if err != nil {
+				return nil, err
+			}
+			if waits[to.ID] >= webhook.MostWaiting(to.Account) || crowding || full && to.Account != "" {
 				dropped = append(dropped, to.ID)
 			} else {
 				fit = append(fit, *to)
@@ -135,6 +139,23 @@ func (o *outbox) accountIsFull(ctx context.Context, tx *sql.Tx, e *webhook.Event
 		return false, fmt.Errorf("count deliveries: %w", err)
 	}
 	return sum >= webhook.MostWaitingInAll, nil
+}
+
+// isCrowding reports whether of what waits for an endpoint of the installation the event's account has as much as there
+// is room for more: who makes events of its own takes no place of others'.
+func isCrowding(ctx context.Context, tx *sql.Tx, e *webhook.Event, to *webhook.Endpoint, waits int) (bool, error) {
+	free := max(0, webhook.MostWaiting("")-waits)
+	if to.Account != "" || e.Account == "" || waits < free {
+		return false, nil
+	}
+	var n int
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM deliveries d JOIN events e ON e.id = d.event"+
+		" WHERE d.webhook = ? AND d.due IS NOT NULL AND e.account = ? LIMIT ?) AS few", to.ID, e.Account,
+		int64(free)).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("count an account's deliveries: %w", err)
+	}
+	return n >= free, nil
 }
 
 // mayAdd refuses a delivery that people ask for where there is no room for it.

@@ -1,11 +1,13 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"weir/internal/audit"
 	"weir/internal/must"
+	"weir/internal/store"
 	"weir/internal/webhook"
 )
 
@@ -42,4 +44,29 @@ func TestDisabledInTurn(t *testing.T) {
 	if got, err := s.Webhooks.Webhook(t.Context(), "w"); err != nil || got.Disabled == nil {
 		t.Errorf("after 410: got %+v, %v; want it disabled", got, err)
 	}
+}
+
+// TestShareOfEndpoint holds that of what waits for an endpoint of the installation no account has more than leaves as
+// much room for others.
+func TestShareOfEndpoint(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		s := open(t, o)
+		must.Get(s.Webhooks.MasterKey(t.Context(), "k"))(t)
+		e := webhook.Endpoint{ID: "w", URL: "https://example.com/", Created: time.Now()}
+		must.Do(t, s.Webhooks.AddWebhook(t.Context(), audit.Gateway(), e, webhook.Sealed{Text: "sealed", Key: "k"}))
+		half := webhook.MostWaiting("") / 2
+		tamper(t, o, fmt.Sprintf("INSERT INTO events (id, type, account, at, body) WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL "+
+			"SELECT i + 1 FROM c WHERE i < %d) SELECT 'e' || i, 'budget.exceeded', 'acc_a', 0, '{}' FROM c", half-1))
+		tamper(t, o, "INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) SELECT 'd' || id, 'w', id, 'pending', 0, 0, 0, 0 FROM events")
+		for _, x := range []struct {
+			account string
+			dropped int64
+		}{{"acc_a", 0}, {"acc_a", 1}, {"acc_b", 1}, {"acc_a", 2}, {"", 2}, {"acc_b", 2}} {
+			must.Do(t, s.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.BudgetExceeded, x.account, time.Now(), webhook.Data{})))
+			if got := must.Get(s.Webhooks.Webhook(t.Context(), "w"))(t); got.Dropped != x.dropped {
+				t.Errorf("after an event of account %q: %d are dropped, want %d", x.account, got.Dropped, x.dropped)
+			}
+		}
+	})
 }

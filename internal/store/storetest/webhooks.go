@@ -455,6 +455,13 @@ func testExceeded(t *testing.T, f *fixture) {
 	if told, err := f.Webhooks.TellExceeded(t.Context(), other); err != nil || told {
 		t.Errorf("of a budget that is no more: got %t, %v; want nothing told", told, err)
 	}
+	perUser := []account.Per{{Budget: account.Budget{Limit: 10, Period: budget.PeriodMonth}}}
+	must.Get(f.Accounts.UpdateAccount(t.Context(), root, "acc_a", account.Update{Per: &perUser}))(t)
+	madeUp := refused
+	madeUp.Budget.Scope = budget.UserScope("acc_a", "made up")
+	if told, err := f.Webhooks.TellExceeded(t.Context(), madeUp); err != nil || told {
+		t.Errorf("of an end user who has spent nothing: got %t, %v; want nothing told", told, err)
+	}
 }
 
 func testExpiring(t *testing.T, f *fixture) {
