@@ -14,6 +14,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
 
@@ -31,13 +32,13 @@ type call struct {
 	held       capacity
 
 	principal *account.Principal
-	token     string      // empty for one who is known without
-	pooled    *[]byte     // where the body belongs
-	tree      tree        // of the body
-	own       ownFields   // of the body, which no provider gets to see
-	kept      *keeping    // nil for nothing
-	idem      *idempotent // nil without an Idempotency-Key
-	limited   limited     // what it has taken of limits
+	token     string                 // empty for one who is known without
+	pooled    *[]byte                // where the body belongs
+	tree      tree                   // of the body
+	own       ownFields              // of the body, which no provider gets to see
+	kept      *keeping               // nil for nothing
+	idem      *idempotent            // nil without an Idempotency-Key
+	limited   ratelimit.Reservations // what it has taken of limits
 
 	table   *route.Table
 	targets []route.Target
@@ -130,7 +131,7 @@ func (c *call) leave() {
 	default:
 		limited, server, account, priority := c.limited, c.server, c.held.account, c.held.priority()
 		c.late.shared.end = func(used int64) {
-			limited.settle(used)
+			limited.Settle(used)
 			server.leave(account, priority)
 		}
 		c.late.shared.leave(c.spent.tokens)

@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 
-	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/ratelimit"
 )
@@ -15,7 +13,7 @@ import (
 const defaultOutput = 1024
 
 // reserveLimits puts what the request goes on from into its body, and takes what it needs of
-// the limits of its key, of its account and of the installation: all of it or nothing.
+// the limits of its key, its account, the installation, its end user and its tags: all of it or nothing.
 //
 // Stage 6: limits.
 func (c *call) reserveLimits() error {
@@ -23,44 +21,8 @@ func (c *call) reserveLimits() error {
 		return err
 	}
 	tokens := c.estimateTokens()
-	err := c.limited.reserveParts(c.r.Context(), c.server.limits, c.principal.PartLimits(&c.own.attribution), tokens)
-	if err != nil {
-		return err
-	}
-	return c.server.limits.Reserve(c.r.Context(), &c.limited.Reservation, ratelimit.CallerOf(c.principal), tokens)
-}
-
-// limited is what a request has taken of limits: of those of its caller, and of its parts.
-type limited struct {
-	ratelimit.Reservation
-	parts *[]ratelimit.Reservation // nil for none
-}
-
-// reserveParts takes what the request needs of the limits of its end user and the values of its tags. They come first:
-// an end user who is over a limit uses up nothing of the key's.
-func (l *limited) reserveParts(ctx context.Context, of *ratelimit.Limiter, parts []account.PartLimits, tokens int64) error {
-	if len(parts) == 0 {
-		return nil
-	}
-	taken := make([]ratelimit.Reservation, len(parts))
-	l.parts = &taken
-	for i := range parts {
-		if err := of.ReservePart(ctx, &taken[i], &parts[i], tokens); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settle counts what was really used in place of what was reserved.
-func (l *limited) settle(tokens int64) {
-	l.Settle(tokens)
-	if l.parts == nil {
-		return
-	}
-	for i := range *l.parts {
-		(*l.parts)[i].Settle(tokens)
-	}
+	parts := c.principal.PartLimits(&c.own.attribution)
+	return c.server.limits.ReserveAll(c.r.Context(), &c.limited, ratelimit.CallerOf(c.principal), parts, tokens)
 }
 
 // lookAtLimits refuses a request whose caller has nothing left of its limits, before what is
@@ -88,7 +50,7 @@ func (c *call) estimateTokens() int64 {
 // before the client can know that its request has ended.
 func (c *call) settleLimits() {
 	if c.late.shared == nil { // else the last of its attempts does
-		c.limited.settle(c.spent.tokens)
+		c.limited.Settle(c.spent.tokens)
 	}
 }
 

@@ -17,8 +17,7 @@ type outcome struct {
 	replay    *replay
 	request   request
 	principal *account.Principal
-	limited   ratelimit.Reservation
-	parts     []ratelimit.Reservation
+	limited   ratelimit.Reservations
 	target    *route.Target // which answers in the place of the recorded one; nil for that
 	refused   Refusal
 	estimated bool
@@ -60,29 +59,15 @@ func (o *outcome) estimate() {
 	}
 }
 
-// byTokens reports whether tokens a minute are limited, of which nobody knows how many were reserved for a request.
-func (o *outcome) byTokens() bool {
-	byTokens := func(r *ratelimit.Reservation) bool { return r.Status().Tokens.Limit > 0 }
-	for i := range o.parts {
-		if byTokens(&o.parts[i]) {
-			return true
-		}
-	}
-	return byTokens(&o.limited)
-}
-
 // limit takes what the request needs of limits, and reports whether it may go on.
 func (o *outcome) limit() bool {
 	r, first := o.replay, o.request.first()
 	tokens := tokensOf(first, r.present.Table)
-	parts := o.principal.PartLimits(&first.Attribution)
-	o.parts = make([]ratelimit.Reservation, len(parts))
-	for i := range parts {
-		if r.limits.ReservePart(r.ctx, &o.parts[i], &parts[i], tokens) != nil {
-			return false
-		}
+	caller, parts := ratelimit.CallerOf(o.principal), o.principal.PartLimits(&first.Attribution)
+	if r.limits.LimitsTokens(caller, parts) { // of which nobody knows how many were reserved
+		o.estimate()
 	}
-	return r.limits.Reserve(r.ctx, &o.limited, ratelimit.CallerOf(o.principal), tokens) == nil
+	return r.limits.ReserveAll(r.ctx, &o.limited, caller, parts, tokens) == nil
 }
 
 // begin begins the first attempt.
@@ -138,9 +123,6 @@ func (o *outcome) endAttempt() {
 // finish ends the request.
 func (o *outcome) finish() {
 	o.limited.Settle(o.tokens)
-	for i := range o.parts {
-		o.parts[i].Settle(o.tokens)
-	}
 	if o.over != nil {
 		o.over()
 	}

@@ -85,11 +85,7 @@ func (r *replay) admit(in request, over func()) *outcome {
 		return o
 	}
 	o.targets(targets)
-	admitted := o.limit()
-	if o.byTokens() {
-		o.estimate()
-	}
-	if !admitted {
+	if !o.limit() {
 		o.refused = RefusedLimit
 		o.finish()
 		return o

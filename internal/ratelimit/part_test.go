@@ -27,8 +27,8 @@ func TestManyParts(t *testing.T) {
 	at := newClock()
 	l := must.Get(ratelimit.New(ratelimit.Options{Now: at.Now, Log: slog.New(slog.DiscardHandler)}))(t)
 	reserve := func(key, user string) error {
-		var r ratelimit.Reservation
-		err := l.ReservePart(t.Context(), &r, parted(key, user, 2), 1)
+		var r ratelimit.Reservations
+		err := l.ReserveAll(t.Context(), &r, ratelimit.Caller{}, []account.PartLimits{*parted(key, user, 2)}, 1)
 		r.Settle(1)
 		return err
 	}
@@ -53,4 +53,45 @@ func TestManyParts(t *testing.T) {
 	if scope := budget.UserScope("k", "ada"); parted("k", "ada", 1).Scope != scope {
 		t.Errorf("got another scope than %q", scope)
 	}
+}
+
+// TestAllOrNothing holds that a request which the limit of its caller or of one of its parts refuses uses up nothing of
+// the others.
+func TestAllOrNothing(t *testing.T) {
+	each(t, func(t *testing.T, make maker) {
+		r := make(ratelimit.Policy{})
+		of := account.NewPrincipal(&account.Account{ID: "a", Per: []account.Per{
+			{Tag: "project", Limits: account.Limits{RPM: 3, TPM: 30, Concurrency: 3}}, {Limits: account.Limits{RPM: 1}},
+		}}, &account.Key{ID: "k"})
+		var taken []*ratelimit.Reservations
+		ask := func(key, user string) error {
+			c := ratelimit.Caller{Key: key, KeyLimits: ratelimit.Limits{RPM: 2, Concurrency: 2}}
+			taken = append(taken, &ratelimit.Reservations{})
+			parts := of.PartLimits(&llm.Attribution{User: user, Tags: []llm.Tag{{Name: "project", Value: "alpha"}}})
+			return r.limiter.ReserveAll(t.Context(), taken[len(taken)-1], c, parts, 10)
+		}
+		refused := func(key, user string, times int) {
+			t.Helper()
+			for range times {
+				if err := ask(key, user); err == nil {
+					t.Fatalf("%s of %s: admitted, want refused", user, key)
+				}
+			}
+		}
+		must.Do(t, ask("one", "ada"))
+		refused("one", "ada", 5) // by the limit of the end user
+		must.Do(t, ask("one", "bob"))
+		refused("one", "cyd", 5)      // by that of the key
+		must.Do(t, ask("two", "cyd")) // 3 of the project
+		refused("two", "dan", 5)
+		for _, one := range taken {
+			one.Settle(10)
+			one.Settle(10)
+		}
+		r.clock.advance(61 * time.Second)
+		for _, user := range []string{"ada", "bob"} {
+			must.Do(t, ask("one", user))
+		}
+		must.Do(t, ask("two", "dan"))
+	})
 }

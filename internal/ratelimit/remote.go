@@ -190,6 +190,16 @@ func (v *remote) settle(r *Reservation, tokens int64) {
 	v.free(r)
 }
 
+// cancel tells Valkey, some time, that a request was not let in that it counted.
+func (v *remote) cancel(r *Reservation) {
+	for i := range r.levels {
+		if own := r.own[i]; r.at != 0 && (own.RPM > 0 || own.TPM > 0) {
+			v.outbox.put(change{key: windowKey(rank(i), &r.caller), second: r.at, requests: 1, refund: r.levels[i].asked})
+		}
+	}
+	v.free(r)
+}
+
 // free gives the slots back, which an unanswered question may have taken too.
 func (v *remote) free(r *Reservation) {
 	if r.member == "" {

@@ -178,6 +178,18 @@ func (r *Reservation) giveBack() {
 	r.taken = false
 }
 
+// cancel takes back what a request took that another limit refuses: it counts nowhere.
+func (r *Reservation) cancel() {
+	if !r.taken {
+		return
+	}
+	r.giveBack()
+	r.limiter.admitted.Add(-1)
+	if r.limiter.remote != nil {
+		r.limiter.remote.cancel(r)
+	}
+}
+
 // Settle ends the reservation, the first time it is called: the tokens that
 // were really used count in place of those that were taken, those beyond from
 // now. The request is no longer one at a time.
