@@ -117,6 +117,12 @@ func (p *Principal) hasParts() bool {
 	return p != nil && p.account != nil && p.key != nil && len(p.account.Per)+len(p.key.Per) > 0
 }
 
+// LimitsEach reports whether each value of the tag, or each end user with an empty tag, has limits or a budget.
+func (p *Principal) LimitsEach(tag string) bool {
+	of := func(per Per) bool { return per.Tag == tag }
+	return p.hasParts() && (slices.ContainsFunc(p.account.Per, of) || slices.ContainsFunc(p.key.Per, of))
+}
+
 // Parts are the parts of the caller's account and key whose budgets a request counts against.
 func (p *Principal) Parts(a *llm.Attribution) (all budget.Parts) {
 	if !p.hasParts() {

@@ -1,47 +1,108 @@
 package gateway
 
 import (
-	"net/http"
+	"slices"
 
 	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
-// attribute finds out for whom and for what a request is: from a header of ours, which is refused where it
-// is at fault, and from the vendor's own members of the body, of which what is beyond the bounds is left out.
-// Where both name a tag, the header wins.
-func (o *ownFields) attribute(header http.Header, body []byte, h *llm.Head) (leftOut int, err error) {
-	a := &o.attribution
-	if lines := header[llm.TagsHeader]; len(lines) > 0 {
-		if a.Tags, err = llm.ParseTags(lines); err != nil {
+// attribute finds out for whom and for what the request is: from a header of ours, which is refused where it is
+// at fault, and from the vendor's own members of the body, of which what is beyond the bounds is left out.
+// Where both name a tag, the header wins; the caller's key has tags for names that neither has. It returns how
+// many were left out. One that the caller has limits or a budget for is refused instead.
+func (c *call) attribute() (leftOut int, err error) {
+	o, k := &c.own, c.principal.Key()
+	if lines := c.r.Header[llm.TagsHeader]; len(lines) > 0 {
+		if o.attribution.Tags, err = llm.ParseTags(lines); err != nil {
 			return 0, err
 		}
 	}
-	if at := h.UserSpan; at.Present() {
-		user, ok := rawjson.AsString(body[at.Start:at.End])
-		if !ok || !a.SetUser(user) {
-			leftOut++
-		}
+	if k != nil {
+		o.missing(k.Tags.Defaults)
 	}
-	if at := h.TagsSpan; at.Present() {
-		for m := range rawjson.Members(body[at.Start:at.End]) {
+	if most := llm.MaxTags - len(o.defaults); len(o.attribution.Tags) > most {
+		return 0, llm.Invalidf(llm.TagsHeader, "This API key adds tags of its own to every request. Send at most %d others.", most)
+	}
+	if !c.attributeUser() {
+		leftOut++
+		err = c.checkLeftOut("")
+	}
+	if at := c.Head.TagsSpan; at.Present() {
+		for m := range rawjson.Members(c.Body[at.Start:at.End]) {
+			name := m.Name()
 			value, ok := rawjson.AsString(m.Value)
-			if !ok || !a.Put(llm.Tag{Name: m.Name(), Value: value}) {
-				leftOut++
+			if ok && o.put(llm.Tag{Name: name, Value: value}) {
+				continue
+			}
+			if leftOut++; err == nil && name != "" {
+				err = c.checkLeftOut(name)
 			}
 		}
 	}
-	return leftOut, nil
+	if k != nil && err == nil {
+		err = o.completeTags(k)
+	}
+	return leftOut, err
+}
+
+// attributeUser notes the end user that the body names, and reports whether it is within the bounds.
+func (c *call) attributeUser() bool {
+	at := c.Head.UserSpan
+	if !at.Present() {
+		return true
+	}
+	value := c.Body[at.Start:at.End]
+	if c.Op.Multipart {
+		return c.own.attribution.SetUser(string(value))
+	}
+	user, ok := rawjson.AsString(value)
+	return ok && c.own.attribution.SetUser(user)
+}
+
+// checkLeftOut refuses a request whose end user (with an empty tag) or whose value of a tag is beyond the bounds, where
+// each of these is limited: a name that is too long is no way past a limit.
+func (c *call) checkLeftOut(tag string) error {
+	switch {
+	case !c.principal.LimitsEach(tag):
+		return nil
+	case tag == "":
+		return llm.Invalid("user", "Each end user has a limit or a budget here. Name the end user by a string of at most "+
+			"512 characters, without control characters.")
+	}
+	return llm.Invalidf("metadata."+tag, "Each value of the tag %q has a limit or a budget here. Send the value as a string "+
+		"of at most 512 characters, without control characters, among at most %d tags.", tag, llm.MaxTags)
+}
+
+// missing notes the tags of the key whose names the request does not have.
+func (o *ownFields) missing(defaults []llm.Tag) {
+	for _, t := range defaults {
+		if _, ok := o.attribution.Tag(t.Name); !ok {
+			o.defaults = append(o.defaults, t)
+		}
+	}
+}
+
+// put adds a tag of the body, and reports whether it is within the bounds. The key's own have room.
+func (o *ownFields) put(t llm.Tag) bool {
+	own := slices.IndexFunc(o.defaults, func(d llm.Tag) bool { return d.Name == t.Name })
+	if _, there := o.attribution.Tag(t.Name); !there && own < 0 && len(o.attribution.Tags)+len(o.defaults) >= llm.MaxTags {
+		return false
+	}
+	if !o.attribution.Put(t) {
+		return false
+	}
+	if own >= 0 {
+		o.defaults = slices.Delete(o.defaults, own, own+1)
+	}
+	return true
 }
 
 // completeTags adds the tags that requests with a key have where they say nothing else, and refuses a
 // request without one that the key requires.
 func (o *ownFields) completeTags(k *account.Key) error {
-	if k == nil {
-		return nil
-	}
-	for _, t := range k.Tags.Defaults {
+	for _, t := range o.defaults {
 		o.attribution.Put(t)
 	}
 	for _, name := range k.Tags.Required {

@@ -24,6 +24,7 @@ type ownFields struct {
 	noRescue  bool     // it does not want an answer continued elsewhere
 	// attribution is for whom and for what the request is.
 	attribution llm.Attribution
+	defaults    []llm.Tag // of the key, while the request has no others of these names
 }
 
 // scan reads the head of the body, and takes the service's own fields out of it.
@@ -33,12 +34,9 @@ func (c *call) scan() error {
 	if err := c.held.inTurn(len(c.Body), c.scanBody); err != nil {
 		return err
 	}
-	leftOut, err := c.own.attribute(c.r.Header, c.Body, &c.Head)
+	leftOut, err := c.attribute()
 	if leftOut > 0 {
 		c.server.metrics.LeftOut(leftOut)
-	}
-	if err == nil {
-		err = c.own.completeTags(c.principal.Key())
 	}
 	if err != nil || !c.Head.Stream {
 		return err

@@ -45,7 +45,7 @@ func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p form.Part, 
 // what or how many, and those whose number or length the scan has read.
 var formWords = rawjson.Names{
 	"model", "prompt", "stream", "size", "resolution", "quality", "seed", "output_compression", "partial_images",
-	"language",
+	"language", "user", "safety_identifier",
 	"temperature", "chunking_strategy", "timestamp_granularities[]", "include[]", "known_speaker_names[]",
 	"known_speaker_references[]",
 }
@@ -54,7 +54,7 @@ var formWords = rawjson.Names{
 // files.
 var formFields = map[string]bool{
 	"model": false, "stream": false, "n": false, "size": false, "quality": false,
-	"resolution": false, "file": true,
+	"resolution": false, "file": true, "user": false, "safety_identifier": false,
 }
 
 // checkField refuses a field that is acted on where it may be taken for another
@@ -87,6 +87,9 @@ func scanPart(h *llm.Head, p form.Part, content []byte) (err error) {
 		if h.Stream = string(content) == "true"; !h.Stream && string(content) != "false" {
 			err = llm.Invalid("stream", "The stream must be true or false.")
 		}
+	case len(content) == 0:
+	case p.Name == "safety_identifier", p.Name == "user" && !h.UserSpan.Present(): // as in JSON: see ScanAttribution
+		h.UserSpan = p.Content
 	}
 	return err
 }

@@ -66,13 +66,15 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 }
 
 // ScanAttribution notes where a request says for whom and for what it is. Of the two names of the end user
-// OpenAI's newer one counts: https://platform.openai.com/docs/api-reference/chat/create (undated copy of 2026).
+// OpenAI's newer one counts where it is not empty: https://platform.openai.com/docs/api-reference/chat/create (undated copy of 2026).
 func ScanAttribution(h *llm.Head, m rawjson.Member) {
 	switch string(m.Key()) {
 	case "metadata":
 		h.TagsSpan = parse.SpanOf(m)
 	case "safety_identifier":
-		h.UserSpan = parse.SpanOf(m)
+		if string(m.Value) != `""` {
+			h.UserSpan = parse.SpanOf(m)
+		}
 	case "user":
 		if !h.UserSpan.Present() {
 			h.UserSpan = parse.SpanOf(m)

@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/e2e/harness"
+	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/store/pgtest"
 )
@@ -211,6 +214,106 @@ func TestLimitPerUser(t *testing.T) {
 		}
 		if tt.user == "ada" && tt.status == 429 && !strings.Contains(r.Body, "This end user is limited to 2 requests a minute") {
 			t.Errorf("refused: got %s", r.Body)
+		}
+	}
+}
+
+// TestPerMalformed holds that an end user, or the value of a tag, that cannot be counted is refused where it is limited.
+func TestPerMalformed(t *testing.T) {
+	t.Parallel()
+	e := openParted(t, "")
+	ask := func(members string) harness.Reply {
+		return e.nodes[0].Do(harness.Ask{
+			Path: "/v1/chat/completions", Body: `{"model":"house/chat",` + members + `,"messages":[{"role":"user","content":"Hi"}]}`,
+		})
+	}
+	const users, tags = `{"per_user":{"limits":{"rpm":90}},"per_tag":null}`, `{"per_user":null,"per_tag":{"project":{"limits":{"rpm":90}}}}`
+	limits := ""
+	for _, tt := range []struct{ name, limits, members, param string }{
+		{"513 characters", users, fmt.Sprintf(`"user":%q`, strings.Repeat("b", 513)), "user"},
+		{"NUL", users, `"user":"ada\u0000"`, "user"},
+		{"a number", users, `"user":7`, "user"},
+		{"another name", users, `"safety_identifier":7,"user":"ada"`, "user"},
+		{"a tag alone is limited", tags, fmt.Sprintf(`"user":%q`, strings.Repeat("b", 513)), ""},
+		{"a number", tags, `"metadata":{"project":7}`, "metadata.project"},
+		{"513 characters", tags, fmt.Sprintf(`"metadata":{"project":%q}`, strings.Repeat("b", 513)), "metadata.project"},
+		{"another tag", tags, `"metadata":{"other":7}`, ""},
+		{"16 tags before it", tags, `"metadata":{` + many(16, `"1"`) + `,"project":"alpha"}`, "metadata.project"},
+	} {
+		if tt.limits != limits {
+			limits = tt.limits
+			e.patch("default", limits, http.StatusOK)
+		}
+		r := ask(tt.members)
+		if want := fmt.Sprintf(`"param":%q`, tt.param); tt.param == "" && r.Status != http.StatusOK ||
+			tt.param != "" && (r.Status != http.StatusBadRequest || !strings.Contains(r.Body, want)) {
+			t.Errorf("%s in %.60s: got %d %s, want param %q", tt.name, tt.members, r.Status, r.Body, tt.param)
+		}
+	}
+}
+
+// TestTagOfKeyStays holds that a client's own tags take no room of those that its key has.
+func TestTagOfKeyStays(t *testing.T) {
+	t.Parallel()
+	e := openParted(t, "")
+	key := e.nodes[0].NewKey(account.KeyOptions{
+		Account: account.DefaultName, Tags: account.KeyTags{Defaults: []llm.Tag{{Name: "team", Value: "search"}}},
+	})
+	e.patch("default", `{"per_tag":{"team":{"limits":{"rpm":2}}}}`, http.StatusOK)
+	list := func(n int, format string) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf(format, i))
+		}
+		return all
+	}
+	ask := func(header []string, metadata string) harness.Reply {
+		return e.nodes[0].Do(harness.Ask{
+			Path: "/v1/chat/completions", Key: key, Header: header,
+			Body: `{"model":"house/chat","metadata":{` + metadata + `},"messages":[{"role":"user","content":"Hi"}]}`,
+		})
+	}
+	if r := ask([]string{"X-Weir-Tags", strings.Join(list(16, "x%d=1"), ",")}, ""); r.Status != http.StatusBadRequest ||
+		!strings.Contains(r.Body, "at most 15") {
+		t.Errorf("16 tags in the header: got %d %s, want at most 15", r.Status, r.Body)
+	}
+	for i, want := range []int{200, 200, 429} {
+		if r := ask(nil, strings.Join(list(40, `"x%d":"1"`), ",")); r.Status != want {
+			t.Errorf("request %d with 40 tags in the body: got %d %s, want %d", i, r.Status, r.Body, want)
+		}
+	}
+	if r := ask([]string{"X-Weir-Tags", strings.Join(list(15, "x%d=1"), ",")}, `"team":"other"`); r.Status != 200 {
+		t.Errorf("another team: got %d %s, want 200", r.Status, r.Body)
+	}
+}
+
+// TestPerUserOfForm holds that the end user of a form is limited, too.
+func TestPerUserOfForm(t *testing.T) {
+	t.Parallel()
+	_, h := harness.OpenMediaProvider(t)
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		perUser := []account.Per{{Limits: account.Limits{RPM: 1}}}
+		_, err := s.UpdateAccount(ctx, audit.Gateway(), account.DefaultName, account.Update{Per: &perUser})
+		return err
+	})
+	ask := func(fields ...string) int {
+		fields = append([]string{"model", "house/paint", "prompt", "A weir"}, fields...)
+		return h.Multipart("/v1/images/edits", "image", []byte("PNG"), fields...).Status
+	}
+	harness.Await(t, "the limit", func() bool { return ask("user", "first") == http.StatusTooManyRequests })
+	for _, tt := range []struct {
+		fields []string
+		status int
+	}{
+		{[]string{"user", "ada"}, 200},
+		{[]string{"user", "ada"}, 429},
+		{[]string{"user", "ada", "safety_identifier", "bob"}, 200},
+		{[]string{"user", "cyd", "safety_identifier", "bob"}, 429},
+		{[]string{"user", "ada", "user", "dan"}, 400},
+		{[]string{"user", strings.Repeat("x", 513)}, 400},
+		{nil, 200},
+	} {
+		if got := ask(tt.fields...); got != tt.status {
+			t.Errorf("a form with %.60q: got %d, want %d", tt.fields, got, tt.status)
 		}
 	}
 }

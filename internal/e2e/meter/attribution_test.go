@@ -30,6 +30,7 @@ func TestAttribution(t *testing.T) {
 		{name: "openai", path: "/v1/chat/completions", body: openai + `,"user":"u1","metadata":{"project":"beta","a":"b"}}`, user: "u1", tags: "project=beta,a=b"},
 		{name: "both", path: "/v1/chat/completions", body: openai + `,"metadata":{"project":"beta","a":"b"}}`, header: "project=alpha", tags: "project=alpha,a=b"},
 		{name: "safety_identifier", path: "/v1/chat/completions", body: openai + `,"safety_identifier":"s1","user":"u1"}`, user: "s1"},
+		{name: "empty safety_identifier", path: "/v1/chat/completions", body: openai + `,"user":"u1","safety_identifier":""}`, user: "u1"},
 		{name: "escapes", path: "/v1/chat/completions", body: openai + `,"user":"\u00fc","metadata":{"a\"":"\u00fc,"}}`, user: "ü", tags: `a"=ü%2C`},
 		{name: "no strings", path: "/v1/chat/completions", body: openai + `,"metadata":{"a":1,"b":"c"}}`, tags: "b=c"},
 		{name: "no object", path: "/v1/chat/completions", body: openai + `,"metadata":"x"}`},
@@ -60,7 +61,7 @@ func TestAttribution(t *testing.T) {
 	if p := grouped(t, h, "?group_by=tag:a,user&tag.a=b"); fmt.Sprint(p.words()) != "[tag:a=b user=u1 2 tag:a=b user=- 2]" {
 		t.Errorf("by tag and user: got %q", p.words())
 	}
-	if p := grouped(t, h, "?group_by=tag:project"); fmt.Sprint(p.words()) != "[tag:project=alpha 2 tag:project=beta 1 tag:project=- 11]" {
+	if p := grouped(t, h, "?group_by=tag:project"); fmt.Sprint(p.words()) != "[tag:project=alpha 2 tag:project=beta 1 tag:project=- 12]" {
 		t.Errorf("by project: got %q", p.words())
 	}
 }
