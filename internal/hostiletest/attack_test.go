@@ -27,8 +27,8 @@ const (
 	moreGoroutines  = 16
 	moreHeap        = 64 << 20
 	moreResident    = 96 << 20
-	// recovery is how long it may take to let go of what it held.
-	recovery = 20 * time.Second
+	// recovery is how long it may take to let go of what it held, on a machine that has other work where no time is judged.
+	recovery, slowRecovery = 20 * time.Second, 2 * time.Minute
 	// tries is how often an attack is made whose good clients were late: the machine may have had
 	// something else to do.
 	tries = 3
@@ -239,10 +239,13 @@ func (a *attack) side(t *testing.T, r *result, lasts time.Duration, hostile bool
 // seldom: a gateway that has little to do gives memory back by itself.
 func (r *result) recover(t *testing.T) {
 	t.Helper()
-	began := time.Now()
+	began, most := time.Now(), slowRecovery
+	if *strictFlag {
+		most = recovery
+	}
 	for {
 		r.after = r.testGateway.read(t)
-		if len(r.leftovers()) == 0 || time.Since(began) > recovery {
+		if len(r.leftovers()) == 0 || time.Since(began) > most {
 			return
 		}
 		time.Sleep(long(500*time.Millisecond, 50*time.Millisecond))
@@ -304,7 +307,7 @@ func (r *result) judge(t *testing.T) {
 		t.Errorf("%d MB resident in the attack, want at most %d", r.peak>>20, int64(mostMemory)>>20)
 	}
 	for _, left := range r.leftovers() {
-		t.Errorf("%s after the attack: %s", recovery, left)
+		t.Errorf("still, long after the attack: %s", left)
 	}
 }
 
