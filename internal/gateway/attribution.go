@@ -12,8 +12,8 @@ import (
 // at fault, and from the vendor's own members of the body, of which what is beyond the bounds is left out.
 // Where both name a tag, the header wins; the caller's key has tags for names that neither has. It returns how
 // many were left out. One that the caller has limits or a budget for is refused instead.
-func (c *call) attribute() (leftOut int, err error) {
-	o, k := &c.own, c.principal.Key()
+func (o *ownFields) attribute(c *call) (leftOut int, err error) {
+	k := c.principal.Key()
 	if lines := c.r.Header[llm.TagsHeader]; len(lines) > 0 {
 		if o.attribution.Tags, err = llm.ParseTags(lines); err != nil {
 			return 0, err
@@ -25,9 +25,9 @@ func (c *call) attribute() (leftOut int, err error) {
 	if most := llm.MaxTags - len(o.defaults); len(o.attribution.Tags) > most {
 		return 0, llm.Invalidf(llm.TagsHeader, "This API key adds tags of its own to every request. Send at most %d others.", most)
 	}
-	if !c.attributeUser() {
+	if !o.attributeUser(c) {
 		leftOut++
-		err = c.checkLeftOut("")
+		err = checkLeftOut(c.principal, "")
 	}
 	if at := c.Head.TagsSpan; at.Present() {
 		for m := range rawjson.Members(c.Body[at.Start:at.End]) {
@@ -37,7 +37,7 @@ func (c *call) attribute() (leftOut int, err error) {
 				continue
 			}
 			if leftOut++; err == nil && name != "" {
-				err = c.checkLeftOut(name)
+				err = checkLeftOut(c.principal, name)
 			}
 		}
 	}
@@ -48,24 +48,24 @@ func (c *call) attribute() (leftOut int, err error) {
 }
 
 // attributeUser notes the end user that the body names, and reports whether it is within the bounds.
-func (c *call) attributeUser() bool {
+func (o *ownFields) attributeUser(c *call) bool {
 	at := c.Head.UserSpan
 	if !at.Present() {
 		return true
 	}
 	value := c.Body[at.Start:at.End]
 	if c.Op.Multipart {
-		return c.own.attribution.SetUser(string(value))
+		return o.attribution.SetUser(string(value))
 	}
 	user, ok := rawjson.AsString(value)
-	return ok && c.own.attribution.SetUser(user)
+	return ok && o.attribution.SetUser(user)
 }
 
 // checkLeftOut refuses a request whose end user (with an empty tag) or whose value of a tag is beyond the bounds, where
 // each of these is limited: a name that is too long is no way past a limit.
-func (c *call) checkLeftOut(tag string) error {
+func checkLeftOut(p *account.Principal, tag string) error {
 	switch {
-	case !c.principal.LimitsEach(tag):
+	case !p.LimitsEach(tag):
 		return nil
 	case tag == "":
 		return llm.Invalid("user", "Each end user has a limit or a budget here. Name the end user by a string of at most "+

@@ -34,7 +34,7 @@ func (c *call) scan() error {
 	if err := c.held.inTurn(len(c.Body), c.scanBody); err != nil {
 		return err
 	}
-	leftOut, err := c.attribute()
+	leftOut, err := c.own.attribute(c)
 	if leftOut > 0 {
 		c.server.metrics.LeftOut(leftOut)
 	}
