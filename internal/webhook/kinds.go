@@ -59,8 +59,8 @@ func accountKinds() []Kind {
 		{
 			Type: BudgetExceeded, To: ToAccount,
 			About: "A budget, or prepaid credit, is spent, or a request was refused because what is left has no room " +
-				"for it: once for a limit and a period.", Example: example(BudgetExceeded,
-				Data{Account: acme(), Budget: exampleBudget("99.97")}),
+				"for it: once for a limit and a period. Of an end user or a tag, only after something was spent.",
+			Example: example(BudgetExceeded, Data{Account: acme(), Budget: exampleBudget("99.97")}),
 		},
 		{
 			Type: RateLimitExceeded, To: ToAccount,
