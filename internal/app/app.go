@@ -351,7 +351,8 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.reload(background) })
 	running.Go(func() {
 		g.store.RunRetention(background, func() store.Retention {
-			return store.Retention{Requests: retentionOf(g).Requests, Explanations: retentionOf(g).Explanations}
+			r := retentionOf(g)
+			return store.Retention{Requests: r.Requests, Explanations: r.Explanations, Attribution: r.Attribution}
 		})
 	})
 	running.Go(func() { g.router.Report(background, healthFile(cfg), g.options.Now, g.options.Log) })

@@ -145,6 +145,9 @@ func (l *loader) checkNumbers(c *Config) {
 	if c.Retention.Requests < day {
 		l.report("retention.requests", "`retention.requests` must be at least 1d")
 	}
+	if c.Retention.Attribution < day {
+		l.report("retention.attribution", "`retention.attribution` must be at least 1d")
+	}
 	if c.Retention.Explanations < day {
 		l.report("retention.explanations", "`retention.explanations` must be at least 1d")
 	}

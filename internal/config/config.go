@@ -256,6 +256,8 @@ type Retention struct {
 	// Explanations is for how long it is kept by which prices the sums of deleted request
 	// rows came about, at least one day.
 	Explanations time.Duration `yaml:"explanations"`
+	// Attribution is the life of sums by end user and tag, at least one day.
+	Attribution time.Duration `yaml:"attribution"`
 }
 
 // Kept is how much is kept for clients: replies for an Idempotency-Key, and what the
@@ -362,7 +364,7 @@ func Default() Config {
 		Pricing:          Pricing{Assumed: "accept"},
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
-		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day}, // seven years
+		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day, Attribution: 400 * day},
 		Kept:             Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
 		TLS:              TLS{ACME: ACME{Directory: "https://acme-v02.api.letsencrypt.org/directory"}},
 		Backup:           Backup{Every: 10 * time.Second, Full: day, Keep: 7},

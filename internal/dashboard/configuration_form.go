@@ -103,6 +103,7 @@ var configSections = []configSection{
 		about: "How long data is kept, in days such as 90d. What is older is deleted within an hour. Sums are kept.",
 		members: []configMember{
 			{key: "requests", field: Field{Label: "Requests", Short: true, Example: "90d"}},
+			{key: "attribution", field: Field{Label: "End users and tags in sums", Short: true, Example: "400d"}},
 			{key: "explanations", field: Field{Label: "Prices behind sums", Short: true, Example: "2557d"}},
 			{key: "responses", field: Field{Label: "Kept responses", Short: true, Example: "30d"}},
 		},

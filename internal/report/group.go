@@ -32,6 +32,9 @@ var dimensions = []Dimension{ByModel, ByProvider, ByKey, ByUser, ByDay, ByHour, 
 // maxDimensions bounds a list of them.
 const maxDimensions = 8
 
+// Other is in the place of end users and values of tags that sums do not tell apart.
+const Other = "(other)"
+
 // tagPrefix is what the dimension of a tag begins with, before the tag's name.
 const tagPrefix = "tag:"
 

@@ -27,7 +27,7 @@ type UsesQuery struct {
 	Offset  int         // from 0
 }
 
-// OfRows reports whether the query asks for what no sums are kept of: end users and tags.
+// OfRows reports whether the query asks for what no sums are kept of on the day itself: end users and tags.
 func (q *UsesQuery) OfRows() bool {
 	return len(q.Tags) > 0 || slices.ContainsFunc(q.By, func(d Dimension) bool { return d == ByUser || d.Tag() != "" })
 }

@@ -111,8 +111,10 @@ type applier struct {
 	log    *slog.Logger
 	clock  *clock
 	outbox outbox
-	// sums, by hour, parts and speeds are of the batch at hand.
+	// sums, by hour, parts and speeds are of the batch at hand; late are what of it is of days before today.
+	today  int64
 	sums   buckets
+	late   buckets
 	parts  balances // of parts of accounts and keys
 	speeds speeds
 	// told is the highest threshold of each budget that the database has an event
@@ -216,6 +218,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.open(ctx, journal, b.Opened); err != nil {
 		return fmt.Errorf("opened attempts: %w", err)
 	}
+	a.today, a.late = dayOf(a.clock.now()), nil
 	a.sums, a.parts, a.speeds = make(buckets, len(a.sums)), balances{}, make(speeds, len(a.speeds))
 	if err := settle(ctx, journal, b.Settled); err != nil {
 		return fmt.Errorf("settled attempts: %w", err)
@@ -232,6 +235,9 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	}
 	if err := a.uses.add(ctx, a.bulk, days.uses()); err != nil {
 		return fmt.Errorf("rollups of uses: %w", err)
+	}
+	if err := addLate(ctx, tx, a.late); err != nil {
+		return fmt.Errorf("sums of end users and tags: %w", err)
 	}
 	if err := a.addSpeeds(ctx); err != nil {
 		return fmt.Errorf("rollups of speed: %w", err)
@@ -293,8 +299,14 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 
 // count adds what a settled attempt adds to the rollups.
 func (a *applier) count(e *ledger.Entry) {
-	b := bucketOf(&e.Attempt)
-	a.sums.add(b, sumsOf(e))
+	b, s := bucketOf(&e.Attempt), sumsOf(e)
+	a.sums.add(b, s)
+	if day := b.ofDay(); day.period < a.today {
+		if a.late == nil {
+			a.late = buckets{}
+		}
+		a.late.add(day.attributedTo(attributedOf(&e.Attribution)), s)
+	}
 	a.parts.addParts(e)
 	a.speeds.addEntry(&b, e)
 }

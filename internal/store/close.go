@@ -38,6 +38,9 @@ func (s *Accounts) closeAccount(ctx context.Context, tx *sql.Tx, by audit.Actor,
 	at time.Time,
 ) (a account.Account, err error) {
 	gone := facts{}
+	if err := forgetAttribution(ctx, tx, before.ID); err != nil {
+		return a, err
+	}
 	for _, step := range []struct {
 		what, statement string
 		args            []any

@@ -40,6 +40,7 @@ type correction struct {
 	// margin and marginUncertain are what it adds to what is charged beyond both.
 	margin, marginUncertain llm.Money
 	parts                   []string // scopes of the parts that it counts against
+	attribution             attributed
 }
 
 func (c *correction) add(o *correction) {
@@ -65,7 +66,7 @@ func (c *correction) sums() *sums {
 func correctionOf(a *ledger.Row, c *ledger.Correction) correction {
 	sum := correction{
 		id: a.ID, bucket: bucketOf(&a.Attempt), usage: c.Usage, cost: c.Cost, uncertain: c.Uncertain, margin: c.Margin,
-		marginUncertain: c.MarginUncertain, parts: a.PartScopes(),
+		marginUncertain: c.MarginUncertain, parts: a.PartScopes(), attribution: attributedOf(&a.Attribution),
 	}
 	if c.Kind == ledger.CorrectionResolved && a.Provenance == ledger.Unknown {
 		sum.unknown = -1
@@ -182,12 +183,12 @@ func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Acto
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO corrections"+
 		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
-		"margin_uncertain, parts, reason, who, at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"margin_uncertain, parts, attribution, reason, who, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key,
 		b.provider, b.model,
 		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain),
-		int64(sum.margin), int64(sum.marginUncertain), parts, c.Reason, by.String(), micros(s.clock.now()))
+		int64(sum.margin), int64(sum.marginUncertain), parts, sum.attribution.text(), c.Reason, by.String(), micros(s.clock.now()))
 	return err
 }
 
@@ -244,15 +245,18 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 func readCorrections(ctx context.Context, q querier, from, to int64, account string) ([]correction, error) {
 	rows, err := q.QueryContext(
 		ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
-			"margin_uncertain, parts"+
+			"margin_uncertain, parts, attribution"+
 			" FROM corrections WHERE day BETWEEN ? AND ? AND (? = '' OR account = ?)", from, to, account, account)
 	return collect(rows, err, func(row scanner) (c correction, err error) {
-		var request, usage, parts string
+		var request, usage, parts, attribution string
 		b := &c.bucket
 		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
-			&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain, &parts)
+			&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain, &parts, &attribution)
 		if err == nil {
 			err = json.Unmarshal([]byte(parts), &c.parts)
+		}
+		if err == nil {
+			c.attribution, err = parseAttributed(attribution)
 		}
 		if err != nil {
 			return c, err

@@ -139,18 +139,19 @@ func valuesOf(e *ledger.Entry, by []report.Dimension) (values []*string) {
 	return values
 }
 
-// asReported is an attempt as reports have it that read rows: of one that retention has deleted
-// nobody knows for whom it was, nor in which hour, which is left empty here.
+// asReported is an attempt as reports by end users and tags have it: these are kept in sums when retention deletes it, and
+// the hour is not. A report by hour reads rows, and has nothing but the day of those that are deleted.
 func (m *machine) asReported(rt *rapid.T, e ledger.Entry, by []report.Dimension) (ledger.Entry, []*string) {
 	_, kept, err := m.store.Reports.Attempt(rt.Context(), e.ID)
 	if err != nil {
 		rt.Fatal(err)
 	}
-	if !kept {
+	i := slices.Index(by, report.ByHour)
+	if i >= 0 && !kept {
 		e.Attribution = llm.Attribution{}
 	}
 	values := valuesOf(&e, by)
-	if i := slices.Index(by, report.ByHour); i >= 0 && !kept {
+	if i >= 0 && !kept {
 		values[i] = nil
 	}
 	return e, values

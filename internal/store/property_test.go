@@ -52,6 +52,7 @@ func testRollups(t *testing.T, o store.Options) {
 			"correct":  m.correct,
 			"retain":   m.retain,
 			"forget":   m.forget,
+			"add up":   m.attribute,
 			"reopen":   func(rt *rapid.T) { m.close(rt); m.open(rt) },
 			"snapshot": m.snapshot,
 			"restore":  m.restore,
@@ -330,6 +331,14 @@ func (m *machine) retain(rt *rapid.T) {
 	last := before.AddDate(0, 0, -rapid.IntRange(0, 2).Draw(rt, "days that unresolved rows are kept for longer"))
 	if _, err := m.store.Ledger.Retain(rt.Context(), before, last); err != nil {
 		rt.Fatalf("retain: %v", err)
+	}
+}
+
+// attribute adds up days by end user and tag, which requests that come later are added to.
+func (m *machine) attribute(rt *rapid.T) {
+	from := time.Date(2026, 11, rapid.IntRange(18, 22).Draw(rt, "day"), 0, 0, 0, 0, time.UTC)
+	if err := m.store.Ledger.Attribute(rt.Context(), from); err != nil {
+		rt.Fatalf("add up: %v", err)
 	}
 }
 

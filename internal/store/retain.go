@@ -18,7 +18,7 @@ const retainRows = 500
 // unresolved, which somebody may resolve yet, only before an earlier one: see
 // ledger.Row.Unresolved. What they add up to goes into checkpoints in the same
 // transactions, so that Verify goes on from there, and by the version of their price into
-// explanations.
+// explanations. A day is added up by end user and tags before.
 func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time) (all report.Retained, err error) {
 	all.Rows, err = s.retainRows(ctx, before, "outcome <> 'open' AND NOT "+isUnresolved)
 	if err == nil {
@@ -35,6 +35,11 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, where string)
 		return 0, fmt.Errorf("delete old attempts: %w", err)
 	}
 	for _, day := range days {
+		if day <= s.lastOver() {
+			if done, err := s.attributeDay(ctx, day); err != nil || !done {
+				return deleted, err // or another node adds up the day now
+			}
+		}
 		r := retention{day: day, where: where, checkpoints: newRollup(tableCheckpoints), explanations: newRollup(
 			tableExplanations)}
 		for more := true; more; {

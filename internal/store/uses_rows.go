@@ -16,12 +16,15 @@ import (
 // maxUsesRows bounds how many attempts one report reads.
 const maxUsesRows = 200_000
 
-// usesRows adds up usage by end users and tags, which no rollup has: from the rows of attempts, what was
-// corrected of them, and the sums of rows that retention has deleted, which have neither a user nor tags.
+// usesRows adds up usage by end users and tags: of days that are over from their sums, of others and by hour from the
+// rows of attempts, with the sums of rows that retention has deleted, which have neither a user nor tags; and what was
+// corrected of both.
 type usesRows struct {
 	*usesGroups
 	tags   []llm.Tag // all of which an attempt has to have
 	groups map[string]*rowGroup
+	// summed are the days that are read from their sums, and byRow the others that have any.
+	summed, byRow []int64
 }
 
 // rowGroup is a group with the values by which groups are sorted.
@@ -85,6 +88,9 @@ func compareValues(a, b *string, downward bool) int {
 }
 
 func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
+	if err := u.days(ctx, tx); err != nil {
+		return err
+	}
 	corrections, err := readCorrections(ctx, tx, u.from, u.to, u.account) // of all accounts where it is empty
 	if err != nil {
 		return err
@@ -92,6 +98,10 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	byAttempt := map[ledger.AttemptID]*correction{}
 	for i := range corrections {
 		c := &corrections[i]
+		if day := c.bucket.ofDay(); slices.Contains(u.summed, day.period) {
+			u.add(&day, &c.attribution, c.sums())
+			continue
+		}
 		if sum := byAttempt[c.id]; sum != nil {
 			sum.add(c)
 			continue
@@ -103,32 +113,101 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	}
 	for _, c := range byAttempt { // of rows that are deleted, or of other models or keys
 		day := c.bucket.ofDay()
-		u.add(&day, &llm.Attribution{}, c.sums())
+		u.add(&day, &attributed{}, c.sums())
+	}
+	if err := u.readSums(ctx, tx); err != nil {
+		return err
 	}
 	deleted, err := u.deleted(ctx, tx)
 	for i := range deleted {
-		u.add(&deleted[i].bucket, &llm.Attribution{}, &deleted[i].sums)
+		u.add(&deleted[i].bucket, &attributed{}, &deleted[i].sums)
 	}
 	return err
+}
+
+// days finds out where each day is read from.
+func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
+	if u.byRow, err = daysOf(ctx, tx, tableUses, "period", u.from, u.to); err != nil || slices.Contains(u.by, report.ByHour) {
+		return err
+	}
+	if u.summed, err = attributedDays(ctx, tx, isAttributed, isAttributed); err != nil {
+		return err
+	}
+	u.summed = slices.DeleteFunc(u.summed, func(day int64) bool { return day < u.from || day > u.to })
+	u.byRow = slices.DeleteFunc(u.byRow, func(day int64) bool { return slices.Contains(u.summed, day) })
+	return nil
+}
+
+// isOn is the condition on a column that it is one of those days.
+func isOn(column string, days []int64) string {
+	if len(days) == 0 {
+		return "1 = 0"
+	}
+	names := make([]string, len(days))
+	for i, day := range days {
+		names[i] = count(day)
+	}
+	return column + " IN (" + strings.Join(names, ", ") + ")"
+}
+
+// readSums adds up days from their sums, of which the database adds up what the report does not tell apart.
+func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
+	columns, by := []string{"0", "''", "''", "''", "''", "r.attribution"}, []string{"r.attribution"}
+	for i, column := range []struct {
+		name string
+		used bool
+	}{
+		{"r.period", slices.ContainsFunc(u.by, report.Dimension.IsTime)},
+		{"r.account", slices.Contains(u.by, report.ByAccount)},
+		{"r.model", u.model != "" || slices.Contains(u.by, report.ByModel)},
+		{"r.key", u.key != "" || slices.Contains(u.by, report.ByKey)},
+		{"r.provider", slices.Contains(u.by, report.ByProvider)},
+	} {
+		if column.used {
+			columns[i], by = column.name, append(by, column.name)
+		}
+	}
+	where, args := u.among()
+	rows, err := tx.QueryContext(ctx, "SELECT "+strings.Join(columns, ", ")+", "+columnsBy("sum", measureColumns())+" FROM "+
+		tableAttribution+" r WHERE "+isOn("r.period", u.summed)+" AND "+where+" GROUP BY "+strings.Join(by, ", ")+" LIMIT ?",
+		append(args, maxUsesRows+1)...)
+	read := 0
+	return each(rows, err, func(row scanner) (r rolled, err error) {
+		return r, row.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider, &r.attribution}, r.dest()...)...)
+	}, func(r *rolled) error {
+		if read++; read > maxUsesRows {
+			return errUsesRows()
+		}
+		a, err := parseAttributed(r.attribution)
+		if err == nil {
+			u.add(&r.bucket, &a, &r.sums)
+		}
+		return err
+	})
+}
+
+func errUsesRows() error {
+	return llm.Invalidf("start_date", "More than %d attempts are too many to add up by users or tags. "+
+		"Ask for fewer days with start_date and end_date, or for one key or model.", maxUsesRows)
 }
 
 // readAttempts adds up rows, each with what was corrected of it, which it takes out of corrected.
 func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, corrected map[ledger.AttemptID]*correction) error {
 	where, args := u.among()
 	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts r WHERE "+where+
-		" AND r.day BETWEEN ? AND ? AND r.outcome <> 'open' LIMIT ?", append(args, u.from, u.to, maxUsesRows+1)...)
+		" AND "+isOn("r.day", u.byRow)+" AND r.outcome <> 'open' LIMIT ?", append(args, maxUsesRows+1)...)
 	read := 0
 	return each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		if read++; read > maxUsesRows {
-			return llm.Invalidf("start_date", "More than %d attempts are too many to add up by users or tags. "+
-				"Ask for fewer days with start_date and end_date, or for one key or model.", maxUsesRows)
+			return errUsesRows()
 		}
 		b, s := bucketOf(&e.Attempt), sumsOf(e)
 		if c := corrected[e.ID]; c != nil {
 			s.add(c.sums())
 			delete(corrected, e.ID)
 		}
-		u.add(&b, &e.Attribution, s)
+		a := attributedOf(&e.Attribution)
+		u.add(&b, &a, s)
 		return nil
 	})
 }
@@ -138,23 +217,19 @@ func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
 	if len(u.tags) > 0 {
 		return nil, nil
 	}
-	periods, err := periodsOf(ctx, tx, tableCheckpoints, u.from, u.to)
-	if err != nil {
-		return nil, err
-	}
 	where, args := u.among()
-	rows, err := tx.QueryContext(ctx, "SELECT "+of("r", newRollup(tableCheckpoints).columns())+" FROM "+
-		tableCheckpoints+" r WHERE "+periods+" AND "+where, args...)
+	rows, err := tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+
+		tableCheckpoints+" r WHERE "+isOn("r.period", u.byRow)+" AND "+where, args...)
 	return collect(rows, err, scanRolled)
 }
 
 // add adds sums to the group of a bucket, which is of a day where the hour is not known.
-func (u *usesRows) add(b *bucket, a *llm.Attribution, s *sums) {
+func (u *usesRows) add(b *bucket, a *attributed, s *sums) {
 	if u.model != "" && b.model != u.model || u.key != "" && b.key != u.key {
 		return
 	}
 	for _, t := range u.tags {
-		if value, ok := a.Tag(t.Name); !ok || value != t.Value {
+		if value, ok := a.tag(t.Name); !ok || value != t.Value {
 			return
 		}
 	}
@@ -176,7 +251,7 @@ func (u *usesRows) add(b *bucket, a *llm.Attribution, s *sums) {
 }
 
 // valueOf is the value of a dimension, and whether there is one.
-func valueOf(d report.Dimension, b *bucket, a *llm.Attribution) (string, bool) {
+func valueOf(d report.Dimension, b *bucket, a *attributed) (string, bool) {
 	day, isHour := b.period, b.period > lastDay
 	if isHour {
 		day /= 100
@@ -199,5 +274,5 @@ func valueOf(d report.Dimension, b *bucket, a *llm.Attribution) (string, bool) {
 	case report.ByUser:
 		return a.User, a.User != ""
 	}
-	return a.Tag(d.Tag())
+	return a.tag(d.Tag())
 }

@@ -129,6 +129,7 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 	if err != nil {
 		return err
 	}
+	uncorrected := hours.days()
 	for i := range corrections {
 		hours.add(corrections[i].bucket, corrections[i].sums())
 	}
@@ -139,7 +140,23 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 	days := hours.days()
 	for b, s := range checkpoint {
 		days.add(b, s)
+		uncorrected.add(b, s)
 	}
+	if err := v.attribution(ctx, day, uncorrected); err != nil {
+		return err
+	}
+	if err := v.balances(ctx, day, days); err != nil {
+		return err
+	}
+	if err := v.explanations(ctx, day, checkpoint); err != nil {
+		return err
+	}
+	return v.rollups(ctx, day, hours, days, len(checkpoint) > 0)
+}
+
+// rollups compares what the rollups of a day say with what its rows and corrections say, and with the sums of rows that
+// are deleted, which have no hours.
+func (v *verifier) rollups(ctx context.Context, day int64, hours, days buckets, deleted bool) error {
 	rolledDays, err := newRollup(tableDays).read(ctx, v.tx, day, day)
 	if err != nil {
 		return err
@@ -153,20 +170,32 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 		return err
 	}
 	v.result.Rollups += int64(len(rolledDays) + len(rolledUses) + len(rolledHours))
-	if err := v.balances(ctx, day, days); err != nil {
-		return err
-	}
-	if err := v.explanations(ctx, day, checkpoint); err != nil {
-		return err
-	}
 	v.compare("day", days, rolledDays)
 	v.compare("uses", days.uses(), rolledUses)
-	if len(checkpoint) > 0 { // which has no hours: the day's must add up
+	if deleted { // the day's must add up
 		v.compare("hour", days, rolledHours.days())
 	} else {
 		v.compare("hour", hours, rolledHours)
 	}
 	return nil
+}
+
+// attribution compares the sums by end user and tags of a day that is added up with what there was before corrections.
+func (v *verifier) attribution(ctx context.Context, day int64, days buckets) error {
+	var state int64
+	err := v.tx.QueryRowContext(ctx, "SELECT state FROM attribution_days WHERE day = ?", day).Scan(&state)
+	if isNone(err) || err == nil && state != isAttributed {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	sums, err := newRollup(tableAttribution).read(ctx, v.tx, day, day)
+	v.result.Rollups += int64(len(sums))
+	if err == nil {
+		v.compare("attribution", days, sums.folded(bucket.withoutAttribution))
+	}
+	return err
 }
 
 // rows adds up a day's rows, and checks the cost of each.

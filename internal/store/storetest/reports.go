@@ -336,6 +336,8 @@ func testRetainAtOnce(t *testing.T, f *fixture) {
 		}
 	})
 	nodes.Wait()
+	n := must.Get(f.Ledger.Retain(t.Context(), noon, noon))(t) // of a day that was settled too often to be added up
+	deleted.Add(n.Rows)
 	v := verified(t, f)
 	if deleted.Load()+v.Rows != old+late || deleted.Load() < old {
 		t.Errorf("got %d deleted and %d left, want %d in all", deleted.Load(), v.Rows, old+late)

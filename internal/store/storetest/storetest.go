@@ -70,6 +70,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Retain", testRetain},
 		{"RetainUnresolved", testRetainUnresolved},
 		{"RetainAtOnce", testRetainAtOnce},
+		{"Attribution", testAttribution},
+		{"AttributionOfClosed", testAttributionOfClosed},
 		{"Idempotency", testIdempotency},
 		{"IdempotencyOwners", testIdempotencyOwners},
 		{"Responses", testResponses},

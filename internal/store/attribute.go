@@ -1,0 +1,235 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+)
+
+const (
+	// attributeAfter is how long after its end a day is added up: most of its requests have ended by then.
+	attributeAfter = time.Hour
+	// claimedFor is how long a node that adds a day up keeps others from it after each of its accounts.
+	claimedFor = 10 * time.Minute
+)
+
+// The states of a day in tableAttribution.
+const (
+	notAttributed = iota
+	isAttributed
+	attributionDeleted
+)
+
+// Attribute adds up, by end user and tags, each day from a moment on that is over and is not added up yet. Another node
+// that does so leaves it the days that it has begun.
+func (s *Ledger) Attribute(ctx context.Context, from time.Time) error {
+	days, err := daysOf(ctx, s.read, tableDays, "period", dayOf(from), s.lastOver())
+	if err != nil {
+		return fmt.Errorf("add up end users and tags: %w", err)
+	}
+	done, err := attributedDays(ctx, s.read, isAttributed, attributionDeleted)
+	if err != nil {
+		return fmt.Errorf("add up end users and tags: %w", err)
+	}
+	for _, day := range days {
+		if slices.Contains(done, day) {
+			continue
+		}
+		if _, err := s.attributeDay(ctx, day); err != nil {
+			return fmt.Errorf("add up end users and tags of %s: %w", dateText(day), err)
+		}
+	}
+	return nil
+}
+
+// attributedDays are the days whose state is one from the first to the last.
+func attributedDays(ctx context.Context, q querier, first, last int) ([]int64, error) {
+	rows, err := q.QueryContext(ctx, "SELECT day FROM attribution_days WHERE state BETWEEN ? AND ?", first, last)
+	return collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+}
+
+// lastOver is the last day that is over for so long that it can be added up.
+func (s *conn) lastOver() int64 { return dayOf(s.clock.now().Add(-attributeAfter).AddDate(0, 0, -1)) }
+
+var (
+	errClaimed = errors.New("another node adds the day up")
+	errLate    = errors.New("attempts of the day were settled meanwhile")
+)
+
+// attributeTries is how often a day is added up at once of which attempts are settled meanwhile.
+const attributeTries = 3
+
+// attributeDay adds up a day, and reports whether that is done, by whomever. If not, it is done the next time.
+func (s *Ledger) attributeDay(ctx context.Context, day int64) (done bool, err error) {
+	claim := uuid.NewString()
+	for range attributeTries {
+		var version int64
+		if version, done, err = s.claimDay(ctx, day, claim); err != nil || done {
+			break
+		}
+		if err = s.attributeAll(ctx, day, version, claim); !errors.Is(err, errLate) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, errClaimed):
+		return false, nil
+	case err == nil:
+		return true, nil
+	case errors.Is(err, errLate):
+		err = nil
+	}
+	return false, errors.Join(err, s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET claimed = 0 WHERE day = ?", day)
+		return err
+	}))
+}
+
+// claimDay keeps others from adding the day up, and returns its version, unless it is added up.
+func (s *Ledger) claimDay(ctx context.Context, day int64, claim string) (version int64, done bool, err error) {
+	err = s.write(ctx, s.sure, "claim day", func(tx *sql.Tx) error {
+		now := micros(s.clock.now())
+		_, err := tx.ExecContext(ctx, "INSERT INTO attribution_days (day, state, version, claim, claimed) VALUES (?, ?, 0, ?, ?)"+
+			" ON CONFLICT (day) DO UPDATE SET claim = excluded.claim, claimed = excluded.claimed WHERE attribution_days.state = ?"+
+			" AND (attribution_days.claimed < ? OR attribution_days.claim = excluded.claim)", day, notAttributed, claim,
+			now+claimedFor.Microseconds(), notAttributed, now)
+		if err != nil {
+			return err
+		}
+		var state int64
+		var by string
+		err = tx.QueryRowContext(ctx, "SELECT version, state, claim FROM attribution_days WHERE day = ?", day).Scan(&version, &state, &by)
+		if done = state != notAttributed; err == nil && !done && by != claim {
+			err = errClaimed
+		}
+		return err
+	})
+	return version, done, err
+}
+
+// attributeAll adds up a claimed day, account by account.
+func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim string) error {
+	err := s.clear(ctx, &leftover{table: tableAttribution, key: "digest", where: "period = ?", args: []any{day}})
+	if err != nil {
+		return err
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT account FROM "+tableDays+" WHERE period = ?", day)
+	accounts, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	if err != nil {
+		return err
+	}
+	table := newRollup(tableAttribution)
+	for _, account := range accounts {
+		sums, err := s.attributedSums(ctx, day, account)
+		if err != nil {
+			return err
+		}
+		err = s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error { return table.addEach(ctx, tx, sums) })
+		if err != nil {
+			return err
+		}
+	}
+	return s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error {
+		n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, claimed = 0 WHERE day = ? AND version = ?",
+			isAttributed, day, version))
+		if err == nil && n == 0 {
+			err = errLate
+		}
+		return err
+	})
+}
+
+// writeClaimed runs fn in a transaction while the day is claimed, and keeps the claim.
+func (s *Ledger) writeClaimed(ctx context.Context, day int64, claim string, fn func(tx *sql.Tx) error) error {
+	return s.write(ctx, s.sure, "add up end users and tags", func(tx *sql.Tx) error {
+		n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_days SET claimed = ? WHERE day = ? AND state = ? AND claim = ?",
+			micros(s.clock.now().Add(claimedFor)), day, notAttributed, claim))
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return errClaimed
+		}
+		return fn(tx)
+	})
+}
+
+// attributedSums are the sums of an account's day as of one moment: of its rows, and of those that are deleted.
+func (s *Ledger) attributedSums(ctx context.Context, day int64, account string) (buckets, error) {
+	all := attributedDay{buckets: buckets{}}
+	err := s.moment(ctx, s.read, "add up end users and tags", func(tx *sql.Tx) error {
+		var closed bool
+		err := tx.QueryRowContext(ctx, "SELECT closed IS NOT NULL FROM accounts WHERE id = ?", account).Scan(&closed)
+		if err != nil && !isNone(err) {
+			return err
+		}
+		rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND day = ? AND outcome <> 'open'",
+			account, day)
+		err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
+			to := attributedOf(&e.Attribution)
+			if closed {
+				to = attributed{}
+			}
+			all.addTo(bucketOf(&e.Attempt).ofDay().attributedTo(to), sumsOf(e))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		rows, err = tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+tableCheckpoints+
+			" WHERE period = ? AND account = ?", day, account)
+		return each(rows, err, scanRolled, func(r *rolled) error {
+			all.addTo(r.bucket, &r.sums)
+			return nil
+		})
+	})
+	if err == nil {
+		all.shorten(mostAttributed, mostAttributedText)
+	}
+	return all.buckets, err
+}
+
+// RetainAttribution deletes the sums by end user and tags of days before a moment.
+func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error {
+	day := dayOf(before)
+	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET state = ? WHERE day < ? AND state = ?", attributionDeleted, day, isAttributed)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE day < ? AND attribution <> ''", day)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.clear(ctx, &leftover{
+		table: tableAttribution, key: "digest", args: []any{day, attributionDeleted},
+		where: "period < ? AND period IN (SELECT day FROM attribution_days WHERE state = ?)",
+	})
+}
+
+// forgetAttribution takes end users and tags out of the sums of an account, which stay.
+func forgetAttribution(ctx context.Context, tx *sql.Tx, account string) error {
+	table := newRollup(tableAttribution)
+	rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+" WHERE account = ? AND attribution <> '' RETURNING "+
+		table.columns(), account)
+	whole := buckets{}
+	err = each(rows, err, scanRolled, func(r *rolled) error {
+		whole.add(r.withoutAttribution(), &r.sums)
+		return nil
+	})
+	if err == nil {
+		err = table.addEach(ctx, tx, whole)
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ?", account)
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/report"
+)
+
+// testAttribution holds what sums of days by end user and tag are: the dearest told apart and the rest together, in reports
+// also after requests are deleted, with what is settled late.
+func testAttribution(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	const users = 2100 // 2,000 sums are told apart
+	day := noon.AddDate(0, 0, -3)
+	entryOf := func(n int, user string, tags ...llm.Tag) ledger.Entry {
+		e := entry(n)
+		e.Account, e.Arrived, e.Opened = "acc_a", day, day
+		e.Usage[llm.Output] = int64(n)
+		e.Cost = e.Price.Cost(&e.Usage, e.Tier)
+		e.Attribution = llm.Attribution{User: user, Tags: tags}
+		return e
+	}
+	j := newTape()
+	var list []ledger.Entry
+	for n := range users {
+		list = append(list, entryOf(n, fmt.Sprint("user ", n)))
+	}
+	for n := range 25 { // names of tags: 20 are told apart, by how many attempts have them, and the one that 25 have
+		list = append(list, entryOf(users+n, "tagged", llm.Tag{Name: fmt.Sprint("tag", n), Value: "v"}, llm.Tag{Name: "team", Value: "x"}))
+	}
+	apply(t, f, j.next(nil, list...))
+	whole := uses(t, f, report.UsesQuery{Account: "acc_a"}).Total
+	byUser := func() map[string]report.Use {
+		t.Helper()
+		all := map[string]report.Use{}
+		page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser}, Limit: 5000})
+		if page.Total != whole {
+			t.Errorf("in all: got %+v, want %+v", page.Total, whole)
+		}
+		for _, u := range page.Uses {
+			if name := u.Group[0]; name != nil {
+				all[*name] = u
+			} else {
+				all[""] = u
+			}
+		}
+		return all
+	}
+	if got := byUser(); len(got) != users+1 {
+		t.Errorf("before: %d users, want %d", len(got), users+1)
+	}
+	must.Do(t, f.Ledger.Attribute(t.Context(), day))
+	rest := byUser()[report.Other]
+	if got := byUser(); len(got) > 2001 || got["user 2099"].Requests != 1 || got["tagged"].Requests != 25 || got["user 7"].Requests != 0 ||
+		rest.Requests < 100 || rest.Requests > 130 {
+		t.Errorf("added up: %d users, %d requests of others, and %+v of the dearest; want 2,000 sums told apart", len(got), rest.Requests, got["user 2099"])
+	}
+	byTag := func(name string) string {
+		page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByTag(name)}, Tags: []llm.Tag{{Name: "team", Value: "x"}}})
+		var words string
+		for _, u := range page.Uses {
+			value := "none"
+			if u.Group[0] != nil {
+				value = *u.Group[0]
+			}
+			words += fmt.Sprintf("%s %d ", value, u.Requests)
+		}
+		return words
+	}
+	if a, b := byTag("team"), byTag("tag3"); a != "x 25 " || b != "(other) 6 v 1 none 18 " {
+		t.Errorf("by tags: got %q and %q, want 19 others told apart", a, b)
+	}
+	if n := must.Get(f.Ledger.Retain(t.Context(), noon, noon))(t); n.Rows != users+25 {
+		t.Errorf("deleted %d rows, want %d", n.Rows, users+25)
+	}
+	apply(t, f, j.next(nil, entryOf(5000, "user 2099"), entryOf(5001, "late")))
+	whole = uses(t, f, report.UsesQuery{Account: "acc_a"}).Total
+	if got := byUser(); got["user 2099"].Requests != 2 || got[report.Other].Requests != rest.Requests+1 {
+		t.Errorf("settled late: got %+v, and %d requests of others; want one more of each", got["user 2099"], got[report.Other].Requests)
+	}
+	verified(t, f)
+	again := must.Get(f.Ledger.Verify(t.Context(), nil))(t)
+	must.Do(t, f.Ledger.Attribute(t.Context(), day)) // nothing is left to do
+	must.Equal(t, must.Get(f.Ledger.Verify(t.Context(), nil))(t).Rollups, again.Rollups, "rollups")
+
+	must.Do(t, f.Ledger.RetainAttribution(t.Context(), day))
+	if got := byUser(); got["user 2099"].Requests != 2 {
+		t.Errorf("kept until the day after: got %+v", got["user 2099"])
+	}
+	must.Do(t, f.Ledger.RetainAttribution(t.Context(), day.AddDate(0, 0, 1)))
+	apply(t, f, j.next(nil, entryOf(5002, "")))
+	whole = uses(t, f, report.UsesQuery{Account: "acc_a"}).Total
+	if got := byUser(); got[""].Requests != users+26 || got["user 2099"].Requests != 1 { // one row is there
+		t.Errorf("forgotten: got %d requests of nobody and %+v", got[""].Requests, got["user 2099"])
+	}
+	verified(t, f)
+}
+
+// testAttributionOfClosed holds that a closed account's end users and tags are in no sum, and that what was used stays.
+func testAttributionOfClosed(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	j := newTape()
+	var list []ledger.Entry
+	for n := range 4 {
+		e := entry(n)
+		e.Account, e.Arrived = "acc_a", noon.AddDate(0, 0, -1-n%2)
+		e.Attribution = llm.Attribution{User: "ada", Tags: []llm.Tag{{Name: "team", Value: "x"}}}
+		list = append(list, e)
+	}
+	apply(t, f, j.next(nil, list...))
+	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -1)))
+	must.Get(f.Accounts.CloseAccount(t.Context(), root, "acc_a", noon))(t)
+	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -9)))
+	page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser}})
+	if len(page.Uses) != 1 || page.Uses[0].Group[0] != nil || page.Uses[0].Requests != 4 {
+		t.Errorf("by user: got %+v, want 4 requests of nobody", page.Uses)
+	}
+	f.advance(time.Hour)
+	verified(t, f)
+}
