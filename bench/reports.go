@@ -27,6 +27,7 @@ type asking struct {
 	budgeted     []string
 	from, to     string // the last year of it
 	month, until string // its last whole month
+	days30       string // 30 days before its end
 	journal      uuid.UUID
 	rand         *rand.Rand
 }
@@ -63,6 +64,7 @@ func reportsCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 func (a *asking) span(end time.Time) {
 	month := time.Date(end.Year(), end.Month(), 1, 0, 0, 0, 0, time.UTC)
 	a.from, a.to = end.AddDate(-1, 0, 0).Format(time.DateOnly), end.AddDate(0, 0, -1).Format(time.DateOnly)
+	a.days30 = end.AddDate(0, 0, -30).Format(time.DateOnly)
 	a.month, a.until = month.AddDate(0, -1, 0).Format(time.DateOnly), month.AddDate(0, 0, -1).Format(time.DateOnly)
 }
 
@@ -99,6 +101,9 @@ func (a *asking) questions() []question {
 	deep.Offset, model.Model, month.From, month.To, thousand.Limit = 9000, modelName(7), a.month, a.until, 1000
 	byKey, byHour := year, month
 	byKey.By, byHour.By = []report.Dimension{report.ByKey, report.ByMonth}, []report.Dimension{report.ByHour}
+	byUser, byTag := year, year
+	byUser.From, byUser.By, byUser.ByCost = a.days30, []report.Dimension{report.ByUser}, true
+	byTag.From, byTag.By = a.days30, []report.Dimension{report.ByTag("team"), report.ByDay}
 	all := report.UsesQuery{Limit: 100}
 	return []question{
 		{"uses, no dates, first page, any account", a.all, a.uses(all)},
@@ -113,6 +118,9 @@ func (a *asking) questions() []question {
 		{"uses, a year by key and month, any account", a.all, a.uses(byKey)},
 		{"uses, a year by key and month, large account", a.large, a.uses(byKey)},
 		{"uses, a month by hour, large account", a.large, a.uses(byHour)},
+		{"uses, 30 days by end user, any account", a.all, a.uses(byUser)},
+		{"uses, 30 days by end user, large account", a.large, a.uses(byUser)},
+		{"uses, 30 days by team and day, large account", a.large, a.uses(byTag)},
 		{"balance of the month", a.budgeted, of(func(ctx context.Context, id string) (any, error) { return a.store.Ledger.Spent(ctx, id, 202611) })},
 		{"balance of all time, as credit asks it", a.all, of(func(ctx context.Context, id string) (any, error) { return a.store.Ledger.Spent(ctx, id, 0) })},
 		{"keys of any account", a.all, a.keys},

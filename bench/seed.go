@@ -117,7 +117,7 @@ func (s *seeding) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.writer.db.Close()) }()
 	s.users = s.year.users()
-	for _, step := range []func(context.Context) error{s.claim, s.people, s.past, s.recent, s.writer.tidy} {
+	for _, step := range []func(context.Context) error{s.claim, s.people, s.past, s.recent, s.attribute, s.writer.tidy} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -235,6 +235,11 @@ func (s *seeding) recent(ctx context.Context) error {
 		bar(n, s.Rows)
 	}
 	return nil
+}
+
+// attribute adds up, by end user and tag, the days whose requests have rows.
+func (s *seeding) attribute(ctx context.Context) error {
+	return s.store.Ledger.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()))
 }
 
 func (s *seeding) summary() string {

@@ -199,13 +199,19 @@ func (s *year) entry(r *rand.Rand, p *picker, n int64) ledger.Entry {
 		Attempt: ledger.Attempt{
 			ID:      ledger.AttemptID{Request: requestID(at, r), N: 1},
 			Account: u.account, Key: u.key, Requested: u.model, Provider: u.provider, Model: u.model[len(u.provider)+1:],
-			Opened: at, Arrived: at, Stream: n%3 != 0, Price: llm.Price{Version: u.price.Version}, Bound: bound, Hold: costOf(u, &bound),
+			Attribution: attributionOf(n),
+			Opened:      at, Arrived: at, Stream: n%3 != 0, Price: llm.Price{Version: u.price.Version}, Bound: bound, Hold: costOf(u, &bound),
 		},
 		Settlement: ledger.Settlement{
 			Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Counts: true, Finish: llm.FinishStop, Status: 200, Usage: usage, Cost: costOf(u, &usage),
 			FirstToken: time.Duration(100+r.IntN(900)) * time.Millisecond, Duration: time.Duration(1+r.IntN(20)) * time.Second,
 		},
 	}
+}
+
+// attributionOf has a request of one of 300 end users and one of 10 teams.
+func attributionOf(n int64) llm.Attribution {
+	return llm.Attribution{User: fmt.Sprintf("user-%03d", n%300), Tags: []llm.Tag{{Name: "team", Value: fmt.Sprintf("team-%d", n%10)}}}
 }
 
 // requestID is a UUID of version 7 of that moment.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -114,7 +115,7 @@ func (s *Ledger) claimDay(ctx context.Context, day int64, claim string) (version
 	return version, done, err
 }
 
-// attributeAll adds up a claimed day, account by account.
+// attributeAll adds up a claimed day, account by account, and writes what some of them come to at a time.
 func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim string) error {
 	err := s.clear(ctx, &leftover{table: tableAttribution, key: "digest", where: "period = ?", args: []any{day}})
 	if err != nil {
@@ -125,16 +126,20 @@ func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim str
 	if err != nil {
 		return err
 	}
-	table := newRollup(tableAttribution)
-	for _, account := range accounts {
+	table, pending := newRollup(tableAttribution), buckets{}
+	for i, account := range accounts {
 		sums, err := s.attributedSums(ctx, day, account)
 		if err != nil {
 			return err
 		}
-		err = s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error { return table.addEach(ctx, tx, sums) })
+		if maps.Copy(pending, sums); len(pending) < retainRows && i < len(accounts)-1 {
+			continue
+		}
+		err = s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error { return table.addEach(ctx, tx, pending) })
 		if err != nil {
 			return err
 		}
+		clear(pending)
 	}
 	return s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error {
 		n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, claimed = 0 WHERE day = ? AND version = ?",
