@@ -27,8 +27,8 @@ type UsesQuery struct {
 	Offset  int         // from 0
 }
 
-// OfRows reports whether the query asks for what no sums are kept of on the day itself: end users and tags.
-func (q *UsesQuery) OfRows() bool {
+// ByAttribution reports whether the query is about end users or tags, of which there are no sums on the day itself.
+func (q *UsesQuery) ByAttribution() bool {
 	return len(q.Tags) > 0 || slices.ContainsFunc(q.By, func(d Dimension) bool { return d == ByUser || d.Tag() != "" })
 }
 

@@ -65,7 +65,7 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 			continue
 		}
 		values := valuesOf(&e, q.By)
-		if q.OfRows() {
+		if q.ByAttribution() {
 			e, values = m.asReported(rt, e, q.By)
 		}
 		if value, _ := e.Attribution.Tag("a"); len(q.Tags) > 0 && value != q.Tags[0].Value {

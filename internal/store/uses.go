@@ -18,7 +18,7 @@ const (
 )
 
 // Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys. By
-// end users and tags it reads the rows of attempts.
+// end users and tags it reads the sums of days that are over, and the rows of attempts of others.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 	}
 	err = s.report(ctx, q.Account, "read uses", func(tx *sql.Tx) (err error) {
 		switch {
-		case q.OfRows():
+		case q.ByAttribution():
 			page, err = newUsesRows(&f, q).page(ctx, tx, q.Limit, q.Offset)
 		case len(q.By) > 0 || q.Key != "" || q.ByCost || f.all:
 			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
