@@ -117,9 +117,16 @@ func (s *Ledger) claimDay(ctx context.Context, day int64, claim string) (version
 
 // attributeAll adds up a claimed day, account by account, and writes what some of them come to at a time.
 func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim string) error {
-	err := s.clear(ctx, &leftover{table: tableAttribution, key: "digest", where: "period = ?", args: []any{day}})
-	if err != nil {
-		return err
+	for left := int64(retainRows); left == retainRows; { // of somebody who did not come to the end
+		err := s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) (err error) {
+			const of = "(period, account, model, key, digest)"
+			left, err = affected(tx.ExecContext(ctx, "DELETE FROM "+tableAttribution+" WHERE "+of+" IN (SELECT period, account, "+
+				"model, key, digest FROM "+tableAttribution+" WHERE period = ? LIMIT ?)", day, int64(retainRows)))
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
 	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT account FROM "+tableDays+" WHERE period = ?", day)
 	accounts, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
@@ -220,12 +227,20 @@ func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error 
 	})
 }
 
-// forgetAttribution takes end users and tags out of the sums of an account, which stay.
+// forgetAttribution takes end users and tags out of the sums of an account, which stay. Who adds up a day now may have read
+// of them, and begins again.
 func forgetAttribution(ctx context.Context, tx *sql.Tx, account string) error {
-	table := newRollup(tableAttribution)
-	rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+" WHERE account = ? AND attribution <> '' RETURNING "+
-		table.columns(), account)
-	whole := buckets{}
+	_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET version = version + 1 WHERE state = ?", notAttributed)
+	if err != nil {
+		return err
+	}
+	days, err := attributedDays(ctx, tx, isAttributed, isAttributed)
+	if err != nil {
+		return err
+	}
+	table, whole := newRollup(tableAttribution), buckets{}
+	rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+" WHERE "+isOn("period", days)+
+		" AND account = ? AND attribution <> '' RETURNING "+table.columns(), account)
 	err = each(rows, err, scanRolled, func(r *rolled) error {
 		whole.add(r.withoutAttribution(), &r.sums)
 		return nil
