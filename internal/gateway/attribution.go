@@ -20,10 +20,10 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 		}
 	}
 	if k != nil {
-		o.missing(k.Tags.Defaults)
+		o.reserve(&k.Tags)
 	}
-	if most := llm.MaxTags - len(o.defaults); len(o.attribution.Tags) > most {
-		return 0, llm.Invalidf(llm.TagsHeader, "This API key adds tags of its own to every request. Send at most %d others.", most)
+	if most := llm.MaxTags - len(o.reserved); len(o.attribution.Tags) > most {
+		return 0, llm.Invalidf(llm.TagsHeader, "This API key has tags of its own, for which there must be room. Send at most %d others.", most)
 	}
 	if !o.attributeUser(c) {
 		leftOut++
@@ -32,11 +32,15 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 	if at := c.Head.TagsSpan; at.Present() {
 		for m := range rawjson.Members(c.Body[at.Start:at.End]) {
 			name := m.Name()
+			if !rawjson.Present(m.Value) {
+				continue
+			}
 			value, ok := rawjson.AsString(m.Value)
 			if ok && o.put(llm.Tag{Name: name, Value: value}) {
 				continue
 			}
-			if leftOut++; err == nil && name != "" {
+			leftOut++
+			if _, there := o.attribution.Tag(name); err == nil && name != "" && !there {
 				err = checkLeftOut(c.principal, name)
 			}
 		}
@@ -69,32 +73,38 @@ func checkLeftOut(p *account.Principal, tag string) error {
 		return nil
 	case tag == "":
 		return llm.Invalid("user", "Each end user has a limit or a budget here. Name the end user by a string of at most "+
-			"512 characters, without control characters.")
+			"512 characters, without NUL.")
 	}
 	return llm.Invalidf("metadata."+tag, "Each value of the tag %q has a limit or a budget here. Send the value as a string "+
-		"of at most 512 characters, without control characters, among at most %d tags.", tag, llm.MaxTags)
+		"of at most 512 characters, without NUL, among at most %d tags, those of the API key included.", tag, llm.MaxTags)
 }
 
-// missing notes the tags of the key whose names the request does not have.
-func (o *ownFields) missing(defaults []llm.Tag) {
-	for _, t := range defaults {
-		if _, ok := o.attribution.Tag(t.Name); !ok {
-			o.defaults = append(o.defaults, t)
+// reserve keeps room for the tags that the key has or requires, and the request does not have yet.
+func (o *ownFields) reserve(k *account.KeyTags) {
+	keep := func(name string) {
+		if _, ok := o.attribution.Tag(name); !ok && !slices.Contains(o.reserved, name) {
+			o.reserved = append(o.reserved, name)
 		}
+	}
+	for _, t := range k.Defaults {
+		keep(t.Name)
+	}
+	for _, name := range k.Required {
+		keep(name)
 	}
 }
 
-// put adds a tag of the body, and reports whether it is within the bounds. The key's own have room.
+// put adds a tag of the body, and reports whether it is within the bounds, in the room that is not reserved.
 func (o *ownFields) put(t llm.Tag) bool {
-	own := slices.IndexFunc(o.defaults, func(d llm.Tag) bool { return d.Name == t.Name })
-	if _, there := o.attribution.Tag(t.Name); !there && own < 0 && len(o.attribution.Tags)+len(o.defaults) >= llm.MaxTags {
+	own := slices.Index(o.reserved, t.Name)
+	if _, there := o.attribution.Tag(t.Name); !there && own < 0 && len(o.attribution.Tags)+len(o.reserved) >= llm.MaxTags {
 		return false
 	}
 	if !o.attribution.Put(t) {
 		return false
 	}
 	if own >= 0 {
-		o.defaults = slices.Delete(o.defaults, own, own+1)
+		o.reserved = slices.Delete(o.reserved, own, own+1)
 	}
 	return true
 }
@@ -102,7 +112,7 @@ func (o *ownFields) put(t llm.Tag) bool {
 // completeTags adds the tags that requests with a key have where they say nothing else, and refuses a
 // request without one that the key requires.
 func (o *ownFields) completeTags(k *account.Key) error {
-	for _, t := range o.defaults {
+	for _, t := range k.Tags.Defaults {
 		o.attribution.Put(t)
 	}
 	for _, name := range k.Tags.Required {

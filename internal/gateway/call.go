@@ -32,13 +32,13 @@ type call struct {
 	held       capacity
 
 	principal *account.Principal
-	token     string                 // empty for one who is known without
-	pooled    *[]byte                // where the body belongs
-	tree      tree                   // of the body
-	own       ownFields              // of the body, which no provider gets to see
-	kept      *keeping               // nil for nothing
-	idem      *idempotent            // nil without an Idempotency-Key
-	limited   ratelimit.Reservations // what it has taken of limits
+	token     string                // empty for one who is known without
+	pooled    *[]byte               // where the body belongs
+	tree      tree                  // of the body
+	own       ownFields             // of the body, which no provider gets to see
+	kept      *keeping              // nil for nothing
+	idem      *idempotent           // nil without an Idempotency-Key
+	limited   ratelimit.Reservation // what it has taken of limits
 
 	table   *route.Table
 	targets []route.Target

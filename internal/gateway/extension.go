@@ -24,7 +24,7 @@ type ownFields struct {
 	noRescue  bool     // it does not want an answer continued elsewhere
 	// attribution is for whom and for what the request is.
 	attribution llm.Attribution
-	defaults    []llm.Tag // of the key, while the request has no others of these names
+	reserved    []string // names of tags for which room is kept
 }
 
 // scan reads the head of the body, and takes the service's own fields out of it.

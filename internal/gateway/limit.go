@@ -20,15 +20,20 @@ func (c *call) reserveLimits() error {
 	if err := c.recall(); err != nil {
 		return err
 	}
-	tokens := c.estimateTokens()
-	parts := c.principal.PartLimits(&c.own.attribution)
-	return c.server.limits.ReserveAll(c.r.Context(), &c.limited, ratelimit.CallerOf(c.principal), parts, tokens)
+	return c.server.limits.Reserve(c.r.Context(), &c.limited, limitedCaller(c), c.estimateTokens())
+}
+
+// limitedCaller is who asks, for whom and for what, as limits see it.
+func limitedCaller(c *call) ratelimit.Caller {
+	caller := ratelimit.CallerOf(c.principal)
+	caller.Parts = c.principal.PartLimits(&c.own.attribution)
+	return caller
 }
 
 // lookAtLimits refuses a request whose caller has nothing left of its limits, before what is
 // kept is read for it. It takes nothing of them: how large the request is, is not known yet.
 func (c *call) lookAtLimits() error {
-	return c.server.limits.Look(ratelimit.CallerOf(c.principal), c.estimateTokens())
+	return c.server.limits.Look(limitedCaller(c), c.estimateTokens())
 }
 
 // estimateTokens is how many tokens are reserved for the request.

@@ -17,7 +17,7 @@ type outcome struct {
 	replay    *replay
 	request   request
 	principal *account.Principal
-	limited   ratelimit.Reservations
+	limited   ratelimit.Reservation
 	target    *route.Target // which answers in the place of the recorded one; nil for that
 	refused   Refusal
 	estimated bool
@@ -63,11 +63,12 @@ func (o *outcome) estimate() {
 func (o *outcome) limit() bool {
 	r, first := o.replay, o.request.first()
 	tokens := tokensOf(first, r.present.Table)
-	caller, parts := ratelimit.CallerOf(o.principal), o.principal.PartLimits(&first.Attribution)
-	if r.limits.LimitsTokens(caller, parts) { // of which nobody knows how many were reserved
+	caller := ratelimit.CallerOf(o.principal)
+	caller.Parts = o.principal.PartLimits(&first.Attribution)
+	if r.limits.LimitsTokens(caller) { // of which nobody knows how many were reserved
 		o.estimate()
 	}
-	return r.limits.ReserveAll(r.ctx, &o.limited, caller, parts, tokens) == nil
+	return r.limits.Reserve(r.ctx, &o.limited, caller, tokens) == nil
 }
 
 // begin begins the first attempt.

@@ -59,7 +59,7 @@ func (l *Limiter) Use(p Policy) { l.policy.Store(&p) }
 // not touch.
 func (l *Limiter) elapsed() time.Duration { return l.now().Sub(l.start) }
 
-// Reserve takes what a request needs of all limits that hold for its caller:
+// Reserve takes what a request needs of all limits that hold for its caller and its parts:
 // one request, so many tokens, one slot; or nothing of any, and then the error
 // is a *llm.Error with CodeRateLimited that says which limit it is, with
 // RetryAfter, after which the request is admitted if nobody else asks. It waits
@@ -72,18 +72,18 @@ func (l *Limiter) Reserve(ctx context.Context, r *Reservation, c Caller, tokens 
 	if !some {
 		return nil
 	}
-	return l.reserve(ctx, r, c, own, tokens)
-}
-
-func (l *Limiter) reserve(ctx context.Context, r *Reservation, c Caller, own [numRanks]Limits, tokens int64) error {
-	*r = Reservation{limiter: l, caller: c, own: own}
+	if err := l.admitParts(&c); err != nil {
+		return err
+	}
+	*r = Reservation{limiter: l}
+	r.prepare(&c, &own)
 	no := l.decide(ctx, r, min(maxTokens, max(0, tokens)))
 	if no.wait == 0 {
 		l.admitted.Add(1)
 		return nil
 	}
 	l.refused.Add(1)
-	return no.err(r)
+	return no.err()
 }
 
 // decide asks whoever has to be asked: Valkey, or this node where there is none
@@ -151,7 +151,8 @@ func (l *Limiter) Look(c Caller, tokens int64) error {
 	if !some {
 		return nil
 	}
-	r, nodes, alone := Reservation{limiter: l, caller: c, own: own}, 1, true
+	r, nodes, alone := Reservation{limiter: l}, 1, true
+	r.prepare(&c, &own)
 	if l.remote != nil {
 		open, unsure := l.remote.breaker.state(l.elapsed())
 		nodes, alone = l.nodes(), open || unsure
@@ -165,7 +166,7 @@ func (l *Limiter) Look(c Caller, tokens int64) error {
 		return nil
 	}
 	l.refused.Add(1)
-	return no.err(&r)
+	return no.err()
 }
 
 // Status is what a caller has left, as far as this node knows without asking

@@ -55,8 +55,7 @@ type Policy struct {
 type Caller struct {
 	Key, Account             string // ids
 	KeyLimits, AccountLimits Limits
-
-	part *account.PartLimits // whose limits the key's are; nil for those of a key
+	Parts                    []account.PartLimits // such as its end user; none where nothing limits these
 }
 
 // CallerOf is a caller whose key was found good; nobody for nil.
@@ -68,7 +67,7 @@ func CallerOf(p *account.Principal) Caller {
 	return Caller{Key: key.ID, Account: acc.ID, KeyLimits: Limits(key.Limits), AccountLimits: Limits(acc.Limits)}
 }
 
-// rank is a level of limits, in the order in which their windows are locked.
+// rank is a level of limits, in the order in which their windows are locked. Parts are of the key's rank, and come before it.
 type rank int
 
 const (
@@ -82,7 +81,7 @@ const (
 // any.
 func (p *Policy) limits(c *Caller) (all [numRanks]Limits, some bool) {
 	all = [numRanks]Limits{c.KeyLimits.or(p.PerKey), c.AccountLimits.or(p.PerAccount), p.Installation}
-	return all, all[ofKey].some() || all[ofAccount].some() || all[ofInstallation].some()
+	return all, all[ofKey].some() || all[ofAccount].some() || all[ofInstallation].some() || len(c.Parts) > 0
 }
 
 // id names the caller's window at a rank.

@@ -3,10 +3,8 @@
 -- ARGV is a list of operations, each a letter and its arguments, which take
 -- their keys from KEYS in order:
 --
---   s  second requests refund excess
---                             of a window: requests of that second were not let
---                             in, tokens of it were not used, others were used
---                             beside those
+--   s  second refund excess   of a window: tokens of that second were not used,
+--                             others were used beside those
 --   f  member                 of a set of slots: it is free again
 --   h  member                 of a set of slots: it is still held
 --   r  member levels, and for each level rpm tpm concurrency tokens
@@ -84,22 +82,17 @@ local function wait(w, over, what)
   return 1000000
 end
 
--- back takes back up to so many of a sum and of its bucket, and says how many.
-local function back(w, what, second, most)
-  if most <= 0 or second < w.first then return 0 end
-  local n = math.min(most, number(redis.call('HGET', w.key, what .. second)))
-  if n > 0 then
-    redis.call('HINCRBY', w.key, what .. second, -n)
-    redis.call('HINCRBY', w.key, what, -n)
-  end
-  return n
-end
-
-local function settle(key, second, requests, refund, excess)
+local function settle(key, second, refund, excess)
   local w = load(key)
-  local n, t = back(w, 'n', second, requests), back(w, 't', second, refund)
-  w.n, w.t = w.n - n, w.t - t
-  if second == sec then w.bn, w.bt = w.bn - n, w.bt - t end
+  if refund > 0 and second >= w.first then
+    local back = math.min(refund, number(redis.call('HGET', key, 't' .. second)))
+    if back > 0 then
+      w.t = w.t - back
+      if second == sec then w.bt = w.bt - back end
+      redis.call('HINCRBY', key, 't' .. second, -back)
+      redis.call('HINCRBY', key, 't', -back)
+    end
+  end
   if excess > 0 then add(w, 0, excess) end
 end
 
@@ -150,7 +143,7 @@ end
 while a < #ARGV do
   local op = arg()
   if op == 's' then
-    settle(key(), number(arg()), number(arg()), number(arg()), number(arg()))
+    settle(key(), number(arg()), number(arg()), number(arg()))
   elseif op == 'f' then
     redis.call('ZREM', key(), arg())
   elseif op == 'h' then

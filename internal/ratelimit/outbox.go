@@ -26,9 +26,9 @@ func (s *script) op(key string, args ...string) {
 
 // change is one operation on a counter that nobody waits for.
 type change struct {
-	key                              string
-	member                           string // of a slot; empty for a window
-	second, requests, refund, excess int64
+	key                    string
+	member                 string // of a slot; empty for a window
+	second, refund, excess int64
 }
 
 func (c *change) write(s *script) {
@@ -36,10 +36,7 @@ func (c *change) write(s *script) {
 		s.op(c.key, "f", c.member)
 		return
 	}
-	s.op(c.key, "s")
-	for _, n := range []int64{c.second, c.requests, c.refund, c.excess} {
-		s.args = append(s.args, strconv.FormatInt(n, 10))
-	}
+	s.op(c.key, "s", strconv.FormatInt(c.second, 10), strconv.FormatInt(c.refund, 10), strconv.FormatInt(c.excess, 10))
 }
 
 // outbox is what waits to be told to Valkey.

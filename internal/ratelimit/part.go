@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,61 +13,13 @@ import (
 // maxNewParts is how many parts of one account or key may come in a minute that were not seen before: each takes memory.
 const maxNewParts = 10_000
 
-// Reservations are what one request has taken of the limits of its caller and of its parts, such as its end user.
-// Their zero value has taken nothing.
-type Reservations struct {
-	Reservation // of the caller
-	parts       []Reservation
-}
-
-// ReserveAll does what Reserve does for the caller and for parts of its account and its key, each by limits of its own:
-// all of it or nothing. Settle has to be called on r, whatever becomes of the request.
-func (l *Limiter) ReserveAll(ctx context.Context, r *Reservations, c Caller, parts []account.PartLimits, tokens int64) error {
-	if len(parts) == 0 {
-		return l.Reserve(ctx, &r.Reservation, c, tokens)
-	}
-	if err := l.Look(c, tokens); err != nil { // who asks again and again takes nothing of parts, not even for a moment
-		return err
-	}
-	r.parts = make([]Reservation, len(parts))
-	for i := range parts {
-		if err := l.reservePart(ctx, &r.parts[i], &parts[i], tokens); err != nil {
-			r.cancelParts()
-			return err
+// admitParts refuses a caller of whom too many new parts have come.
+func (l *Limiter) admitParts(c *Caller) error {
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		if l.memory.find(subject{ofKey, p.Scope}) != nil || l.parts.admit(p.Owner, l.elapsed()) {
+			continue
 		}
-	}
-	err := l.Reserve(ctx, &r.Reservation, c, tokens)
-	if err != nil {
-		r.cancelParts()
-	}
-	return err
-}
-
-func (r *Reservations) cancelParts() {
-	for i := range r.parts {
-		r.parts[i].cancel()
-	}
-}
-
-// Settle is that of a Reservation, of all of them.
-func (r *Reservations) Settle(tokens int64) {
-	r.Reservation.Settle(tokens)
-	for i := range r.parts {
-		r.parts[i].Settle(tokens)
-	}
-}
-
-// LimitsTokens reports whether some limit of tokens a minute holds for the caller or one of the parts.
-func (l *Limiter) LimitsTokens(c Caller, parts []account.PartLimits) bool {
-	own, _ := l.policy.Load().limits(&c)
-	return slices.ContainsFunc(own[:], func(of Limits) bool { return of.TPM > 0 }) ||
-		slices.ContainsFunc(parts, func(p account.PartLimits) bool { return p.Limits.TPM > 0 })
-}
-
-// reservePart does what Reserve does for a part of an account or a key by the limits of the part alone.
-func (l *Limiter) reservePart(ctx context.Context, r *Reservation, p *account.PartLimits, tokens int64) error {
-	c := Caller{Key: p.Scope, KeyLimits: Limits(p.Limits), part: p}
-	if l.memory.find(subject{ofKey, p.Scope}) == nil && !l.parts.admit(p.Owner, l.elapsed()) {
 		l.refused.Add(1)
 		return &llm.Error{
 			Code: llm.CodeRateLimited, RetryAfter: time.Minute,
@@ -77,7 +28,14 @@ func (l *Limiter) reservePart(ctx context.Context, r *Reservation, p *account.Pa
 			Err: &Exceeded{Of: p.Of(), What: "rpm", Limit: maxNewParts},
 		}
 	}
-	return l.reserve(ctx, r, c, [numRanks]Limits{ofKey: c.KeyLimits}, tokens)
+	return nil
+}
+
+// LimitsTokens reports whether some limit of tokens a minute holds for the caller.
+func (l *Limiter) LimitsTokens(c Caller) bool {
+	own, _ := l.policy.Load().limits(&c)
+	return slices.ContainsFunc(own[:], func(of Limits) bool { return of.TPM > 0 }) ||
+		slices.ContainsFunc(c.Parts, func(p account.PartLimits) bool { return p.Limits.TPM > 0 })
 }
 
 // newParts counts the parts that came in a minute, by their owners.

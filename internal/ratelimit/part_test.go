@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/ratelimit"
+	"weir/internal/ratelimit/redistest"
 )
 
 // parted is the limits of an end user of a key that limits each to so many requests a minute.
@@ -27,8 +30,8 @@ func TestManyParts(t *testing.T) {
 	at := newClock()
 	l := must.Get(ratelimit.New(ratelimit.Options{Now: at.Now, Log: slog.New(slog.DiscardHandler)}))(t)
 	reserve := func(key, user string) error {
-		var r ratelimit.Reservations
-		err := l.ReserveAll(t.Context(), &r, ratelimit.Caller{}, []account.PartLimits{*parted(key, user, 2)}, 1)
+		var r ratelimit.Reservation
+		err := l.Reserve(t.Context(), &r, ratelimit.Caller{Parts: []account.PartLimits{*parted(key, user, 2)}}, 1)
 		r.Settle(1)
 		return err
 	}
@@ -63,12 +66,12 @@ func TestAllOrNothing(t *testing.T) {
 		of := account.NewPrincipal(&account.Account{ID: "a", Per: []account.Per{
 			{Tag: "project", Limits: account.Limits{RPM: 3, TPM: 30, Concurrency: 3}}, {Limits: account.Limits{RPM: 1}},
 		}}, &account.Key{ID: "k"})
-		var taken []*ratelimit.Reservations
+		var taken []*ratelimit.Reservation
 		ask := func(key, user string) error {
 			c := ratelimit.Caller{Key: key, KeyLimits: ratelimit.Limits{RPM: 2, Concurrency: 2}}
-			taken = append(taken, &ratelimit.Reservations{})
-			parts := of.PartLimits(&llm.Attribution{User: user, Tags: []llm.Tag{{Name: "project", Value: "alpha"}}})
-			return r.limiter.ReserveAll(t.Context(), taken[len(taken)-1], c, parts, 10)
+			taken = append(taken, &ratelimit.Reservation{})
+			c.Parts = of.PartLimits(&llm.Attribution{User: user, Tags: []llm.Tag{{Name: "project", Value: "alpha"}}})
+			return r.limiter.Reserve(t.Context(), taken[len(taken)-1], c, 10)
 		}
 		refused := func(key, user string, times int) {
 			t.Helper()
@@ -94,4 +97,41 @@ func TestAllOrNothing(t *testing.T) {
 		}
 		must.Do(t, ask("two", "dan"))
 	})
+}
+
+// TestRefusedBesideOthers holds that a key which is at its own limit, and asks again and again, takes nothing of what
+// others may use of a tag, not even for a moment.
+func TestRefusedBesideOthers(t *testing.T) {
+	t.Parallel()
+	for name, valkey := range map[string]llm.Secret{"memory": {}, "valkey": redistest.Start(t).URL()} {
+		t.Run(name, func(t *testing.T) {
+			l := newLimiter(t, ratelimit.Options{Valkey: valkey, Timeout: patience})
+			of := account.NewPrincipal(&account.Account{ID: "a", Per: []account.Per{{Tag: "project", Limits: account.Limits{RPM: 10}}}}, &account.Key{ID: "k"})
+			ask := func(key string) error {
+				c := ratelimit.Caller{Key: key, KeyLimits: ratelimit.Limits{Concurrency: 1}}
+				c.Parts = of.PartLimits(&llm.Attribution{Tags: []llm.Tag{{Name: "project", Value: "alpha"}}})
+				return l.Reserve(t.Context(), new(ratelimit.Reservation), c, 10)
+			}
+			must.Do(t, ask("attacker"))
+			var attackers sync.WaitGroup
+			var stop atomic.Bool
+			for range 16 {
+				attackers.Go(func() {
+					for !stop.Load() {
+						_ = ask("attacker") // refused each time
+					}
+				})
+			}
+			for i := range 9 {
+				if err := ask(fmt.Sprint("good ", i)); err != nil {
+					t.Errorf("request %d of 10 that the tag may have: %v", i+2, err)
+				}
+			}
+			stop.Store(true)
+			attackers.Wait()
+			if ask("late") == nil {
+				t.Error("the eleventh was admitted")
+			}
+		})
+	}
 }

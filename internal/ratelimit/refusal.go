@@ -23,24 +23,24 @@ const busyRetry = time.Second
 // refusal is the limit for which a request would have to wait longest; its
 // zero value is none.
 type refusal struct {
-	who  rank
+	of   *level
 	what limited
 	wait time.Duration
 }
 
-func (n *refusal) note(who rank, what limited, wait time.Duration) {
+func (n *refusal) note(of *level, what limited, wait time.Duration) {
 	if wait > n.wait {
-		*n = refusal{who, what, wait}
+		*n = refusal{of, what, wait}
 	}
 }
 
 // err tells the client.
-func (n *refusal) err(r *Reservation) error {
-	who := [numRanks]string{"This API key", "This account", "This installation"}[n.who]
-	if p := r.caller.part; p != nil {
-		who = "This " + p.Name()
+func (n *refusal) err() error {
+	l := n.of
+	who := [numRanks]string{"This API key", "This account", "This installation"}[l.subject.rank]
+	if l.part != nil {
+		who = "This " + l.part.Name()
 	}
-	l := &r.levels[n.who]
 	text := ""
 	switch n.what {
 	case theRequests:
@@ -51,14 +51,14 @@ func (n *refusal) err(r *Reservation) error {
 	case theSlots:
 		text = fmt.Sprintf("%s is limited to %s at a time.", who, counted(l.limits.Concurrency, "request"))
 	}
-	if l.limits != r.own[n.who] {
+	if l.limits != l.own {
 		text += " That is this node's share, while the limits' store is away or just back."
 	}
 	seconds := int64((n.wait + time.Second - 1) / time.Second)
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: n.wait,
 		Message: fmt.Sprintf("%s Try again in %s.", text, counted(seconds, "second")),
-		Err:     n.exceeded(&r.caller, l.limits),
+		Err:     n.exceeded(),
 	}
 }
 
@@ -72,10 +72,11 @@ type Exceeded struct {
 // Error is for the log.
 func (x *Exceeded) Error() string { return fmt.Sprintf("%s of the %s: %d", x.What, x.Of, x.Limit) }
 
-func (n *refusal) exceeded(c *Caller, l Limits) *Exceeded {
-	x := &Exceeded{Of: [numRanks]string{"key", "account", "installation"}[n.who]}
-	if c.part != nil {
-		x.Of = c.part.Of()
+func (n *refusal) exceeded() *Exceeded {
+	l := &n.of.limits
+	x := &Exceeded{Of: [numRanks]string{"key", "account", "installation"}[n.of.subject.rank]}
+	if n.of.part != nil {
+		x.Of = n.of.part.Of()
 	}
 	switch n.what {
 	case theRequests:

@@ -112,8 +112,8 @@ func (v *remote) call(ctx context.Context, within time.Duration, s *script) ([]i
 
 // name names the slots of a reservation, where it takes any.
 func (v *remote) name(r *Reservation) {
-	for i := range r.own {
-		if r.own[i].Concurrency > 0 {
+	for i := range r.len() {
+		if r.level(i).own.Concurrency > 0 {
 			r.member = v.node + strconv.FormatUint(v.members.Add(1), 36)
 			return
 		}
@@ -122,25 +122,24 @@ func (v *remote) name(r *Reservation) {
 
 // reserve takes what the request needs of all levels, or nothing.
 func (v *remote) reserve(ctx context.Context, r *Reservation) (no refusal, err error) {
-	s := script{keys: make([]string, 0, 2*numRanks), args: make([]string, 0, answerHead+4*numRanks)}
+	s := script{keys: make([]string, 0, 2*r.len()), args: make([]string, 0, answerHead+4*r.len())}
 	carried := v.outbox.take(maxCarried, &s)
-	ranks := v.write(r, &s)
+	levels := v.write(r, &s)
 	answer, err := v.call(ctx, v.timeout, &s)
-	if err == nil && len(answer) < answerHead+answerLevel*len(ranks) {
+	if err == nil && len(answer) < answerHead+answerLevel*len(levels) {
 		err = fmt.Errorf("ask Valkey: an answer of %d numbers", len(answer))
 	}
 	if err != nil {
 		v.outbox.dropped.Add(int64(carried))
 		return no, err
 	}
-	for i, rank := range ranks {
+	for i, l := range levels {
 		n := answer[answerHead+answerLevel*i:]
 		reset := n[2] * int64(time.Microsecond)
-		r.levels[rank].used = usage{requests: n[0], tokens: n[1], resetRequests: reset, resetTokens: reset}
+		l.used = usage{requests: n[0], tokens: n[1], resetRequests: reset, resetTokens: reset}
 	}
-	if who := answer[0]; who > 0 && int(who) <= len(ranks) {
-		return refusal{who: ranks[who-1], what: limited(answer[1]), wait: time.Duration(answer[2]) * time.Microsecond},
-			nil
+	if who := answer[0]; who > 0 && int(who) <= len(levels) {
+		return refusal{levels[who-1], limited(answer[1]), time.Duration(answer[2]) * time.Microsecond}, nil
 	}
 	r.at = answer[3]
 	return no, nil
@@ -148,53 +147,36 @@ func (v *remote) reserve(ctx context.Context, r *Reservation) (no refusal, err e
 
 // write writes the operation r for the levels that are limited, and returns
 // these.
-func (v *remote) write(r *Reservation, s *script) []rank {
-	ranks := make([]rank, 0, numRanks)
-	for i := range r.levels {
-		if r.levels[i].limited() {
-			ranks = append(ranks, rank(i))
+func (v *remote) write(r *Reservation, s *script) []*level {
+	levels := make([]*level, 0, r.len())
+	for i := range r.len() {
+		if l := r.level(i); l.limited() {
+			levels = append(levels, l)
 		}
 	}
-	s.args = append(s.args, "r", r.member, strconv.Itoa(len(ranks)))
-	for _, rank := range ranks {
-		l := &r.levels[rank]
-		s.keys = append(s.keys, windowKey(rank, &r.caller), slotsKey(rank, &r.caller))
+	s.args = append(s.args, "r", r.member, strconv.Itoa(len(levels)))
+	for _, l := range levels {
+		s.keys = append(s.keys, l.subject.windowKey(), l.subject.slotsKey())
 		for _, n := range []int64{l.limits.RPM, l.limits.TPM, l.limits.Concurrency, l.asked} {
 			s.args = append(s.args, strconv.FormatInt(n, 10))
 		}
 	}
-	return ranks
+	return levels
 }
 
-func windowKey(r rank, c *Caller) string { return keyPrefix + "w:" + rankNames[r] + c.id(r) }
-func slotsKey(r rank, c *Caller) string  { return keyPrefix + "c:" + rankNames[r] + c.id(r) }
+func (s *subject) windowKey() string { return keyPrefix + "w:" + rankNames[s.rank] + s.id }
+func (s *subject) slotsKey() string  { return keyPrefix + "c:" + rankNames[s.rank] + s.id }
 
 // rankNames stand in keys.
 var rankNames = [numRanks]string{"key:", "account:", "all"}
 
 // settle tells Valkey, some time, what has become of a request.
 func (v *remote) settle(r *Reservation, tokens int64) {
-	var changes [numRanks]change
-	n := 0
-	for i := range r.levels {
-		l, rank := &r.levels[i], rank(i)
-		if r.at != 0 && r.own[i].TPM > 0 && tokens != l.asked {
-			changes[n] = change{
-				key: windowKey(rank, &r.caller), second: r.at, refund: max(0, l.asked-tokens),
-				excess: max(0, tokens-l.asked),
-			}
-			n++
-		}
-	}
-	v.outbox.put(changes[:n]...)
-	v.free(r)
-}
-
-// cancel tells Valkey, some time, that a request was not let in that it counted.
-func (v *remote) cancel(r *Reservation) {
-	for i := range r.levels {
-		if own := r.own[i]; r.at != 0 && (own.RPM > 0 || own.TPM > 0) {
-			v.outbox.put(change{key: windowKey(rank(i), &r.caller), second: r.at, requests: 1, refund: r.levels[i].asked})
+	for i := range r.len() {
+		if l := r.level(i); r.at != 0 && l.own.TPM > 0 && tokens != l.asked {
+			v.outbox.put(change{
+				key: l.subject.windowKey(), second: r.at, refund: max(0, l.asked-tokens), excess: max(0, tokens-l.asked),
+			})
 		}
 	}
 	v.free(r)
@@ -216,9 +198,9 @@ func (v *remote) free(r *Reservation) {
 // slotsKeys are the keys of the sets in which the request has a slot.
 func slotsKeys(r *Reservation) []string {
 	keys := make([]string, 0, numRanks)
-	for i := range r.own {
-		if r.own[i].Concurrency > 0 {
-			keys = append(keys, slotsKey(rank(i), &r.caller))
+	for i := range r.len() {
+		if l := r.level(i); l.own.Concurrency > 0 {
+			keys = append(keys, l.subject.slotsKey())
 		}
 	}
 	return keys

@@ -1,8 +1,11 @@
 package ratelimit
 
 import (
+	"slices"
+	"strings"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/llm"
 )
 
@@ -10,8 +13,7 @@ import (
 // taken nothing. It belongs to one goroutine.
 type Reservation struct {
 	limiter *Limiter // nil where nothing limits the request
-	caller  Caller
-	own     [numRanks]Limits // as they are for all nodes together
+	parts   []level  // those of its parts, in the order of their scopes
 	levels  [numRanks]level
 	taken   bool // and not settled
 
@@ -19,14 +21,43 @@ type Reservation struct {
 	member string // the name of the request's slots there; empty for none
 }
 
-// level is one rank of a reservation.
+// level is what limits a request for one reason: its key, or its end user.
 type level struct {
-	window *window
-	limits Limits // in force: a node's share, where it is alone
-	second int64  // of the bucket
-	tokens int64  // taken of it
-	asked  int64  // tokens that Valkey is asked for
-	used   usage  // of all, with this
+	subject subject
+	part    *account.PartLimits // nil for one of the caller
+	own     Limits              // as they are for all nodes together
+	window  *window
+	limits  Limits // in force: a node's share, where it is alone
+	second  int64  // of the bucket
+	tokens  int64  // taken of it
+	asked   int64  // tokens that Valkey is asked for
+	used    usage  // of all, with this
+}
+
+// prepare puts the limits of a caller into the levels. Two requests have the parts that they have in common in one order.
+func (r *Reservation) prepare(c *Caller, own *[numRanks]Limits) {
+	for i := range r.levels {
+		r.levels[i] = level{subject: subject{rank(i), c.id(rank(i))}, own: own[i]}
+	}
+	if len(c.Parts) == 0 {
+		return
+	}
+	r.parts = make([]level, len(c.Parts))
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		r.parts[i] = level{subject: subject{ofKey, p.Scope}, part: p, own: Limits(p.Limits)}
+	}
+	slices.SortFunc(r.parts, func(a, b level) int { return strings.Compare(a.subject.id, b.subject.id) })
+}
+
+// len is how many levels there are, and level is one of them, in the order in which their windows are locked.
+func (r *Reservation) len() int { return len(r.parts) + len(r.levels) }
+
+func (r *Reservation) level(i int) *level {
+	if i < len(r.parts) {
+		return &r.parts[i]
+	}
+	return &r.levels[i-len(r.parts)]
 }
 
 // limited says whether the level has any limits.
@@ -35,16 +66,16 @@ func (l *level) limited() bool { return l.limits.some() }
 // Asked says whether some limit holds for the request, and was asked.
 func (r *Reservation) Asked() bool { return r.limiter != nil }
 
-// Status is what the caller had left when the request was admitted or
+// Status is what the caller, without its parts, had left when the request was admitted or
 // refused, with what has been settled since. Nothing limited is all zeros.
 func (r *Reservation) Status() llm.RateLimitStatus { return statusOf(&r.levels) }
 
 // enforce sets the limits by which the request is judged, and what it takes of
 // each: no more than there is at all, so that a large request has its turn too.
 func (r *Reservation) enforce(nodes int64, tokens int64) {
-	for i := range r.levels {
-		l := &r.levels[i]
-		l.limits = r.own[i].share(nodes)
+	for i := range r.len() {
+		l := r.level(i)
+		l.limits = l.own.share(nodes)
 		l.asked = tokens
 		if l.limits.TPM > 0 {
 			l.asked = min(tokens, l.limits.TPM)
@@ -57,16 +88,16 @@ func (r *Reservation) enforce(nodes int64, tokens int64) {
 
 // lock locks the windows of all limited levels, always in the same order.
 func (r *Reservation) lock(m *memory, now time.Duration) {
-	for i := range r.levels {
-		if l := &r.levels[i]; l.limited() {
-			l.window = m.lock(subject{rank(i), r.caller.id(rank(i))}, now)
+	for i := range r.len() {
+		if l := r.level(i); l.limited() {
+			l.window = m.lock(l.subject, now)
 		}
 	}
 }
 
 func (r *Reservation) unlock() {
-	for i := range r.levels {
-		if l := &r.levels[i]; l.limited() {
+	for i := range r.len() {
+		if l := r.level(i); l.limited() {
 			l.window.mu.Unlock()
 		}
 	}
@@ -77,13 +108,13 @@ func (r *Reservation) unlock() {
 func (r *Reservation) reserve(m *memory, now time.Duration) (no refusal) {
 	r.lock(m, now)
 	defer r.unlock()
-	for i := range r.levels {
-		l := &r.levels[i]
+	for i := range r.len() {
+		l := r.level(i)
 		if !l.limited() {
 			continue
 		}
 		l.used = l.window.usage(now)
-		l.judge(now, rank(i), &no)
+		l.judge(now, &no)
 	}
 	if no.wait == 0 {
 		r.take(now)
@@ -92,36 +123,36 @@ func (r *Reservation) reserve(m *memory, now time.Duration) (no refusal) {
 }
 
 // judge notes in no for what the request would have to wait longest.
-func (l *level) judge(now time.Duration, who rank, no *refusal) {
+func (l *level) judge(now time.Duration, no *refusal) {
 	w := l.window
 	if l.limits.RPM > 0 {
-		no.note(who, theRequests, w.wait(now, w.requests+1-l.limits.RPM, theRequests))
+		no.note(l, theRequests, w.wait(now, w.requests+1-l.limits.RPM, theRequests))
 	}
 	if l.limits.TPM > 0 {
-		no.note(who, theTokens, w.wait(now, plus(w.tokens, l.tokens)-l.limits.TPM, theTokens))
+		no.note(l, theTokens, w.wait(now, plus(w.tokens, l.tokens)-l.limits.TPM, theTokens))
 	}
 	if l.limits.Concurrency > 0 && w.inFlight >= l.limits.Concurrency {
-		no.note(who, theSlots, busyRetry)
+		no.note(l, theSlots, busyRetry)
 	}
 }
 
 // look judges the request by what this node knows: by its own windows where it decides
 // alone, else by what it was told.
 func (r *Reservation) look(m *memory, now time.Duration, alone bool) (no refusal) {
-	for i := range r.levels {
-		l := &r.levels[i]
+	for i := range r.len() {
+		l := r.level(i)
 		if !l.limited() {
 			continue
 		}
-		if l.window = m.find(subject{rank(i), r.caller.id(rank(i))}); l.window == nil {
+		if l.window = m.find(l.subject); l.window == nil {
 			continue
 		}
 		l.window.mu.Lock()
 		if alone {
 			l.window.advance(now)
-			l.judge(now, rank(i), &no)
+			l.judge(now, &no)
 		} else if w := l.window; w.fullOf == l.limits.RPM {
-			no.note(rank(i), theRequests, w.full-now)
+			no.note(l, theRequests, w.full-now)
 		}
 		l.window.mu.Unlock()
 	}
@@ -130,8 +161,8 @@ func (r *Reservation) look(m *memory, now time.Duration, alone bool) (no refusal
 
 // take counts the request in its windows, which are locked.
 func (r *Reservation) take(now time.Duration) {
-	for i := range r.levels {
-		l := &r.levels[i]
+	for i := range r.len() {
+		l := r.level(i)
 		if !l.limited() {
 			continue
 		}
@@ -149,14 +180,13 @@ func (r *Reservation) take(now time.Duration) {
 func (r *Reservation) record(m *memory, now time.Duration, no refusal) {
 	r.lock(m, now)
 	defer r.unlock()
-	for i := range r.levels {
-		if l := &r.levels[i]; l.limited() {
+	for i := range r.len() {
+		if l := r.level(i); l.limited() {
 			l.window.shared, l.window.told = l.used, now
 		}
 	}
 	if no.wait > 0 && no.what == theRequests {
-		l := &r.levels[no.who]
-		l.window.full, l.window.fullOf = now+no.wait, l.limits.RPM
+		no.of.window.full, no.of.window.fullOf = now+no.wait, no.of.limits.RPM
 	}
 	if no.wait == 0 && !r.taken {
 		r.take(now)
@@ -165,8 +195,8 @@ func (r *Reservation) record(m *memory, now time.Duration, no refusal) {
 
 // giveBack undoes a reservation that came to nothing.
 func (r *Reservation) giveBack() {
-	for i := range r.levels {
-		l := &r.levels[i]
+	for i := range r.len() {
+		l := r.level(i)
 		if !l.limited() {
 			continue
 		}
@@ -176,18 +206,6 @@ func (r *Reservation) giveBack() {
 		l.window.mu.Unlock()
 	}
 	r.taken = false
-}
-
-// cancel takes back what a request took that another limit refuses: it counts nowhere.
-func (r *Reservation) cancel() {
-	if !r.taken {
-		return
-	}
-	r.giveBack()
-	r.limiter.admitted.Add(-1)
-	if r.limiter.remote != nil {
-		r.limiter.remote.cancel(r)
-	}
 }
 
 // Settle ends the reservation, the first time it is called: the tokens that
@@ -200,8 +218,8 @@ func (r *Reservation) Settle(tokens int64) {
 	r.taken = false
 	tokens = min(maxTokens, max(0, tokens))
 	now := r.limiter.elapsed()
-	for i := range r.levels {
-		l := &r.levels[i]
+	for i := range r.len() {
+		l := r.level(i)
 		if !l.limited() {
 			continue
 		}

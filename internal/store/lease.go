@@ -325,7 +325,7 @@ func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
 		err := s.writeLease(ctx, "reconcile slices", func(tx *sql.Tx) error {
 			number, err := journalNumber(ctx, tx, journal)
 			if err == nil {
-				all, err = reconcile(ctx, tx, number)
+				all, err = s.reconcile(ctx, tx, number)
 			}
 			return err
 		})
@@ -338,14 +338,20 @@ func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
 
 // reconcile brings leases of a journal down to what it has spent, retainRows at
 // most, and reports whether these were all. A lease of what is spent needs no row.
-func reconcile(ctx context.Context, tx *sql.Tx, number int64) (all bool, err error) {
-	result, err := tx.ExecContext(ctx, "DELETE FROM slices WHERE (scope, period, journal) IN"+
+// Nobody else deletes meanwhile: how many are deleted would not tell whether there are more.
+func (s *Leases) reconcile(ctx context.Context, tx *sql.Tx, number int64) (all bool, err error) {
+	if err := s.lock(ctx, tx, "deletion"); err != nil {
+		return false, err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM slices WHERE (scope, period, journal) IN"+
 		" (SELECT scope, period, journal FROM slices WHERE journal = ? LIMIT ?)", number, int64(retainRows))
+	if err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM slices WHERE journal = ?)", number).Scan(&all)
+	}
 	if err != nil {
 		return false, fmt.Errorf("reconcile slices: %w", err)
 	}
-	n, err := result.RowsAffected()
-	return n < retainRows, err
+	return all, nil
 }
 
 // spentOf is an expression for what the journal of a lease, a row of that name,
@@ -363,6 +369,7 @@ func (s *Leases) RetainBudgets(ctx context.Context) error {
 	// An attempt of yesterday may still be under way, so may one of last month.
 	now := s.clock.now().UTC()
 	day, month := budget.PeriodDay.Number(now.AddDate(0, 0, -2)), budget.PeriodMonth.Number(now.AddDate(0, -2, 0))
+	var errs []error
 	for _, old := range []leftover{
 		{
 			table: "slices", key: "scope", args: []any{month, budget.FirstDayNumber, budget.FirstDayNumber, day},
@@ -374,8 +381,8 @@ func (s *Leases) RetainBudgets(ctx context.Context) error {
 		},
 	} {
 		if err := s.clear(ctx, &old); err != nil {
-			return fmt.Errorf("forget old slices: %w", err)
+			errs = append(errs, fmt.Errorf("forget old slices: %w", err))
 		}
 	}
-	return s.forgetParts(ctx, now)
+	return errors.Join(append(errs, s.forgetParts(ctx, now))...)
 }

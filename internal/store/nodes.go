@@ -148,25 +148,20 @@ var (
 
 // ForgetNode gives up a node that will never come back, with its journal:
 // what it had leased of budgets and not reported is free again, and what it
-// spent of that and did not report is lost.
+// spent of that and did not report is lost. One that was forgotten and still has
+// leases, because that was interrupted, loses them the next time.
 func (s *Leases) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
-	for all := false; !all; {
-		err := s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) (err error) {
-			all, err = s.forgetNode(ctx, tx, by, journal)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	err := s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) error { return s.forgetNode(ctx, tx, by, journal) })
+	if err != nil {
+		return err
 	}
-	return nil
+	return s.Reconcile(ctx, journal)
 }
 
-// forgetNode forgets some leases of a node, and the node with the last of them: it reports whether these were all.
-func (s *Leases) forgetNode(ctx context.Context, tx *sql.Tx, by audit.Actor, journal uuid.UUID) (all bool, err error) {
+func (s *Leases) forgetNode(ctx context.Context, tx *sql.Tx, by audit.Actor, journal uuid.UUID) error {
 	now, err := s.clock.read(ctx, tx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	var number, until int64
 	var name, address string
@@ -174,21 +169,29 @@ func (s *Leases) forgetNode(ctx context.Context, tx *sql.Tx, by audit.Actor, jou
 		"j.number = n.journal WHERE j.journal = ?", journal.String()).Scan(&number, &until, &name, &address)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return false, ErrNoNode
+		return isForgotten(ctx, tx, journal)
 	case err != nil:
-		return false, err
+		return err
 	case until > now:
-		return false, ErrNodeAlive
-	}
-	if all, err = reconcile(ctx, tx, number); err != nil || !all {
-		return false, err
+		return ErrNodeAlive
 	}
 	if _, err = tx.ExecContext(ctx, "DELETE FROM nodes WHERE journal = ?", number); err != nil {
-		return false, err
+		return err
 	}
 	e := audit.Entry{Actor: by, Action: audit.NodeForgotten, Object: audit.Object{
 		Kind: "node", ID: journal.String(), Name: name,
 	}}
 	_, err = s.note(ctx, tx, e, facts{"address": address}, nil)
-	return true, err
+	return err
+}
+
+// isForgotten is nil for a node that was forgotten and still has leases, else ErrNoNode.
+func isForgotten(ctx context.Context, q querier, journal uuid.UUID) error {
+	var leases bool
+	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM slices s JOIN journals j ON j.number = s.journal WHERE j.journal = ?)",
+		journal.String()).Scan(&leases)
+	if err == nil && !leases {
+		err = ErrNoNode
+	}
+	return err
 }

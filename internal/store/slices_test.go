@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,14 +105,22 @@ func testManySlices(t *testing.T, o store.Options) {
 		{"a start", 0, func() error { return s.Leases.Reconcile(t.Context(), a) }},
 		{"a stop", 0, func() error { return s.Leases.Leave(t.Context(), a) }},
 		{"a node that is forgotten", 0, func() error { return s.Leases.ForgetNode(t.Context(), audit.Gateway(), a) }},
+		{"a node that was forgotten by halves", 0, func() error { return s.Leases.ForgetNode(t.Context(), audit.Gateway(), a) }},
 		{"the end of the period", 202001, func() error { return s.Leases.RetainBudgets(t.Context()) }},
 	} {
 		db := behind(t, o)
 		var journal, left int
 		must.Do(t, db.QueryRowContext(t.Context(), "SELECT max(number) FROM journals").Scan(&journal))
-		must.Get(db.ExecContext(t.Context(), fmt.Sprintf("WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 1700) "+
-			"INSERT INTO slices (scope, period, journal, granted, wanted) SELECT 'acc_a/user=' || i, %d, %d, 5, 0 FROM c", x.period, journal)))(t)
+		must.Get(db.ExecContext(t.Context(), fmt.Sprintf("WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 7000) "+
+			"INSERT INTO slices (scope, period, journal, granted, wanted) SELECT 'acc_a/user=' || i, %d, %d, (i %% 3) * 5, 0 FROM c", x.period, journal)))(t)
+		var beside sync.WaitGroup
+		beside.Go(func() { // another node, whose sweep takes those of which all is spent
+			if err := s.Leases.RetainBudgets(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
 		must.Do(t, x.forget())
+		beside.Wait()
 		must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM slices").Scan(&left))
 		if left != 0 {
 			t.Errorf("after %s: %d leases are left, want none", x.what, left)

@@ -54,7 +54,7 @@ var formWords = rawjson.Names{
 // files.
 var formFields = map[string]bool{
 	"model": false, "stream": false, "n": false, "size": false, "quality": false,
-	"resolution": false, "file": true, "user": false, "safety_identifier": false,
+	"resolution": false, "file": true,
 }
 
 // checkField refuses a field that is acted on where it may be taken for another
