@@ -182,8 +182,8 @@ func (s *Ledger) attributedSums(ctx context.Context, day int64, account string) 
 		if err != nil && !isNone(err) {
 			return err
 		}
-		rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND day = ? AND outcome <> 'open'",
-			account, day)
+		rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", day)+
+			" AND outcome <> 'open'", account)
 		err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 			to := attributedOf(&e.Attribution)
 			if closed {
@@ -239,7 +239,7 @@ func forgetAttribution(ctx context.Context, tx *sql.Tx, account string) error {
 		return err
 	}
 	table, whole := newRollup(tableAttribution), buckets{}
-	rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+" WHERE "+isOn("period", days)+
+	rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+" WHERE "+isOn("period", days...)+
 		" AND account = ? AND attribution <> '' RETURNING "+table.columns(), account)
 	err = each(rows, err, scanRolled, func(r *rolled) error {
 		whole.add(r.withoutAttribution(), &r.sums)

@@ -299,10 +299,14 @@ func (s *sums) within(measures []int) bool {
 	return rest == sums{}
 }
 
-// addEach adds sums to the table, row by row in the order of its primary key.
+// addEach adds sums to the table, in the order of its primary key.
 func (r *rollup) addEach(ctx context.Context, tx *sql.Tx, m buckets) error {
-	for _, b := range m.sorted() {
-		if err := r.addOne(ctx, tx, b, m[b]); err != nil {
+	for some := range slices.Chunk(m.sorted(), bulkRows) {
+		var args []any
+		for i := range some {
+			args = r.bind(args, &some[i], m[some[i]], r.all)
+		}
+		if _, err := tx.ExecContext(ctx, r.wide.sql(len(some)), args...); err != nil {
 			return fmt.Errorf("%s: %w", r.table, err)
 		}
 	}

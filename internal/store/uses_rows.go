@@ -138,14 +138,15 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 	return nil
 }
 
-// isOn is the condition on a column that it is one of those days.
-func isOn(column string, days []int64) string {
+// isOn is the condition on a column that it is one of those days. There are two at least: of one alone SQLite reads the
+// rows of all accounts, where an index has those of one account on some days.
+func isOn(column string, days ...int64) string {
 	if len(days) == 0 {
 		return "1 = 0"
 	}
-	names := make([]string, len(days))
-	for i, day := range days {
-		names[i] = count(day)
+	names := []string{"0"} // which is no day
+	for _, day := range days {
+		names = append(names, count(day))
 	}
 	return column + " IN (" + strings.Join(names, ", ") + ")"
 }
@@ -169,7 +170,7 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 	}
 	where, args := u.among()
 	rows, err := tx.QueryContext(ctx, "SELECT "+strings.Join(columns, ", ")+", "+columnsBy("sum", measureColumns())+" FROM "+
-		tableAttribution+" r WHERE "+isOn("r.period", u.summed)+" AND "+where+" GROUP BY "+strings.Join(by, ", ")+" LIMIT ?",
+		tableAttribution+" r WHERE "+isOn("r.period", u.summed...)+" AND "+where+" GROUP BY "+strings.Join(by, ", ")+" LIMIT ?",
 		append(args, maxUsesRows+1)...)
 	read := 0
 	return each(rows, err, func(row scanner) (r rolled, err error) {
@@ -195,7 +196,7 @@ func errUsesRows() error {
 func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, corrected map[ledger.AttemptID]*correction) error {
 	where, args := u.among()
 	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts r WHERE "+where+
-		" AND "+isOn("r.day", u.byRow)+" AND r.outcome <> 'open' LIMIT ?", append(args, maxUsesRows+1)...)
+		" AND "+isOn("r.day", u.byRow...)+" AND r.outcome <> 'open' LIMIT ?", append(args, maxUsesRows+1)...)
 	read := 0
 	return each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		if read++; read > maxUsesRows {
@@ -219,7 +220,7 @@ func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
 	}
 	where, args := u.among()
 	rows, err := tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+
-		tableCheckpoints+" r WHERE "+isOn("r.period", u.byRow)+" AND "+where, args...)
+		tableCheckpoints+" r WHERE "+isOn("r.period", u.byRow...)+" AND "+where, args...)
 	return collect(rows, err, scanRolled)
 }
 
