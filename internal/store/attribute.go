@@ -35,6 +35,9 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time) error {
 	if err != nil {
 		return fmt.Errorf("add up end users and tags: %w", err)
 	}
+	if err := s.checkAttributed(ctx, days[:min(len(days), checkedDays)]); err != nil {
+		return fmt.Errorf("check end users and tags: %w", err)
+	}
 	done, err := attributedDays(ctx, s.read, isAttributed, attributionDeleted)
 	if err != nil {
 		return fmt.Errorf("add up end users and tags: %w", err)
@@ -50,6 +53,36 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time) error {
 	return nil
 }
 
+// checkedDays is how many of the last days are checked each time.
+const checkedDays = 3
+
+// checkAttributed has days added up again, of which all rows are there, whose sums do not have all attempts: where a node of
+// an earlier version has settled some, or a standby has taken over that had lost some.
+func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
+	for _, day := range days {
+		var differs bool
+		err := s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attribution_days WHERE day = ? AND state = ?) AND "+
+			"(SELECT coalesce(sum(attempts), 0) FROM "+tableAttribution+" WHERE period = ?) <>"+
+			" (SELECT coalesce(sum(attempts), 0) FROM "+tableDays+" WHERE period = ?) AND"+
+			" NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" WHERE period = ?)", day, isAttributed, day, day, day).Scan(&differs)
+		if err != nil {
+			return err
+		}
+		if !differs {
+			continue
+		}
+		err = s.write(ctx, s.sure, "add a day up again", func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, version = version + 1 WHERE day = ? AND state = ?",
+				notAttributed, day, isAttributed)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // attributedDays are the days whose state is one from the first to the last.
 func attributedDays(ctx context.Context, q querier, first, last int) ([]int64, error) {
 	rows, err := q.QueryContext(ctx, "SELECT day FROM attribution_days WHERE state BETWEEN ? AND ?", first, last)
@@ -57,7 +90,9 @@ func attributedDays(ctx context.Context, q querier, first, last int) ([]int64, e
 }
 
 // lastOver is the last day that is over for so long that it can be added up.
-func (s *conn) lastOver() int64 { return dayOf(s.clock.now().Add(-attributeAfter).AddDate(0, 0, -1)) }
+func (s *conn) lastOver() int64 {
+	return dayOf(s.clock.now().UTC().Add(-attributeAfter).AddDate(0, 0, -1))
+}
 
 var (
 	errClaimed = errors.New("another node adds the day up")
@@ -117,11 +152,9 @@ func (s *Ledger) claimDay(ctx context.Context, day int64, claim string) (version
 
 // attributeAll adds up a claimed day, account by account, and writes what some of them come to at a time.
 func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim string) error {
-	for left := int64(retainRows); left == retainRows; { // of somebody who did not come to the end
+	for left := true; left; { // of somebody who did not come to the end
 		err := s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) (err error) {
-			const of = "(period, account, model, key, digest)"
-			left, err = affected(tx.ExecContext(ctx, "DELETE FROM "+tableAttribution+" WHERE "+of+" IN (SELECT period, account, "+
-				"model, key, digest FROM "+tableAttribution+" WHERE period = ? LIMIT ?)", day, int64(retainRows)))
+			left, err = deleteSums(ctx, tx, day)
 			return err
 		})
 		if err != nil {
@@ -136,6 +169,9 @@ func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim str
 	table, pending := newRollup(tableAttribution), buckets{}
 	for i, account := range accounts {
 		sums, err := s.attributedSums(ctx, day, account)
+		if err == nil {
+			err = s.attributeCorrections(ctx, day, account)
+		}
 		if err != nil {
 			return err
 		}
@@ -158,6 +194,41 @@ func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim str
 	})
 }
 
+// attributeCorrections says for whom and for what corrected attempts were where that is not known: corrections did not have it.
+func (s *Ledger) attributeCorrections(ctx context.Context, day int64, account string) error {
+	corrections, err := readCorrections(ctx, s.read, day, day, account)
+	if err != nil {
+		return err
+	}
+	for i := range corrections {
+		c := &corrections[i]
+		if c.attribution.text() != "" {
+			continue
+		}
+		e, _, err := findAttempt(ctx, s.read, c.id)
+		if isNone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		to := attributedOf(&e.Attribution)
+		err = s.write(ctx, s.sure, "attribute correction", func(tx *sql.Tx) error {
+			closed, err := isClosed(ctx, tx, account)
+			if err != nil || closed || to.text() == "" {
+				return err
+			}
+			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = ? WHERE day = ? AND request = ? AND n = ?", to.text(), day,
+				c.id.Request.String(), int64(c.id.N))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeClaimed runs fn in a transaction while the day is claimed, and keeps the claim.
 func (s *Ledger) writeClaimed(ctx context.Context, day int64, claim string, fn func(tx *sql.Tx) error) error {
 	return s.write(ctx, s.sure, "add up end users and tags", func(tx *sql.Tx) error {
@@ -175,11 +246,10 @@ func (s *Ledger) writeClaimed(ctx context.Context, day int64, claim string, fn f
 
 // attributedSums are the sums of an account's day as of one moment: of its rows, and of those that are deleted.
 func (s *Ledger) attributedSums(ctx context.Context, day int64, account string) (buckets, error) {
-	all := attributedDay{buckets: buckets{}}
+	all := newAttributedDay()
 	err := s.moment(ctx, s.read, "add up end users and tags", func(tx *sql.Tx) error {
-		var closed bool
-		err := tx.QueryRowContext(ctx, "SELECT closed IS NOT NULL FROM accounts WHERE id = ?", account).Scan(&closed)
-		if err != nil && !isNone(err) {
+		closed, err := isClosed(ctx, tx, account)
+		if err != nil {
 			return err
 		}
 		rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", day)+
@@ -189,7 +259,7 @@ func (s *Ledger) attributedSums(ctx context.Context, day int64, account string) 
 			if closed {
 				to = attributed{}
 			}
-			all.addTo(bucketOf(&e.Attempt).ofDay().attributedTo(to), sumsOf(e))
+			all.addTo(bucketOf(&e.Attempt).ofDay().attributedTo(&to), sumsOf(e))
 			return nil
 		})
 		if err != nil {
@@ -221,35 +291,72 @@ func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error 
 	if err != nil {
 		return err
 	}
-	return s.clear(ctx, &leftover{
-		table: tableAttribution, key: "digest", args: []any{day, attributionDeleted},
-		where: "period < ? AND period IN (SELECT day FROM attribution_days WHERE state = ?)",
-	})
+	deleted, err := attributedDays(ctx, s.read, attributionDeleted, attributionDeleted)
+	if err != nil {
+		return err
+	}
+	days, err := daysOf(ctx, s.read, tableAttribution, "period", firstDay, day-1)
+	if err != nil {
+		return err
+	}
+	for _, day := range days {
+		for left := slices.Contains(deleted, day); left; {
+			err := s.writeDeletion(ctx, "forget end users and tags", func(tx *sql.Tx) (err error) {
+				left, err = deleteSums(ctx, tx, day)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// forgetAttribution takes end users and tags out of the sums of an account, which stay. Who adds up a day now may have read
-// of them, and begins again.
-func forgetAttribution(ctx context.Context, tx *sql.Tx, account string) error {
-	_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET version = version + 1 WHERE state = ?", notAttributed)
-	if err != nil {
-		return err
+// deleteSums deletes sums of a day, retainRows at most, and reports whether there are more.
+func deleteSums(ctx context.Context, tx *sql.Tx, day int64) (left bool, err error) {
+	_, err = tx.ExecContext(ctx, "DELETE FROM "+tableAttribution+" WHERE (period, account, model, key, digest) IN"+
+		" (SELECT period, account, model, key, digest FROM "+tableAttribution+" WHERE period = ? LIMIT ?)", day, int64(retainRows))
+	if err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+tableAttribution+" WHERE period = ?)", day).Scan(&left)
 	}
-	days, err := attributedDays(ctx, tx, isAttributed, isAttributed)
-	if err != nil {
+	return left, err
+}
+
+// forgetAttribution takes end users and tags out of the sums of an account that is closed, which stay. Who adds up a day
+// now may have read of them before it was closed, and begins again.
+func (s *Accounts) forgetAttribution(ctx context.Context, account string) error {
+	var days []int64
+	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) (err error) {
+		for _, statement := range []string{
+			"UPDATE attribution_days SET version = version + 1 WHERE state = 0",
+			"UPDATE corrections SET attribution = '' WHERE attribution <> '' AND account IN (SELECT id FROM accounts WHERE closed IS NOT NULL)",
+		} {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		days, err = attributedDays(ctx, tx, isAttributed, isAttributed)
 		return err
-	}
-	table, whole := newRollup(tableAttribution), buckets{}
-	rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+" WHERE "+isOn("period", days...)+
-		" AND account = ? AND attribution <> '' RETURNING "+table.columns(), account)
-	err = each(rows, err, scanRolled, func(r *rolled) error {
-		whole.add(r.withoutAttribution(), &r.sums)
-		return nil
 	})
-	if err == nil {
-		err = table.addEach(ctx, tx, whole)
-	}
-	if err == nil {
-		_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ?", account)
+	table := newRollup(tableAttribution)
+	for _, day := range days {
+		if err != nil {
+			return err
+		}
+		err = s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
+			rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+
+				" WHERE period = ? AND account = ? AND attribution <> '' RETURNING "+table.columns(), day, account)
+			whole := buckets{}
+			err = each(rows, err, scanRolled, func(r *rolled) error {
+				whole.add(r.withoutAttribution(), &r.sums)
+				return nil
+			})
+			if err == nil {
+				err = table.addEach(ctx, tx, whole)
+			}
+			return err
+		})
 	}
 	return err
 }

@@ -24,14 +24,14 @@ const (
 
 // attributed is for whom and for what some attempts were, as sums have it.
 type attributed struct {
-	User string            `json:"user,omitempty"`
-	Tags map[string]string `json:"tags,omitempty"`
-	// Other says that there may be tags beside these, of any name.
-	Other bool `json:"other,omitempty"`
+	User string            `json:"user,omitempty"` // report.Other for one who is not told apart
+	Tags map[string]string `json:"tags,omitempty"` // likewise
+	// Known are the names of tags that are told apart, where there may be others; nil for all names.
+	Known []string `json:"known,omitzero"`
 }
 
-// others is what is not told apart.
-var others = attributed{User: report.Other, Other: true}
+// others are all who are not told apart.
+func others() *attributed { return &attributed{User: report.Other, Known: []string{}} }
 
 func attributedOf(a *llm.Attribution) attributed {
 	to := attributed{User: a.User}
@@ -46,15 +46,15 @@ func attributedOf(a *llm.Attribution) attributed {
 
 // tag is the value of a tag, and whether there is one.
 func (a *attributed) tag(name string) (string, bool) {
-	if value, ok := a.Tags[name]; ok || !a.Other {
+	if value, ok := a.Tags[name]; ok || a.Known == nil || slices.Contains(a.Known, name) {
 		return value, ok
 	}
 	return report.Other, true
 }
 
 // text is one for each value, empty for the zero one.
-func (a attributed) text() string {
-	if a.User == "" && len(a.Tags) == 0 && !a.Other {
+func (a *attributed) text() string {
+	if a.User == "" && len(a.Tags) == 0 && a.Known == nil {
 		return ""
 	}
 	text, err := json.Marshal(a)
@@ -81,7 +81,7 @@ func digestOf(attribution string) string {
 }
 
 // attributedTo is the bucket for whom and for what an attempt is.
-func (b bucket) attributedTo(a attributed) bucket {
+func (b bucket) attributedTo(a *attributed) bucket {
 	b.attribution = a.text()
 	return b
 }
@@ -95,52 +95,143 @@ func (b bucket) withoutAttribution() bucket {
 // attributedDay is an account's day, bounded.
 type attributedDay struct {
 	buckets
-	text int // bytes of what names the buckets
+	named   int // buckets that are of an end user or a tag
+	text    int // bytes of what names them
+	longest int // how many may be named, and half as much text, before it is shortened
+}
+
+func newAttributedDay() *attributedDay {
+	return &attributedDay{buckets: buckets{}, longest: 4 * mostAttributed}
 }
 
 func (d *attributedDay) addTo(b bucket, s *sums) {
-	if d.buckets[b] == nil {
+	if d.put(b, s); d.named > d.longest || d.text > 4*mostAttributedText {
+		d.shorten(2*mostAttributed, 2*mostAttributedText)
+		d.longest = max(d.longest, 2*d.named) // what cannot be shortened is not looked at again and again
+	}
+}
+
+// put adds sums, and counts what is named.
+func (d *attributedDay) put(b bucket, s *sums) {
+	if d.buckets[b] == nil && b.attribution != "" {
+		d.named++
 		d.text += len(b.attribution)
 	}
 	d.add(b, s)
-	if len(d.buckets) > 4*mostAttributed || d.text > 4*mostAttributedText {
-		d.shorten(2*mostAttributed, 2*mostAttributedText) // which leaves room, so that this is seldom
+}
+
+// shorten brings it down to so many named buckets, or two of each key and model, and so many bytes: of end users or of the tag that has most values the
+// dearest are told apart, as many as there is room for.
+func (d *attributedDay) shorten(most, text int) {
+	parsed := map[string]attributed{}
+	for b := range d.buckets {
+		if a, err := parseAttributed(b.attribution); err == nil { // it is one of ours
+			parsed[b.attribution] = a
+		}
+	}
+	d.shortenTags(parsed)
+	most = max(most, 2*d.pairs())
+	for round := 1; d.named > most || d.text > text; round *= 2 {
+		name, dearest := d.widest(parsed)
+		if len(dearest) == 0 {
+			return
+		}
+		fewer := max(d.named-most, round) // most often there is one bucket less for each
+		if d.text > text {
+			fewer = max(fewer, len(dearest)/2)
+		}
+		kept := map[string]bool{}
+		for _, value := range dearest[:max(0, len(dearest)-fewer)] {
+			kept[value] = true
+		}
+		d.replace(parsed, func(a *attributed) {
+			if value := a.value(name); value != "" && !kept[value] {
+				a.set(name, report.Other)
+			}
+		})
 	}
 }
 
-// shorten adds up as others what is beyond so many buckets and so many bytes of names, the dearest first, and tags of
-// other names than most attempts have.
-func (d *attributedDay) shorten(most, text int) {
-	d.shortenTags()
-	byCost := slices.SortedFunc(maps.Keys(d.buckets), func(a, b bucket) int {
-		return cmp.Or(cmp.Compare(d.buckets[b].charged(), d.buckets[a].charged()),
-			cmp.Compare(d.buckets[b][measureTokens], d.buckets[a][measureTokens]), compareBuckets(a, b))
-	})
-	kept := attributedDay{buckets: make(buckets, min(most, len(byCost)))}
-	for _, b := range byCost {
-		to := b
-		if b.attribution != "" && (len(kept.buckets) >= most || kept.text+len(b.attribution) > text) {
-			to = b.attributedTo(others)
+// pairs are how many keys and models are named: so many sums there are of the day anyway.
+func (d *attributedDay) pairs() int {
+	all := map[bucket]bool{}
+	for b := range d.buckets {
+		if b.attribution != "" {
+			all[b.withoutAttribution()] = true
 		}
-		if kept.buckets[to] == nil {
-			kept.text += len(to.attribution)
-		}
-		kept.add(to, d.buckets[b])
 	}
-	*d = kept
+	return len(all)
+}
+
+// userDimension stands for the end user among names of tags, which are not empty.
+const userDimension = ""
+
+// value is that of a tag, or the end user; empty for none, and for a tag without a value, which takes no room.
+func (a *attributed) value(dimension string) string {
+	if dimension == userDimension {
+		return a.User
+	}
+	return a.Tags[dimension]
+}
+
+func (a *attributed) set(dimension, value string) {
+	if dimension == userDimension {
+		a.User = value
+		return
+	}
+	a.Tags[dimension] = value
+}
+
+// widest is the dimension with most values that are told apart, and these, the dearest first; none where no dimension has any.
+func (d *attributedDay) widest(parsed map[string]attributed) (name string, dearest []string) {
+	sums := map[string]map[string]llm.Money{}
+	note := func(dimension, value string, cost llm.Money) {
+		if value == "" || value == report.Other {
+			return
+		}
+		if sums[dimension] == nil {
+			sums[dimension] = map[string]llm.Money{}
+		}
+		sums[dimension][value] += cost
+	}
+	for b, s := range d.buckets {
+		a := parsed[b.attribution]
+		note(userDimension, a.User, s.charged())
+		for tag, value := range a.Tags {
+			note(tag, value, s.charged())
+		}
+	}
+	for dimension, values := range sums {
+		if n := len(sums[name]); len(values) > n || len(values) == n && dimension < name {
+			name = dimension
+		}
+	}
+	return name, slices.SortedFunc(maps.Keys(sums[name]), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[name][b], sums[name][a]), strings.Compare(a, b))
+	})
+}
+
+// replace changes for whom and for what each bucket is, and adds up those that are the same then.
+func (d *attributedDay) replace(parsed map[string]attributed, change func(a *attributed)) {
+	old := d.buckets
+	d.buckets, d.named, d.text = make(buckets, len(old)), 0, 0
+	for b, s := range old {
+		if b.attribution != "" {
+			a := parsed[b.attribution]
+			a.Tags = maps.Clone(a.Tags)
+			change(&a)
+			b = b.attributedTo(&a)
+			parsed[b.attribution] = a
+		}
+		d.put(b, s)
+	}
 }
 
 // shortenTags leaves out tags of names beyond mostTagNames.
-func (d *attributedDay) shortenTags() {
+func (d *attributedDay) shortenTags(parsed map[string]attributed) {
 	attempts := map[string]int64{}
-	parsed := map[string]attributed{}
 	for b, s := range d.buckets {
-		a, err := parseAttributed(b.attribution)
-		if err != nil {
-			continue // it is one of ours
-		}
-		parsed[b.attribution] = a
-		for name := range a.Tags {
+		for name := range parsed[b.attribution].Tags {
 			attempts[name] += s[measureAttempts]
 		}
 	}
@@ -149,35 +240,30 @@ func (d *attributedDay) shortenTags() {
 	}
 	names := slices.SortedFunc(maps.Keys(attempts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(attempts[b], attempts[a]), strings.Compare(a, b))
-	})
-	left := attributedDay{buckets: make(buckets, len(d.buckets))}
-	for b, s := range d.buckets {
-		a := parsed[b.attribution]
+	})[:mostTagNames]
+	slices.Sort(names)
+	d.replace(parsed, func(a *attributed) {
 		n := len(a.Tags)
-		maps.DeleteFunc(a.Tags, func(name, _ string) bool { return !slices.Contains(names[:mostTagNames], name) })
-		if len(a.Tags) < n {
-			a.Other = true
-			b = b.attributedTo(a)
+		maps.DeleteFunc(a.Tags, func(name, _ string) bool { return !slices.Contains(names, name) })
+		if len(a.Tags) < n || a.Known != nil {
+			a.Known = names
 		}
-		if left.buckets[b] == nil {
-			left.text += len(b.attribution)
-		}
-		left.add(b, s)
-	}
-	*d = left
+	})
 }
 
 // addLate takes note that attempts of days that are over were settled: whoever adds these up begins again, and what is
 // added up has them too.
 func addLate(ctx context.Context, tx *sql.Tx, late buckets) error {
-	byDay := map[int64]buckets{}
+	byDay := map[int64]map[string]buckets{}
 	for b, s := range late {
 		if byDay[b.period] == nil {
-			byDay[b.period] = buckets{}
+			byDay[b.period] = map[string]buckets{}
 		}
-		byDay[b.period][b] = s
+		if byDay[b.period][b.account] == nil {
+			byDay[b.period][b.account] = buckets{}
+		}
+		byDay[b.period][b.account][b] = s
 	}
-	table := newRollup(tableAttribution)
 	for _, day := range slices.Sorted(maps.Keys(byDay)) {
 		var state int64
 		err := tx.QueryRowContext(ctx, "INSERT INTO attribution_days (day, state, version, claim, claimed) VALUES (?, ?, 1, '', 0)"+
@@ -188,12 +274,8 @@ func addLate(ctx context.Context, tx *sql.Tx, late buckets) error {
 		if state != isAttributed {
 			continue
 		}
-		for _, b := range byDay[day].sorted() {
-			s := byDay[day][b]
-			if b, err = withRoom(ctx, tx, b); err == nil {
-				err = table.addOne(ctx, tx, b, s)
-			}
-			if err != nil {
+		for _, account := range slices.Sorted(maps.Keys(byDay[day])) {
+			if err := addLateOf(ctx, tx, day, account, byDay[day][account]); err != nil {
 				return err
 			}
 		}
@@ -201,15 +283,45 @@ func addLate(ctx context.Context, tx *sql.Tx, late buckets) error {
 	return nil
 }
 
-// withRoom is the bucket, or that of others where the account's day has no room for one more.
-func withRoom(ctx context.Context, tx *sql.Tx, b bucket) (bucket, error) {
-	var there bool
-	var n int
-	err := tx.QueryRowContext(ctx, "SELECT count(*), coalesce(max(CASE WHEN model = ? AND key = ? AND digest = ? THEN 1 ELSE 0 END), 0)"+
-		" FROM "+tableAttribution+" WHERE period = ? AND account = ?", b.model, b.key, digestOf(b.attribution), b.period, b.account).
-		Scan(&n, &there)
-	if err == nil && !there && n >= mostAttributed && b.attribution != "" {
-		b = b.attributedTo(others)
+// addLateOf adds to an account's day that is added up, as much of it told apart as there is room for.
+func addLateOf(ctx context.Context, tx *sql.Tx, day int64, account string, late buckets) error {
+	closed, err := isClosed(ctx, tx, account)
+	if err != nil {
+		return err
 	}
-	return b, err
+	var n, text int
+	err = tx.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(length(attribution)), 0) FROM "+tableAttribution+
+		" WHERE period = ? AND account = ?", day, account).Scan(&n, &text)
+	if err != nil {
+		return err
+	}
+	all := buckets{}
+	for _, b := range late.sorted() {
+		s := late[b]
+		switch {
+		case closed:
+			b = b.withoutAttribution()
+		case b.attribution == "":
+		case n >= mostAttributed || text+len(b.attribution) > mostAttributedText:
+			var there bool
+			err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+tableAttribution+" WHERE period = ? AND account = ? AND "+
+				"model = ? AND key = ? AND digest = ?)", day, account, b.model, b.key, digestOf(b.attribution)).Scan(&there)
+			if err != nil {
+				return err
+			}
+			if !there {
+				b = b.attributedTo(others())
+			}
+		default:
+			n, text = n+1, text+len(b.attribution)
+		}
+		all.add(b, s)
+	}
+	return newRollup(tableAttribution).addEach(ctx, tx, all)
+}
+
+// isClosed reports whether an account is closed, whose end users and tags nobody has any more.
+func isClosed(ctx context.Context, q querier, account string) (closed bool, err error) {
+	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM accounts WHERE id = ? AND closed IS NOT NULL)", account).Scan(&closed)
+	return closed, err
 }

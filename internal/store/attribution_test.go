@@ -7,6 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/report"
@@ -51,6 +54,112 @@ func TestAttributionTakenOver(t *testing.T) {
 		}
 		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
 			t.Errorf("verify: got %+v", v.Differences)
+		}
+	})
+}
+
+// attributedOn is an attempt of somebody on a day, which costs something.
+func attributedOn(at time.Time, n int, user string, tags ...llm.Tag) ledger.Entry {
+	e := settled(at, n)
+	e.Attribution = llm.Attribution{User: user, Tags: tags}
+	return e
+}
+
+// requestsBy are requests by the values of a dimension, "" for none.
+func requestsBy(t *testing.T, s *store.DB, d report.Dimension) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	for _, u := range must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{Account: "a", By: []report.Dimension{d}, Limit: 20_000}))(t).Uses {
+		name := ""
+		if u.Group[0] != nil {
+			name = *u.Group[0]
+		}
+		if all[name] = u.Requests; u.Cost < 0 {
+			t.Errorf("%s %q costs %s", d, name, u.Cost)
+		}
+	}
+	return all
+}
+
+// TestAttributionBounded holds that of many end users, sessions, keys and models the tags of few values stay told apart, and
+// that adding up takes no longer for it.
+func TestAttributionBounded(t *testing.T) {
+	t.Parallel()
+	now := noonOfOpenings
+	o := engines()["SQLite"](t)
+	o.Clock = func() time.Time { return now }
+	s := open(t, o)
+	var list []ledger.Entry
+	for n := range 24_000 {
+		e := attributedOn(now.AddDate(0, 0, -1), n, fmt.Sprint("user ", n), llm.Tag{Name: "team", Value: []string{"x", "y"}[n%2]},
+			llm.Tag{Name: "session", Value: fmt.Sprint(n)})
+		if n >= 12_000 {
+			e.Arrived = e.Arrived.AddDate(0, 0, -1)
+			e.Key, e.Model, e.Attribution.User = fmt.Sprint("key ", n%1000), fmt.Sprint("model ", n/1000), "one of many keys"
+		}
+		list = append(list, e)
+	}
+	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, list...)))
+	before := requestsBy(t, s, report.ByTag("team"))
+	must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -3)))
+	must.Equal(t, requestsBy(t, s, report.ByTag("team")), before, "by team")
+	if got := requestsBy(t, s, report.ByUser); got[report.Other] < 10_000 || got["one of many keys"] != 12_000 {
+		t.Errorf("by user: %d of others and %d of one, want 10,000 and 12,000", got[report.Other], got["one of many keys"])
+	}
+	must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: list[7].ID, Amount: -1, Reason: "x"}))
+	requestsBy(t, s, report.ByUser) // whose correction is of others, too
+}
+
+// TestAttributionLate holds what is settled late: while a clock that was ahead had the day added up, by a node that did not
+// add to the sums, and after the account was closed.
+func TestAttributionLate(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings
+		o.Clock = func() time.Time { return now }
+		s := open(t, o)
+		must.Do(t, s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "a", Name: "a", Created: now}))
+		j, at := uuid.New(), ledger.Position(0)
+		apply := func(e ledger.Entry) {
+			t.Helper()
+			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, at, e)))
+			at++
+		}
+		check := func(what string, want int64) {
+			t.Helper()
+			if got := requestsBy(t, s, report.ByUser); got["ada"] != want {
+				t.Errorf("%s: got %v, want %d of ada", what, got, want)
+			}
+			if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 && v.Differences[0].Rollup == "attribution" {
+				t.Errorf("%s: verify: %+v", what, v.Differences)
+			}
+		}
+		first := attributedOn(now, 1, "ada")
+		apply(first)
+		right := now
+		now = right.AddDate(0, 0, 2)
+		must.Do(t, s.Ledger.Attribute(t.Context(), right))
+		now = right.Add(time.Minute)
+		apply(attributedOn(now, 2, "ada"))
+		check("a clock that was ahead", 2)
+		now = right.AddDate(0, 0, 1).Add(time.Hour)
+		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "x"}))
+		tamper(t, o, "UPDATE corrections SET attribution = ''")
+		tamper(t, o, "DELETE FROM rollup_attribution")
+		now = right.AddDate(0, 0, 1).Add(13 * time.Hour)
+		must.Do(t, s.Ledger.Attribute(t.Context(), right))
+		check("sums that lack attempts", 2)
+		must.Get(s.Accounts.CloseAccount(t.Context(), audit.Gateway(), "a", now))(t)
+		apply(attributedOn(right, 3, "ada"))
+		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "y"}))
+		check("of a closed account", 0)
+		db := behind(t, o)
+		defer db.Close()
+		var named int
+		must.Do(t, db.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM rollup_attribution WHERE attribution <> '') + (SELECT count(*) "+
+			"FROM corrections WHERE attribution <> '')").Scan(&named))
+		if named > 0 {
+			t.Errorf("%d sums and corrections name end users of a closed account", named)
 		}
 	})
 }

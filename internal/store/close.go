@@ -29,6 +29,9 @@ func (s *Accounts) CloseAccount(ctx context.Context, by audit.Actor, id string, 
 		return err
 	})
 	if err == nil {
+		err = s.forgetAttribution(ctx, a.ID)
+	}
+	if err == nil {
 		_, err = (&Kept{conn: s.conn}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name}, at)
 	}
 	return a, err
@@ -38,9 +41,6 @@ func (s *Accounts) closeAccount(ctx context.Context, tx *sql.Tx, by audit.Actor,
 	at time.Time,
 ) (a account.Account, err error) {
 	gone := facts{}
-	if err := forgetAttribution(ctx, tx, before.ID); err != nil {
-		return a, err
-	}
 	for _, step := range []struct {
 		what, statement string
 		args            []any

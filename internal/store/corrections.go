@@ -181,6 +181,11 @@ func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Acto
 	if err != nil {
 		return err
 	}
+	if closed, err := isClosed(ctx, tx, b.account); err != nil {
+		return err
+	} else if closed {
+		sum.attribution = attributed{}
+	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO corrections"+
 		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
 		"margin_uncertain, parts, attribution, reason, who, at)"+

@@ -36,8 +36,12 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, where string)
 	}
 	for _, day := range days {
 		if day <= s.lastOver() {
-			if done, err := s.attributeDay(ctx, day); err != nil || !done {
-				return deleted, err // or another node adds up the day now
+			done, err := s.attributeDay(ctx, day)
+			if err != nil {
+				return deleted, err
+			}
+			if !done { // another node adds it up now
+				continue
 			}
 		}
 		r := retention{day: day, where: where, checkpoints: newRollup(tableCheckpoints), explanations: newRollup(

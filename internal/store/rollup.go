@@ -261,12 +261,6 @@ func (r *rollup) add(ctx context.Context, into *bulk, m buckets) error {
 	return r.write(ctx, into, m, wide, r.all, r.wide)
 }
 
-// addOne adds sums to one row of the table.
-func (r *rollup) addOne(ctx context.Context, tx *sql.Tx, b bucket, s *sums) error {
-	_, err := tx.ExecContext(ctx, r.wide.sql(1), r.bind(nil, &b, s, r.all)...)
-	return err
-}
-
 func (r *rollup) write(ctx context.Context, into *bulk, m buckets, names []bucket, measures []int,
 	in *insertion,
 ) error {

@@ -25,6 +25,7 @@ type usesRows struct {
 	groups map[string]*rowGroup
 	// summed are the days that are read from their sums, and byRow the others that have any.
 	summed, byRow []int64
+	toldApart     map[string]bool // what sums are of: see attributed.text
 }
 
 // rowGroup is a group with the values by which groups are sorted.
@@ -34,7 +35,7 @@ type rowGroup struct {
 }
 
 func newUsesRows(f *usesFilter, q report.UsesQuery) *usesRows {
-	return &usesRows{usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}}
+	return &usesRows{usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, toldApart: map[string]bool{}}
 }
 
 func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
@@ -91,6 +92,9 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	if err := u.days(ctx, tx); err != nil {
 		return err
 	}
+	if err := u.readSums(ctx, tx); err != nil {
+		return err
+	}
 	corrections, err := readCorrections(ctx, tx, u.from, u.to, u.account) // of all accounts where it is empty
 	if err != nil {
 		return err
@@ -99,7 +103,11 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	for i := range corrections {
 		c := &corrections[i]
 		if day := c.bucket.ofDay(); slices.Contains(u.summed, day.period) {
-			u.add(&day, &c.attribution, c.sums())
+			a := c.attribution
+			if text := a.text(); text != "" && !u.toldApart[text] {
+				a = *others()
+			}
+			u.add(&day, &a, c.sums())
 			continue
 		}
 		if sum := byAttempt[c.id]; sum != nil {
@@ -114,9 +122,6 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	for _, c := range byAttempt { // of rows that are deleted, or of other models or keys
 		day := c.bucket.ofDay()
 		u.add(&day, &attributed{}, c.sums())
-	}
-	if err := u.readSums(ctx, tx); err != nil {
-		return err
 	}
 	deleted, err := u.deleted(ctx, tx)
 	for i := range deleted {
@@ -179,6 +184,7 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 		if read++; read > maxUsesRows {
 			return errUsesRows()
 		}
+		u.toldApart[r.attribution] = true
 		a, err := parseAttributed(r.attribution)
 		if err == nil {
 			u.add(&r.bucket, &a, &r.sums)
@@ -188,7 +194,7 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 }
 
 func errUsesRows() error {
-	return llm.Invalidf("start_date", "More than %d attempts are too many to add up by users or tags. "+
+	return llm.Invalidf("start_date", "More than %d attempts, or sums of days, are too many to add up by users or tags. "+
 		"Ask for fewer days with start_date and end_date, or for one key or model.", maxUsesRows)
 }
 

@@ -96,6 +96,7 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 		{tableExplanations, "period", 1},
 		{tableUses, "period", 1},
 		{tableDays, "period", 1},
+		{tableAttribution, "period", 1},
 		{tableHours, "period", 100},
 	} {
 		periods, err := daysOf(ctx, v.tx, t.table, t.column, firstDay, lastDay*t.perDay)
