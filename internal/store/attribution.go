@@ -95,19 +95,21 @@ func (b bucket) withoutAttribution() bucket {
 // attributedDay is an account's day, bounded.
 type attributedDay struct {
 	buckets
-	named   int // buckets that are of an end user or a tag
-	text    int // bytes of what names them
-	longest int // how many may be named, and half as much text, before it is shortened
+	named int // buckets that are of an end user or a tag
+	text  int // bytes of what names them
+	// mostNamed and mostText are how much of both there may be before it is shortened.
+	mostNamed, mostText int
 }
 
 func newAttributedDay() *attributedDay {
-	return &attributedDay{buckets: buckets{}, longest: 4 * mostAttributed}
+	return &attributedDay{buckets: buckets{}, mostNamed: 4 * mostAttributed, mostText: 4 * mostAttributedText}
 }
 
 func (d *attributedDay) addTo(b bucket, s *sums) {
-	if d.put(b, s); d.named > d.longest || d.text > 4*mostAttributedText {
+	if d.put(b, s); d.named > d.mostNamed || d.text > d.mostText {
 		d.shorten(2*mostAttributed, 2*mostAttributedText)
-		d.longest = max(d.longest, 2*d.named) // what cannot be shortened is not looked at again and again
+		// What cannot be shortened is not looked at again and again.
+		d.mostNamed, d.mostText = max(d.mostNamed, 2*d.named), max(d.mostText, 2*d.text)
 	}
 }
 
@@ -120,8 +122,8 @@ func (d *attributedDay) put(b bucket, s *sums) {
 	d.add(b, s)
 }
 
-// shorten brings it down to so many named buckets, or two of each key and model, and so many bytes: of end users or of the tag that has most values the
-// dearest are told apart, as many as there is room for.
+// shorten brings it down to so many named buckets, or two of each key and model, and so many bytes: of end users, or of
+// the tag that has most values, the dearest are told apart, as many as there is room for.
 func (d *attributedDay) shorten(most, text int) {
 	parsed := map[string]attributed{}
 	for b := range d.buckets {
@@ -245,7 +247,10 @@ func (d *attributedDay) shortenTags(parsed map[string]attributed) {
 	d.replace(parsed, func(a *attributed) {
 		n := len(a.Tags)
 		maps.DeleteFunc(a.Tags, func(name, _ string) bool { return !slices.Contains(names, name) })
-		if len(a.Tags) < n || a.Known != nil {
+		switch {
+		case a.Known != nil: // of what was left out before nobody knows
+			a.Known = slices.DeleteFunc(slices.Clone(a.Known), func(name string) bool { return !slices.Contains(names, name) })
+		case len(a.Tags) < n:
 			a.Known = names
 		}
 	})

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"weir/internal/report"
+)
+
+// TestTagNamesInTurn holds that of a tag whose name was left out once nobody says later that there was none.
+func TestTagNamesInTurn(t *testing.T) {
+	t.Parallel()
+	d := newAttributedDay()
+	add := func(name string, attempts int64) {
+		a := attributed{Tags: map[string]string{name: "v"}}
+		d.addTo(bucket{model: "m"}.attributedTo(&a), &sums{measureAttempts: attempts})
+	}
+	for i := range mostTagNames {
+		add(fmt.Sprint("early ", i), 2)
+	}
+	add("late", 1)
+	d.shorten(mostAttributed, mostAttributedText)
+	add("late", 9)
+	d.shorten(mostAttributed, mostAttributedText)
+	values := map[string]int64{}
+	for b, s := range d.buckets {
+		a, err := parseAttributed(b.attribution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, ok := a.tag("late")
+		if !ok {
+			value = "none"
+		}
+		values[value] += s[measureAttempts]
+	}
+	if values["v"] != 9 || values[report.Other] != 1 || values["none"] != 2*mostTagNames {
+		t.Errorf("by the late tag: got %v, want 9 of v and 1 of others", values)
+	}
+}
+
+// TestLongNames holds that what cannot be shortened is not gone through again for each attempt.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	d, calls := newAttributedDay(), 0
+	for i := range 60_000 {
+		a := attributed{User: fmt.Sprint("user ", i), Tags: map[string]string{"team": "x"}}
+		before := len(d.buckets)
+		d.addTo(bucket{model: fmt.Sprint("model ", i), key: "k"}.attributedTo(&a), &sums{measureAttempts: 1})
+		if len(d.buckets) < before || d.mostNamed > 4*mostAttributed<<calls {
+			calls++
+		}
+	}
+	if d.named != 60_000 || calls > 8 {
+		t.Errorf("%d of 60,000 models are named, and they were gone through %d times, want 8 at most", d.named, calls)
+	}
+}
