@@ -193,8 +193,8 @@ func (a *applier) remember(b *ledger.Batch) {
 }
 
 // move sets the journal's position to the end of the batch and returns the
-// journal's number, and the last day of which somebody adds up end users and tags. The position is compared and set by one statement, which
-// waits for whoever has set it and not committed: of two connections that
+// journal's number, and the last day of which somebody adds up end users and
+// tags. The position is compared and set by one statement, which waits for whoever has set it and not committed: of two connections that
 // apply one batch, as when the first was given up and lives on, one alone does.
 func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number, attributed int64, err error) {
 	const returning = " RETURNING number, (SELECT coalesce(max(day), 0) FROM attribution_days)"
@@ -221,7 +221,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.open(ctx, journal, b.Opened); err != nil {
 		return fmt.Errorf("opened attempts: %w", err)
 	}
-	a.late = nil
+	a.late = buckets{}
 	a.sums, a.parts, a.speeds = make(buckets, len(a.sums)), balances{}, make(speeds, len(a.speeds))
 	if err := settle(ctx, journal, b.Settled); err != nil {
 		return fmt.Errorf("settled attempts: %w", err)
@@ -305,9 +305,6 @@ func (a *applier) count(e *ledger.Entry) {
 	b, s := bucketOf(&e.Attempt), sumsOf(e)
 	a.sums.add(b, s)
 	if day := b.ofDay(); day.period <= a.lastOver {
-		if a.late == nil {
-			a.late = buckets{}
-		}
 		to := attributedOf(&e.Attribution)
 		a.late.add(day.attributedTo(&to), s)
 	}

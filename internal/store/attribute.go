@@ -154,7 +154,7 @@ func (s *Ledger) claimDay(ctx context.Context, day int64, claim string) (version
 func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim string) error {
 	for left := true; left; { // of somebody who did not come to the end
 		err := s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) (err error) {
-			left, err = deleteSums(ctx, tx, day)
+			left, err = attributedSumsOf(day).deleteSome(ctx, tx)
 			return err
 		})
 		if err != nil {
@@ -166,12 +166,12 @@ func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim str
 	if err != nil {
 		return err
 	}
+	if err := s.attributeCorrections(ctx, day); err != nil {
+		return err
+	}
 	table, pending := newRollup(tableAttribution), buckets{}
 	for i, account := range accounts {
 		sums, err := s.attributedSums(ctx, day, account)
-		if err == nil {
-			err = s.attributeCorrections(ctx, day, account)
-		}
 		if err != nil {
 			return err
 		}
@@ -194,9 +194,10 @@ func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim str
 	})
 }
 
-// attributeCorrections says for whom and for what corrected attempts were where that is not known: corrections did not have it.
-func (s *Ledger) attributeCorrections(ctx context.Context, day int64, account string) error {
-	corrections, err := readCorrections(ctx, s.read, day, day, account)
+// attributeCorrections says for whom and for what corrected attempts of a day were where that is not known: corrections
+// did not have it.
+func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
+	corrections, err := readCorrections(ctx, s.read, day, day, "")
 	if err != nil {
 		return err
 	}
@@ -213,12 +214,16 @@ func (s *Ledger) attributeCorrections(ctx context.Context, day int64, account st
 			return err
 		}
 		to := attributedOf(&e.Attribution)
+		text := to.text()
+		if text == "" {
+			continue
+		}
 		err = s.write(ctx, s.sure, "attribute correction", func(tx *sql.Tx) error {
-			closed, err := isClosed(ctx, tx, account)
-			if err != nil || closed || to.text() == "" {
+			closed, err := isClosed(ctx, tx, e.Account)
+			if err != nil || closed {
 				return err
 			}
-			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = ? WHERE day = ? AND request = ? AND n = ?", to.text(), day,
+			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = ? WHERE day = ? AND request = ? AND n = ?", text, day,
 				c.id.Request.String(), int64(c.id.N))
 			return err
 		})
@@ -302,7 +307,7 @@ func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error 
 	for _, day := range days {
 		for left := slices.Contains(deleted, day); left; {
 			err := s.writeDeletion(ctx, "forget end users and tags", func(tx *sql.Tx) (err error) {
-				left, err = deleteSums(ctx, tx, day)
+				left, err = attributedSumsOf(day).deleteSome(ctx, tx)
 				return err
 			})
 			if err != nil {
@@ -313,38 +318,31 @@ func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error 
 	return nil
 }
 
-// deleteSums deletes sums of a day, retainRows at most, and reports whether there are more.
-func deleteSums(ctx context.Context, tx *sql.Tx, day int64) (left bool, err error) {
-	_, err = tx.ExecContext(ctx, "DELETE FROM "+tableAttribution+" WHERE (period, account, model, key, digest) IN"+
-		" (SELECT period, account, model, key, digest FROM "+tableAttribution+" WHERE period = ? LIMIT ?)", day, int64(retainRows))
-	if err == nil {
-		err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+tableAttribution+" WHERE period = ?)", day).Scan(&left)
-	}
-	return left, err
+// attributedSumsOf are all sums of a day, to be deleted.
+func attributedSumsOf(day int64) *leftover {
+	return &leftover{table: tableAttribution, key: "period, account, model, key, digest", where: "period = ?", args: []any{day}}
 }
 
 // forgetAttribution takes end users and tags out of the sums of an account that is closed, which stay. Who adds up a day
 // now may have read of them before it was closed, and begins again.
 func (s *Accounts) forgetAttribution(ctx context.Context, account string) error {
 	var days []int64
-	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) (err error) {
-		for _, statement := range []string{
-			"UPDATE attribution_days SET version = version + 1 WHERE state = 0",
-			"UPDATE corrections SET attribution = '' WHERE attribution <> '' AND account IN (SELECT id FROM accounts WHERE closed IS NOT NULL)",
-		} {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return err
-			}
+	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET version = version + 1 WHERE state = ?", notAttributed)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ?", account)
 		}
-		days, err = attributedDays(ctx, tx, isAttributed, isAttributed)
+		if err == nil {
+			days, err = attributedDays(ctx, tx, isAttributed, isAttributed)
+		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
 	table := newRollup(tableAttribution)
 	for _, day := range days {
-		if err != nil {
-			return err
-		}
-		err = s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
+		err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
 			rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+
 				" WHERE period = ? AND account = ? AND attribution <> '' RETURNING "+table.columns(), day, account)
 			whole := buckets{}
@@ -357,6 +355,9 @@ func (s *Accounts) forgetAttribution(ctx context.Context, account string) error 
 			}
 			return err
 		})
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }

@@ -15,8 +15,8 @@ const ofAccount = " WHERE object_proof <> '' AND account = ? AND "
 
 // CloseAccount closes the account of that id for good, and returns it as it is then; or account.ErrNotFound. Its keys
 // are revoked, nobody is a member or invited, its endpoints and what is kept for its clients go, and so does what may
-// name somebody: its own name, and the labels and tags of its keys, in the audit log too. One that is closed stays as
-// it is.
+// name somebody: its own name, and the labels and tags of its keys, in the audit log too, and end users and tags in
+// sums. One that is closed stays as it is.
 func (s *Accounts) CloseAccount(ctx context.Context, by audit.Actor, id string, at time.Time) (a account.Account,
 	err error,
 ) {

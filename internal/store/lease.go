@@ -321,11 +321,11 @@ func journalNumber(ctx context.Context, tx *sql.Tx, journal uuid.UUID) (number i
 // Reconcile takes back what earlier lives of the journal's node had leased and
 // not spent, in portions: where ctx ends before all of it, the next call goes on.
 func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
-	for all := false; !all; {
+	for more := true; more; {
 		err := s.writeLease(ctx, "reconcile slices", func(tx *sql.Tx) error {
 			number, err := journalNumber(ctx, tx, journal)
 			if err == nil {
-				all, err = s.reconcile(ctx, tx, number)
+				more, err = s.reconcile(ctx, tx, number)
 			}
 			return err
 		})
@@ -337,21 +337,17 @@ func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
 }
 
 // reconcile brings leases of a journal down to what it has spent, retainRows at
-// most, and reports whether these were all. A lease of what is spent needs no row.
-// Nobody else deletes meanwhile: how many are deleted would not tell whether there are more.
-func (s *Leases) reconcile(ctx context.Context, tx *sql.Tx, number int64) (all bool, err error) {
+// most, and reports whether there are more. A lease of what is spent needs no row.
+// Nobody else deletes meanwhile.
+func (s *Leases) reconcile(ctx context.Context, tx *sql.Tx, number int64) (more bool, err error) {
 	if err := s.lock(ctx, tx, "deletion"); err != nil {
 		return false, err
 	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM slices WHERE (scope, period, journal) IN"+
-		" (SELECT scope, period, journal FROM slices WHERE journal = ? LIMIT ?)", number, int64(retainRows))
-	if err == nil {
-		err = tx.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM slices WHERE journal = ?)", number).Scan(&all)
-	}
-	if err != nil {
+	leases := leftover{table: "slices", key: "scope, period, journal", where: "journal = ?", args: []any{number}}
+	if more, err = leases.deleteSome(ctx, tx); err != nil {
 		return false, fmt.Errorf("reconcile slices: %w", err)
 	}
-	return all, nil
+	return more, nil
 }
 
 // spentOf is an expression for what the journal of a lease, a row of that name,

@@ -94,6 +94,18 @@ func (s *conn) clear(ctx context.Context, old *leftover) error {
 	}
 }
 
+// deleteSome deletes retainRows rows at most, of a table whose primary key is a list of columns, and reports whether there
+// are more. How many were deleted would not tell: PostgreSQL skips those that somebody else deletes.
+func (old *leftover) deleteSome(ctx context.Context, tx *sql.Tx) (more bool, err error) {
+	rows := " FROM " + old.table + " WHERE " + old.where
+	_, err = tx.ExecContext(ctx, "DELETE FROM "+old.table+" WHERE ("+old.key+") IN (SELECT "+old.key+rows+" LIMIT ?)",
+		append(old.args[:len(old.args):len(old.args)], int64(retainRows))...)
+	if err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1"+rows+")", old.args...).Scan(&more)
+	}
+	return more, err
+}
+
 // retention deletes the rows of a day of which a condition holds.
 type retention struct {
 	day                       int64

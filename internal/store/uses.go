@@ -118,16 +118,23 @@ func periodsOf(ctx context.Context, q querier, table string, from, to int64) (st
 	switch {
 	case err != nil:
 		return "", err
-	case len(periods) == 0:
-		return "1 = 0", nil
 	case len(periods) > mostNamed:
 		return "r.period BETWEEN " + count(from) + " AND " + count(to), nil
 	}
-	names := make([]string, len(periods))
-	for i, p := range periods {
-		names[i] = count(p)
+	return isOn("r.period", periods...), nil
+}
+
+// isOn is the condition on a column that it is one of those days, or other periods. There are two at least: of one alone SQLite reads the
+// rows of all accounts, where an index has those of one account on some days.
+func isOn(column string, days ...int64) string {
+	if len(days) == 0 {
+		return "1 = 0"
 	}
-	return "r.period IN (" + strings.Join(names, ", ") + ")", nil
+	names := []string{"0"} // which is no day
+	for _, day := range days {
+		names = append(names, count(day))
+	}
+	return column + " IN (" + strings.Join(names, ", ") + ")"
 }
 
 // usesDay is what one day has.

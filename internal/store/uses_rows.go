@@ -143,19 +143,6 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 	return nil
 }
 
-// isOn is the condition on a column that it is one of those days. There are two at least: of one alone SQLite reads the
-// rows of all accounts, where an index has those of one account on some days.
-func isOn(column string, days ...int64) string {
-	if len(days) == 0 {
-		return "1 = 0"
-	}
-	names := []string{"0"} // which is no day
-	for _, day := range days {
-		names = append(names, count(day))
-	}
-	return column + " IN (" + strings.Join(names, ", ") + ")"
-}
-
 // readSums adds up days from their sums, of which the database adds up what the report does not tell apart.
 func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 	columns, by := []string{"0", "''", "''", "''", "''", "r.attribution"}, []string{"r.attribution"}
@@ -178,9 +165,7 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 		tableAttribution+" r WHERE "+isOn("r.period", u.summed...)+" AND "+where+" GROUP BY "+strings.Join(by, ", ")+" LIMIT ?",
 		append(args, maxUsesRows+1)...)
 	read := 0
-	return each(rows, err, func(row scanner) (r rolled, err error) {
-		return r, row.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider, &r.attribution}, r.dest()...)...)
-	}, func(r *rolled) error {
+	return each(rows, err, scanRolled, func(r *rolled) error {
 		if read++; read > maxUsesRows {
 			return errUsesRows()
 		}
