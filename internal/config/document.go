@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -193,12 +192,17 @@ func same(a, b any) bool {
 // sealedPrefix begins what stands for a secret in a document that people see.
 const sealedPrefix = "sealed:"
 
-// reference is a text that says where a secret is, and has nothing of it.
-var reference = regexp.MustCompile(`^\$\{(file:[^{}]+|[A-Za-z_][A-Za-z0-9_]*)\}$`)
+// isReference reports whether a text says where a secret is, and has nothing of it.
+func isReference(text string) bool {
+	rest, opened := strings.CutPrefix(text, "${")
+	to, closed := strings.CutSuffix(rest, "}")
+	path, isFile := strings.CutPrefix(to, "file:")
+	return opened && closed && (isFile && path != "" && !strings.ContainsAny(path, "{}") || isVariable(to))
+}
 
 // hide is what stands for a secret: its fingerprint, and its last characters where it is long. References are shown.
 func hide(secret string) string {
-	if reference.MatchString(secret) || strings.HasPrefix(secret, sealedPrefix) {
+	if isReference(secret) || strings.HasPrefix(secret, sealedPrefix) {
 		return secret
 	}
 	const shown, long = 4, 16
