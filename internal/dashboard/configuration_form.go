@@ -100,7 +100,7 @@ var configSections = []configSection{
 	},
 	{
 		section: "retention", title: "Retention", noun: "retention", one: true,
-		about: "How long data is kept, in days such as 90d. What is older is deleted within an hour. Sums are kept.",
+		about: "How long data is kept, in days such as 90d. What is older is deleted within an hour. Other sums are kept.",
 		members: []configMember{
 			{key: "requests", field: Field{Label: "Requests", Short: true, Example: "90d"}},
 			{key: "attribution", field: Field{Label: "End users and tags in sums", Short: true, Example: "400d"}},
