@@ -239,7 +239,7 @@ func (s *seeding) recent(ctx context.Context) error {
 
 // attribute adds up, by end user and tag, the days whose requests have rows.
 func (s *seeding) attribute(ctx context.Context) error {
-	return s.store.Ledger.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()))
+	return s.store.Ledger.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()), nil)
 }
 
 func (s *seeding) summary() string {

@@ -352,7 +352,7 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() {
 		g.store.RunRetention(background, func() store.Retention {
 			r := retentionOf(g)
-			return store.Retention{Requests: r.Requests, Explanations: r.Explanations, Attribution: r.Attribution}
+			return store.Retention{Requests: r.Requests, Explanations: r.Explanations, Attribution: r.Attribution, Tags: r.Tags}
 		})
 	})
 	running.Go(func() { g.router.Report(background, healthFile(cfg), g.options.Now, g.options.Log) })

@@ -32,6 +32,8 @@ func (g *instance) measure() {
 		func() bool { _, err := g.ledger.Lag(); return err == nil })
 	telemetry.Counter(m, "weir_ledger_unknown_total",
 		"Attempts that were settled as unknown, for their process had died.", g.ledger.Unknown)
+	telemetry.Counter(m, "weir_attribution_other_total", "Attempts that were added up without their end user, or the value of a tag, "+
+		"for their day has too many.", g.store.Ledger.OtherAttempts)
 	telemetry.Gauge(m, "weir_journal_lost_bytes",
 		"Bytes of the journal that could not be read back since the start.", g.ledger.Lost)
 	telemetry.Gauge(m, "weir_nodes_alive", "Nodes that share the database, this one too.", g.ledger.Budgets().Alive)

@@ -142,18 +142,7 @@ func (l *loader) checkNumbers(c *Config) {
 	if c.DrainDelay < 0 {
 		l.report("drain_delay", "`drain_delay` must not be negative")
 	}
-	if c.Retention.Requests < day {
-		l.report("retention.requests", "`retention.requests` must be at least 1d")
-	}
-	if c.Retention.Attribution < day {
-		l.report("retention.attribution", "`retention.attribution` must be at least 1d")
-	}
-	if c.Retention.Explanations < day {
-		l.report("retention.explanations", "`retention.explanations` must be at least 1d")
-	}
-	if c.Retention.Responses < 0 {
-		l.report("retention.responses", "`retention.responses` must not be negative; 0s keeps none")
-	}
+	l.checkRetention(&c.Retention)
 }
 
 func (l *loader) checkLimits(path string, limits Limits) {

@@ -246,20 +246,6 @@ type Outbound struct {
 	CAFile string `yaml:"ca_file"`
 }
 
-// Retention is how long data lives.
-type Retention struct {
-	// Requests is the life of request rows, at least one day; of those that are not
-	// resolved, twice as long.
-	Requests time.Duration `yaml:"requests"`
-	// Responses is the life of what the Responses API keeps; 0 keeps none.
-	Responses time.Duration `yaml:"responses"`
-	// Explanations is for how long it is kept by which prices the sums of deleted request
-	// rows came about, at least one day.
-	Explanations time.Duration `yaml:"explanations"`
-	// Attribution is the life of sums by end user and tag, at least one day.
-	Attribution time.Duration `yaml:"attribution"`
-}
-
 // Kept is how much is kept for clients: replies for an Idempotency-Key, and what the
 // Responses API keeps. 0 is no bound.
 type Kept struct {

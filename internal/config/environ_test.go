@@ -31,6 +31,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 		"WEIR_RETENTION_REQUESTS":     "30d",
 		"WEIR_RETENTION_RESPONSES":    "0d",
 		"WEIR_RETENTION_EXPLANATIONS": "3650d",
+		"WEIR_RETENTION_TAGS":         "team,project",
 		"WEIR_LIMITS_PER_KEY_TPM":     "9000",
 		"WEIR_TELEMETRY_LISTEN":       ":9090",
 		"WEIR_WEBHOOKS":               "{allow_private: true}",
@@ -59,6 +60,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	want.Retention.Requests = 30 * 24 * time.Hour
 	want.Retention.Responses = 0
 	want.Retention.Explanations = 3650 * 24 * time.Hour
+	want.Retention.Tags = []string{"team", "project"}
 	want.Telemetry.Listen, want.Webhooks.AllowPrivate = ":9090", true
 	want.DrainTimeout, want.Log.Level = 5*time.Second, "debug"
 	want.Aliases = map[string]config.Alias{"fast": {Targets: []string{"a/b", "c/d"}, Strategy: "fallback"}}

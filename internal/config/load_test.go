@@ -113,7 +113,7 @@ cors: {origins: ["https://App.Example.com", "http://localhost:3000"]}
 trusted_proxies: []
 tls: {cert: "", key: ""}
 outbound: {proxy: "", ca_file: ""}
-retention: {requests: 90d, responses: 30d}
+retention: {requests: 90d, responses: 30d, tags: [team]}
 max_body: 32MiB
 telemetry: {listen: ""}
 insecure_http: false
@@ -159,6 +159,7 @@ func whole() config.Config {
 	want.Hosts = []string{"weir.lan", "weir.example.com"}
 	want.CORS.Origins = []string{"https://app.example.com", "http://localhost:3000"}
 	want.TrustedProxies = []netip.Prefix{}
+	want.Retention.Tags = []string{"team"}
 	want.OIDC = config.OIDC{
 		Issuer: "https://id.example.com/realms/x/", ClientID: "weir", ClientSecret: llm.NewSecret("hidden"), Name: "Example",
 		Scopes: []string{"openid", "email"}, GroupsClaim: "roles", Operators: []string{"admins"}, SignUp: true,

@@ -104,6 +104,10 @@ var configSections = []configSection{
 		members: []configMember{
 			{key: "requests", field: Field{Label: "Requests", Short: true, Example: "90d"}},
 			{key: "attribution", field: Field{Label: "End users and tags in sums", Short: true, Example: "400d"}},
+			{key: "tags", list: true, field: Field{
+				Label: "Tags in sums", Lines: 3,
+				Hint: "Names, one a line, 20 at most. Empty: those that most attempts of a day have. What is deleted has no other tags.",
+			}},
 			{key: "explanations", field: Field{Label: "Prices behind sums", Short: true, Example: "2557d"}},
 			{key: "responses", field: Field{Label: "Kept responses", Short: true, Example: "30d"}},
 		},

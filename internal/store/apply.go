@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -17,6 +18,7 @@ import (
 type Ledger struct {
 	*conn
 	applier *applier
+	others  atomic.Int64 // attempts: see OtherAttempts
 }
 
 // Position is how far the journal is applied; 0 when nothing of it is.

@@ -3,13 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"maps"
+	"math"
 	"slices"
 	"time"
-
-	"github.com/google/uuid"
 
 	"weir/internal/ledger"
 )
@@ -17,11 +14,19 @@ import (
 const (
 	// attributeAfter is how long after its end a day is added up: most of its requests have ended by then.
 	attributeAfter = time.Hour
-	// claimedFor is how long a node that adds a day up keeps others from it after each of its accounts.
+	// claimedFor is how long a node that adds up some accounts of a day keeps others from it. Two that do so at once do the
+	// work twice, and no harm.
 	claimedFor = 10 * time.Minute
+	// attributeAccounts is how many accounts are added up between two transactions.
+	attributeAccounts = 50
+	// attributeBytes is from how many bytes of sums on they are written, which others wait for.
+	attributeBytes = 1 << 20
+	// attributeAgain is how often accounts are added up once more of which attempts were settled meanwhile. If that does not
+	// do, there is a next time.
+	attributeAgain = 3
 )
 
-// The states of a day in tableAttribution.
+// The states of a day in attribution_days.
 const (
 	notAttributed = iota
 	isAttributed
@@ -29,8 +34,9 @@ const (
 )
 
 // Attribute adds up, by end user and tags, each day from a moment on that is over and is not added up yet. Another node
-// that does so leaves it the days that it has begun.
-func (s *Ledger) Attribute(ctx context.Context, from time.Time) error {
+// that does so leaves it the days that it has begun. Tags are the names of those that are told apart; none for those that
+// most attempts have.
+func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) error {
 	days, err := daysOf(ctx, s.read, tableDays, "period", dayOf(from), s.lastOver())
 	if err != nil {
 		return fmt.Errorf("add up end users and tags: %w", err)
@@ -46,7 +52,7 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time) error {
 		if slices.Contains(done, day) {
 			continue
 		}
-		if _, err := s.attributeDay(ctx, day); err != nil {
+		if _, err := s.attributeDay(ctx, day, tags); err != nil {
 			return fmt.Errorf("add up end users and tags of %s: %w", dateText(day), err)
 		}
 	}
@@ -56,31 +62,45 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time) error {
 // checkedDays is how many of the last days are checked each time.
 const checkedDays = 3
 
-// checkAttributed has days added up again, of which all rows are there, whose sums do not have all attempts: where a node of
-// an earlier version has settled some, or a standby has taken over that had lost some.
+// checkAttributed has accounts added up again, of whose day all rows are there, whose sums do not have all attempts: where a
+// node of an earlier version has settled some, or a standby has taken over that had lost some.
 func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 	for _, day := range days {
-		var differs bool
-		err := s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attribution_days WHERE day = ? AND state = ?) AND "+
-			"(SELECT coalesce(sum(attempts), 0) FROM "+tableAttribution+" WHERE period = ?) <>"+
-			" (SELECT coalesce(sum(attempts), 0) FROM "+tableDays+" WHERE period = ?) AND"+
-			" NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" WHERE period = ?)", day, isAttributed, day, day, day).Scan(&differs)
+		accounts, err := s.wronglyAttributed(ctx, day)
 		if err != nil {
 			return err
 		}
-		if !differs {
+		if len(accounts) == 0 {
 			continue
 		}
 		err = s.write(ctx, s.sure, "add a day up again", func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, version = version + 1 WHERE day = ? AND state = ?",
-				notAttributed, day, isAttributed)
-			return err
+			n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, claimed = 0 WHERE day = ? AND state = ?",
+				notAttributed, day, isAttributed))
+			if err != nil || n == 0 {
+				return err
+			}
+			for _, account := range accounts {
+				_, err := tx.ExecContext(ctx, "DELETE FROM attribution_sums WHERE account = ? AND day = ?", account, day)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wronglyAttributed are the accounts whose sums of a day that is added up have not as many attempts as there were.
+func (s *Ledger) wronglyAttributed(ctx context.Context, day int64) ([]string, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT d.account FROM (SELECT account, sum(attempts) AS n FROM "+tableDays+
+		" WHERE period = ? GROUP BY account) d LEFT JOIN attribution_sums a ON a.account = d.account AND a.day = ?"+
+		" WHERE coalesce(a.attempts, 0) <> d.n AND EXISTS (SELECT 1 FROM attribution_days WHERE day = ? AND state = ?)"+
+		" AND NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" WHERE period = ?)", day, day, day, isAttributed, day)
+	return collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
 // attributedDays are the days whose state is one from the first to the last.
@@ -94,104 +114,169 @@ func (s *conn) lastOver() int64 {
 	return dayOf(s.clock.now().UTC().Add(-attributeAfter).AddDate(0, 0, -1))
 }
 
-var (
-	errClaimed = errors.New("another node adds the day up")
-	errLate    = errors.New("attempts of the day were settled meanwhile")
-)
-
-// attributeTries is how often a day is added up at once of which attempts are settled meanwhile.
-const attributeTries = 3
-
-// attributeDay adds up a day, and reports whether that is done, by whomever. If not, it is done the next time.
-func (s *Ledger) attributeDay(ctx context.Context, day int64) (done bool, err error) {
-	claim := uuid.NewString()
-	for range attributeTries {
-		var version int64
-		if version, done, err = s.claimDay(ctx, day, claim); err != nil || done {
-			break
+// attributeDay adds up a day, some accounts at a time, and reports whether that is done, by whomever. Those that are added
+// up stay so: whoever goes on begins with the others.
+func (s *Ledger) attributeDay(ctx context.Context, day int64, tags []string) (done bool, err error) {
+	p := attributing{day: day, tags: tags}
+	for {
+		if err := s.claim(ctx, &p); err != nil || p.done || p.refused {
+			return p.done, err
 		}
-		if err = s.attributeAll(ctx, day, version, claim); !errors.Is(err, errLate) {
-			break
+		if !p.held {
+			p.held = true
+			if err := s.attributeCorrections(ctx, day); err != nil {
+				return false, err
+			}
 		}
+		if err := s.attributeSome(ctx, &p); err != nil {
+			return false, err
+		}
+	}
+}
+
+// attributing is a day that is added up, and the accounts that are next.
+type attributing struct {
+	day      int64
+	tags     []string // the names of those that are told apart; none for those that most attempts have
+	after    string   // the account behind which it begins
+	accounts []string // which are not added up
+	again    int      // how often it has begun with the first account again
+	held     bool     // the day is claimed
+	refused  bool     // another node has claimed it, or it is left for the next time
+	done     bool     // it is added up, or its sums are deleted
+}
+
+// claim claims a day and selects some accounts of it. Where none is left, the day is done.
+func (s *Ledger) claim(ctx context.Context, p *attributing) error {
+	var next attributing
+	err := s.write(ctx, s.sure, "claim day", func(tx *sql.Tx) (err error) {
+		next = *p // a transaction may begin again
+		now := micros(s.clock.now())
+		free := now
+		if p.held {
+			free = math.MaxInt64
+		}
+		// This keeps those who settle attempts of the day from going on: see addLate.
+		n, err := affected(tx.ExecContext(ctx, "INSERT INTO attribution_days (day, state, claimed) VALUES (?, ?, ?) ON CONFLICT (day) "+
+			"DO UPDATE SET claimed = excluded.claimed WHERE attribution_days.state = ? AND attribution_days.claimed < ?", p.day, notAttributed,
+			now+claimedFor.Microseconds(), notAttributed, free))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			var state int
+			err := tx.QueryRowContext(ctx, "SELECT state FROM attribution_days WHERE day = ?", p.day).Scan(&state)
+			next.refused, next.done = true, state != notAttributed
+			return err
+		}
+		return next.choose(ctx, tx, now)
+	})
+	if err == nil {
+		*p = next
+	}
+	return err
+}
+
+// choose selects the next accounts.
+func (p *attributing) choose(ctx context.Context, tx *sql.Tx, now int64) (err error) {
+	if p.accounts, err = notYetAttributed(ctx, tx, p.day, p.after); err == nil && len(p.accounts) == 0 && p.after != "" {
+		p.accounts, err = notYetAttributed(ctx, tx, p.day, "") // those of which attempts were settled meanwhile
+		p.again++
 	}
 	switch {
-	case errors.Is(err, errClaimed):
-		return false, nil
-	case err == nil:
-		return true, nil
-	case errors.Is(err, errLate):
-		err = nil
-	}
-	return false, errors.Join(err, s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET claimed = 0 WHERE day = ?", day)
+	case err != nil:
 		return err
-	}))
+	case len(p.accounts) == 0:
+		p.done = true
+		_, err = tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, claimed = 0 WHERE day = ?", isAttributed, p.day)
+		return err
+	case p.again > attributeAgain:
+		p.refused = true
+		_, err = tx.ExecContext(ctx, "UPDATE attribution_days SET claimed = 0 WHERE day = ?", p.day)
+		return err
+	}
+	p.after = p.accounts[len(p.accounts)-1]
+	for _, account := range p.accounts {
+		_, err := tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, attempts) VALUES (?, ?, ?, 0)"+
+			" ON CONFLICT (account, day) DO NOTHING", account, p.day, now)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// claimDay keeps others from adding the day up, and returns its version, unless it is added up.
-func (s *Ledger) claimDay(ctx context.Context, day int64, claim string) (version int64, done bool, err error) {
-	err = s.write(ctx, s.sure, "claim day", func(tx *sql.Tx) error {
-		now := micros(s.clock.now())
-		_, err := tx.ExecContext(ctx, "INSERT INTO attribution_days (day, state, version, claim, claimed) VALUES (?, ?, 0, ?, ?)"+
-			" ON CONFLICT (day) DO UPDATE SET claim = excluded.claim, claimed = excluded.claimed WHERE attribution_days.state = ?"+
-			" AND (attribution_days.claimed < ? OR attribution_days.claim = excluded.claim)", day, notAttributed, claim,
-			now+claimedFor.Microseconds(), notAttributed, now)
-		if err != nil {
-			return err
-		}
-		var state int64
-		var by string
-		err = tx.QueryRowContext(ctx, "SELECT version, state, claim FROM attribution_days WHERE day = ?", day).Scan(&version, &state, &by)
-		if done = state != notAttributed; err == nil && !done && by != claim {
-			err = errClaimed
-		}
-		return err
-	})
-	return version, done, err
+// notYetAttributed are some accounts of a day behind one that are not added up, by their ids.
+func notYetAttributed(ctx context.Context, tx *sql.Tx, day int64, after string) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT d.account FROM "+tableDays+" d WHERE d.period = ? AND d.account > ? AND NOT EXISTS"+
+		" (SELECT 1 FROM attribution_sums a WHERE a.account = d.account AND a.day = ? AND a.sums IS NOT NULL) ORDER BY d.account LIMIT ?",
+		day, after, day, attributeAccounts)
+	return collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
-// attributeAll adds up a claimed day, account by account, and writes what some of them come to at a time.
-func (s *Ledger) attributeAll(ctx context.Context, day, version int64, claim string) error {
-	for left := true; left; { // of somebody who did not come to the end
-		err := s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) (err error) {
-			left, err = attributedSumsOf(day).deleteSome(ctx, tx)
-			return err
-		})
+// attributeSome adds up accounts of a day, and writes what they come to, but for those of which attempts were settled
+// meanwhile.
+func (s *Ledger) attributeSome(ctx context.Context, p *attributing) error {
+	var list []accountDay
+	size := 0
+	for i, account := range p.accounts {
+		a, err := s.attributed(ctx, account, p)
 		if err != nil {
 			return err
 		}
-	}
-	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT account FROM "+tableDays+" WHERE period = ?", day)
-	accounts, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
-	if err != nil {
-		return err
-	}
-	if err := s.attributeCorrections(ctx, day); err != nil {
-		return err
-	}
-	table, pending := newRollup(tableAttribution), buckets{}
-	for i, account := range accounts {
-		sums, err := s.attributedSums(ctx, day, account)
-		if err != nil {
-			return err
-		}
-		if maps.Copy(pending, sums); len(pending) < retainRows && i < len(accounts)-1 {
+		list, size = append(list, a), size+len(a.sums)
+		if size < attributeBytes && i < len(p.accounts)-1 {
 			continue
 		}
-		err = s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error { return table.addEach(ctx, tx, pending) })
-		if err != nil {
+		if err := s.writeAttributed(ctx, list); err != nil {
 			return err
 		}
-		clear(pending)
+		list, size = nil, 0
 	}
-	return s.writeClaimed(ctx, day, claim, func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, claimed = 0 WHERE day = ? AND version = ?",
-			isAttributed, day, version))
-		if err == nil && n == 0 {
-			err = errLate
+	return nil
+}
+
+func (s *Ledger) writeAttributed(ctx context.Context, list []accountDay) error {
+	var others int64
+	err := s.write(ctx, s.sure, "add up end users and tags", func(tx *sql.Tx) error {
+		others = 0
+		for i := range list {
+			a := &list[i]
+			n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ? WHERE account = ? AND day = ?"+
+				" AND version = ? AND sums IS NULL", a.sums, a.attempts, a.account, a.day, a.version))
+			if err != nil {
+				return err
+			}
+			others += n * a.others
 		}
-		return err
+		return nil
 	})
+	if err == nil {
+		s.others.Add(others)
+	}
+	return err
+}
+
+// OtherAttempts is how many attempts this process has added up whose end user, or one of whose tags, is not told apart.
+func (s *Ledger) OtherAttempts() int64 { return s.others.Load() }
+
+// accountDay is a row of attribution_sums.
+type accountDay struct {
+	accountOn
+	version, attempts int64
+	sums              []byte // see packSums; nil while they are added up
+	others            int64  // attempts that are not told apart
+}
+
+// with has sums in place of those that there are.
+func (a accountDay) with(all buckets) (accountDay, error) {
+	var err error
+	a.attempts = 0
+	for _, s := range all {
+		a.attempts += s[measureAttempts]
+	}
+	a.sums, err = packSums(all)
+	return a, err
 }
 
 // attributeCorrections says for whom and for what corrected attempts of a day were where that is not known: corrections
@@ -234,30 +319,23 @@ func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
 	return nil
 }
 
-// writeClaimed runs fn in a transaction while the day is claimed, and keeps the claim.
-func (s *Ledger) writeClaimed(ctx context.Context, day int64, claim string, fn func(tx *sql.Tx) error) error {
-	return s.write(ctx, s.sure, "add up end users and tags", func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_days SET claimed = ? WHERE day = ? AND state = ? AND claim = ?",
-			micros(s.clock.now().Add(claimedFor)), day, notAttributed, claim))
-		switch {
-		case err != nil:
-			return err
-		case n == 0:
-			return errClaimed
+// attributed adds up an account's day as of one moment: its rows, and what those come to that are deleted.
+func (s *Ledger) attributed(ctx context.Context, account string, p *attributing) (a accountDay, err error) {
+	all := newAttributedDay(p.tags)
+	a.accountOn = accountOn{account, p.day}
+	err = s.moment(ctx, s.reports, "add up end users and tags", func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, "SELECT version FROM attribution_sums WHERE account = ? AND day = ?", account, p.day).Scan(&a.version)
+		if isNone(err) { // the day was given up meanwhile
+			return nil
 		}
-		return fn(tx)
-	})
-}
-
-// attributedSums are the sums of an account's day as of one moment: of its rows, and of those that are deleted.
-func (s *Ledger) attributedSums(ctx context.Context, day int64, account string) (buckets, error) {
-	all := newAttributedDay()
-	err := s.moment(ctx, s.read, "add up end users and tags", func(tx *sql.Tx) error {
+		if err != nil {
+			return err
+		}
 		closed, err := isClosed(ctx, tx, account)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", day)+
+		rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", p.day)+
 			" AND outcome <> 'open'", account)
 		err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 			to := attributedOf(&e.Attribution)
@@ -271,93 +349,16 @@ func (s *Ledger) attributedSums(ctx context.Context, day int64, account string) 
 			return err
 		}
 		rows, err = tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+tableCheckpoints+
-			" WHERE period = ? AND account = ?", day, account)
+			" WHERE period = ? AND account = ?", p.day, account)
 		return each(rows, err, scanRolled, func(r *rolled) error {
 			all.addTo(r.bucket, &r.sums)
 			return nil
 		})
 	})
-	if err == nil {
-		all.shorten(mostAttributed, mostAttributedText)
-	}
-	return all.buckets, err
-}
-
-// RetainAttribution deletes the sums by end user and tags of days before a moment.
-func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error {
-	day := dayOf(before)
-	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET state = ? WHERE day < ? AND state = ?", attributionDeleted, day, isAttributed)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE day < ? AND attribution <> ''", day)
-		}
-		return err
-	})
 	if err != nil {
-		return err
+		return a, err
 	}
-	deleted, err := attributedDays(ctx, s.read, attributionDeleted, attributionDeleted)
-	if err != nil {
-		return err
-	}
-	days, err := daysOf(ctx, s.read, tableAttribution, "period", firstDay, day-1)
-	if err != nil {
-		return err
-	}
-	for _, day := range days {
-		for left := slices.Contains(deleted, day); left; {
-			err := s.writeDeletion(ctx, "forget end users and tags", func(tx *sql.Tx) (err error) {
-				left, err = attributedSumsOf(day).deleteSome(ctx, tx)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// attributedSumsOf are all sums of a day, to be deleted.
-func attributedSumsOf(day int64) *leftover {
-	return &leftover{table: tableAttribution, key: "period, account, model, key, digest", where: "period = ?", args: []any{day}}
-}
-
-// forgetAttribution takes end users and tags out of the sums of an account that is closed, which stay. Who adds up a day
-// now may have read of them before it was closed, and begins again.
-func (s *Accounts) forgetAttribution(ctx context.Context, account string) error {
-	var days []int64
-	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET version = version + 1 WHERE state = ?", notAttributed)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ?", account)
-		}
-		if err == nil {
-			days, err = attributedDays(ctx, tx, isAttributed, isAttributed)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	table := newRollup(tableAttribution)
-	for _, day := range days {
-		err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
-			rows, err := tx.QueryContext(ctx, "DELETE FROM "+tableAttribution+
-				" WHERE period = ? AND account = ? AND attribution <> '' RETURNING "+table.columns(), day, account)
-			whole := buckets{}
-			err = each(rows, err, scanRolled, func(r *rolled) error {
-				whole.add(r.withoutAttribution(), &r.sums)
-				return nil
-			})
-			if err == nil {
-				err = table.addEach(ctx, tx, whole)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	all.shorten(mostAttributed, mostAttributedText)
+	a.others = all.others()
+	return a.with(all.buckets)
 }

@@ -2,16 +2,12 @@ package store
 
 import (
 	"cmp"
-	"context"
-	"crypto/sha256"
-	"database/sql"
-	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 	"weir/internal/report"
 )
 
@@ -19,35 +15,35 @@ import (
 const (
 	mostAttributed     = 2000    // sums
 	mostAttributedText = 1 << 20 // bytes of what names them
-	mostTagNames       = 20      // those that most attempts have
+	mostTagNames       = 20      // those that most attempts have, where nobody names others
 )
 
 // attributed is for whom and for what some attempts were, as sums have it.
 type attributed struct {
-	User string            `json:"user,omitempty"` // report.Other for one who is not told apart
-	Tags map[string]string `json:"tags,omitempty"` // likewise
+	User string    // report.Other for one who is not told apart
+	Tags []llm.Tag // by name; values likewise
 	// Known are the names of tags that are told apart, where there may be others; nil for all names.
-	Known []string `json:"known,omitzero"`
+	Known []string
 }
 
 // others are all who are not told apart.
 func others() *attributed { return &attributed{User: report.Other, Known: []string{}} }
 
 func attributedOf(a *llm.Attribution) attributed {
-	to := attributed{User: a.User}
-	if len(a.Tags) > 0 {
-		to.Tags = make(map[string]string, len(a.Tags))
-		for _, t := range a.Tags {
-			to.Tags[t.Name] = t.Value
-		}
-	}
-	return to
+	tags := slices.Clone(a.Tags)
+	slices.SortFunc(tags, func(a, b llm.Tag) int { return strings.Compare(a.Name, b.Name) })
+	return attributed{User: a.User, Tags: tags}
 }
 
 // tag is the value of a tag, and whether there is one.
 func (a *attributed) tag(name string) (string, bool) {
-	if value, ok := a.Tags[name]; ok || a.Known == nil || slices.Contains(a.Known, name) {
-		return value, ok
+	for i := range a.Tags {
+		if a.Tags[i].Name == name {
+			return a.Tags[i].Value, true
+		}
+	}
+	if a.Known == nil || slices.Contains(a.Known, name) {
+		return "", false
 	}
 	return report.Other, true
 }
@@ -57,27 +53,34 @@ func (a *attributed) text() string {
 	if a.User == "" && len(a.Tags) == 0 && a.Known == nil {
 		return ""
 	}
-	text, err := json.Marshal(a)
-	if err != nil {
-		panic(err) // strings can be written
+	var buf [256]byte
+	o := object{append(buf[:0], '{')}
+	o.text("user", a.User)
+	o.tags("tags", a.Tags)
+	if a.Known != nil {
+		o.texts("known", a.Known)
 	}
-	return string(text)
+	return o.String()
 }
 
 func parseAttributed(text string) (a attributed, err error) {
-	if text != "" {
-		err = json.Unmarshal([]byte(text), &a)
+	if text == "" {
+		return a, nil
 	}
+	err = members(text, func(m rawjson.Member) {
+		switch m.Name() {
+		case "user":
+			a.User = rawjson.Text(m.Value)
+		case "tags":
+			a.Tags = tagsOf(m.Value)
+		case "known":
+			a.Known = []string{}
+			for _, name := range rawjson.Elements(m.Value) {
+				a.Known = append(a.Known, rawjson.Text(name))
+			}
+		}
+	}, &err)
 	return a, err
-}
-
-// digestOf is short, for a primary key.
-func digestOf(attribution string) string {
-	if attribution == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(attribution))
-	return hex.EncodeToString(sum[:16])
 }
 
 // attributedTo is the bucket for whom and for what an attempt is.
@@ -95,14 +98,15 @@ func (b bucket) withoutAttribution() bucket {
 // attributedDay is an account's day, bounded.
 type attributedDay struct {
 	buckets
-	named int // buckets that are of an end user or a tag
-	text  int // bytes of what names them
+	named int      // buckets that are of an end user or a tag
+	text  int      // bytes of what names them
+	tags  []string // the names that are told apart; empty for those that most attempts have
 	// mostNamed and mostText are how much of both there may be before it is shortened.
 	mostNamed, mostText int
 }
 
-func newAttributedDay() *attributedDay {
-	return &attributedDay{buckets: buckets{}, mostNamed: 4 * mostAttributed, mostText: 4 * mostAttributedText}
+func newAttributedDay(tags []string) *attributedDay {
+	return &attributedDay{buckets: buckets{}, tags: tags, mostNamed: 4 * mostAttributed, mostText: 4 * mostAttributedText}
 }
 
 func (d *attributedDay) addTo(b bucket, s *sums) {
@@ -173,15 +177,24 @@ func (a *attributed) value(dimension string) string {
 	if dimension == userDimension {
 		return a.User
 	}
-	return a.Tags[dimension]
+	for i := range a.Tags {
+		if a.Tags[i].Name == dimension {
+			return a.Tags[i].Value
+		}
+	}
+	return ""
 }
 
+// set changes a value that there is.
 func (a *attributed) set(dimension, value string) {
 	if dimension == userDimension {
 		a.User = value
-		return
 	}
-	a.Tags[dimension] = value
+	for i := range a.Tags {
+		if a.Tags[i].Name == dimension {
+			a.Tags[i].Value = value
+		}
+	}
 }
 
 // widest is the dimension with most values that are told apart, and these, the dearest first; none where no dimension has any.
@@ -199,8 +212,8 @@ func (d *attributedDay) widest(parsed map[string]attributed) (name string, deare
 	for b, s := range d.buckets {
 		a := parsed[b.attribution]
 		note(userDimension, a.User, s.charged())
-		for tag, value := range a.Tags {
-			note(tag, value, s.charged())
+		for _, t := range a.Tags {
+			note(t.Name, t.Value, s.charged())
 		}
 	}
 	for dimension, values := range sums {
@@ -220,7 +233,7 @@ func (d *attributedDay) replace(parsed map[string]attributed, change func(a *att
 	for b, s := range old {
 		if b.attribution != "" {
 			a := parsed[b.attribution]
-			a.Tags = maps.Clone(a.Tags)
+			a.Tags = slices.Clone(a.Tags)
 			change(&a)
 			b = b.attributedTo(&a)
 			parsed[b.attribution] = a
@@ -229,24 +242,19 @@ func (d *attributedDay) replace(parsed map[string]attributed, change func(a *att
 	}
 }
 
-// shortenTags leaves out tags of names beyond mostTagNames.
+// shortenTags leaves out tags of names that are not told apart.
 func (d *attributedDay) shortenTags(parsed map[string]attributed) {
-	attempts := map[string]int64{}
-	for b, s := range d.buckets {
-		for name := range parsed[b.attribution].Tags {
-			attempts[name] += s[measureAttempts]
+	names := slices.Clone(d.tags)
+	if len(names) == 0 {
+		if names = d.usualTags(parsed); len(names) <= mostTagNames {
+			return
 		}
+		names = names[:mostTagNames]
 	}
-	if len(attempts) <= mostTagNames {
-		return
-	}
-	names := slices.SortedFunc(maps.Keys(attempts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(attempts[b], attempts[a]), strings.Compare(a, b))
-	})[:mostTagNames]
 	slices.Sort(names)
 	d.replace(parsed, func(a *attributed) {
 		n := len(a.Tags)
-		maps.DeleteFunc(a.Tags, func(name, _ string) bool { return !slices.Contains(names, name) })
+		a.Tags = slices.DeleteFunc(a.Tags, func(t llm.Tag) bool { return !slices.Contains(names, t.Name) })
 		switch {
 		case a.Known != nil: // of what was left out before nobody knows
 			a.Known = slices.DeleteFunc(slices.Clone(a.Known), func(name string) bool { return !slices.Contains(names, name) })
@@ -256,77 +264,29 @@ func (d *attributedDay) shortenTags(parsed map[string]attributed) {
 	})
 }
 
-// addLate takes note that attempts of days that are over were settled: whoever adds these up begins again, and what is
-// added up has them too.
-func addLate(ctx context.Context, tx *sql.Tx, late buckets) error {
-	byDay := map[int64]map[string]buckets{}
-	for b, s := range late {
-		if byDay[b.period] == nil {
-			byDay[b.period] = map[string]buckets{}
-		}
-		if byDay[b.period][b.account] == nil {
-			byDay[b.period][b.account] = buckets{}
-		}
-		byDay[b.period][b.account][b] = s
-	}
-	for _, day := range slices.Sorted(maps.Keys(byDay)) {
-		var state int64
-		err := tx.QueryRowContext(ctx, "INSERT INTO attribution_days (day, state, version, claim, claimed) VALUES (?, ?, 1, '', 0)"+
-			" ON CONFLICT (day) DO UPDATE SET version = attribution_days.version + 1 RETURNING state", day, notAttributed).Scan(&state)
-		if err != nil {
-			return err
-		}
-		if state != isAttributed {
-			continue
-		}
-		for _, account := range slices.Sorted(maps.Keys(byDay[day])) {
-			if err := addLateOf(ctx, tx, day, account, byDay[day][account]); err != nil {
-				return err
-			}
+// usualTags are the names of all tags, those first that most attempts have.
+func (d *attributedDay) usualTags(parsed map[string]attributed) []string {
+	attempts := map[string]int64{}
+	for b, s := range d.buckets {
+		for _, t := range parsed[b.attribution].Tags {
+			attempts[t.Name] += s[measureAttempts]
 		}
 	}
-	return nil
+	return slices.SortedFunc(maps.Keys(attempts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(attempts[b], attempts[a]), strings.Compare(a, b))
+	})
 }
 
-// addLateOf adds to an account's day that is added up, as much of it told apart as there is room for.
-func addLateOf(ctx context.Context, tx *sql.Tx, day int64, account string, late buckets) error {
-	closed, err := isClosed(ctx, tx, account)
-	if err != nil {
-		return err
-	}
-	var n, text int
-	err = tx.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(length(attribution)), 0) FROM "+tableAttribution+
-		" WHERE period = ? AND account = ?", day, account).Scan(&n, &text)
-	if err != nil {
-		return err
-	}
-	all := buckets{}
-	for _, b := range late.sorted() {
-		s := late[b]
-		switch {
-		case closed:
-			b = b.withoutAttribution()
-		case b.attribution == "":
-		case n >= mostAttributed || text+len(b.attribution) > mostAttributedText:
-			var there bool
-			err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+tableAttribution+" WHERE period = ? AND account = ? AND "+
-				"model = ? AND key = ? AND digest = ?)", day, account, b.model, b.key, digestOf(b.attribution)).Scan(&there)
-			if err != nil {
-				return err
-			}
-			if !there {
-				b = b.attributedTo(others())
-			}
-		default:
-			n, text = n+1, text+len(b.attribution)
+// others are how many attempts are not told apart, by their end user or a tag.
+func (d *attributedDay) others() (attempts int64) {
+	for b, s := range d.buckets {
+		if a, err := parseAttributed(b.attribution); err == nil && a.isOther() { // it is one of ours
+			attempts += s[measureAttempts]
 		}
-		all.add(b, s)
 	}
-	return newRollup(tableAttribution).addEach(ctx, tx, all)
+	return attempts
 }
 
-// isClosed reports whether an account is closed, whose end users and tags nobody has any more.
-func isClosed(ctx context.Context, q querier, account string) (closed bool, err error) {
-	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM accounts WHERE id = ? AND closed IS NOT NULL)", account).Scan(&closed)
-	return closed, err
+func (a *attributed) isOther() bool {
+	return a.User == report.Other || a.Known != nil || slices.ContainsFunc(a.Tags, func(t llm.Tag) bool { return t.Value == report.Other })
 }

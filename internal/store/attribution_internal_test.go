@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"testing"
 
+	"weir/internal/llm"
 	"weir/internal/report"
 )
 
 // TestTagNamesInTurn holds that of a tag whose name was left out once nobody says later that there was none.
 func TestTagNamesInTurn(t *testing.T) {
 	t.Parallel()
-	d := newAttributedDay()
+	d := newAttributedDay(nil)
 	add := func(name string, attempts int64) {
-		a := attributed{Tags: map[string]string{name: "v"}}
+		a := attributed{Tags: []llm.Tag{{Name: name, Value: "v"}}}
 		d.addTo(bucket{model: "m"}.attributedTo(&a), &sums{measureAttempts: attempts})
 	}
 	for i := range mostTagNames {
@@ -42,9 +43,9 @@ func TestTagNamesInTurn(t *testing.T) {
 // TestLongNames holds that what cannot be shortened is not gone through again for each attempt.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
-	d, calls := newAttributedDay(), 0
+	d, calls := newAttributedDay(nil), 0
 	for i := range 60_000 {
-		a := attributed{User: fmt.Sprint("user ", i), Tags: map[string]string{"team": "x"}}
+		a := attributed{User: fmt.Sprint("user ", i), Tags: []llm.Tag{{Name: "team", Value: "x"}}}
 		before := len(d.buckets)
 		d.addTo(bucket{model: fmt.Sprint("model ", i), key: "k"}.attributedTo(&a), &sums{measureAttempts: 1})
 		if len(d.buckets) < before || d.mostNamed > 4*mostAttributed<<calls {

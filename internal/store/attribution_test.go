@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"bytes"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,9 +29,8 @@ func TestAttributionTakenOver(t *testing.T) {
 		e := settled(now.AddDate(0, 0, -1), 1)
 		e.Attribution = llm.Attribution{User: "ada"}
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)))
-		tamper(t, o, fmt.Sprintf("UPDATE attribution_days SET claim = 'another', claimed = %d", now.Add(5*time.Minute).UnixMicro()))
-		tamper(t, o, "INSERT INTO rollup_attribution (period, account, model, key, provider, attribution, digest, requests)"+
-			" VALUES (20261120, 'a', 'p/m', 'k', 'p', '{\"user\":\"ada\"}', 'd', 7)")
+		tamper(t, o, fmt.Sprintf("UPDATE attribution_days SET claimed = %d", now.Add(5*time.Minute).UnixMicro()))
+		tamper(t, o, "INSERT INTO attribution_sums (account, day, version, attempts) VALUES ('a', 20261120, 7, 0)")
 		requests := func() (n int64) {
 			for _, u := range must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{Account: "a", By: []report.Dimension{report.ByUser}, Limit: 9}))(t).Uses {
 				n += u.Requests
@@ -47,7 +48,7 @@ func TestAttributionTakenOver(t *testing.T) {
 			state int
 		}{{0, 0}, {6 * time.Minute, 1}} {
 			now = now.Add(x.after)
-			must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2)))
+			must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
 			if got := state(); got != x.state || requests() != 1 {
 				t.Errorf("after %s: state %d and %d requests, want %d and 1", x.after, got, requests(), x.state)
 			}
@@ -101,7 +102,7 @@ func TestAttributionBounded(t *testing.T) {
 	}
 	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, list...)))
 	before := requestsBy(t, s, report.ByTag("team"))
-	must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -3)))
+	must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -3), nil))
 	must.Equal(t, requestsBy(t, s, report.ByTag("team")), before, "by team")
 	if got := requestsBy(t, s, report.ByUser); got[report.Other] < 10_000 || got["one of many keys"] != 12_000 {
 		t.Errorf("by user: %d of others and %d of one, want 10,000 and 12,000", got[report.Other], got["one of many keys"])
@@ -138,28 +139,98 @@ func TestAttributionLate(t *testing.T) {
 		apply(first)
 		right := now
 		now = right.AddDate(0, 0, 2)
-		must.Do(t, s.Ledger.Attribute(t.Context(), right))
+		must.Do(t, s.Ledger.Attribute(t.Context(), right, nil))
 		now = right.Add(time.Minute)
 		apply(attributedOn(now, 2, "ada"))
 		check("a clock that was ahead", 2)
 		now = right.AddDate(0, 0, 1).Add(time.Hour)
 		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "x"}))
 		tamper(t, o, "UPDATE corrections SET attribution = ''")
-		tamper(t, o, "DELETE FROM rollup_attribution")
-		now = right.AddDate(0, 0, 1).Add(13 * time.Hour)
-		must.Do(t, s.Ledger.Attribute(t.Context(), right))
-		check("sums that lack attempts", 2)
+		tamper(t, o, "UPDATE attribution_sums SET attempts = 0")
+		apply(attributedOn(now, 4, "bob"))
+		now = right.AddDate(0, 0, 2).Add(13 * time.Hour)
+		must.Do(t, s.Ledger.Attribute(t.Context(), right, nil))
+		check("sums that lack attempts, of a day before one that has all", 2)
 		must.Get(s.Accounts.CloseAccount(t.Context(), audit.Gateway(), "a", now))(t)
 		apply(attributedOn(right, 3, "ada"))
 		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "y"}))
 		check("of a closed account", 0)
 		db := behind(t, o)
 		defer db.Close()
+		rows := must.Get(db.QueryContext(t.Context(), "SELECT sums FROM attribution_sums"))(t)
+		defer rows.Close()
+		for rows.Next() {
+			var sums []byte
+			must.Do(t, rows.Scan(&sums))
+			if bytes.Contains(sums, []byte("ada")) {
+				t.Error("the sums of a closed account name an end user")
+			}
+		}
+		must.Do(t, rows.Err())
 		var named int
-		must.Do(t, db.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM rollup_attribution WHERE attribution <> '') + (SELECT count(*) "+
-			"FROM corrections WHERE attribution <> '')").Scan(&named))
+		must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM corrections WHERE attribution <> ''").Scan(&named))
 		if named > 0 {
-			t.Errorf("%d sums and corrections name end users of a closed account", named)
+			t.Errorf("%d corrections name end users of a closed account", named)
+		}
+	})
+}
+
+// TestAttributionBeside holds that a day has all attempts, each once, that two nodes add up while others of its attempts are
+// settled and an account is closed.
+func TestAttributionBeside(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings
+		o.Clock = func() time.Time { return now }
+		s := open(t, o)
+		const accounts, rounds = 120, 40 // more accounts than are added up at a time
+		entryOf := func(n int) ledger.Entry {
+			e := attributedOn(now.AddDate(0, 0, -1), n, fmt.Sprint("user ", n%3))
+			e.Account = fmt.Sprint("a", n%accounts)
+			return e
+		}
+		var first []ledger.Entry
+		for n := range accounts {
+			first = append(first, entryOf(n))
+		}
+		must.Do(t, s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "a7", Name: "a7", Created: now}))
+		j := uuid.New()
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, first...)))
+		var nodes sync.WaitGroup
+		defer nodes.Wait()
+		for range 2 {
+			nodes.Go(func() {
+				for range 3 {
+					if err := s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for round := range rounds {
+			e := entryOf(accounts + round*7)
+			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, ledger.Position(1+round), e)))
+			if round == rounds/2 {
+				must.Get(s.Accounts.CloseAccount(t.Context(), audit.Gateway(), "a7", now))(t)
+			}
+		}
+		nodes.Wait()
+		now = now.Add(time.Hour)
+		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		db := behind(t, o)
+		defer db.Close()
+		var state int
+		must.Do(t, db.QueryRowContext(t.Context(), "SELECT state FROM attribution_days").Scan(&state))
+		must.Equal(t, state, 1, "state of the day")
+		page := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, By: []report.Dimension{report.ByUser, report.ByAccount}, Limit: 1000}))(t)
+		must.Equal(t, page.Total.Requests, int64(accounts+rounds), "requests")
+		for _, u := range page.Uses {
+			if *u.Group[1] == "a7" && u.Group[0] != nil {
+				t.Errorf("%d requests of the closed account are of %s", u.Requests, *u.Group[0])
+			}
+		}
+		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
+			t.Errorf("verify: %+v", v.Differences)
 		}
 	})
 }

@@ -62,6 +62,18 @@ func (o *object) tags(name string, tags []llm.Tag) {
 	o.b = append(o.b, '}')
 }
 
+func (o *object) texts(name string, texts []string) {
+	o.name(name)
+	o.b = append(o.b, '[')
+	for i, text := range texts {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = rawjson.AppendString(o.b, text)
+	}
+	o.b = append(o.b, ']')
+}
+
 func (o *object) String() string { return string(append(o.b, '}')) }
 
 // encodeOpening writes what is known when an attempt is opened.
@@ -117,11 +129,17 @@ func decodeOpening(text string, a *ledger.Attempt) (err error) {
 		case "parts":
 			a.Parts = budget.Parts(integer(m.Value))
 		case "tags":
-			for t := range rawjson.Members(m.Value) {
-				a.Attribution.Tags = append(a.Attribution.Tags, llm.Tag{Name: t.Name(), Value: rawjson.Text(t.Value)})
-			}
+			a.Attribution.Tags = tagsOf(m.Value)
 		}
 	}, &err)
+}
+
+// tagsOf are the members of an object.
+func tagsOf(v []byte) (tags []llm.Tag) {
+	for t := range rawjson.Members(v) {
+		tags = append(tags, llm.Tag{Name: t.Name(), Value: rawjson.Text(t.Value)})
+	}
+	return tags
 }
 
 // encodeSettlement writes what is known when an attempt is settled.

@@ -201,7 +201,7 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 			for range 2 {
 				must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}))
 			}
-			if n, err := s.Ledger.Retain(t.Context(), at, at); n.Rows != 1 || err != nil {
+			if n, err := s.Ledger.Retain(t.Context(), at, at, nil); n.Rows != 1 || err != nil {
 				t.Fatalf("retain: got %+v, %v; want 1", n, err)
 			}
 			if v, err := s.Ledger.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {

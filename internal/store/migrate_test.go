@@ -169,7 +169,7 @@ func TestExplanationsBegin(t *testing.T) {
 		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 		always := open(t, o)
 		must.Do(t, always.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), settled(at, 2))))
-		must.Get(always.Ledger.Retain(t.Context(), at.AddDate(0, 0, 1), at.AddDate(0, 0, 1)))(t)
+		must.Get(always.Ledger.Retain(t.Context(), at.AddDate(0, 0, 1), at.AddDate(0, 0, 1), nil))(t)
 		old := withoutSchema()[nameOf(o)](t)
 		migrateTo(t, old, before)
 		for _, table := range []string{"checkpoints", "rollup_day", "rollup_uses", "rollup_hour", "balances"} {

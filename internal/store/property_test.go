@@ -329,7 +329,7 @@ func (m *machine) older(rt *rapid.T) {
 func (m *machine) retain(rt *rapid.T) {
 	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
 	last := before.AddDate(0, 0, -rapid.IntRange(0, 2).Draw(rt, "days that unresolved rows are kept for longer"))
-	if _, err := m.store.Ledger.Retain(rt.Context(), before, last); err != nil {
+	if _, err := m.store.Ledger.Retain(rt.Context(), before, last, nil); err != nil {
 		rt.Fatalf("retain: %v", err)
 	}
 }
@@ -337,7 +337,7 @@ func (m *machine) retain(rt *rapid.T) {
 // attribute adds up days by end user and tag, which requests that come later are added to.
 func (m *machine) attribute(rt *rapid.T) {
 	from := time.Date(2026, 11, rapid.IntRange(18, 22).Draw(rt, "day"), 0, 0, 0, 0, time.UTC)
-	if err := m.store.Ledger.Attribute(rt.Context(), from); err != nil {
+	if err := m.store.Ledger.Attribute(rt.Context(), from, nil); err != nil {
 		rt.Fatalf("add up: %v", err)
 	}
 }

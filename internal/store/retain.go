@@ -18,25 +18,25 @@ const retainRows = 500
 // unresolved, which somebody may resolve yet, only before an earlier one: see
 // ledger.Row.Unresolved. What they add up to goes into checkpoints in the same
 // transactions, so that Verify goes on from there, and by the version of their price into
-// explanations. A day is added up by end user and tags before.
-func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time) (all report.Retained, err error) {
-	all.Rows, err = s.retainRows(ctx, before, "outcome <> 'open' AND NOT "+isUnresolved)
+// explanations. A day is added up by end user and tags before: see Attribute.
+func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time, tags []string) (all report.Retained, err error) {
+	all.Rows, err = s.retainRows(ctx, before, tags, "outcome <> 'open' AND NOT "+isUnresolved)
 	if err == nil {
-		all.Unresolved, err = s.retainRows(ctx, unresolved, "outcome <> 'open'") // which the others have left
+		all.Unresolved, err = s.retainRows(ctx, unresolved, tags, "outcome <> 'open'") // which the others have left
 	}
 	all.Rows += all.Unresolved
 	return all, err
 }
 
 // retainRows deletes the attempts before a moment of which the condition holds.
-func (s *Ledger) retainRows(ctx context.Context, before time.Time, where string) (deleted int64, err error) {
+func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string, where string) (deleted int64, err error) {
 	days, err := daysOf(ctx, s.read, "attempts", "day", firstDay, dayOf(before)-1)
 	if err != nil {
 		return 0, fmt.Errorf("delete old attempts: %w", err)
 	}
 	for _, day := range days {
 		if day <= s.lastOver() {
-			done, err := s.attributeDay(ctx, day)
+			done, err := s.attributeDay(ctx, day, tags)
 			if err != nil {
 				return deleted, err
 			}

@@ -10,6 +10,7 @@ type Retention struct {
 	Requests     time.Duration // rows of attempts; of those that nobody has resolved twice as long
 	Explanations time.Duration // of the sums of days
 	Attribution  time.Duration // sums by end user and tag
+	Tags         []string      // that these tell apart: see Ledger.Attribute
 }
 
 const retainEvery = time.Hour
@@ -30,12 +31,12 @@ func (s *DB) RunRetention(ctx context.Context, now func() Retention) {
 }
 
 func (s *DB) retain(ctx context.Context, r *Retention) {
-	if err := s.Ledger.Attribute(ctx, s.Now().Add(-r.Attribution)); err != nil && ctx.Err() == nil {
+	if err := s.Ledger.Attribute(ctx, s.Now().Add(-r.Attribution), r.Tags); err != nil && ctx.Err() == nil {
 		s.log.Error("usage could not be added up by end user and tag; reports read the requests meanwhile", "err", err)
 	}
 	s.notDeleted(ctx, "sums by end user and tag", s.Ledger.RetainAttribution(ctx, s.Now().Add(-r.Attribution)))
 	before := s.Now().Add(-r.Requests)
-	deleted, err := s.Ledger.Retain(ctx, before, before.Add(-r.Requests))
+	deleted, err := s.Ledger.Retain(ctx, before, before.Add(-r.Requests), r.Tags)
 	s.notDeleted(ctx, "request rows", err)
 	if deleted.Rows > 0 {
 		s.log.Info("request rows deleted after retention; their sums are kept", "rows", deleted.Rows)

@@ -82,7 +82,7 @@ func (s *sums) dest() []any {
 type bucket struct {
 	period                        int64 // yyyymmdd or yyyymmddhh
 	account, model, key, provider string
-	attribution                   string // in tableAttribution alone: see attributed
+	attribution                   string // of sums by end user and tags alone: see attributed.text
 }
 
 func compareBuckets(a, b bucket) int {
@@ -181,13 +181,12 @@ const (
 	// tableExplanations has days of deleted rows by the version of their price, which
 	// stands in the place of a bucket's key.
 	tableExplanations = "explanations"
-	tableAttribution  = "rollup_attribution" // days that are over by end user and tags, without corrections
 )
 
 // rollup is a table of sums by bucket.
 type rollup struct {
 	table        string
-	names        []string // columns behind the model; the first is of the primary key, and so is the last of four
+	names        []string // columns behind the model; the first is of the primary key
 	usual, all   []int    // measures
 	narrow, wide *insertion
 }
@@ -206,8 +205,6 @@ func newRollup(table string) *rollup {
 		r.names = nil
 	case tableExplanations:
 		r.names = []string{"price"}
-	case tableAttribution:
-		r.names = append(r.names, "attribution", "digest")
 	}
 	for m := range numMeasures {
 		r.all = append(r.all, m)
@@ -216,17 +213,12 @@ func newRollup(table string) *rollup {
 	return r
 }
 
-func (r *rollup) isAttributed() bool { return len(r.names) == 4 }
-
 // addTo is the insertion that adds those measures to the table.
 func (r *rollup) addTo(measures []int) *insertion {
 	names := measureColumns()
 	columns, key := []string{"period", "account", "model"}, "period, account, model"
 	if columns = append(columns, r.names...); len(r.names) > 0 {
 		key += ", " + r.names[0]
-	}
-	if r.isAttributed() {
-		key += ", " + r.names[3]
 	}
 	var add []string
 	for _, m := range measures {
@@ -274,10 +266,7 @@ func (r *rollup) write(ctx context.Context, into *bulk, m buckets, names []bucke
 // bind appends the values of an addition of those measures.
 func (r *rollup) bind(dst []any, b *bucket, s *sums, measures []int) []any {
 	dst = append(dst, b.period, b.account, b.model)
-	dst = append(dst, []any{b.key, b.provider}[:min(2, len(r.names))]...)
-	if r.isAttributed() {
-		dst = append(dst, b.attribution, digestOf(b.attribution))
-	}
+	dst = append(dst, []any{b.key, b.provider}[:len(r.names)]...)
 	for _, m := range measures {
 		dst = append(dst, s[m])
 	}
@@ -315,14 +304,12 @@ type rolled struct {
 
 // columns are what scanRolled reads, empty where the table has not all of them.
 func (r *rollup) columns() string {
-	three := r.names[:min(3, len(r.names))]
-	names := slices.Concat([]string{"period", "account", "model"}, three, []string{"''", "''", "''"}[len(three):],
-		measureColumns())
+	names := slices.Concat([]string{"period", "account", "model"}, r.names, []string{"''", "''"}[len(r.names):], measureColumns())
 	return strings.Join(names, ", ")
 }
 
 func scanRolled(row scanner) (r rolled, err error) {
-	return r, row.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider, &r.attribution}, r.dest()...)...)
+	return r, row.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider}, r.dest()...)...)
 }
 
 // read reads the rows between two periods.

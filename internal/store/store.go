@@ -192,7 +192,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	c.bulk = bulk{db: c.fast, arrays: e.arrays, rests: runtime.GOMAXPROCS(0) == 1}
 	c.outbox = outbox{engine: e, clock: c.clock, room: &room{free: e.free, log: c.log}}
 	s := &DB{
-		conn: c, Accounts: &Accounts{c}, Ledger: &Ledger{c, newApplier(c)}, Leases: &Leases{c}, Reports: &Reports{c},
+		conn: c, Accounts: &Accounts{c}, Ledger: &Ledger{conn: c, applier: newApplier(c)}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c}, Managed: &Managed{c},
 	}
 	s.People = &People{c, s.Accounts, s.Webhooks}

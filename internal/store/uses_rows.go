@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,8 +14,13 @@ import (
 	"weir/internal/report"
 )
 
-// maxUsesRows bounds how many attempts one report reads.
-const maxUsesRows = 200_000
+// maxUsesRows, maxUsesSums and maxUsesGroups bound how many attempts and sums of days one report reads, and what it groups
+// them by.
+const (
+	maxUsesRows   = 200_000
+	maxUsesSums   = 5_000_000
+	maxUsesGroups = 200_000
+)
 
 // usesRows adds up usage by end users and tags: of days that are over from their sums, of others and by hour from the
 // rows of attempts, with the sums of rows that retention has deleted, which have neither a user nor tags; and what was
@@ -23,9 +29,18 @@ type usesRows struct {
 	*usesGroups
 	tags   []llm.Tag // all of which an attempt has to have
 	groups map[string]*rowGroup
+	name   []byte                   // of the group at hand
+	ofDay  map[packedName]*rowGroup // those of the day at hand
 	// summed are the days that are read from their sums, and byRow the others that have any.
 	summed, byRow []int64
-	toldApart     map[string]bool // what sums are of: see attributed.text
+	// corrected are the corrections of days that are read from their sums.
+	corrected map[accountOn][]*correction
+}
+
+// accountOn is an account's day.
+type accountOn struct {
+	account string
+	day     int64
 }
 
 // rowGroup is a group with the values by which groups are sorted.
@@ -35,7 +50,7 @@ type rowGroup struct {
 }
 
 func newUsesRows(f *usesFilter, q report.UsesQuery) *usesRows {
-	return &usesRows{usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, toldApart: map[string]bool{}}
+	return &usesRows{usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, ofDay: map[packedName]*rowGroup{}, corrected: map[accountOn][]*correction{}}
 }
 
 func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
@@ -92,9 +107,6 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	if err := u.days(ctx, tx); err != nil {
 		return err
 	}
-	if err := u.readSums(ctx, tx); err != nil {
-		return err
-	}
 	corrections, err := readCorrections(ctx, tx, u.from, u.to, u.account) // of all accounts where it is empty
 	if err != nil {
 		return err
@@ -102,12 +114,8 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	byAttempt := map[ledger.AttemptID]*correction{}
 	for i := range corrections {
 		c := &corrections[i]
-		if day := c.bucket.ofDay(); slices.Contains(u.summed, day.period) {
-			a := c.attribution
-			if text := a.text(); text != "" && !u.toldApart[text] {
-				a = *others()
-			}
-			u.add(&day, &a, c.sums())
+		if on := (accountOn{c.bucket.account, c.bucket.ofDay().period}); slices.Contains(u.summed, on.day) {
+			u.corrected[on] = append(u.corrected[on], c)
 			continue
 		}
 		if sum := byAttempt[c.id]; sum != nil {
@@ -116,16 +124,23 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 		}
 		byAttempt[c.id] = c
 	}
+	if err := u.readSums(ctx, tx); err != nil {
+		return err
+	}
 	if err := u.readAttempts(ctx, tx, byAttempt); err != nil {
 		return err
 	}
 	for _, c := range byAttempt { // of rows that are deleted, or of other models or keys
 		day := c.bucket.ofDay()
-		u.add(&day, &attributed{}, c.sums())
+		if err := u.add(&day, &attributed{}, c.sums()); err != nil {
+			return err
+		}
 	}
 	deleted, err := u.deleted(ctx, tx)
 	for i := range deleted {
-		u.add(&deleted[i].bucket, &attributed{}, &deleted[i].sums)
+		if err == nil {
+			err = u.add(&deleted[i].bucket, &attributed{}, &deleted[i].sums)
+		}
 	}
 	return err
 }
@@ -143,44 +158,92 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 	return nil
 }
 
-// readSums adds up days from their sums, of which the database adds up what the report does not tell apart.
+// readSums adds up days from their sums.
 func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
-	columns, by := []string{"0", "''", "''", "''", "''", "r.attribution"}, []string{"r.attribution"}
-	for i, column := range []struct {
-		name string
-		used bool
-	}{
-		{"r.period", slices.ContainsFunc(u.by, report.Dimension.IsTime)},
-		{"r.account", slices.Contains(u.by, report.ByAccount)},
-		{"r.model", u.model != "" || slices.Contains(u.by, report.ByModel)},
-		{"r.key", u.key != "" || slices.Contains(u.by, report.ByKey)},
-		{"r.provider", slices.Contains(u.by, report.ByProvider)},
-	} {
-		if column.used {
-			columns[i], by = column.name, append(by, column.name)
+	where, args := "r.account = ?", []any{u.account}
+	if u.all {
+		where, args = "1 = 1", nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT r.account, r.day, r.sums FROM attribution_sums r WHERE "+where+
+		" AND "+isOn("r.day", u.summed...), args...)
+	read := 0
+	err = eachRow(rows, err, func(row scanner) error {
+		var on accountOn
+		var packed sql.RawBytes
+		if err := row.Scan(&on.account, &on.day, &packed); err != nil {
+			return err
+		}
+		sums, err := unpackSums(packed)
+		if err != nil {
+			return fmt.Errorf("account %s on %s: %w", on.account, dateText(on.day), err)
+		}
+		if read += sums.left; read > maxUsesSums {
+			return errUsesRows(maxUsesSums, "sums of days")
+		}
+		return u.addDay(on, sums)
+	})
+	for _, corrections := range u.corrected { // of days without sums
+		if err == nil {
+			err = u.addCorrected(corrections, nil)
 		}
 	}
-	where, args := u.among()
-	rows, err := tx.QueryContext(ctx, "SELECT "+strings.Join(columns, ", ")+", "+columnsBy("sum", measureColumns())+" FROM "+
-		tableAttribution+" r WHERE "+isOn("r.period", u.summed...)+" AND "+where+" GROUP BY "+strings.Join(by, ", ")+" LIMIT ?",
-		append(args, maxUsesRows+1)...)
-	read := 0
-	return each(rows, err, scanRolled, func(r *rolled) error {
-		if read++; read > maxUsesRows {
-			return errUsesRows()
-		}
-		u.toldApart[r.attribution] = true
-		a, err := parseAttributed(r.attribution)
-		if err == nil {
-			u.add(&r.bucket, &a, &r.sums)
-		}
-		return err
-	})
+	return err
 }
 
-func errUsesRows() error {
-	return llm.Invalidf("start_date", "More than %d attempts, or sums of days, are too many to add up by users or tags. "+
-		"Ask for fewer days with start_date and end_date, or for one key or model.", maxUsesRows)
+// addDay adds the sums of an account's day, and what was corrected of them: of whom they do not tell apart it is of others.
+func (u *usesRows) addDay(on accountOn, sums *packedSums) error {
+	corrections := u.corrected[on]
+	delete(u.corrected, on)
+	toldApart := map[string]bool{}
+	if len(corrections) > 0 {
+		for i := range sums.attributions {
+			toldApart[sums.attributions[i].text()] = true
+		}
+	}
+	clear(u.ofDay)
+	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" || u.has(report.ByKey)
+	for sums.next() {
+		name := sums.packedName
+		if !byModel {
+			name.model, name.provider = 0, 0
+		}
+		if !byKey {
+			name.key = 0
+		}
+		g, there := u.ofDay[name]
+		if !there {
+			var err error
+			if g, err = u.group(sums.bucketOn(on), &sums.attributions[sums.attribution]); err != nil {
+				return err
+			}
+			u.ofDay[name] = g
+		}
+		if g != nil {
+			g.add(&sums.sums)
+		}
+	}
+	if err := sums.failed(); err != nil {
+		return err
+	}
+	return u.addCorrected(corrections, toldApart)
+}
+
+func (u *usesRows) addCorrected(corrections []*correction, toldApart map[string]bool) error {
+	for _, c := range corrections {
+		day, a := c.bucket.ofDay(), &c.attribution
+		if text := a.text(); text != "" && !toldApart[text] {
+			a = others()
+		}
+		if err := u.add(&day, a, c.sums()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func errUsesRows(most int, of string) error {
+	return llm.Invalidf("start_date", "More than %d %s are too many to add up by users or tags. "+
+		"Ask for fewer days with start_date and end_date, or for one key or model.", most, of)
 }
 
 // readAttempts adds up rows, each with what was corrected of it, which it takes out of corrected.
@@ -191,7 +254,7 @@ func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, corrected map[l
 	read := 0
 	return each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		if read++; read > maxUsesRows {
-			return errUsesRows()
+			return errUsesRows(maxUsesRows, "attempts")
 		}
 		b, s := bucketOf(&e.Attempt), sumsOf(e)
 		if c := corrected[e.ID]; c != nil {
@@ -199,8 +262,7 @@ func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, corrected map[l
 			delete(corrected, e.ID)
 		}
 		a := attributedOf(&e.Attribution)
-		u.add(&b, &a, s)
-		return nil
+		return u.add(&b, &a, s)
 	})
 }
 
@@ -215,31 +277,48 @@ func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
 	return collect(rows, err, scanRolled)
 }
 
+func (u *usesRows) has(d report.Dimension) bool { return slices.Contains(u.by, d) }
+
 // add adds sums to the group of a bucket, which is of a day where the hour is not known.
-func (u *usesRows) add(b *bucket, a *attributed, s *sums) {
+func (u *usesRows) add(b *bucket, a *attributed, s *sums) error {
+	g, err := u.group(b, a)
+	if g != nil {
+		g.add(s)
+	}
+	return err
+}
+
+// group is that of a bucket; nil where it is not asked for.
+func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 	if u.model != "" && b.model != u.model || u.key != "" && b.key != u.key {
-		return
+		return nil, nil
 	}
 	for _, t := range u.tags {
 		if value, ok := a.tag(t.Name); !ok || value != t.Value {
-			return
+			return nil, nil
 		}
 	}
-	values := make([]*string, len(u.by))
-	var name strings.Builder
+	u.name = u.name[:0]
+	for _, d := range u.by {
+		if value, ok := valueOf(d, b, a); ok {
+			u.name = append(append(u.name, '='), value...)
+		}
+		u.name = append(u.name, 0) // which is in no value
+	}
+	if g := u.groups[string(u.name)]; g != nil {
+		return g, nil
+	}
+	if len(u.groups) == maxUsesGroups {
+		return nil, errUsesRows(maxUsesGroups, "groups")
+	}
+	g := &rowGroup{values: make([]*string, len(u.by))}
 	for i, d := range u.by {
 		if value, ok := valueOf(d, b, a); ok {
-			values[i] = &value
-			name.WriteString("=" + value)
+			g.values[i] = &value
 		}
-		name.WriteByte(0) // which is in no value
 	}
-	g := u.groups[name.String()]
-	if g == nil {
-		g = &rowGroup{values: values}
-		u.groups[name.String()] = g
-	}
-	g.add(s)
+	u.groups[string(u.name)] = g
+	return g, nil
 }
 
 // valueOf is the value of a dimension, and whether there is one.

@@ -96,7 +96,7 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 		{tableExplanations, "period", 1},
 		{tableUses, "period", 1},
 		{tableDays, "period", 1},
-		{tableAttribution, "period", 1},
+		{"attribution_sums", "day", 1},
 		{tableHours, "period", 100},
 	} {
 		periods, err := daysOf(ctx, v.tx, t.table, t.column, firstDay, lastDay*t.perDay)
@@ -191,10 +191,32 @@ func (v *verifier) attribution(ctx context.Context, day int64, days buckets) err
 	if err != nil {
 		return err
 	}
-	sums, err := newRollup(tableAttribution).read(ctx, v.tx, day, day)
-	v.result.Rollups += int64(len(sums))
+	all := buckets{}
+	rows, err := v.tx.QueryContext(ctx, "SELECT account, attempts, sums FROM attribution_sums WHERE day = ?", day)
+	err = eachRow(rows, err, func(row scanner) error {
+		var account string
+		var a accountDay
+		if err := row.Scan(&account, &a.attempts, &a.sums); err != nil {
+			return err
+		}
+		sums, err := a.buckets()
+		if err != nil {
+			return fmt.Errorf("account %s: %w", account, err)
+		}
+		v.result.Rollups += int64(len(sums))
+		attempts := int64(0)
+		for b, s := range sums.folded(bucket.withoutAttribution) {
+			b.period, b.account = day, account
+			all.add(b, s)
+			attempts += s[measureAttempts]
+		}
+		if attempts != a.attempts {
+			v.differ("attribution", &bucket{period: day, account: account}, "attempts of all sums", attempts, a.attempts)
+		}
+		return nil
+	})
 	if err == nil {
-		v.compare("attribution", days, sums.folded(bucket.withoutAttribution))
+		v.compare("attribution", days, all)
 	}
 	return err
 }

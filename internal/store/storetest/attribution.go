@@ -54,7 +54,7 @@ func testAttribution(t *testing.T, f *fixture) {
 	if got := byUser(); len(got) != users+1 {
 		t.Errorf("before: %d users, want %d", len(got), users+1)
 	}
-	must.Do(t, f.Ledger.Attribute(t.Context(), day))
+	must.Do(t, f.Ledger.Attribute(t.Context(), day, nil))
 	rest := byUser()[report.Other]
 	if got := byUser(); len(got) > 2001 || got["user 2099"].Requests != 1 || got["tagged"].Requests != 25 || got["user 7"].Requests != 0 ||
 		rest.Requests < 100 || rest.Requests > 130 {
@@ -75,7 +75,7 @@ func testAttribution(t *testing.T, f *fixture) {
 	if a, b, c := byTag("team"), byTag("tag3"), byTag("tag9"); a != "x 25 " || b != "v 1 none 24 " || c != "(other) 6 none 19 " {
 		t.Errorf("by tags: got %q, %q and %q, want 20 names told apart", a, b, c)
 	}
-	if n := must.Get(f.Ledger.Retain(t.Context(), noon, noon))(t); n.Rows != users+25 {
+	if n := must.Get(f.Ledger.Retain(t.Context(), noon, noon, nil))(t); n.Rows != users+25 {
 		t.Errorf("deleted %d rows, want %d", n.Rows, users+25)
 	}
 	apply(t, f, j.next(nil, entryOf(5000, "user 2099"), entryOf(5001, "late")))
@@ -85,7 +85,7 @@ func testAttribution(t *testing.T, f *fixture) {
 	}
 	verified(t, f)
 	again := must.Get(f.Ledger.Verify(t.Context(), nil))(t)
-	must.Do(t, f.Ledger.Attribute(t.Context(), day)) // nothing is left to do
+	must.Do(t, f.Ledger.Attribute(t.Context(), day, nil)) // nothing is left to do
 	must.Equal(t, must.Get(f.Ledger.Verify(t.Context(), nil))(t).Rollups, again.Rollups, "rollups")
 
 	must.Do(t, f.Ledger.RetainAttribution(t.Context(), day))
@@ -101,6 +101,28 @@ func testAttribution(t *testing.T, f *fixture) {
 	verified(t, f)
 }
 
+// testAttributionNamed holds that of tags those are told apart that the operator names, however few there are, and that
+// attempts that are not told apart are counted.
+func testAttributionNamed(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	e := entry(1)
+	e.Account, e.Arrived = "acc_a", noon.AddDate(0, 0, -1)
+	e.Attribution = llm.Attribution{User: "ada", Tags: []llm.Tag{{Name: "team", Value: "x"}, {Name: "session", Value: "7"}}}
+	apply(t, f, newTape().next(nil, e))
+	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -1), []string{"team"}))
+	q := report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser, report.ByTag("team"), report.ByTag("session")}}
+	page := uses(t, f, q)
+	if len(page.Uses) != 1 {
+		t.Fatalf("by user and tags: got %+v, want one group", page.Uses)
+	}
+	var got []string
+	for _, value := range page.Uses[0].Group {
+		got = append(got, *value)
+	}
+	must.Equal(t, got, []string{"ada", "x", report.Other}, "user, team and session")
+	must.Equal(t, f.Ledger.OtherAttempts(), int64(1), "attempts that are not told apart")
+}
+
 // testAttributionOfClosed holds that a closed account's end users and tags are in no sum, and that what was used stays.
 func testAttributionOfClosed(t *testing.T, f *fixture) {
 	create(t, f, "a")
@@ -113,9 +135,9 @@ func testAttributionOfClosed(t *testing.T, f *fixture) {
 		list = append(list, e)
 	}
 	apply(t, f, j.next(nil, list...))
-	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -1)))
+	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -1), nil))
 	must.Get(f.Accounts.CloseAccount(t.Context(), root, "acc_a", noon))(t)
-	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -9)))
+	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -9), nil))
 	page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser}})
 	if len(page.Uses) != 1 || page.Uses[0].Group[0] != nil || page.Uses[0].Requests != 4 {
 		t.Errorf("by user: got %+v, want 4 requests of nobody", page.Uses)

@@ -103,7 +103,7 @@ func testCorrect(t *testing.T, f *fixture) {
 		t.Errorf("spent in the end: got %s, want %s", got, want)
 	}
 	verified(t, f)
-	must.Get(f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)))(t)
+	must.Get(f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1), nil))(t)
 	if v := verified(t, f); v.Rows != 0 {
 		t.Errorf("got %d rows, want all gone and the corrections still in the sums", v.Rows)
 	}

@@ -115,7 +115,7 @@ func testParts(t *testing.T, f *fixture) {
 	must.Do(t, f.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: attempt(3).ID, Amount: -41, Reason: "credit note"}))
 	spent(t, f, ada.Scope, theMonth, 60)
 	old := noon.AddDate(0, 0, 2)
-	must.Get(f.Ledger.Retain(t.Context(), old, old))(t)
+	must.Get(f.Ledger.Retain(t.Context(), old, old, nil))(t)
 	f.advance(2 * time.Second)
 	spent(t, f, ada.Scope, theDay, 60)
 	verified(t, f)

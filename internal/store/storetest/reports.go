@@ -228,7 +228,7 @@ func testRetain(t *testing.T, f *fixture) {
 		{noon.AddDate(0, 0, -4), 651},
 		{noon.AddDate(0, 0, -4), 0},
 	} {
-		if n, err := f.Ledger.Retain(t.Context(), test.before, test.before); n.Rows != test.want || err != nil {
+		if n, err := f.Ledger.Retain(t.Context(), test.before, test.before, nil); n.Rows != test.want || err != nil {
 			t.Errorf("retain from %v: got %+v, %v; want %d", test.before, n, err, test.want)
 		}
 		verified(t, f)
@@ -240,7 +240,7 @@ func testRetain(t *testing.T, f *fixture) {
 	if v := verified(t, f); v.Rows != 651 {
 		t.Errorf("got %d rows, want 651", v.Rows)
 	}
-	if n, err := f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, -4), noon); n.Rows != 1 || err != nil {
+	if n, err := f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, -4), noon, nil); n.Rows != 1 || err != nil {
 		t.Errorf("retain the late one: got %+v, %v; want 1", n, err)
 	}
 	verified(t, f)
@@ -268,7 +268,7 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 	before, never := noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -50)
 	retain := func(last time.Time, want report.Retained) {
 		t.Helper()
-		if got, err := f.Ledger.Retain(t.Context(), before, last); got != want || err != nil {
+		if got, err := f.Ledger.Retain(t.Context(), before, last, nil); got != want || err != nil {
 			t.Errorf("retain: got %+v, %v; want %+v", got, err, want)
 		}
 		verified(t, f)
@@ -321,7 +321,7 @@ func testRetainAtOnce(t *testing.T, f *fixture) {
 	for range 3 {
 		s := f.open(t)
 		nodes.Go(func() {
-			n, err := s.Ledger.Retain(t.Context(), noon, noon)
+			n, err := s.Ledger.Retain(t.Context(), noon, noon, nil)
 			if err != nil {
 				t.Errorf("retain: %v", err)
 			}
@@ -336,7 +336,7 @@ func testRetainAtOnce(t *testing.T, f *fixture) {
 		}
 	})
 	nodes.Wait()
-	n := must.Get(f.Ledger.Retain(t.Context(), noon, noon))(t) // of a day that was settled too often to be added up
+	n := must.Get(f.Ledger.Retain(t.Context(), noon, noon, nil))(t) // of a day that was settled too often to be added up
 	deleted.Add(n.Rows)
 	v := verified(t, f)
 	if deleted.Load()+v.Rows != old+late || deleted.Load() < old {

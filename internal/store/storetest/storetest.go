@@ -71,6 +71,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"RetainUnresolved", testRetainUnresolved},
 		{"RetainAtOnce", testRetainAtOnce},
 		{"Attribution", testAttribution},
+		{"AttributionNamed", testAttributionNamed},
 		{"AttributionOfClosed", testAttributionOfClosed},
 		{"Idempotency", testIdempotency},
 		{"IdempotencyOwners", testIdempotencyOwners},
