@@ -104,6 +104,9 @@ func (a *asking) questions() []question {
 	byUser, byTag := year, year
 	byUser.From, byUser.By, byUser.ByCost = a.days30, []report.Dimension{report.ByUser}, true
 	byTag.From, byTag.By = a.days30, []report.Dimension{report.ByTag("team"), report.ByDay}
+	userOfYear, everywhere := year, year
+	userOfYear.By, userOfYear.ByCost = byUser.By, true
+	everywhere.From, everywhere.By, everywhere.All = a.days30, []report.Dimension{report.ByTag("team")}, true
 	all := report.UsesQuery{Limit: 100}
 	return []question{
 		{"uses, no dates, first page, any account", a.all, a.uses(all)},
@@ -121,6 +124,9 @@ func (a *asking) questions() []question {
 		{"uses, 30 days by end user, any account", a.all, a.uses(byUser)},
 		{"uses, 30 days by end user, large account", a.large, a.uses(byUser)},
 		{"uses, 30 days by team and day, large account", a.large, a.uses(byTag)},
+		{"uses, a year by end user, any account", a.all, a.uses(userOfYear)},
+		{"uses, a year by end user, large account", a.large, a.uses(userOfYear)},
+		{"uses, 30 days by team, all accounts together", a.all[:1], a.uses(everywhere)},
 		{"balance of the month", a.budgeted, of(func(ctx context.Context, id string) (any, error) { return a.store.Ledger.Spent(ctx, id, 202611) })},
 		{"balance of all time, as credit asks it", a.all, of(func(ctx context.Context, id string) (any, error) { return a.store.Ledger.Spent(ctx, id, 0) })},
 		{"keys of any account", a.all, a.keys},
@@ -181,7 +187,9 @@ func keyOf(id string) string {
 // uses asks as GET /v1/uses does, and writes the reply.
 func (a *asking) uses(q report.UsesQuery) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
-		q.Account = id
+		if !q.All {
+			q.Account = id
+		}
 		page, err := a.store.Reports.Uses(ctx, q)
 		if err == nil && page.Count == 0 {
 			err = errors.New("no usage: is --end what bench seed had?")

@@ -199,7 +199,7 @@ func (a *applier) remember(b *ledger.Batch) {
 // tags. The position is compared and set by one statement, which waits for whoever has set it and not committed: of two connections that
 // apply one batch, as when the first was given up and lives on, one alone does.
 func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number, attributed int64, err error) {
-	const returning = " RETURNING number, (SELECT coalesce(max(day), 0) FROM attribution_days)"
+	const returning = " RETURNING number, (SELECT coalesce(max(day), 0) FROM attributed_days)"
 	err = tx.QueryRowContext(
 		ctx, "UPDATE journals SET position = ? WHERE journal = ? AND position = ?"+returning,
 		int64(b.To), b.Journal.String(), int64(b.From)).Scan(&number, &attributed)

@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"weir/internal/ledger"
 )
 
 const (
@@ -26,7 +24,7 @@ const (
 	attributeAgain = 3
 )
 
-// The states of a day in attribution_days.
+// The states of a day in attributed_days.
 const (
 	notAttributed = iota
 	isAttributed
@@ -41,7 +39,11 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 	if err != nil {
 		return fmt.Errorf("add up end users and tags: %w", err)
 	}
-	if err := s.checkAttributed(ctx, days[:min(len(days), checkedDays)]); err != nil {
+	checked := days[:min(len(days), checkedDays)]
+	if s.clock.now().UTC().Hour() == checkHour {
+		checked = days
+	}
+	if err := s.checkAttributed(ctx, checked); err != nil {
 		return fmt.Errorf("check end users and tags: %w", err)
 	}
 	done, err := attributedDays(ctx, s.read, isAttributed, attributionDeleted)
@@ -56,14 +58,33 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 			return fmt.Errorf("add up end users and tags of %s: %w", dateText(day), err)
 		}
 	}
+	if err := s.attributeTogether(ctx, tags); err != nil {
+		return fmt.Errorf("add up end users and tags of all accounts: %w", err)
+	}
 	return nil
 }
 
-// checkedDays is how many of the last days are checked each time.
-const checkedDays = 3
+// attributeTogether adds up all accounts again, of days of which one was closed since.
+func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
+	rows, err := s.read.QueryContext(ctx, "SELECT a.day FROM attribution_sums a JOIN attributed_days d ON d.day = a.day"+
+		" WHERE a.account = ? AND a.sums IS NULL AND d.state = ?", allAccounts, isAttributed)
+	days, err := collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+	for _, day := range days {
+		if err == nil {
+			err = s.attributeSome(ctx, &attributing{day: day, tags: tags, accounts: []string{allAccounts}})
+		}
+	}
+	return err
+}
+
+// checkedDays is how many of the last days are checked each time, and checkHour when all are, in UTC.
+const (
+	checkedDays = 3
+	checkHour   = 2
+)
 
 // checkAttributed has accounts added up again, of whose day all rows are there, whose sums do not have all attempts: where a
-// node of an earlier version has settled some, or a standby has taken over that had lost some.
+// node of an earlier version has settled some.
 func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 	for _, day := range days {
 		accounts, err := s.wronglyAttributed(ctx, day)
@@ -74,12 +95,12 @@ func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 			continue
 		}
 		err = s.write(ctx, s.sure, "add a day up again", func(tx *sql.Tx) error {
-			n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, claimed = 0 WHERE day = ? AND state = ?",
+			n, err := affected(tx.ExecContext(ctx, "UPDATE attributed_days SET state = ?, claimed = 0 WHERE day = ? AND state = ?",
 				notAttributed, day, isAttributed))
 			if err != nil || n == 0 {
 				return err
 			}
-			for _, account := range accounts {
+			for _, account := range append(accounts, allAccounts) {
 				_, err := tx.ExecContext(ctx, "DELETE FROM attribution_sums WHERE account = ? AND day = ?", account, day)
 				if err != nil {
 					return err
@@ -98,14 +119,14 @@ func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 func (s *Ledger) wronglyAttributed(ctx context.Context, day int64) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT d.account FROM (SELECT account, sum(attempts) AS n FROM "+tableDays+
 		" WHERE period = ? GROUP BY account) d LEFT JOIN attribution_sums a ON a.account = d.account AND a.day = ?"+
-		" WHERE coalesce(a.attempts, 0) <> d.n AND EXISTS (SELECT 1 FROM attribution_days WHERE day = ? AND state = ?)"+
-		" AND NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" WHERE period = ?)", day, day, day, isAttributed, day)
+		" WHERE coalesce(a.attempts, 0) <> d.n AND EXISTS (SELECT 1 FROM attributed_days WHERE day = ? AND state = ?)"+
+		" AND NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" c WHERE c.period = ? AND c.account = d.account)", day, day, day, isAttributed, day)
 	return collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
 // attributedDays are the days whose state is one from the first to the last.
 func attributedDays(ctx context.Context, q querier, first, last int) ([]int64, error) {
-	rows, err := q.QueryContext(ctx, "SELECT day FROM attribution_days WHERE state BETWEEN ? AND ?", first, last)
+	rows, err := q.QueryContext(ctx, "SELECT day FROM attributed_days WHERE state BETWEEN ? AND ?", first, last)
 	return collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
 }
 
@@ -157,15 +178,15 @@ func (s *Ledger) claim(ctx context.Context, p *attributing) error {
 			free = math.MaxInt64
 		}
 		// This keeps those who settle attempts of the day from going on: see addLate.
-		n, err := affected(tx.ExecContext(ctx, "INSERT INTO attribution_days (day, state, claimed) VALUES (?, ?, ?) ON CONFLICT (day) "+
-			"DO UPDATE SET claimed = excluded.claimed WHERE attribution_days.state = ? AND attribution_days.claimed < ?", p.day, notAttributed,
+		n, err := affected(tx.ExecContext(ctx, "INSERT INTO attributed_days (day, state, claimed) VALUES (?, ?, ?) ON CONFLICT (day) "+
+			"DO UPDATE SET claimed = excluded.claimed WHERE attributed_days.state = ? AND attributed_days.claimed < ?", p.day, notAttributed,
 			now+claimedFor.Microseconds(), notAttributed, free))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			var state int
-			err := tx.QueryRowContext(ctx, "SELECT state FROM attribution_days WHERE day = ?", p.day).Scan(&state)
+			err := tx.QueryRowContext(ctx, "SELECT state FROM attributed_days WHERE day = ?", p.day).Scan(&state)
 			next.refused, next.done = true, state != notAttributed
 			return err
 		}
@@ -183,16 +204,21 @@ func (p *attributing) choose(ctx context.Context, tx *sql.Tx, now int64) (err er
 		p.accounts, err = notYetAttributed(ctx, tx, p.day, "") // those of which attempts were settled meanwhile
 		p.again++
 	}
+	if err == nil && len(p.accounts) == 0 {
+		if p.accounts, err = notYetTogether(ctx, tx, p.day); p.after == allAccounts {
+			p.again++
+		}
+	}
 	switch {
 	case err != nil:
 		return err
 	case len(p.accounts) == 0:
 		p.done = true
-		_, err = tx.ExecContext(ctx, "UPDATE attribution_days SET state = ?, claimed = 0 WHERE day = ?", isAttributed, p.day)
+		_, err = tx.ExecContext(ctx, "UPDATE attributed_days SET state = ?, claimed = 0 WHERE day = ?", isAttributed, p.day)
 		return err
 	case p.again > attributeAgain:
 		p.refused = true
-		_, err = tx.ExecContext(ctx, "UPDATE attribution_days SET claimed = 0 WHERE day = ?", p.day)
+		_, err = tx.ExecContext(ctx, "UPDATE attributed_days SET claimed = 0 WHERE day = ?", p.day)
 		return err
 	}
 	p.after = p.accounts[len(p.accounts)-1]
@@ -212,6 +238,17 @@ func notYetAttributed(ctx context.Context, tx *sql.Tx, day int64, after string) 
 		" (SELECT 1 FROM attribution_sums a WHERE a.account = d.account AND a.day = ? AND a.sums IS NOT NULL) ORDER BY d.account LIMIT ?",
 		day, after, day, attributeAccounts)
 	return collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+}
+
+// notYetTogether is that of all accounts together where it is not added up, which is done last.
+func notYetTogether(ctx context.Context, tx *sql.Tx, day int64) (accounts []string, err error) {
+	var done bool
+	err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attribution_sums WHERE account = ? AND day = ? AND sums IS NOT NULL)", allAccounts, day).
+		Scan(&done)
+	if !done {
+		accounts = []string{allAccounts}
+	}
+	return accounts, err
 }
 
 // attributeSome adds up accounts of a day, and writes what they come to, but for those of which attempts were settled
@@ -304,7 +341,7 @@ func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
 			continue
 		}
 		err = s.write(ctx, s.sure, "attribute correction", func(tx *sql.Tx) error {
-			closed, err := isClosed(ctx, tx, e.Account)
+			closed, err := s.isClosedFor(ctx, tx, e.Account)
 			if err != nil || closed {
 				return err
 			}
@@ -319,46 +356,28 @@ func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
 	return nil
 }
 
-// attributed adds up an account's day as of one moment: its rows, and what those come to that are deleted.
+// attributed adds up an account's day as of one moment.
 func (s *Ledger) attributed(ctx context.Context, account string, p *attributing) (a accountDay, err error) {
 	all := newAttributedDay(p.tags)
 	a.accountOn = accountOn{account, p.day}
 	err = s.moment(ctx, s.reports, "add up end users and tags", func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, "SELECT version FROM attribution_sums WHERE account = ? AND day = ?", account, p.day).Scan(&a.version)
-		if isNone(err) { // the day was given up meanwhile
+		switch {
+		case isNone(err): // the day was given up meanwhile
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
+		case account == allAccounts:
+			return all.addAccounts(ctx, tx, p.day)
 		}
-		closed, err := isClosed(ctx, tx, account)
-		if err != nil {
-			return err
-		}
-		rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", p.day)+
-			" AND outcome <> 'open'", account)
-		err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
-			to := attributedOf(&e.Attribution)
-			if closed {
-				to = attributed{}
-			}
-			all.addTo(bucketOf(&e.Attempt).ofDay().attributedTo(&to), sumsOf(e))
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		rows, err = tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+tableCheckpoints+
-			" WHERE period = ? AND account = ?", p.day, account)
-		return each(rows, err, scanRolled, func(r *rolled) error {
-			all.addTo(r.bucket, &r.sums)
-			return nil
-		})
+		return all.addAccount(ctx, tx, a.accountOn)
 	})
 	if err != nil {
 		return a, err
 	}
 	all.shorten(mostAttributed, mostAttributedText)
-	a.others = all.others()
+	if account != allAccounts { // where they are counted
+		a.others = all.others()
+	}
 	return a.with(all.buckets)
 }

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -83,6 +81,53 @@ func parseAttributed(text string) (a attributed, err error) {
 	return a, err
 }
 
+// nearest is what of those that are told apart has somebody who may not be told apart in all, with the most that is true of
+// them; else they are of others.
+func nearest(toldApart []attributed, a *attributed) *attributed {
+	if a.text() == "" {
+		return a
+	}
+	found, most := others(), 0
+	for i := range toldApart {
+		if n := toldApart[i].agrees(a); n > most {
+			found, most = &toldApart[i], n
+		}
+	}
+	return found
+}
+
+// agrees is how much more than nothing is told of an attempt by what it was added to, or may have been added to; 0 where it
+// was not.
+func (a *attributed) agrees(with *attributed) int {
+	n := 1
+	switch a.User {
+	case with.User:
+		n++
+	case report.Other:
+		if with.User == "" {
+			return 0
+		}
+	default:
+		return 0
+	}
+	known := 0
+	for _, t := range with.Tags {
+		switch value, told := a.tag(t.Name); {
+		case !told || value != t.Value && value != report.Other:
+			return 0
+		case value == t.Value:
+			n++
+		}
+		if slices.ContainsFunc(a.Tags, func(of llm.Tag) bool { return of.Name == t.Name }) {
+			known++
+		}
+	}
+	if known < len(a.Tags) { // it has a tag that the attempt has not
+		return 0
+	}
+	return n
+}
+
 // attributedTo is the bucket for whom and for what an attempt is.
 func (b bucket) attributedTo(a *attributed) bucket {
 	b.attribution = a.text()
@@ -95,78 +140,17 @@ func (b bucket) withoutAttribution() bucket {
 	return b
 }
 
-// attributedDay is an account's day, bounded.
-type attributedDay struct {
-	buckets
-	named int      // buckets that are of an end user or a tag
-	text  int      // bytes of what names them
-	tags  []string // the names that are told apart; empty for those that most attempts have
-	// mostNamed and mostText are how much of both there may be before it is shortened.
-	mostNamed, mostText int
+// withoutKey is the bucket of all keys, as that of all accounts together has it.
+func (b bucket) withoutKey() bucket {
+	b.key = ""
+	return b
 }
 
-func newAttributedDay(tags []string) *attributedDay {
-	return &attributedDay{buckets: buckets{}, tags: tags, mostNamed: 4 * mostAttributed, mostText: 4 * mostAttributedText}
-}
+// allAccounts stands for them: what they come to together, without keys, is a row of attribution_sums too.
+const allAccounts = ""
 
-func (d *attributedDay) addTo(b bucket, s *sums) {
-	if d.put(b, s); d.named > d.mostNamed || d.text > d.mostText {
-		d.shorten(2*mostAttributed, 2*mostAttributedText)
-		// What cannot be shortened is not looked at again and again.
-		d.mostNamed, d.mostText = max(d.mostNamed, 2*d.named), max(d.mostText, 2*d.text)
-	}
-}
-
-// put adds sums, and counts what is named.
-func (d *attributedDay) put(b bucket, s *sums) {
-	if d.buckets[b] == nil && b.attribution != "" {
-		d.named++
-		d.text += len(b.attribution)
-	}
-	d.add(b, s)
-}
-
-// shorten brings it down to so many named buckets, or two of each key and model, and so many bytes: of end users, or of
-// the tag that has most values, the dearest are told apart, as many as there is room for.
-func (d *attributedDay) shorten(most, text int) {
-	parsed := map[string]attributed{}
-	for b := range d.buckets {
-		if a, err := parseAttributed(b.attribution); err == nil { // it is one of ours
-			parsed[b.attribution] = a
-		}
-	}
-	d.shortenTags(parsed)
-	most = max(most, 2*d.pairs())
-	for round := 1; d.named > most || d.text > text; round *= 2 {
-		name, dearest := d.widest(parsed)
-		if len(dearest) == 0 {
-			return
-		}
-		fewer := max(d.named-most, round) // most often there is one bucket less for each
-		if d.text > text {
-			fewer = max(fewer, len(dearest)/2)
-		}
-		kept := map[string]bool{}
-		for _, value := range dearest[:max(0, len(dearest)-fewer)] {
-			kept[value] = true
-		}
-		d.replace(parsed, func(a *attributed) {
-			if value := a.value(name); value != "" && !kept[value] {
-				a.set(name, report.Other)
-			}
-		})
-	}
-}
-
-// pairs are how many keys and models are named: so many sums there are of the day anyway.
-func (d *attributedDay) pairs() int {
-	all := map[bucket]bool{}
-	for b := range d.buckets {
-		if b.attribution != "" {
-			all[b.withoutAttribution()] = true
-		}
-	}
-	return len(all)
+func (a *attributed) isOther() bool {
+	return a.User == report.Other || a.Known != nil || slices.ContainsFunc(a.Tags, func(t llm.Tag) bool { return t.Value == report.Other })
 }
 
 // userDimension stands for the end user among names of tags, which are not empty.
@@ -197,96 +181,17 @@ func (a *attributed) set(dimension, value string) {
 	}
 }
 
-// widest is the dimension with most values that are told apart, and these, the dearest first; none where no dimension has any.
-func (d *attributedDay) widest(parsed map[string]attributed) (name string, dearest []string) {
-	sums := map[string]map[string]llm.Money{}
-	note := func(dimension, value string, cost llm.Money) {
-		if value == "" || value == report.Other {
-			return
-		}
-		if sums[dimension] == nil {
-			sums[dimension] = map[string]llm.Money{}
-		}
-		sums[dimension][value] += cost
+// keep leaves out tags of other names than those, which are sorted; none for all.
+func (a *attributed) keep(names []string) {
+	if names == nil {
+		return
 	}
-	for b, s := range d.buckets {
-		a := parsed[b.attribution]
-		note(userDimension, a.User, s.charged())
-		for _, t := range a.Tags {
-			note(t.Name, t.Value, s.charged())
-		}
+	n := len(a.Tags)
+	a.Tags = slices.DeleteFunc(a.Tags, func(t llm.Tag) bool { return !slices.Contains(names, t.Name) })
+	switch {
+	case a.Known != nil: // of what was left out before nobody knows
+		a.Known = slices.DeleteFunc(slices.Clone(a.Known), func(name string) bool { return !slices.Contains(names, name) })
+	case len(a.Tags) < n:
+		a.Known = names
 	}
-	for dimension, values := range sums {
-		if n := len(sums[name]); len(values) > n || len(values) == n && dimension < name {
-			name = dimension
-		}
-	}
-	return name, slices.SortedFunc(maps.Keys(sums[name]), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sums[name][b], sums[name][a]), strings.Compare(a, b))
-	})
-}
-
-// replace changes for whom and for what each bucket is, and adds up those that are the same then.
-func (d *attributedDay) replace(parsed map[string]attributed, change func(a *attributed)) {
-	old := d.buckets
-	d.buckets, d.named, d.text = make(buckets, len(old)), 0, 0
-	for b, s := range old {
-		if b.attribution != "" {
-			a := parsed[b.attribution]
-			a.Tags = slices.Clone(a.Tags)
-			change(&a)
-			b = b.attributedTo(&a)
-			parsed[b.attribution] = a
-		}
-		d.put(b, s)
-	}
-}
-
-// shortenTags leaves out tags of names that are not told apart.
-func (d *attributedDay) shortenTags(parsed map[string]attributed) {
-	names := slices.Clone(d.tags)
-	if len(names) == 0 {
-		if names = d.usualTags(parsed); len(names) <= mostTagNames {
-			return
-		}
-		names = names[:mostTagNames]
-	}
-	slices.Sort(names)
-	d.replace(parsed, func(a *attributed) {
-		n := len(a.Tags)
-		a.Tags = slices.DeleteFunc(a.Tags, func(t llm.Tag) bool { return !slices.Contains(names, t.Name) })
-		switch {
-		case a.Known != nil: // of what was left out before nobody knows
-			a.Known = slices.DeleteFunc(slices.Clone(a.Known), func(name string) bool { return !slices.Contains(names, name) })
-		case len(a.Tags) < n:
-			a.Known = names
-		}
-	})
-}
-
-// usualTags are the names of all tags, those first that most attempts have.
-func (d *attributedDay) usualTags(parsed map[string]attributed) []string {
-	attempts := map[string]int64{}
-	for b, s := range d.buckets {
-		for _, t := range parsed[b.attribution].Tags {
-			attempts[t.Name] += s[measureAttempts]
-		}
-	}
-	return slices.SortedFunc(maps.Keys(attempts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(attempts[b], attempts[a]), strings.Compare(a, b))
-	})
-}
-
-// others are how many attempts are not told apart, by their end user or a tag.
-func (d *attributedDay) others() (attempts int64) {
-	for b, s := range d.buckets {
-		if a, err := parseAttributed(b.attribution); err == nil && a.isOther() { // it is one of ours
-			attempts += s[measureAttempts]
-		}
-	}
-	return attempts
-}
-
-func (a *attributed) isOther() bool {
-	return a.User == report.Other || a.Known != nil || slices.ContainsFunc(a.Tags, func(t llm.Tag) bool { return t.Value == report.Other })
 }

@@ -11,7 +11,7 @@ import (
 func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error {
 	day := dayOf(before)
 	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE attribution_days SET state = ? WHERE day < ? AND state <> ?", attributionDeleted, day, attributionDeleted)
+		_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ? WHERE day < ? AND state <> ?", attributionDeleted, day, attributionDeleted)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE day < ? AND attribution <> ''", day)
 		}
@@ -49,32 +49,86 @@ func isClosed(ctx context.Context, q querier, account string) (closed bool, err 
 	return closed, err
 }
 
-// forgetAttribution takes end users and tags out of the sums of an account that is closed, which stay.
-func (s *Accounts) forgetAttribution(ctx context.Context, account string) error {
+// isClosedFor is isClosed until the transaction ends: an account that is closed meanwhile forgets only then.
+func (s *conn) isClosedFor(ctx context.Context, tx *sql.Tx, account string) (bool, error) {
+	if err := s.lock(ctx, tx, "attribution of "+account); err != nil {
+		return false, err
+	}
+	return isClosed(ctx, tx, account)
+}
+
+// forgetAttribution takes end users and tags out of the sums of an account that is closed, which stay. Those of all accounts
+// together are added up again.
+func (s *conn) forgetAttribution(ctx context.Context, account string) error {
 	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ?", account)
+		err := s.lock(ctx, tx, "attribution of "+account) // see isClosedFor
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ? AND attribution <> ''", account)
+		}
 		if err == nil { // those who add to a day now, and may have asked before the account was closed, end first
-			_, err = tx.ExecContext(ctx, "UPDATE attribution_days SET day = day WHERE state = ?", isAttributed)
+			_, err = tx.ExecContext(ctx, "UPDATE attributed_days SET day = day WHERE state = ?", isAttributed)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT day FROM attribution_sums WHERE account = ?", account)
-	days, err := collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+	rows, err := s.read.QueryContext(ctx, "SELECT day, sums FROM attribution_sums WHERE account = ?", account)
+	var named []int64
+	err = eachRow(rows, err, func(row scanner) error {
+		var a accountDay
+		err := row.Scan(&a.day, &a.sums)
+		if err == nil && a.isNamed() {
+			named = append(named, a.day)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for _, day := range days {
+	for _, day := range named {
 		err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
-			return changeAttributed(ctx, tx, account, day, func(have buckets) (buckets, error) {
-				return have.folded(bucket.withoutAttribution), nil
-			})
+			// The day before its sums, as whoever settles attempts.
+			_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET day = day WHERE day = ?", day)
+			if err == nil {
+				err = changeAttributed(ctx, tx, accountOn{account, day}, func(have buckets) (buckets, error) {
+					return have.folded(bucket.withoutAttribution), nil
+				})
+			}
+			if err == nil {
+				_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, version = version + 1 WHERE account = ? AND day = ?",
+					allAccounts, day)
+			}
+			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isNamed reports whether sums name end users or tags, or may do so.
+func (a *accountDay) isNamed() bool {
+	if a.sums == nil {
+		return true // whoever adds them up may have read who it was
+	}
+	u, err := unpackSums(a.sums)
+	return err != nil || slices.ContainsFunc(u.attributions, func(of attributed) bool { return of.text() != "" })
+}
+
+// closedLately is for how long the names of a closed account are looked for again: whoever closed it may have ended before
+// it had forgotten them.
+const closedLately = 24 * time.Hour
+
+// forgetClosed forgets end users and tags of accounts that were closed lately.
+func (s *conn) forgetClosed(ctx context.Context) error {
+	rows, err := s.read.QueryContext(ctx, "SELECT id FROM accounts WHERE closed > ?", micros(s.clock.now().Add(-closedLately)))
+	accounts, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	for _, account := range accounts {
+		if err == nil {
+			err = s.forgetAttribution(ctx, account)
+		}
+	}
+	return err
 }

@@ -56,3 +56,29 @@ func TestLongNames(t *testing.T) {
 		t.Errorf("%d of 60,000 models are named, and they were gone through %d times, want 8 at most", d.named, calls)
 	}
 }
+
+// TestTagSubsets holds that requests of which each has other tags are not told apart without bound.
+func TestTagSubsets(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"", "v"} {
+		d := newAttributedDay(nil)
+		const most = 20_000
+		for mask := range most {
+			a := attributed{User: fmt.Sprint("user ", mask)}
+			for i := range mostTagNames {
+				if mask>>i&1 != 0 {
+					a.Tags = append(a.Tags, llm.Tag{Name: fmt.Sprintf("tag%02d", i), Value: value})
+				}
+			}
+			d.addTo(bucket{model: "m", key: "k"}.attributedTo(&a), &sums{measureAttempts: 1})
+		}
+		d.shorten(mostAttributed, mostAttributedText)
+		attempts := int64(0)
+		for _, s := range d.buckets {
+			attempts += s[measureAttempts]
+		}
+		if d.named > mostAttributed || attempts != most {
+			t.Errorf("tags with the value %q: %d sums of %d attempts, want %d at most of %d", value, d.named, attempts, mostAttributed, most)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 )
@@ -22,66 +23,142 @@ func addLate(ctx context.Context, tx *sql.Tx, late buckets) error {
 	for _, day := range slices.Sorted(maps.Keys(byDay)) {
 		// Nobody begins to add the day up, or ends, until this is committed.
 		var state int
-		err := tx.QueryRowContext(ctx, "INSERT INTO attribution_days (day, state, claimed) VALUES (?, ?, 0)"+
+		err := tx.QueryRowContext(ctx, "INSERT INTO attributed_days (day, state, claimed) VALUES (?, ?, 0)"+
 			" ON CONFLICT (day) DO UPDATE SET day = excluded.day RETURNING state", day, notAttributed).Scan(&state)
 		if err != nil {
 			return err
 		}
-		for _, account := range slices.Sorted(maps.Keys(byDay[day])) {
-			if err := addLateOf(ctx, tx, account, day, state, byDay[day][account]); err != nil {
+		if state == attributionDeleted {
+			continue
+		}
+		again, err := mayAddUpAgain(ctx, tx, day, len(byDay[day]))
+		if err != nil {
+			return err
+		}
+		if again {
+			if err := addUpAgain(ctx, tx, day, slices.Sorted(maps.Keys(byDay[day]))); err != nil {
 				return err
 			}
+			continue
+		}
+		all := buckets{}
+		for _, account := range slices.Sorted(maps.Keys(byDay[day])) {
+			on := accountOn{account, day}
+			added, err := addLateOf(ctx, tx, on, state, byDay[day][account])
+			if err != nil {
+				return err
+			}
+			for b, s := range added {
+				all.add(b.withoutKey(), s)
+			}
+		}
+		err = changeAttributed(ctx, tx, accountOn{allAccounts, day}, func(have buckets) (buckets, error) {
+			return have, have.addWithin(all)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// addLateOf adds to an account's day in that state. Of accounts that are being added up it says that they have to be
-// once more.
-func addLateOf(ctx context.Context, tx *sql.Tx, account string, day int64, state int, late buckets) error {
+// mostLate is of how many accounts' attempts are added to what is added up. Of more it would take those too long who wait.
+const mostLate = 20
+
+// mayAddUpAgain reports whether so many accounts are added up again: where all rows of the day are there.
+func mayAddUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts int) (may bool, err error) {
+	if accounts > mostLate {
+		err = tx.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" WHERE period = ?)", day).Scan(&may)
+	}
+	return may, err
+}
+
+// addUpAgain has accounts added up again of a day that is.
+func addUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts []string) error {
+	_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ?, claimed = 0 WHERE day = ?", notAttributed, day)
+	for some := range slices.Chunk(append(accounts, allAccounts), bulkRows) {
+		args := []any{day}
+		for _, account := range some {
+			args = append(args, account)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, attempts = 0, version = version + 1 WHERE day = ? AND "+
+				among("account", len(some)), args...)
+		}
+	}
+	return err
+}
+
+// addLateOf adds to an account's day in that state, and returns what it added. Of accounts that are being added up it says
+// that they have to be once more.
+func addLateOf(ctx context.Context, tx *sql.Tx, on accountOn, state int, late buckets) (added buckets, err error) {
 	if state == isAttributed { // which may be without the account
 		none, err := packSums(buckets{})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, attempts, sums) VALUES (?, ?, 0, 0, ?)"+
-			" ON CONFLICT (account, day) DO NOTHING", account, day, none)
-		if err != nil {
-			return err
-		}
-	}
-	return changeAttributed(ctx, tx, account, day, func(have buckets) (buckets, error) {
-		closed, err := isClosed(ctx, tx, account)
+			" ON CONFLICT (account, day) DO NOTHING", on.account, on.day, none)
 		if err != nil {
 			return nil, err
 		}
-		n, text := 0, 0
-		for b := range have {
-			n, text = n+1, text+len(b.attribution)
+	}
+	err = changeAttributed(ctx, tx, on, func(have buckets) (buckets, error) {
+		closed, err := isClosed(ctx, tx, on.account)
+		if err != nil {
+			return nil, err
 		}
-		for _, b := range late.sorted() {
-			s := late[b]
-			b.period, b.account = 0, "" // as in what there is
-			switch {
-			case closed:
+		added = make(buckets, len(late))
+		for b, s := range late {
+			if b.period, b.account = 0, ""; closed { // as in what there is
 				b = b.withoutAttribution()
-			case b.attribution == "" || have[b] != nil:
-			case n >= mostAttributed || text+len(b.attribution) > mostAttributedText:
-				b = b.attributedTo(others())
-			default:
-				n, text = n+1, text+len(b.attribution)
 			}
-			have.add(b, s)
+			added.add(b, s)
 		}
-		return have, nil
+		return have, have.addWithin(added)
 	})
+	return added, err
+}
+
+// addWithin adds to an account's day, as far as possible to those whom it tells apart, with the tags that it tells apart.
+func (m buckets) addWithin(late buckets) error {
+	toldApart := make([]attributed, 0, len(m))
+	text := 0
+	var known []string
+	for b := range m {
+		a, err := parseAttributed(b.attribution)
+		if err != nil {
+			return err
+		}
+		if toldApart, text = append(toldApart, a), text+len(b.attribution); len(a.Known) > len(known) {
+			known = a.Known
+		}
+	}
+	for _, b := range late.sorted() {
+		s := late[b]
+		a, err := parseAttributed(b.attribution)
+		if err != nil {
+			return err
+		}
+		a.keep(known)
+		b = b.attributedTo(&a)
+		switch {
+		case b.attribution == "" || m[b] != nil:
+		case len(m) >= mostAttributed || text+len(b.attribution) > mostAttributedText:
+			b = b.attributedTo(nearest(toldApart, &a))
+		default:
+			text += len(b.attribution)
+		}
+		m.add(b, s)
+	}
+	return nil
 }
 
 // changeAttributed changes what is added up of an account's day, if it is. Whoever adds it up now begins again.
-func changeAttributed(ctx context.Context, tx *sql.Tx, account string, day int64, change func(buckets) (buckets, error)) error {
+func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn, change func(buckets) (buckets, error)) error {
 	var a accountDay
 	err := tx.QueryRowContext(ctx, "UPDATE attribution_sums SET version = version + 1 WHERE account = ? AND day = ? RETURNING sums",
-		account, day).Scan(&a.sums)
+		on.account, on.day).Scan(&a.sums)
 	if isNone(err) || err == nil && a.sums == nil {
 		return nil
 	}
@@ -89,6 +166,9 @@ func changeAttributed(ctx context.Context, tx *sql.Tx, account string, day int64
 		return err
 	}
 	have, err := a.buckets()
+	if errors.Is(err, errPacked) { // of a later version, or damaged
+		return addUpAgain(ctx, tx, on.day, []string{on.account})
+	}
 	if err == nil {
 		have, err = change(have)
 	}
@@ -97,7 +177,7 @@ func changeAttributed(ctx context.Context, tx *sql.Tx, account string, day int64
 	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ? WHERE account = ? AND day = ?", a.sums, a.attempts,
-			account, day)
+			on.account, on.day)
 	}
 	return err
 }
@@ -109,9 +189,14 @@ func (a *accountDay) buckets() (buckets, error) {
 		return nil, err
 	}
 	all := make(buckets, u.left)
+	texts := make([]string, len(u.attributions))
+	for i := range texts {
+		texts[i] = u.attributions[i].text()
+	}
 	for u.next() {
 		b := u.bucketOn(accountOn{})
-		all.add(b.attributedTo(&u.attributions[u.attribution]), &u.sums)
+		b.attribution = texts[u.packedName.attribution]
+		all.add(*b, &u.sums)
 	}
 	return all, u.failed()
 }

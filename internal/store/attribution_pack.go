@@ -145,7 +145,7 @@ func unpackSums(packed []byte) (*packedSums, error) {
 		u.texts[i], u.rest = whole[at:at+n], u.rest[n:]
 	}
 	names := measureColumns()
-	u.measures = make([]int, min(u.length(), len(names)))
+	u.measures = make([]int, u.index(len(names)+1))
 	for i := range u.measures {
 		if u.measures[i] = slices.Index(names, u.text()); u.measures[i] < 0 {
 			return nil, errPacked
@@ -191,6 +191,7 @@ const freeTags = 1024
 // next reads the next sums, and reports false behind the last.
 func (u *packedSums) next() bool {
 	if u.left == 0 || u.damaged {
+		u.damaged = u.damaged || len(u.rest) > 0
 		return false
 	}
 	u.left--

@@ -29,7 +29,7 @@ func TestAttributionTakenOver(t *testing.T) {
 		e := settled(now.AddDate(0, 0, -1), 1)
 		e.Attribution = llm.Attribution{User: "ada"}
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)))
-		tamper(t, o, fmt.Sprintf("UPDATE attribution_days SET claimed = %d", now.Add(5*time.Minute).UnixMicro()))
+		tamper(t, o, fmt.Sprintf("UPDATE attributed_days SET claimed = %d", now.Add(5*time.Minute).UnixMicro()))
 		tamper(t, o, "INSERT INTO attribution_sums (account, day, version, attempts) VALUES ('a', 20261120, 7, 0)")
 		requests := func() (n int64) {
 			for _, u := range must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{Account: "a", By: []report.Dimension{report.ByUser}, Limit: 9}))(t).Uses {
@@ -40,7 +40,7 @@ func TestAttributionTakenOver(t *testing.T) {
 		state := func() (state int) {
 			db := behind(t, o)
 			defer db.Close()
-			must.Do(t, db.QueryRowContext(t.Context(), "SELECT state FROM attribution_days").Scan(&state))
+			must.Do(t, db.QueryRowContext(t.Context(), "SELECT state FROM attributed_days").Scan(&state))
 			return state
 		}
 		for _, x := range []struct {
@@ -220,7 +220,7 @@ func TestAttributionBeside(t *testing.T) {
 		db := behind(t, o)
 		defer db.Close()
 		var state int
-		must.Do(t, db.QueryRowContext(t.Context(), "SELECT state FROM attribution_days").Scan(&state))
+		must.Do(t, db.QueryRowContext(t.Context(), "SELECT state FROM attributed_days").Scan(&state))
 		must.Equal(t, state, 1, "state of the day")
 		page := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, By: []report.Dimension{report.ByUser, report.ByAccount}, Limit: 1000}))(t)
 		must.Equal(t, page.Total.Requests, int64(accounts+rounds), "requests")
@@ -232,5 +232,149 @@ func TestAttributionBeside(t *testing.T) {
 		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
 			t.Errorf("verify: %+v", v.Differences)
 		}
+	})
+}
+
+// TestAttributionCorrected holds that a correction is of whom the attempt is of, where not all of its tags are told apart,
+// and that what is settled late is, too.
+func TestAttributionCorrected(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings
+		o.Clock = func() time.Time { return now }
+		s := open(t, o)
+		team, day := llm.Tag{Name: "team", Value: "x"}, now.AddDate(0, 0, -1)
+		e := attributedOn(day, 1, "ada", team, llm.Tag{Name: "session", Value: "7"})
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e, attributedOn(day, 2, "bob", team))))
+		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -2, Reason: "x"}))
+		costs := func() (all []string) {
+			for _, d := range []report.Dimension{report.ByUser, report.ByTag("team"), report.ByTag("session")} {
+				q := report.UsesQuery{Account: "a", By: []report.Dimension{d}, Limit: 9}
+				for _, u := range must.Get(s.Reports.Uses(t.Context(), q))(t).Uses {
+					name := "none"
+					if u.Group[0] != nil {
+						name = *u.Group[0]
+					}
+					all = append(all, name+" "+u.Cost.String())
+				}
+			}
+			return all
+		}
+		before := costs()
+		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), []string{"team"}))
+		for i := range before {
+			if before[i] == "7 0.000000001" {
+				before[i] = "(other) 0.000000001"
+			}
+		}
+		must.Equal(t, costs(), before, "costs by user, team and session")
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, attributedOn(day, 3, "eve", team, llm.Tag{Name: "session", Value: "secret"}))))
+		must.Equal(t, requestsBy(t, s, report.ByTag("session")), map[string]int64{report.Other: 2, "": 1}, "requests by session")
+	})
+}
+
+// TestAttributionDamaged holds that sums that cannot be read stop nobody: they are told of, and added up again when an
+// attempt of the day is settled.
+func TestAttributionDamaged(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings
+		o.Clock = func() time.Time { return now }
+		s, j := open(t, o), uuid.New()
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, attributedOn(now.AddDate(0, 0, -1), 1, "ada"))))
+		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		db := behind(t, o)
+		defer db.Close()
+		must.Get(db.ExecContext(t.Context(), "UPDATE attribution_sums SET sums = $1 WHERE account = 'a'", []byte{2, 1}))(t)
+		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) == 0 || v.Differences[0].Rollup != "attribution" {
+			t.Errorf("verify: got %+v, want differences", v.Differences)
+		}
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, attributedOn(now.AddDate(0, 0, -1), 2, "ada"))))
+		must.Equal(t, requestsBy(t, s, report.ByUser), map[string]int64{"ada": 2}, "requests before they are added up")
+		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		must.Equal(t, requestsBy(t, s, report.ByUser), map[string]int64{"ada": 2}, "requests")
+		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
+			t.Errorf("verify: %+v", v.Differences)
+		}
+	})
+}
+
+// TestAttributionOfClosedBeside holds that a correction beside a closing leaves no end user.
+func TestAttributionOfClosedBeside(t *testing.T) {
+	t.Parallel()
+	o := engines()["PostgreSQL"](t)
+	now := noonOfOpenings
+	o.Clock = func() time.Time { return now }
+	s, j := open(t, o), uuid.New()
+	db := behind(t, o)
+	defer db.Close()
+	for i := range 5 {
+		id := fmt.Sprint("acc", i)
+		must.Do(t, s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: id, Name: id, Created: now}))
+		e := attributedOn(now.AddDate(0, 0, -1), i, "ada")
+		e.Account = id
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, ledger.Position(i), e)))
+		tx := must.Get(db.BeginTx(t.Context(), nil))(t) // another one who writes to the feed of changes, for which both wait
+		must.Get(tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(2003134834, 2)"))(t)
+		var both sync.WaitGroup
+		both.Go(func() {
+			if _, err := s.Accounts.CloseAccount(t.Context(), audit.Gateway(), id, now); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(20 * time.Millisecond)
+		both.Go(func() {
+			if err := s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -1, Reason: "x"}); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(30 * time.Millisecond)
+		must.Do(t, tx.Rollback())
+		both.Wait()
+		var named int
+		must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM corrections WHERE attribution <> ''").Scan(&named))
+		must.Equal(t, named, 0, "corrections that name an end user")
+	}
+}
+
+// TestAttributionRepaired holds that sums which a node of the version before has not added to are added up again, however
+// old, and that many accounts of which attempts are settled late are.
+func TestAttributionRepaired(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings
+		o.Clock = func() time.Time { return now }
+		s, j := open(t, o), uuid.New()
+		var list, late []ledger.Entry
+		for n := range 60 {
+			e := attributedOn(now.AddDate(0, 0, -1-n%6), n, "ada")
+			e.Account = fmt.Sprint("a", n%30)
+			list = append(list, e)
+			e.ID.Request, e.Attribution.User = uuid.New(), "bob"
+			if e.Arrived.Day() == 18 {
+				late = append(late, e)
+			}
+			e.ID.Request, e.Account = uuid.New(), fmt.Sprint("b", n)
+			late = append(late, e)
+		}
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, list...)))
+		attribute := func() { must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -9), nil)) }
+		check := func(what string, want int) {
+			t.Helper()
+			q := report.UsesQuery{All: true, By: []report.Dimension{report.ByUser}, Limit: 9}
+			must.Equal(t, must.Get(s.Reports.Uses(t.Context(), q))(t).Total.Requests, int64(want), "%s", what)
+			if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
+				t.Errorf("%s: verify: %+v", what, v.Differences[0])
+			}
+		}
+		attribute()
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, late...)))
+		check("settled late", len(list)+len(late))
+		attribute()
+		check("settled late, and added up", len(list)+len(late))
+		tamper(t, o, "UPDATE attribution_sums SET attempts = attempts - 1 WHERE day = 20261116 AND account LIKE 'a%'")
+		now = now.Add(14 * time.Hour) // the hour when all days are checked
+		attribute()
+		check("checked", len(list)+len(late))
 	})
 }

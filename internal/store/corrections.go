@@ -181,7 +181,7 @@ func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Acto
 	if err != nil {
 		return err
 	}
-	if closed, err := isClosed(ctx, tx, b.account); err != nil {
+	if closed, err := s.isClosedFor(ctx, tx, b.account); err != nil {
 		return err
 	} else if closed {
 		sum.attribution = attributed{}

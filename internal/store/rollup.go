@@ -87,7 +87,8 @@ type bucket struct {
 
 func compareBuckets(a, b bucket) int {
 	return cmp.Or(cmp.Compare(a.period, b.period), strings.Compare(a.account, b.account),
-		strings.Compare(a.model, b.model), strings.Compare(a.key, b.key), strings.Compare(a.attribution, b.attribution))
+		strings.Compare(a.model, b.model), strings.Compare(a.key, b.key), strings.Compare(a.attribution, b.attribution),
+		strings.Compare(a.provider, b.provider))
 }
 
 func (b bucket) ofDay() bucket {

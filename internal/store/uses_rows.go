@@ -160,12 +160,22 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 
 // readSums adds up days from their sums.
 func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
-	where, args := "r.account = ?", []any{u.account}
+	which, days, err := "r.account = ?", []int64(nil), error(nil)
 	if u.all {
-		where, args = "1 = 1", nil
+		if days, err = u.daysTogether(ctx, tx); err != nil {
+			return err
+		}
+		which = "r.account <> ?"
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT r.account, r.day, r.sums FROM attribution_sums r WHERE "+where+
-		" AND "+isOn("r.day", u.summed...), args...)
+	query := func(which string, days []int64) string {
+		return "SELECT r.account, r.day, r.sums FROM attribution_sums r WHERE " + which + " AND " + isOn("r.day", days...)
+	}
+	apart := slices.DeleteFunc(slices.Clone(u.summed), func(day int64) bool { return slices.Contains(days, day) })
+	text, args := query(which, apart), []any{u.account} // which is the one for all together where all are asked for
+	if len(days) > 0 {
+		text, args = text+" UNION ALL "+query("r.account = ?", days), append(args, allAccounts)
+	}
+	rows, err := tx.QueryContext(ctx, text, args...)
 	read := 0
 	err = eachRow(rows, err, func(row scanner) error {
 		var on accountOn
@@ -178,7 +188,8 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 			return fmt.Errorf("account %s on %s: %w", on.account, dateText(on.day), err)
 		}
 		if read += sums.left; read > maxUsesSums {
-			return errUsesRows(maxUsesSums, "sums of days")
+			return llm.Invalidf("start_date", "More than %d sums of days are too many to add up by users or tags. Ask for fewer days "+
+				"with start_date and end_date.", maxUsesSums)
 		}
 		return u.addDay(on, sums)
 	})
@@ -190,16 +201,27 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
+// daysTogether are the days on which all accounts are added up together, where nothing tells them or their keys apart.
+func (u *usesRows) daysTogether(ctx context.Context, tx *sql.Tx) ([]int64, error) {
+	if u.key != "" || u.has(report.ByKey) || u.has(report.ByAccount) {
+		return nil, nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT day FROM attribution_sums r WHERE account = ? AND sums IS NOT NULL AND "+isOn("r.day", u.summed...), allAccounts)
+	days, err := collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+	for on, corrections := range u.corrected {
+		if slices.Contains(days, on.day) && on.account != allAccounts {
+			delete(u.corrected, on)
+			on.account = allAccounts
+			u.corrected[on] = append(u.corrected[on], corrections...)
+		}
+	}
+	return days, err
+}
+
 // addDay adds the sums of an account's day, and what was corrected of them: of whom they do not tell apart it is of others.
 func (u *usesRows) addDay(on accountOn, sums *packedSums) error {
 	corrections := u.corrected[on]
 	delete(u.corrected, on)
-	toldApart := map[string]bool{}
-	if len(corrections) > 0 {
-		for i := range sums.attributions {
-			toldApart[sums.attributions[i].text()] = true
-		}
-	}
 	clear(u.ofDay)
 	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" || u.has(report.ByKey)
 	for sums.next() {
@@ -225,16 +247,14 @@ func (u *usesRows) addDay(on accountOn, sums *packedSums) error {
 	if err := sums.failed(); err != nil {
 		return err
 	}
-	return u.addCorrected(corrections, toldApart)
+	return u.addCorrected(corrections, sums.attributions)
 }
 
-func (u *usesRows) addCorrected(corrections []*correction, toldApart map[string]bool) error {
+// addCorrected adds corrections to what they are of among those that are told apart.
+func (u *usesRows) addCorrected(corrections []*correction, toldApart []attributed) error {
 	for _, c := range corrections {
-		day, a := c.bucket.ofDay(), &c.attribution
-		if text := a.text(); text != "" && !toldApart[text] {
-			a = others()
-		}
-		if err := u.add(&day, a, c.sums()); err != nil {
+		day := c.bucket.ofDay()
+		if err := u.add(&day, nearest(toldApart, &c.attribution), c.sums()); err != nil {
 			return err
 		}
 	}
@@ -314,6 +334,7 @@ func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 	g := &rowGroup{values: make([]*string, len(u.by))}
 	for i, d := range u.by {
 		if value, ok := valueOf(d, b, a); ok {
+			value = strings.Clone(value) // it may be a part of what is much longer
 			g.values[i] = &value
 		}
 	}

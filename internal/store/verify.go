@@ -184,15 +184,15 @@ func (v *verifier) rollups(ctx context.Context, day int64, hours, days buckets, 
 // attribution compares the sums by end user and tags of a day that is added up with what there was before corrections.
 func (v *verifier) attribution(ctx context.Context, day int64, days buckets) error {
 	var state int64
-	err := v.tx.QueryRowContext(ctx, "SELECT state FROM attribution_days WHERE day = ?", day).Scan(&state)
+	err := v.tx.QueryRowContext(ctx, "SELECT state FROM attributed_days WHERE day = ?", day).Scan(&state)
 	if isNone(err) || err == nil && state != isAttributed {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	all := buckets{}
-	rows, err := v.tx.QueryContext(ctx, "SELECT account, attempts, sums FROM attribution_sums WHERE day = ?", day)
+	all, whole := buckets{}, buckets{}
+	rows, err := v.tx.QueryContext(ctx, "SELECT account, attempts, sums FROM attribution_sums WHERE day = ? AND sums IS NOT NULL", day)
 	err = eachRow(rows, err, func(row scanner) error {
 		var account string
 		var a accountDay
@@ -201,13 +201,17 @@ func (v *verifier) attribution(ctx context.Context, day int64, days buckets) err
 		}
 		sums, err := a.buckets()
 		if err != nil {
-			return fmt.Errorf("account %s: %w", account, err)
+			v.differ("attribution", &bucket{period: day, account: account}, err.Error(), a.attempts, 0)
+			return nil
 		}
 		v.result.Rollups += int64(len(sums))
-		attempts := int64(0)
+		into, attempts := all, int64(0)
+		if account == allAccounts {
+			into = whole
+		}
 		for b, s := range sums.folded(bucket.withoutAttribution) {
 			b.period, b.account = day, account
-			all.add(b, s)
+			into.add(b, s)
 			attempts += s[measureAttempts]
 		}
 		if attempts != a.attempts {
@@ -217,6 +221,12 @@ func (v *verifier) attribution(ctx context.Context, day int64, days buckets) err
 	})
 	if err == nil {
 		v.compare("attribution", days, all)
+	}
+	if err == nil && len(whole) > 0 { // else they are added up again
+		v.compare("attribution of all accounts", days.folded(func(b bucket) bucket {
+			b.account = allAccounts
+			return b.withoutKey()
+		}), whole)
 	}
 	return err
 }
