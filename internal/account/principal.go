@@ -3,7 +3,6 @@ package account
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"weir/internal/budget"
 	"weir/internal/llm"
@@ -106,7 +105,7 @@ func (p *Principal) UsesAll() bool { return p.active() == nil && len(p.key.Model
 
 func (p *Principal) uses(model string) bool {
 	return len(p.key.Models) == 0 ||
-		slices.ContainsFunc(p.key.Models, func(pattern string) bool { return matches(pattern, model) })
+		slices.ContainsFunc(p.key.Models, func(pattern string) bool { return llm.Matches(pattern, model) })
 }
 
 func (p *Principal) active() error {
@@ -121,24 +120,4 @@ func (p *Principal) active() error {
 
 func forbidden(message string) error {
 	return &llm.Error{Code: llm.CodeForbidden, Message: message}
-}
-
-// matches reports whether the whole of name fits the pattern. Each piece
-// between stars is taken at its first place, which is enough: a later place
-// leaves less for the pieces that follow.
-func matches(pattern, name string) bool {
-	head, rest, starred := strings.Cut(pattern, "*")
-	if !starred {
-		return pattern == name
-	}
-	name, ok := strings.CutPrefix(name, head)
-	for ok {
-		piece, more, starred := strings.Cut(rest, "*")
-		if !starred {
-			return strings.HasSuffix(name, piece)
-		}
-		_, name, ok = strings.Cut(name, piece)
-		rest = more
-	}
-	return false
 }

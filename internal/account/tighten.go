@@ -60,6 +60,6 @@ func within(patterns, others []string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(patterns, func(p string) bool {
-		return !slices.ContainsFunc(others, func(o string) bool { return matches(o, p) })
+		return !slices.ContainsFunc(others, func(o string) bool { return llm.Matches(o, p) })
 	})
 }

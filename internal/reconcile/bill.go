@@ -76,7 +76,7 @@ func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 		if seen[strings.Clone(name)] = true; len(seen) > maxServices {
 			return b, fmt.Errorf("the file has more than %d services", maxServices)
 		}
-		if !slices.ContainsFunc(services, func(one string) bool { return isService(one, name) }) {
+		if !slices.ContainsFunc(services, func(one string) bool { return llm.Matches(one, name) }) {
 			continue
 		}
 		if err := b.add(row, at); err != nil {
@@ -84,15 +84,6 @@ func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 			return b, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
-}
-
-// isService reports whether a pattern with at most one asterisk has that name.
-func isService(pattern, name string) bool {
-	front, back, any := strings.Cut(pattern, "*")
-	if !any {
-		return name == pattern
-	}
-	return len(name) >= len(front)+len(back) && strings.HasPrefix(name, front) && strings.HasSuffix(name, back)
 }
 
 // Add adds what another file of the same bill charges.
