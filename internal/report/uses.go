@@ -27,7 +27,7 @@ type UsesQuery struct {
 	Offset  int         // from 0
 }
 
-// ByAttribution reports whether the query is about end users or tags, of which there are no sums on the day itself.
+// ByAttribution reports whether the query is about end users or tags, of which there are sums only some time later.
 func (q *UsesQuery) ByAttribution() bool {
 	return len(q.Tags) > 0 || slices.ContainsFunc(q.By, func(d Dimension) bool { return d == ByUser || d.Tag() != "" })
 }

@@ -115,11 +115,11 @@ type applier struct {
 	outbox outbox
 	// sums, by hour, parts and speeds are of the batch at hand; late are what of it is of days that are over, or are taken
 	// to be by somebody who adds them up.
-	lastOver int64
-	sums     buckets
-	late     buckets
-	parts    balances // of parts of accounts and keys
-	speeds   speeds
+	summed summedUpto
+	sums   buckets
+	late   []lateAttempt
+	parts  balances // of parts of accounts and keys
+	speeds speeds
 	// told is the highest threshold of each budget that the database has an event
 	// of; telling are those of which the batch at hand writes one. They count for
 	// the batch of that journal that begins there.
@@ -158,11 +158,11 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	journal, attributed, err := move(ctx, tx, b)
+	journal, summed, err := move(ctx, tx, b)
 	if err != nil {
 		return err
 	}
-	a.lastOver = max(attributed, dayOf(a.clock.now().UTC().AddDate(0, 0, -1)))
+	a.summed = summed
 	a.telling, a.unpricing = a.telling[:0], a.unpricing[:0]
 	if b.Journal != a.journal || b.From != a.at { // the first batch, or a database that went back and lost some
 		a.told, a.budgets, a.unpriced = nil, nil, nil
@@ -195,25 +195,25 @@ func (a *applier) remember(b *ledger.Batch) {
 }
 
 // move sets the journal's position to the end of the batch and returns the
-// journal's number, and the last day of which somebody adds up end users and
-// tags. The position is compared and set by one statement, which waits for whoever has set it and not committed: of two connections that
+// journal's number, and what may be added up by end user and tags. The position is compared and set by one statement, which waits for whoever has set it and not committed: of two connections that
 // apply one batch, as when the first was given up and lives on, one alone does.
-func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number, attributed int64, err error) {
-	const returning = " RETURNING number, (SELECT coalesce(max(day), 0) FROM attributed_days)"
+func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, summed summedUpto, err error) {
+	const returning = " RETURNING number, (SELECT coalesce(max(day), 0) FROM attributed_days)," +
+		" coalesce((SELECT upto FROM attributed_days ORDER BY day DESC LIMIT 1), '')"
 	err = tx.QueryRowContext(
 		ctx, "UPDATE journals SET position = ? WHERE journal = ? AND position = ?"+returning,
-		int64(b.To), b.Journal.String(), int64(b.From)).Scan(&number, &attributed)
+		int64(b.To), b.Journal.String(), int64(b.From)).Scan(&number, &summed.day, &summed.upto)
 	if errors.Is(err, sql.ErrNoRows) && b.From == 0 {
 		err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, ?)"+
-			" ON CONFLICT (journal) DO NOTHING"+returning, b.Journal.String(), int64(b.To)).Scan(&number, &attributed)
+			" ON CONFLICT (journal) DO NOTHING"+returning, b.Journal.String(), int64(b.To)).Scan(&number, &summed.day, &summed.upto)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, 0, fmt.Errorf("%w: the batch begins at %d, where it is not", ledger.ErrMoved, b.From)
+		return 0, summed, fmt.Errorf("%w: the batch begins at %d, where it is not", ledger.ErrMoved, b.From)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("write position: %w", err)
+		return 0, summed, fmt.Errorf("write position: %w", err)
 	}
-	return number, attributed, nil
+	return number, summed, nil
 }
 
 func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledger.Batch, settle settler) error {
@@ -223,7 +223,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.open(ctx, journal, b.Opened); err != nil {
 		return fmt.Errorf("opened attempts: %w", err)
 	}
-	a.late = buckets{}
+	a.late = nil
 	a.sums, a.parts, a.speeds = make(buckets, len(a.sums)), balances{}, make(speeds, len(a.speeds))
 	if err := settle(ctx, journal, b.Settled); err != nil {
 		return fmt.Errorf("settled attempts: %w", err)
@@ -306,9 +306,9 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 func (a *applier) count(e *ledger.Entry) {
 	b, s := bucketOf(&e.Attempt), sumsOf(e)
 	a.sums.add(b, s)
-	if day := b.ofDay(); day.period <= a.lastOver {
+	if day, request := b.ofDay(), e.ID.Request.String(); a.summed.mayHave(day.period, request, a.clock.now()) {
 		to := attributedOf(&e.Attribution)
-		a.late.add(day.attributedTo(&to), s)
+		a.late = append(a.late, lateAttempt{request, day.attributedTo(&to), s})
 	}
 	a.parts.addParts(e)
 	a.speeds.addEntry(&b, e)

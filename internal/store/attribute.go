@@ -3,15 +3,21 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
 	// attributeAfter is how long after its end a day is added up: most of its requests have ended by then.
 	attributeAfter = time.Hour
+	// attributeBehind is how old requests are at least that are added up of a day that is not over, and lateAfter from which
+	// age on it is looked whether they are: less, for a transaction takes its time.
+	attributeBehind = 30 * time.Minute
+	lateAfter       = 20 * time.Minute
 	// claimedFor is how long a node that adds up some accounts of a day keeps others from it. Two that do so at once do the
 	// work twice, and no harm.
 	claimedFor = 10 * time.Minute
@@ -31,8 +37,8 @@ const (
 	attributionDeleted
 )
 
-// Attribute adds up, by end user and tags, each day from a moment on that is over and is not added up yet. Another node
-// that does so leaves it the days that it has begun. Tags are the names of those that are told apart; none for those that
+// Attribute adds up, by end user and tags, each day from a moment on that is not added up yet, and what there is of those
+// that are not over. Another node that does so leaves it the days that it has begun. Tags are the names of those that are told apart; none for those that
 // most attempts have.
 func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) error {
 	days, err := daysOf(ctx, s.read, tableDays, "period", dayOf(from), s.lastOver())
@@ -54,14 +60,39 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 		if slices.Contains(done, day) {
 			continue
 		}
-		if _, err := s.attributeDay(ctx, day, tags); err != nil {
+		if _, err := s.attributeDay(ctx, day, everyRequest, tags); err != nil {
 			return fmt.Errorf("add up end users and tags of %s: %w", dateText(day), err)
 		}
+	}
+	if err := s.attributeSoFar(ctx, tags); err != nil {
+		return fmt.Errorf("add up end users and tags of today: %w", err)
 	}
 	if err := s.attributeTogether(ctx, tags); err != nil {
 		return fmt.Errorf("add up end users and tags of all accounts: %w", err)
 	}
 	return nil
+}
+
+// everyRequest is behind the ids of all requests.
+const everyRequest = "g"
+
+// attributeSoFar adds up what days have that are not over.
+func (s *Ledger) attributeSoFar(ctx context.Context, tags []string) error {
+	now := s.clock.now()
+	days, err := daysOf(ctx, s.read, tableDays, "period", s.lastOver()+1, dayOf(now))
+	for _, day := range days {
+		if err == nil {
+			_, err = s.attributeDay(ctx, day, requestsBefore(now.Add(-attributeBehind)), tags)
+		}
+	}
+	return err
+}
+
+// requestsBefore is the first id that a request may have of that moment: see ledger.NewID.
+func requestsBefore(t time.Time) string {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:], uint64(max(t.UnixMilli(), 0))<<16)
+	return id.String()
 }
 
 // attributeTogether adds up all accounts again, of days of which one was closed since.
@@ -71,7 +102,7 @@ func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
 	days, err := collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
 	for _, day := range days {
 		if err == nil {
-			err = s.attributeSome(ctx, &attributing{day: day, tags: tags, accounts: []string{allAccounts}})
+			err = s.attributeSome(ctx, &attributing{day: day, upto: everyRequest, tags: tags, accounts: []string{allAccounts}})
 		}
 	}
 	return err
@@ -135,10 +166,10 @@ func (s *conn) lastOver() int64 {
 	return dayOf(s.clock.now().UTC().Add(-attributeAfter).AddDate(0, 0, -1))
 }
 
-// attributeDay adds up a day, some accounts at a time, and reports whether that is done, by whomever. Those that are added
+// attributeDay adds up the requests of a day before one, some accounts at a time, and reports whether that is done, by whomever. Those that are added
 // up stay so: whoever goes on begins with the others.
-func (s *Ledger) attributeDay(ctx context.Context, day int64, tags []string) (done bool, err error) {
-	p := attributing{day: day, tags: tags}
+func (s *Ledger) attributeDay(ctx context.Context, day int64, upto string, tags []string) (done bool, err error) {
+	p := attributing{day: day, upto: upto, tags: tags}
 	for {
 		if err := s.claim(ctx, &p); err != nil || p.done || p.refused {
 			return p.done, err
@@ -155,102 +186,6 @@ func (s *Ledger) attributeDay(ctx context.Context, day int64, tags []string) (do
 	}
 }
 
-// attributing is a day that is added up, and the accounts that are next.
-type attributing struct {
-	day      int64
-	tags     []string // the names of those that are told apart; none for those that most attempts have
-	after    string   // the account behind which it begins
-	accounts []string // which are not added up
-	again    int      // how often it has begun with the first account again
-	held     bool     // the day is claimed
-	refused  bool     // another node has claimed it, or it is left for the next time
-	done     bool     // it is added up, or its sums are deleted
-}
-
-// claim claims a day and selects some accounts of it. Where none is left, the day is done.
-func (s *Ledger) claim(ctx context.Context, p *attributing) error {
-	var next attributing
-	err := s.write(ctx, s.sure, "claim day", func(tx *sql.Tx) (err error) {
-		next = *p // a transaction may begin again
-		now := micros(s.clock.now())
-		free := now
-		if p.held {
-			free = math.MaxInt64
-		}
-		// This keeps those who settle attempts of the day from going on: see addLate.
-		n, err := affected(tx.ExecContext(ctx, "INSERT INTO attributed_days (day, state, claimed) VALUES (?, ?, ?) ON CONFLICT (day) "+
-			"DO UPDATE SET claimed = excluded.claimed WHERE attributed_days.state = ? AND attributed_days.claimed < ?", p.day, notAttributed,
-			now+claimedFor.Microseconds(), notAttributed, free))
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			var state int
-			err := tx.QueryRowContext(ctx, "SELECT state FROM attributed_days WHERE day = ?", p.day).Scan(&state)
-			next.refused, next.done = true, state != notAttributed
-			return err
-		}
-		return next.choose(ctx, tx, now)
-	})
-	if err == nil {
-		*p = next
-	}
-	return err
-}
-
-// choose selects the next accounts.
-func (p *attributing) choose(ctx context.Context, tx *sql.Tx, now int64) (err error) {
-	if p.accounts, err = notYetAttributed(ctx, tx, p.day, p.after); err == nil && len(p.accounts) == 0 && p.after != "" {
-		p.accounts, err = notYetAttributed(ctx, tx, p.day, "") // those of which attempts were settled meanwhile
-		p.again++
-	}
-	if err == nil && len(p.accounts) == 0 {
-		if p.accounts, err = notYetTogether(ctx, tx, p.day); p.after == allAccounts {
-			p.again++
-		}
-	}
-	switch {
-	case err != nil:
-		return err
-	case len(p.accounts) == 0:
-		p.done = true
-		_, err = tx.ExecContext(ctx, "UPDATE attributed_days SET state = ?, claimed = 0 WHERE day = ?", isAttributed, p.day)
-		return err
-	case p.again > attributeAgain:
-		p.refused = true
-		_, err = tx.ExecContext(ctx, "UPDATE attributed_days SET claimed = 0 WHERE day = ?", p.day)
-		return err
-	}
-	p.after = p.accounts[len(p.accounts)-1]
-	for _, account := range p.accounts {
-		_, err := tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, attempts) VALUES (?, ?, ?, 0)"+
-			" ON CONFLICT (account, day) DO NOTHING", account, p.day, now)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// notYetAttributed are some accounts of a day behind one that are not added up, by their ids.
-func notYetAttributed(ctx context.Context, tx *sql.Tx, day int64, after string) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT d.account FROM "+tableDays+" d WHERE d.period = ? AND d.account > ? AND NOT EXISTS"+
-		" (SELECT 1 FROM attribution_sums a WHERE a.account = d.account AND a.day = ? AND a.sums IS NOT NULL) ORDER BY d.account LIMIT ?",
-		day, after, day, attributeAccounts)
-	return collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
-}
-
-// notYetTogether is that of all accounts together where it is not added up, which is done last.
-func notYetTogether(ctx context.Context, tx *sql.Tx, day int64) (accounts []string, err error) {
-	var done bool
-	err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attribution_sums WHERE account = ? AND day = ? AND sums IS NOT NULL)", allAccounts, day).
-		Scan(&done)
-	if !done {
-		accounts = []string{allAccounts}
-	}
-	return accounts, err
-}
-
 // attributeSome adds up accounts of a day, and writes what they come to, but for those of which attempts were settled
 // meanwhile.
 func (s *Ledger) attributeSome(ctx context.Context, p *attributing) error {
@@ -265,7 +200,7 @@ func (s *Ledger) attributeSome(ctx context.Context, p *attributing) error {
 		if size < attributeBytes && i < len(p.accounts)-1 {
 			continue
 		}
-		if err := s.writeAttributed(ctx, list); err != nil {
+		if err := s.writeAttributed(ctx, list, p.upto); err != nil {
 			return err
 		}
 		list, size = nil, 0
@@ -273,14 +208,14 @@ func (s *Ledger) attributeSome(ctx context.Context, p *attributing) error {
 	return nil
 }
 
-func (s *Ledger) writeAttributed(ctx context.Context, list []accountDay) error {
+func (s *Ledger) writeAttributed(ctx context.Context, list []accountDay, upto string) error {
 	var others int64
 	err := s.write(ctx, s.sure, "add up end users and tags", func(tx *sql.Tx) error {
 		others = 0
 		for i := range list {
 			a := &list[i]
-			n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ? WHERE account = ? AND day = ?"+
-				" AND version = ? AND sums IS NULL", a.sums, a.attempts, a.account, a.day, a.version))
+			n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ?, upto = ? WHERE account = ? AND day = ?"+
+				" AND version = ? AND upto = ?", a.sums, a.attempts, upto, a.account, a.day, a.version, a.upto))
 			if err != nil {
 				return err
 			}
@@ -301,7 +236,8 @@ func (s *Ledger) OtherAttempts() int64 { return s.others.Load() }
 type accountDay struct {
 	accountOn
 	version, attempts int64
-	sums              []byte // see packSums; nil while they are added up
+	upto              string // empty where nothing is added up
+	sums              []byte // see packSums; nil likewise
 	others            int64  // attempts that are not told apart
 }
 
@@ -361,7 +297,8 @@ func (s *Ledger) attributed(ctx context.Context, account string, p *attributing)
 	all := newAttributedDay(p.tags)
 	a.accountOn = accountOn{account, p.day}
 	err = s.moment(ctx, s.reports, "add up end users and tags", func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, "SELECT version FROM attribution_sums WHERE account = ? AND day = ?", account, p.day).Scan(&a.version)
+		err := tx.QueryRowContext(ctx, "SELECT version, upto, sums FROM attribution_sums WHERE account = ? AND day = ?", account, p.day).
+			Scan(&a.version, &a.upto, &a.sums)
 		switch {
 		case isNone(err): // the day was given up meanwhile
 			return nil
@@ -370,13 +307,17 @@ func (s *Ledger) attributed(ctx context.Context, account string, p *attributing)
 		case account == allAccounts:
 			return all.addAccounts(ctx, tx, p.day)
 		}
-		return all.addAccount(ctx, tx, a.accountOn)
+		return all.addAccount(ctx, tx, &a, p.upto)
 	})
 	if err != nil {
 		return a, err
 	}
-	all.shorten(mostAttributed, mostAttributedText)
-	if account != allAccounts { // where they are counted
+	if p.upto == everyRequest {
+		all.shorten(mostAttributed, mostAttributedText)
+	} else { // there is more to come, by which it may be told apart
+		all.shorten(2*mostAttributed, 2*mostAttributedText)
+	}
+	if account != allAccounts && p.upto == everyRequest { // of those they are counted before
 		a.others = all.others()
 	}
 	return a.with(all.buckets)

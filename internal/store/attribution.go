@@ -140,6 +140,12 @@ func (b bucket) withoutAttribution() bucket {
 	return b
 }
 
+// ofSums is the bucket without the account and the day, of which an account's sums of a day are.
+func (b bucket) ofSums() bucket {
+	b.account, b.period = "", 0
+	return b
+}
+
 // withoutKey is the bucket of all keys, as that of all accounts together has it.
 func (b bucket) withoutKey() bucket {
 	b.key = ""

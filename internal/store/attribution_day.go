@@ -180,29 +180,39 @@ func (d *attributedDay) others() (attempts int64) {
 	return attempts
 }
 
-// addAccount adds an account's day: its rows, and what those come to that are deleted.
-func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, on accountOn) error {
-	closed, err := isClosed(ctx, tx, on.account)
+// addAccount adds what is added up of an account's day, the rows behind that up to a request, and, at first, what those come
+// to that are deleted.
+func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDay, upto string) error {
+	if a.upto != "" {
+		have, err := a.buckets()
+		if err != nil {
+			return err
+		}
+		for b, s := range have {
+			d.addTo(b, s)
+		}
+	}
+	closed, err := isClosed(ctx, tx, a.account)
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", on.day)+
-		" AND outcome <> 'open'", on.account)
+	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", a.day)+
+		" AND request >= ? AND request < ? AND outcome <> 'open'", a.account, a.upto, upto)
 	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		to := attributedOf(&e.Attribution)
 		if closed {
 			to = attributed{}
 		}
-		d.addTo(bucketOf(&e.Attempt).ofDay().attributedTo(&to), sumsOf(e))
+		d.addTo(bucketOf(&e.Attempt).ofSums().attributedTo(&to), sumsOf(e))
 		return nil
 	})
-	if err != nil {
+	if err != nil || a.upto != "" {
 		return err
 	}
 	rows, err = tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+tableCheckpoints+
-		" WHERE period = ? AND account = ?", on.day, on.account)
+		" WHERE period = ? AND account = ?", a.day, a.account)
 	return each(rows, err, scanRolled, func(r *rolled) error {
-		d.addTo(r.bucket, &r.sums)
+		d.addTo(r.ofSums(), &r.sums)
 		return nil
 	})
 }

@@ -91,12 +91,12 @@ func (s *conn) forgetAttribution(ctx context.Context, account string) error {
 			// The day before its sums, as whoever settles attempts.
 			_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET day = day WHERE day = ?", day)
 			if err == nil {
-				err = changeAttributed(ctx, tx, accountOn{account, day}, func(have buckets) (buckets, error) {
+				err = changeAttributed(ctx, tx, accountOn{account, day}, func(have buckets, _ string) (buckets, error) {
 					return have.folded(bucket.withoutAttribution), nil
 				})
 			}
 			if err == nil {
-				_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, version = version + 1 WHERE account = ? AND day = ?",
+				_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, upto = '', version = version + 1 WHERE account = ? AND day = ?",
 					allAccounts, day)
 			}
 			return err

@@ -6,24 +6,41 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 )
 
-// addLate adds attempts of days that are over, which were settled, to what is added up of them.
-func addLate(ctx context.Context, tx *sql.Tx, late buckets) error {
-	byDay := map[int64]map[string]buckets{}
-	for b, s := range late {
-		if byDay[b.period] == nil {
-			byDay[b.period] = map[string]buckets{}
+// summedUpto is the last day of which somebody adds up requests, and before which one.
+type summedUpto struct {
+	day  int64
+	upto string
+}
+
+// mayHave reports whether an attempt of a day may be added up already.
+func (s *summedUpto) mayHave(day int64, request string, now time.Time) bool {
+	now = now.UTC()
+	return day < s.day || day == s.day && request < s.upto || day < dayOf(now) || request < requestsBefore(now.Add(-lateAfter))
+}
+
+// lateAttempt is an attempt that is settled when it may have been added up.
+type lateAttempt struct {
+	request string
+	bucket  // of its day
+	*sums
+}
+
+// addLate adds attempts to what is added up.
+func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
+	byDay := map[int64]map[string][]lateAttempt{}
+	for _, l := range late {
+		if byDay[l.period] == nil {
+			byDay[l.period] = map[string][]lateAttempt{}
 		}
-		if byDay[b.period][b.account] == nil {
-			byDay[b.period][b.account] = buckets{}
-		}
-		byDay[b.period][b.account][b] = s
+		byDay[l.period][l.account] = append(byDay[l.period][l.account], l)
 	}
 	for _, day := range slices.Sorted(maps.Keys(byDay)) {
 		// Nobody begins to add the day up, or ends, until this is committed.
 		var state int
-		err := tx.QueryRowContext(ctx, "INSERT INTO attributed_days (day, state, claimed) VALUES (?, ?, 0)"+
+		err := tx.QueryRowContext(ctx, "INSERT INTO attributed_days (day, state, upto, claimed) VALUES (?, ?, '', 0)"+
 			" ON CONFLICT (day) DO UPDATE SET day = excluded.day RETURNING state", day, notAttributed).Scan(&state)
 		if err != nil {
 			return err
@@ -52,7 +69,7 @@ func addLate(ctx context.Context, tx *sql.Tx, late buckets) error {
 				all.add(b.withoutKey(), s)
 			}
 		}
-		err = changeAttributed(ctx, tx, accountOn{allAccounts, day}, func(have buckets) (buckets, error) {
+		err = changeAttributed(ctx, tx, accountOn{allAccounts, day}, func(have buckets, _ string) (buckets, error) {
 			return have, have.addWithin(all)
 		})
 		if err != nil {
@@ -82,38 +99,41 @@ func addUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts []string) e
 			args = append(args, account)
 		}
 		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, attempts = 0, version = version + 1 WHERE day = ? AND "+
+			_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, upto = '', attempts = 0, version = version + 1 WHERE day = ? AND "+
 				among("account", len(some)), args...)
 		}
 	}
 	return err
 }
 
-// addLateOf adds to an account's day in that state, and returns what it added. Of accounts that are being added up it says
-// that they have to be once more.
-func addLateOf(ctx context.Context, tx *sql.Tx, on accountOn, state int, late buckets) (added buckets, err error) {
+// addLateOf adds to an account's day in that state those that are before what is added up so far, and returns what it
+// added. Of an account that is being added up it says that this has to begin again.
+func addLateOf(ctx context.Context, tx *sql.Tx, on accountOn, state int, late []lateAttempt) (added buckets, err error) {
 	if state == isAttributed { // which may be without the account
 		none, err := packSums(buckets{})
 		if err != nil {
 			return nil, err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, attempts, sums) VALUES (?, ?, 0, 0, ?)"+
-			" ON CONFLICT (account, day) DO NOTHING", on.account, on.day, none)
+		_, err = tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, upto, attempts, sums) VALUES (?, ?, 0, ?, 0, ?)"+
+			" ON CONFLICT (account, day) DO NOTHING", on.account, on.day, everyRequest, none)
 		if err != nil {
 			return nil, err
 		}
 	}
-	err = changeAttributed(ctx, tx, on, func(have buckets) (buckets, error) {
+	added = buckets{}
+	err = changeAttributed(ctx, tx, on, func(have buckets, upto string) (buckets, error) {
 		closed, err := isClosed(ctx, tx, on.account)
 		if err != nil {
 			return nil, err
 		}
-		added = make(buckets, len(late))
-		for b, s := range late {
-			if b.period, b.account = 0, ""; closed { // as in what there is
+		for _, l := range late {
+			b := l.ofSums()
+			if closed {
 				b = b.withoutAttribution()
 			}
-			added.add(b, s)
+			if l.request < upto {
+				added.add(b, l.sums)
+			}
 		}
 		return have, have.addWithin(added)
 	})
@@ -155,11 +175,11 @@ func (m buckets) addWithin(late buckets) error {
 }
 
 // changeAttributed changes what is added up of an account's day, if it is. Whoever adds it up now begins again.
-func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn, change func(buckets) (buckets, error)) error {
+func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn, change func(have buckets, upto string) (buckets, error)) error {
 	var a accountDay
-	err := tx.QueryRowContext(ctx, "UPDATE attribution_sums SET version = version + 1 WHERE account = ? AND day = ? RETURNING sums",
-		on.account, on.day).Scan(&a.sums)
-	if isNone(err) || err == nil && a.sums == nil {
+	err := tx.QueryRowContext(ctx, "UPDATE attribution_sums SET version = version + 1 WHERE account = ? AND day = ? RETURNING upto, sums",
+		on.account, on.day).Scan(&a.upto, &a.sums)
+	if isNone(err) || err == nil && a.upto == "" {
 		return nil
 	}
 	if err != nil {
@@ -170,7 +190,7 @@ func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn, change func
 		return addUpAgain(ctx, tx, on.day, []string{on.account})
 	}
 	if err == nil {
-		have, err = change(have)
+		have, err = change(have, a.upto)
 	}
 	if err == nil {
 		a, err = a.with(have)

@@ -129,7 +129,7 @@ func BenchmarkUsesOfDays(b *testing.B) {
 		for d := range 30 {
 			sums, err := unpackSums(packed)
 			if err == nil {
-				err = u.addDay(accountOn{"a", int64(20261101 + d)}, sums)
+				err = u.addDay(accountOn{"a", int64(20261101 + d)}, everyRequest, sums)
 			}
 			if err != nil {
 				b.Fatal(err)

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"sync"
 	"testing"
@@ -30,7 +31,7 @@ func TestAttributionTakenOver(t *testing.T) {
 		e.Attribution = llm.Attribution{User: "ada"}
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)))
 		tamper(t, o, fmt.Sprintf("UPDATE attributed_days SET claimed = %d", now.Add(5*time.Minute).UnixMicro()))
-		tamper(t, o, "INSERT INTO attribution_sums (account, day, version, attempts) VALUES ('a', 20261120, 7, 0)")
+		tamper(t, o, "INSERT INTO attribution_sums (account, day, version, upto, attempts) VALUES ('a', 20261120, 7, '', 0)")
 		requests := func() (n int64) {
 			for _, u := range must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{Account: "a", By: []report.Dimension{report.ByUser}, Limit: 9}))(t).Uses {
 				n += u.Requests
@@ -376,5 +377,63 @@ func TestAttributionRepaired(t *testing.T) {
 		now = now.Add(14 * time.Hour) // the hour when all days are checked
 		attribute()
 		check("checked", len(list)+len(late))
+	})
+}
+
+// TestAttributionSoFar holds that of a day that is not over the requests of which half an hour has passed are read from
+// sums, the others from rows, of one account and of all, whatever comes later.
+func TestAttributionSoFar(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings
+		o.Clock = func() time.Time { return now }
+		s, j, at, n := open(t, o), uuid.New(), ledger.Position(0), 0
+		entryOf := func(account, user string, before time.Duration) ledger.Entry {
+			n++
+			e := attributedOn(now.Add(-before), n, user)
+			e.Account = account
+			binary.BigEndian.PutUint64(e.ID.Request[:], uint64(e.Arrived.UnixMilli())<<16|0x7000)
+			return e
+		}
+		apply := func(list ...ledger.Entry) {
+			t.Helper()
+			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, at, list...)))
+			at++
+		}
+		first := entryOf("a", "ada", time.Hour)
+		apply(first, entryOf("b", "ada", 2*time.Hour))
+		apply(entryOf("a", "bob", 10*time.Minute))
+		must.Do(t, s.Ledger.Attribute(t.Context(), now, nil))
+		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "x"}))
+		apply(entryOf("a", "ada", 3*time.Hour), entryOf("c", "eve", 3*time.Hour)) // which took long
+		apply(entryOf("b", "eve", 0))
+		check := func(what string) {
+			t.Helper()
+			for _, q := range []struct {
+				account string
+				want    map[string]string
+			}{
+				{"a", map[string]string{"ada": "2 0.000000005", "bob": "1 0.000000003"}},
+				{"", map[string]string{"ada": "3 0.000000008", "bob": "1 0.000000003", "eve": "2 0.000000006"}},
+			} {
+				got := map[string]string{}
+				page := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, Account: q.account, By: []report.Dimension{report.ByUser}, Limit: 9}))(t)
+				for _, u := range page.Uses {
+					got[*u.Group[0]] = fmt.Sprint(u.Requests, " ", u.Cost)
+				}
+				must.Equal(t, got, q.want, "%s, of account %q", what, q.account)
+			}
+		}
+		check("so far")
+		must.Do(t, s.Ledger.Attribute(t.Context(), now, nil))
+		check("once more")
+		tamper(t, o, "UPDATE attempts SET opening = '{}' WHERE request < '"+entryOf("a", "", 30*time.Minute).ID.Request.String()+"'")
+		check("with rows that do not say who it was")
+		now = now.AddDate(0, 0, 1)
+		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -1), nil))
+		check("over")
+		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 && v.Differences[0].Rollup == "attribution" {
+			t.Errorf("verify: %+v", v.Differences)
+		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,8 @@ func TestRollups(t *testing.T) {
 }
 
 func testRollups(t *testing.T, o store.Options) {
+	var now atomic.Int64 // microseconds
+	o.Clock = func() time.Time { return time.UnixMicro(now.Load()) }
 	must.Do(t, open(t, o).Close())
 	backup := newBackup(t, o)
 	runs, failed := 0, false
@@ -39,7 +42,8 @@ func testRollups(t *testing.T, o store.Options) {
 			return
 		}
 		defer func() { failed = failed || rt.Failed() }()
-		m := &machine{options: o, backup: backup, model: newModel()}
+		m := &machine{options: o, now: &now, backup: backup, model: newModel()}
+		now.Store(time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
 		backup.clear(rt)
 		m.open(rt)
 		defer func() { m.store.Close() }()
@@ -83,6 +87,7 @@ func newModel() model {
 
 type machine struct {
 	options store.Options
+	now     *atomic.Int64
 	backup  backup
 	store   *store.DB
 	model
@@ -327,6 +332,7 @@ func (m *machine) older(rt *rapid.T) {
 }
 
 func (m *machine) retain(rt *rapid.T) {
+	m.now.Store(time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC).UnixMicro()) // when all days are over, as those that are deleted
 	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
 	last := before.AddDate(0, 0, -rapid.IntRange(0, 2).Draw(rt, "days that unresolved rows are kept for longer"))
 	if _, err := m.store.Ledger.Retain(rt.Context(), before, last, nil); err != nil {
@@ -334,8 +340,10 @@ func (m *machine) retain(rt *rapid.T) {
 	}
 }
 
-// attribute adds up days by end user and tag, which requests that come later are added to.
+// attribute adds up days by end user and tag, the last one as far as it has come, which requests that come later are added
+// to.
 func (m *machine) attribute(rt *rapid.T) {
+	m.now.Store(time.Date(2026, 11, rapid.IntRange(18, 30).Draw(rt, "today"), 12, 0, 0, 0, time.UTC).UnixMicro())
 	from := time.Date(2026, 11, rapid.IntRange(18, 22).Draw(rt, "day"), 0, 0, 0, 0, time.UTC)
 	if err := m.store.Ledger.Attribute(rt.Context(), from, nil); err != nil {
 		rt.Fatalf("add up: %v", err)

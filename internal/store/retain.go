@@ -36,7 +36,7 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 	}
 	for _, day := range days {
 		if day <= s.lastOver() {
-			done, err := s.attributeDay(ctx, day, tags)
+			done, err := s.attributeDay(ctx, day, everyRequest, tags)
 			if err != nil {
 				return deleted, err
 			}

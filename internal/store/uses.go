@@ -18,7 +18,7 @@ const (
 )
 
 // Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys. By
-// end users and tags it reads the sums of days that are over, and the rows of attempts of others.
+// end users and tags it reads their sums, and the rows of attempts that are not in them.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {

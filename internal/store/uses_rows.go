@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,19 +21,24 @@ const (
 	maxUsesGroups = 200_000
 )
 
-// usesRows adds up usage by end users and tags: of days that are over from their sums, of others and by hour from the
-// rows of attempts, with the sums of rows that retention has deleted, which have neither a user nor tags; and what was
-// corrected of both.
+// usesRows adds up usage by end users and tags: from sums of days; by hour, and of attempts that are in no sums yet, from
+// their rows, with the sums of rows that retention has deleted, which have neither a user nor tags; and what was corrected
+// of both.
 type usesRows struct {
 	*usesGroups
 	tags   []llm.Tag // all of which an attempt has to have
 	groups map[string]*rowGroup
 	name   []byte                   // of the group at hand
 	ofDay  map[packedName]*rowGroup // those of the day at hand
-	// summed are the days that are read from their sums, and byRow the others that have any.
+	// summed are the days that are read from their sums alone, and byRow the others that have any.
 	summed, byRow []int64
-	// corrected are the corrections of days that are read from their sums.
+	// upto is before which requests days of byRow are read from sums; accounts may have fewer in theirs.
+	upto map[int64]string
+	rows int // that were read
+	// corrected are the corrections of which it is not known yet whether their attempts are in sums, and byAttempt those of
+	// attempts that are read from rows.
 	corrected map[accountOn][]*correction
+	byAttempt map[ledger.AttemptID]*correction
 }
 
 // accountOn is an account's day.
@@ -50,7 +54,10 @@ type rowGroup struct {
 }
 
 func newUsesRows(f *usesFilter, q report.UsesQuery) *usesRows {
-	return &usesRows{usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, ofDay: map[packedName]*rowGroup{}, corrected: map[accountOn][]*correction{}}
+	return &usesRows{
+		usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, ofDay: map[packedName]*rowGroup{},
+		upto: map[int64]string{}, corrected: map[accountOn][]*correction{}, byAttempt: map[ledger.AttemptID]*correction{},
+	}
 }
 
 func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
@@ -111,26 +118,20 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	byAttempt := map[ledger.AttemptID]*correction{}
 	for i := range corrections {
 		c := &corrections[i]
-		if on := (accountOn{c.bucket.account, c.bucket.ofDay().period}); slices.Contains(u.summed, on.day) {
-			u.corrected[on] = append(u.corrected[on], c)
-			continue
-		}
-		if sum := byAttempt[c.id]; sum != nil {
-			sum.add(c)
-			continue
-		}
-		byAttempt[c.id] = c
+		on := accountOn{c.bucket.account, c.bucket.ofDay().period}
+		u.corrected[on] = append(u.corrected[on], c)
 	}
 	if err := u.readSums(ctx, tx); err != nil {
 		return err
 	}
-	if err := u.readAttempts(ctx, tx, byAttempt); err != nil {
-		return err
+	for _, day := range u.byRow {
+		if err := u.readAttempts(ctx, tx, day); err != nil {
+			return err
+		}
 	}
-	for _, c := range byAttempt { // of rows that are deleted, or of other models or keys
+	for _, c := range u.byAttempt { // of rows that are deleted, or of other models or keys
 		day := c.bucket.ofDay()
 		if err := u.add(&day, &attributed{}, c.sums()); err != nil {
 			return err
@@ -158,128 +159,29 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 	return nil
 }
 
-// readSums adds up days from their sums.
-func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
-	which, days, err := "r.account = ?", []int64(nil), error(nil)
-	if u.all {
-		if days, err = u.daysTogether(ctx, tx); err != nil {
-			return err
-		}
-		which = "r.account <> ?"
-	}
-	query := func(which string, days []int64) string {
-		return "SELECT r.account, r.day, r.sums FROM attribution_sums r WHERE " + which + " AND " + isOn("r.day", days...)
-	}
-	apart := slices.DeleteFunc(slices.Clone(u.summed), func(day int64) bool { return slices.Contains(days, day) })
-	text, args := query(which, apart), []any{u.account} // which is the one for all together where all are asked for
-	if len(days) > 0 {
-		text, args = text+" UNION ALL "+query("r.account = ?", days), append(args, allAccounts)
-	}
-	rows, err := tx.QueryContext(ctx, text, args...)
-	read := 0
-	err = eachRow(rows, err, func(row scanner) error {
-		var on accountOn
-		var packed sql.RawBytes
-		if err := row.Scan(&on.account, &on.day, &packed); err != nil {
-			return err
-		}
-		sums, err := unpackSums(packed)
-		if err != nil {
-			return fmt.Errorf("account %s on %s: %w", on.account, dateText(on.day), err)
-		}
-		if read += sums.left; read > maxUsesSums {
-			return llm.Invalidf("start_date", "More than %d sums of days are too many to add up by users or tags. Ask for fewer days "+
-				"with start_date and end_date.", maxUsesSums)
-		}
-		return u.addDay(on, sums)
-	})
-	for _, corrections := range u.corrected { // of days without sums
-		if err == nil {
-			err = u.addCorrected(corrections, nil)
-		}
-	}
-	return err
-}
-
-// daysTogether are the days on which all accounts are added up together, where nothing tells them or their keys apart.
-func (u *usesRows) daysTogether(ctx context.Context, tx *sql.Tx) ([]int64, error) {
-	if u.key != "" || u.has(report.ByKey) || u.has(report.ByAccount) {
-		return nil, nil
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT day FROM attribution_sums r WHERE account = ? AND sums IS NOT NULL AND "+isOn("r.day", u.summed...), allAccounts)
-	days, err := collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
-	for on, corrections := range u.corrected {
-		if slices.Contains(days, on.day) && on.account != allAccounts {
-			delete(u.corrected, on)
-			on.account = allAccounts
-			u.corrected[on] = append(u.corrected[on], corrections...)
-		}
-	}
-	return days, err
-}
-
-// addDay adds the sums of an account's day, and what was corrected of them: of whom they do not tell apart it is of others.
-func (u *usesRows) addDay(on accountOn, sums *packedSums) error {
-	corrections := u.corrected[on]
-	delete(u.corrected, on)
-	clear(u.ofDay)
-	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" || u.has(report.ByKey)
-	for sums.next() {
-		name := sums.packedName
-		if !byModel {
-			name.model, name.provider = 0, 0
-		}
-		if !byKey {
-			name.key = 0
-		}
-		g, there := u.ofDay[name]
-		if !there {
-			var err error
-			if g, err = u.group(sums.bucketOn(on), &sums.attributions[sums.attribution]); err != nil {
-				return err
-			}
-			u.ofDay[name] = g
-		}
-		if g != nil {
-			g.add(&sums.sums)
-		}
-	}
-	if err := sums.failed(); err != nil {
-		return err
-	}
-	return u.addCorrected(corrections, sums.attributions)
-}
-
-// addCorrected adds corrections to what they are of among those that are told apart.
-func (u *usesRows) addCorrected(corrections []*correction, toldApart []attributed) error {
-	for _, c := range corrections {
-		day := c.bucket.ofDay()
-		if err := u.add(&day, nearest(toldApart, &c.attribution), c.sums()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func errUsesRows(most int, of string) error {
-	return llm.Invalidf("start_date", "More than %d %s are too many to add up by users or tags. "+
-		"Ask for fewer days with start_date and end_date, or for one key or model.", most, of)
-}
-
-// readAttempts adds up rows, each with what was corrected of it, which it takes out of corrected.
-func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, corrected map[ledger.AttemptID]*correction) error {
+// readAttempts adds up the rows of a day that are not in its sums, each with what was corrected of it, which it takes out of
+// byAttempt.
+func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, day int64) error {
 	where, args := u.among()
-	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts r WHERE "+where+
-		" AND "+isOn("r.day", u.byRow...)+" AND r.outcome <> 'open' LIMIT ?", append(args, maxUsesRows+1)...)
-	read := 0
+	upto := u.upto[day]
+	query := "SELECT " + attemptColumns + " FROM attempts r WHERE " + where + " AND " + isOn("r.day", day) + " AND r.request >= ? AND r.outcome <> 'open'"
+	args = append(args, upto)
+	if u.all && upto != "" { // accounts of which fewer are in sums
+		query += " UNION ALL SELECT " + of("r", attemptColumns) + " FROM (SELECT DISTINCT d.account, coalesce(s.upto, '') AS upto FROM " + tableDays +
+			" d LEFT JOIN attribution_sums s ON s.account = d.account AND s.day = d.period WHERE d.period = ? AND coalesce(s.upto, '') < ?) x" +
+			" JOIN attempts r ON r.account = x.account AND " + isOn("r.day", day) + " AND r.request >= x.upto AND r.request < ? WHERE " + where +
+			" AND r.outcome <> 'open'"
+		args = append(append(args, day, upto, upto), args[:len(args)-1]...)
+	}
+	rows, err := tx.QueryContext(ctx, query+" LIMIT ?", append(args, maxUsesRows+1)...)
 	return each(rows, err, scanEntry, func(e *ledger.Entry) error {
-		if read++; read > maxUsesRows {
+		if u.rows++; u.rows > maxUsesRows {
 			return errUsesRows(maxUsesRows, "attempts")
 		}
 		b, s := bucketOf(&e.Attempt), sumsOf(e)
-		if c := corrected[e.ID]; c != nil {
+		if c := u.byAttempt[e.ID]; c != nil {
 			s.add(c.sums())
-			delete(corrected, e.ID)
+			delete(u.byAttempt, e.ID)
 		}
 		a := attributedOf(&e.Attribution)
 		return u.add(&b, &a, s)
@@ -292,8 +194,12 @@ func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
 		return nil, nil
 	}
 	where, args := u.among()
+	notSummed := ""
+	if !u.has(report.ByHour) {
+		notSummed = " AND NOT EXISTS (SELECT 1 FROM attribution_sums s WHERE s.account = r.account AND s.day = r.period AND s.upto <> '')"
+	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+
-		tableCheckpoints+" r WHERE "+isOn("r.period", u.byRow...)+" AND "+where, args...)
+		tableCheckpoints+" r WHERE "+isOn("r.period", u.byRow...)+" AND "+where+notSummed, args...)
 	return collect(rows, err, scanRolled)
 }
 

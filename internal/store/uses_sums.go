@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"weir/internal/llm"
+	"weir/internal/report"
+)
+
+// readSums adds up days from their sums.
+func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
+	which, days, err := "r.account = ?", []int64(nil), error(nil)
+	if u.all {
+		if days, err = u.daysTogether(ctx, tx); err != nil {
+			return err
+		}
+		which = "r.account <> ?"
+	}
+	query := func(which string, days []int64) string {
+		return "SELECT r.account, r.day, r.upto, r.sums FROM attribution_sums r WHERE r.sums IS NOT NULL AND " + which + " AND " +
+			isOn("r.day", days...)
+	}
+	apart := slices.DeleteFunc(slices.Clone(u.summed), func(day int64) bool { return slices.Contains(days, day) })
+	if !u.has(report.ByHour) {
+		apart = append(apart, u.byRow...)
+	}
+	text, args := query(which, apart), []any{u.account} // which is the one for all together where all are asked for
+	if len(days) > 0 {
+		text, args = text+" UNION ALL "+query("r.account = ?", days), append(args, allAccounts)
+	}
+	rows, err := tx.QueryContext(ctx, text, args...)
+	read := 0
+	err = eachRow(rows, err, func(row scanner) error {
+		var on accountOn
+		var upto string
+		var packed sql.RawBytes
+		if err := row.Scan(&on.account, &on.day, &upto, &packed); err != nil {
+			return err
+		}
+		sums, err := unpackSums(packed)
+		if err != nil {
+			return fmt.Errorf("account %s on %s: %w", on.account, dateText(on.day), err)
+		}
+		if read += sums.left; read > maxUsesSums {
+			return llm.Invalidf("start_date", "More than %d sums of days are too many to add up by users or tags. Ask for fewer days "+
+				"with start_date and end_date.", maxUsesSums)
+		}
+		u.upto[on.day] = max(u.upto[on.day], upto)
+		return u.addDay(on, upto, sums)
+	})
+	for on, corrections := range u.corrected { // of days without sums
+		if err == nil && slices.Contains(u.summed, on.day) {
+			err = u.addCorrected(corrections, nil)
+		} else {
+			u.correctRows(corrections)
+		}
+	}
+	return err
+}
+
+// correctRows takes note of corrections of attempts that are read from rows.
+func (u *usesRows) correctRows(corrections []*correction) {
+	for _, c := range corrections {
+		if sum := u.byAttempt[c.id]; sum != nil {
+			sum.add(c)
+			continue
+		}
+		u.byAttempt[c.id] = c
+	}
+}
+
+// daysTogether are the days on which all accounts are added up together, where nothing tells them or their keys apart.
+func (u *usesRows) daysTogether(ctx context.Context, tx *sql.Tx) ([]int64, error) {
+	if u.key != "" || u.has(report.ByKey) || u.has(report.ByAccount) {
+		return nil, nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT day FROM attribution_sums r WHERE account = ? AND sums IS NOT NULL AND "+isOn("r.day", u.summed...), allAccounts)
+	days, err := collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+	for on, corrections := range u.corrected {
+		if slices.Contains(days, on.day) && on.account != allAccounts {
+			delete(u.corrected, on)
+			on.account = allAccounts
+			u.corrected[on] = append(u.corrected[on], corrections...)
+		}
+	}
+	return days, err
+}
+
+// addDay adds the sums of an account's day, and what was corrected of them: of whom they do not tell apart it is of others.
+func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
+	var corrections, ofRows []*correction
+	for _, c := range u.corrected[on] {
+		if c.id.Request.String() < upto {
+			corrections = append(corrections, c)
+		} else {
+			ofRows = append(ofRows, c)
+		}
+	}
+	u.correctRows(ofRows)
+	delete(u.corrected, on)
+	clear(u.ofDay)
+	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" || u.has(report.ByKey)
+	for sums.next() {
+		name := sums.packedName
+		if !byModel {
+			name.model, name.provider = 0, 0
+		}
+		if !byKey {
+			name.key = 0
+		}
+		g, there := u.ofDay[name]
+		if !there {
+			var err error
+			if g, err = u.group(sums.bucketOn(on), &sums.attributions[sums.attribution]); err != nil {
+				return err
+			}
+			u.ofDay[name] = g
+		}
+		if g != nil {
+			g.add(&sums.sums)
+		}
+	}
+	if err := sums.failed(); err != nil {
+		return err
+	}
+	return u.addCorrected(corrections, sums.attributions)
+}
+
+// addCorrected adds corrections to what they are of among those that are told apart.
+func (u *usesRows) addCorrected(corrections []*correction, toldApart []attributed) error {
+	for _, c := range corrections {
+		day := c.bucket.ofDay()
+		if err := u.add(&day, nearest(toldApart, &c.attribution), c.sums()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func errUsesRows(most int, of string) error {
+	return llm.Invalidf("start_date", "More than %d %s are too many to add up by users or tags. "+
+		"Ask for fewer days with start_date and end_date, or for one key or model.", most, of)
+}
