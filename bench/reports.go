@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -38,6 +40,7 @@ func reportsCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	at.flags(fs)
 	rounds := fs.Int("rounds", 500, "how often each is asked, of accounts at `random`")
 	end := fs.String("end", "2026-11-21", "`date` behind the last day, as bench seed had it")
+	only := fs.String("only", "", "ask what has these `words` in it alone")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
@@ -58,7 +61,7 @@ func reportsCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	if err := a.learn(ctx); err != nil {
 		return err
 	}
-	return a.measure(ctx, *rounds, stdout, stderr)
+	return a.measure(ctx, *rounds, *only, stdout, stderr)
 }
 
 func (a *asking) span(end time.Time) {
@@ -257,10 +260,10 @@ func (a *asking) lease(ctx context.Context, id string) error {
 	return err
 }
 
-func (a *asking) measure(ctx context.Context, rounds int, stdout, stderr io.Writer) error {
+func (a *asking) measure(ctx context.Context, rounds int, only string, stdout, stderr io.Writer) error {
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%d times each, of accounts at random\tp50 ms\tp99 ms\tmost ms\n", rounds)
-	questions := a.questions()
+	questions := slices.DeleteFunc(a.questions(), func(q question) bool { return !strings.Contains(q.name, only) })
 	bar := progress(stderr, "questions")
 	for i := range questions {
 		q := &questions[i]
