@@ -113,8 +113,8 @@ type applier struct {
 	log    *slog.Logger
 	clock  *clock
 	outbox outbox
-	// sums, by hour, parts and speeds are of the batch at hand; late are what of it is of days that are over, or are taken
-	// to be by somebody who adds them up.
+	// summed is what may be added up by end user and tags. sums, by hour, parts and speeds are of the batch at hand; late are
+	// its attempts that may be among what is added up.
 	summed summedUpto
 	sums   buckets
 	late   []lateAttempt

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -56,21 +57,22 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 	if err != nil {
 		return fmt.Errorf("add up end users and tags: %w", err)
 	}
+	var all []error // of which none keeps other days from being added up
 	for _, day := range days {
 		if slices.Contains(done, day) {
 			continue
 		}
 		if _, err := s.attributeDay(ctx, day, everyRequest, tags); err != nil {
-			return fmt.Errorf("add up end users and tags of %s: %w", dateText(day), err)
+			all = append(all, fmt.Errorf("add up end users and tags of %s: %w", dateText(day), err))
 		}
 	}
 	if err := s.attributeSoFar(ctx, tags); err != nil {
-		return fmt.Errorf("add up end users and tags of today: %w", err)
+		all = append(all, fmt.Errorf("add up end users and tags of today: %w", err))
 	}
 	if err := s.attributeTogether(ctx, tags); err != nil {
-		return fmt.Errorf("add up end users and tags of all accounts: %w", err)
+		all = append(all, fmt.Errorf("add up end users and tags of all accounts: %w", err))
 	}
-	return nil
+	return errors.Join(all...)
 }
 
 // everyRequest is behind the ids of all requests.
@@ -149,9 +151,10 @@ func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 // wronglyAttributed are the accounts whose sums of a day that is added up have not as many attempts as there were.
 func (s *Ledger) wronglyAttributed(ctx context.Context, day int64) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT d.account FROM (SELECT account, sum(attempts) AS n FROM "+tableDays+
-		" WHERE period = ? GROUP BY account) d LEFT JOIN attribution_sums a ON a.account = d.account AND a.day = ?"+
+		" WHERE period = ? GROUP BY account UNION ALL SELECT '', coalesce(sum(attempts), 0) FROM "+tableDays+" WHERE period = ?) d LEFT JOIN attribution_sums a ON a.account = d.account AND a.day = ?"+
 		" WHERE coalesce(a.attempts, 0) <> d.n AND EXISTS (SELECT 1 FROM attributed_days WHERE day = ? AND state = ?)"+
-		" AND NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" c WHERE c.period = ? AND c.account = d.account)", day, day, day, isAttributed, day)
+		" AND NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" c WHERE c.period = ? AND (c.account = d.account OR d.account = ''))"+
+		" AND NOT (d.account = '' AND a.sums IS NULL)", day, day, day, day, isAttributed, day)
 	return collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
@@ -215,7 +218,7 @@ func (s *Ledger) writeAttributed(ctx context.Context, list []accountDay, upto st
 		for i := range list {
 			a := &list[i]
 			n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ?, upto = ? WHERE account = ? AND day = ?"+
-				" AND version = ? AND upto = ?", a.sums, a.attempts, upto, a.account, a.day, a.version, a.upto))
+				" AND version = ? AND upto = ? AND upto < ?", a.sums, a.attempts, upto, a.account, a.day, a.version, a.upto, upto))
 			if err != nil {
 				return err
 			}
@@ -304,11 +307,18 @@ func (s *Ledger) attributed(ctx context.Context, account string, p *attributing)
 			return nil
 		case err != nil:
 			return err
+		case a.upto >= p.upto: // another node has come further
+			return nil
 		case account == allAccounts:
 			return all.addAccounts(ctx, tx, p.day)
 		}
 		return all.addAccount(ctx, tx, &a, p.upto)
 	})
+	if errors.Is(err, errPacked) { // of an account among all: it is added up again, and all are the next time
+		return a, errors.Join(err, s.write(ctx, s.sure, "add an account up again", func(tx *sql.Tx) error {
+			return addUpAgain(ctx, tx, p.day, all.damaged)
+		}))
+	}
 	if err != nil {
 		return a, err
 	}

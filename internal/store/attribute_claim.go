@@ -56,6 +56,10 @@ func (p *attributing) choose(ctx context.Context, tx *sql.Tx, now int64) (err er
 		p.accounts, err = p.left(ctx, tx, "") // those of which attempts were settled meanwhile
 		p.again++
 	}
+	if err == nil && len(p.accounts) > 0 && p.upto == everyRequest { // all together are without them
+		_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, upto = '', attempts = 0, version = version + 1"+
+			" WHERE account = ? AND day = ?", allAccounts, p.day)
+	}
 	if err == nil && len(p.accounts) == 0 && p.upto == everyRequest {
 		if p.accounts, err = notYetTogether(ctx, tx, p.day); p.after == allAccounts {
 			p.again++

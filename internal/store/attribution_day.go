@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -16,9 +17,10 @@ import (
 // attributedDay is an account's day, bounded.
 type attributedDay struct {
 	buckets
-	named int      // buckets that are of an end user or a tag
-	text  int      // bytes of what names them
-	tags  []string // the names that are told apart; empty for those that most attempts have
+	named   int      // buckets that are of an end user or a tag
+	text    int      // bytes of what names them
+	damaged []string // the account whose sums cannot be read
+	tags    []string // the names that are told apart; empty for those that most attempts have
 	// mostNamed and mostText are how much of both there may be before it is shortened.
 	mostNamed, mostText int
 }
@@ -183,9 +185,12 @@ func (d *attributedDay) others() (attempts int64) {
 // addAccount adds what is added up of an account's day, the rows behind that up to a request, and, at first, what those come
 // to that are deleted.
 func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDay, upto string) error {
-	if a.upto != "" {
+	from := a.upto
+	if from != "" {
 		have, err := a.buckets()
-		if err != nil {
+		if errors.Is(err, errPacked) {
+			from = "" // from its rows, then
+		} else if err != nil {
 			return err
 		}
 		for b, s := range have {
@@ -197,7 +202,7 @@ func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDa
 		return err
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", a.day)+
-		" AND request >= ? AND request < ? AND outcome <> 'open'", a.account, a.upto, upto)
+		" AND request >= ? AND request < ? AND outcome <> 'open'", a.account, from, upto)
 	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		to := attributedOf(&e.Attribution)
 		if closed {
@@ -206,7 +211,7 @@ func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDa
 		d.addTo(bucketOf(&e.Attempt).ofSums().attributedTo(&to), sumsOf(e))
 		return nil
 	})
-	if err != nil || a.upto != "" {
+	if err != nil || from != "" {
 		return err
 	}
 	rows, err = tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+tableCheckpoints+
@@ -219,13 +224,16 @@ func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDa
 
 // addAccounts adds the sums of all accounts.
 func (d *attributedDay) addAccounts(ctx context.Context, tx *sql.Tx, day int64) error {
-	rows, err := tx.QueryContext(ctx, "SELECT sums FROM attribution_sums WHERE day = ? AND account <> ? AND sums IS NOT NULL", day, allAccounts)
+	rows, err := tx.QueryContext(ctx, "SELECT account, sums FROM attribution_sums WHERE day = ? AND account <> ? AND sums IS NOT NULL", day, allAccounts)
 	return eachRow(rows, err, func(row scanner) error {
 		var a accountDay
-		if err := row.Scan(&a.sums); err != nil {
+		if err := row.Scan(&a.account, &a.sums); err != nil {
 			return err
 		}
 		sums, err := a.buckets()
+		if errors.Is(err, errPacked) {
+			d.damaged = []string{a.account}
+		}
 		for b, s := range sums {
 			d.addTo(b.withoutKey(), s)
 		}

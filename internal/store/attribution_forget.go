@@ -66,14 +66,16 @@ func (s *conn) forgetAttribution(ctx context.Context, account string) error {
 			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ? AND attribution <> ''", account)
 		}
 		if err == nil { // those who add to a day now, and may have asked before the account was closed, end first
-			_, err = tx.ExecContext(ctx, "UPDATE attributed_days SET day = day WHERE state = ?", isAttributed)
+			_, err = tx.ExecContext(ctx, "UPDATE attributed_days SET day = day WHERE state <> ?", attributionDeleted)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT day, sums FROM attribution_sums WHERE account = ?", account)
+	// Of days that are added up now, whoever does so may have read who it was.
+	rows, err := s.read.QueryContext(ctx, "SELECT a.day, CASE WHEN d.state = ? THEN a.sums END FROM attribution_sums a"+
+		" JOIN attributed_days d ON d.day = a.day WHERE a.account = ?", isAttributed, account)
 	var named []int64
 	err = eachRow(rows, err, func(row scanner) error {
 		var a accountDay
@@ -111,7 +113,7 @@ func (s *conn) forgetAttribution(ctx context.Context, account string) error {
 // isNamed reports whether sums name end users or tags, or may do so.
 func (a *accountDay) isNamed() bool {
 	if a.sums == nil {
-		return true // whoever adds them up may have read who it was
+		return true
 	}
 	u, err := unpackSums(a.sums)
 	return err != nil || slices.ContainsFunc(u.attributions, func(of attributed) bool { return of.text() != "" })

@@ -40,13 +40,17 @@ func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 	for _, day := range slices.Sorted(maps.Keys(byDay)) {
 		// Nobody begins to add the day up, or ends, until this is committed.
 		var state int
+		var upto string
 		err := tx.QueryRowContext(ctx, "INSERT INTO attributed_days (day, state, upto, claimed) VALUES (?, ?, '', 0)"+
-			" ON CONFLICT (day) DO UPDATE SET day = excluded.day RETURNING state", day, notAttributed).Scan(&state)
+			" ON CONFLICT (day) DO UPDATE SET day = excluded.day RETURNING state, upto", day, notAttributed).Scan(&state, &upto)
 		if err != nil {
 			return err
 		}
 		if state == attributionDeleted {
 			continue
+		}
+		if state == notAttributed { // those behind are in no sums
+			leaveOutFrom(byDay[day], upto)
 		}
 		again, err := mayAddUpAgain(ctx, tx, day, len(byDay[day]))
 		if err != nil {
@@ -79,6 +83,17 @@ func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 	return nil
 }
 
+// leaveOutFrom leaves out requests that are not before one.
+func leaveOutFrom(byAccount map[string][]lateAttempt, upto string) {
+	for account, list := range byAccount {
+		if list = slices.DeleteFunc(list, func(l lateAttempt) bool { return l.request >= upto }); len(list) == 0 {
+			delete(byAccount, account)
+		} else {
+			byAccount[account] = list
+		}
+	}
+}
+
 // mostLate is of how many accounts' attempts are added to what is added up. Of more it would take those too long who wait.
 const mostLate = 20
 
@@ -92,7 +107,7 @@ func mayAddUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts int) (ma
 
 // addUpAgain has accounts added up again of a day that is.
 func addUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts []string) error {
-	_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ?, claimed = 0 WHERE day = ?", notAttributed, day)
+	_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ? WHERE day = ?", notAttributed, day)
 	for some := range slices.Chunk(append(accounts, allAccounts), bulkRows) {
 		args := []any{day}
 		for _, account := range some {

@@ -429,10 +429,41 @@ func TestAttributionSoFar(t *testing.T) {
 		check("once more")
 		tamper(t, o, "UPDATE attempts SET opening = '{}' WHERE request < '"+entryOf("a", "", 30*time.Minute).ID.Request.String()+"'")
 		check("with rows that do not say who it was")
+		db := behind(t, o)
+		defer db.Close()
+		must.Get(db.ExecContext(t.Context(), "UPDATE attribution_sums SET sums = $1 WHERE account = 'c'", []byte{2, 1}))(t)
+		tamper(t, o, "UPDATE attempts SET opening = '{\"user\":\"eve\"}' WHERE account = 'c'")
+		now = now.Add(time.Minute)
+		must.Do(t, s.Ledger.Attribute(t.Context(), now, nil))
+		now = now.Add(-time.Minute)
+		check("with sums of an account that could not be read")
 		now = now.AddDate(0, 0, 1)
 		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -1), nil))
 		check("over")
 		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 && v.Differences[0].Rollup == "attribution" {
+			t.Errorf("verify: %+v", v.Differences)
+		}
+	})
+}
+
+// TestAttributionOfNewAccount holds that all accounts together have one whose first attempt is settled when a node that adds
+// the day up dies behind the sums of all.
+func TestAttributionOfNewAccount(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings
+		o.Clock = func() time.Time { return now }
+		s, j := open(t, o), uuid.New()
+		first, late := attributedOn(now.AddDate(0, 0, -1), 1, "ada"), attributedOn(now.AddDate(0, 0, -1), 2, "eve")
+		late.Account = "z"
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, first)))
+		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		tamper(t, o, "UPDATE attributed_days SET state = 0")
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, late)))
+		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		page := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, By: []report.Dimension{report.ByUser}, Limit: 9}))(t)
+		must.Equal(t, page.Total.Requests, int64(2), "requests of all accounts")
+		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
 			t.Errorf("verify: %+v", v.Differences)
 		}
 	})

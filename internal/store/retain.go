@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,7 +30,7 @@ func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time, tags 
 }
 
 // retainRows deletes the attempts before a moment of which the condition holds.
-func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string, where string) (deleted int64, err error) {
+func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string, where string) (deleted int64, failed error) {
 	days, err := daysOf(ctx, s.read, "attempts", "day", firstDay, dayOf(before)-1)
 	if err != nil {
 		return 0, fmt.Errorf("delete old attempts: %w", err)
@@ -37,10 +38,8 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 	for _, day := range days {
 		if day <= s.lastOver() {
 			done, err := s.attributeDay(ctx, day, everyRequest, tags)
-			if err != nil {
-				return deleted, err
-			}
-			if !done { // another node adds it up now
+			failed = errors.Join(failed, err)
+			if !done { // another node adds it up now, or nobody can
 				continue
 			}
 		}
@@ -50,17 +49,31 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 			var n int64
 			var last string
 			err := s.writeDeletion(ctx, "delete old attempts", func(tx *sql.Tx) (err error) {
+				if again, err := isBegunAgain(ctx, tx, day); err != nil || again {
+					n = 0
+					return err
+				}
 				n, last, err = r.some(ctx, tx)
 				return err
 			})
 			if err != nil {
-				return deleted, err
+				return deleted, errors.Join(failed, err)
 			}
 			deleted, r.from = deleted+n, last
 			more = n > 0 // fewer than asked for says that others delete too
 		}
 	}
-	return deleted, nil
+	return deleted, failed
+}
+
+// isBegunAgain reports whether a day is added up again, for which its rows are needed, and keeps others from that.
+func isBegunAgain(ctx context.Context, tx *sql.Tx, day int64) (bool, error) {
+	var state int
+	err := tx.QueryRowContext(ctx, "UPDATE attributed_days SET day = day WHERE day = ? RETURNING state", day).Scan(&state)
+	if isNone(err) {
+		return false, nil
+	}
+	return state == notAttributed, err
 }
 
 // leftover are rows that nobody needs any more.
