@@ -54,13 +54,14 @@ func TestBudgetSimulationCatches(t *testing.T) {
 		"what end users have spent does not count":    func(h *hub) { h.state.ignoreParts = true },
 	} {
 		caught := false
-		for seed := range uint64(30) {
+		const most = 300 // one of eight catches the rarest, whose goroutines do not always run alike
+		for seed := range uint64(most) {
 			if caught = runBudgets(t, seed, sabotage) != nil; caught {
 				break
 			}
 		}
 		if !caught {
-			t.Errorf("%s: 30 seeds passed", name)
+			t.Errorf("%s: %d seeds passed", name, most)
 		}
 	}
 }

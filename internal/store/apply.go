@@ -163,6 +163,7 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 		return err
 	}
 	a.summed = summed
+	a.summed.setNow(a.clock.now())
 	a.telling, a.unpricing = a.telling[:0], a.unpricing[:0]
 	if b.Journal != a.journal || b.From != a.at { // the first batch, or a database that went back and lost some
 		a.told, a.budgets, a.unpriced = nil, nil, nil
@@ -306,7 +307,7 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 func (a *applier) count(e *ledger.Entry) {
 	b, s := bucketOf(&e.Attempt), sumsOf(e)
 	a.sums.add(b, s)
-	if day, request := b.ofDay(), e.ID.Request.String(); a.summed.mayHave(day.period, request, a.clock.now()) {
+	if day, request := b.ofDay(), e.ID.Request.String(); a.summed.has(day.period, request) {
 		to := attributedOf(&e.Attribution)
 		a.late = append(a.late, lateAttempt{request, day.attributedTo(&to), s})
 	}

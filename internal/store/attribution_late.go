@@ -9,16 +9,23 @@ import (
 	"time"
 )
 
-// summedUpto is the last day of which somebody adds up requests, and before which one.
+// summedUpto is what of attempts may be added up.
 type summedUpto struct {
-	day  int64
-	upto string
+	day  int64  // the last one of which somebody adds up requests,
+	upto string // and before which one
+	// Whatever the database says, attempts of days before today and of requests before old may be, for somebody may begin
+	// meanwhile.
+	today int64
+	old   string
 }
 
-// mayHave reports whether an attempt of a day may be added up already.
-func (s *summedUpto) mayHave(day int64, request string, now time.Time) bool {
-	now = now.UTC()
-	return day < s.day || day == s.day && request < s.upto || day < dayOf(now) || request < requestsBefore(now.Add(-lateAfter))
+func (s *summedUpto) setNow(now time.Time) {
+	s.today, s.old = dayOf(now.UTC()), requestsBefore(now.Add(-lateAfter))
+}
+
+// has reports whether an attempt of a day may be added up already.
+func (s *summedUpto) has(day int64, request string) bool {
+	return day < max(s.day, s.today) || day == s.day && request < s.upto || request < s.old
 }
 
 // lateAttempt is an attempt that is settled when it may have been added up.
