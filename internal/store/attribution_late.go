@@ -237,7 +237,7 @@ func (a *accountDay) buckets() (buckets, error) {
 	}
 	for u.next() {
 		b := u.bucketOn(accountOn{})
-		b.attribution = texts[u.packedName.attribution]
+		b.attribution = texts[u.attribution]
 		all.add(*b, &u.sums)
 	}
 	return all, u.failed()
