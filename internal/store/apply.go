@@ -196,7 +196,8 @@ func (a *applier) remember(b *ledger.Batch) {
 }
 
 // move sets the journal's position to the end of the batch and returns the
-// journal's number, and what may be added up by end user and tags. The position is compared and set by one statement, which waits for whoever has set it and not committed: of two connections that
+// journal's number, and what may be added up by end user and tags. The position is compared and set by one statement,
+// which waits for whoever has set it and not committed: of two connections that
 // apply one batch, as when the first was given up and lives on, one alone does.
 func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, summed summedUpto, err error) {
 	const returning = " RETURNING number, (SELECT coalesce(max(day), 0) FROM attributed_days)," +

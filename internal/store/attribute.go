@@ -39,8 +39,8 @@ const (
 )
 
 // Attribute adds up, by end user and tags, each day from a moment on that is not added up yet, and what there is of those
-// that are not over. Another node that does so leaves it the days that it has begun. Tags are the names of those that are told apart; none for those that
-// most attempts have.
+// that are not over. Another node that does so leaves it the days that it has begun. Tags are the names of those that are
+// told apart; none for those that most attempts have.
 func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) error {
 	days, err := daysOf(ctx, s.read, tableDays, "period", dayOf(from), s.lastOver())
 	if err != nil {
@@ -101,7 +101,7 @@ func requestsBefore(t time.Time) string {
 func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
 	rows, err := s.read.QueryContext(ctx, "SELECT a.day FROM attribution_sums a JOIN attributed_days d ON d.day = a.day"+
 		" WHERE a.account = ? AND a.sums IS NULL AND d.state = ?", allAccounts, isAttributed)
-	days, err := collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+	days, err := collect(rows, err, scanOne[int64])
 	for _, day := range days {
 		if err == nil {
 			err = s.attributeSome(ctx, &attributing{day: day, upto: everyRequest, tags: tags, accounts: []string{allAccounts}})
@@ -133,13 +133,7 @@ func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 			if err != nil || n == 0 {
 				return err
 			}
-			for _, account := range append(accounts, allAccounts) {
-				_, err := tx.ExecContext(ctx, "DELETE FROM attribution_sums WHERE account = ? AND day = ?", account, day)
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+			return dropSums(ctx, tx, day, append(accounts, allAccounts)...)
 		})
 		if err != nil {
 			return err
@@ -151,17 +145,18 @@ func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 // wronglyAttributed are the accounts whose sums of a day that is added up have not as many attempts as there were.
 func (s *Ledger) wronglyAttributed(ctx context.Context, day int64) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT d.account FROM (SELECT account, sum(attempts) AS n FROM "+tableDays+
-		" WHERE period = ? GROUP BY account UNION ALL SELECT '', coalesce(sum(attempts), 0) FROM "+tableDays+" WHERE period = ?) d LEFT JOIN attribution_sums a ON a.account = d.account AND a.day = ?"+
+		" WHERE period = ? GROUP BY account UNION ALL SELECT '', coalesce(sum(attempts), 0) FROM "+tableDays+" WHERE period = ?) d"+
+		" LEFT JOIN attribution_sums a ON a.account = d.account AND a.day = ?"+
 		" WHERE coalesce(a.attempts, 0) <> d.n AND EXISTS (SELECT 1 FROM attributed_days WHERE day = ? AND state = ?)"+
 		" AND NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" c WHERE c.period = ? AND (c.account = d.account OR d.account = ''))"+
 		" AND NOT (d.account = '' AND a.sums IS NULL)", day, day, day, day, isAttributed, day)
-	return collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	return collect(rows, err, scanOne[string])
 }
 
 // attributedDays are the days whose state is one from the first to the last.
 func attributedDays(ctx context.Context, q querier, first, last int) ([]int64, error) {
 	rows, err := q.QueryContext(ctx, "SELECT day FROM attributed_days WHERE state BETWEEN ? AND ?", first, last)
-	return collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+	return collect(rows, err, scanOne[int64])
 }
 
 // lastOver is the last day that is over for so long that it can be added up.
@@ -169,8 +164,8 @@ func (s *conn) lastOver() int64 {
 	return dayOf(s.clock.now().UTC().Add(-attributeAfter).AddDate(0, 0, -1))
 }
 
-// attributeDay adds up the requests of a day before one, some accounts at a time, and reports whether that is done, by whomever. Those that are added
-// up stay so: whoever goes on begins with the others.
+// attributeDay adds up the requests of a day before one, some accounts at a time, and reports whether that is done, by
+// whomever. Those that are added up stay so: whoever goes on begins with the others.
 func (s *Ledger) attributeDay(ctx context.Context, day int64, upto string, tags []string) (done bool, err error) {
 	p := attributing{day: day, upto: upto, tags: tags}
 	for {

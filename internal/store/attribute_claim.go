@@ -31,7 +31,8 @@ func (s *Ledger) claim(ctx context.Context, p *attributing) error {
 		}
 		// This keeps those who settle attempts of the day from going on: see addLate.
 		n, err := affected(tx.ExecContext(ctx, "INSERT INTO attributed_days (day, state, upto, claimed) VALUES (?, ?, ?, ?) ON CONFLICT (day) "+
-			"DO UPDATE SET claimed = excluded.claimed, upto = CASE WHEN attributed_days.upto < excluded.upto THEN excluded.upto ELSE attributed_days.upto END WHERE attributed_days.state = ? AND attributed_days.claimed < ?", p.day, notAttributed, p.upto,
+			"DO UPDATE SET claimed = excluded.claimed, upto = CASE WHEN attributed_days.upto < excluded.upto THEN excluded.upto"+
+			" ELSE attributed_days.upto END WHERE attributed_days.state = ? AND attributed_days.claimed < ?", p.day, notAttributed, p.upto,
 			now+claimedFor.Microseconds(), notAttributed, free))
 		if err != nil {
 			return err
@@ -57,8 +58,7 @@ func (p *attributing) choose(ctx context.Context, tx *sql.Tx, now int64) (err er
 		p.again++
 	}
 	if err == nil && len(p.accounts) > 0 && p.upto == everyRequest { // all together are without them
-		_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, upto = '', attempts = 0, version = version + 1"+
-			" WHERE account = ? AND day = ?", allAccounts, p.day)
+		err = dropSums(ctx, tx, p.day, allAccounts)
 	}
 	if err == nil && len(p.accounts) == 0 && p.upto == everyRequest {
 		if p.accounts, err = notYetTogether(ctx, tx, p.day); p.after == allAccounts {
@@ -97,7 +97,7 @@ func (p *attributing) left(ctx context.Context, tx *sql.Tx, after string) ([]str
 	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT d.account FROM "+tableDays+" d WHERE d.period = ? AND d.account > ? AND NOT EXISTS"+
 		" (SELECT 1 FROM attribution_sums a WHERE a.account = d.account AND a.day = ? AND a.upto >= ?) ORDER BY d.account LIMIT ?",
 		p.day, after, p.day, p.upto, attributeAccounts)
-	return collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	return collect(rows, err, scanOne[string])
 }
 
 // notYetTogether is that of all accounts together where it is not added up, which is done last.

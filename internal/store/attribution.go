@@ -35,15 +35,19 @@ func attributedOf(a *llm.Attribution) attributed {
 
 // tag is the value of a tag, and whether there is one.
 func (a *attributed) tag(name string) (string, bool) {
-	for i := range a.Tags {
-		if a.Tags[i].Name == name {
-			return a.Tags[i].Value, true
-		}
+	if value, ok := a.own(name); ok {
+		return value, true
 	}
 	if a.Known == nil || slices.Contains(a.Known, name) {
 		return "", false
 	}
 	return report.Other, true
+}
+
+// own is the value of a tag that it has.
+func (a *attributed) own(name string) (string, bool) {
+	of := llm.Attribution{Tags: a.Tags}
+	return of.Tag(name)
 }
 
 // text is one for each value, empty for the zero one.
@@ -118,7 +122,7 @@ func (a *attributed) agrees(with *attributed) int {
 		case value == t.Value:
 			n++
 		}
-		if slices.ContainsFunc(a.Tags, func(of llm.Tag) bool { return of.Name == t.Name }) {
+		if _, own := a.own(t.Name); own {
 			known++
 		}
 	}
@@ -167,12 +171,8 @@ func (a *attributed) value(dimension string) string {
 	if dimension == userDimension {
 		return a.User
 	}
-	for i := range a.Tags {
-		if a.Tags[i].Name == dimension {
-			return a.Tags[i].Value
-		}
-	}
-	return ""
+	value, _ := a.own(dimension)
+	return value
 }
 
 // set changes a value that there is.

@@ -98,8 +98,7 @@ func (s *conn) forgetAttribution(ctx context.Context, account string) error {
 				})
 			}
 			if err == nil {
-				_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, upto = '', version = version + 1 WHERE account = ? AND day = ?",
-					allAccounts, day)
+				err = dropSums(ctx, tx, day, allAccounts)
 			}
 			return err
 		})
@@ -126,7 +125,7 @@ const closedLately = 24 * time.Hour
 // forgetClosed forgets end users and tags of accounts that were closed lately.
 func (s *conn) forgetClosed(ctx context.Context) error {
 	rows, err := s.read.QueryContext(ctx, "SELECT id FROM accounts WHERE closed > ?", micros(s.clock.now().Add(-closedLately)))
-	accounts, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	accounts, err := collect(rows, err, scanOne[string])
 	for _, account := range accounts {
 		if err == nil {
 			err = s.forgetAttribution(ctx, account)

@@ -115,17 +115,26 @@ func mayAddUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts int) (ma
 // addUpAgain has accounts added up again of a day that is.
 func addUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts []string) error {
 	_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ? WHERE day = ?", notAttributed, day)
-	for some := range slices.Chunk(append(accounts, allAccounts), bulkRows) {
+	if err == nil {
+		err = dropSums(ctx, tx, day, append(accounts, allAccounts)...)
+	}
+	return err
+}
+
+// dropSums takes back what is added up of a day. Whoever adds it up now begins again.
+func dropSums(ctx context.Context, tx *sql.Tx, day int64, accounts ...string) error {
+	for some := range slices.Chunk(accounts, bulkRows) {
 		args := []any{day}
 		for _, account := range some {
 			args = append(args, account)
 		}
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, upto = '', attempts = 0, version = version + 1 WHERE day = ? AND "+
-				among("account", len(some)), args...)
+		_, err := tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, upto = '', attempts = 0, version = version + 1 WHERE day = ? AND "+
+			among("account", len(some)), args...)
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // addLateOf adds to an account's day in that state those that are before what is added up so far, and returns what it

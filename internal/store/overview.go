@@ -233,7 +233,7 @@ func (s *Reports) Unpriced(ctx context.Context, q report.UnpricedQuery) ([]repor
 
 // FirstDay is the first UTC day on which a provider was used, as time.DateOnly has it; empty for none.
 func (s *Reports) FirstDay(ctx context.Context, provider string) (string, error) {
-	scan := func(row scanner) (day int64, err error) { return day, row.Scan(&day) }
+	scan := scanOne[int64]
 	days, err := reportList(ctx, s.conn, "", "read when a provider was used first", scan,
 		"SELECT period FROM rollup_day WHERE provider = ? ORDER BY period LIMIT 1", provider)
 	if err != nil || len(days) == 0 {

@@ -128,7 +128,7 @@ func (o *older) days(ctx context.Context) ([]int64, error) {
 	rows, err := o.store.read.QueryContext(
 		ctx, "SELECT DISTINCT period FROM rollup_uses WHERE period <= ? AND (uncertain <> 0 OR unknown <> 0)"+
 			" AND (? = '' OR account = ?) ORDER BY period", dayOf(o.query.Before), o.query.Account, o.query.Account)
-	return collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+	return collect(rows, err, scanOne[int64])
 }
 
 // some reads attempts behind one, with their corrections.

@@ -102,10 +102,13 @@ func daysOf(ctx context.Context, q querier, table, column string, from, to int64
 			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN < days.day) FROM days WHERE days.day > ?)" +
 			" SELECT day FROM days WHERE day >= ?")
 	rows, err := q.QueryContext(ctx, query, to, from, from)
-	return collect(rows, err, func(row scanner) (day int64, err error) {
-		err = row.Scan(&day)
-		return day, err
-	})
+	return collect(rows, err, scanOne[int64])
+}
+
+// scanOne reads a row of one column.
+func scanOne[T any](row scanner) (v T, err error) {
+	err = row.Scan(&v)
+	return v, err
 }
 
 // mostNamed is how many periods a query names one by one, which are two years of hours.

@@ -78,7 +78,7 @@ func (u *usesRows) daysTogether(ctx context.Context, tx *sql.Tx) ([]int64, error
 		return nil, nil
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT day FROM attribution_sums r WHERE account = ? AND sums IS NOT NULL AND "+isOn("r.day", u.summed...), allAccounts)
-	days, err := collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+	days, err := collect(rows, err, scanOne[int64])
 	for on, corrections := range u.corrected {
 		if slices.Contains(days, on.day) && on.account != allAccounts {
 			delete(u.corrected, on)
