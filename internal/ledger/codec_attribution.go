@@ -65,7 +65,9 @@ func (d *decoder) attribution(flags uint64, known names) (a llm.Attribution) {
 	if flags&flagTags == 0 {
 		return a
 	}
-	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+	n := d.uvarint()
+	a.Tags = make([]llm.Tag, 0, min(n, llm.MaxTags))
+	for ; n > 0 && d.err == nil; n-- {
 		a.Tags = append(a.Tags, llm.Tag{Name: known.text(d.take(d.uvarint())), Value: d.text()})
 	}
 	return a

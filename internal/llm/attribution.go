@@ -13,6 +13,7 @@ const (
 	MaxTags     = 16
 	maxTagName  = 64  // characters
 	maxTagValue = 512 // characters; an end user likewise
+	usualTags   = 4
 )
 
 // Tag is what a client says of its request, for reports.
@@ -46,6 +47,9 @@ func (a *Attribution) Put(t Tag) bool {
 	if len(a.Tags) == MaxTags {
 		return false
 	}
+	if a.Tags == nil {
+		a.Tags = make([]Tag, 0, usualTags)
+	}
 	a.Tags = append(a.Tags, t)
 	return true
 }
@@ -69,7 +73,7 @@ const TagsHeader = "X-Weir-Tags"
 
 // ParseTags reads the lines of a TagsHeader. The error is a *Error.
 func ParseTags(lines []string) ([]Tag, error) {
-	var list []Tag
+	list := make([]Tag, 0, usualTags)
 	for _, line := range lines {
 		for pair := range strings.SplitSeq(line, ",") {
 			name, value, _ := strings.Cut(pair, "=")
