@@ -110,6 +110,13 @@ func (a *asking) questions() []question {
 	userOfYear, everywhere := year, year
 	userOfYear.By, userOfYear.ByCost = byUser.By, true
 	everywhere.From, everywhere.By, everywhere.All = a.days30, []report.Dimension{report.ByTag("team")}, true
+	byAccount, byDay := year, year
+	byAccount.By, byAccount.ByCost, byAccount.All = []report.Dimension{report.ByAccount}, true, true
+	byDay.By, byDay.All = []report.Dimension{report.ByModel, report.ByDay}, true
+	keysOfAll := byAccount
+	keysOfAll.By = []report.Dimension{report.ByKey}
+	monthOfAll := byAccount
+	monthOfAll.From, monthOfAll.To = a.days30, a.to
 	all := report.UsesQuery{Limit: 100}
 	return []question{
 		{"uses, no dates, first page, any account", a.all, a.uses(all)},
@@ -130,6 +137,10 @@ func (a *asking) questions() []question {
 		{"uses, a year by end user, any account", a.all, a.uses(userOfYear)},
 		{"uses, a year by end user, large account", a.large, a.uses(userOfYear)},
 		{"uses, 30 days by team, all accounts together", a.all[:1], a.uses(everywhere)},
+		{"uses, a year by account, all accounts", a.all[:1], a.uses(byAccount)},
+		{"uses, a year by key, all accounts", a.all[:1], a.uses(keysOfAll)},
+		{"uses, 30 days by account, all accounts", a.all[:1], a.uses(monthOfAll)},
+		{"uses, a year by model and day, all accounts", a.all[:1], a.uses(byDay)},
 		{"balance of the month", a.budgeted, of(func(ctx context.Context, id string) (any, error) { return a.store.Ledger.Spent(ctx, id, 202611) })},
 		{"balance of all time, as credit asks it", a.all, of(func(ctx context.Context, id string) (any, error) { return a.store.Ledger.Spent(ctx, id, 0) })},
 		{"keys of any account", a.all, a.keys},

@@ -237,9 +237,12 @@ func (s *seeding) recent(ctx context.Context) error {
 	return nil
 }
 
-// attribute adds up, by end user and tag, the days whose requests have rows.
+// attribute adds up, by end user and tag, the days whose requests have rows, and packs what all accounts used.
 func (s *seeding) attribute(ctx context.Context) error {
-	return s.store.Ledger.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()), nil)
+	if err := s.store.Ledger.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()), nil); err != nil {
+		return err
+	}
+	return s.store.Ledger.PackRollups(ctx)
 }
 
 func (s *seeding) summary() string {

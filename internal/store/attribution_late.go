@@ -35,6 +35,14 @@ type lateAttempt struct {
 	*sums
 }
 
+func daysOfLate(late []lateAttempt) []int64 {
+	days := make([]int64, len(late))
+	for i := range late {
+		days[i] = late[i].period
+	}
+	return days
+}
+
 // addLate adds attempts to what is added up.
 func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 	byDay := map[int64]map[string][]lateAttempt{}

@@ -8,17 +8,22 @@ import (
 	"weir/internal/llm"
 )
 
-// The sums of an account's day by end user and tags are one value of the database: a byte that says which format it has,
-// and then lists, each with its length before it, of numbers as encoding/binary has them (Uvarint, of measures Varint):
+// Sums are one value of the database, those of an account's day by end user and tags, and those of rollup_packed: a byte that
+// says which format it has, and then lists, each with its length before it, of numbers as encoding/binary has them (Uvarint, of measures Varint):
 //
 //	texts         bytes each; what follows refers to them by number
 //	measures      the names of those that any of the sums has
 //	attributions  the end user; names and values of tags; and, with one more than their number before them, the names of
 //	              tags that are told apart, 0 for all
 //	sums          model, key, provider, attribution; a bit for each of the measures that differs from 0; these
-const packFormat = 1
+//
+// In the second format each of the sums has its account first.
+const (
+	packFormat         = 1
+	packFormatAccounts = 2
+)
 
-// packSums writes the sums of an account's day. The same sums are the same bytes.
+// packSums writes sums. The same ones are the same bytes. It writes no periods.
 func packSums(all buckets) ([]byte, error) {
 	p := packer{texts: map[string]uint64{}}
 	sorted := all.sorted()
@@ -27,6 +32,10 @@ func packSums(all buckets) ([]byte, error) {
 		for m, v := range s {
 			used[m] |= v
 		}
+	}
+	format := byte(packFormat)
+	if slices.ContainsFunc(sorted, func(b bucket) bool { return b.account != "" }) {
+		format = packFormatAccounts
 	}
 	var measures []int
 	var heads, of, list []byte
@@ -46,11 +55,14 @@ func packSums(all buckets) ([]byte, error) {
 			n = uint64(len(attributions))
 			attributions[b.attribution], of = n, p.attributed(of, &a)
 		}
+		if format == packFormatAccounts {
+			list = p.text(list, b.account)
+		}
 		list = p.text(p.text(p.text(list, b.model), b.key), b.provider)
 		list = binary.AppendUvarint(list, n)
 		list = appendMeasures(list, all[b], measures)
 	}
-	packed := binary.AppendUvarint([]byte{packFormat}, uint64(len(p.texts)))
+	packed := binary.AppendUvarint([]byte{format}, uint64(len(p.texts)))
 	packed = binary.AppendUvarint(append(packed, p.bytes...), uint64(len(measures)))
 	packed = binary.AppendUvarint(append(packed, heads...), uint64(len(attributions)))
 	packed = binary.AppendUvarint(append(packed, of...), uint64(len(sorted)))
@@ -106,7 +118,7 @@ func appendMeasures(dst []byte, s *sums, measures []int) []byte {
 }
 
 // errPacked says that packed sums are damaged, or of a later version.
-var errPacked = errors.New("the sums by end user and tags of a day cannot be read: a later version of weir wrote them, or they are damaged")
+var errPacked = errors.New("packed sums cannot be read: a later version of weir wrote them, or they are damaged")
 
 // packedSums are read one after another.
 type packedSums struct {
@@ -116,16 +128,20 @@ type packedSums struct {
 	attributions []attributed
 	free         []llm.Tag // for attributions
 	left         int       // sums
+	withAccounts bool      // they have accounts of their own
 	// packedName and sums are what next has read.
 	packedName
 	sums
 }
 
 // packedName is what sums are of: which of texts, and of attributions.
-type packedName struct{ model, key, provider, attribution int }
+type packedName struct{ account, model, key, provider, attribution int }
 
 // bucketOn is what the sums that next has read are of, but for whom and for what.
 func (u *packedSums) bucketOn(on accountOn) *bucket {
+	if u.withAccounts {
+		on.account = u.texts[u.account]
+	}
 	return &bucket{
 		period: on.day, account: on.account, model: u.texts[u.model], key: u.texts[u.key], provider: u.texts[u.provider],
 	}
@@ -133,10 +149,10 @@ func (u *packedSums) bucketOn(on accountOn) *bucket {
 
 // unpackSums reads what is before the sums, of which next reads each.
 func unpackSums(packed []byte) (*packedSums, error) {
-	if len(packed) == 0 || packed[0] != packFormat {
+	if len(packed) == 0 || packed[0] != packFormat && packed[0] != packFormatAccounts {
 		return nil, errPacked
 	}
-	u := &packedSums{unpacker: unpacker{rest: packed[1:]}}
+	u := &packedSums{unpacker: unpacker{rest: packed[1:]}, withAccounts: packed[0] == packFormatAccounts}
 	whole := string(u.rest) // of which texts are parts
 	u.texts = make([]string, u.length())
 	for i := range u.texts {
@@ -196,7 +212,11 @@ func (u *packedSums) next() bool {
 	}
 	u.left--
 	n := len(u.texts)
-	u.packedName = packedName{u.index(n), u.index(n), u.index(n), u.index(len(u.attributions))}
+	u.packedName = packedName{}
+	if u.withAccounts {
+		u.account = u.index(n)
+	}
+	u.model, u.key, u.provider, u.attribution = u.index(n), u.index(n), u.index(n), u.index(len(u.attributions))
 	u.sums = sums{}
 	bits := u.uvarint()
 	for i, m := range u.measures {

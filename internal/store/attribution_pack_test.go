@@ -34,9 +34,12 @@ func drawAttributed(rt *rapid.T) attributed {
 
 func drawDay(rt *rapid.T) buckets {
 	all := buckets{}
-	name := rapid.StringN(0, 3, -1)
+	name, accounts := rapid.StringN(0, 3, -1), rapid.Bool().Draw(rt, "of several accounts")
 	for range rapid.IntRange(0, 9).Draw(rt, "sums") {
 		b := bucket{model: name.Draw(rt, "model"), key: name.Draw(rt, "key"), provider: name.Draw(rt, "provider")}
+		if accounts {
+			b.account = name.Draw(rt, "account")
+		}
 		s, of := &sums{}, drawAttributed(rt)
 		for range rapid.IntRange(0, 6).Draw(rt, "measures") {
 			s[rapid.IntRange(0, numMeasures-1).Draw(rt, "measure")] = rapid.Int64().Draw(rt, "value")
@@ -79,7 +82,7 @@ func TestPackedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range [][]byte{
-		bytes.Replace(packed, []byte("requests"), []byte("requestz"), 1), append([]byte{packFormat + 1}, packed[1:]...), nil,
+		bytes.Replace(packed, []byte("requests"), []byte("requestz"), 1), append([]byte{packFormatAccounts + 1}, packed[1:]...), nil,
 	} {
 		if _, err := unpackSums(x); !errors.Is(err, errPacked) {
 			t.Errorf("%q: got %v, want %v", x, err, errPacked)

@@ -209,6 +209,13 @@ func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets, parts balances
 			return err
 		}
 	}
+	corrected := make([]int64, 0, len(days))
+	for b := range days {
+		corrected = append(corrected, b.period)
+	}
+	if err := dropPacked(ctx, tx, corrected); err != nil {
+		return err
+	}
 	m := balancesOf(hours)
 	maps.Copy(m, parts)
 	for _, name := range m.sorted() {

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -189,27 +191,43 @@ var errMonth = errors.New("not a month, which is yyyymm")
 
 // AccountsOverview is what every account there is used in a month, yyyymm, the
 // dearest first.
-func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]report.AccountSum, error) {
+func (s *Reports) AccountsOverview(ctx context.Context, month int64) (list []report.AccountSum, err error) {
 	if budget.PeriodOf(month) != budget.PeriodMonth {
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
 	}
-	first, last := budget.DaysOf(month)
-	return reportList(ctx, s.conn, "", "read overview of accounts", func(row scanner) (a report.AccountSum, err error) {
-		var used int64
-		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &a.Margin.Margin,
-			&a.MarginUncertain, &used); err == nil &&
-			used > 0 {
-			a.Used = fromMicros(used)
+	f := usesFilter{all: true}
+	f.from, f.to = budget.DaysOf(month)
+	u := newUsesRows(&f, report.UsesQuery{By: []report.Dimension{report.ByAccount}})
+	u.most = math.MaxInt // no more than there are accounts
+	err = s.report(ctx, "", "read overview of accounts", func(tx *sql.Tx) error {
+		if err := u.readOfAll(ctx, tx); err != nil {
+			return err
 		}
+		rows, err := tx.QueryContext(ctx, "SELECT a.id, (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
+			" FROM accounts a")
+		list, err = collect(rows, err, u.scanAccountSum)
+		return err
+	})
+	slices.SortFunc(list, func(a, b report.AccountSum) int {
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Account, b.Account))
+	})
+	return list, err
+}
+
+// scanAccountSum reads an account and when it was last used, and adds what it used.
+func (u *usesRows) scanAccountSum(row scanner) (a report.AccountSum, err error) {
+	var used int64
+	if err := row.Scan(&a.Account, &used); err != nil {
 		return a, err
-	}, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.uncertain, 0), "+
-		"coalesce(u.errors, 0), coalesce(u.unpriced, 0), coalesce(u.margin, 0), coalesce(u.margin_uncertain, 0),"+
-		" (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
-		" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, "+
-		"sum(cost + margin) AS cost, sum(uncertain + margin_uncertain) AS uncertain, sum(margin) AS margin, "+
-		"sum(margin_uncertain) AS margin_uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
-		" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
-		" ORDER BY 3 DESC, 2 DESC, 1", first, last)
+	}
+	if used > 0 {
+		a.Used = fromMicros(used)
+	}
+	if g := u.groups["="+a.Account+"\x00"]; g != nil {
+		a.Requests, a.Cost, a.Uncertain, a.Margin = g.sums[measureRequests], g.charge(), g.uncertain(), g.marginOf()
+		a.Errors, a.Unpriced = g.sums[measureErrors], g.sums[measureUnpriced]
+	}
+	return a, nil
 }
 
 // Unpriced are the models that were used without a price, by name.

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 		if rapid.Bool().Draw(rt, "all accounts") {
 			q.All, q.Account = true, rapid.SampledFrom([]string{"", account}).Draw(rt, "account")
 		}
+		q.From, q.To = drawDate(rt, "from", 18), drawDate(rt, "to", 20)
 		q.ByCost = rapid.Bool().Draw(rt, "by cost")
 		if rapid.IntRange(0, 3).Draw(rt, "by a tag") == 0 {
 			q.Tags = []llm.Tag{{Name: "a", Value: "1"}}
@@ -39,13 +41,21 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 				break
 			}
 		}
-		if q.Key == "" && len(q.Tags) == 0 && q.Account != "" && got.Total != all.Total {
+		if q.Key == "" && q.From == "" && q.To == "" && len(q.Tags) == 0 && q.Account != "" && got.Total != all.Total {
 			rt.Fatalf("by %s: got %+v in all, want %+v", q.By, got.Total, all.Total)
 		}
 		if diff := gocmp.Diff(got, want); diff != "" {
 			rt.Fatalf("%+v (-got +want):\n%s", q, diff)
 		}
 	}
+}
+
+// drawDate is a date of November from that day on, mostly none.
+func drawDate(rt *rapid.T, of string, day int) string {
+	if rapid.IntRange(0, 2).Draw(rt, of) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("2026-11-%d", rapid.IntRange(day, day+3).Draw(rt, of+" the"))
 }
 
 func drawDimensions(rt *rapid.T) []report.Dimension {
@@ -62,6 +72,9 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 	for _, id := range m.settled {
 		e := m.attempts[id]
 		if !q.All && e.Account != q.Account || q.Account != "" && e.Account != q.Account || q.Key != "" && e.Key != q.Key {
+			continue
+		}
+		if day := e.Arrived.Format(time.DateOnly); q.From != "" && day < q.From || q.To != "" && day > q.To {
 			continue
 		}
 		values := valuesOf(&e, q.By)

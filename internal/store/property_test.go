@@ -343,10 +343,13 @@ func (m *machine) retain(rt *rapid.T) {
 // attribute adds up days by end user and tag, the last one as far as it has come, which requests that come later are added
 // to.
 func (m *machine) attribute(rt *rapid.T) {
-	m.now.Store(time.Date(2026, 11, rapid.IntRange(18, 30).Draw(rt, "today"), 12, 0, 0, 0, time.UTC).UnixMicro())
+	m.now.Store(time.Date(2026, 11, rapid.IntRange(18, 33).Draw(rt, "today"), 12, 0, 0, 0, time.UTC).UnixMicro())
 	from := time.Date(2026, 11, rapid.IntRange(18, 22).Draw(rt, "day"), 0, 0, 0, 0, time.UTC)
 	if err := m.store.Ledger.Attribute(rt.Context(), from, nil); err != nil {
 		rt.Fatalf("add up: %v", err)
+	}
+	if err := m.store.Ledger.PackRollups(rt.Context()); err != nil {
+		rt.Fatalf("pack: %v", err)
 	}
 }
 

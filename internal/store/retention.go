@@ -34,6 +34,9 @@ func (s *DB) retain(ctx context.Context, r *Retention) {
 	if err := s.Ledger.Attribute(ctx, s.Now().Add(-r.Attribution), r.Tags); err != nil && ctx.Err() == nil {
 		s.log.Error("usage could not be added up by end user and tag; reports read the requests meanwhile", "err", err)
 	}
+	if err := s.Ledger.PackRollups(ctx); err != nil && ctx.Err() == nil {
+		s.log.Error("usage of all accounts could not be packed; reports read the sums of each account meanwhile", "err", err)
+	}
 	s.notDeleted(ctx, "end users and tags of closed accounts", s.forgetClosed(ctx))
 	s.notDeleted(ctx, "sums by end user and tag", s.Ledger.RetainAttribution(ctx, s.Now().Add(-r.Attribution)))
 	before := s.Now().Add(-r.Requests)

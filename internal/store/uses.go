@@ -17,8 +17,8 @@ const (
 	lastDay  = 9999_12_31
 )
 
-// Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys. By
-// end users and tags it reads their sums, and the rows of attempts that are not in them.
+// Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys; of all
+// accounts what is packed of them. By end users and tags it reads their sums, and the rows of attempts that are not in them.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
@@ -28,6 +28,8 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 		switch {
 		case q.ByAttribution():
 			page, err = newUsesRows(&f, q).page(ctx, tx, q.Limit, q.Offset)
+		case f.all && !slices.Contains(q.By, report.ByHour):
+			page, err = newUsesRows(&f, q).pageOfAll(ctx, tx, q.Limit, q.Offset)
 		case len(q.By) > 0 || q.Key != "" || q.ByCost || f.all:
 			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
 		default:

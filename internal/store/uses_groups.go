@@ -59,7 +59,7 @@ func (g *usesGroups) query(measures []string) (text string, args []any) {
 	}
 	where, args := g.among()
 	return "SELECT " + strings.Join(columns, ", ") + " FROM " + g.table + " r WHERE " + g.periods + " AND " + where +
-		" GROUP BY " + strings.Join(places, ", ") + " HAVING " + used("sum", "r."), args
+		" GROUP BY " + strings.Join(places, ", "), args
 }
 
 // order is the dearest first where that is asked for; the newest first, then by the other dimensions.
@@ -83,20 +83,29 @@ func (g *usesGroups) page(ctx context.Context, tx *sql.Tx, limit, offset int) (p
 	if err != nil {
 		return page, err
 	}
+	having := " HAVING " + used("sum", "r.")
 	text, args := g.query([]string{"tokens", "requests", "cost", "uncertain", "margin", "margin_uncertain"})
-	err = tx.QueryRowContext(ctx, "SELECT count(*), "+totalsOrNone(totalColumns(""))+" FROM ("+text+") AS g", args...).
+	err = tx.QueryRowContext(ctx, "SELECT count(*), "+totalsOrNone(totalColumns(""))+" FROM ("+text+having+") AS g", args...).
 		Scan(append([]any{&page.Count}, totalsDest(&page.Total)...)...)
 	if err != nil || offset >= page.Count {
 		return page, err
 	}
 	text, args = g.query(measureColumns())
-	rows, err := tx.QueryContext(ctx, text+g.order()+" LIMIT ? OFFSET ?", append(args, limit, offset)...)
+	rows, err := tx.QueryContext(ctx, text+having+g.order()+" LIMIT ? OFFSET ?", append(args, limit, offset)...)
 	page.Uses, err = collect(rows, err, g.scan)
 	return page, err
 }
 
-func (g *usesGroups) scan(row scanner) (u report.Use, err error) {
-	var s sums
+func (g *usesGroups) scan(row scanner) (report.Use, error) {
+	group, err := g.scanGroup(row)
+	u := group.use()
+	if u.Group = group.values; !g.grouped && err == nil {
+		u.Group, u.Date, u.Model = nil, *group.values[0], *group.values[1]
+	}
+	return u, err
+}
+
+func (g *usesGroups) scanGroup(row scanner) (group rowGroup, err error) {
 	periods, texts := make([]int64, len(g.by)), make([]string, len(g.by))
 	var dest []any
 	for i, d := range g.by {
@@ -106,20 +115,16 @@ func (g *usesGroups) scan(row scanner) (u report.Use, err error) {
 			dest = append(dest, &texts[i])
 		}
 	}
-	if err := row.Scan(append(dest, s.dest()...)...); err != nil {
-		return u, err
+	if err := row.Scan(append(dest, group.dest()...)...); err != nil {
+		return group, err
 	}
-	u = s.use()
 	for i, d := range g.by {
 		if d.IsTime() {
 			texts[i] = periodText(periods[i])
 		}
-		u.Group = append(u.Group, &texts[i])
+		group.values = append(group.values, &texts[i])
 	}
-	if !g.grouped {
-		u.Group, u.Date, u.Model = nil, texts[0], texts[1]
-	}
-	return u, nil
+	return group, nil
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }

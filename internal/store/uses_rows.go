@@ -28,6 +28,7 @@ type usesRows struct {
 	*usesGroups
 	tags   []llm.Tag // all of which an attempt has to have
 	groups map[string]*rowGroup
+	most   int                      // groups
 	name   []byte                   // of the group at hand
 	ofDay  map[packedName]*rowGroup // those of the day at hand
 	// summed are the days that are read from their sums alone, and byRow the others that have any.
@@ -55,7 +56,7 @@ type rowGroup struct {
 
 func newUsesRows(f *usesFilter, q report.UsesQuery) *usesRows {
 	return &usesRows{
-		usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, ofDay: map[packedName]*rowGroup{},
+		usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, most: maxUsesGroups, ofDay: map[packedName]*rowGroup{},
 		upto: map[int64]string{}, corrected: map[accountOn][]*correction{}, byAttempt: map[ledger.AttemptID]*correction{},
 	}
 }
@@ -64,6 +65,11 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 	if err := u.read(ctx, tx); err != nil {
 		return page, err
 	}
+	return u.sorted(limit, offset), nil
+}
+
+// sorted is a page of the groups.
+func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool { return g.isNothing() })
 	sorted := slices.SortedFunc(maps.Values(u.groups), u.compare)
 	for _, g := range sorted {
@@ -80,7 +86,7 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 		}
 		page.Uses = append(page.Uses, use)
 	}
-	return page, nil
+	return page
 }
 
 // compare puts the dearest first where that is asked for; the newest first, then goes by the other values A to Z, and has those without a value last.
@@ -234,18 +240,36 @@ func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 	if g := u.groups[string(u.name)]; g != nil {
 		return g, nil
 	}
-	if len(u.groups) == maxUsesGroups {
-		return nil, errUsesRows(maxUsesGroups, "groups")
-	}
-	g := &rowGroup{values: make([]*string, len(u.by))}
+	values := make([]*string, len(u.by))
 	for i, d := range u.by {
 		if value, ok := valueOf(d, b, a); ok {
 			value = strings.Clone(value) // it may be a part of what is much longer
-			g.values[i] = &value
+			values[i] = &value
 		}
 	}
+	return u.newGroup(values)
+}
+
+// newGroup is a group of the name at hand.
+func (u *usesRows) newGroup(values []*string) (*rowGroup, error) {
+	if len(u.groups) == u.most {
+		return nil, errManyGroups
+	}
+	g := &rowGroup{values: values}
 	u.groups[string(u.name)] = g
 	return g, nil
+}
+
+// groupOf is the group of values, all of which are known.
+func (u *usesRows) groupOf(values []*string) (*rowGroup, error) {
+	u.name = u.name[:0]
+	for _, value := range values {
+		u.name = append(append(append(u.name, '='), *value...), 0)
+	}
+	if g := u.groups[string(u.name)]; g != nil {
+		return g, nil
+	}
+	return u.newGroup(values)
 }
 
 // valueOf is the value of a dimension, and whether there is one.

@@ -101,6 +101,14 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 	}
 	u.correctRows(ofRows)
 	delete(u.corrected, on)
+	if err := u.addPacked(on, sums); err != nil {
+		return err
+	}
+	return u.addCorrected(corrections, sums.attributions)
+}
+
+// addPacked adds packed sums, of an account's day where they say nothing else.
+func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 	clear(u.ofDay)
 	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" || u.has(report.ByKey)
 	for sums.next() {
@@ -110,6 +118,9 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 		}
 		if !byKey {
 			name.key = 0
+		}
+		if !u.has(report.ByAccount) {
+			name.account = 0
 		}
 		g, there := u.ofDay[name]
 		if !there {
@@ -123,10 +134,7 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 			g.add(&sums.sums)
 		}
 	}
-	if err := sums.failed(); err != nil {
-		return err
-	}
-	return u.addCorrected(corrections, sums.attributions)
+	return sums.failed()
 }
 
 // addCorrected adds corrections to what they are of among those that are told apart.
@@ -139,6 +147,8 @@ func (u *usesRows) addCorrected(corrections []*correction, toldApart []attribute
 	}
 	return nil
 }
+
+var errManyGroups = errUsesRows(maxUsesGroups, "groups")
 
 func errUsesRows(most int, of string) error {
 	return llm.Invalidf("start_date", "More than %d %s are too many to add up by users or tags. "+

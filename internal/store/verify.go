@@ -71,6 +71,9 @@ func (v *verifier) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", dateText(day), err)
 		}
 	}
+	if err := v.packed(ctx); err != nil {
+		return err
+	}
 	v.progress(v.result.Rows, max(v.total, v.result.Rows))
 	return nil
 }

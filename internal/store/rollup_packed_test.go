@@ -1,0 +1,144 @@
+package store_test
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/audit"
+	"weir/internal/ledger"
+	"weir/internal/must"
+	"weir/internal/report"
+	"weir/internal/store"
+)
+
+// countPacked is how many periods have packed sums.
+func countPacked(t *testing.T, db *sql.DB) (n int) {
+	t.Helper()
+	must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM rollup_packed WHERE by_both IS NOT NULL").Scan(&n))
+	return n
+}
+
+// noDifference holds that everything adds up.
+func noDifference(t *testing.T, s *store.DB) {
+	t.Helper()
+	if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
+		t.Errorf("verify: %+v", v.Differences)
+	}
+}
+
+// TestPackedBeside packs what attempts are settled and corrected of meanwhile, by two nodes.
+func TestPackedBeside(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings.AddDate(0, 1, 0)
+		o.Clock = func() time.Time { return now }
+		s, j := open(t, o), uuid.New()
+		entryOf := func(n int) ledger.Entry {
+			e := settled(noonOfOpenings.AddDate(0, 0, -n%3), n)
+			e.Account = fmt.Sprint("a", n%7)
+			return e
+		}
+		const first, rounds = 50, 60
+		var list []ledger.Entry
+		for n := range first {
+			list = append(list, entryOf(n+1))
+		}
+		last := entryOf(999)
+		last.Arrived = now.AddDate(0, 0, -1) // by which the month before is over for every node
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, append(list, last)...)))
+		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings.AddDate(0, 0, -9), nil))
+		var nodes sync.WaitGroup
+		var done atomic.Bool
+		defer nodes.Wait()
+		defer done.Store(true)
+		for range 2 {
+			nodes.Go(func() {
+				for !done.Load() {
+					if err := s.Ledger.PackRollups(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for round := range rounds {
+			e := entryOf(first + 1 + round)
+			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, ledger.Position(1+round), e)))
+			if round%4 == 0 {
+				must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -1, Reason: "x"}))
+			}
+			noDifference(t, s)
+		}
+		done.Store(true)
+		nodes.Wait()
+		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		db := behind(t, o)
+		defer db.Close()
+		must.Equal(t, countPacked(t, db), 5, "four days and a month")
+		noDifference(t, s)
+		page := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, By: []report.Dimension{report.ByAccount}, Limit: 9}))(t)
+		must.Equal(t, page.Total.Requests, int64(first+1+rounds), "requests")
+		must.Equal(t, page.Count, 7, "accounts")
+	})
+}
+
+// TestPackedRepaired has sums packed again that somebody else has added to, or that cannot be read.
+func TestPackedRepaired(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings.AddDate(0, 1, 0)
+		o.Clock = func() time.Time { return now }
+		s := open(t, o)
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(noonOfOpenings, 1), settled(now.AddDate(0, 0, -1), 2))))
+		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings, nil))
+		pack := func() { must.Do(t, s.Ledger.PackRollups(t.Context())) }
+		pack()
+		noDifference(t, s)
+		db := behind(t, o)
+		defer db.Close()
+		must.Equal(t, countPacked(t, db), 3, "two days and a month")
+		for _, test := range []struct {
+			name, statement string
+			args            []any
+			found           []string
+		}{
+			{
+				"another node adds something", "UPDATE rollup_day SET tokens = tokens + 1", nil,
+				[]string{"day tokens", "packed by key tokens", "packed by model tokens", "packed by key and model tokens"},
+			},
+			{
+				"damaged", "UPDATE rollup_packed SET by_both = $1, by_key = $1, by_model = $1 WHERE period > 1000000",
+				[]any{[]byte{9, 9}},
+				[]string{"packed by key packed sums cannot be read"},
+			},
+		} {
+			before := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, By: []report.Dimension{report.ByDay, report.ByKey}, Limit: 9}))(t)
+			must.Get(db.ExecContext(t.Context(), test.statement, test.args...))(t)
+			var got []string
+			for _, d := range must.Get(s.Ledger.Verify(t.Context(), nil))(t).Differences {
+				got = append(got, d.Rollup+" "+d.What)
+			}
+			for _, want := range test.found {
+				if !slices.ContainsFunc(got, func(found string) bool { return len(found) >= len(want) && found[:len(want)] == want }) {
+					t.Errorf("%s: verify found %q, want %q", test.name, got, want)
+				}
+			}
+			if test.name == "damaged" {
+				after := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, By: []report.Dimension{report.ByDay, report.ByKey}, Limit: 9}))(t)
+				must.Equal(t, after.Total, before.Total, "read from the rollup")
+			}
+			pack()
+			for _, d := range must.Get(s.Ledger.Verify(t.Context(), nil))(t).Differences {
+				if d.Rollup != "day" && d.Rollup != "uses" && d.Rollup != "hour" {
+					t.Errorf("%s: packed again, verify found %+v", test.name, d)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"weir/internal/budget"
+	"weir/internal/report"
+)
+
+// pageOfAll is usage of all accounts: of months and days that are packed from their rows, of others from the rollup.
+func (u *usesRows) pageOfAll(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
+	switch err := u.readOfAll(ctx, tx); {
+	case errors.Is(err, errManyGroups):
+		return u.usesGroups.page(ctx, tx, limit, offset)
+	case err != nil:
+		return page, err
+	}
+	return u.sorted(limit, offset), nil
+}
+
+func (u *usesRows) readOfAll(ctx context.Context, tx *sql.Tx) error {
+	days, err := daysOf(ctx, tx, u.table, "period", u.from, u.to)
+	if err != nil {
+		return err
+	}
+	there, err := packedPeriods(ctx, tx)
+	if err != nil {
+		return err
+	}
+	err = u.readDays(ctx, tx, days, there)
+	if errors.Is(err, errPacked) { // PackRollups mends that
+		clear(u.groups)
+		err = u.readDays(ctx, tx, days, nil)
+	}
+	return err
+}
+
+// readDays reads days, where there is packed what they or their months have.
+func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there map[int64]bool) error {
+	var packed, others []int64
+	for _, day := range days {
+		period := day
+		if first, last := budget.DaysOf(day / 100); !u.has(report.ByDay) && there[day/100] && u.from <= first && last <= u.to {
+			period = day / 100
+		}
+		switch {
+		case slices.Contains(packed, period):
+		case there[period]:
+			packed = append(packed, period)
+		default:
+			others = append(others, day)
+		}
+	}
+	if err := u.addPeriods(ctx, tx, packed); err != nil || len(others) == 0 {
+		return err
+	}
+	u.periods = isOn("r.period", others...)
+	text, args := u.query(measureColumns())
+	rows, err := tx.QueryContext(ctx, text, args...)
+	return each(rows, err, u.scanGroup, func(g *rowGroup) error {
+		have, err := u.groupOf(g.values)
+		if err == nil {
+			have.add(&g.sums)
+		}
+		return err
+	})
+}
+
+// addPeriods adds what is packed of periods.
+func (u *usesRows) addPeriods(ctx context.Context, tx *sql.Tx, periods []int64) error {
+	column := "by_model"
+	if u.key != "" || u.has(report.ByKey) || u.has(report.ByAccount) {
+		column = "by_key"
+		if u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider) {
+			column = "by_both"
+		}
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT period, "+column+" FROM "+tablePacked+" WHERE "+isOn("period", periods...))
+	return eachRow(rows, err, func(row scanner) error {
+		var on accountOn
+		var packed sql.RawBytes
+		if err := row.Scan(&on.day, &packed); err != nil {
+			return err
+		}
+		if on.day <= lastMonth {
+			on.day = on.day*100 + 1
+		}
+		sums, err := unpackSums(packed)
+		if err != nil {
+			return err
+		}
+		return u.addPacked(on, sums)
+	})
+}
