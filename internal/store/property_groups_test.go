@@ -23,7 +23,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 		if rapid.Bool().Draw(rt, "all accounts") {
 			q.All, q.Account = true, rapid.SampledFrom([]string{"", account}).Draw(rt, "account")
 		}
-		q.From, q.To = drawDate(rt, "from", 18), drawDate(rt, "to", 20)
+		q.From, q.To = drawDate(rt, "from", 1, 18), drawDate(rt, "to", 30, 20)
 		q.ByCost = rapid.Bool().Draw(rt, "by cost")
 		if rapid.IntRange(0, 3).Draw(rt, "by a tag") == 0 {
 			q.Tags = []llm.Tag{{Name: "a", Value: "1"}}
@@ -50,12 +50,12 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 	}
 }
 
-// drawDate is a date of November from that day on, mostly none.
-func drawDate(rt *rapid.T, of string, day int) string {
+// drawDate is a date of November, its edge or one of three days from another one on; mostly none.
+func drawDate(rt *rapid.T, of string, edge, day int) string {
 	if rapid.IntRange(0, 2).Draw(rt, of) > 0 {
 		return ""
 	}
-	return fmt.Sprintf("2026-11-%d", rapid.IntRange(day, day+3).Draw(rt, of+" the"))
+	return fmt.Sprintf("2026-11-%02d", rapid.SampledFrom([]int{edge, day, day + 1, day + 2}).Draw(rt, of+" the"))
 }
 
 func drawDimensions(rt *rapid.T) []report.Dimension {

@@ -131,13 +131,13 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 		return err
 	}
 	return s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, "UPDATE "+tablePacked+" SET by_model = ?, by_key = ?, by_both = ? WHERE period = ? AND version = ?",
-			want.byModel, want.byKey, want.byBoth, period, have.version))
-		if err != nil || n == 0 || have.byBoth == nil || period <= lastMonth {
-			return err
+		if have.byBoth != nil && period > lastMonth { // the month's row lacks the same as the day's; months first, as in dropPacked
+			if _, err := tx.ExecContext(ctx, dropPeriod, period/100); err != nil {
+				return err
+			}
 		}
-		// The month's lacks the same as the day's did.
-		_, err = tx.ExecContext(ctx, dropPeriod, period/100)
+		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+" SET by_model = ?, by_key = ?, by_both = ? WHERE period = ? AND version = ?",
+			want.byModel, want.byKey, want.byBoth, period, have.version)
 		return err
 	})
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 
-	"weir/internal/budget"
 	"weir/internal/report"
 )
 
@@ -43,11 +41,11 @@ func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there
 	var packed, others []int64
 	for _, day := range days {
 		period := day
-		if first, last := budget.DaysOf(day / 100); !u.has(report.ByDay) && there[day/100] && u.from <= first && last <= u.to {
-			period = day / 100
+		if month := day / 100; !u.has(report.ByDay) && there[month] && u.isWhole(month) {
+			period = month
 		}
 		switch {
-		case slices.Contains(packed, period):
+		case len(packed) > 0 && packed[len(packed)-1] == period: // a month that has the day after, too
 		case there[period]:
 			packed = append(packed, period)
 		default:
@@ -67,6 +65,12 @@ func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there
 		}
 		return err
 	})
+}
+
+// isWhole reports whether all days of a month are asked for.
+func (u *usesRows) isWhole(month int64) bool {
+	first := month*100 + 1
+	return u.from <= first && dayOf(timeOfDay(first).AddDate(0, 1, -1)) <= u.to
 }
 
 // addPeriods adds what is packed of periods.
