@@ -15,12 +15,12 @@ import (
 // tablePacked has what rollup_day has of all accounts, in one row for each day and each month that is over.
 const tablePacked = "rollup_packed"
 
-// mostPacked bounds the sums of a row. Reports of a period that has more read rollup_day.
+// mostPacked bounds the sums of a row. Reports of a period that has more read the rollups.
 const mostPacked = 100_000
 
 // PackRollups writes the row of each day and each month that is over and has none, of days that Attribute has been at: a
-// node whose clock is behind knows by that, too, that it adds to a day that may be packed. The last days are added up again, and all
-// once a day: a node of an earlier version may have added something to them.
+// node whose clock is behind knows by that, too, that it adds to a day that may be packed. The last days and their months are
+// added up again, and all once a day: a node of an earlier version may have added something to them.
 func (s *Ledger) PackRollups(ctx context.Context) error {
 	last, err := s.lastAttributed(ctx)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 	if s.clock.now().UTC().Hour() == checkHour {
 		checked = len(days)
 	}
-	var all []error // of which none keeps other periods from being packed
-	months := map[int64]bool{}
+	var all []error            // of which none keeps other periods from being packed
+	months := map[int64]bool{} // and whether they are checked
 	for i, day := range days { // the newest first
 		if i < checked || !there[day] {
 			if err := s.pack(ctx, day); err != nil {
@@ -48,14 +48,14 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 			}
 		}
 		if month := day / 100; month < min(dayOf(now), last+1)/100 {
-			months[month] = true
+			months[month] = months[month] || i < checked
 		}
 	}
 	if there, err = packedPeriods(ctx, s.read); err != nil { // without those of which a day was another one
 		return errors.Join(append(all, err)...)
 	}
 	for _, month := range slices.Sorted(maps.Keys(months)) {
-		if there[month] {
+		if there[month] && !months[month] {
 			continue
 		}
 		if err := s.pack(ctx, month); err != nil {
@@ -131,12 +131,12 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 		return err
 	}
 	return s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		if have.byBoth != nil && period > lastMonth { // the month's row lacks the same as the day's; months first, as in dropPacked
+		if period > lastMonth { // the month's row may lack the same as the day's; months first, as in dropPacked
 			if _, err := tx.ExecContext(ctx, dropPeriod, period/100); err != nil {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+" SET by_model = ?, by_key = ?, by_both = ? WHERE period = ? AND version = ?",
+		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+" SET version = version + 1, by_model = ?, by_key = ?, by_both = ? WHERE period = ? AND version = ?",
 			want.byModel, want.byKey, want.byBoth, period, have.version)
 		return err
 	})

@@ -113,7 +113,7 @@ func TestPackedRepaired(t *testing.T) {
 				[]string{"day tokens", "packed by key tokens", "packed by model tokens", "packed by key and model tokens"},
 			},
 			{
-				"damaged", "UPDATE rollup_packed SET by_both = $1, by_key = $1, by_model = $1 WHERE period > 1000000",
+				"damaged", "UPDATE rollup_packed SET by_both = $1, by_key = $1, by_model = $1",
 				[]any{[]byte{9, 9}},
 				[]string{"packed by key packed sums cannot be read"},
 			},

@@ -29,7 +29,7 @@ func (u *usesRows) readOfAll(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	err = u.readDays(ctx, tx, days, there)
-	if errors.Is(err, errPacked) { // PackRollups mends that
+	if errors.Is(err, errPacked) { // PackRollups mends that when it checks
 		clear(u.groups)
 		err = u.readDays(ctx, tx, days, nil)
 	}
