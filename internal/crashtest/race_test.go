@@ -189,13 +189,20 @@ func testBoundless(ctx context.Context, t *testing.T, bin string) {
 	r := race{name: "boundless", limit: 5 * llm.USD, bodies: []string{
 		`{"model":"words/chat:ttft=3s,reasoning=30000,uncapped,after=bill","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
 	}}
-	m := f.wealthy(r.name, r.limit)
-	got := f.hold(&r, &m)
-	f.settled(&m)
-	spent, truth := f.spent(&m), f.truth(&m)
-	t.Logf("with a provider that ignores caps: it charges $%s, spent $%s of $%s: %s", truth, spent, r.limit, got)
-	if truth <= r.limit || spent > r.limit {
-		t.Errorf("the provider charges $%s, spent $%s, want more than the budget of $%s, and no more: nothing was found out", truth, spent, r.limit)
+	found := false
+	for n := 0; n < 3 && !found; n++ { // on a busy machine all clients may have left before the provider is asked
+		m := f.wealthy(fmt.Sprintf("%s-%d", r.name, n), r.limit)
+		got := f.hold(&r, &m)
+		f.settled(&m)
+		spent, truth := f.spent(&m), f.truth(&m)
+		t.Logf("with a provider that ignores caps: it charges $%s, spent $%s of $%s: %s", truth, spent, r.limit, got)
+		if spent > r.limit {
+			t.Errorf("spent $%s, want no more than the budget of $%s", spent, r.limit)
+		}
+		found = truth > r.limit
+	}
+	if !found {
+		t.Errorf("the provider charges no more than the budget of $%s: nothing was found out", r.limit)
 	}
 	f.stopAll()
 }
