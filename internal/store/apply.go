@@ -243,9 +243,6 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.uses.add(ctx, a.bulk, days.uses()); err != nil {
 		return fmt.Errorf("rollups of uses: %w", err)
 	}
-	if err := dropPacked(ctx, tx, daysOfLate(a.late)); err != nil {
-		return err
-	}
 	if err := addLate(ctx, tx, a.late); err != nil {
 		return fmt.Errorf("sums of end users and tags: %w", err)
 	}

@@ -187,7 +187,7 @@ func (d *attributedDay) others() (attempts int64) {
 func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDay, upto string) error {
 	from := a.upto
 	if from != "" {
-		have, err := a.buckets()
+		have, err := unpackBuckets(a.sums)
 		if errors.Is(err, errPacked) {
 			from = "" // from its rows, then
 		} else if err != nil {
@@ -230,7 +230,7 @@ func (d *attributedDay) addAccounts(ctx context.Context, tx *sql.Tx, day int64) 
 		if err := row.Scan(&a.account, &a.sums); err != nil {
 			return err
 		}
-		sums, err := a.buckets()
+		sums, err := unpackBuckets(a.sums)
 		if errors.Is(err, errPacked) {
 			d.damaged = []string{a.account}
 		}

@@ -35,15 +35,7 @@ type lateAttempt struct {
 	*sums
 }
 
-func daysOfLate(late []lateAttempt) []int64 {
-	days := make([]int64, len(late))
-	for i := range late {
-		days[i] = late[i].period
-	}
-	return days
-}
-
-// addLate adds attempts to what is added up.
+// addLate adds attempts to what is added up, and takes back what is packed of their days.
 func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 	byDay := map[int64]map[string][]lateAttempt{}
 	for _, l := range late {
@@ -52,7 +44,11 @@ func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 		}
 		byDay[l.period][l.account] = append(byDay[l.period][l.account], l)
 	}
-	for _, day := range slices.Sorted(maps.Keys(byDay)) {
+	days := slices.Sorted(maps.Keys(byDay))
+	if err := dropPacked(ctx, tx, days); err != nil {
+		return err
+	}
+	for _, day := range days {
 		// Nobody begins to add the day up, or ends, until this is committed.
 		var state int
 		var upto string
@@ -224,7 +220,7 @@ func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn, change func
 	if err != nil {
 		return err
 	}
-	have, err := a.buckets()
+	have, err := unpackBuckets(a.sums)
 	if errors.Is(err, errPacked) { // of a later version, or damaged
 		return addUpAgain(ctx, tx, on.day, []string{on.account})
 	}
@@ -239,23 +235,4 @@ func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn, change func
 			on.account, on.day)
 	}
 	return err
-}
-
-// buckets are the sums, without the account and the day.
-func (a *accountDay) buckets() (buckets, error) {
-	u, err := unpackSums(a.sums)
-	if err != nil {
-		return nil, err
-	}
-	all := make(buckets, u.left)
-	texts := make([]string, len(u.attributions))
-	for i := range texts {
-		texts[i] = u.attributions[i].text()
-	}
-	for u.next() {
-		b := u.bucketOn(accountOn{})
-		b.attribution = texts[u.attribution]
-		all.add(*b, &u.sums)
-	}
-	return all, u.failed()
 }

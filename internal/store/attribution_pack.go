@@ -227,6 +227,25 @@ func (u *packedSums) next() bool {
 	return !u.damaged
 }
 
+// unpackBuckets reads all sums, without a period, and without an account where they have none of their own.
+func unpackBuckets(packed []byte) (buckets, error) {
+	u, err := unpackSums(packed)
+	if err != nil {
+		return nil, err
+	}
+	all := make(buckets, u.left)
+	texts := make([]string, len(u.attributions))
+	for i := range texts {
+		texts[i] = u.attributions[i].text()
+	}
+	for u.next() {
+		b := u.bucketOn(accountOn{})
+		b.attribution = texts[u.attribution]
+		all.add(*b, &u.sums)
+	}
+	return all, u.failed()
+}
+
 // failed is an error where what was read was damaged.
 func (u *packedSums) failed() error {
 	if u.damaged {

@@ -223,11 +223,12 @@ func (u *usesRows) scanAccountSum(row scanner) (a report.AccountSum, err error) 
 	if used > 0 {
 		a.Used = fromMicros(used)
 	}
-	if g := u.groups["="+a.Account+"\x00"]; g != nil {
+	g, err := u.groupOf([]*string{&a.Account})
+	if err == nil {
 		a.Requests, a.Cost, a.Uncertain, a.Margin = g.sums[measureRequests], g.charge(), g.uncertain(), g.marginOf()
 		a.Errors, a.Unpriced = g.sums[measureErrors], g.sums[measureUnpriced]
 	}
-	return a, nil
+	return a, err
 }
 
 // Unpriced are the models that were used without a price, by name.

@@ -18,8 +18,8 @@ const tablePacked = "rollup_packed"
 // mostPacked bounds the sums of a row. Reports of a period that has more read the rollups.
 const mostPacked = 100_000
 
-// PackRollups writes the row of each day and each month that is over and has none, of days that Attribute has been at: a
-// node whose clock is behind knows by that, too, that it adds to a day that may be packed. The last days and their months are
+// PackRollups writes the row of each day and each month that is over and has none, up to the last day that Attribute
+// has begun: a node whose clock is behind knows by that, too, that it adds to a day that may be packed. The last days and their months are
 // added up again, and all once a day: a node of an earlier version may have added something to them.
 func (s *Ledger) PackRollups(ctx context.Context) error {
 	last, err := s.lastAttributed(ctx)
@@ -34,9 +34,8 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pack sums: %w", err)
 	}
-	now := s.clock.now().UTC().Add(-attributeAfter)
-	checked := checkedDays
-	if s.clock.now().UTC().Hour() == checkHour {
+	now, checked := s.clock.now().UTC(), checkedDays
+	if now.Hour() == checkHour {
 		checked = len(days)
 	}
 	var all []error            // of which none keeps other periods from being packed
@@ -47,7 +46,7 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 				all = append(all, fmt.Errorf("pack sums of %s: %w", dateText(day), err))
 			}
 		}
-		if month := day / 100; month < min(dayOf(now), last+1)/100 {
+		if month := day / 100; month < min(dayOf(now.Add(-attributeAfter)), last+1)/100 {
 			months[month] = months[month] || i < checked
 		}
 	}
@@ -165,12 +164,8 @@ func readPeriod(ctx context.Context, tx *sql.Tx, period int64) (buckets, error) 
 	if period <= lastMonth {
 		first, last = budget.DaysOf(period)
 	}
-	var measures []string
-	for _, m := range measureColumns() {
-		measures = append(measures, "r."+m)
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT 0, r.account, r.model, r.key, r.provider, "+columnsBy("sum", measures)+" FROM "+tableDays+
-		" r WHERE r.period BETWEEN ? AND ? GROUP BY r.account, r.model, r.key, r.provider LIMIT ?", first, last, mostPacked+1)
+	rows, err := tx.QueryContext(ctx, "SELECT 0, account, model, key, provider, "+columnsBy("sum", measureColumns())+" FROM "+tableDays+
+		" WHERE period BETWEEN ? AND ? GROUP BY account, model, key, provider LIMIT ?", first, last, mostPacked+1)
 	all := buckets{}
 	err = each(rows, err, scanRolled, func(r *rolled) error {
 		all.add(r.bucket, &r.sums)

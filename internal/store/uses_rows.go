@@ -232,10 +232,8 @@ func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 	}
 	u.name = u.name[:0]
 	for _, d := range u.by {
-		if value, ok := valueOf(d, b, a); ok {
-			u.name = append(append(u.name, '='), value...)
-		}
-		u.name = append(u.name, 0) // which is in no value
+		value, ok := valueOf(d, b, a)
+		u.addName(value, ok)
 	}
 	if g := u.groups[string(u.name)]; g != nil {
 		return g, nil
@@ -248,6 +246,14 @@ func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 		}
 	}
 	return u.newGroup(values)
+}
+
+// addName adds a value, if there is one, to the name at hand.
+func (u *usesRows) addName(value string, ok bool) {
+	if ok {
+		u.name = append(append(u.name, '='), value...)
+	}
+	u.name = append(u.name, 0) // which is in no value
 }
 
 // newGroup is a group of the name at hand.
@@ -264,7 +270,7 @@ func (u *usesRows) newGroup(values []*string) (*rowGroup, error) {
 func (u *usesRows) groupOf(values []*string) (*rowGroup, error) {
 	u.name = u.name[:0]
 	for _, value := range values {
-		u.name = append(append(append(u.name, '='), *value...), 0)
+		u.addName(*value, true)
 	}
 	if g := u.groups[string(u.name)]; g != nil {
 		return g, nil

@@ -202,7 +202,7 @@ func (v *verifier) attribution(ctx context.Context, day int64, days buckets) err
 		if err := row.Scan(&account, &a.attempts, &a.sums); err != nil {
 			return err
 		}
-		sums, err := a.buckets()
+		sums, err := unpackBuckets(a.sums)
 		if err != nil {
 			v.differ("attribution", &bucket{period: day, account: account}, err.Error(), a.attempts, 0)
 			return nil

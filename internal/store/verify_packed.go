@@ -39,7 +39,7 @@ func (v *verifier) packedPeriod(ctx context.Context, period int64) error {
 		{"packed by key", row.byKey, days.folded(bucket.ofKey)},
 		{"packed by key and model", row.byBoth, days},
 	} {
-		have, err := (&accountDay{sums: of.packed}).buckets()
+		have, err := unpackBuckets(of.packed)
 		if err != nil {
 			v.differ(of.rollup, &bucket{period: period}, err.Error(), 0, 0)
 			continue
