@@ -29,8 +29,8 @@ const (
 	moreResident    = 96 << 20
 	// recovery is how long it may take to let go of what it held, on a machine that has other work where no time is judged.
 	recovery, slowRecovery = 20 * time.Second, 2 * time.Minute
-	// tries is how often an attack is made whose good clients were late: the machine may have had
-	// something else to do.
+	// tries is how often an attack is made whose good clients were late, or whose hostile clients met nothing: the machine
+	// may have had something else to do.
 	tries = 3
 )
 
@@ -201,6 +201,9 @@ func (a *attack) run(t *testing.T, g *testbed) *result {
 		lasts = a.lasts
 	}
 	a.side(t, r, lasts, true)
+	for again := 1; again < tries && !*strictFlag && a.check != nil && len(r.counted) == 0; again++ { // the machine had other work
+		a.side(t, r, lasts, true)
+	}
 	_, r.peak = h.memory(t)
 	r.recover(t)
 	r.judge(t)
