@@ -46,9 +46,11 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 	if err != nil {
 		return fmt.Errorf("add up end users and tags: %w", err)
 	}
-	checked := days[:min(len(days), checkedDays)]
-	if s.clock.now().UTC().Hour() == checkHour {
-		checked = days
+	var checked []int64
+	for i, day := range days {
+		if i < checkedDays || isCheckedAt(s.clock.now(), day) {
+			checked = append(checked, day)
+		}
 	}
 	if err := s.checkAttributed(ctx, checked); err != nil {
 		return fmt.Errorf("check end users and tags: %w", err)
@@ -110,11 +112,11 @@ func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
 	return err
 }
 
-// checkedDays is how many of the last days are checked each time, and checkHour when all are, in UTC.
-const (
-	checkedDays = 3
-	checkHour   = 2
-)
+// checkedDays is how many of the last days are checked each time.
+const checkedDays = 3
+
+// isCheckedAt reports whether a day or a month is checked, however long ago it was: in one hour of each day, some in each.
+func isCheckedAt(now time.Time, period int64) bool { return period%24 == int64(now.UTC().Hour()) }
 
 // checkAttributed has accounts added up again, of whose day all rows are there, whose sums do not have all attempts: where a
 // node of an earlier version has settled some.

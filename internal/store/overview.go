@@ -200,7 +200,7 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) (list []rep
 	u := newUsesRows(&f, report.UsesQuery{By: []report.Dimension{report.ByAccount}})
 	u.most = math.MaxInt // no more than there are accounts
 	err = s.report(ctx, "", "read overview of accounts", func(tx *sql.Tx) error {
-		if err := u.readOfAll(ctx, tx); err != nil {
+		if err := s.readOfAll(ctx, tx, u); err != nil {
 			return err
 		}
 		rows, err := tx.QueryContext(ctx, "SELECT a.id, (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+

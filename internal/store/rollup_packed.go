@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"weir/internal/budget"
@@ -18,9 +17,10 @@ const tablePacked = "rollup_packed"
 // mostPacked bounds the sums of a row. Reports of a period that has more read the rollups.
 const mostPacked = 100_000
 
-// PackRollups writes the row of each day and each month that is over and has none, up to the last day that Attribute
-// has begun: a node whose clock is behind knows by that, too, that it adds to a day that may be packed. The last days and their months are
-// added up again, and all once a day: a node of an earlier version may have added something to them.
+// PackRollups writes the row of each day and each month that is over and has none that is up to date, up to the last day
+// that Attribute has begun: a node whose clock is behind knows by that, too, that it adds to a day that may be packed. The
+// last days are added up again each time, and the others once a day, as months are: a node of an earlier version may have
+// added something to them.
 func (s *Ledger) PackRollups(ctx context.Context) error {
 	last, err := s.lastAttributed(ctx)
 	if err != nil {
@@ -30,35 +30,26 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pack sums: %w", err)
 	}
-	there, err := packedPeriods(ctx, s.read)
-	if err != nil {
-		return fmt.Errorf("pack sums: %w", err)
+	now := s.clock.now().UTC()
+	var months []int64 // that are over
+	for i := range days {
+		if month := days[i] / 100; month < min(dayOf(now.Add(-attributeAfter)), last+1)/100 && !slices.Contains(months, month) {
+			months = append(months, month)
+		}
 	}
-	now, checked := s.clock.now().UTC(), checkedDays
-	if now.Hour() == checkHour {
-		checked = len(days)
-	}
-	var all []error            // of which none keeps other periods from being packed
-	months := map[int64]bool{} // and whether they are checked
-	for i, day := range days { // the newest first
-		if i < checked || !there[day] {
-			if err := s.pack(ctx, day); err != nil {
-				all = append(all, fmt.Errorf("pack sums of %s: %w", dateText(day), err))
+	var all []error                                   // of which none keeps other periods from being packed
+	for _, periods := range [][]int64{days, months} { // in this order: where a day changes, so does its month
+		there, err := packedPeriods(ctx, s.read)
+		if err != nil {
+			return errors.Join(append(all, fmt.Errorf("pack sums: %w", err))...)
+		}
+		for i, period := range periods {
+			if there[period].isUpToDate() && !isCheckedAt(now, period) && (period <= lastMonth || i >= checkedDays) {
+				continue
 			}
-		}
-		if month := day / 100; month < min(dayOf(now.Add(-attributeAfter)), last+1)/100 {
-			months[month] = months[month] || i < checked
-		}
-	}
-	if there, err = packedPeriods(ctx, s.read); err != nil { // without those of which a day was another one
-		return errors.Join(append(all, err)...)
-	}
-	for _, month := range slices.Sorted(maps.Keys(months)) {
-		if there[month] && !months[month] {
-			continue
-		}
-		if err := s.pack(ctx, month); err != nil {
-			all = append(all, fmt.Errorf("pack sums of %s: %w", periodText(month), err))
+			if err := s.pack(ctx, period); err != nil {
+				all = append(all, fmt.Errorf("pack sums of %s: %w", periodText(period), err))
+			}
 		}
 	}
 	return errors.Join(all...)
@@ -78,12 +69,32 @@ func (s *Ledger) lastAttributed(ctx context.Context) (int64, error) {
 	return day, err
 }
 
-// packedPeriods are the days and months that have a row with sums.
-func packedPeriods(ctx context.Context, q querier) (map[int64]bool, error) {
-	rows, err := q.QueryContext(ctx, "SELECT period FROM "+tablePacked+" WHERE by_both IS NOT NULL")
-	there := map[int64]bool{}
-	err = each(rows, err, scanOne[int64], func(period *int64) error {
-		there[*period] = true
+// packedPeriod says whether a day or a month is packed.
+type packedPeriod struct {
+	there           bool
+	version, packed int64 // see the table's schema; of a month, too, the version is the one to compare with
+	hasSums         bool
+}
+
+func (p packedPeriod) isUpToDate() bool { return p.there && p.packed == p.version }
+
+// isReadable reports whether reports read the row.
+func (p packedPeriod) isReadable() bool { return p.isUpToDate() && p.hasSums }
+
+func packedPeriods(ctx context.Context, q querier) (map[int64]packedPeriod, error) {
+	rows, err := q.QueryContext(ctx, "SELECT period, version, packed, by_both IS NOT NULL FROM "+tablePacked+" ORDER BY period") // months first
+	there := map[int64]packedPeriod{}
+	err = eachRow(rows, err, func(row scanner) error {
+		var period int64
+		p := packedPeriod{there: true}
+		if err := row.Scan(&period, &p.version, &p.packed, &p.hasSums); err != nil {
+			return err
+		}
+		there[period] = p
+		if month, ok := there[period/100]; ok {
+			month.version += p.version
+			there[period/100] = month
+		}
 		return nil
 	})
 	return there, err
@@ -91,8 +102,8 @@ func packedPeriods(ctx context.Context, q querier) (map[int64]bool, error) {
 
 // packedRow is a row of rollup_packed.
 type packedRow struct {
-	version                int64
-	byModel, byKey, byBoth []byte // nil where they have to be added up
+	version, packed        int64
+	byModel, byKey, byBoth []byte
 }
 
 func (p *packedRow) equals(o *packedRow) bool {
@@ -100,15 +111,20 @@ func (p *packedRow) equals(o *packedRow) bool {
 }
 
 func readPacked(ctx context.Context, q querier, period int64) (p packedRow, err error) {
-	err = q.QueryRowContext(ctx, "SELECT version, by_model, by_key, by_both FROM "+tablePacked+" WHERE period = ?", period).
-		Scan(&p.version, &p.byModel, &p.byKey, &p.byBoth)
+	err = q.QueryRowContext(ctx, "SELECT version, packed, by_model, by_key, by_both FROM "+tablePacked+" WHERE period = ?", period).
+		Scan(&p.version, &p.packed, &p.byModel, &p.byKey, &p.byBoth)
 	return p, err
 }
 
 // pack writes the row of a period, unless it is what it would write.
 func (s *Ledger) pack(ctx context.Context, period int64) error {
+	first := int64(1) // another one than that of a day without a row, by which its month is not up to date
+	if period <= lastMonth {
+		first = 0
+	}
 	err := s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" (period, version) VALUES (?, 0) ON CONFLICT (period) DO NOTHING", period)
+		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" (period, version, packed) VALUES (?, ?, -1) ON CONFLICT (period) DO NOTHING",
+			period, first)
 		return err
 	})
 	if err != nil {
@@ -120,23 +136,37 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 			return err
 		}
 		all, err := readPeriod(ctx, tx, period)
-		if err != nil || all == nil {
+		if err != nil {
 			return err
 		}
-		want, err = packedRowOf(all)
-		return err
-	})
-	if err != nil || have.equals(&want) {
-		return err
-	}
-	return s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		if period > lastMonth { // the month's row may lack the same as the day's; months first, as in dropPacked
-			if _, err := tx.ExecContext(ctx, dropPeriod, period/100); err != nil {
+		if all != nil {
+			if want, err = packedRowOf(all); err != nil {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+" SET version = version + 1, by_model = ?, by_key = ?, by_both = ? WHERE period = ? AND version = ?",
-			want.byModel, want.byKey, want.byBoth, period, have.version)
+		want.version, want.packed = have.version, have.version
+		if period <= lastMonth {
+			days := []any{period*100 + 1, period*100 + 31}
+			return tx.QueryRowContext(ctx, "SELECT coalesce(sum(version), 0) FROM "+tablePacked+" WHERE period BETWEEN ? AND ?", days...).Scan(&want.packed)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if have.packed == want.packed {
+		if have.equals(&want) {
+			return nil
+		}
+		if period > lastMonth { // somebody has added to the day who did not say so: its month may lack that, too
+			want.version++
+			want.packed++
+		}
+	}
+	return s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+" SET version = ?, packed = ?, by_model = ?, by_key = ?, by_both = ?"+
+			" WHERE period = ? AND version = ? AND packed <= ?",
+			want.version, want.packed, want.byModel, want.byKey, want.byBoth, period, have.version, want.packed)
 		return err
 	})
 }
@@ -177,19 +207,15 @@ func readPeriod(ctx context.Context, tx *sql.Tx, period int64) (buckets, error) 
 	return all, err
 }
 
-// dropPeriod takes a row back. Whoever is about to write one does so in vain.
-const dropPeriod = "INSERT INTO " + tablePacked + " (period, version) VALUES (?, 1) ON CONFLICT (period) DO UPDATE SET version = " +
-	tablePacked + ".version + 1, by_model = NULL, by_key = NULL, by_both = NULL"
-
-// dropPacked takes back the rows of days to which something is added, and those of their months.
+// dropPacked takes back the rows of days to which something is added, and by their versions those of their months.
+// Whoever is about to write one does so in vain.
 func dropPacked(ctx context.Context, tx *sql.Tx, days []int64) error {
-	periods := map[int64]bool{}
-	for _, day := range days {
-		periods[day], periods[day/100] = true, true
-	}
-	for _, period := range slices.Sorted(maps.Keys(periods)) {
-		if _, err := tx.ExecContext(ctx, dropPeriod, period); err != nil {
-			return fmt.Errorf("packed sums of %s: %w", periodText(period), err)
+	slices.Sort(days)
+	for _, day := range slices.Compact(days) {
+		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" AS p (period, version, packed) VALUES (?, 1, -1) ON CONFLICT (period) DO UPDATE"+
+			" SET version = p.version + 1, by_model = NULL, by_key = NULL, by_both = NULL", day)
+		if err != nil {
+			return fmt.Errorf("packed sums of %s: %w", dateText(day), err)
 		}
 	}
 	return nil

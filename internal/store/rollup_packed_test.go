@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"slices"
@@ -21,7 +22,8 @@ import (
 // countPacked is how many periods have packed sums.
 func countPacked(t *testing.T, db *sql.DB) (n int) {
 	t.Helper()
-	must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM rollup_packed WHERE by_both IS NOT NULL").Scan(&n))
+	must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM rollup_packed p WHERE by_both IS NOT NULL AND packed ="+
+		" (SELECT sum(version) FROM rollup_packed d WHERE d.period = p.period OR d.period / 100 = p.period)").Scan(&n))
 	return n
 }
 
@@ -140,5 +142,64 @@ func TestPackedRepaired(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestPackedMonth has those who add something to a day wait for nobody who packs its month.
+func TestPackedMonth(t *testing.T) {
+	t.Parallel()
+	on(t, map[string]func(testing.TB) store.Options{"PostgreSQL": engines()["PostgreSQL"]}, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings.AddDate(0, 1, 0)
+		o.Clock = func() time.Time { return now }
+		s, j := open(t, o), uuid.New()
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, settled(noonOfOpenings, 1), settled(now.AddDate(0, 0, -1), 2))))
+		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings, nil))
+		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		db := behind(t, o)
+		defer db.Close()
+		must.Equal(t, countPacked(t, db), 3, "two days and a month")
+		tx := must.Get(db.BeginTx(t.Context(), nil))(t)
+		defer func() { _ = tx.Rollback() }()
+		must.Get(tx.ExecContext(t.Context(), "SELECT 1 FROM rollup_packed WHERE period < 1000000 FOR UPDATE"))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		must.Do(t, s.Ledger.Apply(ctx, batchOf(j, 1, settled(noonOfOpenings, 3))))
+		must.Do(t, s.Ledger.Correct(ctx, audit.Gateway(), ledger.Correct{ID: settled(noonOfOpenings, 1).ID, Amount: -1, Reason: "x"}))
+		must.Equal(t, countPacked(t, db), 1, "neither the day nor its month")
+		noDifference(t, s)
+	})
+}
+
+// TestPackedLarge packs nothing of a day that has too much for one row, and does not try again until there is more.
+func TestPackedLarge(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := noonOfOpenings.AddDate(0, 1, 0)
+		o.Clock = func() time.Time { return now }
+		s, j := open(t, o), uuid.New()
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, settled(noonOfOpenings, 1), settled(now.AddDate(0, 0, -1), 2))))
+		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings, nil))
+		db := behind(t, o)
+		defer db.Close()
+		must.Get(db.ExecContext(t.Context(), "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100000)"+
+			" INSERT INTO rollup_day (period, account, model, key, provider, requests) SELECT period, account, model, 'k' || n, provider, 1 FROM rollup_day, n"+
+			" WHERE period = (SELECT min(period) FROM rollup_day)"))(t)
+		requests := func() int64 {
+			page := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, By: []report.Dimension{report.ByKey}, Limit: 9}))(t)
+			return page.Total.Requests
+		}
+		tried := func() (n int) {
+			must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM rollup_packed WHERE by_both IS NULL AND packed = version").Scan(&n))
+			return n
+		}
+		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		must.Equal(t, countPacked(t, db), 1, "the day with little")
+		must.Equal(t, tried(), 1, "days that are too large")
+		must.Equal(t, requests(), int64(100_002), "requests")
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, settled(noonOfOpenings, 3))))
+		must.Equal(t, tried(), 0, "days that were too large and may not be any more")
+		must.Equal(t, requests(), int64(100_003), "requests")
+		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		must.Equal(t, tried(), 1, "days that are too large")
 	})
 }

@@ -29,7 +29,7 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 		case q.ByAttribution():
 			page, err = newUsesRows(&f, q).page(ctx, tx, q.Limit, q.Offset)
 		case f.all && !slices.Contains(q.By, report.ByHour):
-			page, err = newUsesRows(&f, q).pageOfAll(ctx, tx, q.Limit, q.Offset)
+			page, err = s.pageOfAll(ctx, tx, newUsesRows(&f, q), q.Limit, q.Offset)
 		case len(q.By) > 0 || q.Key != "" || q.ByCost:
 			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
 		default:

@@ -4,13 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"weir/internal/report"
 )
 
 // pageOfAll is usage of all accounts: of months and days that are packed from their rows, of others from the rollup.
-func (u *usesRows) pageOfAll(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
-	switch err := u.readOfAll(ctx, tx); {
+func (s *Reports) pageOfAll(ctx context.Context, tx *sql.Tx, u *usesRows, limit, offset int) (page report.UsesPage, err error) {
+	switch err := s.readOfAll(ctx, tx, u); {
 	case errors.Is(err, errManyGroups):
 		return u.usesGroups.page(ctx, tx, limit, offset)
 	case err != nil:
@@ -19,7 +20,7 @@ func (u *usesRows) pageOfAll(ctx context.Context, tx *sql.Tx, limit, offset int)
 	return u.sorted(limit, offset), nil
 }
 
-func (u *usesRows) readOfAll(ctx context.Context, tx *sql.Tx) error {
+func (s *Reports) readOfAll(ctx context.Context, tx *sql.Tx, u *usesRows) error {
 	days, err := daysOf(ctx, tx, u.table, "period", u.from, u.to)
 	if err != nil {
 		return err
@@ -29,7 +30,8 @@ func (u *usesRows) readOfAll(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	err = u.readDays(ctx, tx, days, there)
-	if errors.Is(err, errPacked) { // PackRollups mends that when it checks
+	if errors.Is(err, errPacked) {
+		s.log.Warn("a report over all accounts takes longer, because it adds up the sums of each account; they are packed again within a day", "err", err)
 		clear(u.groups)
 		err = u.readDays(ctx, tx, days, nil)
 	}
@@ -37,16 +39,16 @@ func (u *usesRows) readOfAll(ctx context.Context, tx *sql.Tx) error {
 }
 
 // readDays reads days, where there is packed what they or their months have.
-func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there map[int64]bool) error {
+func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there map[int64]packedPeriod) error {
 	var packed, others []int64
 	for _, day := range days {
 		period := day
-		if month := day / 100; !u.has(report.ByDay) && there[month] && u.isWhole(month) {
+		if month := day / 100; !u.has(report.ByDay) && there[month].isReadable() && u.isWhole(month) {
 			period = month
 		}
 		switch {
 		case len(packed) > 0 && packed[len(packed)-1] == period: // a month that has the day after, too
-		case there[period]:
+		case there[period].isReadable():
 			packed = append(packed, period)
 		default:
 			others = append(others, day)
@@ -86,16 +88,20 @@ func (u *usesRows) addPeriods(ctx context.Context, tx *sql.Tx, periods []int64) 
 	return eachRow(rows, err, func(row scanner) error {
 		var on accountOn
 		var packed sql.RawBytes
-		if err := row.Scan(&on.day, &packed); err != nil {
+		var period int64
+		if err := row.Scan(&period, &packed); err != nil {
 			return err
 		}
-		if on.day <= lastMonth {
-			on.day = on.day*100 + 1
+		if on.day = period; period <= lastMonth {
+			on.day = period*100 + 1
 		}
 		sums, err := unpackSums(packed)
-		if err != nil {
-			return err
+		if err == nil {
+			err = u.addPacked(on, sums)
 		}
-		return u.addPacked(on, sums)
+		if errors.Is(err, errPacked) {
+			err = fmt.Errorf("%s: %w", periodText(period), err)
+		}
+		return err
 	})
 }

@@ -14,6 +14,9 @@ func (v *verifier) packed(ctx context.Context) error {
 		return err
 	}
 	for _, period := range slices.Sorted(maps.Keys(there)) {
+		if !there[period].isReadable() {
+			continue
+		}
 		if err := v.packedPeriod(ctx, period); err != nil {
 			return fmt.Errorf("%s: %w", periodText(period), err)
 		}
