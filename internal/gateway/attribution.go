@@ -31,16 +31,16 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 	}
 	if at := c.Head.TagsSpan; at.Present() {
 		for m := range rawjson.Members(c.Body[at.Start:at.End]) {
-			name := m.Name()
-			if !rawjson.Present(m.Value) {
+			if !rawjson.Present(m.Value) || o.attribution.Has(m.Key()) {
 				continue
 			}
+			name := m.Name()
 			value, ok := rawjson.AsString(m.Value)
 			if ok && o.put(llm.Tag{Name: name, Value: value}) {
 				continue
 			}
 			leftOut++
-			if _, there := o.attribution.Tag(name); err == nil && name != "" && !there {
+			if err == nil && name != "" {
 				err = checkLeftOut(c.principal, name)
 			}
 		}

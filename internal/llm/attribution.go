@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,6 +36,11 @@ func (a *Attribution) Tag(name string) (string, bool) {
 	return "", false
 }
 
+// Has reports whether there is a tag of that name.
+func (a *Attribution) Has(name []byte) bool {
+	return slices.ContainsFunc(a.Tags, func(t Tag) bool { return t.Name == string(name) })
+}
+
 // Put adds what a vendor's member of the body says. It reports false where that is not within the bounds;
 // a tag whose name is there stays as it is.
 func (a *Attribution) Put(t Tag) bool {
@@ -65,7 +71,7 @@ func (a *Attribution) SetUser(user string) bool {
 
 // isWithin reports whether text is some that every database can keep, of at most so many characters.
 func isWithin(text string, most int) bool {
-	return len(text) <= most*utf8.UTFMax && IsText(text) && utf8.RuneCountInString(text) <= most
+	return len(text) <= most*utf8.UTFMax && IsText(text) && (len(text) <= most || utf8.RuneCountInString(text) <= most)
 }
 
 // TagsHeader is the header of a request that has its tags: name=value, with commas between them.
@@ -101,6 +107,7 @@ func CheckTags(tags []Tag) error {
 // check says what is wrong with a tag of the header behind others.
 func (t *Tag) check(others []Tag) error {
 	switch {
+	case t.isPlain():
 	case t.Name == "" || t.Value == "":
 		return fmt.Errorf("tag %d has no name or no value", len(others)+1)
 	case strings.ContainsAny(t.Name, ",=") || strings.Contains(t.Value, ","):
@@ -110,7 +117,8 @@ func (t *Tag) check(others []Tag) error {
 	case !isWithin(t.Name, maxTagName) || !isWithin(t.Value, maxTagValue):
 		return fmt.Errorf("tag %d has a name above %d characters or a value above %d", len(others)+1, maxTagName,
 			maxTagValue)
-	case len(others) == MaxTags:
+	}
+	if len(others) == MaxTags {
 		return fmt.Errorf("it has more than %d tags", MaxTags)
 	}
 	for i := range others {
@@ -119,6 +127,24 @@ func (t *Tag) check(others []Tag) error {
 		}
 	}
 	return nil
+}
+
+// isPlain reports whether a name and a value are within the bounds, as most are, for they are printable ASCII.
+func (t *Tag) isPlain() bool {
+	if t.Name == "" || t.Value == "" || len(t.Name) > maxTagName || len(t.Value) > maxTagValue {
+		return false
+	}
+	for i := range len(t.Name) {
+		if c := t.Name[i]; c < ' ' || c > '~' || c == ',' || c == '=' {
+			return false
+		}
+	}
+	for i := range len(t.Value) {
+		if c := t.Value[i]; c < ' ' || c > '~' || c == ',' {
+			return false
+		}
+	}
+	return true
 }
 
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
