@@ -152,13 +152,13 @@ func unpackSums(packed []byte) (*packedSums, error) {
 	if len(packed) == 0 || packed[0] != packFormat && packed[0] != packFormatAccounts {
 		return nil, errPacked
 	}
-	u := &packedSums{unpacker: unpacker{rest: packed[1:]}, withAccounts: packed[0] == packFormatAccounts}
-	whole := string(u.rest) // of which texts are parts
+	u := &packedSums{unpacker: unpacker{data: packed, at: 1}, withAccounts: packed[0] == packFormatAccounts}
+	whole := string(packed) // of which texts are parts
 	u.texts = make([]string, u.length())
 	for i := range u.texts {
 		n := u.length()
-		at := len(whole) - len(u.rest)
-		u.texts[i], u.rest = whole[at:at+n], u.rest[n:]
+		u.texts[i] = whole[u.at : u.at+n]
+		u.at += n
 	}
 	names := measureColumns()
 	u.measures = make([]int, u.index(len(names)+1))
@@ -207,7 +207,7 @@ const freeTags = 1024
 // next reads the next sums, and reports false behind the last.
 func (u *packedSums) next() bool {
 	if u.left == 0 || u.damaged {
-		u.damaged = u.damaged || len(u.rest) > 0
+		u.damaged = u.damaged || u.at < len(u.data)
 		return false
 	}
 	u.left--
@@ -263,27 +263,31 @@ func (u *packedSums) text() string {
 
 // unpacker reads numbers. What is damaged reads as 0.
 type unpacker struct {
-	rest    []byte
+	data    []byte
+	at      int
 	damaged bool
 }
 
+func (u *unpacker) fail() { u.at, u.damaged = len(u.data), true }
+
 func (u *unpacker) uvarint() uint64 {
-	v, n := binary.Uvarint(u.rest)
-	return read(u, v, n)
-}
-
-func (u *unpacker) varint() int64 {
-	v, n := binary.Varint(u.rest)
-	return read(u, v, n)
-}
-
-func read[T int64 | uint64](u *unpacker, v T, n int) T {
+	if u.at < len(u.data) && u.data[u.at] < 0x80 { // as most are
+		u.at++
+		return uint64(u.data[u.at-1])
+	}
+	v, n := binary.Uvarint(u.data[u.at:])
 	if n <= 0 {
-		u.rest, u.damaged = nil, true
+		u.fail()
 		return 0
 	}
-	u.rest = u.rest[n:]
+	u.at += n
 	return v
+}
+
+// varint is likewise what binary.Varint reads.
+func (u *unpacker) varint() int64 {
+	v := u.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
 }
 
 // index is a number below a bound.
@@ -292,12 +296,12 @@ func (u *unpacker) index(below int) int { return u.bounded(u.uvarint(), below) }
 // length is how much follows, of which each takes a byte at least.
 func (u *unpacker) length() int {
 	v := u.uvarint()
-	return u.bounded(v, len(u.rest)+1)
+	return u.bounded(v, len(u.data)-u.at+1)
 }
 
 func (u *unpacker) bounded(v uint64, below int) int {
 	if v >= uint64(below) {
-		u.rest, u.damaged = nil, true
+		u.fail()
 		return 0
 	}
 	return int(v)

@@ -109,8 +109,12 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 
 // addPacked adds packed sums, of an account's day where they say nothing else.
 func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
-	clear(u.ofDay)
 	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" || u.has(report.ByKey)
+	byAccount := u.has(report.ByAccount)
+	byName := byModel || byKey || byAccount
+	clear(u.ofDay)
+	ofAttribution := make([]*rowGroup, len(sums.attributions)) // those of the day, where nothing else tells them apart
+	leftOut := &rowGroup{}
 	for sums.next() {
 		name := sums.packedName
 		if !byModel {
@@ -119,20 +123,28 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 		if !byKey {
 			name.key = 0
 		}
-		if !u.has(report.ByAccount) {
+		if !byAccount {
 			name.account = 0
 		}
-		g, there := u.ofDay[name]
-		if !there {
+		g := ofAttribution[name.attribution]
+		if byName {
+			g = u.ofDay[name]
+		}
+		if g == nil {
 			var err error
-			if g, err = u.group(sums.bucketOn(on), &sums.attributions[sums.attribution]); err != nil {
+			if g, err = u.group(sums.bucketOn(on), &sums.attributions[name.attribution]); err != nil {
 				return err
 			}
-			u.ofDay[name] = g
+			if g == nil {
+				g = leftOut
+			}
+			if byName {
+				u.ofDay[name] = g
+			} else {
+				ofAttribution[name.attribution] = g
+			}
 		}
-		if g != nil {
-			g.add(&sums.sums)
-		}
+		g.add(&sums.sums)
 	}
 	return sums.failed()
 }
