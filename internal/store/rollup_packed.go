@@ -72,7 +72,7 @@ func (s *Ledger) lastAttributed(ctx context.Context) (int64, error) {
 // packedPeriod says whether a day or a month is packed.
 type packedPeriod struct {
 	there           bool
-	version, packed int64 // see the table's schema; of a month, too, the version is the one to compare with
+	version, packed int64 // as in the table; but for a month the version is the sum of its days'
 	hasSums         bool
 }
 
@@ -171,7 +171,7 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 	})
 }
 
-// lastMonth is no bound, as months are stored.
+// lastMonth is above every month, as they are stored, and below every day.
 const lastMonth = lastDay / 100
 
 func packedRowOf(all buckets) (p packedRow, err error) {
