@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,13 @@ type perFlags struct {
 
 func (p *perFlags) define(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.user, "per-user", false, "of each end user")
-	cmd.Flags().StringVar(&p.tag, "per-tag", "", "of each value of the tag of that `name`")
+	cmd.Flags().Func("per-tag", "of each value of the tag of that `name`", func(name string) error {
+		if name == "" { // as of a variable that is not set: the limit would be the account's own
+			return errors.New("give the name of a tag, such as team")
+		}
+		p.tag = name
+		return nil
+	})
 	cmd.MarkFlagsMutuallyExclusive("per-user", "per-tag")
 }
 
