@@ -11,6 +11,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
 // focusColumns are the columns of the FinOps Open Cost and Usage Specification 1.2
@@ -65,7 +66,9 @@ var focusColumns = []struct {
 	{"SkuPriceId", func(c *focusCharge) string { return c.sku() + c.priceOf }},
 	{"SubAccountId", func(c *focusCharge) string { return c.of.Account }},
 	{"SubAccountName", func(c *focusCharge) string { return audit.PlainCell(cmp.Or(c.of.AccountName, c.of.Account)) }},
+	{"Tags", (*focusCharge).tags},
 	{"x_CostAtMost", func(c *focusCharge) string { return (c.cost + c.beyond).String() }},
+	{"x_EndUser", func(c *focusCharge) string { return audit.PlainCell(c.of.Attribution.User) }},
 	{"x_InputTokens", func(c *focusCharge) string { return count(c.used.InputTokens()) }},
 	{"x_KeyId", func(c *focusCharge) string { return c.of.Key }},
 	{"x_KeyLabel", func(c *focusCharge) string { return audit.PlainCell(c.of.KeyLabel) }},
@@ -73,6 +76,19 @@ var focusColumns = []struct {
 	{"x_PriceVersion", func(c *focusCharge) string { return c.of.Price.Version }},
 	{"x_Provenance", func(c *focusCharge) string { return string(c.of.Provenance) }},
 	{"x_Unpriced", func(c *focusCharge) string { return strings.Join(c.of.Unpriced.Names(), " ") }},
+}
+
+// tags are an object of JSON, as FOCUS has them; null for none.
+func (c *focusCharge) tags() string {
+	var object []byte
+	for i, t := range c.of.Attribution.Tags {
+		object = append(object, either(i == 0, "{", ",")...)
+		object = rawjson.AppendString(append(rawjson.AppendString(object, t.Name), ':'), t.Value)
+	}
+	if object == nil {
+		return ""
+	}
+	return string(append(object, '}'))
 }
 
 // focusCharge is a row: something that an attempt used, with what it cost.

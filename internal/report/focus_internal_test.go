@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -71,6 +72,7 @@ var focusRules = []focusRule{
 	{name: "SkuPriceId", nulls: true},
 	{name: "SubAccountId", nulls: true},
 	{name: "SubAccountName", nulls: true},
+	{name: "Tags", nulls: true, kind: "tags"},
 }
 
 var (
@@ -104,6 +106,9 @@ func breaks(row map[string]string) (broken []string) {
 			must(focusMoment.MatchString(value), "%s is %q, no time", r.name, value)
 		case "currency":
 			must(value == "USD", "%s is %q, no code of ISO 4217 that is billed here", r.name, value)
+		case "tags": // https://focus.finops.org/focus-specification/v1-2/#key-valueformat
+			var tags map[string]string
+			must(json.Unmarshal([]byte(value), &tags) == nil && len(tags) > 0, "%s is %q, no object of strings", r.name, value)
 		case "unit":
 			must(focusUnit.MatchString(value) && value != "Milliseconds", "%s is %q, no unit", r.name, value)
 		}
@@ -263,7 +268,7 @@ func TestFOCUSRulesCatch(t *testing.T) {
 		"BilledCost": "", "ListCost": "0", "ContractedCost": "0", "EffectiveCost": "$1", "BillingCurrency": "usd", "BillingPeriodEnd": "2026-12-01T00:00:00Z",
 		"BillingPeriodStart": "2026-12-01", "ChargeCategory": "Spend", "ChargeClass": "Regular", "ChargeFrequency": "Daily", "ChargePeriodEnd": "2026-12-31T23:59:59+00:00",
 		"ChargePeriodStart": "2027-01-01T00:00:00Z", "ConsumedUnit": "", "PricingQuantity": "", "PricingUnit": "tokens", "ProviderName": "", "ServiceCategory": "AI",
-		"ServiceName": " ", "SkuId": "", "SubAccountName": "", "PublisherName": "", "ListUnitPrice": "+1", "PricingCategory": "", "InvoiceIssuerName": "",
+		"ServiceName": " ", "SkuId": "", "SubAccountName": "", "PublisherName": "", "ListUnitPrice": "+1", "PricingCategory": "", "InvoiceIssuerName": "", "Tags": "project=alpha",
 	} {
 		rows, _ := focusOf(t, priced(llm.Usage{llm.Input: 333}))
 		if rows[0][name] = value; len(breaks(rows[0])) == 0 {
@@ -273,5 +278,28 @@ func TestFOCUSRulesCatch(t *testing.T) {
 	rows, _ := focusOf(t, priced(llm.Usage{llm.Input: 333}))
 	if delete(rows[0], "BilledCost"); len(breaks(rows[0])) == 0 {
 		t.Error("no BilledCost: got no rule that it breaks")
+	}
+}
+
+// TestFOCUSTags has the tags and the end user of a request in all its rows.
+func TestFOCUSTags(t *testing.T) {
+	t.Parallel()
+	e := priced(llm.Usage{llm.Input: 333, llm.Output: 4})
+	e.Attribution = llm.Attribution{User: "=ada", Tags: []llm.Tag{{Name: "team", Value: `s"earch`}, {Name: "project", Value: "alpha"}}}
+	rows, _ := focusOf(t, e)
+	for _, row := range rows {
+		for _, broken := range breaks(row) {
+			t.Error(broken)
+		}
+		if row["Tags"] != `{"team":"s\"earch","project":"alpha"}` || row["x_EndUser"] != "'=ada" {
+			t.Errorf("got the tags %s and the end user %s", row["Tags"], row["x_EndUser"])
+		}
+	}
+	if len(rows) != 2 {
+		t.Errorf("got %d rows, want 2", len(rows))
+	}
+	e.Attribution = llm.Attribution{}
+	if rows, _ = focusOf(t, e); rows[0]["Tags"] != "" {
+		t.Errorf("got the tags %s of a request without any", rows[0]["Tags"])
 	}
 }
