@@ -116,15 +116,10 @@ func readPacked(ctx context.Context, q querier, period int64) (p packedRow, err 
 	return p, err
 }
 
-// pack writes the row of a period, unless it is what it would write.
+// pack writes the row of a period, unless it is up to date and what it would write.
 func (s *Ledger) pack(ctx context.Context, period int64) error {
-	first := int64(1) // another one than that of a day without a row, by which its month is not up to date
-	if period <= lastMonth {
-		first = 0
-	}
 	err := s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" (period, version, packed) VALUES (?, ?, -1) ON CONFLICT (period) DO NOTHING",
-			period, first)
+		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" (period, version, packed) VALUES (?, 0, -1) ON CONFLICT (period) DO NOTHING", period)
 		return err
 	})
 	if err != nil {
@@ -154,19 +149,17 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 	if err != nil {
 		return err
 	}
-	if have.packed == want.packed {
-		if have.equals(&want) {
-			return nil
-		}
-		if period > lastMonth { // somebody has added to the day who did not say so: its month may lack that, too
-			want.version++
-			want.packed++
-		}
+	if have.packed == want.packed && have.equals(&want) {
+		return nil
+	}
+	if period > lastMonth { // somebody may have added to the day who did not say so: its month may lack that, too
+		want.version++
+		want.packed++
 	}
 	return s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+" SET version = ?, packed = ?, by_model = ?, by_key = ?, by_both = ?"+
-			" WHERE period = ? AND version = ? AND packed <= ?",
-			want.version, want.packed, want.byModel, want.byKey, want.byBoth, period, have.version, want.packed)
+			" WHERE period = ? AND version = ? AND packed = ?", // else another node was faster
+			want.version, want.packed, want.byModel, want.byKey, want.byBoth, period, have.version, have.packed)
 		return err
 	})
 }

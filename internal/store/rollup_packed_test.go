@@ -115,6 +115,11 @@ func TestPackedRepaired(t *testing.T) {
 				[]string{"day tokens", "packed by key tokens", "packed by model tokens", "packed by key and model tokens"},
 			},
 			{
+				"another node adds something to a day that is not packed, of a month that is",
+				"UPDATE rollup_packed SET packed = -1, by_both = NULL WHERE period > 999999; UPDATE rollup_day SET tokens = tokens + 1", nil,
+				[]string{"day tokens", "packed by key tokens"},
+			},
+			{
 				"damaged", "UPDATE rollup_packed SET by_both = $1, by_key = $1, by_model = $1",
 				[]any{[]byte{9, 9}},
 				[]string{"packed by key packed sums cannot be read"},
