@@ -31,7 +31,10 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 	}
 	if at := c.Head.TagsSpan; at.Present() {
 		for m := range rawjson.Members(c.Body[at.Start:at.End]) {
-			if !rawjson.Present(m.Value) || o.attribution.Has(m.Key()) {
+			if !rawjson.Present(m.Value) {
+				continue
+			}
+			if _, there := o.attribution.Tag(string(m.Key())); there { // whose name need not be allocated
 				continue
 			}
 			name := m.Name()

@@ -137,10 +137,7 @@ const atOnce = 3
 // TestHostile makes all attacks, each on a gateway of its own.
 func TestHostile(t *testing.T) {
 	g := newGround(t)
-	places := make(chan struct{}, atOnce)
-	if *strictFlag {
-		places = make(chan struct{}, 1)
-	}
+	places := make(chan struct{}, strict(1, atOnce))
 	all := attacks()
 	rows := make([]string, len(all))
 	t.Run("attacks", func(t *testing.T) {
@@ -242,10 +239,7 @@ func (a *attack) side(t *testing.T, r *result, lasts time.Duration, hostile bool
 // seldom: a gateway that has little to do gives memory back by itself.
 func (r *result) recover(t *testing.T) {
 	t.Helper()
-	began, most := time.Now(), slowRecovery
-	if *strictFlag {
-		most = recovery
-	}
+	began, most := time.Now(), strict(recovery, slowRecovery)
 	for {
 		r.after = r.testGateway.read(t)
 		if len(r.leftovers()) == 0 || time.Since(began) > most {

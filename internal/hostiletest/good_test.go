@@ -71,11 +71,7 @@ func (h *testGateway) converse(ctx context.Context, key, model string, a *answer
 
 // chat is an error unless all of an answer comes.
 func (h *testGateway) chat(transport *http.Transport, key, model string, stream bool) error {
-	wait := slowPatience
-	if *strictFlag {
-		wait = patience
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	ctx, cancel := context.WithTimeout(context.Background(), strict(patience, slowPatience))
 	defer cancel()
 	body := fmt.Sprintf(`{"model":%q,"stream":%t,"messages":[{"role":"user","content":"Hi"}]}`, model, stream)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url("/v1/chat/completions"), strings.NewReader(body))

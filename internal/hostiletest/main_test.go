@@ -27,5 +27,13 @@ func long[T any](at, otherwise T) T {
 	return otherwise
 }
 
+// strict is likewise the first with -hostile.strict.
+func strict[T any](at, otherwise T) T {
+	if *strictFlag {
+		return at
+	}
+	return otherwise
+}
+
 // attackTime is how long an attack lasts that does not say otherwise.
 func attackTime() time.Duration { return long(*timeFlag, 100*time.Millisecond) }

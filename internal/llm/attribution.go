@@ -2,7 +2,6 @@ package llm
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,11 +33,6 @@ func (a *Attribution) Tag(name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// Has reports whether there is a tag of that name.
-func (a *Attribution) Has(name []byte) bool {
-	return slices.ContainsFunc(a.Tags, func(t Tag) bool { return t.Name == string(name) })
 }
 
 // Put adds what a vendor's member of the body says. It reports false where that is not within the bounds;

@@ -44,7 +44,8 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 			return errors.Join(append(all, fmt.Errorf("pack sums: %w", err))...)
 		}
 		for i, period := range periods {
-			if there[period].isUpToDate() && !isCheckedAt(now, period) && (period <= lastMonth || i >= checkedDays) {
+			p, ok := there[period]
+			if ok && p.isUpToDate() && !isCheckedAt(now, period) && (period <= lastMonth || i >= checkedDays) {
 				continue
 			}
 			if err := s.pack(ctx, period); err != nil {
@@ -71,12 +72,11 @@ func (s *Ledger) lastAttributed(ctx context.Context) (int64, error) {
 
 // packedPeriod says whether a day or a month is packed.
 type packedPeriod struct {
-	there           bool
 	version, packed int64 // as in the table; but for a month the version is the sum of its days'
 	hasSums         bool
 }
 
-func (p packedPeriod) isUpToDate() bool { return p.there && p.packed == p.version }
+func (p packedPeriod) isUpToDate() bool { return p.packed == p.version }
 
 // isReadable reports whether reports read the row.
 func (p packedPeriod) isReadable() bool { return p.isUpToDate() && p.hasSums }
@@ -86,7 +86,7 @@ func packedPeriods(ctx context.Context, q querier) (map[int64]packedPeriod, erro
 	there := map[int64]packedPeriod{}
 	err = eachRow(rows, err, func(row scanner) error {
 		var period int64
-		p := packedPeriod{there: true}
+		var p packedPeriod
 		if err := row.Scan(&period, &p.version, &p.packed, &p.hasSums); err != nil {
 			return err
 		}
@@ -139,12 +139,9 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 				return err
 			}
 		}
-		want.version, want.packed = have.version, have.version
-		if period <= lastMonth {
-			days := []any{period*100 + 1, period*100 + 31}
-			return tx.QueryRowContext(ctx, "SELECT coalesce(sum(version), 0) FROM "+tablePacked+" WHERE period BETWEEN ? AND ?", days...).Scan(&want.packed)
-		}
-		return nil
+		there, err := packedPeriods(ctx, tx)
+		want.version, want.packed = have.version, there[period].version
+		return err
 	})
 	if err != nil {
 		return err
@@ -164,7 +161,7 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 	})
 }
 
-// lastMonth is above every month, as they are stored, and below every day.
+// lastMonth is the last month, as months are stored; days are above it.
 const lastMonth = lastDay / 100
 
 func packedRowOf(all buckets) (p packedRow, err error) {

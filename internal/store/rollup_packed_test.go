@@ -27,6 +27,19 @@ func countPacked(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
+// monthOver is a database with two days that are added up, of which the first is of a month that is over, what one journal
+// has applied to it, and a connection behind it.
+func monthOver(t *testing.T, o store.Options) (s *store.DB, journal uuid.UUID, db *sql.DB) {
+	t.Helper()
+	now := noonOfOpenings.AddDate(0, 1, 0)
+	o.Clock = func() time.Time { return now }
+	s, journal, db = open(t, o), uuid.New(), behind(t, o)
+	t.Cleanup(func() { _ = db.Close() })
+	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 0, settled(noonOfOpenings, 1), settled(now.AddDate(0, 0, -1), 2))))
+	must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings, nil))
+	return s, journal, db
+}
+
 // noDifference holds that everything adds up.
 func noDifference(t *testing.T, s *store.DB) {
 	t.Helper()
@@ -94,16 +107,10 @@ func TestPackedBeside(t *testing.T) {
 func TestPackedRepaired(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
-		now := noonOfOpenings.AddDate(0, 1, 0)
-		o.Clock = func() time.Time { return now }
-		s := open(t, o)
-		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(noonOfOpenings, 1), settled(now.AddDate(0, 0, -1), 2))))
-		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings, nil))
+		s, _, db := monthOver(t, o)
 		pack := func() { must.Do(t, s.Ledger.PackRollups(t.Context())) }
 		pack()
 		noDifference(t, s)
-		db := behind(t, o)
-		defer db.Close()
 		must.Equal(t, countPacked(t, db), 3, "two days and a month")
 		for _, test := range []struct {
 			name, statement string
@@ -154,14 +161,8 @@ func TestPackedRepaired(t *testing.T) {
 func TestPackedMonth(t *testing.T) {
 	t.Parallel()
 	on(t, map[string]func(testing.TB) store.Options{"PostgreSQL": engines()["PostgreSQL"]}, func(t *testing.T, o store.Options) {
-		now := noonOfOpenings.AddDate(0, 1, 0)
-		o.Clock = func() time.Time { return now }
-		s, j := open(t, o), uuid.New()
-		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, settled(noonOfOpenings, 1), settled(now.AddDate(0, 0, -1), 2))))
-		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings, nil))
+		s, j, db := monthOver(t, o)
 		must.Do(t, s.Ledger.PackRollups(t.Context()))
-		db := behind(t, o)
-		defer db.Close()
 		must.Equal(t, countPacked(t, db), 3, "two days and a month")
 		tx := must.Get(db.BeginTx(t.Context(), nil))(t)
 		defer func() { _ = tx.Rollback() }()
@@ -175,17 +176,11 @@ func TestPackedMonth(t *testing.T) {
 	})
 }
 
-// TestPackedLarge packs nothing of a day that has too much for one row, and does not try again until there is more.
+// TestPackedLarge packs nothing of a day that has too much for one row, and tries again when there is more.
 func TestPackedLarge(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
-		now := noonOfOpenings.AddDate(0, 1, 0)
-		o.Clock = func() time.Time { return now }
-		s, j := open(t, o), uuid.New()
-		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, settled(noonOfOpenings, 1), settled(now.AddDate(0, 0, -1), 2))))
-		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings, nil))
-		db := behind(t, o)
-		defer db.Close()
+		s, j, db := monthOver(t, o)
 		must.Get(db.ExecContext(t.Context(), "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100000)"+
 			" INSERT INTO rollup_day (period, account, model, key, provider, requests) SELECT period, account, model, 'k' || n, provider, 1 FROM rollup_day, n"+
 			" WHERE period = (SELECT min(period) FROM rollup_day)"))(t)
