@@ -246,7 +246,7 @@ func (p *accountLeases) untoldLeases(changed map[string]bool, now time.Time) (al
 			for _, period := range [...]Period{PeriodDay, PeriodMonth, PeriodTotal} {
 				b := Budget{Scope: scope, Period: period}
 				if p.find(ID{scope, period.Number(a.Arrived)}) == nil {
-					p.leaseOf(&b, a.Arrived, now)
+					p.leaseOf(&b, "", a.Arrived, now)
 				}
 			}
 		}

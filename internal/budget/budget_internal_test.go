@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -51,5 +52,34 @@ func TestBeatAtStop(t *testing.T) {
 	}
 	if l.beatLogged(t.Context()); l.failed == nil {
 		t.Error("a beat while the database is away: got nothing noted, want an outage")
+	}
+}
+
+// TestManyParts holds that a key whose end users are made up leaves room for those of the account's other keys.
+func TestManyParts(t *testing.T) {
+	t.Parallel()
+	l, now := NewService(Options{}), time.Now()
+	p := l.leasesOf("a")
+	made := func(key string) (leases []*lease) {
+		for i := range maxScopes {
+			n := Need{Key: key, At: now, Budgets: []Budget{{Scope: UserScope("a", fmt.Sprint(key, i)), Period: PeriodDay}}}
+			if p.isCrowded(&n) {
+				break
+			}
+			leases = p.counting(leases, &n, now)
+		}
+		return leases
+	}
+	first, second := made("one"), made("two")
+	if len(first) != maxScopes/2 || len(second) != maxScopes/4 {
+		t.Errorf("got %d and %d leases, want half of %d, and half of the rest", len(first), len(second), maxScopes)
+	}
+	for range 2 {
+		for _, s := range first {
+			p.forget(s)
+		}
+	}
+	if again := made("one"); len(again) < maxScopes/3 {
+		t.Errorf("after those were forgotten: got %d leases, want half of the rest", len(again))
 	}
 }

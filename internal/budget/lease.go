@@ -12,6 +12,7 @@ import (
 type accountLeases struct {
 	mu     sync.Mutex
 	scopes map[string][]*lease // each has few: the periods of now, and what is left of those before
+	made   map[string]int      // how many of these leases were made for a request with a key, by its id
 	first  *Attempt            // of those under way, in no order
 	untold bool                // something is under way that the other nodes do not know all of
 }
@@ -20,6 +21,7 @@ type accountLeases struct {
 // of its account's budgets.
 type lease struct {
 	id     ID
+	key    string    // id of the key with which the request came that it was made for; empty for none
 	budget Budget    // as the request had it that came last of all,
 	asOf   time.Time // at that time
 
@@ -117,7 +119,14 @@ func (p *accountLeases) find(id ID) *lease {
 
 // forget drops the lease, unless that is done already.
 func (p *accountLeases) forget(s *lease) {
-	left := slices.DeleteFunc(p.scopes[s.id.Scope], func(other *lease) bool { return other == s })
+	all := p.scopes[s.id.Scope]
+	if !slices.Contains(all, s) {
+		return
+	}
+	if p.made[s.key]--; p.made[s.key] == 0 {
+		delete(p.made, s.key)
+	}
+	left := slices.DeleteFunc(all, func(other *lease) bool { return other == s })
 	if p.scopes[s.id.Scope] = left; len(left) == 0 {
 		delete(p.scopes, s.id.Scope)
 	}
@@ -160,7 +169,7 @@ func (s *lease) change() {
 // were set beside them or in their place since.
 func (p *accountLeases) counting(dst []*lease, n *Need, now time.Time) []*lease {
 	for i := range n.Budgets {
-		s := p.leaseOf(&n.Budgets[i], n.At, now)
+		s := p.leaseOf(&n.Budgets[i], n.Key, n.At, now)
 		if !slices.Contains(dst, s) {
 			dst = append(dst, s)
 		}
@@ -171,7 +180,7 @@ func (p *accountLeases) counting(dst []*lease, n *Need, now time.Time) []*lease 
 		beside.Of = s.budget.Of
 		other := p.find(ID{beside.Scope, beside.Period.Number(n.At)})
 		if other == nil {
-			other = p.leaseOf(&beside, n.At, now)
+			other = p.leaseOf(&beside, n.Key, n.At, now)
 		}
 		if !slices.Contains(dst, other) {
 			dst = append(dst, other)
@@ -180,13 +189,14 @@ func (p *accountLeases) counting(dst []*lease, n *Need, now time.Time) []*lease 
 	return dst
 }
 
-// leaseOf is the lease of a budget at a moment, made when it is not there.
-func (p *accountLeases) leaseOf(b *Budget, at, now time.Time) *lease {
+// leaseOf is the lease of a budget at a moment, made for a request with the key when it is not there.
+func (p *accountLeases) leaseOf(b *Budget, key string, at, now time.Time) *lease {
 	id := ID{b.Scope, b.Period.Number(at)}
 	s := p.find(id)
 	if s == nil {
-		s = &lease{id: id, budget: *b}
+		s = &lease{id: id, key: key, budget: *b}
 		p.scopes[id.Scope] = append(p.scopes[id.Scope], s)
+		p.made[key]++
 	}
 	s.used = now
 	if at.Before(s.asOf) { // others know better

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -84,12 +83,13 @@ func (p Parts) Scopes(account, key string, a *llm.Attribution) (all []string) {
 }
 
 // maxScopes is of how many accounts, keys and parts of these a node has leases at a time, of one account. Each takes
-// memory for a minute, and who names end users and tags is the client.
-const maxScopes = 10_000
+// memory for a minute, and who names end users and tags is the client. One key has leases made for at most half of those
+// that are left, so that it leaves some to the others.
+const maxScopes = 20_000
 
 // isCrowded reports whether there is no room for the lease of a part that the node has none of.
 func (p *accountLeases) isCrowded(n *Need) bool {
-	if len(p.scopes) < maxScopes {
+	if p.made[n.Key] < maxScopes-len(p.scopes) {
 		return false
 	}
 	return slices.ContainsFunc(n.Budgets, func(b Budget) bool {
@@ -101,7 +101,6 @@ func (p *accountLeases) isCrowded(n *Need) bool {
 func crowded() error {
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: idleFor,
-		Message: fmt.Sprintf("This account has more than %d end users or values of tags with a budget at once. Try again "+
-			"in a minute.", maxScopes),
+		Message: "This account has too many end users or values of tags with a budget at once. Try again in a minute.",
 	}
 }

@@ -35,6 +35,7 @@ const (
 // Need is the room that an attempt needs.
 type Need struct {
 	Account string    // id
+	Key     string    // id of the caller's key
 	Budgets []Budget  // all that the attempt counts against; none: there is always room
 	At      time.Time // when the client's request came
 	Least   llm.Money // what the attempt costs at most when it may say little
@@ -82,7 +83,7 @@ func (l *Service) leasesOf(account string) *accountLeases {
 	if p, ok := l.accounts.Load(account); ok {
 		return p.(*accountLeases)
 	}
-	p, _ := l.accounts.LoadOrStore(account, &accountLeases{scopes: map[string][]*lease{}})
+	p, _ := l.accounts.LoadOrStore(account, &accountLeases{scopes: map[string][]*lease{}, made: map[string]int{}})
 	return p.(*accountLeases)
 }
 

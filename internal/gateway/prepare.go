@@ -182,7 +182,7 @@ func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how qu
 	if err != nil {
 		return err
 	}
-	need := ledger.Need{Need: budget.Need{Account: c.principal.Account().ID, Budgets: budgets, At: c.started}}
+	need := ledger.Need{Need: budget.Need{Account: c.principal.Account().ID, Key: c.principal.Key().ID, Budgets: budgets, At: c.started}}
 	need.Least, need.Most = a.demand.Amounts()
 	if c.attempt != nil {
 		need.Follows, need.Settles = c.attempt.hold, c.attempt.settling

@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -11,20 +10,21 @@ import (
 )
 
 // maxNewParts is how many parts of one account or key may come in a minute that were not seen before: each takes memory.
-const maxNewParts = 10_000
+// One key has at most half of those that are left, so that it leaves some to the others.
+const maxNewParts = 20_000
 
 // admitParts refuses a caller of whom too many new parts have come.
 func (l *Limiter) admitParts(c *Caller) error {
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		if l.memory.find(subject{ofKey, p.Scope}) != nil || l.parts.admit(p.Owner, l.elapsed()) {
+		if l.memory.find(subject{ofKey, p.Scope}) != nil || l.parts.admit(p.Owner, c.Key, l.elapsed()) {
 			continue
 		}
 		l.refused.Add(1)
 		return &llm.Error{
 			Code: llm.CodeRateLimited, RetryAfter: time.Minute,
-			Message: fmt.Sprintf("More than %d end users or values of tags have come within a minute. Try again in a "+
-				"minute.", maxNewParts),
+			Message: "Too many end users or values of tags that were not seen before have come within a minute. Try again " +
+				"in a minute.",
 			Err: &Exceeded{Of: p.Of(), What: "rpm", Limit: maxNewParts},
 		}
 	}
@@ -38,19 +38,27 @@ func (l *Limiter) LimitsTokens(c Caller) bool {
 		slices.ContainsFunc(c.Parts, func(p account.PartLimits) bool { return p.Limits.TPM > 0 })
 }
 
-// newParts counts the parts that came in a minute, by their owners.
+// newParts counts the parts that came in a minute: all of an owner's, and those with one key.
 type newParts struct {
 	mu     sync.Mutex
 	minute int64
-	came   map[string]int
+	came   map[ownerKey]int
 }
 
-func (n *newParts) admit(owner string, now time.Duration) bool {
+// ownerKey is an owner of parts and a key; an empty one for all its keys.
+type ownerKey struct{ owner, key string }
+
+func (n *newParts) admit(owner, key string, now time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if minute := int64(now / time.Minute); n.came == nil || minute != n.minute {
-		n.minute, n.came = minute, map[string]int{}
+		n.minute, n.came = minute, map[ownerKey]int{}
 	}
-	n.came[owner]++
-	return n.came[owner] <= maxNewParts
+	all, mine := ownerKey{owner: owner}, ownerKey{owner, key}
+	if n.came[mine] >= maxNewParts-n.came[all] {
+		return false
+	}
+	n.came[all]++
+	n.came[mine]++
+	return true
 }

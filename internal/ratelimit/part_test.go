@@ -17,21 +17,21 @@ import (
 	"weir/internal/ratelimit/redistest"
 )
 
-// parted is the limits of an end user of a key that limits each to so many requests a minute.
-func parted(key, user string, rpm int64) *account.PartLimits {
-	p := account.NewPrincipal(&account.Account{ID: "a"}, &account.Key{ID: key, Per: []account.Per{{Limits: account.Limits{RPM: rpm}}}})
+// parted is the limits of an end user of an account that limits each to so many requests a minute.
+func parted(acc, user string, rpm int64) *account.PartLimits {
+	p := account.NewPrincipal(&account.Account{ID: acc, Per: []account.Per{{Limits: account.Limits{RPM: rpm}}}}, &account.Key{ID: "k"})
 	return &p.PartLimits(&llm.Attribution{User: user})[0]
 }
 
-// TestManyParts holds that whoever makes up end users makes no more windows than there may be, and takes nothing from
-// others.
+// TestManyParts holds that whoever makes up end users makes no more windows than there may be, and leaves room for those
+// of the account's other keys.
 func TestManyParts(t *testing.T) {
 	t.Parallel()
 	at := newClock()
 	l := must.Get(ratelimit.New(ratelimit.Options{Now: at.Now, Log: slog.New(slog.DiscardHandler)}))(t)
 	reserve := func(key, user string) error {
 		var r ratelimit.Reservation
-		err := l.Reserve(t.Context(), &r, ratelimit.Caller{Parts: []account.PartLimits{*parted(key, user, 2)}}, 1)
+		err := l.Reserve(t.Context(), &r, ratelimit.Caller{Key: key, Parts: []account.PartLimits{*parted("a", user, 2)}}, 1)
 		r.Settle(1)
 		return err
 	}
@@ -50,10 +50,10 @@ func TestManyParts(t *testing.T) {
 	if err.Code != llm.CodeRateLimited || !strings.Contains(err.Message, "This end user is limited to 2 requests a minute.") {
 		t.Errorf("one who is known: got %+v, want refused by its own limit", err)
 	}
-	must.Do(t, reserve("other", "ada"))
+	must.Do(t, reserve("other", "new"))
 	at.advance(time.Minute)
 	must.Do(t, reserve("k", "later"))
-	if scope := budget.UserScope("k", "ada"); parted("k", "ada", 1).Scope != scope {
+	if scope := budget.UserScope("a", "ada"); parted("a", "ada", 1).Scope != scope {
 		t.Errorf("got another scope than %q", scope)
 	}
 }
