@@ -118,10 +118,11 @@ func (d *Data) ReconcileBill(ctx context.Context, o ReconcileOptions, costs map[
 		if err := checkDays(o.From, o.To); err != nil {
 			return err
 		}
-		if _, err := b.provider(o.Provider); err != nil {
+		p, err := b.provider(o.Provider)
+		if err != nil {
 			return err
 		}
-		ours, err := b.bought(ctx, o.Provider, o.From, o.To)
+		ours, err := b.bought(ctx, p, o.From, o.To)
 		billed := maps.Clone(costs)
 		maps.DeleteFunc(billed, func(day string, _ llm.Money) bool {
 			return day < o.From.Format(time.DateOnly) || day > o.To.Format(time.DateOnly)
@@ -207,7 +208,7 @@ func (b *books) reconcileWith(ctx context.Context, name string, key llm.Secret, 
 			Message: fmt.Sprintf("%s does not tell what it charges: %s.", name, err),
 		}
 	}
-	ours, err := b.bought(ctx, name, from, to)
+	ours, err := b.bought(ctx, p, from, to)
 	return reconcile.Result{Rows: reconcile.Compare(ours, &theirs), Other: theirs.Other}, err
 }
 
@@ -250,7 +251,7 @@ func (b *books) reader(name string) (*provider.Provider, reconcile.Read, error) 
 }
 
 // bought is what the ledger has of a provider, by day and model.
-func (b *books) bought(ctx context.Context, provider string, from, to time.Time) (
+func (b *books) bought(ctx context.Context, p *provider.Provider, from, to time.Time) (
 	map[reconcile.Place]reconcile.Ours, error,
 ) {
 	q := report.UsesQuery{
@@ -266,16 +267,20 @@ func (b *books) bought(ctx context.Context, provider string, from, to time.Time)
 		for i := range page.Uses {
 			u := &page.Uses[i]
 			name, model, _ := strings.Cut(*u.Group[1], "/")
-			if name != provider {
+			if name != p.Name() {
 				continue
 			}
 			bought, most := u.Purchase(u.Cost, u.Uncertain)
+			at, err := time.Parse(time.DateOnly, *u.Group[0])
+			if err != nil {
+				return nil, err
+			}
 			all[reconcile.Place{Day: *u.Group[0], Model: model}] = reconcile.Ours{
 				Usage: reconcile.Usage{
 					Input: u.Usage.InputTokens(), Cached: u.Usage[llm.CacheRead] + u.Usage[llm.CacheReadAudio],
 					Output: u.Usage.OutputTokens(),
 				},
-				Cost: bought, Uncertain: most - bought,
+				Cost: bought, Uncertain: most - bought, Price: b.table.Price(&route.Target{Provider: p, Model: model}, at),
 			}
 		}
 		if len(page.Uses) < groupsPage {

@@ -73,8 +73,13 @@ func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 			return b, err
 		}
 		name := row[at[serviceName]]
-		if seen[strings.Clone(name)] = true; len(seen) > maxServices {
-			return b, fmt.Errorf("the file has more than %d services", maxServices)
+		if len(name) > maxModel {
+			return b, fmt.Errorf("the name of a service is longer than %d bytes", maxModel)
+		}
+		if !seen[name] {
+			if seen[strings.Clone(name)] = true; len(seen) > maxServices {
+				return b, fmt.Errorf("the file has more than %d services", maxServices)
+			}
 		}
 		if !slices.ContainsFunc(services, func(one string) bool { return llm.Matches(one, name) }) {
 			continue
@@ -150,24 +155,35 @@ func added(sum, cost llm.Money) (llm.Money, error) {
 	return sum, nil
 }
 
-// billedForm is the numeric format of FOCUS. Its length and exponent are bounded, as they are what parsing costs.
-var billedForm = regexp.MustCompile(`^[+-]?[0-9]{1,20}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$`)
+// amountForm is the numeric format of FOCUS, and of vendors' reports. Its length and exponent are bounded, as they are what
+// parsing costs.
+var amountForm = regexp.MustCompile(`^[+-]?[0-9]{1,20}(\.[0-9]{0,100})?([eE][+-]?[0-9]{1,2})?$`)
+
+// parseAmount is an amount of which a dollar has so many parts, to the nearest nano-dollar. It reports false where that is
+// no number, or not within maxBilled.
+func parseAmount(text string, parts int64) (llm.Money, bool) {
+	if !amountForm.MatchString(text) {
+		return 0, false
+	}
+	usd, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return 0, false
+	}
+	usd.Quo(usd, big.NewRat(parts, 1))
+	if most := big.NewRat(maxBilled, 1); usd.Cmp(most) > 0 || usd.Cmp(most.Neg(most)) < 0 {
+		return 0, false
+	}
+	nanos, ok := new(big.Int).SetString(usd.Mul(usd, big.NewRat(int64(llm.USD), 1)).FloatString(0), 10)
+	return llm.Money(nanos.Int64()), ok
+}
 
 // parseBilled is a cost, to the nano-dollar.
 func parseBilled(text string) (llm.Money, error) {
-	if !billedForm.MatchString(text) {
-		return 0, fmt.Errorf("%s is %.60q, no number such as 0.0125", billedCost, text)
+	cost, ok := parseAmount(text, 1)
+	if !ok {
+		return 0, fmt.Errorf("%s is %.60q, which is no number such as 0.0125, or not within $%d", billedCost, text, maxBilled)
 	}
-	cost, ok := new(big.Rat).SetString(text)
-	if !ok || cost.Cmp(big.NewRat(maxBilled, 1)) > 0 || cost.Cmp(big.NewRat(-maxBilled, 1)) < 0 {
-		return 0, fmt.Errorf("%s is %.60q, which is not within $%d", billedCost, text, maxBilled)
-	}
-	nanos := cost.Mul(cost, big.NewRat(int64(llm.USD), 1)).FloatString(0) // rounded to the nearest
-	n, ok := new(big.Int).SetString(nanos, 10)
-	if !ok || !n.IsInt64() {
-		return 0, fmt.Errorf("%s is %.60q, no number such as 0.0125", billedCost, text)
-	}
-	return llm.Money(n.Int64()), nil
+	return cost, nil
 }
 
 // parsePeriod is the UTC day of a time as FOCUS, and the tools that write it as CSV, have it.

@@ -32,6 +32,7 @@ type Ours struct {
 	Usage     Usage
 	Cost      llm.Money
 	Uncertain llm.Money // what it may have cost beyond that: nobody saw how some requests ended
+	Price     llm.Price // on the day; not Known where nobody knows it
 }
 
 // Theirs is what the provider reports.
@@ -41,6 +42,14 @@ type Theirs struct {
 	Other llm.Money           // costs that are of no model
 	// Uncached says that it does not tell how many tokens a cache served.
 	Uncached bool
+
+	first, last string // days
+}
+
+func newTheirs(from, to time.Time) Theirs {
+	return Theirs{
+		Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}, first: from.Format(time.DateOnly), last: to.Format(time.DateOnly),
+	}
 }
 
 // Finding is what a place comes to.
@@ -187,7 +196,7 @@ func (r *Row) find() Finding {
 	d := r.Theirs.minus(r.Ours.Usage)
 	more, less := d.Input > 0 || d.Output > 0, d.Input < 0 || d.Output < 0
 	switch {
-	case more && !less && r.Ours.Uncertain > 0 && r.within():
+	case more && !less && r.Ours.Uncertain > 0 && r.within(d):
 		return Unseen
 	case more && less:
 		return Mixed
@@ -201,9 +210,23 @@ func (r *Row) find() Finding {
 	return r.findCost()
 }
 
-// within reports whether the provider charges no more than the ledger has as the bound, as far as it tells.
-func (r *Row) within() bool {
-	return r.Cost == nil || *r.Cost <= r.Ours.Cost+r.Ours.Uncertain+rounding(r.Ours.Cost)
+// within reports whether what the provider has more of costs no more than the ledger has as the bound: what it charges,
+// as far as it tells, and these tokens by our price, where there is one.
+func (r *Row) within(more Usage) bool {
+	most := r.Ours.Uncertain + rounding(r.Ours.Cost)
+	if r.Cost != nil && *r.Cost > r.Ours.Cost+most {
+		return false
+	}
+	price := r.Ours.Price
+	if !price.Known() {
+		return r.Cost != nil
+	}
+	price.Tiers = nil // it may be of several requests
+	u := llm.Usage{llm.CacheRead: max(0, more.Cached), llm.Output: more.Output}
+	if u[llm.Input] = more.Input - u[llm.CacheRead]; r.Uncached {
+		u[llm.Input], u[llm.CacheRead] = 0, more.Input
+	}
+	return price.Cost(&u, "") <= most
 }
 
 // findCost is what the costs come to, of as many tokens.

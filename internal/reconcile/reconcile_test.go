@@ -19,6 +19,8 @@ func TestCompare(t *testing.T) {
 	one := o{Usage: u{1000, 200, 50}, Cost: 9 * llm.USD}
 	unsure := one
 	unsure.Uncertain = 2 * llm.USD
+	priced := unsure
+	priced.Price = llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 20_000_000_000, llm.CacheRead: 10_000_000_000, llm.Output: 100_000_000_000}} // 2, 1 and 10 cents
 	for name, tt := range map[string]struct {
 		ours  map[reconcile.Place]o
 		usage map[reconcile.Place]u
@@ -72,6 +74,24 @@ func TestCompare(t *testing.T) {
 			map[reconcile.Place]u{at(monday, "m"): {1000, 200, 80}, at(tuesday, "m"): {1000, 200, 80}, at(thursday, "m"): one.Usage},
 			map[reconcile.Place]llm.Money{at(monday, "m"): 10 * llm.USD, at(tuesday, "m"): 12 * llm.USD, at(thursday, "m"): 11 * llm.USD},
 			map[reconcile.Place]reconcile.Finding{at(monday, "m"): reconcile.Unseen, at(tuesday, "m"): reconcile.More, at(thursday, "m"): reconcile.Unseen},
+		},
+		"unseen, and no costs": {
+			map[reconcile.Place]o{at(monday, "m"): priced, at(tuesday, "m"): priced, at(thursday, "m"): unsure, at(monday, "n"): priced, at(tuesday, "n"): priced},
+			map[reconcile.Place]u{
+				at(monday, "m"): {1000, 200, 70}, at(tuesday, "m"): {1000, 200, 71}, at(thursday, "m"): {1000, 200, 51},
+				at(monday, "n"): {1150, 300, 60}, at(tuesday, "n"): {1150, 200, 60},
+			},
+			nil,
+			map[reconcile.Place]reconcile.Finding{
+				at(monday, "m"): reconcile.Unseen, at(tuesday, "m"): reconcile.More, at(thursday, "m"): reconcile.More,
+				at(monday, "n"): reconcile.More, at(tuesday, "n"): reconcile.More,
+			},
+		},
+		"unseen, and less cost": {
+			map[reconcile.Place]o{at(monday, "m"): priced},
+			map[reconcile.Place]u{at(monday, "m"): {90_000, 200, 50}},
+			map[reconcile.Place]llm.Money{at(monday, "m"): -llm.USD},
+			map[reconcile.Place]reconcile.Finding{at(monday, "m"): reconcile.More},
 		},
 		"others": {
 			map[reconcile.Place]o{at(monday, "m"): one, at(monday, "n"): one, at(monday, "c"): one, at(monday, "x"): one},

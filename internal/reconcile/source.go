@@ -16,10 +16,12 @@ import (
 	"unicode"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
 const (
 	maxPage  = 8 << 20 // bytes of an answer
+	maxLevel = 20      // of nested values in it
 	maxPages = 1000    // of one report
 	perPage  = 31      // days, the most that both vendors give of days
 	// maxReports bounds all answers of a comparison, in bytes, maxPlaces the models on days that are kept of them, and
@@ -55,80 +57,87 @@ func Reader(vendor, dialect string) Read {
 	return nil
 }
 
-// page is what all reports have in common.
-type page[T any] struct {
-	Data []struct {
-		StartTime  int64  `json:"start_time"`  // Unix seconds, of OpenAI
-		StartingAt string `json:"starting_at"` // RFC 3339, of Anthropic
-		Results    []T    `json:"results"`
-	} `json:"data"`
-	HasMore  bool   `json:"has_more"`
-	NextPage string `json:"next_page"`
-}
-
 // each calls fn with every result of a report, and its day.
 func each[T any](ctx context.Context, s *Source, path string, q url.Values, header http.Header,
 	fn func(day string, r *T) error,
 ) error {
 	for range maxPages {
-		var p page[T]
-		if err := s.get(ctx, path+"?"+q.Encode(), header, &p); err != nil {
+		p, err := s.get(ctx, path+"?"+q.Encode(), header)
+		if err != nil {
 			return err
 		}
-		for i := range p.Data {
-			day, _, _ := strings.Cut(p.Data[i].StartingAt, "T")
-			if day == "" {
-				day = time.Unix(p.Data[i].StartTime, 0).UTC().Format(time.DateOnly)
-			}
-			for k := range p.Data[i].Results {
-				if err := fn(day, &p.Data[i].Results[k]); err != nil {
+		for _, bucket := range rawjson.Elements(rawjson.Get(p, "data")) {
+			day := dayOf(bucket)
+			for _, result := range rawjson.Elements(rawjson.Get(bucket, "results")) {
+				if err := decoded(path, day, result, fn); err != nil {
 					return err
 				}
 			}
 		}
-		if !p.HasMore || p.NextPage == "" {
+		next := rawjson.Text(rawjson.Get(p, "next_page"))
+		if more, _ := rawjson.AsBool(rawjson.Get(p, "has_more")); !more || next == "" {
 			return nil
 		}
-		q.Set("page", p.NextPage)
+		q.Set("page", next)
 	}
 	return fmt.Errorf("%s has more than %d pages", path, maxPages)
 }
 
+// dayOf is the day of results, from starting_at, in RFC 3339, of Anthropic, or start_time, Unix seconds, of OpenAI.
+func dayOf(bucket []byte) string {
+	if at, ok := rawjson.AsInt(rawjson.Get(bucket, "start_time")); ok {
+		return time.Unix(at, 0).UTC().Format(time.DateOnly)
+	}
+	day, _, _ := strings.Cut(rawjson.Text(rawjson.Get(bucket, "starting_at")), "T")
+	return day
+}
+
+// decoded calls fn with a result. Results are decoded one by one: an empty one takes far more memory than its text.
+func decoded[T any](path, day string, result []byte, fn func(day string, r *T) error) error {
+	var r T
+	if err := json.Unmarshal(result, &r); err != nil {
+		return noReport(path)
+	}
+	return fn(day, &r)
+}
+
+func noReport(path string) error { return fmt.Errorf("%s answered what is no such report", path) }
+
 // get reads an answer in JSON. Its errors have nothing of the key, nor of the answer, which may repeat it.
-func (s *Source) get(ctx context.Context, path string, header http.Header, into any) error {
+func (s *Source) get(ctx context.Context, path string, header http.Header) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(s.BaseURL, "/")+path, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Header = header
 	answer, err := s.Client.Do(r)
 	if err != nil {
-		return unanswered(err)
+		return nil, unanswered(err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	at := r.URL.Path
 	switch answer.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%s answered %d: it needs an admin key of the organization, which is another one than "+
+		return nil, fmt.Errorf("%s answered %d: it needs an admin key of the organization, which is another one than "+
 			"those for requests", at, answer.StatusCode)
 	default:
-		return fmt.Errorf("%s answered %d", at, answer.StatusCode)
+		return nil, fmt.Errorf("%s answered %d", at, answer.StatusCode)
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxPage+1))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", at, err)
+		return nil, fmt.Errorf("read %s: %w", at, err)
 	}
 	if len(text) > maxPage {
-		return fmt.Errorf("%s has more than %d bytes on a page", at, maxPage)
+		return nil, fmt.Errorf("%s has more than %d bytes on a page", at, maxPage)
 	}
 	if s.read += int64(len(text)); s.read > maxReports {
-		return fmt.Errorf("the reports have more than %d bytes in all", maxReports)
+		return nil, fmt.Errorf("the reports have more than %d bytes in all", maxReports)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s answered what is no such report", at)
+	if rawjson.Validate(text, maxLevel) != nil || rawjson.KindOf(rawjson.Get(text, "data")) != rawjson.Array {
+		return nil, noReport(at)
 	}
-	return nil
+	return text, nil
 }
 
 // unanswered is why there is no answer, without anything of one.
@@ -145,10 +154,10 @@ func unanswered(err error) error {
 	return errors.New("it could not be asked, or its answer is not HTTP")
 }
 
-// use adds what a model used on a day.
+// use adds what a model used on a day, if that was asked for.
 func (t *Theirs) use(day, model string, u Usage) error {
 	at, err := placeOf(day, model)
-	if err != nil {
+	if err != nil || !t.asked(day) {
 		return err
 	}
 	for _, n := range []int64{u.Input, u.Cached, u.Output} {
@@ -162,14 +171,17 @@ func (t *Theirs) use(day, model string, u Usage) error {
 	return tooMany(len(t.Usage))
 }
 
-// book adds a cost.
-func (t *Theirs) book(day, model string, named bool, usd llm.Money) (err error) {
-	if !named {
-		t.Other, err = added(t.Other, usd)
+// asked reports whether a day is one of those that were asked for.
+func (t *Theirs) asked(day string) bool { return t.first <= day && day <= t.last }
+
+// book adds a cost, of a day that was asked for.
+func (t *Theirs) book(day, model string, named bool, usd llm.Money) error {
+	at, err := placeOf(day, model)
+	if err != nil || !t.asked(day) {
 		return err
 	}
-	at, err := placeOf(day, model)
-	if err != nil {
+	if !named {
+		t.Other, err = added(t.Other, usd)
 		return err
 	}
 	if t.Costs[at], err = added(t.Costs[at], usd); err != nil {

@@ -57,6 +57,17 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestOtherDays holds that what is of days that were not asked for is left out.
+func TestOtherDays(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[string]int{"2026-11-19": 0, "2026-11-20": 1, "2026-11-22": 1, "2026-11-23": 0} {
+		got := must.Get(read(t, "anthropic", results(at, `{"model":"m","output_tokens":5,"amount":"1","currency":"USD"}`)))(t)
+		if len(got.Usage) != want || len(got.Costs) != want {
+			t.Errorf("%s: got %+v, want %d", at, got, want)
+		}
+	}
+}
+
 // results are those of a day, as Anthropic reports them, of usage and of costs.
 func results(day, list string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -112,6 +123,9 @@ func TestReportsRefused(t *testing.T) {
 			w.Header().Set("Location", ":"+r.Header.Get("X-Api-Key"))
 			w.WriteHeader(http.StatusFound)
 		}, ""},
+		"no data":               {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":"the-admin-key"}`) }, "no such report"},
+		"another number":        {results("2026-11-20", `{"model":"m","amount":"1_000","currency":"USD"}`), "no amount"},
+		"no day at all":         {results("", `{"model":"m","output_tokens":5}`), "no day"},
 		"a formula as a day":    {results("=1+1", `{"model":"m","output_tokens":5}`), "no day"},
 		"no day":                {results("2026-02-30", `{"model":"m","output_tokens":5}`), "no day"},
 		"a day in words":        {results("20 November", `{"model":"m","amount":"5","currency":"USD"}`), "no day"},

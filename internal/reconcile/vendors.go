@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/big"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
 // readOpenAI reads usage by model (https://platform.openai.com/docs/api-reference/usage/completions, as
@@ -19,7 +19,7 @@ import (
 // with the model (https://platform.openai.com/docs/api-reference/usage/costs, as docs.rs/openai-client-base 0.16.0 has its
 // schema, 2026-11-26).
 func readOpenAI(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
-	t := Theirs{Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}}
+	t := newTheirs(from, to)
 	header := http.Header{"Authorization": {"Bearer " + s.AdminKey.Reveal()}}
 	query := func(group string) url.Values {
 		return url.Values{
@@ -63,7 +63,7 @@ func readOpenAI(ctx context.Context, s *Source, from, to time.Time) (Theirs, err
 // The vendor calls these reports legacy and still serves them; what it recommends in their place is a beta
 // (https://platform.claude.com/docs/en/manage-claude/usage-cost-api, 2026-11-26).
 func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
-	t := Theirs{Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}}
+	t := newTheirs(from, to)
 	header := http.Header{"X-Api-Key": {s.AdminKey.Reveal()}, "Anthropic-Version": {"2023-06-01"}}
 	query := func(group string) url.Values {
 		return url.Values{
@@ -113,30 +113,33 @@ func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, 
 // readOpenRouter reads usage and costs by model, of the last 30 days that are over
 // (https://openrouter.ai/docs/api/api-reference/analytics/get-user-activity, 2026-11-26).
 func readOpenRouter(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
-	t := Theirs{Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}, Uncached: true}
+	t := newTheirs(from, to)
+	t.Uncached = true
 	header := http.Header{"Authorization": {"Bearer " + s.AdminKey.Reveal()}}
+	type activity struct {
+		Model  string      `json:"model"`
+		Usage  json.Number `json:"usage"` // US dollars
+		Input  int64       `json:"prompt_tokens"`
+		Output int64       `json:"completion_tokens"`
+	}
 	for at := from; !at.After(to); at = at.AddDate(0, 0, 1) {
 		day := at.Format(time.DateOnly)
-		var activity struct {
-			Data []struct {
-				Model  string      `json:"model"`
-				Usage  json.Number `json:"usage"` // US dollars
-				Input  int64       `json:"prompt_tokens"`
-				Output int64       `json:"completion_tokens"`
-			} `json:"data"`
-		}
-		if err := s.get(ctx, "/activity?"+url.Values{"date": {day}}.Encode(), header, &activity); err != nil {
+		answer, err := s.get(ctx, "/activity?"+url.Values{"date": {day}}.Encode(), header)
+		if err != nil {
 			return t, err
 		}
-		for _, r := range activity.Data {
-			usd, err := dollarsOf(r.Usage.String(), "usd", 1)
+		for _, result := range rawjson.Elements(rawjson.Get(answer, "data")) {
+			err := decoded("/activity", day, result, func(day string, r *activity) error {
+				usd, err := dollarsOf(r.Usage.String(), "usd", 1)
+				if err == nil {
+					err = t.use(day, r.Model, Usage{Input: r.Input, Output: r.Output})
+				}
+				if err == nil {
+					err = t.book(day, r.Model, true, usd)
+				}
+				return err
+			})
 			if err != nil {
-				return t, err
-			}
-			if err := t.use(day, r.Model, Usage{Input: r.Input, Output: r.Output}); err != nil {
-				return t, err
-			}
-			if err := t.book(day, r.Model, true, usd); err != nil {
 				return t, err
 			}
 		}
@@ -149,21 +152,9 @@ func dollarsOf(amount, currency string, parts int64) (llm.Money, error) {
 	if !strings.EqualFold(currency, "usd") {
 		return 0, errors.New("a cost is not in US dollars")
 	}
-	const least = 1e-12
-	near, err := strconv.ParseFloat(amount, 64)
-	near /= float64(parts)
-	switch {
-	case err != nil || len(amount) > maxAmount || near > maxBilled || near < -maxBilled:
-		return 0, errors.New("a cost is no amount")
-	case near < least && near > -least:
-		return 0, nil
-	}
-	exact, ok := new(big.Rat).SetString(amount)
+	usd, ok := parseAmount(amount, parts)
 	if !ok {
 		return 0, errors.New("a cost is no amount")
 	}
-	exact.Mul(exact, big.NewRat(int64(llm.USD), parts))
-	return llm.Money(new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()), nil
+	return usd, nil
 }
-
-const maxAmount = 100 // characters
