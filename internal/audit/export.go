@@ -60,8 +60,8 @@ func valueOf(p *Proof) Proof {
 
 // PlainCell keeps a name that somebody has chosen from being a formula where the
 // file is opened as a sheet (https://owasp.org/www-community/attacks/CSV_Injection):
-// one that begins like one gets a quotation mark before it. Control characters, which a
-// terminal obeys, are replaced.
+// one that begins like one, or does behind a semicolon, which parts cells in some countries,
+// gets a quotation mark before it. Control characters, which a terminal obeys, are replaced.
 func PlainCell(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {
@@ -69,8 +69,14 @@ func PlainCell(name string) string {
 		}
 		return r
 	}, name)
-	if name != "" && strings.Contains("=+-@\t\r\n", name[:1]) {
-		return "'" + name
+	var cell strings.Builder
+	begins := true
+	for i := range len(name) {
+		if begins && strings.Contains("=+-@\t\r\n", name[i:i+1]) {
+			cell.WriteByte('\'')
+		}
+		cell.WriteByte(name[i])
+		begins = name[i] == ';'
 	}
-	return name
+	return cell.String()
 }

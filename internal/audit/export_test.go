@@ -45,7 +45,7 @@ func TestExporters(t *testing.T) {
 
 func TestPlainCell(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"": "", "openai/gpt": "openai/gpt", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx", "\nx": "'\nx", "é=": "é=", "a\x1b[2J\x00\u009bb": "a\ufffd[2J\ufffd\ufffdb", "\x1b=1": "\ufffd=1", "a\tb": "a\tb"} {
+	for text, want := range map[string]string{"": "", "openai/gpt": "openai/gpt", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx", "\nx": "'\nx", "é=": "é=", "a\x1b[2J\x00\u009bb": "a\ufffd[2J\ufffd\ufffdb", "\x1b=1": "\ufffd=1", "a\tb": "a\tb", "a;=1;b;;@c;": "a;'=1;b;;'@c;", ";": ";"} {
 		if got := audit.PlainCell(text); got != want {
 			t.Errorf("PlainCell(%q): got %q, want %q", text, got, want)
 		}

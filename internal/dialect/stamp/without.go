@@ -69,7 +69,12 @@ func costEdits(edits []rawjson.Edit, object []byte, p place) []rawjson.Edit {
 			edits = append(edits, rawjson.Edit{Start: p.at + start, End: p.at + end})
 		case tells || holders.Has(name):
 			kept = true
-			edits = costEdits(edits, m.Value, place{p.at + m.Start, p.depth + 1, tells})
+			inside := place{p.at + m.Start, p.depth + 1, tells}
+			edits = costEdits(edits, m.Value, inside)
+			for _, e := range rawjson.Elements(m.Value) {
+				// An element is a slice of the array: their capacities tell where it begins.
+				edits = costEdits(edits, e, place{inside.at + cap(m.Value) - cap(e), inside.depth + 1, tells})
+			}
 		default:
 			kept = true
 		}

@@ -24,6 +24,7 @@ func TestWithoutCost(t *testing.T) {
 		`{"usage":{"total_price":"1","PRICE":2,"a":{"cost":1}}}`:   `{"usage":{"a":{}}}`,
 		`{"provider_metadata":{"gateway":{"cost":"1","a":2}}}`:     `{"provider_metadata":{"gateway":{"a":2}}}`,
 		`{"choices":[{"message":{"content":"cost","cost":1}}]}`:    `{"choices":[{"message":{"content":"cost","cost":1}}]}`,
+		`{"usage":{"n":[ {"cost":1}, {"a":2,"cost":1}],"b":[1]}}`:  `{"usage":{"n":[ {}, {"a":2}],"b":[1]}}`,
 		`{"usage":{"a":2}}`:                                        `{"usage":{"a":2}}`,
 		`{"metadata":{"cost":"1"}}`:                                `{"metadata":{"cost":"1"}}`,
 		`{"usage":null}`:                                           `{"usage":null}`,
