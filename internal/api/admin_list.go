@@ -34,8 +34,7 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 	}
 	q := &query{values: values}
 	for name, given := range values {
-		isTag := strings.HasPrefix(name, tagParameter) && slices.Contains(names, tagParameter)
-		if !isTag && !slices.Contains(names, name) {
+		if !(isTag(name) && slices.Contains(names, tagParameter)) && !slices.Contains(names, name) {
 			return nil, unknownName("parameter", name, name, names)
 		}
 		if len(given) > 1 {

@@ -23,7 +23,7 @@ const (
 	maxLimit     = 1000
 	maxOffset    = 1 << 40
 	maxUsesBody  = 64 << 10
-	largeUses    = 64 << 10 // bytes from which on a reply is counted; a page of defaultLimit has less
+	largeUses    = 128 << 10 // bytes from which on a reply is counted; most pages of defaultLimit have less
 	maxDepth     = 100
 	// flushWait bounds the wait for the database to have what was answered.
 	flushWait = 5 * time.Second
@@ -56,11 +56,28 @@ func (h *Uses) report(r *request) ([]byte, error) {
 	if err != nil {
 		return nil, noUsage(err)
 	}
-	reply, err := EncodeUses(q, page)
-	if err == nil {
-		err = h.hold(r, q.Account, len(reply))
+	if err := h.hold(r, q.Account, sizeOf(&page)); err != nil {
+		return nil, err
 	}
-	return reply, err
+	return EncodeUses(q, page)
+}
+
+// sizeOf is how many bytes a reply has at most.
+func sizeOf(page *report.UsesPage) (bytes int) {
+	const (
+		fixed   = 512
+		escaped = 6 // bytes of one, at most
+	)
+	for i := range page.Uses {
+		u := &page.Uses[i]
+		bytes += fixed + escaped*len(u.Model)
+		for _, value := range u.Group {
+			if bytes += fixed; value != nil { // with the name of the dimension
+				bytes += escaped * len(*value)
+			}
+		}
+	}
+	return bytes
 }
 
 // hold counts a large reply among what the account has in memory, until the client has taken it.
@@ -202,9 +219,14 @@ func usesParams(r *request) (map[string]string, error) {
 	if err != nil {
 		return nil, llm.Invalid("", "The query string is malformed. Write a percent sign as %25.")
 	}
-	for name := range query {
-		if v := query.Get(name); v != "" && isUsesName(name) {
-			params[name] = v
+	for name, given := range query {
+		switch known, err := isUsesName(name); {
+		case err != nil:
+			return nil, err
+		case known && len(given) > 1:
+			return nil, llm.Invalid(name, name+" is given more than once. Give it once.")
+		case known && (given[0] != "" || isTag(name)):
+			params[name] = given[0]
 		}
 	}
 	return params, nil
@@ -222,7 +244,11 @@ func bodyParams(r *request, params map[string]string) error {
 	}
 	for m := range rawjson.Members(body) {
 		name := m.Name()
-		if _, there := params[name]; there || !isUsesName(name) { // of a name that stands twice, the first counts
+		known, err := isUsesName(name)
+		if err != nil {
+			return err
+		}
+		if _, there := params[name]; there || !known { // of a name that stands twice, the first counts
 			continue
 		}
 		switch rawjson.KindOf(m.Value) {

@@ -32,9 +32,22 @@ func readGroups(text string, more ...report.Dimension) ([]report.Dimension, erro
 // tagParameter is what the parameter begins with that selects by a tag, before the tag's name.
 const tagParameter = "tag."
 
-// isUsesName reports whether a parameter of GET /v1/uses has that name.
-func isUsesName(name string) bool {
-	return slices.Contains(usesNames, name) || strings.HasPrefix(name, tagParameter)
+// isUsesName reports whether a parameter of GET /v1/uses has that name. Others have no meaning; a misspelt name of a tag is
+// refused, for without the filter the answer is of all requests.
+func isUsesName(name string) (bool, error) {
+	switch {
+	case slices.Contains(usesNames, name) || isTag(name):
+		return true, nil
+	case strings.HasPrefix(name, "tag"):
+		return false, wrongTag(name)
+	}
+	return false, nil
+}
+
+func isTag(param string) bool { return strings.HasPrefix(param, tagParameter) }
+
+func wrongTag(param string) error {
+	return llm.Invalidf(tagParameter+"NAME", "The parameter %.80q selects by no tag that a request can have. Use tag.NAME=value.", param)
 }
 
 // readTags are the tags that the parameters select by.
@@ -44,11 +57,10 @@ func readTags(params map[string]string) (tags []llm.Tag, err error) {
 		switch {
 		case !ok:
 			continue
-		case name == "" || !llm.IsText(name) || !llm.IsText(params[param]):
-			return nil, llm.Invalidf(param, "The parameter %.80q has no tag's name, or a character that no tag has. "+
-				"Use tag.NAME=value.", param)
+		case !llm.IsTagName(name) || !llm.IsTagValue(params[param]):
+			return nil, wrongTag(param)
 		case len(tags) == llm.MaxTags:
-			return nil, llm.Invalidf(param, "There are more than %d tags. Use fewer.", llm.MaxTags)
+			return nil, llm.Invalidf(tagParameter+"NAME", "There are more than %d tags. Use fewer.", llm.MaxTags)
 		}
 		tags = append(tags, llm.Tag{Name: name, Value: params[param]})
 	}

@@ -80,6 +80,9 @@ func groupingOf(f *form) (g grouping) {
 		if !ok || values[0] == "" {
 			continue
 		}
+		if !llm.IsTagName(tag) || !llm.IsTagValue(values[0]) {
+			f.mistake("tag", "A tag to filter by has a name or a value that no request can have. Filter by another one.")
+		}
 		g.tags = append(g.tags, llm.Tag{Name: tag, Value: values[0]})
 	}
 	slices.SortFunc(g.tags, func(a, b llm.Tag) int { return strings.Compare(a.Name, b.Name) })

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"slices"
+	"strings"
 
 	"weir/internal/account"
 	"weir/internal/llm"
@@ -116,10 +117,10 @@ func (o *ownFields) put(t llm.Tag) bool {
 // request without one that the key requires.
 func (o *ownFields) completeTags(k *account.Key) error {
 	for _, t := range k.Tags.Defaults {
-		o.attribution.Put(t)
+		o.attribution.Complete(t)
 	}
 	for _, name := range k.Tags.Required {
-		if _, ok := o.attribution.Tag(name); !ok {
+		if value, _ := o.attribution.Tag(name); strings.TrimSpace(value) == "" {
 			return llm.Invalidf(llm.TagsHeader, "This API key requires the tag %q on every request. Send it, for "+
 				"example as %s: %s=value.", name, llm.TagsHeader, name)
 		}

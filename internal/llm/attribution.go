@@ -14,6 +14,8 @@ const (
 	maxTagName  = 64  // characters
 	maxTagValue = 512 // characters; an end user likewise
 	usualTags   = 4
+	// maxTagsText is how many bytes the names and values of a request's tags have together, without those that a key adds.
+	maxTagsText = 4096
 )
 
 // Tag is what a client says of its request, for reports.
@@ -38,21 +40,48 @@ func (a *Attribution) Tag(name string) (string, bool) {
 // Put adds what a vendor's member of the body says. It reports false where that is not within the bounds;
 // a tag whose name is there stays as it is.
 func (a *Attribution) Put(t Tag) bool {
-	if t.Name == "" || !isWithin(t.Name, maxTagName) || !isWithin(t.Value, maxTagValue) {
+	if !IsTagName(t.Name) || !IsTagValue(t.Value) {
 		return false
 	}
 	if _, there := a.Tag(t.Name); there {
 		return true
 	}
-	if len(a.Tags) == MaxTags {
+	if len(a.Tags) == MaxTags || textOf(a.Tags)+t.text() > maxTagsText {
 		return false
 	}
+	return a.add(t)
+}
+
+// Complete adds a tag of the caller's key, for which there is room, unless one of that name is there.
+func (a *Attribution) Complete(t Tag) {
+	if _, there := a.Tag(t.Name); !there {
+		a.add(t)
+	}
+}
+
+func (a *Attribution) add(t Tag) bool {
 	if a.Tags == nil {
 		a.Tags = make([]Tag, 0, usualTags)
 	}
 	a.Tags = append(a.Tags, t)
 	return true
 }
+
+// text is how many bytes the name and the value have.
+func (t *Tag) text() int { return len(t.Name) + len(t.Value) }
+
+func textOf(tags []Tag) (bytes int) {
+	for i := range tags {
+		bytes += tags[i].text()
+	}
+	return bytes
+}
+
+// IsTagName reports whether a request may have a tag of that name, and IsTagValue one of that value.
+func IsTagName(name string) bool { return name != "" && isWithin(name, maxTagName) }
+
+// IsTagValue reports whether a tag may have that value.
+func IsTagValue(value string) bool { return isWithin(value, maxTagValue) }
 
 // SetUser sets the end user. It reports false where that is not within the bounds.
 func (a *Attribution) SetUser(user string) bool {
@@ -108,12 +137,15 @@ func (t *Tag) check(others []Tag) error {
 		return fmt.Errorf("tag %d has a comma, or an equals sign in its name", len(others)+1)
 	case strings.ContainsFunc(t.Name+t.Value, isUnprintable) || !utf8.ValidString(t.Name+t.Value):
 		return fmt.Errorf("tag %d has a character that is not printable UTF-8", len(others)+1)
-	case !isWithin(t.Name, maxTagName) || !isWithin(t.Value, maxTagValue):
+	case !IsTagName(t.Name) || !IsTagValue(t.Value):
 		return fmt.Errorf("tag %d has a name above %d characters or a value above %d", len(others)+1, maxTagName,
 			maxTagValue)
 	}
 	if len(others) == MaxTags {
 		return fmt.Errorf("it has more than %d tags", MaxTags)
+	}
+	if textOf(others)+t.text() > maxTagsText {
+		return fmt.Errorf("its names and values have more than %d bytes together", maxTagsText)
 	}
 	for i := range others {
 		if others[i].Name == t.Name {

@@ -62,7 +62,7 @@ func ParseDimensions(text string, more ...Dimension) ([]Dimension, error) {
 		switch {
 		case text == "":
 			return nil, nil
-		case !slices.Contains(dimensions, d) && !slices.Contains(more, d) && (d.Tag() == "" || !llm.IsText(name)):
+		case !slices.Contains(dimensions, d) && !slices.Contains(more, d) && !llm.IsTagName(d.Tag()):
 			return nil, fmt.Errorf("%.80q is not a name that usage can be grouped by. Use %smodel, provider, key, user, "+
 				"tag:NAME, day, hour or month", name, listed(more))
 		case slices.Contains(list, d):

@@ -13,7 +13,7 @@ import (
 const (
 	mostAttributed     = 2000    // sums
 	mostAttributedText = 1 << 20 // bytes of what names them
-	mostTagNames       = 20      // those that most attempts have, where nobody names others
+	mostTagNames       = 20      // those that have cost most, where nobody names others
 )
 
 // attributed is for whom and for what some attempts were, as sums have it.

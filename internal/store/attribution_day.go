@@ -61,7 +61,7 @@ func (d *attributedDay) shorten(most, text int) {
 		name, dearest := d.widest(parsed)
 		if len(dearest) == 0 {
 			// Then there are too many tags that some attempts have and others have not.
-			names := d.usualTags(parsed)
+			names := d.dearestTags(parsed)
 			if len(names) == 0 {
 				return
 			}
@@ -144,7 +144,7 @@ func (d *attributedDay) replace(parsed map[string]attributed, change func(a *att
 func (d *attributedDay) shortenTags(parsed map[string]attributed) {
 	names := slices.Clone(d.tags)
 	if len(names) == 0 {
-		if names = d.usualTags(parsed); len(names) <= mostTagNames {
+		if names = d.dearestTags(parsed); len(names) <= mostTagNames {
 			return
 		}
 		names = names[:mostTagNames]
@@ -159,16 +159,23 @@ func (d *attributedDay) leaveOut(parsed map[string]attributed, names []string) {
 	d.replace(parsed, func(a *attributed) { a.keep(names) })
 }
 
-// usualTags are the names of all tags, those first that most attempts have.
-func (d *attributedDay) usualTags(parsed map[string]attributed) []string {
-	attempts := map[string]int64{}
+// dearestTags are the names of all tags, those first whose attempts have cost most, or of which there are most: attempts
+// that cost nothing, which everybody can make, displace no tag.
+func (d *attributedDay) dearestTags(parsed map[string]attributed) []string {
+	type weight struct {
+		cost     llm.Money
+		attempts int64
+	}
+	weights := map[string]weight{}
 	for b, s := range d.buckets {
 		for _, t := range parsed[b.attribution].Tags {
-			attempts[t.Name] += s[measureAttempts]
+			w := weights[t.Name]
+			weights[t.Name] = weight{w.cost + s.charged(), w.attempts + s[measureAttempts]}
 		}
 	}
-	return slices.SortedFunc(maps.Keys(attempts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(attempts[b], attempts[a]), strings.Compare(a, b))
+	return slices.SortedFunc(maps.Keys(weights), func(a, b string) int {
+		x, y := weights[a], weights[b]
+		return cmp.Or(cmp.Compare(y.cost, x.cost), cmp.Compare(y.attempts, x.attempts), strings.Compare(a, b))
 	})
 }
 

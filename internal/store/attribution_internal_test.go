@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"weir/internal/llm"
@@ -38,6 +39,42 @@ func TestTagNamesInTurn(t *testing.T) {
 	if values["v"] != 9 || values[report.Other] != 1 || values["none"] != 2*mostTagNames {
 		t.Errorf("by the late tag: got %v, want 9 of v and 1 of others", values)
 	}
+}
+
+// TestFreeTags holds that attempts that cost nothing, however many, displace no tag of those that do.
+func TestFreeTags(t *testing.T) {
+	t.Parallel()
+	d := newAttributedDay(nil)
+	add := func(name string, s sums) {
+		a := attributed{Tags: []llm.Tag{{Name: name, Value: "v"}}}
+		d.addTo(bucket{model: "m"}.attributedTo(&a), &s)
+	}
+	add("team", sums{measureAttempts: 1, measureCost: 1})
+	for i := range mostTagNames {
+		add(fmt.Sprint("free ", i), sums{measureAttempts: 1000})
+	}
+	d.shorten(mostAttributed, mostAttributedText)
+	for b, s := range d.buckets {
+		if a, err := parseAttributed(b.attribution); err != nil || s[measureCost] > 0 && (len(a.Tags) != 1 || a.Tags[0].Name != "team") {
+			t.Errorf("what has cost something is of %q, %v", b.attribution, err)
+		}
+	}
+}
+
+// TestUsesText holds that the names of groups are bounded in bytes too.
+func TestUsesText(t *testing.T) {
+	t.Parallel()
+	u := newUsesRows(&usesFilter{}, report.UsesQuery{By: []report.Dimension{report.ByUser}})
+	long := strings.Repeat("x", 1<<20)
+	for i := range maxUsesText>>20 + 1 {
+		if err := u.add(&bucket{}, &attributed{User: fmt.Sprint(i, long)}, &sums{}); err != nil {
+			if i < 60 {
+				t.Errorf("group %d: %v", i, err)
+			}
+			return
+		}
+	}
+	t.Error("got no error")
 }
 
 // TestLongNames holds that what cannot be shortened is not gone through again for each attempt.

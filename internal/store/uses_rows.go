@@ -13,12 +13,13 @@ import (
 	"weir/internal/report"
 )
 
-// maxUsesRows, maxUsesSums and maxUsesGroups bound how many attempts and sums of days one report reads, and what it groups
+// maxUsesRows, maxUsesSums, maxUsesGroups and maxUsesText bound how many attempts and sums of days one report reads, and what it groups
 // them by.
 const (
 	maxUsesRows   = 200_000
 	maxUsesSums   = 5_000_000
 	maxUsesGroups = 200_000
+	maxUsesText   = 64 << 20 // bytes of what names the groups
 )
 
 // usesRows adds up usage by end users and tags: from sums of days; by hour, and of attempts that are in no sums yet, from
@@ -29,6 +30,7 @@ type usesRows struct {
 	tags   []llm.Tag // all of which an attempt has to have
 	groups map[string]*rowGroup
 	most   int                      // groups
+	text   int                      // bytes of what names the groups
 	name   []byte                   // of the group at hand
 	ofDay  map[packedName]*rowGroup // those of the day at hand
 	// summed are the days that are read from their sums alone, and byRow the others that have any.
@@ -258,7 +260,7 @@ func (u *usesRows) addName(value string, ok bool) {
 
 // newGroup is a group of the name at hand.
 func (u *usesRows) newGroup(values []*string) (*rowGroup, error) {
-	if len(u.groups) == u.most {
+	if u.text += len(u.name); len(u.groups) == u.most || u.text > maxUsesText {
 		return nil, errManyGroups
 	}
 	g := &rowGroup{values: values}

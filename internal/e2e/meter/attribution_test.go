@@ -61,16 +61,28 @@ func TestAttribution(t *testing.T) {
 	if p := grouped(t, h, "?group_by=tag:a,user&tag.a=b"); fmt.Sprint(p.words()) != "[tag:a=b user=u1 2 tag:a=b user=- 2]" {
 		t.Errorf("by tag and user: got %q", p.words())
 	}
+	if p := grouped(t, h, "?group_by=tag:a&tag.a="); len(p.Data) != 0 {
+		t.Errorf("by an empty tag, which none has: got %q", p.words())
+	}
 	if p := grouped(t, h, "?group_by=tag:project"); fmt.Sprint(p.words()) != "[tag:project=alpha 2 tag:project=beta 1 tag:project=- 12]" {
 		t.Errorf("by project: got %q", p.words())
 	}
+}
+
+// manyTags are so many tags of the longest value.
+func manyTags(n int) string {
+	tags := make([]string, n)
+	for i := range tags {
+		tags[i] = fmt.Sprint("t", i, "=", strings.Repeat("x", 500))
+	}
+	return strings.Join(tags, ",")
 }
 
 // TestTagsHeaderMistakes refuses a header that is at fault, in the client API's own words.
 func TestTagsHeaderMistakes(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
-	for _, header := range []string{"project", "a=", "a=b,a=c", "a=" + strings.Repeat("x", 513), strings.Repeat("a", 65) + "=b"} {
+	for _, header := range []string{"project", "a=", "a=b,a=c", "a=" + strings.Repeat("x", 513), strings.Repeat("a", 65) + "=b", manyTags(9)} {
 		r := h.Chat("house/echo", "X-Weir-Tags", header)
 		if e := harness.WantError(t, r, 400, "INVALID_REQUEST"); e.Named() != "X-Weir-Tags" {
 			t.Errorf("%.80s: param %q, want X-Weir-Tags", header, e.Named())
@@ -101,5 +113,13 @@ func TestTagsOfKeys(t *testing.T) {
 	if e := harness.WantError(t, r, 400, "INVALID_REQUEST"); e.Named() != "X-Weir-Tags" || !strings.Contains(r.Body, "project") {
 		t.Errorf("got %s, want that the tag project is required", r.Body)
 	}
+	blank := `{"model":"house/echo","messages":[{"role":"user","content":"Hi"}],"metadata":{"project":" "}}`
+	if r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: blank, Key: key}); r.Status != 400 {
+		t.Errorf("a blank tag: got %d %s, want 400", r.Status, r.Body)
+	}
 	must.Equal(t, len(up.Records(t)), 2, "requests at the provider")
+	r = h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: key, Header: []string{"X-Weir-Tags", "project=a," + manyTags(8)}})
+	if got := h.Entry(t, r.Header.Get("X-Request-Id")).Attribution; len(got.Tags) != 11 {
+		t.Errorf("many tags, and those of the key: got %q", llm.FormatTags(got.Tags))
+	}
 }
