@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,11 +19,15 @@ func newStatements(env *environment) *cobra.Command {
 
 // statementView is a statement as listings show it.
 type statementView struct {
+	Account     string              `json:"account"` // id
+	Name        string              `json:"account_name"`
 	Number      int64               `json:"number"`
 	Month       string              `json:"month"`
 	Closed      string              `json:"closed"`
 	Charge      string              `json:"charge_usd"`
-	Corrections string              `json:"corrections_usd"` // of it, for months before
+	AtMost      string              `json:"charge_at_most_usd"`
+	Unpriced    int64               `json:"unpriced_attempts"`
+	Corrections string              `json:"corrections_usd"` // of the charge, for months before
 	Hash        string              `json:"hash"`
 	Lines       []statementLineView `json:"lines,omitempty"`
 }
@@ -35,50 +40,69 @@ type statementLineView struct {
 	Charge    string `json:"charge_usd"`
 	AtMost    string `json:"charge_at_most_usd"`
 	Corrected bool   `json:"correction"`
+	Unpriced  int64  `json:"unpriced_attempts"`
 }
 
-func viewStatement(st *report.Statement) statementView {
+func viewStatement(st *app.Statement) statementView {
 	all, corrections := st.Totals()
 	return statementView{
-		Number: st.Number, Month: st.Month, Closed: st.Closed.Format(time.RFC3339Nano), Charge: all.Cost.String(),
-		Corrections: corrections.Cost.String(), Hash: st.Hash,
+		Account: st.Account, Name: st.AccountName, Number: st.Number, Month: st.Month, Closed: st.Closed.Format(time.RFC3339Nano), Charge: all.Cost.String(),
+		AtMost: all.AtMost().String(), Unpriced: all.Unpriced, Corrections: corrections.Cost.String(), Hash: st.Hash,
 	}
 }
 
 func viewStatementLine(st *report.Statement, l *report.StatementLine) statementLineView {
 	return statementLineView{
 		Date: l.Date, Model: l.Model, Requests: l.Requests, Tokens: l.Tokens, Charge: l.Charge.String(),
-		AtMost: (l.Charge + l.Uncertain).String(), Corrected: st.IsCorrection(l),
+		AtMost: l.AtMost().String(), Corrected: st.IsCorrection(l), Unpriced: l.Unpriced,
 	}
 }
 
-var statementHeads = []string{"NUMBER", "MONTH", "CLOSED", "CHARGE", "OF IT CORRECTIONS", "HASH"}
+var statementHeads = []string{"ACCOUNT", "NUMBER", "MONTH", "CLOSED", "CHARGE", "OF IT CORRECTIONS", "UNPRICED ATTEMPTS", "HASH"}
 
 func (v *statementView) row() []string {
-	return []string{count(v.Number), v.Month, v.Closed, "$" + v.Charge, "$" + v.Corrections, v.Hash}
+	charge := "$" + v.Charge
+	if v.AtMost != v.Charge {
+		charge += ", at most $" + v.AtMost
+	}
+	return []string{v.Name, count(v.Number), v.Month, v.Closed, charge, "$" + v.Corrections, count(v.Unpriced), v.Hash}
 }
 
 func newStatementsClose(env *environment) *cobra.Command {
 	var month string
+	var all bool
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "close NAME", Short: "Close the statement of an account for a month",
+		Use: "close NAME | --all", Short: "Close the statement of an account for a month",
 		Long: "Close the statement of an account for a month that is over, by UTC days. It has a number, never changes, and\n" +
 			"its hash is over its lines and the statement before. What comes or is corrected later for its days is in the\n" +
 			"next one. The first one may be of any month from 2025-01 on; each further one is of the month behind it.",
-		Example: "  weir statements close research --month 2026-11", Args: oneArg("the account's name"),
+		Example: "  weir statements close research --month 2026-11\n  weir statements close --all --month 2026-11",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return noArgs(cmd, args)
+			}
+			return oneArg("the account's name, or --all")(cmd, args)
+		},
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
 			at, err := time.Parse("2006-01", month)
 			if err != nil {
-				return usageError{fmt.Errorf("a month is such as 2026-11; got %q", month)}
+				return usageError{fmt.Errorf("the month is %q. Write it as 2026-11", month)}
 			}
-			st, err := d.CloseStatement(ctx, actor(), args[0], int64(at.Year())*100+int64(at.Month()))
-			if err != nil {
+			number := int64(at.Year())*100 + int64(at.Month())
+			var closed []app.Statement
+			if all {
+				closed, err = d.CloseStatements(ctx, actor(), number)
+			} else {
+				closed, err = d.CloseStatement(ctx, actor(), args[0], number)
+			}
+			if err != nil && len(closed) == 0 {
 				return err
 			}
-			return list(env, []statementView{viewStatement(&st)}, statementHeads, (*statementView).row)
+			return errors.Join(listViews(env, closed, nil, viewStatement, statementHeads, (*statementView).row), err)
 		}),
 	})
 	cmd.Flags().StringVar(&month, "month", "", "the month, such as 2026-11")
+	cmd.Flags().BoolVar(&all, "all", false, "of all accounts that were there in the month and have no statement of it")
 	_ = cmd.MarkFlagRequired("month") // the flag is defined one line above
 	return cmd
 }
@@ -113,13 +137,13 @@ func newStatementsShow(env *environment) *cobra.Command {
 	return cmd
 }
 
-func (env *environment) printStatement(st *report.Statement) error {
+func (env *environment) printStatement(st *app.Statement) error {
 	if !env.asJSON {
 		return st.WriteCSV(env.stdout)
 	}
 	v := viewStatement(st)
 	for i := range st.Lines {
-		v.Lines = append(v.Lines, viewStatementLine(st, &st.Lines[i]))
+		v.Lines = append(v.Lines, viewStatementLine(&st.Statement, &st.Lines[i]))
 	}
 	return printJSON(env.stdout, v)
 }

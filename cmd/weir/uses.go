@@ -80,6 +80,9 @@ func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) erro
 	}
 	t := &page.Total
 	total := "$" + t.Cost.String()
+	if t.Unpriced > 0 {
+		total += " + unpriced"
+	}
 	if t.Uncertain > 0 {
 		total += ", at most $" + t.AtMost().String()
 	}
@@ -108,7 +111,7 @@ func usesNames(u *report.Use) []string {
 // usesFigures are the cells behind them.
 func usesFigures(u *report.Use) []string {
 	cost := "$" + u.Cost.String()
-	if u.Unpriced {
+	if u.Unpriced > 0 {
 		cost += " + unpriced"
 	}
 	if u.Uncertain > 0 {

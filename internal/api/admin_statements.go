@@ -24,11 +24,14 @@ type Statements struct {
 
 // statementView is a statement, without its lines in a list.
 type statementView struct {
+	Account     string              `json:"account"` // id
 	Number      int64               `json:"number"`
 	Month       string              `json:"month"`
 	Closed      time.Time           `json:"closed"`
 	ChargeUSD   string              `json:"charge_usd"`
-	Corrections string              `json:"corrections_usd"` // of it, for months before
+	AtMostUSD   string              `json:"charge_at_most_usd"`
+	Unpriced    int64               `json:"unpriced_attempts"` // that add 0 for what has no price
+	Corrections string              `json:"corrections_usd"`   // of the charge, for months before
 	Hash        string              `json:"hash"`
 	Lines       []statementLineView `json:"lines,omitempty"`
 }
@@ -41,13 +44,14 @@ type statementLineView struct {
 	ChargeUSD  string `json:"charge_usd"`
 	AtMostUSD  string `json:"charge_at_most_usd"`
 	Correction bool   `json:"correction"` // of a date before the month
+	Unpriced   int64  `json:"unpriced_attempts"`
 }
 
 func viewStatement(st *report.Statement) statementView {
 	all, corrections := st.Totals()
 	return statementView{
-		Number: st.Number, Month: st.Month, Closed: st.Closed, ChargeUSD: all.Cost.String(),
-		Corrections: corrections.Cost.String(), Hash: st.Hash,
+		Account: st.Account, Number: st.Number, Month: st.Month, Closed: st.Closed, ChargeUSD: all.Cost.String(),
+		AtMostUSD: all.AtMost().String(), Unpriced: all.Unpriced, Corrections: corrections.Cost.String(), Hash: st.Hash,
 	}
 }
 
@@ -56,7 +60,7 @@ func viewWholeStatement(st *report.Statement) statementView {
 	for i := range st.Lines {
 		l := &st.Lines[i]
 		v.Lines = append(v.Lines, statementLineView{
-			l.Date, l.Model, l.Requests, l.Tokens, l.Charge.String(), (l.Charge + l.Uncertain).String(), st.IsCorrection(l),
+			l.Date, l.Model, l.Requests, l.Tokens, l.Charge.String(), l.AtMost().String(), st.IsCorrection(l), l.Unpriced,
 		})
 	}
 	return v

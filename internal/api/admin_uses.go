@@ -25,7 +25,7 @@ type useView struct {
 func viewUse(q *report.UsesQuery, u *report.Use) useView {
 	v := useView{
 		ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(), Requests: u.Requests,
-		CostUSD: u.Cost.String(), AtMost: u.AtMost().String(), Unpriced: u.Unpriced,
+		CostUSD: u.Cost.String(), AtMost: u.AtMost().String(), Unpriced: u.Unpriced > 0,
 	}
 	if len(q.By) > 0 {
 		v.Group = groupOf(q.By, u.Group)
@@ -46,6 +46,7 @@ type totalView struct {
 	Requests int64  `json:"requests"`
 	CostUSD  string `json:"cost_usd"`
 	AtMost   string `json:"cost_at_most_usd"`
+	Unpriced bool   `json:"unpriced"`
 	purchaseView
 }
 
@@ -76,7 +77,7 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 }
 
 func viewTotal(t *report.Totals) totalView {
-	return totalView{Tokens: t.Tokens, Requests: t.Requests, CostUSD: t.Cost.String(), AtMost: t.AtMost().String()}
+	return totalView{Tokens: t.Tokens, Requests: t.Requests, CostUSD: t.Cost.String(), AtMost: t.AtMost().String(), Unpriced: t.Unpriced > 0}
 }
 
 // groupView is what was used by a group of requests, of one account or of several.
@@ -136,7 +137,7 @@ func viewGroup(q *report.UsesQuery, u *report.Use, names map[string]*string) gro
 	v := groupView{
 		ID: report.GroupID(q.Account, q.By, u.Group), Group: groupOf(q.By, u.Group), Tokens: u.Usage.TotalTokens(),
 		Usage: viewUsage(&u.Usage), Requests: u.Requests, CostUSD: u.Cost.String(), AtMost: u.AtMost().String(),
-		Unpriced: u.Unpriced, purchaseView: purchaseOf(&u.Margin, u.Cost, u.Uncertain),
+		Unpriced: u.Unpriced > 0, purchaseView: purchaseOf(&u.Margin, u.Cost, u.Uncertain),
 	}
 	id := q.Account
 	if of := v.Group[report.ByAccount]; of != nil {

@@ -143,7 +143,7 @@ func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
 		u := &page.Uses[i]
 		e := useEntry{
 			ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(),
-			Requests: u.Requests, Cost: u.Cost, Unpriced: u.Unpriced,
+			Requests: u.Requests, Cost: u.Cost, Unpriced: u.Unpriced > 0,
 		}
 		if len(q.By) > 0 {
 			e.Group = groupOf(q.By, u.Group)

@@ -2,38 +2,80 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"weir/internal/audit"
 	"weir/internal/report"
 )
 
-// CloseStatement closes the statement of an account for a month, yyyymm.
-func (d *Data) CloseStatement(ctx context.Context, by audit.Actor, nameOrID string, month int64) (report.Statement, error) {
-	a, err := d.Accounts.Account(ctx, nameOrID)
-	if err != nil {
-		return report.Statement{}, err
-	}
-	return d.store.Ledger.CloseStatement(ctx, by, a.ID, month)
+// Statement is a statement with the name of its account.
+type Statement struct {
+	AccountName string
+	report.Statement
 }
 
-// Statements are the statements of an account.
-func (d *Data) Statements(ctx context.Context, nameOrID string) ([]report.Statement, error) {
+// CloseStatement closes the statement of an account for a month, yyyymm.
+func (d *Data) CloseStatement(ctx context.Context, by audit.Actor, nameOrID string, month int64) ([]Statement, error) {
 	a, err := d.Accounts.Account(ctx, nameOrID)
 	if err != nil {
 		return nil, err
 	}
-	return d.store.Reports.Statements(ctx, a.ID)
+	st, err := d.store.Ledger.CloseStatement(ctx, by, a.ID, month)
+	if err != nil {
+		return nil, err
+	}
+	return []Statement{{a.Name, st}}, nil
+}
+
+// CloseStatements closes those of all accounts for a month, yyyymm: of each that has statements, but none of it yet, or was
+// there in that month.
+// What cannot be closed keeps none of the others from it.
+func (d *Data) CloseStatements(ctx context.Context, by audit.Actor, month int64) (closed []Statement, errs error) {
+	accounts, err := d.Accounts.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range accounts {
+		a := &accounts[i]
+		have, err := d.store.Reports.Statements(ctx, a.ID)
+		has := int64(a.Created.UTC().Year())*100 + int64(a.Created.UTC().Month()) - 1 // as if it had those before
+		if n := len(have); n > 0 {
+			has = have[n-1].YearMonth()
+		}
+		var one []Statement
+		if err == nil && has < month {
+			one, err = d.CloseStatement(ctx, by, a.ID, month)
+		}
+		closed = append(closed, one...)
+		if err != nil {
+			errs = errors.Join(errs, fmt.Errorf("account %s: %w", a.Name, err))
+		}
+	}
+	return closed, errs
+}
+
+// Statements are the statements of an account.
+func (d *Data) Statements(ctx context.Context, nameOrID string) (all []Statement, err error) {
+	a, err := d.Accounts.Account(ctx, nameOrID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.store.Reports.Statements(ctx, a.ID)
+	for i := range list {
+		all = append(all, Statement{a.Name, list[i]})
+	}
+	return all, err
 }
 
 // Statement is a statement of an account by its number.
-func (d *Data) Statement(ctx context.Context, nameOrID string, number int64) (report.Statement, error) {
+func (d *Data) Statement(ctx context.Context, nameOrID string, number int64) (Statement, error) {
 	list, err := d.Statements(ctx, nameOrID)
 	if err != nil {
-		return report.Statement{}, err
+		return Statement{}, err
 	}
 	if number < 1 || number > int64(len(list)) {
-		return report.Statement{}, fmt.Errorf("the account has no statement %d: it has %d", number, len(list))
+		return Statement{}, fmt.Errorf("the account has no statement %d: it has %d", number, len(list))
 	}
 	return list[number-1], nil
 }

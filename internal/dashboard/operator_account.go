@@ -210,7 +210,7 @@ func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, 
 	if err != nil {
 		return nil, err
 	}
-	tiles := []Tile{{"Spend", cents(month), "this month"}}
+	tiles := []Tile{{"Spend", cents(month), "this month, as budgets count it"}}
 	if a.Budget.Limit > 0 {
 		tiles = append(tiles, Tile{"Budget left", cents(a.Budget.Limit - status.Spent), "of " + budgetText(a.Budget)})
 	}

@@ -61,7 +61,7 @@ type statementTable struct {
 
 const (
 	// linesShown is how many lines a table of a statement has.
-	linesShown = 200
+	linesShown = 150
 	// monthsToClose is how many months the first statement may be of, the last ones.
 	monthsToClose = 36
 )
@@ -173,7 +173,7 @@ func (h *statementHandlers) show(w http.ResponseWriter, r *http.Request, v *peop
 func statementPageOf(account string, st *report.Statement) statementPage {
 	p := statementPage{statementRow: statementRowOf(account, st), Account: account}
 	p.Tiles = []Tile{
-		{Label: "Charge", Value: dollars(p.All.Cost), Note: atMostNote(&p.All)},
+		{Label: "Charge", Value: dollars(p.All.Cost), Note: noted(atMostNote(&p.All), unpricedNote(p.All.Unpriced))},
 		{Label: "Of it corrections", Value: dollars(p.Corrections.Cost), Note: "of months before"},
 		{Label: "Requests", Value: number(p.All.Requests)},
 		{Label: "Tokens", Value: number(p.All.Tokens)},
@@ -183,6 +183,7 @@ func statementPageOf(account string, st *report.Statement) statementPage {
 	month.Tokens -= p.Corrections.Tokens
 	month.Cost -= p.Corrections.Cost
 	month.Uncertain -= p.Corrections.Uncertain
+	month.Unpriced -= p.Corrections.Unpriced
 	at := slices.IndexFunc(st.Lines, func(l report.StatementLine) bool { return !st.IsCorrection(&l) })
 	if at < 0 {
 		at = len(st.Lines)

@@ -248,7 +248,7 @@ func usagePageOf(base, public string, u *usageQuery, found *usageFound) usagePag
 		},
 	}
 	spend := spendTile(uses.Total.Cost, uses.Total.Uncertain)
-	spend.Note = noted(spend.Note, against(uses.Total.Cost, found.before.Cost, u.span.days()))
+	spend.Note = noted(noted(spend.Note, unpricedNote(uses.Total.Unpriced)), against(uses.Total.Cost, found.before.Cost, u.span.days()))
 	p.Tiles = []Tile{
 		spend,
 		exactly("Requests", compact(uses.Total.Requests), number(uses.Total.Requests)),
@@ -274,6 +274,14 @@ func noted(note, more string) string {
 		return note + more
 	}
 	return note + "; " + more
+}
+
+// unpricedNote says that a sum is without what has no price.
+func unpricedNote(attempts int64) string {
+	if attempts <= 0 {
+		return ""
+	}
+	return "no price: " + many(attempts, "attempt")
 }
 
 func spendTile(cost, uncertain llm.Money) Tile {

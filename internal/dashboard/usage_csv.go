@@ -138,5 +138,5 @@ func usageRow(u *report.Use) []string {
 	if u.Uncertain > 0 {
 		atMost = u.AtMost().String()
 	}
-	return append(row, u.Cost.String(), strconv.FormatBool(u.Unpriced), atMost)
+	return append(row, u.Cost.String(), strconv.FormatBool(u.Unpriced > 0), atMost)
 }

@@ -118,7 +118,7 @@ func usesSamples() []sample {
 	uses := &report.UsesPage{Count: 360, Total: report.Totals{Tokens: 148_211_034, Requests: 86_112, Cost: 1_204_184_311_877}}
 	for i := range usesShown {
 		s := sampleSum(i, i%12)
-		uses.Uses = append(uses.Uses, report.Use{Date: testTime.AddDate(0, 0, -i/12).Format(time.DateOnly), Model: sampleModels(12)[i%12], Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: i%9 == 2, Uncertain: llm.Money(i%7/6) * llm.USD / 3})
+		uses.Uses = append(uses.Uses, report.Use{Date: testTime.AddDate(0, 0, -i/12).Format(time.DateOnly), Model: sampleModels(12)[i%12], Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: int64(i % 3), Uncertain: llm.Money(i%7/6) * llm.USD / 3})
 	}
 	add("usage", url.Values{}, uses)
 	add("usage-92", url.Values{"start_date": {"2026-08-22"}, "end_date": {"2026-11-21"}, "offset": {"50"}}, uses)
@@ -126,7 +126,7 @@ func usesSamples() []sample {
 	groups := &report.UsesPage{Count: 2, Total: uses.Total}
 	for i, value := range []*string{new("k-1"), nil} {
 		s := sampleSum(i, i)
-		groups.Uses = append(groups.Uses, report.Use{Group: []*string{value}, Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: i == 1, Uncertain: llm.USD})
+		groups.Uses = append(groups.Uses, report.Use{Group: []*string{value}, Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: int64(i % 2), Uncertain: llm.USD})
 	}
 	add("usage-keys", url.Values{"group_by": {"key"}, "sort": {"cost"}}, groups)
 	add("usage-tags", url.Values{"tag": {"project"}, "key": {"k-1"}, "tag.team": {hostile}}, groups)

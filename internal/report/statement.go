@@ -29,6 +29,19 @@ type StatementLine struct {
 	Tokens    int64
 	Charge    llm.Money
 	Uncertain llm.Money // what the charge may come to beyond it
+	Unpriced  int64     // attempts of which something has no price and adds 0 to the charge
+}
+
+// AtMost is the upper bound of the charge.
+func (l *StatementLine) AtMost() llm.Money { return l.Charge + l.Uncertain }
+
+// YearMonth is the month as yyyymm.
+func (s *Statement) YearMonth() int64 {
+	at, err := time.Parse("2006-01", s.Month)
+	if err != nil {
+		return 0
+	}
+	return int64(at.Year())*100 + int64(at.Month())
 }
 
 // IsCorrection reports whether a line is of a date before the statement's month.
@@ -38,7 +51,7 @@ func (s *Statement) IsCorrection(l *StatementLine) bool { return l.Date < s.Mont
 func (s *Statement) Totals() (all, corrections Totals) {
 	for i := range s.Lines {
 		l := &s.Lines[i]
-		t := Totals{Tokens: l.Tokens, Requests: l.Requests, Cost: l.Charge, Uncertain: l.Uncertain}
+		t := Totals{Tokens: l.Tokens, Requests: l.Requests, Cost: l.Charge, Uncertain: l.Uncertain, Unpriced: l.Unpriced}
 		if all.Add(&t); s.IsCorrection(l) {
 			corrections.Add(&t)
 		}
@@ -47,13 +60,17 @@ func (s *Statement) Totals() (all, corrections Totals) {
 }
 
 // Sum is the SHA-256 in hexadecimal of the statement with all its lines and of the hash of the account's statement before,
-// which is empty for the first.
+// which is empty for the first. What has no price is in it where there is any: statements were without it at first.
 func (s *Statement) Sum(before string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %d %q %d\n", before, s.Account, s.Number, s.Month, s.Closed.UnixMicro())
 	for i := range s.Lines {
 		l := &s.Lines[i]
-		fmt.Fprintf(h, "%q %q %d %d %d %d\n", l.Date, l.Model, l.Requests, l.Tokens, int64(l.Charge), int64(l.Uncertain))
+		fmt.Fprintf(h, "%q %q %d %d %d %d", l.Date, l.Model, l.Requests, l.Tokens, int64(l.Charge), int64(l.Uncertain))
+		if l.Unpriced != 0 {
+			fmt.Fprintf(h, " %d", l.Unpriced)
+		}
+		fmt.Fprintln(h)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -8,14 +8,16 @@ import (
 	"weir/internal/audit"
 )
 
-// WriteCSV writes the lines as a file (RFC 4180), in which no name is a formula.
+// WriteCSV writes the lines as a file (RFC 4180), in which no name is a formula. Each names the statement: files of
+// several are put together.
 func (s *Statement) WriteCSV(w io.Writer) error {
-	rows := [][]string{{"date", "model", "requests", "tokens", "charge_usd", "charge_at_most_usd", "correction"}}
+	rows := [][]string{{"account", "statement", "month", "date", "model", "requests", "tokens", "charge_usd", "charge_at_most_usd", "correction", "unpriced_attempts"}}
 	for i := range s.Lines {
 		l := &s.Lines[i]
 		rows = append(rows, []string{
-			l.Date, audit.PlainCell(l.Model), strconv.FormatInt(l.Requests, 10), strconv.FormatInt(l.Tokens, 10),
-			l.Charge.String(), (l.Charge + l.Uncertain).String(), strconv.FormatBool(s.IsCorrection(l)),
+			s.Account, strconv.FormatInt(s.Number, 10), s.Month, l.Date, audit.PlainCell(l.Model), strconv.FormatInt(l.Requests, 10), strconv.FormatInt(l.Tokens, 10),
+			l.Charge.String(), l.AtMost().String(), strconv.FormatBool(s.IsCorrection(l)),
+			strconv.FormatInt(l.Unpriced, 10),
 		})
 	}
 	return csv.NewWriter(w).WriteAll(rows)

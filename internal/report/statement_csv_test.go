@@ -12,13 +12,13 @@ import (
 // TestStatementCSV writes every line, says which are corrections, and makes formulas plain.
 func TestStatementCSV(t *testing.T) {
 	t.Parallel()
-	s := report.Statement{Month: "2026-10", Lines: []report.StatementLine{
+	s := report.Statement{Account: "acc", Number: 7, Month: "2026-10", Lines: []report.StatementLine{
 		{Date: "2026-09-30", Model: "=cmd()", Requests: -1, Tokens: -20, Charge: -llm.USD},
-		{Date: "2026-10-01", Model: `a/"b",c`, Requests: 3, Tokens: 40, Charge: llm.USD / 2, Uncertain: llm.USD},
+		{Date: "2026-10-01", Model: `a/"b",c`, Requests: 3, Tokens: 40, Charge: llm.USD / 2, Uncertain: llm.USD, Unpriced: 2},
 	}}
 	var out strings.Builder
 	must.Do(t, s.WriteCSV(&out))
-	must.Equal(t, out.String(), "date,model,requests,tokens,charge_usd,charge_at_most_usd,correction\n"+
-		"2026-09-30,'=cmd(),-1,-20,-1,-1,true\n"+
-		`2026-10-01,"a/""b"",c",3,40,0.5,1.5,false`+"\n", "the file")
+	must.Equal(t, out.String(), "account,statement,month,date,model,requests,tokens,charge_usd,charge_at_most_usd,correction,unpriced_attempts\n"+
+		"acc,7,2026-10,2026-09-30,'=cmd(),-1,-20,-1,-1,true,0\n"+
+		`acc,7,2026-10,2026-10-01,"a/""b"",c",3,40,0.5,1.5,false,2`+"\n", "the file")
 }

@@ -40,7 +40,7 @@ type Use struct {
 	Usage    llm.Usage
 	Requests int64
 	Cost     llm.Money // what the account is charged
-	Unpriced bool      // some of it has no price and adds 0 to Cost
+	Unpriced int64     // attempts of which something has no price and adds 0 to Cost
 	// Uncertain is what attempts of which nobody knows the cost may have cost beyond it.
 	Uncertain llm.Money
 	Margin
@@ -60,6 +60,7 @@ type Totals struct {
 	Requests  int64
 	Cost      llm.Money
 	Uncertain llm.Money // as in Use
+	Unpriced  int64     // as in Use
 	Margin
 }
 
@@ -69,6 +70,7 @@ func (t *Totals) Add(o *Totals) {
 	t.Requests += o.Requests
 	t.Cost += o.Cost
 	t.Uncertain += o.Uncertain
+	t.Unpriced += o.Unpriced
 	t.add(o.Margin)
 }
 

@@ -53,7 +53,7 @@ func (m *machine) charge(e *ledger.Entry) (charged, uncertain llm.Money) {
 func totalsOf(uses []report.Use) (t report.Totals) {
 	for i := range uses {
 		u := &uses[i]
-		t.Add(&report.Totals{Tokens: u.Usage.TotalTokens(), Requests: u.Requests, Cost: u.Cost, Uncertain: u.Uncertain, Margin: u.Margin})
+		t.Add(&report.Totals{Tokens: u.Usage.TotalTokens(), Requests: u.Requests, Cost: u.Cost, Uncertain: u.Uncertain, Unpriced: u.Unpriced, Margin: u.Margin})
 	}
 	return t
 }

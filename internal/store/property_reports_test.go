@@ -44,7 +44,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPa
 	if err != nil {
 		rt.Fatal(err)
 	}
-	got := report.Totals{Tokens: uses.Total.Tokens, Margin: uses.Total.Margin}
+	got := report.Totals{Tokens: uses.Total.Tokens, Unpriced: uses.Total.Unpriced, Margin: uses.Total.Margin}
 	for _, k := range keys {
 		got.Requests, got.Cost, got.Uncertain = got.Requests+k.Requests, got.Cost+k.Cost, got.Uncertain+k.Uncertain
 	}
@@ -73,7 +73,7 @@ func (m *machine) checkExplained(rt *rapid.T, account string, uses *report.UsesP
 		u := got[entry]
 		u.Usage.Add(&x.Usage)
 		u.Margin.Margin, u.MarginUncertain = u.Margin.Margin+x.Margin.Margin, u.MarginUncertain+x.MarginUncertain
-		u.Requests, u.Cost, u.Uncertain, u.Unpriced = u.Requests+x.Requests, u.Cost+x.Cost, u.Uncertain+x.Uncertain, u.Unpriced || x.Unpriced > 0
+		u.Requests, u.Cost, u.Uncertain, u.Unpriced = u.Requests+x.Requests, u.Cost+x.Cost, u.Uncertain+x.Uncertain, u.Unpriced+x.Unpriced
 		if x.Account != account || (x.Price == "v1") != (x.Terms != "") {
 			rt.Fatalf("explained for %s: got %+v", account, x)
 		}

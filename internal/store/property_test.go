@@ -463,7 +463,7 @@ func withUse(page report.UsesPage) report.UsesPage {
 			page.Uses = append(page.Uses, *u)
 		}
 	}
-	page.Count = len(page.Uses)
+	page.Count, page.Total = len(page.Uses), totalsOf(page.Uses)
 	return page
 }
 
@@ -487,7 +487,7 @@ func (m *machine) uses(account string) report.UsesPage {
 	for _, u := range sums {
 		page.Uses = append(page.Uses, *u)
 	}
-	page.Total = totalsOf(page.Uses)
+	page.Total = withUse(page).Total
 	slices.SortFunc(page.Uses, func(a, b report.Use) int {
 		return cmp.Or(cmp.Compare(b.Date, a.Date), cmp.Compare(a.Model, b.Model))
 	})

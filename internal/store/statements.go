@@ -80,18 +80,18 @@ func lastStatement(ctx context.Context, tx *sql.Tx, account string) (first int64
 // statementLines is what the sums of the days of some months have beyond the statements that are closed.
 func statementLines(ctx context.Context, tx *sql.Tx, account string, first, month int64) ([]report.StatementLine, error) {
 	const sums = "SELECT period AS day, model, requests, tokens, cost + margin AS charge, " +
-		"uncertain + margin_uncertain AS uncertain FROM rollup_uses WHERE account = ? AND period BETWEEN ? AND ?"
-	const closed = "SELECT day, model, -requests, -tokens, -charge, -uncertain FROM statement_lines WHERE account = ?"
-	rows, err := tx.QueryContext(ctx, "SELECT day, model, sum(requests), sum(tokens), sum(charge), sum(uncertain) FROM ("+
-		sums+" UNION ALL "+closed+") AS u GROUP BY day, model HAVING sum(requests) <> 0 OR sum(tokens) <> 0 OR "+
-		"sum(charge) <> 0 OR sum(uncertain) <> 0 ORDER BY day, model",
+		"uncertain + margin_uncertain AS uncertain, unpriced FROM rollup_uses WHERE account = ? AND period BETWEEN ? AND ? AND "
+	const closed = "SELECT day, model, -requests, -tokens, -charge, -uncertain, -unpriced FROM statement_lines WHERE account = ?"
+	rows, err := tx.QueryContext(ctx, "SELECT day, model, sum(requests), sum(tokens), sum(charge), sum(uncertain), sum(unpriced) FROM ("+
+		sums+used("", "")+" UNION ALL "+closed+") AS u GROUP BY day, model HAVING sum(requests) <> 0 OR sum(tokens) <> 0 OR "+
+		"sum(charge) <> 0 OR sum(uncertain) <> 0 OR sum(unpriced) <> 0 ORDER BY day, model",
 		account, first*100, month*100+99, account)
 	return collect(rows, err, scanStatementLine)
 }
 
 func scanStatementLine(row scanner) (l report.StatementLine, err error) {
 	var day int64
-	err = row.Scan(&day, &l.Model, &l.Requests, &l.Tokens, &l.Charge, &l.Uncertain)
+	err = row.Scan(&day, &l.Model, &l.Requests, &l.Tokens, &l.Charge, &l.Uncertain, &l.Unpriced)
 	l.Date = dateText(day)
 	return l, err
 }
@@ -108,8 +108,8 @@ func (s *Ledger) insertStatement(ctx context.Context, tx *sql.Tx, by audit.Actor
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO statement_lines (account, number, day, model, requests, tokens, charge,"+
-			" uncertain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", st.Account, st.Number, day, l.Model, l.Requests, l.Tokens,
-			int64(l.Charge), int64(l.Uncertain))
+			" uncertain, unpriced) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", st.Account, st.Number, day, l.Model, l.Requests, l.Tokens,
+			int64(l.Charge), int64(l.Uncertain), l.Unpriced)
 	}
 	if err != nil {
 		return err
@@ -123,11 +123,11 @@ func (s *Ledger) insertStatement(ctx context.Context, tx *sql.Tx, by audit.Actor
 	return err
 }
 
-// Statements are the statements of an account, or of all accounts where it is empty, by account and number.
+// Statements are the statements of an account, by number.
 func (s *Reports) Statements(ctx context.Context, account string) (list []report.Statement, err error) {
-	err = s.moment(ctx, s.read, "read statements", func(tx *sql.Tx) error {
+	err = s.report(ctx, account, "read statements", func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, "SELECT account, number, month, closed, hash FROM statements"+
-			" WHERE ? = '' OR account = ? ORDER BY account, number", account, account)
+			" WHERE account = ? ORDER BY number", account)
 		list, err = collect(rows, err, func(row scanner) (st report.Statement, err error) {
 			var month, closed int64
 			err = row.Scan(&st.Account, &st.Number, &month, &closed, &st.Hash)
@@ -135,8 +135,8 @@ func (s *Reports) Statements(ctx context.Context, account string) (list []report
 			return st, err
 		})
 		for i := 0; i < len(list) && err == nil; i++ {
-			rows, err = tx.QueryContext(ctx, "SELECT day, model, requests, tokens, charge, uncertain FROM statement_lines"+
-				" WHERE account = ? AND number = ? ORDER BY day, model", list[i].Account, list[i].Number)
+			rows, err = tx.QueryContext(ctx, "SELECT day, model, requests, tokens, charge, uncertain, unpriced FROM statement_lines"+
+				" WHERE account = ? AND number = ? ORDER BY day, model", account, list[i].Number)
 			list[i].Lines, err = collect(rows, err, scanStatementLine)
 		}
 		return err
@@ -146,13 +146,21 @@ func (s *Reports) Statements(ctx context.Context, account string) (list []report
 
 // VerifyStatements recomputes the hashes of all statements, and finds what is missing between them.
 func (s *Reports) VerifyStatements(ctx context.Context) (n int, faults []report.StatementFault, err error) {
-	list, err := s.Statements(ctx, "")
+	accounts, err := reportList(ctx, s.conn, "", "read statements", scanOne[string], "SELECT DISTINCT account FROM statements ORDER BY account")
+	for i := 0; i < len(accounts) && err == nil; i++ {
+		var list []report.Statement
+		list, err = s.Statements(ctx, accounts[i])
+		n += len(list)
+		faults = append(faults, verifyStatements(list)...)
+	}
+	return n, faults, err
+}
+
+// verifyStatements recomputes the hashes of an account's statements.
+func verifyStatements(list []report.Statement) (faults []report.StatementFault) {
 	before := &report.Statement{}
 	for i := range list {
 		st := &list[i]
-		if st.Account != before.Account {
-			before = &report.Statement{Account: st.Account}
-		}
 		fault := func(what string) {
 			faults = append(faults, report.StatementFault{Account: st.Account, Number: st.Number, What: what})
 		}
@@ -164,5 +172,5 @@ func (s *Reports) VerifyStatements(ctx context.Context) (n int, faults []report.
 		}
 		before = st
 	}
-	return len(list), faults, err
+	return faults
 }

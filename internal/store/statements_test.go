@@ -62,6 +62,8 @@ func testStatementsOfYear(t *testing.T, o store.Options) {
 	}{
 		{"UPDATE statement_lines SET charge = charge + 1 WHERE account = 'a' AND number = 3", false},
 		{"UPDATE statement_lines SET charge = charge - 1 WHERE account = 'a' AND number = 3", true},
+		{"UPDATE statement_lines SET unpriced = unpriced + 1 WHERE account = 'a' AND number = 3", false},
+		{"UPDATE statement_lines SET unpriced = unpriced - 1 WHERE account = 'a' AND number = 3", true},
 		{"DELETE FROM statements WHERE account = 'a' AND number = 5", false},
 	} {
 		must.Get(raw.ExecContext(t.Context(), tt.change))(t)
@@ -95,6 +97,9 @@ func (y *year) book(month int) {
 	e.Terms = &charge.Terms{Markup: charge.Markup(y.r.IntN(5000))}
 	e.ChargeHold = e.Terms.Markup.Of(e.Hold)
 	e.SetCharge(&e.Settlement)
+	if y.r.IntN(4) == 0 {
+		e.Unpriced = llm.Classes(0).With(llm.Output)
+	}
 	b := &ledger.Batch{Journal: y.journal, From: y.at, To: y.at + 1, Settled: []ledger.Entry{e}}
 	must.Do(y.t, y.db.Ledger.Apply(y.t.Context(), b))
 	y.at, y.booked = b.To, append(y.booked, e.ID)
@@ -125,7 +130,7 @@ func (y *year) check(month int) {
 		all.Add(&sum)
 	}
 	uses := must.Get(y.db.Reports.Uses(y.t.Context(), report.UsesQuery{Account: "a", Limit: 1}))(y.t).Total
-	if isNew := len(list) > len(y.first); isNew && (all.Cost != uses.Cost || all.Requests != uses.Requests) {
+	if isNew := len(list) > len(y.first); isNew && (all.Cost != uses.Cost || all.Requests != uses.Requests || all.Unpriced != uses.Unpriced) {
 		y.t.Fatalf("statements come to %+v, usage to %+v", all, uses)
 	} else if !isNew && all.Cost == uses.Cost {
 		y.t.Fatal("a correction after the last statement is in one")

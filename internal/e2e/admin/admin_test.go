@@ -296,7 +296,7 @@ func (o *office) runAccounts() {
 		t.Errorf("a statement: got %v", statement)
 	}
 	file := o.Do(harness.Ask{Path: "/admin/v1/accounts/" + id + "/statements/1", Key: o.admin, Header: []string{"Accept", "text/csv"}})
-	if file.Status != http.StatusOK || file.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(file.Body, "date,model,requests,") {
+	if file.Status != http.StatusOK || file.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(file.Body, "account,statement,month,date,model,requests,") {
 		t.Errorf("a statement as CSV: got %d %s", file.Status, file.Body)
 	}
 	given := o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"2","goodwill":true}`, id)

@@ -93,7 +93,7 @@ func TestPriceLists(t *testing.T) {
 		t.Errorf("models of an account without a list: got %s, want their prices", list)
 	}
 	usage := h.Do(harness.Ask{Path: "/admin/v1/accounts/charged/uses", Key: operator}).Body
-	if !strings.Contains(usage, `"cost_usd":"0.032","cost_at_most_usd":"0.032","purchase_usd":"0.016","purchase_at_most_usd":"0.016"`) {
+	if !strings.Contains(usage, `"cost_usd":"0.032","cost_at_most_usd":"0.032","unpriced":false,"purchase_usd":"0.016","purchase_at_most_usd":"0.016"`) {
 		t.Errorf("an operator: got %s, want both sums", usage)
 	}
 	if other := h.Do(harness.Ask{Path: "/admin/v1/accounts/plain/uses", Key: operator}).Body; strings.Contains(other, "purchase") {

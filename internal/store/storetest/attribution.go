@@ -30,7 +30,7 @@ func testAttribution(t *testing.T, f *fixture) {
 	for n := range users {
 		list = append(list, entryOf(n, fmt.Sprint("user ", n)))
 	}
-	for n := range 25 { // names of tags: 20 are told apart, by how many attempts have them, and the one that 25 have
+	for n := range 25 { // names of tags: the 20 whose attempts have cost most are told apart, with the one that all have
 		list = append(list, entryOf(users+n, "tagged", llm.Tag{Name: fmt.Sprint("tag", n), Value: "v"}, llm.Tag{Name: "team", Value: "x"}))
 	}
 	apply(t, f, j.next(nil, list...))
@@ -72,7 +72,7 @@ func testAttribution(t *testing.T, f *fixture) {
 		}
 		return words
 	}
-	if a, b, c := byTag("team"), byTag("tag3"), byTag("tag9"); a != "x 25 " || b != "v 1 none 24 " || c != "(other) 6 none 19 " {
+	if a, b, c := byTag("team"), byTag("tag9"), byTag("tag3"); a != "x 25 " || b != "v 1 none 24 " || c != "(other) 6 none 19 " {
 		t.Errorf("by tags: got %q, %q and %q, want 20 names told apart", a, b, c)
 	}
 	if n := must.Get(f.Ledger.Retain(t.Context(), noon, noon, nil))(t); n.Rows != users+25 {

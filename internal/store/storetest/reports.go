@@ -50,7 +50,7 @@ func testUses(t *testing.T, f *fixture) {
 	double := one.Usage
 	double.Add(&one.Usage)
 	today := report.Use{Date: "2026-11-21", Model: "openai/org/gpt", Usage: double, Requests: 2, Cost: 2 * one.Cost}
-	free := report.Use{Date: "2026-11-21", Model: "openai/aa", Usage: one.Usage, Requests: 1, Unpriced: true}
+	free := report.Use{Date: "2026-11-21", Model: "openai/aa", Usage: one.Usage, Requests: 1, Unpriced: 1}
 	past := report.Use{Date: "2026-11-18", Model: "openai/org/gpt", Usage: one.Usage, Requests: 1, Cost: one.Cost}
 	for _, test := range []struct {
 		name  string
@@ -95,6 +95,7 @@ func pageOf(list []report.Use) report.UsesPage {
 		page.Total.Tokens += list[i].Usage.TotalTokens()
 		page.Total.Requests += list[i].Requests
 		page.Total.Cost += list[i].Cost
+		page.Total.Unpriced += list[i].Unpriced
 	}
 	return page
 }
