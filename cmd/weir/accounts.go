@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -82,12 +80,7 @@ func (v *accountView) row() []string {
 	if v.GoodwillUSD != "" {
 		credit += ", $" + v.GoodwillUSD + " goodwill"
 	}
-	limits, budgets := v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD)
-	for _, of := range slices.Sorted(maps.Keys(v.Per)) {
-		p := v.Per[of]
-		limits = perText(limits, of, p.cell())
-		budgets = perText(budgets, of, budgetText(p.BudgetUSD, p.Period, ""))
-	}
+	limits, budgets := perCells(v.Per, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD))
 	return []string{v.Name, v.ID, v.Status, v.OnHangup, limits, budgets, credit, v.Created}
 }
 

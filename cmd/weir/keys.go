@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -29,6 +30,8 @@ type keyView struct {
 	Service     bool     `json:"service"`        // it belongs to no person
 	Tags        string   `json:"tags,omitempty"` // name=value, with commas
 	Required    []string `json:"required_tags,omitempty"`
+	// Per is what each end user and each value of a tag may use, by "user" and "tag:NAME".
+	Per map[string]perView `json:"per,omitempty"`
 	limitsView
 	FormerLast4 string `json:"former_last4,omitempty"`
 	FormerUntil string `json:"former_until,omitempty"`
@@ -41,7 +44,7 @@ func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339), Last4: k.Last4,
 		Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, Service: k.Creator == "",
 		limitsView: limitsView(k.Limits),
-		Tags:       llm.FormatTags(k.Tags.Defaults), Required: k.Tags.Required,
+		Tags:       llm.FormatTags(k.Tags.Defaults), Required: k.Tags.Required, Per: viewPer(k.Per),
 	}
 	for _, p := range k.Permissions {
 		v.Permissions = append(v.Permissions, string(p))
@@ -66,22 +69,18 @@ func (v *keyView) row() []string {
 	if len(v.Models) > 0 {
 		models = strings.Join(v.Models, ",")
 	}
+	limits, budgets := perCells(v.Per, v.cell(), budgetText(v.BudgetUSD, v.Period, ""))
+	tags := v.Tags
+	if len(v.Required) > 0 {
+		tags = strings.TrimPrefix(tags+"; requires "+strings.Join(v.Required, ", "), "; ")
+	}
 	return []string{
-		v.ID, v.Label, "…" + v.Last4, v.Status, strings.Join(v.Permissions, ","), models, v.cell(),
-		v.budgetCell(),
-		v.Expires, v.Created,
+		v.ID, v.Label, "…" + v.Last4, v.Status, strings.Join(v.Permissions, ","), models, limits, budgets,
+		cmp.Or(tags, "none"), v.Expires, v.Created,
 	}
 }
 
-// budgetCell is the budget in a table.
-func (v *keyView) budgetCell() string {
-	if v.BudgetUSD == "" {
-		return "none"
-	}
-	return "$" + v.BudgetUSD + " a " + v.Period
-}
-
-var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "LIMITS", "BUDGET", "EXPIRES", "CREATED"}
+var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "LIMITS", "BUDGET", "TAGS", "EXPIRES", "CREATED"}
 
 func newKeys(env *environment) *cobra.Command {
 	return group("keys", "API keys of an account", newKeysCreate(env), newKeysList(env), newKeysChange(env),

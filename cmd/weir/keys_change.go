@@ -20,14 +20,20 @@ type keyChange struct {
 	limits             account.Limits
 	usd, period        string
 	allModels, forever bool
+	per                perFlags
+	tags, required     []string
+	noTags, noRequired bool
 }
 
 func newKeysChange(env *environment) *cobra.Command {
 	var c keyChange
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "change ID", Short: "Change a key, within a second; what is not given stays",
-		Example: "  weir keys change ID --label nightly --rpm 60 --budget-usd 5 --budget-period month",
-		Args:    oneArg("the key's id"),
+		Long: "Change a key, within a second; what is not given stays. With --per-user or --per-tag, limits and the budget\n" +
+			"are of each end user, or of each value of the tag.",
+		Example: "  weir keys change ID --label nightly --rpm 60 --budget-usd 5 --budget-period month\n" +
+			"  weir keys change ID --per-user --rpm 10\n  weir keys change ID --tag team=search --required-tag project",
+		Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
 				k, err := d.Accounts.Key(cmd.Context(), args[0])
@@ -54,6 +60,15 @@ func newKeysChange(env *environment) *cobra.Command {
 	limitFlags(cmd, &c.limits, "; 0 for no limit")
 	flags.StringVar(&c.usd, "budget-usd", "", "budget in US dollars; 0 for none")
 	flags.StringVar(&c.period, "budget-period", "", "of the budget: day, month or total")
+	c.per.define(cmd)
+	flags.StringArrayVar(&c.tags, "tag", nil,
+		"tag of requests that have none of that name, NAME=VALUE, in place of those it has; may be repeated")
+	flags.BoolVar(&c.noTags, "no-tags", false, "it has no tags")
+	flags.StringArrayVar(&c.required, "required-tag", nil,
+		"name of a tag without which a request is refused, in place of those it has; may be repeated")
+	flags.BoolVar(&c.noRequired, "no-required-tags", false, "it requires no tags")
+	cmd.MarkFlagsMutuallyExclusive("tag", "no-tags")
+	cmd.MarkFlagsMutuallyExclusive("required-tag", "no-required-tags")
 	return cmd
 }
 
@@ -83,13 +98,50 @@ func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u
 	case given("expires"):
 		u.Expires = new(now.Add(c.expires).UTC().Truncate(time.Microsecond))
 	}
-	if keepLimits(cmd, &c.limits, &k.Limits); c.limits != k.Limits {
-		u.Limits = &c.limits
+	if tags := k.Tags; given("tag") || c.noTags || given("required-tag") || c.noRequired {
+		if given("tag") || c.noTags {
+			if tags.Defaults, err = parseTags(c.tags); err != nil {
+				return u, err
+			}
+		}
+		if given("required-tag") || c.noRequired {
+			tags.Required = c.required
+		}
+		u.Tags = &tags
 	}
-	if given("budget-usd") || given("budget-period") {
-		u.Budget, err = c.budget(&k.Budget)
+	return u, c.updateBounds(cmd, k, &u)
+}
+
+// updateBounds is what the flags change of limits and a budget, of the key or of each of its parts.
+func (c *keyChange) updateBounds(cmd *cobra.Command, k *account.Key, u *account.KeyUpdate) error {
+	before := account.Per{Limits: k.Limits, Budget: k.Budget}
+	if c.per.given() {
+		before = account.PerOf(k.Per, c.per.tag)
 	}
-	return u, err
+	after := before
+	keepLimits(cmd, &c.limits, &before.Limits)
+	after.Limits = c.limits
+	if given := cmd.Flags().Changed; given("budget-usd") || given("budget-period") {
+		b, err := c.budget(&before.Budget)
+		if err != nil {
+			return err
+		}
+		after.Budget = *b
+	}
+	switch {
+	case c.per.given() && after == before:
+		return usageError{errors.New("say what each of them may use: --rpm, --tpm, --concurrency or --budget-usd")}
+	case c.per.given():
+		u.Per = new(c.per.changed(k.Per, func(p *account.Per) { *p = after }))
+	default:
+		if after.Limits != before.Limits {
+			u.Limits = &after.Limits
+		}
+		if after.Budget != before.Budget {
+			u.Budget = &after.Budget
+		}
+	}
+	return nil
 }
 
 // budget is the budget as the flags change it.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -31,15 +33,20 @@ func (p *perFlags) define(cmd *cobra.Command) {
 
 func (p *perFlags) given() bool { return p.user || p.tag != "" }
 
+// changed is a list with what each end user, or each value of the tag, may use changed.
+func (p *perFlags) changed(list []account.Per, change func(*account.Per)) []account.Per {
+	per := account.PerOf(list, p.tag)
+	change(&per)
+	return account.WithPer(list, per)
+}
+
 // change changes what each end user of an account, or each value of a tag, may use.
 func (p *perFlags) change(ctx context.Context, d *app.Data, name string, change func(*account.Per)) (account.Account, error) {
 	a, err := d.Accounts.Account(ctx, name)
 	if err != nil {
 		return a, err
 	}
-	per := account.PerOf(a.Per, p.tag)
-	change(&per)
-	list := account.WithPer(a.Per, per)
+	list := p.changed(a.Per, change)
 	return d.Accounts.UpdateAccount(ctx, actor(), a.ID, account.Update{Per: &list})
 }
 
@@ -66,6 +73,16 @@ func viewPer(list []account.Per) map[string]perView {
 		all[of] = v
 	}
 	return all
+}
+
+// perCells add to the cells of limits and of a budget what is of each end user and each value of a tag.
+func perCells(per map[string]perView, limits, budget string) (limitsCell, budgetCell string) {
+	for _, of := range slices.Sorted(maps.Keys(per)) {
+		p := per[of]
+		limits = perText(limits, of, p.cell())
+		budget = perText(budget, of, budgetText(p.BudgetUSD, p.Period, ""))
+	}
+	return limits, budget
 }
 
 // perText adds to a cell of a table what is of each end user and each value of a tag.

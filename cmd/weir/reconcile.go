@@ -122,12 +122,12 @@ func (env *environment) reconcile(ctx context.Context, d *app.Data, o app.Reconc
 		return err
 	}
 	if open > 0 {
-		return fmt.Errorf("%d of %d rows have a difference that is not explained", open, len(r.Rows))
+		return fmt.Errorf("%d of %d rows differ, and the difference is not explained", open, len(r.Rows))
 	}
 	if env.asJSON {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d rows: each agrees, or its difference is explained", len(r.Rows))}
+	lines := []string{"Each row agrees, or its difference is explained. Rows: " + count(int64(len(r.Rows)))}
 	if r.Other != 0 {
 		lines = append(lines, "The provider charges $"+r.Other.String()+" for what is of no model.")
 	}

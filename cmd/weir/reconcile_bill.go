@@ -48,10 +48,17 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
+	if len(bill.services) == 0 {
+		lines := []string{"Name the services of " + o.Provider + " with --service. The file has:"}
+		for _, name := range b.Services {
+			lines = append(lines, strconv.Quote(name))
+		}
+		return env.printLines(lines)
+	}
 	days := slices.Sorted(maps.Keys(b.Costs))
 	if len(days) == 0 {
 		return fmt.Errorf("there is no usage of the services that were named (%s). Name those of %s with --service. There are %s",
-			cmp.Or(quotedList(bill.services), "none"), o.Provider, quotedList(b.Services))
+			quotedList(bill.services), o.Provider, quotedList(b.Services))
 	}
 	var err error
 	if o.From, err = dayOr(cmp.Or(bill.from, days[0]), time.Time{}); err == nil {
@@ -108,12 +115,12 @@ func (env *environment) printBilled(days []reconcile.Day, b *reconcile.Bill, all
 		return err
 	}
 	if open > 0 {
-		return fmt.Errorf("%d of %d days have a difference that is not explained", open, len(days))
+		return fmt.Errorf("%d of %d days differ, and the difference is not explained", open, len(days))
 	}
 	if env.asJSON {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d days: each agrees, or its difference is explained", len(days))}
+	lines := []string{"Each day agrees, or its difference is explained. Days: " + count(int64(len(days)))}
 	if b.Other != 0 {
 		lines = append(lines, "The file has $"+b.Other.String()+" more for these services that is no usage: taxes, credits and the like.")
 	}

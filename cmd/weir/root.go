@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"weir/internal/app"
 	"weir/internal/config"
@@ -59,7 +60,10 @@ func newRoot(env *environment) *cobra.Command {
 			if err := cmd.ValidateRequiredFlags(); err != nil {
 				return usageError{err}
 			}
-			return nil
+			if err := checkFlagGroups(cmd); err != nil {
+				return err
+			}
+			return checkEmptyFlags(cmd)
 		},
 	}
 	root.SetOut(env.stdout)
@@ -77,6 +81,35 @@ func newRoot(env *environment) *cobra.Command {
 	)
 	completeCobra(root)
 	return root
+}
+
+// checkFlagGroups says in plain words what cobra says of flags that exclude each other, or of which one is needed.
+func checkFlagGroups(cmd *cobra.Command) error {
+	err := cmd.ValidateFlagGroups()
+	if err == nil {
+		return nil
+	}
+	_, names, _ := strings.Cut(err.Error(), "[")
+	names, _, _ = strings.Cut(names, "]")
+	flags := strings.Fields(names)
+	for i := range flags {
+		flags[i] = "--" + flags[i]
+	}
+	if strings.Contains(err.Error(), "at least one") {
+		return usageError{fmt.Errorf("%s needs one of %s", cmd.CommandPath(), strings.Join(flags, ", "))}
+	}
+	return usageError{fmt.Errorf("%s do not go together. Give one of them", strings.Join(flags, ", "))}
+}
+
+// checkEmptyFlags refuses a flag with an empty value, as of a variable that is not set: weir kept purge --account "" would
+// purge what all accounts have.
+func checkEmptyFlags(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if cmd.Root().PersistentFlags().Lookup(f.Name) == nil && f.Value.Type() == "string" && f.Value.String() == "" {
+			err = usageError{fmt.Errorf("--%s is empty. Give it a value, or leave it out", f.Name)}
+		}
+	})
+	return err
 }
 
 // completeCobra brings the commands that cobra adds by itself into line with

@@ -303,6 +303,9 @@ func (u *KeyUpdate) check(now time.Time) error {
 	if u.Per != nil {
 		errs = append(errs, checkPer(*u.Per))
 	}
+	if u.Tags != nil {
+		errs = append(errs, checkTags(u.Tags))
+	}
 	return firstOf(errs...)
 }
 

@@ -93,6 +93,14 @@ type part struct {
 	per          *Per
 }
 
+// name is what it is called, for people.
+func (p *part) name(key *Key) string {
+	if p.owner == key.ID {
+		return p.per.name() + " with this API key"
+	}
+	return p.per.name()
+}
+
 // parts are those of the caller that a request is of.
 func (p *Principal) parts(a *llm.Attribution) (all []part) {
 	if !p.hasParts() {
@@ -147,12 +155,10 @@ func (p *Principal) Parts(a *llm.Attribution) (all budget.Parts) {
 // PartLimits are the limits of a part of an account or a key.
 type PartLimits struct {
 	Owner, Scope string // the id of the account or key, and the part of it
+	Name         string // what the part is called, for people
 	Limits       Limits
 	per          *Per
 }
-
-// Name is what the part is called, for people.
-func (p *PartLimits) Name() string { return p.per.name() }
 
 // Of is "user" or "tag".
 func (p *PartLimits) Of() string {
@@ -166,7 +172,7 @@ func (p *PartLimits) Of() string {
 func (p *Principal) PartLimits(a *llm.Attribution) (all []PartLimits) {
 	for _, part := range p.parts(a) {
 		if part.per.Limits != (Limits{}) {
-			all = append(all, PartLimits{part.owner, part.scope, part.per.Limits, part.per})
+			all = append(all, PartLimits{part.owner, part.scope, part.name(p.key), part.per.Limits, part.per})
 		}
 	}
 	return all

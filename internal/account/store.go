@@ -107,6 +107,7 @@ type KeyUpdate struct {
 	Limits  *Limits
 	Budget  *Budget
 	Per     *[]Per
+	Tags    *KeyTags
 	Tighten bool // refuse what Loosened does
 	// Permissions are at least one. audit.ErrNotAllowed where Admin is added by somebody who is no operator.
 	Permissions *[]Permission

@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"weir/internal/llm"
 )
@@ -15,13 +16,16 @@ func Loosened(before, after *Key) error {
 		loosenedPer(before.Per, after.Per)); err != nil {
 		return err
 	}
+	isMissing := func(name string) bool { return !slices.Contains(after.Tags.Required, name) }
 	switch {
+	case slices.ContainsFunc(before.Tags.Required, isMissing):
+		return loosened("required_tags", "have it require more tags than %s", joined(before.Tags.Required))
 	case before.Expires != nil && (after.Expires == nil || after.Expires.After(*before.Expires)):
 		return loosened("expires", "let it expire before %s", before.Expires.Format("2006-01-02T15:04:05Z07:00"))
 	case !isSubset(after.Permissions, before.Permissions):
-		return loosened("permissions", "take permissions away from it, of %q", before.Permissions)
+		return loosened("permissions", "take permissions away from it, of %s", joined(before.Permissions))
 	case len(before.Models) > 0 && !within(after.Models, before.Models):
-		return loosened("models", "take models away from it, of %q", before.Models)
+		return loosened("models", "take models away from it, of %s", joined(before.Models))
 	}
 	return nil
 }
@@ -41,6 +45,14 @@ func loosenedUse(was, is *Limits, before, after Budget) error {
 		return loosened("budget", "lower its budget of $%s, for the same period", before.Limit)
 	}
 	return nil
+}
+
+func joined[T ~string](list []T) string {
+	names := make([]string, len(list))
+	for i, name := range list {
+		names[i] = string(name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func isSubset(some, all []Permission) bool {

@@ -16,6 +16,7 @@ func TestLoosened(t *testing.T) {
 	before := account.Key{
 		Label: "nightly", Models: []string{"openai/*", "fast"}, Expires: &at,
 		Limits: account.Limits{RPM: 60, TPM: 1000, Concurrency: 4}, Budget: account.Budget{Limit: 5 * llm.USD, Period: budget.PeriodDay},
+		Tags: account.KeyTags{Required: []string{"team"}},
 		Per: []account.Per{
 			{Budget: account.Budget{Limit: llm.USD, Period: budget.PeriodMonth}},
 			{Tag: "a", Limits: account.Limits{RPM: 4}},
@@ -54,6 +55,8 @@ func TestLoosened(t *testing.T) {
 		"a day per user":    {per(func(user, _ *account.Per) { user.Budget.Period = budget.PeriodDay }), "per_user"},
 		"more per tag":      {per(func(_, tag *account.Per) { tag.Limits.RPM++ }), "per_tag.a"},
 		"none per tag":      {func(k *account.Key) { k.Per = k.Per[:1] }, "per_tag.a"},
+		"another required":  {func(k *account.Key) { k.Tags.Required = []string{"team", "project"} }, ""},
+		"none required":     {func(k *account.Key) { k.Tags.Required = []string{"project"} }, "required_tags"},
 		"later":             {func(k *account.Key) { k.Expires = new(at.Add(1)) }, "expires"},
 		"never":             {func(k *account.Key) { k.Expires = nil }, "expires"},
 		"all models":        {func(k *account.Key) { k.Models = nil }, "models"},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ func unknownName(what, place, name string, names rawjson.Names) error {
 	if near, ok := names.Nearest(name); ok {
 		hint = fmt.Sprintf("Did you mean %q?", near)
 	} else if len(names) > 0 {
-		hint = fmt.Sprintf("Use one of %q.", []string(names))
+		hint = "Use one of " + strings.Join(names, ", ") + "."
 	}
 	return llm.Invalidf(place, "%.100q is not a %s here. %s", name, what, hint)
 }
@@ -128,6 +129,7 @@ func texts[T ~string](dst *[]T) func(at string, v []byte) error {
 func tagsField(dst *[]llm.Tag) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if isNull(v) {
+			*dst = nil
 			return nil
 		}
 		if rawjson.KindOf(v) != rawjson.Object {
@@ -135,6 +137,13 @@ func tagsField(dst *[]llm.Tag) func(at string, v []byte) error {
 		}
 		for m := range rawjson.Members(v) {
 			t := llm.Tag{Name: m.Name()}
+			*dst = slices.DeleteFunc(slices.Clone(*dst), func(o llm.Tag) bool { return o.Name == t.Name })
+			if isNull(m.Value) {
+				continue
+			}
+			if len(*dst) > llm.MaxTags {
+				return llm.Invalidf(at, "A key has at most %d tags. Leave some out.", llm.MaxTags)
+			}
 			if err := text(&t.Value)(at+"."+t.Name, m.Value); err != nil {
 				return err
 			}

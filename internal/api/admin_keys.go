@@ -162,7 +162,7 @@ func (h *adminKeys) change(r *adminRequest) (answer, error) {
 }
 
 func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
-	label, limits, budget, per := k.Label, k.Limits, k.Budget, k.Per
+	label, limits, budget, per, tags := k.Label, k.Limits, k.Budget, k.Per, k.Tags
 	var models []string
 	var permissions []account.Permission
 	var expires time.Time
@@ -174,6 +174,8 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 		field{"expires", given(&u.Expires, &expires, instant(&expires))},
 		field{"limits", limitsField(&limits)},
 		field{"budget", budgetField(&budget)},
+		field{"tags", tagsField(&tags.Defaults)},
+		field{"required_tags", texts(&tags.Required)},
 	)...)
 	// What stays as it is is not written: somebody else may be changing it.
 	if label != k.Label {
@@ -187,6 +189,9 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 	}
 	if !slices.Equal(per, k.Per) {
 		u.Per = &per
+	}
+	if !tags.Equal(&k.Tags) {
+		u.Tags = &tags
 	}
 	return u, err
 }

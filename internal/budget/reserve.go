@@ -146,10 +146,12 @@ func (l *Service) away(err error) error {
 // exceeded is what a client is told when its budget has no room.
 func exceeded(s *lease, n *Need) error {
 	b := &s.budget
-	what := fmt.Sprintf("The budget of this %s, $%s in all, has no room for this request.", b.Of, b.Limit)
+	limit := fmt.Sprintf("$%s in all", b.Limit)
 	if b.Period != PeriodTotal {
-		what = fmt.Sprintf("The budget of this %s, $%s per %s, has no room for this request.", b.Of, b.Limit, b.Period)
+		limit = fmt.Sprintf("$%s per %s", b.Limit, b.Period)
 	}
+	what := fmt.Sprintf("The budget of this %s, %s, has no room for this request: it needs at least $%s, and $%s is "+
+		"neither spent nor held.", b.Of, limit, n.Least, s.refused-1)
 	if ends, ok := b.Period.Ends(n.At); ok {
 		what += fmt.Sprintf(" A new %s begins at %s.", b.Period, ends.Format(time.RFC3339))
 	}

@@ -4,9 +4,11 @@ import (
 	"crypto/rand"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/llm"
 	"weir/internal/people"
 )
 
@@ -62,6 +64,13 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 			"Former key", "…" + k.FormerLast4 + ", valid until " + k.FormerUntil.UTC().Format("2 Jan 2006, 15:04") + " UTC",
 		})
 	}
+	p.Facts = append(p.Facts, perFacts(k.Per)...)
+	if len(k.Tags.Defaults) > 0 {
+		p.Facts = append(p.Facts, Fact{"Tags", strings.ReplaceAll(llm.FormatTags(k.Tags.Defaults), ",", ", ")})
+	}
+	if len(k.Tags.Required) > 0 {
+		p.Facts = append(p.Facts, Fact{"Required tags", strings.Join(k.Tags.Required, ", ")})
+	}
 	p.CanChange = !p.Past && v.MayChangeKey(k) == nil
 	p.Fields = keyFormOf(v, f, k)
 	p.Fields.ModelsOpen, p.Fields.Bound = true, true
@@ -74,6 +83,19 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 	}})
 	p.Problems = f.problems()
 	return p
+}
+
+// perFacts are what each end user, and each value of a tag, may use.
+func perFacts(list []account.Per) (facts []Fact) {
+	for i := range list {
+		per := &list[i]
+		label := "Each end user"
+		if per.Tag != "" {
+			label = "Each value of the tag " + per.Tag
+		}
+		facts = append(facts, Fact{label, strings.Join(boundsOf(per.Limits, per.Budget), ", ")})
+	}
+	return facts
 }
 
 // changeable is the key that the path names, which the visitor may change.

@@ -230,7 +230,7 @@ func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAcc
 			{Label: "API Keys", Href: path + "/keys"},
 			{Label: "Members", Href: path + "/members"},
 		},
-		Facts: []Fact{{"Id", a.ID}, {"Since", day(a.Created)}},
+		Facts: append([]Fact{{"Id", a.ID}, {"Since", day(a.Created)}}, perFacts(a.Per)...),
 		Suspend: Confirm{
 			Ident: "suspend", Button: "Suspend", Object: a.Name, Title: "Suspend " + a.Name + "?", Keep: "Leave it",
 			Text:   "Its keys are refused within a second, until you resume the account. Running requests continue.",

@@ -184,13 +184,13 @@ func (t *Table) named(dst []Target, full string) ([]Target, error) {
 	}
 	e, ok := t.byName[name]
 	if !ok {
-		return nil, notFound(full, fmt.Sprintf("No provider %q is configured.", name))
+		return nil, notFound(full, fmt.Sprintf("No provider %q is configured; GET /v1/models lists what there is.", name))
 	}
 	if canonical := e.provider.Dialect().Canonical; canonical != nil {
 		model = canonical(model)
 	}
 	if model == "" || !e.provider.Serves(model) {
-		return nil, notFound(full, fmt.Sprintf("Provider %q is configured not to serve it.", name))
+		return nil, notFound(full, fmt.Sprintf("Provider %q is configured not to serve it; GET /v1/models lists what there is.", name))
 	}
 	return append(dst, Target{Provider: e.provider, Model: model}), nil
 }

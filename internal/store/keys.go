@@ -240,9 +240,9 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 		}
 		row := tx.QueryRowContext(
 			ctx, "UPDATE keys SET label = ?, permissions = ?, models = ?, expires = ?, rpm = ?, tpm = ?,"+
-				" concurrency = ?, budget = ?, budget_period = ?, per = ? WHERE id = ? RETURNING "+keyColumns,
+				" concurrency = ?, budget = ?, budget_period = ?, per = ?, tags = ? WHERE id = ? RETURNING "+keyColumns,
 			to.Label, permissions, models, microsOrNil(to.Expires), to.Limits.RPM, to.Limits.TPM, to.Limits.Concurrency,
-			int64(to.Budget.Limit), string(to.Budget.Period), per, id)
+			int64(to.Budget.Limit), string(to.Budget.Period), per, encodeKeyTags(&to.Tags), id)
 		if k, err = scanKey(row); err != nil {
 			return err
 		}
@@ -288,6 +288,9 @@ func updated(k account.Key, u *account.KeyUpdate) account.Key {
 	}
 	if u.Per != nil {
 		k.Per = *u.Per
+	}
+	if u.Tags != nil {
+		k.Tags = *u.Tags
 	}
 	return k
 }

@@ -340,6 +340,16 @@ func (o *office) runKeys() {
 	if at(got, "label") != "weekly" || at(got, "models") != "[]" || at(got, "expires") != "<nil>" || at(got, "limits", "rpm") != "5" || at(got, "limits", "tpm") != "7" || at(got, "budget", "period") != "month" || at(got, "budget", "limit_usd") != "3" {
 		t.Errorf("the changed key: got %v", got)
 	}
+	for _, test := range []struct{ body, tags, required string }{
+		{`{"tags":{"team":"search","unit":"a"},"required_tags":["project"]}`, "map[team:search unit:a]", "[project]"},
+		{`{"tags":{"team":null,"unit":"b"}}`, "map[unit:b]", "[project]"},
+		{`{"tags":null,"required_tags":null}`, "map[]", "[]"},
+	} {
+		got := o.call(200, "PATCH /accounts/{account}/keys/{key}", test.body, "default", id)
+		if at(got, "tags") != test.tags || at(got, "required_tags") != test.required {
+			t.Errorf("%s: got %v", test.body, got)
+		}
+	}
 	rotated := o.call(200, "POST /accounts/{account}/keys/{key}/rotate", `{"overlap_seconds":3600}`, "default", id)
 	former := token
 	token = at(rotated, "key")

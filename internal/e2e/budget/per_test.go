@@ -164,9 +164,9 @@ func TestBudgetPerTag(t *testing.T) {
 			want               int64
 			whose              string
 		}{
-			{key, "ada", "alpha", 2, `value of the tag project, $2 per day`},
+			{key, "ada", "alpha", 2, `value of the tag project with this API key, $2 per day`},
 			{key, "ada", "beta", 1, `end user, $3 per month`},
-			{key, "bob", "beta", 1, `value of the tag project, $2 per day`},
+			{key, "bob", "beta", 1, `value of the tag project with this API key, $2 per day`},
 			{"", "bob", "beta", 2, `end user, $3 per month`},
 			{key, "cyd", "", 3, `end user, $3 per month`},
 		} {
