@@ -19,6 +19,8 @@ type Ledger struct {
 	*conn
 	applier *applier
 	others  atomic.Int64 // attempts: see OtherAttempts
+	// checks and packs are how often days were checked, and packed again: see turn.
+	checks, packs turn
 }
 
 // Position is how far the journal is applied; 0 when nothing of it is.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,8 +48,9 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 		return fmt.Errorf("add up end users and tags: %w", err)
 	}
 	var checked []int64
+	isChecked := s.checks.next(s.clock.now())
 	for i, day := range days {
-		if i < checkedDays || isCheckedAt(s.clock.now(), day) {
+		if i < checkedDays || isChecked(day) {
 			checked = append(checked, day)
 		}
 	}
@@ -115,8 +117,16 @@ func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
 // checkedDays is how many of the last days are checked each time.
 const checkedDays = 3
 
-// isCheckedAt reports whether a day or a month is checked, however long ago it was: in one hour of each day, some in each.
-func isCheckedAt(now time.Time, period int64) bool { return period%24 == int64(now.UTC().Hour()) }
+// turn is which days and months are checked, however long ago they were: each in one of 24 turns, of which there is one an
+// hour. The first one is by the hour: a process that is started every few hours does not begin anew.
+type turn struct{ taken atomic.Int64 }
+
+// next takes the next turn, and tells whether a period is checked in it.
+func (t *turn) next(now time.Time) (isChecked func(period int64) bool) {
+	t.taken.CompareAndSwap(0, 24+int64(now.UTC().Hour()))
+	at := (t.taken.Add(1) - 1) % 24
+	return func(period int64) bool { return period%24 == at }
+}
 
 // checkAttributed has accounts added up again, of whose day all rows are there, whose sums do not have all attempts: where a
 // node of an earlier version has settled some.

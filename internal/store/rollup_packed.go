@@ -19,7 +19,7 @@ const mostPacked = 100_000
 
 // PackRollups writes the row of each day and each month that is over and has none that is up to date, up to the last day
 // that Attribute has begun: a node whose clock is behind knows by that, too, that it adds to a day that may be packed. The
-// last days are added up again each time, and the others once a day, as months are: a node of an earlier version may have
+// last days are added up again each time, and the others every 24 hours, as months are: a node of an earlier version may have
 // added something to them.
 func (s *Ledger) PackRollups(ctx context.Context) error {
 	last, err := s.lastAttributed(ctx)
@@ -37,6 +37,7 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 			months = append(months, month)
 		}
 	}
+	isChecked := s.packs.next(now)
 	var all []error                                   // of which none keeps other periods from being packed
 	for _, periods := range [][]int64{days, months} { // in this order: where a day changes, so does its month
 		there, err := packedPeriods(ctx, s.read)
@@ -45,7 +46,7 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 		}
 		for i, period := range periods {
 			p, ok := there[period]
-			if ok && p.isUpToDate() && !isCheckedAt(now, period) && (period <= lastMonth || i >= checkedDays) {
+			if ok && p.isUpToDate() && !isChecked(period) && (period <= lastMonth || i >= checkedDays) {
 				continue
 			}
 			if err := s.pack(ctx, period); err != nil {

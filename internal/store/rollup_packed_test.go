@@ -203,3 +203,31 @@ func TestPackedLarge(t *testing.T) {
 		must.Equal(t, tried(), 1, "days that are too large")
 	})
 }
+
+// TestPackedInTurn finds within 24 times what somebody else has added to a day long ago, whatever the hour is each time.
+func TestPackedInTurn(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		s, j, db := monthOver(t, o)
+		var later []ledger.Entry
+		for n := range 3 {
+			later = append(later, settled(noonOfOpenings.AddDate(0, 0, 1+n), 10+n))
+		}
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, later...)))
+		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		must.Get(db.ExecContext(t.Context(), "UPDATE rollup_day SET tokens = tokens + 1 WHERE period = (SELECT min(period) FROM rollup_day)"))(t)
+		packed := func() (n int) { // of the differences, those of packed sums
+			for _, d := range must.Get(s.Ledger.Verify(t.Context(), nil))(t).Differences {
+				if d.Rollup == "packed by key" {
+					n++
+				}
+			}
+			return n
+		}
+		must.Equal(t, packed() > 0, true, "differences before")
+		for range 24 {
+			must.Do(t, s.Ledger.PackRollups(t.Context()))
+		}
+		must.Equal(t, packed(), 0, "differences after 24 times")
+	})
+}
