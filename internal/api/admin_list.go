@@ -34,7 +34,8 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 	}
 	q := &query{values: values}
 	for name, given := range values {
-		if !(isTag(name) && slices.Contains(names, tagParameter)) && !slices.Contains(names, name) {
+		isFilter := isTag(name) && slices.Contains(names, tagParameter)
+		if !isFilter && !slices.Contains(names, name) {
 			return nil, unknownName("parameter", name, name, names)
 		}
 		if len(given) > 1 {

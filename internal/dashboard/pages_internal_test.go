@@ -182,7 +182,7 @@ func keySamples(s *site) []sample {
 	return append(all,
 		sample{"key-new", "/accounts/acme/keys/new", people.Member, newKey(&form{})},
 		sample{"key-new-wrong", "/accounts/acme/keys/new", people.Member, newKey(wrong)},
-		sample{"key", "/accounts/acme/keys/k-1", people.Owner, page{name: "key", title: hostile, data: keyPageOf(visitOf(people.Owner), &account.Key{ID: "k-1", AccountID: "acc-1", Label: hostile, Last4: "abcd", Models: []string{hostile}, Expires: &testTime, FormerUntil: new(testTime.AddDate(0, 0, 2)), FormerLast4: "dcba", Permissions: []account.Permission{account.Chat}}, wrong, testTime.AddDate(0, 0, -1))}},
+		sample{"key", "/accounts/acme/keys/k-1", people.Owner, page{name: "key", title: hostile, data: keyPageOf(visitOf(people.Owner), &account.Key{ID: "k-1", AccountID: "acc-1", Label: hostile, Last4: "abcd", Models: []string{hostile}, Expires: &testTime, FormerUntil: new(testTime.AddDate(0, 0, 2)), FormerLast4: "dcba", Permissions: []account.Permission{account.Chat}, Per: []account.Per{{Limits: account.Limits{RPM: 10}, Budget: account.Budget{Limit: llm.USD, Period: budget.PeriodDay}}, {Tag: hostile, Limits: account.Limits{Concurrency: 2}}}, Tags: account.KeyTags{Defaults: []llm.Tag{{Name: "team", Value: "search"}, {Name: "unit", Value: "a,b"}}, Required: []string{"project", "region"}}}, wrong, testTime.AddDate(0, 0, -1))}},
 		sample{"key-viewer", "/accounts/acme/keys/k-1", people.Viewer, page{name: "key", title: hostile, data: keyPageOf(visitOf(people.Viewer), &account.Key{ID: "k-1", Label: hostile}, &form{}, testTime)}},
 		sample{"key-shown", "/accounts/acme/keys/new", people.Member, page{name: "key-shown", title: "Your new key", data: shown}},
 	)
