@@ -98,18 +98,18 @@ func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u
 	case given("expires"):
 		u.Expires = new(now.Add(c.expires).UTC().Truncate(time.Microsecond))
 	}
-	if tags := k.Tags; given("tag") || c.noTags || given("required-tag") || c.noRequired {
-		if given("tag") || c.noTags {
-			if tags.Defaults, err = parseTags(c.tags); err != nil {
-				return u, err
-			}
-		}
-		if given("required-tag") || c.noRequired {
-			tags.Required = c.required
+	if given("tag") || c.noTags {
+		tags, err := parseTags(c.tags)
+		if err != nil {
+			return u, err
 		}
 		u.Tags = &tags
 	}
-	return u, c.updateBounds(cmd, k, &u)
+	if given("required-tag") || c.noRequired {
+		u.Required = &c.required
+	}
+	err = c.updateBounds(cmd, k, &u)
+	return u, err
 }
 
 // updateBounds is what the flags change of limits and a budget, of the key or of each of its parts.
@@ -121,7 +121,9 @@ func (c *keyChange) updateBounds(cmd *cobra.Command, k *account.Key, u *account.
 	after := before
 	keepLimits(cmd, &c.limits, &before.Limits)
 	after.Limits = c.limits
-	if given := cmd.Flags().Changed; given("budget-usd") || given("budget-period") {
+	given := cmd.Flags().Changed
+	ofBudget := given("budget-usd") || given("budget-period")
+	if ofBudget {
 		b, err := c.budget(&before.Budget)
 		if err != nil {
 			return err
@@ -129,7 +131,7 @@ func (c *keyChange) updateBounds(cmd *cobra.Command, k *account.Key, u *account.
 		after.Budget = *b
 	}
 	switch {
-	case c.per.given() && after == before:
+	case c.per.given() && !ofBudget && !given("rpm") && !given("tpm") && !given("concurrency"):
 		return usageError{errors.New("say what each of them may use: --rpm, --tpm, --concurrency or --budget-usd")}
 	case c.per.given():
 		u.Per = new(c.per.changed(k.Per, func(p *account.Per) { *p = after }))
@@ -155,6 +157,9 @@ func (c *keyChange) budget(before *account.Budget) (*account.Budget, error) {
 	}
 	if usd == "0" {
 		return &account.Budget{}, nil
+	}
+	if before.Limit == 0 && (c.usd == "" || c.period == "") {
+		return nil, usageError{errors.New("there is no budget yet: give --budget-usd and --budget-period, which is day, month, or, of a whole key, total")}
 	}
 	b, err := parseBudget(usd, period)
 	return &b, err

@@ -87,6 +87,9 @@ func readPriceList(markup, file, since string) (l account.PriceList, err error) 
 	if err := json.Unmarshal(text, &l.Prices); err != nil {
 		return l, fmt.Errorf("%s: not a JSON object of prices by \"<provider>/<model>\": %w", file, err)
 	}
+	if len(l.Prices) == 0 && markup == "" {
+		return l, usageError{fmt.Errorf("%s has no prices. Give some, or --markup", file)}
+	}
 	return l, nil
 }
 

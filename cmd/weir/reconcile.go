@@ -25,8 +25,8 @@ func newReconcile(env *environment) *cobra.Command {
 		Use: "reconcile PROVIDER", Short: "Compare the ledger with what a provider reports that it charges",
 		Long: "Asks a provider what was used and what it charges, and compares that with the ledger, by UTC day and model. " +
 			"Each difference is named: rounding; midnight (the provider counts some of it on the day before or after); " +
-			"unseen (requests whose end nobody saw, within their bounds); price; cache; more (others use its keys, or the " +
-			"ledger lacks something); less; mixed. The command fails where a difference is not one of the first three. " +
+			"unseen (requests whose end nobody saw, within their bounds); unpriced (the ledger has no price); price; cache; more (others use its keys, or the " +
+			"ledger lacks something); less; mixed. The command fails where a difference is none of the first three. " +
 			"OpenAI and Anthropic report to an admin key of the organization, OpenRouter to a management key: admin_key " +
 			"of the provider in the configuration, or a file. Other clouds export billing files: --file compares one of " +
 			"FOCUS by day (AWS Data Exports, Google Cloud's billing export, Microsoft's Cost Management; CSV, or .gz of one), " +

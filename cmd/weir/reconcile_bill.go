@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -48,12 +49,18 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
+	if len(b.Services) == 0 {
+		return errors.New("there are no rows in what --file names")
+	}
 	if len(bill.services) == 0 {
 		lines := []string{"Name the services of " + o.Provider + " with --service. The file has:"}
 		for _, name := range b.Services {
 			lines = append(lines, strconv.Quote(name))
 		}
-		return env.printLines(lines)
+		if err := env.printLines(lines); err != nil {
+			return err
+		}
+		return usageError{errors.New("no service is named, so nothing is compared")}
 	}
 	days := slices.Sorted(maps.Keys(b.Costs))
 	if len(days) == 0 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,7 +106,11 @@ func checkFlagGroups(cmd *cobra.Command) error {
 // purge what all accounts have.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if cmd.Root().PersistentFlags().Lookup(f.Name) == nil && f.Value.Type() == "string" && f.Value.String() == "" {
+		isEmpty := f.Value.Type() == "string" && f.Value.String() == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			isEmpty = len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
+		}
+		if isEmpty && cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
 			err = usageError{fmt.Errorf("--%s is empty. Give it a value, or leave it out", f.Name)}
 		}
 	})

@@ -29,7 +29,7 @@ type statementView struct {
 	Unpriced    int64               `json:"unpriced_attempts"`
 	Corrections string              `json:"corrections_usd"` // of the charge, for months before
 	Hash        string              `json:"hash"`
-	Lines       []statementLineView `json:"lines,omitempty"`
+	Lines       []statementLineView `json:"lines,omitzero"`
 }
 
 type statementLineView struct {
@@ -75,7 +75,8 @@ func newStatementsClose(env *environment) *cobra.Command {
 		Use: "close NAME | --all", Short: "Close the statement of an account for a month",
 		Long: "Close the statement of an account for a month that is over, by UTC days. It has a number, never changes, and\n" +
 			"its hash is over its lines and the statement before. What comes or is corrected later for its days is in the\n" +
-			"next one. The first one may be of any month from 2025-01 on; each further one is of the month behind it.",
+			"next one. The first one may be of any month from 2025-01 on; each further one is of the month behind it. What was\n" +
+			"used before the first one is in none: --all begins with the month in which the account was made.",
 		Example: "  weir statements close research --month 2026-11\n  weir statements close --all --month 2026-11",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all {
@@ -98,11 +99,14 @@ func newStatementsClose(env *environment) *cobra.Command {
 			if err != nil && len(closed) == 0 {
 				return err
 			}
+			if len(closed) == 0 && !env.asJSON {
+				return env.printLines([]string{"All statements up to " + month + " are closed."})
+			}
 			return errors.Join(listViews(env, closed, nil, viewStatement, statementHeads, (*statementView).row), err)
 		}),
 	})
 	cmd.Flags().StringVar(&month, "month", "", "the month, such as 2026-11")
-	cmd.Flags().BoolVar(&all, "all", false, "of all accounts that were there in the month and have no statement of it")
+	cmd.Flags().BoolVar(&all, "all", false, "of all accounts, up to that month: those of months before it too")
 	_ = cmd.MarkFlagRequired("month") // the flag is defined one line above
 	return cmd
 }
@@ -142,6 +146,7 @@ func (env *environment) printStatement(st *app.Statement) error {
 		return st.WriteCSV(env.stdout)
 	}
 	v := viewStatement(st)
+	v.Lines = []statementLineView{}
 	for i := range st.Lines {
 		v.Lines = append(v.Lines, viewStatementLine(&st.Statement, &st.Lines[i]))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -91,7 +92,15 @@ func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) erro
 	}
 	last := append([]string{"total"}, make([]string, len(heads)-1)...)
 	rows = append(rows, append(last, count(t.Requests), count(t.Tokens), total))
-	return printTable(env.stdout, append(heads, "REQUESTS", "TOKENS", "COST"), rows)
+	if err := printTable(env.stdout, append(heads, "REQUESTS", "TOKENS", "COST"), rows); err != nil {
+		return err
+	}
+	if end := q.Offset + len(page.Uses); end < page.Count {
+		_, err := fmt.Fprintf(env.stdout, "Up to entry %d of %d; the total is of all. Show more with --offset %d, or a larger --limit.\n",
+			end, page.Count, end)
+		return err
+	}
+	return nil
 }
 
 // usesNames are the first cells of an entry: what it is of.

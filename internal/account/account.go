@@ -1,7 +1,6 @@
 package account
 
 import (
-	"slices"
 	"time"
 
 	"weir/internal/budget"
@@ -96,11 +95,6 @@ type Key struct {
 type KeyTags struct {
 	Defaults []llm.Tag // of requests that have no tag of that name
 	Required []string  // names of tags without which a request is refused
-}
-
-// Equal reports whether both are the same, in the same order.
-func (t *KeyTags) Equal(o *KeyTags) bool {
-	return slices.Equal(t.Defaults, o.Defaults) && slices.Equal(t.Required, o.Required)
 }
 
 // KeyState is whether a key may be used.

@@ -124,7 +124,7 @@ func (o *KeyOptions) check(now time.Time) error {
 		checkLimits(o.Limits),
 		checkBudget(o.Budget),
 		checkPer(o.Per),
-		checkTags(&o.Tags),
+		CheckTags(&o.Tags),
 	)
 }
 
@@ -141,8 +141,8 @@ func CheckKey(k *Key, now time.Time) error {
 	return o.check(now)
 }
 
-// checkTags refuses tags that no request could have.
-func checkTags(t *KeyTags) error {
+// CheckTags refuses tags that no request could have.
+func CheckTags(t *KeyTags) error {
 	if err := llm.CheckTags(t.Defaults); err != nil {
 		return llm.Invalidf("tags", "The key's tags are at fault: %s. Use names of up to 64 and values of up to 512 "+
 			"printable characters.", err)
@@ -154,6 +154,16 @@ func checkTags(t *KeyTags) error {
 	if err := llm.CheckTags(names); err != nil {
 		return llm.Invalidf("required_tags", "The tags that the key requires are at fault: %s. Use names of up to 64 "+
 			"printable characters.", err)
+	}
+	all := len(t.Defaults)
+	for _, name := range t.Required {
+		if !slices.ContainsFunc(t.Defaults, func(o llm.Tag) bool { return o.Name == name }) {
+			all++
+		}
+	}
+	if all > llm.MaxTags {
+		return llm.Invalidf("required_tags", "The key has and requires %d tags together, and a request has %d at most. "+
+			"Leave some out.", all, llm.MaxTags)
 	}
 	return nil
 }
@@ -303,9 +313,7 @@ func (u *KeyUpdate) check(now time.Time) error {
 	if u.Per != nil {
 		errs = append(errs, checkPer(*u.Per))
 	}
-	if u.Tags != nil {
-		errs = append(errs, checkTags(u.Tags))
-	}
+	// Tags are checked where both those it has and those it requires are known: see CheckTags.
 	return firstOf(errs...)
 }
 

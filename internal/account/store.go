@@ -101,14 +101,15 @@ type Update struct {
 
 // KeyUpdate changes the fields of a key that are not nil.
 type KeyUpdate struct {
-	Label   *string    // 1 to 100 printable characters
-	Models  *[]string  // see Principal.MayUse; empty for all
-	Expires *time.Time // after now; the zero time for never
-	Limits  *Limits
-	Budget  *Budget
-	Per     *[]Per
-	Tags    *KeyTags
-	Tighten bool // refuse what Loosened does
+	Label    *string    // 1 to 100 printable characters
+	Models   *[]string  // see Principal.MayUse; empty for all
+	Expires  *time.Time // after now; the zero time for never
+	Limits   *Limits
+	Budget   *Budget
+	Per      *[]Per
+	Tags     *[]llm.Tag // of requests that have no tag of that name
+	Required *[]string  // names of tags without which a request is refused
+	Tighten  bool       // refuse what Loosened does
 	// Permissions are at least one. audit.ErrNotAllowed where Admin is added by somebody who is no operator.
 	Permissions *[]Permission
 	Rotate      *Rotation

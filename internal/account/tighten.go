@@ -17,7 +17,10 @@ func Loosened(before, after *Key) error {
 		return err
 	}
 	isMissing := func(name string) bool { return !slices.Contains(after.Tags.Required, name) }
+	isOther := func(t llm.Tag) bool { return !slices.Contains(after.Tags.Defaults, t) }
 	switch {
+	case slices.ContainsFunc(before.Tags.Defaults, isOther):
+		return loosened("tags", "give it more tags than %s", llm.FormatTags(before.Tags.Defaults))
 	case slices.ContainsFunc(before.Tags.Required, isMissing):
 		return loosened("required_tags", "have it require more tags than %s", joined(before.Tags.Required))
 	case before.Expires != nil && (after.Expires == nil || after.Expires.After(*before.Expires)):

@@ -16,7 +16,7 @@ func TestLoosened(t *testing.T) {
 	before := account.Key{
 		Label: "nightly", Models: []string{"openai/*", "fast"}, Expires: &at,
 		Limits: account.Limits{RPM: 60, TPM: 1000, Concurrency: 4}, Budget: account.Budget{Limit: 5 * llm.USD, Period: budget.PeriodDay},
-		Tags: account.KeyTags{Required: []string{"team"}},
+		Tags: account.KeyTags{Defaults: []llm.Tag{{Name: "unit", Value: "a"}}, Required: []string{"team"}},
 		Per: []account.Per{
 			{Budget: account.Budget{Limit: llm.USD, Period: budget.PeriodMonth}},
 			{Tag: "a", Limits: account.Limits{RPM: 4}},
@@ -51,11 +51,16 @@ func TestLoosened(t *testing.T) {
 		"one more tag": {func(k *account.Key) {
 			k.Per = account.WithPer(k.Per, account.Per{Tag: "b", Limits: account.Limits{TPM: 1}})
 		}, ""},
-		"more per user":     {per(func(user, _ *account.Per) { user.Budget.Limit++ }), "per_user"},
-		"a day per user":    {per(func(user, _ *account.Per) { user.Budget.Period = budget.PeriodDay }), "per_user"},
-		"more per tag":      {per(func(_, tag *account.Per) { tag.Limits.RPM++ }), "per_tag.a"},
-		"none per tag":      {func(k *account.Key) { k.Per = k.Per[:1] }, "per_tag.a"},
-		"another required":  {func(k *account.Key) { k.Tags.Required = []string{"team", "project"} }, ""},
+		"more per user":    {per(func(user, _ *account.Per) { user.Budget.Limit++ }), "per_user"},
+		"a day per user":   {per(func(user, _ *account.Per) { user.Budget.Period = budget.PeriodDay }), "per_user"},
+		"more per tag":     {per(func(_, tag *account.Per) { tag.Limits.RPM++ }), "per_tag.a"},
+		"none per tag":     {func(k *account.Key) { k.Per = k.Per[:1] }, "per_tag.a"},
+		"another required": {func(k *account.Key) { k.Tags.Required = []string{"team", "project"} }, ""},
+		"another tag": {func(k *account.Key) {
+			k.Tags.Defaults = []llm.Tag{{Name: "b", Value: "c"}, {Name: "unit", Value: "a"}}
+		}, ""},
+		"no tags":           {func(k *account.Key) { k.Tags.Defaults = nil }, "tags"},
+		"another value":     {func(k *account.Key) { k.Tags.Defaults = []llm.Tag{{Name: "unit", Value: "b"}} }, "tags"},
 		"none required":     {func(k *account.Key) { k.Tags.Required = []string{"project"} }, "required_tags"},
 		"later":             {func(k *account.Key) { k.Expires = new(at.Add(1)) }, "expires"},
 		"never":             {func(k *account.Key) { k.Expires = nil }, "expires"},

@@ -137,15 +137,21 @@ func tagsField(dst *[]llm.Tag) func(at string, v []byte) error {
 		}
 		for m := range rawjson.Members(v) {
 			t := llm.Tag{Name: m.Name()}
-			*dst = slices.DeleteFunc(slices.Clone(*dst), func(o llm.Tag) bool { return o.Name == t.Name })
+			isIt := func(o llm.Tag) bool { return o.Name == t.Name }
 			if isNull(m.Value) {
+				*dst = slices.DeleteFunc(slices.Clone(*dst), isIt)
 				continue
-			}
-			if len(*dst) > llm.MaxTags {
-				return llm.Invalidf(at, "A key has at most %d tags. Leave some out.", llm.MaxTags)
 			}
 			if err := text(&t.Value)(at+"."+t.Name, m.Value); err != nil {
 				return err
+			}
+			if i := slices.IndexFunc(*dst, isIt); i >= 0 {
+				*dst = slices.Clone(*dst)
+				(*dst)[i] = t
+				continue
+			}
+			if len(*dst) > 2*llm.MaxTags { // some may be taken away below
+				return llm.Invalidf(at, "A key has at most %d tags. Leave some out.", llm.MaxTags)
 			}
 			*dst = append(*dst, t)
 		}

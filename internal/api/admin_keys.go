@@ -190,8 +190,11 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 	if !slices.Equal(per, k.Per) {
 		u.Per = &per
 	}
-	if !tags.Equal(&k.Tags) {
-		u.Tags = &tags
+	if !slices.Equal(tags.Defaults, k.Tags.Defaults) {
+		u.Tags = &tags.Defaults
+	}
+	if !slices.Equal(tags.Required, k.Tags.Required) {
+		u.Required = &tags.Required
 	}
 	return u, err
 }

@@ -41,6 +41,9 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 		if len(given) > 1 {
 			return nil, llm.Invalid(name, name+" is given more than once. Give it once.")
 		}
+		if given[0] == "" && !isFilter && !slices.Contains(listing, name) { // as of a variable that is not set
+			return nil, llm.Invalid(name, name+" is empty. Give it a value, or leave it out.")
+		}
 	}
 	if q.limit, err = parse.QueryInt("limit", values.Get("limit"), defaultLimit, 1, maxLimit); err != nil {
 		return nil, err

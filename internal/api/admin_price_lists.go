@@ -33,10 +33,15 @@ func (h *adminAccounts) listPriceLists(r *adminRequest) (answer, error) {
 
 func (h *adminAccounts) addPriceList(r *adminRequest) (answer, error) {
 	var l account.PriceList
-	err := readFields("", r.body, field{"since", instant(&l.Since)}, field{"markup_percent", markupField(&l.Markup)},
-		field{"prices", pricesField(&l.Prices)})
+	var markup *charge.Markup
+	err := readFields("", r.body, field{"since", instant(&l.Since)},
+		field{"markup_percent", given(&markup, &l.Markup, markupField(&l.Markup))}, field{"prices", pricesField(&l.Prices)})
 	if err != nil {
 		return answer{}, err
+	}
+	if markup == nil && len(l.Prices) == 0 { // it would take away the lists that are there
+		return answer{}, llm.Invalid("markup_percent", `A price list has a markup, prices or both: give markup_percent, `+
+			`which is "0" for what requests cost, or prices.`)
 	}
 	a, err := h.accounts.SetPriceList(r.Context(), r.by(), r.visit.Account.ID, l)
 	if err != nil {
@@ -66,16 +71,19 @@ func pricesField(dst *map[string]pricing.PriceOverride) func(at string, v []byte
 		}
 		*dst = map[string]pricing.PriceOverride{}
 		for m := range rawjson.Members(v) {
-			var rates []llm.Tag
 			if _, twice := (*dst)[m.Name()]; twice {
 				return llm.Invalidf(at, "%.100q stands twice. Name each model once.", m.Name())
 			}
-			if err := tagsField(&rates)(at+"."+m.Name(), m.Value); err != nil {
-				return err
+			if rawjson.KindOf(m.Value) != rawjson.Object {
+				return wrongKind(at+"."+m.Name(), "an object of strings")
 			}
 			price := pricing.PriceOverride{}
-			for _, r := range rates {
-				price[r.Name] = r.Value
+			for rate := range rawjson.Members(m.Value) {
+				var value string
+				if err := text(&value)(at+"."+m.Name()+"."+rate.Name(), rate.Value); err != nil {
+					return err
+				}
+				price[rate.Name()] = value
 			}
 			(*dst)[m.Name()] = price
 		}

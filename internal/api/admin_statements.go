@@ -33,7 +33,7 @@ type statementView struct {
 	Unpriced    int64               `json:"unpriced_attempts"` // that add 0 for what has no price
 	Corrections string              `json:"corrections_usd"`   // of the charge, for months before
 	Hash        string              `json:"hash"`
-	Lines       []statementLineView `json:"lines,omitempty"`
+	Lines       []statementLineView `json:"lines,omitzero"`
 }
 
 type statementLineView struct {
@@ -57,6 +57,7 @@ func viewStatement(st *report.Statement) statementView {
 
 func viewWholeStatement(st *report.Statement) statementView {
 	v := viewStatement(st)
+	v.Lines = []statementLineView{}
 	for i := range st.Lines {
 		l := &st.Lines[i]
 		v.Lines = append(v.Lines, statementLineView{

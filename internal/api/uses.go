@@ -253,6 +253,9 @@ func bodyParams(r *request, params map[string]string) error {
 		}
 		switch rawjson.KindOf(m.Value) {
 		case rawjson.Invalid, rawjson.Null:
+			if isTag(name) { // of a variable that is not set: the answer would be of all requests
+				return llm.Invalid(name, name+" is null. Give it a value, or leave it out.")
+			}
 		case rawjson.String:
 			params[name] = rawjson.Text(m.Value)
 		case rawjson.Number:

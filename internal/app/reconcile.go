@@ -280,7 +280,8 @@ func (b *books) bought(ctx context.Context, p *provider.Provider, from, to time.
 					Input: u.Usage.InputTokens(), Cached: u.Usage[llm.CacheRead] + u.Usage[llm.CacheReadAudio],
 					Output: u.Usage.OutputTokens(),
 				},
-				Cost: bought, Uncertain: most - bought, Price: b.table.Price(&route.Target{Provider: p, Model: model}, at),
+				Cost: bought, Uncertain: most - bought, Unpriced: u.Unpriced > 0,
+				Price: b.table.Price(&route.Target{Provider: p, Model: model}, at),
 			}
 		}
 		if len(page.Uses) < groupsPage {

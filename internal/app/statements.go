@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"weir/internal/audit"
 	"weir/internal/report"
+	"weir/internal/store"
 )
 
 // Statement is a statement with the name of its account.
@@ -28,10 +30,12 @@ func (d *Data) CloseStatement(ctx context.Context, by audit.Actor, nameOrID stri
 	return []Statement{{a.Name, st}}, nil
 }
 
-// CloseStatements closes those of all accounts for a month, yyyymm: of each that has statements, but none of it yet, or was
-// there in that month.
-// What cannot be closed keeps none of the others from it.
+// CloseStatements closes those of all accounts up to a month, yyyymm: of each the months behind its last statement, or from
+// the one on in which the account was made. What cannot be closed keeps none of the others from it.
 func (d *Data) CloseStatements(ctx context.Context, by audit.Actor, month int64) (closed []Statement, errs error) {
+	if err := store.CheckOver(month, d.Now()); err != nil {
+		return nil, err
+	}
 	accounts, err := d.Accounts.Accounts(ctx)
 	if err != nil {
 		return nil, err
@@ -39,20 +43,32 @@ func (d *Data) CloseStatements(ctx context.Context, by audit.Actor, month int64)
 	for i := range accounts {
 		a := &accounts[i]
 		have, err := d.store.Reports.Statements(ctx, a.ID)
-		has := int64(a.Created.UTC().Year())*100 + int64(a.Created.UTC().Month()) - 1 // as if it had those before
-		if n := len(have); n > 0 {
-			has = have[n-1].YearMonth()
+		next := monthOf(a.Created.UTC())
+		if n := len(have); n > 0 && err == nil {
+			next, err = nextMonth(have[n-1].Month)
 		}
-		var one []Statement
-		if err == nil && has < month {
-			one, err = d.CloseStatement(ctx, by, a.ID, month)
+		for ; err == nil && next <= month; next = monthOf(firstOf(next).AddDate(0, 1, 0)) {
+			var one []Statement
+			one, err = d.CloseStatement(ctx, by, a.ID, next)
+			closed = append(closed, one...)
 		}
-		closed = append(closed, one...)
 		if err != nil {
 			errs = errors.Join(errs, fmt.Errorf("account %s: %w", a.Name, err))
 		}
 	}
 	return closed, errs
+}
+
+// monthOf is a time's month as yyyymm, firstOf its first day, and nextMonth the month behind one that is written YYYY-MM.
+func monthOf(t time.Time) int64 { return int64(t.Year())*100 + int64(t.Month()) }
+
+func firstOf(month int64) time.Time {
+	return time.Date(int(month/100), time.Month(month%100), 1, 0, 0, 0, 0, time.UTC)
+}
+
+func nextMonth(month string) (int64, error) {
+	at, err := time.Parse("2006-01", month)
+	return monthOf(at.AddDate(0, 1, 0)), err
 }
 
 // Statements are the statements of an account.

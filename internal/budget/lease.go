@@ -12,7 +12,8 @@ import (
 type accountLeases struct {
 	mu     sync.Mutex
 	scopes map[string][]*lease // each has few: the periods of now, and what is left of those before
-	made   map[string]int      // how many of these leases were made for a request with a key, by its id
+	makers map[string]string   // id of the key with which the request came that a scope is here for; empty for none
+	made   map[string]int      // how many scopes are here for requests with a key, by its id
 	first  *Attempt            // of those under way, in no order
 	untold bool                // something is under way that the other nodes do not know all of
 }
@@ -21,7 +22,6 @@ type accountLeases struct {
 // of its account's budgets.
 type lease struct {
 	id     ID
-	key    string    // id of the key with which the request came that it was made for; empty for none
 	budget Budget    // as the request had it that came last of all,
 	asOf   time.Time // at that time
 
@@ -123,12 +123,15 @@ func (p *accountLeases) forget(s *lease) {
 	if !slices.Contains(all, s) {
 		return
 	}
-	if p.made[s.key]--; p.made[s.key] == 0 {
-		delete(p.made, s.key)
-	}
 	left := slices.DeleteFunc(all, func(other *lease) bool { return other == s })
-	if p.scopes[s.id.Scope] = left; len(left) == 0 {
-		delete(p.scopes, s.id.Scope)
+	if p.scopes[s.id.Scope] = left; len(left) > 0 {
+		return
+	}
+	delete(p.scopes, s.id.Scope)
+	key := p.makers[s.id.Scope]
+	delete(p.makers, s.id.Scope)
+	if p.made[key]--; p.made[key] == 0 {
+		delete(p.made, key)
 	}
 }
 
@@ -194,9 +197,12 @@ func (p *accountLeases) leaseOf(b *Budget, key string, at, now time.Time) *lease
 	id := ID{b.Scope, b.Period.Number(at)}
 	s := p.find(id)
 	if s == nil {
-		s = &lease{id: id, key: key, budget: *b}
+		s = &lease{id: id, budget: *b}
+		if len(p.scopes[id.Scope]) == 0 {
+			p.makers[id.Scope] = key
+			p.made[key]++
+		}
 		p.scopes[id.Scope] = append(p.scopes[id.Scope], s)
-		p.made[key]++
 	}
 	s.used = now
 	if at.Before(s.asOf) { // others know better

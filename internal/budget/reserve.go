@@ -83,7 +83,7 @@ func (l *Service) leasesOf(account string) *accountLeases {
 	if p, ok := l.accounts.Load(account); ok {
 		return p.(*accountLeases)
 	}
-	p, _ := l.accounts.LoadOrStore(account, &accountLeases{scopes: map[string][]*lease{}, made: map[string]int{}})
+	p, _ := l.accounts.LoadOrStore(account, &accountLeases{scopes: map[string][]*lease{}, makers: map[string]string{}, made: map[string]int{}})
 	return p.(*accountLeases)
 }
 

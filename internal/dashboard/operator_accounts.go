@@ -188,8 +188,9 @@ func searchOf(path, label, field, sought string) Filters {
 
 func accountTiles(all []account.Account, sums []report.AccountSum) []Tile {
 	var spend, uncertain llm.Money
-	var requests, errors, used, suspended int64
+	var requests, errors, used, suspended, unpriced int64
 	for i := range sums {
+		unpriced += sums[i].Unpriced
 		spend, requests, errors = spend+sums[i].Cost, requests+sums[i].Requests, errors+sums[i].Errors
 		uncertain += sums[i].Uncertain
 		if sums[i].Requests > 0 {
@@ -205,6 +206,7 @@ func accountTiles(all []account.Account, sums []report.AccountSum) []Tile {
 	if bound := boundOf(spend, uncertain); bound > 0 {
 		note = "at most " + cents(bound) + "; " + note
 	}
+	note = noted(unpricedNote(unpriced), note)
 	return []Tile{
 		{"Spend", cents(spend), note},
 		{"Requests", number(requests), "this month"},

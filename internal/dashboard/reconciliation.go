@@ -58,6 +58,8 @@ func findingText(f reconcile.Finding) (name, note string) {
 		return "Midnight", "The provider counts some of it on the day before or after."
 	case reconcile.Unseen:
 		return "Unseen ends", "Requests whose end the gateway did not see, within what these may have cost."
+	case reconcile.Unpriced:
+		return "No price", "The ledger has no price for some of it. Set one, so that later requests have it."
 	case reconcile.Priced:
 		return "Another price", "As many tokens at another price: a tier, a discount, or a wrong price here."
 	case reconcile.Cached:

@@ -40,6 +40,9 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 			}
 			name := m.Name()
 			value, ok := rawjson.AsString(m.Value)
+			if ok && strings.TrimSpace(value) == "" { // is none, as in the header
+				continue
+			}
 			if ok && o.put(llm.Tag{Name: name, Value: value}) {
 				continue
 			}
@@ -80,7 +83,8 @@ func checkLeftOut(p *account.Principal, tag string) error {
 			"512 characters, without NUL.")
 	}
 	return llm.Invalidf("metadata."+tag, "Each value of the tag %q has a limit or a budget here. Send the value as a string "+
-		"of at most 512 characters, without NUL, among at most %d tags, those of the API key included.", tag, llm.MaxTags)
+		"of at most 512 characters, without NUL, among at most %d tags, those of the API key included, of at most %d bytes "+
+		"together.", tag, llm.MaxTags, llm.MaxTagsText)
 }
 
 // reserve keeps room for the tags that the key has or requires, and the request does not have yet.
@@ -120,7 +124,7 @@ func (o *ownFields) completeTags(k *account.Key) error {
 		o.attribution.Complete(t)
 	}
 	for _, name := range k.Tags.Required {
-		if value, _ := o.attribution.Tag(name); strings.TrimSpace(value) == "" {
+		if _, there := o.attribution.Tag(name); !there {
 			return llm.Invalidf(llm.TagsHeader, "This API key requires the tag %q on every request. Send it, for "+
 				"example as %s: %s=value.", name, llm.TagsHeader, name)
 		}

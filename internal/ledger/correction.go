@@ -30,7 +30,7 @@ var (
 	ErrNoAttempt = errors.New("there is no such attempt, or it is older than request rows are kept")
 	ErrOpen      = errors.New("the attempt is under way: correct it when it has ended")
 	ErrResolved  = errors.New("the attempt is resolved already: correct it by an amount")
-	ErrKnown     = errors.New("what the attempt cost is known: correct it by an amount")
+	ErrKnown     = errors.New("no bound is held for what the attempt cost: it is known, or has no price. Correct it by an amount")
 	// ErrAmount says that the amount is 0, or brings the cost below 0 or above llm.MaxCost.
 	ErrAmount      = errors.New("not an amount to correct by")
 	ErrReason      = fmt.Errorf("the reason is 1 to %d printable characters", maxReason)

@@ -14,8 +14,8 @@ const (
 	maxTagName  = 64  // characters
 	maxTagValue = 512 // characters; an end user likewise
 	usualTags   = 4
-	// maxTagsText is how many bytes the names and values of a request's tags have together, without those that a key adds.
-	maxTagsText = 4096
+	// MaxTagsText is how many bytes the names and values of a request's tags have together, without those that a key adds.
+	MaxTagsText = 4096
 )
 
 // Tag is what a client says of its request, for reports.
@@ -46,7 +46,7 @@ func (a *Attribution) Put(t Tag) bool {
 	if _, there := a.Tag(t.Name); there {
 		return true
 	}
-	if len(a.Tags) == MaxTags || textOf(a.Tags)+t.text() > maxTagsText {
+	if len(a.Tags) == MaxTags || textOf(a.Tags)+t.text() > MaxTagsText {
 		return false
 	}
 	return a.add(t)
@@ -144,8 +144,8 @@ func (t *Tag) check(others []Tag) error {
 	if len(others) == MaxTags {
 		return fmt.Errorf("it has more than %d tags", MaxTags)
 	}
-	if textOf(others)+t.text() > maxTagsText {
-		return fmt.Errorf("its names and values have more than %d bytes together", maxTagsText)
+	if textOf(others)+t.text() > MaxTagsText {
+		return fmt.Errorf("its names and values have more than %d bytes together", MaxTagsText)
 	}
 	for i := range others {
 		if others[i].Name == t.Name {

@@ -17,7 +17,11 @@ const maxNewParts = 20_000
 func (l *Limiter) admitParts(c *Caller) error {
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		if l.memory.find(subject{ofKey, p.Scope}) != nil || l.parts.admit(p.Owner, c.Key, l.elapsed()) {
+		if l.memory.find(subject{ofKey, p.Scope}) != nil {
+			continue
+		}
+		came, admitted := l.parts.admit(p.Owner, c.Key, l.elapsed())
+		if admitted {
 			continue
 		}
 		l.refused.Add(1)
@@ -25,7 +29,7 @@ func (l *Limiter) admitParts(c *Caller) error {
 			Code: llm.CodeRateLimited, RetryAfter: time.Minute,
 			Message: "Too many end users or values of tags that were not seen before have come within a minute. Try again " +
 				"in a minute.",
-			Err: &Exceeded{Of: p.Of(), What: "rpm", Limit: maxNewParts},
+			Err: &Exceeded{Of: p.Of(), What: "rpm", Limit: came},
 		}
 	}
 	return nil
@@ -42,23 +46,24 @@ func (l *Limiter) LimitsTokens(c Caller) bool {
 type newParts struct {
 	mu     sync.Mutex
 	minute int64
-	came   map[ownerKey]int
+	came   map[ownerKey]int64
 }
 
 // ownerKey is an owner of parts and a key; an empty one for all its keys.
 type ownerKey struct{ owner, key string }
 
-func (n *newParts) admit(owner, key string, now time.Duration) bool {
+// admit counts a part that comes with a key, unless there is no room for it. Came is how many have come with the key.
+func (n *newParts) admit(owner, key string, now time.Duration) (came int64, admitted bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if minute := int64(now / time.Minute); n.came == nil || minute != n.minute {
-		n.minute, n.came = minute, map[ownerKey]int{}
+		n.minute, n.came = minute, map[ownerKey]int64{}
 	}
 	all, mine := ownerKey{owner: owner}, ownerKey{owner, key}
 	if n.came[mine] >= maxNewParts-n.came[all] {
-		return false
+		return n.came[mine], false
 	}
 	n.came[all]++
 	n.came[mine]++
-	return true
+	return n.came[mine], true
 }

@@ -218,6 +218,7 @@ type Day struct {
 	Day       string
 	Ours      llm.Money
 	Uncertain llm.Money // what ours may have been beyond that
+	Unpriced  bool      // some of ours has no price and adds 0
 	Theirs    llm.Money
 	Finding   Finding
 }
@@ -235,6 +236,7 @@ func CompareDays(ours map[Place]Ours, bill map[string]llm.Money) []Day {
 		d := of(at.Day)
 		d.Ours += o.Cost
 		d.Uncertain += o.Uncertain
+		d.Unpriced = d.Unpriced || o.Unpriced
 	}
 	for day, cost := range bill {
 		of(day).Theirs = cost
@@ -261,6 +263,8 @@ func (d *Day) find() Finding {
 		return Less
 	case more <= d.Uncertain+near:
 		return Unseen
+	case d.Unpriced:
+		return Unpriced
 	}
 	return More
 }

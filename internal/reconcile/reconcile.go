@@ -33,6 +33,7 @@ type Ours struct {
 	Cost      llm.Money
 	Uncertain llm.Money // what it may have cost beyond that: nobody saw how some requests ended
 	Price     llm.Price // on the day; not Known where nobody knows it
+	Unpriced  bool      // some of it has no price and adds 0 to the cost
 }
 
 // Theirs is what the provider reports.
@@ -61,6 +62,7 @@ const (
 	Rounded  Finding = "rounding" // the costs differ by no more than is rounded
 	Midnight Finding = "midnight" // the provider counts some of it on the day before, or after
 	Unseen   Finding = "unseen"   // requests whose end nobody saw, within what these may have cost
+	Unpriced Finding = "unpriced" // as many tokens, and the ledger has no price for some of it
 	Priced   Finding = "price"    // as many tokens, at another price: a tier, a discount, or a wrong price
 	Cached   Finding = "cache"    // as many tokens, but not as many from a cache
 	More     Finding = "more"     // the provider has more: others use its keys, or the ledger lacks something
@@ -226,6 +228,9 @@ func (r *Row) within(more Usage) bool {
 	if u[llm.Input] = more.Input - u[llm.CacheRead]; r.Uncached {
 		u[llm.Input], u[llm.CacheRead] = 0, more.Input
 	}
+	if price.Unpriced(&u, "") != 0 {
+		return r.Cost != nil
+	}
 	return price.Cost(&u, "") <= most
 }
 
@@ -242,6 +247,8 @@ func (r *Row) findCost() Finding {
 		return Rounded
 	case d > 0 && d <= r.Ours.Uncertain+near:
 		return Unseen
+	case d > 0 && r.Ours.Unpriced:
+		return Unpriced
 	}
 	return Priced
 }

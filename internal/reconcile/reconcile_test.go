@@ -57,6 +57,12 @@ func TestCompare(t *testing.T) {
 			map[reconcile.Place]llm.Money{at(monday, "m"): 8 * llm.USD},
 			map[reconcile.Place]reconcile.Finding{at(monday, "m"): reconcile.Priced},
 		},
+		"no price": {
+			map[reconcile.Place]o{at(monday, "m"): {Usage: one.Usage, Unpriced: true}, at(monday, "n"): {Usage: one.Usage, Unpriced: true}},
+			map[reconcile.Place]u{at(monday, "m"): one.Usage, at(monday, "n"): {1001, 200, 50}},
+			map[reconcile.Place]llm.Money{at(monday, "m"): llm.USD, at(monday, "n"): llm.USD},
+			map[reconcile.Place]reconcile.Finding{at(monday, "m"): reconcile.Unpriced, at(monday, "n"): reconcile.More},
+		},
 		"midnight": {
 			map[reconcile.Place]o{at(monday, "m"): one, at(tuesday, "m"): one, at(thursday, "m"): one},
 			map[reconcile.Place]u{at(monday, "m"): {900, 100, 50}, at(tuesday, "m"): {1100, 300, 50}, at(thursday, "m"): one.Usage},

@@ -35,15 +35,6 @@ type StatementLine struct {
 // AtMost is the upper bound of the charge.
 func (l *StatementLine) AtMost() llm.Money { return l.Charge + l.Uncertain }
 
-// YearMonth is the month as yyyymm.
-func (s *Statement) YearMonth() int64 {
-	at, err := time.Parse("2006-01", s.Month)
-	if err != nil {
-		return 0
-	}
-	return int64(at.Year())*100 + int64(at.Month())
-}
-
 // IsCorrection reports whether a line is of a date before the statement's month.
 func (s *Statement) IsCorrection(l *StatementLine) bool { return l.Date < s.Month }
 

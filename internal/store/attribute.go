@@ -41,7 +41,7 @@ const (
 
 // Attribute adds up, by end user and tags, each day from a moment on that is not added up yet, and what there is of those
 // that are not over. Another node that does so leaves it the days that it has begun. Tags are the names of those that are
-// told apart; none for those that most attempts have.
+// told apart; none for those that have cost most.
 func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) error {
 	days, err := daysOf(ctx, s.read, tableDays, "period", dayOf(from), s.lastOver())
 	if err != nil {

@@ -208,6 +208,11 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 			return account.ErrRevoked
 		}
 		to := updated(before, &u)
+		if u.Tags != nil || u.Required != nil {
+			if err := account.CheckTags(&to.Tags); err != nil {
+				return err
+			}
+		}
 		if u.Tighten {
 			if err := account.Loosened(&before, &to); err != nil {
 				return err
@@ -290,7 +295,10 @@ func updated(k account.Key, u *account.KeyUpdate) account.Key {
 		k.Per = *u.Per
 	}
 	if u.Tags != nil {
-		k.Tags = *u.Tags
+		k.Tags.Defaults = *u.Tags
+	}
+	if u.Required != nil {
+		k.Tags.Required = *u.Required
 	}
 	return k
 }

@@ -31,17 +31,16 @@ func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account str
 			return err
 		}
 		now := s.clock.now().UTC().Truncate(time.Microsecond)
-		if dayOf(now)/100 <= month {
-			return llm.Invalidf("month", "The month %s is not over. Close its statement in the next one.",
-				periodText(month))
+		if err := CheckOver(month, now); err != nil {
+			return err
 		}
 		first, last, before, err := lastStatement(ctx, tx, account)
 		if err != nil {
 			return err
 		}
 		if next := timeOfDay(last.month*100 + 101); last.number > 0 && dayOf(next)/100 != month {
-			return llm.Invalidf("month", "Statements are closed month after month: the next one is of %s.",
-				next.Format("2006-01"))
+			return llm.Invalidf("month", "Statements are closed month after month: the next one is of %s, behind number %d of %s.",
+				next.Format("2006-01"), last.number, periodText(last.month))
 		}
 		if last.number == 0 && month < oldestStatement {
 			return llm.Invalidf("month", "The first statement is of %s at the earliest. Check the year.",
@@ -59,6 +58,14 @@ func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account str
 		return s.insertStatement(ctx, tx, by, &st, month)
 	})
 	return st, err
+}
+
+// CheckOver refuses a month, yyyymm, that is not over.
+func CheckOver(month int64, now time.Time) error {
+	if dayOf(now)/100 <= month {
+		return llm.Invalidf("month", "The month %s is not over. Close its statement in the next one.", periodText(month))
+	}
+	return nil
 }
 
 // statementOf is a statement by its number and month.

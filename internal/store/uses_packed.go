@@ -12,7 +12,7 @@ import (
 // pageOfAll is usage of all accounts: of months and days that are packed from their rows, of others from the rollup.
 func (s *Reports) pageOfAll(ctx context.Context, tx *sql.Tx, u *usesRows, limit, offset int) (page report.UsesPage, err error) {
 	switch err := s.readOfAll(ctx, tx, u); {
-	case errors.Is(err, errManyGroups):
+	case errors.Is(err, errManyGroups), errors.Is(err, errLongGroups):
 		return u.usesGroups.page(ctx, tx, limit, offset)
 	case err != nil:
 		return page, err
@@ -33,6 +33,7 @@ func (s *Reports) readOfAll(ctx context.Context, tx *sql.Tx, u *usesRows) error 
 	if errors.Is(err, errPacked) {
 		s.log.Warn("a report over all accounts takes longer, because it adds up the sums of each account; they are packed again within a day", "err", err)
 		clear(u.groups)
+		u.text = 0
 		err = u.readDays(ctx, tx, days, nil)
 	}
 	return err

@@ -260,8 +260,11 @@ func (u *usesRows) addName(value string, ok bool) {
 
 // newGroup is a group of the name at hand.
 func (u *usesRows) newGroup(values []*string) (*rowGroup, error) {
-	if u.text += len(u.name); len(u.groups) == u.most || u.text > maxUsesText {
+	if len(u.groups) == u.most {
 		return nil, errManyGroups
+	}
+	if u.text += len(u.name); u.text > maxUsesText {
+		return nil, errLongGroups
 	}
 	g := &rowGroup{values: values}
 	u.groups[string(u.name)] = g

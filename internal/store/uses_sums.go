@@ -160,7 +160,10 @@ func (u *usesRows) addCorrected(corrections []*correction, toldApart []attribute
 	return nil
 }
 
-var errManyGroups = errUsesRows(maxUsesGroups, "groups")
+var (
+	errManyGroups = errUsesRows(maxUsesGroups, "groups")
+	errLongGroups = errUsesRows(maxUsesText, "bytes of what names the groups")
+)
 
 func errUsesRows(most int, of string) error {
 	return llm.Invalidf("start_date", "More than %d %s are too many to add up by users or tags. "+

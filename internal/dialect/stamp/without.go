@@ -15,8 +15,8 @@ var (
 	holders = rawjson.Names{"response", "message", "delta", "meta", "x_groq"}
 )
 
-// deepest is how deep a usage stands at most.
-const deepest = 4
+// deepest is how deep what tells of a cost stands at most, in objects and arrays.
+const deepest = 8
 
 // WithoutCost is a reply, or the data of one stream event, without what its provider says that it costs. What says
 // nothing of it is given back as it is.
@@ -44,9 +44,15 @@ type place struct {
 	tells     bool // it is in one of tellers
 }
 
-// costEdits appends the edits that leave the members out of an object, with a comma of each.
+// costEdits appends the edits that leave the members out of an object, with a comma of each, or out of those of an array.
 func costEdits(edits []rawjson.Edit, object []byte, p place) []rawjson.Edit {
-	if p.depth > deepest || rawjson.KindOf(object) != rawjson.Object {
+	if p.depth > deepest {
+		return edits
+	}
+	for _, e := range rawjson.Elements(object) { // of an array: their capacities tell where in it each begins
+		edits = costEdits(edits, e, place{p.at + cap(object) - cap(e), p.depth + 1, p.tells})
+	}
+	if rawjson.KindOf(object) != rawjson.Object {
 		return edits
 	}
 	start := 1 // behind the brace, or the member before
@@ -69,12 +75,7 @@ func costEdits(edits []rawjson.Edit, object []byte, p place) []rawjson.Edit {
 			edits = append(edits, rawjson.Edit{Start: p.at + start, End: p.at + end})
 		case tells || holders.Has(name):
 			kept = true
-			inside := place{p.at + m.Start, p.depth + 1, tells}
-			edits = costEdits(edits, m.Value, inside)
-			for _, e := range rawjson.Elements(m.Value) {
-				// An element is a slice of the array: their capacities tell where it begins.
-				edits = costEdits(edits, e, place{inside.at + cap(m.Value) - cap(e), inside.depth + 1, tells})
-			}
+			edits = costEdits(edits, m.Value, place{p.at + m.Start, p.depth + 1, tells})
 		default:
 			kept = true
 		}

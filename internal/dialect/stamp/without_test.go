@@ -25,6 +25,8 @@ func TestWithoutCost(t *testing.T) {
 		`{"provider_metadata":{"gateway":{"cost":"1","a":2}}}`:     `{"provider_metadata":{"gateway":{"a":2}}}`,
 		`{"choices":[{"message":{"content":"cost","cost":1}}]}`:    `{"choices":[{"message":{"content":"cost","cost":1}}]}`,
 		`{"usage":{"n":[ {"cost":1}, {"a":2,"cost":1}],"b":[1]}}`:  `{"usage":{"n":[ {}, {"a":2}],"b":[1]}}`,
+		`{"usage":{"n":[[{"cost":1}],{"b":[{"cost":1}]}]}}`:        `{"usage":{"n":[[{}],{"b":[{}]}]}}`,
+		`{"response":{"usage":{"a":[{"b":{"cost":1}}]}}}`:          `{"response":{"usage":{"a":[{"b":{}}]}}}`,
 		`{"usage":{"a":2}}`:                                        `{"usage":{"a":2}}`,
 		`{"metadata":{"cost":"1"}}`:                                `{"metadata":{"cost":"1"}}`,
 		`{"usage":null}`:                                           `{"usage":null}`,

@@ -350,6 +350,8 @@ func (o *office) runKeys() {
 			t.Errorf("%s: got %v", test.body, got)
 		}
 	}
+	o.call(200, "PATCH /accounts/{account}/keys/{key}", `{"tags":{"team":"x"}}`, "default", id)
+	o.call(400, "PATCH /accounts/{account}/keys/{key}", `{"required_tags":["`+strings.Join(strings.Fields("a b c d e f g h i j k l m n o p"), `","`)+`"]}`, "default", id)
 	rotated := o.call(200, "POST /accounts/{account}/keys/{key}/rotate", `{"overlap_seconds":3600}`, "default", id)
 	former := token
 	token = at(rotated, "key")

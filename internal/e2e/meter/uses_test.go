@@ -180,6 +180,7 @@ func TestUsesMistakes(t *testing.T) {
 		{query: "?tag.team=a&tag.team=b", param: "tag.team"},
 		{query: "?limit=1&limit=2", param: "limit"},
 		{body: `{"tag:team":"a"}`, param: "tag.NAME"},
+		{body: `{"tag.team":null}`, param: "tag.team"},
 		{query: "?key=%FF", param: "key"},
 		{body: `{"group_by":"x"}`, param: "group_by"},
 		{query: "?limit=%zz", param: ""},
