@@ -37,9 +37,10 @@ type keyView struct {
 	FormerUntil string `json:"former_until,omitempty"`
 	BudgetUSD   string `json:"budget_usd,omitempty"`
 	Period      string `json:"budget_period,omitempty"`
+	SpentUSD    string `json:"budget_spent_usd,omitempty"`
 }
 
-func viewKey(accountName string, k *account.Key, now time.Time) keyView {
+func viewKey(accountName string, k *account.Key, spent llm.Money, now time.Time) keyView {
 	v := keyView{
 		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339), Last4: k.Last4,
 		Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, Service: k.Creator == "",
@@ -56,7 +57,7 @@ func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 		v.FormerLast4, v.FormerUntil = k.FormerLast4, k.FormerUntil.Format(time.RFC3339)
 	}
 	if k.Budget.Limit > 0 {
-		v.BudgetUSD, v.Period = k.Budget.Limit.String(), string(k.Budget.Period)
+		v.BudgetUSD, v.Period, v.SpentUSD = k.Budget.Limit.String(), string(k.Budget.Period), spent.String()
 	}
 	if k.Revoked != nil {
 		v.Revoked = k.Revoked.Format(time.RFC3339)
@@ -69,7 +70,7 @@ func (v *keyView) row() []string {
 	if len(v.Models) > 0 {
 		models = strings.Join(v.Models, ",")
 	}
-	limits, budgets := perCells(v.Per, v.cell(), budgetText(v.BudgetUSD, v.Period, ""))
+	limits, budgets := perCells(v.Per, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD))
 	tags := v.Tags
 	if len(v.Required) > 0 {
 		tags = strings.TrimPrefix(tags+"; requires "+strings.Join(v.Required, ", "), "; ")
@@ -155,13 +156,27 @@ func newKeysList(env *environment) *cobra.Command {
 		Example: "  weir keys list --account default", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
 			keys, err := d.Accounts.Keys(ctx, name)
-			view := func(k *account.Key) keyView { return viewKey(name, k, d.Now()) }
-			return listViews(env, keys, err, view, keyHeads, (*keyView).row)
+			if err != nil {
+				return err
+			}
+			return env.printKeys(ctx, d, name, keys...)
 		}),
 	})
 	cmd.Flags().StringVar(&name, "account", "", "name of the account")
 	_ = cmd.MarkFlagRequired("account") // the flag is defined one line above
 	return cmd
+}
+
+func (env *environment) printKeys(ctx context.Context, d *app.Data, account string, keys ...account.Key) error {
+	views := make([]keyView, 0, len(keys))
+	for i := range keys {
+		spent, err := d.KeyBudgetSpent(ctx, &keys[i])
+		if err != nil {
+			return err
+		}
+		views = append(views, viewKey(account, &keys[i], spent, d.Now()))
+	}
+	return list(env, views, keyHeads, (*keyView).row)
 }
 
 func newKeysRevoke(env *environment) *cobra.Command {

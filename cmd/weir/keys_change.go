@@ -197,5 +197,5 @@ func (env *environment) showKey(cmd *cobra.Command, d *app.Data, do func() (acco
 	if err != nil {
 		return err
 	}
-	return list(env, []keyView{viewKey(a.Name, &k, d.Now())}, keyHeads, (*keyView).row)
+	return env.printKeys(cmd.Context(), d, a.Name, k)
 }

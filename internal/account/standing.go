@@ -34,3 +34,11 @@ func (a *Account) BudgetStatus(ctx context.Context, now time.Time, spent Spender
 	}
 	return s, nil
 }
+
+// BudgetSpent is what of the key's budget is spent at a moment; 0 where it has none.
+func (k *Key) BudgetSpent(ctx context.Context, now time.Time, spent Spender) (llm.Money, error) {
+	if k.Budget.Limit == 0 {
+		return 0, nil
+	}
+	return spent(ctx, k.ID, k.Budget.Period.Number(now))
+}

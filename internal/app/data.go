@@ -84,6 +84,11 @@ func (d *Data) BudgetStatus(ctx context.Context, a *account.Account) (account.Bu
 	return a.BudgetStatus(ctx, d.Now(), d.store.Ledger.Spent)
 }
 
+// KeyBudgetSpent is what of the key's budget is spent.
+func (d *Data) KeyBudgetSpent(ctx context.Context, k *account.Key) (llm.Money, error) {
+	return k.BudgetSpent(ctx, d.Now(), d.store.Ledger.Spent)
+}
+
 // Nodes are the gateway processes that share the database.
 func (d *Data) Nodes(ctx context.Context) ([]budget.KnownNode, error) {
 	return d.store.Leases.Nodes(ctx)

@@ -44,6 +44,13 @@ func (h *keyHandlers) showOne(w http.ResponseWriter, r *http.Request, v *people.
 		p.Usage = accountPath(v.Account.Name) + "/usage?key=" + k.ID
 		p.Facts = append(p.Facts, Fact{"Spend this month", dollars(p.Spent)})
 	}
+	if h.budgetSpent != nil && k.Budget.Limit > 0 {
+		spent, err := k.BudgetSpent(r.Context(), h.site.now(), h.budgetSpent)
+		if err != nil {
+			return err
+		}
+		p.Facts = append(p.Facts, Fact{"Budget", dollars(spent) + " of " + budgetText(k.Budget) + " spent"})
+	}
 	if p.Service {
 		p.Facts = append(p.Facts, Fact{"Belongs to", "no person: service key"})
 	}

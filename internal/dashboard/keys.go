@@ -21,7 +21,8 @@ type keyHandlers struct {
 	publicURL    func(*http.Request) string
 	exampleModel func() string
 	once         *once
-	reports      Reports // nil where nobody knows
+	reports      Reports         // nil where nobody knows
+	budgetSpent  account.Spender // nil where nobody knows
 }
 
 // keysPage is the list of an account's keys.

@@ -68,7 +68,7 @@ func (s *site) personalRoutes(o *Options) []row {
 
 // accountRoutes are the pages of an account's keys and members.
 func (s *site) accountRoutes(o *Options, forms *once) []row {
-	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.ExampleModel, forms, o.Reports}
+	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.ExampleModel, forms, o.Reports, o.Spent}
 	members := &memberHandlers{s, o.People, o.PublicURL}
 	return []row{
 		{"GET /accounts/{account}/keys", people.Read, keys.list},
