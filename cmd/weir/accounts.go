@@ -89,7 +89,7 @@ var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUD
 func (env *environment) printAccounts(ctx context.Context, d *app.Data, all ...account.Account) error {
 	views := make([]accountView, 0, len(all))
 	for i := range all {
-		status, err := d.BudgetStatus(ctx, &all[i])
+		status, err := all[i].BudgetStatus(ctx, d.Now(), d.Spent)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (env *environment) printAccount(ctx context.Context, d *app.Data, a account
 	if !env.asJSON {
 		return env.printAccounts(ctx, d, a)
 	}
-	status, err := d.BudgetStatus(ctx, &a)
+	status, err := a.BudgetStatus(ctx, d.Now(), d.Spent)
 	if err != nil {
 		return err
 	}

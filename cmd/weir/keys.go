@@ -170,7 +170,7 @@ func newKeysList(env *environment) *cobra.Command {
 func (env *environment) printKeys(ctx context.Context, d *app.Data, account string, keys ...account.Key) error {
 	views := make([]keyView, 0, len(keys))
 	for i := range keys {
-		spent, err := d.KeyBudgetSpent(ctx, &keys[i])
+		spent, err := keys[i].BudgetSpent(ctx, d.Now(), d.Spent)
 		if err != nil {
 			return err
 		}

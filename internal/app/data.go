@@ -79,14 +79,9 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 // Now is the time by the clock that all nodes share.
 func (d *Data) Now() time.Time { return d.store.Now() }
 
-// BudgetStatus is how the account's budgets stand.
-func (d *Data) BudgetStatus(ctx context.Context, a *account.Account) (account.BudgetStatus, error) {
-	return a.BudgetStatus(ctx, d.Now(), d.store.Ledger.Spent)
-}
-
-// KeyBudgetSpent is what of the key's budget is spent.
-func (d *Data) KeyBudgetSpent(ctx context.Context, k *account.Key) (llm.Money, error) {
-	return k.BudgetSpent(ctx, d.Now(), d.store.Ledger.Spent)
+// Spent is what an account or a key has spent in a period.
+func (d *Data) Spent(ctx context.Context, scope string, period int64) (llm.Money, error) {
+	return d.store.Ledger.Spent(ctx, scope, period)
 }
 
 // Nodes are the gateway processes that share the database.

@@ -84,7 +84,7 @@ func checkLeftOut(p *account.Principal, tag string) error {
 	}
 	return llm.Invalidf("metadata."+tag, "Each value of the tag %q has a limit or a budget here. Send the value as a string "+
 		"of at most 512 characters, without NUL, among at most %d tags, those of the API key included, of at most %d bytes "+
-		"together.", tag, llm.MaxTags, llm.MaxTagsText)
+		"in all.", tag, llm.MaxTags, llm.MaxTagsText)
 }
 
 // reserve keeps room for the tags that the key has or requires, and the request does not have yet.

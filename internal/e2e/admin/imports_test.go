@@ -172,7 +172,7 @@ func (g *importedGateway) spend(t *testing.T, key string) {
 			if err != nil {
 				return err
 			}
-			status, err := d.BudgetStatus(ctx, &a)
+			status, err := a.BudgetStatus(ctx, d.Now(), d.Spent)
 			spent, budget = status.Spent, a.Budget
 			return err
 		})
