@@ -56,26 +56,27 @@ func (h *Uses) report(r *request) ([]byte, error) {
 	if err != nil {
 		return nil, noUsage(err)
 	}
-	if err := h.hold(r, q.Account, sizeOf(&page)); err != nil {
+	if err := h.hold(r, q.Account, sizeOf(&q, &page)); err != nil {
 		return nil, err
 	}
 	return EncodeUses(q, page)
 }
 
 // sizeOf is how many bytes a reply has at most.
-func sizeOf(page *report.UsesPage) (bytes int) {
+func sizeOf(q *report.UsesQuery, page *report.UsesPage) (bytes int) {
 	const (
-		fixed   = 512
-		escaped = 6 // bytes of one, at most
+		entry   = 400 // without its texts
+		escaped = 6   // bytes of one, at most
 	)
 	for i := range page.Uses {
 		u := &page.Uses[i]
-		bytes += fixed + escaped*len(u.Model)
-		for _, value := range u.Group {
-			if bytes += fixed; value != nil { // with the name of the dimension
-				bytes += escaped * len(*value)
+		texts := len(u.Model)
+		for k, value := range u.Group {
+			if texts += len(q.By[k]) + 1; value != nil {
+				texts += len(*value)
 			}
 		}
+		bytes += entry + escaped*texts
 	}
 	return bytes
 }

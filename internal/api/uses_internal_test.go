@@ -1,12 +1,16 @@
 package api
 
 import (
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"weir/internal/conversation"
+	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/report"
 )
 
 // TestLargeUsesAreHeld counts a large page of usage among what its account has in memory until it
@@ -28,6 +32,30 @@ func TestLargeUsesAreHeld(t *testing.T) {
 		}
 		if r.end(); held != 0 {
 			t.Errorf("%d bytes: %d are held at the end, want none", size, held)
+		}
+	}
+}
+
+// TestSizeOfUses holds that a page has no more bytes than are counted before it is encoded.
+func TestSizeOfUses(t *testing.T) {
+	t.Parallel()
+	long, plain := strings.Repeat("<", 512), "a"
+	for _, by := range [][]report.Dimension{nil, {report.ByTag(strings.Repeat("\u2028", 64)), report.ByUser, report.ByModel, report.ByDay}} {
+		q, page := report.UsesQuery{Account: "a", By: by}, report.UsesPage{}
+		for i := range 50 {
+			u := report.Use{
+				Date: "2026-11-21", Model: "house/" + long, Requests: math.MaxInt64, Cost: -llm.MaxCost, Uncertain: 2*llm.MaxCost - 1, Unpriced: 1,
+				Usage: llm.Usage{llm.Input: math.MaxInt64},
+			}
+			for range by {
+				u.Group = append(u.Group, []*string{&long, &plain, nil}[i%3])
+			}
+			page.Uses = append(page.Uses, u)
+		}
+		one := len(must.Get(EncodeUses(q, report.UsesPage{}))(t))
+		got, most := len(must.Get(EncodeUses(q, page))(t)), sizeOf(&q, &page)
+		if got-one > most || most > 8*got {
+			t.Errorf("by %.20q: %d bytes, and %d are counted", by, got, most)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (d *Data) CloseStatements(ctx context.Context, by audit.Actor, month int64)
 	for i := range accounts {
 		a := &accounts[i]
 		have, err := d.store.Reports.Statements(ctx, a.ID)
-		next := monthOf(a.Created.UTC())
+		next := max(monthOf(a.Created.UTC()), store.OldestStatement)
 		if n := len(have); n > 0 && err == nil {
 			next, err = nextMonth(have[n-1].Month)
 		}

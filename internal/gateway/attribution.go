@@ -83,8 +83,7 @@ func checkLeftOut(p *account.Principal, tag string) error {
 			"512 characters, without NUL.")
 	}
 	return llm.Invalidf("metadata."+tag, "Each value of the tag %q has a limit or a budget here. Send the value as a string "+
-		"of at most 512 characters, without NUL, among at most %d tags, those of the API key included, of at most %d bytes "+
-		"in all.", tag, llm.MaxTags, llm.MaxTagsText)
+		"of at most 512 characters, without NUL, among at most %d tags, those of the API key included.", tag, llm.MaxTags)
 }
 
 // reserve keeps room for the tags that the key has or requires, and the request does not have yet.
@@ -121,10 +120,10 @@ func (o *ownFields) put(t llm.Tag) bool {
 // request without one that the key requires.
 func (o *ownFields) completeTags(k *account.Key) error {
 	for _, t := range k.Tags.Defaults {
-		o.attribution.Complete(t)
+		o.attribution.Put(t)
 	}
 	for _, name := range k.Tags.Required {
-		if _, there := o.attribution.Tag(name); !there {
+		if _, ok := o.attribution.Tag(name); !ok {
 			return llm.Invalidf(llm.TagsHeader, "This API key requires the tag %q on every request. Send it, for "+
 				"example as %s: %s=value.", name, llm.TagsHeader, name)
 		}

@@ -14,8 +14,6 @@ const (
 	maxTagName  = 64  // characters
 	maxTagValue = 512 // characters; an end user likewise
 	usualTags   = 4
-	// MaxTagsText is how many bytes the names and values of a request's tags have together, without those that a key adds.
-	MaxTagsText = 4096
 )
 
 // Tag is what a client says of its request, for reports.
@@ -46,35 +44,14 @@ func (a *Attribution) Put(t Tag) bool {
 	if _, there := a.Tag(t.Name); there {
 		return true
 	}
-	if len(a.Tags) == MaxTags || textOf(a.Tags)+t.text() > MaxTagsText {
+	if len(a.Tags) == MaxTags {
 		return false
 	}
-	return a.add(t)
-}
-
-// Complete adds a tag of the caller's key, for which there is room, unless one of that name is there.
-func (a *Attribution) Complete(t Tag) {
-	if _, there := a.Tag(t.Name); !there {
-		a.add(t)
-	}
-}
-
-func (a *Attribution) add(t Tag) bool {
 	if a.Tags == nil {
 		a.Tags = make([]Tag, 0, usualTags)
 	}
 	a.Tags = append(a.Tags, t)
 	return true
-}
-
-// text is how many bytes the name and the value have.
-func (t *Tag) text() int { return len(t.Name) + len(t.Value) }
-
-func textOf(tags []Tag) (bytes int) {
-	for i := range tags {
-		bytes += tags[i].text()
-	}
-	return bytes
 }
 
 // IsTagName reports whether a request may have a tag of that name, and IsTagValue one of that value.
@@ -143,9 +120,6 @@ func (t *Tag) check(others []Tag) error {
 	}
 	if len(others) == MaxTags {
 		return fmt.Errorf("it has more than %d tags", MaxTags)
-	}
-	if textOf(others)+t.text() > MaxTagsText {
-		return fmt.Errorf("its names and values have more than %d bytes together", MaxTagsText)
 	}
 	for i := range others {
 		if others[i].Name == t.Name {

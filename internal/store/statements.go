@@ -13,8 +13,8 @@ import (
 	"weir/internal/report"
 )
 
-// oldestStatement is the first month, yyyymm, of which a statement may be: no ledger has anything before it.
-const oldestStatement = 2025_01
+// OldestStatement is the first month, yyyymm, of which a statement may be: no ledger has anything before it.
+const OldestStatement = 2025_01
 
 // CloseStatement closes the statement of an account for a month, yyyymm, and returns it. It has what the account is charged
 // for the days of the month, and what days before, from the month of the first statement on, have come to since the
@@ -42,9 +42,9 @@ func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account str
 			return llm.Invalidf("month", "Statements are closed month after month: the next one is of %s, behind number %d of %s.",
 				next.Format("2006-01"), last.number, periodText(last.month))
 		}
-		if last.number == 0 && month < oldestStatement {
+		if last.number == 0 && month < OldestStatement {
 			return llm.Invalidf("month", "The first statement is of %s at the earliest. Check the year.",
-				periodText(oldestStatement))
+				periodText(OldestStatement))
 		} else if last.number == 0 {
 			first = month
 		}

@@ -69,20 +69,11 @@ func TestAttribution(t *testing.T) {
 	}
 }
 
-// manyTags are so many tags of the longest value.
-func manyTags(n int) string {
-	tags := make([]string, n)
-	for i := range tags {
-		tags[i] = fmt.Sprint("t", i, "=", strings.Repeat("x", 500))
-	}
-	return strings.Join(tags, ",")
-}
-
 // TestTagsHeaderMistakes refuses a header that is at fault, in the client API's own words.
 func TestTagsHeaderMistakes(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
-	for _, header := range []string{"project", "a=", "a=b,a=c", "a=" + strings.Repeat("x", 513), strings.Repeat("a", 65) + "=b", manyTags(9)} {
+	for _, header := range []string{"project", "a=", "a=b,a=c", "a=" + strings.Repeat("x", 513), strings.Repeat("a", 65) + "=b"} {
 		r := h.Chat("house/echo", "X-Weir-Tags", header)
 		if e := harness.WantError(t, r, 400, "INVALID_REQUEST"); e.Named() != "X-Weir-Tags" {
 			t.Errorf("%.80s: param %q, want X-Weir-Tags", header, e.Named())
@@ -118,8 +109,4 @@ func TestTagsOfKeys(t *testing.T) {
 		t.Errorf("a blank tag: got %d %s, want 400", r.Status, r.Body)
 	}
 	must.Equal(t, len(up.Records(t)), 2, "requests at the provider")
-	r = h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: key, Header: []string{"X-Weir-Tags", "project=a," + manyTags(8)}})
-	if got := h.Entry(t, r.Header.Get("X-Request-Id")).Attribution; len(got.Tags) != 11 {
-		t.Errorf("many tags, and those of the key: got %q", llm.FormatTags(got.Tags))
-	}
 }
