@@ -38,9 +38,23 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 		g.options.Ready(addr.String())
 	}
 	if !first {
-		return nil
+		return g.tellHowToBegin(ctx)
 	}
 	return g.welcome(ctx, acc, base, isLoopback(addr))
+}
+
+// tellHowToBegin says how somebody becomes the operator where nobody is, as of accounts that were made before the first
+// start, or where nobody has followed the set-up link.
+func (g *instance) tellHowToBegin(ctx context.Context) error {
+	if g.people == nil {
+		return nil
+	}
+	users, err := g.people.Users(ctx)
+	if err == nil && len(users) == 0 {
+		g.options.Log.Info("nobody can sign in at the dashboard yet: weir operators add EMAIL prints a link for it, and " +
+			"weir keys create --account NAME --label LABEL an API key")
+	}
+	return err
 }
 
 // baseURL is the address by which the gateway is reached from this machine.

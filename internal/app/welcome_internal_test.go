@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/must"
 )
@@ -125,5 +126,22 @@ func TestFirstRequestNamesModel(t *testing.T) {
 		if out := printed.String(); !strings.Contains(out, test.want) || strings.Contains(out, "no default_model is configured") != test.replace {
 			t.Errorf("%s: got %s, want %s, what to replace told %t", name, out, test.want, test.replace)
 		}
+	}
+}
+
+// TestSecondStartTellsHow is that a start on a database with accounts, and nobody who can sign in, says how to begin.
+func TestSecondStartTellsHow(t *testing.T) {
+	t.Parallel()
+	const says = "weir operators add"
+	out, log := started(t, "127.0.0.1:8080", func(*Options) {})
+	if strings.Contains(log, says) || out == "" {
+		t.Errorf("the first start: got %s", log)
+	}
+	var logged bytes.Buffer
+	g := newLogged(t, slog.New(slog.NewTextHandler(&logged, nil)))
+	must.Get(g.accounts.CreateAccount(t.Context(), audit.Gateway(), "research"))(t)
+	must.Do(t, g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))))
+	if !strings.Contains(logged.String(), says) {
+		t.Errorf("with an account: got %s, want %q", logged.String(), says)
 	}
 }
