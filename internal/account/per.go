@@ -87,18 +87,18 @@ func (p *Per) name() string {
 	return "value of the tag " + p.Tag
 }
 
+// nameOf is name, of a list of the key or else of the account.
+func (p *Per) nameOf(isKey bool) string {
+	if isKey {
+		return p.name() + " with this API key"
+	}
+	return p.name()
+}
+
 // part is a part of an account or a key that a request counts against, with what it may use.
 type part struct {
 	owner, scope string
 	per          *Per
-}
-
-// name is what it is called, for people.
-func (p *part) name(key *Key) string {
-	if p.owner == key.ID {
-		return p.per.name() + " with this API key"
-	}
-	return p.per.name()
 }
 
 // parts are those of the caller that a request is of.
@@ -155,10 +155,13 @@ func (p *Principal) Parts(a *llm.Attribution) (all budget.Parts) {
 // PartLimits are the limits of a part of an account or a key.
 type PartLimits struct {
 	Owner, Scope string // the id of the account or key, and the part of it
-	Name         string // what the part is called, for people
 	Limits       Limits
 	per          *Per
+	ofKey        bool
 }
+
+// Name is what the part is called, for people.
+func (p *PartLimits) Name() string { return p.per.nameOf(p.ofKey) }
 
 // Of is "user" or "tag".
 func (p *PartLimits) Of() string {
@@ -172,7 +175,7 @@ func (p *PartLimits) Of() string {
 func (p *Principal) PartLimits(a *llm.Attribution) (all []PartLimits) {
 	for _, part := range p.parts(a) {
 		if part.per.Limits != (Limits{}) {
-			all = append(all, PartLimits{part.owner, part.scope, part.name(p.key), part.per.Limits, part.per})
+			all = append(all, PartLimits{part.owner, part.scope, part.per.Limits, part.per, part.owner == p.key.ID})
 		}
 	}
 	return all

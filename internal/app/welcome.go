@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/config"
+	"weir/internal/people"
 )
 
 // announce says where the gateway listens and, at the very first start, how to
@@ -38,20 +40,20 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 		g.options.Ready(addr.String())
 	}
 	if !first {
-		return g.tellHowToBegin(ctx)
+		return tellHowToBegin(ctx, g.people, g.options.Log)
 	}
 	return g.welcome(ctx, acc, base, isLoopback(addr))
 }
 
 // tellHowToBegin says how somebody becomes the operator where nobody is, as of accounts that were made before the first
 // start, or where nobody has followed the set-up link.
-func (g *instance) tellHowToBegin(ctx context.Context) error {
-	if g.people == nil {
+func tellHowToBegin(ctx context.Context, p *people.Service, log *slog.Logger) error {
+	if p == nil {
 		return nil
 	}
-	users, err := g.people.Users(ctx)
+	users, err := p.Users(ctx)
 	if err == nil && len(users) == 0 {
-		g.options.Log.Info("nobody can sign in at the dashboard yet: weir operators add EMAIL prints a link for it, and " +
+		log.Info("nobody can sign in at the dashboard yet: weir operators add EMAIL prints a link for it, and " +
 			"weir keys create --account NAME --label LABEL an API key")
 	}
 	return err

@@ -39,7 +39,7 @@ func (n *refusal) err() error {
 	l := n.of
 	who := [numRanks]string{"This API key", "This account", "This installation"}[l.subject.rank]
 	if l.part != nil {
-		who = "This " + l.part.Name
+		who = "This " + l.part.Name()
 	}
 	text := ""
 	switch n.what {
