@@ -121,8 +121,7 @@ func (c *keyChange) updateBounds(cmd *cobra.Command, k *account.Key, u *account.
 	after := before
 	keepLimits(cmd, &c.limits, &before.Limits)
 	after.Limits = c.limits
-	given := cmd.Flags().Changed
-	ofBudget := given("budget-usd") || given("budget-period")
+	ofBudget := cmd.Flags().Changed("budget-usd") || cmd.Flags().Changed("budget-period")
 	if ofBudget {
 		b, err := c.budget(&before.Budget)
 		if err != nil {
@@ -131,7 +130,7 @@ func (c *keyChange) updateBounds(cmd *cobra.Command, k *account.Key, u *account.
 		after.Budget = *b
 	}
 	switch {
-	case c.per.given() && !ofBudget && !given("rpm") && !given("tpm") && !given("concurrency"):
+	case c.per.given() && !ofBudget && !limitsGiven(cmd):
 		return usageError{errors.New("say what each of them may use: --rpm, --tpm, --concurrency or --budget-usd")}
 	case c.per.given():
 		u.Per = new(c.per.changed(k.Per, func(p *account.Per) { *p = after }))

@@ -45,6 +45,11 @@ func limitFlags(cmd *cobra.Command, l *account.Limits, otherwise string) {
 	flags.Int64Var(&l.Concurrency, "concurrency", 0, "requests at a time"+otherwise)
 }
 
+// limitsGiven reports whether a flag of limits was given.
+func limitsGiven(cmd *cobra.Command) bool {
+	return cmd.Flags().Changed("rpm") || cmd.Flags().Changed("tpm") || cmd.Flags().Changed("concurrency")
+}
+
 // keepLimits leaves the limits whose flags were not given as they were.
 func keepLimits(cmd *cobra.Command, l, before *account.Limits) {
 	given := cmd.Flags().Changed
@@ -87,7 +92,7 @@ func newAccountsLimits(env *environment) *cobra.Command {
 	per.define(cmd)
 	limitFlags(cmd, &l, "; 0 for no limit")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if cmd.Flags().Changed("rpm") || cmd.Flags().Changed("tpm") || cmd.Flags().Changed("concurrency") {
+		if limitsGiven(cmd) {
 			return nil
 		}
 		return usageError{errors.New("say which limit: --rpm, --tpm or --concurrency, and 0 to take it away")}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
+	"weir/internal/budget"
 	"weir/internal/report"
 )
 
@@ -89,7 +90,7 @@ func newStatementsClose(env *environment) *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("the month is %q. Write it as 2026-11", month)}
 			}
-			number := int64(at.Year())*100 + int64(at.Month())
+			number := budget.PeriodMonth.Number(at)
 			var closed []app.Statement
 			if all {
 				closed, err = d.CloseStatements(ctx, actor(), number)

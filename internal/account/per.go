@@ -87,18 +87,19 @@ func (p *Per) name() string {
 	return "value of the tag " + p.Tag
 }
 
-// nameOf is name, of a list of the key or else of the account.
-func (p *Per) nameOf(isKey bool) string {
-	if isKey {
-		return p.name() + " with this API key"
-	}
-	return p.name()
-}
-
 // part is a part of an account or a key that a request counts against, with what it may use.
 type part struct {
 	owner, scope string
 	per          *Per
+	ofKey        bool // and not of the account
+}
+
+// name is what it is called, for people.
+func (p *part) name() string {
+	if p.ofKey {
+		return p.per.name() + " with this API key"
+	}
+	return p.per.name()
 }
 
 // parts are those of the caller that a request is of.
@@ -111,9 +112,9 @@ func (p *Principal) parts(a *llm.Attribution) (all []part) {
 		for i := range list {
 			per := &list[i]
 			if value, ok := a.Tag(per.Tag); ok && per.Tag != "" {
-				all = append(all, part{id, budget.TagScope(id, llm.Tag{Name: per.Tag, Value: value}), per})
+				all = append(all, part{id, budget.TagScope(id, llm.Tag{Name: per.Tag, Value: value}), per, owner == budget.KeyPart})
 			} else if per.Tag == "" && a.User != "" {
-				all = append(all, part{id, budget.UserScope(id, a.User), per})
+				all = append(all, part{id, budget.UserScope(id, a.User), per, owner == budget.KeyPart})
 			}
 		}
 	}
@@ -156,16 +157,15 @@ func (p *Principal) Parts(a *llm.Attribution) (all budget.Parts) {
 type PartLimits struct {
 	Owner, Scope string // the id of the account or key, and the part of it
 	Limits       Limits
-	per          *Per
-	ofKey        bool
+	part         part
 }
 
 // Name is what the part is called, for people.
-func (p *PartLimits) Name() string { return p.per.nameOf(p.ofKey) }
+func (p *PartLimits) Name() string { return p.part.name() }
 
 // Of is "user" or "tag".
 func (p *PartLimits) Of() string {
-	if p.per.Tag == "" {
+	if p.part.per.Tag == "" {
 		return "user"
 	}
 	return "tag"
@@ -175,7 +175,7 @@ func (p *PartLimits) Of() string {
 func (p *Principal) PartLimits(a *llm.Attribution) (all []PartLimits) {
 	for _, part := range p.parts(a) {
 		if part.per.Limits != (Limits{}) {
-			all = append(all, PartLimits{part.owner, part.scope, part.per.Limits, part.per, part.owner == p.key.ID})
+			all = append(all, PartLimits{part.owner, part.scope, part.per.Limits, part})
 		}
 	}
 	return all

@@ -50,7 +50,7 @@ func (p *Principal) Budgets(a *llm.Attribution) []budget.Budget {
 	all := slices.Clip(p.budgets)
 	for _, part := range p.parts(a) {
 		if b := part.per.Budget; b.Limit > 0 {
-			all = append(all, budget.Budget{Scope: part.scope, Of: part.per.nameOf(part.owner == p.key.ID), Period: b.Period, Limit: b.Limit})
+			all = append(all, budget.Budget{Scope: part.scope, Of: part.name(), Period: b.Period, Limit: b.Limit})
 		}
 	}
 	return all

@@ -39,7 +39,7 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 			return nil, unknownName("parameter", name, name, names)
 		}
 		if len(given) > 1 {
-			return nil, llm.Invalid(name, name+" is given more than once. Give it once.")
+			return nil, givenTwice(name)
 		}
 		if given[0] == "" && !isFilter && !slices.Contains(listing, name) { // as of a variable that is not set
 			return nil, llm.Invalid(name, name+" is empty. Give it a value, or leave it out.")
@@ -50,6 +50,10 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 	}
 	q.cursor, err = openCursor(values.Get("cursor"))
 	return q, err
+}
+
+func givenTwice(name string) error {
+	return llm.Invalid(name, name+" is given more than once. Give it once.")
 }
 
 // get is a parameter; empty for none.

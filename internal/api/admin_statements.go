@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/report"
 )
@@ -102,7 +103,7 @@ func (h *adminStatements) close(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, wrongKind("month", `a month such as "2026-11"`)
 	}
-	st, err := h.statements.Close(r.Context(), r.by(), r.visit.Account.ID, int64(at.Year())*100+int64(at.Month()))
+	st, err := h.statements.Close(r.Context(), r.by(), r.visit.Account.ID, budget.PeriodMonth.Number(at))
 	if err != nil {
 		return answer{}, err
 	}

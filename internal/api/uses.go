@@ -225,7 +225,7 @@ func usesParams(r *request) (map[string]string, error) {
 		case err != nil:
 			return nil, err
 		case known && len(given) > 1:
-			return nil, llm.Invalid(name, name+" is given more than once. Give it once.")
+			return nil, givenTwice(name)
 		case known && (given[0] != "" || isTag(name)):
 			params[name] = given[0]
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -43,13 +44,16 @@ func (d *Data) CloseStatements(ctx context.Context, by audit.Actor, month int64)
 	for i := range accounts {
 		a := &accounts[i]
 		have, err := d.store.Reports.Statements(ctx, a.ID)
-		next := max(monthOf(a.Created.UTC()), store.OldestStatement)
+		first := budget.PeriodMonth.Starts(a.Created)
 		if n := len(have); n > 0 && err == nil {
-			next, err = nextMonth(have[n-1].Month)
+			first, err = time.Parse("2006-01", have[n-1].Month)
+			first = first.AddDate(0, 1, 0)
 		}
-		for ; err == nil && next <= month; next = monthOf(firstOf(next).AddDate(0, 1, 0)) {
+		for ; err == nil && budget.PeriodMonth.Number(first) <= month; first = first.AddDate(0, 1, 0) {
 			var one []Statement
-			one, err = d.CloseStatement(ctx, by, a.ID, next)
+			if next := budget.PeriodMonth.Number(first); next >= store.OldestStatement {
+				one, err = d.CloseStatement(ctx, by, a.ID, next)
+			}
 			closed = append(closed, one...)
 		}
 		if err != nil {
@@ -57,18 +61,6 @@ func (d *Data) CloseStatements(ctx context.Context, by audit.Actor, month int64)
 		}
 	}
 	return closed, errs
-}
-
-// monthOf is a time's month as yyyymm, firstOf its first day, and nextMonth the month behind one that is written YYYY-MM.
-func monthOf(t time.Time) int64 { return int64(t.Year())*100 + int64(t.Month()) }
-
-func firstOf(month int64) time.Time {
-	return time.Date(int(month/100), time.Month(month%100), 1, 0, 0, 0, 0, time.UTC)
-}
-
-func nextMonth(month string) (int64, error) {
-	at, err := time.Parse("2006-01", month)
-	return monthOf(at.AddDate(0, 1, 0)), err
 }
 
 // Statements are the statements of an account.

@@ -48,9 +48,6 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 // tellHowToBegin says how somebody becomes the operator where nobody is, as of accounts that were made before the first
 // start, or where nobody has followed the set-up link.
 func tellHowToBegin(ctx context.Context, p *people.Service, log *slog.Logger) error {
-	if p == nil {
-		return nil
-	}
 	users, err := p.Users(ctx)
 	if err == nil && len(users) == 0 {
 		log.Info("nobody can sign in at the dashboard yet: weir operators add EMAIL prints a link for it, and " +

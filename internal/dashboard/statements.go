@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
@@ -143,7 +144,7 @@ func (h *statementHandlers) close(w http.ResponseWriter, r *http.Request, v *peo
 	if err != nil {
 		err = llm.Invalid("month", "The month is not in the list. Choose one from the list.")
 	} else {
-		_, err = h.statements.Close(r.Context(), v.By, v.Account.ID, int64(at.Year())*100+int64(at.Month()))
+		_, err = h.statements.Close(r.Context(), v.By, v.Account.ID, budget.PeriodMonth.Number(at))
 	}
 	return f.followed(w, r, v, statementsPath(v.Account.Name)+"?done=statement-closed", err, h.list)
 }
