@@ -1,6 +1,9 @@
 GO ?= go
 GOLANGCI_VERSION := v2.15.0
 BIN := $(CURDIR)/bin
+# The linter takes minutes to compile: it is kept for other clones.
+TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/weir/tools
+LINTER = $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)-$(shell $(GO) env GOVERSION)
 KILLS ?= 12
 LOAD ?= 60
 SHIFTS ?= -400d +400d
@@ -43,15 +46,16 @@ race: ## Run the tests with the race detector, but for those that are one thing 
 	$(GO) test $(RACE) -skip $(SKIPPED) -p 1 $(addprefix ./internal/,$(TIMED))
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Run the linters, go vet among them, and the formatters' checks
-	$(BIN)/golangci-lint run
-	cd sdk/go && $(BIN)/golangci-lint run
-	cd deploy/check && $(BIN)/golangci-lint run
-	cd release && $(BIN)/golangci-lint run
-	$(BIN)/golangci-lint fmt --diff
+lint: $(LINTER) ## Run the linters, go vet among them, and the formatters' checks
+	$(LINTER) run
+	cd sdk/go && $(LINTER) run
+	cd deploy/check && $(LINTER) run
+	cd release && $(LINTER) run
+	$(LINTER) fmt --diff
 
-$(BIN)/golangci-lint:
-	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+$(LINTER):
+	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/golangci-lint $@
 
 .PHONY: tidy
 tidy: ## Check that go.mod is current, and those of the modules beside it

@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // path is where a file of deploy/ is.
 func path(name string) string { return filepath.Join("..", filepath.FromSlash(name)) }

@@ -15,8 +15,8 @@ import (
 	"weir/internal/llm"
 )
 
-// longestLeave is how long after a client left its attempt may be open.
-const longestLeave = time.Second
+// longestLeave is how long after its client left an attempt may be open at a kill, on a machine with other work.
+const longestLeave = 10 * time.Second
 
 // clock is a moment as findings show it.
 func clock(at time.Time) string { return at.UTC().Format("15:04:05.000000") }

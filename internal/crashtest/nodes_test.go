@@ -24,19 +24,21 @@ type form struct {
 	before time.Duration // how long Valkey works, each time,
 	broken time.Duration // and how long it does not
 	added  time.Duration // what that may add to an answer's time, at p99
+	told   time.Duration // how long a node may take to know of a change, or of what another has spent
 }
 
 // theForm is the long one, or one for machines that have more to do.
 func theForm() form {
 	if *nodesFlag {
-		return form{
+		return form{ // judges time
 			races: 20, outage: time.Minute, gap: 5 * time.Second, cuts: 200, asking: 190 * time.Second,
 			before: 10 * time.Second, broken: 20 * time.Second, added: 10 * time.Millisecond,
+			told: toldWithin,
 		}
 	}
 	return form{
 		races: 1, outage: 8 * time.Second, gap: time.Second, cuts: 20, asking: 64 * time.Second,
-		before: 4 * time.Second, broken: 4 * time.Second, added: 200 * time.Millisecond,
+		before: 4 * time.Second, broken: 4 * time.Second, added: patience, told: patience,
 	}
 }
 

@@ -27,8 +27,6 @@ const (
 	racers = 1000
 	// leaves is how long the client waits that does not wait for its answer.
 	leaves = 300 * time.Millisecond
-	// knownWithin is how long a node may take to know what happened on another.
-	knownWithin = 2 * time.Second
 	// leastAnswer is what is held at the provider words for an answer of the fewest
 	// tokens that are worth asking for, of which a dollar is a thousand, and for its
 	// request: 1024 tokens around it and as many as it has bytes, here some hundred.
@@ -335,8 +333,8 @@ func (f *fleet) overbilled() {
 	if spent > limit+cost {
 		f.t.Errorf("spent $%s, want at most $%s and the one request of $%s", spent, limit, cost)
 	}
-	if took > knownWithin {
-		f.t.Errorf("all nodes refuse after %s, want it within %s", took, knownWithin)
+	if most := 2 * theForm().told; took > most {
+		f.t.Errorf("all nodes refuse after %s, want it within %s", took, most)
 	}
 }
 

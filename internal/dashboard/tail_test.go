@@ -19,7 +19,7 @@ import (
 // follow opens a live tail.
 func (s *site) follow(t *testing.T, path string) *http.Response {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil))(t)
 	if s.cookie != "" {

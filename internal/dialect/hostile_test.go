@@ -177,13 +177,13 @@ func work(t *testing.T, d *dialect.Dialect, body []byte) effort {
 	return least
 }
 
-// TestLinear holds that sixteen times the bytes are at most forty times the work, for each
+// TestLinear holds that sixteen times the bytes are at most a hundred times the work, for each
 // field that can repeat: what is decoded, and what is encoded of it in every wire format. In
 // quadratic time they would be 256 times. The margin is for a machine with other work.
 func TestLinear(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its time is that of all that is alive
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
-	const small, times, most, tries = 32 << 10, 16, 40, 3
+	const small, times, most, tries = 32 << 10, 16, 100, 3
 	for _, r := range repeats() {
 		t.Run(r.dialect+"/"+r.what, func(t *testing.T) {
 			d := named(t, r.dialect)

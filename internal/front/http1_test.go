@@ -373,18 +373,14 @@ func TestDeadlines(t *testing.T) {
 // beginning.
 func TestHeadTime(t *testing.T) {
 	t.Parallel()
-	_, address := started(t, front.Options{HeadTime: 300 * time.Millisecond, IdleTime: time.Minute, Handler: http.NotFoundHandler()})
+	_, address := started(t, front.Options{HeadTime: 300 * time.Millisecond, IdleTime: time.Hour, Handler: http.NotFoundHandler()})
 	for name, pieces := range map[string][]string{
 		"nothing": nil, "half a head": {"GET / HT"}, "half of a second head": {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET"},
 		"half of a second head at once": {"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET"}, "an empty line": {"\r\n", "\r"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now()
-			_ = talk(t, address, pieces...)
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("the connection ended after %s, want little more than the 300 ms that a head has", took)
-			}
+			_ = talk(t, address, pieces...) // until the connection ends
 		})
 	}
 	c := dial(t, address)

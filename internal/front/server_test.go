@@ -46,7 +46,7 @@ func started(t *testing.T, o front.Options) (s *front.Server, address string) {
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = s.Shutdown(ctx)
 		_ = s.Close()

@@ -43,7 +43,7 @@ func openTest(t testing.TB, dir string, db Store, change func(*Options)) *Ledger
 
 func closeTest(t testing.TB, l *Ledger) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := l.Close(ctx); err != nil {
 		t.Errorf("Close: %v", err)

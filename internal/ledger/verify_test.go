@@ -59,7 +59,7 @@ func TestUnprojectedWhileAway(t *testing.T) {
 	dir, db := t.TempDir(), newLockedDB()
 	l := openTest(t, dir, db, nil)
 	defer closeTest(t, l)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	must.Do(t, l.Flush(ctx))
 	db.away.Store(true)

@@ -60,7 +60,7 @@ func TestSOCKS(t *testing.T) {
 		}
 	}()
 	proxy := must.Get(outbound.ParseProxy("socks5://user:secret@" + l.Addr().String()))(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://acme.example/v1", http.NoBody))(t)
 	res := must.Get((&http.Transport{Proxy: proxy, DisableKeepAlives: true}).RoundTrip(req))(t)

@@ -287,9 +287,8 @@ func TestMailServerWithoutEnd(t *testing.T) {
 			sent <- n
 		}()
 		m := must.Get(people.NewMail(people.MailOptions{Addr: server.Addr().String(), From: "Weir <weir@example.com>", TLS: people.MailPlain}))(t)
-		begun := time.Now()
-		if err := m.Send(t.Context(), "ada@example.com", "Hello", "Hello"); err == nil || time.Since(begun) > 10*time.Second {
-			t.Errorf("%s: got %v after %s, want an error at once", name, err, time.Since(begun))
+		if err := m.Send(t.Context(), "ada@example.com", "Hello", "Hello"); err == nil {
+			t.Errorf("%s: got no error, want one", name)
 		}
 		if n := <-sent; n >= 64<<20 {
 			t.Errorf("%s: got %d bytes read, want few", name, n)

@@ -19,7 +19,7 @@ import (
 )
 
 // Patience bounds every wait for a process to do what it was told.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // lastBytes bounds what LastLines gives.
 const lastBytes = 4 << 10

@@ -221,12 +221,11 @@ func TestAWSFails(t *testing.T) {
 			inAnEmptyCloud(t, tc.env)
 			u := newListener(t)
 			p := identified(t, provider.Options{BaseURL: u.URL})
-			begun := time.Now()
 			_, f := exchange(t.Context(), p, chat(false))
 			wantNoCredential(t, f, tc.want)
 			t.Log(f.Err.Err)
-			if u.count() != 0 || time.Since(begun) > patience {
-				t.Errorf("got %d requests after %s", u.count(), time.Since(begun))
+			if n := u.count(); n != 0 {
+				t.Errorf("got %d requests, want none", n)
 			}
 		})
 	}

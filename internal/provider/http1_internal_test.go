@@ -277,7 +277,7 @@ func (leave) Use() error { return nil }
 // being opened: here by a name server that does not answer.
 func TestDialIsAborted(t *testing.T) {
 	t.Parallel()
-	const soon, late = 50 * time.Millisecond, 20 * time.Second
+	const soon, late = 50 * time.Millisecond, time.Hour
 	for _, tc := range []struct {
 		name     string
 		timeouts Timeouts
@@ -299,12 +299,8 @@ func TestDialIsAborted(t *testing.T) {
 			p.wire.(*http1).route.dialer.Resolver = &net.Resolver{PreferGo: true, Dial: silent}
 			ctx, cancel := context.WithTimeout(t.Context(), tc.patience)
 			defer cancel()
-			begun := time.Now()
 			if _, f := readAll(p.Do(ctx, Call{Op: llm.OpChat, Hold: leave{}})); f == nil || f.Kind != tc.want || f.Sent() {
 				t.Errorf("got %v, sent %t; want %v, not sent", f, f.Sent(), tc.want)
-			}
-			if took := time.Since(begun); took > late/2 {
-				t.Errorf("took %s", took)
 			}
 		})
 	}

@@ -188,7 +188,6 @@ func TestLeavingAProviderThatDoesNotRead(t *testing.T) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		must.Do(t, err)
 		ctx, leave := context.WithCancel(t.Context())
-		left := make(chan time.Time, 1)
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			c, err := ln.Accept()
@@ -198,7 +197,6 @@ func TestLeavingAProviderThatDoesNotRead(t *testing.T) {
 			defer func() { _ = c.Close() }()
 			_, _ = c.Read(make([]byte, 1))
 			time.Sleep(20 * time.Millisecond)
-			left <- time.Now()
 			leave()
 			<-t.Context().Done()
 		})
@@ -212,9 +210,6 @@ func TestLeavingAProviderThatDoesNotRead(t *testing.T) {
 		_, f := exchange(ctx, p, c)
 		if f == nil || f.Kind != provider.KindCanceled || !f.Sent() {
 			t.Errorf("got %v, want %v of a request that was sent", f, provider.KindCanceled)
-		}
-		if took := time.Since(<-left); took > 2*time.Second {
-			t.Errorf("the request was let go after %s", took)
 		}
 	})
 }

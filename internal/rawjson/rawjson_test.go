@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/internal/must"
 	"weir/internal/rawjson"
@@ -313,21 +313,18 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestRepeatedOnce is that a value is gone over once, and not once for each array around it.
-func TestRepeatedOnce(t *testing.T) {
-	const size, depth, tries = 1 << 20, 90, 5
-	took := func(depth int) time.Duration {
+// BenchmarkRepeated compares a flat array with one that has 90 arrays around it: a value is read once, and not
+// once for each array.
+func BenchmarkRepeated(b *testing.B) {
+	const size = 1 << 20
+	for _, depth := range []int{1, 90} {
 		text := []byte(strings.Repeat("[", depth) + strings.Repeat("0,", size/2) + "0" + strings.Repeat("]", depth))
-		least := time.Hour
-		for range tries {
-			began := time.Now()
-			rawjson.Repeated(text)
-			least = min(least, time.Since(began))
-		}
-		return least
-	}
-	if flat, deep := took(1), took(depth); deep > 10*flat {
-		t.Errorf("%d deep it took %s, flat %s", depth, deep, flat)
+		b.Run(strconv.Itoa(depth), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				rawjson.Repeated(text)
+			}
+		})
 	}
 }
 

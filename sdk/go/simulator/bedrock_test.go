@@ -279,9 +279,8 @@ func TestBedrockSDKAbort(t *testing.T) {
 		for range 4 {
 			<-stream.Events()
 		}
-		left := time.Now()
 		cancel()
-		if rec := settled(t, s); rec.Outcome != simulator.ClientGone || rec.Ended.Sub(left) > 2*time.Second {
+		if rec := settled(t, s); rec.Outcome != simulator.ClientGone {
 			t.Errorf("ledger %+v", rec)
 		}
 	})
