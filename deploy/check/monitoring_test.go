@@ -73,6 +73,15 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestAlertsFire has Prometheus's own tool evaluate the rules over the series of gateways that are killed, replaced
+// and healthy.
+func TestAlertsFire(t *testing.T) {
+	t.Parallel()
+	if out, err := run(t, program(t, "promtool"), "test", "rules", "testdata/alerts.yml"); err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 func TestPrometheusConfiguration(t *testing.T) {
 	t.Parallel()
 	cfg := must.Get(config.LoadFile(path("monitoring/prometheus.yml"), false, slog.New(slog.DiscardHandler)))(t)
