@@ -17,6 +17,8 @@ type Health struct {
 	limits *ratelimit.Limiter
 	router *route.Router
 	prices func() (day time.Time, problem string) // nil where nothing is told of them
+	// shortage is why the database gives this node no connection; empty where it does.
+	shortage func() string
 	// managed is what is wrong with the managed configuration; empty for nothing.
 	managed func() string
 	now     func() time.Time
@@ -75,6 +77,9 @@ func (h *Health) checks(draining bool) []check {
 	}
 	if _, err := h.ledger.Lag(); err != nil {
 		checks[2].problem = "unavailable; usage is kept in the journal"
+	}
+	if problem := h.shortage(); problem != "" {
+		checks = append(checks, check{name: "database connections", problem: problem, tolerable: true})
 	}
 	if h.limits.Shared() {
 		c := check{name: "valkey", tolerable: true}

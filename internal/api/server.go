@@ -48,6 +48,8 @@ type Options struct {
 	// Prices is of which day the price data is, and what is wrong with the price files;
 	// nil: nothing is told of them.
 	Prices func() (day time.Time, problem string)
+	// Shortage is why the database gives this node no connection although it can be reached; empty where it does.
+	Shortage func() string
 	// Managed is what is wrong with the managed configuration; empty for nothing.
 	Managed func() string
 	// Version is that of the program.
@@ -74,7 +76,7 @@ func New(o Options) *Server {
 		Uses:      &Uses{rp, o.Ledger, o.Uses, o.ReadCapacity},
 		Models:    &Models{rp, o.Router, o.Dialects, newShares()},
 		Responses: &Responses{rp, o.Dialects.Keeping(), o.Kept, o.ReadCapacity},
-		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Managed, o.Now},
+		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Shortage, o.Managed, o.Now},
 		Document: &Document{
 			rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) }),
 		},

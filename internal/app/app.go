@@ -189,8 +189,8 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store.Reports, Router: g.router,
 		Dialects: g.fleet.dialects, Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits,
-		Prices: g.fleet.prices.Age, Managed: g.managed.problem, Admin: g.adminOptions(), Version: o.Version,
-		Now: o.Now, Log: o.Log,
+		Prices: g.fleet.prices.Age, Shortage: g.store.Shortage, Managed: g.managed.problem, Admin: g.adminOptions(),
+		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	if err := g.openPages(); err != nil {
 		return g, err

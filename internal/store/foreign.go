@@ -30,7 +30,7 @@ func OpenForeign(ctx context.Context, target llm.Secret) (*Foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := postgresConfig(plain)
+	config, _, err := postgresConfig(plain)
 	if err != nil {
 		return nil, err
 	}

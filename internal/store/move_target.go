@@ -30,7 +30,7 @@ func (m *mover) run(ctx context.Context, source *DB, target *engine) error {
 	if err := m.options.To.migrateFor(ctx, target); err != nil {
 		return err
 	}
-	config, err := postgresConfig(m.options.To.URL)
+	config, _, err := postgresConfig(m.options.To.URL)
 	if err != nil {
 		return err
 	}

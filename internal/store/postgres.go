@@ -46,6 +46,7 @@ const (
 	pgNoTable        = "42P01"
 	pgSerialization  = "40001"
 	pgDeadlock       = "40P01"
+	pgTooMany        = "53300"
 )
 
 // setting is one of a session's. What the database's URL says of it wins.
@@ -75,16 +76,18 @@ const (
 
 // postgresEngine is PostgreSQL, or what speaks its protocol, at that URL.
 func postgresEngine(target llm.Secret) (*engine, error) {
-	config, err := postgresConfig(target)
+	config, conns, err := postgresConfig(target)
 	if err != nil {
 		return nil, err
 	}
+	short := &shortage{}
 	return &engine{
 		migrations: "migrations/postgres", dialect: goose.DialectPostgres,
 		arrays: true, manyWriters: true, interrupts: true, daysTogether: true,
 		snapshot: &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 		exists:   func() error { return nil }, // the first query says so
-		open:     func() (pools, error) { return postgresPools(config), nil },
+		open:     func() (pools, error) { return postgresPools(config, conns, short), nil },
+		shortage: short,
 		prepare:  func(ctx context.Context) (*sql.DB, func() error, error) { return postgresPrepare(ctx, config) },
 		check:    postgresCheck,
 		noTable:  func(err error) bool { return postgresCode(err) == pgNoTable },
@@ -105,12 +108,13 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 	}, nil
 }
 
-func postgresPools(config *pgx.ConnConfig) pools {
+// postgresPools gives the pools so many connections each, in the order of their fields.
+func postgresPools(config *pgx.ConnConfig, conns poolSizes, short *shortage) pools {
 	return pools{
-		read:    postgresPool(config, postgresReaders, sessionOfAll, ""),
-		reports: postgresPool(config, reportsAtOnce, sessionOfAll, ""),
-		fast:    postgresPool(config, postgresFast, sessionWrites, commitFast),
-		sure:    postgresPool(config, postgresSure, sessionWrites, commitSure),
+		read:    postgresPoolNoting(short, config, conns[0], sessionOfAll, ""),
+		reports: postgresPoolNoting(short, config, conns[1], sessionOfAll, ""),
+		fast:    postgresPoolNoting(short, config, conns[2], sessionWrites, commitFast),
+		sure:    postgresPoolNoting(short, config, conns[3], sessionWrites, commitSure),
 	}
 }
 
@@ -127,9 +131,12 @@ func postgresPrepare(ctx context.Context, config *pgx.ConnConfig) (*sql.DB, func
 	return db, db.Close, nil // which gives the lock back
 }
 
-// postgresCheck refuses a server that is too old, and a database that is half
-// filled.
+// postgresCheck refuses a pooler that pools transactions, a server that is too old, and a
+// database that is half filled.
 func postgresCheck(ctx context.Context, db *sql.DB) (unready bool, err error) {
+	if err := refuseShared(ctx, db); err != nil {
+		return false, err
+	}
 	var version int
 	var half bool
 	const query = "SELECT current_setting('server_version_num')::bigint, to_regclass(?) IS NOT NULL"

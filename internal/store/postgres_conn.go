@@ -23,23 +23,27 @@ import (
 )
 
 const (
-	connectTimeout = 5 * time.Second // of one host, unless the URL says connect_timeout
+	connectTimeout = 5 * time.Second // of one host of several, unless the URL says connect_timeout
 	// silence is how long a server may say nothing while it is waited for. It
 	// bounds every call, also one whose caller sets no deadline, on a server
 	// that is frozen or cut off. It is longer than any time limit of a session.
 	silence = 60 * time.Second
-	// idleConn is when a connection that nobody used is given back.
-	idleConn = 5 * time.Minute
+	// idleConn is when a connection that nobody used is given back. Behind a pooler that
+	// pools sessions each takes a connection of the server's as long as it is open.
+	idleConn = 20 * time.Second
 )
 
-// postgresConfig reads a URL. Errors do not tell its passwords.
-func postgresConfig(target llm.Secret) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(target.Reveal())
+// postgresConfig reads a URL, and how many connections it gives to each pool. Errors do not tell its passwords.
+func postgresConfig(target llm.Secret) (config *pgx.ConnConfig, conns poolSizes, err error) {
+	config, err = pgx.ParseConfig(target.Reveal())
 	if err != nil {
-		return nil, fmt.Errorf("the database URL cannot be used: %s", withoutSecrets(err.Error(), target))
+		return nil, conns, fmt.Errorf("the database URL cannot be used: %s", withoutSecrets(err.Error(), target))
+	}
+	if conns, err = takePoolSize(config); err != nil {
+		return nil, conns, err
 	}
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = connectTimeout
+		config.ConnectTimeout = connectTime(config)
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "weir"
@@ -47,9 +51,10 @@ func postgresConfig(target llm.Secret) (*pgx.ConnConfig, error) {
 	if config.ValidateConnect == nil { // a standby is not the database
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
+	config.ValidateConnect = answered(config.ValidateConnect)
 	config.DialFunc = postgresDial(silence)
 	config.OnPgError = func(_ *pgconn.PgConn, e *pgconn.PgError) bool { return keeps(e) }
-	return config, nil
+	return config, conns, nil
 }
 
 // keeps reports whether a connection can be used further after an error. One
@@ -99,12 +104,17 @@ func settingsBeside(config *pgx.ConnConfig, settings []setting) (statements stri
 // postgresPool is a pool of up to n connections, each with these settings and prepared by
 // a statement.
 func postgresPool(config *pgx.ConnConfig, n int, settings []setting, statement string) *sql.DB {
+	return postgresPoolNoting(&shortage{}, config, n, settings, statement)
+}
+
+// postgresPoolNoting is postgresPool that notes how each try to connect ends.
+func postgresPoolNoting(short *shortage, config *pgx.ConnConfig, n int, settings []setting, statement string) *sql.DB {
 	session := settingsBeside(config, settings) + statement
 	set := stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, session, pgx.QueryExecModeSimpleProtocol)
 		return err
 	})
-	db := sql.OpenDB(postgresConnector{stdlib.GetConnector(*config, set)})
+	db := sql.OpenDB(postgresConnector{stdlib.GetConnector(*config, set), short})
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	db.SetConnMaxIdleTime(idleConn)
@@ -113,11 +123,15 @@ func postgresPool(config *pgx.ConnConfig, n int, settings []setting, statement s
 
 // postgresConnector makes connections that take ? for a parameter, as SQLite
 // does.
-type postgresConnector struct{ driver.Connector }
+type postgresConnector struct {
+	driver.Connector
+	short *shortage
+}
 
 // Connect opens a connection.
 func (c postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
+	c.short.note(err)
 	if err != nil {
 		return nil, err
 	}

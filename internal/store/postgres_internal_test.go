@@ -51,7 +51,8 @@ func TestKeeps(t *testing.T) {
 
 func TestSettingsOfURL(t *testing.T) {
 	t.Parallel()
-	config := must.Get(postgresConfig(llm.NewSecret("postgres://weir@localhost/weir?lock_timeout=7s")))(t)
+	config, _, err := postgresConfig(llm.NewSecret("postgres://weir@localhost/weir?lock_timeout=7s"))
+	must.Do(t, err)
 	got := settingsBeside(config, []setting{{"lock_timeout", "20s"}, {"statement_timeout", "55s"}})
 	if want := "SET statement_timeout = '55s'; "; got != want {
 		t.Errorf("beside a URL with lock_timeout: got %q, want %q", got, want)
