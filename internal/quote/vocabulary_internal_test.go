@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/tiktoken-go/tokenizer"
+	"github.com/tiktoken-go/tokenizer/codec"
 	"pgregory.net/rapid"
 
 	"weir/internal/llm"
@@ -61,6 +63,50 @@ func TestTokensAtMost(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNoTextIsNoToken holds that the tokens of all code points, one behind the other and apart, are the whole text:
+// what the library skips would count as no token, in a bound or in an estimate.
+func TestNoTextIsNoToken(t *testing.T) {
+	t.Parallel()
+	vocabulary := codec.NewO200kBase()
+	for _, between := range []string{"", " ", "7"} {
+		var text strings.Builder
+		for r := rune(0); r <= unicode.MaxRune; r++ {
+			if assigned(r) {
+				text.WriteString(string(r) + between)
+			}
+			if text.Len() < 1<<10 && r < unicode.MaxRune {
+				continue
+			}
+			given := countable(text.String())
+			if _, tokens, err := vocabulary.Encode(given); err != nil || strings.Join(tokens, "") != given {
+				t.Errorf("the tokens of code points up to %U with %q between are not the whole text: %v", r, between, err)
+			}
+			text.Reset()
+		}
+	}
+}
+
+// assigned says whether a code point is a character, and none of the many that are alike.
+func assigned(r rune) bool {
+	return r < 0xf0000 && unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.C) &&
+		(!unicode.Is(unicode.Han, r) || r%16 == 0) && (!unicode.Is(unicode.Co, r) || r%64 == 0)
+}
+
+// TestDeleteIsCounted holds that U+007F counts as js-tiktoken 1.0.21 counts it, one token each.
+func TestDeleteIsCounted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{strings.Repeat("\x7f", 3000): 3000, "a\x7fb": 3, " \x7f\x7f\n": 4} {
+		if got := CountTokens(text); got != want {
+			t.Errorf("%.20q: %d tokens estimated, want %d", text, got, want)
+		}
+		for _, same := range []bool{false, true} {
+			if got := tokensAtMost([]byte(text), same); got < want {
+				t.Errorf("%.20q: at most %d tokens, same vocabulary %t, want %d", text, got, same, want)
+			}
+		}
+	}
 }
 
 // TestTokensAtMostOfMuch holds that what is too much to be counted counts by its
