@@ -39,7 +39,7 @@ type Need struct {
 	Budgets []Budget  // all that the attempt counts against; none: there is always room
 	At      time.Time // when the client's request came
 	Least   llm.Money // what the attempt costs at most when it may say little
-	Most    llm.Money // what it costs at most when it may say all it can
+	Most    llm.Money // what it costs at most when it may say all it can; 0 for an attempt that costs nothing
 	// After is the reservation of the attempt that this one follows, nil for none, and Charged what
 	// that one will cost: what it frees serves the next one.
 	After   *Reservation
@@ -47,9 +47,9 @@ type Need struct {
 }
 
 // Reserve holds an amount in all the budgets, as much as there is between Least and
-// Most, or none: then the error is a *llm.Error with CodeBudgetExceeded. When
-// nobody can say, because the database that deals out the budgets is away, the
-// code is CodeOverloaded. The reservation belongs into an Attempt, or is released.
+// Most, or none: then the error is a *llm.Error with CodeBudgetExceeded. An attempt that
+// costs nothing at most needs no room, also where a budget is spent. When nobody can
+// say, because the database that deals out the budgets is away, the code is CodeOverloaded. The reservation belongs into an Attempt, or is released.
 func (l *Service) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 	if len(n.Budgets) == 0 {
 		return nil, nil
@@ -57,9 +57,12 @@ func (l *Service) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 	if l.leases == nil {
 		return nil, errors.New("budget: there are budgets, and no database that leases them")
 	}
+	p := l.leasesOf(n.Account)
+	if n.Most == 0 {
+		return &Reservation{budgets: p}, nil
+	}
 	n.Least = min(max(n.Least, 1), llm.MaxCost) // something, so that a budget that is spent refuses
 	n.Most = min(max(n.Most, n.Least), llm.MaxCost)
-	p := l.leasesOf(n.Account)
 	var asked map[*lease]bool
 	began := l.now()
 	for tries := 0; tries < leaseTries && l.now().Sub(began) < leaseWait; tries++ {
