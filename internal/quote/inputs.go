@@ -26,6 +26,8 @@ type Inputs struct {
 	untold llm.Classes // those of which a reply may not tell
 	// uploads says that a file is put into a container.
 	uploads bool
+	// searchInFee says that the fee for a request has its search in it.
+	searchInFee bool
 
 	// of tokens of sounds and images that it has or asks for, where these have a class of their own
 	modalities llm.Classes
@@ -76,7 +78,7 @@ func (q *Quote) inputs() Inputs {
 			r.tool(t.Raw, in, q.usesOf(t.Raw))
 		}
 	}
-	r.own, r.kept = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil
+	r.own, r.kept, r.searchInFee = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil, q.hasSearchInFee()
 	for i := range tree.Messages {
 		r.extra(tree.Messages[i].Extra, in)
 		r.parts(tree.Messages[i].Parts, in)
@@ -91,7 +93,7 @@ func (q *Quote) inputs() Inputs {
 		r.beside += q.window() // more does not fit
 	}
 	r.tools[llm.OtherTools] += q.Apart()
-	if class, ok := unaskedClass(q.Target.Model); ok && r.tools[class] == 0 {
+	if class, ok := unaskedClass(q.Target.Model); ok && r.tools[class] == 0 && !r.isInFee(class) {
 		r.run(dialect.Tool{Class: class}, mostCalls)
 	}
 	return r

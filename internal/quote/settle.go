@@ -103,6 +103,7 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 	}
 	a.boundMedia(s)
 	a.boundModes(s)
+	a.boundSearchFee(s)
 	a.boundCache(s)
 	a.boundTools(s)
 	a.boundMost(s)

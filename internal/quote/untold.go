@@ -13,7 +13,8 @@ import (
 // client's words; no other has such tools.
 func (q *Quote) Untold() *llm.Usage {
 	if !q.untoldRead && q.Op.Op == llm.OpChat && q.Speaks == q.Dialect {
-		q.untold = untoldIn(q.Body, &q.Dialect.Inputs)
+		r := Inputs{searchInFee: q.hasSearchInFee()}
+		q.untold = r.untoldIn(q.Body, &q.Dialect.Inputs)
 	}
 	q.untoldRead = true
 	return &q.untold
@@ -23,8 +24,7 @@ func (q *Quote) Untold() *llm.Usage {
 // the contents of a result of a tool are in three.
 const mostNested = 4
 
-func untoldIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
-	var r Inputs
+func (r *Inputs) untoldIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
 	r.ranBy(body, in, mostNested)
 	if r.uploads {
 		r.untold = r.untold.With(llm.CodeSessions)

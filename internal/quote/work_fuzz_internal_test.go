@@ -34,6 +34,6 @@ func FuzzUntold(f *testing.F) {
 	all := registry.All()
 	f.Fuzz(func(t *testing.T, body []byte, wire uint8) {
 		in := &all[int(wire)%len(all)].Inputs
-		worktest.Check(t, body, func(body []byte) { untoldIn(body, in) })
+		worktest.Check(t, body, func(body []byte) { new(Inputs).untoldIn(body, in) })
 	})
 }

@@ -1,6 +1,12 @@
 package budget_test
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"weir/internal/budget"
@@ -47,5 +53,51 @@ default_model: house/chat
 	h.Verify(t)
 	if got := spent(h, t); got != llm.USD {
 		t.Errorf("spent $%s of a budget of $1, want $1", got)
+	}
+}
+
+// TestSonarInBudget holds that Perplexity's models whose fee for a request has its search in it are served under a budget,
+// whatever they read of the web, and that the provider's charge stays within it; and that one which charges for each search
+// is held for these.
+func TestSonarInBudget(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		model, members string
+		budget, fee    llm.Money // as much as each request truly costs
+		want           bool      // some are served
+	}{
+		{"sonar", ``, llm.USD / 10, 12 * llm.USD / 1000, true},
+		{"sonar", `"web_search_options":{"search_context_size":"high"},`, llm.USD / 10, 12 * llm.USD / 1000, true},
+		{"sonar-pro", `"web_search_options":{"search_type":"fast"},`, llm.USD / 5, 14 * llm.USD / 1000, true},
+		{"sonar-reasoning-pro", ``, llm.USD / 5, 14 * llm.USD / 1000, true},
+		{"sonar-pro", `"web_search_options":{"search_type":"pro"},`, 1000 * llm.USD, 0, false},
+		{"sonar-deep-research", ``, llm.USD / 2, 0, false},
+	} {
+		var asked atomic.Int64
+		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"`+tt.model+`","choices":[{"index":0,"message":`+
+				`{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":100,`+
+				`"total_tokens":105,"search_context_size":"high"}}`)
+		}))
+		t.Cleanup(up.Close)
+		h := harness.Open(t, harness.Setup{YAML: "providers:" + strings.Replace(harness.ProviderYAML("perplexity", up.URL), "/v1\n", "\n", 1)})
+		h.SetBudget(tt.budget, budget.PeriodTotal)
+		ask := harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"perplexity/` + tt.model + `",` + tt.members + `"max_tokens":100,"messages":[{"role":"user","content":"Hi"}]}`}
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 5 {
+					try(h, ask, 0)
+				}
+			})
+		}
+		all.Wait()
+		truth := llm.Money(asked.Load()) * tt.fee
+		t.Logf("%s %s: %d of 40, fees of $%s of a budget of $%s", tt.model, tt.members, asked.Load(), truth, tt.budget)
+		if (asked.Load() > 0) != tt.want || truth > tt.budget {
+			t.Errorf("%s %s: %d of 40, fees of $%s of a budget of $%s, served at all: want %t", tt.model, tt.members, asked.Load(), truth, tt.budget, tt.want)
+		}
 	}
 }

@@ -1,0 +1,62 @@
+package quote
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// searchContext is the kind of the modes that say how much of the web a request may read.
+const searchContext = "search_context:"
+
+// hasSearchInFee reports whether the price has a fee for a request that goes by how much of the web it reads, and none for a
+// search. Such is Perplexity's of sonar, sonar-pro and sonar-reasoning-pro, whose input tokens are those of the prompt alone:
+// "Total cost per query = Token costs + Request fee (varies by search context size …)"
+// (https://docs.perplexity.ai/getting-started/pricing, undated copy).
+func (q *Quote) hasSearchInFee() bool {
+	return !q.Price.Rates[llm.Searches].Known() && len(sizesOf(&q.Price)) > 0
+}
+
+// isInFee reports whether what the class counts is in the fee for the request.
+func (r *Inputs) isInFee(class llm.Class) bool { return r.searchInFee && class == llm.Searches }
+
+// searchesOnce reports whether options of a search ask for the usual one, which the fee is for. Pro Search has the model run
+// tools in several steps, at another fee (https://docs.perplexity.ai/guides/pro-search-quickstart, undated copy).
+func searchesOnce(options []byte) bool {
+	kind := rawjson.Get(options, "search_type")
+	return !rawjson.Present(kind) || rawjson.Text(kind) == "fast"
+}
+
+// sizesOf are the modes of a price that say how much of the web is read.
+func sizesOf(price *llm.Price) (sizes []string) {
+	for i := range price.Modes {
+		if name := price.Modes[i].Name; strings.HasPrefix(name, searchContext) {
+			sizes = append(sizes, name)
+		}
+	}
+	return sizes
+}
+
+// boundSearchFee adds the most that an answer can have cost whose fee goes by how much of the web it read, and whose provider
+// does not tell that.
+func (a Answer) boundSearchFee(s *ledger.Settlement) {
+	price := &a.Attempt.Price
+	if strings.Contains(a.tier, searchContext) || s.ProviderCost != nil || s.Usage[llm.Requests] == 0 {
+		return
+	}
+	sizes := sizesOf(price)
+	asked := searchContext + rawjson.Text(rawjson.Get(rawjson.Get(a.Body, "web_search_options"), "search_context_size"))
+	if slices.Contains(sizes, asked) {
+		sizes = []string{asked}
+	}
+	most := s.AtMost
+	for _, size := range sizes {
+		most = max(most, price.Cost(&s.Usage, strings.Trim(s.Tier+","+size, ",")))
+	}
+	if most > max(s.AtMost, price.Cost(&s.Usage, s.Tier)) {
+		s.Provenance, s.AtMost = ledger.Estimated, most
+	}
+}
