@@ -118,7 +118,7 @@ type Inputs struct {
 	// parts that have no type.
 	ShownParts, ShownMembers rawjson.Names
 	// Windows are the context windows, in tokens, that a client asks for in a header of
-	// Passed, by a piece of its value.
+	// Passed, or in a field that stands for it, by a piece of its value.
 	Windows map[string]int64
 	// Tools are the tools that providers run themselves. Of one that is not here nobody knows
 	// what it costs, nor whether a reply tells of it.

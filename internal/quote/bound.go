@@ -1,10 +1,13 @@
 package quote
 
 import (
+	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -96,12 +99,8 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 		q.boundOther(how, &u)
 		return u
 	}
-	n := q.boundShown(how, r)
-	if r.hidden || r.calls > 0 {
-		n = max(n, q.window()) // more does not fit
-	}
 	// Whoever calls a tool of the provider's reads all that there is once more.
-	u[llm.Input] = times(times(n, 1+r.calls), max(1, r.reads))
+	u[llm.Input] = times(times(q.boundRead(how, r), 1+r.calls), max(1, r.reads))
 	for class := range u {
 		if llm.Class(class).IsTool() {
 			u[class] = r.tools[class]
@@ -113,6 +112,22 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 	}
 	u[llm.Output] = times(r.beside, r.answers)
 	return u
+}
+
+// boundRead is the most tokens that a chat can have for the model to read at once: providers refuse what does not fit into
+// the context window.
+func (q *Quote) boundRead(how Precision, r *Inputs) int64 {
+	n, all := q.boundShown(how, r), r.hidden || r.calls > 0
+	switch window := q.window(); {
+	case q.table.Context(q.Target) == 0 && all:
+		return max(n, window)
+	case q.table.Context(q.Target) == 0:
+		return n
+	case all:
+		return window
+	default:
+		return min(n, window)
+	}
 }
 
 // boundOther completes the bound of what is no chat. Of images, speech and
@@ -160,11 +175,10 @@ func (q *Quote) window() int64 {
 	if n == 0 {
 		n = unknownWindow
 	}
-	for _, h := range q.Passed() {
-		for piece, asked := range q.Dialect.Inputs.Windows {
-			if strings.Contains(h.Value, piece) {
-				n = max(n, asked)
-			}
+	for piece, asked := range q.Dialect.Inputs.Windows {
+		if q.Speaks == q.Dialect && (bytes.Contains(q.Body, []byte(piece)) || hasEscapedWord(q.Body)) ||
+			slices.ContainsFunc(q.Passed(), func(h dialect.Header) bool { return strings.Contains(h.Value, piece) }) {
+			n = max(n, asked)
 		}
 	}
 	return n

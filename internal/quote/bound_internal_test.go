@@ -210,6 +210,7 @@ func (q *Quote) bound(how Precision) llm.Usage {
 func TestBoundElsewhere(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
+	long := `{"messages":[{"role":"user","content":"` + strings.Repeat("word ", window/4) + `"}]}`
 	tests := []struct {
 		name string
 		quotetest.Asked
@@ -218,6 +219,11 @@ func TestBoundElsewhere(t *testing.T) {
 		{"a field that does not go there", quotetest.Asked{ClientAPI: "openai", Target: "anthropic", Body: `{"new_thing":"x",` + hi, Sizes: sized()}, int64(len(`{"new_thing":"x",`+hi)) + aroundRequest},
 		{"a window that nobody knows", quotetest.Asked{ClientAPI: "openai", Body: `{"new_thing":"x",` + hi}, unknownWindow},
 		{"a longer window by a header", quotetest.Asked{ClientAPI: "anthropic", Body: `{"max_tokens":1,"new_thing":"x",` + hi, Sizes: sized(), Header: http.Header{"Anthropic-Beta": {"other,context-1m-2025-08-07"}}}, 1_000_000},
+		{"a longer window by a field", quotetest.Asked{ClientAPI: "anthropic", Body: `{"max_tokens":1,"anthropic_beta":["context-1m-2025-08-07"],` + hi, Sizes: sized()}, 1_000_000},
+		{"more than the window has", quotetest.Asked{ClientAPI: "openai", Body: long, Sizes: sized()}, window},
+		{"more than the longer window by a header has", quotetest.Asked{ClientAPI: "anthropic", Body: `{"max_tokens":1,` + long[1:], Sizes: sized(), Header: http.Header{"Anthropic-Beta": {"context-1m-2025-08-07"}}}, int64(len(long)+len(`"max_tokens":1,`)) + aroundRequest},
+		{"more than a window that nobody knows", quotetest.Asked{ClientAPI: "openai", Body: long}, int64(len(long)) + aroundRequest},
+		{"more than the window has, and what the body does not show", quotetest.Asked{ClientAPI: "openai", Body: `{"new_thing":"x",` + long[1:], Sizes: sized()}, window},
 		{"a model that searches by itself", quotetest.Asked{ClientAPI: "openai", Model: "gpt-4o-search-preview", Body: "{" + hi, Sizes: sized()}, 11 * window},
 		{"an image for the model that counts most", quotetest.Asked{
 			ClientAPI: "openai", Model: "gpt-4o-mini", Sizes: sized(),
