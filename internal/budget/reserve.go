@@ -49,7 +49,8 @@ type Need struct {
 // Reserve holds an amount in all the budgets, as much as there is between Least and
 // Most, or none: then the error is a *llm.Error with CodeBudgetExceeded. An attempt that
 // costs nothing at most needs no room, also where a budget is spent. When nobody can
-// say, because the database that deals out the budgets is away, the code is CodeOverloaded. The reservation belongs into an Attempt, or is released.
+// say, because the database that deals out the budgets is away, the code is CodeOverloaded.
+// The reservation belongs into an Attempt, or is released.
 func (l *Service) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 	if len(n.Budgets) == 0 {
 		return nil, nil

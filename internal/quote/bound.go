@@ -18,10 +18,10 @@ type Precision uint8
 
 const (
 	// Coarse is a true bound: bytes for tokens, and all that the body does not
-	// show at the most that it can be.
+	// show at the most that it can be; images by their pixels.
 	Coarse Precision = iota
-	// Fine is a true bound, too, with text counted in place of its bytes, and
-	// images without theirs: for what Coarse would refuse.
+	// Fine is a true bound, too, with text counted in place of its bytes: for what
+	// Coarse would refuse.
 	Fine
 )
 
@@ -48,12 +48,6 @@ const (
 	// nobody counts more than 40 tokens a second.
 	leastSound = 1000
 	soundBytes = 32
-
-	// mostImage is more tokens than a model counts for an image, however few bytes
-	// that has, and mostImageMini is what GPT-4o mini does, which is far from all
-	// others: https://platform.openai.com/docs/guides/images-vision.
-	mostImage     = 16 << 10
-	mostImageMini = 2833 + 8*5667
 
 	// mostMade is more tokens than a model that nobody knows makes of an image, or
 	// writes of a recording: there is no cap to put in. The largest image that is
@@ -114,8 +108,8 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 	return u
 }
 
-// boundRead is the most tokens that a chat can have for the model to read at once: providers refuse what does not fit into
-// the context window.
+// boundRead is the most tokens that a chat can have for the model to read at once: providers refuse what does not fit
+// into the context window.
 func (q *Quote) boundRead(how Precision, r *Inputs) int64 {
 	n, all := q.boundShown(how, r), r.hidden || r.calls > 0
 	switch window := q.window(); {
@@ -162,11 +156,11 @@ func inputsOf(body []byte) (n int64) {
 
 // boundShown is the most tokens that the visible input of a chat can be.
 func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
-	n := int64(len(q.Body))
+	n := int64(len(q.Body)) - r.beyond
 	if how == Fine {
 		n = tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model)) + r.written + r.sound
 	}
-	return n + q.Behind + aroundRequest + r.around + r.schemas + r.images*imageTokens(q.Target.Model)
+	return n + q.Behind + aroundRequest + r.around + r.schemas + r.images
 }
 
 // window is the target's context window in tokens.
@@ -182,13 +176,6 @@ func (q *Quote) window() int64 {
 		}
 	}
 	return n
-}
-
-func imageTokens(model string) int64 {
-	if strings.Contains(model, "4o-mini") {
-		return mostImageMini
-	}
-	return mostImage
 }
 
 // times is the product of two counts, or the largest one.

@@ -80,9 +80,9 @@ func TestBoundOfInput(t *testing.T) {
 	t.Parallel()
 	png := strings.Repeat("iVBORw0K", 100)
 	const (
-		shown    = -1                // the bytes of the body, and what is around
-		working  = window * (1 + 10) // with tools that say no number
-		oneImage = shown - mostImage // and so on
+		shown    = -1                          // the bytes of the body, and what is around
+		working  = window * (1 + 10)           // with tools that say no number
+		oneImage = shown - (16<<10 + 64) + 800 // without the bytes of png
 		tools    = shown - aroundTools
 	)
 	tests := []struct {
@@ -228,7 +228,7 @@ func TestBoundElsewhere(t *testing.T) {
 		{"an image for the model that counts most", quotetest.Asked{
 			ClientAPI: "openai", Model: "gpt-4o-mini", Sizes: sized(),
 			Body: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
-		}, int64(len(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`)) + aroundRequest + mostImageMini},
+		}, int64(len(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,"}}]}]}`)) + aroundRequest + 2833 + 8*5667 + 64},
 		{"vectors", quotetest.Asked{ClientAPI: "openai", Op: llm.OpEmbed, Body: `{"input":"Hi"}`, Sizes: sized()}, int64(len(`{"input":"Hi"}`))},
 		{"vectors of images", quotetest.Asked{ClientAPI: "openai", Op: llm.OpEmbed, Body: `{"input":["Hi",{"image":"https://example.com/a"},{"image":"https://example.com/b"}]}`, Sizes: sized()}, 2 * window},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/picture"
 	"weir/internal/rawjson"
 	"weir/internal/recording"
 )
@@ -42,8 +43,10 @@ type Inputs struct {
 	around  int64    // tokens of the vendor's own words
 	schemas int64    // bytes of what tools take, which some templates write out wider
 	beside  int64    // tokens of output beyond the caps on answers: reasoning, and what of a predicted answer is wrong
-	images  int64    // how many there are
+	images  int64    // tokens of images
+	model   string   // whose rule counts these
 	inline  []string // media in base64, in the order of the body
+	beyond  int64    // bytes of what of these is counted by what is in it
 	written int64    // bytes of what of these is text
 	sound   int64    // tokens of what of these is a recording
 }
@@ -51,7 +54,10 @@ type Inputs struct {
 // Inputs finds what a request is for the target. What is in the words of the
 // client's wire format reaches only a target that speaks it.
 func (q *Quote) inputs() Inputs {
-	r := Inputs{answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: q.Head.MaxOutput > 0}
+	r := Inputs{
+		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: q.Head.MaxOutput > 0,
+		model: q.Target.Model,
+	}
 	if q.Op.Op != llm.OpChat {
 		return r
 	}
@@ -170,7 +176,8 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	case m.Data == "" || m.URL != "" || m.FileID != "":
 		r.hidden = true
 	case kind == llm.PartImage:
-		r.images++
+		r.images += picture.RuleOf(r.model).Count(m.Data)
+		r.beyond += int64(len(m.Data))
 	case kind == llm.PartAudio && isMeasured(m):
 		r.around += aroundSound
 		r.sound += int64(len(m.Data)) / soundBytes
@@ -181,9 +188,9 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	}
 }
 
-// isMeasured says whether a recording has at least so many bytes a second that they bound its length, however a decoder
-// reads it. Raw samples of 16 bits do; of others it is what their container and their frames show. One that decoders may
-// read as longer, or that may be silence in few bytes, is not.
+// isMeasured says whether a recording has at least so many bytes a second that they bound its length, however a
+// decoder reads it. Raw samples of 16 bits do; of others it is what their container and their frames show. One that
+// decoders may read as longer, or that may be silence in few bytes, is not.
 func isMeasured(m *llm.Media) bool {
 	_, subtype, _ := strings.Cut(m.MIME, "/")
 	if strings.EqualFold(cmp.Or(m.Format, subtype), "pcm16") {

@@ -50,7 +50,7 @@ func (q *Quote) PlainText() (r Inputs, ok bool) {
 		return r, false
 	}
 	return Inputs{
-		own: true, kept: q.Op.Kept != nil,
+		own: true, kept: q.Op.Kept != nil, searchInFee: q.hasSearchInFee(), model: q.Target.Model,
 		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: caps == 1,
 	}, true
 }

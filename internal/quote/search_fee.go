@@ -12,9 +12,9 @@ import (
 // searchContext is the kind of the modes that say how much of the web a request may read.
 const searchContext = "search_context:"
 
-// hasSearchInFee reports whether the price has a fee for a request that goes by how much of the web it reads, and none for a
-// search. Such is Perplexity's of sonar, sonar-pro and sonar-reasoning-pro, whose input tokens are those of the prompt alone:
-// "Total cost per query = Token costs + Request fee (varies by search context size …)"
+// hasSearchInFee reports whether the price has a fee for a request that goes by how much of the web it reads, and
+// none for a search. Such is Perplexity's of sonar, sonar-pro and sonar-reasoning-pro, whose input tokens are those
+// of the prompt alone: "Total cost per query = Token costs + Request fee (varies by search context size …)"
 // (https://docs.perplexity.ai/getting-started/pricing, undated copy).
 func (q *Quote) hasSearchInFee() bool {
 	return !q.Price.Rates[llm.Searches].Known() && len(sizesOf(&q.Price)) > 0
@@ -23,8 +23,9 @@ func (q *Quote) hasSearchInFee() bool {
 // isInFee reports whether what the class counts is in the fee for the request.
 func (r *Inputs) isInFee(class llm.Class) bool { return r.searchInFee && class == llm.Searches }
 
-// searchesOnce reports whether options of a search ask for the usual one, which the fee is for. Pro Search has the model run
-// tools in several steps, at another fee (https://docs.perplexity.ai/guides/pro-search-quickstart, undated copy).
+// searchesOnce reports whether options of a search ask for the usual one, which the fee is for. Pro Search has the
+// model run tools in several steps, at another fee (https://docs.perplexity.ai/guides/pro-search-quickstart, undated
+// copy).
 func searchesOnce(options []byte) bool {
 	kind := rawjson.Get(options, "search_type")
 	return !rawjson.Present(kind) || rawjson.Text(kind) == "fast"
@@ -40,8 +41,8 @@ func sizesOf(price *llm.Price) (sizes []string) {
 	return sizes
 }
 
-// boundSearchFee adds the most that an answer can have cost whose fee goes by how much of the web it read, and whose provider
-// does not tell that.
+// boundSearchFee adds the most that an answer can have cost whose fee goes by how much of the web it read, and whose
+// provider does not tell that.
 func (a Answer) boundSearchFee(s *ledger.Settlement) {
 	price := &a.Attempt.Price
 	if strings.Contains(a.tier, searchContext) || s.ProviderCost != nil || s.Usage[llm.Requests] == 0 {

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/llm"
+	"weir/internal/picture"
+	"weir/internal/pricing"
 	"weir/internal/quotetest"
 	"weir/internal/worktest"
 )
@@ -164,22 +166,23 @@ func TestTextsAreCountedTogether(t *testing.T) {
 // quarters, of an image all of its bytes.
 func TestFineIsCloser(t *testing.T) {
 	t.Parallel()
-	picture, sound := strings.Repeat("iVBORw0KGgo9", 20_000), mp3(400)
+	shown, sound := strings.Repeat("iVBORw0KGgo9", 20_000), mp3(400)
 	words := strings.Repeat("some words that people write ", 1000)
+	mostImage := picture.RuleOf("gpt-5").Most()
 	tests := []struct {
 		name, clientAPI, body string
 		least, most           int64 // of input tokens
 	}{
 		{"text", "openai", `{"messages":[{"role":"user","content":"` + words + `"}]}`, 5000, 8000},
-		{"an image", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + picture + `"}},{"type":"text","text":"` + words + `"}]}]}`, 5000 + mostImage, 8000 + mostImage},
-		{"the same image twice", "responses", `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,` + picture + `"},{"type":"input_image","image_url":"data:image/png;base64,` + picture + `"}]}]}`, 2 * mostImage, 2*mostImage + 1200},
-		{"an image, and its bytes as a text", "anthropic", `{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"` + picture + `"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture + `"}}]}]}`, mostImage + int64(len(picture))/4, mostImage + int64(len(picture)) + 1200},
-		{"an image in another alphabet", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"-_` + picture + `--"}}]}]}`, mostImage + int64(len(picture))/4, mostImage + int64(len(picture)) + 1200},
+		{"an image", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + shown + `"}},{"type":"text","text":"` + words + `"}]}]}`, 5000 + mostImage, 8000 + mostImage},
+		{"the same image twice", "responses", `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,` + shown + `"},{"type":"input_image","image_url":"data:image/png;base64,` + shown + `"}]}]}`, 2 * mostImage, 2*mostImage + 1300},
+		{"an image, and its bytes as a text", "anthropic", `{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"` + shown + `"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + shown + `"}}]}]}`, mostImage + int64(len(shown))/4, mostImage + int64(len(shown)) + 1200},
+		{"an image in another alphabet", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"-_` + shown + `--"}}]}]}`, mostImage, mostImage + int64(len(shown)) + 1200},
 		{"a recording", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + sound + `"}}]}]}`, int64(len(sound)) / soundBytes, int64(len(sound))/soundBytes + aroundSound + 1200},
-		{"a text in base64", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"text/plain","data":"` + picture + `"}}]}]}`, int64(len(picture)), int64(len(picture)) + 1200},
+		{"a text in base64", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"text/plain","data":"` + shown + `"}}]}]}`, int64(len(shown)), int64(len(shown)) + 1200},
 	}
 	for _, tt := range tests {
-		q := newAsked(t, quotetest.Asked{ClientAPI: tt.clientAPI, Model: "gpt-5", Body: tt.body, Sizes: sized()})
+		q := newAsked(t, quotetest.Asked{ClientAPI: tt.clientAPI, Model: "gpt-5", Body: tt.body, Sizes: pricing.ModelOverride{Context: 10 * window}})
 		u := q.bound(Fine)
 		if got := u.InputTokens(); got < tt.least || got > tt.most {
 			t.Errorf("%s: %d tokens of input, want from %d to %d", tt.name, got, tt.least, tt.most)

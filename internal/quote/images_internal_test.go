@@ -1,0 +1,67 @@
+package quote
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/png"
+	"testing"
+
+	"weir/internal/must"
+	"weir/internal/quotetest"
+)
+
+// inline is a PNG of that size in base64.
+func inline(t *testing.T, width, height int) string {
+	t.Helper()
+	var b bytes.Buffer
+	must.Do(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
+	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// TestBoundOfImages holds what is held for an image against what its vendor's page says that it counts: never less, and in
+// the usual sizes at most three times as much.
+func TestBoundOfImages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		model         string
+		width, height int
+		truth         int64 // by the vendor's rule, with the dearest detail
+		usual         bool
+	}{
+		{"claude-sonnet-4-5", 200, 200, 64, false},
+		{"claude-sonnet-4-5", 1000, 1000, 1334, true}, // 1000 * 1000 / 750
+		{"anthropic/claude-sonnet-4-6", 1092, 1092, 1590, true},
+		{"claude-haiku-4-5-20251001", 4000, 3000, 1568, true},
+		{"us.anthropic.claude-opus-4-7-v1:0", 1920, 1080, 69 * 39, true},
+		{"claude-opus-5-5", 8000, 8000, 4784, true},
+		{"gpt-4o", 1024, 1024, 765, true},
+		{"gpt-4o", 512, 512, 255, true},
+		{"gpt-4o", 2048, 4096, 1105, true},
+		{"gpt-4o-mini", 1024, 1024, 2833 + 4*5667, true},
+		{"gpt-4.1-mini", 1024, 1024, 1659, true},
+		{"gpt-4.1-mini", 1800, 2400, 2353, true},
+		{"gpt-5", 1024, 1024, 630, true},
+		{"o4-mini", 1024, 1024, 1762, true},
+		{"gpt-5-nano", 6000, 6000, 3779, true},
+		{"gpt-5.4", 1024, 1024, 1024, true},
+		{"gpt-5.5", 6000, 6000, 10000, true},
+		{"gpt-6-luna", 2400, 2400, 6783, true}, // as measured
+		{"gpt-6-luna", 5536, 5536, 35911, true},
+		{"gemini-2.5-flash", 384, 384, 258, false},
+		{"gemini-2.5-flash", 960, 540, 6 * 258, true},
+		{"gemini-3-pro", 1024, 1024, 1120, true},
+		{"gemini-3.8-flash", 3000, 2000, 2240, true},
+	} {
+		data := inline(t, tt.width, tt.height)
+		body := `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + data + `"}}]}]}`
+		for _, how := range []Precision{Coarse, Fine} {
+			q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: tt.model, Body: body})
+			u := q.bound(how)
+			got := u.InputTokens() - aroundRequest
+			if got < tt.truth || tt.usual && got > 3*tt.truth+200 {
+				t.Errorf("%s, %d by %d pixels in %d bytes: %d tokens held, want %d to %d", tt.model, tt.width, tt.height, len(data), got, tt.truth, 3*tt.truth+200)
+			}
+		}
+	}
+}
