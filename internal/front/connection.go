@@ -12,31 +12,50 @@ import (
 type connection struct {
 	net.Conn
 	of            *Server
-	idleSince     atomic.Int64 // age of the server, in nanoseconds; 0 with a request, closedIdle behind it
+	since         atomic.Int64 // age of the server when the wait began, in nanoseconds; 0 with a request, closedWaiting behind it
+	waits         atomic.Int32 // a wait: for what
 	isHTTP2       atomic.Bool
 	bodyRead      atomic.Int64 // its age when some of a body was last read, of HTTP/2
 	read, written deadline
 	watched       watched
 }
 
-// closedIdle is the idleSince of a connection that was closed because it was idle: no request begins on it.
-const closedIdle = -1
+// closedWaiting is the since of a connection that was closed while it waited: no request begins on it.
+const closedWaiting = -1
+
+// wait says for what a connection waits that has no complete request. Such a connection gives way to new ones.
+type wait int32
+
+const (
+	forRequest wait = iota // idle
+	forHead                // some of the head has come
+	forEnd                 // the rest of a request that was refused is discarded
+	waits
+)
+
+// setWaiting begins a wait, and reports false where the connection was closed just now.
+func (c *connection) setWaiting(w wait) bool {
+	c.waits.Store(int32(w))
+	return c.setSince(int64(c.of.age()))
+}
 
 // setBusy says that there is a request, and reports false where the connection was closed just now.
-func (c *connection) setBusy() bool {
+func (c *connection) setBusy() bool { return c.setSince(0) }
+
+func (c *connection) setSince(to int64) bool {
 	for {
-		since := c.idleSince.Load()
-		if since == closedIdle {
+		since := c.since.Load()
+		if since == closedWaiting {
 			return false
 		}
-		if c.idleSince.CompareAndSwap(since, 0) {
+		if c.since.CompareAndSwap(since, to) {
 			return true
 		}
 	}
 }
 
-// setIdle says that there is no request.
-func (c *connection) setIdle() { c.idleSince.CompareAndSwap(0, int64(c.of.age())) }
+// waiting is what a connection waits for.
+func (c *connection) waiting() wait { return wait(c.waits.Load()) }
 
 // accept waits for a connection for which there is a place.
 func (s *Server) accept(l net.Listener) (*connection, error) {
@@ -47,7 +66,7 @@ func (s *Server) accept(l net.Listener) (*connection, error) {
 		}
 		c := &connection{Conn: conn, of: s}
 		c.tell(conn)
-		c.setIdle()
+		c.setWaiting(forRequest)
 		if s.add(c) || s.makePlaces() && s.add(c) {
 			return c, nil
 		}
@@ -68,35 +87,43 @@ func (s *Server) add(c *connection) bool {
 }
 
 // placesAtOnce is the part of all connections that is closed when a place is needed: whoever looks
-// for the longest idle looks at all.
+// for the one that has waited longest looks at all.
 const placesAtOnce = 64
 
-// makePlaces closes connections that are the longest idle, and reports whether there were any.
+// makePlaces closes the connections that have waited longest for a complete request, and reports whether there
+// were any. The log tells of it.
 func (s *Server) makePlaces() bool {
+	closed := s.closeOldest(1+s.o.Most/placesAtOnce, func(wait) bool { return true })
+	s.short.tell(s, closed)
+	return len(closed) > 0
+}
+
+// closeOldest closes those up to n connections that have waited longest, of those that wait for such a thing.
+func (s *Server) closeOldest(n int, such func(wait) bool) []*connection {
 	s.mu.Lock()
-	var idle []int64
+	var all []int64
 	for c := range s.open {
-		if since := c.idleSince.Load(); since > 0 {
-			idle = append(idle, since)
+		if since := c.since.Load(); since > 0 && such(c.waiting()) {
+			all = append(all, since)
 		}
 	}
 	s.mu.Unlock()
-	if len(idle) == 0 {
-		return false
+	if len(all) == 0 {
+		return nil
 	}
-	slices.Sort(idle)
-	last := idle[min(s.o.Most/placesAtOnce, len(idle)-1)]
-	return s.closeThose(func(_ *connection, since time.Duration) bool { return int64(since) <= last })
+	slices.Sort(all)
+	last := all[min(n, len(all))-1]
+	return s.closeThose(func(c *connection, since time.Duration) bool { return int64(since) <= last && such(c.waiting()) })
 }
 
-// closeThose closes idle connections of which this holds, for the age since which they are, and reports
-// whether there were any.
-func (s *Server) closeThose(holds func(c *connection, since time.Duration) bool) bool {
+// closeThose closes connections that wait and of which this holds, for the age since which they do, and returns
+// them.
+func (s *Server) closeThose(holds func(c *connection, since time.Duration) bool) []*connection {
 	s.mu.Lock()
 	var those []*connection
 	for c := range s.open {
-		since := c.idleSince.Load()
-		if since > 0 && holds(c, time.Duration(since)) && c.idleSince.CompareAndSwap(since, closedIdle) {
+		since := c.since.Load()
+		if since > 0 && holds(c, time.Duration(since)) && c.since.CompareAndSwap(since, closedWaiting) {
 			delete(s.open, c)
 			those = append(those, c)
 		}
@@ -105,7 +132,33 @@ func (s *Server) closeThose(holds func(c *connection, since time.Duration) bool)
 	for _, c := range those {
 		_ = c.Conn.Close()
 	}
-	return len(those) > 0
+	return those
+}
+
+// shortage counts the connections that were closed to make places, since the log was last told of them. One
+// goroutine accepts connections, and has it.
+type shortage struct {
+	closed  [waits]int
+	refused int // new ones
+	told    time.Duration
+}
+
+// tellEvery is how often the log is told of a shortage.
+const tellEvery = time.Minute
+
+// tell counts connections that were closed, or a new one where there were none.
+func (s *shortage) tell(of *Server, closed []*connection) {
+	for _, c := range closed {
+		s.closed[c.waiting()]++
+	}
+	if len(closed) == 0 {
+		s.refused++
+	}
+	if now := of.age(); s.told == 0 || now-s.told >= tellEvery {
+		of.o.Log.Warn("connections were closed to make room for new ones", "idle", s.closed[forRequest],
+			"unfinished_heads", s.closed[forHead], "refused_requests", s.closed[forEnd], "new", s.refused, "most", of.o.Most)
+		*s = shortage{told: now}
+	}
 }
 
 // Close is net.Conn's.

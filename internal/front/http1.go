@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -23,9 +22,6 @@ const (
 	// can be used again, and drainTime how long the answer waits for them.
 	maxDrained = 256 << 10
 	drainTime  = 50 * time.Millisecond
-	// lingerTime is for how long what a client sends is still taken when an answer was given before all
-	// of the request was read: to close at once would take the answer from it (RFC 9112, section 9.6).
-	lingerTime = 500 * time.Millisecond
 )
 
 // client1 is a client's connection of HTTP/1.1. One goroutine reads its requests and has the
@@ -80,7 +76,7 @@ func (c *client1) serve() {
 		if c.answer(x); !c.last {
 			c.releaseHead()
 			c.shrinkInput()
-			c.below.setIdle()
+			c.below.setWaiting(forRequest)
 		}
 	}
 	if c.unread || c.last && c.at < c.end {
@@ -118,7 +114,7 @@ func (c *client1) next() (*exchange, error) {
 	var scan headScan
 	for begun, emptyLine := false, false; ; {
 		if !begun && c.at < c.end {
-			if begun = true; !c.below.setBusy() {
+			if begun = true; !c.below.setWaiting(forHead) {
 				return nil, net.ErrClosed
 			}
 			c.below.read.setIn(c.server.o.HeadTime)
@@ -139,6 +135,9 @@ func (c *client1) next() (*exchange, error) {
 			c.at += end
 			if err := c.count(int64(end) + int64(scan.lines)*headLine - freeHead); err != nil {
 				return nil, err
+			}
+			if !c.below.setBusy() {
+				return nil, net.ErrClosed
 			}
 			c.below.read.set(0)
 			return c.open(&h)
@@ -283,7 +282,7 @@ func (c *client1) refuse(err error) {
 		return
 	}
 	c.unread = true
-	c.below.written.setIn(lingerTime)
+	c.below.written.setIn(lingerPause)
 	text := fmt.Sprintf("%d %s: %s\n", r.status, http.StatusText(r.status), r.reason)
 	out := c.server.output()
 	defer c.server.keep(out)
@@ -297,18 +296,14 @@ func (c *client1) refuse(err error) {
 	_, _ = c.wire.Write(out.b)
 }
 
-// linger ends our side of the connection, and takes a little more of the client's.
+// linger ends our side of the connection, and discards what is left of the request, which holds nothing meanwhile.
 func (c *client1) linger() {
-	c.below.written.setIn(lingerTime)
+	c.below.written.setIn(lingerPause)
+	c.releaseHead()
+	c.at = c.end
+	c.dropInput()
 	if secure, ok := c.wire.(*tls.Conn); ok {
 		_ = secure.CloseWrite()
 	}
-	if half, ok := c.below.Conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
-	end := time.Now().Add(lingerTime)
-	_ = c.below.SetReadDeadline(end) // below TLS: what comes is of no interest
-	if n, _ := io.Copy(io.Discard, io.LimitReader(c.below.Conn, maxDrained)); n == maxDrained {
-		c.server.wait(time.Until(end))
-	}
+	c.below.linger() // below TLS: what comes is of no interest
 }

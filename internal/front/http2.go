@@ -146,7 +146,7 @@ func (s *Server) state(conn net.Conn, state http.ConnState) {
 	case http.StateActive:
 		_ = c.setBusy() // what was closed ends by itself
 	case http.StateIdle:
-		c.setIdle()
+		c.setWaiting(forRequest)
 	}
 }
 

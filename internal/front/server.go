@@ -43,9 +43,11 @@ type Options struct {
 	Base    context.Context // which requests' contexts come from; nil for context.Background
 	Secure  *tls.Config     // nil for plain HTTP; of protocols that it names beside HTTP, connections end with the handshake
 	Log     *slog.Logger    // nil for none
-	// Most is how many connections there are at most. Beyond it the one is closed that has been without a
-	// request for the longest, and where all have one, the new one.
-	Most     int
+	// Most is how many connections there are at most. Beyond it those are closed that have been without a
+	// complete request for the longest, and where all have one, the new one.
+	Most int
+	// Release closes what the process can do without, where it can open no more files; nil for nothing.
+	Release  func()
 	MaxHead  int           // bytes of the head of a request
 	HeadTime time.Duration // within which a head comes
 	IdleTime time.Duration // after which a connection without a request is closed, or up to lookEvery later
@@ -59,6 +61,9 @@ type Server struct {
 	pace    *pace // of frames of HTTP/2
 	watch   *watch
 	http2   *http.Server
+
+	lingering atomic.Int64 // connections that do
+	short     shortage
 
 	inputs, outputs sync.Pool // of *buffer: what is read, and what is to be written
 	date            atomic.Pointer[date]
@@ -127,6 +132,9 @@ func (s *Server) Serve(l net.Listener) error {
 			<-s.closed.Done() // requests have deadlines until they are over
 			return http.ErrServerClosed
 		case err != nil && !isOver(err):
+			if isShort(err) && s.makeRoom() {
+				continue
+			}
 			pause = min(max(2*pause, acceptPause), time.Second)
 			s.o.Log.Error("a connection could not be accepted", "err", err, "pause", pause)
 			s.wait(pause)
@@ -147,6 +155,23 @@ func (s *Server) Serve(l net.Listener) error {
 // that too many files are open (accept(2)).
 func isOver(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL)
+}
+
+// isShort reports whether this process, or this machine, can open no more files or has no memory for connections.
+func isShort(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOBUFS) ||
+		errors.Is(err, syscall.ENOMEM)
+}
+
+// makeRoom closes connections of clients that wait, and what else the process can do without, and reports whether
+// there were any of clients. A file is closed when whoever reads it has let go of it: a moment later.
+func (s *Server) makeRoom() bool {
+	if s.o.Release != nil {
+		s.o.Release()
+	}
+	made := s.makePlaces()
+	s.wait(time.Millisecond)
+	return made
 }
 
 func (s *Server) wait(d time.Duration) {
@@ -188,7 +213,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	for over := false; ; {
 		s.closeThose(func(c *connection, since time.Duration) bool { // net/http closes its own
-			return !c.isHTTP2.Load() && s.age()-since >= grace
+			switch c.waiting() {
+			case forRequest:
+				return !c.isHTTP2.Load() && s.age()-since >= grace
+			case forEnd:
+				return s.age()-since >= lingerStop
+			}
+			return false // a head has its time
 		})
 		if over && s.isEmpty() {
 			s.end()
@@ -261,7 +292,9 @@ func (s *Server) look() {
 		clear(all)
 		all = all[:0]
 		if s.o.IdleTime > 0 {
-			s.closeThose(func(_ *connection, since time.Duration) bool { return now-since >= s.o.IdleTime })
+			s.closeThose(func(c *connection, since time.Duration) bool {
+				return c.waiting() == forRequest && now-since >= s.o.IdleTime
+			})
 		}
 	}
 }
@@ -285,8 +318,9 @@ func (s *Server) handshake(c *connection) {
 	secure := tls.Server(c, s.o.Secure)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		if e, ok := errors.AsType[tls.RecordHeaderError](err); ok && isPlain(e.RecordHeader) {
-			c.written.setIn(lingerTime)
+			c.written.setIn(lingerPause)
 			_, _ = io.WriteString(c, plainRefusal)
+			c.linger()
 		}
 		_ = c.Close()
 		return
