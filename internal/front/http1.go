@@ -40,6 +40,7 @@ type client1 struct {
 	heads  int64 // bytes that are counted of the head
 	last   bool  // no request follows
 	unread bool  // what was sent before the answer was given may not have been read
+	lost   bool  // an answer could not be written
 }
 
 func (s *Server) newClient1(wire net.Conn, below *connection) *client1 {
@@ -79,7 +80,7 @@ func (c *client1) serve() {
 			c.below.setWaiting(forRequest)
 		}
 	}
-	if c.unread || c.last && c.at < c.end {
+	if !c.lost && (c.unread || c.last && c.at < c.end) {
 		c.linger()
 	}
 }
@@ -293,7 +294,8 @@ func (c *client1) refuse(err error) {
 		out.b = append(out.b, "Retry-After: 1\r\n"...)
 	}
 	out.b = append(append(out.b, "\r\n"...), text...)
-	_, _ = c.wire.Write(out.b)
+	_, err = c.wire.Write(out.b)
+	c.lost = err != nil
 }
 
 // linger ends our side of the connection, and discards what is left of the request, which holds nothing meanwhile.

@@ -252,7 +252,7 @@ func (w *response) emit(p []byte, last bool) {
 		w.err = w.client.writeAll(out, p, tail)
 	}
 	if w.out.b = out; w.err != nil {
-		w.client.last = true
+		w.client.last, w.client.lost = true, true
 	}
 	w.drop()
 }
