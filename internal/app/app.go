@@ -27,6 +27,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/manual"
 	"weir/internal/people"
+	"weir/internal/provider"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
@@ -111,6 +112,7 @@ type instance struct {
 	people   *people.Service
 	ledger   *ledger.Ledger
 	fleet    *fleet
+	files    fileShares
 	metrics  *telemetry.Metrics
 	logLines *logLines
 	manager  *systemd.Manager
@@ -166,7 +168,10 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if err := g.openBackup(); err != nil {
 		return g, err
 	}
+	g.files = shareFiles(openFiles(), o.Config.MaxConcurrency)
+	g.files.warn(o.Log, openFiles(), o.Config.MaxConcurrency)
 	g.fleet = newFleet(o, g.noticeHealth)
+	g.fleet.connections = provider.NewConnections(g.files.providers)
 	g.onClose(func() error { g.fleet.close(); return nil })
 	table, err := g.fleet.table(ctx, &o.Config)
 	if err != nil {
@@ -180,7 +185,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.managed.pipeline = gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Limits: g.limits, Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
-		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency), Timing: o.Timing,
+		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
 	}
 	g.gateway = gateway.New(g.managed.pipeline)
 	if err := g.openPeople(); err != nil {
@@ -314,7 +319,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 
 	server := front.New(front.Options{
 		Handler: handler, Base: g.gateway.Base(), Secure: secure, Log: g.options.Log,
-		Most:    mostConnections(openFiles(), cfg.MaxConcurrency),
+		Most: g.files.clients, Release: g.fleet.connections.Release,
 		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,
 	})
 	failed := make(chan error, 1)
@@ -382,15 +387,4 @@ func serveOn(serve func(net.Listener) error, listener net.Listener) error {
 		return err
 	}
 	return nil
-}
-
-const (
-	usualConnections = 16 << 10 // clients may have at once, of 20 KB each while they are idle
-	maxOtherFiles    = 4 << 10  // that connections to providers and the database, and the data, need
-)
-
-// mostConnections is how many connections clients may have together, of a process that may open
-// so many files.
-func mostConnections(files, concurrency int) int {
-	return min(files-min(files/3, maxOtherFiles), max(usualConnections, 2*concurrency))
 }

@@ -33,6 +33,8 @@ type fleet struct {
 	health   *route.Health
 	demo     *simulator.Server
 	prices   pricing.InForce
+	// connections counts those to all providers; nil for no bound.
+	connections *provider.Connections
 }
 
 // newFleet makes a fleet. Notify is told how targets fare; nil for nobody.
@@ -59,6 +61,7 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 	}
 	providers := make([]*provider.Provider, 0, len(l.options))
 	for i := range l.options {
+		l.options[i].Connections = f.connections
 		p, err := provider.New(l.options[i])
 		if err != nil {
 			return nil, err

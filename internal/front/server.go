@@ -46,8 +46,9 @@ type Options struct {
 	// Most is how many connections there are at most. Beyond it those are closed that have been without a
 	// complete request for the longest, and where all have one, the new one.
 	Most int
-	// Release closes what the process can do without, where it can open no more files; nil for nothing.
-	Release  func()
+	// Release closes what the process can do without, where it can open no more files, and reports whether there was
+	// anything; nil for nothing.
+	Release  func() bool
 	MaxHead  int           // bytes of the head of a request
 	HeadTime time.Duration // within which a head comes
 	IdleTime time.Duration // after which a connection without a request is closed, or up to lookEvery later
@@ -164,14 +165,12 @@ func isShort(err error) bool {
 }
 
 // makeRoom closes connections of clients that wait, and what else the process can do without, and reports whether
-// there were any of clients. A file is closed when whoever reads it has let go of it: a moment later.
+// there was anything. A file is closed when whoever reads it has let go of it: a moment later.
 func (s *Server) makeRoom() bool {
-	if s.o.Release != nil {
-		s.o.Release()
-	}
+	released := s.o.Release != nil && s.o.Release()
 	made := s.makePlaces()
 	s.wait(time.Millisecond)
-	return made
+	return made || released
 }
 
 func (s *Server) wait(d time.Duration) {

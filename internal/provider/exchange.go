@@ -65,6 +65,8 @@ func (x *exchange) kind(err error, sent, inBody bool) Kind {
 	switch {
 	case reason != nil, x.parent.Err() != nil:
 		return KindCanceled
+	case !sent && isShortage(err):
+		return KindShortage
 	case !sent && isTimeout(err):
 		return KindConnectTimeout
 	case !sent:

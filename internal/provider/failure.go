@@ -34,13 +34,16 @@ const (
 	// KindCredential is that the gateway has no credential to show: nothing
 	// was sent. To ask this provider again does not help.
 	KindCredential
+	// KindShortage is that this machine had no file, local port or memory for a
+	// connection: nothing was sent, and no provider is at fault.
+	KindShortage
 )
 
 // String is the kind in the words of logs and metrics, such as "idle_timeout".
 func (k Kind) String() string {
 	names := [...]string{
 		"unknown", "refused", "status", "connect_timeout", "first_byte_timeout", "idle_timeout", "total_timeout",
-		"reset", "protocol", "truncated", "in_stream", "canceled", "credential",
+		"reset", "protocol", "truncated", "in_stream", "canceled", "credential", "shortage",
 	}
 	if int(k) >= len(names) {
 		return names[0]
@@ -198,6 +201,9 @@ func (p *Provider) Judge(err error) *Failure {
 // failure is a failure that is no answer of the provider.
 func (p *Provider) failure(k Kind, sent bool, cause error) *Failure {
 	told := &llm.Error{Code: codeOf(k), Message: p.message(k), Err: cause}
+	if k == KindShortage {
+		told.RetryAfter = time.Second
+	}
 	p.hide(told)
 	return &Failure{Kind: k, sent: sent, Err: told}
 }
@@ -213,6 +219,8 @@ func codeOf(k Kind) llm.Code {
 		return llm.CodeProviderTimeout
 	case KindCanceled:
 		return llm.CodeProviderUnavailable
+	case KindShortage:
+		return llm.CodeOverloaded
 	}
 	return llm.CodeProviderError
 }
@@ -236,6 +244,8 @@ func (p *Provider) message(k Kind) string {
 		return fmt.Sprintf("The answer of the provider %s ended before it was complete.", name)
 	case KindCredential:
 		return fmt.Sprintf("The gateway has no valid credentials for the provider %s.", name)
+	case KindShortage:
+		return "The gateway can open no more connections to providers now. Try again shortly."
 	case KindCanceled:
 		return "The request was given up before the provider had answered."
 	}

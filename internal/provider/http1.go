@@ -54,6 +54,7 @@ func newHTTP1(o *Options) (*http1, error) {
 		w.origin = "http://" + field
 		w.head += r.authorization()
 	}
+	r.all.watch(&w.idle, true)
 	return w, nil
 }
 
@@ -71,7 +72,10 @@ func hostField(u *url.URL, address string) string {
 	return host + ":" + port
 }
 
-func (w *http1) close() { w.idle.close() }
+func (w *http1) close() {
+	w.route.all.watch(&w.idle, false)
+	w.idle.close()
+}
 
 // answer is what has come so far. Closing its body aborts the rest.
 type answer struct {

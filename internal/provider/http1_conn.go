@@ -129,6 +129,28 @@ func (p *pool) push(c *conn) bool {
 	return true
 }
 
+// oldest is since when the longest idle connection has been so.
+func (p *pool) oldest() (since time.Time, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		return time.Time{}, false
+	}
+	return p.idle[0].since, true
+}
+
+// closeOldest closes the longest idle connection, and reports whether there was one.
+func (p *pool) closeOldest() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		return false
+	}
+	_ = p.idle[0].Close()
+	p.idle = slices.Delete(p.idle, 0, 1)
+	return true
+}
+
 // sweep closes what has been idle for too long.
 func (p *pool) sweep() {
 	p.mu.Lock()

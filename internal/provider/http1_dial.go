@@ -36,6 +36,7 @@ type route struct {
 	turns   chan struct{} // has one for each connection that is opened now; nil for plain HTTP
 	proxy   *url.URL      // nil for none
 	toProxy *tls.Config   // nil for a proxy without TLS
+	all     *Connections  // to all providers
 }
 
 func newRoute(u *url.URL, o *Options) (*route, error) {
@@ -58,7 +59,7 @@ func newRoute(u *url.URL, o *Options) (*route, error) {
 	// A proxy is the operator's own, and usually on a private address.
 	control := reach(o.AllowPrivate || through != nil).Control
 	r := &route{
-		dialer: net.Dialer{Timeout: o.Timeouts.Connect, Control: control}, limit: o.Timeouts.Connect, proxy: through,
+		all: o.Connections, dialer: net.Dialer{Timeout: o.Timeouts.Connect, Control: control}, limit: o.Timeouts.Connect, proxy: through,
 	}
 	host, err := asciiHost(u)
 	if err != nil {
@@ -141,11 +142,10 @@ func (r *route) dial(ctx context.Context) (*conn, error) {
 	if r.proxy != nil {
 		address = addressOf(r.proxy, r.proxy.Hostname())
 	}
-	tcp, err := r.dialer.DialContext(ctx, "tcp", address)
+	s, err := r.open(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	s := newSocket(tcp)
 	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
@@ -158,6 +158,22 @@ func (r *route) dial(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	return newConn(c, s), nil
+}
+
+// open opens a socket. Where the process lacks a file, idle connections to providers give way.
+func (r *route) open(ctx context.Context, address string) (*socket, error) {
+	if err := r.all.take(); err != nil {
+		return nil, err
+	}
+	tcp, err := r.dialer.DialContext(ctx, "tcp", address)
+	if err != nil && isShortage(err) && r.all.Release() {
+		tcp, err = r.dialer.DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		r.all.giveBack()
+		return nil, err
+	}
+	return newSocket(tcp, r.all), nil
 }
 
 // layers are what is above the socket.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -24,7 +25,9 @@ const moment = time.Millisecond
 // socket is a connection below TLS, which can be read without waiting.
 type socket struct {
 	net.Conn
-	noWait bool // Read returns errNothingNow where nothing has arrived
+	noWait bool         // Read returns errNothingNow where nothing has arrived
+	all    *Connections // that count it until it is closed
+	closed atomic.Bool
 
 	raw     syscall.RawConn       // nil where the system cannot tell
 	readRaw func(fd uintptr) bool // made once; works on the fields below
@@ -33,13 +36,22 @@ type socket struct {
 	err     error
 }
 
-func newSocket(c net.Conn) *socket {
-	s := &socket{Conn: c, raw: rawOf(c)}
+func newSocket(c net.Conn, all *Connections) *socket {
+	s := &socket{Conn: c, raw: rawOf(c), all: all}
 	s.readRaw = func(fd uintptr) bool {
 		s.n, s.err = readNow(fd, s.now)
 		return true
 	}
 	return s
+}
+
+// Close implements net.Conn.
+func (s *socket) Close() error {
+	err := s.Conn.Close()
+	if !s.closed.Swap(true) {
+		s.all.giveBack()
+	}
+	return err
 }
 
 // Read implements net.Conn.

@@ -33,7 +33,8 @@ func (p *Provider) sign(x *exchange, c *Call, target string) *Failure {
 	case err == nil:
 		x.signed = headers
 		return nil
-	case x.kind(err, false, false) == KindCanceled:
+	}
+	if k := x.kind(err, false, false); k == KindCanceled || k == KindShortage {
 		return x.failure(err, false)
 	}
 	return p.failure(KindCredential, false, fmt.Errorf("provider %s: no credentials: %s", p.opts.Name,

@@ -83,6 +83,8 @@ type Options struct {
 	// RegionHost finds the region in the host of BaseURL, as Entry has it.
 	RegionHost string
 
+	// Connections counts those to all providers; nil for no bound.
+	Connections *Connections
 	// Proxy is what all requests go through, as outbound.ParseProxy has it; empty
 	// for none.
 	Proxy string

@@ -115,7 +115,7 @@ func Rules() []Rule {
 		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
 		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
 		{Fault: FaultCanceled, When: "the client left, the gateway stops, or it has no memory left for the answer"},
-		{Fault: FaultOurs, When: "the attempt could not be made"},
+		{Fault: FaultOurs, When: "the attempt could not be made, or the gateway has no file, port or memory for a connection"},
 	}
 }
 
@@ -156,6 +156,8 @@ func FaultOf(f *provider.Failure) Fault {
 		return FaultShape
 	case provider.KindCanceled:
 		return FaultCanceled
+	case provider.KindShortage:
+		return FaultOurs
 	case provider.KindCredential:
 		return FaultCredentials
 	case provider.KindInStream:

@@ -1,0 +1,146 @@
+package provider
+
+import (
+	"errors"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Connections counts the connections to all providers together, and bounds them, so that files are left for clients
+// and the database. Those that are idle give way. A nil one has no bound.
+type Connections struct {
+	most int64
+	open atomic.Int64 // being opened, in use or idle
+
+	mu    sync.Mutex
+	pools map[*pool]struct{}
+}
+
+// NewConnections makes a count of at most so many connections.
+func NewConnections(most int) *Connections {
+	return &Connections{most: int64(most), pools: map[*pool]struct{}{}}
+}
+
+// idleAtOnce is how many idle connections are closed where the process can open no more files.
+const idleAtOnce = 32
+
+// Release closes the connections that have been idle for the longest, and reports whether there were any.
+func (c *Connections) Release() bool { return c.closeIdle(idleAtOnce) > 0 }
+
+// errBound is that there are as many connections as there may be, and all are in use.
+var errBound = errors.New("as many connections to providers are in use as the process's limit of open files allows: " +
+	"raise the limit (ulimit -n, LimitNOFILE)")
+
+// take counts a connection that is to be opened. Beyond the bound an idle one is closed.
+func (c *Connections) take() error {
+	if c == nil || c.add() || c.closeIdle(1) > 0 && c.add() {
+		return nil
+	}
+	return errBound
+}
+
+func (c *Connections) add() bool {
+	if c.open.Add(1) <= c.most {
+		return true
+	}
+	c.open.Add(-1)
+	return false
+}
+
+// giveBack counts a connection that was closed.
+func (c *Connections) giveBack() {
+	if c != nil {
+		c.open.Add(-1)
+	}
+}
+
+// closeIdle closes up to n connections, of all pools those that have been idle for the longest, and says how many.
+func (c *Connections) closeIdle(n int) (closed int) {
+	if c == nil {
+		return 0
+	}
+	for ; closed < n; closed++ {
+		oldest := c.oldest()
+		if oldest == nil || !oldest.closeOldest() {
+			break
+		}
+	}
+	return closed
+}
+
+// oldest is the pool with the connection that has been idle for the longest; nil for none.
+func (c *Connections) oldest() (found *pool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := time.Unix(math.MaxInt32, 0)
+	for p := range c.pools {
+		if since, ok := p.oldest(); ok && since.Before(first) {
+			found, first = p, since
+		}
+	}
+	return found
+}
+
+// watch has connections of the pool closed where others need their files, or no longer.
+func (c *Connections) watch(p *pool, watched bool) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if delete(c.pools, p); watched {
+		c.pools[p] = struct{}{}
+	}
+}
+
+// isShortage reports whether a connection could not be opened for want of something of this machine's: a file, a local
+// port, memory. It is nothing that a provider has done.
+func isShortage(err error) bool {
+	if errors.Is(err, errBound) || errors.Is(err, syscall.EADDRNOTAVAIL) && lacksPort(err) {
+		return true
+	}
+	if unresolved, ok := errors.AsType[*net.DNSError](err); ok && lacksFile(unresolved) {
+		return true
+	}
+	return slices.ContainsFunc(shortages(), func(e error) bool { return errors.Is(err, e) })
+}
+
+func shortages() []error {
+	return []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+}
+
+// lacksFile tells a name that could not be looked up for want of a file from one that is not known. The resolver keeps
+// the text alone of what it met at a socket, and says of its own files that it could not read that there is no such host.
+func lacksFile(unresolved *net.DNSError) bool {
+	if slices.ContainsFunc(shortages(), func(e error) bool { return strings.HasSuffix(unresolved.Err, e.Error()) }) {
+		return true
+	}
+	f, err := os.Open(os.DevNull)
+	if err == nil {
+		_ = f.Close()
+	}
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// lacksPort tells that all local ports towards an address are in use from an address that this machine has no way to,
+// such as one of IPv6 where that is switched off: connect(2) has one error for both. UDP has ports of its own, and to
+// connect it sends nothing.
+func lacksPort(err error) bool {
+	dialled, ok := errors.AsType[*net.OpError](err)
+	if !ok || dialled.Addr == nil {
+		return false
+	}
+	c, err := net.Dial("udp", dialled.Addr.String())
+	if err != nil {
+		return false
+	}
+	_ = c.Close()
+	return true
+}
