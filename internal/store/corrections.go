@@ -255,28 +255,32 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 
 // readCorrections reads the corrections of attempts of those days, of an account; empty for all.
 func readCorrections(ctx context.Context, q querier, from, to int64, account string) ([]correction, error) {
-	rows, err := q.QueryContext(
-		ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
-			"margin_uncertain, parts, attribution"+
-			" FROM corrections WHERE day BETWEEN ? AND ? AND (? = '' OR account = ?)", from, to, account, account)
-	return collect(rows, err, func(row scanner) (c correction, err error) {
-		var request, usage, parts, attribution string
-		b := &c.bucket
-		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
-			&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain, &parts, &attribution)
-		if err == nil {
-			err = json.Unmarshal([]byte(parts), &c.parts)
-		}
-		if err == nil {
-			c.attribution, err = parseAttributed(attribution)
-		}
-		if err != nil {
-			return c, err
-		}
-		if c.id.Request, err = uuid.Parse(request); err != nil {
-			return c, fmt.Errorf("correction of attempt %q: %w", request, err)
-		}
-		c.usage, err = decodeCounts(usage)
+	rows, err := q.QueryContext(ctx, "SELECT "+correctionColumns+
+		" FROM corrections WHERE day BETWEEN ? AND ? AND (? = '' OR account = ?)", from, to, account, account)
+	return collect(rows, err, scanCorrection)
+}
+
+const correctionColumns = "request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, " +
+	"margin_uncertain, parts, attribution"
+
+// scanCorrection reads a row of correctionColumns.
+func scanCorrection(row scanner) (c correction, err error) {
+	var request, usage, parts, attribution string
+	b := &c.bucket
+	err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
+		&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain, &parts, &attribution)
+	if err == nil {
+		err = json.Unmarshal([]byte(parts), &c.parts)
+	}
+	if err == nil {
+		c.attribution, err = parseAttributed(attribution)
+	}
+	if err != nil {
 		return c, err
-	})
+	}
+	if c.id.Request, err = uuid.Parse(request); err != nil {
+		return c, fmt.Errorf("correction of attempt %q: %w", request, err)
+	}
+	c.usage, err = decodeCounts(usage)
+	return c, err
 }

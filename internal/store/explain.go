@@ -12,17 +12,46 @@ import (
 )
 
 // Explain calls fn with what the sums of days are made of, by account, model and version of
-// the price, the oldest day first, as of one moment: of rows that are kept, of those that
-// retention has deleted, and of corrections. It ends with the first error of fn.
+// the price, the oldest day first, each day as of one moment: of rows that are kept, of those that
+// retention has deleted, and of corrections. It ends with the first error of fn, which has no connection.
 func (s *Reports) Explain(ctx context.Context, q report.ExportQuery, fn func(*report.Explanation) error) error {
 	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("explain: %w", err)
 	}
-	return s.moment(ctx, s.read, "explain", func(tx *sql.Tx) error {
-		x := explainer{tx: tx, account: q.Account}
-		return x.run(ctx, f.from, f.to, fn)
+	var days []int64
+	err = s.moment(ctx, s.read, "explain", func(tx *sql.Tx) (err error) {
+		days, err = explainedDays(ctx, tx, f.from, f.to)
+		return err
 	})
+	x := explainer{account: q.Account, terms: map[string]string{}}
+	for i := 0; i < len(days) && err == nil; i++ {
+		var list []*report.Explanation
+		err = s.moment(ctx, s.read, "explain "+dateText(days[i]), func(tx *sql.Tx) (err error) {
+			x.tx = tx
+			list, err = x.explain(ctx, days[i])
+			return err
+		})
+		for k := 0; k < len(list) && err == nil; k++ {
+			err = fn(list[k])
+		}
+	}
+	return err
+}
+
+// explainedDays are the days of which there is something, the oldest first.
+func explainedDays(ctx context.Context, tx *sql.Tx, from, to int64) ([]int64, error) {
+	all := map[int64]bool{}
+	for table, column := range map[string]string{"attempts": "day", "corrections": "day", tableExplanations: "period"} {
+		days, err := daysOf(ctx, tx, table, column, from, to)
+		if err != nil {
+			return nil, err
+		}
+		for _, day := range days {
+			all[day] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all)), nil
 }
 
 type explainer struct {
@@ -31,40 +60,29 @@ type explainer struct {
 	terms   map[string]string // by version
 }
 
-func (x *explainer) run(ctx context.Context, from, to int64, fn func(*report.Explanation) error) error {
-	if err := x.load(ctx); err != nil {
-		return err
+func (x *explainer) explain(ctx context.Context, day int64) (list []*report.Explanation, err error) {
+	sums, err := x.day(ctx, day)
+	if err != nil {
+		return nil, err
 	}
-	all := map[int64]bool{}
-	for table, column := range map[string]string{"attempts": "day", "corrections": "day", tableExplanations: "period"} {
-		days, err := daysOf(ctx, x.tx, table, column, from, to)
-		if err != nil {
-			return err
+	for _, b := range sums.sorted() {
+		if x.account != "" && b.account != x.account {
+			continue
 		}
-		for _, day := range days {
-			all[day] = true
+		if err := x.know(ctx, b.key); err != nil {
+			return nil, err
 		}
+		list = append(list, x.explanation(&b, sums[b]))
 	}
-	for _, day := range slices.Sorted(maps.Keys(all)) {
-		sums, err := x.day(ctx, day)
-		if err != nil {
-			return fmt.Errorf("%s: %w", dateText(day), err)
-		}
-		for _, b := range sums.sorted() {
-			if x.account != "" && b.account != x.account {
-				continue
-			}
-			if err := fn(x.explanation(&b, sums[b])); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return list, nil
 }
 
-// load reads the terms of all prices.
-func (x *explainer) load(ctx context.Context) error {
-	x.terms = map[string]string{}
+// know reads the terms of all prices where those of a version are not known: prices are added, and never change.
+func (x *explainer) know(ctx context.Context, version string) error {
+	if _, known := x.terms[version]; known {
+		return nil
+	}
+	x.terms[version] = "" // stays where the version is of no price
 	rows, err := x.tx.QueryContext(ctx, "SELECT version, rates, tiers, modes FROM prices")
 	return eachRow(rows, err, func(row scanner) error {
 		var version, rates, tiers, modes string
@@ -80,10 +98,10 @@ func (x *explainer) day(ctx context.Context, day int64) (buckets, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := x.tx.QueryContext(ctx, "SELECT "+attemptColumns+
-		" FROM attempts WHERE day = ? AND outcome <> 'open' AND (? = '' OR account = ?)", day, x.account, x.account)
-	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
-		sums.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
+	err = eachOfDay(ctx, x.tx, day, x.account, func(e *ledger.Entry) error {
+		if e.Outcome != ledger.OutcomeOpen {
+			sums.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
+		}
 		return nil
 	})
 	if err != nil {

@@ -23,6 +23,9 @@ const (
 	// cacheKiB bounds each connection's cache of pages. A report of a year of
 	// one account's usage fits in.
 	cacheKiB = "8192"
+	// journalBytes is what the log is cut to when it begins anew (https://sqlite.org/pragma.html#pragma_journal_size_limit),
+	// twice what it comes to by itself: it is longer where somebody read for long, or wrote much at once.
+	journalBytes = "8388608"
 	// oldestSQLite has no bug that can corrupt a database in WAL mode, which
 	// every version from 3.7.0 to 3.51.2 has (https://sqlite.org/wal.html,
 	// "the WAL-reset bug").
@@ -85,7 +88,8 @@ func sqlitePool(path string, n int, params url.Values) (*sql.DB, error) {
 	params.Set("_busy_timeout", busyTimeout)
 	params.Set("_foreign_keys", "1")
 	params.Set("_dqs", "0")
-	params.Set("_pragma", "cache_size(-"+cacheKiB+")")
+	params.Add("_pragma", "cache_size(-"+cacheKiB+")")
+	params.Add("_pragma", "journal_size_limit("+journalBytes+")")
 	u := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(path), "/"), RawQuery: params.Encode()}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {

@@ -237,8 +237,7 @@ func (v *verifier) attribution(ctx context.Context, day int64, days buckets) err
 // rows adds up a day's rows, and checks the cost of each.
 func (v *verifier) rows(ctx context.Context, day int64) (buckets, error) {
 	hours := buckets{}
-	rows, err := v.tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ?", day)
-	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
+	err := eachOfDay(ctx, v.tx, day, "", func(e *ledger.Entry) error {
 		if v.result.Rows++; v.result.Rows%progressRows == 0 {
 			v.progress(v.result.Rows, max(v.total, v.result.Rows))
 		}
