@@ -52,15 +52,16 @@ const (
 // setting is one of a session's. What the database's URL says of it wins.
 type setting struct{ name, value string }
 
-// Settings of a session. A server that lost its client ends the transaction,
-// and with it the locks, within a minute.
+// Settings of a session, whatever those of the role are. A server that lost its client ends the transaction,
+// and with it the locks, within a minute. All SQL here is for the isolation that is PostgreSQL's own default, with locks
+// of its own: under a stricter one whoever has waited for a lock always loses, as what it sees is from before.
 var (
 	sessionOfAll = []setting{
 		{"jit", "off"}, {"tcp_keepalives_idle", "15"}, {"tcp_keepalives_interval", "5"}, {"tcp_keepalives_count", "3"},
+		{"idle_in_transaction_session_timeout", "60s"}, {"default_transaction_isolation", "read committed"},
 	}
 	sessionWrites = append(sessionOfAll[:len(sessionOfAll):len(sessionOfAll)],
-		setting{"idle_in_transaction_session_timeout", "60s"}, setting{"lock_timeout", "20s"},
-		setting{"statement_timeout", "55s"})
+		setting{"lock_timeout", "20s"}, setting{"statement_timeout", "55s"})
 )
 
 const (
