@@ -87,10 +87,8 @@ func (f *Factors) Set(ctx context.Context, v *Visitor, secret llm.Secret, code s
 	}
 	codes, hashes := newRecovery()
 	factor := Factor{Secret: sealed, Step: step, Recovery: hashes}
-	if err := f.store.SetFactor(ctx, v.Actor(o), v.user.ID, factor, v.session.ID); err != nil {
-		return nil, fmt.Errorf("set second factor: %w", err)
-	}
-	return codes, nil
+	err = f.store.SetFactor(ctx, v.Actor(o), v.user.ID, factor, v.session.ID)
+	return codes, ownChange("set second factor", err)
 }
 
 // Remove takes the visitor's second factor away, with the errors of ChangePassword.
@@ -98,10 +96,8 @@ func (f *Factors) Remove(ctx context.Context, v *Visitor, password llm.Secret, o
 	if err := f.confirm(ctx, v, password, o); err != nil {
 		return err
 	}
-	if err := f.store.SetFactor(ctx, v.Actor(o), v.user.ID, Factor{}, v.session.ID); err != nil {
-		return fmt.Errorf("remove second factor: %w", err)
-	}
-	return nil
+	err := f.store.SetFactor(ctx, v.Actor(o), v.user.ID, Factor{}, v.session.ID)
+	return ownChange("remove second factor", err)
 }
 
 // Reset takes a user's second factor away, and ends their sessions: they have lost the app and the recovery

@@ -169,6 +169,17 @@ func used(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
+// ownChange says in words why a store refused what a session changes of its user.
+func ownChange(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNotFound):
+		return llm.Errorf(llm.CodeAuthentication, "Your session has ended. Sign in again.")
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
 // checkEmail is an e-mail address in its one form, lower case, or what is wrong
 // with it.
 func checkEmail(text string) (string, error) {

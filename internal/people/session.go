@@ -247,8 +247,6 @@ func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next 
 	}
 	token, n := s.newSession(u.ID, ByPassword, o)
 	n.Passed = true
-	if err := s.stores.Passwords.SetPassword(ctx, v.Actor(o), hash, n); err != nil {
-		return llm.Secret{}, fmt.Errorf("change password: %w", err)
-	}
-	return token, nil
+	err = s.stores.Passwords.SetPassword(ctx, v.Actor(o), v.session.ID, hash, n)
+	return token, ownChange("change password", err)
 }

@@ -143,7 +143,8 @@ type AccessStore interface {
 // FactorStore keeps second factors.
 type FactorStore interface {
 	// SetFactor gives a user a second factor in place of what there was, or takes it away where f has no secret, with
-	// all passkeys, and ends all sessions but the one to keep; ErrNotFound.
+	// all passkeys, and ends all sessions but the one to keep; ErrNotFound for no user, or where their own session to
+	// keep has ended.
 	SetFactor(ctx context.Context, by audit.Actor, userID string, f Factor, keep string) error
 	// PassFactor uses a code up, or keeps what a passkey has become, and starts a session in place of the one that is pending; ErrNotFound where the
 	// code was used, or the session is over.
@@ -177,8 +178,9 @@ type UserStore interface {
 
 // PasswordStore keeps hashes of passwords, and links for new ones.
 type PasswordStore interface {
-	// SetPassword gives a user a password, ends all sessions and starts one.
-	SetPassword(ctx context.Context, by audit.Actor, hash llm.Secret, n NewSession) error
+	// SetPassword gives the user of a session a password, ends all sessions and starts one; ErrNotFound where the
+	// session has ended.
+	SetPassword(ctx context.Context, by audit.Actor, session string, hash llm.Secret, n NewSession) error
 	// Rehash replaces the hash of a password by another one of the same
 	// password, unless it changed meanwhile.
 	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error

@@ -98,8 +98,12 @@ func (s *People) RemoveUser(ctx context.Context, by audit.Actor, userID string) 
 func (s *People) SetFactor(ctx context.Context, by audit.Actor, userID string, f people.Factor, keep string) error {
 	return s.changePeople(ctx, "set second factor", func(tx *sql.Tx) error {
 		l, err := loginOf(ctx, tx, userID)
-		if err == nil && by.ID != l.ID { // somebody else's: an operator does that
+		switch {
+		case err != nil:
+		case by.ID != l.ID: // somebody else's: an operator does that
 			err = mayOperate(ctx, tx, by, s.clock.now())
+		case keep != "":
+			err = stillIn(ctx, tx, keep, l.ID)
 		}
 		if err != nil || f.Secret == "" && !l.SecondFactor {
 			return err

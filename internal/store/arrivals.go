@@ -86,11 +86,7 @@ func (s *People) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *peo
 	if err != nil || u.Proven {
 		return err
 	}
-	if err := s.prove(ctx, tx, arriving(a, u), u); err != nil {
-		return err
-	}
-	u.Password = false
-	return s.setPassword(ctx, tx, arriving(a, u), u.ID, llm.Secret{})
+	return s.prove(ctx, tx, arriving(a, u), u)
 }
 
 // welcome makes a user of whoever may come in.

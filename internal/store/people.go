@@ -132,11 +132,17 @@ func (s *People) RenameUser(ctx context.Context, by audit.Actor, id, name string
 	})
 }
 
-// SetPassword gives the user of the session a password, ends all other sessions
-// and starts this one.
-func (s *People) SetPassword(ctx context.Context, by audit.Actor, hash llm.Secret, n people.NewSession) error {
+// SetPassword gives the user of a session a password, ends all sessions and starts one; people.ErrNotFound where the
+// session has ended meanwhile.
+func (s *People) SetPassword(ctx context.Context, by audit.Actor, session string, hash llm.Secret,
+	n people.NewSession,
+) error {
 	return s.changePeople(ctx, "set password", func(tx *sql.Tx) error {
-		if err := s.setPassword(ctx, tx, by, n.UserID, hash); err != nil {
+		err := stillIn(ctx, tx, session, n.UserID)
+		if err == nil {
+			err = s.setPassword(ctx, tx, by, n.UserID, hash)
+		}
+		if err != nil {
 			return err
 		}
 		return s.startSession(ctx, tx, by, n)
@@ -256,15 +262,31 @@ func (s *People) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, u
 	return nil
 }
 
-// prove notes that the address of a user is theirs.
+// prove notes that the address of a user is theirs. Somebody else may have been in as this user before: what they set up
+// neither lets them in any more nor keeps the holder out.
 func (s *People) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User) error {
 	if u.Proven {
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, "UPDATE users SET proven = 1 WHERE id = ?", u.ID); err != nil {
+	for _, statement := range []string{
+		"UPDATE users SET proven = 1, password = '', totp = '', totp_step = 0 WHERE id = ?",
+		"DELETE FROM recovery_codes WHERE who = ?", "DELETE FROM passkeys WHERE who = ?",
+		"DELETE FROM identities WHERE who = ?", "DELETE FROM sessions WHERE who = ?", "DELETE FROM resets WHERE who = ?",
+	} {
+		if _, err := tx.ExecContext(ctx, statement, u.ID); err != nil {
+			return err
+		}
+	}
+	if err := s.withdraw(ctx, tx, by, u.ID, ""); err != nil {
 		return err
 	}
-	u.Proven = true
+	if u.SecondFactor {
+		err := s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.FactorRemoved, Object: userObject(u)})
+		if err != nil {
+			return err
+		}
+	}
+	u.Proven, u.Password, u.SecondFactor = true, false, false
 	e := audit.Entry{Actor: by, Action: audit.UserChanged, Object: userObject(u)}
 	return s.tell(ctx, tx, e, facts{"email_proven": false}, facts{"email_proven": true})
 }

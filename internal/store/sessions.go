@@ -72,6 +72,17 @@ func asksFactor(l *people.Login, n *people.NewSession) bool {
 
 func sessionObject(n *people.Session) audit.Object { return audit.Object{Kind: "session", ID: n.ID} }
 
+// stillIn refuses with people.ErrNotFound what a session of a user begins that has ended meanwhile: its request was let
+// in before.
+func stillIn(ctx context.Context, tx *sql.Tx, session, userID string) error {
+	var n int64
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sessions WHERE id = ? AND who = ?", session, userID).Scan(&n)
+	if err == nil && n == 0 {
+		err = people.ErrNotFound
+	}
+	return err
+}
+
 // VisitorBySession is whose session has that token, over or not; or
 // people.ErrNotFound.
 func (s *People) VisitorBySession(ctx context.Context, token people.Hash) (*people.Visitor, error) {
