@@ -108,6 +108,8 @@ func ruleHolds(t testing.TB, rule map[string]any, id string) bool {
 	holds := func(r any) bool { return ruleHolds(t, r.(map[string]any), id) }
 	for kind, v := range rule {
 		switch kind {
+		case "equals":
+			return id == v.(string)
 		case "starts_with":
 			return strings.HasPrefix(id, v.(string))
 		case "contains":
@@ -282,10 +284,10 @@ var payers = map[llm.Class]struct {
 	llm.AudioIn:        {[]string{"input_audio_mtok"}, 1e6},
 	llm.ImageIn:        {[]string{"input_image_mtok"}, 1e6},
 	llm.Citation:       {[]string{"output_citation_mtok"}, 1e6},
-	llm.Output:         {[]string{"output_mtok", "output_video_mtok"}, 1e6}, // video counts as output
-	llm.Reasoning:      {[]string{"output_reasoning_mtok"}, 1e6},            // else as output
+	llm.Output:         {[]string{"output_mtok"}, 1e6},
+	llm.Reasoning:      {[]string{"output_reasoning_mtok"}, 1e6}, // else as output
 	llm.AudioOut:       {[]string{"output_audio_mtok"}, 1e6},
-	llm.ImageOut:       {[]string{"output_image_mtok"}, 1e6},
+	llm.ImageOut:       {[]string{"output_image_mtok", "output_video_mtok"}, 1e6}, // video counts as images
 	llm.Requests:       {[]string{"requests_kcount"}, 1000},
 	llm.Searches:       {[]string{"web_searches_kcount"}, 1000},
 	llm.Maps:           {[]string{"maps_kcount"}, 1000},

@@ -30,8 +30,8 @@ const (
 	picoPerUSD = 1_000_000_000_000
 )
 
-// units are the price keys of the data. Cached images count as cache reads and video as
-// input, at those prices.
+// units are the price keys of the data. Cached images count as cache reads, video that goes in as input, and video that
+// comes out as images, at those prices.
 var units = map[string]unit{
 	"input_mtok":            {class: llm.Input, per: million},
 	"cache_read_mtok":       {class: llm.CacheRead, per: million},
@@ -43,7 +43,7 @@ var units = map[string]unit{
 	"output_reasoning_mtok": {class: llm.Reasoning, per: million},
 	"output_audio_mtok":     {class: llm.AudioOut, per: million},
 	"output_image_mtok":     {class: llm.ImageOut, per: million},
-	"output_video_mtok":     {class: llm.Output, per: million, extra: true},
+	"output_video_mtok":     {class: llm.ImageOut, per: million, extra: true},
 	"requests_kcount":       {class: llm.Requests, per: thousand},
 	"web_searches_kcount":   {class: llm.Searches, per: thousand},
 	"audio_hours":           {class: llm.Milliseconds, per: hourMillis},

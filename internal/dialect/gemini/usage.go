@@ -112,13 +112,15 @@ func (r *rawUsage) read(m rawjson.Member) {
 	case "toolUsePromptTokenCount":
 		r.count(&r.toolUse, m.Value)
 	case "promptTokensDetails":
-		r.promptTold = r.modalities(m.Value, &r.audioIn, &r.imageIn)
+		r.promptTold, _ = r.modalities(m.Value, &r.audioIn, &r.imageIn)
 	case "toolUsePromptTokensDetails":
 		r.modalities(m.Value, &r.audioIn, &r.imageIn)
 	case "cacheTokensDetails":
-		r.cachedTold = r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
+		r.cachedTold, _ = r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
 	case "candidatesTokensDetails":
-		r.candidatesTold = r.modalities(m.Value, &r.audioOut, &r.imageOut)
+		var video int64
+		r.candidatesTold, video = r.modalities(m.Value, &r.audioOut, &r.imageOut)
+		r.imageOut = min(r.imageOut+video, parse.MaxCount)
 	}
 }
 
@@ -129,8 +131,9 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 	return told
 }
 
-// modalities adds the tokens of sounds and images, and returns those of all modalities.
-func (r *rawUsage) modalities(v []byte, audio, image *int64) (all int64) {
+// modalities adds the tokens of sounds and images, and returns those of all modalities, and of video, which is priced as
+// input where it goes in and as images where it comes out.
+func (r *rawUsage) modalities(v []byte, audio, image *int64) (all, video int64) {
 	for _, e := range rawjson.Elements(v) {
 		var kind []byte
 		var n int64
@@ -147,10 +150,12 @@ func (r *rawUsage) modalities(v []byte, audio, image *int64) (all int64) {
 			*audio = min(*audio+n, parse.MaxCount)
 		case `"IMAGE"`:
 			*image = min(*image+n, parse.MaxCount)
+		case `"VIDEO"`:
+			video = min(video+n, parse.MaxCount)
 		}
 		all = min(all+n, parse.MaxCount)
 	}
-	return all
+	return all, video
 }
 
 // classes parts the totals. A detail larger than what is left of its total is

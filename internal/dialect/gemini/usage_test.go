@@ -97,6 +97,13 @@ var metered = []struct {
 		},
 		"",
 	},
+	{
+		"video that went in and that came out", "gemini-omni-flash-preview", "",
+		`"promptTokensDetails":[{"modality":"VIDEO","tokenCount":6},{"modality":"TEXT","tokenCount":1}],` +
+			`"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":1},{"modality":"VIDEO","tokenCount":2}]`,
+		llm.Usage{llm.Output: -2, llm.ImageOut: 2},
+		"",
+	},
 }
 
 // body is an answer of seven tokens of input and three of output.
