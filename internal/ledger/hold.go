@@ -172,6 +172,9 @@ func (h *Hold) priceUsage(s *Settlement) {
 	case s.Unpriced != 0:
 		most = h.attempt.Hold
 	}
+	if p.Ceiling > 0 && s.ProviderCost == nil {
+		most = max(most, min(p.CostAtCeiling(&s.Usage, s.Tier), llm.MaxCost))
+	}
 	if s.tellsMore() {
 		most = max(most, *s.ProviderCost)
 		if s.Provenance == Exact && s.Unpriced == 0 {

@@ -55,7 +55,8 @@ type Basis uint8
 // The bases.
 const (
 	BasisModel Basis = iota // for exactly that model, by its source or the operator
-	// for the same model, in the list that its provider's catalogue entry names, or in another region
+	// for the same model, in the list that its provider's catalogue entry names, in another region, in somebody
+	// else's price list, or past the day until which its source promised it
 	BasisSeller
 	BasisFamily // for models with a name like it
 )
@@ -67,6 +68,9 @@ type Price struct {
 	// that was priced with them. Empty when the model is unpriced.
 	Version string
 	Basis   Basis
+	// Ceiling is the most that the provider may charge where the basis is not BasisModel, in thousandths of the rates; 0
+	// where nobody knows more than these.
+	Ceiling int64
 	// Rates hold where no tier and no mode does.
 	Rates Rates
 	// Tiers are ordered by Above, ascending.
@@ -108,6 +112,16 @@ func (p *Price) Cost(u *Usage, served string) Money {
 		return 0
 	}
 	r, _ := p.ratesFor(u.InputTokens(), served)
+	return r.cost(u)
+}
+
+// CostAtCeiling is what the usage costs at the most that the provider may charge while the price is assumed.
+func (p *Price) CostAtCeiling(u *Usage, served string) Money {
+	if !p.Known() {
+		return 0
+	}
+	r, _ := p.ratesFor(u.InputTokens(), served)
+	r.multiplyAll(p.Ceiling)
 	return r.cost(u)
 }
 
@@ -178,18 +192,18 @@ func (p *Price) reach(input int64, asked string, with func(Rates)) {
 		return
 	}
 	each := func(rates *Rates, tiers []Tier, times int64) {
-		r := *rates
-		r.multiply(times)
-		p.setUnits(&r, asked, true)
-		with(r)
+		reached := func(r Rates) {
+			r.multiply(times)
+			p.setUnits(&r, asked, true)
+			r.multiplyAll(p.Ceiling)
+			with(r)
+		}
+		reached(*rates)
 		for i := range tiers {
 			if tiers[i].Above >= input {
 				break
 			}
-			r = tiers[i].Rates
-			r.multiply(times)
-			p.setUnits(&r, asked, true)
-			with(r)
+			reached(tiers[i].Rates)
 		}
 	}
 	times := p.mostTimes()

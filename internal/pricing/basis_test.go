@@ -53,7 +53,9 @@ func TestBasis(t *testing.T) {
 		{"bedrock", "amazon.nova-pro-max-v1:0", llm.BasisFamily},
 		{"azure", "gpt-5-mini", llm.BasisSeller},
 		{"azure", "gpt-5-mini-2025-08-07", llm.BasisSeller},
-		{"azure", "o1", llm.BasisModel},
+		{"azure", "o1", llm.BasisSeller},
+		{"azure", "o4-mini-2025-04-16", llm.BasisSeller},
+		{"azure", "text-embedding-3-small", llm.BasisSeller},
 		{"azure", "my-deployment", unknown},
 		{"azure", "content-moderation", unknown},
 		{"openrouter", "openai/gpt-5-mini", llm.BasisModel},
@@ -88,7 +90,7 @@ func TestUnpriceAssumed(t *testing.T) {
 		{"openai", "gpt-5-nano-turbo", false},
 		{"azure", "gpt-5-mini", false},
 		{"azure", "gpt-5-nano", true}, // the operator's
-		{"azure", "o1", true},
+		{"azure", "o1", false},
 	} {
 		was, p := all.Price(tt.provider, tt.model, moment(t, now)), b.Price(tt.provider, tt.model, moment(t, now))
 		if !was.Known() || p.Known() != tt.known || !p.Known() && p.Basis != was.Basis {

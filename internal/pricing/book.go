@@ -69,15 +69,17 @@ type key struct{ provider, model string }
 // entry is all that is known of a name. The price of the moment is kept until
 // the next one begins.
 type entry struct {
-	info    ModelInfo
-	known   bool
-	vendor  string
-	region  string // of the provider's address; empty where it names none
-	basis   llm.Basis
-	model   *model     // nil: not in the data
-	own     []ownPrice // of the operator, which count first, each until the one before
-	fixed   *llm.Price // in place of the data's; nil for those of model
-	current atomic.Pointer[quote]
+	info   ModelInfo
+	known  bool
+	vendor string
+	region string // of the provider's address; empty where it names none
+	basis  llm.Basis
+	model  *model     // nil: not in the data
+	own    []ownPrice // of the operator, which count first, each until the one before
+	fixed  *llm.Price // in place of the data's; nil for those of model
+	// unprices has prices that are assumed taken for unknown.
+	unprices bool
+	current  atomic.Pointer[quote]
 }
 
 // quote is a price and the Unix seconds in which it holds, until exclusive.

@@ -38,7 +38,8 @@ type fileReader struct {
 	infos  []FileInfo
 
 	file     File
-	found    int // mistakes in this file
+	assumed  bool // the file is somebody else's list
+	found    int  // mistakes in this file
 	mistakes findings
 	warnings findings // which keep no file from being used
 }
@@ -81,8 +82,9 @@ func (r *fileReader) read() {
 		r.report(err.at, "%v", err)
 		return
 	}
-	m := r.object(root, "a price file", "about", "entries")
+	m := r.object(root, "a price file", "about", "assumed", "entries")
 	r.text(m["about"], "about")
+	r.assumed = r.isTrue(m["assumed"], "assumed")
 	if m["entries"] == nil {
 		if r.found == 0 {
 			r.report(root.at, "`entries` is missing: a list of prices")
@@ -143,7 +145,7 @@ func (r *fileReader) text(n *node, what string) string {
 func (r *fileReader) entry(n *node) {
 	before := r.found
 	m := r.object(n, "an entry", "provider", "models", "adds", "free", "mode", "times", "rates", "fills", "since",
-		"when", "source", "seen", "note")
+		"until", "ceiling", "when", "source", "seen", "note")
 	if m == nil {
 		return
 	}
@@ -154,10 +156,11 @@ func (r *fileReader) entry(n *node) {
 		}
 	}
 	a := &addition{
-		file: r.file.Path, Provider: r.provider(m["provider"]), Source: r.text(m["source"], "source"),
+		file: r.file.Path, Assumed: r.assumed, Provider: r.provider(m["provider"]), Source: r.text(m["source"], "source"),
 		Note: r.text(m["note"], "note"),
 	}
 	a.Since, a.When, a.Seen = r.day(m["since"], "since"), r.windows(m["when"]), r.seen(m["seen"])
+	r.until(m, a)
 	if said := saidIn(m); said != 1 && whole {
 		r.report(n.at, "an entry says one of `rates`, `times`, `fills` and `free`, not %d of them", said)
 	}
@@ -207,11 +210,7 @@ func (r *fileReader) price(m map[string]*node, a *addition) {
 		a.Rates = r.file.Text[rates.at:rates.end]
 	}
 	if times := m["times"]; times != nil {
-		a.Times = r.text(times, "times")
-		if _, places, _ := strings.Cut(a.Times, "."); !isDecimal(a.Times) || len(places) > 3 ||
-			strings.Trim(a.Times, "0.") == "" {
-			r.report(times.at, "`times` must be a decimal above 0 with at most 3 places, in quotes, such as \"0.5\"")
-		}
+		a.Times = r.times(times, "times")
 		if a.Mode == "" {
 			r.report(times.at, "`times` needs `mode`: the way of serving that costs so many times the price without it")
 		}
@@ -220,11 +219,38 @@ func (r *fileReader) price(m map[string]*node, a *addition) {
 		a.Fills = r.fills(fills)
 	}
 	if free := m["free"]; free != nil {
-		if a.Free = free.value == true; !a.Free {
-			r.report(free.at, "`free` must be true, or be left out")
-		}
-		if a.Mode != "" || a.Since != nil || a.When != nil {
+		if a.Free = r.isTrue(free, "free"); a.Mode != "" || a.Since != nil || a.When != nil {
 			r.report(free.at, "`free` goes without `mode`, `since` and `when`; give rates of \"0\"")
+		}
+	}
+}
+
+// times is a multiple: a decimal above 0.
+func (r *fileReader) times(n *node, what string) string {
+	s := r.text(n, what)
+	if _, places, _ := strings.Cut(s, "."); !isDecimal(s) || len(places) > 3 || strings.Trim(s, "0.") == "" {
+		r.report(n.at, "`%s` must be a decimal above 0 with at most 3 places, in quotes, such as \"0.5\"", what)
+	}
+	return s
+}
+
+// isTrue reports whether a node is there, and is the one that it may be.
+func (r *fileReader) isTrue(n *node, what string) bool {
+	if n != nil && n.value != true {
+		r.report(n.at, "`%s` must be true, or be left out", what)
+	}
+	return n != nil
+}
+
+// until reads the last day for which the source of a price says so, and what tokens cost at most after it.
+func (r *fileReader) until(m map[string]*node, a *addition) {
+	a.Until = r.day(m["until"], "until")
+	if a.Until != nil && (m["mode"] != nil || a.Since != nil && *a.Until < *a.Since) {
+		r.report(m["until"].at, "`until` is not before `since`, and goes without `mode`")
+	}
+	if n := m["ceiling"]; n != nil {
+		if a.Ceiling = r.times(n, "ceiling"); a.Until == nil && !a.Assumed {
+			r.report(n.at, "`ceiling` goes with `until`, or in a file that is `assumed`: other prices are known")
 		}
 	}
 }

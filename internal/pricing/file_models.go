@@ -97,7 +97,7 @@ func (r *fileReader) take(a *addition) {
 		known = append(known, id)
 		r.own[a.Provider] = append(r.own[a.Provider], &addition{
 			Provider: a.Provider, Models: models{ids: []string{id}}, Adds: adds, Free: a.Free,
-			Rates: json.RawMessage(`{}`), Source: a.Source, Seen: a.Seen, file: a.file,
+			Rates: json.RawMessage(`{}`), Assumed: a.Assumed, Source: a.Source, Seen: a.Seen, file: a.file,
 		})
 	}
 	r.models[a.Provider] = known

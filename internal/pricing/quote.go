@@ -47,9 +47,8 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 	}
 	if m == nil || m.Free && found.basis != llm.BasisModel {
 		e.fixed = &llm.Price{}
-	} else if found.basis != llm.BasisModel && b.assumed == UnpriceAssumed {
-		e.fixed = &llm.Price{Basis: found.basis}
 	}
+	e.unprices = b.assumed == UnpriceAssumed
 	return e
 }
 
@@ -105,6 +104,9 @@ func (e *entry) quoteAt(x *index, sec int64) *quote {
 		q.price.Basis = max(q.price.Basis, e.basis)
 		if e.basis != llm.BasisSeller && e.model.isGone(sec) { // another seller may have it still
 			q.price = llm.Price{}
+		}
+		if e.unprices && q.price.Basis != llm.BasisModel {
+			q.price = llm.Price{Basis: q.price.Basis}
 		}
 	}
 	for _, d := range e.own {

@@ -52,8 +52,14 @@ type addition struct {
 	// Gone says that the vendor has the models no more: nobody knows what they cost. With
 	// Mode it takes back what earlier entries say of the mode, as another seller's do.
 	Gone bool `json:"gone"`
-	// Since is the first day on which the entry holds, YYYY-MM-DD in UTC.
+	// Since is the first day on which the entry holds, and Until the last one for which its source says so, YYYY-MM-DD
+	// in UTC. After Until the price is assumed to go on, unless a later entry says what tokens cost.
 	Since *day `json:"since"`
+	Until *day `json:"until"`
+	// Assumed says that the source does not say what the provider charges everybody, such as another seller's list.
+	// Ceiling is what tokens cost at most while the price is assumed, as a multiple of it.
+	Assumed bool   `json:"assumed"`
+	Ceiling string `json:"ceiling"`
 	// When are the stretches of time in which the entry holds; none: always.
 	When []window `json:"when"`
 	// Source is the address of the page that says so. Seen is the day on which it said
@@ -148,7 +154,7 @@ func (v *vendor) supplement(entries []*addition) {
 	for i := range v.Models {
 		for _, a := range entries {
 			m := &v.Models[i]
-			if a.Adds != nil || !a.Models.have(m.ID) {
+			if a.Adds != nil && !a.Assumed || !a.Models.have(m.ID) {
 				continue
 			}
 			if m.additions = append(m.additions, a); a.isOwn() && a.prices() {
@@ -235,7 +241,10 @@ func (m *model) price(region string, sec int64) (p llm.Price, ok bool, err error
 		return p, false, err
 	}
 	fillClasses(&p.Rates, p.Tiers, now)
-	if p.Modes, err = modesOf(base, now); err == nil && region != "" {
+	if p.Modes, err = modesOf(base, now); err != nil {
+		return p, ok, err
+	}
+	if err = assume(&p, now, sec); err == nil && region != "" {
 		err = inRegion(&p, now)
 	}
 	return p, ok, err

@@ -46,6 +46,12 @@ func TestSupplementIsWhole(t *testing.T) {
 				said++
 			}
 		}
+		if said == 0 && (a.Assumed || a.Until != nil) {
+			said++ // of the price that others give
+		}
+		if a.Ceiling != "" && !a.Assumed && a.Until == nil || a.Assumed && a.Until != nil || a.Until != nil && a.Mode != "" {
+			t.Errorf("%s: a ceiling is of a price that is assumed, always or after a day, and in no mode", a)
+		}
 		if said != 1 || a.Free && a.Adds == nil || a.Times != "" && (a.Mode == "") == (a.Region == "") {
 			t.Errorf("%s: want one of rates, times (of a mode or a region), fills, gone and free (of a model added)", a)
 		}
@@ -140,7 +146,7 @@ func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
 		if a.Gone && a.Mode != "" {
 			continue // it is about models of another seller's list
 		}
-		if !differs(with, without, a.Models.have) {
+		if !differs(with, without, a.Models.have) && !changesSold(t, v, a) {
 			t.Errorf("%s: it changes no price", a)
 		}
 	}
@@ -210,6 +216,19 @@ func vendorWith(t *testing.T, id string, entries []*addition) *vendor {
 	return v
 }
 
+// changesSold reports whether the entry changes the price of a model that the vendor sells from another one's list.
+func changesSold(t *testing.T, seller *vendor, a *addition) bool {
+	t.Helper()
+	return slices.ContainsFunc(seller.Fallback, func(id string) bool {
+		v := vendorWith(t, id, nil)
+		w := vendor{Models: slices.Clone(v.Models)}
+		for i := range w.Models {
+			w.Models[i] = *w.Models[i].soldBy([]*addition{a})
+		}
+		return differs(v, &w, a.Models.have)
+	})
+}
+
 // differs reports whether some of those models have another price, today or when the last
 // entry begins.
 func differs(v, w *vendor, those func(id string) bool) bool {
@@ -223,7 +242,7 @@ func differs(v, w *vendor, those func(id string) bool) bool {
 		for _, sec := range moments() {
 			for _, region := range regions {
 				p, q := m.quote(x, "v", region, sec).price, w.Models[j].quote(x, "v", region, sec).price
-				if digest(&p) != digest(&q) || p.Basis != q.Basis || m.isGone(sec) != w.Models[j].isGone(sec) {
+				if digest(&p) != digest(&q) || p.Basis != q.Basis || p.Ceiling != q.Ceiling || m.isGone(sec) != w.Models[j].isGone(sec) {
 					return true
 				}
 			}

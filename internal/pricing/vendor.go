@@ -153,6 +153,9 @@ func (m *model) span(sec int64) (from, until int64) {
 		if a.Since != nil {
 			edge(int64(*a.Since))
 		}
+		if a.Until != nil {
+			edge(a.Until.next())
+		}
 		for i := range a.When {
 			a.When[i].edges(sec, edge)
 		}

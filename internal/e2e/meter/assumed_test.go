@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/budget"
 	"weir/internal/e2e/harness"
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -26,11 +27,11 @@ func anyModel(t *testing.T) string {
 }
 
 // TestAssumedPrices holds what the configuration makes of prices that are not of exactly
-// the model asked for: Azure's gpt-5-mini, whose price is OpenAI's, and gpt-5-nano-turbo,
-// of which only the name is like that of a known model.
+// the model asked for: Azure's gpt-5-mini, whose price is OpenAI's, o3 of its own list, which costs more in a
+// deployment of another type, and gpt-5-nano-turbo, of which only the name is like that of a known model.
 func TestAssumedPrices(t *testing.T) {
 	t.Parallel()
-	const seller, family, own = "azure/gpt-5-mini", "azure/gpt-5-nano-turbo", "azure/o1"
+	const seller, family, own = "azure/gpt-5-mini", "azure/gpt-5-nano-turbo", "groq/llama-3.1-8b-instant"
 	type want struct {
 		model      string
 		status     int
@@ -38,22 +39,24 @@ func TestAssumedPrices(t *testing.T) {
 		provenance string // of the row; empty: there is none
 		priced     bool
 	}
+	const listed = "azure/o3"
 	tests := []struct {
 		policy string
 		budget bool
 		wants  []want
 	}{
-		{"accept", false, []want{{seller, 200, "", "assumed", true}, {family, 200, "", "assumed", true}, {own, 200, "", "exact", true}}},
-		{"accept", true, []want{{seller, 200, "", "assumed", true}, {family, 402, "under prices", "", false}}},
-		{"refuse", false, []want{{seller, 403, "pricing.assumed", "", false}, {family, 403, "under prices", "", false}, {own, 200, "", "exact", true}}},
+		{"accept", false, []want{{seller, 200, "", "assumed", true}, {listed, 200, "", "assumed", true}, {family, 200, "", "assumed", true}, {own, 200, "", "exact", true}}},
+		{"accept", true, []want{{seller, 200, "", "assumed", true}, {listed, 200, "", "assumed", true}, {family, 402, "under prices", "", false}}},
+		{"refuse", false, []want{{seller, 403, "pricing.assumed", "", false}, {listed, 403, "pricing.assumed", "", false}, {family, 403, "under prices", "", false}, {own, 200, "", "exact", true}}},
 		{"refuse", true, []want{{seller, 403, "pricing.assumed", "", false}, {own, 200, "", "exact", true}}},
-		{"unpriced", false, []want{{seller, 200, "", "exact", false}, {family, 200, "", "exact", false}, {own, 200, "", "exact", true}}},
+		{"unpriced", false, []want{{seller, 200, "", "exact", false}, {listed, 200, "", "exact", false}, {family, 200, "", "exact", false}, {own, 200, "", "exact", true}}},
 		{"unpriced", true, []want{{seller, 402, "pricing.assumed", "", false}, {family, 402, "pricing.assumed", "", false}, {own, 200, "", "exact", true}}},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s, budget %t", tt.policy, tt.budget), func(t *testing.T) {
 			t.Parallel()
-			h := harness.Open(t, harness.Setup{YAML: "pricing: {assumed: " + tt.policy + "}\nproviders:" + harness.ProviderYAML("azure", anyModel(t))})
+			h := harness.Open(t, harness.Setup{YAML: "pricing: {assumed: " + tt.policy + "}\nproviders:" +
+				harness.ProviderYAML("azure", anyModel(t)) + harness.ProviderYAML("groq", anyModel(t))})
 			if tt.budget {
 				h.SetBudget(100*llm.USD, budget.PeriodTotal)
 			}
@@ -81,8 +84,36 @@ func TestAssumedPrices(t *testing.T) {
 // passed over for the next one.
 func TestRefusedAssumedPriceFallsBack(t *testing.T) {
 	t.Parallel()
-	h := harness.Open(t, harness.Setup{YAML: "pricing: {assumed: refuse}\naliases: {any: {targets: [azure/gpt-5-mini, azure/o1]}}\nproviders:" + harness.ProviderYAML("azure", anyModel(t))})
-	if r := h.Chat("any"); r.Status != http.StatusOK || r.Header.Get("X-Weir-Model") != "azure/o1" {
-		t.Errorf("got %d by %q: %s, want 200 by azure/o1", r.Status, r.Header.Get("X-Weir-Model"), r.Body)
+	h := harness.Open(t, harness.Setup{YAML: "pricing: {assumed: refuse}\naliases: {any: {targets: [azure/gpt-5-mini, groq/llama-3.1-8b-instant]}}\nproviders:" +
+		harness.ProviderYAML("azure", anyModel(t)) + harness.ProviderYAML("groq", anyModel(t))})
+	if r := h.Chat("any"); r.Status != http.StatusOK || r.Header.Get("X-Weir-Model") != "groq/llama-3.1-8b-instant" {
+		t.Errorf("got %d by %q: %s, want 200 by groq", r.Status, r.Header.Get("X-Weir-Model"), r.Body)
+	}
+}
+
+// TestAssumedPriceHasItsBound holds the row of an attempt at Azure to what the same model costs at most in a deployment of
+// another type, and a budget to that bound.
+func TestAssumedPriceHasItsBound(t *testing.T) {
+	t.Parallel()
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("azure", anyModel(t)) + harness.ProviderYAML("groq", anyModel(t))})
+	h.SetBudget(100*llm.USD, budget.PeriodTotal)
+	for _, tt := range []struct {
+		model      string
+		provenance ledger.Provenance
+		cost, most string
+	}{
+		{"azure/o3", ledger.Assumed, "0.00028", "0.0003136"}, // 0.000308 in a Data Zone
+		{"azure/gpt-4.1", ledger.Assumed, "0.00028", "0.0003136"},
+		{"groq/llama-3.1-8b-instant", ledger.Exact, "0.0000058", "0"},
+	} {
+		r := h.Chat(tt.model)
+		e := h.Entry(t, r.Header.Get("X-Request-Id"))
+		if e.Provenance != tt.provenance || e.Cost.String() != tt.cost || e.AtMost.String() != tt.most {
+			t.Errorf("%s: got %s, %s, %s at most, want %s, %s, %s", tt.model, e.Provenance, e.Cost, e.AtMost, tt.provenance,
+				tt.cost, tt.most)
+		}
+		if e.Hold < e.MostCost() {
+			t.Errorf("%s: got a hold of %s below the bound of %s", tt.model, e.Hold, e.MostCost())
+		}
 	}
 }
