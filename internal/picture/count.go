@@ -21,6 +21,13 @@ import (
 //   - Google: up to Gemini 2.5 a tile of 258 tokens for each part whose side is two thirds of the shorter side, or
 //     768 pixels (https://ai.google.dev/gemini-api/docs/image-understanding); Gemini 3 up to 1120, and 2240 for
 //     ULTRA_HIGH (https://ai.google.dev/gemini-api/docs/media-resolution, undated copies).
+//
+// Of a document in PDF each page is an image, and its text counts beside it: "Each page typically uses 1,500-3,000
+// tokens", and "since each page is converted into an image, the same image-based cost calculations are applied"
+// (https://platform.claude.com/docs/en/build-with-claude/pdf-support, undated copy); OpenAI "extracts both text and
+// page images" (https://developers.openai.com/api/docs/guides/pdf-files, quoted on 2026-08-20). Google counts pages
+// alone, 258 up to Gemini 2.5 and at most 1120 after that: "You are not charged for tokens originating from the
+// extracted native text" (https://ai.google.dev/gemini-api/docs/document-processing, undated copy).
 const (
 	// mostImage is more tokens than a model of another vendor counts for an image, however few bytes that has.
 	mostImage = 16 << 10
@@ -34,7 +41,9 @@ const (
 	openAISmall          = 1536
 	openAIMiddle         = 10_000
 	openAIMost           = 30_000
-	openAITimes          = 246 // in hundredths
+	openAIPage           = 2500 // patches of a page, in high detail
+	openAITimes          = 246  // in hundredths, the largest factor of any
+	openAITimesWhole     = 162  // of models that are neither mini nor nano, which are in no table of factors
 	tileBase, tile       = 85, 170
 	tileBaseMini, tileOf = 2833, 5667 // of GPT-4o mini, which is far from all others
 	tilesLong            = 4          // along 2048 pixels, in two rows
@@ -42,10 +51,12 @@ const (
 	geminiTile, geminiTileSide, geminiMost = 258, 768, 2240
 )
 
-// Rule is how the models of a family count images.
+// Rule is how the models of a family count images, and documents that their vendor makes images of.
 type Rule struct {
 	of   func(Size) int64
 	most int64 // of an image whose size is not known
+	page int64 // of a page of a document; 0 where that is not known
+	free bool  // the text of a document is not counted beside its pages
 }
 
 // RuleOf is the rule for a model, by its name, which may have a vendor before it.
@@ -57,19 +68,19 @@ func RuleOf(model string) Rule {
 		if isAny(name, claudeBefore47()) {
 			most = claudeOld
 		}
-		return Rule{most: most, of: func(s Size) int64 { return min(most, claudePatches(s)) }}
+		return Rule{most: most, page: most, of: func(s Size) int64 { return min(most, claudePatches(s)) }}
 	case strings.Contains(name, "gemini"):
-		return Rule{most: mostImage, of: geminiTiles}
+		return Rule{most: mostImage, page: geminiPage(name), free: true, of: geminiTiles}
 	case strings.Contains(name, "4o-mini"):
 		return tiled(tileBaseMini, tileOf)
 	case hasAnyPrefix(base, openAISmallNames()):
-		return patched(openAISmall)
+		return patched(openAISmall, openAITimes)
 	case base == "gpt-5", hasAnyPrefix(base, openAITiledNames()):
 		return tiled(tileBase, tile)
 	case strings.HasPrefix(base, "gpt-5.4"), strings.HasPrefix(base, "gpt-5.5"):
-		return patched(openAIMiddle)
+		return patched(openAIMiddle, openAITimesWhole)
 	default: // it may be one of OpenAI's under a name of the operator's own
-		rule := patched(openAIMost)
+		rule := patched(openAIMost, openAITimes)
 		of, isOpenAI := rule.of, strings.HasPrefix(base, "gpt-")
 		rule.of = func(s Size) int64 {
 			if !isOpenAI {
@@ -78,7 +89,7 @@ func RuleOf(model string) Rule {
 			return max(of(s), tiles(s, tileBase, tile))
 		}
 		if !isOpenAI {
-			rule.most = mostImage
+			rule.most, rule.page = mostImage, 0
 		}
 		return rule
 	}
@@ -127,17 +138,19 @@ func hasAnyPrefix(name string, prefixes []string) bool {
 	return false
 }
 
-// patched is the rule of models that make an image as small as so many patches, or refuse it.
-func patched(most int64) Rule {
-	times := func(patches int64) int64 { return (patches*openAITimes + 99) / 100 }
-	return Rule{most: times(most), of: func(s Size) int64 {
+// patched is the rule of models that make an image as small as so many patches, or refuse it, and count so many
+// hundredths of a token for each.
+func patched(most, hundredths int64) Rule {
+	times := func(patches int64) int64 { return (patches*hundredths + 99) / 100 }
+	return Rule{most: times(most), page: times(min(most, openAIPage)), of: func(s Size) int64 {
 		return times(min(most, max(openAILeast, parts(s.Width, openAIPatch)*parts(s.Height, openAIPatch))))
 	}}
 }
 
 // tiled is the rule of models that count tiles at so many tokens each.
 func tiled(base, each int64) Rule {
-	return Rule{most: base + 2*tilesLong*each, of: func(s Size) int64 { return tiles(s, base, each) }}
+	most := base + 2*tilesLong*each
+	return Rule{most: most, page: most, of: func(s Size) int64 { return tiles(s, base, each) }}
 }
 
 // tiles is what an image counts whose shorter side is 768 pixels, and so two tiles, also where it has fewer.
@@ -151,6 +164,22 @@ func claudePatches(s Size) int64 {
 	return max(parts(s.Width, claudePatch)*parts(s.Height, claudePatch), parts(s.Width*s.Height, claudeArea))
 }
 
+// geminiPage is what a model of Google's counts for a page at its own choice of resolution.
+func geminiPage(name string) int64 {
+	if isAny(name, []string{"gemini-1", "gemini-2"}) {
+		return geminiTile
+	}
+	return geminiMost / 2
+}
+
+// Closer is the rule for a request that may choose a resolution.
+func (rule Rule) Closer() Rule {
+	if rule.free {
+		rule.page = geminiMost
+	}
+	return rule
+}
+
 // geminiTiles is what Gemini counts for an image.
 func geminiTiles(s Size) int64 {
 	side := max(1, min(geminiTileSide, min(s.Width, s.Height)*2/3))
@@ -162,6 +191,19 @@ func parts(n, size int64) int64 { return (n + size - 1) / size }
 
 // Most is the most that an image can count whose size is not known.
 func (rule Rule) Most() int64 { return rule.most + around }
+
+// Document is the most that a document can count that has so many pages and so many bytes of text. It is 0 where it
+// is not known what the vendor makes of one.
+func (rule Rule) Document(pages, text int64) int64 {
+	if rule.page == 0 {
+		return 0
+	}
+	n := around + pages*(rule.page+around)
+	if !rule.free {
+		n += text
+	}
+	return n
+}
 
 // Count is the most that an image in base64 can count.
 func (rule Rule) Count(data string) int64 {

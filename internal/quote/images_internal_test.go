@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"image"
 	"image/png"
+	"os"
+	"strings"
 	"testing"
 
 	"weir/internal/must"
@@ -61,6 +63,46 @@ func TestBoundOfImages(t *testing.T) {
 			got := u.InputTokens() - aroundRequest
 			if got < tt.truth || tt.usual && got > 3*tt.truth+200 {
 				t.Errorf("%s, %d by %d pixels in %d bytes: %d tokens held, want %d to %d", tt.model, tt.width, tt.height, len(data), got, tt.truth, 3*tt.truth+200)
+			}
+		}
+	}
+}
+
+// TestBoundOfDocuments holds what is held for a PDF of one page, as a browser prints it, against its text and what the vendor
+// counts for the page: never less, and at most five times as much. What is no such PDF is held at the window.
+func TestBoundOfDocuments(t *testing.T) {
+	t.Parallel()
+	const words = `The quick brown fox jumps over the lazy dog and walks along the river until the evening comes, when “quotes” matter. `
+	text := CountTokens("Report\n" + strings.Repeat(words, 26))
+	page := base64.StdEncoding.EncodeToString(must.Get(os.ReadFile("testdata/page.pdf"))(t))
+	for _, tt := range []struct {
+		model, data string
+		truth       int64 // 0 for the window
+	}{
+		{"claude-sonnet-4-5", page, text + 1568},
+		{"claude-opus-5-5", page, text*13/10 + 37*47}, // of 1024 by 1325 pixels, and the newer vocabulary
+		{"gpt-4o", page, text + 1105},
+		{"gpt-5.4", page, text + 32*42},
+		{"gpt-5-mini", page, text + 32*42*162/100},
+		{"gemini-2.5-flash", page, 258},
+		{"gemini-3-pro", page, 560},
+		{"another", page, 0},
+		{"claude-sonnet-4-5", base64.StdEncoding.EncodeToString([]byte("%PDF-1.7 stream")), 0},
+	} {
+		body := `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + tt.data + `"}}]}]}`
+		for _, how := range []Precision{Coarse, Fine} {
+			q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: tt.model, Body: body, Sizes: sized()})
+			u := q.bound(how)
+			got := u.InputTokens()
+			if tt.truth == 0 {
+				if got != window {
+					t.Errorf("%s: %d tokens held, want the window, %d", tt.model, got, window)
+				}
+				continue
+			}
+			t.Logf("%s: %d tokens held, %d true: %.1f", tt.model, got, tt.truth, float64(got)/float64(tt.truth))
+			if got -= aroundRequest; got < tt.truth || got > 5*tt.truth {
+				t.Errorf("%s: %d tokens held, want %d to %d", tt.model, got, tt.truth, 5*tt.truth)
 			}
 		}
 	}

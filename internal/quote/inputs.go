@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/pdf"
 	"weir/internal/picture"
 	"weir/internal/rawjson"
 	"weir/internal/recording"
@@ -45,6 +46,9 @@ type Inputs struct {
 	beside  int64    // tokens of output beyond the caps on answers: reasoning, and what of a predicted answer is wrong
 	images  int64    // tokens of images
 	model   string   // whose rule counts these
+	parsed  bool     // the provider reads documents into text itself
+	closer  bool     // the request may choose a resolution
+	cited   bool     // it may have documents cut into sentences
 	inline  []string // media in base64, in the order of the body
 	beyond  int64    // bytes of what of these is counted by what is in it
 	written int64    // bytes of what of these is text
@@ -56,7 +60,7 @@ type Inputs struct {
 func (q *Quote) inputs() Inputs {
 	r := Inputs{
 		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: q.Head.MaxOutput > 0,
-		model: q.Target.Model,
+		model: q.Target.Model, parsed: q.Quirks.ParsesDocuments, closer: q.mayChooseResolution(), cited: q.mayCite(),
 	}
 	if q.Op.Op != llm.OpChat {
 		return r
@@ -183,9 +187,47 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 		r.sound += int64(len(m.Data)) / soundBytes
 	case strings.HasPrefix(m.MIME, "text/"):
 		r.written += int64(len(m.Data)) // more than the text itself
-	default: // a page of a document takes a few bytes or many
+	case kind == llm.PartDocument:
+		r.document(m)
+	default:
 		r.hidden = true
 	}
+}
+
+// mayChooseResolution reports whether a request may say at which resolution images and pages are read: Google's
+// mediaResolution, at whichever client API. It may say so of a body that has the word elsewhere, never the other way
+// round.
+func (q *Quote) mayChooseResolution() bool {
+	return bytes.Contains(q.Body, []byte("esolution")) || hasEscapedWord(q.Body)
+}
+
+// mayCite reports whether a request may ask for citations, for which documents are cut into sentences, each with a mark
+// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy). It errs as mayChooseResolution does.
+func (q *Quote) mayCite() bool {
+	return bytes.Contains(q.Body, []byte("citations")) || hasEscapedWord(q.Body)
+}
+
+// document takes note of a document in the body. One is held by its pages and its text where it is a PDF that shows
+// them, and where it is known what the target makes of one.
+func (r *Inputs) document(m *llm.Media) {
+	rule, n := picture.RuleOf(r.model), int64(0)
+	if r.closer {
+		rule = rule.Closer()
+	}
+	if b, err := base64.StdEncoding.DecodeString(m.Data); err == nil && !r.parsed && rule.Document(1, 0) > 0 {
+		if size, ok := pdf.Read(b); ok {
+			if r.cited {
+				size.Text *= 2
+			}
+			n = rule.Document(size.Pages, size.Text)
+		}
+	}
+	if n == 0 {
+		r.hidden = true
+		return
+	}
+	r.images += n
+	r.beyond += int64(len(m.Data))
 }
 
 // isMeasured says whether a recording has at least so many bytes a second that they bound its length, however a

@@ -1,0 +1,160 @@
+package pdf_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weir/internal/pdf"
+	"weir/internal/worktest"
+)
+
+const helvetica = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+
+// object is one of a file: a stream where it has a body.
+func object(n int, dict, body string) string {
+	if body == "" {
+		return fmt.Sprintf("%d 0 obj\n%s\nendobj\n", n, dict)
+	}
+	return fmt.Sprintf("%d 0 obj\n%s /Length %d >>\nstream\n%s\nendstream\nendobj\n", n, strings.TrimSuffix(dict, ">>"), len(body), body)
+}
+
+func deflated(s string) string {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
+}
+
+// packed is a stream with the objects in it, the first of which has that number.
+func packed(n, first int, objects ...string) string {
+	head, all := "", ""
+	for i, o := range objects {
+		head += fmt.Sprintf("%d %d ", first+i, len(all))
+		all += o + " "
+	}
+	return object(n, fmt.Sprintf("<< /Type /ObjStm /N %d /First %d /Filter /FlateDecode >>", len(objects), len(head)), deflated(head+all))
+}
+
+func catalog(kids string) string {
+	return object(1, "<< /Type /Catalog /Pages 2 0 R >>", "") + object(2, "<< /Type /Pages /Count 1 /Kids ["+kids+"] >>", "")
+}
+
+func page(n int, contents string) string {
+	return object(n, "<< /Type /Page /Parent 2 0 R /Resources << /Font << /F1 5 0 R >> >> /Contents "+contents+" >>", "")
+}
+
+// one is a file of a page with that content and that font.
+func one(content, font string) string {
+	return "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + object(4, "<< /Filter /FlateDecode >>", deflated(content)) + object(5, font, "")
+}
+
+// TestRead holds the pages and the text that are read, and what is not bounded.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	const hello = "BT /F1 12 Tf (Hello) Tj ET"
+	mapping := func(lines string) string {
+		return "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange " + lines + " endcmap end"
+	}
+	own := "<< /Type /Font /Subtype /Type1 /FirstChar 0 /ToUnicode 6 0 R >>"
+	wide := "<< /Type /Font /Subtype /Type0 /Encoding /Identity-H /ToUnicode 6 0 R >>"
+	with := func(content, font, lines string) string {
+		return one(content, font) + object(6, "<< >>", mapping(lines))
+	}
+	content := object(4, "<< >>", hello)
+	for _, tt := range []struct {
+		name, file string
+		want       pdf.Size // zero for none
+	}{
+		{"a page", one(hello, helvetica), pdf.Size{Pages: 1, Text: 6}},
+		{"kerning", one("BT [(He) -20 (l) 4 (lo)] TJ ET", helvetica), pdf.Size{Pages: 1, Text: 6}},
+		{"letters apart on a line", one("BT (a) Tj 9 0 Td (b) Tj 12.5 0 Td (c) Tj ET", helvetica), pdf.Size{Pages: 1, Text: 4}},
+		{"letters on lines of their own", one("BT (a) Tj 0 -12 Td (b) Tj T* (c) Tj ET", helvetica), pdf.Size{Pages: 1, Text: 6}},
+		{"digits apart on a line", one("BT (1) Tj 9 0 Td (2) Tj 9 0 Td (3) Tj ET", helvetica), pdf.Size{Pages: 1, Text: 6}},
+		{"digits", one("BT <48656C6C6F> Tj ET", helvetica), pdf.Size{Pages: 1, Text: 6}},
+		{"brackets in a string", one(`BT (a(b\)c)\(\101) Tj ET`, helvetica), pdf.Size{Pages: 1, Text: 9}},
+		{"a string that does not end", one("BT (Hello", helvetica), pdf.Size{Pages: 1, Text: 6}},
+		{"beyond ASCII", one("BT <80> Tj ET", helvetica), pdf.Size{Pages: 1, Text: 4}},
+		{"a font with an encoding of its own", one(hello, "<< /Type /Font /Subtype /Type1 /Encoding << /Differences [65 /ffi] >> >>"), pdf.Size{Pages: 1, Text: 16}},
+		{"a font that maps its codes", with("BT (AAB) Tj ET", own, "1 beginbfchar <41> <006600660069> <42> <0042> endbfchar"), pdf.Size{Pages: 1, Text: 8}},
+		{"a font of two bytes", with("BT <00410042> Tj ET", wide, "1 beginbfrange <0041> <0042> <0061> endbfrange"), pdf.Size{Pages: 1, Text: 3}},
+		{"a range that leaves ASCII", with("BT <0041> Tj ET", wide, "1 beginbfrange <0041> <0042> <007f> endbfrange"), pdf.Size{Pages: 1, Text: 3}},
+		{"a range of texts", with("BT <0041> Tj ET", wide, "1 beginbfrange <0041> <0042> [<0061> <00610062>] endbfrange"), pdf.Size{Pages: 1, Text: 3}},
+		{"a code that is not mapped", with("BT <0043> Tj ET", wide, "1 beginbfchar <0041> <0061> endbfchar"), pdf.Size{Pages: 1, Text: 4}},
+		{"a code for a whole text", with("BT <41414141> Tj ET", own, "1 beginbfchar <41> <"+strings.Repeat("0041", 200)+"> endbfchar"), pdf.Size{Pages: 1, Text: 801}},
+		{"two pages", "%PDF-1.7\n" + catalog("3 0 R 7 0 R") + page(3, "4 0 R") + page(7, "[4 0 R 4 0 R]") + content + object(5, helvetica, ""), pdf.Size{Pages: 2, Text: 18}},
+		{"objects in a stream", "%PDF-1.7\n" + catalog("3 0 R") + packed(9, 3, "<< /Type /Page /Contents 4 0 R >>") + content, pdf.Size{Pages: 1, Text: 6}},
+		{"an image beside the text", one(hello, helvetica) + object(8, "<< /Subtype /Image /Filter /DCTDecode >>", "\xff\xd8((((("), pdf.Size{Pages: 1, Text: 6}},
+		{"escapes in names", strings.ReplaceAll(one(hello, helvetica), "/Kids", "/K#69ds"), pdf.Size{Pages: 1, Text: 6}},
+
+		{"no file", "Hello", pdf.Size{}},
+		{"no page", "%PDF-1.7\n", pdf.Size{}},
+		{"encrypted", one(hello, helvetica) + "trailer << /Encrypt 9 0 R >>", pdf.Size{}},
+		{"a form", one("/X1 Do", helvetica) + object(8, "<< /Subtype /Form >>", hello), pdf.Size{}},
+		{"a form, its name escaped", one("/X1 Do", helvetica) + object(8, "<< /Subtype /#46orm >>", hello), pdf.Size{}},
+		{"a form within a stream of objects", one(hello, helvetica) + packed(9, 20, "<< /Subtype /Form >>"), pdf.Size{}},
+		{"a replacement text", one(hello, helvetica) + object(8, "<< /ActualText (long) >>", ""), pdf.Size{}},
+		{"another filter", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + object(4, "<< /Filter /LZWDecode >>", hello), pdf.Size{}},
+		{"two filters", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + object(4, "<< /Filter [/FlateDecode /FlateDecode] >>", deflated(deflated(hello))), pdf.Size{}},
+		{"a filter elsewhere", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + object(4, "<< /Filter 9 0 R >>", deflated(hello)), pdf.Size{}},
+		{"a predictor", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + object(4, "<< /Filter /FlateDecode /DecodeParms << /Predictor 12 >> >>", deflated(hello)), pdf.Size{}},
+		{"pages elsewhere", strings.Replace(one(hello, helvetica), "/Kids [3 0 R]", "/Kids 9 0 R", 1), pdf.Size{}},
+		{"a page twice", "%PDF-1.7\n" + catalog("3 0 R 3 0 R") + page(3, "4 0 R") + content, pdf.Size{}},
+		{"a page in two lists", one(hello, helvetica) + object(9, "<< /Kids [3 0 R] >>", ""), pdf.Size{}},
+		{"content that is a list", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "9 0 R") + object(9, "[4 0 R 4 0 R]", "") + content, pdf.Size{}},
+		{"content that is a list and a stream", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + content + object(4, "[8 0 R 8 0 R]", "") + object(8, "<< >>", hello), pdf.Size{}},
+		{"content that is a list in a stream of objects", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + content + packed(9, 4, "[8 0 R 8 0 R]") + object(8, "<< >>", hello), pdf.Size{}},
+		{"a length elsewhere", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + "4 0 obj << /Length 9 0 R >> stream\n" + hello + "\nendstream endobj", pdf.Size{}},
+		{"codes of any length", one(hello, "<< /Subtype /Type0 /Encoding /GBK-EUC-H >>"), pdf.Size{}},
+		{"glyphs of many characters", one(hello, "<< /Subtype /Type1 /Encoding << /Differences [65 /uni00410042] >> >>"), pdf.Size{}},
+		{"a mapping that is not there", one(hello, own), pdf.Size{}},
+		{"a mapping in another filter", one(hello, own) + object(6, "<< /Filter /RunLengthDecode >>", mapping("")), pdf.Size{}},
+		{"characters that grow", with(hello, own, "1 beginbfchar <48> <FDFA> endbfchar"), pdf.Size{}},
+		{"a bomb", one(strings.Repeat("(a)", 4<<20), helvetica), pdf.Size{}},
+	} {
+		got, ok := pdf.Read([]byte(tt.file))
+		if !ok {
+			got = pdf.Size{}
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestTextIsBounded holds that no text which is drawn is longer than what is read, however it is cut into strings.
+func TestTextIsBounded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		texts := rapid.SliceOf(rapid.StringMatching(`[ -~]{0,40}`)).Draw(t, "texts")
+		content, drawn := "BT", 0
+		for _, text := range texts {
+			drawn += len(text)
+			if rapid.Bool().Draw(t, "hexadecimal") {
+				content += fmt.Sprintf(" <%x> Tj", text)
+				continue
+			}
+			content += " (" + strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`).Replace(text) + ") Tj"
+		}
+		got, ok := pdf.Read([]byte(one(content, helvetica)))
+		if !ok || got.Pages != 1 || got.Text < int64(drawn) || got.Text > int64(drawn+len(texts)) {
+			t.Fatalf("%q: got %+v, %t, want %d bytes of text, and one between two", content, got, ok, drawn)
+		}
+	})
+}
+
+// FuzzRead holds that bytes of any kind take time and memory within their length.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(one("BT (Hello) Tj ET", helvetica)))
+	f.Add([]byte("%PDF-1.7\n" + catalog("3 0 R") + packed(9, 3, "<< /Type /Page /Contents 4 0 R >>")))
+	f.Add([]byte("%PDF-1.7\n" + strings.Repeat("1 0 obj<<>>stream\n", 50)))
+	f.Add([]byte("%PDF-1.7\n" + strings.Repeat("/Type1/Kids[/Contents/ToUnicode 1 0 R", 50)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		worktest.Check(t, b, func(b []byte) { pdf.Read(b) })
+	})
+}

@@ -1,0 +1,169 @@
+package pdf
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"io"
+)
+
+const (
+	// mostHead is how many bytes the dictionary of a stream or a font has at most that is read.
+	mostHead = 4 << 10
+	// mostStreams is how many streams a file has at most that is read.
+	mostStreams = 20_000
+)
+
+// readStreams finds the streams of a file by their keyword, wherever it stands, since the list of objects may point
+// anywhere.
+func (f *file) readStreams(b []byte) bool {
+	if !f.readDefinitions(b) {
+		return false
+	}
+	for at, found := 0, 0; ; {
+		i := bytes.Index(b[at:], []byte("stream"))
+		if i < 0 {
+			return true
+		}
+		start := at + i
+		at = start + len("stream")
+		if !isStream(b, start) {
+			continue
+		}
+		n, dict, ok := headOf(b[:start])
+		if found++; !ok || found > mostStreams {
+			return false
+		}
+		s := stream{dict: unescaped(dict), body: b[at:]}
+		f.streams[n] = append(f.streams[n], s)
+		if count(s.dict, "/ObjStm") > 0 || count(s.dict, "/First") > 0 {
+			if !f.readPacked(&s) {
+				return false
+			}
+		}
+	}
+}
+
+// isStream reports whether the word at that place begins a stream: it stands behind a dictionary.
+func isStream(b []byte, start int) bool {
+	before := bytes.TrimRight(b[max(0, start-64):start], " \n\r\t\f\x00")
+	return bytes.HasSuffix(before, []byte(">>")) ||
+		start > 0 && isSpace(b[start-1]) && bytes.Contains(before, []byte("%")) // a comment between
+}
+
+// readDefinitions counts how often each object is defined. It reports false for a definition whose number cannot be
+// read.
+func (f *file) readDefinitions(b []byte) bool {
+	f.defined = map[int64]int{}
+	for at := 0; ; {
+		i := bytes.Index(b[at:], []byte("obj"))
+		if i < 0 {
+			return true
+		}
+		start := at + i
+		at = start + len("obj")
+		if start > 0 && isRegular(b[start-1]) && (b[start-1] < '0' || b[start-1] > '9') {
+			continue // endobj
+		}
+		n, ok := numberBefore(b[:start])
+		if !ok {
+			return false
+		}
+		f.defined[n]++
+	}
+}
+
+// numberBefore reads the number of an object before its keyword, and that of its generation.
+func numberBefore(b []byte) (n int64, ok bool) {
+	back := func() []byte {
+		b = bytes.TrimRight(b, " \n\r\t\f\x00")
+		end := len(b)
+		for len(b) > 0 && b[len(b)-1] >= '0' && b[len(b)-1] <= '9' {
+			b = b[:len(b)-1]
+		}
+		return b[len(b):end]
+	}
+	b = b[max(0, len(b)-64):]
+	generation := back()
+	n, rest, ok := number(back())
+	return n, ok && len(generation) > 0 && len(rest) == 0
+}
+
+// headOf is the number of the object that a stream is, and its dictionary.
+func headOf(b []byte) (n int64, dict []byte, ok bool) {
+	near := b[max(0, len(b)-mostHead):]
+	i := bytes.LastIndex(near, []byte("obj"))
+	if i < 0 {
+		return 0, nil, false
+	}
+	dict = trim(near[i+len("obj"):])
+	n, ok = numberBefore(near[:i])
+	return n, dict, ok && bytes.HasPrefix(dict, []byte("<<"))
+}
+
+// readPacked reads a stream of objects: which ones it has, and what they say.
+func (f *file) readPacked(s *stream) bool {
+	text, ok := f.inflate(s)
+	if !ok {
+		return false
+	}
+	for head := trim(text); ; {
+		n, rest, ok := number(head)
+		if !ok {
+			break
+		}
+		_, rest, ok = number(trim(rest))
+		if !ok {
+			break
+		}
+		f.packed[n], head = true, trim(rest)
+	}
+	f.objects = append(f.objects, unescaped(text))
+	return true
+}
+
+// inflate is what a stream has. It reports false where that cannot be said for certain, or is too much.
+func (f *file) inflate(s *stream) ([]byte, bool) {
+	filters := count(s.dict, "/Filter")
+	if count(s.dict, "/DecodeParms")+count(s.dict, "/DP")+count(s.dict, "/F") > 0 {
+		return nil, false
+	}
+	body := trim(s.body)
+	if filters == 0 {
+		return f.plain(s)
+	}
+	if filters > 1 || count(s.dict, "/FlateDecode") != 1 || count(s.dict, "/DCTDecode") > 0 {
+		return nil, false
+	}
+	z, err := zlib.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, false
+	}
+	out, err := io.ReadAll(io.LimitReader(z, int64(f.left)))
+	f.left -= len(out)
+	if err != nil && !errors.Is(err, zlib.ErrChecksum) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, false
+	}
+	return out, f.left > 0
+}
+
+// plain is the content of a stream without a filter: as much as its dictionary says, and on to the word that ends it.
+func (f *file) plain(s *stream) (body []byte, ok bool) {
+	length := int64(-1)
+	direct := each(s.dict, "/Length", func(value []byte) bool {
+		n, _, isNumber := number(value)
+		_, _, isReference := reference(value)
+		length = max(length, n)
+		return isNumber && !isReference
+	})
+	if !direct || length < 0 || length > int64(len(s.body)) {
+		return nil, false
+	}
+	end := bytes.Index(s.body[length:min(len(s.body), int(length)+f.left)], []byte("endstream"))
+	if end < 0 {
+		return nil, false
+	}
+	body = s.body[:int(length)+end]
+	f.left -= min(f.left, len(body))
+	return body, f.left > 0
+}
