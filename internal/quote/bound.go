@@ -132,9 +132,12 @@ func (q *Quote) boundOther(how Precision, u *llm.Usage) {
 	}
 	if _, err := q.Source.Tree(); err != nil { // it may be of more than texts
 		u[llm.Input] = max(u[llm.Input], times(q.window(), inputsOf(q.Body)))
-	} else if how == Fine {
+		return
+	}
+	if how == Fine {
 		u[llm.Input] = tokensAtMost(q.Body, sameVocabulary(q.Target.Model)) + aroundRequest
 	}
+	u[llm.Input] += q.normalized()
 }
 
 // inputsOf is how many inputs a request for embeddings may have, each of which may be as
@@ -160,7 +163,19 @@ func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
 	if how == Fine {
 		n = tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model)) + r.written + r.sound
 	}
-	return n + q.Behind + aroundRequest + r.around + r.schemas + r.images
+	if !isVendorsOwn(q.Target.Model) {
+		n += r.escapes
+	}
+	return n + q.normalized() + q.Behind + aroundRequest + r.around + r.schemas + r.images
+}
+
+// normalized is how many bytes longer the body may be before its tokens are counted. The vocabulary which is here
+// normalizes nothing.
+func (q *Quote) normalized() int64 {
+	if sameVocabulary(q.Target.Model) {
+		return 0
+	}
+	return lengthened(q.Body)
 }
 
 // window is the target's context window in tokens.

@@ -42,7 +42,8 @@ type Inputs struct {
 	reasonsWithin bool // reasoning is switched off, or has a limit of its own
 
 	around  int64    // tokens of the vendor's own words
-	schemas int64    // bytes of what tools take, which some templates write out wider
+	schemas int64    // tokens that the JSON of tools and of calls may have beyond its bytes, written anew
+	escapes int64    // likewise, of escapes in it and in results of tools
 	beside  int64    // tokens of output beyond the caps on answers: reasoning, and what of a predicted answer is wrong
 	images  int64    // tokens of images
 	model   string   // whose rule counts these
@@ -75,7 +76,7 @@ func (q *Quote) inputs() Inputs {
 		r.limit, r.capped = *tree.MaxOutput, true
 	}
 	if tree.Format != nil {
-		r.schemas += int64(len(tree.Format.Schema))
+		r.schema(tree.Format.Schema)
 	}
 	if len(tree.Tools) > 0 {
 		r.around += aroundTools
@@ -83,7 +84,7 @@ func (q *Quote) inputs() Inputs {
 	in := &q.Dialect.Inputs
 	for i := range tree.Tools {
 		t := &tree.Tools[i]
-		r.schemas += int64(len(t.Parameters))
+		r.function(t)
 		if t.Raw != nil {
 			r.tool(t.Raw, in, q.usesOf(t.Raw))
 		}
@@ -131,7 +132,10 @@ func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 			r.other(p.Raw, in)
 		case p.Media != nil:
 			r.media(p.Kind, p.Media)
+		case p.Call != nil:
+			r.call(p.Call)
 		case p.Result != nil:
+			r.result(p.Result.Parts)
 			r.parts(p.Result.Parts, in)
 		case p.Kind == llm.PartReasoning && r.kept && p.Signature != "" && p.Redacted == "":
 			r.hidden = true // the provider has kept it, by its id
