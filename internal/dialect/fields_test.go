@@ -198,6 +198,7 @@ var fields = map[string][]field{
 		{name: "output_format", value: `"@":{"type":"json_schema","schema":{"type":"object"}}`, fate: isCarried},
 		{name: "output_format", value: `"@":{"type":"grammar"}`, fate: isRefused},
 		{name: "service_tier", value: `"@":"standard_only"`, fate: isDropped},
+		{name: "speed", value: `"@":"fast"`, fate: isDropped},
 		{name: "speed", value: `"@":"standard"`, fate: isUsual},
 		{name: "stop_sequences", value: `"@":["x"]`, fate: isCarried, but: "refused at responses", other: "stop"},
 		{name: "system", value: `"@":"Be brief."`, fate: isCarried},

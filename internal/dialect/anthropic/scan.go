@@ -50,9 +50,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	}
 	switch string(m.Key()) {
 	case "speed": // https://platform.claude.com/docs/en/build-with-claude/fast-mode
-		if rawjson.Text(m.Value) != "standard" {
-			err = llm.Invalid("speed",
-				`The speed must be "standard": faster answers have prices that are not known here.`)
+		if rawjson.KindOf(m.Value) != rawjson.String {
+			err = llm.Invalid("speed", `The speed must be a string, such as "standard" or "fast".`)
 		}
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")

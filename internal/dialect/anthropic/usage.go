@@ -83,12 +83,13 @@ func (c *counts) readMode(m rawjson.Member) {
 	}
 }
 
-// modes are the service tier, and what else changes what the request costs.
+// modes are the service tier, and what else changes what the request costs; and the usual speed where it is told, since
+// the request may have asked for another.
 func (c *counts) modes() string {
 	modes := c.tier
 	for _, name := range []string{"geo:" + c.geo, "speed:" + c.speed} {
 		switch {
-		case strings.HasSuffix(name, ":") || llm.ModeName(name) == "":
+		case strings.HasSuffix(name, ":") || llm.ModeName(name) == "" && name != "speed:standard":
 		case modes == "":
 			modes = name
 		default:

@@ -31,7 +31,7 @@ var metered = []struct {
 		"usual modes", "", "end_turn", `"input_tokens":5,"output_tokens":2,"service_tier":"batch",` +
 			`"inference_geo":"not_available","speed":"standard"`,
 		llm.Usage{llm.Input: 5, llm.Output: 2},
-		"batch", "",
+		"batch,speed:standard", "",
 	},
 	{
 		"no tier", "", "end_turn", `"input_tokens":5,"output_tokens":2,"inference_geo":"global","speed":"fast"`,

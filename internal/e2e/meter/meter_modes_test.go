@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"weir/internal/budget"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
+	"weir/internal/llm"
 )
 
 // openVendor is a gateway before a provider of the catalogue that says one thing, at its
@@ -107,4 +110,72 @@ func TestShortRecording(t *testing.T) {
 			t.Errorf("%s, %s: got %+v of a hold of $%s, want $%s: %s", model, tt.body, row.Settlement, row.Hold, tt.want, r.Body)
 		}
 	}
+}
+
+// TestFastMode holds that Anthropic's fast mode is passed on, booked at its price where the reply says that it served, and
+// refused under a budget where no price of it is known (https://platform.claude.com/docs/build-with-claude/fast-mode,
+// 2026-09-30: 8 / 40 for Opus 5.5, with the multiples for caching on top).
+func TestFastMode(t *testing.T) {
+	t.Parallel()
+	const (
+		usage = `"input_tokens":1000,"output_tokens":2000,"cache_read_input_tokens":100000,"cache_creation_input_tokens":10000,` +
+			`"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":10000},"service_tier":"standard"`
+		slow = `{"model":"MODEL","max_tokens":2000,"messages":[{"role":"user","content":"Hi"}]`
+		fast = slow + `,"speed":"fast"`
+	)
+	for _, tt := range []struct {
+		model, body, told string
+		budget            bool
+		status            int
+		provenance        ledger.Provenance
+		cost, most        string
+		unpriced          bool
+	}{
+		{"claude-opus-5-5", fast, `,"speed":"fast"`, false, 200, ledger.Exact, "0.288", "0", false},
+		{"claude-opus-5-5", fast, `,"speed":"fast"`, true, 200, ledger.Exact, "0.288", "0", false},
+		{"claude-opus-5-5", fast, `,"speed":"standard"`, false, 200, ledger.Exact, "0.144", "0", false},
+		{"claude-opus-5-5", fast, "", false, 200, ledger.Estimated, "0.144", "0.288", false},
+		{"claude-opus-5-5", slow, "", false, 200, ledger.Exact, "0.144", "0", false},
+		{"claude-haiku-5-5", fast, `,"speed":"fast"`, false, 200, ledger.Exact, "0", "0", true},
+		{"claude-haiku-5-5", fast, `,"speed":"fast"`, true, 400, "", "", "", false},
+		{"claude-opus-5-5", strings.Replace(fast, "fast", "faster", 1), "", true, 400, "", "", "", false},
+	} {
+		h, seen := openAnthropic(t, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{`+usage+tt.told+`}}`)
+		if tt.budget {
+			h.SetBudget(100*llm.USD, budget.PeriodTotal)
+		}
+		r := h.Do(harness.Ask{Path: "/v1/messages", Body: strings.Replace(tt.body, "MODEL", "anthropic/"+tt.model, 1) + "}", Header: []string{"Anthropic-Beta", "fast-mode-2026-02-01"}})
+		if r.Status != tt.status {
+			t.Errorf("%s%s: got %d %s, want %d", tt.body, tt.told, r.Status, r.Body, tt.status)
+		}
+		if tt.status != http.StatusOK || r.Status != http.StatusOK {
+			continue
+		}
+		if speed := strings.Contains(seen(), `"speed":"fast"`) && strings.HasPrefix(seen(), "fast-mode-"); speed != (tt.body == fast) {
+			t.Errorf("%s: the provider saw %s", tt.body, seen())
+		}
+		e := h.Entry(t, r.Header.Get("X-Request-Id"))
+		if e.Provenance != tt.provenance || !tt.unpriced && (e.Cost.String() != tt.cost || e.AtMost.String() != tt.most) || e.Unpriced != 0 != tt.unpriced {
+			t.Errorf("%s%s: got %s, %s, %s at most, unpriced %v, want %s, %s, %s", tt.body, tt.told, e.Provenance, e.Cost, e.AtMost, e.Unpriced.Names(), tt.provenance, tt.cost, tt.most)
+		}
+		if !tt.unpriced && e.Hold < 2000*40*1000 {
+			t.Errorf("%s: got a hold of %s, want what 2,000 tokens of output cost at 40 per million", tt.body, e.Hold)
+		}
+	}
+}
+
+// openAnthropic is a gateway before Anthropic, which says one thing, and what it was sent last.
+func openAnthropic(t *testing.T, body string) (h *harness.Gateway, seen func() string) {
+	t.Helper()
+	var last atomic.Pointer[string]
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		text := r.Header.Get("Anthropic-Beta") + string(sent)
+		last.Store(&text)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(ts.Close)
+	h = harness.Open(t, harness.Setup{YAML: "providers:" + harness.SpokenBy("anthropic", "anthropic", ts.URL, "")})
+	return h, func() string { return *last.Load() }
 }
