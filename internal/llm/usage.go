@@ -168,6 +168,9 @@ type Classes uint32
 // With is the set with one more class.
 func (s Classes) With(c Class) Classes { return s | 1<<c }
 
+// Without is the set without a class.
+func (s Classes) Without(c Class) Classes { return s &^ (1 << c) }
+
 // Has reports whether the class is in the set.
 func (s Classes) Has(c Class) bool { return s&(1<<c) != 0 }
 

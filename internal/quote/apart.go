@@ -9,7 +9,7 @@ import (
 
 // Apart is how much of a chat the target's provider charges for apart from tokens, by a fee
 // that neither its price nor a reply tells: documents that it reads into text, as its model is
-// not known to take them, and sound. A request that nobody here understands counts as one.
+// not known to take them, and sound, unless it has a price by the second. A request that nobody here understands counts as one.
 func (q *Quote) Apart() int64 {
 	if !q.apartCounted {
 		q.apart, q.apartCounted = q.countApart(), true
@@ -25,7 +25,7 @@ func (q *Quote) countApart() (n int64) {
 	apart := map[llm.PartKind]bool{
 		llm.PartDocument: q.Quirks.ParsesDocuments && !q.table.TakesDocuments(q.Target),
 		// The rate of text stands in for none.
-		llm.PartAudio: q.Quirks.SoundApart && (!sound.Known() || sound == q.Price.Rates[llm.Input]),
+		llm.PartAudio: q.Quirks.SoundApart && !q.hearsBySecond() && (!sound.Known() || sound == q.Price.Rates[llm.Input]),
 	}
 	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
 		return 0

@@ -105,6 +105,7 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 			endsLate)
 	}
 	u[llm.Output] = times(r.beside, r.answers)
+	u[llm.Milliseconds] = times(q.mostHeard(r), max(1, r.reads))
 	return u
 }
 

@@ -34,6 +34,9 @@ func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 		Price: q.Price, terms: q.Terms, asked: q.Head.Asked, fixed: q.boundBeside(how, r), modalities: r.modalities,
 		answers: r.answers,
 	}
+	if q.hearsBySecond() { // its tokens are of the input
+		k.modalities = k.modalities.Without(llm.AudioIn)
+	}
 	switch {
 	case q.Op.Silent:
 	case q.Op.Op != llm.OpChat:

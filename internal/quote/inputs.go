@@ -2,7 +2,6 @@ package quote
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"weir/internal/pdf"
 	"weir/internal/picture"
 	"weir/internal/rawjson"
-	"weir/internal/recording"
 )
 
 // Inputs are what of a request decides how much a provider reads and works for
@@ -54,6 +52,8 @@ type Inputs struct {
 	beyond  int64    // bytes of what of these is counted by what is in it
 	written int64    // bytes of what of these is text
 	sound   int64    // tokens of what of these is a recording
+	heard   int64    // milliseconds of recordings whose length shows
+	unheard bool     // there is one whose length does not show
 }
 
 // Inputs finds what a request is for the target. What is in the words of the
@@ -177,8 +177,10 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	if m.Data != "" {
 		r.inline = append(r.inline, m.Data)
 	}
+	measured := false
 	if kind == llm.PartAudio {
 		r.modalities = r.modalities.With(llm.AudioIn)
+		measured = r.hear(m)
 	}
 	switch {
 	case m.Data == "" || m.URL != "" || m.FileID != "":
@@ -186,7 +188,7 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	case kind == llm.PartImage:
 		r.images += picture.RuleOf(r.model).Count(m.Data)
 		r.beyond += int64(len(m.Data))
-	case kind == llm.PartAudio && isMeasured(m):
+	case measured:
 		r.around += aroundSound
 		r.sound += int64(len(m.Data)) / soundBytes
 	case strings.HasPrefix(m.MIME, "text/"):
@@ -232,18 +234,6 @@ func (r *Inputs) document(m *llm.Media) {
 	}
 	r.images += n
 	r.beyond += int64(len(m.Data))
-}
-
-// isMeasured says whether a recording has at least so many bytes a second that they bound its length, however a
-// decoder reads it. Raw samples of 16 bits do; of others it is what their container and their frames show. One that
-// decoders may read as longer, or that may be silence in few bytes, is not.
-func isMeasured(m *llm.Media) bool {
-	_, subtype, _ := strings.Cut(m.MIME, "/")
-	if strings.EqualFold(cmp.Or(m.Format, subtype), "pcm16") {
-		return true
-	}
-	sound, err := base64.StdEncoding.DecodeString(m.Data)
-	return err == nil && recording.Measure(sound).Most <= int64(len(sound))*1000/leastSound
 }
 
 // members takes note of the top-level fields that nobody modelled.

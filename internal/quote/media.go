@@ -29,7 +29,9 @@ func (a Answer) boundMedia(s *ledger.Settlement) {
 		seen[llm.ImageIn], seen[llm.Input] = seen[llm.Input], 0
 		most = max(most, price.Cost(&seen, s.Tier))
 	}
-	if most > own {
+	heard := s.Usage
+	a.boundHeard(&heard)
+	if most = max(most, price.Cost(&heard, s.Tier)); most > own {
 		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
 	}
 }

@@ -18,6 +18,7 @@ type rawUsage struct {
 	cachedAudio                          int64
 	reasoning, audioOut, imageOut        int64
 	found                                int64 // tokens of what tools found, beside the totals
+	heard                                int64 // milliseconds of sound, which Mistral charges for beside the tokens
 	sources                              int64
 	tools                                tools
 	also                                 claims
@@ -45,7 +46,8 @@ type rawUsage struct {
 // cache_creation_input_tokens beside the prompt, which holds both, and cache_creation_tokens and
 // cache_creation_token_details in it
 // (https://github.com/BerriAI/litellm/blob/main/litellm/types/utils.py,
-// https://docs.litellm.ai/docs/completion/prompt_caching).
+// https://docs.litellm.ai/docs/completion/prompt_caching). Mistral has prompt_audio_seconds
+// (https://docs.mistral.ai/api/endpoint/chat, undated copy).
 func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return u, nil, false
@@ -126,6 +128,16 @@ func (r *rawUsage) readTool(m rawjson.Member, q *llm.Quirks) {
 		r.tools.readServerToolUse(m.Value, q)
 	case "tool_calls_details":
 		r.tools.readInvocations(m.Value)
+	case "prompt_audio_seconds":
+		r.readSeconds(m.Value)
+	}
+}
+
+// readSeconds reads how long the sound of a prompt is. Some say an empty object where there is none.
+func (r *rawUsage) readSeconds(v []byte) {
+	heard, ok := millisOf(v)
+	if r.heard = heard; !ok && rawjson.Present(v) && rawjson.KindOf(v) != rawjson.Object {
+		r.Wild = true
 	}
 }
 
@@ -225,7 +237,7 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 		left -= u[d.class]
 	}
 	u[llm.Input] = left
-	u[llm.Citation] = r.found
+	u[llm.Citation], u[llm.Milliseconds] = r.found, r.heard
 
 	left = r.completion
 	if r.beside(q) {

@@ -170,7 +170,8 @@ func TestModalitiesWithoutARate(t *testing.T) {
 		model, body string
 		refused     bool
 	}{
-		{"mistral/voxtral-small-latest", sound, true},
+		{"mistral/mistral-small-latest", sound, true},
+		{"mistral/voxtral-small-latest", sound, false}, // which has a price by the second
 		{"mistral/voxtral-small-latest", words, false},
 		{"openrouter/mistralai/voxtral-small-24b-2507", sound, true},
 		{"openai/gpt-4o-mini-audio-preview", words, false},
