@@ -37,7 +37,7 @@ type Head struct {
 	LongCache bool
 	Tier      string // the service tier that the client asked for, where its answer may not tell it
 	// Asked is what the request says of the units that it asks for, in modes with commas:
-	// the size and quality of images, the memory of containers.
+	// the size and quality of images, the memory of containers; and that the preview of a tool may search.
 	Asked string
 	// Thinking is how many tokens of thinking are asked for, where these may go beyond the output
 	// cap; 0 for none.

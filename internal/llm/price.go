@@ -279,7 +279,7 @@ const thousand = 1000
 // mode of which nobody knows the price, tokens have no rate.
 func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 	rates, tiers, times := p.Rates, p.Tiers, []int64(nil)
-	unknown := false
+	unknown, search := false, (*Rates)(nil)
 	for name := range strings.SplitSeq(served, ",") {
 		name = ModeName(name)
 		if name == "" || p.Modes == nil || isUnit(name) {
@@ -291,6 +291,8 @@ func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 			unknown = true
 		case p.Modes[i].Times > 0:
 			times = append(times, p.Modes[i].Times)
+		case name == SearchPreview: // which goes with any other mode
+			search = &p.Modes[i].Rates
 		default:
 			rates, tiers = p.Modes[i].Rates, p.Modes[i].Tiers
 		}
@@ -306,6 +308,9 @@ func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 	}
 	if unknown {
 		clear(r[:NumTokens])
+	}
+	if search != nil {
+		r[Searches] = search[Searches]
 	}
 	p.setUnits(&r, served, false)
 	return r, above

@@ -164,8 +164,12 @@ func (p *Price) setUnits(r *Rates, said string, worst bool) {
 	}
 }
 
+// SearchPreview is the mode of searches by the preview of a tool. An answer tells it by the tools that it repeats, which
+// some proxies leave out.
+const SearchPreview = "search:preview"
+
 // Served are the modes in which an answer was served, with commas: those that it tells, and
-// what the request says of units where the answer does not. What the price does not go by
+// what the request says of units and of the tool that searches where the answer does not. What the price does not go by
 // is left out.
 func (p *Price) Served(told, asked string) string {
 	modes := told
@@ -176,6 +180,9 @@ func (p *Price) Served(told, asked string) string {
 		case !k.isSaid(told) && k.isSaid(asked):
 			modes = strings.Trim(modes+","+k.of(asked), ",")
 		}
+	}
+	if strings.Contains(asked, SearchPreview) && !strings.Contains(told, SearchPreview) && p.Charges(SearchPreview) {
+		modes = strings.Trim(modes+","+SearchPreview, ",")
 	}
 	return modes
 }

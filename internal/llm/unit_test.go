@@ -100,6 +100,20 @@ func TestServedUnits(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", tt.told, got, tt.want)
 		}
 	}
+	for _, tt := range []struct{ told, asked, want string }{
+		{"default", "search:preview", "default,search:preview"}, // the answer's tools are gone
+		{"default,search:preview", "search:preview", "default,search:preview"},
+		{"default", "", "default"},
+		{"", "container:4g,search:preview", "container:4g,search:preview"},
+	} {
+		if got := p.Served(tt.told, tt.asked); got != tt.want {
+			t.Errorf("%q, asked for %q: got %q, want %q", tt.told, tt.asked, got, tt.want)
+		}
+	}
+	none := llm.Price{Version: "v", Modes: []llm.Mode{}}
+	if got := none.Served("default", "search:preview"); got != "default" {
+		t.Errorf("a price without the mode: got %q, want default", got)
+	}
 	modes, unknown := p.ServedAs("priority,image:2k:low,image:9k:low")
 	if len(modes) != 2 || modes[1].Name != "image:2k:low" || unknown != nil {
 		t.Errorf("got %v and %v, want the modes priority and image:2k:low", modes, unknown)

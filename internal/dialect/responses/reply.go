@@ -167,11 +167,8 @@ func (r *result) ran(u, most *llm.Usage, q *llm.Quirks) *llm.Usage {
 // (https://developers.openai.com/api/docs/pricing).
 func (r *result) modes(u *llm.Usage) string {
 	modes := rawjson.Text(r.tier)
-	for _, t := range rawjson.Elements(r.tools) {
-		if u[llm.Searches] > 0 && strings.HasPrefix(rawjson.Text(rawjson.Get(t, "type")), "web_search_preview") {
-			modes += ",search:preview"
-			break
-		}
+	if by := preview(r.tools); u[llm.Searches] > 0 && by != "" {
+		modes += "," + by
 	}
 	if asked := containers(r.tools); asked != "" {
 		modes += "," + asked

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"net/http"
+	"strings"
 
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/parse"
@@ -44,7 +45,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	case "prompt_cache_options":
 		h.LongCache = openai.IsLongCache(m.Value)
 	case "tools":
-		h.Asked = containers(m.Value)
+		h.Asked = strings.Trim(containers(m.Value)+","+preview(m.Value), ",")
 	case outputCap:
 		h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, parse.MaxCount)
 	default:

@@ -134,5 +134,16 @@ func containers(tools []byte) string {
 	return strings.Join(modes, ",")
 }
 
+// preview is the mode of a search by the preview of the tool, which has another price, where it is among the tools; else
+// empty (https://developers.openai.com/api/docs/pricing).
+func preview(tools []byte) string {
+	for _, tool := range rawjson.Elements(tools) {
+		if strings.HasPrefix(rawjson.Text(rawjson.Get(tool, "type")), "web_search_preview") {
+			return llm.SearchPreview
+		}
+	}
+	return ""
+}
+
 // madeBefore stands for the memory of a container that was made before the request.
 const madeBefore = "made-before"

@@ -170,6 +170,21 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// TestPreviewAsked holds that the head of a request says that the preview may search.
+func TestPreviewAsked(t *testing.T) {
+	t.Parallel()
+	for tools, want := range map[string]string{
+		`[{"type":"web_search_preview"}]`: "search:preview",
+		`[{"type":"web_search"}]`:         "",
+		`[{"type":"f"},{"type":"web_search_preview_2025_03_11"},{"type":"code_interpreter","container":{"type":"auto"}}]`: "container:1g,search:preview",
+	} {
+		h, err := responses.Scan([]byte(`{"model":"m","input":"Hi","tools":`+tools+`}`), nil)
+		if err != nil || h.Asked != want {
+			t.Errorf("%s: got %q, %v, want %q", tools, h.Asked, err, want)
+		}
+	}
+}
+
 // The preview of the tool that searches the web has another price, which shows in the
 // tools that the answer repeats.
 func TestPreviewSearch(t *testing.T) {
