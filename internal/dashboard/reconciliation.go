@@ -289,8 +289,8 @@ func reconciledCells(r *reconcile.Row) []string {
 	}
 	theirs := ""
 	if r.Cost != nil {
-		theirs = r.Cost.String()
+		theirs = r.Cost.Fixed()
 	}
-	return append(cells, r.Ours.Cost.String(), (r.Ours.Cost + r.Ours.Uncertain).String(), theirs, string(r.Finding),
+	return append(cells, r.Ours.Cost.Fixed(), (r.Ours.Cost + r.Ours.Uncertain).Fixed(), theirs, string(r.Finding),
 		strconv.FormatBool(r.Finding.Explained()))
 }

@@ -40,8 +40,8 @@ func TestReconciliation(t *testing.T) {
 		t.Errorf("a link of another site: got %d, want no comparison", got.status)
 	}
 	file := s.send(t, "GET", page+"/csv"+days, nil, nil)
-	want := "2026-11-01,'=small,0,0,0,0,0,77,1,1.5,3,more,false\n"
-	if file.status != http.StatusOK || !strings.Contains(file.text, want) || !strings.Contains(file.text, "large,1204,1204,0,0,0,0,1,1,1,agrees,true") {
+	want := "2026-11-01,'=small,0,0,0,0,0,77,1.000000000,1.500000000,3.000000000,more,false\n"
+	if file.status != http.StatusOK || !strings.Contains(file.text, want) || !strings.Contains(file.text, "large,1204,1204,0,0,0,0,1.000000000,1.000000000,1.000000000,agrees,true") {
 		t.Errorf("the file: got %d %s", file.status, file.text)
 	}
 	if got := s.send(t, "GET", page+"/csv?from=2026-11-13&to=2026-11-14", nil, nil); got.status != http.StatusBadGateway {

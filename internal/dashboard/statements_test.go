@@ -58,7 +58,7 @@ func TestStatements(t *testing.T) {
 	if got := file.header.Get("Content-Disposition"); file.status != http.StatusOK || got != "attachment; filename=statement-acme-1-2026-10.csv" {
 		t.Errorf("the file: got %d with %q", file.status, got)
 	}
-	if want := s.acme.ID + ",1,2026-10,2026-10-12,openai/gpt,1,1300,0.002275,0.002275,false,0\n"; !strings.Contains(file.text, want) {
+	if want := s.acme.ID + ",1,2026-10,2026-10-12,openai/gpt,1,1300,0.002275000,0.002275000,false,0\n"; !strings.Contains(file.text, want) {
 		t.Errorf("the file: got %q, want %q in it", file.text, want)
 	}
 	for _, path := range []string{list + "/2", list + "/0", list + "/x", list + "/2/csv", "/accounts/other/statements", "/accounts/other/statements/1/csv"} {

@@ -140,7 +140,7 @@ func usageRow(u *report.Use) []string {
 	}
 	atMost := ""
 	if u.Uncertain > 0 {
-		atMost = u.AtMost().String()
+		atMost = u.AtMost().Fixed()
 	}
-	return append(row, u.Cost.String(), strconv.FormatBool(u.Unpriced > 0), atMost)
+	return append(row, u.Cost.Fixed(), strconv.FormatBool(u.Unpriced > 0), atMost)
 }

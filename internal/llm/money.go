@@ -25,6 +25,19 @@ func (m Money) String() string {
 
 // AppendText appends the plain decimal form of String to dst.
 func (m Money) AppendText(dst []byte) []byte {
+	from := len(dst)
+	dst = m.appendFixed(dst)
+	return dst[:from+len(bytes.TrimRight(bytes.TrimRight(dst[from:], "0"), "."))]
+}
+
+// Fixed is the amount with all nine decimals: "0.300000000", "12.000000000". Columns of files have it: programs that
+// guess the type of a column from its first rows take 0 for a whole number, and then read 0.3 as 0.
+func (m Money) Fixed() string {
+	var text [len("-9223372036.854775808")]byte
+	return string(m.appendFixed(text[:0]))
+}
+
+func (m Money) appendFixed(dst []byte) []byte {
 	u := uint64(m)
 	if m < 0 {
 		dst = append(dst, '-')
@@ -32,15 +45,12 @@ func (m Money) AppendText(dst []byte) []byte {
 	}
 	dst = strconv.AppendUint(dst, u/uint64(USD), 10)
 	frac := u % uint64(USD)
-	if frac == 0 {
-		return dst
-	}
 	digits := [...]byte{'.', 9: 0}
 	for i := len(digits) - 1; i > 0; i-- {
 		digits[i] = byte('0' + frac%10)
 		frac /= 10
 	}
-	return append(dst, bytes.TrimRight(digits[:], "0")...)
+	return append(dst, digits[:]...)
 }
 
 // MarshalJSON writes the amount as a JSON number with all its digits.

@@ -37,6 +37,10 @@ func TestMoneyString(t *testing.T) {
 		if got := string(m.AppendText([]byte("$"))); got != "$"+want {
 			t.Errorf("AppendText(%d): got %q, want %q", int64(m), got, "$"+want)
 		}
+		whole, decimals, _ := strings.Cut(want, ".")
+		if got, want := m.Fixed(), whole+"."+(decimals + "000000000")[:9]; got != want {
+			t.Errorf("Fixed(%d): got %q, want %q", int64(m), got, want)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ func (s *Statement) WriteCSV(w io.Writer) error {
 		l := &s.Lines[i]
 		rows = append(rows, []string{
 			s.Account, strconv.FormatInt(s.Number, 10), s.Month, l.Date, audit.PlainCell(l.Model), strconv.FormatInt(l.Requests, 10), strconv.FormatInt(l.Tokens, 10),
-			l.Charge.String(), l.AtMost().String(), strconv.FormatBool(s.IsCorrection(l)),
+			l.Charge.Fixed(), l.AtMost().Fixed(), strconv.FormatBool(s.IsCorrection(l)),
 			strconv.FormatInt(l.Unpriced, 10),
 		})
 	}

@@ -19,6 +19,6 @@ func TestStatementCSV(t *testing.T) {
 	var out strings.Builder
 	must.Do(t, s.WriteCSV(&out))
 	must.Equal(t, out.String(), "account,statement,month,date,model,requests,tokens,charge_usd,charge_at_most_usd,correction,unpriced_attempts\n"+
-		"acc,7,2026-10,2026-09-30,'=cmd(),-1,-20,-1,-1,true,0\n"+
-		`acc,7,2026-10,2026-10-01,"a/""b"",c",3,40,0.5,1.5,false,2`+"\n", "the file")
+		"acc,7,2026-10,2026-09-30,'=cmd(),-1,-20,-1.000000000,-1.000000000,true,0\n"+
+		`acc,7,2026-10,2026-10-01,"a/""b"",c",3,40,0.500000000,1.500000000,false,2`+"\n", "the file")
 }
