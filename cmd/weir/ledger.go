@@ -5,6 +5,8 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,13 +112,18 @@ func differenceLine(d *report.Difference) string {
 }
 
 func newLedgerExport(env *environment) *cobra.Command {
-	var format string
+	var format, focus string
 	var dates exportFlags
 	cmd := &cobra.Command{
 		Use: "export", Short: "Print every attempt, one row each",
-		Example: "  weir ledger export --format csv --start-date 2026-01-01 > attempts.csv", Args: noArgs,
+		Example: "  weir ledger export --format csv --start-date 2026-01-01 > attempts.csv\n" +
+			"  weir ledger export --format focus --focus 1.2 --account research > focus.csv", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, ok := report.ExportFormats()[format]
+			versions := report.FOCUSVersions()
+			if focus != "" && !slices.Contains(versions, focus) {
+				return usageError{fmt.Errorf("the version of FOCUS is one of %s; got %q", strings.Join(versions, ", "), focus)}
+			}
+			write, ok := report.ExportFormats(focus)[format]
 			if !ok {
 				return usageError{fmt.Errorf("the format is csv or focus; got %q", format)}
 			}
@@ -130,6 +137,8 @@ func newLedgerExport(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "csv", "csv, or focus for the FinOps Open Cost and Usage Specification")
+	cmd.Flags().StringVar(&focus, "focus", "", "version of FOCUS: "+strings.Join(report.FOCUSVersions(), ", ")+
+		"; the newest if it is not given")
 	dates.define(cmd)
 	return cmd
 }
@@ -195,10 +204,10 @@ func explainRow(x *report.Explanation) []string {
 	bought, atMost := x.Purchase(x.Cost, x.Uncertain)
 	row := []string{
 		x.Date, x.Account, audit.PlainCell(x.Model), audit.PlainCell(x.Price), count(x.Requests), count(x.Attempts),
-		count(x.Unpriced), count(x.Estimated), count(x.Unknown), bought.String(), atMost.String(),
+		count(x.Unpriced), count(x.Estimated), count(x.Unknown), bought.Fixed(), atMost.Fixed(),
 	}
 	for _, n := range x.Usage {
 		row = append(row, count(n))
 	}
-	return append(row, x.Terms, x.Cost.String(), (x.Cost + x.Uncertain).String())
+	return append(row, x.Terms, x.Cost.Fixed(), (x.Cost + x.Uncertain).Fixed())
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"mime"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/account"
@@ -46,11 +48,15 @@ func (ad *Admin) exportRoute(o *Options) people.Route {
 }
 
 func (h *adminExport) send(out *exportFile, r *http.Request) error {
-	query, err := readQuery(r, []string{"format", "account", "start_date", "end_date"})
+	query, err := readQuery(r, []string{"format", "focus", "account", "start_date", "end_date"})
 	if err != nil {
 		return err
 	}
-	write, ok := report.ExportFormats()[query.get("format")]
+	focus := query.get("focus")
+	if versions := report.FOCUSVersions(); focus != "" && !slices.Contains(versions, focus) {
+		return wrongKind("focus", `"`+strings.Join(versions, `", "`)+`"`)
+	}
+	write, ok := report.ExportFormats(focus)[query.get("format")]
 	if !ok {
 		return wrongKind("format", `"csv" or "focus"`)
 	}

@@ -3,10 +3,12 @@ package dashboard
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"weir/internal/budget"
 	"weir/internal/people"
+	"weir/internal/report"
 )
 
 // installationHandlers answer the pages of the installation and of its configuration.
@@ -68,7 +70,7 @@ func systemPageOf(x *System, version string, now time.Time) systemPage {
 	p.Versions = append([]Fact{{"Weir", version}}, x.Versions...)
 	p.Export = []Field{
 		{Name: "format", Label: "Format", Choices: []Choice{
-			{Value: "focus", Label: "FOCUS 1.2, a row for each class of usage"}, {Value: "csv", Label: "CSV, a row for each attempt"},
+			{Value: "focus", Label: "FOCUS " + slices.Max(report.FOCUSVersions()) + ", a row for each class of usage"}, {Value: "csv", Label: "CSV, a row for each attempt"},
 		}},
 		{Name: "start_date", Label: "From", Kind: "date", Value: monthOf(now, today(now).AddDate(0, 0, 1-today(now).Day())).first(), Optional: true},
 		{Name: "end_date", Label: "To", Kind: "date", Optional: true},

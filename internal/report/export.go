@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
 // ExportQuery selects attempts. Dates are UTC calendar dates in time.DateOnly, both inclusive; empty for no bound.
@@ -30,10 +31,22 @@ type Omitted struct {
 	Part  int // that are with the known part of the cost alone
 }
 
-// ExportFormats are the formats of such files, by name: csv (RFC 4180) has a row for each attempt, focus is FOCUS 1.2.
-func ExportFormats() map[string]Exporter {
-	return map[string]Exporter{"csv": exportCSV, "focus": exportFOCUS}
+// ExportFormats are the formats of such files, by name: csv (RFC 4180) has a row for each attempt, focus one for each
+// class of usage, in one of FOCUSVersions; the newest where that is empty.
+func ExportFormats(focus string) map[string]Exporter {
+	if focus == "" {
+		focus = FOCUSVersions()[len(FOCUSVersions())-1]
+	}
+	return map[string]Exporter{
+		"csv": exportCSV,
+		"focus": func(w io.Writer, each Attempts) (Omitted, error) {
+			return exportFOCUS(focus, w, each)
+		},
+	}
 }
+
+// fixedTime has as many digits for each time, so that times sort as text.
+const fixedTime = "2006-01-02T15:04:05.000000Z"
 
 func exportCSV(w io.Writer, each Attempts) (o Omitted, err error) {
 	out := csv.NewWriter(w)
@@ -56,12 +69,12 @@ func csvHeads() []string {
 		heads = append(heads, llm.Class(c).String())
 	}
 	return append(heads, "arrived", "booked_on", "service_tier", "unpriced", "cost_at_most_usd", "provider_cost_usd",
-		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd")
+		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd", "provider", "tags_json")
 }
 
 func csvRow(e *Exported) []string {
 	row := []string{
-		e.ID.String(), e.Opened.Format(time.RFC3339Nano), e.Account, e.Key, audit.PlainCell(e.Requested),
+		e.ID.String(), e.Opened.UTC().Format(fixedTime), e.Account, e.Key, audit.PlainCell(e.Requested),
 		audit.PlainCell(e.FullModel()), string(e.Outcome), string(e.Provenance), string(e.Finish),
 		strconv.Itoa(e.Status), string(e.Code), strconv.FormatBool(e.Counts), strconv.FormatBool(e.Stream),
 		count(e.FirstToken.Milliseconds()), count(e.Duration.Milliseconds()), e.Price.Version, knownCost(e),
@@ -71,20 +84,34 @@ func csvRow(e *Exported) []string {
 	}
 	atMost, providers := "", ""
 	if e.AtMost > 0 {
-		atMost = e.AtMost.String()
+		atMost = e.AtMost.Fixed()
 	}
 	if e.ProviderCost != nil {
-		providers = e.ProviderCost.String()
+		providers = e.ProviderCost.Fixed()
 	}
 	charged := knownCost(e)
 	if e.Terms != nil {
-		charged = e.Charge().String()
+		charged = e.Charge().Fixed()
 	}
-	return append(row, e.Arrived.Format(time.RFC3339Nano), e.Arrived.UTC().Format(time.DateOnly),
+	return append(row, e.Arrived.UTC().Format(fixedTime), e.Arrived.UTC().Format(time.DateOnly),
 		audit.PlainCell(e.Tier),
 		strings.Join(e.Unpriced.Names(), " "), atMost, providers, audit.PlainCell(e.AccountName),
 		audit.PlainCell(e.KeyLabel), audit.PlainCell(e.Attribution.User),
-		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), charged, e.Charged().String())
+		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), charged, e.Charged().Fixed(), audit.PlainCell(e.Provider),
+		tagsObject(e.Attribution.Tags))
+}
+
+// tagsObject is an object of JSON with tags. Semicolons are escaped: behind one a formula may begin, where it parts
+// cells, and JSON is the same with it as with its escape.
+func tagsObject(tags []llm.Tag) string {
+	object := []byte{'{'}
+	for i, t := range tags {
+		if i > 0 {
+			object = append(object, ',')
+		}
+		object = rawjson.AppendString(append(rawjson.AppendString(object, t.Name), ':'), t.Value)
+	}
+	return strings.ReplaceAll(string(append(object, '}')), ";", `\u003b`)
 }
 
 // knownCost is the best estimate; where a class of usage has no known rate, what is known
@@ -93,7 +120,7 @@ func knownCost(e *Exported) string {
 	if e.Unpriced != 0 && e.Cost == 0 {
 		return ""
 	}
-	return e.Cost.String()
+	return e.Cost.Fixed()
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }

@@ -13,7 +13,7 @@ import (
 // makes a formula; other names stay as they are.
 func TestExportIsNoFormula(t *testing.T) {
 	t.Parallel()
-	for format, write := range ExportFormats() {
+	for format, write := range ExportFormats("") {
 		for _, name := range []string{`=HYPERLINK("http://evil.example")`, "+1", "-1", "@SUM(A1)", "\t=1", "plain/model"} {
 			want := name
 			if name != "plain/model" {

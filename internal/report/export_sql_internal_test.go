@@ -1,22 +1,29 @@
 package report
 
 import (
+	"bytes"
+	"context"
 	"database/sql"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
-	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "modernc.org/sqlite" // which the questions are for
 
 	"weir/internal/charge"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/store/pgtest"
 )
 
 // sold are attempts of two days, of which each question has an answer.
@@ -43,38 +50,33 @@ func sold() []*Exported {
 	return append(list, failed)
 }
 
-// TestExportInSQL asks an exported file what docs/metering.md asks it.
+// engine loads a file as docs/metering.md says and answers questions: the cells of rows, nil for null.
+type engine func(t *testing.T, file string, statements []string) [][][]*string
+
+// engines are the databases that docs/metering.md names.
+func engines() map[string]engine {
+	return map[string]engine{"SQLite": askSQLite, "PostgreSQL": askPostgres, "DuckDB": askDuckDB}
+}
+
+// documented are the statements of SQL of docs/metering.md: the table, and the questions.
+func documented(t *testing.T) (table string, questions []string) {
+	t.Helper()
+	text := string(must.Get(os.ReadFile("../../docs/metering.md"))(t))
+	for i, q := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		if i == 0 {
+			table = q[1]
+			continue
+		}
+		questions = append(questions, q[1])
+	}
+	return table, questions
+}
+
+// TestExportInSQL asks an exported file what docs/metering.md asks it, in each database that it names.
 func TestExportInSQL(t *testing.T) {
 	t.Parallel()
-	file, out := io.Pipe()
-	go func() {
-		_, err := exportCSV(out, func(fn func(*Exported) error) error {
-			for _, e := range sold() {
-				if e.Margin > 0 {
-					e.Terms = &charge.Terms{Markup: 2000}
-				}
-				if err := fn(e); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		out.CloseWithError(err)
-	}()
-	rows := must.Get(csv.NewReader(file).ReadAll())(t)
-	db := must.Get(sql.Open("sqlite", "file:"+t.TempDir()+"/ledger.db"))(t)
-	defer db.Close()
-	must.Get(db.ExecContext(t.Context(), "CREATE TABLE ledger ("+strings.Join(rows[0], " TEXT, ")+" TEXT)"))(t) // as .import does
-	for _, row := range rows[1:] {
-		args := make([]any, len(row))
-		for i := range row {
-			args[i] = row[i]
-		}
-		must.Get(db.ExecContext(t.Context(), "INSERT INTO ledger VALUES (?"+strings.Repeat(", ?", len(row)-1)+")", args...))(t)
-	}
-	text := string(must.Get(os.ReadFile("../../docs/metering.md"))(t))
-	questions := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(text, -1)
 	want := []string{
+		"1900000001",
 		"2026-11 p/m 3 1.750000001; 2026-11 q/m 1 0.15",
 		"ada 2 1.250000001; bob 1 0.5",
 		"x 2 1.150000001; a, b=100% 1 0.5; - 1 0.25",
@@ -83,34 +85,216 @@ func TestExportInSQL(t *testing.T) {
 		"globex 0.125 0.15 0.025; acme 1.750000001 1.750000001 0",
 		"2026-11-02 p 2 1 - -; 2026-11-02 q 1 0 700 700; 2026-11-01 p 2 0 100 300",
 	}
-	must.Equal(t, len(questions), len(want), "questions")
-	for i, q := range questions {
-		must.Equal(t, answer(t, db, q[1]), want[i], "answer to %s", q[1])
+	file := exportedFile(t, exportCSV, sold())
+	for name, ask := range engines() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, questions := documented(t)
+			must.Equal(t, len(questions), len(want), "questions")
+			for i, rows := range ask(t, file, questions) {
+				must.Equal(t, answer(rows), want[i], "answer to %s", questions[i])
+			}
+		})
 	}
 }
 
-// answer has the columns of a row with spaces between them, and rows with semicolons.
-func answer(t *testing.T, db *sql.DB, question string) string {
+// TestExportSumsExactly adds up costs in files that begin with so many attempts for nothing that a program which guesses
+// types from the first rows would take costs for whole numbers, to the nano-dollar.
+func TestExportSumsExactly(t *testing.T) {
+	t.Parallel()
+	var list []*Exported
+	var sum llm.Money
+	for i := range 26_000 {
+		e := priced(llm.Usage{llm.Input: 1})
+		e.Price.Rates, e.Cost = llm.Rates{llm.Input: llm.Free}, 0
+		if i > 21_000 {
+			e.Price.Rates[llm.Input] = llm.RateOf(int64(i) * 1_000_003_000)
+			e.Cost = e.Price.Cost(&e.Usage, "")
+		}
+		sum += e.Cost
+		list = append(list, e)
+	}
+	file, focus := exportedFile(t, exportCSV, list), exportedFile(t, ExportFormats("")["focus"], list)
+	for name, ask := range engines() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, questions := documented(t)
+			got := ask(t, file, []string{questions[0], "SELECT round(sum(cost_usd), 9) FROM ledger"})
+			must.Equal(t, answer(got[0]), strconv.FormatInt(int64(sum), 10), "nano-dollars")
+			if name != "SQLite" { // whose numbers are binary
+				must.Equal(t, answer(got[1]), sum.String(), "dollars")
+			}
+			if name != "DuckDB" {
+				return
+			}
+			for of, column := range map[string]string{file: "cost_usd", focus: "BilledCost"} { // types guessed
+				rows := ask(t, file, []string{"SELECT typeof(any_value(" + column + ")), round(sum(" + column + "), 6) FROM read_csv('" + of + "')"})
+				must.Equal(t, answer(rows[0]), "DOUBLE "+strconv.FormatFloat(float64((sum+500)/1000)/1e6, 'f', -1, 64), "type and sum of %s", column)
+			}
+		})
+	}
+}
+
+// exportedFile is a file of attempts. That of an account with a margin has a price list.
+func exportedFile(t *testing.T, export Exporter, list []*Exported) string {
 	t.Helper()
-	rows := must.Get(db.QueryContext(t.Context(), question))(t)
+	path := t.TempDir() + "/export.csv"
+	must.Do(t, os.Chmod(filepath.Dir(path), 0o755))
+	file := must.Get(os.Create(path))(t)
+	_, err := export(file, func(fn func(*Exported) error) error {
+		for _, e := range list {
+			if e.Margin > 0 {
+				e.Terms = &charge.Terms{Markup: 2000}
+			}
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	must.Do(t, err)
+	must.Do(t, file.Close())
+	return path
+}
+
+// askSQLite inserts texts into the columns, as the command .import does.
+func askSQLite(t *testing.T, file string, statements []string) (answers [][][]*string) {
+	table, _ := documented(t)
+	rows := must.Get(csv.NewReader(must.Get(os.Open(file))(t)).ReadAll())(t)
+	db := must.Get(sql.Open("sqlite", "file:"+t.TempDir()+"/ledger.db?_pragma=synchronous(off)"))(t)
+	defer db.Close()
+	must.Get(db.ExecContext(t.Context(), table))(t)
+	tx := must.Get(db.BeginTx(t.Context(), nil))(t)
+	insert := must.Get(tx.PrepareContext(t.Context(), "INSERT INTO ledger VALUES (?"+strings.Repeat(", ?", len(rows[0])-1)+")"))(t)
+	for _, row := range rows[1:] {
+		args := make([]any, len(row))
+		for i := range row {
+			args[i] = row[i]
+		}
+		must.Get(insert.ExecContext(t.Context(), args...))(t)
+	}
+	must.Do(t, tx.Commit())
+	for _, statement := range statements {
+		answers = append(answers, sqliteRows(t, db, statement))
+	}
+	return answers
+}
+
+func sqliteRows(t *testing.T, db *sql.DB, statement string) (all [][]*string) {
+	t.Helper()
+	rows := must.Get(db.QueryContext(t.Context(), statement))(t)
 	defer rows.Close()
 	columns := must.Get(rows.Columns())(t)
-	var all []string
 	for rows.Next() {
-		values, dest := make([]any, len(columns)), make([]any, len(columns))
+		values, dest, cells := make([]any, len(columns)), make([]any, len(columns)), make([]*string, len(columns))
 		for i := range values {
 			dest[i] = &values[i]
 		}
 		must.Do(t, rows.Scan(dest...))
-		var words []string
-		for _, v := range values {
-			if v == nil {
-				v = "-"
+		for i, v := range values {
+			if day, isDay := v.(time.Time); isDay { // of a column that is declared a date
+				cells[i] = new(day.Format(time.DateOnly))
+			} else if v != nil {
+				cells[i] = new(fmt.Sprint(v))
 			}
-			words = append(words, fmt.Sprint(v))
+		}
+		all = append(all, cells)
+	}
+	must.Do(t, rows.Err())
+	return all
+}
+
+// askPostgres copies the file, as the command \copy of psql does.
+func askPostgres(t *testing.T, file string, statements []string) (answers [][][]*string) {
+	table, _ := documented(t)
+	c := must.Get(pgconn.Connect(t.Context(), pgtest.New(t).URL("postgres")))(t)
+	defer c.Close(context.WithoutCancel(t.Context()))
+	must.Get(c.Exec(t.Context(), table).ReadAll())(t)
+	in := must.Get(os.Open(file))(t)
+	defer in.Close()
+	must.Get(c.CopyFrom(t.Context(), in, "COPY ledger FROM STDIN WITH (FORMAT csv, HEADER)"))(t)
+	for _, statement := range statements {
+		var all [][]*string
+		for _, row := range must.Get(c.Exec(t.Context(), statement).ReadAll())(t)[0].Rows {
+			cells := make([]*string, len(row))
+			for i := range row {
+				if row[i] != nil {
+					cells[i] = new(string(row[i]))
+				}
+			}
+			all = append(all, cells)
+		}
+		answers = append(answers, all)
+	}
+	return answers
+}
+
+// duckDB is the npm package with DuckDB, in the version with which the questions are tried.
+const duckDB = "@duckdb/node-api@1.5.6-r.1"
+
+// askDuckDB installs DuckDB where tests require everything and there are node and npm.
+func askDuckDB(t *testing.T, file string, statements []string) (answers [][][]*string) {
+	node, err := exec.LookPath("node")
+	npm, npmErr := exec.LookPath("npm")
+	if err != nil || npmErr != nil || os.Getenv("WEIR_TEST_REQUIRE") != "all" {
+		t.Skip("DuckDB is installed with node and npm, where WEIR_TEST_REQUIRE is all")
+	}
+	table, _ := documented(t)
+	script := must.Get(filepath.Abs("testdata/duckdb.mjs"))(t)
+	dir := installed(t, npm, duckDB)
+	load := "COPY ledger FROM '" + file + `' (FORMAT csv, HEADER, DELIMITER ',', QUOTE '"', ESCAPE '"')`
+	ask := exec.CommandContext(t.Context(), node, script)
+	ask.Dir = dir
+	ask.Stdin = bytes.NewReader(must.Get(json.Marshal(append([]string{table, load}, statements...)))(t))
+	var said bytes.Buffer
+	ask.Stderr = &said
+	out, err := ask.Output()
+	if err != nil {
+		t.Fatalf("ask DuckDB: %v\n%s", err, said.String())
+	}
+	must.Do(t, json.Unmarshal(out, &answers))
+	return answers[2:]
+}
+
+// installed is a directory with an npm package. It stays for further tests.
+func installed(t *testing.T, npm, name string) string {
+	t.Helper()
+	all := filepath.Join(must.Get(os.UserCacheDir())(t), "weir-test")
+	dir := filepath.Join(all, strings.ReplaceAll(name, "/", "+"))
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	must.Do(t, os.MkdirAll(all, 0o755))
+	made := must.Get(os.MkdirTemp(all, "install-"))(t)
+	install := exec.CommandContext(t.Context(), npm, "install", "--no-audit", "--no-fund", "--prefix", made, name)
+	install.Dir = made
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("install %s: %v\n%s", name, err, out)
+	}
+	if os.Rename(made, dir) != nil { // another test was first
+		must.Do(t, os.RemoveAll(made))
+	}
+	return dir
+}
+
+// answer has the cells of a row with spaces between them, and rows with semicolons. Of a number the zeros at the end are
+// left out.
+func answer(rows [][]*string) string {
+	number := regexp.MustCompile(`^(-?\d+)(?:(\.\d*?)0*)$`)
+	var all []string
+	for _, row := range rows {
+		var words []string
+		for _, cell := range row {
+			word := "-"
+			if cell != nil {
+				word = *cell
+			}
+			if m := number.FindStringSubmatch(word); m != nil {
+				word = m[1] + strings.TrimSuffix(m[2], ".")
+			}
+			words = append(words, word)
 		}
 		all = append(all, strings.Join(words, " "))
 	}
-	must.Do(t, rows.Err())
 	return strings.Join(all, "; ")
 }

@@ -196,7 +196,10 @@ func TestAdministration(t *testing.T) {
 
 // runExport gets the files that weir ledger export prints.
 func (o *office) runExport() {
-	for format, write := range report.ExportFormats() {
+	for format, write := range map[string]report.Exporter{
+		"csv": report.ExportFormats("")["csv"], "focus": report.ExportFormats("1.4")["focus"],
+		"focus&focus=1.2": report.ExportFormats("1.2")["focus"], "focus&focus=1.3": report.ExportFormats("1.3")["focus"],
+	} {
 		const path = "/admin/v1/ledger/export"
 		r := o.Do(harness.Ask{Path: path + "?account=default&format=" + format, Key: o.admin})
 		must.Do(o.T, o.contract.Check(r, "paths", path, "get", "responses", "200"))
@@ -212,6 +215,9 @@ func (o *office) runExport() {
 	}
 	if got := at(o.call(400, "GET /ledger/export?format=xml", ""), "param"); got != "format" {
 		o.T.Errorf("another format: got the parameter %s", got)
+	}
+	if got := at(o.call(400, "GET /ledger/export?format=focus&focus=1.5", ""), "param"); got != "focus" {
+		o.T.Errorf("another version of FOCUS: got the parameter %s", got)
 	}
 	o.call(404, "GET /ledger/export?format=csv&account=nobody", "")
 }
