@@ -12,8 +12,9 @@ import (
 type connection struct {
 	net.Conn
 	of            *Server
-	since         atomic.Int64 // age of the server when the wait began, in nanoseconds; 0 with a request, closedWaiting behind it
-	waits         atomic.Int32 // a wait: for what
+	since         atomic.Int64  // age of the server when the wait began, in nanoseconds; 0 with a request, closedWaiting behind it
+	waits         atomic.Int32  // a wait: for what
+	gaveWay       time.Duration // for how long it had waited when it was closed for that
 	isHTTP2       atomic.Bool
 	bodyRead      atomic.Int64 // its age when some of a body was last read, of HTTP/2
 	read, written deadline
@@ -67,7 +68,11 @@ func (s *Server) accept(l net.Listener) (*connection, error) {
 		c := &connection{Conn: conn, of: s}
 		c.tell(conn)
 		c.setWaiting(forRequest)
-		if s.add(c) || s.makePlaces() && s.add(c) {
+		added := s.add(c)
+		for !added && s.makePlaces() {
+			added = s.add(c)
+		}
+		if added {
 			return c, nil
 		}
 		_ = conn.Close()
@@ -86,34 +91,66 @@ func (s *Server) add(c *connection) bool {
 	return true
 }
 
-// placesAtOnce is the part of all connections that is closed when a place is needed: whoever looks
-// for the one that has waited longest looks at all.
-const placesAtOnce = 64
+const (
+	// placesAtOnce is the part of all connections that is closed when a place is needed: whoever looks
+	// for the one that has waited longest looks at all.
+	placesAtOnce = 64
+	// leastWait is for how long a connection waits before it gives way: its client, or the gateway, may not have got
+	// to it yet. New ones wait that long in the listener's queue, where they come in great numbers.
+	leastWait = 100 * time.Millisecond
+	waitLook  = 5 * time.Millisecond
+	// Where connections gave way that had waited for less than briefWait, answers end their connection for crowdTime: a
+	// client that is told so sends no request to a connection that is closed at that moment.
+	briefWait, crowdTime = 2 * time.Second, 10 * time.Second
+)
 
-// makePlaces closes the connections that have waited longest for a complete request, and reports whether there
-// were any. The log tells of it.
+// makePlaces closes the connections that have waited longest for a complete request, or waits until one has waited
+// for leastWait, and reports whether there is any. The log tells of it.
 func (s *Server) makePlaces() bool {
-	closed := s.closeOldest(1+s.o.Most/placesAtOnce, func(wait) bool { return true })
+	closed := s.closeOldest(1+s.o.Most/placesAtOnce, func(c *connection) bool { return c.waited() >= leastWait })
+	if len(closed) == 0 && len(s.sinces(anyone)) > 0 {
+		s.wait(waitLook)
+		return true
+	}
+	if slices.ContainsFunc(closed, func(c *connection) bool { return c.gaveWay < briefWait }) {
+		s.crowded.Store(int64(s.age() + crowdTime))
+	}
 	s.short.tell(s, closed)
 	return len(closed) > 0
 }
 
-// closeOldest closes those up to n connections that have waited longest, of those that wait for such a thing.
-func (s *Server) closeOldest(n int, such func(wait) bool) []*connection {
+// waited says for how long the connection has waited; it does wait.
+func (c *connection) waited() time.Duration { return c.of.age() - time.Duration(c.since.Load()) }
+
+func anyone(*connection) bool { return true }
+
+// isCrowded reports whether places are so short that no connection is to stay open for another request.
+func (s *Server) isCrowded() bool {
+	until := s.crowded.Load()
+	return until > 0 && int64(s.age()) < until
+}
+
+// sinces says since when such connections wait that do.
+func (s *Server) sinces(such func(*connection) bool) (all []int64) {
 	s.mu.Lock()
-	var all []int64
+	defer s.mu.Unlock()
 	for c := range s.open {
-		if since := c.since.Load(); since > 0 && such(c.waiting()) {
+		if since := c.since.Load(); since > 0 && such(c) {
 			all = append(all, since)
 		}
 	}
-	s.mu.Unlock()
+	return all
+}
+
+// closeOldest closes of such connections the up to n that have waited longest.
+func (s *Server) closeOldest(n int, such func(*connection) bool) []*connection {
+	all := s.sinces(such)
 	if len(all) == 0 {
 		return nil
 	}
 	slices.Sort(all)
 	last := all[min(n, len(all))-1]
-	return s.closeThose(func(c *connection, since time.Duration) bool { return int64(since) <= last && such(c.waiting()) })
+	return s.closeThose(func(c *connection, since time.Duration) bool { return int64(since) <= last && such(c) })
 }
 
 // closeThose closes connections that wait and of which this holds, for the age since which they do, and returns
@@ -125,6 +162,7 @@ func (s *Server) closeThose(holds func(c *connection, since time.Duration) bool)
 		since := c.since.Load()
 		if since > 0 && holds(c, time.Duration(since)) && c.since.CompareAndSwap(since, closedWaiting) {
 			delete(s.open, c)
+			c.gaveWay = s.age() - time.Duration(since)
 			those = append(those, c)
 		}
 	}

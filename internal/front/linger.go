@@ -24,7 +24,7 @@ const (
 	stepTime   = 400 * time.Microsecond
 )
 
-func lingers(w wait) bool { return w == forEnd }
+func lingers(c *connection) bool { return c.waiting() == forEnd }
 
 // linger ends our side of the connection, whose answer has been written, and discards what its client still sends.
 func (c *connection) linger() {

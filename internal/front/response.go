@@ -285,7 +285,8 @@ func (w *response) endHead(out, pending, p []byte, last bool) []byte {
 	if !w.exchange.body.drain() {
 		c.last, c.unread = true, true
 	}
-	c.last = c.last || r.Close || c.server.retiring.Load() || c.server.stopping.Load()
+	s := c.server
+	c.last = c.last || r.Close || s.retiring.Load() || s.stopping.Load() || s.isCrowded()
 	switch {
 	case !body || w.length >= 0 || w.isHead():
 	case r.ProtoMinor == 0: // it ends with the connection

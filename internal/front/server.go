@@ -64,6 +64,7 @@ type Server struct {
 	http2   *http.Server
 
 	lingering atomic.Int64 // connections that do
+	crowded   atomic.Int64 // its age until which isCrowded
 	short     shortage
 
 	inputs, outputs sync.Pool // of *buffer: what is read, and what is to be written

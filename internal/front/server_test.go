@@ -109,21 +109,25 @@ func TestMostConnections(t *testing.T) {
 
 	fourth := dial(t, address)
 	send(t, fourth, "/")
-	want(t, "a connection too many", fourth, http.StatusOK)
+	answer, err := http.ReadResponse(bufio.NewReader(fourth), nil)
+	must.Do(t, err)
+	if answer.StatusCode != http.StatusOK || !answer.Close {
+		t.Errorf("a connection too many: got %d, closed %t; want 200, closed: places are short", answer.StatusCode, answer.Close)
+	}
 	want(t, "the longest idle", kept, 0)
-	fifth := dial(t, address)
-	send(t, fifth, "/wait")
-	<-arrived
+	fifth, sixth := dial(t, address), dial(t, address)
+	for _, c := range []net.Conn{fifth, sixth} {
+		send(t, c, "/wait")
+		<-arrived
+	}
 	want(t, "one that has never sent anything", silent, 0)
-	send(t, fourth, "/wait") // on the connection that was idle
-	<-arrived
-	sixth := dial(t, address)
-	want(t, "where all have a request", sixth, 0)
+	seventh := dial(t, address)
+	want(t, "where all have a request", seventh, 0)
 
 	for range 3 {
 		wait <- struct{}{}
 	}
-	for _, c := range []net.Conn{busy, fourth, fifth} {
+	for _, c := range []net.Conn{busy, fifth, sixth} {
 		want(t, "one with a request", c, http.StatusOK)
 	}
 	time.Sleep(settle)

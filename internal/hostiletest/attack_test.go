@@ -40,6 +40,8 @@ type attack struct {
 	held    string                          // what the gateway holds against it
 	model   string                          // that good clients ask for; empty for goodModel
 	secure  bool                            // over TLS
+	files   int                             // that the gateway may open; 0 for as many as the test may
+	kept    int                             // connections to providers that are idle for a while afterwards, beyond moreDescriptors
 	lasts   time.Duration                   // with -hostile.long; 0 for attackTime
 	alone   func(t *testing.T, a *attacker) // by one client before all others; nil for nothing
 	hostile func(a *attacker)
@@ -60,6 +62,7 @@ type attacker struct {
 // result is what came of an attack.
 type result struct {
 	testGateway   *testGateway
+	kept          int // as in attack
 	good          answers
 	quiet         time.Duration // p99 of good clients before the attack
 	before, after reading       // after the recovery
@@ -127,7 +130,7 @@ func only(want ...string) func(*testing.T, *result) {
 }
 
 func attacks() []attack {
-	return slices.Concat(clientAttacks(), fairnessAttacks(), smugglingAttacks(), http2Attacks(), providerAttacks(), contentAttacks())
+	return slices.Concat(clientAttacks(), fairnessAttacks(), smugglingAttacks(), filesAttacks(), http2Attacks(), providerAttacks(), contentAttacks())
 }
 
 // atOnce is how many attacks are made at once, where no time is judged: each is seldom the
@@ -177,8 +180,8 @@ func (a *attack) repeat(t *testing.T, g *testbed) string {
 // run makes the attack and judges all that does not depend on the clock.
 func (a *attack) run(t *testing.T, g *testbed) *result {
 	t.Helper()
-	h := g.open(t, a.secure)
-	r := &result{testGateway: h, counted: map[string]int{}}
+	h := g.open(t, a)
+	r := &result{testGateway: h, kept: a.kept, counted: map[string]int{}}
 	warm := &result{testGateway: h}
 	a.side(t, warm, long(500*time.Millisecond, 100*time.Millisecond), false)
 	if len(warm.good.failed) > 0 {
@@ -280,7 +283,7 @@ func (r *result) leftovers() (all []string) {
 			all = append(all, fmt.Sprintf("%d %s, %d before", now, what, before))
 		}
 	}
-	more("descriptors", int64(b.descriptors), int64(n.descriptors), moreDescriptors)
+	more("descriptors", int64(b.descriptors), int64(n.descriptors), moreDescriptors+int64(r.kept))
 	more("goroutines", int64(b.goroutines), int64(n.goroutines), moreGoroutines)
 	more("requests and attempts open", 0, int64(n.open), 0)
 	if *longFlag {

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -107,13 +108,17 @@ type testGateway struct {
 }
 
 // open starts a gateway of its own for one attack, on a copy of the data.
-func (g *testbed) open(t *testing.T, secure bool) *testGateway {
+func (g *testbed) open(t *testing.T, a *attack) *testGateway {
 	t.Helper()
 	h := &testGateway{testbed: g}
 	data := filepath.Join(t.TempDir(), "data")
 	must.Do(t, os.CopyFS(data, os.DirFS(filepath.Join(g.dir, "weir-data"))))
 	cmd := g.command(t, "serve", "--listen", "127.0.0.1:0", "--data", data)
-	if secure {
+	if a.files > 0 {
+		args := limited(strconv.Itoa(a.files), cmd.Args...)
+		cmd.Path, cmd.Args = must.Get(exec.LookPath(args[0]))(t), args
+	}
+	if a.secure {
 		cert, key, config := certificate(t)
 		h.roots = config
 		cmd.Env = append(cmd.Env, "WEIR_TLS_CERT="+cert, "WEIR_TLS_KEY="+key)

@@ -1,0 +1,120 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// filesAttacks are on gateways that may open few files, as `ulimit -n` has it on many machines, and on what is
+// discarded of refused requests.
+func filesAttacks() []attack {
+	return []attack{
+		{
+			name: "1,000 connections of one byte, with 1,024 files", hostile: oneByte, files: 1024, lasts: 8 * time.Second,
+			held: "a head that is not whole gives way, the oldest first", check: only("closed by the gateway", "not connected"),
+		},
+		{
+			name: "700 streams of one key, with 1,024 files", hostile: manyOfOneKey, files: 1024, lasts: 8 * time.Second,
+			held: "a third of the files is for requests in flight; no provider is blamed", check: blamesNobody,
+		},
+		{
+			name: "400 idle connections behind a burst of streams, with 256 files", hostile: idleAfterBurst, files: 256, kept: 64, lasts: 8 * time.Second,
+			held: "idle connections give way, to providers too", check: blamesNobody,
+		},
+		{
+			name: "bodies without end of requests without a key", hostile: endlessRefused, lasts: 6 * time.Second,
+			held: "of a refused request 128 MiB are discarded, of all together with half of a processor", check: only("401", "no answer"),
+		},
+	}
+}
+
+// limited is a program and its arguments that may open so many files.
+func limited(files string, program ...string) []string {
+	return append([]string{"sh", "-c", `ulimit -n "$0" && exec "$@"`, files}, program...)
+}
+
+// oneByte are 250 connections of each client that send one byte each, and come again when they are closed.
+func oneByte(a *attacker) { a.staggered(250, a.sendByte) }
+
+// sendByte sends a byte, and waits until the gateway has had enough or the attack is over.
+func (a *attacker) sendByte() {
+	conn := a.dial()
+	if conn == nil {
+		return
+	}
+	defer context.AfterFunc(a.ctx, func() { _ = conn.Close() })()
+	_, _ = io.WriteString(conn, "G")
+	_, _ = io.Copy(io.Discard, conn)
+	if _ = conn.Close(); a.ctx.Err() == nil {
+		a.count("closed by the gateway")
+	}
+}
+
+// manyOfOneKey are streams that do not end, each on a connection of its own.
+func manyOfOneKey(a *attacker) {
+	a.key, a.transport.DisableKeepAlives = a.bad[0], true
+	const body = `{"model":"wide/steady","stream":true,"messages":[{"role":"user","content":"x"}]}`
+	a.staggered(175, func() { a.post(chatPath, strings.NewReader(body)) })
+}
+
+// staggered does the same in n goroutines that begin one after the other, once a second each.
+func (a *attacker) staggered(n int, do func()) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for range n {
+		all.Go(func() { a.many(1, time.Second, func(int) { do() }) })
+		if !a.pause(4 * time.Millisecond) {
+			return
+		}
+	}
+}
+
+// idleAfterBurst has the gateway open connections to a provider, which are idle then, and opens others that stay so.
+func idleAfterBurst(a *attacker) {
+	own := a.key
+	a.key = a.bad[0]
+	const body = `{"model":"house/chat:tokens=20","stream":true,"messages":[{"role":"user","content":"x"}]}`
+	var burst sync.WaitGroup
+	for range 38 {
+		burst.Go(func() { a.post(chatPath, strings.NewReader(body)) })
+	}
+	burst.Wait()
+	a.key = own
+	a.transport.CloseIdleConnections()
+	for range 100 {
+		conn := a.dial()
+		if conn == nil {
+			return
+		}
+		defer conn.Close()
+		a.count("connections")
+		if !a.pause(10 * time.Millisecond) {
+			return
+		}
+	}
+	<-a.ctx.Done()
+}
+
+// blamesNobody is a check that the gateway takes its own lack of files for no fault of a provider, and says nothing of it.
+func blamesNobody(t *testing.T, r *result) {
+	said := r.testGateway.process.Said()
+	for _, word := range []string{"too many open files", "unavailable"} {
+		if at := strings.Index(said, word); at >= 0 {
+			t.Errorf("the gateway says %q: …%.300s", word, said[max(0, at-150):])
+		}
+	}
+}
+
+// endlessRefused sends as much as is taken behind a head that is refused.
+func endlessRefused(a *attacker) {
+	a.many(8, 20*time.Millisecond, func(i int) {
+		a.key = badKey(a.number, i)
+		a.post(chatPath, endless{a.ctx})
+	})
+}
