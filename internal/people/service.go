@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/mail"
 	"strings"
 	"time"
 	"unicode"
@@ -178,29 +177,6 @@ func ownChange(doing string, err error) error {
 		return llm.Errorf(llm.CodeAuthentication, "Your session has ended. Sign in again.")
 	}
 	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// checkEmail is an e-mail address in its one form, lower case, or what is wrong
-// with it.
-func checkEmail(text string) (string, error) {
-	email := normalEmail(text)
-	a, err := mail.ParseAddress(email[:min(len(email), maxEmail+1)]) // its time is not linear in every Go
-	if err != nil || a.Address != email || len(email) > maxEmail || strings.ContainsFunc(email, unicode.IsSpace) {
-		return "", llm.Invalid("email", "This is not an e-mail address such as ada@example.com.")
-	}
-	return email, nil
-}
-
-// normalEmail is an address in lower case. A letter that would become one of
-// ASCII stays: the Kelvin sign is no k, and whoever has it not the address with
-// one.
-func normalEmail(text string) string {
-	return strings.Map(func(r rune) rune {
-		if lower := unicode.ToLower(r); r < utf8.RuneSelf || lower >= utf8.RuneSelf {
-			return lower
-		}
-		return r
-	}, strings.TrimSpace(text))
 }
 
 // checkPersonName is somebody's name without spaces around it; it may be empty.
