@@ -103,10 +103,15 @@ func tryDocument(ctx context.Context, doc config.Document, o ApplyOptions, do fu
 		return err
 	}
 	gateway := Options{Config: cfg, Getenv: o.Getenv, Log: slog.New(slog.DiscardHandler)}
-	if err := gateway.withTable(ctx, do); err != nil {
+	var failed error
+	err = gateway.withTable(ctx, func(f *fleet, t *route.Table) error {
+		failed = do(f, t)
+		return nil
+	})
+	if err != nil {
 		return mistake{err}
 	}
-	return nil
+	return failed
 }
 
 // mistake is an error of what somebody wrote.
@@ -212,6 +217,9 @@ func refusedEdit(err error) error {
 	}
 	if errors.Is(err, managed.ErrUnknown) {
 		return &llm.Error{Code: llm.CodeNotFound, Message: sentence(err), Err: err}
+	}
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		return e
 	}
 	if m, ok := errors.AsType[mistake](err); ok {
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: sentence(m), Err: err}

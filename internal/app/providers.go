@@ -166,6 +166,7 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	}
 	if p.BaseURL != "" { // whoever is there may speak less
 		o.BaseURL, o.AllowPrivate, o.Also = p.BaseURL, false, nil
+		o.WrittenURL = p.WrittenURL
 	}
 	for _, name := range p.Also {
 		o.Also = append(o.Also, f.dialects.Named(name))

@@ -34,40 +34,44 @@ func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Tria
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialsWait)
 	defer cancel()
-	doc, _, err := m.parsed(ctx, 0)
+	saved, _, err := m.parsed(ctx, 0)
 	if err != nil {
 		return f, err
 	}
-	if doc, err = m.withTried(doc, &t); err != nil {
+	doc, err := m.withTried(ctx, by, saved, &t)
+	if err != nil {
 		return f, refusedEdit(err)
 	}
-	var failed error
 	err = tryDocument(ctx, doc, m.applyOptions(), func(fleet *fleet, table *route.Table) error {
 		p := table.Provider(t.Name)
 		if p == nil {
-			failed = llm.Errorf(llm.CodeNotFound, "There is no provider %.100q. Give the provider itself, or the name "+
+			return llm.Errorf(llm.CodeNotFound, "There is no provider %.100q. Give the provider itself, or the name "+
 				"of one that is configured.", t.Name).At("name")
-			return nil
+		}
+		err := m.checkOwn(ctx, saved, doc, p)
+		if err != nil {
+			return err
 		}
 		f = findingOf(ctx, p)
-		if t.Model != "" {
-			f.Answers, failed = m.tryModel(ctx, by, fleet, table, t.Name+"/"+t.Model)
-			if len(f.Answers) > 0 && f.Answers[0].Works && f.BaseURLFound == "" && !f.Listed {
-				f.Problem = "" // who answers need not list models
-			}
+		if t.Model == "" {
+			return nil
 		}
-		return nil
+		f.Answers, err = m.tryModel(ctx, by, fleet, table, t.Name+"/"+t.Model)
+		if len(f.Answers) > 0 && f.Answers[0].Works && f.BaseURLFound == "" && !f.Listed {
+			f.Problem = "" // who answers need not list models
+		}
+		return err
 	})
-	if failed != nil {
-		return f, failed
-	}
 	return f, refusedEdit(err)
 }
 
-// withTried is the document with the provider that is tried.
-func (m *managedConfig) withTried(doc config.Document, t *managed.Trial) (config.Document, error) {
+// withTried is the document with the provider that is tried. The audit log is told of one that is not saved so, before
+// anything is sent.
+func (m *managedConfig) withTried(ctx context.Context, by audit.Actor, saved config.Document, t *managed.Trial) (
+	config.Document, error,
+) {
 	if t.Value == nil {
-		return doc, nil
+		return saved, nil
 	}
 	file, err := config.FileDocument(m.options.ConfigFrom)
 	if err != nil {
@@ -77,11 +81,38 @@ func (m *managedConfig) withTried(doc config.Document, t *managed.Trial) (config
 	if err != nil {
 		return nil, err
 	}
-	if one, err = one.Revealed(doc, file.Document); err != nil {
+	if one, err = one.Revealed(saved, file.Document); err != nil {
 		return nil, mistake{err}
 	}
-	one, err = file.Beside(one)
-	return doc.With(one, false), err
+	if one, err = file.Beside(one); err != nil {
+		return nil, err
+	}
+	doc := saved.With(one, false)
+	for _, c := range saved.Changes(doc) {
+		if err := m.store.NoteTest(ctx, by, &c); err != nil {
+			return nil, err
+		}
+	}
+	if member := one.NewReference(t.Name, saved, file.Document); member != "" {
+		return nil, llm.Invalidf("provider."+member, "A test replaces no reference that this provider is not saved "+
+			"with: write the value of %s itself for the test, or save the provider first.", member)
+	}
+	return doc, nil
+}
+
+// checkOwn refuses to test a provider with credentials that were not typed for it and that it does not have at this
+// host: those of others, and those of the gateway's environment.
+func (m *managedConfig) checkOwn(ctx context.Context, saved, doc config.Document, p *provider.Provider) error {
+	if len(saved.Changes(doc)) == 0 {
+		return nil
+	}
+	return tryDocument(ctx, saved, m.applyOptions(), func(_ *fleet, table *route.Table) error {
+		if p.Own(table.Provider(p.Name()), doc.Typed(p.Name())) {
+			return nil
+		}
+		return llm.Invalid("provider", "A test sends a key that is typed for it, or one that the provider is saved with "+
+			"at the same host. Type the key, or save the provider first.")
+	})
 }
 
 // mostTold is how many models a finding tells.
@@ -89,7 +120,7 @@ const mostTold = 1000
 
 // findingOf asks a provider for its models.
 func findingOf(ctx context.Context, p *provider.Provider) managed.Finding {
-	f := managed.Finding{Provider: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.BaseURL()}
+	f := managed.Finding{Provider: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.ShownURL(p.BaseURL())}
 	l, key, err := p.ListModels(ctx)
 	if errors.Is(err, provider.ErrNoList) {
 		f.Problem = "Providers of this wire format do not list their models. Name a model to test it."
@@ -100,9 +131,9 @@ func findingOf(ctx context.Context, p *provider.Provider) managed.Finding {
 		return f
 	}
 	if l.BaseURL != p.BaseURL() {
-		f.BaseURLFound = l.BaseURL
-		f.Problem = fmt.Sprintf("The address %s is wrong: its API is at %s. Set base_url to that.", p.BaseURL(),
-			l.BaseURL)
+		f.BaseURLFound = p.ShownURL(l.BaseURL)
+		f.Problem = fmt.Sprintf("The address %s is wrong: its API is at %s. Set base_url to that.", f.BaseURL,
+			f.BaseURLFound)
 		return f
 	}
 	f.Listed, f.Models, f.Latency = true, l.Names[:min(len(l.Names), mostTold)], max(l.Took, time.Millisecond)
@@ -131,9 +162,9 @@ func problemOf(p *provider.Provider, key int, err error) string {
 		return fmt.Sprintf("The provider refuses the key %s (status %d).%s Set another key.", name, f.Status, said)
 	case f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed || f.Kind == provider.KindProtocol:
 		return fmt.Sprintf("No list of models is at %s, with /v1 or without. Check base_url, or name a model to test "+
-			"it.", p.BaseURL())
+			"it.", p.ShownURL(p.BaseURL()))
 	case f.Status == 0:
-		return fmt.Sprintf("%s cannot be reached (%s). Check base_url.", p.BaseURL(), f.Kind)
+		return fmt.Sprintf("%s cannot be reached (%s). Check base_url.", p.ShownURL(p.BaseURL()), f.Kind)
 	}
 	return fmt.Sprintf("The provider answers with status %d.%s", f.Status, said)
 }

@@ -106,6 +106,7 @@ const (
 	SecretsResealed     Action = "secrets.resealed"
 	KeptPurged          Action = "kept.purged"
 	ConfigChanged       Action = "config.changed"
+	ConfigTested        Action = "config.tested"
 )
 
 // Entry is one line of the log. Before and After are JSON objects of what was

@@ -27,6 +27,7 @@ func (l *loader) checkProvider(p *Provider) {
 		l.checkWord(join(path, "also")+"["+strconv.Itoa(i)+"]", also, dialects)
 	}
 	if p.BaseURL != "" {
+		p.WrittenURL = l.originOf(join(path, "base_url")).written
 		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "put the key in `api_keys`")
 	}
 	if p.Prefill != "" {

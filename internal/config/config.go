@@ -123,6 +123,8 @@ type Provider struct {
 	// BaseURL is http or https, without credentials, query, fragment or a
 	// slash at its end.
 	BaseURL string `yaml:"base_url,omitempty"`
+	// WrittenURL is BaseURL with its references as they were written; empty where it has none.
+	WrittenURL string `yaml:"-"`
 	// Also are further wire formats that it speaks at BaseURL.
 	Also []string `yaml:"also,omitempty"`
 	// AllowPrivate allows private and loopback addresses.

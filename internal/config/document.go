@@ -80,7 +80,7 @@ func (d *decoder) section(doc Document, section pair) {
 func (d *decoder) object(doc Document, section string, o pair) {
 	var value any
 	if err := yaml.NodeToValue(o.value, &value); err != nil {
-		d.reportAt(o.at, pathOf(section, o.key), "cannot be read: %v", err)
+		d.reportUnread(o.at.file, err)
 		return
 	}
 	if fields, ok := value.(map[string]any); ok && section == "providers" {
@@ -216,50 +216,8 @@ func hide(secret string) string {
 
 // Hidden is the document without secrets: what stands for them can be read back by Revealed.
 func (d Document) Hidden() Document {
-	hidden, _ := d.withSecrets(func(text string) (string, error) { return hide(text), nil }) // which never fails
+	hidden, _ := d.withSecrets(func(_, text string) (string, error) { return hide(text), nil }) // which never fails
 	return hidden
-}
-
-// Revealed puts the secrets of others where the document has what Hidden put in their place.
-func (d Document) Revealed(others ...Document) (Document, error) {
-	known := map[string]string{}
-	for _, o := range others {
-		_, _ = o.withSecrets(func(text string) (string, error) { known[hide(text)] = text; return text, nil })
-	}
-	return d.withSecrets(func(text string) (string, error) {
-		if !strings.HasPrefix(text, sealedPrefix) {
-			return text, nil
-		}
-		secret, ok := known[text]
-		if !ok {
-			return "", fmt.Errorf("%s stands for a key that is not in force here: write the key itself, or "+
-				"${NAME}, or ${file:/path}", text)
-		}
-		return secret, nil
-	})
-}
-
-// withSecrets is the document with every secret replaced.
-func (d Document) withSecrets(replace func(string) (string, error)) (Document, error) {
-	next := d.Clone()
-	for name, value := range d["providers"] {
-		fields, ok := value.(map[string]any)
-		if !ok {
-			continue
-		}
-		fields = maps.Clone(fields)
-		for key := range secretKeys(reflect.TypeFor[Provider]()) {
-			replaced, err := replaceTexts(fields[key], replace)
-			if err != nil {
-				return nil, fmt.Errorf("providers.%s.%s: %w", name, key, err)
-			}
-			if replaced != nil {
-				fields[key] = replaced
-			}
-		}
-		next["providers"][name] = fields
-	}
-	return next, nil
 }
 
 // secretKeys are the keys of a struct whose values are secrets, or lists of them.

@@ -68,7 +68,7 @@ func (l *loader) secretFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("`${file:}` names no file; write ${file:/path}")
 	}
-	b, err := l.opts.ReadFile(path)
+	b, err := l.opts.readSecret(path)
 	if err != nil {
 		return "", fmt.Errorf("the file %s cannot be read: %w", path, cause(err))
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"syscall"
 )
 
 // defaultFile is read from the working directory when no file is named.
@@ -29,6 +30,8 @@ type Options struct {
 	// ReadFile reads the configuration and the files it refers to; nil for the
 	// file system. Relative paths are relative to the working directory.
 	ReadFile func(path string) ([]byte, error)
+	// readSecret reads a file that the configuration refers to.
+	readSecret func(path string) ([]byte, error)
 }
 
 // withDefaults fills what is nil.
@@ -41,6 +44,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ReadFile == nil {
 		o.ReadFile = readBounded
+		o.readSecret = readRegular
+	}
+	if o.readSecret == nil {
+		o.readSecret = o.ReadFile
 	}
 	return o
 }
@@ -53,6 +60,24 @@ func readBounded(path string) ([]byte, error) {
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+// readRegular is readBounded for what people may name who do not have this machine: a named pipe, which may never say
+// anything, and a device are not read.
+func readRegular(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else it waits for who writes into a pipe
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	return io.ReadAll(io.LimitReader(f, maxSecretFile+1))
 }
 
 // loader is one run of Load.

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/goccy/go-yaml"
 )
@@ -13,7 +13,7 @@ func ParseTree(file string, src []byte) (map[string]any, error) {
 	tree := map[string]any{}
 	if body := r.parse(file, src); body != nil {
 		if err := yaml.NodeToValue(body, &tree); err != nil {
-			r.reportAt(origin{file: file}, "", "cannot be read: %s", fmt.Sprint(err))
+			r.reportUnread(file, err)
 		}
 	}
 	if len(r.problems) > 0 {
@@ -21,4 +21,16 @@ func ParseTree(file string, src []byte) (map[string]any, error) {
 		return nil, r.problems
 	}
 	return tree, nil
+}
+
+// reportUnread reports an error of the library, without the lines that it prints: they may hold secrets.
+func (r *recorder) reportUnread(file string, err error) {
+	at, message := origin{file: file}, "it has values that YAML cannot have there"
+	if e, ok := errors.AsType[yaml.Error](err); ok {
+		message = e.GetMessage()
+		if e.GetToken() != nil {
+			at = place(file, e.GetToken())
+		}
+	}
+	r.reportAt(at, "", "cannot be read: %s", message)
 }

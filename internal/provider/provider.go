@@ -50,6 +50,9 @@ type Options struct {
 	Ask *dialect.Inquiry
 	// BaseURL is an http or https address, the API's version included.
 	BaseURL string
+	// WrittenURL is BaseURL as people wrote it, where references in it stand for what nobody is to be shown; empty
+	// where that is BaseURL.
+	WrittenURL string
 	// APIKeys may be empty for a server that asks for none, and for a scheme
 	// that finds out who the gateway is.
 	APIKeys []llm.Secret

@@ -186,7 +186,7 @@ func (t *Table) Providers(now time.Time) []ProviderCondition {
 	all := make([]ProviderCondition, 0, len(t.providers))
 	for _, p := range t.providers {
 		c := ProviderCondition{
-			Name: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.BaseURL(), State: StateUnused,
+			Name: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.ShownURL(p.BaseURL()), State: StateUnused,
 			Keys: p.Keys(), Targets: t.health.conditions(p.Name(), now),
 			Hour: t.byName[p.Name()].traffic.hour(now),
 		}

@@ -84,7 +84,7 @@ func (s *Managed) Put(ctx context.Context, by audit.Actor, after int64, sealed s
 		paths := make([]string, len(changes))
 		for i := range changes {
 			paths[i] = changes[i].Path
-			if err := s.noteChange(ctx, tx, by, &changes[i]); err != nil {
+			if err := s.noteChange(ctx, tx, by, audit.ConfigChanged, &changes[i]); err != nil {
 				return err
 			}
 		}
@@ -98,10 +98,17 @@ func (s *Managed) Put(ctx context.Context, by audit.Actor, after int64, sealed s
 	})
 }
 
+// NoteTest tells the audit log that an object is tested that is not saved so.
+func (s *Managed) NoteTest(ctx context.Context, by audit.Actor, c *managed.Change) error {
+	return s.write(ctx, s.sure, "note a test", func(tx *sql.Tx) error {
+		return s.noteChange(ctx, tx, by, audit.ConfigTested, c)
+	})
+}
+
 // noteChange tells the audit log of one object.
-func (s *Managed) noteChange(ctx context.Context, tx *sql.Tx, by audit.Actor, c *managed.Change) error {
+func (s *Managed) noteChange(ctx context.Context, tx *sql.Tx, by audit.Actor, a audit.Action, c *managed.Change) error {
 	_, err := s.note(ctx, tx, audit.Entry{
-		Actor: by, Action: audit.ConfigChanged, Object: audit.Object{Kind: c.Section, Name: c.Name},
+		Actor: by, Action: a, Object: audit.Object{Kind: c.Section, Name: c.Name},
 	}, factOf(c.Before), factOf(c.After))
 	return err
 }

@@ -105,7 +105,9 @@ func (o *office) runConfig() {
 		`{"accounts":{"default":{"budget":{"limit_usd":"-5","period":"day"}}}}`, `{"accounts":{"default":{"limit":{}}}}`,
 		`{"document":{"limits":{"rpm":-1}}}`, `{"document":[]}`,
 	} {
-		o.call(400, "POST /config/plan", body)
+		if refused := fmt.Sprint(o.call(400, "POST /config/plan", body)); strings.Contains(refused, "INVALID_REQUEST: ") {
+			t.Errorf("POST /config/plan %s: got %s, want the sentence without its code", body, refused)
+		}
 	}
 	o.runReconciliation()
 }

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Revealed puts the secrets of others where the document has what Hidden put in their place. Such a text stands for a
+// secret of the provider of the same name at the same host alone, so that nobody sends a key elsewhere who has never
+// seen it.
+func (d Document) Revealed(others ...Document) (Document, error) {
+	type place struct{ provider, text string }
+	known := map[place]string{}
+	for _, o := range others {
+		_, _ = o.withSecrets(func(name, text string) (string, error) {
+			if sameHost(d.provider(name), o.provider(name)) {
+				known[place{name, hide(text)}] = text
+			}
+			return text, nil
+		})
+	}
+	return d.withSecrets(func(name, text string) (string, error) {
+		if !strings.HasPrefix(text, sealedPrefix) {
+			return text, nil
+		}
+		secret, ok := known[place{name, text}]
+		if !ok {
+			return "", fmt.Errorf("%s stands for a key that is not in force here for this provider at this host: write "+
+				"the key itself, or ${NAME}, or ${file:/path}", text)
+		}
+		return secret, nil
+	})
+}
+
+// provider is a provider of the document; nil for none.
+func (d Document) provider(name string) map[string]any {
+	fields, _ := d["providers"][name].(map[string]any)
+	return fields
+}
+
+// sameHost reports whether two providers of the same name are at the same scheme, host and port: both where the
+// catalogue says, where neither has a base_url.
+func sameHost(a, b map[string]any) bool {
+	one, other := textOf(a["base_url"]), textOf(b["base_url"])
+	if one == other {
+		return true
+	}
+	if strings.Contains(one+other, "$") {
+		return false // what a reference stands for is not known here
+	}
+	from, err := url.Parse(one)
+	to, otherErr := url.Parse(other)
+	return err == nil && otherErr == nil && from.Host != "" && strings.EqualFold(from.Scheme, to.Scheme) &&
+		strings.EqualFold(from.Host, to.Host)
+}
+
+// textOf is a scalar as a text; empty for none.
+func textOf(v any) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// Typed are the secrets of a provider that stand in the document themselves, and not by a reference.
+func (d Document) Typed(provider string) (all []string) {
+	one := Document{"providers": {provider: d.provider(provider)}}
+	_, _ = one.withSecrets(func(_, text string) (string, error) {
+		if !strings.Contains(text, "$") {
+			all = append(all, text)
+		}
+		return text, nil
+	})
+	return all
+}
+
+// NewReference is the first member of a provider with a reference (${NAME}, ${file:/path}) that the saved documents do
+// not have in the same member of the same provider; empty for none.
+func (d Document) NewReference(provider string, saved ...Document) string {
+	fields := d.provider(provider)
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		known := map[string]bool{}
+		for _, s := range saved {
+			eachText(s.provider(provider)[key], func(text string) { known[text] = true })
+		}
+		isNew := false
+		eachText(fields[key], func(text string) { isNew = isNew || strings.Contains(text, "${") && !known[text] })
+		if isNew {
+			return key
+		}
+	}
+	return ""
+}
+
+// eachText calls do with every scalar of a value, as a text.
+func eachText(v any, do func(string)) {
+	switch x := v.(type) {
+	case nil:
+	case []any:
+		for _, item := range x {
+			eachText(item, do)
+		}
+	case map[string]any:
+		for _, item := range x {
+			eachText(item, do)
+		}
+	default:
+		do(fmt.Sprint(x))
+	}
+}
+
+// withSecrets is the document with every secret replaced, of which the provider's name is given.
+func (d Document) withSecrets(replace func(provider, text string) (string, error)) (Document, error) {
+	next := d.Clone()
+	for name, value := range d["providers"] {
+		fields, ok := value.(map[string]any)
+		if !ok {
+			continue
+		}
+		fields = maps.Clone(fields)
+		for key := range secretKeys(reflect.TypeFor[Provider]()) {
+			replaced, err := replaceTexts(fields[key], func(text string) (string, error) { return replace(name, text) })
+			if err != nil {
+				return nil, fmt.Errorf("providers.%s.%s: %w", name, key, err)
+			}
+			if replaced != nil {
+				fields[key] = replaced
+			}
+		}
+		next["providers"][name] = fields
+	}
+	return next, nil
+}
