@@ -108,10 +108,52 @@ func (t *Terms) Bound(cost llm.Money, price *llm.Price, most *llm.Usage, asked s
 	return sum(t.Price.Bound(most), t.Markup.Of(price.BoundAsked(&rest, asked)))
 }
 
+// Unpriced are the classes that the charge is without, of an attempt that used so much in those modes and whose cost is
+// without some: those for which neither the account's own price nor its provider's has a rate.
+func (t *Terms) Unpriced(ofCost llm.Classes, price *llm.Price, used *llm.Usage, served string) llm.Classes {
+	switch {
+	case t == nil:
+		return ofCost
+	case t.Markup == MinMarkup: // nothing is charged of a cost, whatever it is
+		return 0
+	case !t.Own():
+		return ofCost
+	}
+	rest := t.rest(used) // of which the cost may be the provider's own figure, and the charge is not
+	ofCost |= price.Unpriced(&rest, served)
+	all := *used
+	for class, n := range all {
+		if n == 0 && ofCost.Has(llm.Class(class)) {
+			all[class] = 1 // what may have been used
+		}
+	}
+	return ofCost & t.Price.Unpriced(&all, "")
+}
+
+// Unbounded are the classes that Bound is without, and those of others, such as of tokens of sound, that have no rate.
+func (t *Terms) Unbounded(price *llm.Price, most *llm.Usage, asked string, others llm.Classes) llm.Classes {
+	if !t.Own() {
+		return price.UnboundedAsked(most, asked) | price.Without(others)
+	}
+	rest := t.rest(most)
+	return (t.Price.UnboundedAsked(most, "") | t.Price.Without(others)) &
+		(price.UnboundedAsked(&rest, asked) | price.Without(others))
+}
+
+// Covers reports whether the account has a price of its own that alone decides what it is charged for what was used,
+// whatever the provider charges.
+func (t *Terms) Covers(price *llm.Price, used *llm.Usage, served string) bool {
+	if !t.Own() || t.Price.Unpriced(used, "") != 0 {
+		return false
+	}
+	rest := t.rest(used)
+	return price.Cost(&rest, served) == 0
+}
+
 // Rates is a price as the account pays it: its own, with the markup on what that has no rate for, or all with the markup.
 // It is for people to read; rates are rounded up each.
 func (t *Terms) Rates(p llm.Price) llm.Price {
-	if t == nil || !p.Known() {
+	if t == nil || !p.Known() && !t.Own() {
 		return p
 	}
 	if t.Own() {

@@ -120,3 +120,109 @@ func TestParseMarkup(t *testing.T) {
 		}
 	}
 }
+
+// TestUnpricedProperties holds, for random prices and usage, that a charge is said to be without a class where, and only
+// where, a rate that the provider's price lacks would change it.
+func TestUnpricedProperties(t *testing.T) {
+	t.Parallel()
+	const seed = 20261128
+	r := rand.New(rand.NewPCG(seed, 3))
+	rates := func(known float64, of *llm.Price) {
+		tokens := r.IntN(2) == 0 // a price has rates for all classes of tokens, or none
+		for class := range of.Rates {
+			if class < llm.NumTokens && tokens || class >= llm.NumTokens && r.Float64() < known {
+				of.Rates[class] = llm.RateOf(1 + r.Int64N(100_000_000))
+			}
+		}
+	}
+	marked := 0
+	for range 20_000 {
+		var provider llm.Price
+		if r.IntN(3) > 0 {
+			provider.Version = "p"
+			rates(0.5, &provider)
+		}
+		terms := &charge.Terms{Markup: charge.Markup(r.Int32N(30_000) - 10_000)}
+		switch r.IntN(4) {
+		case 0:
+			terms = nil
+		case 1:
+			terms.Markup = charge.MinMarkup
+		case 2:
+			terms.Price.Version = "o"
+			rates(0.5, &terms.Price)
+		}
+		var used llm.Usage
+		for class := range used {
+			if c := llm.Class(class); r.IntN(4) == 0 && c != llm.Requests && (c < llm.Images || c > llm.Milliseconds) { // what tokens cover
+				used[class] = 1 + r.Int64N(1000)
+			}
+		}
+		got := terms.Unpriced(provider.Unpriced(&used, ""), &provider, &used, "")
+		full := provider
+		full.Version = "f"
+		for class, rate := range full.Rates {
+			if !rate.Known() {
+				full.Rates[class] = 7_000_000_000
+			}
+		}
+		before := terms.Charge(provider.Cost(&used, ""), &provider, &used, "")
+		after := terms.Charge(full.Cost(&used, ""), &full, &used, "")
+		if (got != 0) != (before != after) {
+			t.Fatalf("seed %d: %+v, price %+v, used %v: got %v without a price; charged %s, with all rates %s", seed, terms,
+				provider, used, got.Names(), before, after)
+		}
+		if got != 0 {
+			marked++
+		}
+	}
+	if marked < 1000 {
+		t.Errorf("%d charges were without a class, want many", marked)
+	}
+}
+
+// TestOwnPriceAlone holds what decides a charge where the provider's price is not known: tokens cover the request and
+// what measures them too, and other classes are named.
+func TestOwnPriceAlone(t *testing.T) {
+	t.Parallel()
+	own := llm.Price{Version: "o"}
+	for class := range llm.NumTokens {
+		own.Rates[class] = 2_000_000
+	}
+	terms, none := &charge.Terms{Price: own}, llm.Price{}
+	for _, tt := range []struct {
+		name    string
+		used    llm.Usage
+		ofCost  llm.Classes
+		want    llm.Classes
+		decides bool // the own price alone
+	}{
+		{"tokens of a request", llm.Usage{llm.Input: 3, llm.Output: 1, llm.Requests: 1}, 0, 0, true},
+		{"tokens that measure images", llm.Usage{llm.Input: 3, llm.Images: 2}, 0, 0, true},
+		{"a search", llm.Usage{llm.Input: 3, llm.Searches: 1}, 0, llm.Classes(0).With(llm.Searches), false},
+		{"a tool that may have been used", llm.Usage{llm.Input: 3}, llm.Classes(0).With(llm.OtherTools), llm.Classes(0).With(llm.OtherTools), true},
+		{"output that may have been made", llm.Usage{llm.Input: 3}, llm.Classes(0).With(llm.Output), 0, true},
+	} {
+		ofCost := tt.ofCost | none.Unpriced(&tt.used, "")
+		if got := terms.Unpriced(ofCost, &none, &tt.used, ""); got != tt.want {
+			t.Errorf("%s: got %v without a price, want %v", tt.name, got.Names(), tt.want.Names())
+		}
+		if got := terms.Covers(&none, &tt.used, ""); got != tt.decides {
+			t.Errorf("%s: the own price decides alone: got %t, want %t", tt.name, got, tt.decides)
+		}
+	}
+	if got := terms.Rates(none); got.Version != "o" || got.Rates != own.Rates {
+		t.Errorf("as the account pays it: got %+v, want its own price", got)
+	}
+	for _, tt := range []struct {
+		most llm.Usage
+		want llm.Classes
+	}{
+		{llm.Usage{llm.Input: 100, llm.Output: 10, llm.Requests: 1}, 0},
+		{llm.Usage{llm.Input: 100, llm.Maps: 1}, llm.Classes(0).With(llm.Maps)},
+	} {
+		if got := terms.Unbounded(&none, &tt.most, "", 0); got != tt.want {
+			t.Errorf("bound of %v: got it without %v, want %v", tt.most, got.Names(), tt.want.Names())
+		}
+	}
+}

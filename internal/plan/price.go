@@ -30,7 +30,7 @@ func (o *outcome) price() (p llm.Price, terms *charge.Terms, other bool) {
 func (o *outcome) most(bound llm.Usage) llm.Money {
 	e := o.entry()
 	p, terms, other := o.price()
-	if !p.Known() || !other && bound == e.Bound {
+	if !p.Known() && !terms.Own() || !other && bound == e.Bound {
 		return e.MostCharged()
 	}
 	return terms.Bound(min(llm.MaxCost, p.Bound(&bound)), &p, &bound, "")
@@ -40,7 +40,7 @@ func (o *outcome) most(bound llm.Usage) llm.Money {
 func (o *outcome) charges() llm.Money {
 	e := o.entry()
 	p, terms, other := o.price()
-	if !p.Known() || !other {
+	if !p.Known() && !terms.Own() || !other {
 		return e.Charge()
 	}
 	return terms.Charge(min(llm.MaxCost, p.Cost(&e.Usage, e.Tier)), &p, &e.Usage, e.Tier)
