@@ -140,7 +140,7 @@ func (c *call) openNext(next *attempt, s ledger.Settlement) error {
 		return err
 	}
 	c.server.count(c.attempt.hold, &s, cost)
-	c.spent.add(&s, c.attempt.hold.Charged(cost))
+	c.spent.add(&s, c.attempt.hold.Charge())
 	c.spent.models = append(c.spent.models, record.FullModel())
 	next.hold = hold
 	return nil
@@ -205,16 +205,15 @@ func (a *attempt) settlementOf(f *provider.Failure) ledger.Settlement {
 func (c *call) settle(s ledger.Settlement) {
 	mistaken := s.Outcome == ledger.OutcomeRejected && !c.spent.failed
 	s.Counts = c.spent.reached && !mistaken // whose client made a mistake, has used nothing
-	cost := c.server.settle(c.attempt.hold, &s)
-	c.spent.add(&s, c.attempt.hold.Charged(cost))
+	c.server.settle(c.attempt.hold, &s)
+	c.spent.add(&s, c.attempt.hold.Charge())
 	c.settleLimits()
 }
 
-// settle settles and counts an attempt. Its cost is nil where it has no price.
-func (s *Server) settle(h *ledger.Hold, settlement *ledger.Settlement) *llm.Money {
+// settle settles and counts an attempt.
+func (s *Server) settle(h *ledger.Hold, settlement *ledger.Settlement) {
 	cost, _ := h.Settle(*settlement)
 	s.count(h, settlement, cost)
-	return cost
 }
 
 // count counts an attempt that has ended.

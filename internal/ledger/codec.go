@@ -107,9 +107,7 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	if s.Ask {
 		flags |= flagAsk
 	}
-	if s.Margin != 0 || s.MarginUncertain != 0 {
-		flags |= flagMargin
-	}
+	flags |= chargeFlags(s)
 	dst = binary.AppendUvarint(dst, flags)
 	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
 	dst = appendUsage(dst, &s.Usage)
@@ -128,10 +126,7 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	if s.ReplyID != "" {
 		dst = appendText(dst, s.ReplyID)
 	}
-	if flags&flagMargin != 0 {
-		dst = binary.AppendVarint(binary.AppendVarint(dst, int64(s.Margin)), int64(s.MarginUncertain))
-	}
-	return endFrame(dst, start)
+	return endFrame(appendCharge(dst, s), start)
 }
 
 func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
@@ -159,9 +154,7 @@ func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
 	if flags&flagReplyID != 0 {
 		s.ReplyID = d.text()
 	}
-	if flags&flagMargin != 0 {
-		s.Margin, s.MarginUncertain = llm.Money(d.varint()), llm.Money(d.varint())
-	}
+	d.charge(&s, flags)
 	return id, s, d.finish("settle")
 }
 

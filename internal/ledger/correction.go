@@ -31,7 +31,7 @@ var (
 	ErrOpen      = errors.New("the attempt is under way: correct it when it has ended")
 	ErrResolved  = errors.New("the attempt is resolved already: correct it by an amount")
 	ErrKnown     = errors.New("no bound is held for what the attempt cost: it is known, or has no price. Correct it by an amount")
-	// ErrAmount says that the amount is 0, or brings the cost below 0 or above llm.MaxCost.
+	// ErrAmount says that the amount is 0 where something is known of the cost, or brings the cost below 0 or above llm.MaxCost.
 	ErrAmount      = errors.New("not an amount to correct by")
 	ErrReason      = fmt.Errorf("the reason is 1 to %d printable characters", maxReason)
 	ErrCorrections = fmt.Errorf("the attempt has %d corrections by an amount, the most there can be", MaxCorrections)
@@ -54,9 +54,11 @@ type Correction struct {
 	Uncertain llm.Money
 	// Margin and MarginUncertain are what it adds to those of the settlement.
 	Margin, MarginUncertain llm.Money
-	Reason                  string    // empty where none was given; of a resolution by rule, the rule
-	By                      string    // who decided
-	At                      time.Time // UTC
+	// Priced says that somebody has decided what the attempt cost, and with it what is charged, of usage without a price.
+	Priced bool
+	Reason string    // empty where none was given; of a resolution by rule, the rule
+	By     string    // who decided
+	At     time.Time // UTC
 }
 
 // Corrected is what the attempt used and cost, corrections included.
@@ -78,11 +80,21 @@ func (a *Row) Uncertain() llm.Money {
 	return left
 }
 
-// Correct asks for a correction by an amount.
+// LeftUnpriced are the classes that the cost and the charge are without, until somebody decides what they came to.
+func (a *Row) LeftUnpriced() (ofCost, ofCharge llm.Classes) {
+	for i := range a.Corrections {
+		if a.Corrections[i].Priced {
+			return 0, 0
+		}
+	}
+	return a.Unpriced, a.UnpricedCharge()
+}
+
+// Correct asks for a correction by an amount, which decides what usage without a price cost.
 type Correct struct {
 	ID      AttemptID
 	Account string    // id of the account that the attempt has to be of; empty for any
-	Amount  llm.Money // what it adds to the cost; less than 0 for a credit note
+	Amount  llm.Money // what it adds to the cost; less than 0 for a credit note, 0 for usage without a price that was free
 	Reason  string    // 1 to 500 printable characters
 }
 
@@ -91,6 +103,8 @@ type Correct struct {
 func (c *Correct) Correction(a *Row) (Correction, error) {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
 	_, cost := a.Corrected()
+	ofCost, ofCharge := a.LeftUnpriced()
+	decidesNothing := c.Amount == 0 && ofCost|ofCharge == 0
 	n := 0
 	for i := range a.Corrections {
 		if a.Corrections[i].Kind == CorrectionAmount {
@@ -105,12 +119,12 @@ func (c *Correct) Correction(a *Row) (Correction, error) {
 		return Correction{}, ErrReason
 	case n >= MaxCorrections:
 		return Correction{}, ErrCorrections
-	case c.Amount == 0 || c.Amount < -cost || c.Amount > llm.MaxCost-cost:
+	case decidesNothing || c.Amount < -cost || c.Amount > llm.MaxCost-cost:
 		return Correction{},
 			fmt.Errorf("%w: the attempt costs $%s, and has to cost $0 to $%s with the correction, which is not $0",
 				ErrAmount, cost, llm.MaxCost)
 	}
-	return a.charged(Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Reason: c.Reason}), nil
+	return a.charged(Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Priced: true, Reason: c.Reason}), nil
 }
 
 // Rule says what attempts cost that are resolved together.
@@ -123,29 +137,37 @@ const (
 	RuleRelease  Rule = "release"  // nothing: their providers served nothing
 )
 
-// Resolve resolves an attempt by the rule. It is one of which Unseen is true.
-func (r Rule) Resolve(a *Row) Correction {
+// Resolve resolves an attempt by the rule. It is one of which Unseen is true. Estimates and bounds decide nothing about
+// usage without a price.
+func (r Rule) Resolve(a *Row) (c Correction) {
 	_, cost := a.Corrected()
 	switch r {
-	case RuleAtMost:
-		cost += a.Uncertain()
 	case RuleRelease:
 		return a.Release()
+	case RuleAtMost:
+		margin, uncertain := a.Margin()
+		most := cost + a.Uncertain()
+		if c = a.ResolveAt(most); a.Terms.Own() { // its charge may have a bound where the cost has none
+			c = a.chargedAt(c, most+margin+uncertain, 0)
+		}
+	default:
+		c = a.ResolveAt(cost)
 	}
-	return a.ResolveAt(cost)
+	c.Priced = false
+	return c
 }
 
 // ResolveAt is the correction by which the attempt cost that much in the end, other
 // corrections included. Its usage stays.
 func (a *Row) ResolveAt(cost llm.Money) Correction {
 	_, now := a.Corrected()
-	return a.charged(Correction{Kind: CorrectionResolved, Seq: 1, Cost: cost - now, Uncertain: -a.Uncertain()})
+	return a.charged(Correction{Kind: CorrectionResolved, Seq: 1, Cost: cost - now, Uncertain: -a.Uncertain(), Priced: true})
 }
 
 // Release is the correction by which the attempt used and cost nothing.
 func (a *Row) Release() Correction {
 	usage, cost := a.Corrected()
-	c := Correction{Kind: CorrectionResolved, Seq: 1, Cost: -cost, Uncertain: -a.Uncertain()}
+	c := Correction{Kind: CorrectionResolved, Seq: 1, Cost: -cost, Uncertain: -a.Uncertain(), Priced: true}
 	for class, n := range usage {
 		c.Usage[class] = -n
 	}
@@ -174,6 +196,8 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	}
 	_, certain := p.AtMost(&used, tier, a.Duration)
 	switch {
+	case a.Terms.Unpriced(0, p, &used, tier) != 0:
+		return Correction{}, false
 	case told != nil && billByProvider:
 		cost = *told
 	case !certain, p.Unpriced(&used, tier) != 0:
@@ -187,7 +211,7 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	}
 	cost = min(cost, llm.MaxCost)
 	c := Correction{
-		Kind: CorrectionResolved, Seq: 1, Cost: cost - a.Cost, Uncertain: -a.Uncertain(), Reason: ReasonAsked,
+		Kind: CorrectionResolved, Seq: 1, Cost: cost - a.Cost, Uncertain: -a.Uncertain(), Priced: true, Reason: ReasonAsked,
 	}
 	most := cost
 	if told == nil {
@@ -206,7 +230,7 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 		return c, true
 	}
 	charged := a.Terms.Charge(cost, p, &used, tier)
-	if most > cost {
+	if known := told != nil && a.Terms.Covers(p, &used, tier); most > cost && !known {
 		return a.chargedAt(c, charged, a.mostCharged(most)), true
 	}
 	return a.chargedAt(c, charged, charged), true
@@ -247,10 +271,11 @@ func (a *Row) Resolved() bool {
 	return false
 }
 
-// Unresolved reports whether nobody knows what the ended attempt cost, and nobody has
+// Unresolved reports whether nobody knows what the ended attempt cost, or is charged, and nobody has
 // resolved it: its end was not seen, or some of its usage has no price.
 func (a *Row) Unresolved() bool {
-	return a.Outcome != OutcomeOpen && !a.Resolved() && (a.AtMost > 0 || a.Provenance == Unknown)
+	return a.Outcome != OutcomeOpen && !a.Resolved() &&
+		(a.AtMost > 0 || a.MarginUncertain != 0 || a.Provenance == Unknown)
 }
 
 // Unseen reports whether the attempt is unresolved since nobody saw its end. Rules resolve

@@ -20,7 +20,7 @@ type Hold struct {
 	counted budget.Attempt
 	used    atomic.Bool
 	settled atomic.Bool
-	margin  llm.Money // of the settlement
+	charge  *llm.Money // of the settlement; nil where something of it has no price
 }
 
 var (
@@ -128,7 +128,7 @@ const (
 func (h *Hold) complete(s *Settlement) {
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
 	h.price(s)
-	h.margin = s.Margin
+	h.charge = h.chargeOf(s)
 	seen := s.Outcome == OutcomeOK && s.Provenance != Estimated
 	if seen || len(s.ReplyID) > maxReplyID || strings.ContainsFunc(s.ReplyID, func(r rune) bool {
 		return r <= ' ' || r > '~'
@@ -241,12 +241,19 @@ func (h *Hold) cost(s *Settlement) *llm.Money {
 	return &s.Cost
 }
 
-// Charged is what the account is charged for the settled attempt whose cost Settle or Next returned.
-func (h *Hold) Charged(cost *llm.Money) *llm.Money {
-	if cost == nil || h.margin == 0 {
+// Charge is what the account is charged for the settled attempt: nil where some of that is not known.
+func (h *Hold) Charge() *llm.Money { return h.charge }
+
+// chargeOf is what the account is charged where the attempt is settled so.
+func (h *Hold) chargeOf(s *Settlement) *llm.Money {
+	cost := h.cost(s)
+	switch {
+	case s.ChargeUnpriced == nil && (cost == nil || s.Margin == 0):
 		return cost
+	case s.UnpricedCharge() != 0:
+		return nil
 	}
-	return new(*cost + h.margin)
+	return new(s.Charge())
 }
 
 // Difference is what the provider says that the attempt costs, less what its price comes

@@ -158,3 +158,143 @@ func TestChargeOfWhatIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestMarksInJournal holds that the marks of a charge read back from the journal, also where there are none, and that a
+// settlement without them has the bytes that it had before there were any.
+func TestMarksInJournal(t *testing.T) {
+	t.Parallel()
+	id := AttemptID{Request: uuid.UUID{1}, N: 1}
+	s := Settlement{Outcome: OutcomeOK, Provenance: Exact, Unpriced: llm.Classes(0).With(llm.Input), Margin: 5}
+	_, before, _ := readFrame(appendSettle(nil, id, &s))
+	if _, back, err := decodeSettle(before); err != nil || back.ChargeUnpriced != nil || back.UnpricedCharge() != s.Unpriced {
+		t.Errorf("without marks of its own: got %+v, %v; want those of the cost", back, err)
+	}
+	for _, marks := range []llm.Classes{0, llm.Classes(0).With(llm.Maps).With(llm.Output)} {
+		s.ChargeUnpriced = &marks
+		_, payload, _ := readFrame(appendSettle(nil, id, &s))
+		_, back, err := decodeSettle(payload)
+		if err != nil || !cmp.Equal(back, s) || back.UnpricedCharge() != marks {
+			t.Errorf("%v: got %+v, %v; want %+v", marks.Names(), back, err, s)
+		}
+	}
+}
+
+// ownTokens is a price of an account's own that has a rate for all tokens, $1 a million.
+func ownTokens() llm.Price {
+	p := llm.Price{Version: "list/p/m#1"}
+	for class := range llm.NumTokens {
+		p.Rates[class] = 1_000_000
+	}
+	return p
+}
+
+// TestMarksOfCharges holds what is known of the charge where something of the cost is not, and the other way round.
+func TestMarksOfCharges(t *testing.T) {
+	t.Parallel()
+	own, list := &charge.Terms{Price: ownTokens()}, llm.Price{Version: "v"}
+	list.Rates[llm.Input], list.Rates[llm.Output] = 2_000_000, 2_000_000
+	free := llm.Price{Version: "free"}
+	free.Rates[llm.Input], free.Rates[llm.Output] = llm.Free, llm.Free
+	tokens, searched := llm.Usage{llm.Input: 10, llm.Output: 5, llm.Requests: 1}, llm.Usage{llm.Input: 10, llm.Output: 5, llm.Requests: 1, llm.Searches: 1}
+	for _, tt := range []struct {
+		name     string
+		terms    *charge.Terms
+		price    llm.Price
+		billed   bool
+		s        Settlement
+		charge   llm.Money
+		most     llm.Money
+		ofCost   bool // something of it has no price
+		ofCharge bool
+	}{
+		{"no list and no price", nil, llm.Price{}, false, Settlement{Provenance: Exact, Usage: tokens}, 0, 0, true, true},
+		{"a markup and no price", &charge.Terms{Markup: 1000}, llm.Price{}, false, Settlement{Provenance: Exact, Usage: tokens}, 0, 0, true, true},
+		{"nothing is charged", &charge.Terms{Markup: charge.MinMarkup}, llm.Price{}, false, Settlement{Provenance: Exact, Usage: tokens}, 0, 0, true, false},
+		{"an own price alone", own, llm.Price{}, false, Settlement{Provenance: Exact, Usage: tokens}, 15_000, 15_000, true, false},
+		{"an own price alone, no end seen", own, llm.Price{}, false, Settlement{Provenance: Estimated, Usage: tokens}, 15_000, 300_000, true, false},
+		{"an own price, the provider free, no end seen", own, free, false, Settlement{Provenance: Estimated, Usage: tokens}, 15_000, 300_000, false, false},
+		{"an own price alone, and a search", own, llm.Price{}, false, Settlement{Provenance: Exact, Usage: searched}, 15_000, 15_000, true, true},
+		{"both, and a search", own, list, false, Settlement{Provenance: Exact, Usage: searched}, 15_000, 300_000, true, true},
+		{"the provider charges more", own, list, false, Settlement{Provenance: Exact, Usage: tokens, ProviderCost: new(llm.Money(90_000))}, 15_000, 15_000, false, false},
+		{"the provider's figure, and a search", own, list, true, Settlement{Provenance: Exact, Usage: searched, ProviderCost: new(llm.Money(90_000))}, 15_000, 15_000, false, true},
+		{"an unknown outcome", own, llm.Price{}, false, Settlement{Provenance: Unknown, Outcome: OutcomeUnknown}, 300_000, 300_000, false, false},
+	} {
+		a := Attempt{Terms: tt.terms, Price: tt.price, BillByProvider: tt.billed, Bound: llm.Usage{llm.Input: 200, llm.Output: 100}}
+		a.Hold = a.Price.Bound(&a.Bound)
+		a.ChargeHold = a.Terms.Bound(a.Hold, &a.Price, &a.Bound, "")
+		h := &Hold{attempt: a}
+		s := tt.s
+		h.price(&s)
+		if s.Charge() != tt.charge || s.Charged() != tt.most || (s.Unpriced != 0) != tt.ofCost || (s.UnpricedCharge() != 0) != tt.ofCharge {
+			t.Errorf("%s: charged %s, at most %s, without %v and %v; want %s, %s, %t, %t", tt.name, s.Charge(), s.Charged(),
+				s.Unpriced.Names(), s.UnpricedCharge().Names(), tt.charge, tt.most, tt.ofCost, tt.ofCharge)
+		}
+		if told := h.chargeOf(&s); (told == nil) != tt.ofCharge && tt.s.Provenance != Unknown || told != nil && *told != tt.charge {
+			t.Errorf("%s: the client is told %v, want %s or nothing", tt.name, told, tt.charge)
+		}
+		if tt.terms == nil && s.ChargeUnpriced != nil {
+			t.Errorf("%s: the row grows", tt.name)
+		}
+	}
+}
+
+// TestMarksOfCorrections holds which corrections decide what usage without a price came to, and what they change of a
+// charge that has a price.
+func TestMarksOfCorrections(t *testing.T) {
+	t.Parallel()
+	row := func(terms *charge.Terms, p Provenance) *Row {
+		a := &Row{}
+		a.Terms, a.Outcome, a.Provenance, a.Usage = terms, OutcomeOK, p, llm.Usage{llm.Input: 10, llm.Output: 5}
+		a.Bound = llm.Usage{llm.Input: 200, llm.Output: 100}
+		a.ChargeHold = a.Terms.Bound(0, &a.Price, &a.Bound, "")
+		a.Unpriced = a.Price.Unpriced(&a.Usage, "")
+		a.SetCharge(&a.Settlement)
+		return a
+	}
+	amount := func(usd llm.Money) func(*Row) Correction {
+		return func(a *Row) Correction {
+			ask := Correct{Amount: usd, Reason: "bill"}
+			c, err := ask.Correction(a)
+			if err != nil {
+				t.Errorf("%+v: %v", ask, err)
+			}
+			return c
+		}
+	}
+	rule := func(r Rule) func(*Row) Correction { return func(a *Row) Correction { return r.Resolve(a) } }
+	own, markup := &charge.Terms{Price: ownTokens()}, &charge.Terms{Markup: 5000}
+	for _, tt := range []struct {
+		name           string
+		terms          *charge.Terms
+		provenance     Provenance
+		make           func(*Row) Correction
+		charge, most   llm.Money
+		unpriced       bool // the cost still is
+		chargeUnpriced bool
+	}{
+		{"no list, an amount", nil, Exact, amount(100), 100, 100, false, false},
+		{"no list, free", nil, Exact, amount(0), 0, 0, false, false},
+		{"a markup, an amount", markup, Exact, amount(100), 150, 150, false, false},
+		{"an own price, an amount", own, Exact, amount(100), 15_000, 15_000, false, false},
+		{"an own price, no end seen, an amount", own, Estimated, amount(100), 15_000, 300_000, false, false},
+		{"an own price, by the estimate", own, Estimated, rule(RuleEstimate), 15_000, 15_000, true, false},
+		{"an own price, by the bound", own, Estimated, rule(RuleAtMost), 300_000, 300_000, true, false},
+		{"an own price, released", own, Estimated, rule(RuleRelease), 0, 0, false, false},
+		{"a markup, by the estimate", markup, Estimated, rule(RuleEstimate), 0, 0, true, true},
+		{"by hand", markup, Estimated, func(a *Row) Correction { return a.ResolveAt(100) }, 150, 150, false, false},
+	} {
+		a := row(tt.terms, tt.provenance)
+		a.Corrections = []Correction{tt.make(a)}
+		_, cost := a.Corrected()
+		margin, uncertain := a.Margin()
+		ofCost, ofCharge := a.LeftUnpriced()
+		if got, most := cost+margin, cost+margin+a.Uncertain()+uncertain; got != tt.charge || most != tt.most || (ofCost != 0) != tt.unpriced || (ofCharge != 0) != tt.chargeUnpriced {
+			t.Errorf("%s: charged %s, at most %s, without %v and %v; want %s, %s, %t, %t", tt.name, got, most, ofCost.Names(),
+				ofCharge.Names(), tt.charge, tt.most, tt.unpriced, tt.chargeUnpriced)
+		}
+		ask := Correct{Reason: "again"}
+		if _, err := ask.Correction(a); (err == nil) != (tt.unpriced || tt.chargeUnpriced) {
+			t.Errorf("%s, then by nothing: got %v", tt.name, err)
+		}
+	}
+}

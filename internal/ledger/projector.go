@@ -258,12 +258,16 @@ func (p *projector) abandon(restarted time.Time) {
 	}
 	slices.SortFunc(left, byID)
 	for i, a := range left {
-		last := i == len(left)-1 || left[i+1].ID.Request != a.ID.Request
-		p.settle(a.ID, Settlement{
-			Outcome: OutcomeUnknown, Provenance: Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold, Counts: last,
-			Margin:   a.MostCharged() - a.Hold,
+		s := Settlement{
+			Outcome: OutcomeUnknown, Provenance: Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold,
+			Counts:   i == len(left)-1 || left[i+1].ID.Request != a.ID.Request,
 			Duration: max(0, restarted.Sub(a.Opened)),
-		})
+		}
+		if !a.Price.Known() {
+			s.Unpriced = a.Price.Unpriced(&a.Bound, "")
+		}
+		a.SetCharge(&s)
+		p.settle(a.ID, s)
 	}
 }
 

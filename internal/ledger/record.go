@@ -144,6 +144,9 @@ type Settlement struct {
 	// Margin is what the account is charged beyond Cost, which may be negative, and MarginUncertain what that may come to
 	// beyond it where nobody knows the cost; 0 where the account is charged the cost.
 	Margin, MarginUncertain llm.Money
+	// ChargeUnpriced are the classes that the charge is without; nil where they are Unpriced. A price of the account's own
+	// always has them, but in journals and rows from before there were any.
+	ChargeUnpriced *llm.Classes
 	// ProviderCost is what the provider says that it charges; nil where it says
 	// nothing. Billed says that Cost is that, and not what the price comes to.
 	ProviderCost *llm.Money
@@ -169,6 +172,14 @@ func (s *Settlement) MostCost() llm.Money { return max(s.Cost, s.AtMost) }
 
 // Charge is what the account is charged, as far as the cost is known.
 func (s *Settlement) Charge() llm.Money { return s.Cost + s.Margin }
+
+// UnpricedCharge are the classes that the charge is without.
+func (s *Settlement) UnpricedCharge() llm.Classes {
+	if s.ChargeUnpriced != nil {
+		return *s.ChargeUnpriced
+	}
+	return s.Unpriced
+}
 
 // Charged is what counts against budgets: the most that the account can be charged.
 func (s *Settlement) Charged() llm.Money { return s.MostCost() + s.Margin + s.MarginUncertain }

@@ -5,16 +5,19 @@ import (
 	"weir/internal/llm"
 )
 
-// Margin is how much of a cost and of what is uncertain is charged beyond what providers charge; 0 where an account has no
+// Margin is how much of a cost and of what is uncertain is charged beyond what providers charge, and how many more attempts
+// have no price in what is charged than in what providers charge; 0 where an account has no
 // price list. It is for operators alone: costs are everywhere what the account is charged.
 type Margin struct {
 	Margin          llm.Money
 	MarginUncertain llm.Money
+	MarginUnpriced  int64
 }
 
 func (m *Margin) add(o Margin) {
 	m.Margin += o.Margin
 	m.MarginUncertain += o.MarginUncertain
+	m.MarginUnpriced += o.MarginUnpriced
 }
 
 // Purchase is what providers charge, and at most, for what an account is charged a cost and an uncertain amount beyond it.
@@ -22,6 +25,9 @@ func (m *Margin) Purchase(cost, uncertain llm.Money) (bought, atMost llm.Money) 
 	bought = cost - m.Margin
 	return bought, bought + uncertain - m.MarginUncertain
 }
+
+// PurchaseUnpriced is how many attempts have no price of their providers', where so many have none in what is charged.
+func (m *Margin) PurchaseUnpriced(ofCharge int64) int64 { return ofCharge - m.MarginUnpriced }
 
 // Bought is what providers charge, for operators.
 func (u *Use) Bought() llm.Money { return u.Cost - u.Margin.Margin }
@@ -45,8 +51,10 @@ func (a *Attempt) HideCost() {
 		c := &a.Corrections[i]
 		c.Cost, c.Uncertain = c.Cost+c.Margin, c.Uncertain+c.MarginUncertain
 		c.Margin, c.MarginUncertain = 0, 0
+		c.Priced = c.Priced && a.UnpricedCharge() != 0
 	}
 	a.Settlement.Margin, a.MarginUncertain = 0, 0
+	a.Unpriced, a.ChargeUnpriced = a.UnpricedCharge(), nil
 	a.ProviderCost, a.Billed, a.Terms, a.ChargeHold = nil, false, nil, 0
 	a.Price = t.Price
 	if !t.Own() {

@@ -77,6 +77,7 @@ type KeySum struct {
 	Requests  int64
 	Cost      llm.Money
 	Uncertain llm.Money // as in Sum
+	Unpriced  int64     // as in Sum
 }
 
 // AccountSum is what an account used in a month.

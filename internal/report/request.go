@@ -118,6 +118,8 @@ type Request struct {
 	Cost     llm.Money
 	Unpriced llm.Classes // of usage that has no price, and adds 0 to Cost
 	AtMost   llm.Money   // what it can have cost at most; Cost where that is known
+	// PurchaseUnpriced are those of usage that has no price of its provider's, for operators.
+	PurchaseUnpriced llm.Classes
 	// ProviderCost is what providers say that all attempts cost; nil where one that cost
 	// something said nothing, and where the account has a price list.
 	ProviderCost *llm.Money
@@ -179,7 +181,8 @@ func (r *Request) fold(a *Attempt) {
 	if a.Outcome == ledger.OutcomeOpen {
 		return
 	}
-	r.Unpriced |= a.Unpriced
+	ofCost, ofCharge := a.LeftUnpriced()
+	r.Unpriced, r.PurchaseUnpriced = r.Unpriced|ofCharge, r.PurchaseUnpriced|ofCost
 	r.Unseen = r.Unseen || a.Unseen()
 	if doubt(a.Provenance) > doubt(r.Provenance) {
 		r.Provenance = a.Provenance
@@ -189,7 +192,7 @@ func (r *Request) fold(a *Attempt) {
 	margin, uncertain := a.Margin()
 	r.Cost += cost + margin
 	r.AtMost += cost + margin + a.Uncertain() + uncertain
-	r.add(Margin{margin, uncertain})
+	r.add(Margin{Margin: margin, MarginUncertain: uncertain})
 }
 
 // doubt orders provenances, the worst last.

@@ -29,7 +29,9 @@ type StatementLine struct {
 	Tokens    int64
 	Charge    llm.Money
 	Uncertain llm.Money // what the charge may come to beyond it
-	Unpriced  int64     // attempts of which something has no price and adds 0 to the charge
+	// Unpriced are attempts of which something has no price and adds 0 to the charge; below 0 for those of statements before
+	// that have been corrected since.
+	Unpriced int64
 }
 
 // AtMost is the upper bound of the charge.
@@ -38,11 +40,11 @@ func (l *StatementLine) AtMost() llm.Money { return l.Charge + l.Uncertain }
 // IsCorrection reports whether a line is of a date before the statement's month.
 func (s *Statement) IsCorrection(l *StatementLine) bool { return l.Date < s.Month }
 
-// Totals adds up the lines, and those of dates before the month.
+// Totals adds up the lines, and those of dates before the month. What was corrected of statements before takes no mark away.
 func (s *Statement) Totals() (all, corrections Totals) {
 	for i := range s.Lines {
 		l := &s.Lines[i]
-		t := Totals{Tokens: l.Tokens, Requests: l.Requests, Cost: l.Charge, Uncertain: l.Uncertain, Unpriced: l.Unpriced}
+		t := Totals{Tokens: l.Tokens, Requests: l.Requests, Cost: l.Charge, Uncertain: l.Uncertain, Unpriced: max(0, l.Unpriced)}
 		if all.Add(&t); s.IsCorrection(l) {
 			corrections.Add(&t)
 		}

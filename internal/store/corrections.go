@@ -24,7 +24,7 @@ const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.d
 // isUnresolved and isUnseen say of a settled row what ledger.Row does by these
 // names. What cost its estimate for certain has no bound in its settlement.
 const (
-	isUnresolved = "((provenance = 'unknown' OR settlement LIKE '%\"at_most\":%') AND NOT " + isResolved + ")"
+	isUnresolved = "((provenance = 'unknown' OR settlement LIKE '%\"at_most\":%' OR settlement LIKE '%\"margin_uncertain\":%') AND NOT " + isResolved + ")"
 	isUnseen     = "(provenance IN ('estimated', 'unknown') AND " + isUnresolved + ")"
 )
 
@@ -39,8 +39,11 @@ type correction struct {
 	uncertain llm.Money
 	// margin and marginUncertain are what it adds to what is charged beyond both.
 	margin, marginUncertain llm.Money
-	parts                   []string // scopes of the parts that it counts against
-	attribution             attributed
+	// unpriced is what it adds to the attempts whose cost has no price, and marginUnpriced to how many more there are whose
+	// charge has none.
+	unpriced, marginUnpriced int64
+	parts                    []string // scopes of the parts that it counts against
+	attribution              attributed
 }
 
 func (c *correction) add(o *correction) {
@@ -50,13 +53,16 @@ func (c *correction) add(o *correction) {
 	c.uncertain += o.uncertain
 	c.margin += o.margin
 	c.marginUncertain += o.marginUncertain
+	c.unpriced += o.unpriced
+	c.marginUnpriced += o.marginUnpriced
 }
 
 func (c *correction) sums() *sums {
 	s := &sums{
 		measureCost: int64(c.cost), measureTokens: c.usage.TotalTokens(), measureUnknown: c.unknown,
 		measureUncertain: int64(c.uncertain), measureMargin: int64(c.margin),
-		measureMarginUncertain: int64(c.marginUncertain),
+		measureMarginUncertain: int64(c.marginUncertain), measureUnpriced: c.unpriced,
+		measureMarginUnpriced: c.marginUnpriced,
 	}
 	copy(s[measureUsage:], c.usage[:])
 	return s
@@ -70,6 +76,10 @@ func correctionOf(a *ledger.Row, c *ledger.Correction) correction {
 	}
 	if c.Kind == ledger.CorrectionResolved && a.Provenance == ledger.Unknown {
 		sum.unknown = -1
+	}
+	if ofCost, ofCharge := a.LeftUnpriced(); c.Priced {
+		sum.unpriced = -number(ofCost != 0)
+		sum.marginUnpriced = number(ofCost != 0) - number(ofCharge != 0)
 	}
 	return sum
 }
@@ -188,12 +198,12 @@ func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Acto
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO corrections"+
 		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, "+
-		"margin_uncertain, parts, attribution, reason, who, at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"margin_uncertain, unpriced, margin_unpriced, parts, attribution, reason, who, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key,
 		b.provider, b.model,
 		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain),
-		int64(sum.margin), int64(sum.marginUncertain), parts, sum.attribution.text(), c.Reason, by.String(), micros(s.clock.now()))
+		int64(sum.margin), int64(sum.marginUncertain), sum.unpriced, sum.marginUnpriced, parts, sum.attribution.text(), c.Reason, by.String(), micros(s.clock.now()))
 	return err
 }
 
@@ -238,6 +248,9 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 	if c.Reason != "" {
 		after["reason"] = c.Reason
 	}
+	if _, ofCharge := a.LeftUnpriced(); ofCharge != 0 && c.Priced {
+		before["unpriced"], after["unpriced"] = true, false
+	}
 	action := audit.AttemptCorrected
 	if c.Kind == ledger.CorrectionResolved {
 		action = audit.AttemptResolved
@@ -261,14 +274,14 @@ func readCorrections(ctx context.Context, q querier, from, to int64, account str
 }
 
 const correctionColumns = "request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, " +
-	"margin_uncertain, parts, attribution"
+	"margin_uncertain, unpriced, margin_unpriced, parts, attribution"
 
 // scanCorrection reads a row of correctionColumns.
 func scanCorrection(row scanner) (c correction, err error) {
 	var request, usage, parts, attribution string
 	b := &c.bucket
 	err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
-		&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain, &parts, &attribution)
+		&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain, &c.unpriced, &c.marginUnpriced, &parts, &attribution)
 	if err == nil {
 		err = json.Unmarshal([]byte(parts), &c.parts)
 	}

@@ -48,6 +48,12 @@ func (o *object) counts(name string, u *llm.Usage) {
 	}
 }
 
+// classes writes them also where there are none.
+func (o *object) classes(name string, set llm.Classes) {
+	o.name(name)
+	o.b = rawjson.AppendString(o.b, strings.Join(set.Names(), " "))
+}
+
 func (o *object) tags(name string, tags []llm.Tag) {
 	if len(tags) == 0 {
 		return
@@ -157,9 +163,11 @@ func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
 	o.integer("at_most", int64(s.AtMost))
 	o.integer("margin", int64(s.Margin))
 	o.integer("margin_uncertain", int64(s.MarginUncertain))
+	if s.ChargeUnpriced != nil {
+		o.classes("charge_unpriced", *s.ChargeUnpriced)
+	}
 	if s.Unpriced != 0 || !a.Price.Known() {
-		o.name("unpriced") // without a price always: older rows have none, and all they used is unpriced
-		o.b = rawjson.AppendString(o.b, strings.Join(s.Unpriced.Names(), " "))
+		o.classes("unpriced", s.Unpriced) // without a price always: older rows have none, and all they used is unpriced
 	}
 	if s.ProviderCost != nil {
 		o.name("provider_cost")
@@ -201,10 +209,10 @@ func decodeSettlement(text string, a *ledger.Attempt, s *ledger.Settlement) (err
 		case "margin_uncertain":
 			s.MarginUncertain = llm.Money(integer(m.Value))
 		case "unpriced":
-			var ok bool
-			if s.Unpriced, ok = llm.ParseClasses(strings.Fields(rawjson.Text(m.Value))); !ok {
-				err = errDetails
-			}
+			s.Unpriced, err = classesOf(m.Value)
+		case "charge_unpriced":
+			s.ChargeUnpriced = new(llm.Classes)
+			*s.ChargeUnpriced, err = classesOf(m.Value)
 		case "provider_cost":
 			s.ProviderCost = new(llm.Money(integer(m.Value)))
 		case "billed":
@@ -213,6 +221,14 @@ func decodeSettlement(text string, a *ledger.Attempt, s *ledger.Settlement) (err
 			s.ReplyID = rawjson.Text(m.Value)
 		}
 	}, &err)
+}
+
+func classesOf(v []byte) (llm.Classes, error) {
+	set, ok := llm.ParseClasses(strings.Fields(rawjson.Text(v)))
+	if !ok {
+		return 0, errDetails
+	}
+	return set, nil
 }
 
 var errDetails = errors.New("not a JSON object as weir writes it")

@@ -145,6 +145,9 @@ func addCorrection(e *report.Exported, c *correction) {
 	e.Cost += c.cost
 	e.Margin += c.margin
 	e.MarginUncertain += c.marginUncertain
+	if c.unpriced != 0 || c.marginUnpriced != 0 {
+		e.Unpriced, e.ChargeUnpriced = 0, nil
+	}
 	e.Usage.Add(&c.usage)
 	if e.AtMost = 0; left > 0 {
 		e.AtMost = e.Cost + left

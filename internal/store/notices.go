@@ -193,7 +193,7 @@ func (s *Webhooks) TellUsage(ctx context.Context, now time.Time) error {
 	for back := range usageDays {
 		day := dayOf(now.Add(-usageAfter).AddDate(0, 0, -1-back))
 		rows, err := s.read.QueryContext(
-			ctx, "SELECT account, sum(requests), sum(tokens), sum(cost + margin), sum(unpriced) FROM rollup_uses WHERE period "+
+			ctx, "SELECT account, sum(requests), sum(tokens), sum(cost + margin), sum(unpriced + margin_unpriced) FROM rollup_uses WHERE period "+
 				"= ? GROUP BY account HAVING "+used("sum", "")+" ORDER BY account", day)
 		events, err := collect(rows, err, func(row scanner) (e webhook.Event, err error) {
 			u := webhook.Usage{Date: dateText(day), AsOf: now.UTC().Truncate(time.Microsecond)}

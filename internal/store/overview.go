@@ -168,7 +168,7 @@ func columnsBy(function string, columns []string) string {
 func (s *sums) reported() report.Sum {
 	return report.Sum{
 		Usage: *s.usage(), Cost: s.charge(), Requests: s[measureRequests], Attempts: s[measureAttempts],
-		Errors: s[measureErrors], Unpriced: s[measureUnpriced], Estimated: s[measureEstimated],
+		Errors: s[measureErrors], Unpriced: s.unpriced(), Estimated: s[measureEstimated],
 		Unknown: s[measureUnknown], Uncertain: s.uncertain(), Margin: s.marginOf(),
 	}
 }
@@ -181,8 +181,8 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most i
 		return nil, fmt.Errorf("read spending of keys: %w", err)
 	}
 	return reportList(ctx, s.conn, account, "read spending of keys", func(row scanner) (k report.KeySum, err error) {
-		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
-	}, "SELECT key, sum(requests), sum(cost + margin), sum(uncertain + margin_uncertain) FROM rollup_day WHERE account = ? AND "+
+		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain, &k.Unpriced)
+	}, "SELECT key, sum(requests), sum(cost + margin), sum(uncertain + margin_uncertain), sum(unpriced + margin_unpriced) FROM rollup_day WHERE account = ? AND "+
 		among("period", len(days))+" GROUP BY key HAVING "+used("sum", "")+" ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?",
 		slices.Concat([]any{account}, days, []any{most})...)
 }
@@ -226,7 +226,7 @@ func (u *usesRows) scanAccountSum(row scanner) (a report.AccountSum, err error) 
 	g, err := u.groupOf([]*string{&a.Account})
 	if err == nil {
 		a.Requests, a.Cost, a.Uncertain, a.Margin = g.sums[measureRequests], g.charge(), g.uncertain(), g.marginOf()
-		a.Errors, a.Unpriced = g.sums[measureErrors], g.sums[measureUnpriced]
+		a.Errors, a.Unpriced = g.sums[measureErrors], g.unpriced()
 	}
 	return a, err
 }
@@ -272,6 +272,10 @@ func (s *Reports) UnseenAttempts(ctx context.Context, date, model string, most i
 		" FROM attempts WHERE day = ? AND model = ? AND outcome <> 'open' AND "+isUnseen+" LIMIT ?", day, model, int64(most))
 }
 
+// isUncertain says of a row r of a rollup that nobody knows what something cost or is charged: the charge at an account's own
+// price may have a bound where the cost has none.
+const isUncertain = "(r.uncertain > 0 OR r.margin_uncertain > 0)"
+
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
 // whose end nobody saw and that nobody has resolved; accounts without any are not in it.
 // Those that may have cost most come first. It reads rollups and corrections alone.
@@ -289,13 +293,13 @@ func (s *Reports) Unseen(ctx context.Context, from, to string) ([]report.UnseenS
 		return u, err
 	}
 	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", scan, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
-		"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN r.uncertain > 0 THEN r.estimated - "+
+		"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN "+isUncertain+" THEN r.estimated - "+
 		"(SELECT "+
 		"count(*) FROM corrections c"+
 		" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
 		" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+
 		ledger.CorrectionResolved+"'"+
 		" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
-		" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
+		" FROM rollup_uses r WHERE ("+isUncertain+" OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
 		" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
 }

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"fmt"
+
 	"pgregory.net/rapid"
 
 	"weir/internal/charge"
@@ -47,6 +49,84 @@ func (m *machine) charge(e *ledger.Entry) (charged, uncertain llm.Money) {
 	row := ledger.Row{Entry: *e, Corrections: m.corrections[e.ID]}
 	margin, more := row.Margin()
 	return cost + margin, left + more
+}
+
+// marks says whether something of an attempt has no price in what it cost and in what is charged, by classes one by one:
+// of what was used, an own price has all tokens but the rest, and what is charged with a markup is as the cost is.
+func (m *machine) marks(e *ledger.Entry) (ofCost, ofCharge bool) {
+	if e.Outcome == "" || m.corrected[e.ID].Counts {
+		return false, false
+	}
+	ofCost = e.Unpriced != 0
+	switch {
+	case e.Terms == nil:
+		return ofCost, ofCost
+	case e.Terms.Markup == charge.MinMarkup, e.Terms.Own() && e.Provenance == ledger.Unknown:
+		return ofCost, false
+	case !e.Terms.Own():
+		return ofCost, ofCost
+	}
+	own, tokens := ownPrice(), false
+	for c := range llm.NumTokens {
+		tokens = tokens || e.Usage[c] > 0 && own.Rates[c].Known()
+	}
+	for c, n := range e.Usage {
+		class := llm.Class(c)
+		measured := class == llm.Requests || tokens && (class == llm.Images || class == llm.Characters || class == llm.Milliseconds)
+		if n > 0 && !own.Rates[c].Known() && !measured && !(e.Price.Known() && e.Price.Rates[c].Known()) {
+			ofCharge = ofCharge || e.Unpriced.Has(class) || !e.Price.Known()
+		}
+	}
+	return ofCost, ofCharge
+}
+
+func count(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// checkKeys has what each key was used for, the account's days and usage marked as the model says.
+func (m *machine) checkKeys(rt *rapid.T, account string) {
+	want, all := map[string]int64{}, int64(0)
+	for _, id := range m.settled {
+		if e := m.attempts[id]; e.Account == account {
+			_, ofCharge := m.marks(&e)
+			want[e.Key] += count(ofCharge)
+			all += count(ofCharge)
+		}
+	}
+	keys, err := m.store.Reports.KeySpend(rt.Context(), account, "2026-11-18", "2026-11-23", 1000)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, k := range keys {
+		if k.Unpriced != want[k.Key] {
+			rt.Fatalf("key %s of %s: got %d attempts without a price, want %d", k.Key, account, k.Unpriced, want[k.Key])
+		}
+	}
+	v, err := m.store.Reports.Overview(rt.Context(), report.OverviewQuery{Account: account, From: "2026-11-18", To: "2026-11-23"})
+	if err != nil || v.Total.Unpriced != all {
+		rt.Fatalf("days of %s: got %d attempts without a price, %v; want %d", account, v.Total.Unpriced, err, all)
+	}
+	m.checkExport(rt, account)
+}
+
+// checkExport has the exported attempts marked as the model says.
+func (m *machine) checkExport(rt *rapid.T, account string) {
+	err := m.store.Reports.Export(rt.Context(), report.ExportQuery{Account: account}, func(x *report.Exported) error {
+		e := m.attempts[x.ID]
+		ofCost, ofCharge := m.marks(&e)
+		if (x.Unpriced != 0) != ofCost || (x.UnpricedCharge() != 0) != ofCharge {
+			return fmt.Errorf("exported attempt %s: got %v and %v without a price, want %t, %t", x.ID, x.Unpriced.Names(),
+				x.UnpricedCharge().Names(), ofCost, ofCharge)
+		}
+		return nil
+	})
+	if err != nil {
+		rt.Fatal(err)
+	}
 }
 
 // totalsOf adds up entries.

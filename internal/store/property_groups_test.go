@@ -42,7 +42,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 			}
 		}
 		total := got.Total
-		total.Unpriced = all.Total.Unpriced // an attempt of which nothing was used is in it where others of its group used something
+		total.Unpriced, total.MarginUnpriced = all.Total.Unpriced, all.Total.MarginUnpriced // an attempt of which nothing was used is in it where others of its group used something
 		if q.Key == "" && q.From == "" && q.To == "" && len(q.Tags) == 0 && q.Account != "" && total != all.Total {
 			rt.Fatalf("by %s: got %+v in all, want %+v", q.By, got.Total, all.Total)
 		}
@@ -95,7 +95,7 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 		m.addTo(u, &e)
 	}
 	for _, u := range sums {
-		if u.Usage.TotalTokens() == 0 && u.Requests == 0 && u.Cost == 0 && u.Uncertain == 0 && u.Margin == (report.Margin{}) {
+		if u.Usage.TotalTokens() == 0 && u.Requests == 0 && u.Cost == 0 && u.Uncertain == 0 && u.Margin.Margin == 0 && u.MarginUncertain == 0 {
 			continue // nothing was used
 		}
 		page.Uses = append(page.Uses, *u)
@@ -186,7 +186,7 @@ func (m *machine) addTo(u *report.Use, e *ledger.Entry) {
 	u.MarginUncertain += uncertain - left
 	u.Usage.Add(&e.Usage)
 	u.Usage.Add(&delta.Usage)
-	if e.Unpriced != 0 {
-		u.Unpriced++
-	}
+	ofCost, ofCharge := m.marks(e)
+	u.Unpriced += count(ofCharge)
+	u.MarginUnpriced += count(ofCharge) - count(ofCost)
 }

@@ -44,7 +44,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPa
 	if err != nil {
 		rt.Fatal(err)
 	}
-	got := report.Totals{Tokens: uses.Total.Tokens, Unpriced: uses.Total.Unpriced, Margin: uses.Total.Margin}
+	got := report.Totals{Tokens: uses.Total.Tokens, Unpriced: uses.Total.Unpriced, Margin: uses.Total.Margin} // see checkKeys
 	for _, k := range keys {
 		got.Requests, got.Cost, got.Uncertain = got.Requests+k.Requests, got.Cost+k.Cost, got.Uncertain+k.Uncertain
 	}
@@ -58,7 +58,9 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPa
 
 // usedOf is what was used of a sum.
 func usedOf(s *report.Sum) report.Totals {
-	return report.Totals{Tokens: s.Usage.TotalTokens(), Requests: s.Requests, Cost: s.Cost, Uncertain: s.Uncertain, Margin: s.Margin}
+	t := report.Totals{Tokens: s.Usage.TotalTokens(), Requests: s.Requests, Cost: s.Cost, Uncertain: s.Uncertain, Margin: s.Margin}
+	t.MarginUnpriced = 0
+	return t
 }
 
 // checkExplained has what explains the sums of the days of an account be all of them, and
@@ -73,6 +75,7 @@ func (m *machine) checkExplained(rt *rapid.T, account string, uses *report.UsesP
 		u := got[entry]
 		u.Usage.Add(&x.Usage)
 		u.Margin.Margin, u.MarginUncertain = u.Margin.Margin+x.Margin.Margin, u.MarginUncertain+x.MarginUncertain
+		u.MarginUnpriced += x.MarginUnpriced
 		u.Requests, u.Cost, u.Uncertain, u.Unpriced = u.Requests+x.Requests, u.Cost+x.Cost, u.Uncertain+x.Uncertain, u.Unpriced+x.Unpriced
 		if x.Account != account || (x.Price == "v1") != (x.Terms != "") {
 			rt.Fatalf("explained for %s: got %+v", account, x)
@@ -135,6 +138,7 @@ func (m *machine) checkRequest(rt *rapid.T, account string, r *report.Request) {
 		rt.Fatalf("request %s in short (-alone +in the list):\n%s", r.ID, diff)
 	}
 	var lines, want llm.Money
+	var unpriced, bought bool // something has no price in what is charged, and in what it cost
 	for i := range d.Parts {
 		for _, l := range d.Parts[i].Lines {
 			lines += l.Amount
@@ -143,6 +147,11 @@ func (m *machine) checkRequest(rt *rapid.T, account string, r *report.Request) {
 		if e.Outcome != "" {
 			charged, _ := m.charge(&e)
 			want += charged
+			ofCost, ofCharge := m.marks(&e)
+			unpriced, bought = unpriced || ofCharge, bought || ofCost
+			if of, _ := d.Parts[i].LeftUnpriced(); (of != 0) != ofCharge {
+				rt.Fatalf("attempt %s for its account: got %v without a price, want %t", e.ID, of.Names(), ofCharge)
+			}
 		}
 		if p := &d.Parts[i]; p.Terms != nil || p.Settlement.Margin != 0 || p.Price.Version == "v1" && e.Terms != nil {
 			rt.Fatalf("request %s: got the terms or the price of what it cost", r.ID)
@@ -151,6 +160,9 @@ func (m *machine) checkRequest(rt *rapid.T, account string, r *report.Request) {
 	full, _, err := m.store.Reports.RequestAtCost(rt.Context(), account, r.ID)
 	if err != nil || full.Cost != r.Cost || full.Margin != r.Margin {
 		rt.Fatalf("request %s at cost: got %+v, %v", r.ID, full.Request, err)
+	}
+	if (r.Unpriced != 0) != unpriced || (r.PurchaseUnpriced != 0) != bought {
+		rt.Fatalf("request %s: got %v and %v without a price, want %t, %t", r.ID, r.Unpriced.Names(), r.PurchaseUnpriced.Names(), unpriced, bought)
 	}
 	if r.Cost != want || lines != want {
 		rt.Fatalf("request %s: got a cost of %s, lines of %s; want %s", r.ID, r.Cost, lines, want)

@@ -75,7 +75,7 @@ type model struct {
 	attempts map[ledger.AttemptID]ledger.Entry
 	settled  []ledger.AttemptID
 	// corrected are the deltas of corrected attempts, which no journal has; Outcome is
-	// not empty where somebody decided what the attempt cost.
+	// not empty where somebody decided what the attempt cost, and Counts says the same of what has no price.
 	corrected map[ledger.AttemptID]ledger.Settlement
 	// corrections are the same as the ledger makes them.
 	corrections map[ledger.AttemptID][]ledger.Correction
@@ -165,6 +165,8 @@ func drawSettlement(rt *rapid.T, a *ledger.Attempt) ledger.Settlement {
 		if more := rapid.Int64Range(0, 1000).Draw(rt, "more at most"); more > 0 {
 			s.AtMost = s.Cost + llm.Money(more)
 		}
+	} else if s.Unpriced != 0 && a.Hold > s.Cost {
+		s.AtMost = a.Hold
 	}
 	if s.Outcome == ledger.OutcomeUnknown {
 		s.Provenance, s.Usage, s.Cost, s.AtMost, s.FirstToken = ledger.Unknown, a.Bound, a.Hold, a.Hold, 0
@@ -242,7 +244,7 @@ func (m *machine) resolve(rt *rapid.T) {
 	switch {
 	case ferr != nil:
 		rt.Fatal(ferr)
-	case !kept || before || e.Provenance != ledger.Unknown && e.AtMost == 0:
+	case !kept || before || !isUnresolved(&e):
 		if err == nil {
 			rt.Fatalf("resolve %s: got no error; kept %v, resolved before %v, %s", e.ID, kept, before, e.Provenance)
 		}
@@ -250,12 +252,18 @@ func (m *machine) resolve(rt *rapid.T) {
 	case err != nil:
 		rt.Fatalf("resolve: %v", err)
 	}
-	m.decided(&e, cost, release)
+	m.decided(&e, cost, release, nil)
 }
 
-// decided has an attempt cost that much in the end, in the model.
-func (m *machine) decided(e *ledger.Entry, cost llm.Money, release bool) {
+// isUnresolved reports whether nobody knows what a settled attempt cost, or is charged.
+func isUnresolved(e *ledger.Entry) bool {
+	return e.Provenance == ledger.Unknown || e.MostCost() > e.Cost || e.Charged() > e.Charge()
+}
+
+// decided has an attempt cost that much in the end, in the model: by a rule, or by hand where it is nil.
+func (m *machine) decided(e *ledger.Entry, cost llm.Money, release bool, rule *ledger.Rule) {
 	delta := ledger.Settlement{Outcome: "resolved", Cost: cost - e.Cost, AtMost: e.Cost - e.MostCost()}
+	delta.Counts = m.corrected[e.ID].Counts || rule == nil || release
 	if release {
 		delta.Cost = -e.Cost
 		for c, n := range e.Usage {
@@ -264,7 +272,10 @@ func (m *machine) decided(e *ledger.Entry, cost llm.Money, release bool) {
 	}
 	m.corrected[e.ID] = delta
 	m.made(e, func(a *ledger.Row) ledger.Correction {
-		if release {
+		switch {
+		case rule != nil:
+			return rule.Resolve(a)
+		case release:
 			return a.Release()
 		}
 		return a.ResolveAt(cost)
@@ -285,11 +296,13 @@ func (m *machine) correct(rt *rapid.T) {
 	if ferr != nil {
 		rt.Fatal(ferr)
 	}
-	if possible := kept && amount != 0 && cost+amount >= 0; possible != (err == nil) {
+	ofCost, ofCharge := m.marks(&e)
+	if possible := kept && (amount != 0 || ofCost || ofCharge) && cost+amount >= 0; possible != (err == nil) {
 		rt.Fatalf("correct %s, which costs %s, by %s: got %v", e.ID, cost, amount, err)
 	}
 	if err == nil {
 		delta.Cost += amount
+		delta.Counts = true
 		m.corrected[e.ID] = delta
 		m.made(&e, func(a *ledger.Row) ledger.Correction {
 			ask := ledger.Correct{Amount: amount, Reason: "x"}
@@ -322,13 +335,13 @@ func (m *machine) older(rt *rapid.T) {
 			rt.Fatal(err)
 		}
 		cost, left := e.Cost+delta.Cost, e.MostCost()-e.Cost+delta.AtMost
-		if !kept || delta.Outcome != "" || q.Account != "" && e.Account != q.Account || !e.Opened.Before(q.Before) || left == 0 && e.Provenance != ledger.Unknown {
+		if !kept || delta.Outcome != "" || q.Account != "" && e.Account != q.Account || !e.Opened.Before(q.Before) || e.Provenance == ledger.Exact || !isUnresolved(&e) {
 			continue
 		}
 		decided := map[ledger.Rule]llm.Money{ledger.RuleAtMost: cost + left, ledger.RuleEstimate: cost}[q.Rule]
 		want.Attempts, want.Cost, want.AtMost, want.Decided = want.Attempts+1, want.Cost+cost, want.AtMost+cost+left, want.Decided+decided
 		if !q.DryRun {
-			m.decided(&e, decided, q.Rule == ledger.RuleRelease)
+			m.decided(&e, decided, q.Rule == ledger.RuleRelease, &q.Rule)
 		}
 	}
 	if got != want {
@@ -425,6 +438,7 @@ func (m *machine) check(rt *rapid.T) {
 		if diff := gocmp.Diff(got, withUse(all)); diff != "" {
 			rt.Fatalf("uses of %s (-got +want):\n%s", account, diff)
 		}
+		m.checkKeys(rt, account)
 		m.checkGroups(rt, account, &got)
 		m.checkOverview(rt, account, &all)
 		m.checkExplained(rt, account, &all)
@@ -459,7 +473,7 @@ func withUse(page report.UsesPage) report.UsesPage {
 	all := page.Uses
 	page.Uses = nil
 	for i := range all {
-		if u := &all[i]; u.Requests != 0 || u.Usage.TotalTokens() != 0 || u.Cost != 0 || u.Uncertain != 0 || u.Margin != (report.Margin{}) {
+		if u := &all[i]; u.Requests != 0 || u.Usage.TotalTokens() != 0 || u.Cost != 0 || u.Uncertain != 0 || u.Margin.Margin != 0 || u.MarginUncertain != 0 {
 			page.Uses = append(page.Uses, *u)
 		}
 	}

@@ -261,7 +261,7 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 ) {
 	rows, err := q.QueryContext(
 		ctx, with+" SELECT c.request, c.n, c.kind, c.seq, c.usage, c.cost, c.uncertain, c.margin, "+
-			"c.margin_uncertain, c.reason, c.who, c.at"+
+			"c.margin_uncertain, c.unpriced <> 0 OR c.margin_unpriced <> 0, c.reason, c.who, c.at"+
 			" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind, c.seq",
 		args...)
 	all := map[ledger.AttemptID][]ledger.Correction{}
@@ -271,8 +271,7 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 		var request, usage string
 		var at int64
 		if err = row.Scan(&request, &id.N, &c.Kind, &c.Seq, &usage, &c.Cost, &c.Uncertain, &c.Margin,
-			&c.MarginUncertain, &c.Reason, &c.By,
-			&at); err != nil {
+			&c.MarginUncertain, &c.Priced, &c.Reason, &c.By, &at); err != nil {
 			return err
 		}
 		c.At = fromMicros(at)

@@ -126,7 +126,7 @@ func (o *older) each(ctx context.Context, fn func([]ledger.Row) error) error {
 // days are those whose sums say that something is unresolved.
 func (o *older) days(ctx context.Context) ([]int64, error) {
 	rows, err := o.store.read.QueryContext(
-		ctx, "SELECT DISTINCT period FROM rollup_uses WHERE period <= ? AND (uncertain <> 0 OR unknown <> 0)"+
+		ctx, "SELECT DISTINCT period FROM rollup_uses WHERE period <= ? AND (uncertain <> 0 OR margin_uncertain <> 0 OR unknown <> 0)"+
 			" AND (? = '' OR account = ?) ORDER BY period", dayOf(o.query.Before), o.query.Account, o.query.Account)
 	return collect(rows, err, scanOne[int64])
 }

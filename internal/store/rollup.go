@@ -27,6 +27,7 @@ const (
 	measureUncertain       // nano-USD that may have been spent beyond measureCost
 	measureMargin          // nano-USD that are charged beyond measureCost
 	measureMarginUncertain // nano-USD that may be charged beyond measureMargin and measureUncertain
+	measureMarginUnpriced  // attempts whose charge has no price, less those whose cost has none, in measureUnpriced
 	measureUsage
 	numMeasures = measureUsage + llm.NumClasses
 )
@@ -35,7 +36,7 @@ const (
 func measureColumns() []string {
 	columns := []string{
 		"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown", "uncertain",
-		"margin", "margin_uncertain",
+		"margin", "margin_uncertain", "margin_unpriced",
 	}
 	for c := range llm.NumClasses {
 		columns = append(columns, "use_"+llm.Class(c).String())
@@ -62,9 +63,15 @@ func (s *sums) uncertain() llm.Money {
 	return llm.Money(s[measureUncertain] + s[measureMarginUncertain])
 }
 
-// marginOf is what of both is charged beyond what providers charge.
+// unpriced are the attempts of which something has no price in what is charged.
+func (s *sums) unpriced() int64 { return s[measureUnpriced] + s[measureMarginUnpriced] }
+
+// marginOf is what of these is beyond what providers charge.
 func (s *sums) marginOf() report.Margin {
-	return report.Margin{Margin: llm.Money(s[measureMargin]), MarginUncertain: llm.Money(s[measureMarginUncertain])}
+	return report.Margin{
+		Margin: llm.Money(s[measureMargin]), MarginUncertain: llm.Money(s[measureMarginUncertain]),
+		MarginUnpriced: s[measureMarginUnpriced],
+	}
 }
 
 func (s *sums) usage() *llm.Usage { return (*llm.Usage)(s[measureUsage:]) }
@@ -121,6 +128,7 @@ func sumsOf(e *ledger.Entry) *sums {
 		measureUncertain:       int64(e.MostCost() - e.Cost),
 		measureMargin:          int64(e.Margin),
 		measureMarginUncertain: int64(e.MarginUncertain),
+		measureMarginUnpriced:  number(e.UnpricedCharge() != 0) - number(e.Unpriced != 0),
 	}
 	switch e.Provenance {
 	case ledger.Estimated:

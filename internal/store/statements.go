@@ -87,7 +87,7 @@ func lastStatement(ctx context.Context, tx *sql.Tx, account string) (first int64
 // statementLines is what the sums of the days of some months have beyond the statements that are closed.
 func statementLines(ctx context.Context, tx *sql.Tx, account string, first, month int64) ([]report.StatementLine, error) {
 	const sums = "SELECT period AS day, model, requests, tokens, cost + margin AS charge, " +
-		"uncertain + margin_uncertain AS uncertain, unpriced FROM rollup_uses WHERE account = ? AND period BETWEEN ? AND ? AND "
+		"uncertain + margin_uncertain AS uncertain, unpriced + margin_unpriced AS unpriced FROM rollup_uses WHERE account = ? AND period BETWEEN ? AND ? AND "
 	const closed = "SELECT day, model, -requests, -tokens, -charge, -uncertain, -unpriced FROM statement_lines WHERE account = ?"
 	rows, err := tx.QueryContext(ctx, "SELECT day, model, sum(requests), sum(tokens), sum(charge), sum(uncertain), sum(unpriced) FROM ("+
 		sums+used("", "")+" UNION ALL "+closed+") AS u GROUP BY day, model HAVING sum(requests) <> 0 OR sum(tokens) <> 0 OR "+

@@ -95,11 +95,16 @@ func (y *year) book(month int) {
 	e.Account = "a"
 	e.ID = ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, []byte{byte(len(y.booked)), byte(len(y.booked) >> 8)}), N: 1}
 	e.Terms = &charge.Terms{Markup: charge.Markup(y.r.IntN(5000))}
+	if y.r.IntN(3) == 0 {
+		e.Terms.Price = ownPrice()
+	}
 	e.ChargeHold = e.Terms.Markup.Of(e.Hold)
-	e.SetCharge(&e.Settlement)
 	if y.r.IntN(4) == 0 {
+		e.Unpriced = llm.Classes(0).With(llm.Maps)
+	} else if y.r.IntN(3) == 0 {
 		e.Unpriced = llm.Classes(0).With(llm.Output)
 	}
+	e.SetCharge(&e.Settlement)
 	b := &ledger.Batch{Journal: y.journal, From: y.at, To: y.at + 1, Settled: []ledger.Entry{e}}
 	must.Do(y.t, y.db.Ledger.Apply(y.t.Context(), b))
 	y.at, y.booked = b.To, append(y.booked, e.ID)
@@ -127,6 +132,10 @@ func (y *year) check(month int) {
 	var all report.Totals
 	for i := range list {
 		sum, _ := list[i].Totals()
+		sum.Unpriced = 0
+		for l := range list[i].Lines {
+			sum.Unpriced += list[i].Lines[l].Unpriced
+		}
 		all.Add(&sum)
 	}
 	uses := must.Get(y.db.Reports.Uses(y.t.Context(), report.UsesQuery{Account: "a", Limit: 1}))(y.t).Total

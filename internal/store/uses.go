@@ -266,7 +266,7 @@ func scanUse(row scanner) (u report.Use, err error) {
 // use are the sums as an entry.
 func (s *sums) use() report.Use {
 	return report.Use{
-		Usage: *s.usage(), Requests: s[measureRequests], Cost: s.charge(), Unpriced: s[measureUnpriced],
+		Usage: *s.usage(), Requests: s[measureRequests], Cost: s.charge(), Unpriced: s.unpriced(),
 		Uncertain: s.uncertain(), Margin: s.marginOf(),
 	}
 }
@@ -275,7 +275,7 @@ func (s *sums) use() report.Use {
 func totalColumns(row string) []string {
 	return []string{
 		row + "tokens", row + "requests", row + "cost + " + row + "margin", row + "uncertain + " + row + "margin_uncertain",
-		row + "margin", row + "margin_uncertain", row + "unpriced",
+		row + "margin", row + "margin_uncertain", row + "unpriced + " + row + "margin_unpriced", row + "margin_unpriced",
 	}
 }
 
@@ -285,5 +285,5 @@ func totalsOrNone(columns []string) string {
 }
 
 func totalsDest(t *report.Totals) []any {
-	return []any{&t.Tokens, &t.Requests, &t.Cost, &t.Uncertain, &t.Margin.Margin, &t.MarginUncertain, &t.Unpriced}
+	return []any{&t.Tokens, &t.Requests, &t.Cost, &t.Uncertain, &t.Margin.Margin, &t.MarginUncertain, &t.Unpriced, &t.MarginUnpriced}
 }

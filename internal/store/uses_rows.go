@@ -77,7 +77,7 @@ func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 	for _, g := range sorted {
 		page.Total.Add(&report.Totals{
 			Tokens: g.sums[measureTokens], Requests: g.sums[measureRequests], Cost: g.charge(), Uncertain: g.uncertain(),
-			Unpriced: g.sums[measureUnpriced], Margin: g.marginOf(),
+			Unpriced: g.unpriced(), Margin: g.marginOf(),
 		})
 	}
 	page.Count = len(sorted)

@@ -285,7 +285,7 @@ func (v *verifier) cost(e *ledger.Entry) {
 
 // margin compares what a row says that is charged beyond its cost with what its price list says.
 func (v *verifier) margin(e *ledger.Entry) {
-	if e.Terms == nil && e.Margin == 0 && e.MarginUncertain == 0 {
+	if e.Terms == nil && e.Margin == 0 && e.MarginUncertain == 0 && e.ChargeUnpriced == nil {
 		return
 	}
 	want, a := e.Settlement, e.Attempt
@@ -297,13 +297,21 @@ func (v *verifier) margin(e *ledger.Entry) {
 			a.Terms.Price = *full // of this row alone
 		}
 	}
-	a.SetCharge(&want)
+	if e.ChargeUnpriced == nil && a.Terms.Own() {
+		a.SetChargeBefore(&want)
+	} else {
+		a.SetCharge(&want)
+	}
+	b := bucketOf(&e.Attempt)
+	if e.ChargeUnpriced != nil && want.UnpricedCharge() != *e.ChargeUnpriced {
+		v.differ("row", &b, "number of classes without a price in the charge of attempt "+e.ID.String(),
+			int64(len(want.UnpricedCharge().Names())), int64(len(e.ChargeUnpriced.Names())))
+	}
 	for _, of := range []struct {
 		what      string
 		want, got llm.Money
 	}{{"margin", want.Margin, e.Margin}, {"uncertain margin", want.MarginUncertain, e.MarginUncertain}} {
 		if of.want != of.got {
-			b := bucketOf(&e.Attempt)
 			v.differ("row", &b, of.what+" of attempt "+e.ID.String(), int64(of.want), int64(of.got))
 		}
 	}

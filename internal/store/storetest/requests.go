@@ -85,7 +85,7 @@ func testRequests(t *testing.T, f *fixture) {
 	second.ID, second.Arrived, second.Model, second.Attempts = failed.ID.Request, failed.Arrived, "openai/next", 2
 	second.Cost, second.AtMost, second.Unpriced, second.Provenance = 0, rescued.AtMost, rescued.Unpriced,
 		ledger.Estimated
-	second.Unseen = true
+	second.Unseen, second.PurchaseUnpriced = true, rescued.Unpriced
 	second.FirstToken, second.Duration = 2*time.Second+plain.FirstToken, 2*time.Second+plain.Duration
 	third := first
 	third.ID, third.Arrived, third.Key, third.Outcome = lost.ID.Request, lost.Arrived, "key_b", ledger.OutcomeUnknown
