@@ -124,7 +124,11 @@ func (c *Correct) Correction(a *Row) (Correction, error) {
 			fmt.Errorf("%w: the attempt costs $%s, and has to cost $0 to $%s with the correction, which is not $0",
 				ErrAmount, cost, llm.MaxCost)
 	}
-	return a.charged(Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Priced: true, Reason: c.Reason}), nil
+	r := Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Priced: ofCost|ofCharge != 0, Reason: c.Reason}
+	if a.isDecidedBy(&r) {
+		r.Uncertain = -a.Uncertain()
+	}
+	return a.charged(r), nil
 }
 
 // Rule says what attempts cost that are resolved together.
@@ -264,11 +268,17 @@ func (a *Row) toldAtMost(r *llm.Reply, used *llm.Usage, tier string) llm.Money {
 // Resolved reports whether somebody has decided what the attempt cost.
 func (a *Row) Resolved() bool {
 	for i := range a.Corrections {
-		if a.Corrections[i].Kind == CorrectionResolved {
+		if c := &a.Corrections[i]; c.Kind == CorrectionResolved || a.isDecidedBy(c) {
 			return true
 		}
 	}
 	return false
+}
+
+// isDecidedBy reports whether a correction decides all that was not known of the attempt: its usage was told, and a price for
+// it was missing.
+func (a *Row) isDecidedBy(c *Correction) bool {
+	return c.Priced && (a.Provenance == Exact || a.Provenance == Assumed)
 }
 
 // Unresolved reports whether nobody knows what the ended attempt cost, or is charged, and nobody has

@@ -113,10 +113,14 @@ func (a *Row) charged(c Correction) Correction {
 	case !a.Terms.Own():
 		most = a.Terms.Markup.Of(to + left + c.Uncertain)
 		charged = a.Terms.Markup.Of(to)
-	case c.Kind == CorrectionAmount && ofCost != 0 && ofCharge == 0: // it decides the cost, and the charge has a price
 	case c.Kind == CorrectionAmount:
-		more := max(-charged, min(c.Cost, llm.MaxCost-charged))
-		charged, most = charged+more, most+more
+		if ofCost == 0 || ofCharge != 0 { // else it decides the cost, and the charge has a price
+			more := max(-charged, min(c.Cost, llm.MaxCost-charged))
+			charged, most = charged+more, most+more
+		}
+		if a.isDecidedBy(&c) {
+			most = charged
+		}
 	default:
 		charged = between(to, cost, cost+left, charged, most)
 		if usage.IsZero() && to == 0 {

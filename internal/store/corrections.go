@@ -16,10 +16,11 @@ import (
 	"weir/internal/llm"
 )
 
-// isResolved says of a row of attempts whether a correction has resolved it.
+// isResolved says of a row of attempts whether a correction has resolved it: see ledger.Row.Resolved.
 const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request " +
 	"AND c.n = attempts.n" +
-	" AND c.kind = '" + ledger.CorrectionResolved + "')"
+	" AND (c.kind = '" + ledger.CorrectionResolved + "' OR (c.unpriced <> 0 OR c.margin_unpriced <> 0) AND attempts.provenance IN " +
+	"('exact', 'assumed')))"
 
 // isUnresolved and isUnseen say of a settled row what ledger.Row does by these
 // names. What cost its estimate for certain has no bound in its settlement.

@@ -303,6 +303,9 @@ func (m *machine) correct(rt *rapid.T) {
 	if err == nil {
 		delta.Cost += amount
 		delta.Counts = true
+		if (ofCost || ofCharge) && e.Provenance == ledger.Exact {
+			delta.AtMost, delta.Outcome = e.Cost-e.MostCost(), "resolved"
+		}
 		m.corrected[e.ID] = delta
 		m.made(&e, func(a *ledger.Row) ledger.Correction {
 			ask := ledger.Correct{Amount: amount, Reason: "x"}
