@@ -147,7 +147,7 @@ func (a *attempt) afford() error {
 		return err
 	}
 	err = a.affordAs(budgets, &inputs, quote.Coarse)
-	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeBudgetExceeded && a.Price.Known() {
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeBudgetExceeded && (a.Price.Known() || a.Terms.Own()) {
 		return a.affordAs(budgets, &inputs, quote.Fine)
 	}
 	return err

@@ -131,10 +131,14 @@ func (k *Demand) CapFor(amount llm.Money) (limit int64, ok bool) {
 	return limit, ok
 }
 
-// Refusal is the error for an attempt at the model of that full name with whose price no budget can be kept.
+// Refusal is the error for an attempt at the model of that full name with whose price no budget can be kept. Where a price of
+// the account's own bounds the charge alone, that of the provider's does not matter.
 func (k *Demand) Refusal(name string) error {
 	u := k.bound(k.most)
-	unknown := k.Price.UnboundedAsked(&u, k.asked) | k.Price.Without(k.modalities)
+	if k.terms.Own() && k.terms.Unbounded(&llm.Price{}, &u, k.asked, k.modalities) == 0 {
+		return nil
+	}
+	unknown := k.terms.Unbounded(&k.Price, &u, k.asked, k.modalities)
 	why := ""
 	switch {
 	case !k.Price.Known() && k.Price.Basis != llm.BasisModel:
