@@ -14,11 +14,17 @@ import (
 // is then.
 func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 	c := ledger.Correct{Account: r.visit.Account.ID}
-	if err := readFields("", r.body, field{"amount_usd", amount(&c.Amount)},
-		field{"reason", text(&c.Reason)}); err != nil {
+	var given bool
+	err := readFields("", r.body, field{"amount_usd", func(at string, v []byte) error {
+		given = true
+		return amount(&c.Amount)(at, v)
+	}}, field{"reason", text(&c.Reason)})
+	if err != nil {
 		return answer{}, err
 	}
-	var err error
+	if !given {
+		return answer{}, llm.Invalid("amount_usd", "amount_usd is missing. Give what is to be added to the cost.")
+	}
 	if c.ID, err = ledger.ParseAttemptID(r.PathValue("id") + "." + r.PathValue("n")); err != nil {
 		return answer{}, noRequest("n")
 	}
@@ -51,8 +57,8 @@ func refusedCorrection(err error) error {
 	case errors.Is(err, ledger.ErrReason):
 		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
 	case errors.Is(err, ledger.ErrAmount):
-		return llm.Invalidf("amount_usd", "The amount must not be 0, and the corrected cost must be from $0 to $%s.",
-			llm.MaxCost)
+		return llm.Invalidf("amount_usd", "The corrected cost must be from $0 to $%s, and the amount must not be 0 unless some of the "+
+			"usage has no price.", llm.MaxCost)
 	}
 	return err
 }

@@ -185,6 +185,7 @@ type correctionView struct {
 	Kind    string           `json:"kind"`
 	Usage   map[string]int64 `json:"usage"` // what it adds, as cost_usd
 	CostUSD string           `json:"cost_usd"`
+	Priced  bool             `json:"priced"` // it decides what usage without a price came to
 	Reason  *string          `json:"reason"`
 	By      string           `json:"by"`
 	At      time.Time        `json:"at"`
@@ -231,19 +232,20 @@ func viewAttempt(a *report.Attempt) attemptView {
 	usage, cost := a.Corrected()
 	margin, more := a.Margin()
 	left := a.Uncertain()
+	ofCost, ofCharge := a.LeftUnpriced()
 	v := attemptView{
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
 		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance),
 		Usage: viewUsage(&usage), CostUSD: (cost + margin).String(),
 		AtMostUSD: (cost + margin + left + more).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{},
-			a.Unpriced.Names()...),
+			ofCharge.Names()...),
 		HoldUSD: a.MostCharged().String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},
 		FirstTokenMS: milliseconds(a.FirstToken), DurationMS: milliseconds(a.Duration),
 	}
 	if a.Terms != nil { // an operator asks
-		v.purchaseView = purchaseView{new(cost.String()), new((cost + left).String())}
+		v.purchaseView = purchaseView{new(cost.String()), new((cost + left).String()), new(ofCost != 0)}
 	}
 	for i := range a.Lines {
 		v.Lines = append(v.Lines, viewLine(&a.Lines[i]))
@@ -255,7 +257,7 @@ func viewAttempt(a *report.Attempt) attemptView {
 }
 
 func viewCorrection(c *ledger.Correction) correctionView {
-	return correctionView{c.Kind, viewUsage(&c.Usage), (c.Cost + c.Margin).String(), orNull(c.Reason), c.By, c.At}
+	return correctionView{c.Kind, viewUsage(&c.Usage), (c.Cost + c.Margin).String(), c.Priced, orNull(c.Reason), c.By, c.At}
 }
 
 func viewLine(l *report.CostLine) costLineView {

@@ -63,13 +63,13 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 	t := &uses.Total
 	v := usesView{listPage[useView]{Data: []useView{}, NextCursor: next}, viewTotal(t)}
 	if r.seesPurchase() {
-		v.Total.purchaseView = purchaseOf(&t.Margin, t.Cost, t.Uncertain)
+		v.Total.purchaseView = purchaseOf(&t.Margin, t.Cost, t.Uncertain, t.Unpriced)
 	}
 	for i := range uses.Uses {
 		u := &uses.Uses[i]
 		one := viewUse(&q, u)
 		if r.seesPurchase() {
-			one.purchaseView = purchaseOf(&u.Margin, u.Cost, u.Uncertain)
+			one.purchaseView = purchaseOf(&u.Margin, u.Cost, u.Uncertain, u.Unpriced)
 		}
 		v.Data = append(v.Data, one)
 	}
@@ -126,7 +126,7 @@ func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
 		names[accounts[i].ID] = &accounts[i].Name
 	}
 	v, t := groupsView{listPage[groupView]{Data: []groupView{}, NextCursor: next}, viewTotal(&uses.Total)}, &uses.Total
-	v.Total.purchaseView = purchaseOf(&t.Margin, t.Cost, t.Uncertain)
+	v.Total.purchaseView = purchaseOf(&t.Margin, t.Cost, t.Uncertain, t.Unpriced)
 	for i := range uses.Uses {
 		v.Data = append(v.Data, viewGroup(&q, &uses.Uses[i], names))
 	}
@@ -137,7 +137,7 @@ func viewGroup(q *report.UsesQuery, u *report.Use, names map[string]*string) gro
 	v := groupView{
 		ID: report.GroupID(q.Account, q.By, u.Group), Group: groupOf(q.By, u.Group), Tokens: u.Usage.TotalTokens(),
 		Usage: viewUsage(&u.Usage), Requests: u.Requests, CostUSD: u.Cost.String(), AtMost: u.AtMost().String(),
-		Unpriced: u.Unpriced > 0, purchaseView: purchaseOf(&u.Margin, u.Cost, u.Uncertain),
+		Unpriced: u.Unpriced > 0, purchaseView: purchaseOf(&u.Margin, u.Cost, u.Uncertain, u.Unpriced),
 	}
 	id := q.Account
 	if of := v.Group[report.ByAccount]; of != nil {

@@ -219,7 +219,7 @@ func oneModel(m *route.Model) ([]byte, error) { return json.Marshal(modelEntryOf
 // withoutPrices is a model in a list for an account with a price list. What it is charged is asked for by model.
 func withoutPrices(m *route.Model) ([]byte, error) {
 	e := modelEntryOf(m)
-	e.Created, e.Prices, e.PriceTiers, e.Source, e.Checked = 0, nil, nil, "", ""
+	e.Created, e.Prices, e.PriceTiers, e.Unpriced, e.Source, e.Checked = 0, nil, nil, false, "", ""
 	return json.Marshal(e)
 }
 

@@ -116,15 +116,29 @@ type useEntry struct {
 	Tokens   int64     `json:"tokens"`
 	Requests int64     `json:"requests"`
 	Cost     llm.Money `json:"cost"`
-	// CostAtMost is the upper bound, where some of the cost is not known.
-	CostAtMost *llm.Money `json:"cost_at_most,omitempty"`
-	Unpriced   bool       `json:"unpriced,omitempty"`
+	uncertainty
 }
 
 type usesTotal struct {
 	Tokens   int64     `json:"tokens"`
 	Requests int64     `json:"requests"`
 	Cost     llm.Money `json:"cost"`
+	uncertainty
+}
+
+// uncertainty is what is not known of a cost.
+type uncertainty struct {
+	// CostAtMost is the upper bound, where some of the cost is not known.
+	CostAtMost *llm.Money `json:"cost_at_most,omitempty"`
+	Unpriced   bool       `json:"unpriced,omitempty"`
+}
+
+func uncertaintyOf(cost, uncertain llm.Money, unpriced int64) (u uncertainty) {
+	if uncertain > 0 {
+		u.CostAtMost = new(cost + uncertain)
+	}
+	u.Unpriced = unpriced > 0
+	return u
 }
 
 type pagination struct {
@@ -135,24 +149,22 @@ type pagination struct {
 
 // EncodeUses is a page of usage in the shape of GET /v1/uses.
 func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
+	t := &page.Total
 	reply := usesReply{
 		Data:       make([]useEntry, 0, len(page.Uses)),
-		Total:      usesTotal{page.Total.Tokens, page.Total.Requests, page.Total.Cost},
+		Total:      usesTotal{t.Tokens, t.Requests, t.Cost, uncertaintyOf(t.Cost, t.Uncertain, t.Unpriced)},
 		Pagination: pagination{Limit: q.Limit, Offset: q.Offset, Total: page.Count},
 	}
 	for i := range page.Uses {
 		u := &page.Uses[i]
 		e := useEntry{
 			ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(),
-			Requests: u.Requests, Cost: u.Cost, Unpriced: u.Unpriced > 0,
+			Requests: u.Requests, Cost: u.Cost, uncertainty: uncertaintyOf(u.Cost, u.Uncertain, u.Unpriced),
 		}
 		if len(q.By) > 0 {
 			e.Group = groupOf(q.By, u.Group)
 			e.ID = report.GroupID(q.Account, q.By, u.Group)
 			e.Date, e.Model = e.Group[report.ByDay], e.Group[report.ByModel]
-		}
-		if u.Uncertain > 0 {
-			e.CostAtMost = new(u.AtMost())
 		}
 		reply.Data = append(reply.Data, e)
 	}

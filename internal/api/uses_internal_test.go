@@ -1,7 +1,11 @@
 package api
 
 import (
+	"cmp"
+	"encoding/json"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -56,6 +60,50 @@ func TestSizeOfUses(t *testing.T) {
 		got, most := len(must.Get(EncodeUses(q, page))(t)), sizeOf(&q, &page)
 		if got-one > most || most > 8*got {
 			t.Errorf("by %.20q: %d bytes, and %d are counted", by, got, most)
+		}
+	}
+}
+
+// TestTotalOfUses holds that a total has marks where, and only where, one of its entries has them, and a bound of them all.
+func TestTotalOfUses(t *testing.T) {
+	t.Parallel()
+	const seed = 41
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range 500 {
+		var page report.UsesPage
+		for range r.IntN(4) {
+			u := report.Use{Date: "2026-11-21", Model: "house/a", Cost: llm.Money(r.IntN(9)), Uncertain: llm.Money(r.IntN(3) / 2), Unpriced: int64(r.IntN(3) / 2)}
+			page.Uses = append(page.Uses, u)
+			page.Total.Add(&report.Totals{Cost: u.Cost, Uncertain: u.Uncertain, Unpriced: u.Unpriced})
+		}
+		body := must.Get(EncodeUses(report.UsesQuery{Account: "a"}, page))(t)
+		var got struct {
+			Data []struct {
+				Cost   json.Number `json:"cost"`
+				AtMost json.Number `json:"cost_at_most"`
+				Marked bool        `json:"unpriced"`
+			} `json:"data"`
+			Total map[string]json.RawMessage `json:"total"`
+		}
+		must.Do(t, json.Unmarshal(body, &got))
+		want, most, bounded, marked := map[string]string{"tokens": "0", "requests": "0"}, llm.Money(0), false, false
+		for _, e := range got.Data {
+			marked, bounded = marked || e.Marked, bounded || e.AtMost != ""
+			most += must.Get(llm.ParseMoney(string(cmp.Or(e.AtMost, e.Cost))))(t)
+		}
+		want["cost"] = page.Total.Cost.String()
+		if bounded {
+			want["cost_at_most"] = most.String()
+		}
+		if marked {
+			want["unpriced"] = "true"
+		}
+		have := map[string]string{}
+		for name, value := range got.Total {
+			have[name] = string(value)
+		}
+		if !maps.Equal(have, want) {
+			t.Fatalf("seed %d: %s: got a total of %v, want %v", seed, body, have, want)
 		}
 	}
 }

@@ -113,6 +113,8 @@ type UsesPage struct {
 		Tokens   json.Number `json:"tokens"`
 		Requests json.Number `json:"requests"`
 		Cost     json.Number `json:"cost"`
+		AtMost   json.Number `json:"cost_at_most"`
+		Unpriced bool        `json:"unpriced"`
 	} `json:"total"`
 	Pagination struct {
 		Limit  int `json:"limit"`

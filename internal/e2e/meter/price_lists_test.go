@@ -137,3 +137,105 @@ func TestBudgetOfCharges(t *testing.T) {
 	}
 	h.Verify(t)
 }
+
+// TestOwnPriceAlone holds that an account with a price of its own for a model without a purchase price is told an exact
+// charge, without a mark; that one with a markup is told that the same model has no price, in totals too, until an operator corrects it by an amount; and that operators are told of both.
+func TestOwnPriceAlone(t *testing.T) {
+	t.Parallel()
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "    models: [new]\n"})
+	owned, marked := h.KeyOfNew("owned"), h.KeyOfNew("marked")
+	setPriceList(h, "owned", account.PriceList{Prices: map[string]pricing.PriceOverride{"house/new": {"input": "7", "output": "8"}}})
+	setPriceList(h, "marked", account.PriceList{Markup: 2500})
+	operator := h.NewKey(account.KeyOptions{Account: account.DefaultName, Label: "operator", Permissions: []account.Permission{account.Admin}})
+	chat := func(key string) harness.Reply {
+		return h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"house/new","max_tokens":500,"messages":[{"role":"user","content":"Hi"}]}`, Key: key})
+	}
+	asked := chat(marked)
+	for key, want := range map[string]string{owned: "0.011", marked: ""} {
+		r := asked
+		if key == owned {
+			r = chat(owned)
+		}
+		if got := r.Header.Get("X-Weir-Cost-USD"); r.Status != http.StatusOK || got != want || strings.Contains(r.Body, "0.011") != (want != "") {
+			t.Errorf("got %d, a cost of %q and %s; want %q", r.Status, got, r.Body, want)
+		}
+	}
+	uses := func(path, key string, wants ...string) {
+		t.Helper()
+		body := h.Do(harness.Ask{Path: path, Key: key}).Body
+		for _, want := range wants {
+			if not, ok := strings.CutPrefix(want, "!"); ok == strings.Contains(body, strings.TrimPrefix(want, "!")) {
+				t.Errorf("%s: got %s, want %q, not %q", path, body, want, not)
+			}
+		}
+	}
+	uses("/v1/uses", owned, `"total":{"tokens":1500,"requests":1,"cost":0.011}`, `"cost":0.011}]`, "!unpriced", "!at_most")
+	uses("/v1/uses?group_by=key", owned, `"total":{"tokens":1500,"requests":1,"cost":0.011}`, "!unpriced", "!at_most")
+	uses("/v1/uses", marked, `"total":{"tokens":1500,"requests":1,"cost":0,"cost_at_most":0.005,"unpriced":true}`, `"cost":0,"cost_at_most":0.005,"unpriced":true}]`)
+	uses("/v1/models/house/new", owned, `"input":"7","output":"8"`, "!unpriced")
+	uses("/v1/models/house/new", marked, `"unpriced":true`)
+	uses("/admin/v1/accounts/owned/uses", operator, `"unpriced":false`, `"purchase_usd":"0","purchase_at_most_usd":"0.004","purchase_unpriced":true`)
+	uses("/admin/v1/usage", operator, `"total":{"tokens":3000,"requests":2,"cost_usd":"0.011","cost_at_most_usd":"0.016","unpriced":true,"purchase_usd":"0","purchase_at_most_usd":"0.008","purchase_unpriced":true}`)
+
+	requests := "/admin/v1/accounts/marked/requests/" + asked.Header.Get("X-Request-Id")
+	correct := func(body string, status int) {
+		t.Helper()
+		r := h.Do(harness.Ask{Method: http.MethodPost, Path: requests + "/attempts/1/corrections", Key: operator, Body: body})
+		if r.Status != status {
+			t.Errorf("%s: got %d %s, want %d", body, r.Status, r.Body, status)
+		}
+	}
+	uses(requests, operator, `"unpriced":true,"unpriced_classes":["input","output"`)
+	correct(`{"reason":"bill 7"}`, http.StatusBadRequest)
+	correct(`{"amount_usd":"0.004","reason":"bill 7"}`, http.StatusCreated)
+	correct(`{"amount_usd":"0","reason":"again"}`, http.StatusBadRequest)
+	uses(requests, operator, `"unpriced":false,"unpriced_classes":[]`, `"priced":true,"reason":"bill 7"`, `"purchase_unpriced":false`)
+	uses("/v1/uses", marked, `"cost":0.005}]`, `"cost":0.005},`, "!unpriced", "!at_most")
+	uses("/admin/v1/accounts/marked/uses", operator, `"unpriced":false`, `"purchase_usd":"0.004"`, `"purchase_unpriced":false`)
+
+	h.Verify(t)
+}
+
+// TestBudgetOfOwnPrice holds that a budget is kept by a price of the account's own where there is no purchase price, and
+// that without one the model is refused.
+func TestBudgetOfOwnPrice(t *testing.T) {
+	t.Parallel()
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t))})
+	keys := map[string]string{}
+	for _, name := range []string{"owned", "partly", "marked"} {
+		keys[name] = h.KeyOfNew(name)
+	}
+	setPriceList(h, "owned", account.PriceList{Prices: map[string]pricing.PriceOverride{"house/new": {"input": "7", "output": "8"}}})
+	setPriceList(h, "partly", account.PriceList{Prices: map[string]pricing.PriceOverride{"house/new": {"search": "0.01"}}})
+	setPriceList(h, "marked", account.PriceList{Markup: 2500})
+	const limit = llm.USD / 20
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		for name := range keys {
+			if _, err := s.UpdateAccount(ctx, audit.Gateway(), name, account.Update{Budget: &account.Budget{Limit: limit, Period: budget.PeriodTotal}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	answered := llm.Money(0)
+	for range 8 {
+		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Key: keys["owned"], Body: `{"model":"house/new","max_tokens":500,"messages":[{"role":"user","content":"Hi"}]}`})
+		switch r.Status {
+		case http.StatusOK:
+			answered++
+		case http.StatusTooManyRequests:
+		default:
+			t.Fatalf("got %d %s", r.Status, r.Body)
+		}
+	}
+	if spent := answered * 11_000_000; answered < 3 || spent > limit {
+		t.Errorf("under a budget of %s, %d requests of 0.011 were answered", limit, answered)
+	}
+	for _, name := range []string{"partly", "marked"} {
+		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Key: keys[name], Body: `{"model":"house/new","max_tokens":500,"messages":[{"role":"user","content":"Hi"}]}`})
+		if r.Status != http.StatusTooManyRequests || !strings.Contains(r.Body, "has no price here") {
+			t.Errorf("%s: got %d %s, want a refusal", name, r.Status, r.Body)
+		}
+	}
+	h.Verify(t)
+}
