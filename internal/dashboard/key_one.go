@@ -42,7 +42,7 @@ func (h *keyHandlers) showOne(w http.ResponseWriter, r *http.Request, v *people.
 	p.By, p.Spent = makers[p.By], spent[k.ID]
 	if h.reports != nil {
 		p.Usage = accountPath(v.Account.Name) + "/usage?key=" + k.ID
-		p.Facts = append(p.Facts, Fact{"Spend this month", dollars(p.Spent)})
+		p.Facts = append(p.Facts, Fact{"Spend this month", p.Spent.String()})
 	}
 	if h.budgetSpent != nil && k.Budget.Limit > 0 {
 		spent, err := k.BudgetSpent(r.Context(), h.site.now(), h.budgetSpent)

@@ -42,7 +42,7 @@ type keysPage struct {
 type keyRow struct {
 	ID, Label, Last4 string
 	Path             string // of the key's own page
-	Spent            llm.Money
+	Spent            spending
 	Badge            Badge
 	By               string // who made it; empty for nobody who is known
 	Service          bool   // it belongs to no person
@@ -92,16 +92,16 @@ func (h *keyHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Vis
 const mostSpends = 5000
 
 // spent is what keys have spent this month (UTC), by id.
-func (h *keyHandlers) spent(ctx context.Context, accountID string) (map[string]llm.Money, error) {
+func (h *keyHandlers) spent(ctx context.Context, accountID string) (map[string]spending, error) {
 	if h.reports == nil {
 		return nil, nil
 	}
 	now := h.site.now().UTC()
 	month := monthOf(now, time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
 	list, err := h.reports.KeySpend(ctx, accountID, month.first(), month.last(), mostSpends)
-	sums := make(map[string]llm.Money, len(list))
+	sums := make(map[string]spending, len(list))
 	for _, k := range list {
-		sums[k.Key] = k.Cost
+		sums[k.Key] = spendingOf(k.Cost, k.Uncertain, k.Unpriced)
 	}
 	return sums, err
 }

@@ -225,6 +225,9 @@ func accountRowOf(a *account.Account, sum *report.AccountSum) accountRow {
 	}
 	if sum.Margin != (report.Margin{}) {
 		row.Purchase = cents(sum.Cost - sum.Margin.Margin)
+		if sum.PurchaseUnpriced(sum.Unpriced) > 0 {
+			row.Purchase += ", some unpriced"
+		}
 	}
 	if a.Budget.Limit > 0 {
 		row.Budget = budgetText(a.Budget)

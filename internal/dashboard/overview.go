@@ -55,9 +55,7 @@ type modelSpend struct {
 	Name       string
 	Href       string
 	Level      Level
-	Cost       llm.Money
-	AtMost     llm.Money // 0 where Cost is what it cost
-	Unpriced   bool
+	Spent      spending
 	Requests   int64
 	Errors     int64
 	Tokens     int64
@@ -68,8 +66,7 @@ type modelSpend struct {
 type keySpend struct {
 	Label, Href string
 	Level       Level
-	Cost        llm.Money
-	AtMost      llm.Money // 0 where Cost is what it cost
+	Spent       spending
 	Requests    int64
 }
 
@@ -239,8 +236,7 @@ func modelSpendOf(base string, x *spentSums, m *report.ModelSum) modelSpend {
 	return modelSpend{
 		Name: m.Model, Href: usagePath(base, x.span, m.Model),
 		Level: Level{Percent: percent(int64(m.Cost), int64(x.whole.Total.Cost))},
-		Cost:  m.Cost, AtMost: boundOf(m.Cost, m.Uncertain), Unpriced: m.Unpriced > 0, Requests: m.Requests,
-		Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: speedText(m.Speed.Median()),
+		Spent: spendingOf(m.Cost, m.Uncertain, m.Unpriced), Requests: m.Requests, Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: speedText(m.Speed.Median()),
 	}
 }
 
@@ -251,7 +247,7 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 		all = append(all, keySpend{
 			Label: cmp.Or(labels[k.Key], "Unknown key"), Href: base + "/requests?" + q.Encode(),
 			Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
-			Cost:  k.Cost, AtMost: boundOf(k.Cost, k.Uncertain), Requests: k.Requests,
+			Spent: spendingOf(k.Cost, k.Uncertain, k.Unpriced), Requests: k.Requests,
 		})
 	}
 	return all

@@ -46,7 +46,7 @@ func spendChart(x *spentSums) Chart {
 func spendRow(name string, d *report.DaySum, values []int64) []string {
 	row := []string{name, none, none}
 	if d.Attempts > 0 {
-		row[1], row[2] = dollars(d.Cost), number(d.Requests)
+		row[1], row[2] = spendingOf(d.Cost, d.Uncertain, d.Unpriced).String(), number(d.Requests)
 	}
 	for _, v := range values {
 		text := none

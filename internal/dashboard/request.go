@@ -206,13 +206,8 @@ func attemptViewOf(a *report.Attempt) attemptView {
 	_, cost := a.Corrected()
 	margin, _ := a.Margin()
 	cost += margin
-	v.Cost = dollars(cost)
-	if a.Unpriced != 0 {
-		v.Cost = "at least " + v.Cost
-	}
-	if cost == 0 && a.Unpriced != 0 {
-		v.Cost = "unpriced"
-	}
+	_, unpriced := a.LeftUnpriced()
+	v.Cost = costText(cost, unpriced != 0)
 	v.Lines = costRows(a)
 	if a.Unresolved() {
 		v.Resolve = Code{
@@ -225,6 +220,9 @@ func attemptViewOf(a *report.Attempt) attemptView {
 		text := dollars(c.Cost+c.Margin) + " and " + number(c.Usage.TotalTokens()) + " tokens"
 		if c.Kind == ledger.CorrectionAmount {
 			text = dollars(c.Cost+c.Margin) + ", " + c.Reason
+		}
+		if c.Priced {
+			text += "; sets the cost of the usage without a price"
 		}
 		v.Corrections = append(v.Corrections, correctionRow{By: c.By, At: c.At, Text: text})
 	}
@@ -259,7 +257,8 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add("Provenance", numbersOf(a))
 	add("Price", cmp.Or(a.Price.Version, "unknown"))
 	add("Priced as", pricedAs(a))
-	add("Classes without a price", strings.Join(a.Unpriced.Names(), ", "))
+	ofCost, ofCharge := a.LeftUnpriced()
+	add("Classes without a price", strings.Join(ofCharge.Names(), ", "))
 	_, cost := a.Corrected()
 	margin, more := a.Margin()
 	left := a.Uncertain()
@@ -269,6 +268,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	if a.Terms != nil { // an operator looks
 		add("Price list", termsText(a.Terms))
 		add("Purchase cost", dollars(cost))
+		add("Classes without a purchase price", strings.Join(ofCost.Names(), ", "))
 		if left > 0 {
 			add("Purchase cost at most", dollars(cost+left))
 		}

@@ -49,7 +49,7 @@ type requestRow struct {
 	Cost      llm.Money
 	AtMost    llm.Money  // 0 where Cost is what it cost
 	Providers *llm.Money // what the providers say that it cost; nil where they do not
-	Purchase  *llm.Money // what providers charge; nil but for operators, of an account with a price list
+	Purchase  *spending  // what providers charge; nil but for operators, of an account with a price list
 	Unpriced  bool
 	Doubt     string // of the numbers; empty for none
 	First     string // time to first token
@@ -123,8 +123,8 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	}
 	rows := requestRows(base, list, labelsOf(keys))
 	for i := range rows {
-		if v.Operator() && list[i].Margin != (report.Margin{}) {
-			rows[i].Purchase = new(list[i].Bought())
+		if x := &list[i]; v.Operator() && (x.Margin != (report.Margin{}) || x.PurchaseUnpriced != x.Unpriced) {
+			rows[i].Purchase = &spending{Cost: x.Bought(), Unpriced: x.PurchaseUnpriced != 0}
 		}
 	}
 	p.fill(base, &q, rows, next, today(h.site.now()))

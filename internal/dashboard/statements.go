@@ -41,6 +41,7 @@ type statementsPage struct {
 type statementRow struct {
 	*report.Statement
 	Path             string
+	Charge           spending
 	All, Corrections report.Totals
 }
 
@@ -135,6 +136,7 @@ func firstOfMonth(t time.Time) time.Time {
 func statementRowOf(account string, st *report.Statement) statementRow {
 	row := statementRow{Statement: st, Path: statementsPath(account) + "/" + strconv.FormatInt(st.Number, 10)}
 	row.All, row.Corrections = st.Totals()
+	row.Charge = spendingOf(row.All.Cost, row.All.Uncertain, row.All.Unpriced)
 	return row
 }
 

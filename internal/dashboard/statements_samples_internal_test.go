@@ -16,7 +16,7 @@ func statementSamples() []sample {
 	for _, from := range []time.Time{testTime.AddDate(0, -2, -20), testTime.AddDate(0, -1, -20)} {
 		for d := range 30 {
 			for _, name := range sampleModels(8) {
-				big.Lines = append(big.Lines, report.StatementLine{Date: from.AddDate(0, 0, d).Format(time.DateOnly), Model: name, Requests: 1204, Tokens: 12_345_678, Charge: 1_234_567_891, Uncertain: llm.USD, Unpriced: int64(d % 3)})
+				big.Lines = append(big.Lines, report.StatementLine{Date: from.AddDate(0, 0, d).Format(time.DateOnly), Model: name, Requests: 1204, Tokens: 12_345_678, Charge: 1_234_567_891, Uncertain: llm.USD, Unpriced: int64(d%3 - 1)})
 			}
 		}
 	}

@@ -162,7 +162,7 @@ func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	p.Purchase = v.Operator() && len(v.Account.PriceLists) > 0
 	if t := &p.Total; p.Purchase {
-		p.Tiles[0].Note = noted(p.Tiles[0].Note, "purchase cost "+dollars(t.Cost-t.Margin.Margin))
+		p.Tiles[0].Note = noted(p.Tiles[0].Note, "purchase cost "+spendingOf(t.Cost-t.Margin.Margin, 0, t.PurchaseUnpriced(t.Unpriced)).String())
 	}
 	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
@@ -226,6 +226,7 @@ func (h *usageHandlers) findDays(ctx context.Context, q report.UsesQuery, u *usa
 		}
 		days[at].Sum = report.Sum{
 			Usage: x.Usage, Cost: x.Cost, Requests: x.Requests, Attempts: x.Requests, Uncertain: x.Uncertain,
+			Unpriced: x.Unpriced,
 		}
 	}
 	return days, err
@@ -340,7 +341,7 @@ func tokenChart(of span, days []report.DaySum) Chart {
 		})
 		row := []string{date.Format(long), none, none, none, none}
 		if d.Attempts > 0 {
-			row = []string{row[0], number(in), number(out), number(d.Requests), dollars(d.Cost)}
+			row = []string{row[0], number(in), number(out), number(d.Requests), spendingOf(d.Cost, d.Uncertain, d.Unpriced).String()}
 		}
 		c.Rows = append(c.Rows, row)
 	}
