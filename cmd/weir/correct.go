@@ -141,7 +141,8 @@ func newLedgerCorrect(env *environment) *cobra.Command {
 		Use: "correct ATTEMPT", Short: "Correct what an attempt cost by an amount, such as a credit note",
 		Long: "Correct what an attempt cost by an amount, such as a credit note of the provider. Its own\n" +
 			"row stays as it is; the correction counts in budgets, reports and exports, on the\n" +
-			"attempt's day. Several add up, and the cost cannot come to less than 0.",
+			"attempt's day. Several add up, and the cost cannot come to less than 0. Usage without a\n" +
+			"price is unpriced no more: the correction sets its cost, 0 where it was free.",
 		Example: "  weir ledger correct 0198c2f0-7a54-7c31-9b1e-0242ac120002.1 --usd -0.12 --reason 'credit note " +
 			"2026-117'",
 		Args: oneArg("the attempt's id"),
@@ -149,7 +150,7 @@ func newLedgerCorrect(env *environment) *cobra.Command {
 			if c.ID, err = ledger.ParseAttemptID(args[0]); err != nil {
 				return usageError{err}
 			}
-			if c.Amount, err = llm.ParseMoney(usd); err != nil || c.Amount == 0 {
+			if c.Amount, err = llm.ParseMoney(usd); err != nil {
 				return usageError{fmt.Errorf("--usd is what is added to the cost, in US dollars, such as -0.12; got %q",
 					usd)}
 			}

@@ -197,17 +197,17 @@ func explainHeads() []string {
 	for c := range llm.NumClasses {
 		heads = append(heads, llm.Class(c).String())
 	}
-	return append(heads, "terms", "charge_usd", "charge_at_most_usd")
+	return append(heads, "terms", "charge_usd", "charge_at_most_usd", "charge_unpriced")
 }
 
 func explainRow(x *report.Explanation) []string {
 	bought, atMost := x.Purchase(x.Cost, x.Uncertain)
 	row := []string{
 		x.Date, x.Account, audit.PlainCell(x.Model), audit.PlainCell(x.Price), count(x.Requests), count(x.Attempts),
-		count(x.Unpriced), count(x.Estimated), count(x.Unknown), bought.Fixed(), atMost.Fixed(),
+		count(x.PurchaseUnpriced(x.Unpriced)), count(x.Estimated), count(x.Unknown), bought.Fixed(), atMost.Fixed(),
 	}
 	for _, n := range x.Usage {
 		row = append(row, count(n))
 	}
-	return append(row, x.Terms, x.Cost.Fixed(), (x.Cost + x.Uncertain).Fixed())
+	return append(row, x.Terms, x.Cost.Fixed(), (x.Cost + x.Uncertain).Fixed(), count(x.Unpriced))
 }

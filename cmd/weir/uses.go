@@ -80,16 +80,7 @@ func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) erro
 		rows = append(rows, append(usesNames(&page.Uses[i]), usesFigures(&page.Uses[i])...))
 	}
 	t := &page.Total
-	total := "$" + t.Cost.String()
-	if t.Unpriced > 0 {
-		total += " + unpriced"
-	}
-	if t.Uncertain > 0 {
-		total += ", at most $" + t.AtMost().String()
-	}
-	if t.Margin != (report.Margin{}) {
-		total += ", purchase cost $" + (t.Cost - t.Margin.Margin).String()
-	}
+	total := usesCost(&report.Use{Cost: t.Cost, Uncertain: t.Uncertain, Unpriced: t.Unpriced, Margin: t.Margin})
 	last := append([]string{"total"}, make([]string, len(heads)-1)...)
 	rows = append(rows, append(last, count(t.Requests), count(t.Tokens), total))
 	if err := printTable(env.stdout, append(heads, "REQUESTS", "TOKENS", "COST"), rows); err != nil {
@@ -119,6 +110,11 @@ func usesNames(u *report.Use) []string {
 
 // usesFigures are the cells behind them.
 func usesFigures(u *report.Use) []string {
+	return []string{count(u.Requests), count(u.Usage.TotalTokens()), usesCost(u)}
+}
+
+// usesCost is what the account is charged and, with a price list, what providers charge.
+func usesCost(u *report.Use) string {
 	cost := "$" + u.Cost.String()
 	if u.Unpriced > 0 {
 		cost += " + unpriced"
@@ -128,8 +124,11 @@ func usesFigures(u *report.Use) []string {
 	}
 	if u.Margin != (report.Margin{}) {
 		cost += ", purchase cost $" + u.Bought().String()
+		if u.PurchaseUnpriced(u.Unpriced) > 0 {
+			cost += " + unpriced"
+		}
 	}
-	return []string{count(u.Requests), count(u.Usage.TotalTokens()), cost}
+	return cost
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }

@@ -69,7 +69,7 @@ func csvHeads() []string {
 		heads = append(heads, llm.Class(c).String())
 	}
 	return append(heads, "arrived", "booked_on", "service_tier", "unpriced", "cost_at_most_usd", "provider_cost_usd",
-		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd", "provider", "tags_json")
+		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd", "provider", "tags_json", "charge_unpriced")
 }
 
 func csvRow(e *Exported) []string {
@@ -77,7 +77,7 @@ func csvRow(e *Exported) []string {
 		e.ID.String(), e.Opened.UTC().Format(fixedTime), e.Account, e.Key, audit.PlainCell(e.Requested),
 		audit.PlainCell(e.FullModel()), string(e.Outcome), string(e.Provenance), string(e.Finish),
 		strconv.Itoa(e.Status), string(e.Code), strconv.FormatBool(e.Counts), strconv.FormatBool(e.Stream),
-		count(e.FirstToken.Milliseconds()), count(e.Duration.Milliseconds()), e.Price.Version, knownCost(e),
+		count(e.FirstToken.Milliseconds()), count(e.Duration.Milliseconds()), e.Price.Version, known(e.Cost, e.Unpriced),
 	}
 	for _, n := range e.Usage {
 		row = append(row, count(n))
@@ -89,16 +89,17 @@ func csvRow(e *Exported) []string {
 	if e.ProviderCost != nil {
 		providers = e.ProviderCost.Fixed()
 	}
-	charged := knownCost(e)
-	if e.Terms != nil {
-		charged = e.Charge().Fixed()
+	unpriced := e.UnpricedCharge()
+	chargedAtMost := e.Charged().Fixed()
+	if unpriced != 0 && e.Charged() == e.Charge() {
+		chargedAtMost = "" // nothing bounds it
 	}
 	return append(row, e.Arrived.UTC().Format(fixedTime), e.Arrived.UTC().Format(time.DateOnly),
 		audit.PlainCell(e.Tier),
 		strings.Join(e.Unpriced.Names(), " "), atMost, providers, audit.PlainCell(e.AccountName),
 		audit.PlainCell(e.KeyLabel), audit.PlainCell(e.Attribution.User),
-		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), charged, e.Charged().Fixed(), audit.PlainCell(e.Provider),
-		tagsObject(e.Attribution.Tags))
+		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), known(e.Charge(), unpriced), chargedAtMost,
+		audit.PlainCell(e.Provider), tagsObject(e.Attribution.Tags), strings.Join(unpriced.Names(), " "))
 }
 
 // tagsObject is an object of JSON with tags. Semicolons are escaped: behind one a formula may begin, where it parts
@@ -114,13 +115,12 @@ func tagsObject(tags []llm.Tag) string {
 	return strings.ReplaceAll(string(append(object, '}')), ";", `\u003b`)
 }
 
-// knownCost is the best estimate; where a class of usage has no known rate, what is known
-// of it, and empty where nothing is.
-func knownCost(e *Exported) string {
-	if e.Unpriced != 0 && e.Cost == 0 {
+// known is an amount; where it is without some classes of usage, what is known of it, and empty where nothing is.
+func known(amount llm.Money, unpriced llm.Classes) string {
+	if unpriced != 0 && amount == 0 {
 		return ""
 	}
-	return e.Cost.Fixed()
+	return amount.Fixed()
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
