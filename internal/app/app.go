@@ -27,7 +27,6 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/manual"
 	"weir/internal/people"
-	"weir/internal/provider"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
@@ -112,7 +111,6 @@ type instance struct {
 	people   *people.Service
 	ledger   *ledger.Ledger
 	fleet    *fleet
-	files    fileShares
 	metrics  *telemetry.Metrics
 	logLines *logLines
 	manager  *systemd.Manager
@@ -168,10 +166,8 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if err := g.openBackup(); err != nil {
 		return g, err
 	}
-	g.files = shareFiles(openFiles(), o.Config.MaxConcurrency)
-	g.files.warn(o.Log, openFiles(), o.Config.MaxConcurrency)
 	g.fleet = newFleet(o, g.noticeHealth)
-	g.fleet.connections = provider.NewConnections(g.files.providers)
+	g.fleet.shareFiles()
 	g.onClose(func() error { g.fleet.close(); return nil })
 	table, err := g.fleet.table(ctx, &o.Config)
 	if err != nil {
@@ -185,7 +181,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.managed.pipeline = gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Limits: g.limits, Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
-		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
+		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.fleet.files.places), Timing: o.Timing,
 	}
 	g.gateway = gateway.New(g.managed.pipeline)
 	if err := g.openPeople(); err != nil {
@@ -319,7 +315,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 
 	server := front.New(front.Options{
 		Handler: handler, Base: g.gateway.Base(), Secure: secure, Log: g.options.Log,
-		Most: g.files.clients, Release: g.fleet.connections.Release,
+		Most: g.fleet.files.clients, Release: g.fleet.connections.Release,
 		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,
 	})
 	failed := make(chan error, 1)

@@ -33,7 +33,8 @@ type fleet struct {
 	health   *route.Health
 	demo     *simulator.Server
 	prices   pricing.InForce
-	// connections counts those to all providers; nil for no bound.
+	// files and connections, which counts those to all providers, are of a process that serves.
+	files       fileShares
 	connections *provider.Connections
 }
 
@@ -45,6 +46,14 @@ func newFleet(o *Options, notify func(route.Event)) *fleet {
 	}
 	f.demo = simulator.New(simulator.Options{Dialects: f.dialects, Seed: 1, MaxRecords: 1000})
 	return f
+}
+
+// shareFiles bounds what may be open at once of a process that serves.
+func (f *fleet) shareFiles() {
+	files, concurrency := openFiles(), f.options.Config.MaxConcurrency
+	f.files = shareFiles(files, concurrency)
+	f.files.warn(f.options.Log, files, concurrency)
+	f.connections = provider.NewConnections(f.files.providers)
 }
 
 func (f *fleet) close() { f.demo.Close() }

@@ -148,6 +148,7 @@ func TestWhoCounts(t *testing.T) {
 		want string
 	}{
 		{"no connection", fault(provider.KindRefused), all},
+		{"no file or port for one", fault(provider.KindShortage), none},
 		{"none in time", fault(provider.KindConnectTimeout), all},
 		{"reset", fault(provider.KindReset), all},
 		{"no further byte", fault(provider.KindIdleTimeout), all},

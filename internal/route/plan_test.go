@@ -116,6 +116,7 @@ func TestRules(t *testing.T) {
 		"429 without money":       {quota, onward},
 		"401":                     {status(401, llm.CodeProviderError), onward},
 		"no credentials":          {fault(provider.KindCredential), onward},
+		"no file or port":         {fault(provider.KindShortage), nothing},
 		"402":                     {status(402, llm.CodeProviderError), onward},
 		"404":                     {status(404, llm.CodeModelNotFound), onward},
 		"400":                     {status(400, llm.CodeInvalidRequest), nothing},
