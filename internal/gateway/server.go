@@ -50,19 +50,23 @@ type Options struct {
 
 // Timing is the pipeline's timers. A zero is the default.
 type Timing struct {
-	KeepAlive   time.Duration // silence after which a stream gets a comment; 15 s
+	KeepAlive   time.Duration // silence after which a stream gets a comment; keepAlive
 	BodyRead    time.Duration // for a client to send its body; 60 s
 	Write       time.Duration // for a client to take one piece; 30 s
 	DrainAnswer time.Duration // for reading on after a client left; 30 min, and the provider's total at most
 	DrainUsage  time.Duration // for the usage of a whole stream whose client left; 1 s
 }
 
+// keepAlive lets a client that has left be noticed within 10 s behind proxies that tell of it at the second write, as
+// HAProxy and Apache do.
+const keepAlive = 5 * time.Second
+
 func (t Timing) withDefaults() Timing {
 	for _, d := range []struct {
 		value *time.Duration
 		or    time.Duration
 	}{
-		{&t.KeepAlive, 15 * time.Second},
+		{&t.KeepAlive, keepAlive},
 		{&t.BodyRead, time.Minute},
 		{&t.Write, 30 * time.Second},
 		{&t.DrainAnswer, 30 * time.Minute},
