@@ -132,7 +132,7 @@ sdk: ## Run the SDKs for Go; UPDATE=-update writes docs/compatibility.md
 	$(GO) -C sdk/go test $(if $(UPDATE),./gateway -count=1 -run TestCompatibility $(UPDATE),./...)
 
 .PHONY: deploy-check
-deploy-check: ## Render, lint and validate the files in deploy/, and chat through nginx and Caddy
+deploy-check: ## Render, lint and validate the files in deploy/, and chat through nginx, Caddy, HAProxy and Apache
 	$(GO) -C deploy/check test -count=1 ./... # what it reads is outside of its module, and so no reason to run it again
 
 .PHONY: release

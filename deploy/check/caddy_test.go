@@ -46,5 +46,5 @@ func TestCaddy(t *testing.T) {
 		t.Cleanup(func() { _ = caddy.Stop() })
 		awaitPort(t, port, func() string { return "" })
 	})
-	p.holdProxy(t)
+	p.holdProxy(t, "HTTP/1.1", "HTTP/2")
 }

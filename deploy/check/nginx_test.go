@@ -3,7 +3,6 @@ package check_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -46,15 +45,7 @@ func TestNginx(t *testing.T) {
 		if out, err := run(t, nginx, append(args, "-t")...); err != nil {
 			t.Fatalf("nginx -t: %v: %s", err, out)
 		}
-		cmd := exec.Command(nginx, args...)
-		said := &output{}
-		cmd.Stdout, cmd.Stderr = said, said
-		must.Do(t, cmd.Start())
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // it was killed
-		})
-		awaitPort(t, port, said.String)
+		serve(t, port, nginx, args...)
 	})
-	p.holdProxy(t)
+	p.holdProxy(t, "HTTP/1.1", "HTTP/2")
 }

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,12 +13,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/gateway"
 	"weir/internal/must"
 )
 
@@ -27,6 +32,9 @@ const site = "weir.example.com"
 // chunk is a piece of a stream in OpenAI's wire format.
 const chunk = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m",` +
 	`"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":%s}]}` + "\n\n"
+
+// thinking is the model that sends nothing until it is told to go on.
+const thinking = "thinks"
 
 // slowProvider sends the first piece of a stream, and the rest when it is told to.
 type slowProvider struct {
@@ -50,8 +58,10 @@ func (p *slowProvider) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // what is missing shows in the size
 	p.size <- len(body)
 	w.Header().Set("Content-Type", "text/event-stream")
-	fmt.Fprintf(w, chunk, "one", "null")
-	w.(http.Flusher).Flush()
+	if !strings.Contains(string(body), `"model":"`+thinking) {
+		fmt.Fprintf(w, chunk, "one", "null")
+		w.(http.Flusher).Flush()
+	}
 	select {
 	case <-p.goOn:
 		fmt.Fprintf(w, chunk+"data: [DONE]\n\n", "two", `"stop"`)
@@ -60,11 +70,89 @@ func (p *slowProvider) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// silence is after which the gateway writes a comment here.
+const silence = 250 * time.Millisecond
+
 // proxied is a gateway behind a proxy.
 type proxied struct {
 	*harness.Gateway
 	provider *slowProvider
+	between  *relay // the proxy and the gateway
 	port     string // of the proxy
+}
+
+// relay passes on what comes and goes, counts the comments of streams, and can break off.
+type relay struct {
+	net.Listener
+	to       string
+	comments atomic.Int64
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+}
+
+// relayTo is a relay to the gateway at that address, until the test ends.
+func relayTo(t *testing.T, address string) *relay {
+	t.Helper()
+	r := &relay{Listener: must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), to: address, conns: map[net.Conn]struct{}{}}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			client, err := r.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { r.pass(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = r.Close()
+		r.breakOff()
+		running.Wait()
+	})
+	return r
+}
+
+func (r *relay) pass(client net.Conn) {
+	defer client.Close()
+	gateway, err := net.Dial("tcp", r.to)
+	if err != nil {
+		return
+	}
+	defer gateway.Close()
+	r.mu.Lock()
+	r.conns[gateway] = struct{}{}
+	r.mu.Unlock()
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		if _, err := io.Copy(gateway, client); err != nil {
+			_ = gateway.Close()
+		}
+		_ = gateway.(*net.TCPConn).CloseWrite() // or it is over
+	})
+	if _, err := io.Copy(client, io.TeeReader(gateway, r)); err == nil { // the gateway may still read
+		_ = client.(*net.TCPConn).CloseWrite()
+	} else {
+		_ = gateway.Close()
+		_ = client.Close()
+	}
+	sending.Wait()
+}
+
+// Write counts the comments in what the gateway has sent.
+func (r *relay) Write(b []byte) (int, error) {
+	r.comments.Add(int64(bytes.Count(b, []byte(": keep-alive"))))
+	return len(b), nil
+}
+
+// breakOff closes the connections to the gateway, as if its machine had gone.
+func (r *relay) breakOff() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.conns {
+		_ = c.Close()
+	}
+	clear(r.conns)
 }
 
 // start starts a gateway with the lines that the proxy's file asks for, and then the proxy.
@@ -85,9 +173,27 @@ func start(t *testing.T, text string, proxy func(gateway, port string)) *proxied
 	_, port, err := net.SplitHostPort(free.Addr().String())
 	must.Do(t, err)
 	must.Do(t, free.Close())
-	p := &proxied{Gateway: harness.Open(t, harness.Setup{YAML: yaml}), provider: provider, port: port}
-	proxy(strings.TrimPrefix(p.URL, "http://"), port)
+	h := harness.Open(t, harness.Setup{YAML: yaml, Timing: gateway.Timing{KeepAlive: silence}})
+	p := &proxied{Gateway: h, provider: provider, between: relayTo(t, strings.TrimPrefix(h.URL, "http://")), port: port}
+	proxy(p.between.Addr().String(), port)
 	return p
+}
+
+// serve runs a proxy in the foreground until the test ends.
+func serve(t *testing.T, port, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	said := &output{}
+	cmd.Stdout, cmd.Stderr = said, said
+	must.Do(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		if t.Failed() {
+			t.Logf("%s said: %s", name, said.String())
+		}
+	})
+	awaitPort(t, port, said.String)
 }
 
 // client speaks to the proxy by the name of the site.
@@ -107,35 +213,45 @@ func (p *proxied) client(t *testing.T, http2 bool) *http.Client {
 	return &http.Client{Transport: transport, Timeout: patience}
 }
 
-// stream asks for a stream with a body of some MB, and reads its first piece.
-func (p *proxied) stream(ctx context.Context, t *testing.T, client *http.Client) (*http.Response, *bufio.Reader) {
+// ask asks for a stream of a model, with a body of some size.
+func (p *proxied) ask(ctx context.Context, t *testing.T, client *http.Client, key, model string, size int) *http.Response {
 	t.Helper()
-	long := strings.Repeat("word ", 1<<19)
-	body := `{"model":"house/m","stream":true,"messages":[{"role":"user","content":"` + long + `"}]}`
+	long := strings.Repeat("word ", size/len("word "))
+	body := `{"model":"house/` + model + `","stream":true,"messages":[{"role":"user","content":"` + long + `"}]}`
 	url := "https://" + site + "/v1/chat/completions"
 	r := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body)))(t)
-	r.Header.Set("Authorization", "Bearer "+p.Key)
+	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", "application/json")
-	answer := must.Get(client.Do(r))(t)
+	return must.Get(client.Do(r))(t)
+}
+
+// stream asks for a stream with a body of some MB, and reads up to the line that has that in it.
+func (p *proxied) stream(ctx context.Context, t *testing.T, client *http.Client, model, want string) (*http.Response, *bufio.Reader) {
+	t.Helper()
+	const size = 5 << 19
+	answer := p.ask(ctx, t, client, p.Key, model, size)
 	must.Equal(t, answer.StatusCode, http.StatusOK, "the status of a stream")
 	lines := bufio.NewReader(answer.Body)
-	if first := must.Get(lines.ReadString('\n'))(t); !strings.Contains(first, `"one"`) {
-		t.Errorf("the first line is %q, want the first piece", first)
+	for first := ""; !strings.Contains(first, want); first = must.Get(lines.ReadString('\n'))(t) {
+		if strings.HasPrefix(first, "data:") {
+			t.Errorf("the first line is %q, want %q in it", first, want)
+		}
 	}
-	if size := <-p.provider.size; size < len(long) {
-		t.Errorf("the provider got %d bytes, want at least %d", size, len(long))
+	if got := <-p.provider.size; got < size {
+		t.Errorf("the provider got %d bytes, want at least %d", got, size)
 	}
 	return answer, lines
 }
 
-// holdProxy checks what holds of a gateway behind any proxy.
-func (p *proxied) holdProxy(t *testing.T) {
+// holdProxy checks what holds of a gateway behind any proxy, to which clients speak these versions of HTTP.
+func (p *proxied) holdProxy(t *testing.T, versions ...string) {
 	t.Helper()
-	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+	for _, name := range versions {
+		http2 := name == "HTTP/2"
 		t.Run(name, func(t *testing.T) {
 			client := p.client(t, http2)
 			t.Run("pieces come at once", func(t *testing.T) {
-				answer, lines := p.stream(t.Context(), t, client) // the provider waits behind the first piece
+				answer, lines := p.stream(t.Context(), t, client, "m", `"one"`) // the provider waits behind the first piece
 				defer answer.Body.Close()
 				must.Equal(t, answer.ProtoMajor == 2, http2, "whether it is HTTP/2")
 				p.provider.goOn <- struct{}{}
@@ -146,18 +262,62 @@ func (p *proxied) holdProxy(t *testing.T) {
 			})
 			t.Run("a client that leaves is noticed", func(t *testing.T) {
 				ctx, leave := context.WithCancel(t.Context())
-				answer, _ := p.stream(ctx, t, client)
+				answer, _ := p.stream(ctx, t, client, "m", `"one"`)
 				leave()
 				answer.Body.Close()
-				select {
-				case <-p.provider.left:
-				case <-time.After(patience):
-					p.provider.goOn <- struct{}{}
-					t.Error("the provider goes on")
+				p.awaitLeft(t)
+			})
+			t.Run("a client that leaves while the model thinks is noticed", func(t *testing.T) { p.holdLeaving(t, client) })
+			t.Run("a stream that breaks off does not look whole", func(t *testing.T) {
+				answer, lines := p.stream(t.Context(), t, client, "m", `"one"`)
+				defer answer.Body.Close()
+				p.between.breakOff()
+				if rest, err := io.ReadAll(lines); err == nil {
+					t.Errorf("the stream ends with %q and without an error", rest)
+				}
+				p.awaitLeft(t)
+			})
+			t.Run("refusals of large requests arrive", func(t *testing.T) {
+				for _, size := range []int{4 << 20, 12 << 20} {
+					answer := p.ask(t.Context(), t, client, harness.StrangersKey(), "m", size)
+					text := must.Get(io.ReadAll(answer.Body))(t)
+					answer.Body.Close()
+					if answer.StatusCode != http.StatusUnauthorized || !strings.Contains(string(text), "API key") {
+						t.Errorf("%d bytes with an unknown key: got %d %.200q, want the gateway's 401", size, answer.StatusCode, text)
+					}
 				}
 			})
 			t.Run("pages know that they come over https", func(t *testing.T) { p.holdPage(t, client) })
 		})
+	}
+}
+
+// awaitLeft waits until the provider knows that nobody wants its answer.
+func (p *proxied) awaitLeft(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.provider.left:
+	case <-time.After(patience):
+		p.provider.goOn <- struct{}{}
+		t.Error("the provider goes on")
+	}
+}
+
+// mostComments is how many comments a proxy may take until it tells that a client has left: two, and one that was under
+// way.
+const mostComments = 3
+
+// holdLeaving checks that a client that leaves while its model thinks is noticed by the second comment.
+func (p *proxied) holdLeaving(t *testing.T, client *http.Client) {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	answer, _ := p.stream(ctx, t, client, thinking, ": keep-alive")
+	leave()
+	answer.Body.Close()
+	before := p.between.comments.Load()
+	p.awaitLeft(t)
+	if n := p.between.comments.Load() - before; n > mostComments {
+		t.Errorf("%d comments until the gateway knew that the client had left, want at most %d", n, mostComments)
 	}
 }
 
