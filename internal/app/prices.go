@@ -45,51 +45,79 @@ func (g *instance) priceSources() dashboard.PriceSources {
 // CheckPrices reads price files as a gateway with that configuration would. The error is
 // pricing.Problems where they have mistakes, or name what the data does not know.
 func (o *Options) CheckPrices(ctx context.Context, paths []string) error {
-	book, err := o.priceBook(ctx, paths)
+	files, err := pricing.ReadFiles(paths)
+	if err != nil {
+		return err
+	}
+	book, err := o.priceBook(ctx, files)
 	if err == nil && len(book.Warnings()) > 0 {
 		err = book.Warnings()
 	}
 	return err
 }
 
-// DiffPrices is what costs otherwise, now, where a price file is added to those of the
-// configuration; of one that it names already, what costs otherwise without it.
-func (o *Options) DiffPrices(ctx context.Context, path string) ([]pricing.Change, error) {
-	all := []string(o.Config.PricesFile)
-	others := slices.DeleteFunc(slices.Clone(all), func(p string) bool {
-		return filepath.Clean(p) == filepath.Clean(path)
+// DiffPrices is what costs otherwise, now, where price files are added to those of the
+// configuration; of those that it names already, what costs otherwise without them. Lists that ImportPrices reads are
+// taken as what it makes of them, and of these it says, too, which models they do not have.
+func (o *Options) DiffPrices(ctx context.Context, paths []string) ([]pricing.Change, error) {
+	files, lists, err := readDiffed(paths)
+	if err != nil {
+		return nil, err
+	}
+	others := slices.DeleteFunc(slices.Clone([]string(o.Config.PricesFile)), func(p string) bool {
+		return slices.ContainsFunc(paths, func(path string) bool { return filepath.Clean(p) == filepath.Clean(path) })
 	})
-	if len(others) == len(all) {
-		all = append(slices.Clone(all), path)
-	}
-	before, err := o.priceBook(ctx, others)
+	in, err := pricing.ReadFiles(others)
 	if err != nil {
 		return nil, err
 	}
-	after, err := o.priceBook(ctx, all)
+	before, err := o.priceBook(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	return pricing.Diff(before, after, time.Now()), nil
+	after, err := o.priceBook(ctx, append(in, files...))
+	if err != nil {
+		return nil, err
+	}
+	return pricing.Diff(before, after, time.Now(), lists...), nil
+}
+
+// readDiffed reads price files, and lists of others as price files, whose paths it names.
+func readDiffed(paths []string) (files []pricing.File, lists []string, err error) {
+	for _, path := range paths {
+		f, err := pricing.ReadFile(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !pricing.IsFile(f.Text) {
+			c, err := pricing.Convert(f.Text, "", false)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", path, err)
+			}
+			f.Text, lists = c.File, append(lists, path)
+		}
+		files = append(files, f)
+	}
+	return files, lists, nil
 }
 
 // priceBook is the book of that configuration with these price files in place of its own.
-func (o *Options) priceBook(ctx context.Context, paths []string) (book *pricing.Book, err error) {
+func (o *Options) priceBook(ctx context.Context, files []pricing.File) (book *pricing.Book, err error) {
 	without := *o
 	without.Config.PricesFile = nil
 	err = without.withTable(ctx, func(f *fleet, _ *route.Table) (err error) {
 		overrides := f.prices.Now().Overrides
-		if overrides.Files, err = pricing.ReadFiles(paths); err == nil {
-			book, err = pricing.NewBook(overrides)
-		}
+		overrides.Files = files
+		book, err = pricing.NewBook(overrides)
 		return err
 	})
 	return book, err
 }
 
 // ImportPrices makes a price file of a list of others. Day is that of the list,
-// YYYY-MM-DD; empty for the day on which the file was last changed.
-func ImportPrices(path, day string) (*pricing.Converted, error) {
+// YYYY-MM-DD; empty for the day on which the file was last changed. Own says that the list is the operator's, so that its
+// prices are exact.
+func ImportPrices(path, day string, own bool) (*pricing.Converted, error) {
 	f, err := pricing.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -103,7 +131,7 @@ func ImportPrices(path, day string) (*pricing.Converted, error) {
 	} else if _, err := time.Parse(time.DateOnly, day); err != nil {
 		return nil, llm.Invalidf("seen", "%q is not a date such as 2026-12-31", day)
 	}
-	c, err := pricing.Convert(f.Text, day)
+	c, err := pricing.Convert(f.Text, day, own)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,18 +19,27 @@ type Converted struct {
 	Models int
 	// Left counts what has no place in a price file, by what it is.
 	Left map[string]int
+	// Twice are models that the list has twice with other prices, of which the later ones are in the file.
+	Twice []string
 }
 
 // Lists of others that Convert reads, and where they are published.
 const (
 	litellmPage    = "https://github.com/BerriAI/litellm/blob/main/model_prices_and_context_window.json"
 	openrouterPage = "https://openrouter.ai/api/v1/models"
+	modelsdevPage  = "https://models.dev/api.json"
+	genaiPage      = "https://github.com/pydantic/genai-prices/blob/main/prices/data.json"
 )
 
-// Convert makes a price file of LiteLLM's model_prices_and_context_window.json or of
-// OpenRouter's answer to /api/v1/models. Day is that of the list, YYYY-MM-DD. Prices that
-// have no class here are left out, so that they stay unknown.
-func Convert(text []byte, day string) (*Converted, error) {
+// errNoList is the error for a text that is none of the lists.
+var errNoList = errors.New("none of the lists that can be read: LiteLLM's model_prices_and_context_window.json, what " +
+	"OpenRouter answers to /api/v1/models, models.dev's api.json, and prices/data.json of genai-prices")
+
+// Convert makes a price file of LiteLLM's model_prices_and_context_window.json, of OpenRouter's
+// answer to /api/v1/models, of models.dev's api.json or of prices/data.json of genai-prices. Day is that of the list,
+// YYYY-MM-DD. Prices that have no class here are left out, so that they stay unknown. The file is assumed unless own says
+// that the list is the operator's.
+func Convert(text []byte, day string, own bool) (*Converted, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("longer than %d MiB", MaxFile>>20)
 	}
@@ -39,26 +47,49 @@ func Convert(text []byte, day string) (*Converted, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &converter{day: day, left: map[string]int{}, book: book}
+	c := &converter{day: day, own: own, left: map[string]int{}, book: book, last: map[string]string{}, added: map[string]bool{}}
+	return c.read(text)
+}
+
+// read reads a list of any form.
+func (c *converter) read(text []byte) (*Converted, error) {
+	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
+		var vendors []genaiVendor
+		if err := json.Unmarshal(text, &vendors); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoList, err)
+		}
+		return c.genai(vendors)
+	}
 	var list struct {
 		Data []openrouterModel `json:"data"`
 	}
 	if err := json.Unmarshal(text, &list); err == nil && len(list.Data) > 0 {
 		return c.openrouter(list.Data)
 	}
-	var models map[string]json.RawMessage
-	if err := json.Unmarshal(text, &models); err != nil {
-		return nil, fmt.Errorf(
-			"neither LiteLLM's model_prices_and_context_window.json nor OpenRouter's /api/v1/models: %w", err)
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoList, err)
 	}
-	return c.litellm(models)
+	for _, raw := range members {
+		var one struct {
+			Models map[string]json.RawMessage `json:"models"`
+		}
+		if json.Unmarshal(raw, &one) == nil && one.Models != nil {
+			return c.modelsdev(members)
+		}
+	}
+	return c.litellm(members)
 }
 
 // converter collects entries.
 type converter struct {
 	day     string
+	own     bool
 	entries []entryJSON
 	left    map[string]int
+	last    map[string]string // the rates of each model in each mode, as JSON
+	added   map[string]bool   // models that the data lacks, and that an entry has added
+	twice   []string
 	book    *Book // of the embedded data
 }
 
@@ -68,10 +99,60 @@ type entryJSON struct {
 	Models   []string       `json:"models"`
 	Adds     map[string]any `json:"adds,omitempty"`
 	Mode     string         `json:"mode,omitempty"`
-	Rates    map[string]any `json:"rates"`
+	Times    string         `json:"times,omitempty"`
+	Rates    map[string]any `json:"rates,omitempty"`
+	Since    string         `json:"since,omitempty"`
+	When     []any          `json:"when,omitempty"`
 	Source   string         `json:"source"`
-	Seen     string         `json:"seen"`
+	Seen     string         `json:"seen,omitempty"`
 	Note     string         `json:"note"`
+}
+
+// amountJSON is a price that has tiers.
+type amountJSON struct {
+	Base  string     `json:"base"`
+	Tiers []tierJSON `json:"tiers"`
+}
+
+type tierJSON struct {
+	Above int64  `json:"above"`
+	Price string `json:"price"`
+}
+
+// offer is a model of a list with its prices by mode, the usual one under the empty name, and by their names in a file.
+type offer struct {
+	provider, id, source, note string
+
+	adds  map[string]any // the rule of a model that the data lacks; nil for its name alone
+	modes map[string]map[string]*amountJSON
+	times map[string]string // modes that are multiples
+	since string
+	when  []any
+	free  bool // the list says of what is free that it costs 0, and nothing of what it does not know
+}
+
+// rate is the price of that name in a mode, which is made if it is not there.
+func (o *offer) rate(mode, key string) *amountJSON {
+	if o.modes == nil {
+		o.modes = map[string]map[string]*amountJSON{}
+	}
+	if o.modes[mode] == nil {
+		o.modes[mode] = map[string]*amountJSON{}
+	}
+	if o.modes[mode][key] == nil {
+		o.modes[mode][key] = &amountJSON{}
+	}
+	return o.modes[mode][key]
+}
+
+// set notes a price: that of requests of more than so many tokens of input, or for 0 the one of all.
+func (o *offer) set(mode, key string, above int64, price string) {
+	a := o.rate(mode, key)
+	if above == 0 {
+		a.Base = price
+		return
+	}
+	a.Tiers = append(a.Tiers, tierJSON{above, price})
 }
 
 // has reports whether the embedded data has a model of that id at the provider.
@@ -80,16 +161,95 @@ func (c *converter) has(provider, id string) bool {
 	return v != nil && slices.ContainsFunc(v.Models, func(m model) bool { return m.ID == id })
 }
 
-// add adds what a model costs in a mode, the usual one first.
-func (c *converter) add(provider, id, source, note string, mode string, rates map[string]any) {
-	if len(rates) == 0 {
+// sells adds a model in all its modes, the usual one first. A mode of tokens without the tiers of the usual one is left
+// out: what it costs beyond them is not known.
+func (c *converter) sells(o *offer) {
+	usual := c.amounts(o.modes[""])
+	if len(usual) == 0 {
+		c.left["model without a price that has a place"]++
 		return
 	}
-	e := entryJSON{
-		Provider: provider, Models: []string{id}, Mode: mode, Rates: rates, Source: source, Seen: c.day, Note: note,
+	if !o.free && isNothing(usual) { // the list has it for both
+		c.left["price of 0, which may be unknown"]++
+		return
 	}
-	if mode == "" && c.book.source(provider) != "" && !c.has(provider, id) {
-		e.Adds = map[string]any{"equals": fold(id)}
+	c.add(o, entryJSON{Rates: usual})
+	for _, mode := range slices.Sorted(maps.Keys(o.modes)) {
+		switch rates := c.amounts(o.modes[mode]); {
+		case mode == "" || len(rates) == 0:
+		case lacksTiers(usual, rates):
+			c.left[mode+" without the tiers of the usual price"]++
+		default:
+			c.add(o, entryJSON{Mode: mode, Rates: rates})
+		}
+	}
+	for _, mode := range slices.Sorted(maps.Keys(o.times)) {
+		c.add(o, entryJSON{Mode: mode, Times: o.times[mode]})
+	}
+}
+
+// isNothing reports whether all of the rates are 0 that are not of tools.
+func isNothing(rates map[string]any) bool {
+	for key, v := range rates {
+		if v != "0" && !units[key].class.IsTool() {
+			return false
+		}
+	}
+	return true
+}
+
+// lacksTiers reports whether rates of a mode price tokens without a tier that those have in the usual one.
+func lacksTiers(usual, rates map[string]any) bool {
+	for key, v := range usual {
+		a, tiered := v.(*amountJSON)
+		if _, has := rates[key]; !tiered || !isTokenKey(key) || !has {
+			continue
+		}
+		b, ok := rates[key].(*amountJSON)
+		if !ok || len(b.Tiers) < len(a.Tiers) {
+			return true
+		}
+	}
+	return false
+}
+
+// amounts are the rates of a mode. A tier without a price below it is left out.
+func (c *converter) amounts(all map[string]*amountJSON) map[string]any {
+	rates := map[string]any{}
+	for key, a := range all {
+		slices.SortStableFunc(a.Tiers, func(a, b tierJSON) int { return cmp.Compare(a.Above, b.Above) })
+		a.Tiers = slices.CompactFunc(a.Tiers, func(a, b tierJSON) bool { return a.Above == b.Above })
+		switch {
+		case a.Base == "":
+			c.left["tier without a price below it"]++
+		case a.Tiers == nil:
+			rates[key] = a.Base
+		default:
+			rates[key] = a
+		}
+	}
+	return rates
+}
+
+// add adds an entry about a model. Of a model that the list has twice in the same mode the later one counts.
+func (c *converter) add(o *offer, e entryJSON) {
+	e.Provider, e.Models, e.Source, e.Seen, e.Note = o.provider, []string{o.id}, o.source, c.day, o.note
+	e.Since, e.When = o.since, o.when
+	said, _ := json.Marshal([]any{e.Times, e.Rates}) // strings and maps of them
+	name := e.Provider + "/" + o.id
+	when, _ := json.Marshal([]any{name, e.Mode, e.Since, e.When})
+	switch was, again := c.last[string(when)]; {
+	case again && was == string(said):
+		return
+	case again && !slices.Contains(c.twice, name):
+		c.twice = append(c.twice, name)
+	}
+	c.last[string(when)] = string(said)
+	if e.Mode == "" && !c.added[name] && c.book.source(o.provider) != "" && !c.has(o.provider, o.id) {
+		if e.Adds = o.adds; e.Adds == nil {
+			e.Adds = map[string]any{"equals": fold(o.id)}
+		}
+		c.added[name] = true
 	}
 	c.entries = append(c.entries, e)
 }
@@ -105,8 +265,12 @@ func (c *converter) file(about string) (*Converted, error) {
 	var out bytes.Buffer
 	w := json.NewEncoder(&out)
 	w.SetEscapeHTML(false)
-	fmt.Fprintf(&out, "{\n\"about\": %q,\n\"entries\": [\n", about)
-	models := 0
+	fmt.Fprintf(&out, "{\n\"about\": %q,\n", about)
+	if !c.own {
+		out.WriteString("\"assumed\": true,\n")
+	}
+	out.WriteString("\"entries\": [\n")
+	models := map[string]bool{}
 	for i := range c.entries {
 		if i > 0 {
 			out.Truncate(out.Len() - 1)
@@ -115,12 +279,10 @@ func (c *converter) file(about string) (*Converted, error) {
 		if err := w.Encode(c.entries[i]); err != nil {
 			return nil, err
 		}
-		if c.entries[i].Mode == "" {
-			models++
-		}
+		models[c.entries[i].Provider+"/"+c.entries[i].Models[0]] = true
 	}
 	out.WriteString("]\n}\n")
-	return &Converted{File: out.Bytes(), Models: models, Left: c.left}, nil
+	return &Converted{File: out.Bytes(), Models: len(models), Left: c.left, Twice: c.twice}, nil
 }
 
 // usd is a price in US dollars for one as the decimal for so many of them; empty for what
@@ -142,185 +304,5 @@ func usd(price string, times int64) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// openrouterModel is a model of OpenRouter's list
-// (https://openrouter.ai/docs/api-reference/list-available-models).
-type openrouterModel struct {
-	ID      string                     `json:"id"`
-	Pricing map[string]json.RawMessage `json:"pricing"`
-}
-
-// openrouterRates are the classes of OpenRouter's list: US dollars for one.
-var openrouterRates = map[string]string{
-	"prompt": "input_mtok", "completion": "output_mtok", "request": "requests_kcount",
-	"web_search":         "web_searches_kcount",
-	"internal_reasoning": "output_reasoning_mtok", "input_cache_read": "cache_read_mtok",
-	"input_cache_write": "cache_write_mtok",
-	"audio":             "input_audio_mtok",
-}
-
-func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
-	for i := range models {
-		m := &models[i]
-		rates := map[string]any{}
-		for _, name := range slices.Sorted(maps.Keys(m.Pricing)) {
-			var price string
-			_ = json.Unmarshal(m.Pricing[name], &price) // else it is none
-			key := openrouterRates[name]
-			text := usd(price, units[key].per)
-			switch zero := text == "" || text == "0"; {
-			case key == "" && usd(price, 1) == "0": // it costs nothing, or is no price
-			case key == "" || text == "":
-				c.left["pricing."+name]++
-			case zero && name != "prompt" && name != "completion": // it is not charged apart
-			default:
-				rates[key] = text
-			}
-		}
-		if rates["input_mtok"] == nil {
-			c.left["model without a price of input"]++
-			continue
-		}
-		c.add("openrouter", m.ID, openrouterPage, "OpenRouter's list of models, converted.", "", rates)
-	}
-	return c.file("Converted from OpenRouter's list of models of " + c.day + ".")
-}
-
-// litellmProviders are the names of providers here by those of LiteLLM.
-var litellmProviders = map[string]string{
-	"openai": "openai", "text-completion-openai": "openai", "anthropic": "anthropic", "gemini": "gemini",
-	"bedrock": "bedrock", "bedrock_converse": "bedrock", "azure": "azure", "mistral": "mistral", "cohere": "cohere",
-	"cohere_chat": "cohere", "groq": "groq", "xai": "xai", "deepseek": "deepseek", "together_ai": "together",
-	"fireworks_ai": "fireworks", "openrouter": "openrouter", "perplexity": "perplexity", "cerebras": "cerebras",
-	"moonshot": "moonshot", "dashscope": "alibaba", "nvidia_nim": "nvidia", "vertex_ai-language-models": "vertex",
-	"vertex_ai-anthropic_models": "vertex",
-}
-
-// litellmRates are the classes of LiteLLM's list: US dollars for one
-// (https://docs.litellm.ai/docs/provider_registration/add_model_pricing).
-var litellmRates = map[string]string{
-	"input_cost_per_token": "input_mtok", "output_cost_per_token": "output_mtok",
-	"output_cost_per_reasoning_token": "output_reasoning_mtok", "cache_read_input_token_cost": "cache_read_mtok",
-	"cache_creation_input_token_cost":           "cache_write_mtok",
-	"cache_creation_input_token_cost_above_1hr": "cache_write_1h_mtok",
-	"cache_read_input_audio_token_cost":         "cache_audio_read_mtok", "input_cost_per_audio_token": "input_audio_mtok",
-	"output_cost_per_audio_token": "output_audio_mtok", "input_cost_per_image_token": "input_image_mtok",
-	"output_cost_per_image_token": "output_image_mtok", "input_cost_per_request": "requests_kcount",
-}
-
-// litellmModes are the modes here by the ends of LiteLLM's names.
-var litellmModes = map[string]string{"_priority": "priority", "_flex": "flex", "_batches": "batch"}
-
-func (c *converter) litellm(models map[string]json.RawMessage) (*Converted, error) {
-	for _, name := range slices.Sorted(maps.Keys(models)) {
-		var m map[string]any
-		d := json.NewDecoder(bytes.NewReader(models[name]))
-		d.UseNumber()
-		if err := d.Decode(&m); err != nil || name == "sample_spec" {
-			continue
-		}
-		sold, _ := m["litellm_provider"].(string)
-		provider := litellmProviders[sold]
-		id := strings.TrimPrefix(name, strings.TrimSuffix(sold, "_chat")+"/")
-		if strings.HasPrefix(sold, "vertex_ai-") {
-			id = strings.TrimPrefix(name, "vertex_ai/")
-		}
-		switch {
-		case provider == "":
-			c.left["model of another provider"]++
-		case (provider == "azure" || provider == "bedrock") && strings.Contains(id, "/"):
-			c.left["model of one region or commitment alone"]++
-		default:
-			c.litellmModel(provider, id, m)
-		}
-	}
-	return c.file("Converted from LiteLLM's model_prices_and_context_window.json of " + c.day + ".")
-}
-
-// litellmModel adds a model of LiteLLM's in all its modes.
-func (c *converter) litellmModel(provider, id string, m map[string]any) {
-	modes := map[string]map[string]*amountJSON{}
-	for _, field := range slices.Sorted(maps.Keys(m)) {
-		number, ok := m[field].(json.Number)
-		if !ok || !strings.Contains(field, "cost") {
-			continue
-		}
-		key, mode, above := litellmField(field)
-		text := usd(number.String(), units[key].per)
-		if key == "" || text == "" {
-			if usd(number.String(), 1) != "0" {
-				c.left[field]++
-			}
-			continue
-		}
-		if modes[mode] == nil {
-			modes[mode] = map[string]*amountJSON{}
-		}
-		a := modes[mode][key]
-		if a == nil {
-			a = &amountJSON{}
-			modes[mode][key] = a
-		}
-		if above == 0 {
-			a.Base = text
-		} else {
-			a.Tiers = append(a.Tiers, tierJSON{above, text})
-		}
-	}
-	if a := modes[""]["input_mtok"]; a == nil || a.Base == "" {
-		c.left["model without a price of input tokens"]++
-		return
-	}
-	if a := modes[""]["output_mtok"]; modes[""]["input_mtok"].Base == "0" && (a == nil || a.Base == "0") {
-		c.left["price of 0, which may be unknown"]++ // the list has it for both
-		return
-	}
-	source, _ := m["source"].(string)
-	for _, mode := range slices.Sorted(maps.Keys(modes)) {
-		c.add(provider, id, cmp.Or(source, litellmPage), "LiteLLM's list, converted.", mode, c.amounts(modes[mode]))
-	}
-}
-
-type amountJSON struct {
-	Base  string     `json:"base"`
-	Tiers []tierJSON `json:"tiers"`
-}
-
-type tierJSON struct {
-	Above int64  `json:"above"`
-	Price string `json:"price"`
-}
-
-// amounts are the rates of a mode. A tier without a price below it is left out.
-func (c *converter) amounts(all map[string]*amountJSON) map[string]any {
-	rates := map[string]any{}
-	for key, a := range all {
-		slices.SortFunc(a.Tiers, func(a, b tierJSON) int { return cmp.Compare(a.Above, b.Above) })
-		switch {
-		case a.Base == "":
-			c.left["tier without a price below it"]++
-		case a.Tiers == nil:
-			rates[key] = a.Base
-		default:
-			rates[key] = a
-		}
-	}
-	return rates
-}
-
-var litellmAbove = regexp.MustCompile(`_above_(\d{1,6})k_tokens`)
-
-// litellmField is the rate that a field of LiteLLM's has, in which mode and above how many
-// tokens of input; "" for one that is none here.
-func litellmField(field string) (key, mode string, above int64) {
-	for end, name := range litellmModes {
-		if base, ok := strings.CutSuffix(field, end); ok {
-			field, mode = base, name
-		}
-	}
-	if m := litellmAbove.FindStringSubmatch(field); m != nil {
-		field = strings.Replace(field, m[0], "", 1)
-		above, _ = strconv.ParseInt(m[1], 10, 64) // it has six digits at most
-		above *= thousand
-	}
-	return litellmRates[field], mode, above
-}
+// isZero reports whether a text is a price of 0.
+func isZero(price string) bool { return usd(price, 1) == "0" }

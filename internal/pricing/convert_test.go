@@ -16,8 +16,8 @@ func FuzzConvert(f *testing.F) {
 	f.Add([]byte(`{"dashscope/q":{"litellm_provider":"dashscope","input_cost_per_token":1e-6,"output_cost_per_token_above_1k_tokens":2}}`))
 	f.Add([]byte(`{"X ":{"litellm_provider":"groq","input_cost_per_token":1e99}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		worktest.Check(t, text, func(text []byte) { _, _ = pricing.Convert(text, "2026-11-19") })
-		c, err := pricing.Convert(text, "2026-11-19")
+		worktest.Check(t, text, func(text []byte) { _, _ = pricing.Convert(text, "2026-11-19", false) })
+		c, err := pricing.Convert(text, "2026-11-19", false)
 		if err != nil {
 			return
 		}

@@ -14,15 +14,24 @@ import (
 // Change is a price that two books have otherwise: US dollars as a decimal, per million
 // tokens or for one of what is not tokens; empty where it is unknown.
 type Change struct {
+	Kind   string `json:"change"`
 	Model  string `json:"model"` // "<provider>/<model-name>"
 	Class  string `json:"class"` // with the tier and the mode, where there is one
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
+// The kinds of changes.
+const (
+	Added   = "added"   // the model had no price
+	Changed = "changed" // the model has a price in both
+	Gone    = "gone"    // the model has no price any more, or is not in a list that has others of its provider
+)
+
 // Diff is what the providers that price files of either book name cost otherwise in the
-// other at that moment, by model.
-func Diff(before, after *Book, at time.Time) (all []Change) {
+// other at that moment, by model. Lists are files of the book after that are whole lists of others: a model that has a
+// price before and is not in them is gone.
+func Diff(before, after *Book, at time.Time, lists ...string) (all []Change) {
 	named := maps.Clone(after.own)
 	if named == nil {
 		named = map[string][]*addition{}
@@ -38,10 +47,35 @@ func Diff(before, after *Book, at time.Time) (all []Change) {
 		for _, model := range slices.Sorted(maps.Keys(models)) {
 			p, q := before.Price(provider, model, at), after.Price(provider, model, at)
 			starts := append(startsOf(&p), startsOf(&q)...)
-			all = append(all, changes(provider+"/"+model, decimals(&p, starts), decimals(&q, starts))...)
+			found := changes(provider+"/"+model, decimals(&p, starts), decimals(&q, starts))
+			for i := range found {
+				found[i].Kind = kindOf(&p, &q)
+			}
+			if all = append(all, found...); p.Known() && after.unlistedIn(lists, provider, model) {
+				all = append(all, Change{Kind: Gone, Model: provider + "/" + model})
+			}
 		}
 	}
 	return all
+}
+
+func kindOf(before, after *llm.Price) string {
+	switch {
+	case !before.Known():
+		return Added
+	case !after.Known():
+		return Gone
+	}
+	return Changed
+}
+
+// unlistedIn reports whether some of the lists are about the provider, and none of them about the model.
+func (b *Book) unlistedIn(lists []string, provider, model string) bool {
+	if !slices.ContainsFunc(b.own[provider], func(a *addition) bool { return slices.Contains(lists, a.file) }) {
+		return false
+	}
+	e := b.entry(provider, model)
+	return e.model == nil || e.model.own == nil || !slices.Contains(lists, e.model.own.file)
 }
 
 // changes are the classes whose prices differ. A tier in which the same changes as below it
@@ -53,7 +87,7 @@ func changes(model string, before, after map[string]string) (all []Change) {
 		below, _, tier := strings.Cut(class, tierMark)
 		same := tier && before[below] == before[class] && after[below] == after[class]
 		if before[class] != after[class] && !same {
-			all = append(all, Change{model, class, before[class], after[class]})
+			all = append(all, Change{Model: model, Class: class, Before: before[class], After: after[class]})
 		}
 	}
 	return all

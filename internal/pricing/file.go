@@ -20,6 +20,15 @@ type File struct {
 // MaxFile is the most bytes of a price file that are read.
 const MaxFile = 16 << 20
 
+// IsFile reports whether a text is meant to be a price file, however many mistakes it has: it has entries.
+func IsFile(text []byte) bool {
+	var file struct {
+		Entries json.RawMessage `json:"entries"`
+	}
+	err := json.Unmarshal(text, &file)
+	return err == nil && file.Entries != nil
+}
+
 // FileInfo is what a book knows of a price file.
 type FileInfo struct {
 	Path    string

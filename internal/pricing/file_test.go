@@ -289,3 +289,13 @@ func FuzzPriceFile(f *testing.F) {
 		}
 	})
 }
+
+// TestPriceFileOfASeller holds that a file's price of a seller beats what the data says of all models of the seller's list.
+func TestPriceFileOfASeller(t *testing.T) {
+	t.Parallel()
+	b := bookOf(t, pricing.Overrides{}, `{"provider":"gemini","models":["gemini-3.5-flash"],"rates":{"web_searches_kcount":"7"},"source":"contract"}`)
+	p := b.Price("gemini", "gemini-3.5-flash", moment(t, now))
+	if got := p.Cost(&llm.Usage{llm.Searches: 1000}, "").String(); got != "7" {
+		t.Errorf("a thousand searches: got %s, want 7", got)
+	}
+}

@@ -13,7 +13,7 @@ import (
 // what it says of its abilities, and what the operator says of the name.
 func (b *Book) newEntry(provider, name string, found match) *entry {
 	m := found.model
-	if seller := b.source(provider); m != nil && found.vendor != seller {
+	if seller := b.source(provider); m != nil && b.source(found.vendor) != seller {
 		m = m.soldBy(b.extra.entries[seller])
 	}
 	e := &entry{

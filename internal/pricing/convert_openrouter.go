@@ -1,0 +1,102 @@
+package pricing
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// openrouterModel is a model of OpenRouter's list
+// (https://openrouter.ai/docs/api-reference/list-available-models).
+type openrouterModel struct {
+	ID      string                     `json:"id"`
+	Pricing map[string]json.RawMessage `json:"pricing"`
+}
+
+// openrouterRates are the classes of OpenRouter's list: US dollars for one.
+var openrouterRates = map[string]string{
+	"prompt": "input_mtok", "completion": "output_mtok", "request": "requests_kcount",
+	"web_search":         "web_searches_kcount",
+	"internal_reasoning": "output_reasoning_mtok", "input_cache_read": "cache_read_mtok",
+	"input_cache_write": "cache_write_mtok", "input_cache_write_1h": "cache_write_1h_mtok",
+	"input_audio_cache": "cache_audio_read_mtok", "image_output": "output_image_mtok",
+	"audio_output": "output_audio_mtok", "audio": "input_audio_mtok",
+}
+
+// fromTokens is the member of an override that says from how many tokens of prompt on it holds.
+const fromTokens = "min_prompt_tokens"
+
+func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
+	for i := range models {
+		m := &models[i]
+		o := &offer{provider: "openrouter", id: m.ID, source: openrouterPage, note: "OpenRouter's list of models, converted.", free: true}
+		c.openrouterPrices(o, m.Pricing, 0)
+		switch overrides, known := c.overrides(m.Pricing["overrides"]); {
+		case o.modes[""]["input_mtok"] == nil:
+			c.left["model without a price of input"]++
+		case !known:
+			c.left["model with overrides that are not by the length of the prompt"]++
+		default:
+			for _, over := range overrides {
+				c.openrouterPrices(o, over.prices, over.above)
+			}
+			c.sells(o)
+		}
+	}
+	return c.file("Converted from OpenRouter's list of models of " + c.day + ".")
+}
+
+// openrouterPrices notes prices that hold above so many tokens of prompt. What is 0 beside input and output is not charged
+// for apart.
+func (c *converter) openrouterPrices(o *offer, prices map[string]json.RawMessage, above int64) {
+	for _, name := range slices.Sorted(maps.Keys(prices)) {
+		if name == "overrides" || above > 0 && name == fromTokens {
+			continue
+		}
+		var price string
+		_ = json.Unmarshal(prices[name], &price) // else it is none
+		key := openrouterRates[name]
+		text := usd(price, units[key].per)
+		switch zero := text == "" || text == "0"; {
+		case key == "" && isZero(price): // it costs nothing
+		case key == "" || text == "":
+			c.left["pricing."+name]++
+		case zero && above == 0 && name != "prompt" && name != "completion":
+		default:
+			o.set("", key, above, text)
+		}
+	}
+}
+
+// openrouterOverride is what a model costs above so many tokens of prompt.
+type openrouterOverride struct {
+	above  int64
+	prices map[string]json.RawMessage
+}
+
+// overrides are what a list says of longer prompts; false where one of them goes by something else.
+func (c *converter) overrides(raw json.RawMessage) (all []openrouterOverride, known bool) {
+	if raw == nil {
+		return nil, true
+	}
+	var list []map[string]json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, false
+	}
+	for _, prices := range list {
+		var from int64
+		if json.Unmarshal(prices[fromTokens], &from) != nil || from < 2 || from > maxAbove {
+			return nil, false
+		}
+		for name := range prices {
+			if _, price := openrouterRates[name]; !price && name != fromTokens {
+				return nil, false
+			}
+		}
+		all = append(all, openrouterOverride{from - 1, prices})
+	}
+	return all, true
+}
+
+// maxAbove is more tokens than a tier of any list begins above.
+const maxAbove = 1 << 40
