@@ -46,9 +46,13 @@ const MaxBounded = 1000
 // CodeInvalidRequest or CodeNotFound where the options are at fault, CodeForbidden for the
 // permission Admin from somebody who is no operator any more.
 func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (Key, llm.Secret, error) {
-	if err := o.check(s.now()); err != nil {
+	if err := firstOf(checkReserved(o.Label), o.check(s.now())); err != nil {
 		return Key{}, llm.Secret{}, err
 	}
+	return s.createKey(ctx, by, &o)
+}
+
+func (s *Service) createKey(ctx context.Context, by audit.Actor, o *KeyOptions) (Key, llm.Secret, error) {
 	a, err := s.Account(ctx, o.Account)
 	if err != nil {
 		return Key{}, llm.Secret{}, err
@@ -269,7 +273,7 @@ func (s *Service) Key(ctx context.Context, id string) (Key, error) {
 // one and where what it is to become is at fault, and CodeForbidden where it is loosened
 // and must not be.
 func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error) {
-	if err := u.check(s.now()); err != nil {
+	if err := firstOf(u.check(s.now()), s.checkPlayground(ctx, id, &u)); err != nil {
 		return Key{}, err
 	}
 	k, err := s.stores.Keys.UpdateKey(ctx, by, id, u)
@@ -343,35 +347,4 @@ func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key
 // revoked some of them in the store.
 func (s *Service) ForgetAdmins() {
 	s.cache.forget(func(p *Principal) bool { return slices.Contains(p.key.Permissions, Admin) })
-}
-
-// PlaygroundLabel is the label of the keys that Playground makes.
-const PlaygroundLabel = "Playground"
-
-// Playground is the caller for what somebody who is signed in asks models in the
-// dashboard: the account's key that stands for them there, made when there is none.
-// Its secret was never shown to anybody. User is their id. The error is a *llm.Error with
-// CodeForbidden where the key has expired: another one would be without what was set on it.
-func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, user string) (*Principal, error) {
-	keys, err := s.Keys(ctx, a.ID)
-	if err != nil {
-		return nil, err
-	}
-	for i := range keys {
-		if k := &keys[i]; k.Label == PlaygroundLabel && k.Creator == user && k.Revoked == nil &&
-			len(k.Permissions) == 1 && k.Permissions[0] == Chat {
-			if k.State(s.clock()) == KeyExpired {
-				return nil, forbidden("The API key by which you use the playground has expired. Ask an owner of the " +
-					"account to change its expiry.")
-			}
-			return NewPrincipal(a, k), nil
-		}
-	}
-	k, _, err := s.CreateKey(ctx, by, KeyOptions{
-		Account: a.ID, Label: PlaygroundLabel, Permissions: []Permission{Chat}, Creator: user,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return NewPrincipal(a, &k), nil
 }

@@ -16,7 +16,12 @@ func (v *Visitor) MayChangeKey(k *account.Key) error {
 		return nil
 	case slices.Contains(k.Permissions, account.Admin):
 		return llm.Errorf(llm.CodeForbidden, `Only operators can change a key with the permission "admin".`)
-	case v.May(Manage, k.AccountID) == nil, u != nil && k.Creator == u.ID && v.May(Use, k.AccountID) == nil:
+	case v.May(Manage, k.AccountID) == nil:
+		return nil
+	case k.IsPlayground():
+		return llm.Errorf(llm.CodeForbidden, "Only owners of the account and operators can change a key that stands for "+
+			"somebody in the playground.")
+	case u != nil && k.Creator == u.ID && v.May(Use, k.AccountID) == nil:
 		return nil
 	}
 	return llm.Errorf(llm.CodeForbidden, "Members can change and revoke only keys that they created. Ask an owner of "+

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/people"
 )
@@ -45,12 +46,16 @@ func (s *People) subject(ctx context.Context, tx *sql.Tx, by audit.Actor, userID
 	return l, err
 }
 
-// shutOut ends a user's sessions, and what would begin one: links, and invitations that they made.
+// shutOut ends a user's sessions and their playgrounds' keys, and what would begin a session: links, and invitations that
+// they made.
 func (s *People) shutOut(ctx context.Context, tx *sql.Tx, by audit.Actor, l *people.Login) error {
 	for _, statement := range []string{"DELETE FROM sessions WHERE who = ?", "DELETE FROM resets WHERE who = ?"} {
 		if _, err := tx.ExecContext(ctx, statement, l.ID); err != nil {
 			return err
 		}
+	}
+	if err := s.revokeMade(ctx, tx, by, l.ID, (*account.Key).IsPlayground); err != nil {
+		return err
 	}
 	return s.withdraw(ctx, tx, by, l.ID, "")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/people"
 )
@@ -98,6 +99,11 @@ func (s *People) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peo
 	}
 	if err == nil && m.Role == people.Owner {
 		err = s.withdraw(ctx, tx, by, m.UserID, m.AccountID)
+	}
+	if err == nil && (r == "" || r == people.Viewer) { // who may not use the playground any more
+		err = s.revokeMade(ctx, tx, by, m.UserID, func(k *account.Key) bool {
+			return k.IsPlayground() && k.AccountID == m.AccountID
+		})
 	}
 	if err != nil {
 		return err

@@ -244,22 +244,25 @@ func (s *People) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, u
 	if err := s.webhooks.stopWebhooks(ctx, tx, by, userID); err != nil {
 		return err
 	}
+	return s.revokeMade(ctx, tx, by, userID, func(k *account.Key) bool {
+		return slices.Contains(k.Permissions, account.Admin) || k.IsPlayground()
+	})
+}
+
+// revokeMade revokes those keys that a user made for which is reports true.
+func (s *People) revokeMade(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string,
+	is func(*account.Key) bool,
+) error {
 	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+
 		" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)
 	keys, err := collect(rows, err, scanKey)
-	if err != nil {
-		return err
-	}
 	now := s.clock.now()
 	for i := range keys {
-		if !slices.Contains(keys[i].Permissions, account.Admin) {
-			continue
-		}
-		if _, err := s.accounts.revokeKey(ctx, tx, by, &keys[i], now); err != nil {
-			return err
+		if err == nil && is(&keys[i]) {
+			_, err = s.accounts.revokeKey(ctx, tx, by, &keys[i], now)
 		}
 	}
-	return nil
+	return err
 }
 
 // prove notes that the address of a user is theirs. Somebody else may have been in as this user before: what they set up
