@@ -28,9 +28,9 @@ const maxCursor = 1024 // bytes, encoded
 // readQuery reads the query string: the parameters of these names, each once,
 // and no other, for a filter that is misspelt would select all.
 func readQuery(r *http.Request, names []string) (*query, error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	values, err := parseQuery(r.URL)
 	if err != nil {
-		return nil, llm.Invalid("", "The query string is malformed. Write a percent sign as %25.")
+		return nil, err
 	}
 	q := &query{values: values}
 	for name, given := range values {
@@ -50,6 +50,21 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 	}
 	q.cursor, err = openCursor(values.Get("cursor"))
 	return q, err
+}
+
+// maxQuery bounds a query string in bytes: all that a call takes fits in.
+const maxQuery = 8 << 10
+
+// parseQuery is the query string of an address.
+func parseQuery(u *url.URL) (url.Values, error) {
+	if len(u.RawQuery) > maxQuery {
+		return nil, llm.Invalidf("", "The query string has more than %d bytes. Shorten it.", maxQuery)
+	}
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, llm.Invalid("", "The query string is malformed. Write a percent sign as %25.")
+	}
+	return values, nil
 }
 
 func givenTwice(name string) error {

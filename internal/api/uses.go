@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -228,9 +227,9 @@ func usesParams(r *request) (map[string]string, error) {
 	if err := bodyParams(r, params); err != nil {
 		return nil, err
 	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
+	query, err := parseQuery(r.URL)
 	if err != nil {
-		return nil, llm.Invalid("", "The query string is malformed. Write a percent sign as %25.")
+		return nil, err
 	}
 	for name, given := range query {
 		switch known, err := isUsesName(name); {

@@ -218,11 +218,12 @@ func refusedEdit(err error) error {
 	if errors.Is(err, managed.ErrUnknown) {
 		return &llm.Error{Code: llm.CodeNotFound, Message: sentence(err), Err: err}
 	}
-	if e, ok := errors.AsType[*llm.Error](err); ok {
-		return e
-	}
 	if m, ok := errors.AsType[mistake](err); ok {
-		return &llm.Error{Code: llm.CodeInvalidRequest, Message: sentence(m), Err: err}
+		e := &llm.Error{Code: llm.CodeInvalidRequest, Message: sentence(m), Err: err}
+		if said, ok := errors.AsType[*llm.Error](err); ok {
+			e.Message, e.Param = said.Message, said.Param
+		}
+		return e
 	}
 	return err
 }

@@ -49,6 +49,9 @@ type Options struct {
 	// Models are those that requests can go to, with their prices of now; nil for no
 	// page of them.
 	Models func() []route.Model
+	// Turn does work for an account, which is as much as so many bytes of a body are to read, in its turn where that is
+	// much; nil where nobody waits for one.
+	Turn func(r *http.Request, account string, size int64, work func() error) error
 	// Webhooks are the endpoints that are told of events; nil for no pages of them.
 	Webhooks *webhook.Service
 	// Installation is what pages of operators ask; nil for none of these pages.
@@ -93,6 +96,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.ExampleModel == nil {
 		o.ExampleModel = func() string { return "<provider>/<model-name>" }
+	}
+	if o.Turn == nil {
+		o.Turn = func(_ *http.Request, _ string, _ int64, work func() error) error { return work() }
 	}
 	s := &site{
 		assets: all, has: map[string]bool{}, cookies: cookies{o.Insecure}, version: o.Version, now: o.Now, log: o.Log,
@@ -151,7 +157,10 @@ func (s *site) route(pattern string, right people.Right, h serve) people.Route {
 		v *people.Visit,
 	) {
 		guard(w.Header())
-		err := readForm(w, r)
+		err := checkQuery(r)
+		if err == nil {
+			err = readForm(w, r)
+		}
 		if err == nil {
 			err = h(w, r, v)
 		}
@@ -159,6 +168,19 @@ func (s *site) route(pattern string, right people.Right, h serve) people.Route {
 			s.refuse(w, r, v, err)
 		}
 	}}
+}
+
+// maxQuery bounds the query of a page in bytes. The longest that it has are an address to go on to and the words of a
+// provider of single sign-on.
+const maxQuery = 8 << 10
+
+// checkQuery refuses a query that is longer than any of a page.
+func checkQuery(r *http.Request) error {
+	if len(r.URL.RawQuery) > maxQuery {
+		return llm.Invalidf("", "The address of the page has more than %d bytes behind its question mark. Shorten it.",
+			maxQuery)
+	}
+	return nil
 }
 
 func readForm(w http.ResponseWriter, r *http.Request) error {

@@ -20,6 +20,7 @@ type modelHandlers struct {
 	site         *site
 	models       func() []route.Model
 	defaultModel func() string
+	turn         func(r *http.Request, account string, size int64, work func() error) error
 }
 
 // modelsPage lists the models that requests can go to.
@@ -55,11 +56,23 @@ type aliasTarget struct{ Name, Figures string }
 // ability is what a model can do, cannot, or nobody knows: yes, no, unknown.
 type ability struct{ Name, Kind string }
 
-// modelsShown is how many models a page has.
-const modelsShown = 40
+const (
+	// modelsShown is how many models a page has.
+	modelsShown = 40
+	// modelWork is how many bytes of a body are as much work to read as a model is to look at.
+	modelWork = 128
+)
 
 func (h *modelHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	p := modelsPageOf(accountPath(v.Account.Name)+"/models", asCharged(h.models(), v, h.site.now()), r.URL.Query())
+	all := h.models()
+	var p modelsPage
+	err := h.turn(r, v.Account.ID, modelWork*int64(len(all)), func() error {
+		p = modelsPageOf(accountPath(v.Account.Name)+"/models", asCharged(all, v, h.site.now()), r.URL.Query())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	p.Default = h.defaultModel()
 	status := 0
 	if len(p.Problems) > 0 {
@@ -88,6 +101,10 @@ func asCharged(all []route.Model, v *people.Visit, now time.Time) []route.Model 
 func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 	f := &form{values: q}
 	offset := f.offset()
+	if len(q.Get("q")) > maxModelName {
+		f.mistake("q", "The name is longer than 256 bytes. Enter a shorter one.")
+		q = url.Values{}
+	}
 	found := slices.DeleteFunc(slices.Clone(all), func(m route.Model) bool { return !modelMatches(&m, q) })
 	p := modelsPage{Count: len(found), Filters: Filters{
 		Action: base, Label: "Models to show", Reset: base,

@@ -118,7 +118,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 		)
 	}
 	if o.Models != nil {
-		models := &modelHandlers{s, o.Models, o.DefaultModel}
+		models := &modelHandlers{s, o.Models, o.DefaultModel, o.Turn}
 		all = append(all, row{"GET /accounts/{account}/models", people.Read, models.list})
 	}
 	return all

@@ -20,6 +20,8 @@ import (
 const (
 	maxTails    = 32               // on this node
 	maxTailsOf  = 8                // of them, of one person
+	tailsKept   = 8                // of them, for operators alone
+	maxTailsIn  = 16               // of an account, but of operators
 	tailFor     = 10 * time.Minute // one lasts, and waits for a request to end
 	tailEvery   = time.Second      // what is new is asked for
 	tailAlive   = 15 * time.Second // between signs of life, and looks at the right to see
@@ -31,6 +33,7 @@ const (
 // tails are what live tails of a node have in common.
 type tails struct {
 	slots   *slots
+	shares  *slots // by account, but of operators
 	once    sync.Once
 	stopped chan struct{}
 	alive   time.Duration // tailAlive, but in tests
@@ -41,7 +44,27 @@ func newTails() *tails {
 		most: maxTails, mostOf: maxTailsOf, code: llm.CodeOverloaded, wait: time.Minute,
 		full: "Too many people follow requests live. Try again in a minute.",
 		own:  "You already follow requests live in too many windows. Close one of them.",
+	}, shares: &slots{
+		most: maxTails - tailsKept, mostOf: maxTailsIn, code: llm.CodeOverloaded, wait: time.Minute,
+		full: "Too many people follow requests live. Try again in a minute.",
+		own:  "Too many people of this account follow requests live. Try again in a minute.",
 	}}
+}
+
+// take gives a place to follow requests, until leave: one of the account's share, but to operators.
+func (t *tails) take(v *people.Visit) (leave func(), err error) {
+	who, account := v.By.ID, v.Account.ID
+	if err := t.slots.take(who); err != nil {
+		return nil, err
+	}
+	if v.Operator() {
+		return func() { t.slots.leave(who) }, nil
+	}
+	if err := t.shares.take(account); err != nil {
+		t.slots.leave(who)
+		return nil, err
+	}
+	return func() { t.shares.leave(account); t.slots.leave(who) }, nil
 }
 
 // follow sends the account's new requests as they come, as server-sent events: a
@@ -52,11 +75,11 @@ func (h *requestHandlers) follow(w http.ResponseWriter, r *http.Request, v *peop
 	if f.bad() {
 		return llm.Invalid("", f.problems()[0].Text)
 	}
-	who := v.By.ID
-	if err := h.tails.slots.take(who); err != nil {
+	leave, err := h.tails.take(v)
+	if err != nil {
 		return err
 	}
-	defer h.tails.slots.leave(who)
+	defer leave()
 	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
