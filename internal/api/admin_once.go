@@ -116,7 +116,7 @@ func (c *idempotentRequest) begin(ctx context.Context) (*answer, error) {
 func (c *idempotentRequest) open(sealed []byte) (*answer, error) {
 	text, err := c.box.Open(nil, nil, sealed, []byte(c.Body))
 	if err != nil {
-		return nil, fmt.Errorf("open a kept answer: %w", err)
+		return nil, idempotency.Unopened(err)
 	}
 	a := &answer{replayed: true}
 	if err := json.Unmarshal(text, a); err != nil {

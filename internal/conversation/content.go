@@ -70,7 +70,8 @@ func box(o *Owner, name string) (cipher.AEAD, error) {
 	return seal.New(o.Token.Reveal(), o.Scope+name, "weir responses v1")
 }
 
-// unseal reads what was sealed for the owner's response of that name, in its place.
+// unseal reads what was sealed for the owner's response of that name, in its place. What another token sealed, as the one
+// that the key had before it was rotated, is not there for this one: ErrNotFound.
 func unseal(o *Owner, name string, sealed []byte) (content, error) {
 	b, err := box(o, name)
 	if err != nil {
@@ -78,7 +79,7 @@ func unseal(o *Owner, name string, sealed []byte) (content, error) {
 	}
 	text, err := b.Open(sealed[:0], nil, sealed, []byte(name))
 	if err != nil {
-		return content{}, fmt.Errorf("open a kept response: %w", err)
+		return content{}, fmt.Errorf("open a kept response: %w: %w", ErrNotFound, err)
 	}
 	return decodeContent(text), nil
 }

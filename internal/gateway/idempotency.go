@@ -82,7 +82,7 @@ func (i *idempotent) replay(sealed []byte) error {
 	}
 	opened, err := box.Open(sealed[:0], nil, sealed, []byte(i.record.Body))
 	if err != nil {
-		return fmt.Errorf("open a kept reply: %w", err)
+		return idempotency.Unopened(err)
 	}
 	head, body, _ := bytes.Cut(opened, []byte{'\n'})
 	var first answered

@@ -85,3 +85,13 @@ func Begin(ctx context.Context, s Store, c Record, spent string) (State, []byte,
 	}
 	return "", nil, &llm.Error{Code: llm.CodeIdempotencyConflict, Message: message, Param: header}
 }
+
+// Unopened says that what was kept for an Idempotency-Key cannot be opened with the token of the request: it was sealed
+// with the one that the key had before it was rotated.
+func Unopened(err error) error {
+	return &llm.Error{
+		Code: llm.CodeIdempotencyConflict, Param: header, Err: err,
+		Message: "The Idempotency-Key was used with another token of this API key, before it was rotated: only that " +
+			"token opens what was answered. The request is not made again. Use a new Idempotency-Key to make it again.",
+	}
+}
