@@ -53,6 +53,8 @@ var soleImporters = map[string][]string{
 	"github.com/minio/minio-go/v7":   {"weir/internal/backup"},
 	"github.com/yuin/goldmark":       {"weir/internal/manual"},
 
+	"github.com/parquet-go/parquet-go": {"weir/internal/reconcile"},
+
 	"github.com/prometheus/client_golang/prometheus": {"weir/internal/telemetry"},
 
 	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/credential"},

@@ -29,11 +29,11 @@ func newReconcile(env *environment) *cobra.Command {
 			"ledger lacks something); less; mixed. The command fails where a difference is none of the first three. " +
 			"OpenAI and Anthropic report to an admin key of the organization, OpenRouter to a management key: admin_key " +
 			"of the provider in the configuration, or a file. Other clouds export billing files: --file compares one of " +
-			"FOCUS by day (AWS Data Exports, Google Cloud's billing export, Microsoft's Cost Management; CSV, or .gz of one), " +
+			"FOCUS by day (AWS Data Exports, Google Cloud's billing export, Microsoft's Cost Management; CSV or Parquet, as it is or in gzip or zip), " +
 			"of the services that --service names; without it the command says which there are.",
 		Example: "  weir reconcile openai --start-date 2026-11-01 --end-date 2026-11-25\n" +
 			"  weir reconcile anthropic --admin-key-file anthropic-admin-key\n" +
-			"  weir reconcile bedrock --file focus-2026-11.csv.gz --service 'Amazon Bedrock' --service '*(Amazon Bedrock Edition)'",
+			"  weir reconcile bedrock --file focus-2026-11.parquet --service 'Amazon Bedrock' --service '*(Amazon Bedrock Edition)'",
 		Args: oneArg("PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := app.ReconcileOptions{Provider: args[0], Resolve: resolve}

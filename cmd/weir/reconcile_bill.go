@@ -2,13 +2,10 @@ package main
 
 import (
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +28,7 @@ type billOptions struct {
 // billedDay is a day as JSON shows it.
 type billedDay struct {
 	Date      string            `json:"date"`
+	Through   string            `json:"through,omitempty"` // the last day, where it is more than one
 	OursUSD   string            `json:"ours_usd"`
 	AtMostUSD string            `json:"ours_at_most_usd"`
 	TheirsUSD string            `json:"theirs_usd"`
@@ -38,8 +36,16 @@ type billedDay struct {
 	Explained bool              `json:"explained"`
 }
 
+// days are the day, or all of a period.
+func (v *billedDay) days() string {
+	if v.Through == "" {
+		return v.Date
+	}
+	return v.Date + " to " + v.Through
+}
+
 func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions, bill billOptions) error {
-	b := reconcile.Bill{Costs: map[string]llm.Money{}}
+	b := reconcile.Bill{Costs: map[string]llm.Money{}, Periods: map[reconcile.Period]llm.Money{}}
 	for _, file := range bill.files {
 		one, err := bill.read(file, os.Stdin)
 		if err == nil {
@@ -62,20 +68,20 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions
 		}
 		return usageError{errors.New("no service is named, so nothing is compared")}
 	}
-	days := slices.Sorted(maps.Keys(b.Costs))
-	if len(days) == 0 {
+	first, last := b.Days()
+	if first == "" {
 		return fmt.Errorf("there is no usage of the services that were named (%s). Name those of %s with --service. There are %s",
 			quotedList(bill.services), o.Provider, quotedList(b.Services))
 	}
 	var err error
-	if o.From, err = dayOr(cmp.Or(bill.from, days[0]), time.Time{}); err == nil {
-		o.To, err = dayOr(cmp.Or(bill.to, days[len(days)-1]), time.Time{})
+	if o.From, err = dayOr(cmp.Or(bill.from, first), time.Time{}); err == nil {
+		o.To, err = dayOr(cmp.Or(bill.to, last), time.Time{})
 	}
 	if err != nil {
 		return err
 	}
 	return env.withData(cmd, func(d *app.Data) error {
-		list, err := d.ReconcileBill(cmd.Context(), o, b.Costs)
+		list, err := d.ReconcileBill(cmd.Context(), o, &b)
 		if err != nil {
 			return err
 		}
@@ -83,7 +89,7 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions
 	})
 }
 
-// read reads a file, which may be compressed.
+// read reads a file.
 func (o *billOptions) read(file string, stdin io.Reader) (b reconcile.Bill, err error) {
 	in := stdin
 	if file != "-" {
@@ -93,11 +99,6 @@ func (o *billOptions) read(file string, stdin io.Reader) (b reconcile.Bill, err 
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 		in = f
-	}
-	if strings.HasSuffix(file, ".gz") {
-		if in, err = gzip.NewReader(in); err != nil {
-			return b, err
-		}
 	}
 	return reconcile.ReadBill(in, o.services)
 }
@@ -111,12 +112,12 @@ func (env *environment) printBilled(days []reconcile.Day, b *reconcile.Bill, all
 		}
 		if all || env.asJSON || d.Finding != reconcile.Agrees {
 			views = append(views, billedDay{
-				d.Day, d.Ours.String(), (d.Ours + d.Uncertain).String(), d.Theirs.String(), d.Finding, d.Finding.Explained(),
+				d.Day, d.Through, d.Ours.String(), (d.Ours + d.Uncertain).String(), d.Theirs.String(), d.Finding, d.Finding.Explained(),
 			})
 		}
 	}
 	err := list(env, views, []string{"DATE", "COST OURS", "AT MOST", "THEIRS", "FINDING"}, func(v *billedDay) []string {
-		return []string{v.Date, "$" + v.OursUSD, "$" + v.AtMostUSD, "$" + v.TheirsUSD, string(v.Finding)}
+		return []string{v.days(), "$" + v.OursUSD, "$" + v.AtMostUSD, "$" + v.TheirsUSD, string(v.Finding)}
 	})
 	if err != nil {
 		return err

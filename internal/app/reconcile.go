@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -106,7 +105,7 @@ func (b *books) resolve(ctx context.Context, provider string, rows []reconcile.R
 }
 
 // ReconcileBill compares the ledger with what a provider's billing file charges for days, within those of the options.
-func (d *Data) ReconcileBill(ctx context.Context, o ReconcileOptions, costs map[string]llm.Money) (
+func (d *Data) ReconcileBill(ctx context.Context, o ReconcileOptions, bill *reconcile.Bill) (
 	days []reconcile.Day, err error,
 ) {
 	doc, err := d.managed(ctx)
@@ -123,11 +122,11 @@ func (d *Data) ReconcileBill(ctx context.Context, o ReconcileOptions, costs map[
 			return err
 		}
 		ours, err := b.bought(ctx, p, o.From, o.To)
-		billed := maps.Clone(costs)
-		maps.DeleteFunc(billed, func(day string, _ llm.Money) bool {
-			return day < o.From.Format(time.DateOnly) || day > o.To.Format(time.DateOnly)
-		})
-		days = reconcile.CompareDays(ours, billed)
+		if err != nil {
+			return err
+		}
+		within, err := bill.Within(o.From.Format(time.DateOnly), o.To.Format(time.DateOnly))
+		days = reconcile.CompareDays(ours, &within)
 		return err
 	})
 	return days, err

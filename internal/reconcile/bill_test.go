@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/reconcile"
@@ -52,7 +54,7 @@ func TestBillMistakes(t *testing.T) {
 	const day = "2026-11-01"
 	for _, test := range []struct{ name, file, want string }{
 		{"nothing", "", "the file is empty"},
-		{"no column", "BilledCost,BillingCurrency,ChargeCategory,ServiceName\n", "no column ChargePeriodStart"},
+		{"no column", "BilledCost,BillingCurrency,ChargeCategory,ServiceName\n", `no column ChargePeriodStart. The columns are "BilledCost", "BillingCurrency", "ChargeCategory", "ServiceName". Export`},
 		{"a column twice", strings.TrimSpace(billHeads) + ",BilledCost\n", "BilledCost is there twice"},
 		{"too many columns", strings.TrimSpace(billHeads) + strings.Repeat(",x", 1000) + "\n", "more than 1000 columns"},
 		{"another currency", row("1", "EUR", day), `line 2: BillingCurrency is "EUR"`},
@@ -110,7 +112,7 @@ func TestCompareDays(t *testing.T) {
 	delete(bill, day(12)) // a day that the bill does not have
 	want[day(12)] = reconcile.Less
 	bill[day(13)], want[day(13)] = llm.USD, reconcile.More // and one that the ledger does not
-	for _, d := range reconcile.CompareDays(ours, bill) {
+	for _, d := range reconcile.CompareDays(ours, &reconcile.Bill{Costs: bill}) {
 		if d.Finding != want[d.Day] {
 			t.Errorf("%s: got %s of %+v, want %s", d.Day, d.Finding, d, want[d.Day])
 		}
@@ -124,13 +126,15 @@ func TestCompareDays(t *testing.T) {
 // FuzzBill has no file take more than its bytes.
 func FuzzBill(f *testing.F) {
 	f.Add(billHeads+"1,USD,Usage,2026-11-01,S,\n", "S")
+	f.Add(parquetOf(f, []exactRow{{1, "USD", "Usage", 20_777, "S"}}, parquet.Compression(&parquet.Zstd)), "S")
+	f.Add(archived(f, map[string]string{"a": zipped(f, billHeads)}), "S")
 	f.Add(billHeads+"-1e9,USD,Credit,2026-11-01T00:00:00.000Z,S,\"\n\"\n", "S")
 	f.Fuzz(func(t *testing.T, file, service string) {
 		b, err := reconcile.ReadBill(io.LimitReader(strings.NewReader(file), 1<<16), []string{service})
 		if err != nil {
 			return
 		}
-		for _, d := range reconcile.CompareDays(nil, b.Costs) {
+		for _, d := range reconcile.CompareDays(nil, &reconcile.Bill{Costs: b.Costs}) {
 			if d.Ours != 0 || d.Theirs != b.Costs[d.Day] {
 				t.Errorf("got %+v of %v", d, b.Costs)
 			}
