@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/provider"
 )
@@ -85,6 +86,7 @@ func (c *call) answerHeaders(a *answered, contentType string) {
 func (c *call) fail(err error) {
 	e := llm.AsError(err)
 	c.logFailure(err, e)
+	e = c.withoutAmounts(err, e)
 	c.settleLimits() // the client may ask again as soon as it has read this
 	if c.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
 		c.server.refused(c.principal, e)
@@ -111,6 +113,19 @@ func (c *call) fail(err error) {
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	c.w.WriteHeader(c.Dialect.Status(e.Code))
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
+}
+
+// withoutAmounts is an error as the client may see it: an account that is charged otherwise than the provider charges
+// gets no explanation of the provider's that tells an amount.
+func (c *call) withoutAmounts(err error, e *llm.Error) *llm.Error {
+	if _, theirs := errors.AsType[*provider.Failure](err); !theirs || !c.principal.Charged() ||
+		!stamp.TellsCost(strings.Join([]string{e.Message, e.Param, e.Word}, " ")) {
+		return e
+	}
+	shown := *e
+	shown.Param, shown.Word = "", ""
+	shown.Message = "The provider refused the request. Its explanation names an amount of money and is not shown."
+	return &shown
 }
 
 // defaultRetry is when a client may try again where nobody knows better.

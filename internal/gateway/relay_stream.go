@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/quote"
@@ -218,8 +219,10 @@ func (f *frameKind) note(e *llm.Event) {
 // event that ends the answer has them and the usage, as Gemini's last one does:
 // nothing but the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
-	if shown := r.call.withoutCost(frame.Data); len(shown) != len(frame.Data) {
-		frame.Data, frame.Raw = shown, r.call.Op.Framing.Append(nil, string(frame.Name), shown)
+	if r.call.principal.Charged() {
+		if frame = r.shown(frame); frame.Raw == nil {
+			return
+		}
 	}
 	if r.tally.Done && !f.usage && !f.finish {
 		r.end = r.call.Op.Framing.Append(nil, string(frame.Name), frame.Data)
@@ -242,6 +245,28 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		return
 	}
 	r.last = append(r.last[:0], frame.Data...)
+}
+
+// shown is a frame as a client sees it whose account is charged otherwise than the provider charges: its data without a
+// cost, and nothing beside them, since comments and fields that no wire format knows may tell it too. It is the zero
+// frame where nothing is left: data that are no JSON, but for the end marker, and those of a cost alone.
+func (r *relay) shown(frame sse.Event) sse.Event {
+	framing, data := r.call.Op.Framing, r.call.withoutCost(frame.Data)
+	name := stamp.EventName(frame.Name)
+	raw := framing.Append(nil, name, data)
+	isEnd := string(raw) == r.call.Op.EndMarker
+	if !isEnd && (rawjson.Validate(data, parse.MaxDepth) != nil || len(data) < len(frame.Data) && isEmpty(data)) {
+		return sse.Event{}
+	}
+	return sse.Event{Name: []byte(name), Data: data, Raw: raw}
+}
+
+// isEmpty reports whether an object has no member.
+func isEmpty(object []byte) bool {
+	for range rawjson.Members(object) {
+		return false
+	}
+	return true
 }
 
 // follow tells the encoder of an event that went out as it came. It has to know

@@ -2,98 +2,115 @@ package stamp
 
 import (
 	"bytes"
+	"strings"
+	"unicode"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/rawjson"
 )
 
-// Members in which providers say what an answer costs are those whose name has one of words in it, whatever its case, as
-// cost_details, cost_in_usd_ticks and estimated_cost have, and costs, as OpenRouter and other gateways name them. Usage stands in holders, in an answer or in an event of any wire format, and all objects within tellers tell of usage.
+// Members in which providers say what an answer costs, or what money the gateway has with them, are those whose name has
+// one of moneyWords in it, whatever its case, at any depth: vendors and gateways put them at the top (NanoGPT's
+// x_nanogpt_pricing), into choices (Vercel's provider_metadata) and into usage. Names in own are of the same kind. Names
+// in tokens are of no money.
 var (
-	words   = [][]byte{[]byte("cost"), []byte("price")}
-	costs   = rawjson.Names{"is_byok", "weir"}
+	moneyWords = [][]byte{
+		[]byte("cost"), []byte("price"), []byte("pricing"), []byte("spend"), []byte("spent"), []byte("credit"),
+		[]byte("balance"), []byte("billing"), []byte("budget"), []byte("dollar"), []byte("usd"), []byte("amount"),
+		[]byte("charge"), []byte("invoice"), []byte("currency"), []byte("payment"), []byte("wallet"),
+		[]byte("discount"), []byte("money"),
+	}
+	own    = rawjson.Names{"is_byok", "weir", "fee", "fees"}
+	tokens = [][]byte{
+		[]byte("budget_tokens"), []byte("thinkingbudget"), []byte("thinking_budget"), []byte("concurrency"),
+	}
 	tellers = rawjson.Names{"usage", "usageMetadata", "provider_metadata", "providerMetadata"}
-	holders = rawjson.Names{"response", "message", "delta", "meta", "x_groq"}
 )
 
-// deepest is how deep what tells of a cost stands at most, in objects and arrays.
-const deepest = 8
+// freeForm are members that hold what the model, a tool or the client itself has written, as an object whose names may
+// be anything: arguments of tools, their results, and what a reply repeats of its request. None stands in tellers.
+var freeForm = rawjson.Names{
+	"arguments", "args", "input", "parameters", "properties", "schema", "json_schema", "input_schema", "json",
+	"tools", "tool_choice", "metadata", "parsed", "attributes", "structured_content", "structuredContent", "text",
+	"functionResponse", "function_response", "toolResult", "variables", "document", "documents", "tool_output",
+}
 
 // WithoutCost is a reply, or the data of one stream event, without what its provider says that it costs. What says
-// nothing of it is given back as it is.
+// nothing of it is given back as it is, and so is what is no JSON.
 func WithoutCost(data []byte) []byte {
-	edits := costEdits(nil, data, place{})
+	if rawjson.Validate(data, parse.MaxDepth) != nil {
+		return data
+	}
+	edits := rawjson.Drops(data, func(name []byte, deep bool) rawjson.Verdict {
+		switch {
+		case !deep && freeForm.Has(string(name)):
+			return rawjson.Pass
+		case isMoney(name):
+			return rawjson.Drop
+		case tellers.Has(string(name)):
+			return rawjson.Deep
+		}
+		return rawjson.Look
+	})
 	if len(edits) == 0 {
 		return data
 	}
 	return rawjson.Splice(nil, data, edits...)
 }
 
-// tellsCost reports whether a member of that name says what an answer costs.
-func tellsCost(name []byte) bool {
-	for _, w := range words {
-		if bytes.Contains(bytes.ToLower(name), w) {
+// isMoney reports whether a name is of an amount of money.
+func isMoney(name []byte) bool {
+	if own.Has(string(name)) {
+		return true
+	}
+	lower := bytes.ToLower(name)
+	for _, t := range tokens {
+		if bytes.Contains(lower, t) {
+			return false
+		}
+	}
+	for _, w := range moneyWords {
+		if bytes.Contains(lower, w) {
 			return true
 		}
 	}
-	return costs.Has(string(name))
+	return false
 }
 
-// place is where an object stands in an answer.
-type place struct {
-	at, depth int
-	tells     bool // it is in one of tellers
+// maxEventName bounds the name of an event that is passed on.
+const maxEventName = 64
+
+// EventName is the name of an event without what it may say of a cost: wire formats have words there, and nothing else.
+func EventName(name []byte) string {
+	odd := func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '.' && r != '-' }
+	if len(name) > maxEventName || bytes.ContainsFunc(name, odd) || isMoney(name) {
+		return ""
+	}
+	return string(name)
 }
 
-// costEdits appends the edits that leave the members out of an object, with a comma of each, or out of those of an array.
-func costEdits(edits []rawjson.Edit, object []byte, p place) []rawjson.Edit {
-	if p.depth > deepest {
-		return edits
+// TellsCost reports whether a provider's explanation tells an amount of money. That of thinking is in tokens.
+func TellsCost(text string) bool {
+	lower := strings.ToLower(text)
+	if strings.ContainsAny(lower, "$€£¥") {
+		return true
 	}
-	for _, e := range rawjson.Elements(object) { // of an array: their capacities tell where in it each begins
-		edits = costEdits(edits, e, place{p.at + cap(object) - cap(e), p.depth + 1, p.tells})
+	for _, t := range []string{"budget_tokens", "budget tokens", "thinking_budget", "thinkingbudget", "thinking budget", "token budget"} {
+		lower = strings.ReplaceAll(lower, t, "")
 	}
-	if rawjson.KindOf(object) != rawjson.Object {
-		return edits
-	}
-	start := 1 // behind the brace, or the member before
-	for i, b := range object {
-		if b == '{' {
-			start = i + 1
-			break
-		}
-	}
-	kept := false
-	for m := range rawjson.Members(object) {
-		end, name := m.Start+len(m.Value), m.Name()
-		tells := p.tells || tellers.Has(name)
-		switch cost := tellsCost(m.Key()); {
-		case cost && !kept:
-			edits = append(edits, rawjson.Edit{Start: p.at + start, End: p.at + behindComma(object, end)})
-			start = behindComma(object, end)
-			continue
-		case cost:
-			edits = append(edits, rawjson.Edit{Start: p.at + start, End: p.at + end})
-		case tells || holders.Has(name):
-			kept = true
-			edits = costEdits(edits, m.Value, place{p.at + m.Start, p.depth + 1, tells})
-		default:
-			kept = true
-		}
-		start = end
-	}
-	return edits
+	return isMoney([]byte(lower)) && hasNumber(lower)
 }
 
-// behindComma is the place behind the comma that follows a place; that place itself where none does.
-func behindComma(object []byte, at int) int {
-	for i := at; i < len(object); i++ {
-		switch object[i] {
-		case ',':
-			return i + 1
-		case ' ', '\t', '\n', '\r':
-		default:
-			return at
+// hasNumber reports whether a text has a number that is no index of a path such as messages[0].
+func hasNumber(text string) bool {
+	before := ' '
+	for _, r := range text {
+		if unicode.IsDigit(r) && !unicode.IsDigit(before) && before != '[' {
+			return true
+		}
+		if !unicode.IsDigit(r) || before != '[' {
+			before = r
 		}
 	}
-	return at
+	return false
 }

@@ -23,23 +23,78 @@ func TestWithoutCost(t *testing.T) {
 		`{"usage":{"estimated_cost":1,"a":2,"marketCost":"3"}}`:    `{"usage":{"a":2}}`,
 		`{"usage":{"total_price":"1","PRICE":2,"a":{"cost":1}}}`:   `{"usage":{"a":{}}}`,
 		`{"provider_metadata":{"gateway":{"cost":"1","a":2}}}`:     `{"provider_metadata":{"gateway":{"a":2}}}`,
-		`{"choices":[{"message":{"content":"cost","cost":1}}]}`:    `{"choices":[{"message":{"content":"cost","cost":1}}]}`,
-		`{"usage":{"n":[ {"cost":1}, {"a":2,"cost":1}],"b":[1]}}`:  `{"usage":{"n":[ {}, {"a":2}],"b":[1]}}`,
-		`{"usage":{"n":[[{"cost":1}],{"b":[{"cost":1}]}]}}`:        `{"usage":{"n":[[{}],{"b":[{}]}]}}`,
-		`{"response":{"usage":{"a":[{"b":{"cost":1}}]}}}`:          `{"response":{"usage":{"a":[{"b":{}}]}}}`,
-		`{"usage":{"a":2}}`:                                        `{"usage":{"a":2}}`,
-		`{"metadata":{"cost":"1"}}`:                                `{"metadata":{"cost":"1"}}`,
-		`{"usage":null}`:                                           `{"usage":null}`,
-		`{}`:                                                       `{}`,
-		`[DONE]`:                                                   `[DONE]`,
-		``:                                                         ``,
+		`{"choices":[{"message":{"content":"cost","cost":1}}]}`:    `{"choices":[{"message":{"content":"cost"}}]}`,
+
+		// Where else vendors and gateways tell it.
+		`{"x_nanogpt_pricing":{"amount":0.4,"costUsd":0.4},"id":"a"}`:                    `{"id":"a"}`,
+		`{"choices":[{"delta":{"provider_metadata":{"gateway":{"cost":"0.4","a":1}}}}]}`: `{"choices":[{"delta":{"provider_metadata":{"gateway":{"a":1}}}}]}`,
+		`{"choices":[{"usage":{"cost":1,"input":{"cost":1}},"cost":1,"index":0}]}`:       `{"choices":[{"usage":{"input":{}},"index":0}]}`,
+		`{"data":[{"embedding":[1],"cost":1}]}`:                                          `{"data":[{"embedding":[1]}]}`,
+		`{"inference_status":{"runtime_ms":5,"cost":0.4}}`:                               `{"inference_status":{"runtime_ms":5}}`,
+		`{"remainingBalance":9,"credits_used":4,"billing":{"amount":1},"Spend":2,"a":3}`: `{"a":3}`,
+		`{"a":[[[[[[[[[[{"total_price":1}]]]]]]]]]]}`:                                    `{"a":[[[[[[[[[[{}]]]]]]]]]]}`,
+		`{"usage":{"metadata":{"cost":1}},"meta":{"billed_units":{"input_tokens":1}}}`:   `{"usage":{"metadata":{}},"meta":{"billed_units":{"input_tokens":1}}}`,
+		`{"\u0063ost":1,"thinking_budget":5,"concurrency":2}`:                            `{"thinking_budget":5,"concurrency":2}`,
+		"{\n \"cost\" : 1 ,\n \"a\" : 1 ,\n \"price\" : {\"b\":[1]}\n}":                  "{\n \"a\" : 1\n}",
+
+		// What the model, a tool and the client have written.
+		`{"content":[{"type":"tool_use","input":{"cost":1,"price":[{"usd":2}]}}]}`:                    `{"content":[{"type":"tool_use","input":{"cost":1,"price":[{"usd":2}]}}]}`,
+		`{"candidates":[{"content":{"parts":[{"functionCall":{"args":{"price":1}}}]}}]}`:              `{"candidates":[{"content":{"parts":[{"functionCall":{"args":{"price":1}}}]}}]}`,
+		`{"message":{"tool_calls":[{"function":{"arguments":{"budget":1}}}]}}`:                        `{"message":{"tool_calls":[{"function":{"arguments":{"budget":1}}}]}}`,
+		`{"choices":[{"message":{"content":"{\"cost\":1}"}}]}`:                                        `{"choices":[{"message":{"content":"{\"cost\":1}"}}]}`,
+		`{"response":{"tools":[{"parameters":{"properties":{"price":{}}}}],"metadata":{"cost":"1"}}}`: `{"response":{"tools":[{"parameters":{"properties":{"price":{}}}}],"metadata":{"cost":"1"}}}`,
+		`{"text":{"format":{"schema":{"properties":{"cost":{"type":"number"}}}}}}`:                    `{"text":{"format":{"schema":{"properties":{"cost":{"type":"number"}}}}}}`,
+		`{"output":{"message":{"content":[{"toolUse":{"input":{"amount":1}}}]}}}`:                     `{"output":{"message":{"content":[{"toolUse":{"input":{"amount":1}}}]}}}`,
+		`{"usage":{"n":[ {"cost":1}, {"a":2,"cost":1}],"b":[1]}}`:                                     `{"usage":{"n":[ {}, {"a":2}],"b":[1]}}`,
+		`{"usage":{"n":[[{"cost":1}],{"b":[{"cost":1}]}]}}`:                                           `{"usage":{"n":[[{}],{"b":[{}]}]}}`,
+		`{"response":{"usage":{"a":[{"b":{"cost":1}}]}}}`:                                             `{"response":{"usage":{"a":[{"b":{}}]}}}`,
+		`{"usage":{"a":2}}`:         `{"usage":{"a":2}}`,
+		`{"metadata":{"cost":"1"}}`: `{"metadata":{"cost":"1"}}`,
+		`{"usage":null}`:            `{"usage":null}`,
+		`{}`:                        `{}`,
+		`[DONE]`:                    `[DONE]`,
+		``:                          ``,
 	} {
 		got := string(stamp.WithoutCost([]byte(before)))
 		if got != after {
 			t.Errorf("%s: got %s, want %s", before, got, after)
 		}
-		if before != "" && before[0] == '{' && rawjson.Validate([]byte(got), 10) != nil {
+		if before != "" && before[0] == '{' && rawjson.Validate([]byte(got), 100) != nil {
 			t.Errorf("%s: got %s, which is no JSON", before, got)
+		}
+	}
+}
+
+// TestTellsCost holds which explanations of providers tell an amount of money.
+func TestTellsCost(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"Budget has been exceeded! Current cost: 0.4242, Max budget: 0.4 in organization acme": true,
+		"This request would cost $12": true, "Requires at least 5 credits, balance is 3": true, "it is €4": true,
+		"Cost per request may not exceed 1e-3": true,
+
+		"thinking.budget_tokens must be at least 1024":                      false,
+		"The thinking budget must be at least 128 tokens":                   false,
+		"maximum context length is 8192 tokens, you asked for 9000":         false,
+		"Insufficient credits":                                              false,
+		"Invalid schema at tools[0].function.parameters.properties[2].cost": false,
+		"": false,
+	} {
+		if got := stamp.TellsCost(text); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestEventName holds which names of events are passed on.
+func TestEventName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"response.output_text.delta": "response.output_text.delta", "message_stop": "message_stop", "": "",
+		"cost": "", "usage.cost": "", "0.4242": "", "total=0.4": "", "a b": "",
+	} {
+		if got := stamp.EventName([]byte(name)); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
 }
