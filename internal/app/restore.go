@@ -60,6 +60,11 @@ func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Res
 	if err := prepareRestore(cfg.Data, work); err != nil {
 		return done, err
 	}
+	defer func() {
+		if err != nil { // nothing of what was refused stays
+			err = errors.Join(err, os.RemoveAll(work))
+		}
+	}()
 	if done.Manifest, done.AsOf, err = unpack(ctx, &cfg, work, &o); err != nil {
 		return done, err
 	}

@@ -12,6 +12,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"weir/internal/disk"
 )
 
 const (
@@ -149,8 +152,27 @@ func (w *Writer) Abandon() error {
 }
 
 // Extract writes the files of an archive below a directory, and is an error unless all are there as the manifest says.
-// With an empty directory it only looks.
+// With an empty directory it only looks. Else it looks first: nothing is written of what is no whole backup, or of more
+// than the disk has free.
 func Extract(path, dir string, progress Progress) (m Manifest, err error) {
+	if dir == "" {
+		return read(path, "", math.MaxInt64, progress)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return m, err
+	}
+	room, err := disk.Free(dir)
+	if err != nil {
+		return m, fmt.Errorf("look how much room is at %s: %w", dir, err)
+	}
+	if m, err = read(path, "", room, nil); err != nil {
+		return m, err
+	}
+	return read(path, dir, room, progress)
+}
+
+// read reads an archive of at most so many bytes, unpacked.
+func read(path, dir string, room int64, progress Progress) (m Manifest, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return m, err
@@ -166,7 +188,7 @@ func Extract(path, dir string, progress Progress) (m Manifest, err error) {
 		return m, err
 	}
 	defer z.Close()
-	m, err = extract(tar.NewReader(z), dir)
+	m, err = extract(tar.NewReader(z), dir, room)
 	if err == nil {
 		_, err = io.Copy(io.Discard, z) // to the end, where the checksum of all is
 	}
@@ -176,7 +198,7 @@ func Extract(path, dir string, progress Progress) (m Manifest, err error) {
 	return m, nil
 }
 
-func extract(from *tar.Reader, dir string) (m Manifest, err error) {
+func extract(from *tar.Reader, dir string, room int64) (m Manifest, err error) {
 	var found []File
 	for {
 		head, err := from.Next()
@@ -188,6 +210,10 @@ func extract(from *tar.Reader, dir string) (m Manifest, err error) {
 		}
 		if head.Name == manifestName {
 			return readManifest(from, found)
+		}
+		if room -= head.Size; room < 0 || head.Size < 0 {
+			return m, fmt.Errorf("%s in it has %d bytes, which are more than the disk has free: use another disk, or "+
+				"free room", head.Name, head.Size)
 		}
 		f, err := extractFile(from, head, dir)
 		if err != nil {

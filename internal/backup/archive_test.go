@@ -2,6 +2,10 @@ package backup_test
 
 import (
 	"archive/tar"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +96,7 @@ func TestArchiveForeign(t *testing.T) {
 		"a file too many":   {{Name: "x", Typeflag: tar.TypeReg}, {Name: "manifest.json", Typeflag: tar.TypeReg, Size: int64(len(manifest))}},
 		"no manifest":       {{Name: "x", Typeflag: tar.TypeReg}},
 		"an empty manifest": {{Name: "manifest.json", Typeflag: tar.TypeReg}},
+		"more than a disk":  {{Name: "x", Typeflag: tar.TypeReg, Size: 1 << 60, Format: tar.FormatGNU}},
 		"nothing":           {},
 	} {
 		path := filepath.Join(t.TempDir(), "foreign")
@@ -100,15 +105,46 @@ func TestArchiveForeign(t *testing.T) {
 		w := tar.NewWriter(z)
 		for i := range heads {
 			must.Do(t, w.WriteHeader(&heads[i]))
-			_, err := w.Write([]byte(manifest)[:heads[i].Size])
+			_, err := w.Write([]byte(manifest)[:min(heads[i].Size, int64(len(manifest)))])
 			must.Do(t, err)
 		}
-		must.Do(t, w.Close())
+		_ = w.Close() // a file may be shorter than its head says
 		must.Do(t, z.Close())
 		must.Do(t, f.Close())
 		to := filepath.Join(t.TempDir(), "to")
 		if _, err := backup.Extract(path, to, nil); err == nil {
 			t.Errorf("an archive with %s was taken", name)
+		}
+		if left, err := os.ReadDir(to); err == nil && len(left) > 0 {
+			t.Errorf("an archive with %s: got %v written, want nothing of what is no backup", name, left)
+		}
+	}
+}
+
+// TestArchiveBomb is a small archive of many zeros: nothing of it is written unless its manifest says as much.
+func TestArchiveBomb(t *testing.T) {
+	t.Parallel()
+	const size = 64 << 20
+	for _, told := range []int64{0, size - 1, size} {
+		path := filepath.Join(t.TempDir(), "bomb")
+		f := must.Get(os.Create(path))(t)
+		z := must.Get(zstd.NewWriter(f))(t)
+		w := tar.NewWriter(z)
+		must.Do(t, w.WriteHeader(&tar.Header{Name: "weir.db", Typeflag: tar.TypeReg, Size: size}))
+		zeros, sum := make([]byte, 1<<20), sha256.New()
+		for range size / len(zeros) {
+			_, err := io.MultiWriter(w, sum).Write(zeros)
+			must.Do(t, err)
+		}
+		text := fmt.Sprintf(`{"format":1,"files":[{"name":"weir.db","size":%d,"sha256":"%x"}]}`, told, sum.Sum(nil))
+		must.Do(t, w.WriteHeader(&tar.Header{Name: "manifest.json", Typeflag: tar.TypeReg, Size: int64(len(text))}))
+		_, err := io.WriteString(w, text)
+		must.Do(t, errors.Join(err, w.Close(), z.Close(), f.Close()))
+		to := filepath.Join(t.TempDir(), "to")
+		_, err = backup.Extract(path, to, nil)
+		left, _ := os.ReadDir(to)
+		if taken := told == size; taken != (err == nil) || taken != (len(left) == 1) {
+			t.Errorf("a manifest of %d bytes for %d: got %v and %d files, want taken %v", told, size, err, len(left), taken)
 		}
 	}
 }
