@@ -259,7 +259,7 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 		Prices: make(map[string]pricing.PriceOverride, len(cfg.Prices)),
 		Models: make(map[string]pricing.ModelOverride, len(cfg.Models)), Sources: map[string]string{},
 		Regions: map[string]string{},
-		Assumed: pricing.Assumed(cfg.Pricing.Assumed),
+		Assumed: pricing.Assumed(cfg.Pricing.Assumed), UsualTools: cfg.Pricing.Tools == "usual",
 	}
 	// made up, as its answers are
 	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"}

@@ -38,6 +38,7 @@ func (l *loader) check(c *Config) {
 	l.checkStores(c)
 	l.checkWord("durability", c.Durability, []string{"batched", "strict"})
 	l.checkWord("pricing.assumed", c.Pricing.Assumed, []string{"accept", "refuse", "unpriced"})
+	l.checkWord("pricing.tools", c.Pricing.Tools, []string{"bound", "usual"})
 	l.checkWord("log.level", c.Log.Level, []string{"debug", "info", "warn", "error"})
 	l.checkWord("log.format", c.Log.Format, []string{"auto", "text", "json"})
 	if c.PublicURL != "" {

@@ -182,6 +182,9 @@ type Pricing struct {
 	// Assumed is "accept", "refuse" or "unpriced": what becomes of a price that is not of
 	// exactly the model asked for.
 	Assumed string `yaml:"assumed"`
+	// Tools is "bound" or "usual": whether budgets hold the most that tools of providers can
+	// cost, or what they usually do.
+	Tools string `yaml:"tools"`
 }
 
 // Alias is a name for one or more models.
@@ -349,7 +352,7 @@ func Default() Config {
 		Data:             "./weir-data",
 		Durability:       "batched",
 		DefaultMaxOutput: 8192,
-		Pricing:          Pricing{Assumed: "accept"},
+		Pricing:          Pricing{Assumed: "accept", Tools: "bound"},
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day, Attribution: 400 * day},

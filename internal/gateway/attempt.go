@@ -108,7 +108,7 @@ func (a *attempt) record() ledger.Attempt {
 	if c.reservation == nil {
 		r.Bound = a.BoundBooks()
 	} else {
-		r.Bound = a.demand.Granted(a.cap)
+		r.Bound = a.demand.Granted(a.cap, a.calls)
 		r.Reservation, c.reservation = c.reservation, nil
 	}
 	r.Hold = min(llm.MaxCost, r.Price.BoundAsked(&r.Bound, c.Head.Asked))

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"strconv"
 
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
+	"weir/internal/rawjson"
 )
 
 // attempt is one call of one provider.
@@ -19,6 +21,7 @@ type attempt struct {
 	dropped     []string     // what its wire format cannot carry
 	input       int64        // tokens of the request by estimate, where a stream is to tell them first; else 0
 	cap         int64        // output tokens of each answer, put in where the client gave no cap; 0 for nothing
+	calls       int64        // of the provider's own tools, likewise
 	demand      quote.Demand // what is reserved for it; zero without a budget
 
 	hold     *ledger.Hold // nil before it was opened, and once its late answer is read elsewhere
@@ -88,6 +91,7 @@ func (a *attempt) makeBody() error {
 	case to == c.Op:
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
 		a.body = to.Splice(nil, c.Body, &c.Head, s, a.Quirks)
+		a.capCalls()
 		return nil
 	case !c.offers(a.Target):
 		return llm.Invalid("model",
@@ -122,7 +126,17 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	}
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
 	a.body, a.dropped, err = a.Spoken.EncodeRequest(request, a.Quirks)
+	if err == nil {
+		a.capCalls()
+	}
 	return err
+}
+
+// capCalls puts a cap on the calls of the provider's own tools into the body, where one is to be put in.
+func (a *attempt) capCalls() {
+	if a.calls > 0 {
+		a.body = rawjson.Splice(nil, a.body, rawjson.Set(a.body, a.Quirks.CallCap, strconv.AppendInt(nil, a.calls, 10)))
+	}
 }
 
 // afford reserves an amount in the caller's budgets for an attempt, and finds the cap that is
@@ -196,6 +210,7 @@ func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how qu
 	}
 	c.reservation = reservation
 	a.cap, _ = a.demand.CapFor(reservation.Amount())
+	a.calls = a.demand.CallsFor(reservation.Amount())
 	return nil
 }
 

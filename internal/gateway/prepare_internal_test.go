@@ -217,7 +217,8 @@ func checkServed(tb quotetest.Failer, sim *simulator.Server, of quotetest.Asked,
 	if a.cap, ok = k.CapFor(amount); !ok {
 		return fmt.Errorf("%d is not within reservations from %d", amount, least)
 	}
-	u := k.Granted(a.cap)
+	a.calls = k.CallsFor(amount)
+	u := k.Granted(a.cap, a.calls)
 	spoil(a)
 	if err := a.makeBody(); err != nil {
 		return fmt.Errorf("%w: %w", errNotAsked, err)

@@ -33,6 +33,12 @@ type Quirks struct {
 	// IgnoresCallCaps says that a cap on the calls of the provider's own tools is not
 	// obeyed.
 	IgnoresCallCaps bool `json:"ignores_call_caps,omitempty"`
+	// CallCap is the field that caps how often the provider runs its own tools for a request,
+	// which is put in under a budget where the client gave none; empty where there is no such.
+	CallCap string `json:"call_cap,omitempty"`
+	// SearchWindow is how many tokens, beside those of the request itself, a model reads at
+	// most where the provider searches the web for it; 0 for its context window.
+	SearchWindow int64 `json:"search_window,omitempty"`
 	// NoCallIDs says that the ids of tool calls and their results are an error
 	// there; they are matched by name and order (Gemini on older Vertex AI).
 	NoCallIDs bool `json:"no_call_ids,omitempty"`
@@ -52,7 +58,10 @@ type Quirks struct {
 
 // Everywhere are those departures that hold in every wire format that the provider speaks.
 func (q *Quirks) Everywhere() Quirks {
-	return Quirks{BillsFetches: q.BillsFetches, IgnoresCallCaps: q.IgnoresCallCaps}
+	return Quirks{
+		BillsFetches: q.BillsFetches, IgnoresCallCaps: q.IgnoresCallCaps, CallCap: q.CallCap,
+		SearchWindow: q.SearchWindow,
+	}
 }
 
 // Bill has a usage be what it is charged as: a short recording as the shortest.

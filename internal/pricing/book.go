@@ -29,6 +29,7 @@ type Book struct {
 	files     []FileInfo
 	warnings  Problems
 	assumed   Assumed
+	usual     bool // of tools in budgets
 
 	mu    sync.RWMutex
 	cache map[key]*entry // at most maxCached
@@ -138,7 +139,7 @@ func newBook(o Overrides, s *supplement) (*Book, error) {
 	b := &Book{
 		index: x, abilities: abilities, prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
 		regions: maps.Clone(o.Regions), vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: s,
-		assumed: o.Assumed, cache: map[key]*entry{},
+		assumed: o.Assumed, usual: o.UsualTools, cache: map[key]*entry{},
 	}
 	if len(o.Files) == 0 {
 		return b, nil
@@ -173,6 +174,9 @@ func (b *Book) AbilitySource() string { return b.abilities.title() }
 
 // AbilityDay is the day of AbilitySource.
 func (b *Book) AbilityDay() string { return b.abilities.Day }
+
+// UsualTools reports whether budgets hold what tools of providers usually cost.
+func (b *Book) UsualTools() bool { return b.usual }
 
 // Assumed is what becomes of prices that are not of exactly the model asked for.
 func (b *Book) Assumed() Assumed { return b.assumed }

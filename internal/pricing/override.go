@@ -35,6 +35,9 @@ type Overrides struct {
 	// Assumed says what becomes of prices that are not of exactly the model asked for;
 	// empty for AcceptAssumed.
 	Assumed Assumed
+	// UsualTools says that budgets hold what tools of providers usually cost, and not what they
+	// cost at most.
+	UsualTools bool
 }
 
 // Assumed is a policy for prices whose basis is not llm.BasisModel.

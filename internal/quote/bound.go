@@ -57,6 +57,16 @@ const (
 	// endsLate is more than an attempt goes on after its time is up.
 	endsLate = time.Minute
 
+	// mostQueries is more queries than a model makes for one request of a search that costs its fee
+	// alone. No page says how many it makes at most; a few are usual.
+	mostQueries = 100
+
+	// usualCalls is how often tools of a provider's are called at most where budgets hold their
+	// usual cost, and the client gave no cap; usualFound is how many tokens each call finds then.
+	// A search of the web brings 8,000 tokens at OpenAI where it is charged for as so many
+	// (https://developers.openai.com/api/docs/pricing, undated copy).
+	usualCalls, usualFound = 5, 10_000
+
 	// mostCalls is how many calls of a tool that it runs itself a provider makes
 	// for one request which says no number. It is Anthropic's own limit
 	// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools);
@@ -113,6 +123,14 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 // into the context window.
 func (q *Quote) boundRead(how Precision, r *Inputs) int64 {
 	n, all := q.boundShown(how, r), r.hidden || r.calls > 0
+	if !r.hidden && r.calls > 0 {
+		switch {
+		case r.usual:
+			n, all = n+times(r.calls, usualFound), false
+		case q.Quirks.SearchWindow > 0 && r.searchesAlone():
+			n, all = n+q.Quirks.SearchWindow, false
+		}
+	}
 	switch window := q.window(); {
 	case q.table.Context(q.Target) == 0 && all:
 		return max(n, window)
@@ -123,6 +141,17 @@ func (q *Quote) boundRead(how Precision, r *Inputs) int64 {
 	default:
 		return min(n, window)
 	}
+}
+
+// boundCall is what each call of a tool adds to the bound at most.
+func (q *Quote) boundCall(how Precision, r *Inputs) (u llm.Usage) {
+	u[llm.Input] = times(q.boundRead(how, r), max(1, r.reads))
+	for class, n := range r.tools {
+		if c := llm.Class(class); n > 0 && c.IsTool() && c != llm.CodeSessions { // a session lasts for many calls
+			u[class] = 1
+		}
+	}
+	return u
 }
 
 // boundOther completes the bound of what is no chat. Of images, speech and

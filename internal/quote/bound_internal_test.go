@@ -167,7 +167,8 @@ func TestBoundOfInput(t *testing.T) {
 		{"cached content", "gemini", `{"cached_content":"cachedContents/1","contents":[{"parts":[{"text":"Hi"}]}]}`, window, 0},
 		{"code that ran", "gemini", `{"contents":[{"parts":[{"executableCode":{"code":"1"}}]}]}`, shown, 0},
 		{"code that ran, and a file", "gemini", `{"contents":[{"parts":[{"executableCode":{"code":"1"},"fileData":{"fileUri":"https://example.com/a"}}]}]}`, window, 0},
-		{"a search", "gemini", `{"tools":[{"google_search":{}}],"contents":[{"parts":[{"text":"Hi"}]}]}`, working, 10},
+		{"a search", "gemini", `{"tools":[{"google_search":{}}],"contents":[{"parts":[{"text":"Hi"}]}]}`, tools, mostQueries},
+		{"a search, and pages that are read", "gemini", `{"tools":[{"google_search":{}},{"url_context":{}}],"contents":[{"parts":[{"text":"Hi"}]}]}`, working, mostQueries},
 
 		{"text", "native", `{"messages":[{"role":"user","prompt":"Hi"}]}`, shown, 0},
 	}
@@ -207,7 +208,7 @@ func (q *Quote) bound(how Precision) llm.Usage {
 	if k.open { // nothing stops the model
 		return k.bound(max(k.most, q.MaxOutput()))
 	}
-	return k.Granted(0)
+	return k.Granted(0, k.calls)
 }
 
 // TestBoundElsewhere holds that what is in the words of the client's wire format

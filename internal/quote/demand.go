@@ -25,6 +25,10 @@ type Demand struct {
 	least      int64
 	most       int64
 	open       bool // nobody gave a cap: one is to be put in, of what is granted
+	// calls is how often tools that the provider runs may be called, where a cap on that is to be
+	// put in, of what is granted; 0 where none is. Each call adds perCall to fixed, which has all.
+	calls   int64
+	perCall llm.Usage
 }
 
 // Demand finds what an attempt at the target needs. Coarse or fine, it is never
@@ -36,6 +40,9 @@ func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 	}
 	if q.hearsBySecond() { // its tokens are of the input
 		k.modalities = k.modalities.Without(llm.AudioIn)
+	}
+	if r.callsOpen && k.fixed[llm.Input] < math.MaxInt64 {
+		k.calls, k.perCall = r.calls, q.boundCall(how, r)
 	}
 	switch {
 	case q.Op.Silent:
@@ -73,46 +80,67 @@ func (q *Quote) largestCap(r *Inputs) int64 {
 	return max(min(leastOutput, most), min(most, room))
 }
 
-// bound is what is used at most where each answer has at most so many tokens.
-func (k *Demand) bound(output int64) llm.Usage {
+// bound is what is used at most where each answer has at most so many tokens, and tools are called as often as they
+// may.
+func (k *Demand) bound(output int64) llm.Usage { return k.boundCalls(output, k.calls) }
+
+// boundCalls is bound where tools are called so often.
+func (k *Demand) boundCalls(output, calls int64) llm.Usage {
 	u := k.fixed
+	for class, n := range k.perCall {
+		u[class] -= n * (k.calls - calls)
+	}
 	n := times(output, k.answers)
 	u[llm.Output] += min(n, math.MaxInt64-u[llm.Output])
 	return u
 }
 
-// Granted is the bound of an attempt with that cap put in; 0 for none.
-func (k *Demand) Granted(limit int64) llm.Usage {
-	if k.open {
-		return k.bound(limit)
+// Granted is the bound of an attempt with those caps put in; 0 for none.
+func (k *Demand) Granted(limit, calls int64) llm.Usage {
+	if !k.open {
+		limit = k.most
 	}
-	return k.bound(k.most)
+	return k.boundCalls(limit, calls)
 }
 
 // cost is the bound in money, as the account is charged for it.
-func (k *Demand) cost(output int64) llm.Money {
-	u := k.bound(output)
+func (k *Demand) cost(output, calls int64) llm.Money {
+	u := k.boundCalls(output, calls)
 	return k.terms.Bound(min(llm.MaxCost, k.Price.BoundAsked(&u, k.asked)), &k.Price, &u, k.asked)
 }
 
 // Amounts are what to ask a budget for: with less than the first the attempt is
 // not to be made, and more than the second it cannot cost.
-func (k *Demand) Amounts() (least, most llm.Money) { return k.cost(k.least), k.cost(k.most) }
+func (k *Demand) Amounts() (least, most llm.Money) {
+	return k.cost(k.least, min(k.calls, 1)), k.cost(k.most, k.calls)
+}
+
+// CallsFor is how often tools may be called for an amount that was granted: as often as it affords beside the shortest
+// answer. It is 0 where no cap on that is to be put in.
+func (k *Demand) CallsFor(amount llm.Money) int64 {
+	for calls := k.calls; calls > 1; calls-- {
+		if k.cost(k.least, calls) <= amount {
+			return calls
+		}
+	}
+	return min(k.calls, 1)
+}
 
 // within is the longest answer, in tokens, whose bound is within the amount: what
 // c.cap is to be where the reservation is open. It is false where not even the shortest
 // is.
 func (k *Demand) within(amount llm.Money) (output int64, ok bool) {
-	if k.cost(k.least) > amount {
+	calls := k.CallsFor(amount)
+	if k.cost(k.least, calls) > amount {
 		return 0, false
 	}
-	lo, hi := k.least, k.most // cost(lo) is within, what is above hi is not asked for
-	if k.cost(hi) <= amount { // as is usual
+	lo, hi := k.least, k.most        // cost(lo) is within, what is above hi is not asked for
+	if k.cost(hi, calls) <= amount { // as is usual
 		return hi, true
 	}
 	for lo < hi {
 		middle := lo + (hi-lo+1)/2
-		if k.cost(middle) <= amount {
+		if k.cost(middle, calls) <= amount {
 			lo = middle
 		} else {
 			hi = middle - 1

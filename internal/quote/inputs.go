@@ -2,14 +2,10 @@ package quote
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
-	"strings"
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
-	"weir/internal/pdf"
-	"weir/internal/picture"
 	"weir/internal/rawjson"
 )
 
@@ -19,11 +15,15 @@ type Inputs struct {
 	own  bool // what nobody modelled of it reaches the target
 	kept bool // a thought in it may stand for one that the provider has kept
 
-	hidden bool        // there is input whose size the body does not show
-	reads  int64       // how often a provider may charge for the input, by a field that is not known; 0 for once
-	calls  int64       // of tools that the provider runs itself, at most
-	tools  llm.Usage   // what these are, by class; what costs nothing but tokens is in none
-	untold llm.Classes // those of which a reply may not tell
+	hidden bool  // there is input whose size the body does not show
+	reads  int64 // how often a provider may charge for the input, by a field that is not known; 0 for once
+	calls  int64 // of tools that the provider runs itself, at most
+	// callsOpen says that a cap on the calls is to be put in: nobody gave one.
+	callsOpen bool
+	usual     bool        // what tools usually cost is to be held
+	others    bool        // some of the calls are of tools without a fee
+	tools     llm.Usage   // what these are, by class; what costs nothing but tokens is in none
+	untold    llm.Classes // those of which a reply may not tell
 	// uploads says that a file is put into a container.
 	uploads bool
 	// searchInFee says that the fee for a request has its search in it.
@@ -56,9 +56,22 @@ type Inputs struct {
 	unheard bool     // there is one whose length does not show
 }
 
-// Inputs finds what a request is for the target. What is in the words of the
-// client's wire format reaches only a target that speaks it.
+// inputs finds what a request is for the target, as budgets hold it.
 func (q *Quote) inputs() Inputs {
+	r := q.inputsAtMost()
+	if r.usual = q.table.UsualTools(); r.usual {
+		r.calls = min(r.calls, usualCalls)
+		for c := range r.tools {
+			r.tools[c] = min(r.tools[c], usualCalls)
+		}
+		r.tools[llm.OtherTools] = max(r.tools[llm.OtherTools], q.Apart()) // which are no calls
+	}
+	return r
+}
+
+// inputsAtMost finds what a request is for the target at most. What is in the words of the
+// client's wire format reaches only a target that speaks it.
+func (q *Quote) inputsAtMost() Inputs {
 	r := Inputs{
 		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: q.Head.MaxOutput > 0,
 		model: q.Target.Model, parsed: q.Quirks.ParsesDocuments, closer: q.mayChooseResolution(), cited: q.mayCite(),
@@ -171,71 +184,6 @@ func (r *Inputs) other(raw []byte, in *dialect.Inputs) {
 	}
 }
 
-// media takes note of an image, a sound or a document. Where it is not in the
-// body, and where its bytes say nothing of its length, its size is not shown.
-func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
-	if m.Data != "" {
-		r.inline = append(r.inline, m.Data)
-	}
-	measured := false
-	if kind == llm.PartAudio {
-		r.modalities = r.modalities.With(llm.AudioIn)
-		measured = r.hear(m)
-	}
-	switch {
-	case m.Data == "" || m.URL != "" || m.FileID != "":
-		r.hidden = true
-	case kind == llm.PartImage:
-		r.images += picture.RuleOf(r.model).Count(m.Data)
-		r.beyond += int64(len(m.Data))
-	case measured:
-		r.around += aroundSound
-		r.sound += int64(len(m.Data)) / soundBytes
-	case strings.HasPrefix(m.MIME, "text/"):
-		r.written += int64(len(m.Data)) // more than the text itself
-	case kind == llm.PartDocument:
-		r.document(m)
-	default:
-		r.hidden = true
-	}
-}
-
-// mayChooseResolution reports whether a request may say at which resolution images and pages are read: Google's
-// mediaResolution, at whichever client API. It may say so of a body that has the word elsewhere, never the other way
-// round.
-func (q *Quote) mayChooseResolution() bool {
-	return bytes.Contains(q.Body, []byte("esolution")) || hasEscapedWord(q.Body)
-}
-
-// mayCite reports whether a request may ask for citations, for which documents are cut into sentences, each with a mark
-// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy). It errs as mayChooseResolution does.
-func (q *Quote) mayCite() bool {
-	return bytes.Contains(q.Body, []byte("citations")) || hasEscapedWord(q.Body)
-}
-
-// document takes note of a document in the body. One is held by its pages and its text where it is a PDF that shows
-// them, and where it is known what the target makes of one.
-func (r *Inputs) document(m *llm.Media) {
-	rule, n := picture.RuleOf(r.model), int64(0)
-	if r.closer {
-		rule = rule.Closer()
-	}
-	if b, err := base64.StdEncoding.DecodeString(m.Data); err == nil && !r.parsed && rule.Document(1, 0) > 0 {
-		if size, ok := pdf.Read(b); ok {
-			if r.cited {
-				size.Text *= 2
-			}
-			n = rule.Document(size.Pages, size.Text)
-		}
-	}
-	if n == 0 {
-		r.hidden = true
-		return
-	}
-	r.images += n
-	r.beyond += int64(len(m.Data))
-}
-
 // members takes note of the top-level fields that nobody modelled.
 func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 	total := int64(-1)
@@ -280,46 +228,32 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 			r.many = f.Name
 		}
 	}
+	if r.callsOpen = total < 0 && r.calls > 0 && in.MaxCalls.Has(plain(q.CallCap)); r.callsOpen {
+		total = mostCalls
+	}
 	if total >= 0 && r.calls > 0 && !q.IgnoresCallCaps {
-		r.calls = total
-		for c := range r.tools {
-			if r.tools[c] > 0 {
-				r.tools[c] = total
-			}
+		r.capCalls(total)
+	}
+}
+
+// capCalls has all tools be called no more often than that in all.
+func (r *Inputs) capCalls(most int64) {
+	r.calls = most
+	for c := range r.tools {
+		if r.tools[c] > 0 {
+			r.tools[c] = most
 		}
 	}
 }
 
-const (
-	// leastCut is the shortest medium, in bytes of base64, that is worth taking
-	// out of the text that is counted.
-	leastCut = 256
-	// mostMissed is how many media may be written otherwise than they were read,
-	// and so not be found, before no more are looked for.
-	mostMissed = 16
-)
-
-// without is the body without the media that it holds inline. What is not found
-// in it stays.
-func (r *Inputs) without(body []byte) []byte {
-	var out []byte
-	missed := 0
-	for _, data := range r.inline {
-		if len(data) < leastCut || missed == mostMissed {
-			continue
+// searchesAlone reports whether all calls are searches of the web.
+func (r *Inputs) searchesAlone() bool {
+	for c, n := range r.tools {
+		if n > 0 && llm.Class(c) != llm.Searches {
+			return false
 		}
-		at := bytes.Index(body, []byte(data))
-		if at < 0 {
-			missed++
-			continue
-		}
-		out = append(out, body[:at]...)
-		body = body[at+len(data):]
 	}
-	if out == nil {
-		return body
-	}
-	return append(out, body...)
+	return r.tools[llm.Searches] > 0 && !r.others
 }
 
 // Inputs finds what a request is for the target, or why no budget can be kept with it. Its

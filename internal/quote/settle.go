@@ -117,7 +117,7 @@ func (a Answer) boundTools(s *ledger.Settlement) {
 	}
 	most := s.Usage
 	for class, n := range a.Untold() {
-		if held := a.Attempt.Bound[class]; a.Attempt.Reservation != nil && held > 0 {
+		if held := a.Attempt.Bound[class]; a.Attempt.Reservation != nil && held > 0 && !a.table.UsualTools() {
 			n = min(n, held) // the request may have a cap on them
 		}
 		if s.Usage[class] == 0 {

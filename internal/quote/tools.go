@@ -13,8 +13,13 @@ import (
 // run takes note of calls of a tool that the provider runs itself; of a class that is
 // no tool's they cost nothing but what they have it read.
 func (r *Inputs) run(t dialect.Tool, n int64) {
-	r.calls += n
+	if t.Free {
+		n = max(n, mostQueries)
+	} else {
+		r.calls += n
+	}
 	if !t.Class.IsTool() {
+		r.others = true
 		return
 	}
 	r.tools[t.Class] += n

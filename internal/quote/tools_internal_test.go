@@ -94,3 +94,75 @@ func TestBoundOfFetches(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsPutIn holds that a cap on calls is put in where the client gave none and the provider has a field for it, the
+// largest that an amount affords beside the shortest answer, and that its bound is within the amount.
+func TestCallsPutIn(t *testing.T) {
+	t.Parallel()
+	const search = `"tools":[{"type":"web_search"}],"input":"Hi"}`
+	capped := llm.Quirks{CallCap: "max_tool_calls"}
+	for _, tt := range []struct {
+		name, clientAPI, body string
+		quirks                llm.Quirks
+		want                  int64 // calls of all that it can cost; 0 for none put in
+	}{
+		{"a search", "responses", `{` + search, capped, mostCalls},
+		{"a null", "responses", `{"max_tool_calls":null,` + search, capped, mostCalls},
+		{"the client's cap", "responses", `{"max_tool_calls":3,` + search, capped, 0},
+		{"no tools", "responses", `{"input":"Hi"}`, capped, 0},
+		{"a provider without the field", "responses", `{` + search, llm.Quirks{}, 0},
+		{"a wire format without the field", "openai", `{"web_search_options":{},"messages":[{"role":"user","content":"Hi"}]}`, capped, 0},
+	} {
+		q := newAsked(t, quotetest.Asked{ClientAPI: tt.clientAPI, Body: tt.body, Sizes: sized(), Quirks: tt.quirks})
+		k := q.demandOf(Coarse)
+		least, most := k.Amounts()
+		if got := k.CallsFor(most); got != tt.want {
+			t.Errorf("%s: %d calls put in, want %d", tt.name, got, tt.want)
+		}
+		if tt.want == 0 {
+			continue
+		}
+		fewer := int64(0)
+		for amount := least; amount <= most; amount += (most - least) / 50 {
+			limit, ok := k.CapFor(amount)
+			calls := k.CallsFor(amount)
+			u := k.Granted(limit, calls)
+			if cost := k.Price.Bound(&u); !ok || calls < max(1, fewer) || calls > tt.want || cost > amount || u[llm.Searches] != calls {
+				t.Errorf("%s: for %d %d calls and %d tokens, which cost %d, %t", tt.name, amount, calls, limit, cost, ok)
+			}
+			fewer = calls
+		}
+		if _, ok := k.CapFor(least - 1); ok {
+			t.Errorf("%s: less than the least suffices", tt.name)
+		}
+	}
+}
+
+// TestBoundOfSearches holds what is held of what searches bring: the window for each read, less where the provider says
+// that they bring less, and the usual where that is what budgets hold.
+func TestBoundOfSearches(t *testing.T) {
+	t.Parallel()
+	const search = `"tools":[{"type":"web_search"}],"max_tool_calls":3,"input":"Hi"}`
+	short := llm.Quirks{SearchWindow: 9000}
+	for _, tt := range []struct {
+		name, body string
+		quirks     llm.Quirks
+		usual      bool
+		input      int64
+		searches   int64
+	}{
+		{"a provider that says nothing", `{` + search, llm.Quirks{}, false, 4 * window, 3},
+		{"a short window of searches", `{` + search, short, false, 4 * (9000 + aroundRequest + aroundTools + int64(len(`{`+search))), 3},
+		{"a short window, and a file that is not shown", `{"previous_response_id":"r",` + search, short, false, 4 * window, 3},
+		{"a short window, and another tool", `{"tools":[{"type":"web_search"},{"type":"mcp"}],"max_tool_calls":3,"input":"Hi"}`, short, false, 4 * window, 3},
+		{"the usual", `{` + search, llm.Quirks{}, true, 4 * (3*usualFound + aroundRequest + aroundTools + int64(len(`{`+search))), 3},
+		{"the usual without a cap", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, llm.Quirks{}, true, 6 * (5*usualFound + aroundRequest + aroundTools + 46), 5},
+		{"the usual of what is not shown", `{"previous_response_id":"r",` + search, llm.Quirks{}, true, 4 * window, 3},
+		{"the usual without tools", `{"input":"Hi"}`, llm.Quirks{}, true, aroundRequest + 14, 0},
+	} {
+		q := newAsked(t, quotetest.Asked{ClientAPI: "responses", Body: tt.body, Sizes: sized(), Quirks: tt.quirks, UsualTools: tt.usual})
+		if u := q.bound(Coarse); u.InputTokens() != tt.input || u[llm.Searches] != tt.searches {
+			t.Errorf("%s: %d tokens of input and %d searches, want %d and %d", tt.name, u.InputTokens(), u[llm.Searches], tt.input, tt.searches)
+		}
+	}
+}

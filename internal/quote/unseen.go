@@ -34,7 +34,8 @@ func (a Answer) costAtMost(bound llm.Usage) (llm.Money, llm.Classes) {
 
 // mostUsed is what the attempt under way can have used at most.
 func (a Answer) mostUsed() llm.Usage {
-	if a.Attempt.Reservation == nil && !a.Op.Free { // else the bound is that of its reservation
+	held := a.Attempt.Reservation != nil && !a.table.UsualTools()
+	if !held && !a.Op.Free { // else the bound is that of its reservation
 		return a.boundUnseen()
 	}
 	return a.Attempt.Bound
@@ -43,7 +44,7 @@ func (a Answer) mostUsed() llm.Usage {
 // boundUnseen is what the attempt under way can have used at most, with as much output as
 // its model gives where the client named no cap: without a budget none is put in.
 func (a Answer) boundUnseen() llm.Usage {
-	r := a.inputs()
+	r := a.inputsAtMost()
 	k := a.Demand(&r, Coarse)
 	if k.open {
 		k.most = a.MaxOutput()

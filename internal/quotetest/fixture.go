@@ -29,6 +29,7 @@ type Asked struct {
 	Sizes             pricing.ModelOverride
 	Price             pricing.PriceOverride
 	Quirks            llm.Quirks
+	UsualTools        bool
 }
 
 // Failer is what a test of any kind can do.
@@ -79,7 +80,7 @@ func New(tb Failer, a Asked) *Fixture {
 	tb.Cleanup(p.Close)
 	book, err := pricing.NewBook(pricing.Overrides{
 		Prices: map[string]pricing.PriceOverride{"acme/*": a.Price},
-		Models: map[string]pricing.ModelOverride{"acme/*": a.Sizes},
+		Models: map[string]pricing.ModelOverride{"acme/*": a.Sizes}, UsualTools: a.UsualTools,
 	})
 	must.Do(tb, err)
 	table, err := route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book, DefaultMaxOutput: 8192})

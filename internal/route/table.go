@@ -208,6 +208,10 @@ func (t *Table) Price(target *Target, at time.Time) llm.Price {
 // the model asked for.
 func (t *Table) RefusesAssumed() bool { return t.book.Assumed() == pricing.RefuseAssumed }
 
+// UsualTools reports whether budgets hold what tools of providers usually cost, and not what
+// they cost at most.
+func (t *Table) UsualTools() bool { return t.book.UsualTools() }
+
 // Context is the target's context window in tokens; 0 where nobody knows.
 func (t *Table) Context(target *Target) int64 {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)

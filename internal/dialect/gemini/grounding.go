@@ -17,8 +17,8 @@ import (
 // grounded on.
 func serverTools() []dialect.Tool {
 	return []dialect.Tool{
-		{Prefix: "googlesearch", Class: llm.Searches},
-		{Prefix: "google_search", Class: llm.Searches},
+		{Prefix: "googlesearch", Class: llm.Searches, Free: true},
+		{Prefix: "google_search", Class: llm.Searches, Free: true},
 		{Prefix: "googlemaps", Class: llm.Maps},
 		{Prefix: "google_maps", Class: llm.Maps},
 		{Prefix: "filesearch", Class: llm.FileSearches},

@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
 // TestFreeModelNeedsNoRoom holds that a model which costs nothing works when the budget is spent, and that one of which a
@@ -98,6 +100,74 @@ func TestSonarInBudget(t *testing.T) {
 		t.Logf("%s %s: %d of 40, fees of $%s of a budget of $%s", tt.model, tt.members, asked.Load(), truth, tt.budget)
 		if (asked.Load() > 0) != tt.want || truth > tt.budget {
 			t.Errorf("%s %s: %d of 40, fees of $%s of a budget of $%s, served at all: want %t", tt.model, tt.members, asked.Load(), truth, tt.budget, tt.want)
+		}
+	}
+}
+
+// searcher is a provider that searches the web as often as a request lets it, and reads so much for each search.
+type searcher struct {
+	asked  atomic.Int64
+	caps   atomic.Int64 // requests with a cap on calls
+	charge atomic.Int64 // nano-dollars: $2.50 a million tokens, $0.01 a search
+	most   int64        // searches of a request without a cap
+	found  int64        // tokens for each
+}
+
+func (s *searcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked.Add(1)
+	body, _ := io.ReadAll(r.Body)
+	calls := s.most
+	if n, ok := rawjson.AsInt(rawjson.Get(body, "max_tool_calls")); ok {
+		s.caps.Add(1)
+		calls = min(calls, n)
+	}
+	input := int64(0)
+	for i := range calls + 1 { // each reads all that there is
+		input += 100 + i*s.found
+	}
+	s.charge.Add(input*2500 + calls*10_000_000)
+	w.Header().Set("Content-Type", "application/json")
+	call := `{"type":"web_search_call","id":"a","status":"completed","action":{"type":"search","query":"q"}},`
+	fmt.Fprintf(w, `{"id":"r","object":"response","created_at":1,"status":"completed","model":"m","output":[%s`+
+		`{"type":"message","id":"m","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"text":"Hi"}]}],`+
+		`"usage":{"input_tokens":%d,"output_tokens":10,"total_tokens":%d}}`, strings.Repeat(call, int(calls)), input, input+10)
+}
+
+// TestSearchesInBudget holds that web searches whose usual cost is below a tenth of the budget are served, and that what the
+// provider charges stays within it: with a cap of the gateway's own where the client gave none.
+func TestSearchesInBudget(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, members, more string
+		budget              llm.Money
+		most, found         int64
+		capped              bool // by the gateway
+	}{
+		{"three searches at most", `"max_tool_calls":3,`, ``, 2 * llm.USD, 9, 8000, false},
+		{"no number", ``, ``, 2 * llm.USD, 30, 8000, true},
+		{"all that fits", ``, ``, 3 * llm.USD, 30, 12_000, true},
+		{"the usual", ``, "pricing: {tools: usual}\n", llm.USD, 3, 8000, true},
+	} {
+		up := &searcher{most: tt.most, found: tt.found}
+		server := httptest.NewServer(up)
+		t.Cleanup(server.Close)
+		h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("openai", server.URL) + "    also: [responses]\n" + tt.more +
+			"models:\n  openai/gpt-x: {context: 1050000, max_output: 128000}\nprices:\n  openai/gpt-x: {input: \"2.5\", output: \"15\", search: \"0.01\"}\n"})
+		h.SetBudget(tt.budget, budget.PeriodTotal)
+		ask := harness.Ask{Path: "/v1/responses", Body: `{"model":"openai/gpt-x",` + tt.members + `"max_output_tokens":500,"input":"Hi","tools":[{"type":"web_search"}]}`}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 5 {
+					try(h, ask, 0)
+				}
+			})
+		}
+		all.Wait()
+		asked, truth := up.asked.Load(), llm.Money(up.charge.Load())
+		t.Logf("%s: asked %d times, $%s of a budget of $%s", tt.name, asked, truth, tt.budget)
+		if asked == 0 || truth > tt.budget || (up.caps.Load() == asked) != (tt.capped || tt.members != "") {
+			t.Errorf("%s: asked %d times, %d with a cap, $%s of a budget of $%s", tt.name, asked, up.caps.Load(), truth, tt.budget)
 		}
 	}
 }

@@ -1,0 +1,108 @@
+package quote
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/pdf"
+	"weir/internal/picture"
+)
+
+// media takes note of an image, a sound or a document. Where it is not in the
+// body, and where its bytes say nothing of its length, its size is not shown.
+func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
+	if m.Data != "" {
+		r.inline = append(r.inline, m.Data)
+	}
+	measured := false
+	if kind == llm.PartAudio {
+		r.modalities = r.modalities.With(llm.AudioIn)
+		measured = r.hear(m)
+	}
+	switch {
+	case m.Data == "" || m.URL != "" || m.FileID != "":
+		r.hidden = true
+	case kind == llm.PartImage:
+		r.images += picture.RuleOf(r.model).Count(m.Data)
+		r.beyond += int64(len(m.Data))
+	case measured:
+		r.around += aroundSound
+		r.sound += int64(len(m.Data)) / soundBytes
+	case strings.HasPrefix(m.MIME, "text/"):
+		r.written += int64(len(m.Data)) // more than the text itself
+	case kind == llm.PartDocument:
+		r.document(m)
+	default:
+		r.hidden = true
+	}
+}
+
+// mayChooseResolution reports whether a request may say at which resolution images and pages are read: Google's
+// mediaResolution, at whichever client API. It may say so of a body that has the word elsewhere, never the other way
+// round.
+func (q *Quote) mayChooseResolution() bool {
+	return bytes.Contains(q.Body, []byte("esolution")) || hasEscapedWord(q.Body)
+}
+
+// mayCite reports whether a request may ask for citations, for which documents are cut into sentences, each with a mark
+// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy). It errs as mayChooseResolution does.
+func (q *Quote) mayCite() bool {
+	return bytes.Contains(q.Body, []byte("citations")) || hasEscapedWord(q.Body)
+}
+
+// document takes note of a document in the body. One is held by its pages and its text where it is a PDF that shows
+// them, and where it is known what the target makes of one.
+func (r *Inputs) document(m *llm.Media) {
+	rule, n := picture.RuleOf(r.model), int64(0)
+	if r.closer {
+		rule = rule.Closer()
+	}
+	if b, err := base64.StdEncoding.DecodeString(m.Data); err == nil && !r.parsed && rule.Document(1, 0) > 0 {
+		if size, ok := pdf.Read(b); ok {
+			if r.cited {
+				size.Text *= 2
+			}
+			n = rule.Document(size.Pages, size.Text)
+		}
+	}
+	if n == 0 {
+		r.hidden = true
+		return
+	}
+	r.images += n
+	r.beyond += int64(len(m.Data))
+}
+
+const (
+	// leastCut is the shortest medium, in bytes of base64, that is worth taking
+	// out of the text that is counted.
+	leastCut = 256
+	// mostMissed is how many media may be written otherwise than they were read,
+	// and so not be found, before no more are looked for.
+	mostMissed = 16
+)
+
+// without is the body without the media that it holds inline. What is not found
+// in it stays.
+func (r *Inputs) without(body []byte) []byte {
+	var out []byte
+	missed := 0
+	for _, data := range r.inline {
+		if len(data) < leastCut || missed == mostMissed {
+			continue
+		}
+		at := bytes.Index(body, []byte(data))
+		if at < 0 {
+			missed++
+			continue
+		}
+		out = append(out, body[:at]...)
+		body = body[at+len(data):]
+	}
+	if out == nil {
+		return body
+	}
+	return append(out, body...)
+}
