@@ -30,11 +30,8 @@ const (
 	// knows: the largest that is usual.
 	unknownWindow = 1 << 20
 
-	// aroundRequest are the tokens that a vendor puts around any request: a
-	// preamble, the day, what an answer must look like.
-	aroundRequest = 1024
-	// aroundTools are those that it puts in where there are tools. Anthropic's, the
-	// longest that is told, has up to 804:
+	// aroundTools are the tokens that a vendor puts in where there are tools, or a form for the answer. Anthropic's,
+	// the longest that is told, has up to 804:
 	// https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview.
 	aroundTools = 1024
 	// aroundVendorTool are those of a tool whose description the vendor writes,
@@ -165,7 +162,7 @@ func (q *Quote) boundOther(how Precision, u *llm.Usage) {
 		return
 	}
 	if how == Fine {
-		u[llm.Input] = tokensAtMost(q.Body, sameVocabulary(q.Target.Model)) + aroundRequest
+		u[llm.Input] = tokensAtMost(q.Body, sameVocabulary(q.Target.Model)) + dialect.Around(q.Target.Model)
 	}
 	u[llm.Input] += q.normalized()
 }
@@ -196,7 +193,7 @@ func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
 	if !isVendorsOwn(q.Target.Model) {
 		n += r.escapes
 	}
-	return n + q.normalized() + q.Behind + aroundRequest + r.around + r.schemas + r.images
+	return n + q.normalized() + q.Behind + dialect.Around(q.Target.Model) + r.around + r.schemas + r.images
 }
 
 // normalized is how many bytes longer the body may be before its tokens are counted. The vocabulary which is here

@@ -48,6 +48,8 @@ func (q *Quote) demandOf(how Precision) Demand {
 const (
 	window   = 100_000
 	mostText = 1000
+	// aroundRequest are the tokens around a request to a model that nobody knows.
+	aroundRequest = 1024
 )
 
 func sized() pricing.ModelOverride {
@@ -235,7 +237,7 @@ func TestBoundElsewhere(t *testing.T) {
 		{"an image for the model that counts most", quotetest.Asked{
 			ClientAPI: "openai", Model: "gpt-4o-mini", Sizes: sized(),
 			Body: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
-		}, int64(len(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,"}}]}]}`)) + aroundRequest + 2833 + 8*5667 + 64},
+		}, int64(len(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,"}}]}]}`)) + 32 + 2833 + 8*5667 + 64},
 		{"vectors", quotetest.Asked{ClientAPI: "openai", Op: llm.OpEmbed, Body: `{"input":"Hi"}`, Sizes: sized()}, int64(len(`{"input":"Hi"}`))},
 		{"vectors of images", quotetest.Asked{ClientAPI: "openai", Op: llm.OpEmbed, Body: `{"input":["Hi",{"image":"https://example.com/a"},{"image":"https://example.com/b"}]}`, Sizes: sized()}, 2 * window},
 	}
@@ -280,7 +282,7 @@ func TestBoundOfOutput(t *testing.T) {
 		{"none, of a model of short answers", quotetest.Asked{ClientAPI: "openai", Body: "{" + hi, Sizes: only(window, 100)}, 100, 100, 1, true},
 		{"none, of a model that nobody knows", quotetest.Asked{ClientAPI: "openai", Body: "{" + hi}, 256, 8192, 1, true},
 		{"none, of a model with a known window", quotetest.Asked{ClientAPI: "openai", Body: "{" + hi, Sizes: only(window, 0)}, 256, 8192, 1, true},
-		{"none, and a window that is small", quotetest.Asked{ClientAPI: "openai", Model: "gpt-5", Body: "{" + hi, Sizes: only(4000, 4000)}, 256, 4000 - aroundRequest - aroundText - 14, 1, true},
+		{"none, and a window that is small", quotetest.Asked{ClientAPI: "openai", Model: "gpt-5", Body: "{" + hi, Sizes: only(4000, 4000)}, 256, 4000 - 32 - aroundText - 14, 1, true},
 		{"none, and a window that is full", quotetest.Asked{ClientAPI: "openai", Body: `{"messages":[{"role":"user","content":"` + strings.Repeat("Hi ", 9000) + `"}]}`, Sizes: only(4000, 4000)}, 256, 256, 1, true},
 		{"a null", quotetest.Asked{ClientAPI: "responses", Body: `{"max_output_tokens":null,"input":"Hi"}`, Sizes: sized()}, 256, mostText, 1, true},
 		{"Anthropic's 0", quotetest.Asked{ClientAPI: "anthropic", Body: `{"max_tokens":0,` + hi, Sizes: sized()}, 0, 0, 1, false},

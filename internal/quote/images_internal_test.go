@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/dialect"
 	"weir/internal/must"
 	"weir/internal/quotetest"
 )
@@ -60,7 +61,7 @@ func TestBoundOfImages(t *testing.T) {
 		for _, how := range []Precision{Coarse, Fine} {
 			q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: tt.model, Body: body})
 			u := q.bound(how)
-			got := u.InputTokens() - aroundRequest
+			got := u.InputTokens() - dialect.Around(tt.model)
 			if got < tt.truth || tt.usual && got > 3*tt.truth+200 {
 				t.Errorf("%s, %d by %d pixels in %d bytes: %d tokens held, want %d to %d", tt.model, tt.width, tt.height, len(data), got, tt.truth, 3*tt.truth+200)
 			}
@@ -101,7 +102,7 @@ func TestBoundOfDocuments(t *testing.T) {
 				continue
 			}
 			t.Logf("%s: %d tokens held, %d true: %.1f", tt.model, got, tt.truth, float64(got)/float64(tt.truth))
-			if got -= aroundRequest; got < tt.truth || got > 5*tt.truth {
+			if got -= dialect.Around(tt.model); got < tt.truth || got > 5*tt.truth {
 				t.Errorf("%s: %d tokens held, want %d to %d", tt.model, got, tt.truth, 5*tt.truth)
 			}
 		}

@@ -90,6 +90,7 @@ func (q *Quote) inputsAtMost() Inputs {
 	}
 	if tree.Format != nil {
 		r.schema(tree.Format.Schema)
+		r.around += aroundTools
 	}
 	if len(tree.Tools) > 0 {
 		r.around += aroundTools
