@@ -45,6 +45,8 @@ type Inputs struct {
 	// MaxCalls are the top-level fields that say how many calls of its own tools a
 	// provider makes at most.
 	MaxCalls rawjson.Names
+	// Closed are how the names of models begin that only their vendor's servers run, whose templates are unpublished.
+	Closed []string
 }
 
 // Tool is a tool that a provider runs itself.

@@ -1,6 +1,7 @@
 package quote
 
 import (
+	"slices"
 	"strings"
 
 	"weir/internal/llm"
@@ -130,15 +131,13 @@ func escapes[T string | []byte](text T) (n int64) {
 	return n
 }
 
-// isVendorsOwn says whether only its vendor's servers run a model, or those of clouds that have it from the vendor: no
-// template of theirs is published, and none is known to escape what it reads.
-func isVendorsOwn(model string) bool {
+// closed says whether only its vendor's servers run the target's model, which write nothing with longer escapes as far as
+// is known. A model that counts by the vocabulary which is here is OpenAI's, but for those that are open.
+func (q *Quote) closed() bool {
+	model := q.Target.Model
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	if sameVocabulary(model) {
 		return !strings.HasPrefix(name, "gpt-oss")
 	}
-	if _, rest, found := strings.Cut(name, "anthropic."); found { // Bedrock's names
-		name = rest
-	}
-	return strings.HasPrefix(name, "claude-") || strings.HasPrefix(name, "gemini-")
+	return slices.ContainsFunc(q.Speaks.Inputs.Closed, func(p string) bool { return strings.HasPrefix(name, p) })
 }

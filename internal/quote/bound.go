@@ -190,7 +190,7 @@ func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
 	if how == Fine {
 		n = tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model)) + r.written + r.sound
 	}
-	if !isVendorsOwn(q.Target.Model) {
+	if !q.closed() {
 		n += r.escapes
 	}
 	return n + q.normalized() + q.Behind + dialect.Around(q.Target.Model) + r.around + r.schemas + r.images

@@ -98,7 +98,8 @@ func Dialect() *dialect.Dialect {
 // inputs are what its requests may have that the tree does not model.
 func inputs() dialect.Inputs {
 	return dialect.Inputs{
-		Plain: rawjson.Names{"model", "messages", "max_tokens", "system", "stream", "temperature", "top_p"},
+		Closed: []string{"claude-"},
+		Plain:  rawjson.Names{"model", "messages", "max_tokens", "system", "stream", "temperature", "top_p"},
 		Shown: rawjson.Names{
 			"metadata", "servicetier", "inferencegeo", "speed", "outputconfig", "outputformat", "cachecontrol",
 			"toolchoice", "contextmanagement",

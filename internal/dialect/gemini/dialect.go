@@ -176,6 +176,7 @@ func operations() []*dialect.Operation {
 
 func inputs() dialect.Inputs {
 	return dialect.Inputs{
+		Closed: []string{"gemini-"},
 		Shown: rawjson.Names{
 			"safetysettings", "servicetier", "labels", "store", "toolconfig",
 			// https://ai.google.dev/api/generate-content#generationconfig, and Vertex AI's audioTimestamp
