@@ -32,8 +32,8 @@ const aroundText = 4
 // tokensAtMost is the most tokens that a text, as it stands in a body, can be.
 //
 // By the same vocabulary it is what is counted and an eighth, for what the
-// escapes of JSON and the vendor's own marks move, and a few where the text meets
-// its quotes. By another it is twice what is
+// vendor's own marks move, a few where the text meets its quotes, and what the
+// escapes of JSON join. By another it is twice what is
 // counted, and at least one for two bytes, for those split words and white space
 // more finely; with one for each digit and for each byte beyond ASCII, which some
 // count alone. What lies beyond countAtMost counts by its bytes, as does all of
@@ -47,11 +47,30 @@ func tokensAtMost(text []byte, same bool) int64 {
 	case !ok:
 		return size + rest
 	case same:
-		n += n/8 + aroundText
+		n += n/8 + aroundText + joined(head)
 	default:
 		n = max(2*n, size/2) + alone(head)
 	}
 	return min(n, size) + rest
+}
+
+// joined is how many tokens a text can have more without the escapes of JSON: they end in a character that what stands
+// behind may be joined to, and not to the one that is meant. The ends of lines are joined to nothing.
+func joined(text []byte) (n int64) {
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		i++
+		switch text[i] {
+		case 'n', 'r', 'u': // the last of which is more tokens by itself
+		case 'b':
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // alone is how many bytes of a text are digits or no ASCII.

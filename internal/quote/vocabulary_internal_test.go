@@ -111,6 +111,27 @@ func TestDeleteIsCounted(t *testing.T) {
 	}
 }
 
+// TestEscapesJoinTokens holds the bound of texts whose escapes are fewer tokens in a body than the text is: the end of
+// an escape is a letter, by which the vocabulary joins what stands behind.
+func TestEscapesJoinTokens(t *testing.T) {
+	t.Parallel()
+	vocabulary := codec.NewO200kBase()
+	for _, piece := range []string{`\b_PROXY`, `\b_D`, `\/Cuando`, `\\namelijk`, `\":{\".e`, `\":\"([(`, `\t\tbedingt`, `\f's`, `\n's`, `\u0008_D`} {
+		body := []byte(strings.Repeat(piece, 500))
+		var text string
+		if err := json.Unmarshal([]byte(`"`+string(body)+`"`), &text); err != nil {
+			t.Fatal(err)
+		}
+		want, err := vocabulary.Count(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tokensAtMost(body, true); got < int64(want) {
+			t.Errorf("%s, 500 times: at most %d tokens, want %d", piece, got, want)
+		}
+	}
+}
+
 // TestTokensAtMostOfMuch holds that what is too much to be counted counts by its
 // bytes.
 func TestTokensAtMostOfMuch(t *testing.T) {
