@@ -89,7 +89,7 @@ func alone(text []byte) (n int64) {
 const longestBlank = 256
 
 // countTokens counts the tokens of a text by the o200k vocabulary, white space beyond
-// longestBlank as if it were several texts. It reports false where that cannot be.
+// longestBlank as if it were several texts, which may be some tokens more or less. It reports false where that cannot be.
 func countTokens(text string) (tokens int64, ok bool) {
 	vocabulary := codec.NewO200kBase() // not tokenizer.Get, by which the program has three vocabularies more: 5 MB
 	for piece := range pieces(text) {

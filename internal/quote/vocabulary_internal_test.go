@@ -165,6 +165,31 @@ func TestBlanksAreCounted(t *testing.T) {
 	}
 }
 
+// TestCutBlanksAreHeld holds that white space which is counted in pieces is held at what it counts as a whole: the count
+// of the pieces is up to three lower where several kinds of it take turns.
+func TestCutBlanksAreHeld(t *testing.T) {
+	t.Parallel()
+	vocabulary := codec.NewO200kBase()
+	rapid.Check(t, func(t *rapid.T) {
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{" ", "\t", "\n", "\r\n", "\u00a0", "\u3000", "  ", "    ", "\v", "\u2028"}), 1, 4).Draw(t, "kinds")
+		blank := rapid.SliceOfN(rapid.SampledFrom(kinds), longestBlank+1, 4*longestBlank).Draw(t, "blank")
+		text := "x" + strings.Join(blank, "") + "a"
+		want, err := vocabulary.Count(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, body := range []string{string(body), text} {
+			if got := tokensAtMost([]byte(body), true); got < int64(want) {
+				t.Fatalf("%q: at most %d tokens, want %d", body, got, want)
+			}
+		}
+	})
+}
+
 // TestTextsAreCountedTogether holds that of many texts no more is counted than of one.
 func TestTextsAreCountedTogether(t *testing.T) {
 	text := strings.Repeat("many words of a text. ", 750)
