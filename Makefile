@@ -9,7 +9,7 @@ LOAD ?= 60
 SHIFTS ?= -400d +400d
 # SQLite's translated C takes most of a raced run and has no race of ours. Its driver, in Go, stays instrumented.
 RACE := -race -timeout 30m $(foreach c,sqlite/lib libc/... memory,-gcflags=modernc.org/$(c)=-race=false)
-CHECKS := tidy lint race sdk deploy-check release-check clocks crash outages attacks node browser
+CHECKS := tidy lint race sdk deploy-check release-check clocks crash outages attacks node browser vocabularies
 
 .DEFAULT_GOAL := help
 
@@ -158,6 +158,11 @@ sizes: ## Print how large the program is with and without symbols, and the large
 .PHONY: node
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
+
+.PHONY: vocabularies
+vocabularies: ## Count by published vocabularies and chat templates, and hold that no bound is below; LONG=1 takes an hour
+	cd internal/vocabularytest && npm ci --no-progress --loglevel=error
+	$(GO) test ./internal/vocabularytest -count=1 -v -timeout 2h -vocabularies $(if $(LONG),-vocabularies.long)
 
 .PHONY: browser
 browser: ## Drive the dashboard in Chromium

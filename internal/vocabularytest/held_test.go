@@ -1,0 +1,93 @@
+package vocabularytest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/quote"
+	"weir/internal/quotetest"
+)
+
+// around are the tokens that a bound has for a vendor's own words, of a request and of one with tools.
+const around = 1024
+
+// model is a model under a budget, with those who may count for it.
+type model struct {
+	name  string
+	in    func(vocabulary string) bool
+	by    func(rendering string) bool
+	quote *quote.Quote
+}
+
+func is(names ...string) func(string) bool {
+	return func(name string) bool { return slices.Contains(names, name) }
+}
+
+func not(names ...string) func(string) bool {
+	return func(name string) bool { return !slices.Contains(names, name) }
+}
+
+// models are those whose bounds differ.
+func models(t *testing.T) []model {
+	t.Helper()
+	list := []model{
+		{name: "open", in: not("o200k_base"), by: not()},
+		{name: "gpt-oss-120b", in: is("o200k_base"), by: not()},
+		{name: "gpt-5", in: is("o200k_base"), by: is("lines", "marks")},
+	}
+	for i := range list {
+		f := quotetest.New(t, quotetest.Asked{ClientAPI: "openai", Model: list[i].name, Body: `{"messages":[]}`})
+		r := &quote.Request{Dialect: f.Dialect, Op: f.Op, Head: f.Head, Header: f.Request.Header}
+		r.Source = decoded{r}
+		list[i].quote = new(quote.New(r, f.Table, f.Target, f.Now))
+	}
+	return list
+}
+
+// decoded is where a request of a test has its tree from.
+type decoded struct{ *quote.Request }
+
+func (d decoded) Tree() (*llm.Request, error) { return d.Op.DecodeRequest(d.Body) }
+func (d decoded) Step(_ int, work func())     { work() }
+
+// held is the most tokens of input that a budget takes the model to count of a request.
+func (m *model) held(t *testing.T, body string, how quote.Precision) int64 {
+	t.Helper()
+	m.quote.Body = []byte(body)
+	r, plain := m.quote.PlainText()
+	if !plain {
+		r = must.Get(m.quote.Inputs())(t)
+	}
+	d := m.quote.Demand(&r, how)
+	u := d.Granted(1)
+	return u.InputTokens()
+}
+
+// precisions are both bounds.
+var precisions = map[string]quote.Precision{"coarse": quote.Coarse, "fine": quote.Fine}
+
+// object and list are JSON as programs write it.
+type (
+	object = map[string]any
+	list   = []any
+)
+
+// encode is the shortest JSON of a value, whose texts have no more escapes than they need.
+func encode(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // of a test's own value
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// says is a request of one message.
+func says(text string) string {
+	return encode(object{"messages": list{object{"role": "user", "content": text}}})
+}
