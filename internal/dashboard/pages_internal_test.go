@@ -167,6 +167,7 @@ func keySamples(s *site) []sample {
 				p.Keys[i].Used = &at
 			}
 			p.Keys[i].By = "Ada Lovelace"
+			p.Spent, p.Keys[i].Spent = true, spendingOf(123_456_789, llm.Money(i)*llm.USD, int64(i%2))
 		}
 		all = append(all, sample{one.name, "/accounts/acme/keys", one.role, page{name: "keys", title: "API Keys", data: p}})
 	}

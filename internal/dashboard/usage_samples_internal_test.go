@@ -82,8 +82,9 @@ func overviewSamples() []sample {
 		x.whole.Total.Unpriced, x.whole.Total.Estimated, x.whole.Total.Unknown = 3, 1, 1
 		x.whole.Total.Uncertain, x.whole.Models[1].Uncertain = 4*llm.USD/3, 4*llm.USD/3
 		x.whole.Models[2].Unpriced = 3
+		x.whole.Days[1].Uncertain, x.whole.Days[2].Unpriced = 4*llm.USD/3, 3
 		for i, id := range []string{"k-2", "k-1", "gone"} {
-			x.keys = append(x.keys, report.KeySum{Key: id, Requests: 100, Cost: x.whole.Total.Cost / llm.Money(i*i+2), Uncertain: llm.Money(i) * llm.USD / 3})
+			x.keys = append(x.keys, report.KeySum{Key: id, Requests: 100, Cost: x.whole.Total.Cost / llm.Money(i*i+2), Uncertain: llm.Money(i) * llm.USD / 3, Unpriced: int64(i % 2)})
 		}
 		v := visitOf(people.Owner)
 		v.Account.Suspended = name == "overview-7"

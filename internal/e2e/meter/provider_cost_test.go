@@ -12,6 +12,7 @@ import (
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 )
 
 // TestProviderCostDiffers counts by how much a provider's own cost is above or below ours.
@@ -43,8 +44,8 @@ func TestProviderCostDiffers(t *testing.T) {
 	}
 }
 
-// TestUsesHaveBound shows the upper bound in the entry of what nobody saw the end of, and
-// in no other.
+// TestUsesHaveBound shows the upper bound in the entry of what nobody saw the end of, and in the total, and
+// in no other entry.
 func TestUsesHaveBound(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -52,8 +53,11 @@ func TestUsesHaveBound(t *testing.T) {
 	cut := h.Stream("house/chat:fault=cut,at=3")
 	e := h.Entry(t, cut.Header.Get("X-Request-Id"))
 	r := h.Do(harness.Ask{Path: "/v1/uses"})
-	if want := fmt.Sprintf(`"cost":%s,"cost_at_most":%s}`, e.Cost, e.AtMost); e.AtMost <= e.Cost || !strings.Contains(r.Body, want) || strings.Count(r.Body, "cost_at_most") != 1 {
-		t.Errorf("got %s, want %s once", r.Body, want)
+	if want := fmt.Sprintf(`"cost":%s,"cost_at_most":%s}`, e.Cost, e.AtMost); e.AtMost <= e.Cost || !strings.Contains(r.Body, want) || strings.Count(r.Body, "cost_at_most") != 2 {
+		t.Errorf("got %s, want %s in one entry", r.Body, want)
+	}
+	if total := h.Uses("").Total; must.Get(llm.ParseMoney(string(total.AtMost)))(t)-must.Get(llm.ParseMoney(string(total.Cost)))(t) != e.AtMost-e.Cost {
+		t.Errorf("in all: got %+v, want it bounded by as much", total)
 	}
 }
 
