@@ -40,7 +40,7 @@ func clientAttacks() []attack {
 			}
 		}},
 		{name: "large heads that do not end", held: "503 beyond 64 MiB of all; heads of up to 8 KiB always have room", hostile: largeHeads, lasts: 6 * time.Second},
-		{name: "large heads of requests without a key whose bodies never come", held: "they count until their requests are over, 2 s after the refusal", hostile: refusedHeads, lasts: 6 * time.Second},
+		{name: "large heads of requests without a key whose bodies never come", held: "they count until they are refused", hostile: refusedHeads, lasts: 6 * time.Second},
 		{name: "slow bodies", held: "no account takes the places of others", hostile: slowBodies, lasts: 6 * time.Second},
 		{name: "slow readers of streams", held: "a stream that is not taken waits, and others go on", hostile: slowReaders, lasts: 6 * time.Second},
 		{
