@@ -79,7 +79,7 @@ func TestHourCacheUntold(t *testing.T) {
 			`"usage":{"input_tokens":10,"output_tokens":10,"cache_read_input_tokens":0,"cache_creation_input_tokens":1000`
 		hour, five = `,"cache_control":{"type":"ephemeral","ttl":"1h"}`, `,"cache_control":{"type":"ephemeral"}`
 		prices     = "\nprices:\n  bedrock/dear: {input: \"1\", output: \"1\", cache_write: \"1\", cache_write_1h: \"2\"}\n"
-		open       = "anthropic.claude-sonnet-4-5-20250929-v1:0" // of which the price data has no rate for an hour
+		open       = "anthropic.claude-sonnet-4-6-v1:0" // of which the price data has no rate for an hour
 	)
 	for _, c := range []struct {
 		told, mark  string
