@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 
@@ -14,8 +15,9 @@ import (
 )
 
 const (
-	maxLogoutToken = 16 << 10 // bytes
-	maxSID         = 255      // characters
+	maxLogoutToken = 16 << 10    // bytes
+	maxSID         = 255         // characters
+	logoutSkew     = time.Minute // that the provider's clock may be ahead
 	// logoutEvent is the claim that makes a token one of a logout.
 	logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 )
@@ -23,6 +25,8 @@ const (
 // Logout is what the provider ended: one of its sessions, or all of somebody.
 type Logout struct {
 	Issuer  string
+	Token   string // the id of the token, by which it counts once
+	Until   time.Time
 	Subject string // empty where SID says all
 	SID     string // empty for all sessions of the subject
 }
@@ -58,6 +62,7 @@ func (o *SingleSignOn) Logout(ctx context.Context, token string, from Origin) (e
 	if ended, err = o.store.EndByLogout(ctx, (*Visitor)(nil).Actor(from), *out); err != nil {
 		return 0, fmt.Errorf("end sessions: %w", err)
 	}
+	s.oidc.logouts.add(out.Token, out.Until, time.Now())
 	return ended, nil
 }
 
@@ -81,7 +86,10 @@ func (p *OIDC) logout(ctx context.Context, token string) (*Logout, error) {
 		return nil, badLogout(err)
 	}
 	var events map[string]json.RawMessage
-	out := &Logout{Issuer: id.Issuer, Subject: id.Subject, SID: c.text("sid")}
+	out := &Logout{
+		Issuer: id.Issuer, Token: c.text("jti"), Until: id.Expiry, Subject: id.Subject, SID: c.text("sid"),
+	}
+	now := time.Now() // as for its expiry
 	switch err := json.Unmarshal(c["events"], &events); {
 	case err != nil || !bytes.HasPrefix(events[logoutEvent], []byte("{")):
 		return nil, badLogout(errors.New("no event of a logout"))
@@ -89,8 +97,14 @@ func (p *OIDC) logout(ctx context.Context, token string) (*Logout, error) {
 		return nil, badLogout(errors.New("a nonce"))
 	case out.Subject == "" && out.SID == "":
 		return nil, badLogout(errors.New("neither sub nor sid"))
-	case len(out.Subject) > maxSubject || len(out.SID) > maxSID:
-		return nil, badLogout(errors.New("a long sub or sid"))
+	case len(out.Subject) > maxSubject || len(out.SID) > maxSID || len(out.Token) > maxSID:
+		return nil, badLogout(errors.New("a long sub, sid or jti"))
+	case out.Token == "" || c["iat"] == nil:
+		return nil, badLogout(errors.New("no jti or iat"))
+	case id.IssuedAt.After(now.Add(logoutSkew)):
+		return nil, badLogout(errors.New("an iat that is still to come"))
+	case p.logouts.has(out.Token, now):
+		return nil, badLogout(errors.New("it was used"))
 	}
 	return out, nil
 }

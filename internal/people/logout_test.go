@@ -8,6 +8,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/people/oidctest"
 )
 
 // TestLogout has the provider of single sign-on end sessions: one of its own, or all of somebody, and none that began
@@ -41,6 +42,9 @@ func TestLogout(t *testing.T) {
 		"a nonce":             {"nonce": "n"},
 		"of another client":   {"aud": "somebody else"},
 		"of another provider": {"iss": "https://id.example.com"},
+		"no id":               {"jti": nil},
+		"no time":             {"iat": nil},
+		"a time to come":      {"iat": time.Now().Add(time.Hour).Unix()},
 		"too old":             {"exp": time.Now().Add(-time.Minute).Unix()},
 		"for ever":            {"exp": nil},
 		"of nobody":           {"sub": nil},
@@ -96,4 +100,41 @@ func TestLogoutThrottle(t *testing.T) {
 		}
 	}
 	t.Error("200 tokens that are not good: got all of them looked at, want a limit")
+}
+
+// TestLogoutTokenCountsOnce is that a token which was used ends no session that has begun since.
+func TestLogoutTokenCountsOnce(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	come := func() llm.Secret {
+		session, _, err := h.come(idp, "s-bob")
+		must.Do(t, err)
+		return session
+	}
+	come()
+	token := must.Get(idp.LogoutToken("s-bob", nil))(t)
+	if n, err := h.SSO().Logout(h.ctx, token, home); n != 1 || err != nil {
+		t.Fatalf("the first time: got %d ended, %v; want one", n, err)
+	}
+	again := come()
+	if n, err := h.SSO().Logout(h.ctx, token, home); n != 0 || llm.AsError(err).Code != llm.CodeInvalidRequest {
+		t.Errorf("the second time: got %d ended, %v; want a refusal", n, err)
+	}
+	h.visitor(again)
+}
+
+// TestUnknownKeysAskSeldom sends tokens of keys that the provider does not have: it is not asked for its keys by each.
+func TestUnknownKeysAskSeldom(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t)
+	other := must.Get(oidctest.Start(bobby))(t)
+	t.Cleanup(other.Close)
+	for range 50 {
+		forged := must.Get(other.LogoutToken("s-bob", map[string]any{"iss": idp.URL}))(t)
+		_, err := h.SSO().Logout(h.ctx, forged, home)
+		wantCode(t, "a token of another's key", err, llm.CodeInvalidRequest)
+	}
+	if n := idp.Asked("/keys"); n > 2 {
+		t.Errorf("got %d questions for keys, want one in ten seconds", n)
+	}
 }

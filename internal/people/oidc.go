@@ -61,6 +61,7 @@ type OIDC struct {
 	options OIDCOptions
 	client  *http.Client
 	found   chan *oidc.Provider // holds it, or nil; taken by whoever looks
+	logouts spent
 }
 
 // NewOIDC makes a provider, and asks it nothing.
@@ -79,7 +80,7 @@ func NewOIDC(o OIDCOptions) (*OIDC, error) {
 		return nil, err
 	}
 	p := &OIDC{options: o, found: make(chan *oidc.Provider, 1), client: &http.Client{
-		Timeout: oidcTimeout, Transport: bounded{transport},
+		Timeout: oidcTimeout, Transport: &remembering{next: bounded{transport}},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("the provider of single sign-on redirects where it should answer")
 		},
