@@ -1,10 +1,10 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -102,20 +102,10 @@ func (f *Failure) Overflow() bool {
 	if !callersFault(f.Err.Code) {
 		return false
 	}
-	text := strings.ToLower(f.Upstream.Message)
-	if text == "" {
-		text = strings.ToLower(f.Err.Message)
-	}
-	return f.Upstream.Code == "context_length_exceeded" ||
-		slices.ContainsFunc(overflowWords, func(words string) bool { return strings.Contains(text, words) })
-}
-
-// overflowWords are how vendors without a code of their own say that a request
-// is too long: OpenAI and its kin, Anthropic, Gemini, Bedrock, Mistral, Cohere.
-var overflowWords = []string{
-	"maximum context length", "context window", "context length", "prompt is too long", "input token count",
-	"input is too long", "too large for model", "too many tokens", "exceed context limit",
-	"exceeds the maximum number of tokens",
+	text := cmp.Or(f.Upstream.Message, f.Err.Message)
+	// Cohere's words are Bedrock's for a limit on tokens a minute, too, which is no fault of the caller's.
+	return explain.Code(cmp.Or(f.Upstream.Code, f.Err.Word), text) == explain.Context ||
+		strings.Contains(strings.ToLower(text), "too many tokens")
 }
 
 // Reason is the failure in a few words fit to be shown to an operator.

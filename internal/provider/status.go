@@ -35,6 +35,8 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	switch {
 	case status < http.StatusBadRequest:
 		status = namedStatus(body, upstream.Code, status)
+	case status >= http.StatusInternalServerError && upstream.Code == explain.Context:
+		status = http.StatusBadRequest // llama.cpp says so of an input that is longer than its batch
 	case status == http.StatusForbidden && upstream.Code == explain.Policy:
 		status = http.StatusBadRequest // xAI says so of the caller's words, not of our credentials
 	case status == http.StatusBadRequest && upstream.Code == "billing_error":
@@ -56,7 +58,9 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	}
 	switch {
 	case ours(status):
-	case upstream.Code == explain.Context, upstream.Code == explain.Policy:
+	case f.Overflow():
+		f.Err.Word = explain.Context
+	case upstream.Code == explain.Policy:
 		f.Err.Word = upstream.Code // every provider's word for these, by now
 	default:
 		f.Err.Word = upstream.Word

@@ -44,6 +44,10 @@ var vocabulary = dialect.Vocabulary{
 // (https://platform.claude.com/docs/en/build-with-claude/message-threads).
 const threadUnsupported = "thread_unsupported_request"
 
+// tooLong are the vendor's words for a request that is longer than the context window, at which its programs make the
+// conversation shorter and go on.
+const tooLong = "prompt is too long"
+
 // EncodeError appends the body of an error reply to dst. The parameter at fault
 // has no place of its own in it and stands before the message. The word is what
 // the vendor's SDKs choose their exception class by.
@@ -51,6 +55,9 @@ func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	message := e.Message
 	if e.Param != "" {
 		message = e.Param + ": " + message
+	}
+	if e.Word == explain.Context && !strings.Contains(strings.ToLower(message), tooLong) {
+		message = tooLong + ": " + message
 	}
 	dst = rawjson.AppendString(append(dst, `{"type":"error","error":{"type":`...), vocabulary.Of(e.Code).Kind)
 	dst = rawjson.AppendString(append(dst, `,"message":`...), message)

@@ -176,15 +176,15 @@ func Code(code, message string) string {
 		return false
 	}
 	switch code {
-	case "string_above_max_length", "context_window_exceeded", "prompt_too_long", "request_too_large_for_context":
+	case "string_above_max_length", "context_window_exceeded", "prompt_too_long", "request_too_large_for_context",
+		"exceed_context_size_error": // the last is llama.cpp's
 		return Context
 	case "content_filter", "content_policy", "ResponsibleAIPolicyViolation", "moderation_blocked",
 		"data_inspection_failed":
 		return Policy
 	}
 	switch {
-	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long",
-		"input is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
+	case has(overflows...):
 		return Context
 	case has("content management policy", "content policy", "usage policies", "usage guidelines", "safety system",
 		"content filter"):
@@ -193,6 +193,24 @@ func Code(code, message string) string {
 		return codeBilling
 	}
 	return code
+}
+
+// overflows are how providers say that a request is longer than the context window, whatever their code. After each group
+// stands who says so.
+var overflows = []string{
+	"context length", "context window", "context_length", "max context", "prompt too long", "prompt is too long",
+	"reduce the length of the messages",                                                                           // OpenAI, Anthropic, vLLM, SGLang, Ollama, LM Studio, DeepSeek, Groq, Cerebras
+	"available context size", "configured context size", "too large to process. increase the physical batch size", // llama.cpp
+	"maximum model length", "is too long to fit into the model", // vLLM
+	"tokens) exceeds the maximum allowed length", "exceeds the maximum allowed input length", // SGLang
+	"input is too long", "exceed context limit", "input tokens exceeded", // Bedrock: Claude, Nova
+	"input token count", "exceeds the maximum number of tokens", // Gemini, Vertex AI
+	"too large for model with",                                       // Mistral
+	"too many tokens in the prompt", "too many tokens: total number", // Cohere
+	"maximum prompt length",                               // xAI
+	"exceeded model token limit", "token length too long", // Moonshot
+	"range of input length should be",            // Alibaba
+	"`inputs` tokens + `max_new_tokens` must be", // Text Generation Inference
 }
 
 // Clean makes a provider's text fit to be shown: one line, at most MaxMessage
@@ -285,6 +303,8 @@ func Error(e llm.ProviderError, status int) *llm.Error {
 	switch {
 	case out.Code == llm.CodeProviderError && isOurs(status, e.Code):
 		out.Message, out.Param = "The provider refused the gateway's own credentials.", ""
+	case e.Code == Context:
+		out.Word = Context
 	case out.Message == "":
 		out.Message = "The provider reported an error and did not explain it."
 	}
