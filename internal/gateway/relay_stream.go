@@ -201,12 +201,13 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 }
 
 // frameKind is what one frame of a provider's stream carries.
-type frameKind struct{ start, usage, usageOnly, content, finish, empty bool }
+type frameKind struct{ start, usage, usageOnly, alone, content, finish, empty bool }
 
 func (f *frameKind) note(e *llm.Event) {
 	f.start = f.start || e.Kind == llm.EventStart
 	f.usage = f.usage || e.Kind == llm.EventUsage
 	f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
+	f.alone = f.alone || e.Alone
 	f.content = f.content || e.Kind.IsPiece()
 	f.finish = f.finish || e.Kind == llm.EventFinish
 }
@@ -231,6 +232,9 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 	r.releaseHeld()
 	told := f.usage || f.finish && r.call.Op.HasUsage(frame.Data) // believed or not
 	last := told && f.finish
+	if f.alone && !r.call.Head.IncludeUsage && !r.tally.Whole() {
+		return // of one of several choices, which the gateway alone asked for
+	}
 	if (told || f.empty) && (last || !f.content) && r.tally.Whole() {
 		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
 		r.asked = f.usageOnly && !r.call.Head.IncludeUsage

@@ -152,6 +152,8 @@ type Event struct {
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage
+	// Alone belongs to EventUsage: no choice stood beside it.
+	Alone bool
 	// ProviderCost belongs to EventUsage and EventCost: as in Reply.
 	ProviderCost *Money
 	Most         *Usage // EventUsage and EventCost: as in Reply

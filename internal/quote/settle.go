@@ -209,7 +209,7 @@ func (a Answer) believable() bool { return a.Reported && a.Attempt.Believes(&a.U
 // LastWord says whether the provider's numbers are all there, and so no
 // estimate.
 func (a Answer) LastWord() bool {
-	return a.believable() && a.inPrice() && !a.Partial && !a.halfTold()
+	return a.believable() && a.inPrice() && !a.Partial && !a.halfTold() && !a.firstAlone()
 }
 
 // inPrice says whether the provider's numbers are of something that its model

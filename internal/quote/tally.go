@@ -190,6 +190,21 @@ func (t *Tally) halfTold() bool {
 	return in == 0 && out > 0 || in > 0 && out == 0 && (t.Length > 0 || t.media)
 }
 
+// firstAlone says whether the output that was told is that of the first choice alone, as in whole answers of llama.cpp's
+// server: it is less than the first choice and half of the others have tokens.
+func (t *Tally) firstAlone() bool {
+	if len(t.Finish) < 2 || t.Usage.OutputTokens() == 0 {
+		return false
+	}
+	output, reasoning := t.countOutput()
+	var first int64
+	for _, by := range [][]said{t.said, t.thought} {
+		first += countSaid(by[:min(1, len(by))])
+	}
+	all := output + reasoning
+	return all > first && 2*t.Usage.OutputTokens() < first+all
+}
+
 // countOutput counts the tokens of what was said and thought.
 func (t *Tally) countOutput() (output, reasoning int64) {
 	return countSaid(t.said), countSaid(t.thought)

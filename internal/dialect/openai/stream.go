@@ -24,7 +24,8 @@ type Decoder struct {
 	kept    int // bytes of theirs
 	ran     ran
 	model   string
-	tier    string         // the last one that was told
+	tier    string // the last one that was told
+	usages  usages
 	halves  map[int]string // of characters with which the texts of choices ended so far
 }
 
@@ -87,10 +88,13 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 		dst = append(dst, llm.Event{Kind: llm.EventCost, ProviderCost: cost, Most: most})
 	}
 	if ok {
+		if !c.hasChoice {
+			usage = d.usages.alone(usage)
+		}
 		d.ran.addTo(&usage, d.model)
 		dst = append(dst, llm.Event{
 			Kind: llm.EventUsage, Usage: usage, Most: most, ProviderCost: ProviderCost(c.usage),
-			Tier: modesOf(d.tier, c.usage),
+			Tier: modesOf(d.tier, c.usage), Alone: !c.hasChoice,
 		})
 	}
 	return dst, broken
@@ -166,6 +170,7 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool)
 		return dst, broken
 	}
 	dst = d.begin(dst, index)
+	d.usages.end(index)
 	if reason == llm.FinishStop && d.last(index) != nil {
 		reason = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
 	}
