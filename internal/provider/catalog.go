@@ -70,6 +70,9 @@ type Entry struct {
 	// refuses for what they say or for their length, and for those that run out of time
 	// (408); empty where none does. docs/metering.md has its words.
 	BillsRefusals string `json:"bills_refusals,omitempty"`
+	// FreesFailures is the vendor's page that says that it charges nothing for a request which it answers with an error
+	// status, whichever; empty where none does. docs/metering.md has its words.
+	FreesFailures string `json:"frees_failures,omitempty"`
 	// Ask is the name of the way in which the provider is asked about a reply by its id;
 	// empty where it cannot be.
 	Ask string `json:"ask,omitempty"`
@@ -171,6 +174,7 @@ func (e *Entry) Options(dialects dialect.Set) Options {
 
 		BillsAfterDisconnect: e.BillsAfterDisconnect == "yes",
 		BillsRefusals:        e.BillsRefusals != "",
+		FreesFailures:        e.FreesFailures != "",
 	}
 }
 

@@ -70,6 +70,7 @@ type Failure struct {
 	Late *Late
 
 	sent bool
+	lost bool // the connection to the provider ended before its answer came
 	ours bool // the attempt could not be made, whoever the provider is
 }
 

@@ -72,6 +72,8 @@ type Options struct {
 	// BillsRefusals says that the provider charges for some requests that it refuses:
 	// those of Failure.Worked.
 	BillsRefusals bool
+	// FreesFailures says that the provider charges nothing for what it answers with an error status of its own.
+	FreesFailures bool
 	// BillsItself has an attempt cost what the provider says that it charges, where it
 	// says so, and not what its usage comes to.
 	BillsItself    bool
@@ -338,6 +340,9 @@ func (p *Provider) BillsAfterDisconnect() bool { return p.opts.BillsAfterDisconn
 
 // BillsRefusals reports whether the provider charges for a failure that has Worked.
 func (p *Provider) BillsRefusals() bool { return p.opts.BillsRefusals }
+
+// FreesFailures reports whether the provider charges nothing for what it answers with an error status of its own.
+func (p *Provider) FreesFailures() bool { return p.opts.FreesFailures }
 
 // BillsItself reports whether an attempt costs what the provider says that it charges.
 func (p *Provider) BillsItself() bool { return p.opts.BillsItself }

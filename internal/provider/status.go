@@ -45,7 +45,7 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	}
 	status = cmp.Or(upstream.Status, status)
 	after := cmp.Or(retryAfter(h, p.opts.Now()), clampRetry(upstream.RetryAfter.Seconds()))
-	f := &Failure{Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true}
+	f := &Failure{Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true, lost: isLost(body)}
 	f.Err = &llm.Error{
 		Code:       statusCode(status),
 		Message:    p.statusMessage(f, r.model),
@@ -102,6 +102,11 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
 		return cmp.Or(f.Upstream.Message, fmt.Sprintf("The provider %s refused the request and did not say why.", name))
 	case llm.CodeModelNotFound:
+		if f.TooDear() {
+			return fmt.Sprintf("Nobody at the provider %s serves the model %q within the highest price of the request "+
+				"(provider.max_price). Under a budget that is the model's price here and pricing.margin. Its operator can "+
+				"raise pricing.margin, or give the model a price in the configuration, under prices.", name, model)
+		}
 		if f.Upstream.Word != "" && f.Upstream.Message != "" { // something else may be what is not found
 			return f.Upstream.Message
 		}

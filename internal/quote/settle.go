@@ -35,7 +35,8 @@ func (a Answer) identify(s *ledger.Settlement) {
 }
 
 // failed says how an attempt ends that failed: at the provider's numbers, where it gave any; an
-// error status before any output is free; after anything else the provider may have worked:
+// error status of the provider before any output is free; after anything else, as after a status of
+// somebody between who gave up, the provider may have worked:
 // what was counted is the best estimate, and the most that the request can have cost is the
 // bound.
 func (a Answer) failed(f *provider.Failure) ledger.Settlement {
@@ -46,7 +47,7 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 	case a.Begun && (a.Head.Stream || f.Refusal()), a.believable() && !a.Usage.IsZero(),
 		a.charged != nil && *a.charged > 0:
 		return a.cut(f)
-	case f.Refusal():
+	case f.Refusal() && (!a.isUnseen(f) || a.BillsRefusal(f)):
 		return a.Rejected(f)
 	default:
 		s.Provenance = ledger.Estimated
@@ -58,6 +59,11 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 		}
 	}
 	return s
+}
+
+// isUnseen says whether the provider may have worked, and charges for it, though the answer is an error status.
+func (a Answer) isUnseen(f *provider.Failure) bool {
+	return f.Unseen() && !a.Op.Free && (!f.Explained() || !a.Target.Provider.FreesFailures())
 }
 
 // cut says how an attempt ends whose answer broke off: at the provider's numbers, where it gave

@@ -46,7 +46,10 @@ func newWorld(t *testing.T, aliases map[string]route.Alias, retries int) *world 
 	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	w.health = route.NewHealth(func(e route.Event) { w.told = append(w.told, e) })
-	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/m": {Context: 1000}, "b/m": {Context: 500}, "c/m": {Context: 9000}}})
+	book, err := pricing.NewBook(pricing.Overrides{
+		Prices: map[string]pricing.PriceOverride{"a/*": {"input": "1"}, "b/*": {"input": "1"}},
+		Models: map[string]pricing.ModelOverride{"a/m": {Context: 1000}, "b/m": {Context: 500}, "c/m": {Context: 9000}},
+	})
 	must.Do(t, err)
 	var providers []*provider.Provider
 	for name, keys := range map[string]int{"a": 1, "b": 1, "c": 1, "many": 3} {
@@ -109,7 +112,8 @@ func TestRules(t *testing.T) {
 		"not the protocol":        {fault(provider.KindProtocol), again},
 		"in the stream":           {fault(provider.KindInStream), again},
 		"500":                     {status(500, llm.CodeProviderError), again},
-		"504":                     {status(504, llm.CodeProviderTimeout), again},
+		"504":                     {status(504, llm.CodeProviderTimeout), onward},
+		"502":                     {status(502, llm.CodeProviderError), again},
 		"503":                     {status(503, llm.CodeProviderUnavailable), last},
 		"429":                     {status(429, llm.CodeRateLimited), last},
 		"429 for a minute":        {long, onward},
@@ -413,7 +417,10 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 	}{
 		{500, "", route.FaultServer},
 		{502, "", route.FaultServer},
-		{504, "", route.FaultServer},
+		{504, "", route.FaultGaveUp},
+		{522, "", route.FaultGaveUp},
+		{524, "<html>", route.FaultGaveUp},
+		{502, "<html>", route.FaultServer},
 		{408, "", route.FaultServer},
 		{503, "", route.FaultOverloaded},
 		{529, "", route.FaultOverloaded},
@@ -423,6 +430,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 		{401, "", route.FaultCredentials},
 		{403, "", route.FaultForbidden},
 		{404, "", route.FaultModel},
+		{404, `{"error":{"message":"No endpoints found that satisfy the max price for this request","code":404}}`, route.FaultDear},
 		{400, `{"error":{"message":"no"}}`, route.FaultRequest},
 		{422, "", route.FaultRequest},
 		{413, "", route.FaultRequest},

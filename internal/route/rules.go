@@ -20,7 +20,8 @@ const (
 	FaultTotal             // the time for a whole exchange is over
 	FaultBroken            // the answer broke off
 	FaultShape             // the answer is not the protocol
-	FaultServer            // 500, 502, 504, 408, or an error in place of the answer
+	FaultGaveUp            // 504, 522, 524
+	FaultServer            // 500, 502, 408, or an error in place of the answer
 	FaultOverloaded        // 503, 529
 	FaultLimited           // 429
 	FaultQuota             // 402, or a 429 that no waiting cures
@@ -28,6 +29,7 @@ const (
 	FaultForbidden         // 403
 	FaultModel             // 404 of a model that the configuration names
 	FaultUnnamed           // 404 of a model that the request alone names
+	FaultDear              // nobody serves the model within the highest price of the request
 	FaultContext           // the request is longer than the model's context window
 	FaultRequest           // 400, 413, 422, a content policy
 	FaultCanceled          // our side gave up
@@ -89,9 +91,11 @@ func Rules() []Rule {
 			Counts: ForAccount,
 		},
 		{
-			Fault: FaultServer, When: "500, 502, 504, 408, an error in place of the answer", Again: true, Onward: true,
+			Fault: FaultServer, When: "500, 502, 408, an error in place of the answer", Again: true, Onward: true,
 			Counts: ForAll,
 		},
+		// As without a first byte: the provider may go on with its work, and would be paid twice.
+		{Fault: FaultGaveUp, When: "504, 522, 524: a gateway before the provider gave up", Onward: true, Counts: ForAccount},
 		{Fault: FaultOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: ForAll},
 		{
 			Fault: FaultLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true,
@@ -112,6 +116,7 @@ func Rules() []Rule {
 			Counts: ForAccount,
 		},
 		{Fault: FaultUnnamed, When: "404 of a model that the request alone names", Onward: true},
+		{Fault: FaultDear, When: "404: nobody serves the model within the highest price of the request", Onward: true},
 		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
 		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
 		{Fault: FaultCanceled, When: "the client left, the gateway stops, or it has no memory left for the answer"},
@@ -167,6 +172,12 @@ func FaultOf(f *provider.Failure) Fault {
 }
 
 func faultOfStatus(f *provider.Failure) Fault {
+	switch {
+	case f.TooDear():
+		return FaultDear
+	case f.GaveUp():
+		return FaultGaveUp
+	}
 	switch f.Status {
 	case http.StatusUnauthorized:
 		return FaultCredentials
