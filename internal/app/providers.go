@@ -192,7 +192,7 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	if p.BillsAfterDisconnect != "" {
 		o.BillsAfterDisconnect = p.BillsAfterDisconnect == "yes"
 	}
-	o.BillsItself = p.BillBy == "provider"
+	o.BillsItself = p.BillBy != "computed"
 	o.Timeouts = provider.Timeouts(p.Timeouts)
 	if p.Retries != nil {
 		o.Retries = *p.Retries

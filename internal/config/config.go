@@ -147,8 +147,8 @@ type Provider struct {
 	// BillsAfterDisconnect is "yes", "no" or empty: whether all of a stream is charged
 	// whose client has left.
 	BillsAfterDisconnect string `yaml:"bills_after_disconnect,omitempty"`
-	// BillBy is "computed" or empty for usage times price, "provider" for what the
-	// provider says that it charges, where it says so.
+	// BillBy is "provider" or empty for what the provider says that it charges, where it says so, and "computed" for
+	// usage times price.
 	BillBy string `yaml:"bill_by,omitempty"`
 }
 

@@ -151,20 +151,20 @@ func (h *Hold) priceUsage(s *Settlement) {
 	p := &h.attempt.Price
 	s.Cost = min(p.Cost(&s.Usage, s.Tier), llm.MaxCost)
 	s.Unpriced |= p.Unpriced(&s.Usage, s.Tier)
-	if s.Provenance == Exact && p.Basis != llm.BasisModel && s.Cost > 0 {
-		s.Provenance = Assumed
-	}
 	most := llm.Money(0)
-	if s.ProviderCost != nil && (*s.ProviderCost < 0 || *s.ProviderCost > llm.MaxCost) {
+	if s.ProviderCost != nil && !believes(*s.ProviderCost) {
 		s.ProviderCost, most = nil, h.attempt.Hold // no cost that anybody charges: who knows what it was
 		if s.Provenance == Exact {
 			s.Provenance = Assumed
 		}
 	}
-	s.Billed = s.ProviderCost != nil && h.attempt.BillByProvider
+	s.Billed = h.attempt.Bills(s.ProviderCost)
 	if s.Billed {
 		s.Cost, s.Unpriced, s.AtMost = *s.ProviderCost, 0, 0
 		return
+	}
+	if s.Provenance == Exact && s.Cost > 0 && p.Basis != llm.BasisModel {
+		s.Provenance = Assumed
 	}
 	switch {
 	case s.Provenance == Estimated || s.Provenance == Unknown:
@@ -184,6 +184,14 @@ func (h *Hold) priceUsage(s *Settlement) {
 	if s.AtMost = most; most <= s.Cost {
 		s.AtMost = 0 // it cannot have cost more
 	}
+}
+
+// believes says whether a provider's figure is one that can be true.
+func believes(told llm.Money) bool { return told >= 0 && told <= llm.MaxCost }
+
+// Bills says whether the attempt costs what its provider says that it charges; told is nil where it says nothing.
+func (a *Attempt) Bills(told *llm.Money) bool {
+	return a.BillByProvider && told != nil && believes(*told)
 }
 
 // tellsMore says whether the provider says that it charges more than the price comes to.
@@ -260,7 +268,7 @@ func (h *Hold) chargeOf(s *Settlement) *llm.Money {
 // to; ok is false where one of them is not known.
 func (h *Hold) Difference(s *Settlement) (difference, computed llm.Money, ok bool) {
 	p, told := &h.attempt.Price, s.ProviderCost
-	if told == nil || *told < 0 || *told > llm.MaxCost || s.Provenance != Exact || !p.Known() ||
+	if told == nil || !believes(*told) || s.Provenance != Exact || !p.Known() ||
 		p.Unpriced(&s.Usage, s.Tier) != 0 {
 		return 0, 0, false
 	}

@@ -70,7 +70,7 @@ func (a Answer) isUnseen(f *provider.Failure) bool {
 // any, else at what was counted.
 func (a Answer) cut(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{
-		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(), ProviderCost: a.charged,
+		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(), ProviderCost: a.toldCost(),
 		Status: f.Status, Code: f.Err.Code, FirstToken: a.FirstToken,
 	}
 	if a.Gone {
@@ -92,9 +92,10 @@ func (a Answer) cut(f *provider.Failure) ledger.Settlement {
 
 // boundUntold adds the most that an answer can have cost whose provider told all but what
 // its units are, such as the size of an image, and how long containers lived, or which of its
-// tokens are of an image or a sound in it, or whose counts contradict one another.
+// tokens are of an image or a sound in it, or whose counts contradict one another. What its provider
+// says that it charges, and is the cost, leaves nothing open.
 func (a Answer) boundUntold(s *ledger.Settlement) {
-	if s.Provenance != ledger.Exact {
+	if s.Provenance != ledger.Exact || a.billed() {
 		return
 	}
 	price := &a.Attempt.Price
@@ -114,6 +115,9 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 	a.boundTools(s)
 	a.boundMost(s)
 }
+
+// billed says whether the attempt costs what its provider says that it charges.
+func (a Answer) billed() bool { return a.Attempt.Bills(a.toldCost()) }
 
 // boundTools adds the most that tools of the provider's own can have cost of which the answer
 // says nothing, and names those without a rate. Who tells what it charges tells of all.
@@ -192,7 +196,7 @@ func (q *Quote) requests() int64 {
 // Succeeded says how a whole answer ends.
 func (a Answer) Succeeded() ledger.Settlement {
 	s := ledger.Settlement{
-		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(), ProviderCost: a.charged,
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(), ProviderCost: a.toldCost(),
 		Finish: a.finishReason(), Status: a.Status, FirstToken: a.FirstToken,
 	}
 	if !a.LastWord() {

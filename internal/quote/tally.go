@@ -30,6 +30,7 @@ type Tally struct {
 	id      string // the provider's, of its reply
 	tier    string
 	charged *llm.Money // what the provider says that it charges
+	early   bool       // it said so of an answer that went on, or has gone on since
 	media   bool       // there is an image or a sound in it
 	said    []said     // by choice
 	thought []said     // likewise, of what is another class of usage
@@ -40,7 +41,7 @@ type Tally struct {
 func (t *Tally) Retold() Tally {
 	return Tally{
 		Choices: t.Choices, Status: t.Status, Usage: t.Usage, Reported: t.Reported, Done: true,
-		Text: t.Text, most: t.most, told: t.told, timed: t.timed, id: t.id, tier: t.tier, charged: t.charged,
+		Text: t.Text, most: t.most, told: t.told, timed: t.timed, id: t.id, tier: t.tier, charged: t.charged, early: t.early,
 	}
 }
 
@@ -75,17 +76,11 @@ func (t *Tally) Add(e *llm.Event) {
 			t.Finish[e.Choice] = e.Finish
 		}
 	case llm.EventCost:
-		if e.ProviderCost != nil {
-			t.charged = e.ProviderCost
-		}
 		if e.Most != nil {
 			t.told.part(e.Most)
 			t.most = t.told.most(&t.Usage, t.most)
 		}
 	case llm.EventUsage:
-		if e.ProviderCost != nil {
-			t.charged = e.ProviderCost
-		}
 		if e.Instead {
 			t.told = told{}
 		}
@@ -94,8 +89,11 @@ func (t *Tally) Add(e *llm.Event) {
 	case llm.EventDone:
 		t.Done = true
 	}
+	if e.ProviderCost != nil {
+		t.charged, t.early = e.ProviderCost, e.Partial
+	}
 	if t.Length > before {
-		t.Partial = t.Reported // a count is of what came before it
+		t.Partial, t.early = t.Reported, t.charged != nil // a count is of what came before it
 	}
 }
 
@@ -173,6 +171,14 @@ func (t *Tally) Whole() bool {
 		}
 	}
 	return len(t.Finish) > 0
+}
+
+// toldCost is what the provider says that it charges for all of the answer; nil where it says nothing.
+func (t *Tally) toldCost() *llm.Money {
+	if t.early {
+		return nil
+	}
+	return t.charged
 }
 
 // finishReason is that of the first choice.

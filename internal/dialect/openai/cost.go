@@ -23,7 +23,9 @@ const unbelievable = llm.MaxCost + 1
 // (https://docs.x.ai/developers/cost-tracking.md).
 func ProviderCost(usage []byte) *llm.Money {
 	var cost, details, ticks []byte
-	own := false // the customer's key: the maker of the model has a bill of its own
+	// the customer's key: the maker of the model has a bill of its own. Of replies that do not say so, those are of one
+	// whose cost is below the maker's bill, of which it is a fee.
+	own, says := false, false
 	for m := range rawjson.Members(usage) {
 		switch string(m.Key()) {
 		case "cost":
@@ -33,7 +35,7 @@ func ProviderCost(usage []byte) *llm.Money {
 		case "cost_in_usd_ticks":
 			ticks = m.Value
 		case "is_byok":
-			own, _ = rawjson.AsBool(m.Value)
+			own, says = rawjson.AsBool(m.Value)
 		}
 	}
 	if rawjson.Present(ticks) {
@@ -52,7 +54,7 @@ func ProviderCost(usage []byte) *llm.Money {
 	switch {
 	case !ok:
 		n = unbelievable
-	case own:
+	case own, !says && isFee(n, details):
 		if n, ok = withUpstream(n, details); !ok {
 			return nil
 		}
@@ -72,6 +74,12 @@ func ofTicks(v []byte) *llm.Money {
 		cost = llm.Money((n + ticksPerNano/2) / ticksPerNano)
 	}
 	return &cost
+}
+
+// isFee reports whether a cost is less than what the maker of the model charges, and so is none that has it within.
+func isFee(cost llm.Money, details []byte) bool {
+	bill, ok := dollars(rawjson.Get(details, "upstream_inference_cost"))
+	return ok && bill > cost
 }
 
 // withUpstream adds what the maker of a model charges the customer's own key: the cost

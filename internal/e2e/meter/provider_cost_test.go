@@ -62,7 +62,7 @@ func TestUsesHaveBound(t *testing.T) {
 }
 
 // TestDearerThanThePrice has budgets count what a provider says that it charges where that
-// is above what the price comes to.
+// is above what the price comes to, which is the cost all the same.
 func TestDearerThanThePrice(t *testing.T) {
 	t.Parallel()
 	var told atomic.Pointer[string]
@@ -88,7 +88,7 @@ func TestDearerThanThePrice(t *testing.T) {
 		{"null", "0", ledger.Exact},
 	} {
 		told.Store(&c.told)
-		h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + "prices:\n  house/*: {input: \"3\", output: \"11\"}\n"})
+		h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + "    bill_by: computed\nprices:\n  house/*: {input: \"3\", output: \"11\"}\n"})
 		h.SetBudget(60*llm.USD/100, budget.PeriodTotal)
 		r := h.Chat("house/m")
 		h.MustAnswer(r)

@@ -161,7 +161,7 @@ func (m *vendorMeter) judge(t *testing.T, c *vendorCase) string {
 	case price.Basis != llm.BasisModel && (c.Want.AtMost == "" || bounds(t, price.CostAtCeiling(&reply.Usage, reply.Tier), c.Want.AtMost)):
 		return "marked: assumed"
 	case reply.ProviderCost != nil && slices.Contains(want, reply.ProviderCost.String()):
-		return "marked: the provider's own figure beside it"
+		return "equal, by the provider's own figure"
 	}
 	t.Logf("%s: %s %q: got $%s of %v by %s, want %v", c.Name, c.Model, reply.Tier, cost, reply.Usage, price.Version, c.Want)
 	return silentlyWrong
