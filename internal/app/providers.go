@@ -260,6 +260,7 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 		Models: make(map[string]pricing.ModelOverride, len(cfg.Models)), Sources: map[string]string{},
 		Regions: map[string]string{},
 		Assumed: pricing.Assumed(cfg.Pricing.Assumed), UsualTools: cfg.Pricing.Tools == "usual",
+		Margin: 1000 + 10*cfg.Pricing.Margin, Resellers: map[string]bool{},
 	}
 	// made up, as its answers are
 	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"}
@@ -272,6 +273,9 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 	for _, p := range providers {
 		if source := p.PriceSource(); source != "" {
 			o.Sources[p.Name()] = source
+		}
+		if p.Quirks(p.Dialect()).CapsPrice {
+			o.Resellers[p.Name()] = true
 		}
 		if region := p.Region(); region != "" {
 			o.Regions[p.Name()] = region

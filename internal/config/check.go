@@ -22,6 +22,8 @@ const (
 	minBody, maxBody = 1 << 10, 1 << 30
 	maxRetries       = 10
 	maxProviderName  = 64
+	defaultMargin    = 50 // percent
+	maxMargin        = 900
 	milliPerSecond   = 1000
 )
 
@@ -131,6 +133,9 @@ func (l *loader) checkNumbers(c *Config) {
 	l.checkLimits("limits.per_account", c.Limits.PerAccount)
 	l.checkRange("default_max_output", c.DefaultMaxOutput, 1)
 	l.checkRange("max_concurrency", int64(c.MaxConcurrency), 1)
+	if c.Pricing.Margin < 0 || c.Pricing.Margin > maxMargin {
+		l.report("pricing.margin", "`pricing.margin` must be 0 to %d percent, not %d", maxMargin, c.Pricing.Margin)
+	}
 	if c.MaxBody < minBody || c.MaxBody > maxBody {
 		l.report("max_body", "`max_body` must be 1KiB to 1GiB, not %s", c.MaxBody)
 	}

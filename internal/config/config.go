@@ -185,6 +185,8 @@ type Pricing struct {
 	// Tools is "bound" or "usual": whether budgets hold the most that tools of providers can
 	// cost, or what they usually do.
 	Tools string `yaml:"tools"`
+	// Margin is by how many percent such a price, or a reseller's, may lie below what is charged.
+	Margin int64 `yaml:"margin"`
 }
 
 // Alias is a name for one or more models.
@@ -352,7 +354,7 @@ func Default() Config {
 		Data:             "./weir-data",
 		Durability:       "batched",
 		DefaultMaxOutput: 8192,
-		Pricing:          Pricing{Assumed: "accept", Tools: "bound"},
+		Pricing:          Pricing{Assumed: "accept", Tools: "bound", Margin: defaultMargin},
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day, Attribution: 400 * day},

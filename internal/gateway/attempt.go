@@ -222,6 +222,7 @@ func (s *Server) count(h *ledger.Hold, settlement *ledger.Settlement, cost *llm.
 	s.metrics.Attempt(provider, settlement, cost)
 	if difference, computed, ok := h.Difference(settlement); ok {
 		s.metrics.ProviderCost(provider, difference, computed)
+		s.router.Table().Charged(provider, h.Attempt().Model, computed+difference, computed, s.now())
 	}
 }
 

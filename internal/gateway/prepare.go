@@ -90,7 +90,7 @@ func (a *attempt) makeBody() error {
 	switch {
 	case to == c.Op:
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
-		a.body = to.Splice(nil, c.Body, &c.Head, s, a.Quirks)
+		a.capPrice(to.Splice(nil, c.Body, &c.Head, s, a.Quirks))
 		a.capCalls()
 		return nil
 	case !c.offers(a.Target):
@@ -125,8 +125,9 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 		request.MaxOutput = &a.cap
 	}
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
-	a.body, a.dropped, err = a.Spoken.EncodeRequest(request, a.Quirks)
-	if err == nil {
+	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
+	if a.dropped = dropped; err == nil {
+		a.capPrice(body)
 		a.capCalls()
 	}
 	return err
@@ -136,6 +137,15 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 func (a *attempt) capCalls() {
 	if a.calls > 0 {
 		a.body = rawjson.Splice(nil, a.body, rawjson.Set(a.body, a.Quirks.CallCap, strconv.AppendInt(nil, a.calls, 10)))
+	}
+}
+
+// capPrice makes the body that of the attempt. A reseller is told the highest price that it may charge where an amount is
+// reserved for the attempt.
+func (a *attempt) capPrice(body []byte) {
+	a.body = body
+	if a.call.reservation != nil {
+		a.body = a.CapPrice(body)
 	}
 }
 

@@ -245,11 +245,11 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 func (a *Row) toldAtMost(r *llm.Reply, used *llm.Usage, tier string) llm.Money {
 	price := &a.Price
 	cost := func(modes string) llm.Money {
-		most := price.Cost(used, modes)
+		most := price.CostAtMost(used, modes)
 		if r.Most != nil {
 			all := *r.Most
 			all.Raise(&llm.Usage{llm.Requests: used[llm.Requests], llm.OtherTools: used[llm.OtherTools]})
-			most = max(most, price.Cost(&all, modes))
+			most = max(most, price.CostAtMost(&all, modes))
 		}
 		return most
 	}

@@ -163,17 +163,15 @@ func (h *Hold) priceUsage(s *Settlement) {
 		s.Cost, s.Unpriced, s.AtMost = *s.ProviderCost, 0, 0
 		return
 	}
-	if s.Provenance == Exact && s.Cost > 0 && p.Basis != llm.BasisModel {
+	if s.Provenance == Exact && s.Cost > 0 && (p.Basis != llm.BasisModel || p.Dearest(s.Cost) > s.Cost) {
 		s.Provenance = Assumed
 	}
+	most = max(most, min(p.Dearest(s.Cost), llm.MaxCost))
 	switch {
 	case s.Provenance == Estimated || s.Provenance == Unknown:
 		most = max(most, min(s.AtMost, llm.MaxCost))
 	case s.Unpriced != 0:
 		most = h.attempt.Hold
-	}
-	if p.Ceiling > 0 && s.ProviderCost == nil {
-		most = max(most, min(p.CostAtCeiling(&s.Usage, s.Tier), llm.MaxCost))
 	}
 	if s.tellsMore() {
 		most = max(most, *s.ProviderCost)

@@ -298,3 +298,41 @@ func TestMarksOfCorrections(t *testing.T) {
 		}
 	}
 }
+
+// TestMarginOfAnAssumedPrice holds what budgets count of an attempt whose usage is known and whose price is assumed: the price
+// with its margin; with a price list the charge of that, and at a price of the account's own the charge itself, which is certain.
+func TestMarginOfAnAssumedPrice(t *testing.T) {
+	t.Parallel()
+	assumed := llm.Price{Version: "seller#1", Basis: llm.BasisSeller, Modes: []llm.Mode{}}
+	assumed.Rates[llm.Input], assumed.Rates[llm.Output] = 4_000_000, 20_000_000
+	assumed = assumed.WithMargin(1500)
+	own := llm.Price{Version: "list#1"}
+	own.Rates[llm.Input], own.Rates[llm.Output] = 1_000_000, 1_000_000
+	const cost, most = 600_000_000, 900_000_000 // 100,000 tokens in, 10,000 out
+	told := llm.Money(500_000_000)
+	for _, tt := range []struct {
+		name       string
+		terms      *charge.Terms
+		told       *llm.Money
+		cost       llm.Money
+		atMost     llm.Money
+		charged    llm.Money // at most, as budgets count it
+		provenance Provenance
+	}{
+		{"the cost", nil, nil, cost, most, most, Assumed},
+		{"a markup", &charge.Terms{Markup: 1000}, nil, cost, most, most / 10 * 11, Assumed},
+		{"a price of the account's own", &charge.Terms{Price: own}, nil, cost, most, 110_000_000, Assumed},
+		{"what the provider says", nil, &told, told, 0, told, Exact},
+		{"a markup on what the provider says", &charge.Terms{Markup: 1000}, &told, told, 0, told / 10 * 11, Exact},
+	} {
+		h := &Hold{attempt: Attempt{Price: assumed, Terms: tt.terms, BillByProvider: true, Bound: llm.Usage{llm.Input: 200_000, llm.Output: 20_000}}}
+		h.attempt.Hold = assumed.Bound(&h.attempt.Bound)
+		h.attempt.ChargeHold = tt.terms.Bound(h.attempt.Hold, &assumed, &h.attempt.Bound, "")
+		s := Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: 100_000, llm.Output: 10_000}, ProviderCost: tt.told}
+		h.price(&s)
+		if s.Cost != tt.cost || s.AtMost != tt.atMost || s.Charged() != tt.charged || s.Provenance != tt.provenance {
+			t.Errorf("%s: got $%s, at most $%s, %s, and $%s counts; want $%s, $%s, %s, $%s", tt.name, s.Cost, s.AtMost, s.Provenance, s.Charged(),
+				tt.cost, tt.atMost, tt.provenance, tt.charged)
+		}
+	}
+}

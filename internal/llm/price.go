@@ -68,8 +68,8 @@ type Price struct {
 	// that was priced with them. Empty when the model is unpriced.
 	Version string
 	Basis   Basis
-	// Ceiling is the most that the provider may charge where the basis is not BasisModel, in thousandths of the rates; 0
-	// where nobody knows more than these.
+	// Ceiling is the most that the provider may charge where the basis is not BasisModel, in thousandths of the rates, as
+	// the source of the price says; 0 where it says nothing. WithMargin has it count.
 	Ceiling int64
 	// Rates hold where no tier and no mode does.
 	Rates Rates
@@ -115,16 +115,6 @@ func (p *Price) Cost(u *Usage, served string) Money {
 	return r.cost(u)
 }
 
-// CostAtCeiling is what the usage costs at the most that the provider may charge while the price is assumed.
-func (p *Price) CostAtCeiling(u *Usage, served string) Money {
-	if !p.Known() {
-		return 0
-	}
-	r, _ := p.ratesFor(u.InputTokens(), served)
-	r.multiplyAll(p.Ceiling)
-	return r.cost(u)
-}
-
 // MadeAtMost is what the usage costs at most where it is not told which of its output is of
 // an image or a sound: all of it may be of the class that costs most.
 func (p *Price) MadeAtMost(u *Usage, served string) Money {
@@ -149,7 +139,7 @@ func (p *Price) Unpriced(u *Usage, served string) Classes {
 
 // Bound is an upper bound of what a request can cost that has at most so many tokens of
 // input and of output, whichever class, tier and mode they fall in, and of every other
-// class no more than is given. What has no rate adds nothing.
+// class no more than is given, with the margin. What has no rate adds nothing.
 func (p *Price) Bound(most *Usage) Money { return p.BoundAsked(most, "") }
 
 // BoundAsked is Bound for a request that says so much of its units, in modes with commas,
@@ -159,7 +149,7 @@ func (p *Price) BoundAsked(most *Usage, asked string) (bound Money) {
 		u := r.dearestOf(most)
 		bound = max(bound, r.cost(&u))
 	})
-	return bound
+	return p.Dearest(bound)
 }
 
 // UnboundedAsked are the classes for which BoundAsked adds nothing because they have no rate.
@@ -195,7 +185,6 @@ func (p *Price) reach(input int64, asked string, with func(Rates)) {
 		reached := func(r Rates) {
 			r.multiply(times)
 			p.setUnits(&r, asked, true)
-			r.multiplyAll(p.Ceiling)
 			with(r)
 		}
 		reached(*rates)
@@ -225,7 +214,7 @@ func (p *Price) mostTimes() int64 {
 		most := int64(thousand)
 		for j := range p.Modes {
 			m := &p.Modes[j]
-			if m.kind() != p.Modes[i].kind() {
+			if m.kind() != p.Modes[i].kind() || m.Name == anySeller {
 				continue
 			}
 			if j < i {
@@ -282,7 +271,7 @@ func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 	unknown, search := false, (*Rates)(nil)
 	for name := range strings.SplitSeq(served, ",") {
 		name = ModeName(name)
-		if name == "" || p.Modes == nil || isUnit(name) {
+		if name == "" || p.Modes == nil || isUnit(name) || name == anySeller {
 			continue
 		}
 		i := slices.IndexFunc(p.Modes, func(m Mode) bool { return m.Name == name })

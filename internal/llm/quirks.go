@@ -52,6 +52,9 @@ type Quirks struct {
 	// NoTier says that its answers do not tell the service tier: the one that was asked
 	// for is the one that served.
 	NoTier bool `json:"no_tier,omitempty"`
+	// CapsPrice says that the provider has others serve its models, each at a price of its own, and takes the highest that
+	// it may charge for, in provider.max_price.
+	CapsPrice bool `json:"caps_price,omitempty"`
 	// LeastAudioSeconds is how much of a recording is charged for at least.
 	LeastAudioSeconds int64 `json:"least_audio_seconds,omitempty"`
 }
@@ -60,7 +63,7 @@ type Quirks struct {
 func (q *Quirks) Everywhere() Quirks {
 	return Quirks{
 		BillsFetches: q.BillsFetches, IgnoresCallCaps: q.IgnoresCallCaps, CallCap: q.CallCap,
-		SearchWindow: q.SearchWindow,
+		SearchWindow: q.SearchWindow, CapsPrice: q.CapsPrice,
 	}
 }
 

@@ -8,17 +8,11 @@ import (
 )
 
 // multiply has tokens cost so many thousandths; 0 changes nothing.
-func (r *Rates) multiply(times int64) { r.multiplyTo(Class(NumTokens), times) }
-
-// multiplyAll is multiply for all classes.
-func (r *Rates) multiplyAll(times int64) { r.multiplyTo(Class(NumClasses), times) }
-
-// multiplyTo is multiply for the classes before that one.
-func (r *Rates) multiplyTo(end Class, times int64) {
+func (r *Rates) multiply(times int64) {
 	if times == 0 || times == thousand {
 		return
 	}
-	for c := range end {
+	for c := range NumTokens {
 		if pico := r[c].Pico(); pico > 0 {
 			hi, lo := bits.Mul64(uint64(pico), uint64(times))
 			q := uint64(math.MaxInt64)

@@ -222,7 +222,7 @@ func (p *Price) Sessions(shown int64, said string, took time.Duration) int64 {
 
 // AtMost is the most that a usage can cost which was told in full, but for what the units
 // are and how long containers lived, of a request that took so long. Where nothing of that
-// is open it is certain, and is Cost.
+// is open it is certain, and is CostAtMost.
 func (p *Price) AtMost(u *Usage, served string, took time.Duration) (most Money, certain bool) {
 	if !p.Known() {
 		return 0, true
@@ -237,5 +237,5 @@ func (p *Price) AtMost(u *Usage, served string, took time.Duration) (most Money,
 	for _, k := range unitKinds() {
 		certain = certain && (u[k.class] == 0 || !p.goesBy(k) || !p.unit(k, served).open)
 	}
-	return r.cost(&longest), certain
+	return p.Dearest(r.cost(&longest)), certain
 }

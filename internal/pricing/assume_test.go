@@ -49,7 +49,7 @@ func TestAssumedFrom(t *testing.T) {
 			text := strings.Replace(tt.file, "ENTRIES", strings.Join(entries, ","), 1)
 			b := newBook(t, pricing.Overrides{Files: []pricing.File{{Path: "prices.json", Text: []byte(text)}}})
 			p := b.Price("openai", tt.model, moment(t, tt.at))
-			cost, most := p.Cost(&million, "").String(), p.CostAtCeiling(&million, "").String()
+			cost, most := p.Cost(&million, "").String(), p.CostAtMost(&million, "").String()
 			if p.Basis != tt.basis || cost != tt.cost || most != tt.most {
 				t.Errorf("got basis %d, %s, %s at most, want %d, %s, %s", p.Basis, cost, most, tt.basis, tt.cost, tt.most)
 			}
@@ -101,7 +101,7 @@ func TestAssumedInTheData(t *testing.T) {
 		{"azure", "gpt-4.1", now, llm.BasisSeller, "0.28", "0.3136"},
 	} {
 		p := b.Price(tt.provider, tt.model, moment(t, tt.at))
-		cost, most := p.Cost(&used, "").String(), p.CostAtCeiling(&used, "").String()
+		cost, most := p.Cost(&used, "").String(), p.CostAtMost(&used, "").String()
 		if p.Basis != tt.basis || cost != tt.cost || most != tt.most {
 			t.Errorf("%s/%s at %s: got basis %d, %s, %s at most, want %d, %s, %s", tt.provider, tt.model, tt.at, p.Basis, cost,
 				most, tt.basis, tt.cost, tt.most)

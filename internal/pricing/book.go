@@ -29,7 +29,9 @@ type Book struct {
 	files     []FileInfo
 	warnings  Problems
 	assumed   Assumed
-	usual     bool // of tools in budgets
+	usual     bool            // of tools in budgets
+	margin    int64           // as in Overrides
+	resellers map[string]bool // likewise
 
 	mu    sync.RWMutex
 	cache map[key]*entry // at most maxCached
@@ -78,6 +80,8 @@ type entry struct {
 	model  *model     // nil: not in the data
 	own    []ownPrice // of the operator, which count first, each until the one before
 	fixed  *llm.Price // in place of the data's; nil for those of model
+	margin int64      // of its prices that are not of exactly this seller, in thousandths
+	resold bool       // no price is
 	// unprices has prices that are assumed taken for unknown.
 	unprices bool
 	current  atomic.Pointer[quote]
@@ -139,7 +143,8 @@ func newBook(o Overrides, s *supplement) (*Book, error) {
 	b := &Book{
 		index: x, abilities: abilities, prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
 		regions: maps.Clone(o.Regions), vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: s,
-		assumed: o.Assumed, usual: o.UsualTools, cache: map[key]*entry{},
+		assumed: o.Assumed, usual: o.UsualTools, margin: o.Margin, resellers: maps.Clone(o.Resellers),
+		cache: map[key]*entry{},
 	}
 	if len(o.Files) == 0 {
 		return b, nil

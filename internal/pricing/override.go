@@ -38,6 +38,10 @@ type Overrides struct {
 	// UsualTools says that budgets hold what tools of providers usually cost, and not what they
 	// cost at most.
 	UsualTools bool
+	// Margin is up to how many thousandths of such a price are charged, and of every price of the providers that
+	// Resellers names: others serve their models, each at a price of its own. 1000 and less change nothing.
+	Margin    int64
+	Resellers map[string]bool
 }
 
 // Assumed is a policy for prices whose basis is not llm.BasisModel.

@@ -18,6 +18,7 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 	}
 	e := &entry{
 		info: ModelInfo{ID: name}, vendor: found.vendor, region: b.regions[provider], model: m, basis: found.basis,
+		margin: b.margin, resold: b.resellers[provider],
 	}
 	if f := b.feature(provider, fold(name), found.vendor, m); f != nil {
 		e.known = true
@@ -109,6 +110,7 @@ func (e *entry) quoteAt(x *index, sec int64) *quote {
 			q.price = llm.Price{Basis: q.price.Basis}
 		}
 	}
+	q.price = q.price.WithMargin(e.marginOf(&q.price))
 	for _, d := range e.own {
 		if d.from <= sec {
 			q.from = max(q.from, d.from)
@@ -117,6 +119,18 @@ func (e *entry) quoteAt(x *index, sec int64) *quote {
 		}
 	}
 	return q
+}
+
+// marginOf is up to how many thousandths of a price are charged: its ceiling, where the seller's own list says how much
+// dearer it can be while it is assumed, else the configured margin at least.
+func (e *entry) marginOf(p *llm.Price) int64 {
+	switch {
+	case p.Basis == llm.BasisModel && !e.resold:
+		return 0
+	case p.Ceiling > 0 && e.basis == llm.BasisModel && !e.resold:
+		return p.Ceiling
+	}
+	return max(e.margin, p.Ceiling)
 }
 
 // quote is the price of the data at that second, in a region. One that cannot be read

@@ -17,7 +17,8 @@ func (a Answer) boundCache(s *ledger.Settlement) {
 	}
 	most, price := s.Usage, &a.Attempt.Price
 	most[llm.CacheWrite], most[llm.CacheWrite1h] = 0, most[llm.CacheWrite1h]+n
-	s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Cost(&most, s.Tier), price.Cost(&s.Usage, s.Tier))
+	s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.CostAtMost(&most, s.Tier),
+		price.CostAtMost(&s.Usage, s.Tier))
 	s.Unpriced |= price.Unpriced(&most, s.Tier)
 }
 

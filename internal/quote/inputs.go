@@ -218,6 +218,7 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 			r.beside += int64(len(f.Value))
 		case name == "contextmanagement" && bytes.Contains(f.Value, []byte("compact")):
 			r.run(dialect.Tool{Class: llm.Input}, mostCalls)
+		case f.Name == capMember && q.CapsPrice: // the highest prices alone, or the request is refused
 		case r.works(name, f.Value, in):
 		case !in.Shown.Has(name):
 			r.hidden = true
@@ -306,7 +307,7 @@ func (q *Quote) unpriced() error {
 		if kind == "latency:" { // Bedrock has it in an object
 			value = rawjson.Get(value, "latency")
 		}
-		if !decides || !rawjson.Present(value) || rawjson.KindOf(value) == rawjson.String &&
+		if !decides || q.isPriceCap(m) || !rawjson.Present(value) || rawjson.KindOf(value) == rawjson.String &&
 			q.Price.Has(kind+rawjson.Text(value)) {
 			continue
 		}

@@ -32,7 +32,7 @@ func (a Answer) boundMedia(s *ledger.Settlement) {
 	heard := s.Usage
 	a.boundHeard(&heard)
 	if most = max(most, price.Cost(&heard, s.Tier)); most > own {
-		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
+		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Dearest(most))
 	}
 }
 

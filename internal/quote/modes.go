@@ -31,7 +31,7 @@ func (a Answer) boundModes(s *ledger.Settlement) {
 	}
 	own, asked := price.Cost(&s.Usage, s.Tier), price.Cost(&s.Usage, strings.Trim(s.Tier+","+untold, ","))
 	if asked != own {
-		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, own, asked)
+		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Dearest(max(own, asked)))
 	}
 }
 

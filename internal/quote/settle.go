@@ -105,7 +105,7 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 	if made := s.Usage[llm.AudioOut] + s.Usage[llm.ImageOut] + s.Usage[llm.Images]; a.media && made == 0 &&
 		s.ProviderCost == nil {
 		if most := price.MadeAtMost(&s.Usage, s.Tier); most > price.Cost(&s.Usage, s.Tier) {
-			s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
+			s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Dearest(most))
 		}
 	}
 	a.boundMedia(s)
@@ -138,7 +138,7 @@ func (a Answer) boundTools(s *ledger.Settlement) {
 		return
 	}
 	price := &a.Attempt.Price
-	s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Cost(&most, s.Tier))
+	s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.CostAtMost(&most, s.Tier))
 	s.Unpriced |= price.Unpriced(&most, s.Tier)
 }
 

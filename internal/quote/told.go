@@ -78,7 +78,8 @@ func (a Answer) boundMost(s *ledger.Settlement) {
 		most[llm.Output] = 0
 	}
 	s.Provenance = ledger.Estimated
-	s.AtMost = max(s.AtMost, price.Cost(&s.Usage, s.Tier), price.Cost(&most, s.Tier), price.Cost(&thought, s.Tier))
+	s.AtMost = max(s.AtMost, price.Dearest(max(price.Cost(&s.Usage, s.Tier), price.Cost(&most, s.Tier),
+		price.Cost(&thought, s.Tier))))
 }
 
 // boundTold adds what was told to the bound of an answer whose usage is not all there.

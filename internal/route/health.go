@@ -32,6 +32,7 @@ type Event struct {
 // of the configuration forgets nothing.
 type Health struct {
 	notify func(Event)
+	dearer dearer
 
 	mu        sync.RWMutex
 	targets   map[targetID]*circuit

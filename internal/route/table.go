@@ -199,9 +199,11 @@ func notFound(model, hint string) *llm.Error {
 	return llm.Errorf(llm.CodeModelNotFound, "The model %q is not served here. %s", model, hint).At("model")
 }
 
-// Price is what the target costs at that moment; not Known when unpriced.
+// Price is what the target costs at that moment, with the margin of what it charged in the last hour; not Known when
+// unpriced.
 func (t *Table) Price(target *Target, at time.Time) llm.Price {
-	return t.book.Price(target.Provider.Name(), target.Model, at)
+	id := targetID{target.Provider.Name(), target.Model}
+	return t.book.Price(id.provider, id.model, at).WithMargin(t.health.dearer.timesAt(id, at))
 }
 
 // RefusesAssumed reports whether requests are refused whose price is not of exactly

@@ -72,6 +72,9 @@ func TestAssumedPrices(t *testing.T) {
 				if w.status != 200 {
 					continue
 				}
+				if e := h.Entry(t, r.Header.Get("X-Request-Id")); (e.AtMost == e.Cost*3/2 && e.Cost > 0) != (w.provenance == "assumed") {
+					t.Errorf("%s: got $%s, at most $%s, %s; want half of an assumed price on top", w.model, e.Cost, e.AtMost, w.provenance)
+				}
 				if got := h.Row(r.Header.Get("X-Request-Id")); got.Provenance != w.provenance || (got.Cost != "0") != w.priced {
 					t.Errorf("%s: got %s at $%s, want %s, priced: %t", w.model, got.Provenance, got.Cost, w.provenance, w.priced)
 				}

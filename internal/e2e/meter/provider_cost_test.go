@@ -102,9 +102,8 @@ func TestDearerThanThePrice(t *testing.T) {
 		if c.told != "0.5" {
 			continue
 		}
-		h.MustAnswer(h.Chat("house/m"))
-		if r := h.Chat("house/m"); r.Status != http.StatusPaymentRequired {
-			t.Errorf("after $1 of $0.60 the status is %d", r.Status)
+		if r := h.Chat("house/m"); r.Status != http.StatusPaymentRequired { // as it may charge as much again
+			t.Errorf("after $0.50 of $0.60 the status is %d", r.Status)
 		}
 		h.Verify(t)
 	}

@@ -43,7 +43,7 @@ func inquiries() []inquiry {
 }
 
 func (q *inquiry) open(t *testing.T, upstream string, o harness.Setup) *harness.Gateway {
-	o.YAML = "providers:" + harness.ProviderYAML(q.name, upstream) + q.more + fmt.Sprintf("prices:\n  %s/*: {input: \"10\", cache_read: \"10\", output: \"1000\"}\n", q.name)
+	o.YAML = "pricing: {margin: 0}\nproviders:" + harness.ProviderYAML(q.name, upstream) + q.more + fmt.Sprintf("prices:\n  %s/*: {input: \"10\", cache_read: \"10\", output: \"1000\"}\n", q.name)
 	return harness.Open(t, o)
 }
 

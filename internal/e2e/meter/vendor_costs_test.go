@@ -158,7 +158,7 @@ func (m *vendorMeter) judge(t *testing.T, c *vendorCase) string {
 	case !certain:
 	case len(c.Want.Unpriced) == 0 && slices.Contains(want, cost.String()):
 		return "equal"
-	case price.Basis != llm.BasisModel && (c.Want.AtMost == "" || bounds(t, price.CostAtCeiling(&reply.Usage, reply.Tier), c.Want.AtMost)):
+	case price.Basis != llm.BasisModel && (c.Want.AtMost == "" || bounds(t, price.CostAtMost(&reply.Usage, reply.Tier), c.Want.AtMost)):
 		return "marked: assumed"
 	case reply.ProviderCost != nil && slices.Contains(want, reply.ProviderCost.String()):
 		return "equal, by the provider's own figure"

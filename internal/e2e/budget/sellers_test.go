@@ -1,0 +1,243 @@
+package budget_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"weir/internal/budget"
+	"weir/internal/e2e/harness"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// seller serves a model at a price of its own, in pico-dollars a token.
+type seller struct{ input, output int64 }
+
+// market is a provider whose models others serve. It has the dearest of them serve a request that is within the request's
+// highest price, if it obeys that, and knows what it charged for all.
+type market struct {
+	sellers []seller
+	obeys   bool // provider.max_price, as OpenRouter does
+	tells   bool // what it charges
+	used    llm.Usage
+
+	mu     sync.Mutex
+	truth  llm.Money
+	served int
+}
+
+func (m *market) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	w.Header().Set("Content-Type", "application/json")
+	cost := llm.Money(-1)
+	for _, s := range m.sellers {
+		if !m.obeys || below(s.input, body, "prompt") && below(s.output, body, "completion") {
+			cost = max(cost, llm.Money((s.input*m.used[llm.Input]+s.output*m.used[llm.Output])/1000))
+		}
+	}
+	if cost < 0 {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":{"message":"No endpoints found that satisfy the max price for this request","code":404,`+
+			`"metadata":{"failed_routing_step":"Filter by Max Price"}}}`)
+		return
+	}
+	m.mu.Lock()
+	m.truth += cost
+	m.served++
+	m.mu.Unlock()
+	told := ""
+	if m.tells {
+		told = fmt.Sprintf(`,"cost":%s,"is_byok":false`, cost)
+	}
+	fmt.Fprintf(w, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
+		`"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d%s}}`, m.used[llm.Input], m.used[llm.Output], m.used.TotalTokens(), told)
+}
+
+// below reports whether a price is below the highest that a body allows.
+func below(pico int64, body []byte, name string) bool {
+	highest := rawjson.Get(body, "provider", "max_price", name)
+	if highest == nil {
+		return true
+	}
+	rate, err := llm.ParseRate(string(highest))
+	return err == nil && pico < rate
+}
+
+// TestSellers holds that no budget is passed by what a provider truly charges whose models others serve, each at a price of
+// its own, or whose price is another seller's.
+func TestSellers(t *testing.T) {
+	t.Parallel()
+	const deepseek, glm, azure = "openrouter/deepseek/deepseek-v4-pro", "openrouter/z-ai/glm-5.3-flash", "azure/gpt-5.6-sol"
+	peak := []seller{{1_320_000, 3_960_000}}
+	for _, tt := range []struct {
+		name, model string
+		config      string
+		market      *market
+		budget      llm.Money
+		parallel    int
+		each        int
+		messages    bool // asked in Anthropic's format
+		serves      bool // some requests are let through
+	}{
+		{
+			name: "a dearer seller, 20 at a time", model: deepseek, market: &market{sellers: peak, obeys: true, tells: true},
+			budget: 20_000_000, parallel: 20, each: 2,
+		},
+		{
+			name: "a dearer seller, one at a time", model: deepseek, market: &market{sellers: peak, obeys: true, tells: true},
+			budget: 20_000_000, parallel: 1, each: 20,
+		},
+		{
+			name: "a dearer seller, in another format", model: deepseek, market: &market{sellers: peak, obeys: true, tells: true},
+			budget: 20_000_000, parallel: 20, each: 2, messages: true,
+		},
+		{
+			name: "a dearer seller beside a cheap one", model: deepseek, serves: true,
+			market: &market{sellers: []seller{{435_000, 870_000}, {650_000, 1_300_000}, {1_320_000, 3_960_000}}, obeys: true, tells: true},
+			budget: 20_000_000, parallel: 20, each: 2,
+		},
+		{
+			name: "the same in another format", model: deepseek, serves: true, messages: true,
+			market: &market{sellers: []seller{{435_000, 870_000}, {650_000, 1_300_000}, {1_320_000, 3_960_000}}, obeys: true, tells: true},
+			budget: 20_000_000, parallel: 20, each: 2,
+		},
+		{
+			name: "a dearer seller, as the operator allows", model: deepseek, serves: true, config: "pricing: {margin: 400}\n",
+			market: &market{sellers: peak, obeys: true, tells: true}, budget: 100_000_000, parallel: 20, each: 2,
+		},
+		{
+			name: "after a sale", model: glm, market: &market{sellers: []seller{{150_000, 500_000}}, obeys: true, tells: true},
+			budget: 10_000_000, parallel: 20, each: 2,
+		},
+		{
+			name: "after a sale, as the operator allows", model: glm, serves: true, config: "pricing: {margin: 150}\n",
+			market: &market{sellers: []seller{{150_000, 500_000}}, obeys: true, tells: true}, budget: 10_000_000, parallel: 20, each: 2,
+		},
+		{
+			name: "Azure at its own price, one at a time", model: azure, serves: true,
+			market: &market{sellers: []seller{{5_000_000, 30_000_000}}}, budget: 500_000_000, parallel: 1, each: 30,
+		},
+		{
+			name: "Azure at its own price, 20 at a time", model: azure, serves: true,
+			market: &market{sellers: []seller{{5_000_000, 30_000_000}}}, budget: 500_000_000, parallel: 20, each: 2,
+		},
+		{
+			name: "another reseller, once it has told", model: "house/m", serves: true, config: "prices: {house/m: {input: \"0.435\", output: \"0.87\"}}\n",
+			market: &market{sellers: peak, tells: true}, budget: 50_000_000, parallel: 20, each: 2,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.market.used = llm.Usage{llm.Input: 200, llm.Output: 2000}
+			if strings.HasPrefix(tt.model, "azure/") {
+				tt.market.used[llm.Input] = 1000
+			}
+			up := httptest.NewServer(tt.market)
+			defer up.Close()
+			provider, _, _ := strings.Cut(tt.model, "/")
+			h := harness.Open(t, harness.Setup{YAML: tt.config + "providers:" + harness.ProviderYAML(provider, up.URL)})
+			a := chatOf(tt.model, tt.messages)
+			if provider == "house" { // whose first charge nothing bounds
+				h.Do(a)
+			}
+			h.SetBudget(tt.budget, budget.PeriodTotal)
+			before := tt.market.served
+			refusals := make(chan string, tt.parallel*tt.each)
+			var all sync.WaitGroup
+			for range tt.parallel {
+				all.Go(func() {
+					for range tt.each {
+						if r := h.Do(a); r.Status != http.StatusOK {
+							refusals <- r.Body
+						}
+					}
+				})
+			}
+			all.Wait()
+			served := tt.market.served - before
+			t.Logf("%d of %d let through, truly charged $%s of $%s: %.2f", served, tt.parallel*tt.each, tt.market.truth, tt.budget,
+				float64(tt.market.truth)/float64(tt.budget))
+			if tt.market.truth > tt.budget {
+				t.Errorf("the provider charges $%s of a budget of $%s", tt.market.truth, tt.budget)
+			}
+			if (served > 0) != tt.serves {
+				t.Errorf("%d requests were let through, want some: %t", served, tt.serves)
+			}
+			close(refusals)
+			said := false
+			for why := range refusals {
+				said = said || strings.Contains(why, "pricing.margin")
+			}
+			if said == tt.serves {
+				t.Errorf("a refusal says what to do, which is pricing.margin: %t, want %t", said, !tt.serves)
+			}
+			h.Verify(t)
+		})
+	}
+}
+
+// chatOf asks a model for up to 2,000 tokens about 800 bytes of text.
+func chatOf(model string, messages bool) harness.Ask {
+	text := strings.Repeat("budget ", 150)
+	if messages {
+		return harness.Ask{Path: "/v1/messages", Body: `{"model":"` + model + `","max_tokens":2000,"messages":[{"role":"user","content":"` + text + `"}]}`}
+	}
+	return harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"` + model + `","max_completion_tokens":2000,"messages":[{"role":"user","content":"` + text + `"}]}`}
+}
+
+// TestHighestPriceOfTheClient holds which highest price a reseller is told under a budget: the one that is held, or the
+// client's where that is lower; and none without a budget, where the client's goes as it came.
+func TestHighestPriceOfTheClient(t *testing.T) {
+	t.Parallel()
+	var last []byte
+	var mu sync.Mutex
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		last, _ = io.ReadAll(r.Body)
+		mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, harness.Answered(harness.Thousand))
+	}))
+	defer up.Close()
+	const yaml = "prices: {\"openrouter/*\": {input: \"2\", output: \"8\", request: \"0.01\"}}\nproviders:"
+	h := harness.Open(t, harness.Setup{YAML: yaml + harness.ProviderYAML("openrouter", up.URL)})
+	const ours = `{"prompt":3,"completion":12,"request":0.015}`
+	for _, budgeted := range []bool{false, true} {
+		if budgeted {
+			h.SetBudget(1000*llm.USD, budget.PeriodTotal)
+		}
+		for _, c := range []struct{ client, want string }{
+			{"", ours},
+			{`"provider":null,`, ours},
+			{`"provider":{},`, ours},
+			{`"provider":{"max_price":{}},`, ours},
+			{`"provider":{"max_price":{"prompt":1}},`, `{"prompt":1,"completion":12,"request":0.015}`},
+			{`"provider":{"max_price":{"prompt":"1e-1","completion":99,"image":2}},`, `{"prompt":"1e-1","completion":12,"request":0.015,"image":2}`},
+			{`"provider":{"max_price":{"prompt":"dear"}},`, ""},
+			{`"provider":{"max_price":{"prompt":1},"only":["dear"]},`, ""},
+			{`"provider":{"sort":"throughput"},`, ""},
+			{`"Provider":{"max_price":{"prompt":1}},`, ""},
+		} {
+			mu.Lock()
+			last = nil
+			mu.Unlock()
+			r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{` + c.client + `"model":"openrouter/x/y","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}`})
+			mu.Lock()
+			got := string(rawjson.Get(last, "provider", "max_price"))
+			mu.Unlock()
+			switch {
+			case !budgeted && c.want != "":
+				if sent := string(rawjson.Get([]byte("{"+strings.TrimSuffix(c.client, ",")+"}"), "provider", "max_price")); r.Status != http.StatusOK || got != sent {
+					t.Errorf("without a budget, %s: status %d, sent %s, want it as it came", c.client, r.Status, got)
+				}
+			case budgeted && (r.Status != http.StatusOK) != (c.want == ""), budgeted && got != c.want:
+				t.Errorf("under a budget, %s: status %d, sent %s, want %s", c.client, r.Status, got, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package quote
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// capMember is the field of a request by which OpenRouter is told who may serve it, and priceCaps the member of it that
+// says the highest prices, in US dollars for a million tokens or for a request
+// (https://openrouter.ai/docs/guides/routing/provider-selection, undated copy, and
+// https://openrouter.ai/docs/client-sdks/typescript/models/maxprice.md, stored copy of 2026). Where nobody serves the
+// model within them, OpenRouter refuses the request.
+const (
+	capMember = "provider"
+	priceCaps = "max_price"
+)
+
+// CapPrice writes the prices that are held for the target into a body that goes to a reseller, as the highest that it may
+// charge. A lower price of the client's stays.
+func (q *Quote) CapPrice(body []byte) []byte {
+	if !q.Quirks.CapsPrice || q.Op.Multipart || !q.Price.Known() || rawjson.KindOf(body) != rawjson.Object {
+		return body
+	}
+	theirs := rawjson.Get(body, capMember, priceCaps)
+	caps := []byte{'{'}
+	for _, one := range []struct {
+		name  string
+		class llm.Class
+	}{{"prompt", llm.Input}, {"completion", llm.Output}, {"request", llm.Requests}} {
+		value := q.highest(one.class, rawjson.Get(theirs, one.name))
+		if value == nil {
+			continue
+		}
+		if len(caps) > 1 {
+			caps = append(caps, ',')
+		}
+		caps = append(append(rawjson.AppendString(caps, one.name), ':'), value...)
+	}
+	for m := range rawjson.Members(theirs) { // which are not capped here
+		if !m.Is("prompt") && !m.Is("completion") && !m.Is("request") && len(caps) > 1 {
+			caps = append(append(append(append(caps, ','), rawjson.AppendString(nil, m.Name())...), ':'), m.Value...)
+		}
+	}
+	if len(caps) == 1 { // all is free
+		return body
+	}
+	provider := append(append([]byte(`{"`+priceCaps+`":`), caps...), "}}"...)
+	return rawjson.Splice(nil, body, rawjson.Set(body, capMember, provider))
+}
+
+// highest is the price that is held for the class, or the client's where that is lower; nil for one that is free or not
+// known.
+func (q *Quote) highest(class llm.Class, theirs []byte) []byte {
+	pico := q.Price.Rates[class].Pico()
+	if pico == 0 {
+		return nil
+	}
+	pico = pico * q.Price.Margin() / 1000
+	text := llm.FormatRate(pico)
+	if class == llm.Requests {
+		text = llm.FormatUnitRate(pico)
+	}
+	ours, _ := strconv.ParseFloat(text, 64)
+	if given, ok := price(theirs); ok && given < ours {
+		return theirs
+	}
+	return []byte(text)
+}
+
+// price is a price that a client gave, as a number or a text of one.
+func price(v []byte) (dollars float64, ok bool) {
+	const longest = 32 // bytes
+	text := string(v)
+	if rawjson.KindOf(v) == rawjson.String {
+		text = rawjson.Text(v)
+	}
+	if text == "" || len(text) > longest || strings.Trim(text, "0123456789.eE+-") != "" {
+		return 0, false
+	}
+	dollars, err := strconv.ParseFloat(text, 64)
+	return dollars, err == nil
+}
+
+// isPriceCap reports whether a field of a request says nothing but the highest prices, which a reseller obeys.
+func (q *Quote) isPriceCap(m rawjson.Member) bool {
+	if !q.Quirks.CapsPrice || !m.Is(capMember) || rawjson.KindOf(m.Value) != rawjson.Object {
+		return false
+	}
+	for one := range rawjson.Members(m.Value) {
+		if !one.Is(priceCaps) {
+			return false
+		}
+		for cap := range rawjson.Members(one.Value) {
+			if _, ok := price(cap.Value); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}

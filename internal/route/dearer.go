@@ -1,0 +1,77 @@
+package route
+
+import (
+	"sync"
+	"time"
+
+	"weir/internal/llm"
+)
+
+const (
+	// maxDearer bounds how many targets are remembered that charged more than their price.
+	maxDearer = 4096
+	// dearerFor is how long the dearest charge of a target is remembered, unless it is met again.
+	dearerFor = time.Hour
+	// A charge is remembered with a tenth on top, rounded up to a step, in thousandths of the price: each is a version of
+	// the price.
+	whole, dearerStep, maxTimes = 1000, 250, 100_000
+)
+
+// dearer remembers how much more than their prices targets charged.
+type dearer struct {
+	mu      sync.RWMutex
+	targets map[targetID]dearCharge // at most maxDearer
+}
+
+// dearCharge is up to how many thousandths of its price a target charged, and when.
+type dearCharge struct {
+	times int64
+	at    time.Time
+}
+
+// Charged takes note of what a target says that it charged for what comes to that much by its price.
+func (t *Table) Charged(provider, model string, told, computed llm.Money, now time.Time) {
+	if computed <= 0 || told <= computed+computed/whole {
+		return
+	}
+	t.health.dearer.note(targetID{provider, model}, timesOf(told, computed), now)
+}
+
+// timesOf is how many thousandths of the computed cost are held for the next attempt after one that was charged so much.
+func timesOf(told, computed llm.Money) int64 {
+	if told/computed >= maxTimes/whole {
+		return maxTimes
+	}
+	times := int64(told)/int64(computed)*whole + int64(told)%int64(computed)*whole/int64(computed)
+	times += times / 10
+	return min(maxTimes, (times/dearerStep+1)*dearerStep)
+}
+
+func (d *dearer) note(id targetID, times int64, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before, known := d.targets[id]
+	if known && before.times > times && now.Sub(before.at) < dearerFor {
+		return
+	}
+	if d.targets == nil {
+		d.targets = map[targetID]dearCharge{}
+	}
+	if !known && len(d.targets) >= maxDearer {
+		for other := range d.targets {
+			delete(d.targets, other)
+			break
+		}
+	}
+	d.targets[id] = dearCharge{times, now}
+}
+
+// timesAt is up to how many thousandths of its price the target charged within the last hour; 0 for no more than that.
+func (d *dearer) timesAt(id targetID, now time.Time) int64 {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if c, ok := d.targets[id]; ok && now.Sub(c.at) < dearerFor {
+		return c.times
+	}
+	return 0
+}
