@@ -19,6 +19,8 @@ type Quirks struct {
 	// ReasoningBesideOutput says that completion_tokens leaves reasoning
 	// tokens out, so that they are added, not taken from it.
 	ReasoningBesideOutput bool `json:"reasoning_beside_output,omitempty"`
+	// NoCap says that a cap on output of -1 or 0 is none there.
+	NoCap bool `json:"no_cap,omitempty"`
 	// ReasoningBesideCap says that the cap on output may leave reasoning out.
 	ReasoningBesideCap bool `json:"reasoning_beside_cap,omitempty"`
 	// ParsesDocuments says that a document for a model that takes none is read into text
@@ -63,7 +65,7 @@ type Quirks struct {
 func (q *Quirks) Everywhere() Quirks {
 	return Quirks{
 		BillsFetches: q.BillsFetches, IgnoresCallCaps: q.IgnoresCallCaps, CallCap: q.CallCap,
-		SearchWindow: q.SearchWindow, CapsPrice: q.CapsPrice,
+		SearchWindow: q.SearchWindow, CapsPrice: q.CapsPrice, NoCap: q.NoCap,
 	}
 }
 

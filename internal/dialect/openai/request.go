@@ -45,10 +45,10 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	case "stream_options":
 		r.IncludeUsage, err = includeUsage(m.Value)
 	case outputCap:
-		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, outputCap, 1, parse.MaxCount))
+		r.MaxOutput, err = capOrNone(m.Value, outputCap)
 	case legacyOutputCap:
 		if r.MaxOutput == nil {
-			r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, legacyOutputCap, 1, parse.MaxCount))
+			r.MaxOutput, err = capOrNone(m.Value, legacyOutputCap)
 		}
 	case "n":
 		r.Choices, err = parse.Pointer(parse.Int(m.Value, "n", 1, maxChoices))

@@ -26,6 +26,10 @@ func Scan(body []byte, _ *http.Request) (llm.Head, error) {
 		return h, err
 	}
 	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&h, m) })
+	if err == nil && h.NoCap && h.MaxOutput > 0 {
+		err = llm.Invalid(legacyOutputCap, "One of max_tokens and max_completion_tokens says that there is no limit, the other "+
+			"gives one. Leave one of them out.")
+	}
 	if err != nil {
 		return llm.Head{}, err
 	}
@@ -102,9 +106,29 @@ func refuseDeferred(v []byte) error {
 }
 
 func raiseCap(h *llm.Head, v []byte, name string) error {
+	if isNoCap(v) {
+		h.NoCap = true
+		return nil
+	}
 	n, err := parse.Int(v, name, 1, parse.MaxCount)
 	h.MaxOutput = max(h.MaxOutput, n)
 	return err
+}
+
+// isNoCap reports whether an output cap is one that servers of one's own take for none:
+// https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (n_predict), https://lmstudio.ai/docs/app/api/endpoints/openai
+// (undated copies). Who takes it for a mistake is not asked.
+func isNoCap(v []byte) bool {
+	n, ok := rawjson.AsInt(v)
+	return ok && (n == 0 || n == -1)
+}
+
+// capOrNone is an output cap; nil for none.
+func capOrNone(v []byte, name string) (*int64, error) {
+	if isNoCap(v) {
+		return nil, nil
+	}
+	return parse.Pointer(parse.Int(v, name, 1, parse.MaxCount))
 }
 
 func includeUsage(v []byte) (wanted bool, err error) {

@@ -13,14 +13,14 @@ import (
 
 // Splice appends to dst a body of this format with the provider's model name,
 // a request for usage where it is a stream, and an output cap where one is to
-// be put in and the client gave none, or null. Every other byte stays, but for top-level fields that the
+// be put in and the client gave none, null, or one that is none. Every other byte stays, but for top-level fields that the
 // provider calls by another name or refuses, and for the proofs of what other
 // vendors' models thought. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q == nil {
 		q = &llm.Quirks{}
 	}
-	given := h.MaxOutput > 0
+	given, none := h.MaxOutput > 0, h.NoCap
 	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
 		other := *h
 		other.ModelSpan, other.StreamOptionsSpan = compose.Find(stripped, "model"),
@@ -46,7 +46,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 			front = append(front, `"stream_options":{"include_usage":true},`...)
 		}
 	}
-	if s.MaxOutput > 0 && !given && !rawjson.Present(rawjson.Get(body, capField(q))) {
+	if s.MaxOutput > 0 && !given && (none || !rawjson.Present(rawjson.Get(body, capField(q)))) {
 		limit := strconv.AppendInt(nil, s.MaxOutput, 10)
 		if span := compose.Find(body, capField(q)); span.Present() {
 			edits = append(edits, compose.Replace(span, limit))
