@@ -139,10 +139,11 @@ func TestBudgetOfCharges(t *testing.T) {
 }
 
 // TestOwnPriceAlone holds that an account with a price of its own for a model without a purchase price is told an exact
-// charge, without a mark; that one with a markup is told that the same model has no price, in totals too, until an operator corrects it by an amount; and that operators are told of both.
+// charge, without a mark; that one with a markup is told that the same model has no price, in totals too, until an
+// operator corrects it by an amount; and that operators are told of both.
 func TestOwnPriceAlone(t *testing.T) {
 	t.Parallel()
-	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "    models: [new]\n"})
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "    bill_by: computed\n    models: [new]\n"})
 	owned, marked := h.KeyOfNew("owned"), h.KeyOfNew("marked")
 	setPriceList(h, "owned", account.PriceList{Prices: map[string]pricing.PriceOverride{"house/new": {"input": "7", "output": "8"}}})
 	setPriceList(h, "marked", account.PriceList{Markup: 2500})
