@@ -50,7 +50,7 @@ func (h *signInHandlers) link(kind people.LinkKind) formServe {
 }
 
 func linkPageOf(link people.Link, f *form) linkPage {
-	p := linkPage{Email: link.Email, Known: link.Known}
+	p := linkPage{Email: link.Email, Known: link.Known && !link.Unsaid}
 	name := Field{Name: "name", Label: "Name", Hint: "Others see it.", Complete: "name", Optional: true, Max: 100}
 	password := Field{
 		Name: "password", Label: "Password", Kind: "password",
@@ -70,6 +70,11 @@ func linkPageOf(link people.Link, f *form) linkPage {
 			"Change the password"
 		password.Label, password.First = "New password", true
 		p.Fields = []Field{f.field(password)}
+	case link.Unsaid:
+		p.Title, p.Text, p.Verb = invitedTo(link.Invitation),
+			"If you have a user with this address, enter its password. Else choose a name and a password.", "Accept"
+		name.First = true
+		p.Fields = []Field{f.field(name), f.field(password)}
 	case link.Known:
 		p.Title, p.Text, p.Verb = invitedTo(link.Invitation),
 			"You already have a user with this address. Enter its password to accept.", "Accept"

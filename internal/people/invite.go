@@ -146,6 +146,14 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 	if s.passwordsOff {
 		return llm.Secret{}, noPasswords()
 	}
+	if l.Unsaid { // the same is refused whether they are known or not
+		if _, err := checkPersonName(p.Name); err != nil {
+			return llm.Secret{}, err
+		}
+		if err := checkPassword(p.Password, l.Email); err != nil {
+			return llm.Secret{}, err
+		}
+	}
 	var session llm.Secret
 	var a Admission
 	switch {

@@ -105,7 +105,10 @@ type Link struct {
 	Known bool   // they have a user already, whose password they give
 	// Claims says that they have a user whose address nobody has proven, which an
 	// operator's link does: they choose a password in place of the one there is.
-	Claims     bool
+	Claims bool
+	// Unsaid says that the page is not to tell whether they have a user: whoever invited, an account's owner, has the
+	// link too, and is not to learn who is a user of the installation.
+	Unsaid     bool
 	Invitation *Invitation
 	Expires    time.Time
 }

@@ -247,8 +247,8 @@ func (s *People) inviteLink(ctx context.Context, link people.Hash, now time.Time
 		err = nil
 	}
 	return people.Link{
-		Kind: people.InviteLink, Email: i.Email, Known: known, Claims: claims, Invitation: &i.Invitation,
-		Expires: i.Expires,
+		Kind: people.InviteLink, Email: i.Email, Known: known, Claims: claims, Unsaid: !i.trusted,
+		Invitation: &i.Invitation, Expires: i.Expires,
 	}, err
 }
 

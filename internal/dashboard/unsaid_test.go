@@ -1,0 +1,46 @@
+package dashboard_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/people"
+)
+
+// TestInvitationsDoNotTellWhoIsAUser has an owner open the links of those whom they invite: a user of the installation
+// and an address that nobody has, and try what is refused of both.
+func TestInvitationsDoNotTellWhoIsAUser(t *testing.T) {
+	t.Parallel()
+	s := founded(t)
+	a := s.account(t, account.DefaultName)
+	accept := func(by audit.Actor, email, accountID string, role people.Role) {
+		token, _, err := s.people.Invite(t.Context(), by, people.Invitation{Email: email, AccountID: accountID, Role: role})
+		must.Do(t, err)
+		must.Get(s.people.Accept(t.Context(), token.Reveal(), people.Person{Name: "X", Password: llm.NewSecret(password)}, people.Origin{}))(t)
+	}
+	accept(audit.Gateway(), "owner@example.com", a.ID, people.Owner)
+	accept(audit.Gateway(), "user@example.com", s.acme.ID, people.Viewer)
+	owner := audit.Actor{Kind: audit.User, ID: s.user(t, "owner@example.com").ID, Name: "owner@example.com"}
+	s.cookie = ""
+	pages := map[string][]string{}
+	for _, email := range []string{"user@example.com", "none@example.com"} {
+		token, _, err := s.people.Invite(t.Context(), owner, people.Invitation{Email: email, AccountID: a.ID, Role: people.Viewer})
+		must.Do(t, err)
+		path := "/invite/" + token.Reveal()
+		clean := strings.NewReplacer(email, "EMAIL", token.Reveal(), "TOKEN").Replace
+		pages[email] = append(pages[email], clean(s.send(t, "GET", path, nil, nil).text))
+		for _, wrong := range []string{"short", "password123", ""} {
+			pages[email] = append(pages[email], clean(s.send(t, "POST", path, url.Values{"name": {"X"}, "password": {wrong}}, nil).text))
+		}
+	}
+	for i, page := range pages["user@example.com"] {
+		if other := pages["none@example.com"][i]; page != other {
+			t.Errorf("page %d differs for a user and for nobody:\n%s\n%s", i, page, other)
+		}
+	}
+}
