@@ -80,7 +80,7 @@ func certified(o *Options) (*tls.Config, func(context.Context), error) {
 		if _, err := c.load(); err != nil {
 			return nil, nil, fmt.Errorf("tls: %w", err)
 		}
-		return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, c.run, nil
+		return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12, CipherSuites: suites()}, c.run, nil
 	case len(t.ACME.Domains) > 0:
 		m, err := newACME(&o.Config)
 		if err != nil {
@@ -89,9 +89,20 @@ func certified(o *Options) (*tls.Config, func(context.Context), error) {
 		first := func(ctx context.Context) { obtain(ctx, m, t.ACME.Domains, o.Log) }
 		return &tls.Config{
 			GetCertificate: m.GetCertificate, NextProtos: []string{acme.ALPNProto}, MinVersion: tls.VersionTLS12,
+			CipherSuites: suites(),
 		}, first, nil
 	}
 	return nil, func(context.Context) {}, nil
+}
+
+// suites are those of TLS 1.2 that clients may choose: with forward secrecy and authenticated encryption, none of CBC
+// (RFC 9325, section 4.2).
+func suites() []uint16 {
+	return []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	}
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -92,6 +92,16 @@ func TestCertificateChanges(t *testing.T) {
 	must.Equal(t, serial(t, address), int64(2), "certificate with a broken file")
 	certtest.Write(t, dir, 3)
 	harness.Await(t, "the third certificate", func() bool { return serial(t, address) == 3 })
+	for _, suite := range []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA,
+		tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA,
+	} {
+		c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}})
+		if err == nil {
+			_ = c.Close()
+			t.Errorf("TLS 1.2 with %s: got a connection, want none", tls.CipherSuiteName(suite))
+		}
+	}
 	if c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots, MaxVersion: tls.VersionTLS11}); err == nil {
 		_ = c.Close()
 		t.Error("TLS 1.1 was agreed on")
