@@ -81,13 +81,19 @@ async function charge(line, id) {
   line.append(" · ", link);
 }
 
-// called adds the pieces of tool calls, which come by index, to those so far.
+// mostCalls bounds the tool calls of an answer, and their indexes.
+const mostCalls = 1000;
+
+// called adds the pieces of tool calls, which come by index, to those so far, a Map. A provider may send any index.
 function called(calls, pieces) {
-  for (const piece of pieces ?? []) {
-    const call = (calls[piece.index ?? 0] ??= { id: "", type: "function", function: { name: "", arguments: "" } });
-    call.id ||= piece.id ?? "";
-    call.function.name += piece.function?.name ?? "";
-    call.function.arguments += piece.function?.arguments ?? "";
+  for (const piece of Array.isArray(pieces) ? pieces : []) {
+    const index = piece?.index ?? 0;
+    if (!Number.isInteger(index) || index < 0 || index >= mostCalls) throw new Error("The provider numbered a tool call with no number from 0 to 999.");
+    if (!calls.has(index)) calls.set(index, { id: "", type: "function", function: { name: "", arguments: "" } });
+    const call = calls.get(index);
+    call.id ||= piece?.id ?? "";
+    call.function.name += piece?.function?.name ?? "";
+    call.function.arguments += piece?.function?.arguments ?? "";
   }
 }
 
@@ -101,7 +107,7 @@ function next(turns, text, images) {
 
 // listen shows the answer of a response as it comes, and returns it with its usage.
 async function listen(pane, response, line, began) {
-  const calls = [];
+  const calls = new Map();
   let first = 0;
   let usage = null;
   for await (const piece of pieces(response)) {
@@ -113,7 +119,7 @@ async function listen(pane, response, line, began) {
     pane.talk.scrollTop = pane.talk.scrollHeight;
     usage = piece.usage ?? usage;
   }
-  const made = calls.filter(Boolean);
+  const made = [...calls.keys()].sort((a, b) => a - b).map((index) => calls.get(index));
   for (const call of made) say(pane, "call", `${call.function.name}(${call.function.arguments})`);
   const turn = { role: "assistant", content: line.textContent };
   if (made.length) Object.assign(turn, { content: turn.content || null, tool_calls: made });
