@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/quote"
 	"weir/internal/quotetest"
 )
 
-// around are the tokens that a bound has for a vendor's own words, of a request and of one with tools.
-const around = 1024
+// aroundTools are the tokens that a bound has for a vendor's own words about tools.
+const aroundTools = 1024
 
 // model is a model under a budget, with those who may count for it.
 type model struct {
@@ -63,8 +65,17 @@ func (m *model) held(t *testing.T, body string, how quote.Precision) int64 {
 		r = must.Get(m.quote.Inputs())(t)
 	}
 	d := m.quote.Demand(&r, how)
-	u := d.Granted(1)
+	u := d.Granted(1, 0)
 	return u.InputTokens()
+}
+
+// around are the tokens that a bound has for a vendor's own words.
+func (m *model) around(body string) int64 {
+	n := dialect.Around(m.name)
+	if strings.Contains(body, `"tools":`) {
+		n += aroundTools
+	}
+	return n
 }
 
 // precisions are both bounds.

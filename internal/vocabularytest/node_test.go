@@ -53,6 +53,7 @@ func startCounter(t *testing.T) *counter {
 		if err := node.Wait(); err != nil {
 			t.Errorf("node count.mjs: %v", err)
 		}
+		t.Logf("node took %v of processor time", node.ProcessState.UserTime())
 	})
 	c := &counter{in: in, out: bufio.NewScanner(out)}
 	c.out.Buffer(nil, longestAnswer)
