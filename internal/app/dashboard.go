@@ -7,6 +7,7 @@ import (
 	"weir"
 	"weir/internal/account"
 	"weir/internal/dashboard"
+	"weir/internal/gateway"
 	"weir/internal/llm"
 	"weir/internal/manual"
 	"weir/internal/people"
@@ -36,7 +37,7 @@ func (g *instance) openDashboard() (err error) {
 			name, _ := g.router.Table().ExampleModel(g.options.Now())
 			return name
 		},
-		Models: modelsOf(g.router, g.options.Now), Turn: g.inTurn, Reports: g.store.Reports,
+		Models: modelsOf(g.router, g.options.Now), Turn: inTurnOf(g.gateway), Reports: g.store.Reports,
 		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
 		Statements: &dashboard.Statements{
 			Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements,
@@ -47,11 +48,13 @@ func (g *instance) openDashboard() (err error) {
 	return err
 }
 
-// inTurn does work for an account in its turn, as the pipeline does.
-func (g *instance) inTurn(r *http.Request, account string, size int64, work func() error) error {
-	held, done := g.gateway.ReadCapacity(r, account)
-	defer done()
-	return held.Turn(size, work)
+// inTurnOf does work for an account in its turn, as the pipeline does.
+func inTurnOf(pipeline *gateway.Server) func(r *http.Request, account string, size int64, work func() error) error {
+	return func(r *http.Request, account string, size int64, work func() error) error {
+		held, done := pipeline.ReadCapacity(r, account)
+		defer done()
+		return held.Turn(size, work)
+	}
 }
 
 // openPages makes the dashboard, and the pages of the documents, which look like its own.

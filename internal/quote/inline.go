@@ -10,6 +10,29 @@ import (
 	"weir/internal/picture"
 )
 
+// enclosed are the images, recordings and documents of a request, and what decides how they are counted.
+type enclosed struct {
+	model  string // whose rule counts images and documents
+	parsed bool   // the provider reads documents into text itself
+	closer bool   // the request may choose a resolution
+	cited  bool   // it may have documents cut into sentences
+
+	inline  []string // media in base64, in the order of the body
+	images  int64    // tokens of images and documents
+	beyond  int64    // bytes of what of these is counted by what is in it
+	written int64    // bytes of what of these is text
+	sound   int64    // tokens of what of these is a recording
+	heard   int64    // milliseconds of recordings whose length shows
+	unheard bool     // there is one whose length does not show
+}
+
+// enclosed begins to take note of them.
+func (q *Quote) enclosed() enclosed {
+	return enclosed{
+		model: q.Target.Model, parsed: q.Quirks.ParsesDocuments, closer: q.mayChooseResolution(), cited: q.mayCite(),
+	}
+}
+
 // media takes note of an image, a sound or a document. Where it is not in the
 // body, and where its bytes say nothing of its length, its size is not shown.
 func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {

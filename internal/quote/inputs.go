@@ -39,21 +39,12 @@ type Inputs struct {
 
 	reasonsWithin bool // reasoning is switched off, or has a limit of its own
 
-	around  int64    // tokens of the vendor's own words
-	schemas int64    // tokens that the JSON of tools and of calls may have beyond its bytes, written anew
-	escapes int64    // likewise, of escapes in it and in results of tools
-	beside  int64    // tokens of output beyond the caps on answers: reasoning, and what of a predicted answer is wrong
-	images  int64    // tokens of images
-	model   string   // whose rule counts these
-	parsed  bool     // the provider reads documents into text itself
-	closer  bool     // the request may choose a resolution
-	cited   bool     // it may have documents cut into sentences
-	inline  []string // media in base64, in the order of the body
-	beyond  int64    // bytes of what of these is counted by what is in it
-	written int64    // bytes of what of these is text
-	sound   int64    // tokens of what of these is a recording
-	heard   int64    // milliseconds of recordings whose length shows
-	unheard bool     // there is one whose length does not show
+	around  int64 // tokens of the vendor's own words
+	schemas int64 // tokens that the JSON of tools and of calls may have beyond its bytes, written anew
+	escapes int64 // likewise, of escapes in it and in results of tools
+	beside  int64 // tokens of output beyond the caps on answers: reasoning, and what of a predicted answer is wrong
+
+	enclosed
 }
 
 // inputs finds what a request is for the target, as budgets hold it.
@@ -74,7 +65,7 @@ func (q *Quote) inputs() Inputs {
 func (q *Quote) inputsAtMost() Inputs {
 	r := Inputs{
 		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: q.Head.MaxOutput > 0,
-		model: q.Target.Model, parsed: q.Quirks.ParsesDocuments, closer: q.mayChooseResolution(), cited: q.mayCite(),
+		enclosed: q.enclosed(),
 	}
 	if q.Op.Op != llm.OpChat {
 		return r

@@ -50,9 +50,7 @@ func (q *Quote) PlainText() (r Inputs, ok bool) {
 		return r, false
 	}
 	return Inputs{
-		own: true, kept: q.Op.Kept != nil, searchInFee: q.hasSearchInFee(), model: q.Target.Model,
-		parsed: q.Quirks.ParsesDocuments, closer: q.mayChooseResolution(),
-		cited:   q.mayCite(),
+		own: true, kept: q.Op.Kept != nil, searchInFee: q.hasSearchInFee(), enclosed: q.enclosed(),
 		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: caps == 1,
 	}, true
 }

@@ -54,7 +54,7 @@ func (s *People) shutOut(ctx context.Context, tx *sql.Tx, by audit.Actor, l *peo
 			return err
 		}
 	}
-	if err := s.revokeMade(ctx, tx, by, l.ID, (*account.Key).IsPlayground); err != nil {
+	if err := s.accounts.revokeMade(ctx, tx, by, l.ID, (*account.Key).IsPlayground); err != nil {
 		return err
 	}
 	return s.withdraw(ctx, tx, by, l.ID, "")

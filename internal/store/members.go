@@ -101,7 +101,7 @@ func (s *People) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peo
 		err = s.withdraw(ctx, tx, by, m.UserID, m.AccountID)
 	}
 	if err == nil && (r == "" || r == people.Viewer) { // who may not use the playground any more
-		err = s.revokeMade(ctx, tx, by, m.UserID, func(k *account.Key) bool {
+		err = s.accounts.revokeMade(ctx, tx, by, m.UserID, func(k *account.Key) bool {
 			return k.IsPlayground() && k.AccountID == m.AccountID
 		})
 	}

@@ -244,13 +244,13 @@ func (s *People) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, u
 	if err := s.webhooks.stopWebhooks(ctx, tx, by, userID); err != nil {
 		return err
 	}
-	return s.revokeMade(ctx, tx, by, userID, func(k *account.Key) bool {
+	return s.accounts.revokeMade(ctx, tx, by, userID, func(k *account.Key) bool {
 		return slices.Contains(k.Permissions, account.Admin) || k.IsPlayground()
 	})
 }
 
 // revokeMade revokes those keys that a user made for which is reports true.
-func (s *People) revokeMade(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string,
+func (s *Accounts) revokeMade(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string,
 	is func(*account.Key) bool,
 ) error {
 	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+
@@ -259,7 +259,7 @@ func (s *People) revokeMade(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	now := s.clock.now()
 	for i := range keys {
 		if err == nil && is(&keys[i]) {
-			_, err = s.accounts.revokeKey(ctx, tx, by, &keys[i], now)
+			_, err = s.revokeKey(ctx, tx, by, &keys[i], now)
 		}
 	}
 	return err

@@ -112,10 +112,8 @@ type engine struct {
 	lock        func(ctx context.Context, tx *sql.Tx, name string) error
 	now         func(ctx context.Context, q querier) (int64, error)
 	incarnation func(ctx context.Context, q querier) (string, error)
-	// shortage notes why no connection was to be had; nil where none is lacking.
-	shortage *shortage
-	// free is how many bytes are free on the disk of the database; nil where that is not
-	// ours to look at.
+	shortage    *shortage // notes why no connection was to be had; nil where none is lacking
+	// free is how many bytes are free on the database's disk; nil where that is not ours.
 	free func() (int64, error)
 	// noTable reports whether err says that a table is missing.
 	noTable func(err error) bool

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode"
 
-	"weir/internal/dialect/parse"
 	"weir/internal/rawjson"
 )
 
@@ -35,10 +34,13 @@ var freeForm = rawjson.Names{
 	"functionResponse", "function_response", "toolResult", "variables", "document", "documents", "tool_output",
 }
 
+// maxDepth is how deep a reply may nest, as that of a body.
+const maxDepth = 100
+
 // WithoutCost is a reply, or the data of one stream event, without what its provider says that it costs. What says
 // nothing of it is given back as it is, and so is what is no JSON.
 func WithoutCost(data []byte) []byte {
-	if rawjson.Validate(data, parse.MaxDepth) != nil {
+	if rawjson.Validate(data, maxDepth) != nil {
 		return data
 	}
 	edits := rawjson.Drops(data, func(name []byte, deep bool) rawjson.Verdict {
