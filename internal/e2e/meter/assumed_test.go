@@ -72,8 +72,8 @@ func TestAssumedPrices(t *testing.T) {
 				if w.status != 200 {
 					continue
 				}
-				if e := h.Entry(t, r.Header.Get("X-Request-Id")); (e.AtMost == e.Cost*3/2 && e.Cost > 0) != (w.provenance == "assumed") {
-					t.Errorf("%s: got $%s, at most $%s, %s; want half of an assumed price on top", w.model, e.Cost, e.AtMost, w.provenance)
+				if e := h.Entry(t, r.Header.Get("X-Request-Id")); (e.AtMost > e.Cost) != (w.provenance == "assumed") || w.model == seller && w.priced && e.AtMost != e.Cost*3/2 {
+					t.Errorf("%s: got $%s, at most $%s, %s; want a bound above an assumed price, half on top of another seller's", w.model, e.Cost, e.AtMost, w.provenance)
 				}
 				if got := h.Row(r.Header.Get("X-Request-Id")); got.Provenance != w.provenance || (got.Cost != "0") != w.priced {
 					t.Errorf("%s: got %s at $%s, want %s, priced: %t", w.model, got.Provenance, got.Cost, w.provenance, w.priced)
@@ -105,8 +105,8 @@ func TestAssumedPriceHasItsBound(t *testing.T) {
 		provenance ledger.Provenance
 		cost, most string
 	}{
-		{"azure/o3", ledger.Assumed, "0.00028", "0.0003136"}, // 0.000308 in a Data Zone
-		{"azure/gpt-4.1", ledger.Assumed, "0.00028", "0.0003136"},
+		{"azure/o3", ledger.Assumed, "0.00028", "0.0003136"},    // 0.000308 in a Data Zone
+		{"azure/gpt-4.1", ledger.Assumed, "0.00028", "0.00042"}, // OpenAI's price: nobody knows what Azure's own is
 		{"groq/llama-3.1-8b-instant", ledger.Exact, "0.0000058", "0"},
 	} {
 		r := h.Chat(tt.model)
