@@ -101,6 +101,7 @@ func (a *attempt) record() ledger.Attempt {
 		ID:      ledger.AttemptID{Request: c.id.UUID, N: uint16(len(c.spent.models) + 1)},
 		Account: c.principal.Account().ID, Key: c.principal.Key().ID,
 		Requested: c.Head.Model, Provider: a.Target.Provider.Name(), Model: a.Target.Model,
+		Region: a.Target.Provider.ServesIn(),
 		Opened: c.server.ledger.Now().UTC().Truncate(time.Microsecond), Arrived: c.started,
 		Stream: c.Head.Stream, Attribution: c.own.attribution, Parts: c.principal.Parts(&c.own.attribution),
 		Price: a.Price, BillByProvider: a.Target.Provider.BillsItself(),

@@ -62,7 +62,7 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	if a.Terms != nil {
 		dst = appendTerms(dst, a)
 	}
-	return endFrame(appendParts(dst, a.Parts), start)
+	return endFrame(appendRegion(appendParts(dst, a.Parts), a.Region), start)
 }
 
 func decodeOpen(payload []byte, known names) (a Attempt, err error) {
@@ -85,6 +85,7 @@ func decodeOpen(payload []byte, known names) (a Attempt, err error) {
 		d.terms(&a, known)
 	}
 	a.Parts = d.parts(flags)
+	a.Region = d.region(flags, known)
 	return a, d.finish("open")
 }
 

@@ -11,7 +11,8 @@ import (
 const (
 	flagUser = flagStream << (1 + iota)
 	flagTags
-	flagParts = flagTags << 2 // behind flagTerms
+	flagParts  = flagTags << 2 // behind flagTerms
+	flagRegion = flagParts << 1
 )
 
 // An attribution stands at the end of an opening, where its flags say so: an older program reads what is
@@ -26,6 +27,9 @@ func attributionFlags(a *Attempt) (flags uint64) {
 	}
 	if a.Parts != 0 {
 		flags |= flagParts
+	}
+	if a.Region != "" {
+		flags |= flagRegion
 	}
 	return flags
 }
@@ -49,6 +53,21 @@ func appendParts(dst []byte, p budget.Parts) []byte {
 		return dst
 	}
 	return binary.AppendUvarint(dst, uint64(p))
+}
+
+// A region stands behind the parts.
+func appendRegion(dst []byte, region string) []byte {
+	if region == "" {
+		return dst
+	}
+	return appendText(dst, region)
+}
+
+func (d *decoder) region(flags uint64, known names) string {
+	if flags&flagRegion == 0 {
+		return ""
+	}
+	return known.text(d.take(d.uvarint()))
 }
 
 func (d *decoder) parts(flags uint64) budget.Parts {

@@ -72,7 +72,7 @@ func (db *lockedDB) Apply(ctx context.Context, b *Batch) error {
 
 func testAttempt(id uuid.UUID, n uint16) Attempt {
 	a := Attempt{
-		ID: AttemptID{Request: id, N: n}, Account: "account", Key: "key", Requested: "fast",
+		ID: AttemptID{Request: id, N: n}, Account: "account", Key: "key", Requested: "fast", Region: "eu-west-1",
 		Provider: "p", Model: "m", Opened: time.Now().UTC().Truncate(time.Microsecond), Stream: true,
 		Bound: llm.Usage{llm.Input: 100, llm.Output: 10},
 		Price: llm.Price{

@@ -45,6 +45,7 @@ type Attempt struct {
 	Requested string // the model as the client asked for it
 	Provider  string
 	Model     string    // the provider's name of the model
+	Region    string    // where the provider's address says that it serves; empty for none
 	Opened    time.Time // UTC, whole microseconds
 	Arrived   time.Time // when the client's request came; all its attempts count on that UTC date
 	Stream    bool

@@ -262,6 +262,26 @@ func TestCatalogueSpeaking(t *testing.T) {
 	}
 }
 
+// TestServesIn finds the region of an address in its host or in its path.
+func TestServesIn(t *testing.T) {
+	t.Parallel()
+	c := catalogue(t)
+	for _, tt := range []struct{ provider, base, want string }{
+		{"openai", "https://api.openai.com/v1", ""},
+		{"bedrock", "https://bedrock-runtime.ap-southeast-2.amazonaws.com", "ap-southeast-2"},
+		{"vertex", "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/google", "europe-west4"},
+		{"vertex", "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", ""},
+		{"vertex", "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu", "eu"},
+	} {
+		o := c.Find(tt.provider).Options(registry.All())
+		o.BaseURL, o.APIKeys = tt.base, []llm.Secret{llm.NewSecret("key")}
+		p := must.Get(provider.New(o))(t)
+		if got := p.ServesIn(); got != tt.want {
+			t.Errorf("%s at %s: got %q, want %q", tt.provider, tt.base, got, tt.want)
+		}
+	}
+}
+
 // Where prices differ by region, the host of the address names it.
 func TestRegion(t *testing.T) {
 	t.Parallel()

@@ -5,13 +5,13 @@
 package provider
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -127,6 +127,7 @@ type Provider struct {
 	otherQuirks llm.Quirks // of the wire formats in Also
 	origin      string     // the base URL up to its path
 	prefix      string     // its path, without a slash at the end
+	servesIn    string
 	wire        wire
 
 	header      string               // of the scheme, carries a key
@@ -163,6 +164,7 @@ func New(o Options) (*Provider, error) {
 	o.APIKeys, o.Models = slices.Clone(o.APIKeys), slices.Clone(o.Models)
 	p.opts, p.otherQuirks = o, o.Quirks.Everywhere()
 	p.origin, p.prefix = splitBaseURL(o.BaseURL)
+	p.servesIn = cmp.Or(o.Region(), location(p.prefix))
 	return p, nil
 }
 
@@ -313,23 +315,6 @@ func (p *Provider) BaseURL() string { return p.opts.BaseURL }
 // PriceSource is the provider's id in the price data; empty where that is its name, and for
 // none.
 func (p *Provider) PriceSource() string { return p.opts.PriceSource }
-
-// Region is the region that the provider's address names, where prices differ by region;
-// empty for none.
-func (o *Options) Region() string {
-	u, err := url.Parse(o.BaseURL)
-	if o.RegionHost == "" || err != nil {
-		return ""
-	}
-	found := regexp.MustCompile(o.RegionHost).FindStringSubmatch(u.Hostname())
-	if found == nil {
-		return ""
-	}
-	return found[1]
-}
-
-// Region is that of Options.
-func (p *Provider) Region() string { return p.opts.Region() }
 
 // Retries is how often a failed attempt may be made again at this provider.
 func (p *Provider) Retries() int { return p.opts.Retries }

@@ -156,11 +156,12 @@ func TestFOCUSColumns(t *testing.T) {
 func TestFOCUSPrices(t *testing.T) {
 	t.Parallel()
 	e := priced(llm.Usage{llm.Input: 333, llm.CacheRead: 2_000_000, llm.Output: 15, llm.Milliseconds: 12_345, llm.Searches: 3})
-	e.Tier = "priority"
+	e.Tier, e.Region = "priority", "eu-west-1"
 	e.Cost = e.Price.Cost(&e.Usage, "priority")
 	rows, _ := focusOf(t, "1.4", e)
 	var got []string
 	for _, row := range rows {
+		must.Equal(t, row["RegionId"]+" "+row["RegionName"], "eu-west-1 eu-west-1", "region")
 		got = append(got, strings.Join([]string{
 			row["ConsumedQuantity"], row["ConsumedUnit"], row["PricingQuantity"], row["PricingUnit"], row["ListUnitPrice"], row["ListCost"], row["BilledCost"], row["SkuPriceDetails"],
 		}, " "))

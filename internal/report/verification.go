@@ -12,7 +12,6 @@ type Exported struct {
 	ledger.Entry
 	AccountName string
 	KeyLabel    string
-	Region      string // where the provider served it, where that is known
 }
 
 // What stands in the place of a price's version in an Explanation.

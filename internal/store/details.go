@@ -103,6 +103,7 @@ func encodeOpening(a *ledger.Attempt) string {
 	o.text("user", a.Attribution.User)
 	o.tags("tags", a.Attribution.Tags)
 	o.integer("parts", int64(a.Parts))
+	o.text("region", a.Region)
 	return o.String()
 }
 
@@ -134,6 +135,8 @@ func decodeOpening(text string, a *ledger.Attempt) (err error) {
 			a.Attribution.User = rawjson.Text(m.Value)
 		case "parts":
 			a.Parts = budget.Parts(integer(m.Value))
+		case "region":
+			a.Region = rawjson.Text(m.Value)
 		case "tags":
 			a.Attribution.Tags = tagsOf(m.Value)
 		}

@@ -38,7 +38,7 @@ func attempt(n int) ledger.Attempt {
 	return ledger.Attempt{
 		ID:      ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, n)), N: 1},
 		Account: "acc_a", Key: "key_a", Requested: "fast", Provider: "openai", Model: "org/gpt", Opened: noon,
-		Arrived: noon, Stream: true,
+		Arrived: noon, Stream: true, Region: "eu-west-1",
 		Price: price(), Bound: llm.Usage{llm.Input: 100, llm.Output: 4096}, Hold: 2472600,
 	}
 }
