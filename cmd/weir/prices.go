@@ -25,9 +25,9 @@ func newPrices(env *environment) *cobra.Command {
 		Long: "List what costs otherwise, at this moment, once price files are added to those of the configuration:\n" +
 			"model, class, before and after, in US dollars per million tokens or for one of what is not tokens.\n" +
 			"Of a file that the configuration names already: what it changes of the prices without it.\n" +
-			"A file may be a list that \"weir prices import\" reads, such as a newer copy of what the embedded data is made of:\n" +
-			"models.dev's api.json, or prices/data.json of genai-prices. Models that have a price now, and are not in a list that\n" +
-			"has others of their provider, are \"gone\".",
+			"A file may be a list that \"weir prices import\" reads, such as a newer copy of what the embedded data is\n" +
+			"made of: models.dev's api.json, or prices/data.json of genai-prices. Models that have a price now, and are\n" +
+			"not in a list that has others of their provider, are \"gone\".",
 		Example: "  weir prices diff prices.json\n  weir prices diff --json data.json api.json", Args: someFiles,
 		RunE: func(cmd *cobra.Command, files []string) error { return diffPrices(cmd, env, files) },
 	})
@@ -35,17 +35,18 @@ func newPrices(env *environment) *cobra.Command {
 	var own bool
 	convert := &cobra.Command{
 		Use: "import FROM", Short: "Print a price list of others as a price file",
-		Long: "Print a price file made of LiteLLM's model_prices_and_context_window.json, of what OpenRouter answers to\n" +
-			"GET /api/v1/models, of models.dev's api.json or of prices/data.json of genai-prices, from a file on this machine:\n" +
-			"nothing is fetched. What has no place in a price file is counted on stderr and left out, so that it stays unknown.\n" +
-			"The prices are assumed, since the list is not of who sends the bill. With --own they are exact.",
+		Long: "Print a price file made of LiteLLM's model_prices_and_context_window.json, of what OpenRouter answers\n" +
+			"to GET /api/v1/models, of models.dev's api.json or of prices/data.json of genai-prices, from a file on this\n" +
+			"machine: nothing is fetched. What has no place in a price file is counted on stderr and left out, so that it\n" +
+			"stays unknown. The prices are assumed, since the list is not of who sends the bill. With --own they are exact.",
 		Example: "  weir prices import model_prices_and_context_window.json > prices.json\n  weir prices import " +
 			"models.json --seen 2026-11-20", Args: oneArg("FROM"),
 		RunE: func(_ *cobra.Command, args []string) error { return importPrices(env, args[0], seen, own) },
 	}
 	convert.Flags().StringVar(&seen, "seen", "",
 		"day of the list, YYYY-MM-DD (default: when the file was last changed)")
-	convert.Flags().BoolVar(&own, "own", false, "the list is yours, and its prices are what you are charged: exact, not assumed")
+	convert.Flags().BoolVar(&own, "own", false,
+		"the list is yours, and its prices are what you are charged: exact, not assumed")
 	return group("prices", "Prices: of the managed configuration, and price files",
 		append([]*cobra.Command{check, diff, convert}, managedCommands(env, priceSection())...)...)
 }
@@ -94,7 +95,8 @@ func diffPrices(cmd *cobra.Command, env *environment, files []string) error {
 		_, err := fmt.Fprintln(env.stdout, "no price differs")
 		return err
 	}
-	return list(env, changes, []string{"CHANGE", "MODEL", "CLASS", "BEFORE", "AFTER"}, func(c *pricing.Change) []string {
+	heads := []string{"CHANGE", "MODEL", "CLASS", "BEFORE", "AFTER"}
+	return list(env, changes, heads, func(c *pricing.Change) []string {
 		if c.Class == "" {
 			return []string{c.Kind, c.Model, "-", "-", "-"}
 		}

@@ -115,8 +115,8 @@ func (o *Options) priceBook(ctx context.Context, files []pricing.File) (book *pr
 }
 
 // ImportPrices makes a price file of a list of others. Day is that of the list,
-// YYYY-MM-DD; empty for the day on which the file was last changed. Own says that the list is the operator's, so that its
-// prices are exact.
+// YYYY-MM-DD; empty for the day on which the file was last changed. Own says that the list is the operator's, so that
+// its prices are exact.
 func ImportPrices(path, day string, own bool) (*pricing.Converted, error) {
 	f, err := pricing.ReadFile(path)
 	if err != nil {

@@ -36,9 +36,9 @@ var errNoList = errors.New("none of the lists that can be read: LiteLLM's model_
 	"OpenRouter answers to /api/v1/models, models.dev's api.json, and prices/data.json of genai-prices")
 
 // Convert makes a price file of LiteLLM's model_prices_and_context_window.json, of OpenRouter's
-// answer to /api/v1/models, of models.dev's api.json or of prices/data.json of genai-prices. Day is that of the list,
-// YYYY-MM-DD. Prices that have no class here are left out, so that they stay unknown. The file is assumed unless own says
-// that the list is the operator's.
+// answer to /api/v1/models, of models.dev's api.json or of prices/data.json of genai-prices. Day is that of the
+// list, YYYY-MM-DD. Prices that have no class here are left out, so that they stay unknown. The file is assumed
+// unless own says that the list is the operator's.
 func Convert(text []byte, day string, own bool) (*Converted, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("longer than %d MiB", MaxFile>>20)
@@ -47,7 +47,9 @@ func Convert(text []byte, day string, own bool) (*Converted, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &converter{day: day, own: own, left: map[string]int{}, book: book, last: map[string]string{}, added: map[string]bool{}}
+	c := &converter{
+		day: day, own: own, left: map[string]int{}, book: book, last: map[string]string{}, added: map[string]bool{},
+	}
 	return c.read(text)
 }
 

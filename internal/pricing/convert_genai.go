@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// genaiVendor is a provider of genai-prices (https://github.com/pydantic/genai-prices/blob/main/prices/data.schema.json).
+// genaiVendor is a provider of genai-prices
+// (https://github.com/pydantic/genai-prices/blob/main/prices/data.schema.json).
 type genaiVendor struct {
 	ID     string       `json:"id"`
 	URLs   []string     `json:"pricing_urls"`
@@ -91,10 +92,11 @@ func (o *offer) holds(p *genaiPrice) bool {
 	}
 	from, err := time.Parse("15:04:05Z07:00", k.StartTime)
 	to, e := time.Parse("15:04:05Z07:00", k.EndTime)
-	if err != nil || e != nil || k.StartDate != "" || from.UTC().Format(time.TimeOnly) == to.UTC().Format(time.TimeOnly) {
+	begins, ends := from.UTC().Format(time.TimeOnly), to.UTC().Format(time.TimeOnly)
+	if err != nil || e != nil || k.StartDate != "" || begins == ends {
 		return false
 	}
-	o.when = []any{map[string]string{"from": from.UTC().Format(time.TimeOnly), "to": to.UTC().Format(time.TimeOnly)}}
+	o.when = []any{map[string]string{"from": begins, "to": ends}}
 	return true
 }
 

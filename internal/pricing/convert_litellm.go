@@ -28,8 +28,9 @@ var litellmRates = map[string]string{
 	"output_cost_per_reasoning_token": "output_reasoning_mtok", "cache_read_input_token_cost": "cache_read_mtok",
 	"cache_creation_input_token_cost":           "cache_write_mtok",
 	"cache_creation_input_token_cost_above_1hr": "cache_write_1h_mtok",
-	"cache_read_input_audio_token_cost":         "cache_audio_read_mtok", "input_cost_per_audio_token": "input_audio_mtok",
-	"output_cost_per_audio_token": "output_audio_mtok", "input_cost_per_image_token": "input_image_mtok",
+	"cache_read_input_audio_token_cost":         "cache_audio_read_mtok",
+	"input_cost_per_audio_token":                "input_audio_mtok",
+	"output_cost_per_audio_token":               "output_audio_mtok", "input_cost_per_image_token": "input_image_mtok",
 	"output_cost_per_image_token": "output_image_mtok", "output_cost_per_video_token": "output_video_mtok",
 	"input_cost_per_request": "requests_kcount", "citation_cost_per_token": "output_citation_mtok",
 	"code_interpreter_cost_per_session": "code_interpreter_sessions",
@@ -92,8 +93,8 @@ func (c *converter) litellmModel(o *offer, m map[string]any) {
 
 // isLitellmPrice reports whether a field says something of a price.
 func isLitellmPrice(field string) bool {
-	return strings.Contains(field, "cost") || strings.Contains(field, "pricing") || strings.Contains(field, "multiplier") ||
-		field == "provider_specific_entry"
+	words := []string{"cost", "pricing", "multiplier", "provider_specific_entry"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(field, word) })
 }
 
 // onlyTools reports whether none of the prices is one of what a model reads or makes.

@@ -22,7 +22,8 @@ var modelsdevProviders = map[string]string{
 
 // modelsdevRates are the classes of models.dev: US dollars per million tokens (https://models.dev).
 var modelsdevRates = map[string]string{
-	"input": "input_mtok", "output": "output_mtok", "reasoning": "output_reasoning_mtok", "cache_read": "cache_read_mtok",
+	"input": "input_mtok", "output": "output_mtok", "reasoning": "output_reasoning_mtok",
+	"cache_read":  "cache_read_mtok",
 	"cache_write": "cache_write_mtok", "input_audio": "input_audio_mtok", "output_audio": "output_audio_mtok",
 }
 
@@ -55,7 +56,8 @@ func (c *converter) modelsdev(providers map[string]json.RawMessage) (*Converted,
 		}
 		for _, id := range slices.Sorted(maps.Keys(p.Models)) {
 			m := p.Models[id]
-			c.modelsdevModel(&offer{provider: provider, id: id, source: modelsdevPage, note: "models.dev's list, converted."}, &m)
+			o := &offer{provider: provider, id: id, source: modelsdevPage, note: "models.dev's list, converted."}
+			c.modelsdevModel(o, &m)
 		}
 	}
 	return c.file("Converted from models.dev's api.json of " + c.day + ".")
@@ -121,7 +123,8 @@ func (c *converter) modelsdevCost(o *offer, mode string, cost map[string]json.Ra
 			Type string `json:"type"`
 			Size int64  `json:"size"`
 		}
-		if json.Unmarshal(prices["tier"], &tier) != nil || tier.Type != "context" || tier.Size < 1 || tier.Size > maxAbove {
+		if json.Unmarshal(prices["tier"], &tier) != nil || tier.Type != "context" ||
+			tier.Size < 1 || tier.Size > maxAbove {
 			return false
 		}
 		delete(prices, "tier")

@@ -29,7 +29,10 @@ const fromTokens = "min_prompt_tokens"
 func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
 	for i := range models {
 		m := &models[i]
-		o := &offer{provider: "openrouter", id: m.ID, source: openrouterPage, note: "OpenRouter's list of models, converted.", free: true}
+		o := &offer{
+			provider: "openrouter", id: m.ID, source: openrouterPage, free: true,
+			note: "OpenRouter's list of models, converted.",
+		}
 		c.openrouterPrices(o, m.Pricing, 0)
 		switch overrides, known := c.overrides(m.Pricing["overrides"]); {
 		case o.modes[""]["input_mtok"] == nil:
@@ -46,8 +49,8 @@ func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
 	return c.file("Converted from OpenRouter's list of models of " + c.day + ".")
 }
 
-// openrouterPrices notes prices that hold above so many tokens of prompt. What is 0 beside input and output is not charged
-// for apart.
+// openrouterPrices notes prices that hold above so many tokens of prompt. What is 0 beside input and output is not
+// charged for apart.
 func (c *converter) openrouterPrices(o *offer, prices map[string]json.RawMessage, above int64) {
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
 		if name == "overrides" || above > 0 && name == fromTokens {

@@ -188,7 +188,7 @@ func inputsOf(body []byte) (n int64) {
 func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
 	n := int64(len(q.Body)) - r.beyond
 	if how == Fine {
-		n = tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model)) + r.written + r.sound
+		n = tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model)) + r.written + r.heard.tokens
 	}
 	if !q.closed() {
 		n += r.escapes

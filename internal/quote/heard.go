@@ -20,6 +20,13 @@ const (
 	samplesPerMilli = 16
 )
 
+// heard is how long the recordings of a request are.
+type heard struct {
+	millis int64 // of those whose length shows, at most
+	tokens int64 // of those whose bytes bound their length, at most
+	hidden bool  // there is one whose length does not show
+}
+
 // hearsBySecond says whether the target's provider charges for the sound in a chat by the second, beside its tokens.
 func (q *Quote) hearsBySecond() bool {
 	return q.Quirks.SoundApart && q.Price.Rates[llm.Milliseconds].Known()
@@ -28,14 +35,14 @@ func (q *Quote) hearsBySecond() bool {
 // mostHeard is how long the recordings of a chat are at most, in milliseconds, where that is charged for: no longer than
 // the window.
 func (q *Quote) mostHeard(r *Inputs) int64 {
-	if !q.hearsBySecond() || r.heard == 0 && !r.unheard {
+	if !q.hearsBySecond() || r.heard.millis == 0 && !r.heard.hidden {
 		return 0
 	}
 	most := q.window() * millisPerToken
-	if r.unheard {
+	if r.heard.hidden {
 		return most
 	}
-	return min(r.heard, most)
+	return min(r.heard.millis, most)
 }
 
 // hear takes note of a recording, and reports whether it has at least so many bytes a second that they bound its length,
@@ -43,21 +50,21 @@ func (q *Quote) mostHeard(r *Inputs) int64 {
 // that decoders may read as longer, or that may be silence in few bytes, is not.
 func (r *Inputs) hear(m *llm.Media) (measured bool) {
 	if m.Data == "" || m.URL != "" || m.FileID != "" {
-		r.unheard = true
+		r.heard.hidden = true
 		return false
 	}
 	_, subtype, _ := strings.Cut(m.MIME, "/")
 	if strings.EqualFold(cmp.Or(m.Format, subtype), "pcm16") {
-		r.heard += int64(len(m.Data))/samplesPerMilli + moreHeard
+		r.heard.millis += int64(len(m.Data))/samplesPerMilli + moreHeard
 		return true
 	}
 	sound, err := base64.StdEncoding.DecodeString(m.Data)
 	if err != nil {
-		r.unheard = true
+		r.heard.hidden = true
 		return false
 	}
 	most := recording.Measure(sound).Most
-	r.heard += most + moreHeard
+	r.heard.millis += most + moreHeard
 	return most <= int64(len(sound))*1000/leastSound
 }
 

@@ -21,9 +21,7 @@ type enclosed struct {
 	images  int64    // tokens of images and documents
 	beyond  int64    // bytes of what of these is counted by what is in it
 	written int64    // bytes of what of these is text
-	sound   int64    // tokens of what of these is a recording
-	heard   int64    // milliseconds of recordings whose length shows
-	unheard bool     // there is one whose length does not show
+	heard   heard
 }
 
 // enclosed begins to take note of them.
@@ -52,7 +50,7 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 		r.beyond += int64(len(m.Data))
 	case measured:
 		r.around += aroundSound
-		r.sound += int64(len(m.Data)) / soundBytes
+		r.heard.tokens += int64(len(m.Data)) / soundBytes
 	case strings.HasPrefix(m.MIME, "text/"):
 		r.written += int64(len(m.Data)) // more than the text itself
 	case kind == llm.PartDocument:
