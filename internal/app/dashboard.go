@@ -37,7 +37,7 @@ func (g *instance) openDashboard() (err error) {
 			name, _ := g.router.Table().ExampleModel(g.options.Now())
 			return name
 		},
-		Models: modelsOf(g.router, g.options.Now), Turn: inTurnOf(g.gateway), Reports: g.store.Reports,
+		Models: modelsOf(g.router, g.options.Now), Turn: turnsOf(g.gateway), Reports: g.store.Reports,
 		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
 		Statements: &dashboard.Statements{
 			Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements,
@@ -48,10 +48,10 @@ func (g *instance) openDashboard() (err error) {
 	return err
 }
 
-// inTurnOf does work for an account in its turn, as the pipeline does.
-func inTurnOf(pipeline *gateway.Server) func(r *http.Request, account string, size int64, work func() error) error {
+// turnsOf has work done for an account in its turn, as the pipeline does.
+func turnsOf(s *gateway.Server) func(r *http.Request, account string, size int64, work func() error) error {
 	return func(r *http.Request, account string, size int64, work func() error) error {
-		held, done := pipeline.ReadCapacity(r, account)
+		held, done := s.ReadCapacity(r, account)
 		defer done()
 		return held.Turn(size, work)
 	}

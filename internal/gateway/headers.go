@@ -86,7 +86,9 @@ func (c *call) answerHeaders(a *answered, contentType string) {
 func (c *call) fail(err error) {
 	e := llm.AsError(err)
 	c.logFailure(err, e)
-	e = withoutAmounts(c, err, e)
+	if c.principal.Charged() {
+		e = withoutAmounts(err, e)
+	}
 	c.settleLimits() // the client may ask again as soon as it has read this
 	if c.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
 		c.server.refused(c.principal, e)
@@ -117,8 +119,8 @@ func (c *call) fail(err error) {
 
 // withoutAmounts is an error as the client may see it: an account that is charged otherwise than the provider charges
 // gets no explanation of the provider's that tells an amount.
-func withoutAmounts(c *call, err error, e *llm.Error) *llm.Error {
-	if _, theirs := errors.AsType[*provider.Failure](err); !theirs || !c.principal.Charged() ||
+func withoutAmounts(err error, e *llm.Error) *llm.Error {
+	if _, theirs := errors.AsType[*provider.Failure](err); !theirs ||
 		!stamp.TellsCost(strings.Join([]string{e.Message, e.Param, e.Word}, " ")) {
 		return e
 	}

@@ -165,3 +165,19 @@ func (s *People) PassFactor(ctx context.Context, by audit.Actor, p people.Passin
 		return s.startSession(ctx, tx, by, p.Session)
 	})
 }
+
+// revokeMade revokes those keys that a user made for which is reports true.
+func (s *Accounts) revokeMade(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string,
+	is func(*account.Key) bool,
+) error {
+	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+
+		" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)
+	keys, err := collect(rows, err, scanKey)
+	now := s.clock.now()
+	for i := range keys {
+		if err == nil && is(&keys[i]) {
+			_, err = s.revokeKey(ctx, tx, by, &keys[i], now)
+		}
+	}
+	return err
+}

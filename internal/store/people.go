@@ -249,22 +249,6 @@ func (s *People) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, u
 	})
 }
 
-// revokeMade revokes those keys that a user made for which is reports true.
-func (s *Accounts) revokeMade(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string,
-	is func(*account.Key) bool,
-) error {
-	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+
-		" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)
-	keys, err := collect(rows, err, scanKey)
-	now := s.clock.now()
-	for i := range keys {
-		if err == nil && is(&keys[i]) {
-			_, err = s.revokeKey(ctx, tx, by, &keys[i], now)
-		}
-	}
-	return err
-}
-
 // prove notes that the address of a user is theirs. Somebody else may have been in as this user before: what they set up
 // neither lets them in any more nor keeps the holder out.
 func (s *People) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User) error {
