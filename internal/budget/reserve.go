@@ -39,7 +39,7 @@ type Need struct {
 	Budgets []Budget  // all that the attempt counts against; none: there is always room
 	At      time.Time // when the client's request came
 	Least   llm.Money // what the attempt costs at most when it may say little
-	Most    llm.Money // what it costs at most when it may say all it can; 0 for an attempt that costs nothing
+	Most    llm.Money // what it costs at most when it may say all it can; both 0 for an attempt that costs nothing
 	// After is the reservation of the attempt that this one follows, nil for none, and Charged what
 	// that one will cost: what it frees serves the next one.
 	After   *Reservation
@@ -59,7 +59,7 @@ func (l *Service) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 		return nil, errors.New("budget: there are budgets, and no database that leases them")
 	}
 	p := l.leasesOf(n.Account)
-	if n.Most == 0 {
+	if n.Least == 0 && n.Most == 0 {
 		return &Reservation{budgets: p}, nil
 	}
 	n.Least = min(max(n.Least, 1), llm.MaxCost) // something, so that a budget that is spent refuses
