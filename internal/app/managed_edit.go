@@ -221,7 +221,7 @@ func refusedEdit(err error) error {
 	if m, ok := errors.AsType[mistake](err); ok {
 		e := &llm.Error{Code: llm.CodeInvalidRequest, Message: sentence(m), Err: err}
 		if said, ok := errors.AsType[*llm.Error](err); ok {
-			e.Message, e.Param = said.Message, said.Param
+			e.Message, e.Param = strings.Replace(e.Message, said.Error(), said.Message, 1), said.Param
 		}
 		return e
 	}

@@ -279,7 +279,7 @@ func (b *books) bought(ctx context.Context, p *provider.Provider, from, to time.
 					Input: u.Usage.InputTokens(), Cached: u.Usage[llm.CacheRead] + u.Usage[llm.CacheReadAudio],
 					Output: u.Usage.OutputTokens(),
 				},
-				Cost: bought, Uncertain: most - bought, Unpriced: u.PurchaseUnpriced(u.Unpriced) > 0,
+				Cost: bought, Uncertain: most - bought, Unseen: u.Unseen > 0, Unpriced: u.PurchaseUnpriced(u.Unpriced) > 0,
 				Price: b.table.Price(&route.Target{Provider: p, Model: model}, at),
 			}
 		}

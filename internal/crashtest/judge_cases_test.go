@@ -134,7 +134,7 @@ func judgeCases() []judgeCase {
 		{"unknown, settled before the next start", func(b *books) { b.rows[killed].duration = time.Second }, unexplained},
 		{"unknown, settled long after the next start", func(b *books) { b.rows[killed].duration = 3 * time.Second }, unexplained},
 		{"unknown, its client long gone", func(b *books) {
-			b.receipts[killed].left, b.receipts[killed].ended = true, b.lives[0].ended.Add(-2*time.Second)
+			b.receipts[killed].left, b.receipts[killed].ended = true, b.lives[0].ended.Add(-2*longestLeave)
 		}, unexplained},
 		{"unknown, served above its bound", func(b *books) { b.served[killed].Usage[llm.Output] = 501 }, belowTruth},
 		{"broken off, charged for more than its bound", func(b *books) { b.served[broken].Usage[llm.Output] = 41 }, belowTruth},

@@ -52,7 +52,7 @@ func (c *connection) discard(began time.Duration) {
 		now := s.age()
 		slow := began + lingerPause + time.Duration(got)*time.Second/lingerRate
 		c.read.set(min(now+lingerPause, began+lingerTime, slow))
-		n, err := c.Conn.Read(buf.b)
+		n, err := c.Read(buf.b)
 		if err != nil {
 			return
 		}

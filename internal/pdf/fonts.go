@@ -40,7 +40,7 @@ func (f *fonts) read(text []byte) bool {
 		return isReference || bytes.HasPrefix(value, []byte("<<")) || isOne(value, plainEncodings()) ||
 			isOne(value, []string{"/Identity-H", "/Identity-V"})
 	})
-	return named && !(own && f.composite > 0) && f.simple+f.composite <= mostFonts && !hasLongGlyph(text)
+	return named && (!own || f.composite == 0) && f.simple+f.composite <= mostFonts && !hasLongGlyph(text)
 }
 
 // plainEncodings are those in which a code of ASCII is that character (ISO 32000-1, annex D).

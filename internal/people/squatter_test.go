@@ -56,7 +56,7 @@ func TestNothingOfASquatterStays(t *testing.T) {
 			must.Do(t, err)
 			half := must.Get(h.SignIn(h.ctx, email, secret(goodPassword), stranger))(t)
 
-			session, err := llm.Secret{}, error(nil)
+			var session llm.Secret
 			if claim == nil {
 				session, _, err = h.come(idp, "s-bob")
 			} else {

@@ -29,8 +29,7 @@ func (p *Provider) sign(x *exchange, c *Call, target string) *Failure {
 	if err == nil {
 		err = checkHeaders(headers)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		x.signed = headers
 		return nil
 	}

@@ -17,7 +17,7 @@ func (p *Provider) Own(saved *Provider, typed []string) bool {
 	}
 	return !slices.ContainsFunc(p.opts.APIKeys, func(key llm.Secret) bool {
 		has := func(own llm.Secret) bool { return own.Reveal() == key.Reveal() }
-		return !slices.Contains(typed, key.Reveal()) && !(same && slices.ContainsFunc(saved.opts.APIKeys, has))
+		return !slices.Contains(typed, key.Reveal()) && (!same || !slices.ContainsFunc(saved.opts.APIKeys, has))
 	})
 }
 

@@ -115,7 +115,7 @@ func toolOf(kind string, in *dialect.Inputs) dialect.Tool {
 // working.
 func (r *Inputs) works(name string, v []byte, in *dialect.Inputs) bool {
 	class, is := working[name]
-	if is && isOn(v) && !(r.isInFee(class) && searchesOnce(v)) {
+	if is && isOn(v) && (!r.isInFee(class) || !searchesOnce(v)) {
 		r.run(dialect.Tool{Class: class, Untold: !in.Told.Has(name)}, mostCalls)
 	}
 	return is

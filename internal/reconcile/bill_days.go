@@ -38,7 +38,9 @@ func CompareDays(ours map[Place]Ours, bill *Bill) []Day {
 	for at, o := range ours {
 		d := of(at.Day)
 		d.Ours += o.Cost
-		d.Uncertain += o.Uncertain
+		if o.Unseen {
+			d.Uncertain += o.Uncertain
+		}
 		d.Unpriced = d.Unpriced || o.Unpriced
 	}
 	for day, cost := range bill.Costs {

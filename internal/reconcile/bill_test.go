@@ -95,8 +95,8 @@ func TestCompareDays(t *testing.T) {
 	day := func(n int) string { return fmt.Sprintf("2026-11-%02d", n) }
 	ours, bill, want := map[reconcile.Place]reconcile.Ours{}, map[string]llm.Money{}, map[string]reconcile.Finding{}
 	for n := 1; n <= 12; n++ {
-		ours[reconcile.Place{Day: day(n), Model: "a"}] = reconcile.Ours{Cost: 3 * llm.USD, Uncertain: llm.USD / 2}
-		ours[reconcile.Place{Day: day(n), Model: "b"}] = reconcile.Ours{Cost: 7 * llm.USD, Uncertain: llm.USD / 2}
+		ours[reconcile.Place{Day: day(n), Model: "a"}] = reconcile.Ours{Cost: 3 * llm.USD, Uncertain: llm.USD / 2, Unseen: true}
+		ours[reconcile.Place{Day: day(n), Model: "b"}] = reconcile.Ours{Cost: 7 * llm.USD, Uncertain: llm.USD / 2, Unseen: true}
 		bill[day(n)], want[day(n)] = 10*llm.USD, reconcile.Agrees
 	}
 	for n, d := range map[int]struct {

@@ -31,7 +31,8 @@ type Place struct{ Day, Model string }
 type Ours struct {
 	Usage     Usage
 	Cost      llm.Money
-	Uncertain llm.Money // what it may have cost beyond that: nobody saw how some requests ended
+	Uncertain llm.Money // what it may have cost beyond that: by a price that is assumed, or as Unseen says
+	Unseen    bool      // nobody saw how some requests ended
 	Price     llm.Price // on the day; not Known where nobody knows it
 	Unpriced  bool      // some of it has no price and adds 0 to the cost
 }
@@ -198,7 +199,7 @@ func (r *Row) find() Finding {
 	d := r.Theirs.minus(r.Ours.Usage)
 	more, less := d.Input > 0 || d.Output > 0, d.Input < 0 || d.Output < 0
 	switch {
-	case more && !less && r.Ours.Uncertain > 0 && r.within(d):
+	case more && !less && r.Ours.Unseen && r.Ours.Uncertain > 0 && r.within(d):
 		return Unseen
 	case more && less:
 		return Mixed
@@ -245,7 +246,7 @@ func (r *Row) findCost() Finding {
 		return Agrees
 	case -near <= d && d <= near:
 		return Rounded
-	case d > 0 && d <= r.Ours.Uncertain+near:
+	case d > 0 && r.Ours.Unseen && d <= r.Ours.Uncertain+near:
 		return Unseen
 	case d > 0 && r.Ours.Unpriced:
 		return Unpriced

@@ -18,7 +18,7 @@ func TestCompare(t *testing.T) {
 	at := func(day, model string) reconcile.Place { return reconcile.Place{Day: day, Model: model} }
 	one := o{Usage: u{1000, 200, 50}, Cost: 9 * llm.USD}
 	unsure := one
-	unsure.Uncertain = 2 * llm.USD
+	unsure.Uncertain, unsure.Unseen = 2*llm.USD, true
 	priced := unsure
 	priced.Price = llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 20_000_000_000, llm.CacheRead: 10_000_000_000, llm.Output: 100_000_000_000}} // 2, 1 and 10 cents
 	for name, tt := range map[string]struct {

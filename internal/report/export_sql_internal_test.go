@@ -166,6 +166,7 @@ func askSQLite(t *testing.T, file string, statements []string) (answers [][][]*s
 	must.Get(db.ExecContext(t.Context(), table))(t)
 	tx := must.Get(db.BeginTx(t.Context(), nil))(t)
 	insert := must.Get(tx.PrepareContext(t.Context(), "INSERT INTO ledger VALUES (?"+strings.Repeat(", ?", len(rows[0])-1)+")"))(t)
+	defer insert.Close()
 	for _, row := range rows[1:] {
 		args := make([]any, len(row))
 		for i := range row {

@@ -196,12 +196,10 @@ func meet(row map[string]string, condition string) {
 	if holds(row, condition) {
 		return
 	}
-	column, value, not := strings.Cut(condition, "!=")
-	if !not {
-		column, value, _ = strings.Cut(condition, "=")
-		value, _, _ = strings.Cut(value, "|")
-	} else {
-		value = "another"
+	if column, _, not := strings.Cut(condition, "!="); not {
+		row[column] = "another"
+		return
 	}
-	row[column] = value
+	column, value, _ := strings.Cut(condition, "=")
+	row[column], _, _ = strings.Cut(value, "|")
 }

@@ -91,8 +91,10 @@ func refusal(t *testing.T, in string, status int, body string) *provider.Failure
 			speaks = d
 		}
 	}
-	p := must.Get(provider.New(provider.Options{Name: "a", Dialect: speaks, BaseURL: ts.URL, AllowPrivate: true,
-		Auth: credential.Bearer, APIKeys: []llm.Secret{llm.NewSecret("key")}}))(t)
+	p := must.Get(provider.New(provider.Options{
+		Name: "a", Dialect: speaks, BaseURL: ts.URL, AllowPrivate: true,
+		Auth: credential.Bearer, APIKeys: []llm.Secret{llm.NewSecret("key")},
+	}))(t)
 	defer p.Close()
 	_, err := p.Do(t.Context(), provider.Call{Op: llm.OpChat, Model: "m", Body: []byte("{}"), AttemptID: "1", Hold: leave{}})
 	return p.Judge(err)

@@ -57,8 +57,12 @@ type setting struct{ name, value string }
 // of its own: under a stricter one whoever has waited for a lock always loses, as what it sees is from before.
 var (
 	sessionOfAll = []setting{
-		{"jit", "off"}, {"tcp_keepalives_idle", "15"}, {"tcp_keepalives_interval", "5"}, {"tcp_keepalives_count", "3"},
-		{"idle_in_transaction_session_timeout", "60s"}, {"default_transaction_isolation", "read committed"},
+		{"jit", "off"},
+		{"tcp_keepalives_idle", "15"},
+		{"tcp_keepalives_interval", "5"},
+		{"tcp_keepalives_count", "3"},
+		{"idle_in_transaction_session_timeout", "60s"},
+		{"default_transaction_isolation", "read committed"},
 	}
 	sessionWrites = append(sessionOfAll[:len(sessionOfAll):len(sessionOfAll)],
 		setting{"lock_timeout", "20s"}, setting{"statement_timeout", "55s"})

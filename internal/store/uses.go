@@ -267,7 +267,7 @@ func scanUse(row scanner) (u report.Use, err error) {
 func (s *sums) use() report.Use {
 	return report.Use{
 		Usage: *s.usage(), Requests: s[measureRequests], Cost: s.charge(), Unpriced: s.unpriced(),
-		Uncertain: s.uncertain(), Margin: s.marginOf(),
+		Uncertain: s.uncertain(), Unseen: s[measureEstimated] + s[measureUnknown], Margin: s.marginOf(),
 	}
 }
 
