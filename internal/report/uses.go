@@ -43,7 +43,7 @@ type Use struct {
 	Unpriced int64     // attempts of which something has no price and adds 0 to Cost
 	// Uncertain is what attempts of which nobody knows the cost may have cost beyond it.
 	Uncertain llm.Money
-	Unseen    int64 // attempts whose usage nobody told, also those that have been resolved
+	Unseen    int64 // attempts whose usage nobody told, those among them that have been resolved, and whose process died
 	Margin
 }
 

@@ -73,7 +73,7 @@ func (m *machine) marks(e *ledger.Entry) (ofCost, ofCharge bool) {
 	for c, n := range e.Usage {
 		class := llm.Class(c)
 		measured := class == llm.Requests || tokens && (class == llm.Images || class == llm.Characters || class == llm.Milliseconds)
-		if n > 0 && !own.Rates[c].Known() && !measured && !(e.Price.Known() && e.Price.Rates[c].Known()) {
+		if n > 0 && !own.Rates[c].Known() && !measured && (!e.Price.Known() || !e.Price.Rates[c].Known()) {
 			ofCharge = ofCharge || e.Unpriced.Has(class) || !e.Price.Known()
 		}
 	}

@@ -187,6 +187,9 @@ func (m *machine) addTo(u *report.Use, e *ledger.Entry) {
 	u.Usage.Add(&e.Usage)
 	u.Usage.Add(&delta.Usage)
 	ofCost, ofCharge := m.marks(e)
+	if e.Provenance == ledger.Estimated || e.Provenance == ledger.Unknown && delta.Outcome != "resolved" {
+		u.Unseen++
+	}
 	u.Unpriced += count(ofCharge)
 	u.MarginUnpriced += count(ofCharge) - count(ofCost)
 }

@@ -76,6 +76,7 @@ func (m *machine) checkExplained(rt *rapid.T, account string, uses *report.UsesP
 		u.Usage.Add(&x.Usage)
 		u.Margin.Margin, u.MarginUncertain = u.Margin.Margin+x.Margin.Margin, u.MarginUncertain+x.MarginUncertain
 		u.MarginUnpriced += x.MarginUnpriced
+		u.Unseen += x.Estimated + x.Unknown
 		u.Requests, u.Cost, u.Uncertain, u.Unpriced = u.Requests+x.Requests, u.Cost+x.Cost, u.Uncertain+x.Uncertain, u.Unpriced+x.Unpriced
 		if x.Account != account || (x.Price == "v1") != (x.Terms != "") {
 			rt.Fatalf("explained for %s: got %+v", account, x)

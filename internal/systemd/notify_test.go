@@ -36,7 +36,7 @@ func TestWatchdog(t *testing.T) {
 			env := map[string]string{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": test.usec}
 			synctest.Test(t, func(t *testing.T) {
 				m := systemd.NewManager(func(name string) string { return env[name] }, slog.New(slog.DiscardHandler))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 				defer cancel()
 				m.Watch(ctx, func(context.Context) bool { return test.live })
 			})

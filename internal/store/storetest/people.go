@@ -254,7 +254,10 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 		t.Error(err)
 	}
 	f.advance(2 * day)
-	if err := f.People.SetPassword(t.Context(), root, "session_ann", llm.NewSecret("$new"), newSession(f, "new", ann.ID)); err != nil {
+	if err := f.People.StartSession(t.Context(), root, newSession(f, "now", ann.ID)); err != nil {
+		t.Error(err)
+	}
+	if err := f.People.SetPassword(t.Context(), root, "now", llm.NewSecret("$new"), newSession(f, "new", ann.ID)); err != nil {
 		t.Error(err)
 	}
 	if list, err := f.People.Sessions(t.Context(), ann.ID); err != nil || len(list) != 1 || list[0].ID != "new" {
