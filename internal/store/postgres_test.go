@@ -77,7 +77,7 @@ func TestUsesIndex(t *testing.T) {
 	defer db.Close()
 	var index string
 	must.Do(t, db.QueryRowContext(t.Context(), "SELECT indexdef FROM pg_indexes WHERE indexname = 'rollup_uses_account'").Scan(&index))
-	if want := "(account, period, model) INCLUDE (tokens, requests, cost, uncertain, margin, margin_uncertain, unpriced)"; !strings.HasSuffix(index, want) {
+	if want := "(account, period, model) INCLUDE (tokens, requests, cost, uncertain, margin, margin_uncertain, unpriced, margin_unpriced)"; !strings.HasSuffix(index, want) {
 		t.Errorf("got %s, want %s", index, want)
 	}
 }
