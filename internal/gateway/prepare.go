@@ -166,7 +166,11 @@ func (a *attempt) afford() error {
 		return nil
 	}
 	var inputs quote.Inputs
-	err := c.held.inTurn(treeWork(c.Body), func() (err error) {
+	work := treeWork(c.Body)
+	if quote.HasDocument(c.Body) {
+		work += largeBody
+	}
+	err := c.held.inTurn(work, func() (err error) {
 		inputs, err = a.inputs()
 		return err
 	})

@@ -10,10 +10,10 @@ import (
 const (
 	// usual is how many bytes a character has at most of which nothing is known.
 	usual = 3
-	// mostMapped is how many codes are read of all fonts.
+	// mostMapped is how many codes are read of all fonts, each as often as it is told.
 	mostMapped = 1 << 17
 	// mostFonts is how many fonts a file has at most that is read.
-	mostFonts = 10_000
+	mostFonts = 1000
 )
 
 // fonts say how many bytes of text a code of a string is at most, in whichever of them it is shown.
@@ -22,8 +22,9 @@ type fonts struct {
 	mapped            int64 // how many of these say which characters their codes are
 	plain             int64 // how many of the simple ones have an encoding that is the same in all files
 
-	one [256]meaning       // of codes of one byte
-	two map[uint16]meaning // of codes of two
+	codes int                // that were read
+	one   [256]meaning       // of codes of one byte
+	two   map[uint16]meaning // of codes of two
 }
 
 // read counts the fonts that objects are, and how these are encoded. It reports false where a code may have another
@@ -60,7 +61,7 @@ func isOne(value []byte, names []string) bool {
 
 // readKind counts the fonts of a kind. What one says of itself is believed where it stands once, and in no string.
 func (f *fonts) readKind(text []byte, kind string) (n int64) {
-	for at := 0; n <= mostFonts; {
+	for at := 0; f.simple+f.composite+n <= mostFonts; {
 		i := bytes.Index(text[at:], []byte(kind))
 		if i < 0 {
 			break
@@ -275,7 +276,7 @@ func (f *fonts) set(from []byte, codes int, m meaning) bool {
 	if len(from) == 2 {
 		first = first<<8 | int(from[1])
 	}
-	if codes == 0 || len(f.two)+codes > mostMapped {
+	if f.codes += codes; codes == 0 || f.codes > mostMapped {
 		return false
 	}
 	for code := first; code < first+codes; code++ {

@@ -12,18 +12,29 @@ type Size struct {
 	Text  int64 // bytes of UTF-8
 }
 
-// mostInflated is how many bytes of a PDF are inflated before no more is read of it.
-const mostInflated = 8 << 20
+const (
+	// mostInflated is how many bytes are inflated of the PDFs of one request, beside as many as they have, and
+	// timesInflated how many times as many as they have at most: a page of text has ten.
+	mostInflated, timesInflated = 8 << 20, 32
+	// mostObjects is how many objects a file has at most that is read.
+	mostObjects = 200_000
+)
+
+// Room is how many bytes may yet be inflated.
+type Room int
+
+// RoomFor is the room for the PDFs of a request of so many bytes.
+func RoomFor(n int) Room { return Room(min(timesInflated*n, mostInflated+n)) }
 
 // Read reads the size of a PDF. It is an upper bound for any reader that follows the standard (ISO 32000-1): what may
 // be read in more than one way, or may repeat text without limit, is not bounded, and it reports false. So it does
-// for what is encrypted, has forms, or content in an unusual filter.
-func Read(b []byte) (Size, bool) {
+// for what is encrypted, has forms, or content in an unusual filter, and where there is no room left.
+func Read(b []byte, room *Room) (Size, bool) {
 	if !bytes.HasPrefix(b, []byte("%PDF-")) {
 		return Size{}, false
 	}
 	f := file{
-		left: mostInflated, streams: map[int64][]stream{}, packed: map[int64]bool{}, kids: map[int64]bool{},
+		left: room, streams: map[int64][]stream{}, packed: map[int64]bool{}, kids: map[int64]bool{},
 		contents: map[int64]int64{}, mappings: map[int64]int64{}, fonts: fonts{two: map[uint16]meaning{}},
 	}
 	if !f.readStreams(b) || !f.readObjects(unescaped(b)) {
@@ -39,7 +50,7 @@ func Read(b []byte) (Size, bool) {
 
 // file is what is known of a PDF.
 type file struct {
-	left    int                // bytes that may yet be inflated
+	left    *Room
 	streams map[int64][]stream // by the number of their objects, each as many as there are
 	defined map[int64]int      // how often each object is defined in the file itself
 	packed  map[int64]bool     // objects within streams of objects

@@ -54,18 +54,51 @@ func one(content, font string) string {
 	return "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + object(4, "<< /Filter /FlateDecode >>", deflated(content)) + object(5, font, "")
 }
 
+// mapping is a mapping of codes to characters with such lines.
+func mapping(lines string) string {
+	return "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange " + lines + " endcmap end"
+}
+
+// with is a file of a page whose font has such a mapping.
+func with(content, font, lines string) string {
+	return one(content, font) + object(6, "<< >>", mapping(lines))
+}
+
+// nested are so many streams, each of which is in the one before, with so many empty blocks behind them all.
+func nested(streams, blocks int) string {
+	var b strings.Builder
+	for i := range streams {
+		head := fmt.Sprintf("%d 0 obj <</ObjStm/Filter/FlateDecode>>stream\n\x78\x01", 100+i)
+		if n := byte(len(head)); i > 0 {
+			b.Write([]byte{0, n, 0, ^n, 0xff}) // a block that is not compressed (RFC 1951, section 3.2.4)
+		}
+		b.WriteString(head)
+	}
+	b.WriteString(strings.Repeat("\x00\x00\x00\xff\xff", blocks) + "\x01\x00\x00\xff\xff\x00\x00\x00\x01")
+	return b.String()
+}
+
+// numbered are so many objects.
+func numbered(objects int) string {
+	var b strings.Builder
+	for i := range objects {
+		fmt.Fprintf(&b, "%d 0 obj ", 100+i)
+	}
+	return b.String()
+}
+
+// read reads a PDF that a request of some length has.
+func read(b []byte) (pdf.Size, bool) {
+	room := pdf.RoomFor(len(b) + 1<<20)
+	return pdf.Read(b, &room)
+}
+
 // TestRead holds the pages and the text that are read, and what is not bounded.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	const hello = "BT /F1 12 Tf (Hello) Tj ET"
-	mapping := func(lines string) string {
-		return "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange " + lines + " endcmap end"
-	}
 	own := "<< /Type /Font /Subtype /Type1 /FirstChar 0 /ToUnicode 6 0 R >>"
 	wide := "<< /Type /Font /Subtype /Type0 /Encoding /Identity-H /ToUnicode 6 0 R >>"
-	with := func(content, font, lines string) string {
-		return one(content, font) + object(6, "<< >>", mapping(lines))
-	}
 	content := object(4, "<< >>", hello)
 	for _, tt := range []struct {
 		name, file string
@@ -115,9 +148,13 @@ func TestRead(t *testing.T) {
 		{"a mapping that is not there", one(hello, own), pdf.Size{}},
 		{"a mapping in another filter", one(hello, own) + object(6, "<< /Filter /RunLengthDecode >>", mapping("")), pdf.Size{}},
 		{"characters that grow", with(hello, own, "1 beginbfchar <48> <FDFA> endbfchar"), pdf.Size{}},
+		{"characters of too many codes", with(hello, own, "1 beginbfrange "+strings.Repeat("<0000><00ff><0041> ", 600)+"endbfrange"), pdf.Size{}},
+		{"streams within one another", "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + nested(200, 200_000), pdf.Size{}},
+		{"too many fonts", one(hello, helvetica) + strings.Repeat("/Type1 ", 1000), pdf.Size{}},
+		{"too many objects", one(hello, helvetica) + numbered(200_000), pdf.Size{}},
 		{"a bomb", one(strings.Repeat("(a)", 4<<20), helvetica), pdf.Size{}},
 	} {
-		got, ok := pdf.Read([]byte(tt.file))
+		got, ok := read([]byte(tt.file))
 		if !ok {
 			got = pdf.Size{}
 		}
@@ -141,7 +178,7 @@ func TestTextIsBounded(t *testing.T) {
 			}
 			content += " (" + strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`).Replace(text) + ") Tj"
 		}
-		got, ok := pdf.Read([]byte(one(content, helvetica)))
+		got, ok := read([]byte(one(content, helvetica)))
 		if !ok || got.Pages != 1 || got.Text < int64(drawn) || got.Text > int64(drawn+len(texts)) {
 			t.Fatalf("%q: got %+v, %t, want %d bytes of text, and one between two", content, got, ok, drawn)
 		}
@@ -152,9 +189,14 @@ func TestTextIsBounded(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(one("BT (Hello) Tj ET", helvetica)))
 	f.Add([]byte("%PDF-1.7\n" + catalog("3 0 R") + packed(9, 3, "<< /Type /Page /Contents 4 0 R >>")))
+	f.Add([]byte("%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + nested(20, 200)))
+	f.Add([]byte(with("(a) Tj", "<< /Type /Font /Subtype /Type0 /ToUnicode 6 0 R >>", "1 beginbfrange "+strings.Repeat("<0000><00ff><0041> ", 3000)+"endbfrange")))
 	f.Add([]byte("%PDF-1.7\n" + strings.Repeat("1 0 obj<<>>stream\n", 50)))
 	f.Add([]byte("%PDF-1.7\n" + strings.Repeat("/Type1/Kids[/Contents/ToUnicode 1 0 R", 50)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		worktest.Check(t, b, func(b []byte) { pdf.Read(b) })
+		worktest.Check(t, b, func(b []byte) {
+			room := pdf.RoomFor(len(b))
+			pdf.Read(b, &room)
+		})
 	})
 }

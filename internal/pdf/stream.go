@@ -69,7 +69,9 @@ func (f *file) readDefinitions(b []byte) bool {
 		if !ok {
 			return false
 		}
-		f.defined[n]++
+		if f.defined[n]++; len(f.defined) > mostObjects {
+			return false
+		}
 	}
 }
 
@@ -116,7 +118,9 @@ func (f *file) readPacked(s *stream) bool {
 		if !ok {
 			break
 		}
-		f.packed[n], head = true, trim(rest)
+		if f.packed[n], head = true, trim(rest); len(f.packed) > mostObjects {
+			return false
+		}
 	}
 	f.objects = append(f.objects, unescaped(text))
 	return true
@@ -135,16 +139,26 @@ func (f *file) inflate(s *stream) ([]byte, bool) {
 	if filters > 1 || count(s.dict, "/FlateDecode") != 1 || count(s.dict, "/DCTDecode") > 0 {
 		return nil, false
 	}
-	z, err := zlib.NewReader(bytes.NewReader(body))
+	in := bytes.NewReader(body)
+	z, err := zlib.NewReader(in)
 	if err != nil {
 		return nil, false
 	}
-	out, err := io.ReadAll(io.LimitReader(z, int64(f.left)))
-	f.left -= len(out)
+	out, err := io.ReadAll(io.LimitReader(z, int64(*f.left)))
+	// A stream may begin within another one, and come to nothing.
+	if more := f.take(max(len(out), len(body)-in.Len())); !more {
+		return nil, false
+	}
 	if err != nil && !errors.Is(err, zlib.ErrChecksum) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, false
 	}
-	return out, f.left > 0
+	return out, true
+}
+
+// take takes room for so many bytes, and reports whether there is more.
+func (f *file) take(n int) bool {
+	*f.left -= min(*f.left, Room(n))
+	return *f.left > 0
 }
 
 // plain is the content of a stream without a filter: as much as its dictionary says, and on to the word that ends it.
@@ -159,11 +173,10 @@ func (f *file) plain(s *stream) (body []byte, ok bool) {
 	if !direct || length < 0 || length > int64(len(s.body)) {
 		return nil, false
 	}
-	end := bytes.Index(s.body[length:min(len(s.body), int(length)+f.left)], []byte("endstream"))
+	end := bytes.Index(s.body[length:min(len(s.body), int(length)+int(*f.left))], []byte("endstream"))
 	if end < 0 {
 		return nil, false
 	}
 	body = s.body[:int(length)+end]
-	f.left -= min(f.left, len(body))
-	return body, f.left > 0
+	return body, f.take(len(body))
 }

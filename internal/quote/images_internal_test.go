@@ -2,9 +2,12 @@ package quote
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -105,6 +108,29 @@ func TestBoundOfDocuments(t *testing.T) {
 			if got -= dialect.Around(tt.model); got < tt.truth || got > 5*tt.truth {
 				t.Errorf("%s: %d tokens held, want %d to %d", tt.model, got, tt.truth, 5*tt.truth)
 			}
+		}
+	}
+}
+
+// TestDocumentsShareRoom holds that the PDFs of one request are inflated to so much together, however many they are: the
+// request is held at the window where they would be more.
+func TestDocumentsShareRoom(t *testing.T) {
+	t.Parallel()
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	must.Get(io.WriteString(z, strings.Repeat("() Tj ", 1<<20)))(t)
+	must.Do(t, z.Close())
+	file := fmt.Sprintf("%%PDF-1.7\n1 0 obj <</Type/Page/Contents 2 0 R>> endobj 2 0 obj <</Filter/FlateDecode>> stream\n%s\nendstream endobj", packed.String())
+	part := `{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + base64.StdEncoding.EncodeToString([]byte(file)) + `"}}`
+	padding := strings.Repeat(" ", 1<<20) // for the first one's sake
+	for _, tt := range []struct {
+		documents int
+		isWindow  bool
+	}{{1, false}, {50, true}} {
+		body := `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[` + padding + strings.TrimSuffix(strings.Repeat(part+",", tt.documents), ",") + `]}]}`
+		q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: "gpt-4o", Body: body})
+		if inputs := q.inputs(); inputs.hidden != tt.isWindow {
+			t.Errorf("%d documents that become 6 MB each: held at the window: %t, want %t", tt.documents, inputs.hidden, tt.isWindow)
 		}
 	}
 }

@@ -17,6 +17,7 @@ type enclosed struct {
 	closer bool   // the request may choose a resolution
 	cited  bool   // it may have documents cut into sentences
 
+	room    pdf.Room // for the documents
 	inline  []string // media in base64, in the order of the body
 	images  int64    // tokens of images and documents
 	beyond  int64    // bytes of what of these is counted by what is in it
@@ -27,7 +28,7 @@ type enclosed struct {
 // enclosed begins to take note of them.
 func (q *Quote) enclosed() enclosed {
 	return enclosed{
-		model: q.Target.Model, parsed: q.Quirks.ParsesDocuments, closer: q.mayChooseResolution(), cited: q.mayCite(),
+		model: q.Target.Model, parsed: q.Quirks.ParsesDocuments, closer: q.mayChooseResolution(), cited: q.mayCite(), room: pdf.RoomFor(len(q.Body)),
 	}
 }
 
@@ -73,6 +74,12 @@ func (q *Quote) mayCite() bool {
 	return bytes.Contains(q.Body, []byte("citations")) || hasEscapedWord(q.Body)
 }
 
+// inlinePDF is what a PDF begins with in base64.
+const inlinePDF = "JVBER"
+
+// HasDocument reports whether a body may have a PDF in it, which takes long to read for its length.
+func HasDocument(body []byte) bool { return bytes.Contains(body, []byte(inlinePDF)) }
+
 // document takes note of a document in the body. One is held by its pages and its text where it is a PDF that shows
 // them, and where it is known what the target makes of one.
 func (r *Inputs) document(m *llm.Media) {
@@ -80,8 +87,9 @@ func (r *Inputs) document(m *llm.Media) {
 	if r.closer {
 		rule = rule.Closer()
 	}
-	if b, err := base64.StdEncoding.DecodeString(m.Data); err == nil && !r.parsed && rule.Document(1, 0) > 0 {
-		if size, ok := pdf.Read(b); ok {
+	if !r.parsed && rule.Document(1, 0) > 0 && strings.HasPrefix(m.Data, inlinePDF) {
+		b, err := base64.StdEncoding.DecodeString(m.Data)
+		if size, ok := pdf.Read(b, &r.room); ok && err == nil {
 			if r.cited {
 				size.Text *= 2
 			}
