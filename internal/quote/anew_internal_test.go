@@ -117,6 +117,16 @@ func TestLengthenedIsEnough(t *testing.T) {
 	}
 }
 
+// TestLengthenedAllocates holds that nothing is normalized, and nothing allocated, to find how long a body becomes.
+func TestLengthenedAllocates(t *testing.T) {
+	for _, text := range []string{`\uzzzz`, `\ufdfa`, "\u0301", "\u1161", "\ufdfa", "a\u0301\u0323"} {
+		body := []byte(strings.Repeat(text, 1000))
+		if got := testing.AllocsPerRun(3, func() { lengthened(body) }); got > 0 {
+			t.Errorf("1000 times %+q: %.0f allocations, want none", text, got)
+		}
+	}
+}
+
 // TestClosedModels holds which models only their vendor's servers run: what these read is not escaped.
 func TestClosedModels(t *testing.T) {
 	t.Parallel()

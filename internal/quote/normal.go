@@ -2,7 +2,7 @@ package quote
 
 import (
 	"bytes"
-	"strconv"
+	"encoding/hex"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -12,8 +12,8 @@ import (
 // published in NFKC. What both make of most texts is no longer.
 
 const (
-	// mostNormalized is how many pieces of a text are normalized to find how long they become. It is no more than what
-	// takes milliseconds.
+	// mostNormalized is how many characters of a text are looked at to find how long it becomes, of those that
+	// normalizing may change.
 	mostNormalized = 64 << 10
 	// mostLengthened is how many times its length a character has at most: U+FDFA becomes 33 bytes from 3.
 	mostLengthened = 11
@@ -26,13 +26,19 @@ func lengthened(body []byte) int64 { return lengthenedPlain(body) + lengthenedEs
 
 // lengthenedPlain is lengthened of the characters that stand in a body as they are.
 func lengthenedPlain(body []byte) (n int64) {
-	for range mostNormalized {
+	for left := mostNormalized; left > 0; {
 		body = body[norm.NFKC.QuickSpan(body):]
 		if len(body) == 0 {
 			return n
 		}
 		end := norm.NFKC.NextBoundary(body, true)
-		n += gain(body[:end], end)
+		most := 0
+		for piece := body[:end]; len(piece) > 0; left-- {
+			_, size := utf8.DecodeRune(piece)
+			most += decomposed(piece[:size])
+			piece = piece[size:]
+		}
+		n += int64(max(0, most-end))
 		body = body[end:]
 	}
 	return n + (mostLengthened-1)*beyondASCII(body)
@@ -46,19 +52,21 @@ func lengthenedEscapes(body []byte) (n int64) {
 		if at < 0 || len(body) < at+escaped {
 			return n
 		}
-		r, err := strconv.ParseUint(string(body[at+2:at+escaped]), 16, 16)
-		if err == nil && r >= utf8.RuneSelf {
-			n += gain(utf8.AppendRune(nil, rune(r)), escaped)
+		var unit [2]byte
+		_, err := hex.Decode(unit[:], body[at+2:at+escaped])
+		if r := rune(unit[0])<<8 | rune(unit[1]); err == nil && r >= utf8.RuneSelf {
+			var room [utf8.UTFMax]byte
+			n += int64(max(0, decomposed(utf8.AppendRune(room[:0], r))-escaped))
 		}
 		body = body[at+2:]
 	}
 }
 
-// gain is how many bytes more than it came in a piece of a text has when it is normalized.
-func gain(piece []byte, came int) int64 {
-	var room [64]byte
-	nfc, nfkc := len(norm.NFC.Append(room[:0], piece...)), len(norm.NFKC.Append(room[:0], piece...))
-	return int64(max(0, max(nfc, nfkc)-came))
+// decomposed is how many bytes a character has at most when it is normalized, alone or beside others: what normal forms
+// compose is no longer than what they decompose it to.
+func decomposed(char []byte) int {
+	canonical, compatible := norm.NFD.Properties(char).Decomposition(), norm.NFKD.Properties(char).Decomposition()
+	return max(len(char), len(canonical), len(compatible))
 }
 
 // beyondASCII is how many bytes of a text are no ASCII.
