@@ -9,9 +9,9 @@ import (
 )
 
 // Members in which providers say what an answer costs, or what money the gateway has with them, are those whose name has
-// one of moneyWords in it, whatever its case, at any depth: vendors and gateways put them at the top (NanoGPT's
-// x_nanogpt_pricing), into choices (Vercel's provider_metadata) and into usage. Names in own are of the same kind. Names
-// in tokens are of no money.
+// one of moneyWords in it, whatever its case, or one of wholeWords as a word, at any depth: vendors and gateways put them
+// at the top (NanoGPT's x_nanogpt_pricing), into choices (Vercel's provider_metadata) and into usage. Names in own are of
+// the same kind. What of a name is in tokens is of no money.
 var (
 	moneyWords = [][]byte{
 		[]byte("cost"), []byte("price"), []byte("pricing"), []byte("spend"), []byte("spent"), []byte("credit"),
@@ -19,9 +19,13 @@ var (
 		[]byte("charge"), []byte("invoice"), []byte("currency"), []byte("payment"), []byte("wallet"),
 		[]byte("discount"), []byte("money"),
 	}
-	own    = rawjson.Names{"is_byok", "weir", "fee", "fees"}
+	wholeWords = rawjson.Names{
+		"fee", "fees", "eur", "euro", "euros", "rub", "cny", "rmb", "cent", "cents", "paid", "quota", "funds", "tariff",
+	}
+	own    = rawjson.Names{"is_byok", "weir"}
 	tokens = [][]byte{
-		[]byte("budget_tokens"), []byte("thinkingbudget"), []byte("thinking_budget"), []byte("concurrency"),
+		[]byte("budget_tokens"), []byte("budget tokens"), []byte("thinkingbudget"), []byte("thinking_budget"),
+		[]byte("thinking budget"), []byte("token budget"), []byte("concurrency"),
 	}
 	tellers = rawjson.Names{"usage", "usageMetadata", "provider_metadata", "providerMetadata"}
 )
@@ -68,7 +72,7 @@ func isMoney(name []byte) bool {
 	lower := bytes.ToLower(name)
 	for _, t := range tokens {
 		if bytes.Contains(lower, t) {
-			return false
+			lower = bytes.ReplaceAll(lower, t, []byte("_"))
 		}
 	}
 	for _, w := range moneyWords {
@@ -76,8 +80,33 @@ func isMoney(name []byte) bool {
 			return true
 		}
 	}
+	return hasWholeWord(name)
+}
+
+// hasWholeWord reports whether a name or a text has one of wholeWords: from another kind of character, or where small
+// letters end, to the next.
+func hasWholeWord(name []byte) bool {
+	start := 0
+	for i := 0; i <= len(name); i++ {
+		if i < len(name) && isLetter(name[i]) && (i == start || !isSmall(name[i-1]) || isSmall(name[i])) {
+			continue
+		}
+		if n := i - start; n > 0 && n <= maxWholeWord && wholeWords.Has(strings.ToLower(string(name[start:i]))) {
+			return true
+		}
+		if start = i; i < len(name) && !isLetter(name[i]) {
+			start++
+		}
+	}
 	return false
 }
+
+// maxWholeWord is how long the longest of wholeWords is.
+const maxWholeWord = 6
+
+func isLetter(c byte) bool { return isSmall(c | 0x20) }
+
+func isSmall(c byte) bool { return c >= 'a' && c <= 'z' }
 
 // maxEventName bounds the name of an event that is passed on.
 const maxEventName = 64
@@ -96,9 +125,6 @@ func TellsCost(text string) bool {
 	lower := strings.ToLower(text)
 	if strings.ContainsAny(lower, "$€£¥") {
 		return true
-	}
-	for _, t := range []string{"budget_tokens", "budget tokens", "thinking_budget", "thinkingbudget", "thinking budget", "token budget"} {
-		lower = strings.ReplaceAll(lower, t, "")
 	}
 	return isMoney([]byte(lower)) && hasNumber(lower)
 }
