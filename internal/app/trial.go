@@ -88,7 +88,7 @@ func (m *managedConfig) withTried(ctx context.Context, by audit.Actor, saved con
 		return nil, err
 	}
 	doc := saved.With(one, false)
-	for _, c := range saved.Changes(doc) {
+	for _, c := range saved.Changes(saved.With(one.Recordable(), false)) {
 		if err := m.store.NoteTest(ctx, by, &c); err != nil {
 			return nil, err
 		}

@@ -113,6 +113,21 @@ func eachText(v any, do func(string)) {
 	}
 }
 
+// Recordable is the document as the audit log may keep it before it is known to be right: without members that no
+// provider has and what an address must not have, since either may be a secret in the wrong place.
+func (d Document) Recordable() Document {
+	next, members := d.Clone(), fieldKeys(reflect.TypeFor[Provider]())
+	for name := range d["providers"] {
+		fields := maps.Clone(d.provider(name))
+		maps.DeleteFunc(fields, func(key string, _ any) bool { return !slices.Contains(members, key) })
+		if address := textOf(fields["base_url"]); strings.ContainsAny(address, "@?#") {
+			fields["base_url"] = hide(address)
+		}
+		next["providers"][name] = fields
+	}
+	return next
+}
+
 // withSecrets is the document with every secret replaced, of which the provider's name is given.
 func (d Document) withSecrets(replace func(provider, text string) (string, error)) (Document, error) {
 	next := d.Clone()

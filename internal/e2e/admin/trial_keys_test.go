@@ -99,6 +99,17 @@ func TestTrialSendsNoKeyOfOthers(t *testing.T) {
 			o.put(400, test.provider, value)
 		}
 	}
+	// A secret in the wrong place does not stay in the audit log: entries looks for it.
+	for name, wrong := range map[string]string{
+		"a mistyped member": `"base_url":"http://127.0.0.1:1","api_key":"canary-mistyped","headers":{"Authorization":"canary-mistyped"}`,
+		"an address":        `"base_url":"http://user:canary-mistyped@127.0.0.1:1/?key=canary-mistyped","api_keys":["k"]`,
+	} {
+		before := o.entries("config.tested")
+		o.call(400, "POST /config/test", `{"name":"new","provider":{"dialect":"openai","allow_private":true,`+wrong+`}}`)
+		if o.entries("config.tested") != before+1 {
+			t.Errorf("test with a secret in %s: got no entry in the audit log", name)
+		}
+	}
 	away.mu.Lock()
 	away.seen = nil
 	away.mu.Unlock()
