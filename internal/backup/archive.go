@@ -28,7 +28,8 @@ const (
 	format       = 1
 	manifestName = "manifest.json"
 	partSuffix   = ".part" // of a file that is not whole yet
-	maxManifest  = 1 << 20
+	mostFiles    = 8 << 10 // of an archive: a journal of half a terabyte
+	maxManifest  = mostFiles << 9
 	maxWindow    = 64 << 20 // of memory, that unpacking takes
 )
 
@@ -89,8 +90,14 @@ func Create(path string) (*Writer, error) {
 	return &Writer{path: path, file: f, zstd: z, tar: tar.NewWriter(z)}, nil
 }
 
+// tooMany refuses an archive whose files no reader would take.
+func tooMany() error { return fmt.Errorf("it has more than %d files, which no backup has", mostFiles) }
+
 // Add copies a file into the archive, as long as it is now.
 func (w *Writer) Add(name, from string, progress Progress) error {
+	if len(w.files) == mostFiles {
+		return fmt.Errorf("write %s: %w", w.path, tooMany())
+	}
 	f, err := os.Open(from)
 	if err != nil {
 		return err
@@ -210,6 +217,9 @@ func extract(from *tar.Reader, dir string, room int64) (m Manifest, err error) {
 		}
 		if head.Name == manifestName {
 			return readManifest(from, found)
+		}
+		if len(found) == mostFiles {
+			return m, tooMany()
 		}
 		if room -= head.Size; room < 0 || head.Size < 0 {
 			return m, fmt.Errorf("%s in it has %d bytes, which are more than the disk has free: use another disk, or "+

@@ -121,6 +121,22 @@ func TestArchiveForeign(t *testing.T) {
 	}
 }
 
+// TestArchiveOfManyFiles is a small archive of more files than there may be, each of which would take memory.
+func TestArchiveOfManyFiles(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "many")
+	f := must.Get(os.Create(path))(t)
+	z := must.Get(zstd.NewWriter(f))(t)
+	w := tar.NewWriter(z)
+	for i := range 10_000 {
+		must.Do(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("journal/%d", i), Typeflag: tar.TypeReg}))
+	}
+	must.Do(t, errors.Join(w.Close(), z.Close(), f.Close()))
+	if _, err := backup.Extract(path, "", nil); err == nil || !strings.Contains(err.Error(), "more than 8192 files") {
+		t.Errorf("got %v, want that it has too many files", err)
+	}
+}
+
 // TestArchiveBomb is a small archive of many zeros: nothing of it is written unless its manifest says as much.
 func TestArchiveBomb(t *testing.T) {
 	t.Parallel()
