@@ -69,6 +69,9 @@ func TestPriceFile(t *testing.T) {
 			`"provider":"google","models":["gemini-2.5-flash"],"rates":{"input_mtok":"1","output_mtok":"2"}`,
 		}, "", "", "6", 0},
 		{"of whom a list is named", "azure", "gpt-5-mini", []string{`"provider":"openai","models":["gpt-5-mini"],"rates":{"input_mtok":"0.20"}`}, "", "", "2.2", llm.BasisSeller},
+		{"a model that the data has for free", "github-copilot", "gpt-4.1", []string{`"provider":"github-copilot","models":["gpt-4.1"],"rates":{"input_mtok":"2","output_mtok":"8"}`}, "", "", "10", 0},
+		{"one of them before its day", "github-copilot", "gpt-4.1", []string{`"provider":"github-copilot","models":["gpt-4.1"],"since":"2026-12-01","rates":{"input_mtok":"2","output_mtok":"8"}`}, "2026-11-30T23:59:59Z", "", "0", 0},
+		{"a model that the data has without a price", "openrouter", "google/lyria-3-pro-preview", []string{`"provider":"openrouter","models":["google/lyria-3-pro-preview"],"rates":{"input_mtok":"2","output_mtok":"8"}`}, "", "", "10", 0},
 		{"prices of the configuration", "house", "priced", []string{`"provider":"house","models":["priced"],"rates":{"input_mtok":"1","output_mtok":"2"}`}, "", "", "14", 0},
 	}
 	for _, tt := range tests {

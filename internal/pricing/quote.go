@@ -139,11 +139,12 @@ func (m *model) quote(x *index, vendor, region string, sec int64) *quote {
 	q := &quote{}
 	q.from, q.until = m.span(sec)
 	p, ok, err := m.price(region, sec)
-	if err != nil || !ok && !m.Free {
+	free := m.isFree(region, sec)
+	if err != nil || !ok && !free {
 		return q
 	}
-	if m.Free {
-		for c := range p.Rates {
+	for c, rate := range p.Rates {
+		if free && !rate.Known() {
 			p.Rates[c] = llm.Free
 		}
 	}

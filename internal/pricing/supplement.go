@@ -212,6 +212,14 @@ func (a *addition) holds(sec int64) bool {
 		(len(a.When) == 0 || slices.ContainsFunc(a.When, func(w window) bool { return w.holds(sec) }))
 }
 
+// isFree reports whether the model costs nothing at that second: the data says so, and no file of the operator's says what
+// its tokens cost.
+func (m *model) isFree(region string, sec int64) bool {
+	return m.Free && !slices.ContainsFunc(m.additionsAt(region, sec), func(a *addition) bool {
+		return a.isOwn() && !a.Free && a.pricesTokens()
+	})
+}
+
 // isGone reports whether the vendor has the model no more at that second, and the
 // operator's own files do not say what it costs.
 func (m *model) isGone(sec int64) bool {
@@ -223,16 +231,18 @@ func (m *model) isGone(sec int64) bool {
 // price is what the data and the supplement say of a model at that second, in a region,
 // without a version. ok says whether anything that llm counts has a price.
 func (m *model) price(region string, sec int64) (p llm.Price, ok bool, err error) {
-	d := m.at(sec)
-	if d == nil {
+	now := m.additionsAt(region, sec)
+	own := slices.ContainsFunc(now, func(a *addition) bool { return a.isOwn() && a.prices() })
+	d, base := m.at(sec), map[string]amount{}
+	switch {
+	case d != nil:
+		if base, err = readAmounts(d.Rates); err != nil {
+			return p, false, err
+		}
+	case !own:
 		return p, false, nil
 	}
-	base, err := readAmounts(d.Rates)
-	if err != nil {
-		return p, false, err
-	}
-	now := m.additionsAt(region, sec)
-	if len(base) > 0 || m.added != nil {
+	if len(base) > 0 || m.added != nil || own {
 		if base, err = overlay(base, now, ""); err != nil {
 			return p, false, err
 		}
