@@ -90,7 +90,7 @@ func readDiffed(paths []string) (files []pricing.File, lists []string, err error
 			return nil, nil, err
 		}
 		if !pricing.IsFile(f.Text) {
-			c, err := pricing.Convert(f.Text, "", false)
+			c, err := pricing.Convert(f.Text, "", true) // all that it says
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", path, err)
 			}

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"weir/internal/llm"
 )
 
 // Converted is a price list of others as a price file.
@@ -131,6 +134,7 @@ type offer struct {
 	since string
 	when  []any
 	free  bool // the list says of what is free that it costs 0, and nothing of what it does not know
+	short bool // a dearer price, as of longer requests, could not be read
 }
 
 // rate is the price of that name in a mode, which is made if it is not there.
@@ -167,11 +171,17 @@ func (c *converter) has(provider, id string) bool {
 // out: what it costs beyond them is not known.
 func (c *converter) sells(o *offer) {
 	usual := c.amounts(o.modes[""])
-	if len(usual) == 0 {
+	switch {
+	case len(usual) == 0:
 		c.left["model without a price that has a place"]++
 		return
-	}
-	if !o.free && isNothing(usual) { // the list has it for both
+	case o.short:
+		c.left["model with a tier that cannot be read"]++
+		return
+	case !c.own && c.isFlat(o, usual):
+		c.left["model without a tier of the price that is known"]++
+		return
+	case !o.free && isNothing(usual): // the list has it for both
 		c.left["price of 0, which may be unknown"]++
 		return
 	}
@@ -200,7 +210,29 @@ func isNothing(rates map[string]any) bool {
 	return true
 }
 
-// lacksTiers reports whether rates of a mode price tokens without a tier that those have in the usual one.
+// isFlat reports whether longer requests would be cheaper by the list than by the data, which has a tier for them: a list
+// may have only the usual price.
+func (c *converter) isFlat(o *offer, usual map[string]any) bool {
+	day, err := time.Parse(time.DateOnly, cmp.Or(c.day, c.book.Day()))
+	p := c.book.Price(o.provider, o.id, day)
+	if err != nil || p.Basis == llm.BasisFamily {
+		return false
+	}
+	for key, v := range usual {
+		class := units[key].class
+		price, ok := v.(string)
+		rate, err := pico(price, units[key].per)
+		if ok && err == nil && isTokenKey(key) && slices.ContainsFunc(p.Tiers, func(t llm.Tier) bool {
+			return t.Rates[class].Pico() > max(rate, p.Rates[class].Pico())
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacksTiers reports whether rates of a mode price tokens without a tier that those have in the usual one, or with one
+// that begins elsewhere.
 func lacksTiers(usual, rates map[string]any) bool {
 	for key, v := range usual {
 		a, tiered := v.(*amountJSON)
@@ -208,8 +240,13 @@ func lacksTiers(usual, rates map[string]any) bool {
 			continue
 		}
 		b, ok := rates[key].(*amountJSON)
-		if !ok || len(b.Tiers) < len(a.Tiers) {
+		if !ok {
 			return true
+		}
+		for _, t := range a.Tiers {
+			if !slices.ContainsFunc(b.Tiers, func(other tierJSON) bool { return other.Above == t.Above }) {
+				return true
+			}
 		}
 	}
 	return false

@@ -67,16 +67,22 @@ func (c *converter) genaiModel(provider, source string, m *genaiModel) {
 	if ok && !matchesRule(adds, m.ID) {
 		adds = map[string]any{"or": []any{adds, map[string]any{"equals": fold(m.ID)}}}
 	}
+	all := make([]offer, len(prices))
 	for i := range prices {
-		o := &offer{provider: provider, id: m.ID, source: source, note: "genai-prices' list, converted.", adds: adds}
+		o := &all[i]
+		*o = offer{provider: provider, id: m.ID, source: source, note: "genai-prices' list, converted.", adds: adds}
 		if !o.holds(&prices[i]) {
-			c.left["price on a condition that is not known"]++
-			continue
+			c.left["model with a price on a condition that is not known"]++
+			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(prices[i].Prices)) {
 			c.genaiAmount(o, name, prices[i].Prices[name])
 		}
-		c.sells(o)
+		all[0].short = all[0].short || o.short || i > 0 && len(o.modes[""]) == 0
+	}
+	for i := range all { // which hold in turn, so that none is left out alone
+		all[i].short = all[0].short
+		c.sells(&all[i])
 	}
 }
 
@@ -130,6 +136,7 @@ func (c *converter) genaiAmount(o *offer, name string, raw json.RawMessage) {
 			o.set("", name, t.Start, text)
 		} else {
 			c.left["prices."+name+": a tier"]++
+			o.short = true
 		}
 	}
 }

@@ -73,7 +73,9 @@ const (
  {"id": "shift", "match": {"equals": "shift"}, "prices": [
   {"prices": {"input_mtok": 1, "output_mtok": 2}},
   {"constraint": {"start_date": "2026-09-01"}, "prices": {"input_mtok": 3, "output_mtok": 4}},
-  {"constraint": {"start_time": "08:30:00+08:00", "end_time": "16:30:00Z"}, "prices": {"input_mtok": 0.5, "output_mtok": 1}},
+  {"constraint": {"start_time": "08:30:00+08:00", "end_time": "16:30:00Z"}, "prices": {"input_mtok": 0.5, "output_mtok": 1}}]},
+ {"id": "weekly", "match": {"equals": "weekly"}, "prices": [
+  {"prices": {"input_mtok": 1, "output_mtok": 2}},
   {"constraint": {"weekday": 3}, "prices": {"input_mtok": 9, "output_mtok": 9}}]}]},
 {"id": "nobody", "models": [{"id": "a", "match": {"equals": "a"}, "prices": {"input_mtok": 1}}]}]`
 )
@@ -117,6 +119,7 @@ func TestConvertedPrices(t *testing.T) {
 		{"genai", "openai", "other-name", 1_000_000, "", "3"},
 		{"genai", "openai", "ahead", 1000, "", ""},
 		{"genai", "deepseek", "shift", 1_000_000, "", "1.5"}, // at noon, after the day
+		{"genai", "deepseek", "weekly", 1_000_000, "", ""},
 	} {
 		p := books[tt.list].Price(tt.provider, tt.model, moment(t, now))
 		u := llm.Usage{llm.Input: tt.input, llm.Output: 1_000_000}
@@ -188,7 +191,7 @@ func TestConvertedLeft(t *testing.T) {
 		}},
 		{"genai", genaiList, nil, map[string]int{
 			"prices.input_video_mtok": 1, "prices.thoughts_kcount": 1, "model whose rule of names cannot be read": 1,
-			"model without a price that has a place": 1, "price on a condition that is not known": 1,
+			"model without a price that has a place": 1, "model with a price on a condition that is not known": 1,
 			"model of another provider": 1,
 		}},
 	} {
@@ -237,6 +240,92 @@ func TestDiffOfLists(t *testing.T) {
 	for _, change := range pricing.Diff(before, after, moment(t, now)) {
 		if change.Kind == pricing.Gone {
 			t.Errorf("got %+v of a price file that is no whole list", change)
+		}
+	}
+}
+
+// TestConvertedWithoutTier holds that a model or a mode whose dearer prices cannot be read is left out: the usual price
+// would be too low for some of its requests.
+func TestConvertedWithoutTier(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, provider, text, mode string }{
+		{"LiteLLM: a tier that is a text", "openai", `"t": {"litellm_provider": "openai", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6, "input_cost_per_token_above_200k_tokens": "2e-6"}`, ""},
+		{"LiteLLM: a tier of another form", "openai", `"t": {"litellm_provider": "openai", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6, "output_cost_per_token_above_1m_tokens": 2e-6}`, ""},
+		{"LiteLLM: a tier of a mode of another form", "openai", `"t": {"litellm_provider": "openai", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6, "input_cost_per_token_above_1m_tokens_priority": 2e-6}`, ""},
+		{"LiteLLM: a tier below 0", "openai", `"t": {"litellm_provider": "openai", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6, "input_cost_per_token_above_200k_tokens": -1}`, ""},
+		{"LiteLLM: a range without its begin", "alibaba", `"t": {"litellm_provider": "dashscope", "tiered_pricing": [
+			{"range": [0, 1000], "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}, {"range": ["1000", 2000], "input_cost_per_token": 2e-6, "output_cost_per_token": 2e-6}]}`, ""},
+		{"LiteLLM: a range of an unknown price", "alibaba", `"t": {"litellm_provider": "dashscope", "tiered_pricing": [
+			{"range": [0, 1000], "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}, {"range": [1000, 2000], "input_cost_per_token": 2e-6, "output_cost_per_token": "2e-6"}]}`, ""},
+		{"LiteLLM: a mode with another tier", "openai", `"t": {"litellm_provider": "openai", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6, "input_cost_per_token_above_200k_tokens": 2e-6,
+			"input_cost_per_token_priority": 2e-6, "output_cost_per_token_priority": 2e-6, "input_cost_per_token_above_272k_tokens_priority": 4e-6}`, "priority"},
+		{"OpenRouter: an override that is no price", "openrouter", `"data": [{"id": "t", "pricing": {"prompt": "0.000001", "completion": "0.000001", "overrides": [{"min_prompt_tokens": 9, "prompt": "-1"}]}}]`, ""},
+		{"OpenRouter: an override that is a number", "openrouter", `"data": [{"id": "t", "pricing": {"prompt": "0.000001", "completion": "0.000001", "overrides": [{"min_prompt_tokens": 9, "prompt": 0.000002}]}}]`, ""},
+		{"models.dev: a tier that is no price", "openai", `"openai": {"models": {"t": {"cost": {"input": 1, "output": 1, "tiers": [{"input": "two", "tier": {"type": "context", "size": 9}}]}}}}`, ""},
+		{"models.dev: a tier of something unknown", "openai", `"openai": {"models": {"t": {"cost": {"input": 1, "output": 1, "tiers": [{"tolls": 2, "tier": {"type": "context", "size": 9}}]}}}}`, ""},
+		{"models.dev: beyond 200,000 tokens no price", "openai", `"openai": {"models": {"t": {"cost": {"input": 1, "output": 1, "context_over_200k": {"input": null}}}}}`, ""},
+		{"genai-prices: a tier that is no price", "openai", `[{"id": "openai", "models": [{"id": "t", "match": {"equals": "t"}, "prices": {"input_mtok": {"base": 1, "tiers": [{"start": 9, "price": -2}]}, "output_mtok": 1}}]}]`, ""},
+		{"genai-prices: a tier without a start", "openai", `[{"id": "openai", "models": [{"id": "t", "match": {"equals": "t"}, "prices": {"input_mtok": {"base": 1, "tiers": [{"price": 2}]}, "output_mtok": 1}}]}]`, ""},
+		{"genai-prices: a price on an unknown condition", "openai", `[{"id": "openai", "models": [{"id": "t", "match": {"equals": "t"}, "prices": [{"prices": {"input_mtok": 1, "output_mtok": 1}},
+			{"constraint": {"weekday": 3}, "prices": {"input_mtok": 9, "output_mtok": 9}}]}]}]`, ""},
+		{"genai-prices: a day that has nothing known", "openai", `[{"id": "openai", "models": [{"id": "t", "match": {"equals": "t"}, "prices": [{"prices": {"input_mtok": 1, "output_mtok": 1}},
+			{"constraint": {"start_date": "2026-09-01"}, "prices": {"thoughts_kcount": 9}}]}]}]`, ""},
+	} {
+		text := tt.text
+		if text[0] != '[' {
+			text = "{" + text + "}"
+		}
+		c, err := pricing.Convert([]byte(text), "2026-08-21", false)
+		if err != nil {
+			continue // nothing is left of the list
+		}
+		if len(c.Left) == 0 {
+			t.Errorf("%s: got nothing counted as left out", tt.name)
+		}
+		b := newBook(t, pricing.Overrides{Known: []string{"alibaba"}, Files: []pricing.File{{Path: "list.json", Text: c.File}}})
+		p := b.Price(tt.provider, "t", moment(t, now))
+		u := llm.Usage{llm.Input: 250_000, llm.Output: 1}
+		if p.Unpriced(&u, tt.mode) == 0 {
+			t.Errorf("%s: got %s for 250,000 tokens, want no price", tt.name, p.Cost(&u, tt.mode))
+		}
+	}
+}
+
+// TestConvertedOver200k holds that models.dev's older form of a tier counts where the newer one is empty.
+func TestConvertedOver200k(t *testing.T) {
+	t.Parallel()
+	for _, tiers := range []string{`[]`, `null`} {
+		b := bookOfList(t, `{"openai": {"models": {"t": {"cost": {"input": 1, "output": 1, "tiers": `+tiers+`, "context_over_200k": {"input": 2, "output": 2}}}}}}`, false)
+		p := b.Price("openai", "t", moment(t, now))
+		if got := p.Cost(&llm.Usage{llm.Input: 1_000_000}, "").String(); got != "2" {
+			t.Errorf("tiers %s: got %s for a million tokens, want 2", tiers, got)
+		}
+	}
+}
+
+// TestConvertedFlat holds that a list without the tier that the embedded data has for a model does not make long requests
+// cheaper, unless it is the operator's own; and that a list which is dearer than the tier counts.
+func TestConvertedFlat(t *testing.T) {
+	t.Parallel()
+	long := llm.Usage{llm.Input: 300_000, llm.Output: 1000}
+	for _, tt := range []struct {
+		name, list string
+		own        bool
+		left       int
+		want       string
+	}{
+		{"genai-prices", `[{"id": "openai", "models": [{"id": "gpt-5.5", "match": {"equals": "gpt-5.5"}, "prices": {"input_mtok": 5, "output_mtok": 30}}]}, {"id": "groq", "models": [{"id": "t", "match": {"equals": "t"}, "prices": {"input_mtok": 5}}]}]`, false, 1, "3.045"},
+		{"LiteLLM", `{"gpt-5.5": {"litellm_provider": "openai", "input_cost_per_token": 5e-6, "output_cost_per_token": 3e-5}, "t": {"litellm_provider": "openai", "input_cost_per_token": 1e-6}}`, false, 1, "3.045"},
+		{"a tier of output alone", `{"gpt-5.5": {"litellm_provider": "openai", "input_cost_per_token": 5e-6, "output_cost_per_token": 3e-5, "output_cost_per_token_above_272k_tokens": 4.5e-5}, "t": {"litellm_provider": "openai", "input_cost_per_token": 1e-6}}`, false, 1, "3.045"},
+		{"the operator's own", `{"gpt-5.5": {"litellm_provider": "openai", "input_cost_per_token": 5e-6, "output_cost_per_token": 3e-5}}`, true, 0, "1.53"},
+		{"a dearer list", `{"gpt-5.5": {"litellm_provider": "openai", "input_cost_per_token": 2e-5, "output_cost_per_token": 5e-5}}`, false, 0, "6.05"},
+	} {
+		c := must.Get(pricing.Convert([]byte(tt.list), "2026-08-21", tt.own))(t)
+		b := newBook(t, pricing.Overrides{Files: []pricing.File{{Path: "list.json", Text: c.File}}})
+		p := b.Price("openai", "gpt-5.5", moment(t, now))
+		got, left := p.Cost(&long, "").String(), c.Left["model without a tier of the price that is known"]
+		if got != tt.want || left != tt.left {
+			t.Errorf("%s: got %s for 300,000 tokens, %d left out, want %s, %d", tt.name, got, left, tt.want, tt.left)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (c *converter) litellmModel(o *offer, m map[string]any) {
 		case isNumber:
 			c.litellmNumber(o, field, number.String())
 		case !c.litellmObject(o, field, m[field]):
-			c.left[field]++
+			c.litellmLeft(o, field)
 		}
 	}
 	if len(o.modes[""]) == 0 || onlyTools(o.modes[""]) {
@@ -109,7 +109,15 @@ func (c *converter) litellmNumber(o *offer, field, number string) {
 		o.set(mode, key, above, text)
 		return
 	}
+	c.litellmLeft(o, field)
+}
+
+// litellmLeft counts a field that is left out. Without one of its tiers a model is left out too.
+func (c *converter) litellmLeft(o *offer, field string) {
 	c.left[field]++
+	end := strings.LastIndex(field, "_above_")
+	isTier := end >= 0 && litellmRates[field] == "" && litellmRates[field[:end]] != ""
+	o.short = o.short || isTier || field == "tiered_pricing"
 }
 
 // litellmUnit notes a price that is for something else than tokens, by what the model does.

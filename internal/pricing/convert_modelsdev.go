@@ -107,16 +107,16 @@ func (c *converter) modelsdevCost(o *offer, mode string, cost map[string]json.Ra
 			c.modelsdevPrice(o, mode, 0, name, cost[name])
 		}
 	}
-	if cost["tiers"] == nil && cost["context_over_200k"] != nil {
-		var over map[string]json.RawMessage
-		if json.Unmarshal(cost["context_over_200k"], &over) != nil {
-			return false
-		}
-		c.modelsdevPrices(o, mode, 200_000, over)
-	}
 	var tiers []map[string]json.RawMessage
 	if raw := cost["tiers"]; raw != nil && json.Unmarshal(raw, &tiers) != nil {
 		return false
+	}
+	if raw := cost["context_over_200k"]; len(tiers) == 0 && raw != nil {
+		var over map[string]json.RawMessage
+		if json.Unmarshal(raw, &over) != nil {
+			return false
+		}
+		c.modelsdevPrices(o, mode, 200_000, over)
 	}
 	for _, prices := range tiers {
 		var tier struct {
@@ -153,5 +153,6 @@ func (c *converter) modelsdevPrice(o *offer, mode string, above int64, name stri
 		o.set(mode, key, above, text)
 	case text != "0":
 		c.left["cost."+name]++
+		o.short = o.short || above > 0
 	}
 }

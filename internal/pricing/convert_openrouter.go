@@ -64,6 +64,7 @@ func (c *converter) openrouterPrices(o *offer, prices map[string]json.RawMessage
 		case key == "" && isZero(price): // it costs nothing
 		case key == "" || text == "":
 			c.left["pricing."+name]++
+			o.short = o.short || above > 0
 		case zero && above == 0 && name != "prompt" && name != "completion":
 		default:
 			o.set("", key, above, text)
