@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -72,8 +73,8 @@ func (c *call) next(ctx context.Context, f *provider.Failure) *attempt {
 		return nil
 	}
 	next, err := c.prepare()
-	if err != nil {
-		return nil
+	if err != nil || next.Target.Margin > 0 && bytes.Equal(next.body, c.attempt.body) {
+		return nil // the highest price is the client's own, and stays
 	}
 	return next
 }

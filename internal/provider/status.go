@@ -104,8 +104,9 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 	case llm.CodeModelNotFound:
 		if f.TooDear() {
 			return fmt.Sprintf("Nobody at the provider %s serves the model %q within the highest price of the request "+
-				"(provider.max_price). Under a budget that is the model's price here and pricing.margin. Its operator can "+
-				"raise pricing.margin, or give the model a price in the configuration, under prices.", name, model)
+				"(provider.max_price). Under a budget that is what the budget has room for, and at most 16 times the model's "+
+				"price here. Raise the budget, or have the operator give the model its price in the configuration, under "+
+				"prices.", name, model)
 		}
 		if f.Upstream.Word != "" && f.Upstream.Message != "" { // something else may be what is not found
 			return f.Upstream.Message

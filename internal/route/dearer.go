@@ -15,6 +15,8 @@ const (
 	// A charge is remembered with a tenth on top, rounded up to a step, in thousandths of the price: each is a version of
 	// the price.
 	whole, dearerStep, maxTimes = 1000, 250, 100_000
+	// maxRaised bounds up to how many thousandths of its price a target is asked that nobody serves for less.
+	maxRaised = 16_000
 )
 
 // dearer remembers how much more than their prices targets charged.
@@ -74,4 +76,16 @@ func (d *dearer) timesAt(id targetID, now time.Time) int64 {
 		return c.times
 	}
 	return 0
+}
+
+// raise has the current target be asked at twice what it may charge so far. It is false where that is too much.
+func (p *Plan) raise(now time.Time) bool {
+	target := p.Target()
+	price := p.table.Price(target, now)
+	margin := price.Margin()
+	if margin >= maxRaised {
+		return false
+	}
+	target.Margin = min(2*margin, maxRaised)
+	return true
 }

@@ -239,7 +239,7 @@ func (p *Plan) After(f *provider.Failure, now time.Time) (pause time.Duration, o
 			return pause, true
 		}
 	}
-	return 0, p.onward(r, now)
+	return 0, p.onward(r, now) || r.Dearer && p.raise(now)
 }
 
 // Continues reports whether an answer that broke off in this way may be

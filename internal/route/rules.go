@@ -54,6 +54,9 @@ type Rule struct {
 	// Larger limits Onward to targets whose context window is larger, or not
 	// known.
 	Larger bool
+	// Dearer is whether the same target may be asked at once at a higher price,
+	// where no other is left. Its refusal cost nothing, and is no fault of the provider's.
+	Dearer bool
 	// RestsKey is whether the key rests: for as long as the provider says.
 	RestsKey bool
 	// Counts is for whom it counts against the target.
@@ -116,7 +119,10 @@ func Rules() []Rule {
 			Counts: ForAccount,
 		},
 		{Fault: FaultUnnamed, When: "404 of a model that the request alone names", Onward: true},
-		{Fault: FaultDear, When: "404: nobody serves the model within the highest price of the request", Onward: true},
+		{
+			Fault: FaultDear, When: "404: nobody serves the model within the highest price of the request", Onward: true,
+			Dearer: true,
+		},
 		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
 		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
 		{Fault: FaultCanceled, When: "the client left, the gateway stops, or it has no memory left for the answer"},

@@ -20,6 +20,8 @@ type Target struct {
 	Provider *provider.Provider
 	Model    string // the provider's own name
 	Key      int    // which of the provider's credentials to use
+	// Margin is up to how many thousandths of its price the target may charge, where that is more than its price says.
+	Margin int64
 }
 
 // FullName is "<provider>/<model-name>".
@@ -199,11 +201,11 @@ func notFound(model, hint string) *llm.Error {
 	return llm.Errorf(llm.CodeModelNotFound, "The model %q is not served here. %s", model, hint).At("model")
 }
 
-// Price is what the target costs at that moment, with the margin of what it charged in the last hour; not Known when
-// unpriced.
+// Price is what the target costs at that moment, with the margin of what it charged in the last hour, or with its own; not
+// Known when unpriced.
 func (t *Table) Price(target *Target, at time.Time) llm.Price {
 	id := targetID{target.Provider.Name(), target.Model}
-	return t.book.Price(id.provider, id.model, at).WithMargin(t.health.dearer.timesAt(id, at))
+	return t.book.Price(id.provider, id.model, at).WithMargin(max(target.Margin, t.health.dearer.timesAt(id, at)))
 }
 
 // RefusesAssumed reports whether requests are refused whose price is not of exactly

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,11 +30,15 @@ type market struct {
 	mu     sync.Mutex
 	truth  llm.Money
 	served int
+	asked  int
 }
 
 func (m *market) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "application/json")
+	m.mu.Lock()
+	m.asked++
+	m.mu.Unlock()
 	cost := llm.Money(-1)
 	for _, s := range m.sellers {
 		if !m.obeys || below(s.input, body, "prompt") && below(s.output, body, "completion") {
@@ -81,20 +86,34 @@ func TestSellers(t *testing.T) {
 		budget      llm.Money
 		parallel    int
 		each        int
-		messages    bool // asked in Anthropic's format
-		serves      bool // some requests are let through
+		members     string // of the request
+		asks        int    // how often the provider is asked; 0 for any
+		messages    bool   // asked in Anthropic's format
+		serves      bool   // some requests are let through
 	}{
 		{
-			name: "a dearer seller, 20 at a time", model: deepseek, market: &market{sellers: peak, obeys: true, tells: true},
-			budget: 20_000_000, parallel: 20, each: 2,
+			name: "a dearer seller, 20 at a time", model: deepseek, serves: true, market: &market{sellers: peak, obeys: true, tells: true},
+			budget: 400_000_000, parallel: 20, each: 4,
 		},
 		{
-			name: "a dearer seller, one at a time", model: deepseek, market: &market{sellers: peak, obeys: true, tells: true},
+			name: "a dearer seller, one at a time", model: deepseek, serves: true, market: &market{sellers: peak, obeys: true, tells: true},
 			budget: 20_000_000, parallel: 1, each: 20,
 		},
 		{
-			name: "a dearer seller, in another format", model: deepseek, market: &market{sellers: peak, obeys: true, tells: true},
-			budget: 20_000_000, parallel: 20, each: 2, messages: true,
+			name: "a dearer seller, in another format", model: deepseek, serves: true, market: &market{sellers: peak, obeys: true, tells: true},
+			budget: 400_000_000, parallel: 20, each: 4, messages: true,
+		},
+		{
+			name: "a dearer seller, without room for its price", model: deepseek, asks: 2,
+			market: &market{sellers: peak, obeys: true, tells: true}, budget: 10_000_000, parallel: 1, each: 1,
+		},
+		{
+			name: "a seller beyond all that is tried", model: deepseek, asks: 5,
+			market: &market{sellers: []seller{{8_000_000, 16_000_000}}, obeys: true, tells: true}, budget: llm.USD, parallel: 1, each: 1,
+		},
+		{
+			name: "a dearer seller, which the client does not want", model: deepseek, members: `"provider":{"max_price":{"prompt":0.4,"completion":0.8}},`,
+			asks: 1, market: &market{sellers: peak, obeys: true, tells: true}, budget: llm.USD, parallel: 1, each: 1,
 		},
 		{
 			name: "a dearer seller beside a cheap one", model: deepseek, serves: true,
@@ -111,8 +130,8 @@ func TestSellers(t *testing.T) {
 			market: &market{sellers: peak, obeys: true, tells: true}, budget: 100_000_000, parallel: 20, each: 2,
 		},
 		{
-			name: "after a sale", model: glm, market: &market{sellers: []seller{{150_000, 500_000}}, obeys: true, tells: true},
-			budget: 10_000_000, parallel: 20, each: 2,
+			name: "after a sale", model: glm, serves: true, market: &market{sellers: []seller{{150_000, 500_000}}, obeys: true, tells: true},
+			budget: 50_000_000, parallel: 20, each: 4,
 		},
 		{
 			name: "after a sale, as the operator allows", model: glm, serves: true, config: "pricing: {margin: 150}\n",
@@ -142,6 +161,7 @@ func TestSellers(t *testing.T) {
 			provider, _, _ := strings.Cut(tt.model, "/")
 			h := harness.Open(t, harness.Setup{YAML: tt.config + "providers:" + harness.ProviderYAML(provider, up.URL)})
 			a := chatOf(tt.model, tt.messages)
+			a.Body = "{" + tt.members + a.Body[1:]
 			if provider == "house" { // whose first charge nothing bounds
 				h.Do(a)
 			}
@@ -168,13 +188,16 @@ func TestSellers(t *testing.T) {
 			if (served > 0) != tt.serves {
 				t.Errorf("%d requests were let through, want some: %t", served, tt.serves)
 			}
+			if tt.asks > 0 && tt.market.asked != tt.asks {
+				t.Errorf("the provider was asked %d times, want %d", tt.market.asked, tt.asks)
+			}
 			close(refusals)
 			said := false
 			for why := range refusals {
-				said = said || strings.Contains(why, "pricing.margin")
+				said = said || strings.Contains(why, "under prices")
 			}
-			if said == tt.serves {
-				t.Errorf("a refusal says what to do, which is pricing.margin: %t, want %t", said, !tt.serves)
+			if !said && !tt.serves {
+				t.Error("no refusal says what to do, which is a price of the operator's")
 			}
 			h.Verify(t)
 		})
@@ -240,4 +263,29 @@ func TestHighestPriceOfTheClient(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRowsSayMargin holds that the row of each attempt at a reseller says up to how much it might charge, and that those
+// which nobody served cost nothing.
+func TestRowsSayMargin(t *testing.T) {
+	t.Parallel()
+	up := httptest.NewServer(&market{
+		sellers: []seller{{1_320_000, 3_960_000}}, obeys: true, tells: true, used: llm.Usage{llm.Input: 200, llm.Output: 2000},
+	})
+	defer up.Close()
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("openrouter", up.URL)})
+	h.SetBudget(llm.USD, budget.PeriodTotal)
+	a := chatOf("openrouter/deepseek/deepseek-v4-pro", false)
+	for i, want := range [][]string{{"1500 0", "3000 0", "6000 0.008184"}, {"5000 0.008184"}} {
+		r := h.Do(a)
+		var got []string
+		for _, row := range h.CountedRows(t, r) {
+			_, margin, _ := strings.Cut(row.Price, "~")
+			got = append(got, margin+" "+row.Cost)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("request %d: margins and costs %q, want %q", i, got, want)
+		}
+	}
+	h.Verify(t)
 }

@@ -138,6 +138,7 @@ func (h *Gateway) Uses(query string) UsesPage {
 // Row is one attempt of the ledger in words.
 type Row struct {
 	Model, Outcome, Provenance, Cost string
+	Price                            string // its version
 	In, Out                          int64
 	Counts, Stream                   bool
 	Status                           int
@@ -164,7 +165,8 @@ func (h *Gateway) Rows(requestID string) (rows []Row) {
 			if strings.HasPrefix(e.ID.String(), requestID+".") {
 				rows = append(rows, Row{
 					Model: e.FullModel(), Outcome: string(e.Outcome), Provenance: string(e.Provenance), Cost: e.Cost.String(),
-					In: e.Usage.InputTokens(), Out: e.Usage.OutputTokens(), Counts: e.Counts, Stream: e.Stream, Status: e.Status,
+					Price: e.Price.Version,
+					In:    e.Usage.InputTokens(), Out: e.Usage.OutputTokens(), Counts: e.Counts, Stream: e.Stream, Status: e.Status,
 				})
 			}
 			return nil
