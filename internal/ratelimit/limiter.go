@@ -68,6 +68,9 @@ func (l *Limiter) elapsed() time.Duration { return l.now().Sub(l.start) }
 // Settle has to be called on r, whatever becomes of the request. Where nothing
 // is limited r stays as it is.
 func (l *Limiter) Reserve(ctx context.Context, r *Reservation, c Caller, tokens int64) error {
+	if err := l.admitRejected(ctx, &c); err != nil {
+		return err
+	}
 	own, some := l.policy.Load().limits(&c)
 	if !some {
 		return nil
@@ -147,6 +150,9 @@ func (l *Limiter) decideAlone(r *Reservation, tokens int64) refusal {
 // a node knows that all requests of a minute are used, from when it was told so and
 // until when it was told; and nothing of tokens.
 func (l *Limiter) Look(c Caller, tokens int64) error {
+	if _, err := l.lookAtRejected(&c); err != nil {
+		return err
+	}
 	own, some := l.policy.Load().limits(&c)
 	if !some {
 		return nil

@@ -49,6 +49,7 @@ type Policy struct {
 	Installation Limits // of all requests together
 	PerKey       Limits // of each key, where it has none of its own
 	PerAccount   Limits // of each account, likewise
+	Rejected     Rejections
 }
 
 // Caller is who asks, with limits of their own.

@@ -54,18 +54,20 @@ func (n *refusal) err() error {
 	if l.limits != l.own {
 		text += " That is this node's share, while the limits' store is away or just back."
 	}
-	seconds := int64((n.wait + time.Second - 1) / time.Second)
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: n.wait,
-		Message: fmt.Sprintf("%s Try again in %s.", text, counted(seconds, "second")),
+		Message: fmt.Sprintf("%s Try again in %s.", text, counted(seconds(n.wait), "second")),
 		Err:     n.exceeded(),
 	}
 }
 
+// seconds is a time in seconds, rounded up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
 // Exceeded is the cause of a refusal: the limit that the request would have passed.
 type Exceeded struct {
 	Of    string // "key", "account", "installation", "user" or "tag"
-	What  string // "rpm", "tpm" or "concurrency"
+	What  string // "rpm", "tpm", "concurrency" or "rejected"
 	Limit int64
 }
 

@@ -168,7 +168,7 @@ func (s *subject) windowKey() string { return keyPrefix + "w:" + rankNames[s.ran
 func (s *subject) slotsKey() string  { return keyPrefix + "c:" + rankNames[s.rank] + s.id }
 
 // rankNames stand in keys.
-var rankNames = [numRanks]string{"key:", "account:", "all"}
+var rankNames = [...]string{ofKey: "key:", ofAccount: "account:", ofInstallation: "all", freeOfKey: "free:key:", freeOfAccount: "free:account:"}
 
 // settle tells Valkey, some time, what has become of a request.
 func (v *remote) settle(r *Reservation, tokens int64) {

@@ -131,7 +131,7 @@ type Part struct {
 // RateLimit is the limit that a request would have passed.
 type RateLimit struct {
 	Of    string `json:"of"`    // "key", "account" or "installation"
-	What  string `json:"what"`  // "rpm", "tpm" or "concurrency"
+	What  string `json:"what"`  // "rpm", "tpm", "concurrency" or "rejected"
 	Limit int64  `json:"limit"` // requests or tokens a minute, or requests at a time
 }
 
