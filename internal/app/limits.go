@@ -28,5 +28,6 @@ func policyOf(cfg *config.Config) ratelimit.Policy {
 		Installation: ratelimit.Limits{RPM: l.RPM, TPM: l.TPM, Concurrency: l.Concurrency},
 		PerKey:       ratelimit.Limits(l.PerKey),
 		PerAccount:   ratelimit.Limits(l.PerAccount),
+		Rejected:     ratelimit.Rejections{PerKey: l.RejectedPerKey, PerAccount: l.RejectedPerAccount},
 	}
 }

@@ -131,6 +131,8 @@ func (l *loader) checkNumbers(c *Config) {
 	l.checkLimits("limits", Limits{c.Limits.RPM, c.Limits.TPM, c.Limits.Concurrency})
 	l.checkLimits("limits.per_key", c.Limits.PerKey)
 	l.checkLimits("limits.per_account", c.Limits.PerAccount)
+	l.checkRange("limits.rejected_per_key", c.Limits.RejectedPerKey, 0)
+	l.checkRange("limits.rejected_per_account", c.Limits.RejectedPerAccount, 0)
 	l.checkRange("default_max_output", c.DefaultMaxOutput, 1)
 	l.checkRange("max_concurrency", int64(c.MaxConcurrency), 1)
 	if c.Pricing.Margin < 0 || c.Pricing.Margin > maxMargin {

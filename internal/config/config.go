@@ -219,6 +219,10 @@ type InstallationLimits struct {
 	// where it has none of its own.
 	PerKey     Limits `yaml:"per_key"`
 	PerAccount Limits `yaml:"per_account"`
+	// RejectedPerKey and RejectedPerAccount are how many attempts a minute providers may reject for nothing; 0 for any
+	// number.
+	RejectedPerKey     int64 `yaml:"rejected_per_key"`
+	RejectedPerAccount int64 `yaml:"rejected_per_account"`
 }
 
 // TLS is where the certificate comes from: from the files of it and its key, both or neither, or by ACME.
@@ -356,6 +360,7 @@ func Default() Config {
 		DefaultMaxOutput: 8192,
 		Pricing:          Pricing{Assumed: "accept", Tools: "bound", Margin: defaultMargin},
 		MaxConcurrency:   4096,
+		Limits:           InstallationLimits{RejectedPerKey: 600, RejectedPerAccount: 3000},
 		MaxBody:          32 << 20,
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day, Attribution: 400 * day},
 		Kept:             Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},

@@ -22,6 +22,9 @@ func (c *call) forward() error {
 	defer func() { c.out.close() }()
 	c.plan = c.table.Plan(c.principal.Account().ID, c.targets, c.server.now())
 	defer c.plan.Release()
+	if err := c.server.admitUnavailable(c.principal, &c.plan); err != nil {
+		return err
+	}
 	c.rescue.call, c.rescue.words.on = c, c.rescues()
 	a, err := c.prepare()
 	if err != nil {
@@ -194,8 +197,9 @@ func (a *attempt) settlementOf(f *provider.Failure) ledger.Settlement {
 	c := a.call
 	c.spent.reached = c.spent.reached || f.Sent()
 	s := a.outcome().Failed(f)
-	free := s.Outcome == ledger.OutcomeRejected && s.Usage.IsZero() && s.AtMost == 0
-	c.spent.failed = c.spent.failed || !free || !c.plan.Mistaken(f)
+	costs := !s.Usage.IsZero() || s.AtMost != 0
+	c.spent.costs = c.spent.costs || costs
+	c.spent.failed = c.spent.failed || costs || s.Outcome != ledger.OutcomeRejected || !c.plan.Mistaken(f)
 	return s
 }
 
@@ -232,6 +236,7 @@ func (s *Server) count(h *ledger.Hold, settlement *ledger.Settlement, cost *llm.
 // client.
 func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	if c.attempt.hold != nil {
+		c.attempt.countRejected(f)
 		c.settle(s)
 	}
 	if c.rescue.broke != nil {

@@ -257,6 +257,7 @@ type spent struct {
 	models  []string // of all of them, in their order
 	reached bool     // some attempt reached its provider
 	failed  bool     // some attempt failed in another way than by the client's own mistake, or was charged for it
+	costs   bool     // some attempt may cost something
 }
 
 // add adds an attempt that has ended, at what the account is charged for it; nil is that of one without a price.

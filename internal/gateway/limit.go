@@ -1,10 +1,14 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 
+	"weir/internal/account"
 	"weir/internal/llm"
+	"weir/internal/provider"
 	"weir/internal/ratelimit"
+	"weir/internal/route"
 )
 
 // defaultOutput is how many tokens of answer are reserved where the client gives
@@ -56,6 +60,31 @@ func (c *call) estimateTokens() int64 {
 func (c *call) settleLimits() {
 	if c.late.shared == nil { // else the last of its attempts does
 		c.limited.Settle(c.spent.tokens)
+	}
+}
+
+// countRejected counts the attempts of a request of which this one, the last, has failed by what was asked for, or
+// because its client left at once, and which cost nothing.
+func (a *attempt) countRejected(f *provider.Failure) {
+	c := a.call
+	if !c.spent.costs && (c.plan.Rejected(f) || c.client.gone()) {
+		c.server.limits.Rejected(ratelimit.CallerOf(c.principal), int64(len(c.spent.models)))
+	}
+}
+
+// admitUnavailable refuses a request whose last target is unavailable, where its caller has met that often enough: each
+// leaves a row in the ledger.
+func (s *Server) admitUnavailable(p *account.Principal, plan *route.Plan) error {
+	if !plan.Rests(s.now()) {
+		return nil
+	}
+	err := s.limits.AdmitUnavailable(ratelimit.CallerOf(p))
+	if err == nil {
+		return nil
+	}
+	return &llm.Error{
+		Code: llm.CodeProviderUnavailable, Err: err,
+		Message: fmt.Sprintf("The provider %s is unavailable. Try again in a moment.", plan.Target().Provider.Name()),
 	}
 }
 

@@ -204,6 +204,14 @@ func (p *Plan) rule(f *provider.Failure) *Rule {
 // Mistaken reports whether a failure of the current target is the mistake of whoever asks.
 func (p *Plan) Mistaken(f *provider.Failure) bool { return p.rule(f).Fault.isCallers() }
 
+// Rejected reports whether a failure of the current target shows a fault of the request: a mistake, a price that it
+// does not allow, or a model that nobody but the request names and that the provider withholds.
+func (p *Plan) Rejected(f *provider.Failure) bool {
+	r, target := p.rule(f), p.Target()
+	return r.Fault.isCallers() || r.Fault == FaultDear ||
+		r.Fault == FaultForbidden && !p.table.configured[targetID{target.Provider.Name(), target.Model}]
+}
+
 // fail counts failures of the current target in one of its circuits.
 func (p *Plan) fail(c *circuit, account string, f *provider.Failure, now time.Time, count int) {
 	if c.failed(now, f.Reason(), count) {
@@ -286,6 +294,9 @@ func (p *Plan) pause(f *provider.Failure) time.Duration {
 	}
 	return jitter
 }
+
+// Rests reports whether the current target is asked only because no other is left: its circuit is open, or its keys rest.
+func (p *Plan) Rests(now time.Time) bool { return p.Unavailable(now) || now.Before(p.key.ends()) }
 
 // Unavailable reports whether the circuit of the current target is open, for all or for
 // the account alone.

@@ -1,0 +1,149 @@
+package budget_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/e2e/harness"
+)
+
+// TestRejectedRequestsAreBounded holds that a key leaves so many rows of requests that a provider rejects for nothing,
+// and no more, by whatever mistake; and that its account's other key is asked for as before.
+func TestRejectedRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 403, 404, 413, 422} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			up, clock := harness.NewUpstream(t), newHandClock()
+			h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Now: clock.now})
+			key := h.NewKey(account.KeyOptions{Account: "default"})
+			try := func(i int) harness.Reply { // each of a model of its own, so that no circuit opens
+				model := fmt.Sprintf("house/chat:status=%d,seed=%d", status, i)
+				return h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello(model), Key: key})
+			}
+			for i := range 600 {
+				if r := try(i); r.Status == http.StatusTooManyRequests {
+					t.Fatalf("request %d was refused: %s", i, r.Body)
+				}
+			}
+			served := len(up.Records(t))
+			r := try(600)
+			e := wantRefused(t, r)
+			if want := "Providers have rejected 600 requests of this API key within a minute"; !strings.HasPrefix(e.Message, want) {
+				t.Errorf("message %q, want %q", e.Message, want)
+			}
+			if got := len(up.Records(t)); got != served {
+				t.Errorf("%d requests went upstream that were refused", got-served)
+			}
+			h.MustAnswer(h.Chat("house/echo"))
+			clock.advance(61 * time.Second)
+			if r := try(601); r.Status == http.StatusTooManyRequests {
+				t.Errorf("after 61 s: refused: %s", r.Body)
+			}
+		})
+	}
+}
+
+// TestWhichRequestsCountAsRejected holds that only those count which left rows for nothing, by the fault of whoever asked.
+func TestWhichRequestsCountAsRejected(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, model string
+		counts      bool
+	}{
+		{"a parameter that the provider refuses", "house/chat:status=400", true},
+		{"a model that there is not", "house/chat:status=404", true},
+		{"a policy", "house/chat:fault=content-policy", true},
+		{"an answer", "house/chat:tokens=4", false},
+		{"an error of the provider", "house/chat:status=500", false},
+		{"a provider that has much to do", "house/chat:status=529", false},
+		{"a limit of the provider", "house/chat:status=429", false},
+		{"credentials", "house/chat:status=401", false},
+		{"no such provider", "nobody/chat", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			up, clock := harness.NewUpstream(t), newHandClock()
+			yaml := harness.ProvidersYAML(up.URL) + "limits: {rejected_per_key: 3, rejected_per_account: 0}\n"
+			h := harness.Open(t, harness.Setup{YAML: yaml, Now: clock.now})
+			for range 3 {
+				h.Chat(test.model)
+			}
+			r := h.Chat("house/echo")
+			if refused := r.Status == http.StatusTooManyRequests; refused != test.counts {
+				t.Errorf("after three of %s: got %d %s, want refused %t", test.model, r.Status, r.Body, test.counts)
+			}
+		})
+	}
+}
+
+// TestRejectedRequestsOfAnAccount holds that an account's keys together leave no more rows than an account may.
+func TestRejectedRequestsOfAnAccount(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "limits: {rejected_per_key: 0, rejected_per_account: 4}\n", Now: newHandClock().now})
+	for range 4 {
+		key := h.NewKey(account.KeyOptions{Account: "default"})
+		r := h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:status=400"), Key: key})
+		harness.WantError(t, r, http.StatusBadRequest, "INVALID_REQUEST")
+	}
+	if e := wantRefused(t, h.Chat("house/echo")); !strings.Contains(e.Message, "of this account within a minute") {
+		t.Errorf("message %q", e.Message)
+	}
+	other := h.KeyOfNew("other")
+	h.MustAnswer(h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: other}))
+}
+
+// TestOutageLeavesFewRows holds that requests to a provider that is out of service leave a bounded number of rows, that
+// clients are told to come again and are not told that they did wrong, and that one a second is sent, so that the first
+// one after the outage is noticed.
+func TestOutageLeavesFewRows(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	var back atomic.Bool
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		if !back.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, `{"error":{"message":"down"}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+	}))
+	t.Cleanup(up.Close)
+	clock := newHandClock()
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "limits: {rejected_per_key: 20}\n", Now: clock.now})
+	for range 100 {
+		h.Chat("house/chat")
+	}
+	const ofCircuit = 5 // attempts until it opens
+	if got := asked.Load(); got != ofCircuit+20 {
+		t.Errorf("100 requests in an outage: the provider was asked %d times, want %d", got, ofCircuit+20)
+	}
+	r := h.Chat("house/chat")
+	harness.WantError(t, r, http.StatusServiceUnavailable, "PROVIDER_UNAVAILABLE")
+	if r.Header.Get("Retry-After") == "" || r.Header.Get("X-Weir-Attempts") != "" {
+		t.Errorf("headers %v, want Retry-After and no attempt", r.Header)
+	}
+	before := asked.Load()
+	clock.advance(time.Second)
+	for range 10 {
+		h.Chat("house/chat")
+	}
+	if got := asked.Load() - before; got != 1 {
+		t.Errorf("a second later the provider was asked %d times, want once", got)
+	}
+	back.Store(true)
+	clock.advance(time.Second)
+	for range 10 {
+		h.MustAnswer(h.Chat("house/chat"))
+	}
+}
