@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"weir/internal/outbound"
 )
 
 const (
@@ -134,7 +136,7 @@ func (s *Server) Serve(l net.Listener) error {
 			<-s.closed.Done() // requests have deadlines until they are over
 			return http.ErrServerClosed
 		case err != nil && !isOver(err):
-			if isShort(err) && s.makeRoom() {
+			if outbound.IsShort(err) && s.makeRoom() {
 				continue
 			}
 			pause = min(max(2*pause, acceptPause), time.Second)
@@ -157,12 +159,6 @@ func (s *Server) Serve(l net.Listener) error {
 // that too many files are open (accept(2)).
 func isOver(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL)
-}
-
-// isShort reports whether this process, or this machine, can open no more files or has no memory for connections.
-func isShort(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOBUFS) ||
-		errors.Is(err, syscall.ENOMEM)
 }
 
 // makeRoom closes connections of clients that wait, and what else the process can do without, and reports whether

@@ -5,12 +5,12 @@ import (
 	"math"
 	"net"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"weir/internal/outbound"
 )
 
 // Connections counts the connections to all providers together, and bounds them, so that files are left for clients
@@ -109,24 +109,20 @@ func isShortage(err error) bool {
 	if unresolved, ok := errors.AsType[*net.DNSError](err); ok && lacksFile(unresolved) {
 		return true
 	}
-	return slices.ContainsFunc(shortages(), func(e error) bool { return errors.Is(err, e) })
-}
-
-func shortages() []error {
-	return []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+	return outbound.IsShort(err)
 }
 
 // lacksFile tells a name that could not be looked up for want of a file from one that is not known. The resolver keeps
 // the text alone of what it met at a socket, and says of its own files that it could not read that there is no such host.
 func lacksFile(unresolved *net.DNSError) bool {
-	if slices.ContainsFunc(shortages(), func(e error) bool { return strings.HasSuffix(unresolved.Err, e.Error()) }) {
+	if outbound.EndsShort(unresolved.Err) {
 		return true
 	}
 	f, err := os.Open(os.DevNull)
 	if err == nil {
 		_ = f.Close()
 	}
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	return outbound.IsShort(err)
 }
 
 // lacksPort tells that all local ports towards an address are in use from an address that this machine has no way to,

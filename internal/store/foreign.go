@@ -35,7 +35,7 @@ func OpenForeign(ctx context.Context, target llm.Secret) (*Foreign, error) {
 		return nil, err
 	}
 	config.ValidateConnect = nil // a standby is as good
-	db := postgresPool(config, 1, sessionOfAll, "")
+	db := postgresPool(nil, config, 1, sessionOfAll, "")
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the database to import from: %w", err), db.Close())

@@ -116,10 +116,10 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 // postgresPools gives the pools so many connections each, in the order of their fields.
 func postgresPools(config *pgx.ConnConfig, conns poolSizes, short *shortage) pools {
 	return pools{
-		read:    postgresPoolNoting(short, config, conns[0], sessionOfAll, ""),
-		reports: postgresPoolNoting(short, config, conns[1], sessionOfAll, ""),
-		fast:    postgresPoolNoting(short, config, conns[2], sessionWrites, commitFast),
-		sure:    postgresPoolNoting(short, config, conns[3], sessionWrites, commitSure),
+		read:    postgresPool(short, config, conns[0], sessionOfAll, ""),
+		reports: postgresPool(short, config, conns[1], sessionOfAll, ""),
+		fast:    postgresPool(short, config, conns[2], sessionWrites, commitFast),
+		sure:    postgresPool(short, config, conns[3], sessionWrites, commitSure),
 	}
 }
 
@@ -128,7 +128,7 @@ func postgresPools(config *pgx.ConnConfig, conns poolSizes, short *shortage) poo
 func postgresPrepare(ctx context.Context, config *pgx.ConnConfig) (*sql.DB, func() error, error) {
 	patient := config.Copy()
 	patient.DialFunc = postgresDial(0) // a migration may take its time
-	db := postgresPool(patient, 1, sessionOfAll, "")
+	db := postgresPool(nil, patient, 1, sessionOfAll, "")
 	if _, err := db.ExecContext(ctx, "SELECT pg_advisory_lock(?, ?)", lockSpace, lockMigrate); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("wait for another process that migrates the database: %w", err),
 			db.Close())

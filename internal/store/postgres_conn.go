@@ -102,13 +102,8 @@ func settingsBeside(config *pgx.ConnConfig, settings []setting) (statements stri
 }
 
 // postgresPool is a pool of up to n connections, each with these settings and prepared by
-// a statement.
-func postgresPool(config *pgx.ConnConfig, n int, settings []setting, statement string) *sql.DB {
-	return postgresPoolNoting(&shortage{}, config, n, settings, statement)
-}
-
-// postgresPoolNoting is postgresPool that notes how each try to connect ends.
-func postgresPoolNoting(short *shortage, config *pgx.ConnConfig, n int, settings []setting, statement string) *sql.DB {
+// a statement. It notes how each try to connect ends, where that is not nil.
+func postgresPool(short *shortage, config *pgx.ConnConfig, n int, settings []setting, statement string) *sql.DB {
 	session := settingsBeside(config, settings) + statement
 	set := stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, session, pgx.QueryExecModeSimpleProtocol)

@@ -71,8 +71,11 @@ func answered(validate pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 // shortage remembers why the newest try to connect had no connection for itself.
 type shortage struct{ reason atomic.Pointer[string] }
 
-// note notes how a try to connect ended, nil for a connection.
+// note notes how a try to connect ended, nil for a connection. A nil shortage notes nothing.
 func (s *shortage) note(err error) {
+	if s == nil {
+		return
+	}
 	reason := ""
 	var refused *pgconn.PgError
 	switch {
