@@ -337,7 +337,7 @@ func (p *proxied) holdPage(t *testing.T, client *http.Client) {
 	}
 }
 
-// certificate writes a certificate and its key, and returns where.
+// certificate writes a certificate, with its key behind it as HAProxy wants, and the key alone, and returns where.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
@@ -346,12 +346,11 @@ func certificate(t *testing.T) (cert, key string) {
 	pair := &server.TLS.Certificates[0]
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	private := must.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
-	for name, block := range map[string]*pem.Block{
-		cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private},
-	} {
-		must.Do(t, os.WriteFile(name, pem.EncodeToMemory(block), 0o600))
-	}
+	der := must.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})
+	must.Do(t, os.WriteFile(cert, append(public, private...), 0o600))
+	must.Do(t, os.WriteFile(key, private, 0o600))
 	return cert, key
 }
 
