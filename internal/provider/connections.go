@@ -38,20 +38,29 @@ func (c *Connections) Release() bool { return c.closeIdle(idleAtOnce) > 0 }
 var errBound = errors.New("as many connections to providers are in use as the process's limit of open files allows: " +
 	"raise the limit (ulimit -n, LimitNOFILE)")
 
-// take counts a connection that is to be opened. Beyond the bound an idle one is closed.
+// take counts a connection that is to be opened. Beyond the bound an idle one is closed, and the next where somebody else
+// has taken its place.
 func (c *Connections) take() error {
-	if c == nil || c.add() || c.closeIdle(1) > 0 && c.add() {
-		return nil
+	for c != nil && !c.add() {
+		if c.closeIdle(1) == 0 && !c.add() {
+			return errBound
+		}
 	}
-	return errBound
+	return nil
 }
 
+// add counts one more, and reports false where that is too many. It never counts too many for a moment, in which others
+// would be refused.
 func (c *Connections) add() bool {
-	if c.open.Add(1) <= c.most {
-		return true
+	for {
+		n := c.open.Load()
+		if n >= c.most {
+			return false
+		}
+		if c.open.CompareAndSwap(n, n+1) {
+			return true
+		}
 	}
-	c.open.Add(-1)
-	return false
 }
 
 // giveBack counts a connection that was closed.
@@ -68,7 +77,10 @@ func (c *Connections) closeIdle(n int) (closed int) {
 	}
 	for ; closed < n; closed++ {
 		oldest := c.oldest()
-		if oldest == nil || !oldest.closeOldest() {
+		for oldest != nil && !oldest.closeOldest() { // it was taken meanwhile
+			oldest = c.oldest()
+		}
+		if oldest == nil {
 			break
 		}
 	}

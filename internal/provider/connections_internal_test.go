@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -45,6 +47,43 @@ func TestShortages(t *testing.T) {
 	} {
 		if got := isShortage(c.err); got != c.want {
 			t.Errorf("%s (%v): got %t, want %t", name, c.err, got, c.want)
+		}
+	}
+}
+
+// TestIdleGiveWay holds that as many connections can be opened as are idle, by however many at once: one whose place
+// another has taken gets the next.
+func TestIdleGiveWay(t *testing.T) {
+	t.Parallel()
+	const most, rounds = 64, 200
+	for range rounds {
+		all := NewConnections(most)
+		pools := []*pool{{}, {}}
+		for i := range most {
+			must.Do(t, all.take())
+			near, far := net.Pipe()
+			_ = far.Close()
+			s := newSocket(near, all)
+			pools[i%2].put(newConn(s, s))
+		}
+		for _, p := range pools {
+			all.watch(p, true)
+		}
+		var opening sync.WaitGroup
+		var refused atomic.Int64
+		for range most {
+			opening.Go(func() {
+				if all.take() != nil {
+					refused.Add(1)
+				}
+			})
+		}
+		opening.Wait()
+		if n := refused.Load(); n > 0 || all.take() == nil {
+			t.Fatalf("%d of %d were refused beside as many idle connections, want none, and then one more to be", n, most)
+		}
+		for _, p := range pools {
+			p.close()
 		}
 	}
 }
