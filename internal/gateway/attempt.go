@@ -110,15 +110,17 @@ func (a *attempt) record() ledger.Attempt {
 		Stream: c.Head.Stream, Attribution: c.own.attribution, Parts: c.principal.Parts(&c.own.attribution),
 		Price: a.Price, BillByProvider: a.Target.Provider.BillsItself(),
 	}
+	asked := c.Head.Asked
 	if c.reservation == nil {
 		r.Bound = a.BoundBooks()
 	} else {
+		asked = a.demand.Asked
 		r.Bound = a.demand.Granted(a.cap, a.calls)
 		r.Reservation, c.reservation = c.reservation, nil
 	}
-	r.Hold = min(llm.MaxCost, r.Price.BoundAsked(&r.Bound, c.Head.Asked))
+	r.Hold = min(llm.MaxCost, r.Price.BoundAsked(&r.Bound, asked))
 	if r.Terms = a.Terms; r.Terms != nil {
-		r.ChargeHold = r.Terms.Bound(r.Hold, &r.Price, &r.Bound, c.Head.Asked)
+		r.ChargeHold = r.Terms.Bound(r.Hold, &r.Price, &r.Bound, asked)
 	}
 	return r
 }

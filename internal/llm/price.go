@@ -142,8 +142,11 @@ func (p *Price) Unpriced(u *Usage, served string) Classes {
 // class no more than is given, with the margin. What has no rate adds nothing.
 func (p *Price) Bound(most *Usage) Money { return p.BoundAsked(most, "") }
 
+// ShortCache says, among what BoundAsked is told of a request, that it has nothing kept in a cache for an hour.
+const ShortCache = "cache:short"
+
 // BoundAsked is Bound for a request that says so much of its units, in modes with commas,
-// as Head.Asked does.
+// as Head.Asked does, or that it has nothing kept in a cache for an hour.
 func (p *Price) BoundAsked(most *Usage, asked string) (bound Money) {
 	p.reach(most.InputTokens(), asked, func(r Rates) {
 		u := r.dearestOf(most)
@@ -181,10 +184,14 @@ func (p *Price) reach(input int64, asked string, with func(Rates)) {
 	if !p.Known() {
 		return
 	}
+	short := slices.Contains(strings.Split(asked, ","), ShortCache)
 	each := func(rates *Rates, tiers []Tier, times int64) {
 		reached := func(r Rates) {
 			r.multiply(times)
 			p.setUnits(&r, asked, true)
+			if short {
+				r[CacheWrite1h] = 0
+			}
 			with(r)
 		}
 		reached(*rates)

@@ -22,6 +22,17 @@ func (a Answer) boundCache(s *ledger.Settlement) {
 	s.Unpriced |= price.Unpriced(&most, s.Tier)
 }
 
+// asked is what the request says of its units, and that it has nothing kept in a cache for an hour, where it has not.
+func (q *Quote) asked() string {
+	switch {
+	case !q.Price.Rates[llm.CacheWrite1h].Known(), asksHourCache(q.Body):
+		return q.Head.Asked
+	case q.Head.Asked == "":
+		return llm.ShortCache
+	}
+	return q.Head.Asked + "," + llm.ShortCache
+}
+
 // asksHourCache reports whether a body may ask for something to be kept in a cache for an hour, as
 // Anthropic's wire format and those that carry its marks can. It may say so of a body that has the
 // words elsewhere, never the other way round.

@@ -1,6 +1,12 @@
 package quote
 
-import "testing"
+import (
+	"testing"
+
+	"weir/internal/llm"
+	"weir/internal/pricing"
+	"weir/internal/quotetest"
+)
 
 func TestAsksHourCache(t *testing.T) {
 	for body, want := range map[string]bool{
@@ -16,6 +22,32 @@ func TestAsksHourCache(t *testing.T) {
 	} {
 		if got := asksHourCache([]byte(body)); got != want {
 			t.Errorf("%s: got %t, want %t", body, got, want)
+		}
+	}
+}
+
+// TestHourCacheHeld holds that the rate of what is kept in a cache for an hour counts in holds only where the request may
+// ask for it.
+func TestHourCacheHeld(t *testing.T) {
+	t.Parallel()
+	price := pricing.PriceOverride{"input": "1", "cache_read": "0.1", "cache_write": "1.25", "cache_write_1h": "2", "output": "5"}
+	for _, tt := range []struct {
+		name, system string
+		pico         int64 // a token of input is held at
+	}{
+		{"no cache", `"Hi"`, 1_250_000},
+		{"five minutes", `[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]`, 1_250_000},
+		{"an hour", `[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral","ttl":"1h"}}]`, 2_000_000},
+	} {
+		q := newAsked(t, quotetest.Asked{
+			ClientAPI: "anthropic", Sizes: sized(), Price: price,
+			Body: `{"max_tokens":300,"system":` + tt.system + `,"messages":[{"role":"user","content":"Hi"}]}`,
+		})
+		k := q.demandOf(Coarse)
+		_, most := k.Amounts()
+		u := k.Granted(0, 0)
+		if want := llm.Money((u.InputTokens()*tt.pico + u.OutputTokens()*5_000_000 + 999) / 1000); most > want || most < want-1 {
+			t.Errorf("%s: held are $%s for %d and %d tokens, want $%s", tt.name, most, u.InputTokens(), u.OutputTokens(), want)
 		}
 	}
 }

@@ -17,8 +17,8 @@ const leastOutput = 256
 // of its answers from least to most tokens of output.
 type Demand struct {
 	Price      llm.Price
+	Asked      string // what BoundAsked of the price is told of the request
 	terms      *charge.Terms
-	asked      string      // what the request says of its units, as llm.Head.Asked
 	fixed      llm.Usage   // the bound of all but the answers
 	modalities llm.Classes // as in Inputs
 	answers    int64       // how many there are, each of which may be as long as the cap
@@ -35,7 +35,7 @@ type Demand struct {
 // too little; fine looks closer and takes longer.
 func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 	k := Demand{
-		Price: q.Price, terms: q.Terms, asked: q.Head.Asked, fixed: q.boundBeside(how, r), modalities: r.modalities,
+		Price: q.Price, terms: q.Terms, Asked: q.asked(), fixed: q.boundBeside(how, r), modalities: r.modalities,
 		answers: r.answers,
 	}
 	if q.hearsBySecond() { // its tokens are of the input
@@ -106,7 +106,7 @@ func (k *Demand) Granted(limit, calls int64) llm.Usage {
 // cost is the bound in money, as the account is charged for it.
 func (k *Demand) cost(output, calls int64) llm.Money {
 	u := k.boundCalls(output, calls)
-	return k.terms.Bound(min(llm.MaxCost, k.Price.BoundAsked(&u, k.asked)), &k.Price, &u, k.asked)
+	return k.terms.Bound(min(llm.MaxCost, k.Price.BoundAsked(&u, k.Asked)), &k.Price, &u, k.Asked)
 }
 
 // Amounts are what to ask a budget for: with less than the first the attempt is
@@ -163,10 +163,10 @@ func (k *Demand) CapFor(amount llm.Money) (limit int64, ok bool) {
 // the account's own bounds the charge alone, that of the provider's does not matter.
 func (k *Demand) Refusal(name string) error {
 	u := k.bound(k.most)
-	if k.terms.Own() && k.terms.Unbounded(&llm.Price{}, &u, k.asked, k.modalities) == 0 {
+	if k.terms.Own() && k.terms.Unbounded(&llm.Price{}, &u, k.Asked, k.modalities) == 0 {
 		return nil
 	}
-	unknown := k.terms.Unbounded(&k.Price, &u, k.asked, k.modalities)
+	unknown := k.terms.Unbounded(&k.Price, &u, k.Asked, k.modalities)
 	why := ""
 	switch {
 	case !k.Price.Known() && k.Price.Basis != llm.BasisModel:

@@ -28,8 +28,8 @@ func (a Answer) atMostRead() (llm.Money, llm.Classes) {
 }
 
 func (a Answer) costAtMost(bound llm.Usage) (llm.Money, llm.Classes) {
-	price := &a.Attempt.Price
-	return min(llm.MaxCost, price.BoundAsked(&bound, a.Head.Asked)), price.UnboundedAsked(&bound, a.Head.Asked)
+	price, asked := &a.Attempt.Price, a.asked()
+	return min(llm.MaxCost, price.BoundAsked(&bound, asked)), price.UnboundedAsked(&bound, asked)
 }
 
 // mostUsed is what the attempt under way can have used at most.
