@@ -57,6 +57,8 @@ type Tool struct {
 	Prefix string
 	// Class is what a call of it is counted as; a class of tokens where a call has no fee.
 	Class llm.Class
+	// Capped is whether MaxUses caps its calls.
+	Capped bool
 	// Untold is whether a reply without a count of it says nothing of how often it ran.
 	Untold bool
 	// Free is whether what it finds is not charged for as input, so that each call costs its fee

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"mime"
-	"strconv"
 
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
-	"weir/internal/rawjson"
 )
 
 // attempt is one call of one provider.
@@ -93,8 +91,7 @@ func (a *attempt) makeBody() error {
 	switch {
 	case to == c.Op:
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
-		a.capPrice(to.Splice(nil, c.Body, &c.Head, s, a.Quirks))
-		a.capCalls()
+		a.limit(to.Splice(nil, c.Body, &c.Head, s, a.Quirks))
 		return nil
 	case !c.offers(a.Target):
 		return llm.Invalid("model",
@@ -130,25 +127,16 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
 	if a.dropped = dropped; err == nil {
-		a.capPrice(body)
-		a.capCalls()
+		a.limit(body)
 	}
 	return err
 }
 
-// capCalls puts a cap on the calls of the provider's own tools into the body, where one is to be put in.
-func (a *attempt) capCalls() {
-	if a.calls > 0 {
-		a.body = rawjson.Splice(nil, a.body, rawjson.Set(a.body, a.Quirks.CallCap, strconv.AppendInt(nil, a.calls, 10)))
-	}
-}
-
-// capPrice makes the body that of the attempt. A reseller is told the highest price that it may charge where an amount is
-// reserved for the attempt.
-func (a *attempt) capPrice(body []byte) {
-	a.body = body
-	if a.call.reservation != nil {
-		a.body = a.CapPrice(body)
+// limit makes the body that of the attempt, with the caps that keep it within the amount that is reserved for it: on the
+// calls of the provider's own tools, and on what a reseller may charge.
+func (a *attempt) limit(body []byte) {
+	if a.body = body; a.call.reservation != nil {
+		a.body = a.CapCalls(a.CapPrice(body), a.calls)
 	}
 }
 
@@ -179,9 +167,22 @@ func (a *attempt) afford() error {
 	}
 	err = a.affordAs(budgets, &inputs, quote.Coarse)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeBudgetExceeded && (a.Price.Known() || a.Terms.Own()) {
-		return a.affordAs(budgets, &inputs, quote.Fine)
+		if err = a.affordAs(budgets, &inputs, quote.Fine); err != nil {
+			return a.explained(err, &inputs)
+		}
 	}
 	return err
+}
+
+// explained is the error of a budget that has no room, with what there is to do where the provider's own tools need it.
+func (a *attempt) explained(err error, inputs *quote.Inputs) error {
+	e, ok := errors.AsType[*llm.Error](err)
+	if _, full := errors.AsType[*budget.Exceeded](err); !ok || !full {
+		return err
+	}
+	told := *e
+	told.Message += a.ToolsNeed(inputs)
+	return &told
 }
 
 // inputs is what the request is for the attempt's target, from its bytes where they suffice.

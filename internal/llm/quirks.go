@@ -35,8 +35,8 @@ type Quirks struct {
 	// IgnoresCallCaps says that a cap on the calls of the provider's own tools is not
 	// obeyed.
 	IgnoresCallCaps bool `json:"ignores_call_caps,omitempty"`
-	// CallCap is the field that caps how often the provider runs its own tools for a request,
-	// which is put in under a budget where the client gave none; empty where there is no such.
+	// CallCap is the field of a request, or of each tool, that caps how often the provider runs its own tools for a
+	// request, which is put in under a budget where the client gave none; empty where there is no such.
 	CallCap string `json:"call_cap,omitempty"`
 	// SearchWindow is how many tokens, beside those of the request itself, a model reads at
 	// most where the provider searches the web for it; 0 for its context window.

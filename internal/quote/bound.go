@@ -59,10 +59,11 @@ const (
 	mostQueries = 100
 
 	// usualCalls is how often tools of a provider's are called at most where budgets hold their
-	// usual cost, and the client gave no cap; usualFound is how many tokens each call finds then.
+	// usual cost; usualReads is how often the model then reads what they found, where no cap on
+	// the calls is put in; and usualFound is how many tokens each call finds.
 	// A search of the web brings 8,000 tokens at OpenAI where it is charged for as so many
 	// (https://developers.openai.com/api/docs/pricing, undated copy).
-	usualCalls, usualFound = 5, 10_000
+	usualCalls, usualReads, usualFound = 5, 2, 10_000
 
 	// mostCalls is how many calls of a tool that it runs itself a provider makes
 	// for one request which says no number. It is Anthropic's own limit
@@ -100,8 +101,7 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 		q.boundOther(how, &u)
 		return u
 	}
-	// Whoever calls a tool of the provider's reads all that there is once more.
-	u[llm.Input] = times(times(q.boundRead(how, r), 1+r.calls), max(1, r.reads))
+	u[llm.Input] = times(q.boundReads(how, r, r.calls), max(1, r.reads))
 	for class := range u {
 		if llm.Class(class).IsTool() {
 			u[class] = r.tools[class]
@@ -116,39 +116,28 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 	return u
 }
 
-// boundRead is the most tokens that a chat can have for the model to read at once: providers refuse what does not fit
-// into the context window.
-func (q *Quote) boundRead(how Precision, r *Inputs) int64 {
-	n, all := q.boundShown(how, r), r.hidden || r.calls > 0
-	if !r.hidden && r.calls > 0 {
-		switch {
-		case r.usual:
-			n, all = n+times(r.calls, usualFound), false
-		case q.Quirks.SearchWindow > 0 && r.searchesAlone():
-			n, all = n+q.Quirks.SearchWindow, false
+// boundReads is the most tokens that a chat can have for the model to read where it calls tools of the provider's so often:
+// after each call it reads all that there is once more. Providers refuse what does not fit into the context window.
+func (q *Quote) boundReads(how Precision, r *Inputs, calls int64) int64 {
+	n, window := q.boundShown(how, r), q.window()
+	if q.table.Context(q.Target) == 0 {
+		window = max(n, window)
+	}
+	first, later := window, window // of which tools and what they say may be part from the first read on
+	switch {
+	case r.hidden:
+	case calls == 0:
+		first = min(n, window)
+	case r.usual:
+		first = min(n, window)
+		for found := range calls {
+			first += min(n+(found+1)*usualFound, window)
 		}
+		return first
+	case q.Quirks.SearchWindow > 0 && r.searchesAlone():
+		first, later = min(n, window), min(n+q.Quirks.SearchWindow, window)
 	}
-	switch window := q.window(); {
-	case q.table.Context(q.Target) == 0 && all:
-		return max(n, window)
-	case q.table.Context(q.Target) == 0:
-		return n
-	case all:
-		return window
-	default:
-		return min(n, window)
-	}
-}
-
-// boundCall is what each call of a tool adds to the bound at most.
-func (q *Quote) boundCall(how Precision, r *Inputs) (u llm.Usage) {
-	u[llm.Input] = times(q.boundRead(how, r), max(1, r.reads))
-	for class, n := range r.tools {
-		if c := llm.Class(class); n > 0 && c.IsTool() && c != llm.CodeSessions { // a session lasts for many calls
-			u[class] = 1
-		}
-	}
-	return u
+	return first + min(times(later, calls), math.MaxInt64-first)
 }
 
 // boundOther completes the bound of what is no chat. Of images, speech and

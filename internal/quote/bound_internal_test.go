@@ -137,6 +137,7 @@ func TestBoundOfInput(t *testing.T) {
 		{"a search", "responses", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, working, 10},
 		{"three calls at most", "responses", `{"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}],"max_tool_calls":3,"input":"Hi"}`, window * 4, 6}, // three of each
 		{"a hundred calls at most", "responses", `{"tools":[{"type":"web_search"}],"max_tool_calls":100,"input":"Hi"}`, window * 101, 100},
+		{"calls in one turn", "responses", `{"tools":[{"type":"web_search"}],"max_turns":1,"input":"Hi"}`, window * 11, 10},
 		{"calls in a hundred turns", "responses", `{"tools":[{"type":"web_search"}],"max_turns":100,"max_tool_calls":2,"input":"Hi"}`, window * 101, 100},
 		{"a cap that is no number", "responses", `{"tools":[{"type":"web_search"}],"max_tool_calls":"2","input":"Hi"}`, window * (maxUnknown + 1), maxUnknown},
 		{"a cap and no tools", "responses", `{"max_tool_calls":100,"input":"Hi"}`, shown, 0},

@@ -25,8 +25,8 @@ type Demand struct {
 	least      int64
 	most       int64
 	open       bool // nobody gave a cap: one is to be put in, of what is granted
-	// calls is how often tools that the provider runs may be called, where a cap on that is to be
-	// put in, of what is granted; 0 where none is. Each call adds perCall to fixed, which has all.
+	// calls is the cap that is to be put in on how often tools that the provider runs are called, of
+	// what is granted; 0 where none is. Each call of it adds perCall to fixed, which has all.
 	calls   int64
 	perCall llm.Usage
 }
@@ -41,8 +41,8 @@ func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 	if q.hearsBySecond() { // its tokens are of the input
 		k.modalities = k.modalities.Without(llm.AudioIn)
 	}
-	if r.callsOpen && k.fixed[llm.Input] < math.MaxInt64 {
-		k.calls, k.perCall = r.calls, q.boundCall(how, r)
+	if r.open.caps > 0 && k.fixed[llm.Input] < math.MaxInt64 {
+		k.calls, k.perCall = r.open.each, q.boundCall(how, r)
 	}
 	switch {
 	case q.Op.Silent:

@@ -18,12 +18,11 @@ type Inputs struct {
 	hidden bool  // there is input whose size the body does not show
 	reads  int64 // how often a provider may charge for the input, by a field that is not known; 0 for once
 	calls  int64 // of tools that the provider runs itself, at most
-	// callsOpen says that a cap on the calls is to be put in: nobody gave one.
-	callsOpen bool
-	usual     bool        // what tools usually cost is to be held
-	others    bool        // some of the calls are of tools without a fee
-	tools     llm.Usage   // what these are, by class; what costs nothing but tokens is in none
-	untold    llm.Classes // those of which a reply may not tell
+	open   openCalls
+	usual  bool        // what tools usually cost is to be held
+	others bool        // some of the calls are of tools without a fee
+	tools  llm.Usage   // what these are, by class; what costs nothing but tokens is in none
+	untold llm.Classes // those of which a reply may not tell
 	// uploads says that a file is put into a container.
 	uploads bool
 	// searchInFee says that the fee for a request has its search in it.
@@ -50,14 +49,25 @@ type Inputs struct {
 // inputs finds what a request is for the target, as budgets hold it.
 func (q *Quote) inputs() Inputs {
 	r := q.inputsAtMost()
-	if r.usual = q.table.UsualTools(); r.usual {
-		r.calls = min(r.calls, usualCalls)
-		for c := range r.tools {
-			r.tools[c] = min(r.tools[c], usualCalls)
-		}
+	if r.usual = q.table.UsualTools() && !worksLong(q.Target.Model); r.usual {
+		r.holdUsual()
 		r.tools[llm.OtherTools] = max(r.tools[llm.OtherTools], q.Apart()) // which are no calls
 	}
 	return r
+}
+
+// holdUsual has tools be called as often as is usual.
+func (r *Inputs) holdUsual() {
+	calls := int64(usualCalls)
+	if r.open.caps > 0 {
+		r.open.each = min(r.open.each, usualCalls/min(r.open.caps, usualCalls))
+	} else if r.calls >= mostCalls { // there is no cap
+		calls = usualReads
+	}
+	r.calls = min(r.calls, calls)
+	for c := range r.tools {
+		r.tools[c] = min(r.tools[c], usualCalls)
+	}
 }
 
 // inputsAtMost finds what a request is for the target at most. What is in the words of the
@@ -92,6 +102,7 @@ func (q *Quote) inputsAtMost() Inputs {
 		r.function(t)
 		if t.Raw != nil {
 			r.tool(t.Raw, in, q.usesOf(t.Raw))
+			q.openUses(&r, t.Raw)
 		}
 	}
 	r.own, r.kept, r.searchInFee = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil, q.hasSearchInFee()
@@ -193,6 +204,9 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 			if !isInt || n < 0 { // as above
 				n = maxUnknown
 			}
+			if name == maxTurns { // each of which may have several calls
+				n = max(n, mostCalls)
+			}
 			if rawjson.Present(f.Value) {
 				total = max(total, min(n, maxUnknown)) // which of two is obeyed is not known
 			}
@@ -221,8 +235,9 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 			r.many = f.Name
 		}
 	}
-	if r.callsOpen = total < 0 && r.calls > 0 && in.MaxCalls.Has(plain(q.CallCap)); r.callsOpen {
+	if total < 0 && r.calls > 0 && in.MaxCalls.Has(plain(q.CallCap)) {
 		total = mostCalls
+		r.openCap()
 	}
 	if total >= 0 && r.calls > 0 && !q.IgnoresCallCaps {
 		r.capCalls(total)

@@ -219,3 +219,10 @@ func unaskedClass(model string) (llm.Class, bool) {
 	}
 	return 0, false
 }
+
+// worksLong reports whether a model calls tools by itself as often as it likes, and thinks beside the cap on its answer: what
+// is usual elsewhere says nothing of it.
+func worksLong(model string) bool {
+	model = strings.ToLower(model)
+	return strings.Contains(model, "deep-research") || strings.Contains(model, "multi-agent")
+}

@@ -5,6 +5,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/quotetest"
+	"weir/internal/rawjson"
 )
 
 // TestToolClasses holds what a provider's own tools are counted as, each by its type.
@@ -100,7 +101,10 @@ func TestBoundOfFetches(t *testing.T) {
 func TestCallsPutIn(t *testing.T) {
 	t.Parallel()
 	const search = `"tools":[{"type":"web_search"}],"input":"Hi"}`
-	capped := llm.Quirks{CallCap: "max_tool_calls"}
+	capped, uses := llm.Quirks{CallCap: "max_tool_calls"}, llm.Quirks{CallCap: "max_uses"}
+	messages := func(tools string) string {
+		return `{"max_tokens":300,"tools":[` + tools + `],"messages":[{"role":"user","content":"Hi"}]}`
+	}
 	for _, tt := range []struct {
 		name, clientAPI, body string
 		quirks                llm.Quirks
@@ -112,6 +116,11 @@ func TestCallsPutIn(t *testing.T) {
 		{"no tools", "responses", `{"input":"Hi"}`, capped, 0},
 		{"a provider without the field", "responses", `{` + search, llm.Quirks{}, 0},
 		{"a wire format without the field", "openai", `{"web_search_options":{},"messages":[{"role":"user","content":"Hi"}]}`, capped, 0},
+		{"a tool's own cap", "anthropic", messages(`{"type":"web_search_20250305","name":"web_search"}`), uses, mostCalls},
+		{"a tool's own null", "anthropic", messages(`{"type":"web_search_20250305","name":"web_search","max_uses":null}`), uses, mostCalls},
+		{"the client's cap on a tool", "anthropic", messages(`{"type":"web_search_20250305","name":"web_search","max_uses":3}`), uses, 0},
+		{"a tool that takes no cap", "anthropic", messages(`{"type":"mcp_toolset","mcp_server_name":"m"}`), uses, 0},
+		{"a provider that obeys no cap on a tool", "anthropic", messages(`{"type":"web_search_20250305","name":"web_search"}`), llm.Quirks{}, 0},
 	} {
 		q := newAsked(t, quotetest.Asked{ClientAPI: tt.clientAPI, Body: tt.body, Sizes: sized(), Quirks: tt.quirks})
 		k := q.demandOf(Coarse)
@@ -152,17 +161,60 @@ func TestBoundOfSearches(t *testing.T) {
 		searches   int64
 	}{
 		{"a provider that says nothing", `{` + search, llm.Quirks{}, false, 4 * window, 3},
-		{"a short window of searches", `{` + search, short, false, 4 * (9000 + aroundRequest + aroundTools + int64(len(`{`+search))), 3},
+		{"a short window of searches", `{` + search, short, false, 3*9000 + 4*(aroundRequest+aroundTools+int64(len(`{`+search))), 3},
 		{"a short window, and a file that is not shown", `{"previous_response_id":"r",` + search, short, false, 4 * window, 3},
 		{"a short window, and another tool", `{"tools":[{"type":"web_search"},{"type":"mcp"}],"max_tool_calls":3,"input":"Hi"}`, short, false, 4 * window, 3},
-		{"the usual", `{` + search, llm.Quirks{}, true, 4 * (3*usualFound + aroundRequest + aroundTools + int64(len(`{`+search))), 3},
-		{"the usual without a cap", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, llm.Quirks{}, true, 6 * (5*usualFound + aroundRequest + aroundTools + 46), 5},
+		{"the usual", `{` + search, llm.Quirks{}, true, 6*usualFound + 4*(aroundRequest+aroundTools+int64(len(`{`+search))), 3},
+		{"the usual without a cap", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, llm.Quirks{}, true, 3*usualFound + 3*(aroundRequest+aroundTools+46), 5},
+		{"the usual with a cap put in", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, llm.Quirks{CallCap: "max_tool_calls"}, true, 15*usualFound + 6*(aroundRequest+aroundTools+46), 5},
 		{"the usual of what is not shown", `{"previous_response_id":"r",` + search, llm.Quirks{}, true, 4 * window, 3},
 		{"the usual without tools", `{"input":"Hi"}`, llm.Quirks{}, true, aroundRequest + 14, 0},
 	} {
 		q := newAsked(t, quotetest.Asked{ClientAPI: "responses", Body: tt.body, Sizes: sized(), Quirks: tt.quirks, UsualTools: tt.usual})
 		if u := q.bound(Coarse); u.InputTokens() != tt.input || u[llm.Searches] != tt.searches {
 			t.Errorf("%s: %d tokens of input and %d searches, want %d and %d", tt.name, u.InputTokens(), u[llm.Searches], tt.input, tt.searches)
+		}
+	}
+}
+
+// TestCapsOnTools holds which tools of a request get a cap on their uses, and that their calls are within what is held for
+// that cap, also where budgets hold what tools usually cost.
+func TestCapsOnTools(t *testing.T) {
+	t.Parallel()
+	const search, fetch, own = `{"type":"web_search_20260209","name":"web_search"}`, `{"type":"web_fetch_20250910","name":"web_fetch"}`,
+		`{"name":"f","input_schema":{"type":"object"}}`
+	for _, tt := range []struct {
+		name, tools string
+		usual       bool
+		calls       int64
+		want        string
+	}{
+		{"one", search, false, 10, `[{"max_uses":10,"type":"web_search_20260209","name":"web_search"}]`},
+		{"two, and one of the client's", search + "," + own + "," + fetch, false, 10, `[{"max_uses":10,"type":"web_search_20260209","name":"web_search"},` +
+			own + `,{"max_uses":10,"type":"web_fetch_20250910","name":"web_fetch"}]`},
+		{"one that has a cap", fetch + `,{"type":"web_search_20260209","name":"web_search","max_uses":30}`, false, 10,
+			`[{"max_uses":10,"type":"web_fetch_20250910","name":"web_fetch"},{"type":"web_search_20260209","name":"web_search","max_uses":30}]`},
+		{"the usual of one", search, true, 5, `[{"max_uses":5,"type":"web_search_20260209","name":"web_search"}]`},
+		{"the usual of two", search + "," + fetch, true, 2, `[{"max_uses":2,"type":"web_search_20260209","name":"web_search"},` +
+			`{"max_uses":2,"type":"web_fetch_20250910","name":"web_fetch"}]`},
+	} {
+		q := newAsked(t, quotetest.Asked{
+			ClientAPI: "anthropic", Sizes: sized(), Quirks: llm.Quirks{CallCap: "max_uses"}, UsualTools: tt.usual,
+			Body: `{"max_tokens":300,"tools":[` + tt.tools + `],"messages":[{"role":"user","content":"Hi"}]}`,
+		})
+		k := q.demandOf(Coarse)
+		_, most := k.Amounts()
+		calls := k.CallsFor(most)
+		if got := string(rawjson.Get(q.CapCalls(q.Body, calls), "tools")); calls != tt.calls || got != tt.want {
+			t.Errorf("%s: %d calls, %s; want %d, %s", tt.name, calls, got, tt.calls, tt.want)
+		}
+		r := q.inputs()
+		for n := int64(1); n <= calls; n++ {
+			all := r.calls - r.open.caps*(calls-n) // as often as the tools may be called in all
+			if u := k.Granted(0, n); u[llm.Input] < q.boundReads(Coarse, &r, all) || u[llm.Searches] < n {
+				t.Errorf("%s: %d calls of each are held as %d tokens and %d searches, want %d tokens", tt.name, n, u[llm.Input], u[llm.Searches],
+					q.boundReads(Coarse, &r, all))
+			}
 		}
 	}
 }

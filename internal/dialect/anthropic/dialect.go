@@ -109,12 +109,12 @@ func inputs() dialect.Inputs {
 		Functions:   rawjson.Names{"", "custom"},
 		ClientTools: []string{"bash_", "text_editor_", "computer_", "memory_"},
 		Tools: []dialect.Tool{
-			{Prefix: "web_search", Class: llm.Searches},
+			{Prefix: "web_search", Class: llm.Searches, Capped: true},
 			{Prefix: "deepseek_web_search", Class: llm.Searches, Untold: true},
 			{Prefix: "code_execution", Class: llm.CodeSessions},
 			{Prefix: "advisor", Class: llm.OtherTools},
 			// These cost tokens alone: https://platform.claude.com/docs/en/about-claude/pricing.
-			{Prefix: "web_fetch", Class: llm.Input},
+			{Prefix: "web_fetch", Class: llm.Input, Capped: true},
 			{Prefix: "tool_search", Class: llm.Input},
 			{Prefix: "mcp", Class: llm.Output},
 		},

@@ -1,0 +1,186 @@
+package budget_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"weir/internal/budget"
+	"weir/internal/e2e/harness"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// charges are what a provider charges for a request whose model searches by itself, by its price page.
+type charges struct {
+	input, output int64     // nano-dollars a token
+	fee           llm.Money // for a search
+	searches      int64     // where the request has no cap
+	found         int64     // tokens that each search brings, which are charged for as input
+	reasoned      llm.Money // for what it thinks unseen
+}
+
+// of is what a request with that cap on its searches costs, and the tokens that it reads.
+func (c *charges) of(searches int64) (cost llm.Money, input int64) {
+	for i := range searches + 1 { // after each it reads all that there is
+		input += 100 + i*c.found
+	}
+	return llm.Money(input*c.input+300*c.output) + llm.Money(searches)*c.fee + c.reasoned, input
+}
+
+// searches is a provider that keeps account of what it charges. It obeys the caps that its vendor documents.
+type searches struct {
+	charges
+
+	mu    sync.Mutex
+	truth llm.Money
+	asked int
+}
+
+func (s *searches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	n := s.searches
+	if most, ok := rawjson.AsInt(rawjson.Get(body, "max_tool_calls")); ok {
+		n = min(n, most)
+	}
+	for _, tool := range rawjson.Elements(rawjson.Get(body, "tools")) {
+		if most, ok := rawjson.AsInt(rawjson.Get(tool, "max_uses")); ok {
+			n = min(n, most)
+		}
+	}
+	cost, input := s.of(n)
+	s.mu.Lock()
+	s.truth += cost
+	s.asked++
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/messages"):
+		fmt.Fprintf(w, `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn",`+
+			`"usage":{"input_tokens":%d,"output_tokens":300,"server_tool_use":{"web_search_requests":%d}}}`, input, n)
+	case strings.HasSuffix(r.URL.Path, "/responses"):
+		call := `{"type":"web_search_call","id":"a","status":"completed","action":{"type":"search","query":"q"}},`
+		fmt.Fprintf(w, `{"id":"r","object":"response","created_at":1,"status":"completed","model":"m","output":[%s{"type":"message","id":"m",`+
+			`"status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"text":"Hi"}]}],`+
+			`"usage":{"input_tokens":%d,"output_tokens":300,"total_tokens":%d}}`, strings.Repeat(call, int(n)), input, input+300)
+	case strings.HasSuffix(r.URL.Path, ":generateContent"):
+		queries := make([]string, n)
+		for i := range queries {
+			queries[i] = fmt.Sprintf("%q", fmt.Sprint("query ", i))
+		}
+		fmt.Fprintf(w, `{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":[%s]}}],`+
+			`"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":300,"totalTokenCount":%d}}`, strings.Join(queries, ","), input, input+300)
+	default:
+		fmt.Fprintf(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},`+
+			`"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":300,"total_tokens":400,"num_search_queries":%d,"cost":{"total_cost":%s}}}`, n, cost)
+	}
+}
+
+// bodies are requests by wire format, with members of the tool or of the request in place of "%s".
+var bodies = map[string]string{
+	"responses": `{"model":"MODEL",%s"max_output_tokens":500,"input":"Hi","tools":[{"type":"web_search"}]}`,
+	"anthropic": `{"model":"MODEL","max_tokens":500,"tools":[{%s"type":"web_search_20250305","name":"web_search"}],"messages":[{"role":"user","content":"Hi"}]}`,
+	"gemini":    `{%s"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"google_search":{}}],"generationConfig":{"maxOutputTokens":500}}`,
+	"openai":    `{"model":"MODEL",%s"max_tokens":500,"messages":[{"role":"user","content":"Hi"}]}`,
+}
+
+// TestSearchesOfVendors holds, with the provider's charge as the judge, that no budget is passed by models that search the
+// web, and which budgets let such a request through: with pricing.tools: usual all of ten times its usual cost do, and a
+// refusal without it says so. The rows are those of the table in docs/metering.md.
+func TestSearchesOfVendors(t *testing.T) {
+	t.Parallel()
+	openai := charges{input: 2000, output: 10_000, fee: 10_000_000, searches: 1, found: 8000}
+	older := charges{input: 2500, output: 15_000, fee: 10_000_000, searches: 3, found: 8000}
+	sonnet := charges{input: 2000, output: 10_000, fee: 10_000_000, searches: 3, found: 8000}
+	haiku := charges{input: 1000, output: 5000, fee: 10_000_000, searches: 1, found: 8000}
+	grok := charges{input: 2000, output: 6000, fee: 5_000_000, searches: 1, found: 8000}
+	gemini := charges{input: 750, output: 3750, fee: 14_000_000, searches: 2}
+	research := charges{input: 2000, output: 8000, fee: 5_000_000, searches: 21, reasoned: 316_000_000}
+	for _, tt := range []struct {
+		model, wire, members string
+		charges              charges
+		times                int64 // of its usual cost is the budget
+		bound, usual         bool  // some are let through: by default, and with the setting
+	}{
+		{"openai/gpt-6.1-sol", "responses", ``, openai, 10, false, true},
+		{"openai/gpt-6.1-sol", "responses", ``, openai, 20, true, true},
+		{"openai/gpt-5.4", "responses", `"max_tool_calls":3,`, older, 10, false, true},
+		{"openai/gpt-5.4", "responses", `"max_tool_calls":3,`, older, 15, true, true},
+		{"anthropic/claude-sonnet-5-5", "anthropic", `"max_uses":3,`, sonnet, 10, false, true},
+		{"anthropic/claude-sonnet-5-5", "anthropic", ``, sonnet, 10, false, true},
+		{"anthropic/claude-haiku-4-5", "anthropic", `"max_uses":1,`, haiku, 10, false, true},
+		{"anthropic/claude-haiku-4-5", "anthropic", ``, haiku, 10, false, true},
+		{"anthropic/claude-haiku-4-5", "anthropic", ``, haiku, 30, true, true},
+		{"xai/grok-4.7", "responses", ``, grok, 10, false, true},
+		{"gemini/gemini-3.8-flash", "gemini", ``, gemini, 10, false, true},
+		{"perplexity/sonar-deep-research", "openai", ``, research, 1, false, false},
+		{"perplexity/sonar-deep-research", "openai", ``, research, 10, true, true},
+	} {
+		for _, usual := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s %s %d times %t", tt.model, tt.members, tt.times, usual), func(t *testing.T) {
+				t.Parallel()
+				cost, _ := tt.charges.of(tt.charges.searches)
+				limit := llm.Money(tt.times) * cost
+				up := &searches{charges: tt.charges}
+				server := httptest.NewServer(up)
+				defer server.Close()
+				h := harness.Open(t, harness.Setup{YAML: searchesYAML(tt.model, tt.wire, server.URL, usual)})
+				h.SetBudget(limit, budget.PeriodTotal)
+				ask := harness.Ask{Path: searchPaths[tt.wire], Body: strings.Replace(fmt.Sprintf(bodies[tt.wire], tt.members), "MODEL", tt.model, 1)}
+				ask.Path = strings.Replace(ask.Path, "MODEL", tt.model, 1)
+				refusal := make(chan string, 40)
+				var all sync.WaitGroup
+				for range 4 {
+					all.Go(func() {
+						for range 10 {
+							if r := h.Do(ask); r.Status != http.StatusOK {
+								refusal <- r.Body
+							}
+						}
+					})
+				}
+				all.Wait()
+				close(refusal)
+				t.Logf("usual cost $%s, budget $%s: %d of 40, truly $%s, %.2f; first refusal %s", cost, limit, up.asked, up.truth, float64(up.truth)/float64(limit), <-refusal)
+				want := tt.bound && !usual || tt.usual && usual
+				if (up.asked > 0) != want || up.truth > limit {
+					t.Errorf("%d were let through, want some: %t; truly charged $%s of a budget of $%s", up.asked, want, up.truth, limit)
+				}
+				for why := range refusal {
+					if said := strings.Contains(why, "pricing.tools"); said != (!usual && tt.usual) && (said || want != tt.usual) {
+						t.Errorf("the refusal says what to set: %t: %s", said, why)
+						break
+					}
+				}
+				h.Verify(t)
+			})
+		}
+	}
+}
+
+// searchPaths are the paths of requests by wire format.
+var searchPaths = map[string]string{
+	"responses": "/v1/responses", "anthropic": "/v1/messages", "gemini": "/v1beta/models/MODEL:generateContent", "openai": "/v1/chat/completions",
+}
+
+// searchesYAML configures a provider of the catalogue at an address of the test's, with its own wire format.
+func searchesYAML(model, wire, url string, usual bool) string {
+	name, _, _ := strings.Cut(model, "/")
+	provider := harness.ProviderYAML(name, url)
+	switch wire {
+	case "responses":
+		provider = strings.Replace(provider, "dialect: openai", "dialect: openai\n    also: [responses]", 1)
+	case "gemini":
+		provider = strings.Replace(strings.Replace(provider, "dialect: openai", "dialect: gemini", 1), "/v1\n", "/v1beta\n", 1)
+	default:
+		provider = strings.Replace(provider, "dialect: openai", "dialect: "+wire, 1)
+	}
+	if usual {
+		provider += "pricing: {tools: usual}\n"
+	}
+	return "providers:" + provider
+}
