@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -25,16 +24,20 @@ const (
 // Logout is what the provider ended: one of its sessions, or all of somebody.
 type Logout struct {
 	Issuer  string
-	Token   string // the id of the token, by which it counts once
-	Until   time.Time
+	Token   string    // the id of the token, by which it counts once
+	At      time.Time // when it came, by the clock that its expiry is judged by
+	Until   time.Time // it expires
 	Subject string // empty where SID says all
 	SID     string // empty for all sessions of the subject
 }
 
+// ErrLogoutUsed is that a logout token has been used.
+var ErrLogoutUsed = errors.New("the logout token was used")
+
 // LogoutStore ends sessions.
 type LogoutStore interface {
 	// EndByLogout ends sessions that began by single sign-on, and returns how many. Those of a subject of which nobody
-	// knows what the provider calls them end too.
+	// knows what the provider calls them end too. A token that was used already ends none: ErrLogoutUsed.
 	EndByLogout(ctx context.Context, by audit.Actor, l Logout) (int, error)
 }
 
@@ -52,6 +55,12 @@ func (o *SingleSignOn) Logout(ctx context.Context, token string, from Origin) (e
 		return 0, err
 	}
 	out, err := s.oidc.logout(ctx, token)
+	if err == nil {
+		ended, err = o.store.EndByLogout(ctx, (*Visitor)(nil).Actor(from), *out)
+	}
+	if errors.Is(err, ErrLogoutUsed) {
+		err = badLogout(err)
+	}
 	if err != nil {
 		s.log.Warn("logout by single sign-on failed", "address", from.Address, "err", err)
 		return 0, err
@@ -59,10 +68,6 @@ func (o *SingleSignOn) Logout(ctx context.Context, token string, from Origin) (e
 	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil { // which keeps nobody in
 		s.log.Warn("a logout by single sign-on counts as failed", "err", err)
 	}
-	if ended, err = o.store.EndByLogout(ctx, (*Visitor)(nil).Actor(from), *out); err != nil {
-		return 0, fmt.Errorf("end sessions: %w", err)
-	}
-	s.oidc.logouts.add(out.Token, out.Until, time.Now())
 	return ended, nil
 }
 
@@ -87,9 +92,8 @@ func (p *OIDC) logout(ctx context.Context, token string) (*Logout, error) {
 	}
 	var events map[string]json.RawMessage
 	out := &Logout{
-		Issuer: id.Issuer, Token: c.text("jti"), Until: id.Expiry, Subject: id.Subject, SID: c.text("sid"),
+		Issuer: id.Issuer, Token: c.text("jti"), At: time.Now(), Until: id.Expiry, Subject: id.Subject, SID: c.text("sid"),
 	}
-	now := time.Now() // as for its expiry
 	switch err := json.Unmarshal(c["events"], &events); {
 	case err != nil || !bytes.HasPrefix(events[logoutEvent], []byte("{")):
 		return nil, badLogout(errors.New("no event of a logout"))
@@ -101,10 +105,8 @@ func (p *OIDC) logout(ctx context.Context, token string) (*Logout, error) {
 		return nil, badLogout(errors.New("a long sub, sid or jti"))
 	case out.Token == "" || c["iat"] == nil:
 		return nil, badLogout(errors.New("no jti or iat"))
-	case id.IssuedAt.After(now.Add(logoutSkew)):
+	case id.IssuedAt.After(out.At.Add(logoutSkew)):
 		return nil, badLogout(errors.New("an iat that is still to come"))
-	case p.logouts.has(out.Token, now):
-		return nil, badLogout(errors.New("it was used"))
 	}
 	return out, nil
 }

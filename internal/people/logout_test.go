@@ -102,10 +102,17 @@ func TestLogoutThrottle(t *testing.T) {
 	t.Error("200 tokens that are not good: got all of them looked at, want a limit")
 }
 
-// TestLogoutTokenCountsOnce is that a token which was used ends no session that has begun since.
+// TestLogoutTokenCountsOnce is that a token which was used ends no session that has begun since, at no node.
 func TestLogoutTokenCountsOnce(t *testing.T) {
 	t.Parallel()
-	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	sso, idp := ssoOf(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	var options people.Options
+	h := newFixture(t, func(o *people.Options) { o.OIDC, options = sso, *o })
+	options.OIDC = must.Get(people.NewOIDC(people.OIDCOptions{
+		Issuer: idp.URL, ClientID: oidctest.ClientID, ClientSecret: secret(oidctest.ClientSecret), Name: "Example ID",
+	}))(t)
+	t.Cleanup(options.OIDC.Close)
+	another := people.New(options)
 	come := func() llm.Secret {
 		session, _, err := h.come(idp, "s-bob")
 		must.Do(t, err)
@@ -117,8 +124,10 @@ func TestLogoutTokenCountsOnce(t *testing.T) {
 		t.Fatalf("the first time: got %d ended, %v; want one", n, err)
 	}
 	again := come()
-	if n, err := h.SSO().Logout(h.ctx, token, home); n != 0 || llm.AsError(err).Code != llm.CodeInvalidRequest {
-		t.Errorf("the second time: got %d ended, %v; want a refusal", n, err)
+	for node, sso := range []*people.SingleSignOn{h.SSO(), another.SSO()} {
+		if n, err := sso.Logout(h.ctx, token, home); n != 0 || llm.AsError(err).Code != llm.CodeInvalidRequest {
+			t.Errorf("the second time, at node %d: got %d ended, %v; want a refusal", node+1, n, err)
+		}
 	}
 	h.visitor(again)
 }

@@ -61,7 +61,6 @@ type OIDC struct {
 	options OIDCOptions
 	client  *http.Client
 	found   chan *oidc.Provider // holds it, or nil; taken by whoever looks
-	logouts spent
 }
 
 // NewOIDC makes a provider, and asks it nothing.

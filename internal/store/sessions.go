@@ -156,6 +156,9 @@ type logouts struct{ *People }
 // EndByLogout ends the sessions that a provider of single sign-on has ended.
 func (s logouts) EndByLogout(ctx context.Context, by audit.Actor, l people.Logout) (ended int, err error) {
 	err = s.changePeople(ctx, "end sessions by logout", func(tx *sql.Tx) error {
+		if err := useLogout(ctx, tx, &l); err != nil {
+			return err
+		}
 		rows, err := tx.QueryContext(ctx, "SELECT "+sessionColumns+
 			" FROM sessions s JOIN identities i ON i.who = s.who WHERE s.method = ? AND i.issuer = ?"+
 			" AND (? = '' OR i.subject = ?) AND (? = '' OR s.sid = ? OR s.sid = '' AND ? <> '') ORDER BY s.id",
@@ -164,4 +167,20 @@ func (s logouts) EndByLogout(ctx context.Context, by audit.Actor, l people.Logou
 		return err
 	})
 	return ended, err
+}
+
+// useLogout takes note that a logout token is used, and forgets those that have expired.
+func useLogout(ctx context.Context, tx *sql.Tx, l *people.Logout) error {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM logout_tokens WHERE until <= ?", micros(l.At)); err != nil {
+		return err
+	}
+	done, err := tx.ExecContext(ctx, "INSERT INTO logout_tokens (issuer, token, until) VALUES (?, ?, ?)"+
+		" ON CONFLICT (issuer, token) DO NOTHING", l.Issuer, l.Token, micros(l.Until))
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return people.ErrLogoutUsed
 }
