@@ -24,7 +24,7 @@ const (
 	maxTailsIn  = 16               // of an account, but of operators
 	tailFor     = 10 * time.Minute // one lasts, and waits for a request to end
 	tailEvery   = time.Second      // what is new is asked for
-	tailAlive   = 15 * time.Second // between signs of life, and looks at the right to see
+	tailAlive   = 5 * time.Second  // between signs of life, and looks at the right to see
 	tailLate    = 15 * time.Second // what another node tells may be behind its id
 	tailWait    = 10 * time.Second // a browser may take for a piece
 	mostInPiece = report.MaxRequests

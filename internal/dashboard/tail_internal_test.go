@@ -49,8 +49,8 @@ func TestTailLastsTenMinutes(t *testing.T) {
 			t.Errorf("got the end after %s: %q, want it after 10 min, and said", took, text[max(len(text)-100, 0):])
 		}
 		alive := strings.Count(text, ": alive\n\n")
-		if alive < 38 || alive > 40 || looks < alive || len(from.after) < 590 {
-			t.Errorf("got %d signs of life, %d looks at the right and %d at requests, want one in 15 s, and in 1 s", alive, looks, len(from.after))
+		if alive < 118 || alive > 120 || looks < alive || len(from.after) < 590 {
+			t.Errorf("got %d signs of life, %d looks at the right and %d at requests, want one in 5 s, and in 1 s", alive, looks, len(from.after))
 		}
 	})
 }
