@@ -51,7 +51,7 @@ const (
 // any text.
 func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 	b.Costs, b.Periods = map[string]llm.Money{}, map[Period]llm.Money{}
-	r := billReader{bill: &b, services: services, seen: map[string]bool{}}
+	r := billReader{bill: &b, services: services, seen: map[string]bool{}, left: maxUnpacked}
 	err = r.unpack(file, 0)
 	b.Services = slices.Sorted(maps.Keys(r.seen))
 	return b, err
@@ -62,6 +62,7 @@ type billReader struct {
 	bill     *Bill
 	services []string
 	seen     map[string]bool // names of services
+	left     int64           // bytes that may yet be unpacked
 }
 
 // table is what a file has: the names of its columns, and its rows one after the other until io.EOF, each with its place,
@@ -203,7 +204,7 @@ func (b *Bill) add(row []string, at map[string]int) error {
 	if err != nil {
 		return err
 	}
-	if row[at[category]] != "Usage" {
+	if !strings.EqualFold(row[at[category]], "Usage") {
 		b.Other, err = added(b.Other, cost)
 		return err
 	}
@@ -233,13 +234,20 @@ func periodOf(row []string, at map[string]int) (p Period, err error) {
 		return p, nil
 	}
 	to, err := parseTime(periodEnd, row[at[periodEnd]]) // the first moment behind it
-	if err == nil && to.Sub(from) > 24*time.Hour {
+	if err != nil {
+		return p, err
+	}
+	if to.Sub(from) > 24*time.Hour {
 		p.To = to.Add(-1).Format(time.DateOnly)
 	}
-	if err == nil && to.Sub(from) > maxPeriod {
-		err = fmt.Errorf("from %s to %s are more than 400 days", p.From, p.To)
+	switch {
+	case to.Before(from):
+		return p, fmt.Errorf("%s %.60q lies before %s %.60q. Export the bill again", periodEnd, row[at[periodEnd]], periodStart,
+			row[at[periodStart]])
+	case to.Sub(from) > maxPeriod:
+		return p, fmt.Errorf("from %s to %s are more than 400 days. Export the bill by day or month", p.From, p.To)
 	}
-	return p, err
+	return p, nil
 }
 
 func added(sum, cost llm.Money) (llm.Money, error) {

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxPacked   = 1 << 30 // bytes of a file that is not on the disk and cannot be read from its start to its end alone
-	maxUnpacked = 8 << 30 // bytes of a file in another one
+	maxUnpacked = 8 << 30 // bytes of all files in other ones
 	maxNested   = 3       // files in one another
 	maxEntries  = 1000    // files in an archive
 )
@@ -47,7 +47,7 @@ func (r *billReader) unpack(file io.Reader, nested int) error {
 		if err != nil {
 			return fmt.Errorf("the file begins as gzip does: %w", err)
 		}
-		return r.unpack(&bounded{unzipped, maxUnpacked}, nested+1)
+		return r.unpack(&bounded{unzipped, &r.left}, nested+1)
 	case begins(magicZip), begins(magicNoFiles):
 		return withSize(file, in, func(file io.ReaderAt, size int64) error { return r.readZip(file, size, nested) })
 	case begins(magicParquet):
@@ -89,21 +89,22 @@ func (r *billReader) readEntry(entry *zip.File, nested int) error {
 		return err
 	}
 	defer opened.Close() //nolint:errcheck // it was only read
-	return r.unpack(&bounded{opened, maxUnpacked}, nested+1)
+	return r.unpack(&bounded{opened, &r.left}, nested+1)
 }
 
-// bounded is a reader of so many bytes at most.
+// bounded is a reader that has, with others, so many bytes at most.
 type bounded struct {
 	in   io.Reader
-	left int64
+	left *int64
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("what is packed has more than %d bytes", int64(maxUnpacked))
+	if *b.left <= 0 {
+		return 0, fmt.Errorf("what is packed has more than %d bytes: unpack it, and name the files of the bill alone",
+			int64(maxUnpacked))
 	}
-	n, err := b.in.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
+	n, err := b.in.Read(p[:min(int64(len(p)), *b.left)])
+	*b.left -= int64(n)
 	return n, err
 }
 

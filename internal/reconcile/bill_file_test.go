@@ -60,7 +60,7 @@ func TestBillForms(t *testing.T) {
 		return strings.NewReplacer("2026-11-20T00:00:00Z", from, "2026-11-20T01:00:00Z", to).Replace(plainBill)
 	}
 	files := map[string]string{
-		"plain": plainBill, "a byte order mark": "\ufeff" + plainBill, "names in lower case": strings.ToLower(lines[0]) + "\n" + lines[1], "names with underscores": snake,
+		"plain": plainBill, "a category in lower case": strings.Replace(plainBill, "Usage", "usage", 1), "a byte order mark": "\ufeff" + plainBill, "names in lower case": strings.ToLower(lines[0]) + "\n" + lines[1], "names with underscores": snake,
 		"minutes": at("2026-11-20T00:00Z", "2026-11-20T01:00Z"), "a day": at("2026-11-20T00:00Z", "2026-11-21T00:00Z"), "a zone of hours": at("2026-11-20 00:00:00+00", "2026-11-20 01:00:00+00"),
 		"microseconds": at("2026-11-20 00:00:00.000000 UTC", "2026-11-20 01:00:00.000000 UTC"), "another zone": at("2026-11-20T08:00:00+08:00", "2026-11-20 09:00 +0800 UTC"),
 		"no zone": at("2026-11-20 00:00", "2026-11-20 01:00"), "a date": at("2026-11-20", "2026-11-21"), "no end": at("2026-11-20", ""),
@@ -95,7 +95,7 @@ func TestBillForms(t *testing.T) {
 func TestBillOfPeriods(t *testing.T) {
 	t.Parallel()
 	month := strings.NewReplacer("2026-11-20T00:00:00Z", "2026-11-01T00:00:00Z", "2026-11-20T01:00:00Z", "2026-12-01T00:00:00Z").Replace(plainBill)
-	b := must.Get(reconcile.ReadBill(strings.NewReader(month+plainBill+strings.Replace(plainBill, "2026-11-20T00:00:00Z", "2026-12-02", 1)), []string{"*"}))(t)
+	b := must.Get(reconcile.ReadBill(strings.NewReader(month+plainBill+strings.NewReplacer("2026-11-20T00:00:00Z", "2026-12-02", "2026-11-20T01:00:00Z", "2026-12-03").Replace(plainBill)), []string{"*"}))(t)
 	from, to := b.Days()
 	must.Equal(t, []string{from, to}, []string{"2026-11-01", "2026-12-02"}, "days")
 	ours := map[reconcile.Place]reconcile.Ours{
@@ -207,6 +207,14 @@ func TestBillFileMistakes(t *testing.T) {
 		{"zip of a text", archived(t, map[string]string{"notes.txt": "hello"}), `"notes.txt" in the archive: there is no column BilledCost. The columns are "hello"`},
 		{"gzip in itself", zipped(t, zipped(t, zipped(t, zipped(t, plainBill)))), "in one another"},
 		{"a period without end", strings.Replace(plainBill, "2026-11-20T01:00:00Z", "2028-11-20T01:00:00Z", 1), "line 2: from 2026-11-20 to 2028-11-20 are more than 400 days"},
+		{"a period that ends before it begins", strings.Replace(plainBill, "2026-11-20T01:00:00Z", "2026-11-19T23:00:00Z", 1), `line 2: ChargePeriodEnd "2026-11-19T23:00:00Z" lies before ChargePeriodStart "2026-11-20T00:00:00Z"`},
+		{"Parquet with a decimal of many places", parquetOf(t, []struct {
+			Cost     int64  `parquet:"BilledCost,decimal(40:18)"`
+			Currency string `parquet:"BillingCurrency"`
+			Category string `parquet:"ChargeCategory"`
+			From     string `parquet:"ChargePeriodStart"`
+			Service  string `parquet:"ServiceName"`
+		}{{1, "USD", "Usage", "2026-11-20", "S"}}), `row 1: BilledCost is "a decimal with 40 places"`},
 		{"no time", strings.Replace(plainBill, "2026-11-20T00:00:00Z", "11/20/2026", 1), `line 2: ChargePeriodStart is "11/20/2026"`},
 	} {
 		_, err := reconcile.ReadBill(strings.NewReader(test.file), []string{"*"})

@@ -26,8 +26,11 @@ func checkPages(file io.ReaderAt, column *format.ColumnMetaData) error {
 		return err
 	}
 	at := column.DataPageOffset
-	if first := column.DictionaryPageOffset; first > 0 && first < at {
-		at = first
+	if column.DictionaryPageOffset != 0 { // where the library begins, wherever that is
+		at = column.DictionaryPageOffset
+	}
+	if at < 0 || column.TotalCompressedSize < 0 {
+		return fmt.Errorf("its pages begin at %d and have %d bytes", at, column.TotalCompressedSize)
 	}
 	section := io.NewSectionReader(file, at, column.TotalCompressedSize)
 	in := bufio.NewReader(section)

@@ -1,8 +1,10 @@
 package reconcile
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +13,53 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"weir/internal/llm"
 	"weir/internal/must"
 )
+
+// TestPagesAreThoseThatAreRead looks at the pages where the library begins to read: at the dictionary, also where that
+// stands behind the data.
+func TestPagesAreThoseThatAreRead(t *testing.T) {
+	t.Parallel()
+	pageOf := func(values, size int32) []byte {
+		head := format.PageHeader{Type: format.DataPage, CompressedPageSize: size, UncompressedPageSize: size}
+		head.DataPageHeader = thrift.Null[format.DataPageHeader]{V: format.DataPageHeader{NumValues: values}, Valid: true}
+		return append(must.Get(thrift.Marshal(new(thrift.CompactProtocol), &head))(t), bytes.Repeat([]byte("x"), int(size))...)
+	}
+	bad := pageOf(1<<30, 1)
+	good := pageOf(1, 1)
+	good = pageOf(1, int32(1+len(bad)-len(good))) // as long, so that it alone is read in its place
+	file := slices.Concat([]byte("PAR1"), good, bad)
+	for _, tt := range []struct {
+		dictionary int64
+		size       int
+		want       bool
+	}{{0, len(good), true}, {4, len(good), true}, {int64(4 + len(good)), len(bad), false}, {-1, len(good), false}, {0, len(good) + len(bad), false}} {
+		column := format.ColumnMetaData{DataPageOffset: 4, DictionaryPageOffset: tt.dictionary, TotalCompressedSize: int64(tt.size)}
+		if err := checkPages(bytes.NewReader(file), &column); (err == nil) != tt.want {
+			t.Errorf("a dictionary at %d, %d bytes: got %v, want read: %t", tt.dictionary, tt.size, err, tt.want)
+		}
+	}
+}
+
+// TestUnpackedTogether bounds what all files in one another have together.
+func TestUnpackedTogether(t *testing.T) {
+	t.Parallel()
+	const bill = "BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ServiceName\n1,USD,Usage,2026-11-20,S\n"
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	for _, name := range []string{"a", "b", "c"} {
+		entry := must.Get(w.Create(name))(t)
+		must.Get(entry.Write([]byte(bill)))(t)
+	}
+	must.Do(t, w.Close())
+	for left, want := range map[int64]bool{int64(3*len(bill) + 1): true, int64(2 * len(bill)): false} {
+		r := billReader{bill: &Bill{Costs: map[string]llm.Money{}, Periods: map[Period]llm.Money{}}, seen: map[string]bool{}, left: left}
+		if err := r.unpack(bytes.NewReader(archive.Bytes()), 0); (err == nil) != want {
+			t.Errorf("three files of %d bytes within %d: got %v, want read: %t", len(bill), left, err, want)
+		}
+	}
+}
 
 // TestPagesThatLie refuses pages that unpack to more than they say, and those of which a few bytes stand for billions of
 // values.

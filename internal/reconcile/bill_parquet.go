@@ -202,7 +202,7 @@ func cellText(v parquet.Value, of parquet.Type) string {
 	return v.String()
 }
 
-// decimalText is a whole number with so many of its digits behind the point.
+// decimalText is a whole number with so many of its digits behind the point, or says what no bill has.
 func decimalText(v parquet.Value, scale int32) string {
 	whole := new(big.Int)
 	switch v.Kind() {
@@ -212,12 +212,17 @@ func decimalText(v parquet.Value, scale int32) string {
 		whole.SetInt64(v.Int64())
 	default:
 		b := v.ByteArray()
-		whole.SetBytes(b[:min(len(b), 64)])
+		if len(b) > 64 {
+			return fmt.Sprintf("a decimal of %d bytes", len(b))
+		}
+		whole.SetBytes(b)
 		if len(b) > 0 && b[0]&0x80 != 0 { // two's complement
-			whole.Sub(whole, new(big.Int).Lsh(big.NewInt(1), uint(8*min(len(b), 64))))
+			whole.Sub(whole, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 		}
 	}
-	scale = min(max(scale, 0), 38)
+	if scale < 0 || scale > 38 {
+		return fmt.Sprintf("a decimal with %d places", scale)
+	}
 	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
 	return new(big.Rat).SetFrac(whole, power).FloatString(int(scale))
 }
