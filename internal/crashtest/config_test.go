@@ -23,7 +23,7 @@ import (
 const (
 	// configKills is how often each way of changing the configuration is killed, at moments spread over the time that
 	// it takes.
-	configKills = 8
+	configKills = 5
 	// configObjects is how many objects each change has.
 	configObjects = 300
 )

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	budgetSeeds = flag.Int("budget.seeds", 200, "how many seeds the simulation of budgets runs")
+	budgetSeeds = flag.Int("budget.seeds", 100, "how many seeds the simulation of budgets runs")
 	budgetSeed  = flag.Int64("budget.seed", -1, "run this one seed")
 )
 

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 2000, "how many seeds the simulation runs")
+	simSeeds = flag.Int("sim.seeds", 800, "how many seeds the simulation runs")
 	simSeed  = flag.Int64("sim.seed", -1, "run this one seed, loudly")
 )
 

@@ -21,7 +21,7 @@ import (
 var migrateRows = flag.Int("migrate.rows", 20_000, "how many attempts the database has whose migration is killed")
 
 // migrateKills is how often a migration is killed, at moments spread over the time that it takes.
-const migrateKills = 12
+const migrateKills = 6
 
 // TestMigrationKilled kills weir migrate again and again. Each time it goes on, and in the end the database is the one
 // of a migration that nobody killed.

@@ -163,7 +163,7 @@ func TestMove(t *testing.T) {
 func TestMoveIsTakenUp(t *testing.T) {
 	t.Parallel()
 	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
-	journal := movable(t, from, 40_000)
+	journal := movable(t, from, 25_000)
 	for kill := range 3 {
 		moveUntilKilled(t, from, to, 2+kill)
 		if _, err := store.Open(t.Context(), to); err == nil || !strings.Contains(err.Error(), "weir move") {

@@ -87,7 +87,7 @@ func (p *projector) exactly(t *testing.T, s *store.DB) {
 	}
 }
 
-// TestCutCommits cuts connections while they commit, 200 times: before the
+// TestCutCommits cuts connections while they commit, 60 times: before the
 // server hears of it, while it does, and before the client hears the answer.
 func TestCutCommits(t *testing.T) {
 	t.Parallel()
@@ -96,13 +96,13 @@ func TestCutCommits(t *testing.T) {
 	proxy := pgtest.NewProxy(t, server.Addr())
 	s := open(t, at(proxy.URL(name)))
 	p := &projector{store: s, journal: uuid.New()}
-	for round := range 200 {
+	for round := range 60 {
 		proxy.CutCommits([]pgtest.Cut{pgtest.CutBefore, pgtest.CutAtCommit, pgtest.CutAnswer}[round%3], 1)
 		p.until(t, p.pos+2, 20*time.Second)
 	}
 	proxy.CutCommits(pgtest.CutNever, 0)
-	if proxy.Cuts() != 200 || p.failures < 200 {
-		t.Errorf("got %d cuts and %d failures, want 200", proxy.Cuts(), p.failures)
+	if proxy.Cuts() != 60 || p.failures < 60 {
+		t.Errorf("got %d cuts and %d failures, want 60", proxy.Cuts(), p.failures)
 	}
 	p.exactly(t, open(t, at(server.URL(name))))
 }
