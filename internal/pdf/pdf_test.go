@@ -93,6 +93,14 @@ func read(b []byte) (pdf.Size, bool) {
 	return pdf.Read(b, &room)
 }
 
+// hiding is a file whose stream of objects has two more pages, with that before its keyword, in which %s is its
+// description.
+func hiding(head string) string {
+	description := "/Type /ObjStm /N 2 /First 8 /Filter /FlateDecode /Length 999"
+	return one("BT /F1 12 Tf (Hello) Tj ET", helvetica) + "9 0 obj\n" + strings.Replace(head, "%s", description, 1) +
+		"stream\n" + deflated("20 0 21 17 << /Type /Page >> << /Type /Page >>") + "\nendstream\nendobj\n"
+}
+
 // TestRead holds the pages and the text that are read, and what is not bounded.
 func TestRead(t *testing.T) {
 	t.Parallel()
@@ -153,6 +161,17 @@ func TestRead(t *testing.T) {
 		{"too many fonts", one(hello, helvetica) + strings.Repeat("/Type1 ", 1000), pdf.Size{}},
 		{"too many objects", one(hello, helvetica) + numbered(200_000), pdf.Size{}},
 		{"a bomb", one(strings.Repeat("(a)", 4<<20), helvetica), pdf.Size{}},
+		{"pages behind white space", hiding("<< %s >>" + strings.Repeat(" ", 100) + "\n"), pdf.Size{Pages: 3, Text: 6}},
+		{"pages behind a comment", hiding("<< %s >> %" + strings.Repeat("c", 200) + "\n"), pdf.Size{Pages: 3, Text: 6}},
+		{"pages behind comments", hiding("<< %s >>\n%" + strings.Repeat("c", 90) + "\r%" + strings.Repeat("c", 90) + "\n"), pdf.Size{Pages: 3, Text: 6}},
+		{"pages behind a comment, and one behind the keyword", strings.Replace(hiding("<< %s >>\n%"+strings.Repeat("c", 200)+"\n"), "stream\n", "stream%\n", 1), pdf.Size{}},
+		{"a string of digits without an end", hiding("<< %s /X <41 \n"), pdf.Size{}},
+		{"pages behind an object in a string", hiding("<< %s /X (7 0 obj <<) >>\n"), pdf.Size{}},
+		{"pages behind objects in a string", hiding("<< %s /X (endobj\n7 0 obj\n<<) >>\n"), pdf.Size{}},
+		{"pages behind an object in a string with an escape", hiding(`<< %s /X (endobj 7 0 obj << \( ) >>` + "\n"), pdf.Size{}},
+		{"pages behind an object in a string of digits", hiding("<< %s /X <endobj 7 0 obj <<> >>\n"), pdf.Size{}},
+		{"pages behind an object in a comment", hiding("<< %s % endobj 7 0 obj <<\n >>\n"), pdf.Size{}},
+		{"pages behind an object in a comment with its end", hiding("<< %s % endobj 7 0 obj << >>\n >>\n"), pdf.Size{}},
 	} {
 		got, ok := read([]byte(tt.file))
 		if !ok {

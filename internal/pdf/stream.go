@@ -44,11 +44,13 @@ func (f *file) readStreams(b []byte) bool {
 	}
 }
 
-// isStream reports whether the word at that place begins a stream: it stands behind a dictionary.
+// isStream reports whether the word at that place may begin a stream: it stands behind a dictionary, or alone, as behind
+// white space and comments.
 func isStream(b []byte, start int) bool {
-	before := bytes.TrimRight(b[max(0, start-64):start], " \n\r\t\f\x00")
-	return bytes.HasSuffix(before, []byte(">>")) ||
-		start > 0 && isSpace(b[start-1]) && bytes.Contains(before, []byte("%")) // a comment between
+	after := start + len("stream")
+	return bytes.HasSuffix(b[:start], []byte(">>")) ||
+		start > 0 && isSpace(b[start-1]) && (after == len(b) || !isRegular(b[after])) ||
+		bytes.HasSuffix(bytes.TrimRight(b[max(0, start-64):start], " \n\r\t\f\x00"), []byte(">>"))
 }
 
 // readDefinitions counts how often each object is defined. It reports false for a definition whose number cannot be
@@ -99,8 +101,49 @@ func headOf(b []byte) (n int64, dict []byte, ok bool) {
 		return 0, nil, false
 	}
 	dict = trim(near[i+len("obj"):])
+	line := near[bytes.LastIndexAny(near[:i], "\r\n")+1 : i]
 	n, ok = numberBefore(near[:i])
-	return n, dict, ok && bytes.HasPrefix(dict, []byte("<<"))
+	return n, dict, ok && bytes.IndexByte(line, '%') < 0 && isDictionary(dict)
+}
+
+// isDictionary reports whether a text is one dictionary, with comments behind it at most. It reports false for a part of
+// one, which the end of a string or a comment may make look like a whole.
+func isDictionary(b []byte) bool {
+	for depth := 0; ; {
+		switch {
+		case bytes.HasPrefix(b, []byte("<<")):
+			depth, b = depth+1, b[2:]
+		case bytes.HasPrefix(b, []byte(">>")):
+			depth, b = depth-1, b[2:]
+		case len(b) == 0, depth == 0, bytes.IndexByte([]byte(")>%\\"), b[0]) >= 0:
+			return false
+		case b[0] == '(':
+			_, b = literal(b[1:])
+		case b[0] == '<':
+			if _, rest, closed := bytes.Cut(b, []byte(">")); closed {
+				b = rest
+				continue
+			}
+			return false
+		default:
+			b = b[1:]
+		}
+		if depth == 0 {
+			return isComments(b)
+		}
+	}
+}
+
+// isComments reports whether a text has nothing but white space and comments.
+func isComments(b []byte) bool {
+	for b = trim(b); len(b) > 0; b = trim(b) {
+		end := bytes.IndexAny(b, "\r\n")
+		if b[0] != '%' || end < 0 {
+			return false
+		}
+		b = b[end:]
+	}
+	return true
 }
 
 // readPacked reads a stream of objects: which ones it has, and what they say.
