@@ -104,7 +104,8 @@ func (c *counts) modes() string {
 // took is in no total and has the price of another model
 // (https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool); what a
 // fallback took is in the totals, and has the price of another model, too
-// (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback).
+// (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback). What one of another kind took, nobody
+// knows.
 func (c *counts) readIterations(v []byte) {
 	c.beside, c.executor = llm.Usage{}, llm.Usage{}
 	advised := false
@@ -117,7 +118,7 @@ func (c *counts) readIterations(v []byte) {
 		case strings.HasPrefix(kind, "advisor"):
 			advised = true
 			c.beside[llm.OtherTools]++
-		case strings.HasPrefix(kind, "fallback"):
+		default: // a fallback, or of a kind that may be in no total, either
 			c.beside[llm.OtherTools]++
 		}
 	}
