@@ -55,8 +55,14 @@ func ProviderCost(usage []byte) *llm.Money {
 	case !ok:
 		n = unbelievable
 	case own, !says && isFee(n, details):
-		if n, ok = withUpstream(n, details); !ok {
+		all, ok := withUpstream(n, details)
+		switch {
+		case ok:
+			n = all
+		case n == 0: // no fee, and a bill that nobody tells
 			return nil
+		default:
+			n = unbelievable
 		}
 	}
 	return &n

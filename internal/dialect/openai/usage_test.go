@@ -233,7 +233,7 @@ func TestProviderCost(t *testing.T) {
 		{`{"cost_in_usd_ticks":null}`, ""},
 		{`{"cost":0,"is_byok":true}`, ""},
 		{`{"cost":0,"is_byok":true,"cost_details":{"upstream_inference_cost":0.0055}}`, "0.0055"},
-		{`{"cost":1,"is_byok":true,"cost_details":{"upstream_inference_input_cost":0.1}}`, ""},
+		{`{"cost":1,"is_byok":true,"cost_details":{"upstream_inference_input_cost":0.1}}`, "unbelievable"},
 		{upstream, "1.3"},
 	} {
 		usage, want := tt[0], tt[1]

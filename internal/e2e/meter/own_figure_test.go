@@ -36,6 +36,7 @@ func TestOwnFigure(t *testing.T) {
 		{"a key of the customer's own", `,"cost":0.00001,"is_byok":true,"cost_details":{"upstream_inference_cost":0.0002}`, whole, "", "0.00021", "0", ledger.Exact},
 		{"the same without a fee", `,"cost":0,"is_byok":true,"cost_details":{"upstream_inference_cost":0.0002}`, whole, "", "0.0002", "0", ledger.Exact},
 		{"the same, of which nobody tells the bill", `,"cost":0,"is_byok":true,"cost_details":{"upstream_inference_cost":null}`, whole, "", "0.0002", "0", ledger.Exact},
+		{"a fee beside a bill that nobody tells", `,"cost":0.00001,"is_byok":true,"cost_details":{"upstream_inference_cost":null}`, whole, "", "0.0002", "0.000392", ledger.Assumed},
 		{"the same in older replies, which say no is_byok", `,"cost":0.00001,"cost_details":{"upstream_inference_cost":0.0002}`, whole, "", "0.00021", "0", ledger.Exact},
 		{"OpenRouter's own key", `,"cost":0.00015,"is_byok":false,"cost_details":{"upstream_inference_cost":0.00015}`, whole, "", "0.00015", "0", ledger.Exact},
 		{"nothing told", ``, whole, "", "0.0002", "0", ledger.Exact},
@@ -65,7 +66,7 @@ func TestOwnFigure(t *testing.T) {
 			if e.Cost.String() != c.cost || e.AtMost.String() != c.atMost || e.Provenance != c.provenance {
 				t.Errorf("got $%s, at most $%s, %s; want $%s, at most $%s, %s", e.Cost, e.AtMost, e.Provenance, c.cost, c.atMost, c.provenance)
 			}
-			if told := e.ProviderCost != nil; told != (c.usage != "" && c.name != "no ticks, as at Azure" && c.name != "the same, of which nobody tells the bill") {
+			if told := e.ProviderCost != nil; told != (c.usage != "" && c.name != "no ticks, as at Azure" && c.name != "the same, of which nobody tells the bill" && c.name != "a fee beside a bill that nobody tells") {
 				t.Errorf("the provider's own figure is kept: %t", told)
 			}
 			h.Verify(t)
