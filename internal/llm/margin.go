@@ -34,6 +34,13 @@ func (p *Price) Margin() int64 {
 	return thousand
 }
 
+// MostMargin is the largest margin: that of a price below which a charge was told that is many times as much, or any where
+// the price is 0.
+const MostMargin = 100_000
+
+// MayBeCharged reports whether what is free by the price may be charged for: the price is another's, or a charge was told.
+func (p *Price) MayBeCharged() bool { return p.Basis != BasisModel || p.Margin() >= MostMargin }
+
 // Dearest is the most that is charged for what comes to that amount by the price.
 func (p *Price) Dearest(amount Money) Money {
 	margin := p.Margin()

@@ -110,9 +110,14 @@ func (k *Demand) cost(output, calls int64) llm.Money {
 }
 
 // Amounts are what to ask a budget for: with less than the first the attempt is
-// not to be made, and more than the second it cannot cost.
+// not to be made, and more than the second it cannot cost. What is free needs none, unless it may be charged for: a budget
+// that is spent refuses it then.
 func (k *Demand) Amounts() (least, most llm.Money) {
-	return k.cost(k.least, min(k.calls, 1)), k.cost(k.most, k.calls)
+	least, most = k.cost(k.least, min(k.calls, 1)), k.cost(k.most, k.calls)
+	if most == 0 && k.terms == nil && k.Price.MayBeCharged() {
+		return 1, 1
+	}
+	return least, most
 }
 
 // CallsFor is how often tools may be called for an amount that was granted: as often as it affords beside the shortest

@@ -14,7 +14,7 @@ const (
 	dearerFor = time.Hour
 	// A charge is remembered with a tenth on top, rounded up to a step, in thousandths of the price: each is a version of
 	// the price.
-	whole, dearerStep, maxTimes = 1000, 250, 100_000
+	whole, dearerStep, maxTimes = 1000, 250, llm.MostMargin
 	// maxRaised bounds up to how many thousandths of its price a target is asked that nobody serves for less.
 	maxRaised = 16_000
 )
@@ -31,12 +31,23 @@ type dearCharge struct {
 	at    time.Time
 }
 
-// Charged takes note of what a target says that it charged for what comes to that much by its price.
+// Charged takes note of what a target says that it charged for what comes to that much by its price. Nothing follows from
+// a charge for what comes to nothing, unless the target is free by its price.
 func (t *Table) Charged(provider, model string, told, computed llm.Money, now time.Time) {
-	if computed <= 0 || told <= computed+computed/whole {
-		return
+	id := targetID{provider, model}
+	switch {
+	case told <= computed+computed/whole:
+	case computed > 0:
+		t.health.dearer.note(id, timesOf(told, computed), now)
+	case t.isFree(id, now):
+		t.health.dearer.note(id, maxTimes, now)
 	}
-	t.health.dearer.note(targetID{provider, model}, timesOf(told, computed), now)
+}
+
+// isFree reports whether the tokens of a target cost nothing by its price.
+func (t *Table) isFree(id targetID, now time.Time) bool {
+	p := t.book.Price(id.provider, id.model, now)
+	return p.Rates[llm.Input] == llm.Free && p.Rates[llm.Output] == llm.Free
 }
 
 // timesOf is how many thousandths of the computed cost are held for the next attempt after one that was charged so much.
