@@ -70,7 +70,8 @@ func (q *Quote) highest(class llm.Class, theirs []byte) []byte {
 	return []byte(text)
 }
 
-// price is a price that a client gave, as a number or a text of one.
+// price is a price that a client gave, as a number or a text of one. What is not above 0 is none: a reseller may take it for
+// no limit.
 func price(v []byte) (dollars float64, ok bool) {
 	const longest = 32 // bytes
 	text := string(v)
@@ -81,7 +82,7 @@ func price(v []byte) (dollars float64, ok bool) {
 		return 0, false
 	}
 	dollars, err := strconv.ParseFloat(text, 64)
-	return dollars, err == nil
+	return dollars, err == nil && dollars > 0
 }
 
 // isPriceCap reports whether a field of a request says nothing but the highest prices, which a reseller obeys.
