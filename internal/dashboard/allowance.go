@@ -50,7 +50,7 @@ func (h *overviewHandlers) allowances(ctx context.Context, a *account.Account, x
 
 func allowanceOf(name, note string, spent, limit llm.Money) allowance {
 	x := allowance{Name: name, Note: note, Spent: spent, Limit: limit, Left: max(limit-spent, 0)}
-	x.Level = Level{Percent: percent(int64(spent), int64(limit)), Kind: "good"}
+	x.Level = levelOf(int64(spent), int64(limit), "good")
 	switch {
 	case x.Level.Percent >= 95 || limit <= 0:
 		x.Level.Kind = "bad"

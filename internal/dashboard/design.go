@@ -71,7 +71,7 @@ func designPageOf(now time.Time) designPage {
 			{Name: "model", ID: "d-model", Label: "Model", Kind: "text"},
 		}},
 		Pager:  Pager{Newer: "#pager", Older: "#pager", Shown: "26 to 50"},
-		Levels: []Level{{24, ""}, {51, "good"}, {82, "warn"}, {99, "bad"}},
+		Levels: []Level{levelOf(24, 100, ""), levelOf(51, 100, "good"), levelOf(82, 100, "warn"), levelOf(99, 100, "bad")},
 		Chart: Chart{
 			Title: "Spend by day", Summary: "Three days, total $32.00", Legend: []string{
 				"openai/gpt-5-mini",

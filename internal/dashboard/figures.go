@@ -96,6 +96,17 @@ func percent(part, whole int64) int {
 	return min(max(int(float64(part)/float64(whole)*100+0.5), 1), 99)
 }
 
+// percentText is the text of a share, which says where it is nearly nothing or nearly all.
+func percentText(part, whole int64) string {
+	switch share := float64(part) / float64(whole); {
+	case part > 0 && share < 0.01:
+		return "< 1 %"
+	case part < whole && share > 0.99:
+		return "> 99 %"
+	}
+	return fmt.Sprintf("%d %%", percent(part, whole))
+}
+
 // modelName is the name of a model with places at which a line may break.
 func modelName(name string) []string { return strings.SplitAfter(name, "/") }
 

@@ -56,6 +56,22 @@ func TestTook(t *testing.T) {
 	}
 }
 
+// TestPercentText holds that a share is never said to be more than it is, but for the rounding of whole percents.
+func TestPercentText(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		part, whole int64
+		want        string
+	}{
+		{0, 0, "0 %"}, {0, 5, "0 %"}, {-1, 5, "0 %"}, {5, 5, "100 %"}, {7, 5, "100 %"}, {3, 0, "0 %"}, {1, 3, "33 %"},
+		{224_900, 5_000_000_000, "< 1 %"}, {9, 1000, "< 1 %"}, {10, 1000, "1 %"}, {990, 1000, "99 %"}, {991, 1000, "> 99 %"},
+	} {
+		if got := percentText(tt.part, tt.whole); got != tt.want {
+			t.Errorf("percentText(%d, %d): got %q, want %q", tt.part, tt.whole, got, tt.want)
+		}
+	}
+}
+
 func TestPercent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -235,7 +235,7 @@ func usagePath(base string, of span, model string) string {
 func modelSpendOf(base string, x *spentSums, m *report.ModelSum) modelSpend {
 	return modelSpend{
 		Name: m.Model, Href: usagePath(base, x.span, m.Model),
-		Level: Level{Percent: percent(int64(m.Cost), int64(x.whole.Total.Cost))},
+		Level: levelOf(int64(m.Cost), int64(x.whole.Total.Cost), ""),
 		Spent: spendingOf(m.Cost, m.Uncertain, m.Unpriced), Requests: m.Requests, Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: speedText(m.Speed.Median()),
 	}
 }
@@ -246,7 +246,7 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 		q := url.Values{"key": {k.Key}, "start_date": {x.span.first()}, "end_date": {x.span.last()}}
 		all = append(all, keySpend{
 			Label: cmp.Or(labels[k.Key], "Unknown key"), Href: base + "/requests?" + q.Encode(),
-			Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
+			Level: levelOf(int64(k.Cost), int64(x.whole.Total.Cost), ""),
 			Spent: spendingOf(k.Cost, k.Uncertain, k.Unpriced), Requests: k.Requests,
 		})
 	}
@@ -257,9 +257,9 @@ func overviewTiles(x *spentSums) []Tile {
 	t := &x.whole.Total
 	errors := "no attempt failed"
 	if t.Errors > 0 {
-		errors = fmt.Sprintf("%s failed (%d %%)", many(t.Errors, "attempt"), percent(t.Errors, t.Attempts))
+		errors = fmt.Sprintf("%s failed (%s)", many(t.Errors, "attempt"), percentText(t.Errors, t.Attempts))
 	}
-	speed := "no answer yet"
+	speed := "no stream yet"
 	if t.Speed.Answers() > 0 {
 		speed = "median; 95 % within " + speedText(t.Speed.P95())
 	}

@@ -95,7 +95,7 @@ func failureChart(x *spentSums) Chart {
 		})
 		row := []string{day(date), none, none, none}
 		if d.Attempts > 0 {
-			row = []string{row[0], number(failed), number(d.Attempts), fmt.Sprintf("%d %%", percent(failed, d.Attempts))}
+			row = []string{row[0], number(failed), number(d.Attempts), percentText(failed, d.Attempts)}
 		}
 		c.Rows = append(c.Rows, row)
 	}

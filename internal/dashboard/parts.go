@@ -81,8 +81,13 @@ type Tile struct{ Label, Value, Note string }
 // Level is how much of a whole there is, in percent from 0 to 100. Kind is good,
 // warn, bad or empty.
 type Level struct {
-	Percent int
-	Kind    string
+	Percent    int
+	Kind, Text string
+}
+
+// levelOf is how much of the whole a part is.
+func levelOf(part, whole int64, kind string) Level {
+	return Level{Percent: percent(part, whole), Kind: kind, Text: percentText(part, whole)}
 }
 
 // Empty is said where there is nothing yet, with the next step. Without Href

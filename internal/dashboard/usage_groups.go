@@ -207,7 +207,7 @@ func filterOf(d report.Dimension) string {
 func cachedOf(u *llm.Usage) string {
 	cached := u[llm.CacheRead] + u[llm.CacheReadAudio]
 	if in := u.InputTokens(); cached > 0 && in > 0 {
-		return fmt.Sprintf("%d %%", percent(cached, in))
+		return percentText(cached, in)
 	}
 	return none
 }
