@@ -64,8 +64,8 @@ func (c *call) prepare() (*attempt, error) {
 // ask reserves an amount for an attempt, and makes its body.
 func (a *attempt) ask() error {
 	c := a.call
-	if c.Head.NoCap && !a.Quirks.NoCap {
-		return llm.Invalid("max_tokens", "The max_tokens must be an integer from 1 for this model. Leave it out for no limit.")
+	if name := c.Head.NoCap; name != "" && !a.Quirks.NoCap {
+		return llm.Invalid(name, fmt.Sprintf("The %s must be an integer from 1 for this model. Leave it out for no limit.", name))
 	}
 	if err := a.afford(); err != nil {
 		return err

@@ -27,7 +27,7 @@ func (s Span) Present() bool { return s.End > s.Start }
 type Head struct {
 	Model        string // as the client asked; empty when absent
 	MaxOutput    int64  // the client's cap on output tokens; 0 when absent
-	NoCap        bool   // the client's cap is -1 or 0, which servers of one's own take for none
+	NoCap        string // the field by which the client's cap is -1 or 0, which servers of one's own take for none; else empty
 	Choices      int64  // how many answers are asked for; at least 1
 	Stream       bool   // the client wants the reply piece by piece
 	IncludeUsage bool   // the client of a stream asked for its usage

@@ -45,10 +45,10 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	case "stream_options":
 		r.IncludeUsage, err = includeUsage(m.Value)
 	case outputCap:
-		r.MaxOutput, err = capOrNone(m.Value, outputCap)
+		r.MaxOutput, err = CapOrNone(m.Value, outputCap)
 	case legacyOutputCap:
 		if r.MaxOutput == nil {
-			r.MaxOutput, err = capOrNone(m.Value, legacyOutputCap)
+			r.MaxOutput, err = CapOrNone(m.Value, legacyOutputCap)
 		}
 	case "n":
 		r.Choices, err = parse.Pointer(parse.Int(m.Value, "n", 1, maxChoices))

@@ -26,7 +26,7 @@ func Scan(body []byte, _ *http.Request) (llm.Head, error) {
 		return h, err
 	}
 	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&h, m) })
-	if err == nil && h.NoCap && h.MaxOutput > 0 {
+	if err == nil && h.NoCap != "" && h.MaxOutput > 0 {
 		err = llm.Invalid(legacyOutputCap, "One of max_tokens and max_completion_tokens says that there is no limit, the other "+
 			"gives one. Leave one of them out.")
 	}
@@ -54,9 +54,9 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	case "service_tier":
 		h.Tier = rawjson.Text(m.Value)
 	case outputCap:
-		err = raiseCap(h, m.Value, outputCap)
+		err = RaiseCap(h, m.Value, outputCap)
 	case legacyOutputCap:
-		err = raiseCap(h, m.Value, legacyOutputCap)
+		err = RaiseCap(h, m.Value, legacyOutputCap)
 	case "n":
 		h.Choices, err = parse.Int(m.Value, "n", 1, maxChoices)
 	case "prompt_cache_options":
@@ -105,9 +105,10 @@ func refuseDeferred(v []byte) error {
 		"Chats are not answered later here. Leave deferred out; an answer that takes long can be streamed.")
 }
 
-func raiseCap(h *llm.Head, v []byte, name string) error {
+// RaiseCap takes note of an output cap of that name.
+func RaiseCap(h *llm.Head, v []byte, name string) error {
 	if isNoCap(v) {
-		h.NoCap = true
+		h.NoCap = name
 		return nil
 	}
 	n, err := parse.Int(v, name, 1, parse.MaxCount)
@@ -123,8 +124,8 @@ func isNoCap(v []byte) bool {
 	return ok && (n == 0 || n == -1)
 }
 
-// capOrNone is an output cap; nil for none.
-func capOrNone(v []byte, name string) (*int64, error) {
+// CapOrNone is an output cap; nil for none.
+func CapOrNone(v []byte, name string) (*int64, error) {
 	if isNoCap(v) {
 		return nil, nil
 	}

@@ -20,7 +20,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q == nil {
 		q = &llm.Quirks{}
 	}
-	given, none := h.MaxOutput > 0, h.NoCap
+	given, none := h.MaxOutput > 0, h.NoCap != ""
 	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
 		other := *h
 		other.ModelSpan, other.StreamOptionsSpan = compose.Find(stripped, "model"),

@@ -98,7 +98,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 	case "stream":
 		r.Stream, err = parse.Bool(m.Value, name)
 	case outputCap:
-		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, name, 1, parse.MaxCount))
+		r.MaxOutput, err = openai.CapOrNone(m.Value, name)
 	case "temperature":
 		r.Temperature, err = parse.Number(m.Value, name)
 	case "top_p":

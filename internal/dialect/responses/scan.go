@@ -47,7 +47,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	case "tools":
 		h.Asked = strings.Trim(containers(m.Value)+","+preview(m.Value), ",")
 	case outputCap:
-		h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, parse.MaxCount)
+		err = openai.RaiseCap(h, m.Value, outputCap)
 	default:
 		openai.ScanAttribution(h, m)
 	}

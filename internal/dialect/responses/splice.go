@@ -23,7 +23,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 		return openai.Splice(dst, body, h, model, renamed(q))
 	}
 	body = openai.Splice(nil, body, h, model, renamed(q))
-	if rawjson.Present(rawjson.Get(body, capField(q))) {
+	if h.NoCap == "" && rawjson.Present(rawjson.Get(body, capField(q))) {
 		return append(dst, body...) // the provider's own name for it
 	}
 	limit := strconv.AppendInt(nil, s.MaxOutput, 10)
