@@ -26,6 +26,7 @@ const (
 	moreDescriptors = 32
 	moreGoroutines  = 16
 	moreHeap        = 64 << 20
+	usualHeap       = 80 << 20 // after litter
 	moreResident    = 96 << 20
 	// recovery is how long it may take to let go of what it held, on a machine that has other work where no time is judged.
 	recovery, slowRecovery = 20 * time.Second, 2 * time.Minute
@@ -68,9 +69,10 @@ type result struct {
 	before, after reading       // after the recovery
 	peak          int64         // bytes resident
 
-	mu      sync.Mutex
-	counted map[string]int // what hostile clients met
-	wrong   []string       // what they should not have met
+	mu       sync.Mutex
+	counted  map[string]int    // what hostile clients met
+	wrong    []string          // what they should not have met
+	sessions map[string]string // by invitation
 }
 
 // count counts something that a hostile client met, such as a status.
@@ -130,7 +132,8 @@ func only(want ...string) func(*testing.T, *result) {
 }
 
 func attacks() []attack {
-	return slices.Concat(clientAttacks(), fairnessAttacks(), smugglingAttacks(), filesAttacks(), http2Attacks(), providerAttacks(), contentAttacks())
+	return slices.Concat(clientAttacks(), fairnessAttacks(), smugglingAttacks(), filesAttacks(), http2Attacks(), providerAttacks(),
+		contentAttacks(), peopleAttacks(), moneyAttacks())
 }
 
 // atOnce is how many attacks are made at once, where no time is judged: each is seldom the
@@ -181,15 +184,16 @@ func (a *attack) repeat(t *testing.T, g *testbed) string {
 func (a *attack) run(t *testing.T, g *testbed) *result {
 	t.Helper()
 	h := g.open(t, a)
-	r := &result{testGateway: h, kept: a.kept, counted: map[string]int{}}
+	r := &result{testGateway: h, kept: a.kept, counted: map[string]int{}, sessions: map[string]string{}}
 	warm := &result{testGateway: h}
-	a.side(t, warm, long(500*time.Millisecond, 100*time.Millisecond), false)
+	a.side(t, warm, strict(500*time.Millisecond, 100*time.Millisecond), false)
 	if len(warm.good.failed) > 0 {
 		t.Fatalf("before the attack: %s", warm.good.failed[0])
 	}
 	r.quiet = warm.good.p99()
 	h.litter(t)
 	r.before = h.read(t)
+	r.before.heap = strict(r.before.heap, max(r.before.heap, usualHeap))
 	if a.alone != nil {
 		one := &attacker{testGateway: h, ctx: t.Context(), key: h.bad[0], result: r, transport: h.transport(true)}
 		a.alone(t, one)
@@ -239,7 +243,8 @@ func (a *attack) side(t *testing.T, r *result, lasts time.Duration, hostile bool
 }
 
 // recover waits until the gateway holds no more than before, or for as long as it may take. It asks
-// seldom: a gateway that has little to do gives memory back by itself.
+// seldom: a gateway that has little to do gives memory back by itself. Where no time is judged, it has
+// the gateway collect garbage, which comes sooner.
 func (r *result) recover(t *testing.T) {
 	t.Helper()
 	began, most := time.Now(), strict(recovery, slowRecovery)
@@ -253,10 +258,11 @@ func (r *result) recover(t *testing.T) {
 }
 
 // litter has the gateway collect garbage: twice that of bodies which it reads and refuses, and
-// then, so that none of these is alive, once its own. It does nothing without -hostile.long.
+// then, so that none of these is alive, once its own. That takes seconds: without -hostile.strict it does nothing, and
+// the heap counts as usualHeap before the attack.
 func (h *testGateway) litter(t *testing.T) {
 	t.Helper()
-	if !*longFlag {
+	if !*strictFlag {
 		return
 	}
 	body := `{"model":"none/of-this-name","messages":[{"role":"user","content":"` + strings.Repeat("x", 1<<20) + `"}]}`

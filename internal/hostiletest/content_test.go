@@ -119,7 +119,7 @@ func contentAttacks() []attack {
 				a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=500","messages":[{"role":"user","content":"x"}]}`), "Idempotency-Key", fmt.Sprintf("%p-%d", a, time.Now().UnixNano()))
 			})
 		}},
-		{name: "kept responses, named again and again", held: "one account has its share of memory; 503 beyond it", lasts: 5 * time.Second, check: only("200", "503"), hostile: func(a *attacker) {
+		{name: "kept responses, named again and again", held: "one account has its share of memory; 503 beyond it", lasts: strict(5*time.Second, 3*time.Second), check: only("200", "503"), hostile: func(a *attacker) {
 			a.key = a.bad[0] // of one account
 			a.post(responsesPath, strings.NewReader(`{"model":"house/chat:tokens=4","input":[{"type":"message","id":"msg_kept","role":"user","content":"`+strings.Repeat("x", long(8<<20, 1<<20))+`"}]}`))
 			a.many(10, 10*time.Millisecond, func(int) {

@@ -17,11 +17,11 @@ const messagesPath = "/v1/messages"
 func fairnessAttacks() []attack {
 	return []attack{
 		{
-			name: "800 clients of one account that have 2,000 messages in 60 KB translated", hostile: denseBodies, lasts: 6 * time.Second,
+			name: "800 clients of one account that have 2,000 messages in 60 KB translated", hostile: denseBodies, lasts: strict(6*time.Second, 3*time.Second),
 			held: "what takes long for its length is done in turns, account by account", check: only("200", "529"),
 		},
 		{
-			name: "3,500 streams whose clients leave at once", hostile: hangUps, lasts: 16 * time.Second,
+			name: "3,500 streams whose clients leave at once", hostile: hangUps, lasts: strict(16*time.Second, 6*time.Second),
 			held: "few settle at once, account by account", check: only("streams"),
 		},
 	}

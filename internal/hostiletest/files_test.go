@@ -16,19 +16,19 @@ import (
 func filesAttacks() []attack {
 	return []attack{
 		{
-			name: "1,000 connections of one byte, with 1,024 files", hostile: oneByte, files: 1024, lasts: 8 * time.Second,
+			name: "1,000 connections of one byte, with 1,024 files", hostile: oneByte, files: 1024, lasts: strict(8*time.Second, 4*time.Second),
 			held: "a head that is not whole gives way, the oldest first", check: only("closed by the gateway", "not connected"),
 		},
 		{
-			name: "700 streams of one key, with 1,024 files", hostile: manyOfOneKey, files: 1024, lasts: 8 * time.Second,
+			name: "700 streams of one key, with 1,024 files", hostile: manyOfOneKey, files: 1024, lasts: strict(8*time.Second, 4*time.Second),
 			held: "a third of the files is for requests in flight; no provider is blamed", check: blamesNobody,
 		},
 		{
-			name: "400 idle connections behind a burst of streams, with 256 files", hostile: idleAfterBurst, files: 256, kept: 64, lasts: 8 * time.Second,
+			name: "400 idle connections behind a burst of streams, with 256 files", hostile: idleAfterBurst, files: 256, kept: 64, lasts: strict(8*time.Second, 5*time.Second),
 			held: "idle connections give way, to providers too", check: blamesNobody,
 		},
 		{
-			name: "bodies without end of requests without a key", hostile: endlessRefused, lasts: 6 * time.Second,
+			name: "bodies without end of requests without a key", hostile: endlessRefused, lasts: strict(6*time.Second, 3*time.Second),
 			held: "of a refused request 128 MiB are discarded, of all together with half of a processor", check: only("401", "no answer"),
 		},
 	}

@@ -35,7 +35,7 @@ const providerKey = "only-for-this-provider"
 
 const configuration = `
 providers:
-  house: {dialect: openai, base_url: "http://%[1]s/v1", allow_private: true, api_keys: [any], retries: 0}
+  house: {dialect: openai, base_url: "http://%[1]s/v1", allow_private: true, api_keys: [%[4]s], retries: 0}
   foreign: {dialect: anthropic, base_url: "http://%[1]s/v1", allow_private: true, api_keys: [any], retries: 0}
   bad:
     dialect: openai
@@ -45,6 +45,8 @@ providers:
     retries: 0
     timeouts: {first_byte: 1s, idle: 1s, total: 1500ms}
   wide: {dialect: openai, base_url: "http://%[2]s/v1", allow_private: true, api_keys: [%[3]s], retries: 0}
+  # Not asked: it has hundreds of models.
+  openrouter: {base_url: "http://%[1]s/v1", allow_private: true, api_keys: [any]}
 aliases:
   # Who is passed on to the second target, because the circuit of the first is open, has no answer.
   shared: {targets: [bad/shared, "house/chat:fault=content-policy"]}
@@ -53,6 +55,7 @@ prices:
   foreign/*: {input: "0.15", output: "0.60"}
   bad/*: {input: "0.15", output: "0.60"}
   wide/*: {input: "0.15", output: "0.60"}
+limits: {rejected_per_key: %[5]d}
 `
 
 // testbed is what all attacks stand on: the program, a data directory with accounts and keys
@@ -61,6 +64,9 @@ type testbed struct {
 	dir, bin  string
 	good, bad [sides]string // keys
 	limited   [sides]string // keys of the hostile accounts that allow one request a minute
+	charged   string        // the key of an account with a price list
+	admin     string        // an operator's key that a hostile client has
+	guests    guests
 	provider  *hostileProvider
 }
 
@@ -72,13 +78,17 @@ func newGround(t *testing.T) *testbed {
 	}
 	simulator := processtest.Start(t, g.command(t, "simulate", "--listen", "127.0.0.1:0"), filepath.Join(g.dir, "simulator.log"), "simulating")
 	g.provider = newHostileProvider(t)
-	text := fmt.Sprintf(configuration, simulator.AwaitAddress(t), g.provider.address(), providerKey)
+	text := fmt.Sprintf(configuration, simulator.AwaitAddress(t), g.provider.address(), providerKey, houseKey, rejected)
 	must.Do(t, os.WriteFile(filepath.Join(g.dir, "weir.yaml"), []byte(text), 0o600))
 	for i := range sides {
 		g.good[i] = g.key(t, fmt.Sprintf("good-%d", i))
 		g.bad[i] = g.key(t, fmt.Sprintf("bad-%d", i))
 		g.limited[i] = g.key(t, fmt.Sprintf("bad-%d", i), "--rpm", "1")
 	}
+	g.charged, g.admin = g.key(t, "charged"), g.key(t, "good-0", "--permission", "admin")
+	processtest.Run(t, g.command(t, "accounts", "prices", "charged", "--markup", "2500"))
+	g.guests = g.invite(t)
+	must.Do(t, os.WriteFile(filepath.Join(g.dir, "secret"), []byte(variable), 0o600))
 	return g
 }
 
@@ -114,6 +124,7 @@ func (g *testbed) open(t *testing.T, a *attack) *testGateway {
 	data := filepath.Join(t.TempDir(), "data")
 	must.Do(t, os.CopyFS(data, os.DirFS(filepath.Join(g.dir, "weir-data"))))
 	cmd := g.command(t, "serve", "--listen", "127.0.0.1:0", "--data", data)
+	cmd.Env = append(cmd.Env, "HOSTILE_VARIABLE="+variable)
 	if a.files > 0 {
 		args := limited(strconv.Itoa(a.files), cmd.Args...)
 		cmd.Path, cmd.Args = must.Get(exec.LookPath(args[0]))(t), args

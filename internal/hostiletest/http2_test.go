@@ -23,14 +23,14 @@ func http2Attacks() []attack {
 				t.Error("no connection was closed by the gateway")
 			}
 		}},
-		{name: "HTTP/2 frames without end, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, lasts: 4 * time.Second, hostile: frameFlood(
+		{name: "HTTP/2 frames without end, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, lasts: strict(4*time.Second, 2*time.Second), hostile: frameFlood(
 			func(f *http2.Framer) error {
 				return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535})
 			},
 			func(f *http2.Framer) error { return f.WriteData(1, false, nil) },
 			func(f *http2.Framer) error { return f.WriteWindowUpdate(0, 1) },
 		)},
-		{name: "HTTP/2 frames that need no answer, without a key, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, lasts: 4 * time.Second, hostile: frameFlood(
+		{name: "HTTP/2 frames that need no answer, without a key, 100 connections", held: "a connection's share of 25,000 frames a second for each processor", secure: true, lasts: strict(4*time.Second, 2*time.Second), hostile: frameFlood(
 			func(f *http2.Framer) error { return f.WriteRawFrame(0x42, 0, 0, nil) },
 			func(f *http2.Framer) error { return f.WritePriority(1, http2.PriorityParam{}) },
 			func(f *http2.Framer) error { return f.WritePing(true, [8]byte{}) },
@@ -39,7 +39,7 @@ func http2Attacks() []attack {
 			a.key = ""
 			a.many(streamConnections/sides, 20*time.Millisecond, func(int) { a.fillStreams() })
 		}},
-		{name: "answers over HTTP/2 that no client takes, without a key", held: "streams count until they are taken; 30 s at most", secure: true, lasts: 10 * time.Second, hostile: func(a *attacker) {
+		{name: "answers over HTTP/2 that no client takes, without a key", held: "streams count until they are taken; 30 s at most", secure: true, lasts: strict(10*time.Second, 5*time.Second), hostile: func(a *attacker) {
 			a.key = ""
 			a.many(long(150, 2), 500*time.Millisecond, func(int) { a.takeNothing() })
 		}},

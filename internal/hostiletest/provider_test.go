@@ -23,6 +23,31 @@ type hostileProvider struct {
 	listener net.Listener
 	running  sync.WaitGroup
 	followed atomic.Int64 // requests to where a redirect led
+	stolen   stolen
+}
+
+// stolen are requests that have what the provider should not get.
+type stolen struct {
+	mu   sync.Mutex
+	some []string
+}
+
+// look takes note of a request with a secret that is not the provider's.
+func (s *stolen) look(r *http.Request) {
+	text := fmt.Sprint(r.URL, r.Header)
+	if !strings.Contains(text, houseKey) && !strings.Contains(text, variable) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.some = append(s.some, text)
+}
+
+// all returns the first of them.
+func (s *stolen) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.some[:min(len(s.some), 5)]
 }
 
 // question is a request to the hostile provider.
@@ -62,6 +87,7 @@ func (p *hostileProvider) serve(conn *net.TCPConn) {
 	if err != nil {
 		return
 	}
+	p.stolen.look(r)
 	var q question
 	if json.NewDecoder(r.Body).Decode(&q) != nil {
 		return
@@ -72,8 +98,11 @@ func (p *hostileProvider) serve(conn *net.TCPConn) {
 	for i := range scripts {
 		if scripts[i].model == q.Model {
 			scripts[i].answer(conn, &q)
+			return
 		}
 	}
+	const missing = `{"error":{"message":"The model does not exist.","type":"invalid_request_error","code":"model_not_found"}}`
+	say(conn, strings.Replace(jsonHead, "200 OK", "404 Not Found", 1)+"Content-Length: %d\r\n\r\n%s", len(missing), missing)
 }
 
 const (
@@ -154,6 +183,7 @@ var scripts = []script{
 		repeat(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), forever, time.Millisecond)
 	}, []string{"502", "503"}},
 	{"shared", "", "", shared, nil},
+	{"costly", "", "", costly, nil},
 	{"quick", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(goodReply), goodReply)
 	}, nil},
@@ -224,7 +254,7 @@ func providerAttacks() (all []attack) {
 			}
 		}})
 	}
-	return append(all, attack{name: "many whole answers of 64 MB", held: "read as memory is free; 502 beyond 32 MiB", lasts: 10 * time.Second, hostile: func(a *attacker) {
+	return append(all, attack{name: "many whole answers of 64 MB", held: "read as memory is free; 502 beyond 32 MiB", lasts: strict(10*time.Second, 5*time.Second), hostile: func(a *attacker) {
 		a.many(15, 50*time.Millisecond, func(int) {
 			a.post(chatPath, strings.NewReader(`{"model":"bad/bodies","messages":[{"role":"user","content":"x"}]}`))
 		})

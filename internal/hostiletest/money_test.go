@@ -1,0 +1,115 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told is the figure by which a cost of the hostile provider is known.
+const told = "4242"
+
+// costs are places of an answer where vendors and gateways tell what it costs: what stands at the top of each object,
+// within a choice, and before the events of a stream.
+var costs = [][3]string{
+	{`"x_nanogpt_pricing":{"amount":0.4242,"costUsd":0.4242},`, "", ""},
+	{"", `"provider_metadata":{"gateway":{"cost":"0.4242"}},"usage":{"cost":0.4242},`, ""},
+	{`"remainingBalance":0.4242,"credits_used":0.4242,"billing":{"amount":0.4242},`, "", ""},
+	{`"a":[[[[[[[[[[{"b":[{"total_price":0.4242}]}]]]]]]]]]],`, "", ""},
+	{`"C\u006fST":0.4242,`, "", ""},
+	{"", "", ": cost 0.4242\nid: 0.4242\nretry: 4242\nx-cost: 0.4242\n"},
+	{"", "", "event: cost=0.4242\n"},
+	{"", "", "data: {\"cost\":0.4242}\n\n"},
+}
+
+// costly answers with a cost in the shape that the message names; beyond the last one it refuses with one.
+func costly(c *net.TCPConn, q *question) {
+	shape := len(costs)
+	if len(q.Messages) > 0 {
+		shape, _ = strconv.Atoi(q.Messages[0].Content) // what is no number is the first
+	}
+	if shape >= len(costs) {
+		body := `{"error":{"message":"Budget has been exceeded! Current cost: 0.4242, Max budget: 1","type":"budget_exceeded","param":"cost 0.4242"}}`
+		say(c, strings.Replace(jsonHead, "200 OK", "400 Bad Request", 1)+"Content-Length: %d\r\n\r\n%s", len(body), body)
+		return
+	}
+	top, choice, before := costs[shape][0], costs[shape][1], costs[shape][2]
+	with := func(text string) string {
+		text = strings.Replace(text, `{"id"`, `{`+top+`"id"`, 1)
+		return strings.Replace(text, `{"index"`, `{`+choice+`"index"`, 1)
+	}
+	if q.Stream {
+		say(c, "%s%s%s%s", strings.Replace(streamHead, "\r\n\r\n", "\r\nX-Litellm-Response-Cost: 0.4242\r\n\r\n", 1), before, with(piece), with(lastPiece))
+		return
+	}
+	reply := with(goodReply)
+	say(c, jsonHead+"X-Litellm-Response-Cost: 0.4242\r\nContent-Length: %d\r\n\r\n%s", len(reply), reply)
+}
+
+// moneyAttacks are on what an account learns of costs, and on the ledger.
+func moneyAttacks() []attack {
+	return []attack{
+		{
+			name: "costs of the provider in all shapes, for an account with a price list", hostile: stampedCosts, check: only("200", "400", "429"),
+			held: "no member, header, comment, foreign field or text of an error that tells a cost goes on",
+		},
+		{
+			name: "floods of requests that the provider rejects for nothing", hostile: rejections, check: fewRows,
+			held: "a key leaves 100 rows of them a minute, as it is configured here, then 429",
+		},
+	}
+}
+
+// stampedCosts ask for answers in all shapes, and look for the cost in what comes.
+func stampedCosts(a *attacker) {
+	a.key = a.charged
+	a.many(4, 5*time.Millisecond, func(i int) {
+		body := fmt.Sprintf(`{"model":"bad/costly","stream":%t,"messages":[{"role":"user","content":"%d"}]}`, i%2 == 0, i/2%(len(costs)+1))
+		resp, err := a.begin(http.MethodPost, chatPath, strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return
+		}
+		a.count(resp.StatusCode)
+		if all := fmt.Sprint(resp.Header, string(text)); strings.Contains(all, told) {
+			a.wrong("%s: the account learns the cost of the provider: %.500s", body, all)
+		}
+	})
+}
+
+// rejected is how many requests a minute of a key providers may reject.
+const rejected = 100
+
+// inFlight is how many requests of a hostile client are at the provider at a time in a flood.
+const inFlight = 16
+
+// rejections ask for models that the provider does not have, all with one key.
+func rejections(a *attacker) {
+	a.key = a.bad[0]
+	a.many(inFlight, time.Millisecond, func(i int) {
+		body := fmt.Sprintf(`{"model":"wide/rejected-%d-%d","messages":[{"role":"user","content":"x"}]}`, a.number, i)
+		a.post(chatPath, strings.NewReader(body))
+	})
+}
+
+// fewRows is a check that the key had no more rejected than it may, and that it would have.
+func fewRows(t *testing.T, r *result) {
+	only("404", "429")(t, r)
+	if got, most := r.counted["404"], rejected+sides*inFlight; got > most {
+		t.Errorf("%d requests of a key were rejected by the provider, want at most %d", got, most)
+	}
+	if *longFlag && r.counted["429"] == 0 {
+		t.Errorf("no request was refused by the gateway: %v", r.counted)
+	}
+}
