@@ -158,8 +158,14 @@ func stolenKeys(a *attacker) {
 	to := "http://" + a.provider.address() + "/v1"
 	secrets := "${HOSTILE_VARIABLE}${file:" + a.dir + "/secret}"
 	tries := [][3]string{
-		{"new", to, sealed}, {"house", to, sealed}, {"bad", to, sealed}, {"new", to, secrets}, {"bad", to, "${HOSTILE_VARIABLE}"},
-		{"new", to + "/" + secrets, "typed"}, {"new", "http://127.0.0.1:1/" + secrets, "typed"}, {"new", to + "/${NOBODY:-" + secrets + "}", "typed"},
+		{"new", to, sealed},
+		{"house", to, sealed},
+		{"bad", to, sealed},
+		{"new", to, secrets},
+		{"bad", to, "${HOSTILE_VARIABLE}"},
+		{"new", to + "/" + secrets, "typed"},
+		{"new", "http://127.0.0.1:1/" + secrets, "typed"},
+		{"new", to + "/${NOBODY:-" + secrets + "}", "typed"},
 	}
 	a.many(1, 20*time.Millisecond, func(i int) {
 		try := tries[i%len(tries)]

@@ -27,8 +27,8 @@ type Logout struct {
 	Token   string    // the id of the token, by which it counts once
 	At      time.Time // when it came, by the clock that its expiry is judged by
 	Until   time.Time // it expires
-	Subject string // empty where SID says all
-	SID     string // empty for all sessions of the subject
+	Subject string    // empty where SID says all
+	SID     string    // empty for all sessions of the subject
 }
 
 // ErrLogoutUsed is that a logout token has been used.
