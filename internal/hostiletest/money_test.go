@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// told is the figure by which a cost of the hostile provider is known.
-const told = "4242"
+// told is the figure by which a cost of the hostile provider is known. It is long: ids of requests have any four digits.
+const told = "42424242"
 
 // costs are places of an answer where vendors and gateways tell what it costs: what stands at the top of each object,
 // within a choice, and before the events of a stream.
 var costs = [][3]string{
-	{`"x_nanogpt_pricing":{"amount":0.4242,"costUsd":0.4242},`, "", ""},
-	{"", `"provider_metadata":{"gateway":{"cost":"0.4242"}},"usage":{"cost":0.4242},`, ""},
-	{`"remainingBalance":0.4242,"credits_used":0.4242,"billing":{"amount":0.4242},`, "", ""},
-	{`"a":[[[[[[[[[[{"b":[{"total_price":0.4242}]}]]]]]]]]]],`, "", ""},
-	{`"C\u006fST":0.4242,`, "", ""},
-	{"", "", ": cost 0.4242\nid: 0.4242\nretry: 4242\nx-cost: 0.4242\n"},
-	{"", "", "event: cost=0.4242\n"},
-	{"", "", "data: {\"cost\":0.4242}\n\n"},
+	{`"x_nanogpt_pricing":{"amount":0.42424242,"costUsd":0.42424242},`, "", ""},
+	{"", `"provider_metadata":{"gateway":{"cost":"0.42424242"}},"usage":{"cost":0.42424242},`, ""},
+	{`"remainingBalance":0.42424242,"credits_used":0.42424242,"billing":{"amount":0.42424242},`, "", ""},
+	{`"a":[[[[[[[[[[{"b":[{"total_price":0.42424242}]}]]]]]]]]]],`, "", ""},
+	{`"C\u006fST":0.42424242,`, "", ""},
+	{"", "", ": cost 0.42424242\nid: 0.42424242\nretry: 42424242\nx-cost: 0.42424242\n"},
+	{"", "", "event: cost=0.42424242\n"},
+	{"", "", "data: {\"cost\":0.42424242}\n\n"},
 }
 
 // costly answers with a cost in the shape that the message names; beyond the last one it refuses with one.
@@ -36,7 +36,7 @@ func costly(c *net.TCPConn, q *question) {
 		shape, _ = strconv.Atoi(q.Messages[0].Content) // what is no number is the first
 	}
 	if shape >= len(costs) {
-		body := `{"error":{"message":"Budget has been exceeded! Current cost: 0.4242, Max budget: 1","type":"budget_exceeded","param":"cost 0.4242"}}`
+		body := `{"error":{"message":"Budget has been exceeded! Current cost: 0.42424242, Max budget: 1","type":"budget_exceeded","param":"cost 0.42424242"}}`
 		say(c, strings.Replace(jsonHead, "200 OK", "400 Bad Request", 1)+"Content-Length: %d\r\n\r\n%s", len(body), body)
 		return
 	}
@@ -46,11 +46,11 @@ func costly(c *net.TCPConn, q *question) {
 		return strings.Replace(text, `{"index"`, `{`+choice+`"index"`, 1)
 	}
 	if q.Stream {
-		say(c, "%s%s%s%s", strings.Replace(streamHead, "\r\n\r\n", "\r\nX-Litellm-Response-Cost: 0.4242\r\n\r\n", 1), before, with(piece), with(lastPiece))
+		say(c, "%s%s%s%s", strings.Replace(streamHead, "\r\n\r\n", "\r\nX-Litellm-Response-Cost: 0.42424242\r\n\r\n", 1), before, with(piece), with(lastPiece))
 		return
 	}
 	reply := with(goodReply)
-	say(c, jsonHead+"X-Litellm-Response-Cost: 0.4242\r\nContent-Length: %d\r\n\r\n%s", len(reply), reply)
+	say(c, jsonHead+"X-Litellm-Response-Cost: 0.42424242\r\nContent-Length: %d\r\n\r\n%s", len(reply), reply)
 }
 
 // moneyAttacks are on what an account learns of costs, and on the ledger.
