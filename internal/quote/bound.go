@@ -191,7 +191,7 @@ func (q *Quote) normalized() int64 {
 	if sameVocabulary(q.Target.Model) {
 		return 0
 	}
-	return lengthened(q.Body)
+	return q.lengthened()
 }
 
 // window is the target's context window in tokens.
@@ -201,7 +201,7 @@ func (q *Quote) window() int64 {
 		n = unknownWindow
 	}
 	for piece, asked := range q.Dialect.Inputs.Windows {
-		if q.Speaks == q.Dialect && (bytes.Contains(q.Body, []byte(piece)) || hasEscapedWord(q.Body)) ||
+		if q.Speaks == q.Dialect && (bytes.Contains(q.Body, []byte(piece)) || q.words().escaped) ||
 			slices.ContainsFunc(q.Passed(), func(h dialect.Header) bool { return strings.Contains(h.Value, piece) }) {
 			n = max(n, asked)
 		}

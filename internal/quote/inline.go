@@ -27,8 +27,10 @@ type enclosed struct {
 
 // enclosed begins to take note of them.
 func (q *Quote) enclosed() enclosed {
+	w := q.words()
 	return enclosed{
-		model: q.Target.Model, parsed: q.Quirks.ParsesDocuments, closer: q.mayChooseResolution(), cited: q.mayCite(), room: pdf.RoomFor(len(q.Body)),
+		model: q.Target.Model, parsed: q.Quirks.ParsesDocuments, closer: w.closer, cited: w.cited,
+		room: pdf.RoomFor(len(q.Body)),
 	}
 }
 
@@ -59,19 +61,6 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	default:
 		r.hidden = true
 	}
-}
-
-// mayChooseResolution reports whether a request may say at which resolution images and pages are read: Google's
-// mediaResolution, at whichever client API. It may say so of a body that has the word elsewhere, never the other way
-// round.
-func (q *Quote) mayChooseResolution() bool {
-	return bytes.Contains(q.Body, []byte("esolution")) || hasEscapedWord(q.Body)
-}
-
-// mayCite reports whether a request may ask for citations, for which documents are cut into sentences, each with a mark
-// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy). It errs as mayChooseResolution does.
-func (q *Quote) mayCite() bool {
-	return bytes.Contains(q.Body, []byte("citations")) || hasEscapedWord(q.Body)
 }
 
 // inlinePDF is what a PDF begins with in base64.

@@ -22,6 +22,8 @@ type Request struct {
 	Header  http.Header
 	Body    []byte
 	Source  Source
+
+	walks walks
 }
 
 // Source makes of a request what is made only where it is needed.

@@ -59,12 +59,14 @@ func (d decoded) Step(_ int, work func())     { work() }
 // held is the most tokens of input that a budget takes the model to count of a request.
 func (m *model) held(t *testing.T, body string, how quote.Precision) int64 {
 	t.Helper()
-	m.quote.Body = []byte(body)
-	r, plain := m.quote.PlainText()
+	q, of := *m.quote, m.quote.Request
+	q.Request = &quote.Request{Dialect: of.Dialect, Op: of.Op, Head: of.Head, Header: of.Header, Body: []byte(body)}
+	q.Source = decoded{q.Request}
+	r, plain := q.PlainText()
 	if !plain {
-		r = must.Get(m.quote.Inputs())(t)
+		r = must.Get(q.Inputs())(t)
 	}
-	d := m.quote.Demand(&r, how)
+	d := q.Demand(&r, how)
 	u := d.Granted(1, 0)
 	return u.InputTokens()
 }
