@@ -173,9 +173,12 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	} else if o.Dialect == nil {
 		o.Dialect = f.dialects.Usual()
 	}
-	if p.BaseURL != "" { // whoever is there may speak less
-		o.BaseURL, o.AllowPrivate, o.Also = p.BaseURL, false, nil
-		o.WrittenURL = p.WrittenURL
+	if p.BaseURL != "" {
+		o.Move(p.BaseURL)
+		o.AllowPrivate, o.WrittenURL = false, p.WrittenURL
+	}
+	if p.Counter != "" {
+		o.Counter = f.dialects.Counter(p.Counter)
 	}
 	for _, name := range p.Also {
 		o.Also = append(o.Also, f.dialects.Named(name))

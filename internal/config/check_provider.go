@@ -33,6 +33,9 @@ func (l *loader) checkProvider(p *Provider) {
 	if p.Prefill != "" {
 		l.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
 	}
+	if p.Counter != "" {
+		l.checkWord(join(path, "counter"), p.Counter, append(registry.All().Counters(), "none"))
+	}
 	if p.BillsAfterDisconnect != "" {
 		l.checkWord(join(path, "bills_after_disconnect"), p.BillsAfterDisconnect, []string{"yes", "no"})
 	}

@@ -144,6 +144,8 @@ type Provider struct {
 	// Prefill is "yes", "no" or empty: whether a conversation that ends with an
 	// assistant's message is continued behind it.
 	Prefill string `yaml:"prefill,omitempty"`
+	// Counter is a way of counting the tokens of a chat, "none" or empty.
+	Counter string `yaml:"counter,omitempty"`
 	// BillsAfterDisconnect is "yes", "no" or empty: whether all of a stream is charged
 	// whose client has left.
 	BillsAfterDisconnect string `yaml:"bills_after_disconnect,omitempty"`

@@ -96,6 +96,8 @@ type Dialect struct {
 	ListPath string
 	// Inquiry is how some who speak it are asked about a reply; nil for none.
 	Inquiry *Inquiry
+	// Counters are how some who speak it count the tokens of a chat.
+	Counters []*Counter
 	// DecodeError reads the provider's explanation, fit to be shown, from an error body of any shape; empty for none.
 	DecodeError func(body []byte) llm.ProviderError
 }

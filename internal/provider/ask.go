@@ -37,13 +37,12 @@ func (p *Provider) Ask(ctx context.Context, id string, key int) (*llm.Reply, err
 	if key < 0 || key >= p.Keys() || !p.Asks(nil) {
 		return nil, p.internal(errNoKey)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askFor)
-	defer cancel()
 	way, quirks := p.opts.Ask, &p.opts.Quirks
 	if !way.Every && !p.opts.Dialect.Asks(way) {
 		quirks = &p.otherQuirks
 	}
-	body, f := p.get(ctx, p.prefix+way.Path(id), key)
+	c := Call{Dialect: p.opts.Dialect, Op: llm.OpChat, Key: key}
+	body, f := p.question(ctx, &c, http.MethodGet, p.prefix+way.Path(id), bounds{askFor, maxAsked})
 	if f != nil && f.Status == http.StatusNotFound {
 		return nil, ErrNotTold
 	}
@@ -68,15 +67,21 @@ func (p *Provider) AskWithAny(ctx context.Context, id string) (reply *llm.Reply,
 	return nil, err
 }
 
-// get is the body of what the provider answers to a GET.
-func (p *Provider) get(ctx context.Context, target string, key int) ([]byte, *Failure) {
+// bounds are those of a question that is charged for nothing.
+type bounds struct {
+	within time.Duration // from the dial to the end of the answer
+	answer int64         // bytes
+}
+
+// question is the body of what the provider answers to a question that is charged for nothing.
+func (p *Provider) question(ctx context.Context, c *Call, method, target string, most bounds) ([]byte, *Failure) {
 	x := p.newExchange(ctx, false)
 	defer x.finish()
-	c := Call{Dialect: p.opts.Dialect, Op: llm.OpChat, Key: key}
-	if f := p.sign(x, &c, target); f != nil {
+	x.endWithin(most.within)
+	if f := p.sign(x, c, target); f != nil {
 		return nil, f
 	}
-	a, err := p.wire.send(x, &c, http.MethodGet, target)
+	a, err := p.wire.send(x, c, method, target)
 	if err != nil {
 		return nil, x.failure(err, false)
 	}
@@ -88,5 +93,5 @@ func (p *Provider) get(ctx context.Context, target string, key int) ([]byte, *Fa
 	if f := r.judge(false, c.Dialect.For(c.Op)); f != nil {
 		return nil, f
 	}
-	return r.readBounded(maxAsked)
+	return r.readBounded(most.answer)
 }

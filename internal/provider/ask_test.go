@@ -83,7 +83,7 @@ func TestAsk(t *testing.T) {
 // TestAskHangs gives up a question whose provider says nothing.
 func TestAskHangs(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
-		address := "http://" + rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
+		address := rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
 		p := way.provider(t, provider.Options{BaseURL: address, Ask: registry.All().Inquiry("generation")})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()

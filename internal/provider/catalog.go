@@ -76,6 +76,9 @@ type Entry struct {
 	// Ask is the name of the way in which the provider is asked about a reply by its id;
 	// empty where it cannot be.
 	Ask string `json:"ask,omitempty"`
+	// Counter is the name of the way in which the provider counts the tokens of a chat; empty where it does not, and
+	// where it is not known to charge nothing for that. docs/metering.md has the vendors' words.
+	Counter string `json:"counter,omitempty"`
 	// PriceSource is the provider's id in the price data where that is not Name; empty where
 	// it is, and for none.
 	PriceSource string `json:"price_source,omitempty"`
@@ -168,6 +171,7 @@ func (e *Entry) Options(dialects dialect.Set) Options {
 		Quirks:       e.Quirks,
 		Also:         also(e.Also, dialects),
 		Ask:          dialects.Inquiry(e.Ask),
+		Counter:      dialects.Counter(e.Counter),
 		PriceSource:  e.PriceSource,
 		RegionHost:   e.RegionHost,
 		Retries:      DefaultRetries,
@@ -205,12 +209,20 @@ type Found struct {
 	Missing []string
 }
 
-// Into puts what was found into the options of the provider. Whoever is at
-// another address than the vendor's may speak less.
+// Into puts what was found into the options of the provider.
 func (f *Found) Into(o *Options) {
-	o.APIKeys, o.BaseURL = f.APIKeys, cmp.Or(f.BaseURL, o.BaseURL)
 	if f.Moved {
-		o.Also = nil
+		o.Move(f.BaseURL)
+	}
+	o.APIKeys, o.BaseURL = f.APIKeys, cmp.Or(f.BaseURL, o.BaseURL)
+}
+
+// Move puts the provider at another address than the vendor's. Whoever is there may speak less, and charge for counts,
+// but for a server of one's own, which has no address of its vendor's.
+func (o *Options) Move(address string) {
+	o.BaseURL, o.Also = address, nil
+	if !o.AllowPrivate {
+		o.Counter = nil
 	}
 }
 

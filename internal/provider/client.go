@@ -142,16 +142,8 @@ func (p *Provider) target(c *Call) (string, error) {
 	if c.Hold == nil {
 		return "", errNoPermit
 	}
-	if c.Key < 0 || c.Key >= p.Keys() {
-		return "", fmt.Errorf("key %d of %d: %w", c.Key, p.Keys(), errNoKey)
-	}
-	for _, h := range c.Header {
-		if !isFieldValue(h.Value) {
-			return "", fmt.Errorf("header %s: %w", h.Name, errValue)
-		}
-	}
-	if !isFieldValue(c.AttemptID) {
-		return "", fmt.Errorf("attempt %q: %w", c.AttemptID, errValue)
+	if err := p.check(c); err != nil {
+		return "", err
 	}
 	o := c.Dialect.For(c.Op)
 	if o == nil {
@@ -161,7 +153,27 @@ func (p *Provider) target(c *Call) (string, error) {
 	if !strings.HasPrefix(path, "/") { // else it could name another host
 		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
 	}
-	path = p.prefix + path
+	return p.escape(p.prefix + path)
+}
+
+// check finds what of a call cannot be sent.
+func (p *Provider) check(c *Call) error {
+	if c.Key < 0 || c.Key >= p.Keys() {
+		return fmt.Errorf("key %d of %d: %w", c.Key, p.Keys(), errNoKey)
+	}
+	for _, h := range c.Header {
+		if !isFieldValue(h.Value) {
+			return fmt.Errorf("header %s: %w", h.Name, errValue)
+		}
+	}
+	if !isFieldValue(c.AttemptID) {
+		return fmt.Errorf("attempt %q: %w", c.AttemptID, errValue)
+	}
+	return nil
+}
+
+// escape makes of a path and query what a request may have.
+func (p *Provider) escape(path string) (string, error) {
 	if strings.Trim(path, unescaped) == "" {
 		return path, nil
 	}

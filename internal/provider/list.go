@@ -68,10 +68,9 @@ func otherPrefixes(prefix string) (all []string) {
 }
 
 func (p *Provider) listAt(ctx context.Context, prefix string, key int) (l Listed, err error) {
-	ctx, cancel := context.WithTimeout(ctx, listFor)
-	defer cancel()
 	began := p.opts.Now()
-	body, f := p.get(ctx, prefix+p.opts.Dialect.ListPath, key)
+	c := Call{Dialect: p.opts.Dialect, Op: llm.OpChat, Key: key}
+	body, f := p.question(ctx, &c, http.MethodGet, prefix+p.opts.Dialect.ListPath, bounds{listFor, maxAsked})
 	if f != nil {
 		return l, f
 	}

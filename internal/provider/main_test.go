@@ -165,7 +165,9 @@ func (p *permit) Use() error {
 func newProvider(t testing.TB, o provider.Options) *provider.Provider {
 	t.Helper()
 	o.Name = "acme"
-	o.Dialect = openaiLike()
+	if o.Dialect == nil {
+		o.Dialect = openaiLike()
+	}
 	o.AllowPrivate = true
 	if o.APIKeys == nil {
 		o.APIKeys = []llm.Secret{llm.NewSecret(testKey)}

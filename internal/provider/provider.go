@@ -48,6 +48,8 @@ type Options struct {
 	Also []*dialect.Dialect
 	// Ask is how it is asked about a reply by its id; nil where it cannot be.
 	Ask *dialect.Inquiry
+	// Counter is how it is asked for a count of the tokens of a chat; nil where it cannot be.
+	Counter *dialect.Counter
 	// BaseURL is an http or https address, the API's version included.
 	BaseURL string
 	// WrittenURL is BaseURL as people wrote it, where references in it stand for what nobody is to be shown; empty
@@ -129,6 +131,7 @@ type Provider struct {
 	prefix      string     // its path, without a slash at the end
 	servesIn    string
 	wire        wire
+	counts      counts
 
 	header      string               // of the scheme, carries a key
 	credentials []llm.Secret         // its values, one for every key; none where none is sent

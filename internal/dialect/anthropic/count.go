@@ -1,30 +1,36 @@
 package anthropic
 
 import (
-	"errors"
-	"fmt"
-
+	"weir/internal/dialect"
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
-var errNoCount = errors.New("anthropic: the reply has no input_tokens")
+// countPath is where tokens are counted.
+const countPath = "/messages/count_tokens"
 
-// DecodeCount is DecodeReply for a count of tokens, which costs nothing.
-func DecodeCount(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, fmt.Errorf("anthropic: the reply is not JSON: %w", err)
-	}
-	r := &llm.Reply{Reported: true}
-	var c parse.Counter
-	if !c.Count(&r.Counted, rawjson.Get(body, "input_tokens")) {
-		return nil, errNoCount
-	}
-	return r, nil
-}
+// counted is the member of a reply that is the count.
+const counted = "input_tokens"
 
 // EncodeCount is EncodeReply for a count of tokens.
 func EncodeCount(dst []byte, r *llm.Reply) []byte {
-	return append(rawjson.AppendCount(dst, `{"input_tokens":`, r.Counted), '}')
+	return append(rawjson.AppendCount(dst, `{"`+counted+`":`, r.Counted), '}')
+}
+
+// counter counts the tokens of a chat. It "is free to use" and an estimate, from which the real number "may differ by a
+// small amount" (https://platform.claude.com/docs/en/build-with-claude/token-counting, undated copy that names
+// claude-opus-4-6). It takes what decides the input, and refuses all else, such as max_tokens
+// (https://platform.claude.com/docs/en/api/messages/count_tokens).
+func counter() *dialect.Counter {
+	return &dialect.Counter{
+		Name: Name, Path: dialect.At(countPath), Media: true, Decode: parse.Counted(counted),
+		Body: func(chat []byte, _ string) []byte {
+			return compose.Only(chat, rawjson.Names{
+				"model", "messages", "system", "tools", "tool_choice", "thinking", "cache_control", "output_config",
+				"output_format",
+			})
+		},
+	}
 }

@@ -66,11 +66,12 @@ func Dialect() *dialect.Dialect {
 		DecodeError:  DecodeError,
 		Models:       &dialect.ModelList{Path: "/v1/models", Header: VersionHeader, List: listModels, One: oneModel},
 		Inputs:       inputs(),
+		Counters:     []*dialect.Counter{counter()},
 		Documents:    []string{document},
 		Operations: []*dialect.Operation{{
 			Op: llm.OpCountTokens, Silent: true, Free: true, Routes: []string{"POST /v1/messages/count_tokens"},
 			Scan: ScanCount, DecodeRequest: DecodeRequest, EncodeReply: EncodeCount,
-			Path: dialect.At("/messages/count_tokens"), Splice: compose.SpliceModel, DecodeReply: DecodeCount,
+			Path: dialect.At(countPath), Splice: compose.SpliceModel, DecodeReply: parse.Counted(counted),
 			Stamp: dialect.Unstamped,
 		}},
 		Operation: dialect.Operation{

@@ -65,6 +65,7 @@ func Dialect() *dialect.Dialect {
 		Status:      vocabulary.Status,
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
+		Counters:    []*dialect.Counter{counter()},
 		Operations: []*dialect.Operation{{
 			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /model/{target...}"}, Suffix: EmbedSuffix,
 			Scan: ScanEmbed, DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: EmbedPath,

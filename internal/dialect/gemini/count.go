@@ -1,10 +1,9 @@
 package gemini
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 
+	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -12,6 +11,9 @@ import (
 
 // CountSuffix is what the path of a request for a count of tokens ends with.
 const CountSuffix = ":countTokens"
+
+// counted is the member of a reply that is the count.
+const counted = "totalTokens"
 
 // wholeRequest is where a request for a count has the whole of the request that it is
 // about, in place of its contents alone.
@@ -73,22 +75,39 @@ func SpliceCount(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []b
 	return append(dst, body...)
 }
 
-var errNoCount = errors.New("gemini: the reply has no totalTokens")
-
-// DecodeCount is DecodeReply for a count of tokens, which costs nothing.
-func DecodeCount(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, fmt.Errorf("gemini: the reply is not JSON: %w", err)
-	}
-	r := &llm.Reply{Reported: true}
-	var c parse.Counter
-	if !c.Count(&r.Counted, get(body, "totalTokens")) {
-		return nil, errNoCount
-	}
-	return r, nil
-}
-
 // EncodeCount is EncodeReply for a count of tokens.
 func EncodeCount(dst []byte, r *llm.Reply) []byte {
-	return append(rawjson.AppendCount(dst, `{"totalTokens":`, r.Counted), '}')
+	return append(rawjson.AppendCount(dst, `{"`+counted+`":`, r.Counted), '}')
+}
+
+// counters count the tokens of a chat. Google's own API takes the whole request in a member
+// (https://ai.google.dev/api/tokens), and counting is free there: the vendor's answer at
+// https://discuss.ai.google.dev/t/189068 (Gemini 3.5 Flash-Lite countTokens, undated copy of 2026). Vertex AI takes what
+// decides the input beside one another
+// (https://cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/publishers.models/countTokens), for which there is no
+// charge (https://firebase.google.com/docs/vertex-ai/count-tokens, undated copy). Whether media are counted at the
+// resolution that is asked for, neither says.
+func counters() []*dialect.Counter {
+	own := &dialect.Counter{Name: Name, Path: CountPath, Decode: parse.Counted(counted), Body: wholeBody}
+	vertex := *own
+	vertex.Name, vertex.Body = "vertex", vertexBody
+	return []*dialect.Counter{own, &vertex}
+}
+
+// wholeBody is a request for a count of a whole chat.
+func wholeBody(chat []byte, model string) []byte {
+	name := rawjson.AppendString(nil, modelsPrefix+Canonical(model))
+	whole := rawjson.Splice(nil, chat, rawjson.Set(chat, "model", name))
+	return append(append([]byte(`{"`+wholeRequest+`":`), whole...), '}')
+}
+
+// vertexBody is a request to Vertex AI for a count of a chat.
+func vertexBody(chat []byte, _ string) []byte {
+	return rawjson.Rewrite(chat, func(name string) string {
+		switch string(spelled([]byte(name))) {
+		case "contents", "systemInstruction", "tools", "generationConfig":
+			return name
+		}
+		return ""
+	})
 }

@@ -124,6 +124,7 @@ func Dialect() *dialect.Dialect {
 		DecodeError: DecodeError,
 		Models:      &dialect.ModelList{Path: "/v1beta/models", List: listModels, One: oneModel},
 		Inputs:      inputs(),
+		Counters:    counters(),
 		Documents:   []string{document},
 		Operations:  operations(),
 		Operation: dialect.Operation{
@@ -161,7 +162,7 @@ func operations() []*dialect.Operation {
 		Op: llm.OpCountTokens, Silent: true, Free: true,
 		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"}, Suffix: CountSuffix,
 		Scan: ScanCount, DecodeRequest: DecodeCounted, EncodeReply: EncodeCount, Path: CountPath,
-		Splice: SpliceCount, DecodeReply: DecodeCount, Stamp: dialect.Unstamped,
+		Splice: SpliceCount, DecodeReply: parse.Counted(counted), Stamp: dialect.Unstamped,
 	}, {
 		Op: llm.OpEmbed, Silent: true,
 		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"}, Suffix: EmbedSuffix,

@@ -50,31 +50,10 @@ func Dialect() *dialect.Dialect {
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
 		Inquiry:     &dialect.Inquiry{Name: "generation", Every: true, Path: generationPath, Decode: DecodeGeneration},
-		Inputs: dialect.Inputs{
-			Plain: rawjson.Names{
-				"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature",
-				"top_p",
-			},
-			Shown: rawjson.Names{
-				"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier",
-				"promptcachekey", "promptcacheoptions", "promptcacheretention", "verbosity", "modalities", "audio",
-				"responseformat",
-				"toolchoice", "functioncall",
-				// of servers and vendors that speak alike
-				"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens",
-				"stoptokenids", "ignoreeos", "skipspecialtokens", "badwords", "allowedtokenids", "randomseed",
-				"priority", "safeprompt", "promptmode", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar",
-				"enablethinking", "includereasoning", "reasoningformat", "addgenerationprompt",
-				"continuefinalmessage", "usage", "keepalive",
-			},
-			ShownParts:  rawjson.Names{"custom"}, // a call of such a tool
-			Functions:   rawjson.Names{"function"},
-			ClientTools: []string{"custom"},
-			Tools:       serverTools(),
-			Told:        rawjson.Names{"compoundcustom"}, // Groq lists what ran
-		},
-		Documents:  []string{document, mediaDocument},
-		Operations: operations(),
+		Counters:    counters(),
+		Inputs:      inputs(),
+		Documents:   []string{document, mediaDocument},
+		Operations:  operations(),
 		Operation: dialect.Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v1/chat/completions"},
@@ -94,6 +73,33 @@ func Dialect() *dialect.Dialect {
 			Stamp:         Stamp,
 			HasUsage:      HasUsage,
 		},
+	}
+}
+
+// inputs are what its requests may have that the tree does not model.
+func inputs() dialect.Inputs {
+	return dialect.Inputs{
+		Plain: rawjson.Names{
+			"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature",
+			"top_p",
+		},
+		Shown: rawjson.Names{
+			"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier",
+			"promptcachekey", "promptcacheoptions", "promptcacheretention", "verbosity", "modalities", "audio",
+			"responseformat",
+			"toolchoice", "functioncall",
+			// of servers and vendors that speak alike
+			"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens",
+			"stoptokenids", "ignoreeos", "skipspecialtokens", "badwords", "allowedtokenids", "randomseed",
+			"priority", "safeprompt", "promptmode", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar",
+			"enablethinking", "includereasoning", "reasoningformat", "addgenerationprompt",
+			"continuefinalmessage", "usage", "keepalive",
+		},
+		ShownParts:  rawjson.Names{"custom"}, // a call of such a tool
+		Functions:   rawjson.Names{"function"},
+		ClientTools: []string{"custom"},
+		Tools:       serverTools(),
+		Told:        rawjson.Names{"compoundcustom"}, // Groq lists what ran
 	}
 }
 

@@ -90,6 +90,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d.Documents = []string{document}
 	d.UsageAt = [][]string{{"usage"}, {"response", "usage"}} // whole, and in events
 	d.Inquiry = &dialect.Inquiry{Name: Name, Path: replyPath, Decode: DecodeReply}
+	d.Counters = []*dialect.Counter{counter()}
 	d.Operation = dialect.Operation{
 		Op:            llm.OpChat,
 		Routes:        []string{"POST /v1/responses"},

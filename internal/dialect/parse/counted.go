@@ -1,0 +1,26 @@
+package parse
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var errNoCount = errors.New("the reply has no count of tokens")
+
+// Counted decodes the reply to a request for a count of tokens, which is the member of that name. It costs nothing.
+func Counted(member string) func(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	return func(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+		if err := rawjson.Validate(body, MaxDepth); err != nil {
+			return nil, fmt.Errorf("the reply is not JSON: %w", err)
+		}
+		r := &llm.Reply{Reported: true}
+		var c Counter
+		if !c.Count(&r.Counted, rawjson.Get(body, member)) {
+			return nil, fmt.Errorf("%w in %q", errNoCount, member)
+		}
+		return r, nil
+	}
+}
