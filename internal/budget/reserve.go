@@ -159,7 +159,10 @@ func exceeded(s *lease, n *Need) error {
 	if ends, ok := b.Period.Ends(n.At); ok {
 		what += fmt.Sprintf(" A new %s begins at %s.", b.Period, ends.Format(time.RFC3339))
 	}
-	return &llm.Error{Code: llm.CodeBudgetExceeded, Message: what, Err: &Exceeded{Budget: *b, At: n.At, Least: n.Least}}
+	return &llm.Error{
+		Code: llm.CodeBudgetExceeded, Message: what,
+		Err: &Exceeded{Budget: *b, At: n.At, Least: n.Least, Left: s.refused - 1},
+	}
 }
 
 // Exceeded is the cause of a refusal: a budget that has no room, as this node sees
@@ -168,6 +171,7 @@ type Exceeded struct {
 	Budget Budget
 	At     time.Time // of the request
 	Least  llm.Money
+	Left   llm.Money // what is neither spent nor held
 }
 
 // Error is for the log.

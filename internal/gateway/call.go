@@ -256,6 +256,7 @@ type spent struct {
 	priced  bool     // all of them had a price
 	models  []string // of all of them, in their order
 	reached bool     // some attempt reached its provider
+	counted bool     // some provider was asked for a count of the request's tokens
 	failed  bool     // some attempt failed in another way than by the client's own mistake, or was charged for it
 	costs   bool     // some attempt may cost something
 }

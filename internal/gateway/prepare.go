@@ -142,7 +142,8 @@ func (a *attempt) limit(body []byte) {
 
 // afford reserves an amount in the caller's budgets for an attempt, and finds the cap that is
 // to be put in where the client gave none. A closer look is taken where the first bound is
-// refused. Without a budget all that is looked at is whether the target's price may be assumed.
+// refused, and the provider is asked for its count where that is refused, too. Without a budget all
+// that is looked at is whether the target's price may be assumed.
 func (a *attempt) afford() error {
 	c := a.call
 	c.releaseReservation()
@@ -166,8 +167,11 @@ func (a *attempt) afford() error {
 		return err
 	}
 	err = a.affordAs(budgets, &inputs, quote.Coarse)
-	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeBudgetExceeded && (a.Price.Known() || a.Terms.Own()) {
-		if err = a.affordAs(budgets, &inputs, quote.Fine); err != nil {
+	if isOverBudget(err) && (a.Price.Known() || a.Terms.Own()) {
+		if err = a.affordAs(budgets, &inputs, quote.Fine); isOverBudget(err) {
+			err = a.affordCounted(budgets, &inputs, err)
+		}
+		if err != nil {
 			return a.explained(err, &inputs)
 		}
 	}
@@ -183,6 +187,12 @@ func (a *attempt) explained(err error, inputs *quote.Inputs) error {
 	told := *e
 	told.Message += a.ToolsNeed(inputs)
 	return &told
+}
+
+// isOverBudget reports whether a budget has no room.
+func isOverBudget(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	return ok && e.Code == llm.CodeBudgetExceeded
 }
 
 // inputs is what the request is for the attempt's target, from its bytes where they suffice.

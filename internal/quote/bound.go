@@ -23,6 +23,9 @@ const (
 	// Fine is a true bound, too, with text counted in place of its bytes: for what
 	// Coarse would refuse.
 	Fine
+	// Counted is what the provider counts, with a margin and never above Fine: for what Fine would refuse. Before it
+	// was asked, it is the least that it may count.
+	Counted
 )
 
 const (
@@ -175,10 +178,22 @@ func inputsOf(body []byte) (n int64) {
 
 // boundShown is the most tokens that the visible input of a chat can be.
 func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
-	n := int64(len(q.Body)) - r.beyond
-	if how == Fine {
-		n = tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model)) + r.written + r.heard.tokens
+	switch how {
+	case Counted:
+		return r.count(q.boundShown(Fine, r))
+	case Fine:
+		if r.fine == 0 {
+			text := tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model))
+			r.fine = text + r.written + r.heard.tokens + q.added(r)
+		}
+		return r.fine
+	default:
+		return int64(len(q.Body)) - r.beyond + q.added(r)
 	}
+}
+
+// added is how many tokens a chat can have at most beyond those of its body.
+func (q *Quote) added(r *Inputs) (n int64) {
 	if !q.closed() {
 		n += r.escapes
 	}

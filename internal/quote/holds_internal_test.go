@@ -2,11 +2,15 @@ package quote
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"weir/internal/dialect"
 	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/quotetest"
@@ -55,18 +59,91 @@ func holds(t *testing.T) []held {
 }
 
 // TestHoldsOverTruth holds how much is held for a token that the vendor counts, by the vocabulary that is here, and prints the
-// table of docs/limits.md with -v.
+// table of docs/limits.md with -v. A provider that counts says the truth.
 func TestHoldsOverTruth(t *testing.T) {
 	t.Parallel()
 	for _, h := range holds(t) {
 		for _, model := range []string{"gpt-4o", "claude-sonnet-4-5", "another"} {
 			q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: model, Body: h.body, Sizes: pricing.ModelOverride{Context: 400_000, MaxOutput: 9}})
-			coarse, fine := q.bound(Coarse), q.bound(Fine)
-			t.Logf("%-22s %-18s %6d true, fine %6d (%5.1f), coarse %6d (%5.1f)", h.name, model, h.truth, fine.InputTokens(),
-				float64(fine.InputTokens())/float64(h.truth), coarse.InputTokens(), float64(coarse.InputTokens())/float64(h.truth))
+			coarse, fine, counted := q.bound(Coarse), q.bound(Fine), q.boundCounted(h.truth, true)
+			t.Logf("%-22s %-18s %6d true, fine %6d (%5.1f), coarse %6d (%5.1f), counted %6d (%4.1f)", h.name, model, h.truth, fine.InputTokens(),
+				float64(fine.InputTokens())/float64(h.truth), coarse.InputTokens(), float64(coarse.InputTokens())/float64(h.truth), counted, float64(counted)/float64(h.truth))
+			if most := mostCounted[h.name]; counted < h.truth || most > 0 && model != "another" && counted > h.truth*most {
+				t.Errorf("%s with %s: %d tokens held after a count, want %d to %d", h.name, model, counted, h.truth, h.truth*most)
+			}
 			if n := fine.InputTokens(); model == "gpt-4o" && (n < h.truth || n*10 > h.truth*h.most) {
 				t.Errorf("%s: %d tokens held, want %d to %d", h.name, n, h.truth, h.truth*h.most/10)
 			}
+		}
+	}
+}
+
+// mostCounted is how many tokens may be held for one of truth where the provider counts.
+var mostCounted = map[string]int64{"short chat": 4, "RAG of 8 KB": 2, "agent of 71 KB": 2, "image of 1024 by 1024": 2}
+
+// boundCounted is what is held of the input where the provider counts so much, of media too or not.
+func (q *Quote) boundCounted(tokens int64, media bool) int64 {
+	r, plain := q.PlainText()
+	if !plain {
+		r = q.inputs()
+	}
+	if q.MayCount(&r) {
+		r.TakeCount(tokens, &dialect.Counter{Media: media})
+		u := q.boundBeside(Counted, &r)
+		return u.InputTokens()
+	}
+	u := q.boundBeside(Fine, &r)
+	return u.InputTokens()
+}
+
+// TestCountsNeverRaise holds of any text, any count and any model that what is held after a count is never above the fine
+// bound and never below a quarter of it, is at least what was counted where the bound allows it, and does not grow
+// smaller with a larger count; and that media stay held where they are not counted.
+func TestCountsNeverRaise(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text, _ := json.Marshal(quotetest.Texts().Draw(t, "text"))
+		model := rapid.SampledFrom([]string{"gpt-4o", "claude-sonnet-4-5", "qwen3", "another"}).Draw(t, "model")
+		tokens := rapid.OneOf(rapid.Int64Range(-1, 5000), rapid.Int64()).Draw(t, "tokens")
+		media := rapid.Bool().Draw(t, "media")
+		q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: model, Sizes: sized(), Body: `{"max_tokens":9,"messages":[{"role":"user","content":` + string(text) + `}]}`})
+		u := q.bound(Fine)
+		fine, held := u.InputTokens(), q.boundCounted(tokens, media)
+		if held > fine || held < fine/leastCounted || tokens > held && held < fine {
+			t.Fatalf("%q: %d held after a count of %d, the fine bound is %d", text, held, tokens, fine)
+		}
+		if less := q.boundCounted(tokens/2, media); tokens > 0 && less > held {
+			t.Fatalf("%q: %d held after a count of %d, %d after half of it", text, held, tokens, less)
+		}
+	})
+	pixels := inline(t, 1024, 1024)
+	q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: "another", Sizes: sized(), Body: `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pixels + `"}}]}]}`})
+	u := q.bound(Fine)
+	if with, without := q.boundCounted(800, true), q.boundCounted(800, false); with >= without || without > u.InputTokens() {
+		t.Errorf("an image: %d held where it is counted, %d where it is not, the fine bound is %d", with, without, u.InputTokens())
+	}
+}
+
+// TestWhatNoCountHelps names requests whose size no count of the provider's can tell.
+func TestWhatNoCountHelps(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, members string
+		want          bool
+	}{
+		{"text", `"messages":[{"role":"user","content":"Hi"}]`, true},
+		{"a function", `"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]`, true},
+		{"an image by its address", `"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}]`, false},
+		{"a search", `"messages":[{"role":"user","content":"Hi"}],"web_search_options":{}`, false},
+		{"a field that nobody knows", `"messages":[{"role":"user","content":"Hi"}],"documents_of":["a"]`, false},
+	} {
+		q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: "another", Sizes: sized(), Body: `{"max_tokens":9,` + tt.members + `}`})
+		r, plain := q.PlainText()
+		if !plain {
+			r = q.inputs()
+		}
+		if got := q.MayCount(&r); got != tt.want {
+			t.Errorf("%s: a count can help: %t, want %t", tt.name, got, tt.want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type enclosed struct {
 
 	room    pdf.Room // for the documents
 	inline  []string // media in base64, in the order of the body
-	images  int64    // tokens of images and documents
+	images  int64    // tokens of images and documents, and what recordings count at least
 	beyond  int64    // bytes of what of these is counted by what is in it
 	written int64    // bytes of what of these is text
 	heard   heard
@@ -52,7 +52,7 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 		r.images += picture.RuleOf(r.model).Count(m.Data)
 		r.beyond += int64(len(m.Data))
 	case measured:
-		r.around += aroundSound
+		r.images += aroundSound
 		r.heard.tokens += int64(len(m.Data)) / soundBytes
 	case strings.HasPrefix(m.MIME, "text/"):
 		r.written += int64(len(m.Data)) // more than the text itself

@@ -41,6 +41,8 @@ type Inputs struct {
 	around  int64 // tokens of the vendor's own words
 	schemas int64 // tokens that the JSON of tools and of calls may have beyond its bytes, written anew
 	escapes int64 // likewise, of escapes in it and in results of tools
+	fine    int64 // boundShown as Fine, once it was found
+	counted int64 // tokens that the provider counts, with what it does not count and a margin; 0 where it was not asked
 	beside  int64 // tokens of output beyond the caps on answers: reasoning, and what of a predicted answer is wrong
 
 	enclosed

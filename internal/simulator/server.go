@@ -101,7 +101,11 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 			continue
 		}
 		f := formOf(&d.Framing)
-		for route, served := range d.Served() {
+		served := d.Served()
+		for route, counts := range countingsOf(d) {
+			served[route] = append(served[route], counts...)
+		}
+		for route, served := range served {
 			if seen[route] || served[0].EncodeReply == nil {
 				continue
 			}

@@ -39,6 +39,7 @@ type Metrics struct {
 	told     *prometheus.CounterVec
 	differs  *prometheus.CounterVec
 	notKept  *prometheus.CounterVec
+	counted  *prometheus.CounterVec
 	leftOut  atomic.Int64 // tags and end users
 	shed     [Reasons][Priorities]atomic.Uint64
 
@@ -111,9 +112,19 @@ func New(version string) *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	Counter(m, "weir_attribution_left_out_total", "Tags and end users in bodies of requests that are beyond the "+
 		"bounds: the provider has them, reports do not.", m.leftOut.Load)
+	m.registerCounts()
 	m.registerShed()
 	m.registerBuild(version)
 	return m
+}
+
+// registerCounts makes the counter of counts that providers were asked for.
+func (m *Metrics) registerCounts() {
+	m.counted = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_token_counts_total",
+		Help: "Requests near a budget's end whose provider was to count their tokens, and whether it did.",
+	}, []string{"provider", "outcome"})
+	m.registry.MustRegister(m.counted)
 }
 
 func (m *Metrics) registerShed() {
@@ -207,6 +218,15 @@ func (m *Metrics) LeftOut(n int) { m.leftOut.Add(int64(n)) }
 // NotKept counts what was not kept for a client.
 func (m *Metrics) NotKept(kind kept.Kind, why kept.Refusal) {
 	m.notKept.WithLabelValues(string(kind), string(why)).Inc()
+}
+
+// Counted counts a request whose tokens a provider was to count, and whether they were counted.
+func (m *Metrics) Counted(provider string, done bool) {
+	outcome := "failed"
+	if done {
+		outcome = "counted"
+	}
+	m.counted.WithLabelValues(provider, outcome).Inc()
 }
 
 // Attempt counts an attempt that has ended; the cost is nil without a price.

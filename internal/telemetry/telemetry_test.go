@@ -41,6 +41,9 @@ func TestCounts(t *testing.T) {
 		m.ProviderCost("house", difference, 1_000)
 	}
 	m.ProviderCost("free", 1, 0)
+	m.Counted("house", true)
+	m.Counted("house", false)
+	m.Counted("house", false)
 	m.Shed(telemetry.CPU, telemetry.Batch)
 	m.Overhead(-time.Second)
 	r := m.Route("/v1/chat")
@@ -55,6 +58,7 @@ func TestCounts(t *testing.T) {
 		`weir_tokens_total{class="input"} 14`, `weir_tokens_total{class="output"} 22`, "weir_cost_nanousd_total 1500\n",
 		`weir_provider_cost_difference_nanousd_total{provider="house",sign="above"} 21`, `weir_provider_cost_difference_nanousd_total{provider="house",sign="below"} 209`,
 		`weir_provider_cost_differs_total{provider="house"} 2`, `weir_provider_cost_differs_total{provider="free"} 1`,
+		`weir_token_counts_total{outcome="counted",provider="house"} 1`, `weir_token_counts_total{outcome="failed",provider="house"} 2`,
 		`weir_shed_total{priority="batch",reason="cpu"} 1`, `weir_shed_total{priority="interactive",reason="cpu"} 0`,
 		`weir_http_requests_total{class="2xx",route="/v1/chat"} 3`, `weir_http_requests_total{class="4xx",route="/v1/chat"} 2`,
 		`weir_http_requests_total{class="5xx",route="/v1/chat"} 2`, "weir_gateway_overhead_seconds_sum 0\n",
