@@ -184,7 +184,10 @@ func (p *Price) reach(input int64, asked string, with func(Rates)) {
 	if !p.Known() {
 		return
 	}
-	short := slices.Contains(strings.Split(asked, ","), ShortCache)
+	short := false
+	for mode := range strings.SplitSeq(asked, ",") { // without an allocation
+		short = short || mode == ShortCache
+	}
 	each := func(rates *Rates, tiers []Tier, times int64) {
 		reached := func(r Rates) {
 			r.multiply(times)
