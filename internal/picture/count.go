@@ -29,7 +29,7 @@ import (
 // alone, 258 up to Gemini 2.5 and at most 1120 after that: "You are not charged for tokens originating from the
 // extracted native text" (https://ai.google.dev/gemini-api/docs/document-processing, undated copy).
 const (
-	// mostImage is more tokens than a model of another vendor counts for an image, however few bytes that has.
+	// mostImage is more tokens than a model of another vendor counts for an image.
 	mostImage = 16 << 10
 	// around are the tokens that mark where an image begins and ends, and how it is parted.
 	around = 64
@@ -89,7 +89,7 @@ func RuleOf(model string) Rule {
 			return max(of(s), tiles(s, tileBase, tile))
 		}
 		if !isOpenAI {
-			rule.most, rule.page = mostImage, 0
+			rule.page = 0
 		}
 		return rule
 	}

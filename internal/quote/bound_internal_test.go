@@ -84,7 +84,7 @@ func TestBoundOfInput(t *testing.T) {
 	const (
 		shown    = -1                          // the bytes of the body, and what is around
 		working  = window * (1 + 10)           // with tools that say no number
-		oneImage = shown - (16<<10 + 64) + 800 // without the bytes of png
+		oneImage = shown - (73_800 + 64) + 800 // without the bytes of png
 		tools    = shown - aroundTools
 	)
 	tests := []struct {
