@@ -192,8 +192,10 @@ func TestCapsOnTools(t *testing.T) {
 		{"one", search, false, 10, `[{"max_uses":10,"type":"web_search_20260209","name":"web_search"}]`},
 		{"two, and one of the client's", search + "," + own + "," + fetch, false, 10, `[{"max_uses":10,"type":"web_search_20260209","name":"web_search"},` +
 			own + `,{"max_uses":10,"type":"web_fetch_20250910","name":"web_fetch"}]`},
-		{"one that has a cap", fetch + `,{"type":"web_search_20260209","name":"web_search","max_uses":30}`, false, 10,
-			`[{"max_uses":10,"type":"web_fetch_20250910","name":"web_fetch"},{"type":"web_search_20260209","name":"web_search","max_uses":30}]`},
+		{
+			"one that has a cap", fetch + `,{"type":"web_search_20260209","name":"web_search","max_uses":30}`, false, 10,
+			`[{"max_uses":10,"type":"web_fetch_20250910","name":"web_fetch"},{"type":"web_search_20260209","name":"web_search","max_uses":30}]`,
+		},
 		{"the usual of one", search, true, 5, `[{"max_uses":5,"type":"web_search_20260209","name":"web_search"}]`},
 		{"the usual of two", search + "," + fetch, true, 2, `[{"max_uses":2,"type":"web_search_20260209","name":"web_search"},` +
 			`{"max_uses":2,"type":"web_fetch_20250910","name":"web_fetch"}]`},
