@@ -28,8 +28,8 @@ test: ## Run the tests, as a newcomer does
 # Left to "go test ./...": packages that only start other processes or hold answers to documents, those whose code
 # other packages race, and tests that ask one thing after the other for long, or count memory, of which the detector
 # takes some. The store's code is the same on both databases: it is raced on SQLite.
-UNRACED := bench cmd/weir config conversation crashtest dialect(/.*)? e2e/contract e2e/meter hostiletest loadtest \
-	people pricing quote rawjson recording
+UNRACED := backup bench cmd/weir config conversation crashtest dialect(/.*)? e2e/contract e2e/meter hostiletest loadtest \
+	llm manual pdf people picture pricing quote rawjson reconcile recording report
 SEQUENTIAL := Administration AdministrationExamples AdministrationPages AdministrationRefuses AllocationBudget \
 	AttributionBounded AuditFinds Backfill BadInput BudgetParts CorrectionsStay CutCommits DoubleNames ExplanationsBegin \
 	InvalidRequests InvitersKnown KeptCounted Killed MakersKnown Memory MemoryOfRequests MigrationKilled Move \

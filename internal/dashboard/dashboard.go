@@ -85,7 +85,7 @@ type Server struct {
 	routes []people.Route
 }
 
-// New makes a server, with its templates parsed.
+// New makes a server.
 func New(o Options) (*Server, error) {
 	all, err := readAssets()
 	if err != nil {

@@ -220,9 +220,8 @@ func (t *tail) row(ctx context.Context, x *report.Request) ([]byte, error) {
 			t.labels[x.Key] = "" // asked for once
 		}
 	}
-	var row bytes.Buffer
-	err := t.handlers.site.templates["requests"].ExecuteTemplate(&row, "request-row", requestRowOf(t.base, x, t.labels))
-	return bytes.ReplaceAll(row.Bytes(), []byte{'\r'}, []byte{' '}), err // a name may have what ends a line of an event
+	row, err := t.handlers.site.execute("requests", "request-row", requestRowOf(t.base, x, t.labels))
+	return bytes.ReplaceAll(row, []byte{'\r'}, []byte{' '}), err // a name may have what ends a line of an event
 }
 
 func (t *tail) send(events []byte) error {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/internal/dialect"
@@ -18,7 +19,7 @@ import (
 // site is what all pages share: how they are drawn, and how errors become pages.
 type site struct {
 	assets    *assets
-	templates map[string]*template.Template
+	templates map[string]func() (*template.Template, error) // parsed once, when the page is first shown
 	has       map[string]bool // patterns of routes that there are
 	cookies   cookies
 	version   string
@@ -69,7 +70,7 @@ type page struct {
 
 // show answers with a page. Nothing is sent before all of it is there.
 func (s *site) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p page) error {
-	text, err := s.execute(p.name, view{Frame: s.frame(r, v, p), Page: p.data})
+	text, err := s.execute(p.name, "layout", view{Frame: s.frame(r, v, p), Page: p.data})
 	if err != nil {
 		return err
 	}
@@ -83,13 +84,18 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p p
 	return nil
 }
 
-func (s *site) execute(name string, v view) ([]byte, error) {
-	t, ok := s.templates[name]
+// execute executes a template of those that a page has.
+func (s *site) execute(name, template string, v any) ([]byte, error) {
+	parsed, ok := s.templates[name]
 	if !ok {
 		return nil, fmt.Errorf("dashboard: there is no page %q", name)
 	}
 	var out bytes.Buffer
-	if err := t.ExecuteTemplate(&out, "layout", v); err != nil {
+	t, err := parsed()
+	if err == nil {
+		err = t.ExecuteTemplate(&out, template, v)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("dashboard: page %s: %w", name, err)
 	}
 	return out.Bytes(), nil
@@ -115,8 +121,9 @@ func (s *site) frame(r *http.Request, v *people.Visit, p page) Frame {
 	return f
 }
 
-// parse reads every template of pages/, each with all of parts/.
-func (s *site) parse() (map[string]*template.Template, error) {
+// parse reads the templates of parts/. Each of pages/ is read when it is first shown, with all of parts/: to read them all
+// takes longer than the rest of a start.
+func (s *site) parse() (map[string]func() (*template.Template, error), error) {
 	parts, err := template.New("").Funcs(s.functions()).ParseFS(files, "parts/*.html")
 	if err != nil {
 		return nil, err
@@ -125,16 +132,15 @@ func (s *site) parse() (map[string]*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]*template.Template{}
+	all := map[string]func() (*template.Template, error){}
 	for _, name := range names {
-		t, err := parts.Clone()
-		if err == nil {
-			t, err = t.ParseFS(files, name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all[strings.TrimSuffix(path.Base(name), ".html")] = t
+		all[strings.TrimSuffix(path.Base(name), ".html")] = sync.OnceValues(func() (*template.Template, error) {
+			t, err := parts.Clone()
+			if err != nil {
+				return nil, err
+			}
+			return t.ParseFS(files, name)
+		})
 	}
 	return all, nil
 }

@@ -211,7 +211,9 @@ func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // Await polls until what is waited for has come.
 func Await(t testing.TB, what string, come func() bool) {
 	t.Helper()
-	for end := time.Now().Add(Patience); !come(); time.Sleep(2 * time.Millisecond) {
+	pause := 2 * time.Millisecond // more each time, since to look may take long
+	for end := time.Now().Add(Patience); !come(); time.Sleep(pause) {
+		pause = min(pause*3/2, 50*time.Millisecond)
 		if time.Now().After(end) {
 			t.Fatalf("%s did not come within %s", what, Patience)
 		}
