@@ -180,7 +180,9 @@ func inputsOf(body []byte) (n int64) {
 func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
 	switch how {
 	case Counted:
-		return r.count(q.boundShown(Fine, r))
+		fine := q.boundShown(Fine, r)
+		least := (fine - dialect.Around(q.Target.Model)) / leastCounted
+		return max(least, min(fine, r.counted))
 	case Fine:
 		if r.fine == 0 {
 			text := tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model))

@@ -11,7 +11,8 @@ const (
 	// (https://platform.claude.com/docs/en/build-with-claude/token-counting, undated copy); in Google's own example the
 	// prompt has a token more than was counted (https://ai.google.dev/api/tokens, undated copy).
 	countMargin, countShare = 64, 50
-	// leastCounted is the part of the fine bound that is held at least, whatever a provider counts.
+	// leastCounted is the part of the fine bound, without the vendor's own words around it, that is held at least,
+	// whatever a provider counts.
 	leastCounted = 4
 )
 
@@ -29,9 +30,4 @@ func (r *Inputs) TakeCount(tokens int64, by *dialect.Counter) {
 	if !by.Media {
 		r.counted += r.images + r.written + r.heard.tokens
 	}
-}
-
-// count is the bound of the input as the provider counts it, of that fine one.
-func (r *Inputs) count(fine int64) int64 {
-	return max(fine/leastCounted, min(fine, r.counted))
 }

@@ -68,7 +68,11 @@ func TestHoldsOverTruth(t *testing.T) {
 			coarse, fine, counted := q.bound(Coarse), q.bound(Fine), q.boundCounted(h.truth, true)
 			t.Logf("%-22s %-18s %6d true, fine %6d (%5.1f), coarse %6d (%5.1f), counted %6d (%4.1f)", h.name, model, h.truth, fine.InputTokens(),
 				float64(fine.InputTokens())/float64(h.truth), coarse.InputTokens(), float64(coarse.InputTokens())/float64(h.truth), counted, float64(counted)/float64(h.truth))
-			if most := mostCounted[h.name]; counted < h.truth || most > 0 && model != "another" && counted > h.truth*most {
+			most := mostCounted[h.name]
+			if h.name == "image of 1024 by 1024" && model == "another" { // a quarter of what any vendor may count
+				most = 6
+			}
+			if counted < h.truth || most > 0 && counted > h.truth*most {
 				t.Errorf("%s with %s: %d tokens held after a count, want %d to %d", h.name, model, counted, h.truth, h.truth*most)
 			}
 			if n := fine.InputTokens(); model == "gpt-4o" && (n < h.truth || n*10 > h.truth*h.most) {
@@ -97,7 +101,7 @@ func (q *Quote) boundCounted(tokens int64, media bool) int64 {
 }
 
 // TestCountsNeverRaise holds of any text, any count and any model that what is held after a count is never above the fine
-// bound and never below a quarter of it, is at least what was counted where the bound allows it, and does not grow
+// bound and never below a quarter of it, without what is around the request, is at least what was counted where the bound allows it, and does not grow
 // smaller with a larger count; and that media stay held where they are not counted.
 func TestCountsNeverRaise(t *testing.T) {
 	t.Parallel()
@@ -109,7 +113,7 @@ func TestCountsNeverRaise(t *testing.T) {
 		q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: model, Sizes: sized(), Body: `{"max_tokens":9,"messages":[{"role":"user","content":` + string(text) + `}]}`})
 		u := q.bound(Fine)
 		fine, held := u.InputTokens(), q.boundCounted(tokens, media)
-		if held > fine || held < fine/leastCounted || tokens > held && held < fine {
+		if held > fine || held < (fine-dialect.Around(model))/leastCounted || tokens > held && held < fine {
 			t.Fatalf("%q: %d held after a count of %d, the fine bound is %d", text, held, tokens, fine)
 		}
 		if less := q.boundCounted(tokens/2, media); tokens > 0 && less > held {
