@@ -82,6 +82,13 @@ func (c *circuit) rests(now time.Time) *time.Time {
 	return &until
 }
 
+// isDown reports whether the circuit is open, or the key rests, and the last answers were all failures.
+func (c *circuit) isDown(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.row >= tripRow && now.Before(c.until)
+}
+
 // succeeded takes note of an answer, and reports whether the target had been
 // unavailable.
 func (c *circuit) succeeded(now time.Time, firstToken time.Duration) (recovered bool) {

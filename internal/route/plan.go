@@ -295,8 +295,11 @@ func (p *Plan) pause(f *provider.Failure) time.Duration {
 	return jitter
 }
 
-// Rests reports whether the current target is asked only because no other is left: its circuit is open, or its keys rest.
-func (p *Plan) Rests(now time.Time) bool { return p.Unavailable(now) || now.Before(p.key.ends()) }
+// Rests reports whether the current target is asked only because no other is left, and seems to serve nobody: a circuit of
+// it is open, or its keys rest, after as many failures in a row as open one.
+func (p *Plan) Rests(now time.Time) bool {
+	return p.target.isDown(now) || p.own != nil && p.own.isDown(now) || p.key.isDown(now)
+}
 
 // Unavailable reports whether the circuit of the current target is open, for all or for
 // the account alone.

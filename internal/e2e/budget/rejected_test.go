@@ -101,6 +101,41 @@ func TestRejectedRequestsOfAnAccount(t *testing.T) {
 	h.MustAnswer(h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: other}))
 }
 
+// TestLimpingProviderIsAsked holds that requests go on to a provider that refuses every second one, by its own limit or
+// because it fails: it serves as many as it can.
+func TestLimpingProviderIsAsked(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			var asked, served atomic.Int64
+			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if asked.Add(1)%2 == 0 {
+					w.Header().Set("Retry-After", "60")
+					w.WriteHeader(status)
+					_, _ = io.WriteString(w, `{"error":{"message":"slow down"}}`)
+					return
+				}
+				served.Add(1)
+				_, _ = io.WriteString(w, answerOfHi)
+			}))
+			t.Cleanup(up.Close)
+			h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "limits: {rejected_per_key: 20}\n", Now: newHandClock().now})
+			for range 200 {
+				h.Chat("house/chat")
+			}
+			if asked.Load() < 200 || served.Load() < 100 {
+				t.Errorf("200 requests: the provider was asked %d times and served %d, want 200 and 100 at least", asked.Load(), served.Load())
+			}
+		})
+	}
+}
+
+// answerOfHi is a whole answer of a token.
+const answerOfHi = `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",` +
+	`"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
+
 // TestOutageLeavesFewRows holds that requests to a provider that is out of service leave a bounded number of rows, that
 // clients are told to come again and are not told that they did wrong, and that one a second is sent, so that the first
 // one after the outage is noticed.
@@ -116,7 +151,7 @@ func TestOutageLeavesFewRows(t *testing.T) {
 			_, _ = io.WriteString(w, `{"error":{"message":"down"}}`)
 			return
 		}
-		_, _ = io.WriteString(w, `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+		_, _ = io.WriteString(w, answerOfHi)
 	}))
 	t.Cleanup(up.Close)
 	clock := newHandClock()
