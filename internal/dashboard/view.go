@@ -20,7 +20,7 @@ import (
 type site struct {
 	assets    *assets
 	templates map[string]func() (*template.Template, error) // parsed once, when the page is first shown
-	has       map[string]bool // patterns of routes that there are
+	has       map[string]bool                               // patterns of routes that there are
 	cookies   cookies
 	version   string
 	now       func() time.Time
