@@ -273,6 +273,11 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 	for name, m := range cfg.Models {
 		o.Models[name] = pricing.ModelOverride(m)
 	}
+	for i := range cfg.Providers {
+		if cfg.Providers[i].Resells {
+			o.Resellers[cfg.Providers[i].Name] = true
+		}
+	}
 	for _, p := range providers {
 		if source := p.PriceSource(); source != "" {
 			o.Sources[p.Name()] = source

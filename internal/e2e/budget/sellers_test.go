@@ -89,6 +89,7 @@ func TestSellers(t *testing.T) {
 		members     string // of the request
 		asks        int    // how often the provider is asked; 0 for any
 		messages    bool   // asked in Anthropic's format
+		resells     bool   // as the configuration says
 		serves      bool   // some requests are let through
 	}{
 		{
@@ -149,6 +150,16 @@ func TestSellers(t *testing.T) {
 			name: "another reseller, once it has told", model: "house/m", serves: true, config: "prices: {house/m: {input: \"0.435\", output: \"0.87\"}}\n",
 			market: &market{sellers: peak, tells: true}, budget: 50_000_000, parallel: 20, each: 2,
 		},
+		{
+			name: "another reseller, named as one", model: "house/m", serves: true, resells: true,
+			config: "pricing: {margin: 400}\nprices: {house/m: {input: \"0.435\", output: \"0.87\"}}\n",
+			market: &market{sellers: peak, tells: true}, budget: 50_000_000, parallel: 20, each: 2,
+		},
+		{
+			name: "another reseller, named as one, without room for its price", model: "house/m", resells: true,
+			config: "pricing: {margin: 400}\nprices: {house/m: {input: \"0.435\", output: \"0.87\"}}\n",
+			market: &market{sellers: peak, tells: true}, budget: 5_000_000, parallel: 20, each: 1,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,10 +170,14 @@ func TestSellers(t *testing.T) {
 			up := httptest.NewServer(tt.market)
 			defer up.Close()
 			provider, _, _ := strings.Cut(tt.model, "/")
-			h := harness.Open(t, harness.Setup{YAML: tt.config + "providers:" + harness.ProviderYAML(provider, up.URL)})
+			yaml := tt.config + "providers:" + harness.ProviderYAML(provider, up.URL)
+			if tt.resells {
+				yaml += "    resells: true\n"
+			}
+			h := harness.Open(t, harness.Setup{YAML: yaml})
 			a := chatOf(tt.model, tt.messages)
 			a.Body = "{" + tt.members + a.Body[1:]
-			if provider == "house" { // whose first charge nothing bounds
+			if provider == "house" && !tt.resells { // whose first charge nothing bounds
 				h.Do(a)
 			}
 			h.SetBudget(tt.budget, budget.PeriodTotal)
@@ -196,7 +211,7 @@ func TestSellers(t *testing.T) {
 			for why := range refusals {
 				said = said || strings.Contains(why, "under prices")
 			}
-			if !said && !tt.serves {
+			if !said && !tt.serves && !tt.resells {
 				t.Error("no refusal says what to do, which is a price of the operator's")
 			}
 			h.Verify(t)
