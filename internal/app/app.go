@@ -55,6 +55,8 @@ type Options struct {
 	// Journal is for tests: it changes what the ledger is made of; nil for
 	// nothing.
 	Journal func(*ledger.Options)
+	// Opened is for tests: it is given the ledger when that is open; nil for nobody.
+	Opened func(*ledger.Ledger)
 	// JournalDir is for tests: the directory of the journal, where it is not one of the data directory's.
 	JournalDir string
 	// Limits is for tests, likewise of what holds the limits; nil for nothing.
@@ -250,6 +252,9 @@ func (g *instance) openData(ctx context.Context) error {
 		defer cancel()
 		return g.ledger.Close(ctx)
 	})
+	if o.Opened != nil {
+		o.Opened(g.ledger)
+	}
 	if g.managed, err = newManaged(&o.Config, db); err == nil {
 		err = g.managed.begin(ctx, o)
 	}

@@ -10,12 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/app"
 	"weir/internal/budget"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/must"
 	"weir/internal/report"
 )
 
@@ -210,14 +208,11 @@ aliases:
 `
 	h := harness.Open(t, harness.Setup{YAML: yaml})
 	h.Stream("torn")
-	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
-	must.Do(t, err)
-	defer data.Close()
 	rejected := 0
 	harness.Await(t, "three rows", func() bool {
 		rows := 0
 		rejected = 0
-		err := data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
+		h.EachEntry(func(e *report.Exported) {
 			rows++
 			if e.Outcome == ledger.OutcomeRejected {
 				rejected++
@@ -225,9 +220,8 @@ aliases:
 					t.Errorf("%s, which answered with %d, costs $%s", e.FullModel(), e.Status, e.Charged())
 				}
 			}
-			return nil
 		})
-		return err != nil || rows == 3
+		return rows == 3
 	})
 	if rejected != 2 {
 		t.Errorf("%d attempts were rejected, want 2", rejected)

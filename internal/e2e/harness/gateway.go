@@ -63,6 +63,7 @@ type Gateway struct {
 	Cancel context.CancelFunc
 	done   chan struct{}
 	err    error // of Run, once done is closed
+	reader *reader
 }
 
 // Open starts a gateway and stops it when the test ends.
@@ -88,7 +89,7 @@ func NewGateway(t testing.TB, o Setup) *Gateway {
 		T: t, Data: dir, File: filepath.Join(t.TempDir(), "weir.yaml"),
 		Client: &http.Client{Transport: transport, Timeout: Patience},
 		Log:    &transcript{}, Out: &transcript{},
-		Reloads: make(chan struct{}),
+		Reloads: make(chan struct{}), reader: &reader{},
 	}
 	h.Configure(o.YAML)
 	t.Cleanup(func() {
@@ -141,7 +142,7 @@ func (h *Gateway) Start(s Setup) {
 		Getenv: func(string) string { return "" },
 		People: func(o *people.Options) { o.Light = true },
 		Stdout: h.Out, Stderr: h.Log, Version: "test", Timing: s.Timing, Now: s.Now, Journal: s.Journal,
-		JournalDir: s.JournalDir, Limits: s.Limits,
+		JournalDir: s.JournalDir, Limits: s.Limits, Opened: h.reader.opened,
 		Log:   slog.New(slog.NewTextHandler(h.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Ready: func(addr string) { ready <- addr },
 	}
@@ -166,6 +167,7 @@ func (h *Gateway) Start(s Setup) {
 
 // Stop ends the gateway in order and waits for it.
 func (h *Gateway) Stop() error {
+	h.reader.close(h.T)
 	h.Client.CloseIdleConnections() // net/http waits 5 s for one that was never used
 	h.Cancel()
 	<-h.done

@@ -56,43 +56,25 @@ func (h *Gateway) Verify(t *testing.T) {
 // Entry is the attempt of a request that counts, or that a provider refused for the client's mistake.
 func (h *Gateway) Entry(t *testing.T, requestID string) (found ledger.Entry) {
 	t.Helper()
-	data, err := app.OpenData(t.Context(), h.Config(), Discard())
-	if err != nil {
-		t.Fatalf("open data: %v", err)
-	}
-	defer data.Close()
 	Await(t, "the row of request "+requestID, func() bool {
-		err = data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
+		h.EachEntry(func(e *report.Exported) {
 			if strings.HasPrefix(e.ID.String(), requestID+".") && (e.Counts || found.Outcome == "") {
 				found = e.Entry
 			}
-			return nil
 		})
-		return err != nil || found.Counts || Mistaken(string(found.Outcome), found.Status)
+		return found.Counts || Mistaken(string(found.Outcome), found.Status)
 	})
-	if err != nil {
-		t.Fatalf("export: %v", err)
-	}
 	return found
 }
 
 // EntryOf is the last attempt of a model, if there is one.
 func (h *Gateway) EntryOf(t *testing.T, model string) (found ledger.Entry) {
 	t.Helper()
-	data, err := app.OpenData(t.Context(), h.Config(), Discard())
-	if err != nil {
-		t.Fatalf("open data: %v", err)
-	}
-	defer data.Close()
-	err = data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
+	h.EachEntry(func(e *report.Exported) {
 		if e.FullModel() == model {
 			found = e.Entry
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatalf("export: %v", err)
-	}
 	return found
 }
 
@@ -154,14 +136,9 @@ func (h *Gateway) Row(requestID string) Row {
 // Rows are the attempts of a request, once they are in the database.
 func (h *Gateway) Rows(requestID string) (rows []Row) {
 	h.T.Helper()
-	data, err := app.OpenData(context.Background(), h.Config(), Discard())
-	if err != nil {
-		h.T.Fatalf("open data: %v", err)
-	}
-	defer data.Close()
 	Await(h.T, "the row of request "+requestID, func() bool {
 		rows = rows[:0]
-		err = data.Export(context.Background(), "", "", "", func(e *report.Exported) error {
+		h.EachEntry(func(e *report.Exported) {
 			if strings.HasPrefix(e.ID.String(), requestID+".") {
 				rows = append(rows, Row{
 					Model: e.FullModel(), Outcome: string(e.Outcome), Provenance: string(e.Provenance), Cost: e.Cost.String(),
@@ -169,11 +146,7 @@ func (h *Gateway) Rows(requestID string) (rows []Row) {
 					In:    e.Usage.InputTokens(), Out: e.Usage.OutputTokens(), Counts: e.Counts, Stream: e.Stream, Status: e.Status,
 				})
 			}
-			return nil
 		})
-		if err != nil {
-			h.T.Fatalf("export: %v", err)
-		}
 		return len(rows) > 0
 	})
 	return rows

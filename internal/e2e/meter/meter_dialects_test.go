@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"weir/internal/account"
-	"weir/internal/app"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -206,26 +205,17 @@ func leaveAll(h *harness.Gateway, t *testing.T, up *harness.Upstream, dialect st
 // enter looks up what the ledger and the provider say of each exchange.
 func enter(h *harness.Gateway, t *testing.T, up *harness.Upstream, all []*exchange) {
 	t.Helper()
-	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
-	if err != nil {
-		t.Fatalf("open data: %v", err)
-	}
-	defer data.Close()
 	rows := map[string][]ledger.Entry{}
 	harness.Await(t, "the rows", func() bool {
 		clear(rows)
-		err = data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
+		h.EachEntry(func(e *report.Exported) {
 			id, _, _ := strings.Cut(e.ID.String(), ".")
 			rows[id] = append(rows[id], e.Entry)
-			return nil
 		})
-		return err != nil || !slices.ContainsFunc(all, func(x *exchange) bool {
+		return !slices.ContainsFunc(all, func(x *exchange) bool {
 			return !slices.ContainsFunc(rows[x.reply.Header.Get("X-Request-Id")], func(e ledger.Entry) bool { return e.Counts || harness.Mistaken(string(e.Outcome), e.Status) })
 		})
 	})
-	if err != nil {
-		t.Fatalf("export: %v", err)
-	}
 	records := map[string]simulator.Record{}
 	for _, r := range up.Records(t) {
 		records[r.Attempt] = r

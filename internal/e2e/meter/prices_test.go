@@ -98,14 +98,7 @@ func TestPriceFilesReload(t *testing.T) {
 		t.Errorf("the last row: got $%s, want $6", h.Row(last).Cost)
 	}
 	versions := map[string]string{}
-	data := must.Get(app.OpenData(t.Context(), h.Config(), harness.Discard()))(t)
-	defer data.Close()
-	if err := data.Export(t.Context(), "", "", "", func(e *report.Exported) error {
-		versions[e.FullModel()+" $"+e.Cost.String()] = e.Price.Version
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	h.EachEntry(func(e *report.Exported) { versions[e.FullModel()+" $"+e.Cost.String()] = e.Price.Version })
 	if a, b := versions["house/small $1"], versions["house/small $6"]; !strings.HasPrefix(a, "file/house/small#") || !strings.HasPrefix(b, "file/house/small#") || a == b {
 		t.Errorf("got versions %v", versions)
 	}
