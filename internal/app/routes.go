@@ -1,6 +1,8 @@
 package app
 
 import (
+	"iter"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -110,6 +112,7 @@ func (g *instance) handler() http.Handler {
 		method, path, _ := strings.Cut(e.pattern, " ")
 		methods[path], first[path] = append(methods[path], method), e
 	}
+	crossed := crossings(maps.Keys(methods))
 	for path, allowed := range methods {
 		if slices.Contains(allowed, http.MethodGet) {
 			allowed = append(allowed, http.MethodHead)
@@ -122,7 +125,7 @@ func (g *instance) handler() http.Handler {
 			refuse = refuseKept(refuse, g.api.NotServed(d, servedPaths(routes, d)))
 		}
 		refuse = g.counted(otherRoute, refuse)
-		for _, method := range otherMethods(first[path].right != "", allowed) {
+		for _, method := range otherMethods(first[path].right != "" && crossed[path], allowed) {
 			mux.Handle(method+path, refuse)
 		}
 	}
@@ -149,11 +152,10 @@ func (g *instance) handler() http.Handler {
 		}))))
 }
 
-// otherMethods begin the patterns of all methods but those that are allowed: one
-// pattern without a method, or, for people's paths, which stand side by side as
-// {id} and a word do, one for each method.
-func otherMethods(people bool, allowed []string) (begin []string) {
-	if !people {
+// otherMethods begin the patterns of all methods but those that are allowed: one pattern without a method, or, for
+// people's paths of which another has some of the requests, as {id} and a word do, one for each method.
+func otherMethods(crossed bool, allowed []string) (begin []string) {
+	if !crossed {
 		return []string{""}
 	}
 	for _, method := range []string{
@@ -166,3 +168,36 @@ func otherMethods(people bool, allowed []string) (begin []string) {
 	}
 	return begin
 }
+
+// crossings are the paths of which another has some of the requests, such as /keys/{id} and /keys/new.
+func crossings(paths iter.Seq[string]) map[string]bool {
+	var split [][]string
+	for path := range paths {
+		split = append(split, strings.Split(path, "/"))
+	}
+	all := map[string]bool{}
+	for i, one := range split {
+		for _, other := range split[:i] {
+			if cross(one, other) {
+				all[strings.Join(one, "/")], all[strings.Join(other, "/")] = true, true
+			}
+		}
+	}
+	return all
+}
+
+// cross reports whether a request can be for both paths.
+func cross(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] && !wild(a[i]) && !wild(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// wild reports whether a path's segment takes any word.
+func wild(segment string) bool { return strings.HasPrefix(segment, "{") && segment != "{$}" }

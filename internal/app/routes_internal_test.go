@@ -282,3 +282,33 @@ func TestMetricsAreGuarded(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherMethodsAreRefused holds that each path refuses every method that it has no pattern for, those side by side
+// with another one (/keys/{id}, /keys/new) too, and lists all that it has.
+func TestOtherMethodsAreRefused(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	handler := g.handler()
+	has := map[string][]string{}
+	for _, e := range g.routes() {
+		method, path, _ := strings.Cut(e.pattern, " ")
+		has[path] = append(has[path], method)
+	}
+	for path, methods := range has {
+		if slices.Contains(methods, "GET") {
+			methods = append(methods, "HEAD")
+		}
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+			if slices.Contains(methods, method) {
+				continue
+			}
+			w := knock(g, handler, method+" "+path, "")
+			allow := strings.Split(w.Header().Get("Allow"), ", ")
+			slices.Sort(allow)
+			slices.Sort(methods)
+			if w.Code != http.StatusMethodNotAllowed || !slices.Equal(allow, methods) {
+				t.Errorf("%s %s: got %d, which allows %q, want 405 and %q", method, path, w.Code, allow, methods)
+			}
+		}
+	}
+}
