@@ -29,6 +29,9 @@ type hub struct {
 	down   bool
 	broken error         // the first commit that passed a budget
 	late   chan struct{} // the answer to the next lease waits for it; nil for none
+	// changed are the budgets that check has not looked at; all says that it has to look at each.
+	changed map[budget.ID]bool
+	all     bool
 
 	ignoreOthers bool // negative control: a lease is dealt as if there were no others
 	spentOnly    bool // negative control: what others hold and have not spent does not count
@@ -40,11 +43,18 @@ type hubState struct {
 	open        map[AttemptID]Attempt
 	rows        map[AttemptID]Entry
 	journalOf   map[AttemptID]uuid.UUID
+	sums        map[hubSum]llm.Money // of rows
 	slices      map[budget.ID]map[uuid.UUID]llm.Money
 	wanted      map[budget.ID]map[uuid.UUID]time.Time
 	nodes       map[uuid.UUID]hubNode
 	incarnation int
 	ignoreParts bool // negative control: what an end user has spent does not count
+}
+
+// hubSum is what the rows of a journal have cost one scope.
+type hubSum struct {
+	scope   string
+	journal uuid.UUID
 }
 
 type hubNode struct {
@@ -54,7 +64,8 @@ type hubNode struct {
 }
 
 func newHub(now func() time.Time, limits map[string]llm.Money) *hub {
-	return &hub{now: now, limits: limits, state: hubState{
+	return &hub{now: now, limits: limits, changed: map[budget.ID]bool{}, state: hubState{
+		sums:     map[hubSum]llm.Money{},
 		position: map[uuid.UUID]Position{}, open: map[AttemptID]Attempt{}, rows: map[AttemptID]Entry{},
 		journalOf: map[AttemptID]uuid.UUID{}, slices: map[budget.ID]map[uuid.UUID]llm.Money{},
 		wanted: map[budget.ID]map[uuid.UUID]time.Time{}, nodes: map[uuid.UUID]hubNode{},
@@ -64,7 +75,7 @@ func newHub(now func() time.Time, limits map[string]llm.Money) *hub {
 func (s *hubState) clone() *hubState {
 	c := *s
 	c.position, c.open, c.rows, c.journalOf = maps.Clone(s.position), maps.Clone(s.open), maps.Clone(s.rows), maps.Clone(s.journalOf)
-	c.nodes = maps.Clone(s.nodes)
+	c.nodes, c.sums = maps.Clone(s.nodes), maps.Clone(s.sums)
 	c.slices, c.wanted = map[budget.ID]map[uuid.UUID]llm.Money{}, map[budget.ID]map[uuid.UUID]time.Time{}
 	for id, m := range s.slices {
 		c.slices[id] = maps.Clone(m)
@@ -75,18 +86,30 @@ func (s *hubState) clone() *hubState {
 	return &c
 }
 
+// settle puts an attempt into the rows, and what it costs into the sums.
+func (s *hubState) settle(e *Entry, journal uuid.UUID) {
+	if old, there := s.rows[e.ID]; there {
+		s.add(&old, s.journalOf[e.ID], -old.Cost)
+	}
+	delete(s.open, e.ID)
+	s.rows[e.ID], s.journalOf[e.ID] = *e, journal
+	s.add(e, journal, e.Cost)
+}
+
+func (s *hubState) add(e *Entry, journal uuid.UUID, cost llm.Money) {
+	for _, scope := range append(e.PartScopes(), e.Account, e.Key) {
+		s.sums[hubSum{scope, journal}] += cost
+	}
+}
+
 // spent is what a journal has spent of a budget, as far as the hub knows.
-func (s *hubState) spent(id budget.ID, journal uuid.UUID) (sum llm.Money) {
-	_, _, isPart := budget.PartOf(id.Scope)
-	for at, e := range s.rows {
-		if isPart && s.ignoreParts {
-			break
-		}
-		if s.journalOf[at] == journal && (e.Account == id.Scope || e.Key == id.Scope || slices.Contains(e.PartScopes(), id.Scope)) {
-			sum += e.Cost
+func (s *hubState) spent(id budget.ID, journal uuid.UUID) llm.Money {
+	if s.ignoreParts {
+		if _, _, isPart := budget.PartOf(id.Scope); isPart {
+			return 0
 		}
 	}
-	return sum
+	return s.sums[hubSum{id.Scope, journal}]
 }
 
 // charge is what a journal may come to.
@@ -98,22 +121,32 @@ func (h *hub) charge(id budget.ID, journal uuid.UUID) llm.Money {
 	return max(spent, h.state.slices[id][journal])
 }
 
-// check is called after every commit. Until every node has told a standby that
-// took over what it holds, the hub cannot know.
+// check is called after every commit, and looks at the budgets that it may have changed. Until every node has told a
+// standby that took over what it holds, the hub cannot know.
 func (h *hub) check() {
 	for _, n := range h.state.nodes {
 		if n.incarnation != fmt.Sprint(h.state.incarnation) {
 			return
 		}
 	}
-	for id := range h.state.slices {
-		sum := llm.Money(0)
-		for journal := range h.state.position {
-			sum += max(h.state.spent(id, journal), h.state.slices[id][journal])
-		}
-		if sum > h.limits[id.Scope] && h.broken == nil {
-			h.broken = fmt.Errorf("nodes may come to %v of budget %v, whose limit is %v", sum, id, h.limits[id.Scope])
-		}
+	changed := maps.Keys(h.changed)
+	if h.all {
+		changed = maps.Keys(h.state.slices)
+	}
+	for id := range changed {
+		h.checkBudget(id)
+	}
+	h.all = false
+	clear(h.changed)
+}
+
+func (h *hub) checkBudget(id budget.ID) {
+	sum := llm.Money(0)
+	for journal := range h.state.position {
+		sum += max(h.state.spent(id, journal), h.state.slices[id][journal])
+	}
+	if sum > h.limits[id.Scope] && h.broken == nil {
+		h.broken = fmt.Errorf("nodes may come to %v of budget %v, whose limit is %v", sum, id, h.limits[id.Scope])
 	}
 }
 
@@ -166,11 +199,10 @@ func (c *hubConn) Apply(_ context.Context, b *Batch) error {
 		for _, a := range b.Opened {
 			s.open[a.ID], s.journalOf[a.ID] = a, b.Journal
 		}
-		for _, e := range b.Settled {
-			delete(s.open, e.ID)
-			s.rows[e.ID], s.journalOf[e.ID] = e, b.Journal
+		for i := range b.Settled {
+			s.settle(&b.Settled[i], b.Journal)
 		}
-		s.position[b.Journal] = b.To
+		c.hub.all, s.position[b.Journal] = true, b.To
 		return nil
 	})
 }
@@ -209,6 +241,7 @@ func (h *hub) setPeriod(p budget.Period) {
 // deal is what the database does to a lease.
 func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 	s, id := &h.state, r.Budget
+	h.changed[id] = true
 	if s.slices[id] == nil {
 		s.slices[id], s.wanted[id] = map[uuid.UUID]llm.Money{}, map[uuid.UUID]time.Time{}
 	}
@@ -267,6 +300,7 @@ func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 
 func (c *hubConn) Reconcile(_ context.Context, journal uuid.UUID) error {
 	return c.use(func(s *hubState) error {
+		c.hub.all = true
 		for id, m := range s.slices {
 			if _, has := m[journal]; has {
 				m[journal] = s.spent(id, journal)
@@ -333,7 +367,7 @@ func (h *hub) rewind() {
 	incarnation := h.state.incarnation + 1
 	h.state = *h.saved.clone()
 	h.state.incarnation = incarnation
-	h.saved = nil
+	h.saved, h.all = nil, true
 }
 
 func (h *hub) setDown(down bool) {
@@ -353,7 +387,7 @@ func (h *hub) setSlow(d time.Duration) {
 func (h *hub) setLimit(limit llm.Money) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.limits[fleetAccount] = limit
+	h.limits[fleetAccount], h.all = limit, true
 }
 
 // ofUsers is what the attempts of each end user have cost.
