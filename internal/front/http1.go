@@ -264,7 +264,7 @@ func (c *client1) answer(x *exchange) {
 		default:
 			c.logPanic(p, x.request.URL.Path)
 		}
-		c.last = true
+		c.last, c.unread = true, true // a reset would take what was sent from the client
 		x.response.drop()
 	}()
 	if x.body.over {

@@ -70,10 +70,18 @@ func (c *call) handle() {
 	c.id = requestID{id, id.String()}
 	defer c.finish()
 	defer c.recoverPanic()
-	if err := c.run(); err != nil {
-		if c.fail(err); errors.Is(err, errGone) {
-			panic(http.ErrAbortHandler) // net/http's way to end an answer that is not whole
-		}
+	err := c.run()
+	if err != nil {
+		c.fail(err)
+	}
+	c.abortBroken(err)
+}
+
+// abortBroken ends the connection, or the stream of HTTP/2, of an answer that is not whole, so that
+// its body has no end: some programs read no error events, and would take it for whole.
+func (c *call) abortBroken(err error) {
+	if c.out.isBroken() || errors.Is(err, errGone) {
+		panic(http.ErrAbortHandler) // net/http's way
 	}
 }
 
@@ -146,7 +154,9 @@ func (c *call) recoverPanic() {
 	case http.ErrAbortHandler:
 		panic(p) // net/http's own way of giving up a connection
 	default:
-		c.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		c.fail(err)
+		c.abortBroken(err)
 	}
 }
 

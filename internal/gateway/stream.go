@@ -24,6 +24,7 @@ type clientStream struct {
 	last   time.Time
 	silent *time.Timer
 	closed bool
+	broken bool // it has ended with an error
 }
 
 // beginStream makes the stream of the first attempt. A later one goes on with
@@ -120,13 +121,14 @@ func (s *clientStream) send(b []byte) {
 }
 
 // fail ends a stream that has begun with an in-band error, and says whether
-// there was one.
+// there was one. No well-formed end of the body follows: see abortBroken.
 func (s *clientStream) fail(e *llm.Error) bool {
 	if s == nil {
 		return false
 	}
 	s.mu.Lock()
 	begun := s.begun
+	s.broken = begun
 	s.mu.Unlock()
 	if !begun {
 		return false
@@ -134,6 +136,16 @@ func (s *clientStream) fail(e *llm.Error) bool {
 	s.write(s.encoder.Fail(nil, e))
 	s.close()
 	return true
+}
+
+// isBroken reports whether the stream has ended with an in-band error.
+func (s *clientStream) isBroken() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
 }
 
 // withdraw gives the answer up to be sent whole, and reports whether nothing of a

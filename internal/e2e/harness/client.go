@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -55,6 +56,7 @@ type Reply struct {
 	Status int
 	Header http.Header
 	Body   string
+	Broken bool // its end is not well formed
 }
 
 // Hello is the body of a request to a model.
@@ -120,10 +122,22 @@ func (h *Gateway) Send(r *http.Request) Reply {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		h.T.Fatalf("%s: read the reply: %v", r.URL.Path, err)
+	got := Reply{Status: resp.StatusCode, Header: resp.Header, Body: string(body), Broken: err != nil}
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) || got.Broken != got.failsInBand() {
+		h.T.Fatalf("%s: read the reply: %v, want an end that is well formed unless an error event is the last:\n%s",
+			r.URL.Path, err, body)
 	}
-	return Reply{resp.StatusCode, resp.Header, string(body)}
+	return got
+}
+
+// failsInBand reports whether the reply is a stream whose last event is an error.
+func (r Reply) failsInBand() bool {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
+		return false
+	}
+	last := r.Body[strings.LastIndex(strings.TrimSuffix(r.Body, "\n\n"), "\n\n")+1:]
+	return strings.Contains(last, "event: error\n") || strings.Contains(last, `data: {"error":`) ||
+		strings.Contains(last, "event: response.failed\n")
 }
 
 // Decode reads JSON and refuses what the target has no place for.
