@@ -113,13 +113,17 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 		_, err = a.tallyWhole(&l.held, resp, body)
 	}
 	came := quote.Answer{Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: server.ledger.Now()}
-	switch {
-	case err != nil:
-		if f := a.Target.Provider.Judge(err); f.Refusal() && !a.tally.Begun && !a.BillsRefusal(f) {
+	if err != nil {
+		f := a.Target.Provider.Judge(err)
+		switch {
+		case f.Kind == provider.KindAborted: // it counts as it was told
+		case f.Refusal() && !a.tally.Begun && !a.BillsRefusal(f):
 			return came.Rejected(f)
+		default:
+			return l.unseen
 		}
-		return l.unseen
-	case !came.LastWord():
+	}
+	if !came.LastWord() {
 		return l.unseen
 	}
 	s = came.Succeeded()

@@ -38,6 +38,9 @@ func (c *call) relayStream(a *attempt, resp *provider.Response) error {
 	a.servedAs(resp)
 	c.upstream.ending.Store(false)
 	err := r.run()
+	if err == nil && r.aborted {
+		err = provider.Aborted()
+	}
 	c.spent.reached = true
 	if err == nil {
 		return r.finish()
@@ -60,6 +63,7 @@ type relay struct {
 	last    []byte    // of what went out as it came, for whoever has to go on behind it
 	held    sse.Event // the event with the last usage, which waits for the settlement
 	asked   bool      // held is there only because the gateway asked for it
+	aborted bool      // the provider has broken the answer off: what follows counts, and is not passed on
 	end     []byte    // the provider's own end marker, which waits for the same
 }
 
@@ -147,6 +151,7 @@ func (r *relay) take(frame sse.Event) error {
 	events, err := r.decoder.Decode(r.events[:0], frame)
 	r.events = events
 	r.tally.Begun = r.tally.Begun || !r.isIdle(frame, err)
+	r.aborted = r.aborted || aborts(events)
 	f := frameKind{usageOnly: len(events) > 0, empty: len(events) == 0}
 	for i := range events {
 		e := &events[i]
@@ -162,10 +167,20 @@ func (r *relay) take(frame sse.Event) error {
 	if f.finish && r.tally.Whole() {
 		r.call.upstream.ending.Store(true)
 	}
-	if r.same && err == nil {
+	if r.same && err == nil && !r.aborted {
 		r.forward(frame, f)
 	}
 	return err
+}
+
+// aborts reports whether one of the events ends an answer, or one of its choices, by a failure.
+func aborts(events []llm.Event) bool {
+	for i := range events {
+		if events[i].Kind == llm.EventFinish && events[i].Finish == llm.FinishError {
+			return true
+		}
+	}
+	return false
 }
 
 // isIdle reports whether a frame tells of no work of the provider's.
@@ -190,7 +205,9 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 		c.plan.Release() // it answers, whatever time its client takes
 	}
 	r.remember(len(e.Text) + len(e.Tool.Name))
-	r.tally.Add(e)
+	if r.tally.Add(e); r.aborted {
+		return false, nil
+	}
 	if r.attempt.resumes != nil {
 		if passes, err = r.attempt.resumes.pass(e); err != nil || !passes {
 			return false, err

@@ -106,6 +106,9 @@ func (a *attempt) checkWhole(reply *llm.Reply) error {
 	if !a.tally.Whole() {
 		return provider.Truncated()
 	}
+	if slices.Contains(a.tally.Finish, llm.FinishError) {
+		return provider.Aborted()
+	}
 	if n := int64(len(reply.Vectors)); n > 0 && a.Head.Texts > 0 && n != a.Head.Texts {
 		return fmt.Errorf("gateway: %d vectors for %d texts", n, a.Head.Texts)
 	}
@@ -165,8 +168,7 @@ func (w *wholeReply) send(contentType string) {
 	c.answerHeaders(&told, cmp.Or(contentType, "application/json"))
 	c.w.Header()["Content-Length"] = []string{strconv.Itoa(len(*buf))}
 	c.idem.keep(&told, *buf)
-	// Nothing goes on from an answer that failed: it is not kept, as in a stream.
-	if failed := slices.Contains(w.attempt.tally.Finish, llm.FinishError); !failed && !c.kept.keep(*buf) {
+	if !c.kept.keep(*buf) {
 		c.w.Header()["X-Weir-Kept"] = []string{"false"}
 	}
 	c.releaseBody() // whatever time the client takes

@@ -30,6 +30,7 @@ const (
 	KindProtocol  // what came is not the provider's protocol
 	KindTruncated // the answer ended before it was complete
 	KindInStream  // an error that the provider reported in its stream
+	KindAborted   // the provider ended the answer by a finish reason that tells of a failure
 	KindCanceled  // our side gave up: the client left, the gateway stops, or its memory is taken
 	// KindCredential is that the gateway has no credential to show: nothing
 	// was sent. To ask this provider again does not help.
@@ -43,7 +44,7 @@ const (
 func (k Kind) String() string {
 	names := [...]string{
 		"unknown", "refused", "status", "connect_timeout", "first_byte_timeout", "idle_timeout", "total_timeout",
-		"reset", "protocol", "truncated", "in_stream", "canceled", "credential", "shortage",
+		"reset", "protocol", "truncated", "in_stream", "aborted", "canceled", "credential", "shortage",
 	}
 	if int(k) >= len(names) {
 		return names[0]
@@ -139,6 +140,13 @@ func callersFault(c llm.Code) bool {
 func Truncated() *Failure {
 	return &Failure{Kind: KindTruncated, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The provider's answer "+
 		"ended before it was complete.")}
+}
+
+// Aborted is the failure of an answer that its provider ended by a finish reason that tells of a
+// failure: llm.FinishError.
+func Aborted() *Failure {
+	return &Failure{Kind: KindAborted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The provider broke its "+
+		"answer off: its finish reason tells of a failure. Send the request again.")}
 }
 
 // GivenUp is the failure of an answer that our side reads no further.

@@ -44,7 +44,7 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 	switch {
 	case !f.Sent():
 		s.Outcome = ledger.OutcomeRefused
-	case a.Begun && (a.Head.Stream || f.Refusal()), a.believable() && !a.Usage.IsZero(),
+	case f.Kind == provider.KindAborted, a.Begun && (a.Head.Stream || f.Refusal()), a.believable() && !a.Usage.IsZero(),
 		a.charged != nil && *a.charged > 0:
 		return a.cut(f)
 	case f.Refusal() && (!a.isUnseen(f) || a.BillsRefusal(f)):

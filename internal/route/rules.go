@@ -19,6 +19,7 @@ const (
 	FaultSilent            // none after others in time
 	FaultTotal             // the time for a whole exchange is over
 	FaultBroken            // the answer broke off
+	FaultAborted           // its finish reason tells of a failure
 	FaultShape             // the answer is not the protocol
 	FaultGaveUp            // 504, 522, 524
 	FaultServer            // 500, 502, 408, or an error in place of the answer
@@ -89,6 +90,10 @@ func Rules() []Rule {
 		// Whoever reads slowly brings it about, too.
 		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: ForAccount},
 		{Fault: FaultBroken, When: "broken off, reset", Again: true, Onward: true, Counts: ForAll},
+		{
+			Fault: FaultAborted, When: "a finish reason that tells of a failure, such as `error` or `MALFORMED_FUNCTION_CALL`",
+			Again: true, Onward: true, Counts: ForAccount,
+		},
 		{
 			Fault: FaultShape, When: "not the protocol: an answer of an unexpected shape", Again: true, Onward: true,
 			Counts: ForAccount,
@@ -163,6 +168,8 @@ func FaultOf(f *provider.Failure) Fault {
 		return FaultTotal
 	case provider.KindReset, provider.KindTruncated:
 		return FaultBroken
+	case provider.KindAborted:
+		return FaultAborted
 	case provider.KindProtocol:
 		return FaultShape
 	case provider.KindCanceled:

@@ -132,6 +132,9 @@ func finishOf(word string) llm.FinishReason {
 	case stopRefused:
 		return llm.FinishContentFilter
 	}
+	if parse.IsAborted(word) { // of servers of other makers
+		return llm.FinishError
+	}
 	return llm.FinishStop
 }
 

@@ -141,7 +141,8 @@ func finishOf(word string) llm.FinishReason {
 		return llm.FinishToolCalls
 	case guardrailIntervened, "content_filtered", "refusal":
 		return llm.FinishContentFilter
-	case "malformed_model_output", "malformed_tool_use":
+	}
+	if parse.IsAborted(word) {
 		return llm.FinishError
 	}
 	return llm.FinishStop

@@ -86,7 +86,8 @@ func finishOf(word string) llm.FinishReason {
 		return llm.FinishToolCalls
 	case "ERROR_TOXIC":
 		return llm.FinishContentFilter
-	case "ERROR", "TIMEOUT", "USER_CANCEL":
+	}
+	if parse.IsAborted(word) {
 		return llm.FinishError
 	}
 	return llm.FinishStop // COMPLETE, STOP_SEQUENCE

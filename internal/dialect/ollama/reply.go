@@ -130,7 +130,8 @@ func finishOf(word string) llm.FinishReason {
 		return llm.FinishLength
 	case "content_filter":
 		return llm.FinishContentFilter
-	case "error":
+	}
+	if parse.IsAborted(word) {
 		return llm.FinishError
 	}
 	return llm.FinishStop // stop; load and unload, which answer a request without messages

@@ -201,7 +201,8 @@ func finishOf(word string) llm.FinishReason {
 		return llm.FinishToolCalls
 	case "content_filter", "content_filtered", "safety", "SAFETY", "sensitive", "refusal":
 		return llm.FinishContentFilter
-	case "error", "insufficient_system_resource", "network_error", "abort":
+	}
+	if parse.IsAborted(word) {
 		return llm.FinishError
 	}
 	return llm.FinishStop

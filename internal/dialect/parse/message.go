@@ -101,6 +101,21 @@ func Arguments(v []byte) string {
 // CallID is the id of a call that came without one, by its position.
 func CallID(position int) string { return "call_" + strconv.Itoa(position) }
 
+// IsAborted reports whether a finish reason tells of a failure: the generation was broken off. The words are those of
+// DeepSeek (insufficient_system_resource), Z.ai (network_error), Mistral and OpenRouter (error), watsonx (time_limit,
+// cancelled, error: https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_6_x.WatsonXAI.TextChatResultChoice-1.html,
+// 2026-11-28), TensorRT-LLM (timeout, cancelled), vLLM and SGLang (abort), Cohere (ERROR, TIMEOUT, USER_CANCEL), Bedrock
+// (malformed_…), and Google, whose OpenAI-compatible API has its own word behind "function_call_filter: ".
+func IsAborted(word string) bool {
+	switch strings.ToLower(strings.TrimPrefix(word, "function_call_filter: ")) {
+	case "error", "insufficient_system_resource", "network_error", "abort", "aborted", "timeout", "time_limit",
+		"cancelled", "canceled", "user_cancel", "malformed_function_call", "malformed_response", "malformed_model_output",
+		"malformed_tool_use", "unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature":
+		return true
+	}
+	return false
+}
+
 // Finish is why an answer ended: a call of a tool where the answer has one,
 // though its provider speaks of a normal end.
 func Finish(said llm.FinishReason, parts []llm.Part) llm.FinishReason {
