@@ -137,8 +137,7 @@ func Dialect() *dialect.Dialect {
 				"POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
 				"POST /v1beta1/publishers/{publisher}/models/{target...}",
 			},
-			// A reply without candidates: the vendor's SDKs take a comment for a broken stream.
-			KeepAlive:     "data: {}\n\n",
+			KeepAlive:     "data: " + keepAlive + "\n\n",
 			Framing:       dialect.ServerSent(),
 			Scan:          Scan,
 			DecodeRequest: DecodeRequest,

@@ -151,9 +151,16 @@ func (d *Decoder) call(dst []llm.Event, choice int, p *llm.Part) []llm.Event {
 	)
 }
 
-// Idle reports whether a piece has no candidate: it is an error alone.
+// keepAlive is a piece that says nothing, as Google ends some streams with. The vendor's SDKs take a comment for a broken
+// stream, and their chats forget a whole exchange in which a piece had no content (@google/genai 3.3.0, genai 1.77.0).
+const keepAlive = `{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0}]}`
+
+// Idle reports whether a piece has no candidate, as an error alone, or is another gateway's keep-alive.
 func Idle(frame sse.Event) bool {
 	data := frame.Data
+	if string(data) == keepAlive {
+		return true
+	}
 	for _, first := range rawjson.Elements(data) { // an error may come as an array of one
 		data = first
 		break

@@ -85,6 +85,11 @@ func TestKeepAlive(t *testing.T) {
 	if r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: body}); !strings.HasPrefix(r.Body, ": keep-alive\n\n") {
 		t.Errorf("no keep-alive in the vendor API: %s", r.Body)
 	}
+	const piece = `data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0}]}` + "\n\n"
+	path := "/v1beta/models/house/echo:ttft=400ms:streamGenerateContent?alt=sse"
+	if r := h.Do(harness.Ask{Path: path, Body: `{"contents":[{"parts":[{"text":"Hi"}]}]}`}); !strings.HasPrefix(r.Body, piece) {
+		t.Errorf("no piece without words that Google's SDKs bear: %s", r.Body)
+	}
 	r := h.Stream("house/chat:ttft=400ms,status=500")
 	if _, e := harness.SplitStream(t, r.Body); r.Status != http.StatusOK || e == nil || e.Code != "PROVIDER_ERROR" || e.RequestID != r.Header.Get("X-Request-Id") {
 		t.Errorf("a failure behind a keep-alive: %d %+v, want PROVIDER_ERROR in the stream: %s", r.Status, e, r.Body)

@@ -197,7 +197,8 @@ func TestNoStreamBehindComments(t *testing.T) {
 		must.Do(t, err)
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if err != nil || !strings.HasPrefix(string(body), ": keep-alive\n\n") || !strings.Contains(string(body), tt.want) {
+		failed := strings.Contains(string(body), "event: error\n")
+		if failed != (err != nil) || !strings.HasPrefix(string(body), ": keep-alive\n\n") || !strings.Contains(string(body), tt.want) {
 			t.Errorf("%s: %q, %v; want %s", tt.contentType, body, err, tt.want)
 		}
 	}
