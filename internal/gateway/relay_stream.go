@@ -242,7 +242,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 			return
 		}
 	}
-	if r.tally.Done && !f.usage && !f.finish {
+	if r.tally.Done && !f.usage && (!f.finish || r.isEndMarker(frame)) {
 		r.end = r.call.Op.Framing.Append(nil, string(frame.Name), frame.Data)
 		return
 	}
@@ -252,7 +252,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 	if f.alone && !r.call.Head.IncludeUsage && !r.tally.Whole() {
 		return // of one of several choices, which the gateway alone asked for
 	}
-	if (told || f.empty) && (last || !f.content) && r.tally.Whole() {
+	if (told || f.empty) && (last || !f.content) && (f.alone || r.tally.Whole()) {
 		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
 		r.asked = f.usageOnly && !r.call.Head.IncludeUsage
 		return
@@ -268,6 +268,12 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 	r.last = append(r.last[:0], frame.Data...)
 }
 
+// isEndMarker reports whether a frame is the wire format's end marker.
+func (r *relay) isEndMarker(frame sse.Event) bool {
+	op := r.call.Op
+	return string(op.Framing.Append(nil, string(frame.Name), frame.Data)) == op.EndMarker
+}
+
 // shown is a frame as a client sees it whose account is charged otherwise than the provider charges: its data without a
 // cost, and nothing beside them, since comments and fields that no wire format knows may tell it too. It is the zero
 // frame where nothing is left: data that are no JSON, but for the end marker, and those of a cost alone.
@@ -275,8 +281,7 @@ func (r *relay) shown(frame sse.Event) sse.Event {
 	framing, data := r.call.Op.Framing, r.call.withoutCost(frame.Data)
 	name := stamp.EventName(frame.Name)
 	raw := framing.Append(nil, name, data)
-	isEnd := string(raw) == r.call.Op.EndMarker
-	if !isEnd && (rawjson.Validate(data, parse.MaxDepth) != nil || len(data) < len(frame.Data) && isEmpty(data)) {
+	if string(raw) != r.call.Op.EndMarker && (rawjson.Validate(data, parse.MaxDepth) != nil || len(data) < len(frame.Data) && isEmpty(data)) {
 		return sse.Event{}
 	}
 	return sse.Event{Name: []byte(name), Data: data, Raw: raw}

@@ -140,7 +140,7 @@ func decodeChoice(v []byte, position int) (c llm.Choice, broken bool, err error)
 		return c, broken, fmt.Errorf("openai: choice %d of the reply has no message", position)
 	}
 	c.Message, err = decodeAnswer(m)
-	c.Finish = parse.Finish(c.Finish, c.Message.Parts) // some providers call a forced tool with a plain "stop"
+	c.Finish = parse.Finish(cmp.Or(c.Finish, llm.FinishStop), c.Message.Parts) // some providers call a forced tool with a plain "stop"
 	return c, broken, err
 }
 

@@ -20,6 +20,7 @@ type Decoder struct {
 	q       *llm.Quirks
 	started bool
 	plain   [maxChoices]bool // its thinking is told as a string
+	said    [maxChoices]bool // something came of it
 	calls   []openCall
 	kept    int // bytes of theirs
 	ran     ran
@@ -42,7 +43,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	data := bytes.TrimSpace(frame.Data)
 	switch {
 	case string(data) == "[DONE]":
-		return append(dst, llm.Event{Kind: llm.EventDone}), nil
+		return append(d.endAll(dst), llm.Event{Kind: llm.EventDone}), nil
 	}
 	isError := string(frame.Name) == "error"
 	switch err := rawjson.Validate(data, maxDepth); {
@@ -164,17 +165,34 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool)
 			broken = rawjson.Present(m.Value)
 		}
 	}
+	before := len(dst)
 	dst = d.delta(dst, index, delta)
-	reason := finishOf(rawjson.Text(finish))
-	if reason == "" {
-		return dst, broken
+	d.said[index] = d.said[index] || len(dst) > before
+	if reason := finishOf(rawjson.Text(finish)); reason != "" {
+		dst = d.end(dst, index, reason)
 	}
-	dst = d.begin(dst, index)
+	return dst, broken
+}
+
+// end appends the end of a choice.
+func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm.Event {
+	dst = d.beginAll(dst, index)
 	d.usages.end(index)
 	if reason == llm.FinishStop && d.last(index) != nil {
 		reason = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
 	}
-	return append(dst, llm.Event{Kind: llm.EventFinish, Choice: index, Finish: reason}), broken
+	return append(dst, llm.Event{Kind: llm.EventFinish, Choice: index, Finish: reason})
+}
+
+// endAll appends the ends of choices of which none was told before the end marker: some servers tell no finish
+// reasons, and the marker says that the answer is whole.
+func (d *Decoder) endAll(dst []llm.Event) []llm.Event {
+	for index := range d.said {
+		if (d.said[index] || d.last(index) != nil) && !d.usages.ended[index] {
+			dst = d.end(dst, index, llm.FinishStop)
+		}
+	}
+	return dst
 }
 
 func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {

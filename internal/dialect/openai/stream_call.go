@@ -11,6 +11,8 @@ const (
 	maxCalls = 1024
 	// maxPieced is up to how many bytes a name is put together of pieces.
 	maxPieced = 1024
+	// maxEarly bounds the arguments of a stream, in bytes, that wait for the names of their calls.
+	maxEarly = 1 << 20
 )
 
 // openCall is a tool call of the stream that has begun.
@@ -19,9 +21,11 @@ type openCall struct {
 	position int // among the calls of its choice
 	index    int // as the provider counts
 	id       string
+	given    bool // the id is the provider's
 
 	name, signature string
-	told            bool // the event that opens it is out
+	early           []byte // arguments that came before the name
+	told            bool   // the event that opens it is out
 }
 
 // callDelta is one tool call of one delta.
@@ -57,42 +61,81 @@ func readCall(v []byte) callDelta {
 
 // call appends the events of one delta: one that opens the call, with its id
 // and name, and one with a piece of its arguments. A name may come in pieces, or
-// again, until there are arguments.
+// again, until there are arguments; or behind some of these, which wait for it.
 func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
 	open := d.find(choice, c)
 	switch {
 	case open == nil && len(d.calls) == maxCalls:
 		return dst
 	case open == nil:
-		dst = d.begin(dst, choice)
+		if last := d.last(choice); last != nil && last.name != "" {
+			dst = d.begin(dst, last)
+		}
 		open = d.open(choice, c)
 		c.signature = ""
-	case !open.told && c.name != open.name && len(open.name) < maxPieced:
-		open.name += c.name
-		d.kept += len(c.name)
+	case !open.told:
+		d.learn(open, &c)
 	}
-	if c.arguments == "" && c.signature == "" {
+	switch {
+	case !open.told && open.name == "" && d.kept+len(c.arguments) <= maxEarly:
+		open.early = append(open.early, c.arguments...)
+		d.kept += len(c.arguments)
+		return dst
+	case c.arguments == "" && c.signature == "" && len(open.early) == 0:
 		return dst
 	}
-	return append(d.begin(dst, choice), llm.Event{
+	if dst = d.begin(dst, open); c.arguments == "" && c.signature == "" {
+		return dst
+	}
+	return append(dst, llm.Event{
 		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments, Signature: c.signature,
 		Maker: makerOfCall(c.signature),
 		Tool:  llm.ToolDelta{Index: open.position},
 	})
 }
 
-// begin tells of the newest call of a choice, whose name is whole, unless that was done.
-func (d *Decoder) begin(dst []llm.Event, choice int) []llm.Event {
-	open := d.last(choice)
-	if open == nil || open.told {
+// learn takes note of what a delta says of a call of which nothing was told yet.
+func (d *Decoder) learn(open *openCall, c *callDelta) {
+	if c.name != open.name && len(open.name) < maxPieced {
+		open.name += c.name
+		d.kept += len(c.name)
+	}
+	if c.id != "" && !open.given {
+		d.kept += len(c.id) - len(open.id)
+		open.id, open.given = c.id, true
+	}
+	if c.signature != "" {
+		d.kept += len(c.signature) - len(open.signature)
+		open.signature, c.signature = c.signature, ""
+	}
+}
+
+// begin tells of a call with what came of its arguments, unless that was done.
+func (d *Decoder) begin(dst []llm.Event, open *openCall) []llm.Event {
+	if open.told {
 		return dst
 	}
 	dst = append(dst, llm.Event{
-		Kind: llm.EventToolCall, Choice: choice, Signature: open.signature, Maker: makerOfCall(open.signature),
+		Kind: llm.EventToolCall, Choice: open.choice, Signature: open.signature, Maker: makerOfCall(open.signature),
 		Tool: llm.ToolDelta{Index: open.position, ID: open.id, Name: open.name},
 	})
-	d.kept -= len(open.name) + len(open.signature)
-	open.told, open.name, open.signature = true, "", ""
+	if len(open.early) > 0 {
+		dst = append(dst, llm.Event{
+			Kind: llm.EventToolCall, Choice: open.choice, Text: string(open.early), Tool: llm.ToolDelta{Index: open.position},
+		})
+	}
+	d.kept -= len(open.name) + len(open.signature) + len(open.early)
+	open.told, open.name, open.signature, open.early = true, "", "", nil
+	return dst
+}
+
+// beginAll tells of all calls of a choice that has ended.
+func (d *Decoder) beginAll(dst []llm.Event, choice int) []llm.Event {
+	for i := range d.calls {
+		if d.calls[i].choice == choice {
+			dst = d.begin(dst, &d.calls[i])
+		}
+	}
 	return dst
 }
 
@@ -122,7 +165,7 @@ func (c *callDelta) continues(open *openCall) bool {
 	case c.index >= 0 && c.index != open.index:
 		return false
 	case c.id != "":
-		return c.id == open.id || c.name == "" && c.index >= 0
+		return c.id == open.id || (c.name == "" || !open.given && !open.told) && c.index >= 0
 	}
 	return c.name == "" || c.index >= 0
 }
@@ -132,14 +175,15 @@ func (d *Decoder) open(choice int, c callDelta) *openCall {
 	if last := d.last(choice); last != nil {
 		position = last.position + 1
 	}
-	if c.id == "" {
+	given := c.id != ""
+	if !given {
 		c.id = parse.CallID(position)
 	}
 	if c.index < 0 {
 		c.index = position
 	}
 	d.calls = append(d.calls, openCall{
-		choice: choice, position: position, index: c.index, id: c.id, name: c.name, signature: c.signature,
+		choice: choice, position: position, index: c.index, id: c.id, given: given, name: c.name, signature: c.signature,
 	})
 	d.kept += len(c.id) + len(c.name) + len(c.signature)
 	return &d.calls[len(d.calls)-1]
