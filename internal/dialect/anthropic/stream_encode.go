@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -19,14 +20,19 @@ type Encoder struct {
 	maker     string       // of the open block of thinking
 	blocks    int64        // begun so far; the last of them is the open one
 	calls     []call       // by position
-	ids       int          // bytes of theirs
+	current   int          // of the calls, the one whose block was opened last
+	held      []*heldBlock // that wait for the end of the open call
+	full      bool         // they are longer than what is kept
+	size      int          // bytes of ids and of what is held
 	refused   bool
 }
 
-// call is a tool call of the stream; its block is -1 until it is opened.
+// call is a tool call of the stream.
 type call struct {
-	block int64
-	id    string
+	begun     bool
+	id        string
+	arguments parse.ObjectEnd
+	held      *heldBlock // where it waits for another one to end
 }
 
 // NewEncoder encodes one streamed answer. Clients add up what is told at the start, so it is the
@@ -37,15 +43,27 @@ func NewEncoder(m llm.Meta) *Encoder {
 	return e
 }
 
-// Size is how many bytes of ids are kept.
-func (e *Encoder) Size() int { return e.ids }
+// Size is how many bytes of ids and of blocks that wait are kept.
+func (e *Encoder) Size() int { return e.size }
 
 // Append writes a piece of the answer. The first follows message_start; nothing
-// is written before there is a piece. The format has one choice.
+// is written before there is a piece. The format has one choice. What comes while a call
+// is open that goes on waits for its end.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
-	if ev.Choice != 0 {
+	switch {
+	case ev.Choice != 0 || e.full:
+		return dst
+	case ev.Kind == llm.EventToolCall && (ev.Tool.Index < 0 || ev.Tool.Index >= maxBlocks):
+		return dst
+	case e.waits(ev):
+		e.hold(ev)
 		return dst
 	}
+	return e.release(e.write(dst, ev), false)
+}
+
+// write writes a piece in its block, which begins where it is not the open one.
+func (e *Encoder) write(dst []byte, ev *llm.Event) []byte {
 	switch ev.Kind {
 	case llm.EventStart:
 		if ev.Usage.InputTokens() > 0 {
@@ -191,32 +209,39 @@ func (e *Encoder) signature(dst []byte, ev *llm.Event, of string) []byte {
 	return e.redacted(dst, proof.Seal(proof.Proof{Maker: ev.Maker, Of: of, Signature: ev.Signature}))
 }
 
-// toolCall opens a call or continues one. Providers that let calls take turns
-// come back to one whose block has ended; its pieces name their block.
+// toolCall opens a call or continues one. One that has come to its end is not continued. What another vendor signed of a
+// call stands before it, or behind it where it comes later.
 func (e *Encoder) toolCall(dst []byte, ev *llm.Event) []byte {
 	at := ev.Tool.Index
-	if at < 0 || at >= maxBlocks {
-		return dst
-	}
-	for len(e.calls) <= at {
-		e.calls = append(e.calls, call{block: -1})
-	}
-	if e.calls[at].block < 0 {
-		e.calls[at].id = ev.Tool.ID
-		e.ids += len(ev.Tool.ID)
-	}
-	dst = e.signature(dst, ev, proof.OfCall+e.calls[at].id)
-	if e.calls[at].block < 0 {
+	c := e.call(at)
+	opens := !c.begun
+	if opens {
+		c.begun, c.id, c.held = true, ev.Tool.ID, nil
+		e.size += len(c.id)
+		dst = e.signature(dst, ev, proof.OfCall+c.id)
 		dst = e.openBlock(dst, llm.PartToolCall)
 		dst = rawjson.AppendString(append(dst, `{"type":"tool_use","id":`...), ev.Tool.ID)
 		dst = rawjson.AppendString(append(dst, `,"name":`...), ev.Tool.Name)
 		dst = append(dst, `,"input":{}}`+"}\n\n"...)
-		e.calls[at].block = e.blocks - 1
+		e.current = at
 	}
-	if ev.Text == "" {
+	if ev.Text != "" && at == e.current && e.open == llm.PartToolCall {
+		c.arguments.Add(ev.Text)
+		dst = e.piece(dst, e.blocks-1, `{"type":"input_json_delta","partial_json":`, ev.Text)
+	}
+	if opens || ev.Signature == "" {
 		return dst
 	}
-	return e.piece(dst, e.calls[at].block, `{"type":"input_json_delta","partial_json":`, ev.Text)
+	sealed := proof.Seal(proof.Proof{Maker: ev.Maker, Of: proof.OfCall + c.id, Signature: ev.Signature})
+	return e.Append(dst, &llm.Event{Kind: llm.EventReasoning, Redacted: sealed, Maker: Name})
+}
+
+// call is the call at that position.
+func (e *Encoder) call(at int) *call {
+	for len(e.calls) <= at {
+		e.calls = append(e.calls, call{})
+	}
+	return &e.calls[at]
 }
 
 // other writes a frame of this format that nobody modelled, under the number
@@ -256,7 +281,10 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	if e.refused && c.Finish == llm.FinishStop {
 		c.Finish = llm.FinishContentFilter
 	}
-	dst = e.stop(e.begin(dst))
+	if e.full {
+		c.Finish = llm.FinishLength
+	}
+	dst = e.stop(e.begin(e.release(dst, true)))
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
 	dst = append(appendStop(dst, &c), '}')
 	if f.Reported {
