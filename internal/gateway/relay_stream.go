@@ -260,13 +260,21 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 	if f.finish {
 		r.call.kept.keepEvent(frame.Data)
 	}
-	r.out = append(r.out, frame.Raw...)
+	if r.call.asksUsage() {
+		r.out = rawjson.AppendWithoutNull(r.out, frame.Raw, `"usage"`)
+	} else {
+		r.out = append(r.out, frame.Raw...)
+	}
 	if f.start || r.call.rescue.words.on {
 		r.follow(frame)
 		return
 	}
 	r.last = append(r.last[:0], frame.Data...)
 }
+
+// asksUsage reports whether the gateway alone asked for the usage of a stream: its client knows no usage that is null, which
+// all other pieces then have (Mistral's SDK refuses it).
+func (c *call) asksUsage() bool { return c.Op.Op == llm.OpChat && !c.Head.IncludeUsage }
 
 // isEndMarker reports whether a frame is the wire format's end marker.
 func (r *relay) isEndMarker(frame sse.Event) bool {
