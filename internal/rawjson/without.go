@@ -6,8 +6,9 @@ import "bytes"
 // nothing: a quote within a string of JSON stands behind a backslash, so that the name in quotes is a member's where a
 // colon follows it.
 func AppendWithoutNull(dst, text []byte, quoted string) []byte {
+	name := quoted[1:] // which begins with a rarer byte
 	for {
-		i := bytes.Index(text, []byte(quoted))
+		i := bytes.Index(text, []byte(name)) - 1
 		if i < 0 {
 			return append(dst, text...)
 		}
@@ -21,7 +22,7 @@ func AppendWithoutNull(dst, text []byte, quoted string) []byte {
 // and whose value is null. Of another one it is j twice.
 func nullMember(text []byte, i, j int) (from, to int) {
 	colon := skipSpace(text, j)
-	if colon == len(text) || text[colon] != ':' {
+	if text[i] != '"' || colon == len(text) || text[colon] != ':' {
 		return j, j
 	}
 	null := skipSpace(text, colon+1)
