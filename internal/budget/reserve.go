@@ -157,7 +157,7 @@ func exceeded(s *lease, n *Need) error {
 	what := fmt.Sprintf("The budget of this %s, %s, has no room for this request: it needs at least $%s, and $%s is "+
 		"neither spent nor held.", b.Of, limit, n.Least, s.refused-1)
 	if ends, ok := b.Period.Ends(n.At); ok {
-		what += fmt.Sprintf(" A new %s begins at %s.", b.Period, ends.Format(time.RFC3339))
+		what += fmt.Sprintf(" It will reset at %s.", ends.Format(time.RFC3339)) // by which LangChain knows a quota
 	}
 	return &llm.Error{
 		Code: llm.CodeBudgetExceeded, Message: what,

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"errors"
-	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -63,11 +62,11 @@ func (s *site) refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, e
 	}
 }
 
-// retryAfter says in whole seconds when to try again (RFC 9110, 10.2.3); nothing
-// for 0.
+// retryAfter says in whole seconds when to try again (RFC 9110, 10.2.3), 59 at most; nothing for 0. The page says the
+// whole time.
 func retryAfter(w http.ResponseWriter, d time.Duration) {
 	if d > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.Seconds()))))
+		w.Header().Set("Retry-After", strconv.FormatInt(llm.RetrySeconds(d), 10))
 	}
 }
 

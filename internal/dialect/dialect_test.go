@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/dialecttest"
+	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/registry"
 	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
@@ -210,6 +212,38 @@ func TestStatuses(t *testing.T) {
 			if got := byName(t, name).Status(code); got != want[i] {
 				t.Errorf("%s: status of %s: %d, want %d", name, code, got, want[i])
 			}
+		}
+	}
+}
+
+// TestRetryAfter holds what a wait is told as: of our own 59 s at most, of a provider's as it told it where that is more
+// than a minute, and then as one not to repeat.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		wait         time.Duration
+		told         bool
+		after, again string
+	}{
+		{time.Millisecond, false, "1", ""},
+		{59 * time.Second, false, "59", ""},
+		{59*time.Second + 1, false, "59", ""},
+		{61 * time.Second, false, "59", ""},
+		{61*time.Second + 1, false, "59", "false"},
+		{time.Hour, false, "59", "false"},
+		{7 * time.Second, true, "7", ""},
+		{time.Minute, true, "59", ""},
+		{90 * time.Second, true, "90", "false"},
+		{time.Hour, true, "3600", "false"},
+	} {
+		e := &llm.Error{Code: llm.CodeRateLimited, RetryAfter: tt.wait, RetryTold: tt.told}
+		h := http.Header{}
+		dialect.ErrorHeaders(h, e)
+		if after, again := h.Get("Retry-After"), h.Get("X-Should-Retry"); after != tt.after || again != tt.again {
+			t.Errorf("%v, told %t: got Retry-After %q, x-should-retry %q; want %q, %q", tt.wait, tt.told, after, again, tt.after, tt.again)
+		}
+		if body := gemini.EncodeError(nil, e, ""); !strings.Contains(string(body), `"retryDelay":"`+tt.after+`s"`) {
+			t.Errorf("%v, told %t: got %s, want retryDelay %ss", tt.wait, tt.told, body, tt.after)
 		}
 	}
 }

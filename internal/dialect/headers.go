@@ -84,8 +84,11 @@ func ErrorHeaders(h http.Header, e *llm.Error) {
 		// The official SDKs obey it: what was to be tried again was tried.
 		h["X-Should-Retry"] = []string{"false"}
 	}
+	if e.WaitsLong() {
+		h["X-Should-Retry"] = []string{"false"}
+	}
 	if e.RetryAfter > 0 {
-		h["Retry-After"] = []string{strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10)}
+		h["Retry-After"] = []string{strconv.FormatInt(e.RetrySeconds(), 10)}
 	}
 }
 

@@ -140,7 +140,9 @@ func withRetryAfter(e *llm.Error) *llm.Error {
 	case llm.CodeRateLimited, llm.CodeProviderUnavailable, llm.CodeOverloaded:
 		if e.RetryAfter == 0 {
 			told := *e
-			told.RetryAfter = defaultRetry
+			if told.RetryAfter = defaultRetry; e.Code == llm.CodeRateLimited { // LangChain's Google class reads it here alone
+				told.Message += " " + llm.TryAgain(defaultRetry)
+			}
 			return &told
 		}
 	}

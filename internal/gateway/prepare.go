@@ -167,8 +167,8 @@ func (a *attempt) afford() error {
 		return err
 	}
 	err = a.affordAs(budgets, &inputs, quote.Coarse)
-	if isOverBudget(err) && (a.Price.Known() || a.Terms.Own()) {
-		if err = a.affordAs(budgets, &inputs, quote.Fine); isOverBudget(err) {
+	if isBeyondBudget(err) && (a.Price.Known() || a.Terms.Own()) {
+		if err = a.affordAs(budgets, &inputs, quote.Fine); isBeyondBudget(err) {
 			err = a.affordCounted(budgets, &inputs, err)
 		}
 		if err != nil {
@@ -189,10 +189,10 @@ func (a *attempt) explained(err error, inputs *quote.Inputs) error {
 	return &told
 }
 
-// isOverBudget reports whether a budget has no room.
-func isOverBudget(err error) bool {
+// isBeyondBudget reports whether a budget has no room for what was counted, or for something of unknown price in it.
+func isBeyondBudget(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
-	return ok && e.Code == llm.CodeBudgetExceeded
+	return ok && (e.Code == llm.CodeBudgetExceeded || errors.Is(err, quote.ErrUnpriced))
 }
 
 // inputs is what the request is for the attempt's target, from its bytes where they suffice.

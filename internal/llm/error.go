@@ -41,6 +41,7 @@ type Error struct {
 	Message    string
 	Param      string        // the field or parameter at fault, such as "messages[0].role"; empty for none
 	RetryAfter time.Duration // when to try again; 0 for unknown
+	RetryTold  bool          // RetryAfter is a provider's own word
 	Err        error
 
 	// Word is the vendor's own word for the cause, such as

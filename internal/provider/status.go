@@ -49,7 +49,7 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	f.Err = &llm.Error{
 		Code:       statusCode(status),
 		Message:    p.statusMessage(f, r.model),
-		RetryAfter: after,
+		RetryAfter: after, RetryTold: after > 0,
 		Err: fmt.Errorf("provider %s: status %d: %s", p.opts.Name, status,
 			cmp.Or(upstream.Message, "no explanation")),
 	}
@@ -115,7 +115,7 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 	case llm.CodeProviderTimeout:
 		return fmt.Sprintf("The provider %s did not answer in time.", name)
 	case llm.CodeRateLimited:
-		return fmt.Sprintf("The provider %s has reached its rate limit.", name)
+		return fmt.Sprintf("The provider %s has reached its rate limit.", name) + tryAgain(f.RetryAfter)
 	case llm.CodeProviderUnavailable:
 		return fmt.Sprintf("The provider %s is overloaded or out of service.", name)
 	}
@@ -126,6 +126,14 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 		return fmt.Sprintf("The provider %s answered with an error.", name)
 	}
 	return fmt.Sprintf("The provider %s answered with status %d.", name, f.Status)
+}
+
+// tryAgain returns the sentence that tells the wait; none for 0.
+func tryAgain(wait time.Duration) string {
+	if wait == 0 {
+		return ""
+	}
+	return " " + llm.TryAgain(wait)
 }
 
 // isErrorBody reports whether a whole reply of status 200 is nothing but an

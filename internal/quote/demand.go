@@ -1,6 +1,7 @@
 package quote
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -164,6 +165,10 @@ func (k *Demand) CapFor(amount llm.Money) (limit int64, ok bool) {
 	return limit, ok
 }
 
+// ErrUnpriced is the cause of a refusal under a budget of something that has no price here. It is no budget without room:
+// that one is told as a quota that is used up.
+var ErrUnpriced = errors.New("quote: no price that a budget can be kept with")
+
 // Refusal is the error for an attempt at the model of that full name with whose price no budget can be kept. Where a price of
 // the account's own bounds the charge alone, that of the provider's does not matter.
 func (k *Demand) Refusal(name string) error {
@@ -187,7 +192,7 @@ func (k *Demand) Refusal(name string) error {
 		return nil
 	}
 	return &llm.Error{
-		Code: llm.CodeBudgetExceeded, Param: "model",
+		Code: llm.CodeForbidden, Param: "model", Err: ErrUnpriced,
 		Message: why + ", so that no budget can be kept with it. Its operator can give it a price in the " +
 			"configuration, under prices.",
 	}

@@ -118,7 +118,7 @@ func (l *Limiter) tooManyRejected(f *freeWindow, wait time.Duration) error {
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: wait,
 		Message: fmt.Sprintf("Providers have rejected %d requests of this %s within a minute, and no more are sent for now. "+
-			"Correct the requests: the answers to them say what is wrong. Try again in %s.", f.most, f.title(), counted(seconds(wait), "second")),
+			"Correct the requests: the answers to them say what is wrong. %s", f.most, f.title(), llm.TryAgain(wait)),
 		Err: &Exceeded{Of: f.of, What: "rejected", Limit: f.most},
 	}
 }

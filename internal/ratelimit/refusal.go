@@ -56,13 +56,10 @@ func (n *refusal) err() error {
 	}
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: n.wait,
-		Message: fmt.Sprintf("%s Try again in %s.", text, counted(seconds(n.wait), "second")),
+		Message: text + " " + llm.TryAgain(n.wait),
 		Err:     n.exceeded(),
 	}
 }
-
-// seconds is a time in seconds, rounded up.
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // Exceeded is the cause of a refusal: the limit that the request would have passed.
 type Exceeded struct {

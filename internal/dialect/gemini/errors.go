@@ -3,7 +3,6 @@ package gemini
 import (
 	"net/http"
 	"strconv"
-	"time"
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
@@ -22,11 +21,12 @@ const (
 )
 
 // vocabulary is how Google says a code: the HTTP status and the canonical one, as in
-// https://google.aip.dev/193 and https://ai.google.dev/gemini-api/docs/troubleshooting.
+// https://google.aip.dev/193 and https://ai.google.dev/gemini-api/docs/troubleshooting. A budget without room is 402,
+// which Google does not use: clients repeat its 429, and money is to be asked for once.
 var vocabulary = dialect.Vocabulary{
 	llm.CodeInvalidRequest:      dialect.Say(http.StatusBadRequest, invalidArgument, ""),
 	llm.CodeAuthentication:      dialect.Say(http.StatusUnauthorized, unauthenticated, ""),
-	llm.CodeBudgetExceeded:      dialect.Say(http.StatusTooManyRequests, resourceExhausted, ""),
+	llm.CodeBudgetExceeded:      dialect.Say(http.StatusPaymentRequired, resourceExhausted, ""),
 	llm.CodeForbidden:           dialect.Say(http.StatusForbidden, permissionDenied, ""),
 	llm.CodeNotFound:            dialect.Say(http.StatusNotFound, notFound, ""),
 	llm.CodeModelNotFound:       dialect.Say(http.StatusNotFound, notFound, ""),
@@ -64,8 +64,7 @@ func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	}
 	if e.RetryAfter > 0 {
 		dst = append(dst, `,{"@type":"`+typePrefix+`RetryInfo","retryDelay":"`...)
-		seconds := int64((e.RetryAfter + time.Second - 1) / time.Second)
-		dst = append(strconv.AppendInt(dst, seconds, 10), `s"}`...)
+		dst = append(strconv.AppendInt(dst, e.RetrySeconds(), 10), `s"}`...)
 	}
 	if requestID != "" {
 		dst = append(dst, `,{"@type":"`+typePrefix+`RequestInfo","requestId":`...)

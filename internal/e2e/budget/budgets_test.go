@@ -116,9 +116,10 @@ func TestBudgetRefusals(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"house/chat","messages":[{"role":"user","content":"Hi"}]}`, 429, `"code":"insufficient_quota"`},
 		{"/v1/responses", `{"model":"house/chat","input":"Hi"}`, 429, `"code":"insufficient_quota"`},
 		{"/v1/messages", `{"model":"house/chat","max_tokens":5,"messages":[{"role":"user","content":"Hi"}]}`, 402, `"type":"billing_error"`},
+		{"/v1beta/models/house/chat:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}`, 402, `"status":"RESOURCE_EXHAUSTED"`},
 	} {
 		r := h.Do(harness.Ask{Path: tt.path, Body: tt.body})
-		if r.Status != tt.status || !strings.Contains(r.Body, tt.want) || !strings.Contains(r.Body, "$0.5 per day") {
+		if r.Status != tt.status || !strings.Contains(r.Body, tt.want) || !strings.Contains(r.Body, "$0.5 per day") || !strings.Contains(r.Body, "will reset at") {
 			t.Errorf("%s: got %d %s, want %d with %s and the budget", tt.path, r.Status, r.Body, tt.status, tt.want)
 		}
 		if got := r.Header.Get("X-Should-Retry"); got != "false" {
@@ -334,16 +335,22 @@ func TestBudgetOverage(t *testing.T) {
 	}
 }
 
-// TestBudgetUnpriced holds that what has no price is refused under a budget, and
-// says how to give it one.
+// TestBudgetUnpriced holds that what has no price is refused under a budget, at every client API, as what the key may not
+// use: no SDK takes it for a quota that is used up, or repeats it. It says how to give it a price.
 func TestBudgetUnpriced(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL)})
 	h.SetBudget(llm.USD, budget.PeriodTotal)
-	r := h.Chat("house/chat")
-	if r.Status != 402 || !strings.Contains(r.Body, "under prices") {
-		t.Errorf("got %d %s, want 402 that says where prices are given", r.Status, r.Body)
+	for _, api := range harness.ChatAPIs() {
+		ask, _ := api.Ask("", "house/chat", false)
+		r := h.Do(ask)
+		if r.Status != 403 || !strings.Contains(r.Body, "under prices") || strings.Contains(r.Body, "quota") {
+			t.Errorf("%s: got %d %s, want 403 that says where prices are given", ask.Path, r.Status, r.Body)
+		}
+	}
+	if n := len(up.Records(t)); n != 0 {
+		t.Errorf("the provider was asked %d times, want none", n)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestRequestLimit(t *testing.T) {
 		clock.advance(wait)
 		r := try()
 		e := harness.ReadError(t, r.Body)
-		if r.Status != http.StatusTooManyRequests || e.Code != "RATE_LIMITED" || !strings.HasPrefix(e.Message, "This API key is limited to 3 requests a minute. Try again in ") {
+		if r.Status != http.StatusTooManyRequests || e.Code != "RATE_LIMITED" || !strings.HasPrefix(e.Message, "This API key is limited to 3 requests a minute. ") {
 			t.Fatalf("after %v: got %d %s, want 429 RATE_LIMITED", wait, r.Status, r.Body)
 		}
 		if got := limitHeaders(r.Header, "x-ratelimit-")["remaining-requests"]; got != "0" {

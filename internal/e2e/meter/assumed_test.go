@@ -46,11 +46,11 @@ func TestAssumedPrices(t *testing.T) {
 		wants  []want
 	}{
 		{"accept", false, []want{{seller, 200, "", "assumed", true}, {listed, 200, "", "assumed", true}, {family, 200, "", "assumed", true}, {own, 200, "", "exact", true}}},
-		{"accept", true, []want{{seller, 200, "", "assumed", true}, {listed, 200, "", "assumed", true}, {family, 402, "under prices", "", false}}},
+		{"accept", true, []want{{seller, 200, "", "assumed", true}, {listed, 200, "", "assumed", true}, {family, 403, "under prices", "", false}}},
 		{"refuse", false, []want{{seller, 403, "pricing.assumed", "", false}, {listed, 403, "pricing.assumed", "", false}, {family, 403, "under prices", "", false}, {own, 200, "", "exact", true}}},
 		{"refuse", true, []want{{seller, 403, "pricing.assumed", "", false}, {own, 200, "", "exact", true}}},
 		{"unpriced", false, []want{{seller, 200, "", "exact", false}, {listed, 200, "", "exact", false}, {family, 200, "", "exact", false}, {own, 200, "", "exact", true}}},
-		{"unpriced", true, []want{{seller, 402, "pricing.assumed", "", false}, {family, 402, "pricing.assumed", "", false}, {own, 200, "", "exact", true}}},
+		{"unpriced", true, []want{{seller, 403, "pricing.assumed", "", false}, {family, 403, "pricing.assumed", "", false}, {own, 200, "", "exact", true}}},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s, budget %t", tt.policy, tt.budget), func(t *testing.T) {
