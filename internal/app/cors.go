@@ -43,7 +43,7 @@ func exposedHeaders(dialects dialect.Set) string {
 	names := []string{
 		"X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", "Idempotent-Replayed", "Idempotent-Kept",
 		"X-Weir-Provider", "X-Weir-Model", "X-Weir-Requested-Model", "X-Weir-Attempts", "X-Weir-Cost-USD",
-		"X-Weir-Dropped", "X-Weir-Kept",
+		"X-Weir-Dropped", "X-Weir-Kept", "X-Weir-Answer-Of",
 	}
 	add := func(all []dialect.LimitHeaders) {
 		for i := range all {

@@ -241,6 +241,7 @@ func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 		c.attempt.countRejected(f)
 		c.settle(s)
 	}
+	c.server.late.offerOf(c)
 	if c.rescue.broke != nil {
 		f = c.rescue.broke // what came of the attempts to mend it is for the log
 	}

@@ -122,6 +122,7 @@ func (c *call) finish() {
 	defer c.upstream.endDrain(c.server)
 	c.releaseReservation()
 	c.abandonHold()
+	c.server.late.forget(c.late.answers)
 	c.readLate(c.spent.reached)
 	c.settleLimits()
 	c.idem.release()
@@ -217,7 +218,10 @@ func (c *call) check() (answered bool, err error) {
 	if c.Op.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
 		return true, c.countHere()
 	}
-	return c.beginIdempotent()
+	if replayed, err := c.beginIdempotent(); err != nil || replayed {
+		return replayed, err
+	}
+	return c.server.late.answer(c)
 }
 
 // tree is the body's tree.

@@ -40,9 +40,7 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	record := idempotency.Record{
 		Account: c.principal.Account().ID, Scope: c.principal.Key().ID, Key: seal.Digest(header),
 		Request: c.id.String(),
-		Body: seal.Digest(c.Dialect.Name, string(c.Op.Op), strconv.FormatBool(c.Head.Stream), c.Head.Model,
-			strings.Join(c.own.fallbacks, " "), strconv.FormatBool(c.own.noRescue), fmt.Sprint(c.PassedHeaders()),
-			string(content(c.Body, c.formType()))),
+		Body:    digestOf(c),
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
 	defer cancel()
@@ -58,6 +56,13 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	}
 	c.idem = &idempotent{call: c, record: record}
 	return false, nil
+}
+
+// digestOf is a hash of all of the request that decides its answer.
+func digestOf(c *call) string {
+	return seal.Digest(c.Dialect.Name, string(c.Op.Op), strconv.FormatBool(c.Head.Stream), c.Head.Model,
+		strings.Join(c.own.fallbacks, " "), strconv.FormatBool(c.own.noRescue), fmt.Sprint(c.PassedHeaders()),
+		string(content(c.Body, c.formType())))
 }
 
 // content is the body, but for the boundary between the parts of a form, which

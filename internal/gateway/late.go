@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"weir/internal/account"
@@ -13,8 +14,9 @@ import (
 // lateAttempts are the attempts of a request whose providers did not begin their whole answers
 // in time, and work on. The request goes on without them.
 type lateAttempts struct {
-	last   *late   // that is to be read on beside the request; nil for none
-	shared *shared // with all of them; nil where there were none
+	last    *late         // that is to be read on beside the request; nil for none
+	shared  *shared       // with all of them; nil where there were none
+	answers []*lateAnswer // of all of them, until they are offered to repeats of the request
 }
 
 // late is one of them. Its answer is read for its usage.
@@ -26,6 +28,8 @@ type late struct {
 	id       string            // of the request
 	unseen   ledger.Settlement // how the attempt ends where its usage does not come
 	shared   *shared
+	told     *lateAnswer // for repeats of the request
+	reply    lateReply   // what they get; without a body where no answer came
 }
 
 // shared is what a request and its late attempts hold together: a place in the gateway
@@ -72,7 +76,10 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 	c.late.last = &late{
 		attempt: own, held: capacity{server: c.server, client: &client{r: c.r}, account: c.held.account},
 		answer: f.Late, upstream: upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
+		told:  &lateAnswer{read: make(chan struct{})},
+		reply: lateReply{quote: own.Quote, dropped: a.dropped, request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)}},
 	}
+	c.late.answers = append(c.late.answers, c.late.last.told)
 	a.hold, a.settling = nil, nil // what it holds of budgets it holds on
 	c.spent.priced = false        // until it has ended
 	return true
@@ -95,7 +102,23 @@ func (c *call) readLate(counts bool) {
 		settlement.Counts = counts
 		s.settle(l.attempt.hold, &settlement)
 		used = settlement.Usage.TotalTokens()
+		l.tell(s, &settlement)
 	}()
+}
+
+// tell gives the answer to those that repeat its request, once it is settled. What it cost is known where it is the
+// request's one attempt.
+func (l *late) tell(s *Server, settlement *ledger.Settlement) {
+	reply, room := &l.reply, capacity{server: s, account: l.held.account}
+	if reply.body == nil {
+		s.late.came(l.told, nil, room)
+		return
+	}
+	reply.usage = settlement.Usage
+	if cost := l.attempt.hold.Charge(); cost != nil && len(reply.spent.models) == 1 {
+		reply.spent.money, reply.spent.priced = *cost, true
+	}
+	s.late.came(l.told, reply, room)
 }
 
 // settlement waits for the answer. What is wrong with it is as if it had never come.
@@ -111,6 +134,11 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	resp, body, err := l.answer.ReadAll()
 	if err == nil {
 		_, err = a.tallyWhole(&l.held, resp, body)
+	}
+	if err == nil {
+		if l.reply.body = body; a.Spoken.Raw {
+			l.reply.contentType = resp.Header.Get("Content-Type")
+		}
 	}
 	came := quote.Answer{Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: server.ledger.Now()}
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/provider"
 	"weir/internal/quote"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
@@ -55,6 +54,7 @@ type Timing struct {
 	Write       time.Duration // for a client to take one piece; 30 s
 	DrainAnswer time.Duration // for reading on after a client left; 30 min, and the provider's total at most
 	DrainUsage  time.Duration // for the usage of a whole stream whose client left; 1 s
+	KeepLate    time.Duration // for a late answer to wait for a repeat of its request; keepLate
 }
 
 // keepAlive lets a client that has left be noticed within 10 s behind proxies that tell of it at the second write, as
@@ -71,6 +71,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Write, 30 * time.Second},
 		{&t.DrainAnswer, 30 * time.Minute},
 		{&t.DrainUsage, time.Second},
+		{&t.KeepLate, keepLate},
 	} {
 		if *d.value == 0 {
 			*d.value = d.or
@@ -118,6 +119,7 @@ type Server struct {
 
 	drains     atomic.Int64 // answers that are read though their clients have left
 	mostDrains int64
+	late       lateAnswers // of requests that were told that none had come
 
 	bodiesInFlight  *shares        // bytes of requests
 	answersInFlight *shares        // bytes of answers
@@ -157,6 +159,7 @@ func New(o Options) *Server {
 	}
 	places := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
 	s.mostDrains = max(leastDrains, places/drainsShare)
+	s.late = lateAnswers{most: 2 * s.mostDrains, keep: s.timing.KeepLate, byKey: map[string][]*lateAnswer{}}
 	s.bodiesInFlight, s.bounds = newShares(s.maxBodies, bodyFactor), parse.NewLimiter()
 	s.answersInFlight, s.overdraft = newShares(s.maxBodies/arrivalShare, bodyFactor), make(chan struct{}, 1)
 	s.places, s.waiting = newShares(places, placeFactor), newShares(max(minQueue, places/keptShare), bodyFactor)
@@ -221,10 +224,10 @@ func (s *Server) Base() context.Context { return s.stopping }
 var errStopping = errors.New("gateway: it stops")
 
 // stopped is what clients are told whose requests Stop ends.
-func stopped(f *provider.Failure) error {
+func stopped(err error) error {
 	return &llm.Error{
 		Code: llm.CodeOverloaded, Message: "The gateway is stopping and has ended this request. Send it again.",
-		RetryAfter: time.Second, Err: f,
+		RetryAfter: time.Second, Err: err,
 	}
 }
 

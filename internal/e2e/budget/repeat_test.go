@@ -1,0 +1,134 @@
+package budget_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/budget"
+	"weir/internal/e2e/harness"
+	"weir/internal/llm"
+)
+
+// TestRepeatsOfALateAnswer sends a request whose answer is late again and again, by several clients in any order, at every
+// client API: all of them get the one answer that the provider served, and it is charged once.
+func TestRepeatsOfALateAnswer(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL)})
+	h.SetBudget(1000*llm.USD, budget.PeriodTotal)
+	all := harness.ChatAPIs()
+	t.Run("each", func(t *testing.T) {
+		for i, api := range all {
+			t.Run(api.Path, func(t *testing.T) {
+				t.Parallel()
+				repeatLate(t, h, up, &api, 11+i)
+			})
+		}
+	})
+	want := fmt.Sprint(2 * len(all)) // the first ones, and those that came once all repeats had their answer
+	harness.Await(t, want+" requests in the ledger", func() bool { return h.Uses("").Total.Requests.String() == want })
+	h.Verify(t)
+}
+
+// repeatLate is the test of one client API, with answers of so many tokens, which tell the tests apart in what the
+// provider has served.
+func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *harness.ChatAPI, tokens int) {
+	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=2s", tokens), false)
+	first := h.Do(ask)
+	if first.Status != 504 {
+		t.Fatalf("%d %s, want 504", first.Status, first.Body)
+	}
+	id := first.Header.Get("X-Request-Id")
+	var clients sync.WaitGroup
+	for range 1 + rand.IntN(4) {
+		pause := time.Duration(rand.IntN(100)) * time.Millisecond
+		clients.Go(func() {
+			time.Sleep(pause)
+			wantLateAnswer(t, h, ask, id)
+		})
+	}
+	clients.Wait()
+	if row := attempts(h, first, 1)[0]; row.Out != int64(tokens) || row.Provenance != "exact" || !row.Counts {
+		t.Errorf("the ledger has %+v, want %d tokens of output", row, tokens)
+	}
+	if n := servedWith(t, up, tokens); n != 1 {
+		t.Errorf("the provider served %d answers, want 1", n)
+	}
+	if again := h.Do(ask); again.Status != 504 || servedWith(t, up, tokens) != 2 {
+		t.Errorf("once all have it: %d %s, want a new request", again.Status, again.Body)
+	}
+}
+
+// wantLateAnswer repeats a request until it is answered, as SDKs do, and holds that it is the answer to the one with the id.
+func wantLateAnswer(t *testing.T, h *harness.Gateway, ask harness.Ask, id string) {
+	for range 20 {
+		r := h.Do(ask)
+		if r.Status == 504 {
+			continue
+		}
+		if of := r.Header.Get("X-Weir-Answer-Of"); r.Status != 200 || of != id || r.Header.Get("X-Weir-Cost-USD") == "" {
+			t.Errorf("a repeat: %d, answer of %q, cost %q, want 200, %q and its cost: %s", r.Status, of, r.Header.Get("X-Weir-Cost-USD"), id, r.Body)
+		}
+		return
+	}
+	t.Error("20 repeats got no answer")
+}
+
+// servedWith is how many answers of so many tokens the provider was asked for.
+func servedWith(t *testing.T, up *harness.Upstream, tokens int) (n int) {
+	for _, r := range up.Records(t) {
+		if strings.Contains(r.Model, fmt.Sprintf("tokens=%d,", tokens)) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestNoRepeatOfALateAnswer holds which requests do not get the late answer of another one.
+func TestNoRepeatOfALateAnswer(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL)})
+	limited := h.NewKey(account.KeyOptions{Account: "default", Limits: account.Limits{RPM: 1}})
+	hello := func(model, key string) harness.Ask {
+		return harness.Ask{Path: "/v1/chat", Body: harness.Hello(model), Key: key}
+	}
+	stream := hello("house/chat:tokens=31,ttft=1s", "")
+	stream.Header = []string{"Accept", "text/event-stream"}
+	for i, tt := range []struct {
+		name         string
+		first, again harness.Ask
+		status       int
+		served       int // answers by the provider, in all
+	}{
+		{"another key", hello("house/chat:tokens=21,ttft=1s", h.Key), hello("house/chat:tokens=21,ttft=1s", h.KeyOfNew("other")), 504, 2},
+		{"another body", hello("house/chat:tokens=22,ttft=1s", ""), harness.Ask{Path: "/v1/chat", Body: strings.Replace(harness.Hello("house/chat:tokens=22,ttft=1s"), "{", "{ ", 1)}, 504, 2},
+		{"a limit", hello("house/chat:tokens=23,ttft=1s", limited), hello("house/chat:tokens=23,ttft=1s", limited), 429, 1},
+		{"a late refusal", hello("house/chat:tokens=24,status=429,ttft=600ms", ""), hello("house/chat:tokens=24,status=429,ttft=600ms", ""), 504, 2},
+		{"a stream", stream, stream, 504, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if r := h.Do(tt.first); r.Status != 504 {
+				t.Fatalf("%d %s, want 504", r.Status, r.Body)
+			}
+			again := tt.again
+			r := h.Do(again)
+			if tokens := []int{21, 22, 23, 24, 31}[i]; tt.name == "a late refusal" {
+				for servedWith(t, up, tokens) < 2 { // it waits, and then is sent
+					r = h.Do(again)
+				}
+			} else if n := servedWith(t, up, tokens); n != tt.served {
+				t.Errorf("the provider was asked %d times, want %d", n, tt.served)
+			}
+			if r.Status != tt.status || r.Header.Get("X-Weir-Answer-Of") != "" {
+				t.Errorf("got %d, answer of %q, want %d and none: %s", r.Status, r.Header.Get("X-Weir-Answer-Of"), tt.status, r.Body)
+			}
+		})
+	}
+}

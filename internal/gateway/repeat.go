@@ -1,0 +1,221 @@
+package gateway
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/quote"
+)
+
+// lateAnswers holds the late answers of requests that were told that none had come, on this node: the same request by
+// the same API key gets such an answer, and is not charged again. SDKs repeat a 504 by themselves.
+type lateAnswers struct {
+	most  int64
+	keep  time.Duration // for how long an answer is kept in memory once it was read
+	count atomic.Int64
+	mu    sync.Mutex
+	byKey map[string][]*lateAnswer // by the id of the API key
+}
+
+// lateAnswer is a late answer, while it is read and for a short time after.
+type lateAnswer struct {
+	key      string // the id of the API key
+	request  string // the digest of the request; its text is not kept
+	patience time.Duration
+	read     chan struct{} // closed once the answer has been read
+	reply    *lateReply    // once it has been read; nil for none
+
+	waiting int         // requests that wait; guarded by lateAnswers.mu, as what follows
+	owed    int         // requests that were told of none, and have not been repeated yet
+	gone    bool        // it is not to be had any more
+	expiry  *time.Timer // of a reply that is kept
+	room    capacity    // the memory that it takes
+}
+
+// lateReply is a late answer that has come, and what its request tells of it.
+type lateReply struct {
+	quote       quote.Quote // of the attempt
+	body        []byte      // the provider's
+	contentType string
+	usage       llm.Usage
+	spent       spent
+	dropped     []string
+	request     string // the id of the request that was charged for it
+}
+
+// keepLate is for how long a late answer is kept in memory after it was read. The AI SDK repeats a request after 2
+// and 4 seconds, LangChain seven times within about a minute.
+const keepLate = 30 * time.Second
+
+// offer makes late answers known to those that repeat their request, which has waited for so long.
+func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*lateAnswer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range all {
+		if a.gone || l.count.Load() >= l.most {
+			continue
+		}
+		a.key, a.request, a.patience, a.owed = key, request, waited, 1
+		l.byKey[key] = append(l.byKey[key], a)
+		l.count.Add(1)
+	}
+}
+
+// join returns the late answer of the same request that is owed to the most requests; nil for none. It waits until left.
+func (l *lateAnswers) join(key, request string) (found *lateAnswer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.byKey[key] {
+		if a.request == request && (found == nil || a.owed > found.owed) {
+			found = a
+		}
+	}
+	if found != nil {
+		found.waiting++
+		found.owed = max(0, found.owed-1)
+	}
+	return found
+}
+
+// leave ends a wait for an answer, which is owed again to whoever did not get it. An answer that is owed to nobody is
+// forgotten: the same request is another one from then on.
+func (l *lateAnswers) leave(a *lateAnswer, taken bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.waiting--; !taken {
+		a.owed++
+	} else if a.owed+a.waiting == 0 {
+		l.remove(a)
+	}
+}
+
+// remove forgets an answer, and gives back what it took.
+func (l *lateAnswers) remove(a *lateAnswer) {
+	if i := slices.Index(l.byKey[a.key], a); i >= 0 {
+		if l.byKey[a.key] = slices.Delete(l.byKey[a.key], i, i+1); len(l.byKey[a.key]) == 0 {
+			delete(l.byKey, a.key)
+		}
+		l.count.Add(-1)
+	}
+	if a.gone = true; a.expiry != nil {
+		a.expiry.Stop()
+		a.room.endAnswer()
+	}
+}
+
+// has reports whether some late answer of the key is known.
+func (l *lateAnswers) has(key string) bool {
+	if l.count.Load() == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byKey[key]) > 0
+}
+
+// came ends the wait for an answer: reply is nil where none came. It is kept for a while where room, which is of its
+// account, has memory for it.
+func (l *lateAnswers) came(a *lateAnswer, reply *lateReply, room capacity) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.reply = reply
+	close(a.read)
+	if a.gone || reply == nil || !room.takeAnswer(int64(len(reply.body))) {
+		l.remove(a)
+		return
+	}
+	a.room = room
+	a.expiry = time.AfterFunc(l.keep, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.remove(a)
+	})
+}
+
+// forget forgets the late answers of a request that was answered.
+func (l *lateAnswers) forget(all []*lateAnswer) {
+	if len(all) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range all {
+		l.remove(a)
+	}
+}
+
+// offerOf makes what is still read for the request known to its repeats, before its client is told of its failure.
+func (l *lateAnswers) offerOf(c *call) {
+	if len(c.late.answers) > 0 && c.token != "" {
+		l.offer(c.principal.Key().ID, digestOf(c), c.server.now().Sub(c.measured.ask), c.late.answers)
+		c.late.answers = nil
+	}
+}
+
+// answer answers the request with the late answer of an earlier one, if there is one: the same by the same API key, of
+// which no answer was told. It waits as long as that one did. Where the answer is none, the request goes on.
+func (l *lateAnswers) answer(c *call) (answered bool, err error) {
+	if c.token == "" || c.Head.Stream || c.Op.Free || !l.has(c.principal.Key().ID) {
+		return false, nil
+	}
+	key, request := c.principal.Key().ID, digestOf(c)
+	for a := l.join(key, request); a != nil; a = l.join(key, request) {
+		err := a.await(c)
+		came := err == nil && a.reply != nil
+		switch l.leave(a, came); {
+		case err != nil:
+			return false, err
+		case came:
+			return true, a.reply.send(c)
+		}
+	}
+	return false, nil
+}
+
+// await waits until the answer has been read.
+func (a *lateAnswer) await(c *call) error {
+	patience := time.NewTimer(a.patience)
+	defer patience.Stop()
+	stopping := c.server.stopping
+	select {
+	case <-a.read:
+		return nil
+	case <-patience.C:
+		return llm.Errorf(llm.CodeProviderTimeout, "The provider did not answer in time. The answer to the first of these "+
+			"requests is still awaited: the same request, sent again, gets it and is not charged again.")
+	case <-c.r.Context().Done():
+		if stopping.Err() == nil {
+			return errGone
+		}
+	case <-stopping.Done():
+	}
+	return stopped(stopping.Err())
+}
+
+// send answers a request with the late answer. What it cost is told, as its own request has not told it.
+func (r *lateReply) send(c *call) error {
+	c.settleLimits() // of which it used nothing
+	a := &attempt{call: c, Quote: r.quote, dropped: r.dropped}
+	a.Request = &c.Request
+	if err := a.boundAnswer(&c.held, r.body); err != nil {
+		return err
+	}
+	var reply *llm.Reply
+	var err error
+	c.held.step(a.replyWork(r.body), func() { reply, err = a.Spoken.DecodeReply(r.body, a.Quirks) })
+	if err != nil {
+		return provider.Malformed(err)
+	}
+	a.tally.Choices = c.Head.Choices
+	a.tally.AddReply(reply)
+	c.spent = r.spent
+	c.w.Header()["X-Weir-Answer-Of"] = []string{r.request}
+	w := wholeReply{a, r.body, reply, &r.usage}
+	w.send(r.contentType)
+	c.server.log.Debug("a late answer was given to a repeat of its request", "request", c.id.text, "of", r.request)
+	return nil
+}
