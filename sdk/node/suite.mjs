@@ -1,7 +1,6 @@
 // The official SDKs for Node as clients of the gateway, each before a provider of
 // every wire format. Every outcome goes into docs/compatibility.md: with --update
 // it is written, without it has to be there already.
-import "./lib/node18.mjs";
 import { after, before, describe, it } from "node:test";
 
 import { aiAnthropic, aiOpenAIChat, aiOpenAIResponses } from "./clients/ai.mjs";
@@ -16,7 +15,7 @@ import { compare, write } from "./lib/table.mjs";
 import { webhooks } from "./lib/webhooks.mjs";
 
 const clients = [openaiChat, openaiResponses, anthropic, genai, aiOpenAIChat, aiOpenAIResponses, aiAnthropic, langchainChat, langchainResponses];
-const limit = 170_000; // ms for everything
+const limit = 400_000; // ms for everything, a cold build of the gateway included, which takes 130 s on two busy processors
 const patience = 30_000; // ms for one cell
 
 const watchdog = setTimeout(() => {
