@@ -162,6 +162,12 @@ sizes: ## Print how large the program is with and without symbols, and the large
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
 
+.PHONY: answers
+answers: ## Take the vendors' published types of answers in the versions of internal/e2e/contract/types, and hold answers to them
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cp -r internal/e2e/contract/types/. "$$dir" && cd "$$dir" && \
+		npm install --no-progress --loglevel=error && node generate.mjs $(CURDIR)/internal/e2e/contract/testdata/types
+	$(GO) test ./internal/e2e/contract -count=1 -run 'Vendors'
+
 .PHONY: vocabularies
 vocabularies: ## Count by published vocabularies and chat templates, and hold that no bound is below; LONG=1 takes an hour
 	cd internal/vocabularytest && npm ci --no-progress --loglevel=error
