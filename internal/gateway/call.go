@@ -228,6 +228,7 @@ func (c *call) check() (answered bool, err error) {
 type tree struct {
 	request *llm.Request // once somebody asked for it
 	size    int64        // bytes that count for it
+	called  llm.Called   // how calls in a translated answer are named back; it outlives the rest
 }
 
 // errNoTree is a request that nobody has to understand.
@@ -260,7 +261,7 @@ func (c *call) Step(size int, work func()) { c.held.step(size, work) }
 // dropTree gives back what the tree takes. It is decoded again where it is asked for again.
 func (c *call) dropTree() {
 	c.held.giveBack(c.tree.size)
-	c.tree = tree{}
+	c.tree = tree{called: c.tree.called}
 }
 
 // spent is what the attempts of a request used.

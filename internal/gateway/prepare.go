@@ -124,6 +124,9 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	if request.MaxOutput == nil && a.cap > 0 {
 		request.MaxOutput = &a.cap
 	}
+	if e := request.Elsewhere; e != nil {
+		c.tree.called = e.Called
+	}
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
 	if a.dropped = dropped; err == nil {

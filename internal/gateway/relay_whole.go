@@ -140,7 +140,7 @@ func (w *wholeReply) encode(dst []byte) []byte {
 	}
 	reply.ID, reply.Model, reply.Created = c.Dialect.IDPrefix+c.id.text, c.spent.model(), c.started.Unix()
 	reply.Usage, reply.Reported, reply.Cost = *w.usage, true, c.spent.cost()
-	reply.Base64, reply.Echo = c.Head.Base64, c.echo()
+	reply.Base64, reply.Echo, reply.Called = c.Head.Base64, c.echo(), &c.tree.called
 	return c.Op.EncodeReply(dst, reply)
 }
 

@@ -156,7 +156,7 @@ func (a *attempt) behind() *llm.Request {
 func (r *rescue) beginAnew() *attempt {
 	c := r.call
 	tree, err := c.Tree()
-	if err != nil || len(tree.Tools) > 0 || hasLogprobs(tree) {
+	if err != nil || tree.HasTools() || hasLogprobs(tree) {
 		return nil
 	}
 	a := c.newAttempt()

@@ -49,7 +49,7 @@ func (c *call) beginStream(a *attempt) {
 func (c *call) meta() llm.Meta {
 	return llm.Meta{
 		ID: c.Dialect.IDPrefix + c.id.text, Created: c.started.Unix(), Model: c.spent.model(),
-		IncludeUsage: c.Head.IncludeUsage, Echo: c.echo(), Input: c.attempt.input,
+		IncludeUsage: c.Head.IncludeUsage, Echo: c.echo(), Called: &c.tree.called, Input: c.attempt.input,
 	}
 }
 

@@ -33,6 +33,8 @@ type Reply struct {
 	// Echo are members of the request that the answer repeats, in the words of the
 	// client's wire format.
 	Echo []Field
+	// Called says how the client names the tools that are called.
+	Called *Called
 	// Counted is the number of input tokens of a request for just that.
 	Counted int64
 	// Usage counts only where Reported is true: a provider that reports
@@ -199,6 +201,7 @@ type Meta struct {
 	Model        string  // <provider>/<model-name>
 	IncludeUsage bool    // the client asked for usage in the stream
 	Echo         []Field // as in Reply
+	Called       *Called // likewise; it may be filled when the stream has begun
 	Input        int64   // tokens of the request by estimate, for formats that tell them first; 0 for unknown
 }
 

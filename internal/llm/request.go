@@ -56,6 +56,11 @@ type Request struct {
 	// Essential is the first field without which the request means something else, and that wire
 	// formats other than ExtraOf have no word for; nil for none.
 	Essential *Essential
+
+	// Elsewhere is what other wire formats than ExtraOf get in another form; nil for nothing.
+	Elsewhere *Elsewhere
+	// LeftOut names what is not in the request any more, and has to be told.
+	LeftOut []string
 }
 
 // Essential is a field that cannot be left out.
@@ -134,6 +139,9 @@ type Part struct {
 	Annotations  json.RawMessage // citations of a text, in the words of its wire format
 	Raw          json.RawMessage // PartOther: the part as it came
 	Extra        []Field
+
+	// Elsewhere is the part in other wire formats' words; nil for as it is.
+	Elsewhere *PartElsewhere
 }
 
 // Media is an image, a sound or a document: by address, by the provider's own

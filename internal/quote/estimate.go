@@ -150,10 +150,14 @@ func countTree(request *llm.Request, most int) int64 {
 			tokens += countText(s, most)
 		}
 	}
-	for i := range request.Tools {
-		text.WriteString(request.Tools[i].Name)
-		text.WriteString(request.Tools[i].Description)
-		text.Write(request.Tools[i].Parameters)
+	tools := request.Tools
+	if request.Elsewhere != nil {
+		tools = request.Elsewhere.Tools
+	}
+	for i := range tools {
+		text.WriteString(tools[i].Name)
+		text.WriteString(tools[i].Description)
+		text.Write(tools[i].Parameters)
 	}
 	return max(1, tokens+countText(text.String(), most))
 }
@@ -164,6 +168,8 @@ func gather(text *strings.Builder, parts []llm.Part) (tokens int64) {
 		p := &parts[i]
 		text.WriteString(p.Text)
 		switch {
+		case p.Elsewhere != nil:
+			tokens += gather(text, p.Elsewhere.Parts)
 		case p.Media != nil:
 			tokens += mediaTokens
 		case p.Call != nil:

@@ -95,8 +95,12 @@ func (q *Quote) inputsAtMost() Inputs {
 		r.schema(tree.Format.Schema)
 		r.around += aroundTools
 	}
-	if len(tree.Tools) > 0 {
+	if tree.HasTools() {
 		r.around += aroundTools
+	}
+	r.own, r.kept, r.searchInFee = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil, q.hasSearchInFee()
+	if tree.Elsewhere != nil && !r.own {
+		r.offered(tree.Elsewhere)
 	}
 	in := &q.Dialect.Inputs
 	for i := range tree.Tools {
@@ -107,7 +111,6 @@ func (q *Quote) inputsAtMost() Inputs {
 			q.openUses(&r, t.Raw)
 		}
 	}
-	r.own, r.kept, r.searchInFee = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil, q.hasSearchInFee()
 	for i := range tree.Messages {
 		r.extra(tree.Messages[i].Extra, in)
 		r.parts(tree.Messages[i].Parts, in)
@@ -146,6 +149,8 @@ func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 		p := &parts[i]
 		r.extra(p.Extra, in)
 		switch {
+		case p.Elsewhere != nil && !r.own:
+			r.elsewhere(p.Elsewhere.Parts, in)
 		case p.Kind == llm.PartOther:
 			r.other(p.Raw, in)
 		case p.Media != nil:

@@ -129,6 +129,14 @@ func Elements(arr []byte) iter.Seq2[int, []byte] {
 	}
 }
 
+// Len is how many elements the array arr has; 0 for anything else than an array.
+func Len(arr []byte) (n int) {
+	for range Elements(arr) {
+		n++
+	}
+	return n
+}
+
 // Scalars are the strings, numbers and literals of a value, whatever they stand in, and its
 // empty arrays and objects, each with the nearest name that it stands under: what holds
 // nothing. It reads v once.

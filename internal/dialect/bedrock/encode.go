@@ -47,6 +47,7 @@ type requestEncoder struct {
 	model string
 	extra []llm.Field    // those that are not written yet
 	names map[string]int // how often a document's name was asked for
+	spoke string         // the role of the last turn; empty before the first
 }
 
 // key writes a top-level member's name, and reports whether the provider takes

@@ -80,10 +80,15 @@ func (e *requestEncoder) system(list []llm.Message, first int) error {
 // turn writes the messages from first to last, all of one role, as one. What
 // turns out empty is left out: Converse refuses it.
 func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) error {
-	before := len(e.Dst)
-	e.Element()
-	e.Dst = rawjson.AppendString(append(e.Dst, `{"role":`...), role)
-	e.Dst = append(e.Dst, `,"content":[`...)
+	before, end := len(e.Dst), ""
+	if !e.Own && e.spoke == role { // the turn between was empty
+		end = "]}"
+		e.Dst = e.Dst[:before-len(end)]
+	} else {
+		e.Element()
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"role":`...), role)
+		e.Dst = append(e.Dst, `,"content":[`...)
+	}
 	start := len(e.Dst)
 	for i := first; i <= last; i++ {
 		if list[i].Role == llm.RoleSystem && role != string(llm.RoleSystem) {
@@ -95,9 +100,10 @@ func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) 
 		}
 	}
 	if len(e.Dst) == start && !e.Own {
-		e.Dst = e.Dst[:before]
+		e.Dst = append(e.Dst[:before-len(end)], end...)
 		return nil
 	}
+	e.spoke = role
 	e.Dst = append(e.Dst, ']')
 	if e.Own {
 		for _, f := range list[first].Extra {

@@ -37,11 +37,14 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 	if m.Role == llm.RoleTool || len(parts) == 0 && len(m.Parts) > 0 {
 		return
 	}
+	before := len(e.Dst)
 	e.open(m.Role)
-	if m.Role == llm.RoleAssistant {
-		e.assistant(parts, param)
-	} else {
+	switch {
+	case m.Role != llm.RoleAssistant:
 		e.content(parts, m.Role, param)
+	case !e.assistant(parts, param) && len(parts) > 0:
+		e.Dst = e.Dst[:before] // nothing is left of the turn
+		return
 	}
 	e.InnerExtras(m.Extra, "message fields of another API")
 	e.Dst = append(e.Dst, '}')
@@ -71,8 +74,8 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 	e.Dst = append(e.Dst, '}')
 }
 
-// assistant writes the members of an assistant's turn.
-func (e *requestEncoder) assistant(parts []llm.Part, param string) {
+// assistant writes the members of an assistant's turn. It reports false where all parts of it were dropped.
+func (e *requestEncoder) assistant(parts []llm.Part, param string) bool {
 	blocks := make([]llm.Part, 0, len(parts))
 	var plan strings.Builder
 	var calls []*llm.ToolCall
@@ -110,6 +113,7 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) {
 	if citations != nil {
 		e.InnerRaw("citations", citations)
 	}
+	return e.Own || len(blocks)+len(calls) > 0
 }
 
 func (e *requestEncoder) calls(calls []*llm.ToolCall) {

@@ -47,7 +47,11 @@ func printable(s string) string {
 // that place of the request's tools. It names the tool by what its vendor calls
 // its type.
 func ForeignTool(raw []byte, place int) error {
-	at := "tools[" + strconv.Itoa(place) + "]"
+	return ForeignToolAt(raw, "tools["+strconv.Itoa(place)+"]")
+}
+
+// ForeignToolAt is ForeignTool of a tool that stands elsewhere.
+func ForeignToolAt(raw []byte, at string) error {
 	kind := rawjson.Text(rawjson.Get(raw, "type"))
 	for m := range rawjson.Members(raw) {
 		kind = cmp.Or(kind, m.Name()) // Gemini's is the name of its one member

@@ -33,8 +33,12 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 	if m.Role == llm.RoleTool || results > 0 && results == len(m.Parts) {
 		return
 	}
+	before := len(e.Dst)
 	e.open(m.Role)
-	e.parts(m.Parts, m.Role, param)
+	if !e.parts(m.Parts, m.Role, param) && len(m.Parts) > 0 && m.Role == llm.RoleAssistant && !e.Own {
+		e.Dst = e.Dst[:before] // nothing is left of the turn
+		return
+	}
 	e.close(m)
 }
 
@@ -80,8 +84,8 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 
 // parts writes the members of a message that its parts fill: one text, one
 // thought, the images, the calls. Texts of one message are joined, an
-// assistant's as they are, for it may have broken off anywhere.
-func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) {
+// assistant's as they are, for it may have broken off anywhere. It reports false where they say nothing.
+func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) bool {
 	var words, thinking []byte
 	var images []*llm.Media
 	var calls []*llm.ToolCall
@@ -114,6 +118,7 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) {
 	}
 	e.images(images)
 	e.calls(calls, param)
+	return len(words)+len(thinking)+len(images)+len(calls) > 0
 }
 
 // dropMarks names what is left out beside a part in another format's words.

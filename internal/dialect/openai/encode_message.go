@@ -40,14 +40,17 @@ func (e *requestEncoder) message(m *llm.Message) {
 		return
 	}
 	e.shown()
+	before := len(e.Dst)
 	e.open(m.Role)
 	if m.Name != "" {
 		e.Inner("name", m.Name)
 	}
-	if m.Role == llm.RoleAssistant {
-		e.assistant(parts, m.Extra)
-	} else {
+	switch {
+	case m.Role != llm.RoleAssistant:
 		e.content(parts)
+	case !e.assistant(parts, m.Extra) && len(parts) > 0:
+		e.Dst = e.Dst[:before] // nothing is left of the turn
+		return
 	}
 	e.close(m)
 }
@@ -158,8 +161,9 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 	return t
 }
 
-// assistant writes the members of an assistant's turn but those in extra.
-func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) {
+// assistant writes the members of an assistant's turn but those in extra. It reports false where all parts of it were
+// dropped.
+func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) bool {
 	t := e.readTurn(parts)
 	words := make([]llm.Part, 0, len(t.words))
 	for _, p := range t.words {
@@ -183,6 +187,7 @@ func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) {
 	} else if s != "" && !hasField(extra, extraContent) {
 		e.Dst = appendSignature(e.Dst, s)
 	}
+	return e.Own || len(t.words)+len(t.calls)+len(t.images)+t.refusal.Len() > 0
 }
 
 // thoughts writes the thinking. A provider that does not know the fields refuses

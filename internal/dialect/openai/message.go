@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"slices"
+
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -150,6 +152,7 @@ func (d *messageDecoder) assistant(out llm.Message, m message, param string) (ll
 	if s := rawjson.Text(m.refusal); s != "" {
 		parts = append(parts, llm.Part{Kind: llm.PartRefusal, Text: s})
 	}
+	parts = slices.Grow(parts, rawjson.Len(m.toolCalls))
 	for i, e := range rawjson.Elements(m.toolCalls) {
 		parts = append(parts, decodeCall(e, i))
 	}

@@ -32,7 +32,9 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		})
 	}
 	dst = append(dst, `,"output":[`...)
-	dst = appendItems(dst, r.ID, c.Message.Parts, itemStatus(status))
+	w := items{dst: dst, id: r.ID, status: itemStatus(status), called: r.Called}
+	w.all(c.Message.Parts)
+	dst = w.dst
 	dst = append(dst, ']')
 	if r.Reported || !r.Usage.IsZero() {
 		dst = appendUsage(dst, &r.Usage, r.Cost)
@@ -161,6 +163,7 @@ type items struct {
 	dst        []byte
 	id, status string
 	count      int
+	called     *llm.Called
 }
 
 // next begins an item, and is its id.
@@ -172,12 +175,11 @@ func (w *items) next(prefix string) string {
 	return itemID(prefix, w.id, w.count-1)
 }
 
-// appendItems writes the parts of an answer as items.
-func appendItems(dst []byte, id string, parts []llm.Part, status string) []byte {
-	w := items{dst: dst, id: id, status: status}
+// all writes the parts of an answer as items.
+func (w *items) all(parts []llm.Part) {
 	for len(parts) > 0 {
 		if n := spoken(parts); n > 0 {
-			w.dst = appendMessage(w.dst, parts[:n], w.next("msg_"), status)
+			w.dst = appendMessage(w.dst, parts[:n], w.next("msg_"), w.status)
 			w.loose(&parts[n-1])
 			parts = parts[n:]
 			continue
@@ -185,7 +187,6 @@ func appendItems(dst []byte, id string, parts []llm.Part, status string) []byte 
 		w.part(&parts[0])
 		parts = parts[1:]
 	}
-	return w.dst
 }
 
 // spoken is how many of the parts are the content of one message. A signed text
@@ -217,8 +218,9 @@ func (w *items) part(p *llm.Part) {
 		w.dst = appendThought(w.dst, p, id)
 	case p.Kind == llm.PartToolCall:
 		w.loose(p)
-		id := w.next("fc_")
-		w.dst = appendCall(w.dst, p.Call, id, w.status)
+		t := toolOf(w.called, p.Call, false)
+		id := w.next(calledPrefix(t.Kind))
+		w.dst = appendCalled(w.dst, t, p.Call, id, w.status)
 	case p.Raw != nil:
 		w.next("")
 		w.dst = append(w.dst, p.Raw...)

@@ -2,8 +2,6 @@ package responses
 
 import (
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
-	"weir/internal/rawjson"
 )
 
 const (
@@ -24,17 +22,4 @@ var essentials = parse.Essentials{
 	"prompt":               {Instead: "Send its messages as the input"},
 	"text.format":          {Instead: `Ask for the format "json_schema"`},
 	"tool_choice":          {Instead: "Name a function or leave the choice to the model"},
-}
-
-// noteSummary notes what an input has in place of the conversation before it, in words that the vendor alone can
-// read: https://developers.openai.com/api/docs/guides/compaction (named by a page of 2026-09-08).
-func noteSummary(r *llm.Request) {
-	for i := range r.Messages {
-		for _, p := range r.Messages[i].Parts {
-			kind := rawjson.Text(rawjson.Get(p.Raw, "type"))
-			if r.Essential == nil && (kind == "compaction" || kind == "compaction_summary") {
-				r.Essential = &llm.Essential{Param: "input." + kind, Instead: "Send what it stands for"}
-			}
-		}
-	}
 }

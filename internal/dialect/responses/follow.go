@@ -84,6 +84,9 @@ func (e *Encoder) followItem(v []byte) {
 		it.call = llm.ToolDelta{
 			Index: it.output, ID: rawjson.Text(rawjson.Get(v, "call_id")), Name: rawjson.Text(rawjson.Get(v, "name")),
 		}
+		it.tool = llm.ClientTool{
+			Kind: llm.ToolFunction, Namespace: rawjson.Text(rawjson.Get(v, "namespace")), Name: it.call.Name,
+		}
 	default:
 		it.kind = llm.EventOther
 	}

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"weir/internal/dialect/parse"
@@ -18,6 +19,10 @@ type turns struct {
 	open     bool // the last message is the assistant's and takes the items that follow
 	calls    int
 	loose    []loose // by message
+
+	tools     *clientTools   // of a request
+	essential *llm.Essential // the first item that other wire formats cannot go without
+	effort    string         // of thinking, as an item changes it; empty for none
 }
 
 // loose are the proofs that belong to parts of a message, the one of that
@@ -93,12 +98,12 @@ func (t *turns) item(v []byte, param string) error {
 			return llm.Invalid(param+".name", "A function call needs a name, a non-empty string.")
 		}
 		t.calls++
-		t.add(llm.Part{Kind: llm.PartToolCall, Call: call})
+		t.add(t.called(call))
 	case itemResult:
 		if !t.output {
 			return t.result(v, param)
 		}
-		t.other(kind, v)
+		return t.other(kind, v, param)
 	default:
 		if t.output {
 			if p := picture(v); p != nil {
@@ -106,9 +111,21 @@ func (t *turns) item(v []byte, param string) error {
 				return nil
 			}
 		}
-		t.other(kind, v)
+		return t.other(kind, v, param)
 	}
 	return nil
+}
+
+// called is the part of a function call. One within a namespace has another name elsewhere.
+func (t *turns) called(call *llm.ToolCall) llm.Part {
+	p := llm.Part{Kind: llm.PartToolCall, Call: call}
+	if namespace := rawjson.Text(field(call.Extra, "namespace")); namespace != "" && !t.output {
+		other := *call
+		other.Name = t.tools.function(llm.ClientTool{Kind: llm.ToolFunction, Namespace: namespace, Name: call.Name})
+		other.Extra = slices.DeleteFunc(slices.Clone(call.Extra), func(f llm.Field) bool { return f.Name == "namespace" })
+		p.Elsewhere = parts(llm.Part{Kind: llm.PartToolCall, Call: &other})
+	}
+	return p
 }
 
 // picture is the image that an item holds, or nil:
@@ -126,13 +143,19 @@ func picture(item []byte) *llm.Media {
 
 // other keeps an item that nobody modelled. What answers the model is no turn
 // of the assistant's.
-func (t *turns) other(kind string, v []byte) {
+func (t *turns) other(kind string, v []byte, param string) (err error) {
 	p := llm.Part{Kind: llm.PartOther, Raw: v}
+	if !t.output {
+		if p.Elsewhere, err = t.elsewhere(kind, v, param); err != nil {
+			return err
+		}
+	}
 	if strings.HasSuffix(kind, "_output") || strings.HasSuffix(kind, "_response") {
 		t.message(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{p}})
-		return
+		return nil
 	}
 	t.add(p)
+	return nil
 }
 
 // said reads a message.

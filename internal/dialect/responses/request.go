@@ -22,7 +22,7 @@ const (
 // are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, IncludeUsage: true}
-	var input, instructions []byte
+	var input, instructions, tools, choice []byte
 	for m := range rawjson.Members(body) {
 		if !rawjson.Present(m.Value) {
 			continue
@@ -32,22 +32,31 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 			input = m.Value
 		case "instructions":
 			instructions = m.Value
+		case "tools":
+			tools = m.Value
+			fallthrough
 		default:
+			if m.Is("tool_choice") {
+				choice = m.Value
+			}
 			if err := decodeField(r, m); err != nil {
 				return nil, err
 			}
 		}
 	}
+	t := turns{tools: readTools(tools, input)}
 	var err error
-	if r.Messages, err = conversation(instructions, input); err != nil {
+	if r.Messages, err = t.conversation(instructions, input); err != nil {
 		return nil, err
 	}
 	if n := len(r.Messages); (n == 0 || n == 1 && r.Messages[0].Apart) && !continues(r) {
 		return nil, llm.Invalid("input",
 			`The input must be a string, or an array of at least one item such as {"role": "user", "content": "Hello"}.`)
 	}
-	noteSummary(r)
-	parse.NoteAllowed(r, "tool_choice")
+	if r.Essential == nil {
+		r.Essential = t.essential
+	}
+	t.tools.elsewhere(r, choice, t.effort)
 	return r, nil
 }
 
@@ -62,8 +71,7 @@ func continues(r *llm.Request) bool {
 	return false
 }
 
-func conversation(instructions, input []byte) ([]llm.Message, error) {
-	var t turns
+func (t *turns) conversation(instructions, input []byte) ([]llm.Message, error) {
 	if instructions != nil {
 		s, err := parse.String(instructions, "instructions")
 		if err != nil {
@@ -111,7 +119,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 		r.ToolChoice = decodeToolChoice(m.Value)
 		if r.ToolChoice == nil {
 			err = parse.CheckChoice(m.Value, name)
-			addExtra(r, name, m.Value)
+			r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
 		}
 	case "parallel_tool_calls":
 		r.ParallelTools, err = parse.Pointer(parse.Bool(m.Value, name))
@@ -235,11 +243,24 @@ func decodeFunction(v []byte) (t llm.Tool) {
 	return t
 }
 
+// namesNamespace reports whether a choice is of tools of a namespace.
+func namesNamespace(choice []byte) bool {
+	for _, t := range rawjson.Elements(rawjson.Get(choice, "tools")) {
+		if rawjson.Present(rawjson.Get(t, "namespace")) {
+			return true
+		}
+	}
+	return rawjson.Present(rawjson.Get(choice, "namespace"))
+}
+
 // decodeToolChoice is nil for a choice that nobody modelled.
 func decodeToolChoice(v []byte) *llm.ToolChoice {
 	switch word := rawjson.Text(v); word {
 	case "none", "auto", "required":
 		return &llm.ToolChoice{Mode: llm.ToolMode(word)}
+	}
+	if namesNamespace(v) {
+		return nil
 	}
 	if rawjson.Text(rawjson.Get(v, "type")) == "allowed_tools" {
 		return openai.DecodeAllowed(v, "name")

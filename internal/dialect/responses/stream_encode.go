@@ -22,6 +22,7 @@ const itemSize = 512
 // item. The format has one answer: of several choices the first is written.
 type Encoder struct {
 	object   object
+	called   *llm.Called
 	begun    bool
 	sequence int64
 	items    []*item
@@ -34,7 +35,7 @@ type Encoder struct {
 
 // NewEncoder encodes one streamed answer.
 func NewEncoder(m llm.Meta) *Encoder {
-	return &Encoder{object: object{id: m.ID, model: m.Model, created: m.Created, extra: m.Echo}}
+	return &Encoder{object: object{id: m.ID, model: m.Model, created: m.Created, extra: m.Echo}, called: m.Called}
 }
 
 // Append writes a piece of the answer. The first piece follows the events that
@@ -170,33 +171,6 @@ func (e *Encoder) loose(dst []byte, ev *llm.Event, of string) []byte {
 	return e.close(e.add(dst, e.open), statusCompleted)
 }
 
-// call opens a function call, or writes a piece of its arguments. Calls stay
-// open to the end: their pieces may take turns.
-func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
-	dst = e.close(dst, statusCompleted)
-	var it *item
-	for _, other := range e.items {
-		if other.kind == llm.EventToolCall && other.call.Index == ev.Tool.Index {
-			it = other
-		}
-	}
-	id := ev.Tool.ID
-	if it != nil {
-		id = it.call.ID
-	}
-	dst = e.loose(dst, ev, proof.OfCall+id)
-	if it == nil {
-		it = &item{kind: llm.EventToolCall, call: ev.Tool}
-		dst = e.add(dst, it)
-	}
-	if ev.Text == "" {
-		return dst
-	}
-	it.text = append(it.text, ev.Text...)
-	dst = it.place(e.event(dst, "response.function_call_arguments.delta"), "")
-	return closeEvent(rawjson.AppendString(append(dst, `,"delta":`...), ev.Text))
-}
-
 // other writes an item that nobody modelled, an image, or words in place of what
 // has none. It comes whole.
 func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
@@ -220,7 +194,11 @@ func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 // add begins an item.
 func (e *Encoder) add(dst []byte, it *item) []byte {
 	it.output = len(e.items)
-	it.id = itemID(prefixes[it.kind], e.object.id, it.output)
+	prefix := prefixes[it.kind]
+	if it.kind == llm.EventToolCall {
+		prefix = calledPrefix(it.tool.Kind)
+	}
+	it.id = itemID(prefix, e.object.id, it.output)
 	e.items = append(e.items, it)
 	e.kept += itemSize
 	dst = rawjson.AppendCount(e.event(dst, "response.output_item.added"), `,"output_index":`, int64(it.output))

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"weir/internal/dialect/clienttool"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -17,6 +18,9 @@ type item struct {
 	closed   []byte        // the closed parts
 	redacted string        // thinking in encrypted form
 	call     llm.ToolDelta
+	tool     llm.ClientTool    // that is called
+	reader   clienttool.Reader // of the text for one that takes a text
+	input    []byte            // that text
 
 	whole []byte // once it is done
 }
@@ -51,8 +55,7 @@ func (it *item) append(dst []byte, status string) []byte {
 		}
 		return append(dst, '}')
 	case llm.EventToolCall:
-		call := llm.ToolCall{ID: it.call.ID, Name: it.call.Name, Arguments: string(it.text)}
-		return appendCall(dst, &call, it.id, status)
+		return it.appendCall(dst, status)
 	}
 	dst = appendFields(append(dst, `{"type":"message"`...), nil, it.id, status)
 	dst = it.appendParts(append(dst, `,"role":"assistant","content":[`...))
@@ -132,11 +135,4 @@ func (it *item) closePart(e *Encoder, dst []byte) []byte {
 	it.part, it.text = 0, nil
 	it.parts++
 	return dst
-}
-
-// closeArguments ends the arguments of a call.
-func (it *item) closeArguments(e *Encoder, dst []byte) []byte {
-	dst = it.place(e.event(dst, "response.function_call_arguments.done"), "")
-	dst = rawjson.AppendString(append(dst, `,"name":`...), it.call.Name)
-	return closeEvent(rawjson.AppendString(append(dst, `,"arguments":`...), string(it.text)))
 }

@@ -1,0 +1,112 @@
+package compose
+
+import (
+	"slices"
+
+	"weir/internal/llm"
+)
+
+// elsewhere is the request as other wire formats than its own get it. New tells what that leaves out, and refuses what
+// cannot be carried.
+func elsewhere(r *llm.Request) *llm.Request {
+	in := *r
+	if e := r.Elsewhere; e != nil {
+		in.Tools, in.ToolChoice = e.Tools, e.ToolChoice
+		if e.ToolChoice != nil { // in the words of the client's format it may be an extra field
+			isChoice := func(f llm.Field) bool { return f.Name == "tool_choice" }
+			in.Extra = slices.DeleteFunc(slices.Clone(r.Extra), isChoice)
+		}
+		if e.OneCall {
+			in.ParallelTools = new(bool)
+		}
+		if e.Effort != "" {
+			in.Reasoning = &llm.ReasoningOptions{Effort: e.Effort}
+		}
+	}
+	if !slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Parts, isElsewhere) }) {
+		return &in
+	}
+	var t turns
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if i := slices.IndexFunc(m.Parts, isElsewhere); i < 0 {
+			t.messages = append(t.messages, *m)
+		} else {
+			t.split(m)
+		}
+	}
+	in.Messages, in.LeftOut = t.messages, append(r.LeftOut, t.leftOut...)
+	return &in
+}
+
+// isElsewhere reports whether a part, or one of the result that it is, is another one in other wire formats.
+func isElsewhere(p llm.Part) bool {
+	return p.Elsewhere != nil || p.Result != nil && slices.ContainsFunc(p.Result.Parts, isElsewhere)
+}
+
+// turns makes messages of parts.
+type turns struct {
+	messages []llm.Message
+	leftOut  []string
+}
+
+// split writes a message whose parts are others: results as turns of tools, and none where nothing is left.
+func (t *turns) split(m *llm.Message) {
+	var parts []llm.Part
+	for i := range m.Parts {
+		parts = t.append(parts, &m.Parts[i])
+	}
+	if hasResult(m) { // as its wire format has it
+		next := *m
+		next.Parts = parts
+		t.messages = append(t.messages, next)
+		return
+	}
+	for rest := *m; len(parts) > 0; rest.Extra = nil {
+		n := slices.IndexFunc(parts, func(p llm.Part) bool { return isResult(p) != isResult(parts[0]) })
+		if n < 0 {
+			n = len(parts)
+		}
+		next := rest
+		if next.Parts = parts[:n:n]; isResult(parts[0]) {
+			next.Role = llm.RoleTool
+		}
+		t.messages = append(t.messages, next)
+		parts = parts[n:]
+	}
+}
+
+func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult }
+
+// hasResult reports whether results have a place in the message as it came.
+func hasResult(m *llm.Message) bool { return slices.ContainsFunc(m.Parts, isResult) }
+
+// append appends what a part is elsewhere.
+func (t *turns) append(parts []llm.Part, p *llm.Part) []llm.Part {
+	if e := p.Elsewhere; e != nil {
+		if e.LeftOut != "" {
+			t.leftOut = append(t.leftOut, e.LeftOut)
+		}
+		return append(parts, e.Parts...)
+	}
+	if !isElsewhere(*p) {
+		return append(parts, *p)
+	}
+	whole, result := *p, *p.Result
+	result.Parts = nil
+	for i := range p.Result.Parts {
+		result.Parts = t.append(result.Parts, &p.Result.Parts[i])
+	}
+	whole.Result = &result
+	return append(parts, whole)
+}
+
+// elsewhere tells what is not in the request any more, and refuses what the client does not run.
+func (w *Writer) elsewhere(r *llm.Request) {
+	for _, name := range r.LeftOut {
+		w.Drop(name)
+	}
+	if e := r.Elsewhere; e != nil && e.Refused != nil && w.Err == nil {
+		w.Err = e.Refused
+	}
+}

@@ -1,0 +1,240 @@
+package responses
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/dialect/clienttool"
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// The items that hold tools, beside the request's list.
+const (
+	itemTools = "additional_tools"
+	itemFound = "tool_search_output"
+)
+
+// clientTools are the tools of a request as functions, for wire formats that have nothing else.
+type clientTools struct {
+	clienttool.Names
+	tools   []llm.Tool
+	offered map[llm.ClientTool]bool
+	unlike  bool // they are not the request's list as it came
+	search  bool // the client searches for those that wait
+	refused error
+}
+
+// toolLists are the lists of tools of a request, by where they stand.
+func toolLists(tools, input []byte) (lists []toolList) {
+	lists = append(lists, toolList{tools: tools, at: "tools"})
+	for i, v := range rawjson.Elements(input) {
+		switch rawjson.Text(rawjson.Get(v, "type")) {
+		case itemTools, itemFound:
+			at := "input[" + strconv.Itoa(i) + "].tools"
+			lists = append(lists, toolList{tools: rawjson.Get(v, "tools"), at: at, loaded: true})
+		}
+	}
+	return lists
+}
+
+type toolList struct {
+	tools  []byte
+	at     string
+	loaded bool // what waits to be searched for is found
+}
+
+// readTools reads the tools of a request, those of its input too. Plain functions keep their names.
+func readTools(tools, input []byte) *clientTools {
+	c := &clientTools{offered: map[llm.ClientTool]bool{}}
+	lists := toolLists(tools, input)
+	c.unlike = len(lists) > 1
+	for _, l := range lists {
+		for _, v := range rawjson.Elements(l.tools) {
+			switch rawjson.Text(rawjson.Get(v, "type")) {
+			case "function":
+				c.Keep(rawjson.Text(rawjson.Get(v, "name")))
+			case "tool_search":
+				c.search = c.search || rawjson.Text(rawjson.Get(v, "execution")) == byClient
+			}
+		}
+	}
+	for _, l := range lists {
+		for i, v := range rawjson.Elements(l.tools) {
+			c.add(v, l.at+"["+strconv.Itoa(i)+"]", l.loaded)
+		}
+	}
+	return c
+}
+
+// add reads a tool. One that the client does not run is refused.
+func (c *clientTools) add(v []byte, at string, loaded bool) {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	switch kind {
+	case "namespace":
+		c.unlike = true
+		c.namespace(v, at, loaded)
+	case "function", "custom":
+		c.named(v, "", at, loaded)
+	case "local_shell":
+		c.offer(vendorsTool(llm.ToolLocalShell), clienttool.LocalShell)
+	case "apply_patch":
+		c.offer(vendorsTool(llm.ToolApplyPatch), clienttool.ApplyPatch)
+	case "shell":
+		if where := rawjson.Text(rawjson.Get(v, "environment", "type")); where != "" && where != "local" {
+			c.refuse(v, at)
+			return
+		}
+		c.offer(vendorsTool(llm.ToolShell), clienttool.Shell)
+	case "tool_search":
+		if rawjson.Text(rawjson.Get(v, "execution")) != byClient {
+			c.refuse(v, at)
+			return
+		}
+		c.offer(vendorsTool(llm.ToolSearch), func(name string) llm.Tool {
+			schema := rawjson.Get(v, "parameters")
+			if rawjson.KindOf(schema) != rawjson.Object {
+				schema = nil
+			}
+			return clienttool.Search(name, rawjson.Text(rawjson.Get(v, "description")), schema)
+		})
+	default:
+		c.refuse(v, at)
+	}
+}
+
+// byClient is said of a search for tools that the client makes.
+const byClient = "client"
+
+// vendorsTool is a tool that its vendor names.
+func vendorsTool(kind llm.ToolKind) llm.ClientTool {
+	return llm.ClientTool{Kind: kind, Name: string(kind)}
+}
+
+func (c *clientTools) refuse(v []byte, at string) {
+	if c.refused == nil {
+		c.refused = compose.ForeignToolAt(v, at)
+	}
+}
+
+// namespace reads the functions and custom tools of a namespace. What it says of all of them stands with the first.
+func (c *clientTools) namespace(v []byte, at string, loaded bool) {
+	name, before := rawjson.Text(rawjson.Get(v, "name")), len(c.tools)
+	for i, t := range rawjson.Elements(rawjson.Get(v, "tools")) {
+		at := at + ".tools[" + strconv.Itoa(i) + "]"
+		switch rawjson.Text(rawjson.Get(t, "type")) {
+		case "function", "custom":
+			c.named(t, name, at, loaded)
+		default:
+			c.refuse(t, at)
+		}
+	}
+	if about := rawjson.Text(rawjson.Get(v, "description")); about != "" && len(c.tools) > before {
+		first := &c.tools[before]
+		first.Description = strings.TrimSpace("About all tools of " + name + ": " + about + "\n\n" + first.Description)
+	}
+}
+
+// named reads a function or a custom tool. One that waits to be searched for is not offered.
+func (c *clientTools) named(v []byte, namespace, at string, loaded bool) {
+	if waits, _ := rawjson.AsBool(rawjson.Get(v, "defer_loading")); waits && c.search && !loaded {
+		c.unlike = true
+		return
+	}
+	t := llm.ClientTool{
+		Kind:      llm.ToolKind(rawjson.Text(rawjson.Get(v, "type"))),
+		Namespace: namespace, Name: rawjson.Text(rawjson.Get(v, "name")),
+	}
+	if t.Name == "" {
+		c.refused = cmp.Or[error](c.refused, llm.Invalid(at+".name", "A tool needs a name, a non-empty string."))
+		return
+	}
+	c.offer(t, func(name string) llm.Tool {
+		if t.Kind == llm.ToolCustom {
+			return clienttool.TextTool(name, rawjson.Text(rawjson.Get(v, "description")), clienttool.Grammar{
+				Syntax:     rawjson.Text(rawjson.Get(v, "format", "syntax")),
+				Definition: rawjson.Text(rawjson.Get(v, "format", "definition")),
+			})
+		}
+		f := decodeFunction(v)
+		f.Name = name
+		f.Extra = slices.DeleteFunc(f.Extra, func(f llm.Field) bool { return f.Name == "defer_loading" })
+		return f
+	})
+}
+
+// offer offers a tool as a function, once.
+func (c *clientTools) offer(t llm.ClientTool, function func(name string) llm.Tool) {
+	c.unlike = c.unlike || t.Kind != llm.ToolFunction
+	if !c.offered[t] {
+		c.offered[t] = true
+		c.tools = append(c.tools, function(c.function(t)))
+	}
+}
+
+// function is the name of the function that a tool is.
+func (c *clientTools) function(t llm.ClientTool) string {
+	if t.Kind == llm.ToolFunction && t.Namespace == "" {
+		return t.Name
+	}
+	return c.Of(t)
+}
+
+// choice is a choice of tools by their names as functions; nil for one that names others.
+func (c *clientTools) choice(v []byte) *llm.ToolChoice {
+	if rawjson.Text(rawjson.Get(v, "type")) != "allowed_tools" {
+		if name := c.chosen(v); name != "" {
+			return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: name}
+		}
+		return nil
+	}
+	choice := &llm.ToolChoice{Mode: llm.ToolMode(rawjson.Text(rawjson.Get(v, "mode")))}
+	for _, t := range rawjson.Elements(rawjson.Get(v, "tools")) {
+		name := c.chosen(t)
+		if name == "" {
+			return nil
+		}
+		choice.Allowed = append(choice.Allowed, name)
+	}
+	if choice.Allowed == nil || choice.Mode != llm.ToolsAuto && choice.Mode != llm.ToolsRequired {
+		return nil
+	}
+	return choice
+}
+
+// chosen is the name of the function that a choice names, among those that are offered; empty for none.
+func (c *clientTools) chosen(v []byte) string {
+	t := llm.ClientTool{
+		Kind:      llm.ToolKind(rawjson.Text(rawjson.Get(v, "type"))),
+		Namespace: rawjson.Text(rawjson.Get(v, "namespace")), Name: rawjson.Text(rawjson.Get(v, "name")),
+	}
+	t.Name = cmp.Or(t.Name, string(t.Kind))
+	if !c.offered[t] {
+		return ""
+	}
+	return c.function(t)
+}
+
+// elsewhere notes what other wire formats get of the request, whose choice of tools is that.
+func (c *clientTools) elsewhere(r *llm.Request, choice []byte, effort string) {
+	e := &llm.Elsewhere{
+		Tools: c.tools, ToolChoice: r.ToolChoice, Effort: effort, Called: c.Called, Refused: c.refused,
+	}
+	if c.unlike || effort != "" {
+		r.Elsewhere = e
+	}
+	switch {
+	case c.unlike && rawjson.KindOf(choice) == rawjson.Object:
+		if e.ToolChoice = c.choice(choice); e.ToolChoice == nil {
+			essentials.Note(r, "tool_choice", choice)
+		}
+	case r.ToolChoice == nil && choice != nil:
+		essentials.Note(r, "tool_choice", choice)
+	default:
+		parse.NoteAllowed(r, "tool_choice")
+	}
+}

@@ -1,0 +1,181 @@
+package responses
+
+import (
+	"cmp"
+	"strings"
+
+	"weir/internal/dialect/clienttool"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// elsewhere is an item, as other wire formats have it: a call of a function or its result, or nothing. What of it
+// cannot be left out is noted by its place.
+//
+// The items are those of https://platform.openai.com/docs/api-reference/responses/create, as the package openai 7.59.0
+// for Node has them (2026-11-24). docs/client-apis.md says what becomes of each.
+func (t *turns) elsewhere(kind string, v []byte, param string) (*llm.PartElsewhere, error) {
+	switch kind {
+	case itemTools:
+		return &llm.PartElsewhere{}, nil
+	case "configuration_update":
+		return t.configured(v), nil
+	case "web_search_call", "file_search_call", "code_interpreter_call", itemImage, "mcp_list_tools":
+		return &llm.PartElsewhere{LeftOut: kind}, nil
+	case "tool_search_call", itemFound:
+		if rawjson.Text(rawjson.Get(v, "execution")) != byClient {
+			return &llm.PartElsewhere{LeftOut: kind}, nil
+		}
+	case "mcp_call":
+		return t.ranByServer(v), nil
+	}
+	if call := t.callOf(kind, v); call != nil {
+		return parts(llm.Part{Kind: llm.PartToolCall, Call: call}), nil
+	}
+	result, err := t.resultOf(kind, v, param)
+	switch {
+	case err != nil:
+		return nil, err
+	case result != nil:
+		return parts(llm.Part{Kind: llm.PartToolResult, Result: result}), nil
+	}
+	t.refuse(kind, param)
+	return nil, nil
+}
+
+func parts(list ...llm.Part) *llm.PartElsewhere { return &llm.PartElsewhere{Parts: list} }
+
+// refuse notes an item that other wire formats can neither carry nor go without.
+func (t *turns) refuse(kind, param string) {
+	if t.essential != nil {
+		return
+	}
+	instead := "Leave the item out"
+	switch {
+	case strings.HasPrefix(kind, "compaction"):
+		instead = "Send what it stands for as messages"
+	case kind == "item_reference", kind == "":
+		instead = "Send the item itself"
+	}
+	t.essential = &llm.Essential{Param: param, Instead: instead}
+}
+
+// configured takes note of settings that hold from an item on.
+func (t *turns) configured(v []byte) *llm.PartElsewhere {
+	e := &llm.PartElsewhere{}
+	for m := range rawjson.Members(v) {
+		effort := rawjson.Text(rawjson.Get(m.Value, "effort"))
+		switch {
+		case m.Is("type"), m.Is("id"), !rawjson.Present(m.Value):
+		case m.Is("reasoning") && effort != "":
+			t.effort = effort
+		default:
+			e.LeftOut = "configuration_update"
+		}
+	}
+	return e
+}
+
+// callOf is the call of a tool that is no function, as one of a function; nil for no such call.
+func (t *turns) callOf(kind string, v []byte) *llm.ToolCall {
+	call := &llm.ToolCall{ID: callID(v)}
+	tool := llm.ClientTool{Kind: llm.ToolKind(strings.TrimSuffix(kind, "_call"))}
+	switch kind {
+	case "custom_tool_call":
+		tool = llm.ClientTool{
+			Kind: llm.ToolCustom, Namespace: rawjson.Text(rawjson.Get(v, "namespace")),
+			Name: rawjson.Text(rawjson.Get(v, "name")),
+		}
+		call.Arguments = clienttool.Arguments(rawjson.Text(rawjson.Get(v, "input")))
+	case "local_shell_call":
+		call.Arguments = string(rawjson.Rewrite(rawjson.Get(v, "action"), butType))
+	case "shell_call":
+		call.Arguments = string(rawjson.Get(v, "action"))
+	case "apply_patch_call":
+		call.Arguments = string(rawjson.Get(v, "operation"))
+	case "tool_search_call":
+		call.Arguments = string(rawjson.Get(v, "arguments"))
+	default:
+		return nil
+	}
+	tool.Name = cmp.Or(tool.Name, string(tool.Kind))
+	if rawjson.KindOf([]byte(call.Arguments)) != rawjson.Object {
+		call.Arguments = "{}"
+	}
+	call.Name = t.tools.function(tool)
+	return call
+}
+
+// butType leaves out the member that says what an object is.
+func butType(name string) string {
+	if name == "type" {
+		return ""
+	}
+	return name
+}
+
+// callID is the id by which a call and its result belong together.
+func callID(v []byte) string {
+	return cmp.Or(rawjson.Text(rawjson.Get(v, "call_id")), rawjson.Text(rawjson.Get(v, "id")))
+}
+
+// resultOf is what a tool that is no function gave back; nil for no such result.
+func (t *turns) resultOf(kind string, v []byte, param string) (*llm.ToolResult, error) {
+	r := &llm.ToolResult{CallID: callID(v)}
+	output := rawjson.Get(v, "output")
+	switch kind {
+	case "custom_tool_call_output":
+		parts, err := decodeContent(output, inputText, param+".output")
+		r.Parts = parts
+		return r, err
+	case "local_shell_call_output":
+		r.Parts = words(cmp.Or(rawjson.Text(output), string(output)))
+	case "shell_call_output": // a list of what each command wrote
+		r.Parts = words(string(output))
+	case "apply_patch_call_output":
+		status := rawjson.Text(rawjson.Get(v, "status"))
+		r.IsError = status == statusFailed
+		r.Parts = words(cmp.Or(rawjson.Text(output), status))
+	case itemFound:
+		r.Parts = words("Tools that can be called from now on: " + strings.Join(t.foundIn(v), ", "))
+	default:
+		return nil, nil
+	}
+	return r, nil
+}
+
+func words(s string) []llm.Part { return []llm.Part{{Kind: llm.PartText, Text: s}} }
+
+// foundIn are the names, as functions, of the tools that a search has found.
+func (t *turns) foundIn(v []byte) (names []string) {
+	for _, found := range rawjson.Elements(rawjson.Get(v, "tools")) {
+		of, namespace := found, ""
+		if in := rawjson.Get(found, "tools"); in != nil {
+			of, namespace = in, rawjson.Text(rawjson.Get(found, "name"))
+		} else {
+			of = append(append([]byte{'['}, found...), ']')
+		}
+		for _, tool := range rawjson.Elements(of) {
+			names = append(names, t.tools.function(llm.ClientTool{
+				Kind:      llm.ToolKind(rawjson.Text(rawjson.Get(tool, "type"))),
+				Namespace: namespace, Name: rawjson.Text(rawjson.Get(tool, "name")),
+			}))
+		}
+	}
+	return names
+}
+
+// ranByServer is a call that an MCP server has answered, with its answer.
+func (t *turns) ranByServer(v []byte) *llm.PartElsewhere {
+	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
+	call := &llm.ToolCall{ID: callID(v), Arguments: get("arguments")}
+	call.Name = t.tools.function(llm.ClientTool{
+		Kind: llm.ToolFunction, Namespace: get("server_label"), Name: get("name"),
+	})
+	result := &llm.ToolResult{CallID: call.ID, Parts: words(get("output"))}
+	if failure := rawjson.Get(v, "error"); rawjson.Present(failure) {
+		result.IsError, result.Parts = true, words(cmp.Or(rawjson.Text(failure), string(failure)))
+	}
+	return parts(
+		llm.Part{Kind: llm.PartToolCall, Call: call}, llm.Part{Kind: llm.PartToolResult, Result: result})
+}

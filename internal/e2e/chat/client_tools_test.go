@@ -1,0 +1,79 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/e2e/harness"
+)
+
+// TestClientTools goes through two turns with a tool that a client of the Responses API runs and that providers have
+// as a function alone: the call is named back, and its result goes up. Whole and streamed, and on from a response that
+// is kept.
+func TestClientTools(t *testing.T) {
+	t.Parallel()
+	tools := map[string]string{
+		"namespace":   `{"type":"namespace","name":"mcp__tt","description":"tt","tools":[{"type":"function","name":"add","parameters":{"type":"object","properties":{"a":{"type":"number"}},"required":["a"]}}]}`,
+		"custom":      `{"type":"custom","name":"apply_patch","format":{"type":"grammar","syntax":"lark","definition":"start: /x/"}}`,
+		"local_shell": `{"type":"local_shell"}`,
+		"apply_patch": `{"type":"apply_patch"}`,
+	}
+	types := map[string]string{"namespace": "function_call", "custom": "custom_tool_call"}
+	for dialect, path := range harness.Spoken() {
+		if dialect == "responses" {
+			continue
+		}
+		up := harness.NewUpstream(t)
+		h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.SpokenBy("house", dialect, up.URL, path) + harness.PricesYAML})
+		for kind, tool := range tools {
+			for _, stream := range []bool{false, true} {
+				for _, item := range []bool{false, true} {
+					what := fmt.Sprintf("%s at %s, streamed %v, in an item %v", kind, dialect, stream, item)
+					want := types[kind]
+					if want == "" {
+						want = kind + "_call"
+					}
+					callTool(t, h, what, tool, want, stream, item)
+				}
+			}
+		}
+	}
+}
+
+// callTool asks for a call, and gives its result back: with the whole conversation, and on from the response.
+func callTool(t *testing.T, h *harness.Gateway, what, tool, want string, stream, item bool) {
+	t.Helper()
+	user, more := `{"role":"user","content":"Hi"}`, fmt.Sprintf(`"model":"house/tools","stream":%v,`, stream)
+	if item {
+		user = `{"type":"additional_tools","role":"developer","tools":[` + tool + `]},` + user
+	} else {
+		more += `"tools":[` + tool + `],`
+	}
+	object, id := harness.Responded(t, h.Respond(more+`"input":[`+user+`]`))
+	var r struct{ Output []json.RawMessage }
+	if err := json.Unmarshal([]byte(object), &r); err != nil || len(r.Output) != 1 {
+		t.Fatalf("%s: %v, %s", what, err, object)
+	}
+	call := string(r.Output[0])
+	var c struct {
+		Type, Namespace, Name string
+		CallID                string `json:"call_id"`
+	}
+	if err := json.Unmarshal(r.Output[0], &c); err != nil || c.Type != want || c.CallID == "" ||
+		(strings.Contains(tool, `"namespace"`) && (c.Namespace != "mcp__tt" || c.Name != "add")) {
+		t.Errorf("%s: got %s, want a %s", what, call, want)
+		return
+	}
+	result := fmt.Sprintf(`{"type":"%s_output","call_id":%q,"id":%q,"status":"completed","output":"forty-two"}`, want, c.CallID, c.CallID)
+	again := h.Respond(more + `"input":[` + user + `,` + call + `,` + result + `]`)
+	if again.Status != http.StatusOK || !strings.Contains(again.Body, "forty-two") {
+		t.Errorf("%s: with its result: %d %s", what, again.Status, again.Body)
+	}
+	on := h.Respond(more + `"previous_response_id":"` + id + `","input":[` + result + `]`)
+	if on.Status != http.StatusOK || !strings.Contains(on.Body, "forty-two") {
+		t.Errorf("%s: on from the response: %d %s", what, on.Status, on.Body)
+	}
+}

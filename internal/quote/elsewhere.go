@@ -1,0 +1,39 @@
+package quote
+
+import (
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// aroundOwn are the tokens at most of the gateway's own words around a tool of the client's that becomes a function, a
+// call of it or a result, beside its name.
+const aroundOwn = 64
+
+// offered takes note of the tools of a request that are functions elsewhere: of what is not in its body.
+func (r *Inputs) offered(e *llm.Elsewhere) {
+	for i := range e.Tools {
+		t := &e.Tools[i]
+		r.function(t)
+		of, is := e.Called.Of(t.Name)
+		switch {
+		case !is:
+			continue
+		case of.Kind == llm.ToolCustom:
+			r.schemas += int64(len(t.Parameters))
+		case of.Kind != llm.ToolFunction:
+			r.schemas += int64(len(t.Description) + len(t.Parameters))
+		}
+		r.schemas += aroundOwn + 2*int64(len(t.Name)+len(of.Namespace))
+	}
+}
+
+// elsewhere takes note of what a part becomes in other wire formats.
+func (r *Inputs) elsewhere(parts []llm.Part, in *dialect.Inputs) {
+	for i := range parts {
+		r.schemas += aroundOwn
+		if c := parts[i].Call; c != nil {
+			r.schemas += int64(len(c.Name))
+		}
+	}
+	r.parts(parts, in)
+}
