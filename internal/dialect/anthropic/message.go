@@ -114,6 +114,9 @@ func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 		return llm.Part{},
 			llm.Invalid(param, `A content block must be an object such as {"type": "text", "text": "Hello"}.`)
 	}
+	if kind == "tool_reference" {
+		return reference(v), nil
+	}
 	b := block{Part: llm.Part{Kind: partKinds[kind]}, kind: kind, param: param}
 	if b.Kind == 0 || within && b.Kind == llm.PartToolResult {
 		return other(v), nil

@@ -49,6 +49,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		said = said[1:]
 	}
 	noteContent(r, said)
+	noteDeferred(r)
 	return r, nil
 }
 
