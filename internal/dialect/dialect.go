@@ -53,6 +53,8 @@ type Dialect struct {
 	KeyHeaders []string
 	// Usual is whether a provider of which nothing is said speaks it.
 	Usual bool
+	// NoCallIDs is whether its vendor gives tool calls no ids.
+	NoCallIDs bool
 	// InputFirst is whether a stream tells the tokens of the request before its answer.
 	InputFirst bool
 	// IDPrefix is what the ids of answers begin with, by which some programs
@@ -214,6 +216,10 @@ type Operation struct {
 	// usage completed by what the gateway charged. Without a usage object the
 	// bytes stay as they are.
 	Stamp func(dst, data []byte, f *llm.Final) []byte
+	// NameCalls is a reply, or the data of one stream event, in which tool calls without an id have the one that
+	// id returns for a choice, the call's index (-1 for none) and its function's name; empty for none. A nil
+	// function in a wire format whose vendor gives all calls ids, or none.
+	NameCalls func(data []byte, id func(choice, index int, name string) string) []byte
 	// HasUsage reports whether the data of one stream event has a usage that Stamp
 	// completes.
 	HasUsage func(data []byte) bool

@@ -74,15 +74,7 @@ func (c *call) handle() {
 	if err != nil {
 		c.fail(err)
 	}
-	c.abortBroken(err)
-}
-
-// abortBroken ends the connection, or the stream of HTTP/2, of an answer that is not whole, so that
-// its body has no end: some programs read no error events, and would take it for whole.
-func (c *call) abortBroken(err error) {
-	if c.out.isBroken() || errors.Is(err, errGone) {
-		panic(http.ErrAbortHandler) // net/http's way
-	}
+	c.out.abortBroken(err)
 }
 
 // run takes the request through the pipeline, up to the stage in which its answer is relayed
@@ -157,7 +149,7 @@ func (c *call) recoverPanic() {
 	default:
 		err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		c.fail(err)
-		c.abortBroken(err)
+		c.out.abortBroken(err)
 	}
 }
 

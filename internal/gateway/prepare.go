@@ -25,6 +25,7 @@ type attempt struct {
 	hold     *ledger.Hold // nil before it was opened, and once its late answer is read elsewhere
 	tally    quote.Tally
 	answer   arriving
+	ids      callIDs
 	resumes  *resume            // how it goes on with an answer that broke off; nil where it does not
 	settling *ledger.Settlement // how it will be settled, once it has failed
 }
@@ -128,6 +129,7 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 		c.tree.called = e.Called
 	}
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
+	request.Messages = a.history(request.Messages)
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
 	if a.dropped = dropped; err == nil {
 		a.limit(body)

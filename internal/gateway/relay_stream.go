@@ -161,6 +161,9 @@ func (r *relay) take(frame sse.Event) error {
 		}
 		f.note(e)
 		if passes && !r.same && (e.Kind.IsPiece() || e.Kind == llm.EventStart) {
+			if e.Kind == llm.EventToolCall {
+				r.attempt.namer().Event(e)
+			}
 			r.out = r.stream.encoder.Append(r.out, e)
 		}
 	}
@@ -237,7 +240,7 @@ func (f *frameKind) note(e *llm.Event) {
 // event that ends the answer has them and the usage, as Gemini's last one does:
 // nothing but the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
-	if r.call.principal.Charged() {
+	if frame = r.attempt.nameFrame(frame); r.call.principal.Charged() {
 		if frame = r.shown(frame); frame.Raw == nil {
 			return
 		}
@@ -260,7 +263,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 	if f.finish {
 		r.call.kept.keepEvent(frame.Data)
 	}
-	if r.call.asksUsage() {
+	if r.asksUsage() {
 		r.out = rawjson.AppendWithoutNull(r.out, frame.Raw, `"usage"`)
 	} else {
 		r.out = append(r.out, frame.Raw...)
@@ -274,7 +277,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 
 // asksUsage reports whether the gateway alone asked for the usage of a stream: its client knows no usage that is null, which
 // all other pieces then have (Mistral's SDK refuses it).
-func (c *call) asksUsage() bool { return c.Op.Op == llm.OpChat && !c.Head.IncludeUsage }
+func (r *relay) asksUsage() bool { return r.call.Op.Op == llm.OpChat && !r.call.Head.IncludeUsage }
 
 // isEndMarker reports whether a frame is the wire format's end marker.
 func (r *relay) isEndMarker(frame sse.Event) bool {

@@ -47,6 +47,7 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	if a.resumes != nil {
 		return c.rescue.whole(a, reply)
 	}
+	body = a.nameCalls(body, reply)
 	if n := int64(len(reply.Choices)); n > 0 && n < c.Head.Choices {
 		a.dropped = append(a.dropped, "n")
 	}

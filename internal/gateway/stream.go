@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -146,6 +147,14 @@ func (s *clientStream) isBroken() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.broken
+}
+
+// abortBroken ends the connection, or the stream of HTTP/2, of an answer that is not whole, so that
+// its body has no end: some programs read no error events, and would take it for whole.
+func (s *clientStream) abortBroken(err error) {
+	if s.isBroken() || errors.Is(err, errGone) {
+		panic(http.ErrAbortHandler) // net/http's way
+	}
 }
 
 // withdraw gives the answer up to be sent whole, and reports whether nothing of a

@@ -178,9 +178,10 @@ func (e *Event) Words() string {
 
 // ToolDelta says which tool call an event belongs to.
 type ToolDelta struct {
-	Index int    // position among the calls of the choice
-	ID    string // on the first event of a call
-	Name  string // on the first event of a call
+	Index  int    // position among the calls of the choice
+	ID     string // on the first event of a call
+	Name   string // on the first event of a call
+	MadeUp bool   // on the first event of a call: as in ToolCall
 }
 
 // Final is what the end of a streamed answer tells the client, once the

@@ -213,6 +213,7 @@ type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments string // JSON text as the model wrote it; may be broken
+	MadeUp    bool   // the provider gave no id: this one is made of the call's position
 	Extra     []Field
 }
 

@@ -28,6 +28,7 @@ type part struct {
 	// at is the text of the i-th piece; h is the hash of the choice.
 	at   func(h uint64, i int64) string
 	tool llm.ToolDelta // kind EventToolCall; the first piece opens the call
+	noID bool          // likewise: the vendor gives calls no ids
 }
 
 const (
@@ -268,10 +269,17 @@ func (a *answer) hashOf(choice int64) uint64 { return a.hash + uint64(choice)<<3
 // open is how the tool call of a choice begins.
 func (p *part) open(h uint64) llm.ToolDelta {
 	t := p.tool
-	if t.ID == "" {
+	if t.ID == "" && !p.noID {
 		t.ID = callID(h, t.Index)
 	}
 	return t
+}
+
+// leaveIDsOut has calls go without ids, but for those that a fault gave them.
+func (a *answer) leaveIDsOut() {
+	for i := range a.parts {
+		a.parts[i].noID = true
+	}
 }
 
 // message is the whole of a choice.

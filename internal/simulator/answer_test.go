@@ -208,6 +208,26 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
+// TestCallsWithoutIDs holds that calls have no ids where the vendor gives none, unless the model's name asks for them.
+func TestCallsWithoutIDs(t *testing.T) {
+	t.Parallel()
+	const contents = `{"contents":[{"parts":[{"text":"Hi"}]}],"tools":[{"functionDeclarations":[{"name":"one","parametersJsonSchema":{"type":"object"}}]}]}`
+	for _, w := range ways(t, newSimulator(t, simulator.Options{})) {
+		for model, want := range map[string]bool{"tools": false, "tools:ids": true, "tools:fault=duplicate-tool-ids": true} {
+			asks := map[string]string{
+				"/api/chat": `{"model":"` + model + `","stream":false,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"one","parameters":{"type":"object"}}}]}`,
+				"/v1beta/models/" + model + ":generateContent": contents, "/v1beta/models/" + model + ":streamGenerateContent?alt=sse": contents,
+			}
+			for path, body := range asks {
+				got := w.askAt(t.Context(), path, body)
+				if strings.Contains(got.body, `"id":"call_`) != want || !strings.Contains(got.body, `"name":"one"`) {
+					t.Errorf("%s, %s: ids %t wanted, got %s", w.name, path, want, got.body)
+				}
+			}
+		}
+	}
+}
+
 func TestUsageVariants(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ variant, stream, whole string }{

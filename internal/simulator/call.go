@@ -213,6 +213,9 @@ func (c *call) spare() {
 // run gives the answer that the model name asks for.
 func (c *call) run() {
 	c.answer = newAnswer(c.spec, c.req, c.words(), c.fault, c.o.Silent)
+	if c.d.NoCallIDs && !c.spec.ids {
+		c.answer.leaveIDsOut()
+	}
 	if c.fault != nil {
 		c.entry.meet(c.fault.name)
 		c.prepare()

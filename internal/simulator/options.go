@@ -63,6 +63,7 @@ var optionList = []option{
 		"calls", "N", "how many tool calls tools makes; 1 to 128",
 		between(1, maxChoices, func(s *spec) *int64 { return &s.calls }),
 	},
+	{"ids", "", "gives tool calls ids, where the vendor gives none", flag(func(s *spec) *bool { return &s.ids })},
 	{
 		"seed", "N", "another seed than the simulator's",
 		between(0, math.MaxInt64, func(s *spec) *int64 { return &s.seed }),

@@ -27,6 +27,7 @@ type spec struct {
 	reasoning int64 // unset: the base model's own
 	choices   int64 // unset: what the request asks for
 	calls     int64
+	ids       bool // of calls, also where the vendor gives none
 	seed      int64
 	variant   int64 // the first piece of another text; unset: none
 	uncapped  bool

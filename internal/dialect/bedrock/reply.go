@@ -93,7 +93,7 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 				p = call
 			}
 			if p.Call != nil && p.Call.ID == "" {
-				p.Call.ID = parse.CallID(countCalls(out.Parts))
+				p.Call.ID, p.Call.MadeUp = parse.CallID(countCalls(out.Parts)), true
 			}
 		case "toolResult": // of the provider's own tool
 		default:

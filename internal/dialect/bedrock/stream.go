@@ -118,7 +118,7 @@ func (d *Decoder) start(dst []llm.Event, data []byte) ([]llm.Event, error) {
 		Name:  rawjson.Text(rawjson.Get(v, "name")),
 	}
 	if tool.ID == "" {
-		tool.ID = parse.CallID(tool.Index)
+		tool.ID, tool.MadeUp = parse.CallID(tool.Index), true
 	}
 	d.calls = append(d.calls, openCall{block: index})
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Tool: tool}), nil

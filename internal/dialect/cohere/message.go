@@ -184,7 +184,7 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 		}
 	}
 	if c.ID == "" {
-		c.ID = parse.CallID(position)
+		c.ID, c.MadeUp = parse.CallID(position), true
 	}
 	return c
 }

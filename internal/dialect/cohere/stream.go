@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -141,12 +141,13 @@ func (d *Decoder) call(dst []llm.Event, e *event) ([]llm.Event, error) {
 		}
 		position = len(d.calls)
 		d.calls = append(d.calls, e.index)
-		id := rawjson.Text(rawjson.Get(v, "id"))
-		if id == "" {
-			id = "call_" + strconv.Itoa(position)
+		tool := llm.ToolDelta{
+			Index: position, ID: rawjson.Text(rawjson.Get(v, "id")), Name: rawjson.Text(rawjson.Get(v, "function", "name")),
 		}
-		name := rawjson.Text(rawjson.Get(v, "function", "name"))
-		dst = append(dst, llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: position, ID: id, Name: name}})
+		if tool.ID == "" {
+			tool.ID, tool.MadeUp = parse.CallID(position), true
+		}
+		dst = append(dst, llm.Event{Kind: llm.EventToolCall, Tool: tool})
 	}
 	arguments := rawjson.Text(rawjson.Get(v, "function", "arguments"))
 	switch {

@@ -155,17 +155,3 @@ func (d *contentDecoder) result(r *llm.ToolResult) {
 const madeUp = "call_"
 
 func madeUpID(position int) string { return madeUp + strconv.Itoa(position) }
-
-// isMadeUp reports whether an id is one that this package gave to a call
-// without one.
-func isMadeUp(id string) bool {
-	if len(id) <= len(madeUp) || id[:len(madeUp)] != madeUp {
-		return false
-	}
-	for i := len(madeUp); i < len(id); i++ {
-		if !isDigit(id[i]) {
-			return false
-		}
-	}
-	return true
-}

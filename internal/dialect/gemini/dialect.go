@@ -110,6 +110,7 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:       Name,
+		NoCallIDs:  true,
 		UsageAt:    [][]string{{"usageMetadata"}},
 		Vendor:     Name,
 		Auth:       "x-goog-api-key",

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/callid"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -255,7 +256,7 @@ func object(text string) (string, bool) {
 
 // id writes the id of a call or a result, where the provider wants it.
 func (e *requestEncoder) id(id string) {
-	if id != "" && !isMadeUp(id) && !e.Quirks.NoCallIDs && (e.Own || e.modern) {
+	if id != "" && !callid.IsMadeUp(id) && !e.Quirks.NoCallIDs && (e.Own || e.modern) {
 		e.Inner("id", id)
 	}
 }

@@ -190,7 +190,7 @@ func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 		}
 		if p.Call != nil {
 			if p.Call.ID == "" {
-				p.Call.ID = madeUpID(calls)
+				p.Call.ID, p.Call.MadeUp = madeUpID(calls), true
 			}
 			calls++
 		}

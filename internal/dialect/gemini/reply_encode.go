@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"time"
 
+	"weir/internal/dialect/callid"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -145,7 +146,7 @@ func appendText(dst []byte, text string, thought bool) []byte {
 func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	args, _ := object(c.Arguments)
 	dst = append(dst, `{"functionCall":{`...)
-	if c.ID != "" && !isMadeUp(c.ID) {
+	if c.ID != "" && !callid.IsPosition(c.ID) {
 		dst = append(rawjson.AppendString(append(dst, `"id":`...), c.ID), ',')
 	}
 	dst = rawjson.AppendString(append(dst, `"name":`...), c.Name)

@@ -134,15 +134,15 @@ func (d *Decoder) call(dst []llm.Event, choice int, p *llm.Part) []llm.Event {
 		return dst
 	}
 	d.calls[choice]++
-	id := p.Call.ID
-	if id == "" {
+	id, madeUp := p.Call.ID, p.Call.ID == ""
+	if madeUp {
 		id = madeUpID(position)
 	}
 	return append(
 		dst,
 		llm.Event{
 			Kind: llm.EventToolCall, Choice: choice, Signature: p.Signature, Maker: p.Maker,
-			Tool: llm.ToolDelta{Index: position, ID: id, Name: p.Call.Name},
+			Tool: llm.ToolDelta{Index: position, ID: id, Name: p.Call.Name, MadeUp: madeUp},
 		},
 		llm.Event{
 			Kind: llm.EventToolCall, Choice: choice, Text: p.Call.Arguments,

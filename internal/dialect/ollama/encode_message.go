@@ -3,6 +3,7 @@ package ollama
 import (
 	"strconv"
 
+	"weir/internal/dialect/callid"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -65,8 +66,8 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 	if name != "" {
 		e.Inner("tool_name", name)
 	}
-	if r.CallID != "" {
-		e.Inner("tool_call_id", r.CallID)
+	if id := e.callID(r.CallID); id != "" {
+		e.Inner("tool_call_id", id)
 	}
 	if r.IsError {
 		e.Drop("tool result is_error")
@@ -194,9 +195,19 @@ func (e *requestEncoder) calls(list []*llm.ToolCall, param string) {
 			e.names = map[string]string{}
 		}
 		e.names[c.ID] = c.Name
-		e.Dst = appendCall(e.Dst, c, i, e.Own)
+		sent := *c
+		sent.ID = e.callID(c.ID)
+		e.Dst = appendCall(e.Dst, &sent, i, e.Own)
 	}
 	e.Dst = append(e.Dst, ']')
+}
+
+// callID returns the id of a call where the provider gave it: many versions of Ollama give none.
+func (e *requestEncoder) callID(id string) string {
+	if !e.Own && callid.IsMadeUp(id) {
+		return ""
+	}
+	return id
 }
 
 // maxArgumentDepth leaves room for what the arguments stand in.

@@ -114,7 +114,7 @@ func decodeAnswer(v []byte) llm.Message {
 	for i, e := range rawjson.Elements(m.toolCalls) {
 		call := readCall(e)
 		if call.ID == "" {
-			call.ID = parse.CallID(i)
+			call.ID, call.MadeUp = parse.CallID(i), true
 		}
 		out.Parts = append(out.Parts, llm.Part{Kind: llm.PartToolCall, Call: call})
 	}

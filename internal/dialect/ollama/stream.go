@@ -84,9 +84,9 @@ func (d *Decoder) message(dst []llm.Event, v []byte) []llm.Event {
 // call appends a tool call, which comes whole.
 func (d *Decoder) call(dst []llm.Event, c *llm.ToolCall) []llm.Event {
 	if c.ID == "" {
-		c.ID = parse.CallID(d.calls)
+		c.ID, c.MadeUp = parse.CallID(d.calls), true
 	}
-	tool := llm.ToolDelta{Index: d.calls, ID: c.ID, Name: c.Name}
+	tool := llm.ToolDelta{Index: d.calls, ID: c.ID, Name: c.Name, MadeUp: c.MadeUp}
 	d.calls++
 	dst = append(dst, llm.Event{Kind: llm.EventToolCall, Tool: tool})
 	if c.Arguments == "" {

@@ -72,6 +72,7 @@ func Dialect() *dialect.Dialect {
 			Idle:          Idle,
 			Stamp:         Stamp,
 			HasUsage:      HasUsage,
+			NameCalls:     NameCalls,
 		},
 	}
 }

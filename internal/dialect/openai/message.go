@@ -308,7 +308,7 @@ func decodeCall(v []byte, position int) llm.Part {
 		}
 	}
 	if c.ID == "" {
-		c.ID = parse.CallID(position)
+		c.ID, c.MadeUp = parse.CallID(position), true
 	}
 	return p
 }
@@ -318,5 +318,6 @@ func decodeLegacyCall(v []byte, position int) *llm.ToolCall {
 		ID:        parse.CallID(position),
 		Name:      rawjson.Text(rawjson.Get(v, "name")),
 		Arguments: parse.Arguments(rawjson.Get(v, "arguments")),
+		MadeUp:    true,
 	}
 }

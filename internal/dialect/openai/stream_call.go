@@ -117,7 +117,7 @@ func (d *Decoder) begin(dst []llm.Event, open *openCall) []llm.Event {
 	}
 	dst = append(dst, llm.Event{
 		Kind: llm.EventToolCall, Choice: open.choice, Signature: open.signature, Maker: makerOfCall(open.signature),
-		Tool: llm.ToolDelta{Index: open.position, ID: open.id, Name: open.name},
+		Tool: llm.ToolDelta{Index: open.position, ID: open.id, Name: open.name, MadeUp: !open.given},
 	})
 	if len(open.early) > 0 {
 		dst = append(dst, llm.Event{

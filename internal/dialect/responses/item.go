@@ -311,7 +311,7 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 		c.ID = rawjson.Text(field(c.Extra, "id"))
 	}
 	if c.ID == "" {
-		c.ID = parse.CallID(position)
+		c.ID, c.MadeUp = parse.CallID(position), true
 	}
 	return c
 }

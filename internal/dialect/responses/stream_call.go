@@ -116,10 +116,11 @@ func (d *Decoder) name(dst []llm.Event, i int, name string) []llm.Event {
 		return dst
 	}
 	c.named = true
+	tool := llm.ToolDelta{Index: i, ID: c.id, Name: name}
 	if c.id == "" {
-		c.id = parse.CallID(i)
+		tool.ID, tool.MadeUp = parse.CallID(i), true
 	}
-	return append(dst, llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: i, ID: c.id, Name: name}})
+	return append(dst, llm.Event{Kind: llm.EventToolCall, Tool: tool})
 }
 
 // say appends a piece of a call that has its name.

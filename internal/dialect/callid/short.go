@@ -1,0 +1,77 @@
+package callid
+
+import (
+	"encoding/hex"
+	"hash/fnv"
+	"strings"
+)
+
+// origin returns two letters for a provider, by which most are told apart.
+func origin(provider string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(provider)) // never fails
+	return base62(h.Sum64(), originLength)
+}
+
+// Marks stand for what ids often have in them; "-" and two hexadecimal digits stand for another byte.
+const (
+	nameMark      = "-n"
+	functionsMark = "-s"
+	dashMark      = "--"
+	functions     = "functions." // Kimi's word before the name
+)
+
+// shortened returns a provider's id of a call of the function name in letters, digits, "_" and "-".
+func shortened(id, name string) string {
+	var out strings.Builder
+	for id != "" {
+		switch c := id[0]; {
+		case name != "" && strings.HasPrefix(id, name):
+			out.WriteString(nameMark)
+			id = id[len(name):]
+			continue
+		case strings.HasPrefix(id, functions):
+			out.WriteString(functionsMark)
+			id = id[len(functions):]
+			continue
+		case c == '-':
+			out.WriteString(dashMark)
+		case isWord(c):
+			out.WriteByte(c)
+		default:
+			out.WriteString("-" + hex.EncodeToString([]byte{c}))
+		}
+		id = id[1:]
+	}
+	return out.String()
+}
+
+func isWord(c byte) bool { return c == '_' || strings.IndexByte(letters, c) >= 0 }
+
+// lengthened returns what was shortened.
+func lengthened(short, name string) (string, bool) {
+	var out strings.Builder
+	for short != "" {
+		switch {
+		case short[0] != '-':
+			out.WriteByte(short[0])
+			short = short[1:]
+			continue
+		case strings.HasPrefix(short, dashMark):
+			out.WriteByte('-')
+		case strings.HasPrefix(short, nameMark):
+			out.WriteString(name)
+		case strings.HasPrefix(short, functionsMark):
+			out.WriteString(functions)
+		default:
+			b, err := hex.DecodeString(short[1:min(3, len(short))])
+			if err != nil || len(b) != 1 {
+				return "", false
+			}
+			out.WriteByte(b[0])
+			short = short[1:]
+		}
+		short = short[2:]
+	}
+	return out.String(), true
+}
