@@ -3,6 +3,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/net/http/httpguts"
 
 	"weir/internal/account"
 	"weir/internal/conversation"
@@ -101,6 +103,7 @@ type request struct {
 	principal *account.Principal // nil where anybody may call
 	token     string             // the caller's key
 	reply     http.Header        // its headers
+	status    int                // of an error; 0 for the one of its code
 	done      func()             // to be called when the reply is written; nil for nothing
 }
 
@@ -155,7 +158,7 @@ func (rp *replies) handle(d *dialect.Dialect, next endpoint) http.Handler {
 			e := llm.AsError(err)
 			logFailure(rp.log, id, r, e)
 			dialect.ErrorHeaders(h, e)
-			status, body = d.Status(e.Code), d.EncodeError(nil, e, id)
+			status, body = cmp.Or(req.status, d.Status(e.Code)), d.EncodeError(nil, e, id)
 		}
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(status)
@@ -213,6 +216,20 @@ func (s *Server) MethodNotAllowed(d *dialect.Dialect, allowed ...string) http.Ha
 	list := strings.Join(allowed, ", ")
 	return s.replies.handle(d, func(r *request) ([]byte, error) {
 		r.reply.Set("Allow", list)
+		if r.Method == http.MethodGet && d.Vendor != "" && httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket") {
+			return nil, r.refuseUpgrade(list)
+		}
 		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path accepts only " + list + "."}
 	})
+}
+
+// refuseUpgrade refuses to go on as a WebSocket with 426, by which clients such as Codex know at once that the path is for
+// plain HTTP; a 405 they try again (https://www.rfc-editor.org/rfc/rfc9110#section-15.5.22).
+func (r *request) refuseUpgrade(list string) error {
+	r.status = http.StatusUpgradeRequired
+	r.reply.Set("Upgrade", "HTTP/1.1")
+	r.reply.Set("Connection", "Upgrade")
+	return &llm.Error{
+		Code: llm.CodeMethodNotAllowed, Message: "This gateway serves no WebSockets. Send plain HTTP requests: this path accepts " + list + ".",
+	}
 }

@@ -91,6 +91,9 @@ type Dialect struct {
 	// Passed are headers of a client's request that go to a provider of this wire
 	// format: the request means something else without them.
 	Passed []string
+	// Returned are what the names of headers begin with that go from such a provider's answer to a client of this wire
+	// format, such as its rate limits.
+	Returned []string
 	// Prefill is whether its vendor continues a conversation that ends with an
 	// assistant's message behind that message.
 	Prefill bool

@@ -3,6 +3,7 @@ package dialect
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/llm"
@@ -45,6 +46,16 @@ func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.RateLimit
 			return now.Add(after + time.Second - 1).UTC().Format(d.ResetLayout) // not before it is true
 		})
 	}
+}
+
+// Returns reports whether a header of a provider's answer goes to the client.
+func (d *Dialect) Returns(name string) bool {
+	for _, begin := range d.Returned {
+		if len(name) > len(begin) && strings.EqualFold(name[:len(begin)], begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // setLimits sets the headers of what has a limit.

@@ -77,6 +77,9 @@ func (w *response) appendLines(out []byte, name string, values []string) []byte 
 	case "Connection":
 		for _, v := range values {
 			w.client.last = w.client.last || h1.EqualFold(v, "close")
+			if h1.EqualFold(v, "upgrade") { // it goes with a header that is for the next hop alone
+				out = append(out, "Connection: Upgrade\r\n"...)
+			}
 		}
 		return out
 	case "Transfer-Encoding":

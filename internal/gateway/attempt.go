@@ -169,7 +169,7 @@ func (c *call) send(ctx context.Context, a *attempt) error {
 	c.measured.asked(c.server.now())
 	resp, err := a.Target.Provider.Do(ctx, provider.Call{
 		Dialect: a.Speaks, Op: c.Op.Op, Model: a.Target.Model, Stream: c.Head.Stream, Body: a.body,
-		AttemptID: a.hold.Attempt().ID.String(), ContentType: c.formType(), Header: a.Passed(), Key: a.Target.Key,
+		AttemptID: a.hold.Attempt().ID.String(), ContentType: c.formType(), Header: a.sentHeaders(), Key: a.Target.Key,
 		Hold:      a.hold,
 		Abandoned: &c.upstream.draining, KeepLate: c.keepsLate(),
 	})
@@ -177,6 +177,9 @@ func (c *call) send(ctx context.Context, a *attempt) error {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing is left to be lost
+	if a.keepBack(resp); c.out != nil && len(a.back) > 0 {
+		c.out.tell(a.answered())
+	}
 	a.answer = arriving{ReadCloser: resp.Body, held: &c.held}
 	resp.Body = &a.answer
 	if c.Head.Stream && resp.Streamed {

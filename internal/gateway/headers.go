@@ -26,13 +26,15 @@ type answered struct {
 	Cost      string `json:"cost,omitempty"`    // in dollars, where it is known before the body
 	Type      string `json:"type,omitempty"`    // of the body, where it is not JSON
 	Dropped   string `json:"dropped,omitempty"` // names of what the provider's wire format cannot carry
+
+	back []dialect.Header // the provider's own that are for the client; a replay has none
 }
 
 func (a *attempt) answered() answered {
 	spent := &a.call.spent
 	told := answered{
 		ID: a.call.id.text, Provider: a.Target.Provider.Name(), Model: spent.model(),
-		Attempts: len(spent.models), Dropped: droppedHeader(a.dropped),
+		Attempts: len(spent.models), Dropped: droppedHeader(a.dropped), back: a.back,
 	}
 	if a.Head.Model != told.Model {
 		told.Requested = a.Head.Model
@@ -79,6 +81,7 @@ func (c *call) answerHeaders(a *answered, contentType string) {
 	if a.Dropped != "" {
 		h["X-Weir-Dropped"] = values[6:7:7]
 	}
+	setBack(h, a.back)
 }
 
 // fail answers with an error, if nothing was answered. It does not ask whether

@@ -6,6 +6,7 @@ import (
 	"mime"
 
 	"weir/internal/budget"
+	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
@@ -26,6 +27,7 @@ type attempt struct {
 	tally    quote.Tally
 	answer   arriving
 	ids      callIDs
+	back     []dialect.Header   // of the answer, for the client
 	resumes  *resume            // how it goes on with an answer that broke off; nil where it does not
 	settling *ledger.Settlement // how it will be settled, once it has failed
 }

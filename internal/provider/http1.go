@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -90,6 +91,8 @@ type Header interface {
 	// Get is the first value of the field; empty for none. Its name is in
 	// canonical form, such as "Content-Type".
 	Get(name string) string
+	// All are the fields, with their names as they came.
+	All() iter.Seq2[string, string]
 }
 
 // send sends a request and waits for the head of its answer. It sets x.sent before anything can

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,18 @@ func (f *fields) Get(name string) string {
 		}
 	}
 	return ""
+}
+
+// All implements Header.
+func (f *fields) All() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for line := range strings.Lines(string(*f)) {
+			name, value, ok := strings.Cut(line, ":")
+			if ok && !yield(name, strings.Trim(value, " \t\r\n")) {
+				return
+			}
+		}
+	}
 }
 
 // head is the head of an answer.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 )
 
@@ -55,7 +56,7 @@ func (l *local) roundTrip(req *http.Request, cancel context.CancelFunc) (answer,
 		cancel()
 		return answer{}, err
 	}
-	return answer{res.StatusCode, res.Header, res.ContentLength, &canceledBody{res.Body, cancel}}, nil
+	return answer{res.StatusCode, localFields{res.Header}, res.ContentLength, &canceledBody{res.Body, cancel}}, nil
 }
 
 // roundTripLate is roundTrip for an answer that may be late: in a goroutine of its own, for
@@ -98,4 +99,20 @@ type canceledBody struct {
 func (b *canceledBody) Close() error {
 	b.cancel()
 	return b.ReadCloser.Close()
+}
+
+// localFields is a header of which all fields can be read.
+type localFields struct{ http.Header }
+
+// All implements Header.
+func (f localFields) All() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for name, values := range f.Header {
+			for _, value := range values {
+				if !yield(name, value) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -43,6 +43,8 @@ func Dialect() *dialect.Dialect {
 		Vendor:      Name,
 		KeyHeaders:  []string{"X-Api-Key", "Api-Key"}, // Azure's
 		ListPath:    "/models",                        // https://platform.openai.com/docs/api-reference/models/list, 2026-11-26
+		Passed:      []string{"Openai-Beta"},
+		Returned:    []string{"X-Ratelimit-"},
 		Usual:       true,
 		ClientAPI:   true,
 		IDPrefix:    "chatcmpl-",

@@ -12,6 +12,7 @@ package responses
 import (
 	_ "embed"
 	"net/url"
+	"slices"
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
@@ -54,6 +55,13 @@ const (
 	markContent = "weir:content"
 )
 
+// codexHeaders are what Codex tells its vendor beside the body: that tools stand in the input, betas, and the state of a turn,
+// which a header of the answer begins (codex-rs/core/src/client.rs of 0.171).
+var codexHeaders = []string{
+	"X-Openai-Internal-Codex-Responses-Lite", "X-Codex-Beta-Features", "X-Codex-Turn-State", "X-Codex-Turn-Metadata",
+	"X-Codex-Window-Id", "X-Codex-Parent-Thread-Id", "X-Openai-Subagent", "X-Responsesapi-Include-Timing-Metrics",
+}
+
 // replyPath is of GET /responses/{id}, of answers that are stored:
 // https://developers.openai.com/api/reference/resources/responses/methods/retrieve
 // (looked up 2026-11-22), https://learn.microsoft.com/azure/ai-services/openai/quickstart
@@ -65,6 +73,7 @@ func replyPath(id string) string { return "/responses/" + url.PathEscape(id) }
 func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d := *first
 	d.Name, d.IDPrefix, d.Usual = Name, IDPrefix, false
+	d.Passed, d.Returned = append(slices.Clip(first.Passed), codexHeaders...), append(slices.Clip(first.Returned), "X-Codex-")
 	d.Inputs = dialect.Inputs{
 		Shown: rawjson.Names{
 			"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
