@@ -207,7 +207,7 @@ func TestStatuses(t *testing.T) {
 	native := []int{400, 401, 402, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 503, 504, 503, 500}
 	openai := []int{400, 401, 429, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 503, 504, 503, 500}
 	anthropic := []int{400, 401, 402, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 529, 504, 529, 500}
-	for name, want := range map[string][]int{"native": native, "openai": openai, "anthropic": anthropic, "gemini": openai, "cohere": native, "ollama": native} {
+	for name, want := range map[string][]int{"native": native, "openai": openai, "anthropic": anthropic, "gemini": native, "cohere": native, "ollama": native} {
 		for i, code := range codes {
 			if got := byName(t, name).Status(code); got != want[i] {
 				t.Errorf("%s: status of %s: %d, want %d", name, code, got, want[i])

@@ -30,8 +30,9 @@ func TestForwardEnd(t *testing.T) {
 		{"usage", frameKind{usage: true}, usage, string(d.Framing.Append(nil, "metadata", d.Stamp(nil, usage, final)))},
 	}
 	for _, tt := range tests {
+		c := &call{Request: quote.Request{Dialect: d, Op: &d.Operation, Head: llm.Head{IncludeUsage: true}}}
 		r := relay{
-			call: &call{Request: quote.Request{Dialect: d, Op: &d.Operation, Head: llm.Head{IncludeUsage: true}}}, same: true,
+			call: c, attempt: &attempt{Quote: quote.Quote{Request: &c.Request}}, same: true,
 			tally: &quote.Tally{Choices: 1, Done: true, Finish: []llm.FinishReason{llm.FinishStop}},
 		}
 		r.forward(sse.Event{Name: []byte("metadata"), Data: tt.data, Raw: []byte("raw")}, tt.kind)
