@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/pem"
@@ -169,6 +170,7 @@ func newProvider(t testing.TB, o provider.Options) *provider.Provider {
 		o.Dialect = openaiLike()
 	}
 	o.AllowPrivate = true
+	o.Timeouts.Connect = cmp.Or(o.Timeouts.Connect, patience) // on a busy machine a handshake may take long
 	if o.APIKeys == nil {
 		o.APIKeys = []llm.Secret{llm.NewSecret(testKey)}
 	}
