@@ -33,8 +33,8 @@ UNRACED := backup bench cmd/weir config conversation crashtest dialect(/.*)? e2e
 SEQUENTIAL := Administration AdministrationExamples AdministrationPages AdministrationRefuses AllocationBudget \
 	AttributionBounded AuditFinds Backfill BadInput BudgetParts CorrectionsStay CutCommits DoubleNames ExplanationsBegin \
 	InvalidRequests InvitersKnown KeptCounted Killed MakersKnown Memory MemoryOfRequests MigrationKilled Move \
-	MoveBeginsAgain MoveIsTakenUp PackedLarge PieceAllocations Rollups Schemas Simulation SimulationCatches TagSubsets \
-	VerifyFinds WhoMayDoWhat
+	MoveBeginsAgain MoveIsTakenUp PackedLarge PieceAllocations Rollups Schemas SecretsStayOutOfEveryField Simulation \
+	SimulationCatches TagSubsets VerifyFinds WhoMayDoWhat
 empty :=
 any = ($(subst $(empty) $(empty),|,$(strip $(1))))
 SKIPPED := '^Test$(call any,$(SEQUENTIAL))$$|^TestConformance$$/^PostgreSQL$$'
