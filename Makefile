@@ -42,6 +42,7 @@ SKIPPED := '^Test$(call any,$(SEQUENTIAL))$$|^TestConformance$$/^PostgreSQL$$'
 TIMED := e2e/admin e2e/budget e2e/faults
 
 .PHONY: race
+race: export CGO_ENABLED := 1
 race: ## Run the tests with the race detector, but for those that are one thing after the other
 	$(GO) test $(RACE) -skip $(SKIPPED) $$($(GO) list ./... | grep -vE '/$(call any,$(UNRACED) $(TIMED))$$')
 	$(GO) test $(RACE) -skip $(SKIPPED) -p 1 $(addprefix ./internal/,$(TIMED))
