@@ -288,7 +288,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
 	dst = append(appendStop(dst, &c), '}')
 	if f.Reported {
-		dst = appendUsage(append(dst, `,"usage":`...), &f.Usage, "", f.Cost)
+		dst = appendDeltaUsage(append(dst, `,"usage":`...), &f.Usage, f.Cost)
 	}
 	dst = stamp.Attempts(dst, f)
 	dst = append(dst, "}\n\n"...)

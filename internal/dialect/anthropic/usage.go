@@ -280,21 +280,36 @@ const stopRefused = "refusal"
 // appendUsage writes a usage object, with the cost in US dollars where there is
 // one. What other formats count apart is part of its total here.
 func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte {
+	written := rawjson.AppendCount(nil, `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
+	written = rawjson.AppendCount(written, `,"ephemeral_1h_input_tokens":`, u[llm.CacheWrite1h])
+	dst = appendCounts(dst, u, append(written, '}'))
+	if tier != "" {
+		dst = rawjson.AppendString(append(dst, `,"service_tier":`...), tier)
+	}
+	return appendCost(dst, cost)
+}
+
+// appendDeltaUsage writes the usage of a message_delta, whose type has fewer members.
+func appendDeltaUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
+	return appendCost(appendCounts(dst, u, nil), cost)
+}
+
+// appendCounts writes what all usage objects have, with the members about the cache in its place.
+func appendCounts(dst []byte, u *llm.Usage, cache []byte) []byte {
 	written, read := u[llm.CacheWrite]+u[llm.CacheWrite1h], u[llm.CacheRead]+u[llm.CacheReadAudio]
 	dst = rawjson.AppendCount(dst, `{"input_tokens":`, u.InputTokens()-written-read)
 	dst = rawjson.AppendCount(dst, `,"cache_creation_input_tokens":`, written)
 	dst = rawjson.AppendCount(dst, `,"cache_read_input_tokens":`, read)
-	dst = rawjson.AppendCount(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
-	dst = rawjson.AppendCount(dst, `,"ephemeral_1h_input_tokens":`, u[llm.CacheWrite1h])
-	dst = rawjson.AppendCount(dst, `},"output_tokens":`, u.OutputTokens())
+	dst = rawjson.AppendCount(append(dst, cache...), `,"output_tokens":`, u.OutputTokens())
 	dst = rawjson.AppendCount(dst, `,"output_tokens_details":{"thinking_tokens":`, u[llm.Reasoning])
 	dst = append(dst, '}')
 	if n := u[llm.Searches]; n > 0 {
 		dst = append(rawjson.AppendCount(dst, `,"server_tool_use":{"web_search_requests":`, n), '}')
 	}
-	if tier != "" {
-		dst = rawjson.AppendString(append(dst, `,"service_tier":`...), tier)
-	}
+	return dst
+}
+
+func appendCost(dst []byte, cost *llm.Money) []byte {
 	if cost != nil {
 		dst = cost.AppendText(append(dst, `,"cost":`...))
 	}

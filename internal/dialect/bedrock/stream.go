@@ -12,6 +12,7 @@ import (
 
 var (
 	errNotObject = errors.New("bedrock: an event of the stream is not an object")
+	errImage     = fmt.Errorf("bedrock: an image of the stream is not base64, or has more than %d bytes", maxImage)
 	errNotOpen   = errors.New("bedrock: the stream goes on with a tool call that it did not begin")
 )
 
@@ -29,9 +30,10 @@ const (
 // Decoder reads one stream of ConverseStream's events.
 type Decoder struct {
 	calls    []openCall
-	finished bool // messageStop came
-	metered  bool // so did metadata
-	guarded  bool // a guardrail looked at it
+	image    *openImage // nil for none
+	finished bool       // messageStop came
+	metered  bool       // so did metadata
+	guarded  bool       // a guardrail looked at it
 }
 
 // openCall is a tool call that has begun; its place in the list is its position
@@ -103,12 +105,15 @@ func (d *Decoder) begin(dst []llm.Event, _ []byte) ([]llm.Event, error) {
 	return append(dst, llm.Event{Kind: llm.EventStart}), nil
 }
 
-// start opens a tool call, be it one of the provider's own tools, which only
+// start opens an image, or a tool call, be it one of the provider's own tools, which only
 // requests in this format's words can offer. Blocks of text and thinking have no
 // start.
 func (d *Decoder) start(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	index, inner := blockOf(data, "start")
 	name, v, _ := onlyMember(inner)
+	if name == "image" {
+		d.image = &openImage{block: index, format: rawjson.Text(rawjson.Get(v, "format"))}
+	}
 	if name != "toolUse" || len(d.calls) == maxCalls {
 		return dst, nil
 	}
@@ -152,6 +157,8 @@ func (d *Decoder) delta(dst []llm.Event, data []byte) ([]llm.Event, error) {
 			return appendThoughtPieces(dst, m.Value), nil
 		case "toolUse":
 			return d.input(dst, index, rawjson.Get(m.Value, "input"))
+		case "image":
+			return dst, d.piece(index, m.Value)
 		}
 		return append(dst, llm.Event{Kind: llm.EventOther, Raw: inner, RawOf: Name}), nil
 	}
@@ -214,9 +221,10 @@ func (d *Decoder) find(block int64) int {
 	return -1
 }
 
-// end gives a call its arguments that came without any: no pieces at all stand
+// end shows an image, and gives a call its arguments that came without any: no pieces at all stand
 // for an empty object.
 func (d *Decoder) end(dst []llm.Event, data []byte) ([]llm.Event, error) {
+	dst = d.show(dst)
 	index, _ := blockOf(data, "")
 	i := d.find(index)
 	if i < 0 || d.calls[i].arguments {
@@ -235,7 +243,7 @@ func (d *Decoder) stop(dst []llm.Event, data []byte) ([]llm.Event, error) {
 		reason = llm.FinishStop
 	}
 	d.finished = true
-	return d.done(append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason})), nil
+	return d.done(append(d.show(dst), llm.Event{Kind: llm.EventFinish, Finish: reason})), nil
 }
 
 func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {

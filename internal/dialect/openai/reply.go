@@ -220,7 +220,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendChoice(dst, &r.Choices[i], own)
+		dst = appendChoice(dst, r, &r.Choices[i], own)
 	}
 	dst = append(dst, ']')
 	if r.Reported || !r.Usage.IsZero() {
@@ -265,9 +265,9 @@ func appendFields(dst []byte, extra []llm.Field) []byte {
 	return dst
 }
 
-func appendChoice(dst []byte, c *llm.Choice, own bool) []byte {
+func appendChoice(dst []byte, r *llm.Reply, c *llm.Choice, own bool) []byte {
 	dst = rawjson.AppendCount(dst, `{"index":`, int64(c.Index))
-	dst = appendAnswer(append(dst, `,"message":`...), &c.Message, own)
+	dst = appendAnswer(append(dst, `,"message":`...), r, &c.Message, own)
 	dst = append(dst, `,"logprobs":`...)
 	if c.Logprobs == nil {
 		dst = append(dst, "null"...)
@@ -316,17 +316,20 @@ func readAnswer(m *llm.Message) (a answer) {
 			a.calls = append(a.calls, p)
 		case llm.PartAudio:
 			a.sound = p
-		case llm.PartImage, llm.PartDocument:
+		case llm.PartImage:
 			if p.Media != nil {
 				a.images = append(a.images, p)
 			}
+		case llm.PartDocument:
+			text.Add(p.Words())
+			a.hasText = true
 		}
 	}
 	a.text, a.refusal, a.reasoning = text.String(), refusal.String(), reasoning.String()
 	return a
 }
 
-func appendAnswer(dst []byte, m *llm.Message, own bool) []byte {
+func appendAnswer(dst []byte, r *llm.Reply, m *llm.Message, own bool) []byte {
 	a := readAnswer(m)
 	dst = append(dst, `{"role":"assistant","content":`...)
 	if a.hasText || a.calls == nil && a.refusal == "" && a.sound == nil {
@@ -354,40 +357,7 @@ func appendAnswer(dst []byte, m *llm.Message, own bool) []byte {
 		dst = appendSignature(dst, s)
 	}
 	if a.sound != nil {
-		dst = appendSound(append(dst, `,"audio":`...), a.sound)
+		dst = appendSound(append(dst, `,"audio":`...), a.sound, r.ID, r.Created)
 	}
 	return append(appendFields(dst, m.Extra), '}')
-}
-
-// appendImages writes the images of an answer, as OpenRouter has them:
-// https://openrouter.ai/docs/guides/overview/multimodal/image-generation.
-func appendImages(dst []byte, images []*llm.Part) []byte {
-	dst = append(dst, `,"images":[`...)
-	for i, p := range images {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendImage(dst, p.Media, int64(i))
-	}
-	return append(dst, ']')
-}
-
-func appendImage(dst []byte, m *llm.Media, index int64) []byte {
-	address := cmp.Or(m.URL, m.FileID)
-	if m.Data != "" {
-		address = DataURL(m.MIME, "image/png", m.Data)
-	}
-	dst = rawjson.AppendString(append(dst, `{"type":"image_url","image_url":{"url":`...), address)
-	return append(rawjson.AppendCount(dst, `},"index":`, index), '}')
-}
-
-func appendSound(dst []byte, p *llm.Part) []byte {
-	media := p.Media
-	if media == nil {
-		media = &llm.Media{}
-	}
-	dst = rawjson.AppendString(append(dst, `{"id":`...), media.FileID)
-	dst = rawjson.AppendString(append(dst, `,"data":`...), media.Data)
-	dst = rawjson.AppendString(append(dst, `,"transcript":`...), p.Text)
-	return append(appendFields(dst, p.Extra), '}')
 }

@@ -1,6 +1,9 @@
 package openai
 
 import (
+	"cmp"
+
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -10,7 +13,9 @@ import (
 // Encoder writes one stream of chat.completion.chunk objects.
 type Encoder struct {
 	opening []byte // what every event begins with
-	usage   bool   // the client asked for usage
+	id      string
+	created int64
+	usage   bool // the client asked for usage
 	begun   [maxChoices]bool
 	thought map[int]*openThought // by choice
 	kept    int                  // bytes of all of them
@@ -32,7 +37,7 @@ type openThought struct {
 
 // NewEncoder encodes one streamed answer.
 func NewEncoder(m llm.Meta) *Encoder {
-	return &Encoder{opening: opening(m.ID, m.Model, m.Created), usage: m.IncludeUsage}
+	return &Encoder{opening: opening(m.ID, m.Model, m.Created), id: m.ID, created: m.Created, usage: m.IncludeUsage}
 }
 
 func opening(id, model string, created int64) []byte {
@@ -105,10 +110,17 @@ func (e *Encoder) proof(dst []byte, ev *llm.Event) []byte {
 	return e.closeDelta(append(dst, ']'))
 }
 
-// other writes an image, or in place of what has no word here words.
+// other writes an image, a sound, or in place of what has no word here words.
 func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
+	kind := llm.PartKind(0)
+	if ev.Media != nil {
+		kind = cmp.Or(parse.MediaKind(ev.Media.MIME), llm.PartImage)
+	}
 	switch {
-	case ev.Media != nil && (ev.Media.Data != "" || ev.Media.URL != ""):
+	case kind == llm.PartAudio && ev.Media.Data != "":
+		dst = append(e.open(dst, ev.Choice), `"audio":`...)
+		return e.closeDelta(appendSound(dst, &llm.Part{Media: ev.Media, Text: ev.Text}, e.id, e.created))
+	case kind == llm.PartImage && (ev.Media.Data != "" || ev.Media.URL != ""):
 		dst = append(e.open(dst, ev.Choice), `"images":[`...)
 		dst = appendImage(dst, ev.Media, e.images)
 		e.images++

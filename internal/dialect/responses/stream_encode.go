@@ -1,9 +1,11 @@
 package responses
 
 import (
+	"cmp"
 	"strconv"
 
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -180,7 +182,7 @@ func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 		it.whole = append([]byte(nil), ev.Raw...)
 	case own:
 		return dst
-	case ev.Media != nil && ev.Media.Data != "":
+	case isPicture(&llm.Part{Kind: kindOf(ev.Media), Media: ev.Media}):
 		it.whole = appendPicture(nil, ev.Media, itemID("ig_", e.object.id, len(e.items)))
 	case ev.Words() != "":
 		return e.words(e.begin(dst), &llm.Event{Kind: llm.EventText, Text: ev.Words()})
@@ -189,6 +191,14 @@ func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 	}
 	dst = e.begin(dst)
 	return e.done(e.add(e.close(dst, statusCompleted), it), it)
+}
+
+// kindOf is the kind of a medium in a stream: an image, where nothing says another one.
+func kindOf(m *llm.Media) llm.PartKind {
+	if m == nil {
+		return 0
+	}
+	return cmp.Or(parse.MediaKind(m.MIME), llm.PartImage)
 }
 
 // add begins an item.
