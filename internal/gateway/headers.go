@@ -92,6 +92,7 @@ func (c *call) fail(err error) {
 	if c.principal.Charged() {
 		e = withoutAmounts(err, e)
 	}
+	e = withWindow(c, e)
 	c.settleLimits() // the client may ask again as soon as it has read this
 	if c.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
 		c.server.refused(c.principal, e)
@@ -131,6 +132,16 @@ func withoutAmounts(err error, e *llm.Error) *llm.Error {
 	shown.Param, shown.Word = "", ""
 	shown.Message = "The provider refused the request. Its explanation names an amount of money and is not shown."
 	return &shown
+}
+
+// withWindow is an error that says how much the model takes, where the provider did not.
+func withWindow(c *call, e *llm.Error) *llm.Error {
+	if e.Misfit.Kind != llm.ContextOverflow || e.Misfit.Limit > 0 || c.attempt == nil {
+		return e
+	}
+	told := *e
+	told.Misfit.Limit = c.table.Context(c.attempt.Target)
+	return &told
 }
 
 // defaultRetry is when a client may try again where nobody knows better.

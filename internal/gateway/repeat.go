@@ -65,7 +65,8 @@ func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*la
 	}
 }
 
-// join returns the late answer of the same request that is owed to the most requests; nil for none. It waits until left.
+// join returns the late answer of the same request that is owed to the most requests; nil for none. Its wait lasts until
+// leave.
 func (l *lateAnswers) join(key, request string) (found *lateAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

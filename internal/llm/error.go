@@ -44,6 +44,9 @@ type Error struct {
 	RetryTold  bool          // RetryAfter is a provider's own word
 	Err        error
 
+	// Misfit is what of the request the model does not take; its zero value is nothing, or nothing that programs know.
+	Misfit Misfit
+
 	// Word is the vendor's own word for the cause, such as
 	// "previous_response_not_found" or "thread_not_found", by which its SDKs and
 	// programs know what to do; empty for none.

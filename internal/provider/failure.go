@@ -110,6 +110,20 @@ func (f *Failure) Overflow() bool {
 		strings.Contains(strings.ToLower(text), "too many tokens")
 }
 
+// setMisfit reads what of the request did not fit. That is a mistake in the request, also where the status is 413.
+func (f *Failure) setMisfit() {
+	if !callersFault(f.Err.Code) {
+		return
+	}
+	code := f.Upstream.Code
+	if f.Overflow() {
+		code = explain.Context
+	}
+	if f.Err.Misfit = explain.Misfit(code, f.Upstream.Message); f.Err.Misfit.Kind != 0 {
+		f.Err.Code = llm.CodeInvalidRequest
+	}
+}
+
 // Reason is the failure in a few words fit to be shown to an operator.
 func (f *Failure) Reason() string {
 	if f.Status == 0 {

@@ -56,6 +56,7 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	if callersFault(f.Err.Code) {
 		f.Err.Param = upstream.Param
 	}
+	f.setMisfit()
 	switch {
 	case ours(status):
 	case f.Overflow():

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -44,20 +45,54 @@ var vocabulary = dialect.Vocabulary{
 // (https://platform.claude.com/docs/en/build-with-claude/message-threads).
 const threadUnsupported = "thread_unsupported_request"
 
-// tooLong are the vendor's words for a request that is longer than the context window, at which its programs make the
-// conversation shorter and go on.
-const tooLong = "prompt is too long"
+// sentences are the vendor's for what does not fit, by which its programs make a conversation shorter, ask for less output
+// or leave thinking out: https://platform.claude.com/docs/en/api/errors,
+// https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
+var sentences = explain.Sentences{
+	Own: map[llm.MisfitKind][]string{
+		llm.ContextOverflow:   {"prompt is too long", "input length and `max_tokens` exceed context limit"},
+		llm.OutputTooLong:     {"which is the maximum allowed number of output tokens"},
+		llm.ImageTooLarge:     {"image exceeds", "image dimensions exceed"},
+		llm.ThinkingSignature: {"`thinking` block", "`redacted_thinking` block"},
+	},
+	Write: sentence,
+}
+
+// roomToAnswer is how many tokens have to be left beside the input for a request with less output to be of use. Claude Code
+// takes 1,000 off them, and gives up below 3,000.
+const roomToAnswer = 4000
+
+// sentence writes the vendor's sentence for what does not fit.
+func sentence(m *llm.Misfit) string {
+	switch {
+	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
+		return fmt.Sprintf("max_tokens: %d > %d, which is the maximum allowed number of output tokens for this model", m.Output, m.Limit)
+	case m.Kind == llm.OutputTooLong && m.Limit > 0:
+		return fmt.Sprintf("max_tokens: more than %d, which is the maximum allowed number of output tokens for this model", m.Limit)
+	case m.Kind == llm.OutputTooLong:
+		return "max_tokens: more than the maximum allowed number of output tokens for this model"
+	case m.Kind == llm.ImageTooLarge && m.Limit > 0:
+		return fmt.Sprintf("image exceeds %.3g MB maximum: %d bytes > %d bytes", float64(m.Limit)/(1<<20), m.Input, m.Limit)
+	case m.Kind == llm.ImageTooLarge:
+		return "image exceeds the maximum size"
+	case m.Kind == llm.ThinkingSignature:
+		return "Invalid `signature` in `thinking` block"
+	case m.Output > 0 && m.Limit-m.Input >= roomToAnswer:
+		return fmt.Sprintf("input length and `max_tokens` exceed context limit: %d + %d > %d, decrease input length or "+
+			"`max_tokens` and try again", m.Input, m.Output, m.Limit)
+	case m.Input+m.Output > m.Limit && m.Limit > 0:
+		return fmt.Sprintf("prompt is too long: %d tokens > %d maximum", m.Input+m.Output, m.Limit)
+	}
+	return "prompt is too long"
+}
 
 // EncodeError appends the body of an error reply to dst. The parameter at fault
 // has no place of its own in it and stands before the message. The word is what
 // the vendor's SDKs choose their exception class by.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
-	message := e.Message
-	if e.Param != "" {
+	message, fits := sentences.Message(e)
+	if fits && e.Param != "" {
 		message = e.Param + ": " + message
-	}
-	if e.Word == explain.Context && !strings.Contains(strings.ToLower(message), tooLong) {
-		message = tooLong + ": " + message
 	}
 	dst = rawjson.AppendString(append(dst, `{"type":"error","error":{"type":`...), vocabulary.Of(e.Code).Kind)
 	dst = rawjson.AppendString(append(dst, `,"message":`...), message)

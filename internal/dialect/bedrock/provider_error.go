@@ -61,6 +61,9 @@ func exception(e llm.ProviderError, body []byte) *llm.Error {
 	case out.Message == "":
 		out.Message = "The provider reported an error and did not explain it."
 	}
+	if out.Code == llm.CodeInvalidRequest {
+		out.Misfit = explain.Misfit(e.Code, e.Message)
+	}
 	return out
 }
 

@@ -308,6 +308,9 @@ func Error(e llm.ProviderError, status int) *llm.Error {
 	case out.Message == "":
 		out.Message = "The provider reported an error and did not explain it."
 	}
+	if out.Code == llm.CodeInvalidRequest {
+		out.Misfit = Misfit(e.Code, e.Message)
+	}
 	return out
 }
 

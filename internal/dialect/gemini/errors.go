@@ -1,10 +1,12 @@
 package gemini
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -43,6 +45,37 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, internalError, ""),
 }
 
+// sentences are the vendor's for what does not fit, as its servers write them.
+var sentences = explain.Sentences{
+	Own: map[llm.MisfitKind][]string{
+		llm.ContextOverflow:   {"input token count"},
+		llm.OutputTooLong:     {"maxoutputtokens value of"},
+		llm.ImageTooLarge:     {"unable to process input image"},
+		llm.ThinkingSignature: {"thought signature is not valid", "missing a thought_signature"},
+	},
+	Write: sentence,
+}
+
+// sentence writes the vendor's sentence for what does not fit.
+func sentence(m *llm.Misfit) string {
+	switch {
+	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
+		return fmt.Sprintf("Unable to submit request because it has a maxOutputTokens value of %d but the supported range is from 1 "+
+			"(inclusive) to %d (exclusive). Update the value and try again.", m.Output, m.Limit+1)
+	case m.Kind == llm.OutputTooLong:
+		return "Unable to submit request because its maxOutputTokens is larger than the model supports."
+	case m.Kind == llm.ImageTooLarge:
+		return "Unable to process input image."
+	case m.Kind == llm.ThinkingSignature:
+		return "Unable to submit request because Thought signature is not valid."
+	case m.Limit > 0 && m.Input+m.Output > m.Limit:
+		return fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).", m.Input+m.Output, m.Limit)
+	case m.Limit > 0:
+		return fmt.Sprintf("The input token count exceeds the maximum number of tokens allowed (%d).", m.Limit)
+	}
+	return "The input token count exceeds the maximum number of tokens allowed."
+}
+
 // typePrefix begins the types of the details of an error:
 // https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto.
 const typePrefix = "type.googleapis.com/google.rpc."
@@ -52,8 +85,9 @@ const typePrefix = "type.googleapis.com/google.rpc."
 // again, and the request.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	w := vocabulary.Of(e.Code)
+	message, _ := sentences.Message(e)
 	dst = rawjson.AppendCount(dst, `{"error":{"code":`, int64(w.Status))
-	dst = rawjson.AppendString(append(dst, `,"message":`...), e.Message)
+	dst = rawjson.AppendString(append(dst, `,"message":`...), message)
 	dst = rawjson.AppendString(append(dst, `,"status":`...), w.Kind)
 	dst = append(dst, `,"details":[{"@type":"`+typePrefix+`ErrorInfo","reason":`...)
 	dst = append(rawjson.AppendString(dst, string(e.Code)), `,"domain":"weir"}`...)

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 
 	"weir/internal/dialect"
@@ -33,14 +34,58 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, "server_error", "internal_error"),
 }
 
+// sentences are the vendor's for what does not fit, as its servers write them.
+var sentences = explain.Sentences{
+	Own: map[llm.MisfitKind][]string{
+		llm.ContextOverflow:   {"maximum context length is", "exceeds the context window"},
+		llm.OutputTooLong:     {"tokens is too large", "integer above maximum value"},
+		llm.ImageTooLarge:     {"image is too large"},
+		llm.ThinkingSignature: {"encrypted content"},
+	},
+	Write: sentence,
+}
+
+// sentence writes the vendor's sentence for what does not fit.
+func sentence(m *llm.Misfit) string {
+	switch {
+	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
+		return fmt.Sprintf("max_tokens is too large: %d. This model supports at most %d completion tokens, whereas you provided %d.",
+			m.Output, m.Limit, m.Output)
+	case m.Kind == llm.OutputTooLong && m.Limit > 0:
+		return fmt.Sprintf("max_tokens is too large. This model supports at most %d completion tokens.", m.Limit)
+	case m.Kind == llm.OutputTooLong:
+		return "max_tokens is too large."
+	case m.Kind == llm.ImageTooLarge:
+		return "The image is too large."
+	case m.Kind == llm.ThinkingSignature:
+		return "The encrypted content could not be verified. Reason: Encrypted content could not be decrypted or parsed."
+	case m.Limit > 0 && m.Output > 0:
+		return fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens (%d in the messages, %d "+
+			"in the completion). Please reduce the length of the messages or completion.", m.Limit, m.Input+m.Output, m.Input, m.Output)
+	case m.Limit > 0 && m.Input > m.Limit:
+		return fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please "+
+			"reduce the length of the messages.", m.Limit, m.Input)
+	case m.Limit > 0:
+		return fmt.Sprintf("This model's maximum context length is %d tokens. Please reduce the length of the messages.", m.Limit)
+	}
+	return "Your input exceeds the context window of this model. Please adjust your input and try again."
+}
+
+// misfitCodes are the vendor's codes beside the sentences.
+var misfitCodes = map[llm.MisfitKind]string{
+	llm.ContextOverflow: explain.Context, llm.OutputTooLong: "invalid_value", llm.ImageTooLarge: "image_too_large",
+	llm.ThinkingSignature: "invalid_encrypted_content",
+}
+
 // EncodeError appends the body of an error reply to dst. The request id has no
 // place in it; the X-Request-Id header carries it.
 func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 	w := vocabulary.Of(e.Code)
-	dst = rawjson.AppendString(append(dst, `{"error":{"message":`...), e.Message)
+	message, _ := sentences.Message(e)
+	dst = rawjson.AppendString(append(dst, `{"error":{"message":`...), message)
 	dst = rawjson.AppendString(append(dst, `,"type":`...), w.Kind)
 	dst = appendOrNull(append(dst, `,"param":`...), e.Param)
-	dst = appendOrNull(append(dst, `,"code":`...), cmp.Or(e.Word, w.More))
+	dst = appendOrNull(append(dst, `,"code":`...), cmp.Or(e.Word, misfitCodes[e.Misfit.Kind], w.More))
 	return append(dst, "}}"...)
 }
 

@@ -35,7 +35,7 @@ func TestOverflowOfAServerOfOnesOwn(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/v1/chat/completions": `"code":"context_length_exceeded"`,
-		"/v1/messages":         `"message":"prompt is too long: ` + words,
+		"/v1/messages":         `"message":"prompt is too long: 1222 tokens > 512 maximum. ` + words,
 	} {
 		r := h.Do(harness.Ask{Path: path, Body: `{"model":"small/m` + body})
 		if r.Status != http.StatusBadRequest || !strings.Contains(r.Body, want) || !strings.Contains(r.Body, words) {
