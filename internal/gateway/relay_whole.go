@@ -47,10 +47,7 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	if a.resumes != nil {
 		return c.rescue.whole(a, reply)
 	}
-	body = a.nameCalls(body, reply)
-	if n := int64(len(reply.Choices)); n > 0 && n < c.Head.Choices {
-		a.dropped = append(a.dropped, "n")
-	}
+	body = a.ready(body, reply)
 	c.plan.Succeeded(c.server.now(), 0)
 	s := a.outcome().Succeeded()
 	c.settle(s)
@@ -66,6 +63,15 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 		w.send("")
 	}
 	return nil
+}
+
+// ready makes an answer ready for its client: its calls have ids, and where there are fewer choices than were asked for, it
+// is told.
+func (a *attempt) ready(body []byte, reply *llm.Reply) []byte {
+	if n := int64(len(reply.Choices)); n > 0 && n < a.Head.Choices {
+		a.dropped = append(a.dropped, "n")
+	}
+	return a.nameCalls(body, reply)
 }
 
 // servedAs takes note of the service tier that a header of the answer names.

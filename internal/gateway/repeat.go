@@ -44,7 +44,8 @@ type lateReply struct {
 	usage       llm.Usage
 	spent       spent
 	dropped     []string
-	request     string // the id of the request that was charged for it
+	before      []string // the ids of the calls of the conversation
+	request     string   // the id of the request that was charged for it
 }
 
 // keepLate is for how long a late answer is kept in memory after it was read. The AI SDK repeats a request after 2
@@ -200,7 +201,7 @@ func (a *lateAnswer) await(c *call) error {
 // send answers a request with the late answer. What it cost is told, as its own request has not told it.
 func (r *lateReply) send(c *call) error {
 	c.settleLimits() // of which it used nothing
-	a := &attempt{call: c, Quote: r.quote, dropped: r.dropped}
+	a := &attempt{call: c, Quote: r.quote, dropped: slices.Clip(r.dropped), ids: callIDs{before: r.before}}
 	a.Request = &c.Request
 	if err := a.boundAnswer(&c.held, r.body); err != nil {
 		return err
@@ -215,7 +216,7 @@ func (r *lateReply) send(c *call) error {
 	a.tally.AddReply(reply)
 	c.spent = r.spent
 	c.w.Header()["X-Weir-Answer-Of"] = []string{r.request}
-	w := wholeReply{a, r.body, reply, &r.usage}
+	w := wholeReply{a, a.ready(r.body, reply), reply, &r.usage}
 	w.send(r.contentType)
 	c.server.log.Debug("a late answer was given to a repeat of its request", "request", c.id.text, "of", r.request)
 	return nil

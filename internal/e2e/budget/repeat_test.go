@@ -2,7 +2,11 @@ package budget_test
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -128,6 +132,43 @@ func TestNoRepeatOfALateAnswer(t *testing.T) {
 			}
 			if r.Status != tt.status || r.Header.Get("X-Weir-Answer-Of") != "" {
 				t.Errorf("got %d, answer of %q, want %d and none: %s", r.Status, r.Header.Get("X-Weir-Answer-Of"), tt.status, r.Body)
+			}
+		})
+	}
+}
+
+// TestRepeatOfALateCall holds that the calls of a late answer, to which the provider gave no ids, have ids that never come
+// again, as those of any other answer.
+func TestRepeatOfALateCall(t *testing.T) {
+	t.Parallel()
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Second)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,`+
+			`"tool_calls":[{"type":"function","function":{"name":"weather","arguments":"{}"}}]}}],"usage":{"prompt_tokens":5,"completion_tokens":5}}`)
+	}))
+	t.Cleanup(up.Close)
+	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL)})
+	for _, api := range harness.VendorAPIs() {
+		if api.Dialect == "gemini" { // where calls go without ids
+			continue
+		}
+		t.Run(api.Path, func(t *testing.T) {
+			t.Parallel()
+			seen := map[string]bool{}
+			for _, model := range []string{"house/a", "house/b"} {
+				ask, r := api.Ask(model, false), harness.Reply{Status: 504}
+				for range 20 {
+					if r = h.Do(ask); r.Status != 504 {
+						break
+					}
+				}
+				id := regexp.MustCompile(`"(?:id|call_id)":"((?:call|toolu)_[^"]+|[^"]*weather[^"]*)"`).FindStringSubmatch(r.Body)
+				if r.Header.Get("X-Weir-Answer-Of") == "" || id == nil || seen[id[1]] {
+					t.Errorf("%s: %d, answer of %q, want a call with an id of its own, not of %v: %s", model, r.Status, r.Header.Get("X-Weir-Answer-Of"), seen, r.Body)
+					continue
+				}
+				seen[id[1]] = true
 			}
 		})
 	}
