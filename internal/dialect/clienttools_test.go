@@ -181,6 +181,12 @@ type heard struct {
 // streamedThrough is the same in pieces of so many bytes.
 func streamedThrough(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, size int, called *llm.Called) heard {
 	t.Helper()
+	return hear(t, throughStream(t, d, client, parts, size, called))
+}
+
+// throughStream is a stream as a provider writes it and the client reads it.
+func throughStream(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, size int, called *llm.Called) []byte {
+	t.Helper()
 	provider := d.NewEncoder(llm.Meta{ID: "x", Model: "m"})
 	var sent []byte
 	for i, p := range parts {
@@ -207,8 +213,7 @@ func streamedThrough(t *testing.T, d, client *dialect.Dialect, parts []llm.Part,
 			out = encoder.Append(out, &events[i])
 		}
 	}
-	out = encoder.Finish(out, &llm.Final{Finish: []llm.FinishReason{llm.FinishToolCalls}})
-	return hear(t, out)
+	return encoder.Finish(out, &llm.Final{Finish: []llm.FinishReason{llm.FinishToolCalls}})
 }
 
 // cutInto are the pieces of a text, of so many bytes at least, and of whole characters.

@@ -6,6 +6,7 @@ import (
 	"mime"
 
 	"weir/internal/budget"
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -130,6 +131,7 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	if e := request.Elsewhere; e != nil {
 		c.tree.called = e.Called
 	}
+	request = compose.Offered(a.Speaks.Name, request) // so that all calls and results have the ids that go out
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
 	request.Messages = a.history(request.Messages)
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)

@@ -23,12 +23,19 @@ type ClientTool struct {
 }
 
 // Called are the tools that functions stand for. The zero value has none.
-type Called struct{ tools map[string]ClientTool }
+type Called struct {
+	tools map[string]ClientTool
+	// Legacy is whether all functions are of Chat Completions' time before tools.
+	Legacy bool
+}
 
 // Of is the tool that the function of that name stands for; false for a plain function.
 func (c *Called) Of(function string) (ClientTool, bool) {
-	if c == nil {
+	switch {
+	case c == nil || function == "":
 		return ClientTool{}, false
+	case c.Legacy:
+		return ClientTool{Kind: ToolLegacy, Name: function}, true
 	}
 	t, is := c.tools[function]
 	return t, is

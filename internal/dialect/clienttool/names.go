@@ -16,17 +16,17 @@ const maxName = 64
 // Names gives the tools of a request names as functions: the same tools get the same names, so that no node has to
 // remember them.
 type Names struct {
-	taken  map[string]bool
+	plain  map[string]bool // functions
 	given  map[llm.ClientTool]string
 	Called llm.Called // by the names that were given
 }
 
 // Keep takes the name of a plain function, which stays as it is. Plain functions come first.
 func (n *Names) Keep(name string) {
-	if n.taken == nil {
-		n.taken = map[string]bool{}
+	if n.plain == nil {
+		n.plain = map[string]bool{}
 	}
-	n.taken[name] = true
+	n.plain[name] = true
 }
 
 // Of is the name of the function that stands for a tool: 1 to 64 of A-Z, a-z, 0-9, _ and -, and no other's.
@@ -38,13 +38,17 @@ func (n *Names) Of(t llm.ClientTool) string {
 		n.given = map[llm.ClientTool]string{}
 	}
 	name := joined(t)
-	for salt := 0; name == "" || len(name) > maxName || n.taken[name]; salt++ {
+	for salt := 0; name == "" || len(name) > maxName || n.isTaken(name); salt++ {
 		name = salted(t, salt)
 	}
 	n.given[t] = name
-	n.Keep(name)
 	n.Called.Add(name, t)
 	return name
+}
+
+func (n *Names) isTaken(name string) bool {
+	_, is := n.Called.Of(name)
+	return is || n.plain[name]
 }
 
 // joined is the name of a tool behind that of its namespace.

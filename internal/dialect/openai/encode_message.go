@@ -236,7 +236,7 @@ func (e *requestEncoder) dropOfCall(p *llm.Part) {
 	}
 	e.DropProof(p)
 	e.DropMarks(p)
-	if len(p.Call.Extra) > 0 && !isCustom(p.Call) {
+	if len(p.Call.Extra) > 0 {
 		e.Drop("tool call fields of another API")
 	}
 }
@@ -286,14 +286,7 @@ func appendCallExtra(dst []byte, p *llm.Part) []byte {
 }
 
 // isCustom reports whether a call is of a custom tool, whose input is no JSON.
-func isCustom(c *llm.ToolCall) bool {
-	for _, f := range c.Extra {
-		if f.Name == "type" {
-			return rawjson.Text(f.Value) == "custom"
-		}
-	}
-	return false
-}
+func isCustom(c *llm.ToolCall) bool { return typeOf(c) == typeCustom }
 
 // content writes the content of a message: a string where it is plain text
 // alone, which every provider takes, else an array of parts.

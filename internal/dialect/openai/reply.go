@@ -220,7 +220,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendChoice(dst, r, &r.Choices[i], own)
+		dst = appendChoice(dst, r, namedBack(&r.Choices[i], r.Called), own)
 	}
 	dst = append(dst, ']')
 	if r.Reported || !r.Usage.IsZero() {
@@ -274,7 +274,11 @@ func appendChoice(dst []byte, r *llm.Reply, c *llm.Choice, own bool) []byte {
 	} else {
 		dst = append(dst, c.Logprobs...)
 	}
-	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), finishWord(c.Finish))
+	finish := finishWord(c.Finish)
+	if isLegacyAnswer(&c.Message) && c.Finish == llm.FinishToolCalls {
+		finish = typeLegacy
+	}
+	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), finish)
 	return append(appendFields(dst, c.Extra), '}')
 }
 
@@ -350,7 +354,10 @@ func appendAnswer(dst []byte, r *llm.Reply, m *llm.Message, own bool) []byte {
 	if a.images != nil {
 		dst = appendImages(dst, a.images)
 	}
-	if a.calls != nil {
+	switch {
+	case isLegacy(a.calls):
+		dst = appendLegacy(dst, a.calls[0].Call)
+	case a.calls != nil:
 		dst = appendCalls(append(dst, `,"tool_calls":`...), a.calls, true)
 	}
 	if s := textSignature(m.Parts); s != "" && !hasField(m.Extra, extraContent) {

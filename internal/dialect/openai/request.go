@@ -11,6 +11,8 @@ import (
 // are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
+	var choice []byte
+	tools, functions := false, false
 	for m := range rawjson.Members(body) {
 		if !rawjson.Present(m.Value) {
 			continue
@@ -19,8 +21,14 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !known {
-			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		tools, functions = tools || m.Is("tools"), functions || m.Is("functions")
+		if known {
+			continue
+		}
+		r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		if m.Is("tool_choice") {
+			choice = m.Value
+		} else {
 			essentials.Note(r, m.Name(), m.Value)
 		}
 	}
@@ -30,6 +38,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	}
 	noteSaid(r)
 	parse.NoteAllowed(r, "tool_choice")
+	noteElsewhere(r, choice, functions && !tools)
 	return r, nil
 }
 

@@ -21,6 +21,9 @@ type Encoder struct {
 	kept    int                  // bytes of all of them
 	images  int64
 
+	called *llm.Called
+	calls  calls
+
 	followed bool // the opening is that of another's stream
 }
 
@@ -37,7 +40,9 @@ type openThought struct {
 
 // NewEncoder encodes one streamed answer.
 func NewEncoder(m llm.Meta) *Encoder {
-	return &Encoder{opening: opening(m.ID, m.Model, m.Created), id: m.ID, created: m.Created, usage: m.IncludeUsage}
+	return &Encoder{
+		opening: opening(m.ID, m.Model, m.Created), id: m.ID, created: m.Created, usage: m.IncludeUsage, called: m.Called,
+	}
 }
 
 func opening(id, model string, created int64) []byte {
@@ -65,16 +70,15 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	case llm.EventRefusal:
 		return e.text(dst, ev, `"refusal":`)
 	case llm.EventToolCall:
-		dst = appendCallDelta(e.open(dst, ev.Choice), ev)
-		return e.closeDelta(dst)
+		return e.call(dst, ev)
 	case llm.EventOther:
 		return e.other(dst, ev)
 	}
 	return dst
 }
 
-// Size is how many bytes of thinking are kept.
-func (e *Encoder) Size() int { return e.kept }
+// Size is how many bytes of thinking and of calls are kept.
+func (e *Encoder) Size() int { return e.kept + e.calls.size() }
 
 // proof takes note of a piece of thinking, and writes the whole thought with its
 // proof, if this is it.
@@ -195,6 +199,7 @@ func (e *Encoder) closeChunk(dst []byte) []byte {
 // Finish writes the finish reason of every choice, the usage in a chunk of its
 // own where it was asked for, and the end marker.
 func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
+	dst = e.endCustom(dst)
 	for i, reason := range f.Finish {
 		if i >= maxChoices {
 			break
@@ -204,7 +209,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 			dst = e.closeDelta(append(e.openDelta(dst, i), `"role":"assistant","content":"","refusal":null`...))
 		}
 		dst = append(e.openDelta(dst, i), `},"logprobs":null,"finish_reason":`...)
-		dst = append(rawjson.AppendString(dst, finishWord(reason)), '}')
+		dst = append(rawjson.AppendString(dst, e.finishOf(i, reason)), '}')
 		if !e.usage && i == len(f.Finish)-1 && f.Attempts > 1 {
 			dst = append(stamp.Attempts(append(dst, ']'), f), "}\n\n"...)
 		} else {

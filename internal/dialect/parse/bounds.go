@@ -28,7 +28,7 @@ func Bounds() []Bound {
 			"systeminstruction",
 		}},
 		{"tool calls", 20_000, 1 << 10, []string{"toolcalls"}},
-		{"tools", 20_000, 1 << 10, []string{"tools", "functions", "functiondeclarations"}},
+		{"tools", 20_000, 2 << 10, []string{"tools", "functions", "functiondeclarations"}},
 		{"pieces of reasoning", 20_000, 1 << 10, []string{
 			"reasoningdetails", "thinkingblocks", "thinking", "summary",
 			"reasoning",

@@ -52,16 +52,11 @@ type toolList struct {
 func readTools(tools, input []byte) *clientTools {
 	c := &clientTools{offered: map[llm.ClientTool]bool{}}
 	lists := toolLists(tools, input)
-	c.unlike = len(lists) > 1
+	if c.unlike = len(lists) > 1; !c.unlike && !hasOthers(tools) {
+		return c
+	}
 	for _, l := range lists {
-		for _, v := range rawjson.Elements(l.tools) {
-			switch rawjson.Text(rawjson.Get(v, "type")) {
-			case "function":
-				c.Keep(rawjson.Text(rawjson.Get(v, "name")))
-			case "tool_search":
-				c.search = c.search || rawjson.Text(rawjson.Get(v, "execution")) == byClient
-			}
-		}
+		c.keep(l.tools)
 	}
 	for _, l := range lists {
 		for i, v := range rawjson.Elements(l.tools) {
@@ -69,6 +64,28 @@ func readTools(tools, input []byte) *clientTools {
 		}
 	}
 	return c
+}
+
+// hasOthers reports whether some tools are no functions.
+func hasOthers(tools []byte) bool {
+	for _, v := range rawjson.Elements(tools) {
+		if rawjson.Text(rawjson.Get(v, "type")) != "function" {
+			return true
+		}
+	}
+	return false
+}
+
+// keep takes the names of plain functions, and notes whether there is a search for tools.
+func (c *clientTools) keep(tools []byte) {
+	for _, v := range rawjson.Elements(tools) {
+		switch rawjson.Text(rawjson.Get(v, "type")) {
+		case "function":
+			c.Keep(rawjson.Text(rawjson.Get(v, "name")))
+		case "tool_search":
+			c.search = c.search || rawjson.Text(rawjson.Get(v, "execution")) == byClient
+		}
+	}
 }
 
 // add reads a tool. One that the client does not run is refused.
@@ -224,7 +241,11 @@ func (c *clientTools) elsewhere(r *llm.Request, choice []byte, effort string) {
 	e := &llm.Elsewhere{
 		Tools: c.tools, ToolChoice: r.ToolChoice, Effort: effort, Called: c.Called, Refused: c.refused,
 	}
-	if c.unlike || effort != "" {
+	switch {
+	case c.unlike:
+		r.Elsewhere = e
+	case effort != "":
+		e.Tools, e.Refused = r.Tools, nil // the list as it came
 		r.Elsewhere = e
 	}
 	switch {

@@ -105,7 +105,7 @@ func (e *requestEncoder) item(p *llm.Part, role llm.Role, param string) {
 	case llm.PartReasoning:
 		e.reasoning(p)
 	case llm.PartToolCall:
-		e.call(p.Call, param)
+		e.call(p.Call)
 	case llm.PartToolResult:
 		e.result(p, param)
 	default:
@@ -171,11 +171,7 @@ func appendSummary(dst []byte, text string) []byte {
 	return append(dst, "}]"...)
 }
 
-func (e *requestEncoder) call(c *llm.ToolCall, param string) {
-	if !e.Own && rawjson.Text(field(c.Extra, "type")) == "custom" {
-		e.Refuse(param+".tool_calls", "A call of a tool that is no function cannot be handed to the model's API.")
-		return
-	}
+func (e *requestEncoder) call(c *llm.ToolCall) {
 	e.open()
 	e.Inner("type", itemCall)
 	e.Inner("call_id", c.ID)
