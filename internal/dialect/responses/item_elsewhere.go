@@ -137,7 +137,10 @@ func (t *turns) resultOf(kind string, v []byte, param string) (*llm.ToolResult, 
 		r.IsError = status == statusFailed
 		r.Parts = words(cmp.Or(rawjson.Text(output), status))
 	case itemFound:
-		r.Parts = words("Tools that can be called from now on: " + strings.Join(t.foundIn(v), ", "))
+		r.Parts = words("No tools were found.")
+		if names := t.foundIn(v); len(names) > 0 {
+			r.Parts = words("Tools that can be called from now on: " + strings.Join(names, ", "))
+		}
 	default:
 		return nil, nil
 	}
