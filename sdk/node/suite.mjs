@@ -9,6 +9,7 @@ import { genai } from "./clients/genai.mjs";
 import { langchainChat, langchainResponses } from "./clients/langchain.mjs";
 import { openaiChat, openaiResponses } from "./clients/openai.mjs";
 import { Cell } from "./lib/cell.mjs";
+import { Ends } from "./lib/ends-cells.mjs";
 import { features } from "./lib/features.mjs";
 import { openHouse, providers } from "./lib/gateway.mjs";
 import { compare, write } from "./lib/table.mjs";
@@ -25,8 +26,15 @@ const watchdog = setTimeout(() => {
 
 let gateway;
 const cells = [];
+const ends = new Ends();
 
-before(async () => (gateway = await openHouse()), { timeout: limit });
+before(
+  async () => {
+    gateway = await openHouse();
+    ends.start(gateway); // they wait for long, beside all others
+  },
+  { timeout: limit },
+);
 after(async () => {
   await gateway?.close();
   clearTimeout(watchdog);
@@ -45,7 +53,9 @@ for (const client of clients) {
   });
 }
 
+it("how answers end", { timeout: limit }, (t) => ends.hold(t));
+
 it("webhooks", { timeout: patience }, () => webhooks(gateway));
 
 const table = process.argv.includes("--update") ? write : compare;
-it("docs/compatibility.md", () => table(cells));
+it("docs/compatibility.md", () => table(cells, ends));

@@ -54,7 +54,7 @@ export const anthropic = {
   async abortable(x, ask) {
     const stream = client(x).messages.stream(body(x, ask), { signal: x.signal });
     stream.on("text", (delta) => x.piece(delta));
-    await stream.finalMessage();
+    return textOf(await stream.finalMessage());
   },
   async loop(x, ask) {
     const tool = betaZodTool({ name: toolName, description: toolText, inputSchema: toolArguments, run: x.call });

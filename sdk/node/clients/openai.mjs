@@ -54,7 +54,7 @@ export const openaiChat = {
   async abortable(x, ask) {
     const runner = client(x).chat.completions.stream({ model: x.model, messages: chatMessages(ask) }, { signal: x.signal });
     runner.on("content", (delta) => x.piece(delta));
-    await runner.finalContent();
+    return runner.finalContent();
   },
   async loop(x, ask) {
     const tool = zodFunction({ name: toolName, description: toolText, parameters: toolArguments, function: x.call });
@@ -101,7 +101,7 @@ export const openaiResponses = {
   async abortable(x, ask) {
     const stream = client(x).responses.stream({ model: x.model, input: responsesInput(ask) }, { signal: x.signal });
     stream.on("response.output_text.delta", (event) => x.piece(event.delta));
-    await stream.finalResponse();
+    return (await stream.finalResponse()).output_text;
   },
   async loop(x, ask) {
     const tools = [{ type: "function", name: toolName, description: toolText, parameters: zodTextFormat(toolArguments, toolName).schema, strict: true }];

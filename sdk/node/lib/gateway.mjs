@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { price } from "./question.mjs";
+import { openScripted, scriptNames } from "./script.mjs";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const patience = 20_000; // ms that a process has to start, or to stop
@@ -20,6 +21,11 @@ export const providers = Object.keys(prefixes);
 
 /** A provider of that wire format that may be told to refuse: its key then rests. */
 export const busy = (provider) => `${provider}-busy`;
+
+/** The wire formats that the scripted provider has, and its names in the configuration. */
+export const scripted = ["openai", "gemini"];
+export const scriptedAlias = (dialect, script) => `${dialect}-${script}`; // for who takes no name with a slash
+export const scriptedAs = (dialect, script) => `scripted-${dialect}${{ 429: "-busy", 504: "-hasty" }[script] ?? ""}`;
 
 /** Builds and starts everything. close() ends it. */
 export async function openHouse() {
@@ -47,7 +53,8 @@ class Gateway {
     await run(process.env.GO ?? "go", ["build", "-buildvcs=false", "-o", this.program, "./cmd/weir"], { cwd: root });
     const simulator = this.#serve(["simulate", "--listen", "127.0.0.1:0"]);
     this.simulator = await simulator.says(/^simulating on (http:\/\/[0-9.:]+);/m);
-    await writeFile(join(this.dir, "weir.yaml"), configuration(this.simulator));
+    this.scripted = await openScripted();
+    await writeFile(join(this.dir, "weir.yaml"), configuration(this.simulator, this.scripted.url));
     const gateway = this.#serve(["serve", "--listen", "127.0.0.1:0"]);
     this.url = await gateway.says(/^listening on (http:\/\/[0-9.:]+)$/m);
     await gateway.says(/^See what it (cost)/m); // the account is there
@@ -96,6 +103,7 @@ class Gateway {
 
   async close() {
     await Promise.all(this.#children.map((child) => child.stop()));
+    this.scripted?.close();
     await rm(this.dir, { recursive: true, force: true });
   }
 
@@ -161,15 +169,25 @@ async function run(command, args, options) {
 }
 
 // configuration is a weir.yaml with every provider twice: the second one is for
-// refusals after which a key rests.
-function configuration(simulator) {
+// refusals after which a key rests. Scripted ones are hasty where their first byte is to be late.
+function configuration(simulator, script) {
   const lines = ["providers:"];
   for (const [dialect, prefix] of Object.entries(prefixes)) {
     for (const name of [dialect, busy(dialect)]) {
       lines.push(`  ${name}: {dialect: ${dialect}, base_url: "${simulator}${prefix}", allow_private: true, api_keys: [sk-any], retries: 0, bills_after_disconnect: "no"}`);
     }
   }
+  for (const dialect of scripted) {
+    for (const [kind, seconds] of Object.entries({ 0: 60, 429: 60, 504: 1 })) {
+      lines.push(`  ${scriptedAs(dialect, kind)}: {dialect: ${dialect}, base_url: "${script}${prefixes[dialect]}", allow_private: true, api_keys: [sk-any], retries: 0, timeouts: {first_byte: ${seconds}s}}`);
+    }
+  }
   lines.push("prices:");
+  for (const dialect of scripted) {
+    for (const script of [0, 429, 504]) lines.push(`  ${scriptedAs(dialect, script)}/*: {input: "${price.input}", output: "${price.output}"}`);
+  }
   for (const dialect of providers) lines.push(`  ${dialect}/*: {input: "${price.input}", output: "${price.output}"}`);
+  lines.push("aliases:");
+  for (const dialect of scripted) for (const script of scriptNames) lines.push(`  ${scriptedAlias(dialect, script)}: {targets: ["${scriptedAs(dialect, script)}/${script}-alias"]}`);
   return lines.join("\n") + "\n";
 }

@@ -7,15 +7,15 @@ const begin = "<!-- node:begin -->\n";
 const end = "<!-- node:end -->\n";
 
 /** Holds the page against the cells. */
-export async function compare(cells) {
+export async function compare(cells, ends) {
   const { inside } = await read();
-  assert.equal(inside, await render(cells), "docs/compatibility.md is not what the SDKs did: see the difference, and write it with `npm test -- --update` in sdk/node");
+  assert.equal(inside, await render(cells, ends), "docs/compatibility.md is not what the SDKs did: see the difference, and write it with `npm test -- --update` in sdk/node");
 }
 
 /** Writes the cells into the page. */
-export async function write(cells) {
+export async function write(cells, ends) {
   const { before, behind } = await read();
-  await writeFile(page, before + (await render(cells)) + behind);
+  await writeFile(page, before + (await render(cells, ends)) + behind);
 }
 
 async function read() {
@@ -26,12 +26,13 @@ async function read() {
   return { before: text.slice(0, from), inside: text.slice(from, to), behind: text.slice(to) };
 }
 
-async function render(cells) {
+async function render(cells, ends) {
   const notes = []; // reasons, in the order in which they are first met
   const parts = [];
   for (const [client, rows] of group(cells, (c) => c.client)) {
     parts.push(`### ${await title(client)}\n\n${section(rows, notes)}`);
   }
+  parts.push(`### How answers end\n\n${await endings(ends.rows, notes)}`);
   const reasons = notes.map((reason, i) => `${i + 1}. ${reason}\n`).join("");
   return `\n${parts.join("\n")}\n${reasons}\n`;
 }
@@ -41,6 +42,16 @@ function section(cells, notes) {
   const lines = [`| provider | ${columns.join(" | ")} |`, "|---".repeat(columns.length + 1) + "|"];
   for (const [provider, row] of group(cells, (c) => c.provider)) {
     lines.push(`| ${provider} | ${row.map((cell) => word(cell, notes)).join(" | ")} |`);
+  }
+  return lines.join("\n") + "\n";
+}
+
+async function endings(rows, notes) {
+  const columns = [...new Set(rows.flatMap((row) => row.cells.map((c) => c.feature)))];
+  const lines = [`| client | ${columns.join(" | ")} |`, "|---".repeat(columns.length + 1) + "|"];
+  for (const row of rows) {
+    const words = columns.map((name) => row.cells.find((c) => c.feature === name)).map((c) => (c ? word(c, notes) : ""));
+    lines.push(`| ${await title(row)}, ${row.how} | ${words.join(" | ")} |`);
   }
   return lines.join("\n") + "\n";
 }
