@@ -148,8 +148,30 @@ func (g *instance) handler() http.Handler {
 				}
 				return
 			}
-			mux.ServeHTTP(w, r)
+			mux.ServeHTTP(w, withCollection(r, g.fleet.dialects))
 		}))))
+}
+
+// withCollection is a request in whose path the collection of models stands before the model's name. One that leaves it out
+// posts to a name with a slash and a method.
+func withCollection(r *http.Request, dialects dialect.Set) *http.Request {
+	for _, d := range dialects {
+		whole := d.Collection
+		if whole == "" || r.Method != http.MethodPost || strings.HasPrefix(r.URL.Path, whole) {
+			continue
+		}
+		name, ok := strings.CutPrefix(r.URL.Path, whole[:strings.LastIndexByte(strings.TrimSuffix(whole, "/"), '/')+1])
+		if !ok {
+			continue
+		}
+		if provider, method := strings.IndexByte(name, '/'), strings.LastIndexByte(name, ':'); provider > 0 && method > provider {
+			other := *r
+			address := *r.URL
+			address.Path, address.RawPath, other.URL = whole+name, "", &address
+			return &other
+		}
+	}
+	return r
 }
 
 // otherMethods begin the patterns of all methods but those that are allowed: one pattern without a method, or, for

@@ -28,6 +28,8 @@ type Dialect struct {
 	// Name is the word for it in the configuration and in the catalogue.
 	Name string
 
+	Habits
+
 	// Inputs are what its requests may have that decides what they cost.
 	Inputs Inputs
 
@@ -53,8 +55,6 @@ type Dialect struct {
 	KeyHeaders []string
 	// Usual is whether a provider of which nothing is said speaks it.
 	Usual bool
-	// NoCallIDs is whether its vendor gives tool calls no ids.
-	NoCallIDs bool
 	// InputFirst is whether a stream tells the tokens of the request before its answer.
 	InputFirst bool
 	// IDPrefix is what the ids of answers begin with, by which some programs
@@ -91,9 +91,6 @@ type Dialect struct {
 	// Passed are headers of a client's request that go to a provider of this wire
 	// format: the request means something else without them.
 	Passed []string
-	// Returned are what the names of headers begin with that go from such a provider's answer to a client of this wire
-	// format, such as its rate limits.
-	Returned []string
 	// Prefill is whether its vendor continues a conversation that ends with an
 	// assistant's message behind that message.
 	Prefill bool
@@ -105,6 +102,20 @@ type Dialect struct {
 	Counters []*Counter
 	// DecodeError reads the provider's explanation, fit to be shown, from an error body of any shape; empty for none.
 	DecodeError func(body []byte) llm.ProviderError
+}
+
+// Habits are what its vendor or its clients do otherwise than others.
+type Habits struct {
+	// NoCallIDs is whether the vendor gives tool calls no ids.
+	NoCallIDs bool
+	// Fallbacks is whether the vendor has a field of its own called fallbacks: a word, or a list of objects.
+	Fallbacks bool
+	// Collection is the beginning of the paths at which models are asked. Its last segment is left out by clients whose
+	// model's name has a slash; empty where none do.
+	Collection string
+	// Returned are what the names of headers begin with that go from such a provider's answer to a client of this wire
+	// format, such as its rate limits.
+	Returned []string
 }
 
 // For is the operation of the wire format; nil where it has none such.

@@ -55,16 +55,17 @@ func hasUnnamed(r *llm.Reply) bool {
 	return false
 }
 
-// nameFrame does the same with an event that goes out as it came.
-func (a *attempt) nameFrame(frame sse.Event) sse.Event {
-	if a.Op.NameCalls == nil || !bytes.Contains(frame.Data, []byte(`"tool_calls"`)) {
+// named does the same with an event that goes out as it came.
+func (r *relay) named(frame sse.Event) sse.Event {
+	op := r.call.Op
+	if op.NameCalls == nil || !bytes.Contains(frame.Data, []byte(`"tool_calls"`)) {
 		return frame
 	}
-	data := a.Op.NameCalls(frame.Data, a.opens)
+	data := op.NameCalls(frame.Data, r.attempt.opens)
 	if len(data) == len(frame.Data) {
 		return frame
 	}
-	return sse.Event{Name: frame.Name, Data: data, Raw: a.Op.Framing.Append(nil, string(frame.Name), data)}
+	return sse.Event{Name: frame.Name, Data: data, Raw: op.Framing.Append(nil, string(frame.Name), data)}
 }
 
 // opens returns an id for a call without one that a piece of a stream opens; empty for a piece of a call that is

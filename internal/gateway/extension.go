@@ -21,6 +21,8 @@ const maxFallbacks = 8
 // ownFields are their values, and what else a request says to the service.
 type ownFields struct {
 	fallbacks []string // models that the request names beside its own
+	vendors   bool     // the client's vendor has a field of that name, too
+	theirs    []byte   // it; nil for none
 	noRescue  bool     // it does not want an answer continued elsewhere
 	// attribution is for whom and for what the request is.
 	attribution llm.Attribution
@@ -48,6 +50,7 @@ func (c *call) scanBody() (err error) {
 	if c.Head, err = c.Op.Scan(c.Body, c.r); err != nil || c.Op.Multipart || !mayExtend(c.Body) {
 		return err
 	}
+	c.own.vendors = c.Dialect != nil && c.Dialect.Fallbacks
 	cut, err := c.own.cut(c.Body)
 	if err != nil || cut == nil {
 		return err
@@ -90,7 +93,9 @@ func (o *ownFields) cut(body []byte) (cut []byte, err error) {
 		}
 		if i >= 0 {
 			found = true
-			if err := o.take(m); err != nil {
+			if o.vendors && m.Is("fallbacks") && isVendors(m.Value) {
+				o.theirs = slices.Clone(m.Value) // the body's buffer is used again
+			} else if err := o.take(m); err != nil {
 				return nil, err
 			}
 			continue
@@ -118,6 +123,43 @@ func (o *ownFields) take(m rawjson.Member) error {
 		return nil
 	}
 	return o.takeFallbacks(m.Value)
+}
+
+// isVendors tells fallbacks of a vendor's own, a word or a list of objects, from names of models.
+func isVendors(v []byte) bool {
+	for _, e := range rawjson.Elements(v) {
+		return rawjson.KindOf(e) == rawjson.Object
+	}
+	return rawjson.KindOf(v) == rawjson.String
+}
+
+// withFallbacks is the body of an attempt in the client's own format with its vendor's fallbacks. These have the
+// vendor ask a model that nobody here has looked at: they are left out, and named, where the key may not use it, or where
+// a budget has to be held.
+func (a *attempt) withFallbacks(body []byte) []byte {
+	c := a.call
+	switch {
+	case c.own.theirs == nil:
+		return body
+	case a.Speaks != c.Dialect || len(c.principal.Budgets(&c.own.attribution)) > 0 || !a.mayFallBack():
+		a.dropped = append(a.dropped, "fallbacks")
+		return body
+	}
+	return rawjson.Splice(nil, body, rawjson.Set(body, "fallbacks", c.own.theirs))
+}
+
+// mayFallBack reports whether the key may use all models that its vendor's fallbacks name.
+func (a *attempt) mayFallBack() bool {
+	principal := a.call.principal
+	if principal.UsesAll() {
+		return true
+	}
+	for _, e := range rawjson.Elements(a.call.own.theirs) {
+		if !principal.Uses(a.Target.Provider.Name() + "/" + rawjson.Text(rawjson.Get(e, "model"))) {
+			return false
+		}
+	}
+	return rawjson.KindOf(a.call.own.theirs) == rawjson.Array // of a word nobody knows the models
 }
 
 func (o *ownFields) takeFallbacks(list []byte) error {

@@ -61,7 +61,7 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 // digestOf is a hash of all of the request that decides its answer.
 func digestOf(c *call) string {
 	return seal.Digest(c.Dialect.Name, string(c.Op.Op), strconv.FormatBool(c.Head.Stream), c.Head.Model,
-		strings.Join(c.own.fallbacks, " "), strconv.FormatBool(c.own.noRescue), fmt.Sprint(c.PassedHeaders()),
+		strings.Join(c.own.fallbacks, " ")+string(c.own.theirs), strconv.FormatBool(c.own.noRescue), fmt.Sprint(c.PassedHeaders()),
 		string(content(c.Body, c.formType())))
 }
 

@@ -95,7 +95,7 @@ func (a *attempt) makeBody() error {
 	switch {
 	case to == c.Op:
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
-		a.limit(to.Splice(nil, c.Body, &c.Head, s, a.Quirks))
+		a.limit(a.withFallbacks(to.Splice(nil, c.Body, &c.Head, s, a.Quirks)))
 		return nil
 	case !c.offers(a.Target):
 		return llm.Invalid("model",
@@ -136,7 +136,7 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	request.Messages = a.history(request.Messages)
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
 	if a.dropped = dropped; err == nil {
-		a.limit(body)
+		a.limit(a.withFallbacks(body))
 	}
 	return err
 }

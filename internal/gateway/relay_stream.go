@@ -240,7 +240,7 @@ func (f *frameKind) note(e *llm.Event) {
 // event that ends the answer has them and the usage, as Gemini's last one does:
 // nothing but the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
-	if frame = r.attempt.nameFrame(frame); r.call.principal.Charged() {
+	if frame = r.named(frame); r.call.principal.Charged() {
 		if frame = r.shown(frame); frame.Raw == nil {
 			return
 		}

@@ -45,7 +45,12 @@ const (
 // Dialect is the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:        Name,
+		Name: Name,
+		Habits: dialect.Habits{
+			Fallbacks: true, // https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
+			// https://platform.claude.com/docs/en/api/rate-limits#response-headers
+			Returned: []string{"Anthropic-Ratelimit-", "Anthropic-Priority-"},
+		},
 		UsageAt:     [][]string{{"usage"}, {"message", "usage"}}, // whole, and in message_start
 		Vendor:      Name,
 		Auth:        "x-api-key",
@@ -62,14 +67,12 @@ func Dialect() *dialect.Dialect {
 		Limits:       limits("Requests", "Tokens", "Input-Tokens", "Output-Tokens"),
 		ResetLayout:  time.RFC3339,
 		Passed:       []string{VersionHeader, "Anthropic-Beta"},
-		// https://platform.claude.com/docs/en/api/rate-limits#response-headers
-		Returned:    []string{"Anthropic-Ratelimit-", "Anthropic-Priority-"},
-		Prefill:     true, // up to Claude 4.5
-		DecodeError: DecodeError,
-		Models:      &dialect.ModelList{Path: "/v1/models", Header: VersionHeader, List: listModels, One: oneModel},
-		Inputs:      inputs(),
-		Counters:    []*dialect.Counter{counter()},
-		Documents:   []string{document},
+		Prefill:      true, // up to Claude 4.5
+		DecodeError:  DecodeError,
+		Models:       &dialect.ModelList{Path: "/v1/models", Header: VersionHeader, List: listModels, One: oneModel},
+		Inputs:       inputs(),
+		Counters:     []*dialect.Counter{counter()},
+		Documents:    []string{document},
 		Operations: []*dialect.Operation{{
 			Op: llm.OpCountTokens, Silent: true, Free: true, Routes: []string{"POST /v1/messages/count_tokens"},
 			Scan: ScanCount, DecodeRequest: DecodeRequest, EncodeReply: EncodeCount,

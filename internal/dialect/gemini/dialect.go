@@ -109,8 +109,11 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 // Dialect is the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:       Name,
-		NoCallIDs:  true,
+		Name: Name,
+		Habits: dialect.Habits{
+			NoCallIDs:  true,
+			Collection: "/v1beta/models/", // left out by LangChain, the AI SDK and opencode
+		},
 		UsageAt:    [][]string{{"usageMetadata"}},
 		Vendor:     Name,
 		Auth:       "x-goog-api-key",

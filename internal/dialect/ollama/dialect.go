@@ -32,7 +32,7 @@ const (
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
-		NoCallIDs:   true,
+		Habits:      dialect.Habits{NoCallIDs: true},
 		UsageAt:     [][]string{{"prompt_eval_count"}, {"eval_count"}},
 		Vendor:      Name,
 		Status:      llm.Code.Status, // https://docs.ollama.com/api/errors

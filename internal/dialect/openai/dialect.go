@@ -39,12 +39,12 @@ const (
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
+		Habits:      dialect.Habits{Returned: []string{"X-Ratelimit-"}},
 		UsageAt:     [][]string{{"usage"}},
 		Vendor:      Name,
 		KeyHeaders:  []string{"X-Api-Key", "Api-Key"}, // Azure's
 		ListPath:    "/models",                        // https://platform.openai.com/docs/api-reference/models/list, 2026-11-26
 		Passed:      []string{"Openai-Beta"},
-		Returned:    []string{"X-Ratelimit-"},
 		Usual:       true,
 		ClientAPI:   true,
 		IDPrefix:    "chatcmpl-",
