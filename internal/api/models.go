@@ -141,7 +141,7 @@ func (h *Models) list(permission account.Permission, shape *modelShape) http.Han
 
 func (h *Models) one(permission account.Permission, shape *modelShape) http.Handler {
 	return h.replies.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
-		m, err := findModel(h.router.Models(h.replies.now()).Models, r.principal, r.PathValue("target"), shape.vendor)
+		m, err := h.find(r, shape.vendor)
 		if err != nil {
 			return nil, err
 		}
@@ -149,6 +149,21 @@ func (h *Models) one(permission account.Permission, shape *modelShape) http.Hand
 		charged := m.Charged(r.principal.Terms(m.Provider, m.Model(), now))
 		return shape.one(&charged)
 	})
+}
+
+// find finds the model that a request names: one of the list, or one that an alias with an asterisk answers.
+func (h *Models) find(r *request, vendor string) (*route.Model, error) {
+	now, name := h.replies.now(), r.PathValue("target")
+	all := h.router.Models(now).Models
+	if alias, ok := h.router.Table().Answer(name, now); ok && modelNamed(all, name) == nil && mayUse(r.principal, &alias) {
+		return &alias, nil
+	}
+	return findModel(all, r.principal, name, vendor)
+}
+
+// mayUse reports whether the key may use an alias by its name, or all of its targets.
+func mayUse(p *account.Principal, m *route.Model) bool {
+	return p.Uses(m.Name) || !slices.ContainsFunc(m.Targets, func(target string) bool { return !p.Uses(target) })
 }
 
 // findModel finds one of the models by name. What a key may not use is as what does not exist.

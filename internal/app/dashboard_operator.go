@@ -97,5 +97,5 @@ func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err err
 
 // modelsOf are the models that there are, in a list of the caller's own.
 func modelsOf(r *route.Router, now func() time.Time) func() []route.Model {
-	return func() []route.Model { return slices.Clone(r.Models(now()).Models) }
+	return func() []route.Model { return slices.Clone(r.Models(now()).All) }
 }

@@ -76,6 +76,17 @@ func (a *Abilities) List() []NamedAbility {
 	return list
 }
 
+// Least is what both have. What is unknown of one is unknown of both.
+func (a *Abilities) Least(b *Abilities) Abilities {
+	least := *a
+	for _, name := range AbilityNames() {
+		if has, other := least.field(name), *b.field(name); *has == Yes || *has == No && other == Unknown {
+			*has = other
+		}
+	}
+	return least
+}
+
 // AbilityNames are the names of the abilities, in the order of List.
 func AbilityNames() []string {
 	return []string{"images", "documents", "audio", "tools", "structured", "reasoning"}

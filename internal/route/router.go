@@ -30,7 +30,8 @@ func (r *Router) Table() *Table { return r.table.Load() }
 // Listing is the models of a table as they were in a minute: prices may change with the time.
 // Nobody changes it.
 type Listing struct {
-	Models []Model // by name
+	Models []Model // that can be asked for, by name
+	All    []Model // with aliases that end with an asterisk, likewise
 	table  *Table
 	minute int64
 }
@@ -41,7 +42,8 @@ func (r *Router) Models(at time.Time) *Listing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l := r.listing; l == nil || l.table != table || l.minute != minute {
-		r.listing = &Listing{Models: table.Models(at), table: table, minute: minute}
+		all := table.Models(at)
+		r.listing = &Listing{Models: table.asked(all, at), All: all, table: table, minute: minute}
 	}
 	return r.listing
 }

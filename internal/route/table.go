@@ -293,11 +293,7 @@ func (t *Table) Models(at time.Time) []Model {
 		all = append(all, t.modelsOf(p, at)...)
 	}
 	for name, a := range t.aliases {
-		m := Model{Name: name}
-		for i := range a.targets {
-			m.Targets = append(m.Targets, a.targets[i].FullName())
-		}
-		all = append(all, m)
+		all = append(all, t.aliasModel(name, a, at))
 	}
 	slices.SortFunc(all, func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
 	return all

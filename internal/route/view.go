@@ -34,19 +34,16 @@ type TierView struct {
 
 // View is the model's.
 func (m *Model) View() View {
-	if m.Provider == "" {
-		return View{Targets: m.Targets}
-	}
 	v := View{
 		Capabilities: map[string]bool{}, Deprecated: m.Deprecated,
-		Unpriced: !m.Price.Known(), Source: m.Source, Checked: m.Checked,
+		Unpriced: m.Provider != "" && !m.Price.Known(), Source: m.Source, Checked: m.Checked, Targets: m.Targets,
 	}
 	for _, a := range m.Abilities.List() {
 		if a.Ability != pricing.Unknown {
 			v.Capabilities[a.Name] = a.Ability == pricing.Yes
 		}
 	}
-	if !v.Unpriced {
+	if m.Provider != "" && !v.Unpriced {
 		v.Prices, v.PriceTiers = m.Price.Rates.Decimals(), tiers(&m.Price)
 	}
 	return v

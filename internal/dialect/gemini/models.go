@@ -56,6 +56,6 @@ func oneModel(m *dialect.Model) ([]byte, error) { return json.Marshal(modelOf(m)
 func modelOf(m *dialect.Model) model {
 	return model{
 		Name: modelsPrefix + m.Name, DisplayName: m.Name, InputLimit: m.Context, OutputLimit: m.MaxOutput,
-		Methods: []string{methodWhole, methodStream},
+		Methods: []string{methodWhole, methodStream, CountSuffix[1:]},
 	}
 }
