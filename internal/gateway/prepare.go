@@ -6,8 +6,8 @@ import (
 	"mime"
 
 	"weir/internal/budget"
-	"weir/internal/dialect/compose"
 	"weir/internal/dialect"
+	"weir/internal/dialect/compose"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"

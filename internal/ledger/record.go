@@ -101,6 +101,9 @@ func (a *Attempt) Believes(u *llm.Usage) bool {
 		u[llm.Milliseconds] <= max(believeMillis, believeTimes*a.Bound[llm.Milliseconds])
 }
 
+// CodeClientGone is the error of an attempt whose client left. No client reads it.
+const CodeClientGone llm.Code = "CLIENT_GONE"
+
 // Outcome says how an attempt ended.
 type Outcome string
 

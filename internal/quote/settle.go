@@ -22,6 +22,9 @@ type Answer struct {
 // Failed says how an attempt ends that failed, and by what id its provider knows it.
 func (a Answer) Failed(f *provider.Failure) ledger.Settlement {
 	s := a.failed(f)
+	if a.Gone && (s.Outcome == ledger.OutcomeClientGone || s.Outcome == ledger.OutcomeRefused) {
+		s.Code = ledger.CodeClientGone // no fault of the provider's
+	}
 	a.identify(&s)
 	return s
 }

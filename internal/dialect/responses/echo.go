@@ -10,8 +10,8 @@ import (
 // kept, and what it goes on from, is not the body's to say; tools it has in a fuller
 // form than requests.
 var echoed = rawjson.Names{
-	"instructions", outputCap, "max_tool_calls", "metadata", "parallel_tool_calls", "prompt_cache_key", "reasoning",
-	"safety_identifier", "temperature", "text", "top_logprobs", "top_p", "truncation", "user",
+	"frequency_penalty", "instructions", outputCap, "max_tool_calls", "metadata", "parallel_tool_calls", "presence_penalty", "prompt_cache_key",
+	"reasoning", "safety_identifier", "temperature", "text", "top_logprobs", "top_p", "truncation", "user",
 }
 
 // Echo is what of a request's body its response repeats.

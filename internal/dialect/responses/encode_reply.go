@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,15 +102,17 @@ var unsaid = []struct{ name, value string }{
 	{"previous_response_id", "null"},
 	{"prompt_cache_key", "null"},
 	{"safety_identifier", "null"},
-	{"temperature", "null"},
-	{"top_p", "null"},
+	// What OpenAI answers where the request says nothing: the objects of
+	// https://platform.openai.com/docs/api-reference/responses/create (undated copy).
+	{"temperature", "1.0"},
+	{"top_p", "1.0"},
+	{"presence_penalty", "0.0"},
+	{"frequency_penalty", "0.0"},
 }
 
 // rest writes the tier, the extra members, and the ones that say nothing.
 func (o *object) rest(dst []byte) []byte {
-	if o.tier != "" {
-		dst = rawjson.AppendString(append(dst, `,"service_tier":`...), o.tier)
-	}
+	dst = rawjson.AppendString(append(dst, `,"service_tier":`...), cmp.Or(o.tier, "default"))
 	for _, f := range o.extra {
 		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
 		dst = append(dst, f.Value...)

@@ -54,8 +54,8 @@ func TestClientLeaves(t *testing.T) {
 			if row.Outcome != "client_gone" || row.Provenance != "estimated" || row.In == 0 || row.Cost == "0" || !row.Counts {
 				t.Errorf("ledger says %+v, want client_gone, estimated at the input at least", row)
 			}
-			if e := h.Entry(t, harness.RequestOf(&record)); e.AtMost <= e.Cost {
-				t.Errorf("ledger says at most %s, want more than the estimate of %s", e.AtMost, e.Cost)
+			if e := h.Entry(t, harness.RequestOf(&record)); e.AtMost <= e.Cost || e.Code != ledger.CodeClientGone {
+				t.Errorf("ledger says at most %s and %s, want more than the estimate of %s and %s", e.AtMost, e.Code, e.Cost, ledger.CodeClientGone)
 			}
 			if (row.Out > 0) != test.output || row.Out > record.Usage.OutputTokens()+5 {
 				t.Errorf("ledger says %d tokens of output, the provider gave %d", row.Out, record.Usage.OutputTokens())
