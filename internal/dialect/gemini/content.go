@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"slices"
 	"strconv"
 
 	"weir/internal/dialect/proof"
@@ -28,39 +29,58 @@ func decodeContents(v []byte) ([]llm.Message, error) {
 	}
 	d := newContentDecoder()
 	messages := make([]llm.Message, 0, 4)
+	contents := make([]int, 0, 4) // of each message
 	for i, e := range list(v) {
-		m, err := d.content(e, "contents["+strconv.Itoa(i)+"]")
+		at := "contents[" + strconv.Itoa(i) + "]"
+		if err := checkContent(e, at); err != nil {
+			return nil, err
+		}
+		role, err := roleOf(rawjson.Text(rawjson.Get(e, "role")), at)
 		if err != nil {
 			return nil, err
 		}
-		messages = append(messages, m)
+		if last := len(messages) - 1; last < 0 || messages[last].Role != role || role == llm.RoleTool {
+			messages, contents = append(messages, llm.Message{Role: role}), append(contents, 0)
+		}
+		contents[len(messages)-1]++
+		if err := d.content(&messages[len(messages)-1], e, at); err != nil {
+			return nil, err
+		}
 	}
-	return messages, nil
+	for i := range messages {
+		if contents[i] > 1 && messages[i].Role == llm.RoleAssistant {
+			messages[i].Parts = joined(messages[i].Parts)
+		}
+	}
+	return slices.DeleteFunc(messages, saysNothing), nil
 }
 
-// content decodes one turn.
-func (d *contentDecoder) content(v []byte, param string) (m llm.Message, err error) {
+func checkContent(v []byte, param string) error {
 	if rawjson.KindOf(v) != rawjson.Object {
-		return m, llm.Invalid(param, "A content must be an object with a role and parts.")
+		return llm.Invalid(param, "A content must be an object with a role and parts.")
 	}
-	m.Role = llm.RoleUser
+	return nil
+}
+
+// content decodes one content of a turn. Google's SDKs keep each piece of a stream as a content of its own: contents of one
+// role that follow one another are one turn.
+func (d *contentDecoder) content(m *llm.Message, v []byte, param string) (err error) {
 	for f := range rawjson.Members(v) {
 		if !rawjson.Present(f.Value) {
 			continue
 		}
 		switch string(f.Key()) {
 		case "role":
-			m.Role, err = roleOf(rawjson.Text(f.Value), param)
 		case "parts":
-			m.Parts, err = d.parts(f.Value, param+".parts")
+			m.Parts, err = d.parts(m.Parts, f.Value, param+".parts")
 		default:
 			m.Extra = append(m.Extra, llm.Field{Name: f.Name(), Value: f.Value})
 		}
 		if err != nil {
-			return m, err
+			return err
 		}
 	}
-	return m, nil
+	return nil
 }
 
 func roleOf(word, param string) (llm.Role, error) {
@@ -77,11 +97,12 @@ func roleOf(word, param string) (llm.Role, error) {
 	return "", llm.Invalid(param+".role", `The role must be "user" or "model".`)
 }
 
-func (d *contentDecoder) parts(v []byte, param string) ([]llm.Part, error) {
+// parts appends the parts of a content to those of its turn.
+func (d *contentDecoder) parts(parts []llm.Part, v []byte, param string) ([]llm.Part, error) {
 	if !isList(v) {
 		return nil, llm.Invalid(param, `The parts must be an array of objects such as {"text": "Hello"}.`)
 	}
-	parts := make([]llm.Part, 0, 2)
+	parts = slices.Grow(parts, 2)
 	for i, e := range list(v) {
 		p, ok := decodePart(e)
 		if !ok {

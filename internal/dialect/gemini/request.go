@@ -69,9 +69,11 @@ func addExtra(r *llm.Request, m rawjson.Member) error {
 }
 
 func decodeSystem(v []byte) ([]llm.Message, error) {
-	d := newContentDecoder()
-	m, err := d.content(v, "systemInstruction")
-	m.Role = llm.RoleSystem
+	if err := checkContent(v, "systemInstruction"); err != nil {
+		return nil, err
+	}
+	m := llm.Message{Role: llm.RoleSystem}
+	err := newContentDecoder().content(&m, v, "systemInstruction")
 	return []llm.Message{m}, err
 }
 
