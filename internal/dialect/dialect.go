@@ -177,6 +177,8 @@ type Operation struct {
 	// KeepAlive is what goes out in every silence of a stream, and says nothing
 	// to the clients of this wire format.
 	KeepAlive string
+	// ObjectCalls is whether the arguments of a call are an object, so that others cannot be told.
+	ObjectCalls bool
 	// EndMarker is what the wire format ends a whole stream with, if anything.
 	EndMarker string
 	// Scan validates the body as strict JSON and reads the head from its bytes

@@ -38,8 +38,8 @@ func (c *call) relayStream(a *attempt, resp *provider.Response) error {
 	a.servedAs(resp)
 	c.upstream.ending.Store(false)
 	err := r.run()
-	if err == nil && r.aborted {
-		err = provider.Aborted()
+	if err == nil {
+		err = r.judge()
 	}
 	c.spent.reached = true
 	if err == nil {
@@ -63,8 +63,9 @@ type relay struct {
 	last    []byte    // of what went out as it came, for whoever has to go on behind it
 	held    sse.Event // the event with the last usage, which waits for the settlement
 	asked   bool      // held is there only because the gateway asked for it
-	aborted bool      // the provider has broken the answer off: what follows counts, and is not passed on
-	end     []byte    // the provider's own end marker, which waits for the same
+	calls   heardCalls
+	aborted bool   // the provider has broken the answer off: what follows counts, and is not passed on
+	end     []byte // the provider's own end marker, which waits for the same
 }
 
 // run relays until the answer is whole. Its error is what broke it off.
@@ -100,6 +101,17 @@ func (r *relay) run() error {
 	return nil
 }
 
+// judge says why an answer that is whole is a failure; nil for one that is none.
+func (r *relay) judge() error {
+	if r.aborted {
+		return provider.Aborted()
+	}
+	if tool, is := r.calls.malformed(r.tally.Finish); is {
+		return provider.MalformedCall(tool)
+	}
+	return nil
+}
+
 // flush sends what is there, and lets go of buffers that have grown beyond a usual piece.
 func (r *relay) flush(large bool) {
 	if len(r.out) > 0 {
@@ -117,7 +129,7 @@ func (r *relay) flush(large bool) {
 
 // keep counts what stays of the answer until it has ended, and waits for memory.
 func (r *relay) keep() error {
-	n := len(r.held.Data) + len(r.end)
+	n := len(r.held.Data) + len(r.end) + min(r.calls.size, mostArguments)
 	if s, ok := r.stream.encoder.(dialect.Sized); ok {
 		n += s.Size()
 	}
@@ -215,6 +227,9 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 		if passes, err = r.attempt.resumes.pass(e); err != nil || !passes {
 			return false, err
 		}
+	}
+	if c.Op.ObjectCalls && !r.same {
+		r.calls.add(e)
 	}
 	c.rescue.words.add(e)
 	return true, nil

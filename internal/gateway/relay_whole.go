@@ -43,6 +43,11 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	if err != nil {
 		return err
 	}
+	if c.Op.ObjectCalls && a.Spoken != c.Op {
+		if tool, is := malformedCall(reply); is {
+			return provider.MalformedCall(tool)
+		}
+	}
 	c.spent.reached = true
 	if a.resumes != nil {
 		return c.rescue.whole(a, reply)

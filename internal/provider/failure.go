@@ -163,6 +163,13 @@ func Aborted() *Failure {
 		"answer off: its finish reason tells of a failure. Send the request again.")}
 }
 
+// MalformedCall is the failure of an answer that calls a tool with arguments which are no JSON object, where its client has
+// no other.
+func MalformedCall(tool string) *Failure {
+	return &Failure{Kind: KindAborted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The model called the tool %.64q "+
+		"with arguments that are no JSON object. Send the request again.", tool)}
+}
+
 // GivenUp is the failure of an answer that our side reads no further.
 func GivenUp(why *llm.Error) *Failure { return &Failure{Kind: KindCanceled, sent: true, Err: why} }
 

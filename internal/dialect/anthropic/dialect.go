@@ -82,6 +82,7 @@ func Dialect() *dialect.Dialect {
 		Operation: dialect.Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v1/messages"},
+			ObjectCalls:   true,
 			KeepAlive:     KeepAlive,
 			Framing:       dialect.ServerSent(),
 			EndMarker:     EndMarker,

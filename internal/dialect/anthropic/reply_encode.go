@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"weir/internal/dialect/compose"
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -101,7 +102,11 @@ func replyPart(p *llm.Part) llm.Part {
 		return *p
 	case llm.PartToolCall:
 		if p.Call != nil {
-			return *p
+			call := *p.Call
+			call.Arguments, _ = parse.Object(call.Arguments)
+			out := *p
+			out.Call = &call
+			return out
 		}
 	}
 	return llm.Part{}

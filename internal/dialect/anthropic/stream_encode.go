@@ -209,7 +209,8 @@ func (e *Encoder) signature(dst []byte, ev *llm.Event, of string) []byte {
 	return e.redacted(dst, proof.Seal(proof.Proof{Maker: ev.Maker, Of: of, Signature: ev.Signature}))
 }
 
-// toolCall opens a call or continues one. One that has come to its end is not continued. What another vendor signed of a
+// toolCall opens a call or continues one. One that has come to its end is not continued,
+// and arguments that are no object have no pieces. What another vendor signed of a
 // call stands before it, or behind it where it comes later.
 func (e *Encoder) toolCall(dst []byte, ev *llm.Event) []byte {
 	at := ev.Tool.Index
@@ -226,8 +227,9 @@ func (e *Encoder) toolCall(dst []byte, ev *llm.Event) []byte {
 		e.current = at
 	}
 	if ev.Text != "" && at == e.current && e.open == llm.PartToolCall {
-		c.arguments.Add(ev.Text)
-		dst = e.piece(dst, e.blocks-1, `{"type":"input_json_delta","partial_json":`, ev.Text)
+		if c.arguments.Add(ev.Text) {
+			dst = e.piece(dst, e.blocks-1, `{"type":"input_json_delta","partial_json":`, ev.Text)
+		}
 	}
 	if opens || ev.Signature == "" {
 		return dst

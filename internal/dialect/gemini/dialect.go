@@ -141,6 +141,7 @@ func Dialect() *dialect.Dialect {
 				"POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
 				"POST /v1beta1/publishers/{publisher}/models/{target...}",
 			},
+			ObjectCalls:   true,
 			KeepAlive:     "data: " + keepAlive + "\n\n",
 			Framing:       dialect.ServerSent(),
 			Scan:          Scan,

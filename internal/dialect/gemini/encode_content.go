@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weir/internal/dialect/callid"
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -230,7 +231,7 @@ func (e *requestEncoder) call(c *llm.ToolCall, param string) {
 	e.Dst = append(e.Dst, `{"functionCall":{`...)
 	e.id(c.ID)
 	e.Inner("name", c.Name)
-	args, ok := object(c.Arguments)
+	args, ok := parse.Object(c.Arguments)
 	if !ok {
 		e.Refuse(param+".tool_calls",
 			fmt.Sprintf("The arguments of the call %q are not a JSON object, and the provider of this model takes "+
@@ -239,19 +240,6 @@ func (e *requestEncoder) call(c *llm.ToolCall, param string) {
 	e.InnerRaw("args", []byte(args))
 	e.InnerExtras(c.Extra, "tool call fields of another API")
 	e.Dst = append(e.Dst, '}')
-}
-
-// object is the JSON object that a text holds; an empty text, which models
-// write for functions without parameters, is an empty one.
-func object(text string) (string, bool) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return "{}", true
-	}
-	if text[0] != '{' || rawjson.Validate([]byte(text), maxDepth) != nil {
-		return "{}", false
-	}
-	return text, true
 }
 
 // id writes the id of a call or a result, where the provider wants it.

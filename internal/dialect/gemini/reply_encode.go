@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/dialect/callid"
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -68,7 +69,7 @@ func appendCandidate(dst []byte, c *llm.Choice) []byte {
 	for i := range c.Message.Parts {
 		p := &c.Message.Parts[i]
 		if p.Call != nil && broken == "" {
-			if _, ok := object(p.Call.Arguments); !ok {
+			if _, ok := parse.Object(p.Call.Arguments); !ok {
 				broken = p.Call.Name
 				continue
 			}
@@ -144,7 +145,7 @@ func appendText(dst []byte, text string, thought bool) []byte {
 
 // appendCall begins a part that calls a function.
 func appendCall(dst []byte, c *llm.ToolCall) []byte {
-	args, _ := object(c.Arguments)
+	args, _ := parse.Object(c.Arguments)
 	dst = append(dst, `{"functionCall":{`...)
 	if c.ID != "" && !callid.IsPosition(c.ID) {
 		dst = append(rawjson.AppendString(append(dst, `"id":`...), c.ID), ',')

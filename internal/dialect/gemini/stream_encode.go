@@ -165,7 +165,7 @@ func (e *Encoder) finish(dst []byte, choice int, reason llm.FinishReason) []byte
 			continue
 		}
 		c.call.Arguments = string(c.arguments)
-		if _, ok := object(c.call.Arguments); !ok || c.cut {
+		if _, ok := parse.Object(c.call.Arguments); !ok || c.cut {
 			broken = c.call.Name
 			continue
 		}
