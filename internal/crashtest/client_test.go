@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -131,7 +132,8 @@ func (got *receipt) readStream(body io.Reader, leave func()) {
 			return
 		}
 	}
-	got.failed = got.failed && lines.Err() == nil // it was told so to the end
+	// It was told so to the end, which is not well formed.
+	got.failed = got.failed && errors.Is(lines.Err(), io.ErrUnexpectedEOF)
 }
 
 func (got *receipt) event(data []byte) {
