@@ -32,7 +32,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		dst = append(appendUsage(append(dst, `"usageMetadata":`...), &r.Usage, r.Cost), ',')
 	}
 	dst = rawjson.AppendString(append(dst, `"modelVersion":`...), r.Model)
-	if r.Created > 0 {
+	if r.Created > 0 && r.ExtraOf == Name { // Vertex AI's; the Gemini API's own answers have none
 		dst = append(dst, `,"createTime":"`...)
 		dst = append(time.Unix(r.Created, 0).UTC().AppendFormat(dst, time.RFC3339), '"')
 	}

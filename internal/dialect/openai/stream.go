@@ -178,8 +178,11 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool)
 func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm.Event {
 	dst = d.beginAll(dst, index)
 	d.usages.end(index)
-	if reason == llm.FinishStop && d.last(index) != nil {
+	switch called := d.last(index) != nil; {
+	case reason == llm.FinishStop && called:
 		reason = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
+	case reason == llm.FinishToolCalls && !called:
+		reason = llm.FinishStop
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Choice: index, Finish: reason})
 }

@@ -117,15 +117,18 @@ func IsAborted(word string) bool {
 }
 
 // Finish is why an answer ended: a call of a tool where the answer has one,
-// though its provider speaks of a normal end.
+// though its provider speaks of a normal end, and a normal end where it has none, though its provider speaks of a call.
 func Finish(said llm.FinishReason, parts []llm.Part) llm.FinishReason {
-	if said != llm.FinishStop {
+	if said != llm.FinishStop && said != llm.FinishToolCalls {
 		return said
 	}
 	for i := range parts {
-		if parts[i].Kind == llm.PartToolCall {
+		switch parts[i].Kind {
+		case llm.PartToolCall:
 			return llm.FinishToolCalls
+		case llm.PartOther:
+			return said // which may be one
 		}
 	}
-	return said
+	return llm.FinishStop
 }

@@ -34,7 +34,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	}
 	dst = append(dst, `,"output":[`...)
 	w := items{dst: dst, id: r.ID, status: itemStatus(status), called: r.Called}
-	w.all(c.Message.Parts)
+	w.all(slices.DeleteFunc(slices.Clone(c.Message.Parts), isEmpty))
 	dst = w.dst
 	dst = append(dst, ']')
 	if r.Reported || !r.Usage.IsZero() {
@@ -43,6 +43,11 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		dst = append(dst, `,"usage":null`...)
 	}
 	return append(o.rest(dst), '}')
+}
+
+// isEmpty reports whether a part is a text without words, of which a stream has no item either.
+func isEmpty(p llm.Part) bool {
+	return p.Kind == llm.PartText && p.Text == "" && p.Signature == "" && p.Annotations == nil && p.Raw == nil
 }
 
 // withEcho is what there is of a response beside what every wire format has: of
