@@ -76,8 +76,11 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 	c.late.last = &late{
 		attempt: own, held: capacity{server: c.server, client: &client{r: c.r}, account: c.held.account},
 		answer: f.Late, upstream: upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
-		told:  &lateAnswer{read: make(chan struct{})},
-		reply: lateReply{quote: own.Quote, dropped: a.dropped, before: a.ids.before, request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)}},
+		told: &lateAnswer{read: make(chan struct{})},
+		reply: lateReply{
+			quote: own.Quote, dropped: a.dropped, before: a.ids.before, called: c.tree.called,
+			request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
+		},
 	}
 	c.late.answers = append(c.late.answers, c.late.last.told)
 	a.hold, a.settling = nil, nil // what it holds of budgets it holds on

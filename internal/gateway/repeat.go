@@ -44,8 +44,9 @@ type lateReply struct {
 	usage       llm.Usage
 	spent       spent
 	dropped     []string
-	before      []string // the ids of the calls of the conversation
-	request     string   // the id of the request that was charged for it
+	before      []string   // the ids of the calls of the conversation
+	called      llm.Called // how its calls are named back
+	request     string     // the id of the request that was charged for it
 }
 
 // keepLate is for how long a late answer is kept in memory after it was read. The AI SDK repeats a request after 2
@@ -214,7 +215,7 @@ func (r *lateReply) send(c *call) error {
 	}
 	a.tally.Choices = c.Head.Choices
 	a.tally.AddReply(reply)
-	c.spent = r.spent
+	c.spent, c.tree.called = r.spent, r.called
 	c.w.Header()["X-Weir-Answer-Of"] = []string{r.request}
 	w := wholeReply{a, a.ready(r.body, reply), reply, &r.usage}
 	w.send(r.contentType)

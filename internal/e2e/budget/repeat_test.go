@@ -70,17 +70,10 @@ func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *har
 
 // wantLateAnswer repeats a request until it is answered, as SDKs do, and holds that it is the answer to the one with the id.
 func wantLateAnswer(t *testing.T, h *harness.Gateway, ask harness.Ask, id string) {
-	for range 20 {
-		r := h.Do(ask)
-		if r.Status == 504 {
-			continue
-		}
-		if of := r.Header.Get("X-Weir-Answer-Of"); r.Status != 200 || of != id || r.Header.Get("X-Weir-Cost-USD") == "" {
-			t.Errorf("a repeat: %d, answer of %q, cost %q, want 200, %q and its cost: %s", r.Status, of, r.Header.Get("X-Weir-Cost-USD"), id, r.Body)
-		}
-		return
+	r := untilAnswered(h, ask)
+	if of, cost := r.Header.Get("X-Weir-Answer-Of"), r.Header.Get("X-Weir-Cost-USD"); r.Status != 200 || of != id || cost == "" {
+		t.Errorf("a repeat: %d, answer of %q, cost %q, want 200, %q and its cost: %s", r.Status, of, cost, id, r.Body)
 	}
-	t.Error("20 repeats got no answer")
 }
 
 // servedWith is how many answers of so many tokens the provider was asked for.
@@ -138,38 +131,55 @@ func TestNoRepeatOfALateAnswer(t *testing.T) {
 }
 
 // TestRepeatOfALateCall holds that the calls of a late answer, to which the provider gave no ids, have ids that never come
-// again, as those of any other answer.
+// again, as those of any other answer, and that a tool of the client's own is named back as what it is.
 func TestRepeatOfALateCall(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(time.Second)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,`+
-			`"tool_calls":[{"type":"function","function":{"name":"weather","arguments":"{}"}}]}}],"usage":{"prompt_tokens":5,"completion_tokens":5}}`)
+			`"tool_calls":[{"type":"function","function":{"name":"weather","arguments":"{\"input\":\"x\"}"}}]}}],"usage":{"prompt_tokens":5,"completion_tokens":5}}`)
 	}))
 	t.Cleanup(up.Close)
 	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL)})
-	for _, api := range harness.VendorAPIs() {
-		if api.Dialect == "gemini" { // where calls go without ids
-			continue
-		}
-		t.Run(api.Path, func(t *testing.T) {
+	call := regexp.MustCompile(`"(?:id|call_id)":"((?:call|toolu)_[^"]+)"`)
+	for dialect, want := range map[string]string{"openai": `"type":"function"`, "anthropic": `"type":"tool_use"`, "responses": `"type":"custom_tool_call"`} {
+		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
 			seen := map[string]bool{}
 			for _, model := range []string{"house/a", "house/b"} {
-				ask, r := api.Ask(model, false), harness.Reply{Status: 504}
-				for range 20 {
-					if r = h.Do(ask); r.Status != 504 {
-						break
-					}
-				}
-				id := regexp.MustCompile(`"(?:id|call_id)":"((?:call|toolu)_[^"]+|[^"]*weather[^"]*)"`).FindStringSubmatch(r.Body)
-				if r.Header.Get("X-Weir-Answer-Of") == "" || id == nil || seen[id[1]] {
-					t.Errorf("%s: %d, answer of %q, want a call with an id of its own, not of %v: %s", model, r.Status, r.Header.Get("X-Weir-Answer-Of"), seen, r.Body)
-					continue
+				r := untilAnswered(h, askWithTool(dialect, model))
+				id := call.FindStringSubmatch(r.Body)
+				if r.Header.Get("X-Weir-Answer-Of") == "" || !strings.Contains(r.Body, want) || id == nil || seen[id[1]] {
+					t.Fatalf("%s: %d, answer of %q, want a call of %s with an id of its own, not of %v: %s", model, r.Status,
+						r.Header.Get("X-Weir-Answer-Of"), want, seen, r.Body)
 				}
 				seen[id[1]] = true
 			}
 		})
 	}
+}
+
+// askWithTool is a request of a client API; at the Responses API with a tool that other wire formats do not have.
+func askWithTool(dialect, model string) harness.Ask {
+	for _, api := range harness.VendorAPIs() {
+		if api.Dialect == dialect {
+			members := ""
+			if dialect == "responses" {
+				members = `,"tools":[{"type":"custom","name":"weather"}]`
+			}
+			return harness.Ask{Path: api.At(model, false), Body: api.Body(model, members)}
+		}
+	}
+	return harness.Ask{}
+}
+
+// untilAnswered repeats a request, as SDKs do, until it is answered otherwise than by 504.
+func untilAnswered(h *harness.Gateway, ask harness.Ask) (r harness.Reply) {
+	for range 20 {
+		if r = h.Do(ask); r.Status != 504 {
+			break
+		}
+	}
+	return r
 }
