@@ -77,3 +77,42 @@ func callTool(t *testing.T, h *harness.Gateway, what, tool, want string, stream,
 		t.Errorf("%s: on from the response: %d %s", what, on.Status, on.Body)
 	}
 }
+
+// TestClientToolsKeepIDsApart holds that calls of the client's own tools and their results still belong together where
+// an older history has one id for several calls.
+func TestClientToolsKeepIDsApart(t *testing.T) {
+	t.Parallel()
+	k := harness.OpenKept(t, "openai", "", nil)
+	turn := `{"type":"function_call","call_id":"call_0","namespace":"n","name":"f","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"call_0","output":"a"},` +
+		`{"type":"custom_tool_call","call_id":"call_0","name":"c","input":"x"},` +
+		`{"type":"custom_tool_call_output","call_id":"call_0","output":"b"}`
+	r := k.Respond(`"model":"house/echo","store":false,"input":[{"role":"user","content":"Hi"},` + turn + `,` + turn + `]`)
+	if r.Status != http.StatusOK {
+		t.Fatalf("status %d: %s", r.Status, r.Body)
+	}
+	var sent struct {
+		Messages []struct {
+			Calls []struct{ ID string } `json:"tool_calls"`
+			ID    string                `json:"tool_call_id"`
+		}
+	}
+	if err := json.Unmarshal([]byte(k.Last()), &sent); err != nil {
+		t.Fatal(err)
+	}
+	seen, open := map[string]bool{}, ""
+	for _, m := range sent.Messages {
+		for _, c := range m.Calls {
+			if seen[c.ID] {
+				t.Errorf("two calls have the id %q: %s", c.ID, k.Last())
+			}
+			seen[c.ID], open = true, c.ID
+		}
+		if m.ID != "" && m.ID != open {
+			t.Errorf("a result of %q behind the call %q: %s", m.ID, open, k.Last())
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("%d calls went up, want 4: %s", len(seen), k.Last())
+	}
+}
