@@ -52,6 +52,8 @@ func (t *turns) refuse(kind, param string) {
 	}
 	instead := "Leave the item out"
 	switch {
+	case kind == "compaction_trigger":
+		instead = "Have the client summarize the conversation itself, as Codex does for a model_provider of its own"
 	case strings.HasPrefix(kind, "compaction"):
 		instead = "Send what it stands for as messages"
 	case kind == "item_reference", kind == "":
