@@ -7,23 +7,6 @@ import assert from "node:assert/strict";
 // Faults that are known. One that is mended has to be taken out: its cell fails until then.
 const known = [
   {
-    features: ["broken off"],
-    clients: /^(?!openai \/v1\/responses events)/,
-    why: "A generation that the provider broke off ends as a whole one.",
-  },
-  {
-    features: ["cut"],
-    clients: /^ai, |^@langchain\/google-genai/,
-    why: "The client passes over an error event in a body that ends well-formed.",
-  },
-  {
-    features: ["refused late"],
-    clients: /^ai, @ai-sdk\/(openai-compatible|google)|^@langchain\/google-genai/,
-    why: "The client passes over an error event in a body that ends well-formed.",
-  },
-  { features: ["silent"], clients: /chats$/, why: "The chat forgets an exchange with a chunk that has no content." },
-  { features: ["calls in turns"], clients: /^ai, @ai-sdk\/anthropic/, why: "Pieces of a block come behind its end." },
-  {
     features: ["calls in turns"],
     clients: /^openai \/v1\/chat\/completions events/,
     why: "The SDK's runner takes a call for whole when another begins, and the bytes of a provider of the same wire format pass.",

@@ -112,6 +112,7 @@ export async function openScripted() {
     await script(answer);
     if (!response.destroyed) response.end();
   });
+  server.keepAliveTimeout = 600_000; // ms: a connection that ends while it is taken again would be a failure of its own
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
