@@ -144,10 +144,7 @@ type knownFault struct {
 
 func knownFaults() *faultList {
 	return &faultList{faults: []knownFault{
-		{pattern: `^anthropic of .*/usage': additional properties 'cache_creation'`, why: "message_delta tells the durations of cache writes"},
-		{pattern: `^openai of gemini-sound, whole: .*message/audio`, why: "a sound has neither id nor expiry"},
 		{pattern: `^(openai|responses|anthropic) of gemini-sound, streamed: differs`, why: "a streamed sound is taken for an image"},
-		{pattern: ` of bedrock-image, streamed: differs`, why: "an image that Bedrock streams is lost"},
 		{pattern: `^anthropic of openai-arguments-.*which is no object`, why: "arguments that are no object are passed on as the input of a call"},
 	}}
 }
