@@ -163,6 +163,10 @@ sizes: ## Print how large the program is with and without symbols, and the large
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
 
+.PHONY: agents
+agents: ## Run agents before scripted providers of four wire formats; AGENTS='"Claude Code" Codex' are some, UPDATE=1 writes docs/compatibility.md
+	node sdk/agents/start.cjs $(if $(UPDATE),--update) $(AGENTS)
+
 .PHONY: answers
 answers: ## Take the vendors' published types of answers in the versions of internal/e2e/contract/types, and hold answers to them
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cp -r internal/e2e/contract/types/. "$$dir" && cd "$$dir" && \
