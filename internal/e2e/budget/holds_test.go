@@ -39,7 +39,7 @@ default_model: house/chat
 		{"free", "house/chat", ``, 200},
 		{"free, with a cap", "house/chat", `"max_tokens":5,`, 200},
 		{"free, as a stream", "house/chat", `"stream":true,`, 200},
-		{"free, with a search that has no price", "house/chat", `"web_search_options":{},`, 429},
+		{"free, with a search that has no price", "house/chat", `"web_search_options":{},`, 403},
 		{"free input alone", "house/chat:tokens=3", ``, 429},
 		{"free tokens and a fee", "house/chat:tokens=4", ``, 429},
 		{"a price", "house/chat:tokens=1", ``, 429},

@@ -185,7 +185,7 @@ func TestLimitAtEveryClientAPI(t *testing.T) {
 			}
 			served := len(up.Records(t))
 			r := h.Do(a)
-			if r.Status != http.StatusTooManyRequests || r.Header.Get("Retry-After") != "61" || !strings.Contains(r.Body, "limited to 1 request a minute") {
+			if r.Status != http.StatusTooManyRequests || r.Header.Get("Retry-After") != "59" || !strings.Contains(r.Body, "limited to 1 request a minute") {
 				t.Errorf("%s: got %d, Retry-After %q, %s", clientAPI.Path, r.Status, r.Header.Get("Retry-After"), r.Body)
 			}
 			if got := len(up.Records(t)); got != served || r.Header.Get("X-Weir-Attempts") != "" {
