@@ -38,13 +38,21 @@ func (c *call) readBody() error {
 	if c.r.ContentLength > limit {
 		return tooLarge(limit)
 	}
+	request, err := decoded(c.r, limit)
+	if err != nil {
+		c.w.Header().Set("Accept-Encoding", acceptedEncodings)
+		return err
+	}
+	if request != c.r {
+		defer request.Body.Close() //nolint:errcheck // it was read
+	}
 	c.pooled = c.server.bodies.Get().(*[]byte)
 	buf := (*c.pooled)[:0]
-	if want := min(int(c.r.ContentLength)+1, believeLength); cap(buf) < want {
+	if want := min(int(request.ContentLength)+1, believeLength); cap(buf) < want {
 		buf = make([]byte, 0, max(want, firstRead))
 	}
-	from := bodyReader{c.r, &c.held, int(limit)}
-	buf, err := from.readAll(buf) // in the time that Bounded gives it
+	from := bodyReader{request, &c.held, int(limit)}
+	buf, err = from.readAll(buf) // in the time that Bounded gives it
 	c.Body, *c.pooled = buf, buf
 	switch {
 	case err == nil:
@@ -54,6 +62,9 @@ func (c *call) readBody() error {
 		return tooLarge(limit)
 	case errors.Is(err, errShed):
 		return err
+	case errors.Is(err, errEncoding):
+		return &llm.Error{Code: llm.CodeInvalidRequest, Err: err, Message: fmt.Sprintf(
+			"The request body is not in the encoding that its Content-Encoding header names: %.100q.", c.r.Header.Get("Content-Encoding"))}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
 		return &llm.Error{
