@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -35,6 +36,10 @@ type edge struct {
 func edges() []edge {
 	const words = `"messages":[{"role":"user","content":"Hi"}]`
 	pdf := base64.StdEncoding.EncodeToString([]byte("%PDF-1.7 " + strings.Repeat("stream ", 12_000)))
+	custom := make([]string, 300)
+	for i := range custom {
+		custom[i] = fmt.Sprintf(`{"type":"custom","name":"c%d"}`, i)
+	}
 	chat := func(members string) harness.Ask {
 		return harness.Ask{Path: "/v1/chat/completions", Body: "{" + members + "}"}
 	}
@@ -95,6 +100,11 @@ func edges() []edge {
 		{
 			name: "tools beside the tools", dialect: "responses", path: "/v1", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: harness.Ask{Path: "/v1/responses", Body: `{"model":"house/chat","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"web_search"}]},{"role":"user","content":"Hi"}]}`},
+		},
+		{
+			name: "tools of the client's in an item, which are longer as functions", budget: llm.USD * 15 / 100, refused: true,
+			ask: harness.Ask{Path: "/v1/responses", Body: `{"model":"house/chat","max_output_tokens":10,"store":false,"input":[{"type":"additional_tools","role":"developer","tools":[` +
+				strings.Join(custom, ",") + `]},{"role":"user","content":"Hi"}]}`},
 		},
 		{
 			name: "tools in a message", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
