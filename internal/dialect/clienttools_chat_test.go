@@ -26,7 +26,8 @@ func chatCases() []chatCase {
 			request: `{"model":"m","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"custom","custom":{"name":"run.it"}},` +
 				`{"type":"function","function":{"name":"f"}}]}`,
 			calls: []llm.ToolCall{
-				{ID: "a", Name: "run_it", Arguments: `{"input":"x\n\"y\""}`}, {ID: "b", Name: "f", Arguments: `{"a":1}`},
+				{ID: "a", Name: "run_it", Arguments: `{"input":"x\n\"y\""}`},
+				{ID: "b", Name: "f", Arguments: `{"a":1}`},
 				{ID: "c", Name: "run_it", Arguments: `{"text":"z"}`},
 			},
 			message: `{"tool_calls":[{"id":"a","type":"custom","custom":{"name":"run.it","input":"x\n\"y\""}},` +

@@ -35,35 +35,43 @@ type clientCall struct {
 func clientCalls() []clientCall {
 	return []clientCall{
 		{
-			llm.ClientTool{Kind: llm.ToolFunction, Name: "mcp__tt__add"}, `{"a":1}`,
+			llm.ClientTool{Kind: llm.ToolFunction, Name: "mcp__tt__add"},
+			`{"a":1}`,
 			`{"type":"function_call","name":"mcp__tt__add","arguments":"{\"a\":1}"}`,
 		},
 		{
-			llm.ClientTool{Kind: llm.ToolFunction, Namespace: "mcp__tt", Name: "add"}, `{"a":2}`,
+			llm.ClientTool{Kind: llm.ToolFunction, Namespace: "mcp__tt", Name: "add"},
+			`{"a":2}`,
 			`{"type":"function_call","namespace":"mcp__tt","name":"add","arguments":"{\"a\":2}"}`,
 		},
 		{
-			llm.ClientTool{Kind: llm.ToolCustom, Namespace: "functions", Name: "exec"}, `{"input":"text(\"é\\n\")"}`,
+			llm.ClientTool{Kind: llm.ToolCustom, Namespace: "functions", Name: "exec"},
+			`{"input":"text(\"é\\n\")"}`,
 			`{"type":"custom_tool_call","namespace":"functions","name":"exec","input":"text(\"é\\n\")"}`,
 		},
 		{
-			llm.ClientTool{Kind: llm.ToolCustom, Name: "apply_patch"}, `{"input":"*** Begin Patch\n\u0041😀\\n\n*** End Patch"}`,
+			llm.ClientTool{Kind: llm.ToolCustom, Name: "apply_patch"},
+			`{"input":"*** Begin Patch\n\u0041😀\\n\n*** End Patch"}`,
 			`{"type":"custom_tool_call","name":"apply_patch","input":"*** Begin Patch\nA😀\\n\n*** End Patch"}`,
 		},
 		{
-			llm.ClientTool{Kind: llm.ToolApplyPatch, Name: "apply_patch"}, `{"type":"delete_file","path":"a"}`,
+			llm.ClientTool{Kind: llm.ToolApplyPatch, Name: "apply_patch"},
+			`{"type":"delete_file","path":"a"}`,
 			`{"type":"apply_patch_call","operation":{"type":"delete_file","path":"a"}}`,
 		},
 		{
-			llm.ClientTool{Kind: llm.ToolLocalShell, Name: "local_shell"}, `{"command":["ls"],"timeout_ms":9}`,
+			llm.ClientTool{Kind: llm.ToolLocalShell, Name: "local_shell"},
+			`{"command":["ls"],"timeout_ms":9}`,
 			`{"type":"local_shell_call","action":{"type":"exec","command":["ls"],"timeout_ms":9,"env":{}}}`,
 		},
 		{
-			llm.ClientTool{Kind: llm.ToolShell, Name: "shell"}, `{"commands":["ls"]}`,
+			llm.ClientTool{Kind: llm.ToolShell, Name: "shell"},
+			`{"commands":["ls"]}`,
 			`{"type":"shell_call","action":{"commands":["ls"],"timeout_ms":null,"max_output_length":null},"environment":{"type":"local"}}`,
 		},
 		{
-			llm.ClientTool{Kind: llm.ToolSearch, Name: "tool_search"}, `{"query":"mail"}`,
+			llm.ClientTool{Kind: llm.ToolSearch, Name: "tool_search"},
+			`{"query":"mail"}`,
 			`{"type":"tool_search_call","execution":"client","arguments":{"query":"mail"}}`,
 		},
 	}
