@@ -137,8 +137,12 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
 	if a.dropped = dropped; err == nil {
 		a.limit(a.withFallbacks(body))
+		return nil
 	}
-	return err
+	if e := request.Essential; e != nil && e.Param == llm.AsError(err).Param {
+		return err // it is in the client's words
+	}
+	return placed(err, c.Body, c.Dialect)
 }
 
 // limit makes the body that of the attempt, with the caps that keep it within the amount that is reserved for it: on the

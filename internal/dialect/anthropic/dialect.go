@@ -47,6 +47,7 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: Name,
 		Habits: dialect.Habits{
+			Conversation: "messages", Beside: "system",
 			Fallbacks: true, // https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
 			// https://platform.claude.com/docs/en/api/rate-limits#response-headers
 			Returned: []string{"Anthropic-Ratelimit-", "Anthropic-Priority-"},

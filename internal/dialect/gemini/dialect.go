@@ -111,6 +111,7 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: Name,
 		Habits: dialect.Habits{
+			Conversation: "contents", Beside: "systemInstruction", Parts: "parts",
 			NoCallIDs:  true,
 			Collection: "/v1beta/models/", // left out by LangChain, the AI SDK and opencode
 		},

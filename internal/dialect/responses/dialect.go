@@ -73,6 +73,7 @@ func replyPath(id string) string { return "/responses/" + url.PathEscape(id) }
 func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d := *first
 	d.Name, d.IDPrefix, d.Usual = Name, IDPrefix, false
+	d.Conversation, d.Beside = "input", "instructions"
 	d.Passed, d.Returned = append(slices.Clip(first.Passed), codexHeaders...), append(slices.Clip(first.Returned), "X-Codex-")
 	d.Inputs = dialect.Inputs{
 		Shown: rawjson.Names{

@@ -1,0 +1,31 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/e2e/harness"
+)
+
+// TestErrorsNameWhatTheClientWrote sends what the provider's format cannot carry: the error names its place as the client
+// wrote it, without what the gateway puts before it or joins.
+func TestErrorsNameWhatTheClientWrote(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.DialectYAML("cohere", up.URL)})
+	for _, tt := range []struct{ path, body, want string }{
+		{"/v1/messages", `{"model":"house/m","max_tokens":9,"system":"Be kind","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"odd"}]}]}`, "messages[2]"},
+		{"/v1/messages", `{"model":"house/m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"odd"}]}]}`, "messages[0]"},
+		{"/v1/messages", `{"model":"house/m","max_tokens":9,"system":"Be kind","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"},"citations":{"enabled":true}}]}]}`, "messages[0].content"},
+		{"/v1/responses", `{"model":"house/m","instructions":"Be kind","input":[{"role":"user","content":"a"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call","call_id":"b","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"r"},{"role":"user","content":[{"type":"odd"}]}]}`, "input[4]"},
+		{"/v1beta/models/house/m:generateContent", `{"systemInstruction":{"parts":[{"text":"Be kind"}]},"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"}]},{"role":"user","parts":[{"executableCode":{"language":"PYTHON","code":"1"}}]}]}`, "contents[3]"},
+	} {
+		got := h.Do(harness.Ask{Path: tt.path, Body: tt.body})
+		var e any
+		if err := json.Unmarshal([]byte(got.Body), &e); got.Status != http.StatusBadRequest || err != nil || !strings.Contains(got.Body, tt.want) {
+			t.Errorf("%s %s: %d %s, want %s", tt.path, tt.body, got.Status, got.Body, tt.want)
+		}
+	}
+}
