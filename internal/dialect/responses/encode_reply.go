@@ -100,19 +100,19 @@ var unsaid = []struct{ name, value string }{
 	{"tools", "[]"},
 	{"top_logprobs", "0"},
 	{"truncation", `"disabled"`},
-	{"completed_at", "null"},
-	{"instructions", "null"},
-	{"max_output_tokens", "null"},
-	{"max_tool_calls", "null"},
-	{"previous_response_id", "null"},
-	{"prompt_cache_key", "null"},
-	{"safety_identifier", "null"},
 	// What OpenAI answers where the request says nothing: the objects of
 	// https://platform.openai.com/docs/api-reference/responses/create (undated copy).
 	{"temperature", "1.0"},
 	{"top_p", "1.0"},
 	{"presence_penalty", "0.0"},
 	{"frequency_penalty", "0.0"},
+	{"completed_at", "null"}, // reading leaves out what is null, so that these come last
+	{"instructions", "null"},
+	{"max_output_tokens", "null"},
+	{"max_tool_calls", "null"},
+	{"previous_response_id", "null"},
+	{"prompt_cache_key", "null"},
+	{"safety_identifier", "null"},
 }
 
 // rest writes the tier, the extra members, and the ones that say nothing.

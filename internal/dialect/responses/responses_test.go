@@ -111,7 +111,8 @@ func TestEncodeReply(t *testing.T) {
 		`{"type":"function_call","id":"fc_r1_2","status":"incomplete","call_id":"c1","name":"f","arguments":"{}"}],` +
 		`"usage":{"input_tokens":13,"input_tokens_details":{"cached_tokens":6,"cache_write_tokens":3},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":18,"cost":0.3},` +
 		`"service_tier":"flex","background":false,"metadata":{},"parallel_tool_calls":true,"reasoning":{"effort":null,"summary":null},"store":false,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],` +
-		`"top_logprobs":0,"truncation":"disabled","completed_at":null,"instructions":null,"max_output_tokens":null,"max_tool_calls":null,"previous_response_id":null,"prompt_cache_key":null,"safety_identifier":null,"temperature":null,"top_p":null}`
+		`"top_logprobs":0,"truncation":"disabled","temperature":1.0,"top_p":1.0,"presence_penalty":0.0,"frequency_penalty":0.0,"completed_at":null,` +
+		`"instructions":null,"max_output_tokens":null,"max_tool_calls":null,"previous_response_id":null,"prompt_cache_key":null,"safety_identifier":null}`
 	must.Equal(t, string(responses.EncodeReply(nil, r)), want, "the outcome")
 	r.Choices[0].Finish, r.Reported, r.Usage, r.Cost = llm.FinishError, false, llm.Usage{}, nil
 	if got := string(responses.EncodeReply(nil, r)); !strings.Contains(got, `"status":"failed"`) || !strings.Contains(got, `"error":{"code":"server_error"`) || !strings.Contains(got, `"usage":null`) {
