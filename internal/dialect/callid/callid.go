@@ -83,7 +83,7 @@ func (n *Namer) Event(e *llm.Event) {
 const mostDigits = 4
 
 // isCounted reports whether an id has nothing in it that sets one answer's call apart from another's: the name of the
-// function, a number, or words and a number, as "call_0", "functions.get_weather:0" and "tool1" have.
+// function, a number, or words and a number behind them, as "call_0" and "functions.get_weather:0" have.
 func isCounted(id, name string) bool {
 	if name != "" {
 		id = strings.ReplaceAll(id, name, "")
@@ -92,6 +92,9 @@ func isCounted(id, name string) bool {
 	digits := len(id) - len(rest)
 	if digits == 0 || digits > mostDigits {
 		return strings.Trim(id, "_-.:") == ""
+	}
+	if rest != "" && strings.IndexByte("_-.:", rest[len(rest)-1]) < 0 {
+		return false // a name of its own, such as "x7"
 	}
 	return !strings.ContainsFunc(rest, func(r rune) bool {
 		return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z'

@@ -42,7 +42,7 @@ func sent(messages []llm.Message, provider string) (calls, results []string) {
 func TestIDsThatRepeatAreMadeUniqueAndLeadBack(t *testing.T) {
 	t.Parallel()
 	for _, given := range []string{
-		"call_0", "functions.get-weather:0", "0", "tool_1", "get-weather", "get-weather_12", "call-7", "x\xff:1", "é0",
+		"call_0", "functions.get-weather:0", "0", "tool_1", "get-weather", "get-weather_12", "call-7", "x\xff:1", "é:0",
 	} {
 		var made []string
 		for answer := range byte(2) {
@@ -66,7 +66,7 @@ func TestIDsThatRepeatAreMadeUniqueAndLeadBack(t *testing.T) {
 func TestIDsOfTheProvidersOwnStay(t *testing.T) {
 	t.Parallel()
 	for _, given := range []string{
-		"toolu_01A09q90qw90lq917835lq9", "call_abc", "call_12345678", "bC3dE5fG7", "chatcmpl-tool-3f2b8c1d9e", "a",
+		"toolu_01A09q90qw90lq917835lq9", "call_abc", "call_12345678", "bC3dE5fG7", "x7", "chatcmpl-tool-3f2b8c1d9e", "a",
 		"call_GPq4lRmXtAyN3KfoMAHD8Jut",
 	} {
 		if got := callid.NewNamer([16]byte{}, "p", nil).ID(given, "f", false); got != given {
