@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,101 +13,55 @@ import (
 	"weir/internal/gateway"
 )
 
-// endings are what a provider of OpenAI's wire format does, by its model's name.
-func endings() map[string]func(send func(delta, finish string), w http.ResponseWriter) {
-	const quiet = 300 * time.Millisecond // several keep-alives of the gateway
-	refuse := func(w http.ResponseWriter, status int) {
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, `{"error":{"message":"no","type":"server_error"}}`)
-	}
-	call := func(index int, more string) string {
-		return fmt.Sprintf(`"tool_calls":[{"index":%d,%s}]`, index, more)
-	}
-	return map[string]func(send func(delta, finish string), w http.ResponseWriter){
-		"cut":        func(func(string, string), http.ResponseWriter) { panic(http.ErrAbortHandler) },
-		"broken off": func(send func(delta, finish string), _ http.ResponseWriter) { send("", "insufficient_system_resource") },
-		"refused late": func(_ func(string, string), w http.ResponseWriter) {
-			time.Sleep(quiet)
-			refuse(w, http.StatusBadRequest)
-		},
-		"silent": func(send func(delta, finish string), _ http.ResponseWriter) {
-			time.Sleep(quiet)
-			send(`"content":" there"`, "stop")
-		},
-		"calls in turns": func(send func(delta, finish string), _ http.ResponseWriter) {
-			for i := range 2 {
-				send(call(i, fmt.Sprintf(`"id":"call_%d","type":"function","function":{"name":"weather","arguments":"{\"ci"}`, i)), "")
-			}
-			for i, city := range []string{"Bern", "Basel"} {
-				send(call(i, `"function":{"arguments":"ty\":\"`+city+`\"}"}`), "")
-			}
-			send("", "tool_calls")
-		},
-		"429": func(_ func(string, string), w http.ResponseWriter) { refuse(w, http.StatusTooManyRequests) },
-		"504": func(func(string, string), http.ResponseWriter) { time.Sleep(time.Second) },
-	}
-}
-
-// serveEnding is one answer: a piece, and how it ends.
-func serveEnding(w http.ResponseWriter, r *http.Request) {
+// tardy is a provider of OpenAI's wire format that is silent for several keep-alives of the gateway, within an answer or
+// before it refuses, and answers too late for a hasty one, as the model's name says.
+func tardy(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // what is missing of it names no model
+	is := func(name string) bool { return strings.Contains(string(body), `"model":"`+name) }
 	send := func(delta, finish string) {
-		if finish != "" {
-			finish = `"` + finish + `"`
-		} else {
-			finish = "null"
-		}
 		_, _ = fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}`+"\n\n", delta, finish)
 		_ = http.NewResponseController(w).Flush()
 	}
-	for name, end := range endings() {
-		if !strings.Contains(string(body), `"`+strings.ReplaceAll(name, " ", "-")) {
-			continue
-		}
-		if !slices.Contains([]string{"refused late", "429", "504"}, name) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			send(`"role":"assistant","content":"Hello"`, "")
-		}
-		end(send, w)
+	refuse := func(status int) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"error":{"message":"no","type":"server_error"}}`)
+	}
+	const quiet = 300 * time.Millisecond
+	switch {
+	case is("silent"):
+		w.Header().Set("Content-Type", "text/event-stream")
+		send(`"role":"assistant","content":"Hello"`, "null")
+		time.Sleep(quiet)
+		send(`"content":" there"`, `"stop"`)
 		_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	case is("refused"):
+		time.Sleep(quiet)
+		refuse(http.StatusBadRequest)
+	case is("busy"):
+		refuse(http.StatusTooManyRequests)
+	case is("late"):
+		time.Sleep(3 * quiet)
 	}
 }
 
-// TestApplicationsNoticeHowAnswersEnd holds, for every SDK, that a stream that did not end well is an error and never a
-// shorter answer, that silence loses nothing, and that calls whose pieces take turns have their arguments.
-func TestApplicationsNoticeHowAnswersEnd(t *testing.T) {
+// TestSDKsNoticeLateRefusals holds, for every SDK, that a stream that was refused, early, late or for being late, is an error
+// and no empty answer, and that silence loses nothing.
+func TestSDKsNoticeLateRefusals(t *testing.T) {
 	t.Parallel()
-	ts := httptest.NewServer(http.HandlerFunc(serveEnding))
+	ts := httptest.NewServer(http.HandlerFunc(tardy))
 	t.Cleanup(ts.Close)
 	yaml := "providers:" + harness.ProviderYAML("house", ts.URL) + harness.Hasty(harness.ProviderYAML("hasty", ts.URL), "200ms", "5s")
 	h := harness.Open(t, harness.Setup{YAML: yaml, Timing: gateway.Timing{KeepAlive: 50 * time.Millisecond}})
 	for _, client := range sdkClients() {
-		for name := range endings() {
-			t.Run(client.clientAPI+" "+name, func(t *testing.T) {
+		for _, model := range []string{"house/silent", "house/refused", "house/busy", "hasty/late"} {
+			t.Run(client.clientAPI+" "+model, func(t *testing.T) {
 				t.Parallel()
-				provider := "house"
-				if name == "504" {
-					provider = "hasty"
-				}
-				q := sdkQuestion{model: provider + "/" + strings.ReplaceAll(name, " ", "-"), stream: true, tool: name == "calls in turns"}
-				got, err := client.ask(sdkCall{ctx: t.Context(), url: h.URL, key: h.Key, client: h.Client}, q)
-				arguments := []string{}
-				for _, c := range got.calls {
-					arguments = append(arguments, c.arguments)
-				}
-				switch name {
-				case "silent":
-					if err != nil || got.text != "Hello there" {
-						t.Errorf("got %q, %v, want the whole text", got.text, err)
-					}
-				case "calls in turns":
-					if want := []string{`{"city":"Bern"}`, `{"city":"Basel"}`}; err != nil || !slices.Equal(arguments, want) {
-						t.Errorf("got the arguments %q, %v, want %q", arguments, err, want)
-					}
-				default:
-					if err == nil {
-						t.Errorf("got the text %q, want an error", got.text)
-					}
+				got, err := client.ask(sdkCall{ctx: t.Context(), url: h.URL, key: h.Key, client: h.Client}, sdkQuestion{model: model, stream: true})
+				switch {
+				case model != "house/silent" && err == nil:
+					t.Errorf("got the text %q, want an error", got.text)
+				case model == "house/silent" && (err != nil || got.text != "Hello there"):
+					t.Errorf("got %q, %v, want the whole text", got.text, err)
 				}
 			})
 		}
