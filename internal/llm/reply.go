@@ -165,11 +165,15 @@ type Event struct {
 	Raw          json.RawMessage
 	RawOf        string // the wire format in whose words Raw is
 	Media        *Media // EventOther: an image or a sound
+	GoesOn       bool   // EventOther: a piece of the sound that the event before it began
 }
 
 // Words are what an encoder of another wire format can tell of an EventOther that
 // it has no place for; empty for nothing.
 func (e *Event) Words() string {
+	if e.GoesOn {
+		return ""
+	}
 	if e.Media != nil && e.Text == "" {
 		return e.Media.Unshown()
 	}

@@ -19,6 +19,7 @@ type Decoder struct {
 	most      *llm.Usage // as in llm.Reply
 	reported  bool
 	grounding grounding
+	sound     string // the type of the sound that the last part was a piece of; empty for none
 }
 
 // NewDecoder decodes one streamed answer.
@@ -125,6 +126,12 @@ func (d *Decoder) part(dst []llm.Event, choice int, p *llm.Part, raw []byte) []l
 	default:
 		ev = llm.Event{Kind: llm.EventOther, Choice: choice, Raw: raw, RawOf: Name, Media: p.Media}
 	}
+	sound := ""
+	if p.Kind == llm.PartAudio && p.Media != nil {
+		sound = p.Media.MIME
+	}
+	ev.GoesOn = sound != "" && sound == d.sound
+	d.sound = sound
 	return append(dst, ev)
 }
 

@@ -242,7 +242,7 @@ func TestWebhooksOfALimit(t *testing.T) {
 func TestWebhooksOfAProvider(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: harness.Hasty("providers:"+harness.ProviderYAML("house", up.URL)+harness.PricesYAML+"aliases:\n  broken: {targets: [\"house/chat:status=500\"]}\n", "100ms", "2s")})
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + harness.PricesYAML + "aliases:\n  broken: {targets: [\"house/chat:status=500\"]}\n"})
 	mine, all := hook(h, t, "default"), hook(h, t, "")
 	for _, model := range []string{"house/chat:status=503", "house/chat:status=500"} { // the first of which nobody lists
 		for range 6 {

@@ -110,7 +110,7 @@ func wantSame(t testing.TB, what, got, want string) {
 	t.Errorf("%s: at byte %d of %d\ngot  …%q\nwant …%q", what, at, len(want), cut(got), cut(want))
 }
 
-// withoutUsage is a stream as the provider sent it, without the event that has
+// withoutUsage is a stream as the provider sent it, without usage that is null and the event that has
 // nothing but usage if nobody but the gateway asked for it.
 func withoutUsage(stream string, drop bool) string {
 	if stream = plainEnd(stream); !drop {
@@ -118,7 +118,7 @@ func withoutUsage(stream string, drop bool) string {
 	}
 	at := strings.LastIndex(stream, `data: {`)
 	end := strings.LastIndex(stream, `data: [DONE]`)
-	return stream[:at] + stream[end:]
+	return strings.ReplaceAll(stream[:at], `,"usage":null`, "") + stream[end:]
 }
 
 var lastComment = regexp.MustCompile(`: keep-alive[\r\n]+$`)

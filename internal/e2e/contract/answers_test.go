@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,14 +61,12 @@ func TestAnswersKeepToVendorsTypes(t *testing.T) {
 	sets := map[string]func(t *testing.T) []given{
 		"seeded": func(*testing.T) []given { return seededAnswers(18) }, "odd": oddAnswers, "recorded": recordedGiven,
 	}
-	known := knownFaults()
-	t.Cleanup(func() { known.holdNeeded(t) })
 	for set, answers := range sets {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			s := newTeller(t, answers(t))
 			h := harness.Open(t, harness.Setup{YAML: everyDialect(s.URL)})
-			q := &answerCheck{h: h, types: vendorTypes(t), known: known}
+			q := &answerCheck{h: h, types: vendorTypes(t)}
 			for _, f := range harness.ChatAPIs() {
 				if api := answerAPIs[f.Path]; api != "" {
 					q.holdAll(t, &f, api, s.answers)
@@ -91,7 +88,6 @@ var answerAPIs = map[string]string{
 type answerCheck struct {
 	h     *harness.Gateway
 	types map[string]*answerTypes
-	known *faultList
 	held  int
 }
 
@@ -122,51 +118,10 @@ func (q *answerCheck) holdAll(t *testing.T, f *harness.ChatAPI, api string, answ
 	}
 }
 
-// faulty reports a fault that is not known.
+// faulty reports a fault.
 func (q *answerCheck) faulty(t *testing.T, api, answer, form, fault string) {
 	t.Helper()
-	line := fmt.Sprintf("%s of %s, %s: %s", api, answer, form, fault)
-	if !q.known.has(line) {
-		t.Error(line)
-	}
-}
-
-// faultList are faults that are known, each with its reason. One that no answer shows any longer is to be taken out.
-type faultList struct {
-	mu     sync.Mutex
-	faults []knownFault
-}
-
-type knownFault struct {
-	pattern, why string
-	seen         bool
-}
-
-func knownFaults() *faultList {
-	return &faultList{faults: []knownFault{
-		{pattern: `^(responses|anthropic) of gemini-sound, streamed: differs`, why: "the words in place of a sound come with each of its pieces"},
-	}}
-}
-
-func (l *faultList) has(line string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.faults {
-		f := &l.faults[i]
-		if regexp.MustCompile(f.pattern).MatchString(line) {
-			f.seen = true
-			return true
-		}
-	}
-	return false
-}
-
-func (l *faultList) holdNeeded(t *testing.T) {
-	for _, f := range l.faults {
-		if !f.seen {
-			t.Errorf("no answer shows the known fault %s (%s): take it out of the list", f.pattern, f.why)
-		}
-	}
+	t.Errorf("%s of %s, %s: %s", api, answer, form, fault)
 }
 
 // hold asks, and says what the answer says, nil for nothing, and what is wrong with it.
