@@ -97,7 +97,9 @@ func TestAccessors(t *testing.T) {
 		Quirks: llm.Quirks{MaxOutputField: "max_tokens"}, Timeouts: provider.Timeouts{Idle: time.Second},
 		APIKeys: []llm.Secret{llm.NewSecret("one"), llm.NewSecret("two")},
 	}
-	p := newProvider(t, o)
+	o.Name, o.Dialect = "acme", openaiLike()
+	p := must.Get(provider.New(o))(t)
+	t.Cleanup(p.Close)
 	models[0] = "changed"
 	if !p.Serves("small") || p.Serves("changed") || len(p.Models()) != 2 {
 		t.Errorf("got the models %q", p.Models())
