@@ -125,7 +125,7 @@ func (g *instance) handler() http.Handler {
 			refuse = refuseKept(refuse, g.api.NotServed(d, servedPaths(routes, d)))
 		}
 		refuse = g.counted(otherRoute, refuse)
-		for _, method := range otherMethods(first[path].right != "" && crossed[path], allowed) {
+		for _, method := range otherMethods(crossed[path], allowed) {
 			mux.Handle(method+path, refuse)
 		}
 	}
@@ -175,7 +175,7 @@ func withCollection(r *http.Request, dialects dialect.Set) *http.Request {
 }
 
 // otherMethods begin the patterns of all methods but those that are allowed: one pattern without a method, or, for
-// people's paths of which another has some of the requests, as {id} and a word do, one for each method.
+// paths of which another has some of the requests, as {id} and a word do, one for each method.
 func otherMethods(crossed bool, allowed []string) (begin []string) {
 	if !crossed {
 		return []string{""}

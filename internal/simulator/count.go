@@ -28,10 +28,6 @@ func countings() []counting {
 			route: "POST /v1/chat/completions/input_tokens", dialect: "openai",
 			answer: text(`{"object":"response.input_tokens","input_tokens":`, "}"),
 		},
-		{
-			route: "POST /v1/responses/input_tokens", dialect: "responses",
-			answer: text(`{"object":"response.input_tokens","input_tokens":`, "}"),
-		},
 		{route: "POST /tokenize", dialect: "openai", answer: func(tokens int64) []byte {
 			list := strings.TrimSuffix(strings.Repeat("7,", int(tokens)), ",")
 			return text(`{"count":`, `,"max_model_len":1000000,"tokens":[`+list+`]}`)(tokens)

@@ -14,9 +14,10 @@ func TestCountTokens(t *testing.T) {
 	t.Parallel()
 	clientAPIs := map[string]struct{ path, body, answer string }{
 		"anthropic": {"/v1/messages/count_tokens", `{"model":"house/chat","messages":[{"role":"user","content":"Say it again, please"}]}`, `{"input_tokens":`},
+		"responses": {"/v1/responses/input_tokens", `{"model":"house/chat","input":"Say it again, please"}`, `{"object":"response.input_tokens","input_tokens":`},
 		"gemini":    {"/v1beta/models/house/chat:countTokens", `{"generateContentRequest":{"model":"models/house/chat","contents":[{"parts":[{"text":"Say it again, please"}]}]}}`, `{"totalTokens":`},
 	}
-	prefix := map[string]string{"anthropic": "/v1", "gemini": "/v1beta", "cohere": "/v2"}
+	prefix := map[string]string{"anthropic": "/v1", "gemini": "/v1beta", "cohere": "/v2", "responses": "/v1"}
 	for name, clientAPI := range clientAPIs {
 		for provider, before := range prefix {
 			t.Run(name+" at "+provider, func(t *testing.T) {
