@@ -62,6 +62,9 @@ func (c *call) readBody() error {
 		return tooLarge(limit)
 	case errors.Is(err, errShed):
 		return err
+	case errors.Is(err, errExpands):
+		return llm.Errorf(llm.CodeRequestTooLarge, "The request body is compressed to less than a %dth of its length. "+
+			"Send it as it is.", mostRatio)
 	case errors.Is(err, errEncoding):
 		return &llm.Error{Code: llm.CodeInvalidRequest, Err: err, Message: fmt.Sprintf(
 			"The request body is not in the encoding that its Content-Encoding header names: %.100q.", c.r.Header.Get("Content-Encoding"))}

@@ -18,6 +18,9 @@ const (
 	acceptedEncodings = "gzip, deflate, zstd"
 	// mostWindow is how much memory a zstd body may ask for: what every decoder has to support (RFC 8878, section 3.1.1.1.2).
 	mostWindow = 8 << 20
+	// mostRatio is how many times its compressed length a body may have, beyond the first freeExpanded bytes. Conversations
+	// have up to some 30 times; what has more makes work of nothing.
+	mostRatio, freeExpanded = 100, 1 << 20
 )
 
 // decoded returns the request with its body as it was before the client compressed it, of unknown length.
@@ -56,12 +59,16 @@ var errEncoding = errors.New("gateway: the body is not encoded as it says")
 
 var errTrailing = errors.New("something follows its end")
 
+// errExpands is a body that is compressed more than any conversation is.
+var errExpands = errors.New("gateway: the body expands beyond its bound")
+
 // encodedBody decodes a body as it is read.
 type encodedBody struct {
 	encoding string
 	source   *countedBody
 	open     func(src io.Reader) (io.ReadCloser, error)
 	plain    io.ReadCloser // nil until the first byte is wanted
+	out      int64         // bytes that came out of it
 }
 
 // Read is io.Reader's.
@@ -74,7 +81,10 @@ func (b *encodedBody) Read(p []byte) (int, error) {
 		b.plain = plain
 	}
 	n, err := b.plain.Read(p)
+	b.out += int64(n)
 	switch {
+	case b.out > freeExpanded+mostRatio*b.source.came:
+		return n, errExpands
 	case errors.Is(err, io.EOF):
 		return n, b.end()
 	case err != nil:
@@ -113,12 +123,14 @@ func (b *encodedBody) Close() error {
 type countedBody struct {
 	io.ReadCloser
 	left int64
+	came int64
 	err  error // nil for its end
 }
 
 // Read is io.Reader's.
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.came += int64(n)
 	if b.left -= int64(n); b.left < 0 {
 		err = errTooLarge
 	}

@@ -6,6 +6,7 @@ import (
 	"compress/zlib"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -53,6 +54,27 @@ func TestCompressedBodies(t *testing.T) {
 			if got := h.Do(a); got.Status != http.StatusOK {
 				t.Errorf("%s, %s: %d %s", a.Path, encoding, got.Status, got.Body)
 			}
+		}
+	}
+}
+
+// TestBodiesThatExpandAreRefused holds that a body may be a hundred times as long as it came, and 1 MiB in any case.
+func TestBodiesThatExpandAreRefused(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL)})
+	varied := ""
+	for i := range 100_000 {
+		varied += strconv.Itoa(i * 7919)
+	}
+	for _, tt := range []struct {
+		prompt string
+		status int
+	}{{strings.Repeat("x", 900<<10), 200}, {strings.Repeat("x", 4<<20), 413}, {varied + strings.Repeat("x", 4<<20), 200}} {
+		body := encoded(t, "gzip", strings.Replace(harness.Hello("house/chat"), "Say it again", tt.prompt, 1))
+		got := h.Do(harness.Ask{Path: "/v1/chat", Body: body, Header: []string{"Content-Encoding", "gzip"}})
+		if got.Status != tt.status || (tt.status == 413) != strings.Contains(got.Body, "compressed") {
+			t.Errorf("%d bytes that came as %d: got %d %.200s, want %d", len(tt.prompt), len(body), got.Status, got.Body, tt.status)
 		}
 	}
 }
