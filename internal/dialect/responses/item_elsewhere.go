@@ -153,18 +153,19 @@ func words(s string) []llm.Part { return []llm.Part{{Kind: llm.PartText, Text: s
 
 // foundIn are the names, as functions, of the tools that a search has found.
 func (t *turns) foundIn(v []byte) (names []string) {
+	name := func(namespace string, tool []byte) string {
+		return t.tools.function(llm.ClientTool{
+			Kind:      llm.ToolKind(rawjson.Text(rawjson.Get(tool, "type"))),
+			Namespace: namespace, Name: rawjson.Text(rawjson.Get(tool, "name")),
+		})
+	}
 	for _, found := range rawjson.Elements(rawjson.Get(v, "tools")) {
-		of, namespace := found, ""
-		if in := rawjson.Get(found, "tools"); in != nil {
-			of, namespace = in, rawjson.Text(rawjson.Get(found, "name"))
-		} else {
-			of = append(append([]byte{'['}, found...), ']')
+		within := rawjson.Get(found, "tools")
+		if within == nil {
+			names = append(names, name("", found))
 		}
-		for _, tool := range rawjson.Elements(of) {
-			names = append(names, t.tools.function(llm.ClientTool{
-				Kind:      llm.ToolKind(rawjson.Text(rawjson.Get(tool, "type"))),
-				Namespace: namespace, Name: rawjson.Text(rawjson.Get(tool, "name")),
-			}))
+		for _, tool := range rawjson.Elements(within) {
+			names = append(names, name(rawjson.Text(rawjson.Get(found, "name")), tool))
 		}
 	}
 	return names
