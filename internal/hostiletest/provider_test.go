@@ -166,16 +166,16 @@ var scripts = []script{
 	{"pieces", "streams without a pause", "the processor is given up after a few reads; others go on", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)
 		repeat(c, strings.Repeat(piece, 20), forever, 0)
-	}, []string{"200", "502", "503", "504"}},
+	}, []string{"200", "broken off", "502", "503", "504"}},
 	{"events", "events of 4 MB in streams", "counted by account until they are taken", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)
 		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", long(4<<20, 300<<10)), 1), forever, 10*time.Millisecond)
-	}, []string{"200", "502", "503", "504"}},
+	}, []string{"200", "broken off", "502", "503", "504"}},
 	{"calls", "whole answers of 3,000 calls", "decoded in turns, account by account", func(c *net.TCPConn, _ *question) {
 		call := `{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}`
 		reply := strings.Replace(goodReply, `"content":"Hi"`, `"content":null,"tool_calls":[`+strings.Repeat(call+",", 2999)+call+`]`, 1)
 		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(reply), reply)
-	}, []string{"200", "502", "503", "504"}},
+	}, []string{"200", "broken off", "502", "503", "504"}},
 	{"redirect", "redirects", "502, and the key goes nowhere else", func(c *net.TCPConn, _ *question) {
 		say(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://%s/elsewhere\r\nContent-Length: 0\r\n\r\n", c.LocalAddr())
 	}, []string{"502", "503"}},
