@@ -13,7 +13,7 @@ const (
 	countMargin, countShare = 64, 50
 	// leastCounted is the part of the fine bound, without the vendor's own words around it, that is held at least,
 	// whatever a provider counts.
-	leastCounted = 4
+	leastCounted = 8
 )
 
 // MayCount reports whether a count by the provider can lower what is held of the input: nothing is in it whose size the

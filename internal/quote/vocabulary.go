@@ -4,7 +4,6 @@ import (
 	"iter"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/tiktoken-go/tokenizer/codec"
 )
@@ -31,27 +30,21 @@ const aroundText = 4
 
 // tokensAtMost is the most tokens that a text, as it stands in a body, can be.
 //
-// By the same vocabulary it is what is counted and an eighth, for what the
-// vendor's own marks move, a few where the text meets its quotes, and what the
-// escapes of JSON join. By another it is twice what is
-// counted, and at least one for two bytes, for those split words and white space
-// more finely; with one for each digit and for each byte beyond ASCII, which some
-// count alone. What lies beyond countAtMost counts by its bytes, as does all of
-// it where that is less.
+// By the vocabulary which is here it is what is counted and an eighth, for what the vendor's own marks move, a few
+// where the text meets its quotes, and what the escapes of JSON join. By another it is the bytes of the text: any word
+// that is one token here may be one for each letter there. What lies beyond countAtMost counts by its bytes, too.
 func tokensAtMost(text []byte, same bool) int64 {
-	head := text[:min(len(text), countAtMost)]
-	rest := int64(len(text) - len(head))
-	n, ok := countTokens(string(head))
-	size := int64(len(head))
-	switch {
-	case !ok:
-		return size + rest
-	case same:
-		n += n/8 + aroundText + joined(head)
-	default:
-		n = max(2*n, size/2) + alone(head)
+	size := int64(len(text))
+	if !same {
+		return size
 	}
-	return min(n, size) + rest
+	head := text[:min(len(text), countAtMost)]
+	n, ok := countTokens(string(head))
+	if !ok {
+		return size
+	}
+	n += n/8 + aroundText + joined(head)
+	return min(n, int64(len(head))) + size - int64(len(head))
 }
 
 // joined is how many tokens a text can have more without the escapes of JSON: they end in a character that what stands
@@ -67,16 +60,6 @@ func joined(text []byte) (n int64) {
 		case 'b':
 			n += 2
 		default:
-			n++
-		}
-	}
-	return n
-}
-
-// alone is how many bytes of a text are digits or no ASCII.
-func alone(text []byte) (n int64) {
-	for _, b := range text {
-		if b >= utf8.RuneSelf || b >= '0' && b <= '9' {
 			n++
 		}
 	}

@@ -51,7 +51,9 @@ func texts(random *rand.Rand, size int) map[string]string {
 		"NFC, Qwen": strings.Repeat("\U0001d160", size/4), "NFKC, Claude": strings.Repeat("\ufdfa", size/3), "marks": strings.Repeat("\u01df\u0323", size/4),
 		"signs":                  pick(size, func() string { return string(rune('!' + random.IntN(94))) }),
 		"quotes and backslashes": pick(size, some([]string{`"`, `\`, "\n", `\"`, "),", ";\n"})),
-		"code points":            pick(size, func() string { return string(random.Int32N(0x30000)) }),
+		// one token in one vocabulary, and one for each letter in another
+		"split words": pick(size, some([]string{".rmi", "#+", " oqo", "wjgl", "fyrwyr", "~-", ";?#", "_IRQn", " +#+#+#+#+#+"})),
+		"code points": pick(size, func() string { return string(random.Int32N(0x30000)) }),
 	}
 	for name, text := range named {
 		named[name] = strings.ToValidUTF8(text, "")
