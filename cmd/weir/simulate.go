@@ -21,5 +21,6 @@ func newSimulate(env *environment) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:9000", "address to listen on")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of every answer")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "refuse what breaks a rule of the vendor, in its words")
 	return cmd
 }

@@ -365,6 +365,7 @@ func SQLiteVersion() string { return store.SQLiteVersion() }
 type SimulateOptions struct {
 	Listen string
 	Seed   uint64
+	Strict bool // what breaks a rule of the vendor that it plays is refused
 	Stderr io.Writer
 }
 
@@ -375,7 +376,7 @@ func Simulate(ctx context.Context, o SimulateOptions) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w: choose another address with --listen", err)
 	}
-	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: o.Seed})
+	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: o.Seed, Strict: o.Strict})
 	defer sim.Close()
 	server := &http.Server{Handler: sim, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	stop := context.AfterFunc(ctx, func() {

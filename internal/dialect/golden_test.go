@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 )
 
@@ -150,6 +151,9 @@ func transcode(from, to *dialect.Dialect, body []byte, q *llm.Quirks) (out []byt
 	}
 	r, err := from.DecodeRequest(body)
 	if err != nil {
+		return nil, nil, err
+	}
+	if r, _, err = rules.For("", to.Name).Fit(r, from.Name == to.Name); err != nil {
 		return nil, nil, err
 	}
 	return to.EncodeRequest(r, q)

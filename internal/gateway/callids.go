@@ -13,7 +13,8 @@ const mostOpened = 1024
 
 // callIDs are the ids of the calls of an attempt's answer.
 type callIDs struct {
-	before []string // those of the conversation, where the request was translated
+	before []string          // those of the conversation, where the request was translated
+	names  map[string]string // the client's names of tools, by those that the provider was sent; nil for the same
 	namer  *callid.Namer
 	opened map[[2]int]bool // calls of a stream that goes out as it came, by choice and index
 }
@@ -26,7 +27,7 @@ func (a *attempt) history(messages []llm.Message) (sent []llm.Message) {
 
 func (a *attempt) namer() *callid.Namer {
 	if a.ids.namer == nil {
-		a.ids.namer = callid.NewNamer(a.call.id.UUID, a.Target.Provider.Name(), a.ids.before)
+		a.ids.namer = callid.NewNamer(a.call.id.UUID, a.Target.Provider.Name(), a.ids.before, a.ids.names)
 	}
 	return a.ids.namer
 }

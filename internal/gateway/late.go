@@ -78,7 +78,7 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 		answer: f.Late, upstream: upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
 		told: &lateAnswer{read: make(chan struct{})},
 		reply: lateReply{
-			quote: own.Quote, dropped: a.dropped, before: a.ids.before, called: c.tree.called,
+			quote: own.Quote, dropped: a.dropped, before: a.ids.before, names: a.ids.names, called: c.tree.called,
 			request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
 		},
 	}

@@ -93,7 +93,7 @@ func (a *attempt) makeBody() error {
 	a.Apart() // while it is the request's turn
 	a.Untold()
 	switch {
-	case to == c.Op:
+	case to == c.Op && !a.Rules().BreaksOwn(a.Target.Model, c.Body):
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
 		a.limit(a.withFallbacks(to.Splice(nil, c.Body, &c.Head, s, a.Quirks)))
 		return nil
@@ -134,6 +134,9 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	request = compose.Offered(a.Speaks.Name, request) // so that all calls and results have the ids that go out
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
 	request.Messages = a.history(request.Messages)
+	if request, a.ids.names, err = a.Rules().Fit(request, a.Speaks == c.Dialect); err != nil {
+		return placed(err, c.Body, c.Dialect)
+	}
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
 	if a.dropped = dropped; err == nil {
 		a.limit(a.withFallbacks(body))

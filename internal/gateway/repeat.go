@@ -44,9 +44,10 @@ type lateReply struct {
 	usage       llm.Usage
 	spent       spent
 	dropped     []string
-	before      []string   // the ids of the calls of the conversation
-	called      llm.Called // how its calls are named back
-	request     string     // the id of the request that was charged for it
+	before      []string          // the ids of the calls of the conversation
+	names       map[string]string // as callIDs has them
+	called      llm.Called        // how its calls are named back
+	request     string            // the id of the request that was charged for it
 }
 
 // keepLate is for how long a late answer is kept in memory after it was read. The AI SDK repeats a request after 2
@@ -202,7 +203,7 @@ func (a *lateAnswer) await(c *call) error {
 // send answers a request with the late answer. What it cost is told, as its own request has not told it.
 func (r *lateReply) send(c *call) error {
 	c.settleLimits() // of which it used nothing
-	a := &attempt{call: c, Quote: r.quote, dropped: slices.Clip(r.dropped), ids: callIDs{before: r.before}}
+	a := &attempt{call: c, Quote: r.quote, dropped: slices.Clip(r.dropped), ids: callIDs{before: r.before, names: r.names}}
 	a.Request = &c.Request
 	if err := a.boundAnswer(&c.held, r.body); err != nil {
 		return err

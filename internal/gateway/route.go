@@ -84,7 +84,7 @@ func (c *call) mayUse() error {
 // spoken is what is asked for as the target speaks of it; nil where it cannot
 // be asked.
 func (c *call) spoken(t *route.Target) *dialect.Operation {
-	return t.Provider.Speaking(c.Dialect).For(c.Op.Op)
+	return t.Provider.Speaking(c.Dialect, t.Model).For(c.Op.Op)
 }
 
 // translates reports whether some target is asked in another wire format than the client's.

@@ -76,7 +76,7 @@ func newGround(t *testing.T) *testbed {
 	if g.bin == "" {
 		g.bin = processtest.Build(t, g.dir, "weir/cmd/weir")
 	}
-	simulator := processtest.Start(t, g.command(t, "simulate", "--listen", "127.0.0.1:0"), filepath.Join(g.dir, "simulator.log"), "simulating")
+	simulator := processtest.Start(t, g.command(t, "simulate", "--strict", "--listen", "127.0.0.1:0"), filepath.Join(g.dir, "simulator.log"), "simulating")
 	g.provider = newHostileProvider(t)
 	text := fmt.Sprintf(configuration, simulator.AwaitAddress(t), g.provider.address(), providerKey, houseKey, rejected)
 	must.Do(t, os.WriteFile(filepath.Join(g.dir, "weir.yaml"), []byte(text), 0o600))

@@ -57,10 +57,20 @@ type Request struct {
 	// formats other than ExtraOf have no word for; nil for none.
 	Essential *Essential
 
+	// Wants is what the target asks of encoders, where its vendor asks for more than its wire format does.
+	Wants Wants
+
 	// Elsewhere is what other wire formats than ExtraOf get in another form; nil for nothing.
 	Elsewhere *Elsewhere
 	// LeftOut names what is not in the request any more, and has to be told.
 	LeftOut []string
+}
+
+// Wants is what a target asks of encoders of Chat Completions.
+type Wants struct {
+	Thinking string // the field in which the thinking of a turn that calls tools comes back; empty for none
+	Required bool   // it is there even where nothing was thought
+	Prefix   bool   // a last message of the assistant says that the answer goes on with it
 }
 
 // Essential is a field that cannot be left out.

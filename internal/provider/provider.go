@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/credential"
 	"weir/internal/dialect"
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/outbound"
 )
@@ -126,9 +127,10 @@ const (
 // its methods may be called concurrently.
 type Provider struct {
 	opts        Options
-	otherQuirks llm.Quirks // of the wire formats in Also
-	origin      string     // the base URL up to its path
-	prefix      string     // its path, without a slash at the end
+	otherQuirks llm.Quirks           // of the wire formats in Also
+	rules       map[string]rules.Set // by wire format
+	origin      string               // the base URL up to its path
+	prefix      string               // its path, without a slash at the end
 	servesIn    string
 	wire        wire
 	counts      counts
@@ -166,6 +168,10 @@ func New(o Options) (*Provider, error) {
 	p.secrets.Store(newSecretParts(keys))
 	o.APIKeys, o.Models = slices.Clone(o.APIKeys), slices.Clone(o.Models)
 	p.opts, p.otherQuirks = o, o.Quirks.Everywhere()
+	p.rules = map[string]rules.Set{o.Dialect.Name: rules.For(o.Name, o.Dialect.Name)}
+	for _, d := range o.Also {
+		p.rules[d.Name] = rules.For(o.Name, d.Name)
+	}
 	p.origin, p.prefix = splitBaseURL(o.BaseURL)
 	p.servesIn = cmp.Or(o.Region(), location(p.prefix))
 	return p, nil
@@ -288,14 +294,23 @@ func (p *Provider) Name() string { return p.opts.Name }
 // speaks for another.
 func (p *Provider) Dialect() *dialect.Dialect { return p.opts.Dialect }
 
-// Speaking is the wire format to ask the provider in for a client that speaks
-// the one given: the same, where it can.
-func (p *Provider) Speaking(client *dialect.Dialect) *dialect.Dialect {
-	if slices.Contains(p.opts.Also, client) {
+// Speaking is the wire format to ask the provider for a model in, for a client that speaks
+// the one given: the same, where it can, else the one that the model is best asked in.
+func (p *Provider) Speaking(client *dialect.Dialect, model string) *dialect.Dialect {
+	if client == p.opts.Dialect || slices.Contains(p.opts.Also, client) {
 		return client
+	}
+	best := p.Rules(p.opts.Dialect).Format(model)
+	for _, d := range p.opts.Also {
+		if d.Name == best {
+			return d
+		}
 	}
 	return p.opts.Dialect
 }
+
+// Rules are what its vendor asks of requests in a wire format that it speaks.
+func (p *Provider) Rules(d *dialect.Dialect) rules.Set { return p.rules[d.Name] }
 
 // Quirks are the provider's departures from a wire format that it speaks. They
 // are not to be changed.

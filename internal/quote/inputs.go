@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -76,7 +78,7 @@ func (r *Inputs) holdUsual() {
 // client's wire format reaches only a target that speaks it.
 func (q *Quote) inputsAtMost() Inputs {
 	r := Inputs{
-		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: q.Head.MaxOutput > 0,
+		answers: max(1, q.Head.Choices), limit: q.askedCap(), capped: q.Head.MaxOutput > 0,
 		enclosed: q.enclosed(),
 	}
 	if q.Op.Op != llm.OpChat {
@@ -118,6 +120,7 @@ func (q *Quote) inputsAtMost() Inputs {
 	if r.own {
 		r.members(tree, in, q.Quirks)
 	}
+	r.around += q.fitted(tree)
 	if q.Quirks.BillsFetches { // each call may open a page
 		r.tools[llm.OtherTools] += r.calls
 	}
@@ -129,6 +132,17 @@ func (q *Quote) inputsAtMost() Inputs {
 		r.run(dialect.Tool{Class: class}, mostCalls)
 	}
 	return r
+}
+
+// fitted is how many bytes the request may gain as it is fitted to the target's vendor.
+func (q *Quote) fitted(tree *llm.Request) int64 {
+	offered := *compose.Offered(q.Speaks.Name, tree)
+	offered.Model = q.Target.Model
+	fitted, _, err := q.Rules().Fit(&offered, q.Speaks == q.Dialect)
+	if err != nil { // it will be refused
+		return 0
+	}
+	return rules.Growth(&offered, fitted)
 }
 
 // usesOf is how often the provider may use a tool of its own for one request.

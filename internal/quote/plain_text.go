@@ -51,7 +51,7 @@ func (q *Quote) PlainText() (r Inputs, ok bool) {
 	}
 	return Inputs{
 		own: true, kept: q.Op.Kept != nil, searchInFee: q.hasSearchInFee(), enclosed: q.enclosed(),
-		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: caps == 1,
+		answers: max(1, q.Head.Choices), limit: q.askedCap(), capped: caps == 1,
 	}, true
 }
 

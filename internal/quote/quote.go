@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/charge"
 	"weir/internal/dialect"
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/route"
 )
@@ -73,7 +74,7 @@ type Quote struct {
 
 // New is a request at a target, at the price of the moment at which it came.
 func New(r *Request, table *route.Table, target *route.Target, came time.Time) Quote {
-	speaks := target.Provider.Speaking(r.Dialect)
+	speaks := target.Provider.Speaking(r.Dialect, target.Model)
 	return Quote{
 		Request: r, Price: table.Price(target, came), table: table, Target: target,
 		Speaks: speaks, Spoken: speaks.For(r.Op.Op), Quirks: target.Provider.Quirks(speaks),
@@ -109,8 +110,19 @@ func (q *Quote) MaxOutput() int64 {
 		most, _ := q.table.MaxOutput(q.Target)
 		return most
 	}
-	return q.capped(q.Head.MaxOutput)
+	return q.capped(q.askedCap())
 }
+
+// askedCap is the client's cap on the output as the target gets it, in tokens; 0 for none.
+func (q *Quote) askedCap() int64 {
+	if q.Head.MaxOutput == 0 || q.Speaks == q.Dialect {
+		return q.Head.MaxOutput
+	}
+	return q.Rules().Raised(q.Target.Model, q.Head.MaxOutput)
+}
+
+// Rules are what the target's vendor asks of requests in its wire format.
+func (q *Quote) Rules() rules.Set { return q.Target.Provider.Rules(q.Speaks) }
 
 // maxUnknown is the most output tokens, of one choice, that a client is
 // believed to get from a model whose size nobody knows.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 )
 
@@ -159,6 +160,18 @@ func (c *call) read(buf *[]byte) error {
 		}
 	}
 	c.meet()
+	return c.obey()
+}
+
+// obey refuses a chat that breaks a rule of the vendor, in its words.
+func (c *call) obey() error {
+	if !c.s.strict || c.o.Op != llm.OpChat {
+		return nil
+	}
+	c.req.Model = c.spec.name
+	if says := rules.For(c.spec.vendor, c.d.Name).Broken(c.req, c.body); says != "" {
+		return llm.Invalid("", says)
+	}
 	return nil
 }
 

@@ -65,6 +65,14 @@ var optionList = []option{
 	},
 	{"ids", "", "gives tool calls ids, where the vendor gives none", flag(func(s *spec) *bool { return &s.ids })},
 	{
+		"vendor", "NAME", "whose rules it keeps with --strict: a provider of the catalogue, such as mistral, in place of the " +
+			"wire format's own vendor",
+		func(s *spec, value string) error {
+			s.vendor = value
+			return nil
+		},
+	},
+	{
 		"seed", "N", "another seed than the simulator's",
 		between(0, math.MaxInt64, func(s *spec) *int64 { return &s.seed }),
 	},

@@ -36,6 +36,9 @@ type Options struct {
 	MaxRecords int
 	// MaxBody bounds a request in bytes; 0 for 32 MiB.
 	MaxBody int64
+	// Strict is whether it refuses chats that break a rule of the vendor whose wire format they are in, or of the one
+	// that the model's name says.
+	Strict bool
 	// Log gets one debug line a request; nil for none.
 	Log *slog.Logger
 }
@@ -52,6 +55,7 @@ type Server struct {
 	clock   func() time.Time
 	keys    map[string]bool // by fingerprint; nil accepts all
 	maxBody int64
+	strict  bool
 	log     *slog.Logger
 
 	mux     *http.ServeMux
@@ -68,7 +72,7 @@ type Server struct {
 // New makes a simulator. Close it to end the answers that wait.
 func New(o Options) *Server {
 	s := &Server{
-		seed: o.Seed, clock: o.Clock, maxBody: o.MaxBody, log: o.Log,
+		seed: o.Seed, clock: o.Clock, maxBody: o.MaxBody, strict: o.Strict, log: o.Log,
 		mux: http.NewServeMux(), closed: make(chan struct{}),
 	}
 	if s.clock == nil {

@@ -28,6 +28,7 @@ type spec struct {
 	choices   int64 // unset: what the request asks for
 	calls     int64
 	ids       bool // of calls, also where the vendor gives none
+	vendor    string
 	seed      int64
 	variant   int64 // the first piece of another text; unset: none
 	uncapped  bool

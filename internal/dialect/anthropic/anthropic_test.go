@@ -151,11 +151,11 @@ func TestDropped(t *testing.T) {
 			{Role: llm.RoleUser, Name: "ann", Parts: []llm.Part{{Kind: llm.PartText, Text: "Hi", Annotations: json.RawMessage(`[]`)}}},
 			{Role: llm.RoleAssistant, Parts: []llm.Part{
 				{Kind: llm.PartReasoning, Text: "hm", Signature: "s"},
-				{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "c:1", Name: "f", Extra: []llm.Field{{Name: "thoughtSignature", Value: json.RawMessage(`"x"`)}}}},
+				{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "c_1", Name: "f", Extra: []llm.Field{{Name: "thoughtSignature", Value: json.RawMessage(`"x"`)}}}},
 			}},
 			{Role: llm.RoleUser, Extra: []llm.Field{{Name: "x", Value: json.RawMessage(`1`)}}, Parts: []llm.Part{
 				{Kind: llm.PartText, Text: "And?", Extra: []llm.Field{{Name: "y", Value: json.RawMessage(`1`)}}},
-				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c:1", IsError: true, Parts: []llm.Part{
+				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c_1", IsError: true, Parts: []llm.Part{
 					{Kind: llm.PartText, Text: "no"}, {Kind: llm.PartImage, Media: &llm.Media{Data: "AAAA"}},
 				}}},
 			}},

@@ -309,7 +309,7 @@ func plain(data string) string {
 }
 
 func (e *requestEncoder) call(c *llm.ToolCall) {
-	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"tool_use","id":`...), e.callID(c.ID))
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"tool_use","id":`...), c.ID)
 	e.Inner("name", c.Name)
 	e.Dst = appendInput(append(e.Dst, `,"input":`...), c.Arguments)
 	e.InnerExtras(c.Extra, "tool call fields of another API")
@@ -327,23 +327,9 @@ func appendInput(dst []byte, arguments string) []byte {
 	return append(dst, arguments...)
 }
 
-// callID is a call's id in the letters that the vendor takes: the ids of some
-// others have dots and colons.
-func (e *requestEncoder) callID(id string) string {
-	if e.Own {
-		return id
-	}
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, id)
-}
-
 func (e *requestEncoder) result(p *llm.Part) {
 	r := p.Result
-	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"tool_result","tool_use_id":`...), e.callID(r.CallID))
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"tool_result","tool_use_id":`...), r.CallID)
 	parts := r.Parts
 	if !e.Own {
 		parts = e.carried(parts)

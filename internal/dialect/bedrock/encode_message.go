@@ -1,8 +1,6 @@
 package bedrock
 
 import (
-	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 
@@ -284,7 +282,7 @@ func appendThought(dst []byte, p *llm.Part) []byte {
 // call writes a tool's call, whose arguments have to be an object.
 func (e *requestEncoder) call(c *llm.ToolCall, at *place) error {
 	if e.Own {
-		e.Dst = appendCall(e.Dst, c, c.ID)
+		e.Dst = appendCall(e.Dst, c)
 		return nil
 	}
 	input := document(c.Arguments)
@@ -296,7 +294,7 @@ func (e *requestEncoder) call(c *llm.ToolCall, at *place) error {
 	if len(c.Extra) > 0 {
 		e.Drop("tool call fields of another API")
 	}
-	e.Dst = appendCall(e.Dst, c, callID(c.ID))
+	e.Dst = appendCall(e.Dst, c)
 	return nil
 }
 
@@ -315,8 +313,8 @@ func document(arguments string) []byte {
 	return []byte(arguments)
 }
 
-func appendCall(dst []byte, c *llm.ToolCall, id string) []byte {
-	dst = rawjson.AppendString(append(dst, `{"toolUse":{"toolUseId":`...), id)
+func appendCall(dst []byte, c *llm.ToolCall) []byte {
+	dst = rawjson.AppendString(append(dst, `{"toolUse":{"toolUseId":`...), c.ID)
 	dst = rawjson.AppendString(append(dst, `,"name":`...), c.Name)
 	dst = append(append(dst, `,"input":`...), document(c.Arguments)...)
 	for _, f := range c.Extra {
@@ -327,34 +325,10 @@ func appendCall(dst []byte, c *llm.ToolCall, id string) []byte {
 	return append(dst, "}}"...)
 }
 
-// maxCallID is the longest id of a call that Converse takes.
-const maxCallID = 64
-
-// callID is an id as Converse takes it: letters, digits, "_" and "-". Call and
-// result are changed alike. One that is too long ends in a hash of the whole.
-func callID(id string) string {
-	odd := func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}
-	out := strings.Map(odd, id)
-	if len(out) <= maxCallID {
-		return out
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // never fails
-	return fmt.Sprintf("%s-%016x", out[:maxCallID-17], h.Sum64())
-}
-
 // result writes what a tool gave back.
 func (e *requestEncoder) result(p *llm.Part, at *place) error {
-	r, id := p.Result, p.Result.CallID
-	if !e.Own {
-		id = callID(id)
-	}
-	e.Dst = rawjson.AppendString(append(e.Dst, `{"toolResult":{"toolUseId":`...), id)
+	r := p.Result
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"toolResult":{"toolUseId":`...), r.CallID)
 	e.Dst = append(e.Dst, `,"content":[`...)
 	within := *at
 	within.result = true

@@ -238,7 +238,7 @@ func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
 			e.thought(p)
 		}
 	case llm.PartToolCall:
-		return appendCall(dst, p.Call, p.Call.ID)
+		return appendCall(dst, p.Call)
 	case llm.PartImage, llm.PartAudio:
 		return appendAnswerMedia(dst, p)
 	case llm.PartOther:

@@ -30,16 +30,17 @@ type Namer struct {
 	origin string // of the provider
 	used   map[string]bool
 	named  int
+	names  map[string]string
 }
 
 // NewNamer makes the one of an answer that a provider gives to a request. Before are the ids of the calls of its
-// conversation.
-func NewNamer(request [16]byte, provider string, before []string) *Namer {
+// conversation, and names the client's names of functions by those that the provider was sent in their place.
+func NewNamer(request [16]byte, provider string, before []string, names map[string]string) *Namer {
 	used := make(map[string]bool, len(before))
 	for _, id := range before {
 		used[id] = true
 	}
-	return &Namer{unique: base62(binary.BigEndian.Uint64(request[8:]), uniqueLength), origin: origin(provider), used: used}
+	return &Namer{unique: base62(binary.BigEndian.Uint64(request[8:]), uniqueLength), origin: origin(provider), used: used, names: names}
 }
 
 // ID returns the id for a call of the function name: the provider's own where it is one of many, else another. MadeUp says
@@ -67,13 +68,23 @@ func (n *Namer) Reply(r *llm.Reply) {
 		for j := range parts {
 			if c := parts[j].Call; c != nil {
 				c.ID, c.MadeUp = n.ID(c.ID, c.Name, c.MadeUp), false
+				c.Name = n.name(c.Name)
 			}
 		}
 	}
 }
 
+// name is the client's name of a function.
+func (n *Namer) name(sent string) string {
+	if name, is := n.names[sent]; is {
+		return name
+	}
+	return sent
+}
+
 // Event names the call that an event opens, if it does.
 func (n *Namer) Event(e *llm.Event) {
+	e.Tool.Name = n.name(e.Tool.Name)
 	if e.Tool.ID != "" {
 		e.Tool.ID, e.Tool.MadeUp = n.ID(e.Tool.ID, e.Tool.Name, e.Tool.MadeUp), false
 	}

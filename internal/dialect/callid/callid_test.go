@@ -46,7 +46,7 @@ func TestIDsThatRepeatAreMadeUniqueAndLeadBack(t *testing.T) {
 	} {
 		var made []string
 		for answer := range byte(2) {
-			made = append(made, callid.NewNamer([16]byte{15: answer + 1}, "kimi", nil).ID(given, "get-weather", false))
+			made = append(made, callid.NewNamer([16]byte{15: answer + 1}, "kimi", nil, nil).ID(given, "get-weather", false))
 		}
 		if made[0] == made[1] || !valid.MatchString(made[0]) || made[0] == given {
 			t.Errorf("%q became %q and %q in two answers", given, made[0], made[1])
@@ -69,7 +69,7 @@ func TestIDsOfTheProvidersOwnStay(t *testing.T) {
 		"toolu_01A09q90qw90lq917835lq9", "call_abc", "call_12345678", "bC3dE5fG7", "x7", "chatcmpl-tool-3f2b8c1d9e", "a",
 		"call_GPq4lRmXtAyN3KfoMAHD8Jut",
 	} {
-		if got := callid.NewNamer([16]byte{}, "p", nil).ID(given, "f", false); got != given {
+		if got := callid.NewNamer([16]byte{}, "p", nil, nil).ID(given, "f", false); got != given {
 			t.Errorf("%q became %q", given, got)
 		}
 		if calls, results := sent(conversation(given), "p"); calls[0] != given || results[0] != given {
@@ -80,7 +80,7 @@ func TestIDsOfTheProvidersOwnStay(t *testing.T) {
 
 func TestIDsAreUniqueInAnAnswer(t *testing.T) {
 	t.Parallel()
-	n := callid.NewNamer([16]byte{15: 9}, "p", []string{"call_old"})
+	n := callid.NewNamer([16]byte{15: 9}, "p", []string{"call_old"}, nil)
 	seen := map[string]bool{"call_old": true}
 	for i, c := range []struct {
 		id     string
@@ -127,7 +127,7 @@ func FuzzLeadsBack(f *testing.F) {
 		f.Add(id, "f", uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, id, name string, request uint8) {
-		n := callid.NewNamer([16]byte{15: request}, "p", []string{id})
+		n := callid.NewNamer([16]byte{15: request}, "p", []string{id}, nil)
 		made, again := n.ID(id, name, false), n.ID(id, name, false)
 		if made == id || made == again || !valid.MatchString(made) {
 			t.Fatalf("%q became %q and %q", id, made, again)

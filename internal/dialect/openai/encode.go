@@ -16,7 +16,7 @@ import (
 // too.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Offered(Name, r)
-	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
+	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf, wants: r.Wants}
 	e.Text("model", r.Model)
 	e.messages(r.Messages)
 	e.tools(r)
@@ -28,9 +28,11 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 
 type requestEncoder struct {
 	compose.Writer
-	of    string     // in whose words the extras are
-	param string     // the message that is being written
-	show  []llm.Part // what results of tools show, for the next message of the user
+	of     string     // in whose words the extras are
+	wants  llm.Wants  // what the target asks for beyond the format
+	param  string     // the message that is being written
+	goesOn bool       // the answer goes on with it
+	show   []llm.Part // what results of tools show, for the next message of the user
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {

@@ -14,6 +14,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.Dst = append(e.Dst, '[')
 	for i := range list {
 		e.param = "messages[" + strconv.Itoa(i) + "]"
+		e.goesOn = e.wants.Prefix && i == len(list)-1
 		e.message(&list[i])
 	}
 	e.shown()
@@ -71,6 +72,9 @@ func (e *requestEncoder) open(role llm.Role) {
 }
 
 func (e *requestEncoder) close(m *llm.Message) {
+	if e.goesOn {
+		e.InnerRaw("prefix", []byte("true"))
+	}
 	e.InnerExtras(m.Extra, "message fields of another API")
 	e.Dst = append(e.Dst, '}')
 }
@@ -190,12 +194,15 @@ func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) bool {
 	return e.Own || len(t.words)+len(t.calls)+len(t.images)+t.refusal.Len() > 0
 }
 
-// thoughts writes the thinking. A provider that does not know the fields refuses
-// them, so only a client of this format's own has them written.
+// thoughts writes the thinking. A provider that does not know the fields refuses them, so only a client of this format's
+// own has them written, and a target that wants the thinking of turns with calls back.
 func (e *requestEncoder) thoughts(t *turn) {
-	kept := t.thoughts[:0]
+	kept, back := t.thoughts[:0], ""
+	if !e.Own && len(t.calls) > 0 {
+		back = e.wants.Thinking
+	}
 	for _, p := range t.thoughts {
-		if e.Own && !isKnown(p.Maker) {
+		if e.Own && !isKnown(p.Maker) || back != "" && (p.Maker == "" || p.Maker == Name) {
 			kept = append(kept, p)
 			continue
 		}
@@ -210,10 +217,13 @@ func (e *requestEncoder) thoughts(t *turn) {
 		text.Add(p.Text)
 		proved = proved || p.Signature != "" || p.Redacted != ""
 	}
-	if proved {
+	switch {
+	case e.Own && proved:
 		e.Dst = appendDetails(e.Dst, kept, 0, true)
-	} else if text.String() != "" {
+	case e.Own && text.String() != "":
 		e.Inner("reasoning_content", text.String())
+	case back != "" && (text.String() != "" || e.wants.Required):
+		e.Inner(back, text.String())
 	}
 }
 

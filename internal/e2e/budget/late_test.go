@@ -33,7 +33,7 @@ func attempts(h *harness.Gateway, r harness.Reply, n int) (rows []harness.Row) {
 // encrypted is a provider with TLS, and HTTP/2 where the client wants it, and the
 // configuration that trusts it.
 func encrypted(t *testing.T) (up *harness.Upstream, outbound string) {
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
 	ts := httptest.NewUnstartedServer(s)
 	ts.EnableHTTP2 = true
 	ts.StartTLS()

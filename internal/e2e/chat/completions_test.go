@@ -25,7 +25,7 @@ type recorder struct {
 }
 
 func newRecorder(t testing.TB) *recorder {
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
 	r := &recorder{Handler: s}
 	ts := httptest.NewServer(r)
 	t.Cleanup(func() { s.Close(); ts.Close() })

@@ -17,7 +17,7 @@ import (
 // field that the gateway does not know: the provider is passed over for that account alone.
 func TestOwnCircuit(t *testing.T) {
 	t.Parallel()
-	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
+	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte(`"reply_later":true`)) {

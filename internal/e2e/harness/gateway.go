@@ -258,7 +258,7 @@ type Upstream struct {
 
 // NewUpstream starts a provider.
 func NewUpstream(t testing.TB) *Upstream {
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
 	ts := httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.Close()

@@ -128,7 +128,7 @@ type compatGateway struct {
 
 func newCompatGateway(t *testing.T) *compatGateway {
 	c := &compatGateway{bodies: map[string]string{}}
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
 	ts := httptest.NewServer(c.keep(s))
 	t.Cleanup(func() {
 		s.Close()

@@ -1,0 +1,186 @@
+package rules
+
+import (
+	"slices"
+
+	"weir/internal/llm"
+)
+
+// CallIDs asks that the ids of tool calls, and of what answers them, look so.
+type CallIDs struct{ Form Form }
+
+// Broken is the first id that does not.
+func (a CallIDs) Broken(r *llm.Request, _ []byte) string {
+	for i := range r.Messages {
+		for j := range r.Messages[i].Parts {
+			p := &r.Messages[i].Parts[j]
+			switch {
+			case p.Call != nil && !a.Form.Holds(p.Call.ID):
+				return quoted(p.Call.ID)
+			case p.Result != nil && !a.Form.Holds(p.Result.CallID):
+				return quoted(p.Result.CallID)
+			}
+		}
+	}
+	return ""
+}
+
+// Fit makes others of them, the same of the same.
+func (a CallIDs) Fit(f *Fitting) error {
+	f.calls(func(c *llm.ToolCall) { c.ID = a.made(c.ID) })
+	f.results(func(r *llm.ToolResult) { r.CallID = a.made(r.CallID) })
+	return nil
+}
+
+func (a CallIDs) made(id string) string {
+	if a.Form.Holds(id) {
+		return id
+	}
+	return a.Form.Make(id)
+}
+
+// Example has an id of 90 characters with a dot.
+func (a CallIDs) Example() *llm.Request {
+	const id = "functions.get_weather:0.a23456789b123456789c123456789d123456789e123456789f123456789g123456"
+	return calling(id, "f")
+}
+
+func (a CallIDs) String() string { return "Ids of tool calls have " + a.Form.String() }
+
+// ToolNames asks that the names of tools look so, wherever they stand.
+type ToolNames struct{ Form Form }
+
+// Broken is the first name that does not.
+func (a ToolNames) Broken(r *llm.Request, _ []byte) string {
+	for name := range toolNames(r) {
+		if !a.Form.Holds(name) {
+			return quoted(name)
+		}
+	}
+	return ""
+}
+
+// Fit makes others of them, by which answers are told the client's names again.
+func (a ToolNames) Fit(f *Fitting) error {
+	for name := range toolNames(f.Request) {
+		if !a.Form.Holds(name) {
+			f.rename(name, a.Form.Make(name))
+		}
+	}
+	named := func(name string) string {
+		if sent, is := f.called[name]; is {
+			return sent
+		}
+		return name
+	}
+	for i := range f.Tools {
+		f.Tools[i].Name = named(f.Tools[i].Name)
+	}
+	f.calls(func(c *llm.ToolCall) { c.Name = named(c.Name) })
+	f.results(func(r *llm.ToolResult) { r.Name = named(r.Name) })
+	if c := f.ToolChoice; c != nil {
+		other := *c
+		other.Name, other.Allowed = named(c.Name), slices.Clone(c.Allowed)
+		for i, name := range other.Allowed {
+			other.Allowed[i] = named(name)
+		}
+		f.ToolChoice = &other
+	}
+	return nil
+}
+
+// toolNames are the names of the functions that a request offers, asks for or has called.
+func toolNames(r *llm.Request) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for i := range r.Tools {
+			if t := &r.Tools[i]; t.Raw == nil && !yield(t.Name) {
+				return
+			}
+		}
+		if c := r.ToolChoice; c != nil && c.Mode == llm.ToolsNamed && !yield(c.Name) {
+			return
+		}
+		for i := range r.Messages {
+			for j := range r.Messages[i].Parts {
+				p := &r.Messages[i].Parts[j]
+				if p.Call != nil && !yield(p.Call.Name) || p.Result != nil && p.Result.Name != "" && !yield(p.Result.Name) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Example has a name of 140 characters, with a dot, that begins with a digit.
+func (a ToolNames) Example() *llm.Request {
+	name := "9"
+	for len(name) < 140 {
+		name += ".lives_of_cats"
+	}
+	r := calling("call_a", name)
+	r.ToolChoice = &llm.ToolChoice{Mode: llm.ToolsNamed, Name: name}
+	return r
+}
+
+func (a ToolNames) String() string { return "Names of tools have " + a.Form.String() }
+
+// EndUser asks that the name of the end user looks so.
+type EndUser struct{ Form Form }
+
+// Broken is the name that does not.
+func (a EndUser) Broken(r *llm.Request, _ []byte) string {
+	if r.User == "" || a.Form.Holds(r.User) {
+		return ""
+	}
+	return quoted(r.User)
+}
+
+// Fit puts a hash in its place, which tells end users apart as well.
+func (a EndUser) Fit(f *Fitting) error {
+	f.User = base62(f.User, hashed)
+	return nil
+}
+
+// Example has a name of 150 characters, as Claude Code sends it.
+func (a EndUser) Example() *llm.Request {
+	r := saying("hello")
+	for len(r.User) < 150 {
+		r.User += "user_0a1b2c3d4e_account__session_5f6a."
+	}
+	return r
+}
+
+func (a EndUser) String() string { return "The end user's name has " + a.Form.String() }
+
+// quoted is a value as a message names it, the beginning of a long one.
+func quoted(s string) string {
+	const most = 100
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	return "'" + s + "'"
+}
+
+// saying is a request of one message.
+func saying(text string) *llm.Request {
+	return &llm.Request{Messages: []llm.Message{says(llm.RoleUser, text)}}
+}
+
+func says(role llm.Role, text string) llm.Message {
+	return llm.Message{Role: role, Parts: []llm.Part{{Kind: llm.PartText, Text: text}}}
+}
+
+// calling is a request in which a tool was called.
+func calling(id, name string) *llm.Request {
+	r := saying("call it")
+	r.Tools = []llm.Tool{{Name: name, Parameters: []byte(`{"type":"object"}`)}}
+	r.Messages = append(r.Messages,
+		llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{
+			Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: id, Name: name, Arguments: "{}"},
+		}}},
+		llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{
+			Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: id, Parts: []llm.Part{{Kind: llm.PartText, Text: "done"}}},
+		}}},
+	)
+	return r
+}

@@ -1,0 +1,216 @@
+package rules
+
+import (
+	"slices"
+	"strconv"
+
+	"weir/internal/llm"
+)
+
+// ResultsNext asks that what answers the calls of a turn stands right behind them, ahead of all else.
+type ResultsNext struct{}
+
+// Broken is the id of the first call whose result comes later.
+func (ResultsNext) Broken(r *llm.Request, _ []byte) string {
+	for i, end := range turns(r.Messages) {
+		if late := lateResult(r.Messages[i:end]); late != "" {
+			return quoted(late)
+		}
+	}
+	return ""
+}
+
+// Fit puts them there.
+func (ResultsNext) Fit(f *Fitting) error {
+	var ordered []llm.Message
+	from := 0
+	for i, end := range turns(f.Messages) {
+		ordered = append(ordered, f.Messages[from:i]...)
+		turn := f.Messages[i:end]
+		if lateResult(turn) == "" {
+			ordered = append(ordered, turn...)
+		} else {
+			ordered = append(ordered, inOrder(turn)...)
+		}
+		from = end
+	}
+	f.Messages = append(ordered, f.Messages[from:]...)
+	f.parts = map[int]bool{} // messages stand elsewhere
+	return nil
+}
+
+// turns are the stretches of a conversation, by their ends, that begin with a message that calls tools and end with the
+// last that has a result for one of its calls.
+func turns(messages []llm.Message) func(yield func(from, end int) bool) {
+	return func(yield func(from, end int) bool) {
+		for i := 0; i < len(messages); {
+			open := callsOf(&messages[i])
+			if len(open) == 0 {
+				i++
+				continue
+			}
+			end := i + 1
+			for j := i + 1; j < len(messages) && len(callsOf(&messages[j])) == 0; j++ {
+				if answers(&messages[j], open) {
+					end = j + 1
+				}
+			}
+			if !yield(i, end) {
+				return
+			}
+			i = end
+		}
+	}
+}
+
+func callsOf(m *llm.Message) (ids []string) {
+	for i := range m.Parts {
+		if c := m.Parts[i].Call; c != nil {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+func answers(m *llm.Message, calls []string) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		return p.Result != nil && slices.Contains(calls, p.Result.CallID)
+	})
+}
+
+func isResult(p llm.Part) bool { return p.Result != nil }
+
+// lateResult is the id of the first call of a turn whose result stands behind something else; empty for none.
+func lateResult(turn []llm.Message) string {
+	other := false
+	for i := 1; i < len(turn); i++ {
+		for j := range turn[i].Parts {
+			r := turn[i].Parts[j].Result
+			switch {
+			case r == nil:
+				other = true
+			case other:
+				return r.CallID
+			}
+		}
+	}
+	return ""
+}
+
+// inOrder is a turn with its results behind its calls. What the assistant says between them joins the calls.
+func inOrder(turn []llm.Message) []llm.Message {
+	calls := turn[0]
+	var results, rest []llm.Message
+	for _, m := range turn[1:] {
+		switch {
+		case m.Role == llm.RoleAssistant:
+			calls.Parts = slices.Concat(m.Parts, calls.Parts)
+		case !slices.ContainsFunc(m.Parts, isResult):
+			rest = append(rest, m)
+		default:
+			some, others := m, m
+			some.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { return !isResult(p) })
+			others.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isResult)
+			results = append(results, some)
+			if len(others.Parts) > 0 {
+				rest = append(rest, others)
+			}
+		}
+	}
+	return slices.Concat([]llm.Message{calls}, results, rest)
+}
+
+// Example has a word of the user's between call and result.
+func (ResultsNext) Example() *llm.Request {
+	r := calling("call_a", "f")
+	r.Messages = slices.Insert(r.Messages, 2, says(llm.RoleUser, "and be quick"))
+	return r
+}
+
+func (ResultsNext) String() string { return "Results stand right behind the calls that they answer" }
+
+// LastPrefix asks that a last message of the assistant, which the answer goes on with, says so in a field prefix.
+type LastPrefix struct{}
+
+// Broken is the role of such a message that does not.
+func (LastPrefix) Broken(r *llm.Request, _ []byte) string {
+	if !endsWithAssistant(r) || r.Wants.Prefix {
+		return ""
+	}
+	last := &r.Messages[len(r.Messages)-1]
+	if slices.ContainsFunc(last.Extra, func(f llm.Field) bool { return f.Name == "prefix" }) {
+		return ""
+	}
+	return string(last.Role)
+}
+
+// Fit has the encoder say so.
+func (LastPrefix) Fit(f *Fitting) error {
+	f.Wants.Prefix = true
+	return nil
+}
+
+func endsWithAssistant(r *llm.Request) bool {
+	n := len(r.Messages)
+	return n > 0 && r.Messages[n-1].Role == llm.RoleAssistant && len(callsOf(&r.Messages[n-1])) == 0
+}
+
+// Hint reports whether a body may have one.
+func (LastPrefix) Hint([]byte) bool { return false }
+
+// Example begins the answer.
+func (LastPrefix) Example() *llm.Request {
+	r := saying("count to three")
+	r.Messages = append(r.Messages, says(llm.RoleAssistant, "one, two,"))
+	return r
+}
+
+func (LastPrefix) String() string {
+	return "A last message of the assistant has `prefix`, and is gone on with"
+}
+
+// BridgedResults asks that the assistant says something between the results of tools and what the user says next.
+type BridgedResults struct{}
+
+// bridge is what it says where it said nothing.
+const bridge = "OK."
+
+// Broken is the place of the first message of the user's that stands right behind results.
+func (BridgedResults) Broken(r *llm.Request, _ []byte) string {
+	for i := 1; i < len(r.Messages); i++ {
+		if isUnbridged(r.Messages, i) {
+			return strconv.Itoa(i)
+		}
+	}
+	return ""
+}
+
+func isUnbridged(messages []llm.Message, i int) bool {
+	before := &messages[i-1]
+	return messages[i].Role == llm.RoleUser && !slices.ContainsFunc(messages[i].Parts, isResult) &&
+		len(before.Parts) > 0 && isResult(before.Parts[len(before.Parts)-1])
+}
+
+// Fit puts a word there.
+func (BridgedResults) Fit(f *Fitting) error {
+	var bridged []llm.Message
+	for i := range f.Messages {
+		if i > 0 && isUnbridged(f.Messages, i) {
+			bridged = append(bridged, says(llm.RoleAssistant, bridge))
+		}
+		bridged = append(bridged, f.Messages[i])
+	}
+	f.Messages, f.parts = bridged, map[int]bool{}
+	return nil
+}
+
+// Example goes on behind a result.
+func (BridgedResults) Example() *llm.Request {
+	r := calling("callabcd1", "f")
+	r.Messages = append(r.Messages, says(llm.RoleUser, "and now?"))
+	return r
+}
+
+func (BridgedResults) String() string {
+	return "The assistant speaks between the results of tools and the user"
+}

@@ -1,0 +1,156 @@
+// Package rules holds what vendors ask of chat requests beyond the types of their wire formats: forms of ids and names,
+// bounds, order, parameters that a family of models refuses. One table says it once: Fit makes a request of it that the
+// vendor takes, Broken finds what the vendor refuses, by which the simulator answers, and the pages about providers list
+// it. CONTRIBUTING.md says how to add a rule.
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// Rule is one thing that a vendor asks.
+type Rule struct {
+	// Name says what it is of and what it asks, in letters, digits and dashes. No two rules have the same.
+	Name string
+	// Of are the targets that it holds for, any of them.
+	Of []Of
+	// Own is whether it holds as well for a client that speaks the target's wire format, since the target is not the
+	// vendor of that.
+	Own bool
+	Ask Ask
+	// Says is the vendor's answer to a request that breaks it: a message of HTTP status 400, in which %s stands for what
+	// broke it.
+	Says string
+	// Source is a page of the vendor's or a public report, and Seen the day on which it was looked up.
+	Source, Seen string
+}
+
+// Of is a group of targets. A member that is empty says nothing.
+type Of struct {
+	Provider string // a name in the catalogue
+	Format   string // the name of a wire format
+	// Models are words that names of models have, one of which has to be there, and Except such of which none may. A
+	// word begins and ends where letters and digits do.
+	Models, Except []string
+}
+
+// Ask is what a rule asks of a request.
+type Ask interface {
+	// Broken returns what of a request breaks it, as the vendor's message names it; empty where nothing does. The body
+	// is that of the wire format of the target, and nil where only the tree is known.
+	Broken(r *llm.Request, body []byte) string
+	// Fit changes a request so that nothing of it breaks the rule. The error is an *llm.Error of what can neither be
+	// changed nor left out.
+	Fit(f *Fitting) error
+	// Example returns a request that breaks it.
+	Example() *llm.Request
+	// String says it in a sentence without its full stop.
+	String() string
+}
+
+// Set is the rules of a provider in one wire format.
+type Set struct{ rules []Rule }
+
+// For returns the rules of a provider of that name, which may be one that the catalogue does not have, in a wire format.
+func For(provider, format string) Set {
+	var s Set
+	for _, rule := range Table() {
+		rule.Of = slices.DeleteFunc(slices.Clone(rule.Of), func(o Of) bool {
+			return o.Provider != "" && o.Provider != provider || o.Format != "" && o.Format != format
+		})
+		if len(rule.Of) > 0 {
+			s.rules = append(s.rules, rule)
+		}
+	}
+	return s
+}
+
+// All are the rules, whichever models they are of.
+func (s Set) All() []Rule { return s.rules }
+
+// Fit returns the request as the target takes it, which is r itself where it needs no change, and the client's names of
+// tools by those that are sent in their place. What was left out or changed is named in LeftOut. Own is whether the client
+// speaks the target's wire format. Errors are *llm.Error.
+func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[string]string, err error) {
+	f := &Fitting{Request: r}
+	for i := range s.rules {
+		rule := &s.rules[i]
+		if own && !rule.Own || !rule.holds(r.Model) || rule.Ask.Broken(f.Request, nil) == "" {
+			continue
+		}
+		f.own()
+		if err := rule.Ask.Fit(f); err != nil {
+			return nil, nil, err
+		}
+	}
+	return f.Request, f.names, nil
+}
+
+// Broken returns the vendor's message to a request that breaks a rule; empty for one that breaks none.
+func (s Set) Broken(r *llm.Request, body []byte) string {
+	for i := range s.rules {
+		rule := &s.rules[i]
+		if !rule.holds(r.Model) {
+			continue
+		}
+		if what := rule.Ask.Broken(r, body); what != "" {
+			return strings.ReplaceAll(rule.Says, "%s", what)
+		}
+	}
+	return ""
+}
+
+// BreaksOwn reports whether a body may break a rule that holds for clients of the same wire format, too: it has a piece
+// of JSON without which none is broken.
+func (s Set) BreaksOwn(model string, body []byte) bool {
+	for i := range s.rules {
+		rule := &s.rules[i]
+		if !rule.Own || !rule.holds(model) {
+			continue
+		}
+		if h, ok := rule.Ask.(interface{ Hint(body []byte) bool }); !ok || h.Hint(body) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether the rule is of a model.
+func (r *Rule) holds(model string) bool {
+	return slices.ContainsFunc(r.Of, func(o Of) bool { return o.has(model) })
+}
+
+func (o *Of) has(model string) bool {
+	named := func(word string) bool { return hasWord(model, word) }
+	return (len(o.Models) == 0 || slices.ContainsFunc(o.Models, named)) && !slices.ContainsFunc(o.Except, named)
+}
+
+// hasWord reports whether a name has a word, with no letter or digit before or behind it.
+func hasWord(name, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(name[from:], word)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(word)
+		if (i == 0 || !isAlphanumeric(name[i-1])) && (end == len(name) || !isAlphanumeric(name[end])) {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+func isAlphanumeric(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+}
+
+// Only is a rule alone, of one group of targets.
+func Only(rule *Rule, of Of) Set {
+	only := *rule
+	only.Of = []Of{of}
+	return Set{rules: []Rule{only}}
+}

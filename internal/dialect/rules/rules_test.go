@@ -1,0 +1,58 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/dialect/rules"
+)
+
+// TestRules holds of each rule that its example breaks it, that Fit mends that, and that it says where it is from.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, rule := range rules.Table() {
+		t.Run(rule.Name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := time.Parse(time.DateOnly, rule.Seen); err != nil || !strings.HasPrefix(rule.Source, "https://") {
+				t.Errorf("its source is %q of %q: want an address and a day", rule.Source, rule.Seen)
+			}
+			for _, of := range rule.Of {
+				fits(t, &rule, of)
+			}
+		})
+		if seen[rule.Name] {
+			t.Errorf("two rules are called %s", rule.Name)
+		}
+		seen[rule.Name] = true
+	}
+}
+
+// fits holds it of one group of targets.
+func fits(t *testing.T, rule *rules.Rule, of rules.Of) {
+	t.Helper()
+	set := rules.Only(rule, of)
+	r := rule.Ask.Example()
+	r.Model = "m"
+	if len(of.Models) > 0 {
+		r.Model = "vendor/" + of.Models[0] + "-large"
+	}
+	body := []byte(`{"messages":[{"role":"developer","content":""},{"role":"assistant","tool_calls":[]}]}`)
+	if set.Broken(r, nil) == "" && set.Broken(r, body) == "" {
+		t.Fatalf("%+v: its example does not break it", of)
+	}
+	fitted, _, err := set.Fit(r, rule.Own)
+	if err != nil {
+		if !strings.Contains(err.Error(), "at most") {
+			t.Errorf("refuses with %v: want what is taken", err)
+		}
+		return
+	}
+	if what := set.Broken(fitted, nil) + set.Broken(fitted, []byte(`{}`)); what != "" {
+		t.Errorf("%+v: after Fit it is broken: %s", of, what)
+	}
+	if set.Broken(r, nil) == "" && set.Broken(r, body) == "" {
+		t.Errorf("%+v: Fit has changed the request that it was given", of)
+	}
+}

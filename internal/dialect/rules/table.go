@@ -1,0 +1,211 @@
+package rules
+
+import "slices"
+
+// Which targets a rule is of.
+const (
+	chat      = "openai"
+	responses = "responses"
+	messages  = "anthropic"
+	converse  = "bedrock"
+	google    = "gemini"
+)
+
+// thinkers are the words in the names of OpenAI's models that reason.
+var thinkers = []string{"gpt-5", "gpt-6", "o1", "o3", "o4-mini", "codex-mini"}
+
+// seen is the day on which the sources were looked up; stored copies of pages may be older.
+const seen = "2026-11-28"
+
+// Table returns all rules, those of one provider before those of a wire format.
+func Table() []Rule {
+	return slices.Concat(mistral(), chatVendors(), openAI(), orders(), anthropic(), bedrock(), gemini())
+}
+
+// mistral are Mistral's.
+func mistral() []Rule {
+	return []Rule{
+		{
+			Name: "mistral-call-ids", Of: []Of{{Provider: "mistral"}, {Format: chat, Models: []string{"mistralai"}}},
+			Own: true, Ask: CallIDs{Form{Least: 9, Most: 9}},
+			Says:   "Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.",
+			Source: "https://github.com/karthink/gptel/issues/1203", Seen: seen,
+		},
+		{
+			Name: "mistral-bridged-results", Of: []Of{{Provider: "mistral"}, {Format: chat, Models: []string{"mistralai"}}},
+			Own: true, Ask: BridgedResults{},
+			Says:   "Unexpected role 'user' after role 'tool' at message %s",
+			Source: "https://github.com/avante-corp/avante.nvim/pull/2695", Seen: seen,
+		},
+		{
+			Name: "mistral-last-message", Of: []Of{{Provider: "mistral"}},
+			Own: true, Ask: LastPrefix{},
+			Says:   "Expected last role User or Tool (or Assistant with prefix True) for serving but got %s",
+			Source: "https://github.com/langchain-ai/langchain/issues/23703", Seen: seen,
+		},
+	}
+}
+
+// chatVendors are rules of vendors that speak Chat Completions in a way of their own.
+func chatVendors() []Rule {
+	return []Rule{
+		{
+			Name: "no-developer", Of: []Of{{Provider: "mistral"}, {Provider: "deepseek"}, {Provider: "moonshot"}, {Provider: "perplexity"}},
+			Own: true, Ask: NoDeveloper{},
+			Says:   "messages[0].role: unknown variant `%s`, expected one of `system`, `user`, `assistant`, `tool`",
+			Source: "https://github.com/earendil-works/pi/issues/1048", Seen: seen,
+		},
+		{
+			Name: "deepseek-thinking-back", Of: []Of{{Provider: "deepseek", Format: chat}},
+			Ask:    ThinkingBack{"reasoning_content", true},
+			Says:   "Missing `reasoning_content` field in the assistant message at message index %s. The reasoning_content in the thinking mode must be passed back to the API.",
+			Source: "https://api-docs.deepseek.com/guides/thinking_mode", Seen: seen,
+		},
+		{
+			Name: "moonshot-thinking-back", Of: []Of{{Provider: "moonshot", Format: chat}},
+			Ask:    ThinkingBack{"reasoning_content", true},
+			Says:   "thinking is enabled but reasoning_content is missing in assistant tool call message at index %s",
+			Source: "https://github.com/continuedev/continue/issues/11600", Seen: seen,
+		},
+		{
+			Name: "openrouter-thinking-back", Of: []Of{{Provider: "openrouter", Format: chat}, {Provider: "vllm", Format: chat}},
+			Ask:    ThinkingBack{"reasoning", false},
+			Says:   "thinking is enabled but reasoning_content is missing in assistant tool call message at index %s",
+			Source: "https://github.com/anomalyco/opencode/issues/23646", Seen: seen,
+		},
+	}
+}
+
+// openAI are OpenAI's, which others that speak its formats are sent to keep as well.
+func openAI() []Rule {
+	return []Rule{
+		{
+			Name: "openai-chat-call-ids", Of: []Of{{Format: chat}},
+			Ask:    CallIDs{Form{Signs: AnySign, Least: 1, Most: 40}},
+			Says:   "Invalid 'messages[].tool_calls[].id': string too long. Expected a string with maximum length 40, but got %s instead.",
+			Source: "https://github.com/camel-ai/camel/issues/2215", Seen: seen,
+		},
+		{
+			Name: "openai-responses-call-ids", Of: []Of{{Format: responses}},
+			Ask:    CallIDs{Form{Signs: AnySign, Least: 1, Most: 64}},
+			Says:   "Invalid 'input[].call_id': string too long. Expected a string with maximum length 64, but got %s instead.",
+			Source: "https://github.com/AnswerDotAI/fastllm/issues/45", Seen: seen,
+		},
+		{
+			Name: "openai-tool-names", Of: []Of{{Format: chat}, {Format: responses}},
+			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 64}},
+			Says:   "Invalid 'tools[].function.name': %s does not match '^[a-zA-Z0-9_-]{1,64}$'.",
+			Source: "https://github.com/mcp-use/mcp-use/issues/90", Seen: seen,
+		},
+		{
+			Name: "openai-end-user", Of: []Of{{Format: chat}, {Format: responses}},
+			Ask:    EndUser{Form{Signs: AnySign, Least: 1, Most: 64}},
+			Says:   "Invalid 'user': string too long. Expected a string with maximum length 64, but got %s instead.",
+			Source: "https://github.com/maximhq/bifrost/pull/1000", Seen: seen,
+		},
+		{
+			Name: "openai-stop-sequences", Of: []Of{{Format: chat}},
+			Ask:    MostStops{4},
+			Says:   "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length %s instead.",
+			Source: "https://platform.openai.com/docs/api-reference/chat/create", Seen: seen,
+		},
+		{
+			Name: "openai-least-output", Of: []Of{{Format: responses}},
+			Ask:    LeastOutput{16},
+			Says:   "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %s instead.",
+			Source: "https://github.com/vectorize-io/hindsight/issues/58", Seen: seen,
+		},
+		{
+			Name: "openai-sampling", Of: []Of{
+				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {Format: responses, Models: thinkers, Except: []string{"chat"}},
+			},
+			Ask:    NoSampling{[]string{"temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"}},
+			Says:   "Unsupported parameter: '%s' is not supported with this model.",
+			Source: "https://platform.openai.com/docs/guides/reasoning", Seen: seen,
+		},
+		{
+			Name: "openai-tools-in-responses", Of: []Of{
+				{Provider: "openai", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"}, Except: []string{"chat"}},
+				{Provider: "azure", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"}, Except: []string{"chat"}},
+			},
+			Ask: ToolsElsewhere{responses},
+			Says: "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. " +
+				"To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+			Source: "https://github.com/BerriAI/litellm/pull/34569", Seen: seen,
+		},
+	}
+}
+
+// orders are rules of several wire formats.
+func orders() []Rule {
+	return []Rule{
+		{
+			Name: "chat-results-next", Of: []Of{{Format: chat}, {Format: google}, {Format: converse}},
+			Ask: ResultsNext{},
+			Says: "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
+				"The following tool_call_ids did not have response messages: %s",
+			Source: "https://github.com/livekit/agents/issues/1977", Seen: seen,
+		},
+	}
+}
+
+// anthropic are Anthropic's.
+func anthropic() []Rule {
+	return []Rule{
+		{
+			Name: "anthropic-call-ids", Of: []Of{{Format: messages}},
+			Ask:    CallIDs{Form{Signs: "_-", Least: 1, Most: 256}},
+			Says:   "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$': %s",
+			Source: "https://github.com/maximhq/bifrost/issues/5097", Seen: seen,
+		},
+		{
+			Name: "anthropic-tool-names", Of: []Of{{Format: messages}},
+			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 128}},
+			Says:   "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$': %s",
+			Source: "https://github.com/apify/tester-mcp-client/issues/11", Seen: seen,
+		},
+		{
+			Name: "anthropic-schemas", Of: []Of{{Format: messages}, {Format: converse, Models: []string{"anthropic", "claude"}}},
+			Ask:    StrictSchema{},
+			Says:   "output_config.format.schema: For this type, property %s is not supported",
+			Source: "https://platform.claude.com/docs/en/build-with-claude/structured-outputs", Seen: seen,
+		},
+	}
+}
+
+// bedrock are those of Amazon Bedrock's Converse.
+func bedrock() []Rule {
+	return []Rule{
+		{
+			Name: "bedrock-call-ids", Of: []Of{{Format: converse}},
+			Ask:    CallIDs{Form{Signs: "_-", Least: 1, Most: 64}},
+			Says:   "Value %s at 'messages.content.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json", Seen: seen,
+		},
+		{
+			Name: "bedrock-tool-names", Of: []Of{{Format: converse}},
+			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 64}},
+			Says:   "Value %s at 'toolConfig.tools.toolSpec.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+			Source: "https://github.com/NousResearch/hermes-agent/pull/90016", Seen: seen,
+		},
+		{
+			Name: "bedrock-temperature", Of: []Of{{Format: converse}},
+			Ask:    AtMost{"temperature", "1"},
+			Says:   "Value at 'inferenceConfig.%s' failed to satisfy constraint: Member must have value less than or equal to 1",
+			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json", Seen: seen,
+		},
+	}
+}
+
+// gemini are Google's.
+func gemini() []Rule {
+	return []Rule{
+		{
+			Name: "gemini-tool-names", Of: []Of{{Format: google}},
+			Ask: ToolNames{Form{Signs: "_.:-", NoDigitFirst: true, Least: 1, Most: 64}},
+			Says: "* GenerateContentRequest.tools[0].function_declarations[0].name: Invalid function name. Must start with a letter or an " +
+				"underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64: %s",
+			Source: "https://github.com/google-gemini/gemini-cli/issues/9535", Seen: seen,
+		},
+	}
+}

@@ -1,0 +1,83 @@
+package simulator_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/dialect/registry"
+	"weir/internal/dialect/rules"
+	"weir/internal/llm"
+	"weir/internal/simulator"
+)
+
+// TestStrictKeepsEveryRule holds that the simulator refuses what breaks a rule in the vendor's words, and takes the same
+// request once it is fitted: what encoders do and what is refused are one entry of the table. Without Fit each of them
+// fails, which is the control.
+func TestStrictKeepsEveryRule(t *testing.T) {
+	t.Parallel()
+	s := newSimulator(t, simulator.Options{Strict: true})
+	lenient := newSimulator(t, simulator.Options{})
+	for _, rule := range rules.Table() {
+		for _, of := range rule.Of {
+			for _, d := range registry.All() {
+				if of.Format != "" && of.Format != d.Name || of.Format == "" && d.Name != "openai" {
+					continue
+				}
+				t.Run(rule.Name+"/"+d.Name+"/"+of.Provider, func(t *testing.T) {
+					t.Parallel()
+					model := "echo"
+					if len(of.Models) > 0 {
+						model = of.Models[0] + "/echo"
+					}
+					if of.Provider != "" {
+						model += ":vendor=" + of.Provider
+					}
+					r := rule.Ask.Example()
+					r.Model = model
+					fitted, _, err := rules.For(of.Provider, d.Name).Fit(r, false)
+					c := client{t: t, d: d, sim: s}
+					if _, optional := rule.Ask.(rules.ThinkingBack); !optional && !strings.Contains(rule.Name, "developer") {
+						if got := send(&c, r, model); got.err == nil && (got.status != http.StatusBadRequest || !strings.Contains(got.body, someWords(rule.Says))) {
+							t.Errorf("what breaks it got %d %s, want 400 and %q", got.status, got.body, rule.Says)
+						}
+						l := client{t: t, d: d, sim: lenient}
+						if got := send(&l, r, model); got.err == nil && got.status != http.StatusOK {
+							t.Errorf("a simulator that is not strict refuses it: %d %s", got.status, got.body)
+						}
+					}
+					if err != nil {
+						return // what is refused before it is sent
+					}
+					if got := send(&c, fitted, model); got.status != http.StatusOK {
+						t.Errorf("what is fitted got %d %s, want 200", got.status, got.body)
+					}
+				})
+			}
+		}
+	}
+}
+
+// someWords are those of a refusal before what it names.
+func someWords(says string) string {
+	words, rest, _ := strings.Cut(says, "%s")
+	if len(words) < 8 {
+		words, _, _ = strings.Cut(rest, "%s")
+	}
+	words, _, _ = strings.Cut(words, "`")
+	return strings.Trim(words, ` '"`)
+}
+
+// send sends a request as the client half of the wire format writes it.
+func send(c *client, r *llm.Request, model string) said {
+	c.t.Helper()
+	body, _, err := c.d.EncodeRequest(r, &llm.Quirks{})
+	if err != nil {
+		return said{err: err}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	h := way{"memory", "http://demo", c.sim.RoundTripper()}.askAt(ctx, c.path(model, false), string(body))
+	return said{status: h.status, body: h.body}
+}
