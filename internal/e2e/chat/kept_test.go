@@ -81,7 +81,7 @@ func TestKeptEnds(t *testing.T) {
 			`"model":"house/chat:usage=missing","input":"Hi"`,
 			`"model":"house/chat:usage=twice","input":"Hi"`,
 			`"model":"house/chat:fault=not-stream","input":"Hi"`,
-			`"model":"house/chat","input":"Hi","max_output_tokens":2`,
+			`"model":"house/chat","input":"Hi","max_output_tokens":16`,
 			`"model":"house/reason","input":"Hi"`,
 		} {
 			for _, stream := range []string{"false", "true"} {
