@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"weir/internal/must"
@@ -57,10 +58,20 @@ func newGateway(ctx context.Context, t *testing.T, seed uint64) *testGateway {
 	return h
 }
 
-// build makes the binary with its fault points.
+// program is weir with its fault points, once it is built.
+var program struct {
+	sync.Once
+	path string
+}
+
+// build makes the program, once for all tests: to link it takes longer than most of them work.
 func build(t *testing.T) string {
 	t.Helper()
-	return processtest.Build(t, t.ArtifactDir(), "weir/cmd/weir", "-tags", "faultpoints")
+	program.Do(func() { program.path = processtest.Build(t, programDir, "weir/cmd/weir", "-tags", "faultpoints") })
+	if program.path == "" {
+		t.Fatal("the program was not built, as the first test that needed it says")
+	}
+	return program.path
 }
 
 // bareGateway starts the provider, and nothing else.

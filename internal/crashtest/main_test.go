@@ -4,6 +4,8 @@ package crashtest_test
 
 import (
 	"flag"
+	"log"
+	"os"
 	"testing"
 	"time"
 
@@ -18,7 +20,20 @@ var (
 	seedFlag      = flag.Uint64("crash.seed", 0, "seed of the load and of the kills; 0 is one from the clock")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// programDir is where the first test that needs the program builds it for all.
+var programDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "weir-crashtest-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	programDir = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir) // what stays is a temporary file
+		os.Exit(code)
+	}))
+}
 
 func seed() uint64 {
 	if *seedFlag != 0 {
