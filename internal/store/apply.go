@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,6 +22,12 @@ type Ledger struct {
 	others  atomic.Int64 // attempts: see OtherAttempts
 	// checks and packs are how often days were checked, and packed again: see turn.
 	checks, packs turn
+	mostPacked    int // bounds the sums of a packed row
+}
+
+// ledger makes the part that keeps attempts and their sums.
+func (o *Options) ledger(c *conn) *Ledger {
+	return &Ledger{conn: c, applier: newApplier(c), mostPacked: cmp.Or(o.MostPacked, mostPacked)}
 }
 
 // Position is how far the journal is applied; 0 when nothing of it is.

@@ -131,7 +131,7 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 		if have, err = readPacked(ctx, tx, period); err != nil {
 			return err
 		}
-		all, err := readPeriod(ctx, tx, period)
+		all, err := readPeriod(ctx, tx, period, s.mostPacked)
 		if err != nil {
 			return err
 		}
@@ -179,20 +179,20 @@ func packedRowOf(all buckets) (p packedRow, err error) {
 func (b bucket) ofModel() bucket { return bucket{model: b.model, provider: b.provider} }
 func (b bucket) ofKey() bucket   { return bucket{account: b.account, key: b.key} }
 
-// readPeriod adds up what rollup_day has of a day or a month; nil where that is too much for a row.
-func readPeriod(ctx context.Context, tx *sql.Tx, period int64) (buckets, error) {
+// readPeriod adds up what rollup_day has of a day or a month; nil where that has more than so many sums.
+func readPeriod(ctx context.Context, tx *sql.Tx, period int64, most int) (buckets, error) {
 	first, last := period, period
 	if period <= lastMonth {
 		first, last = budget.DaysOf(period)
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT 0, account, model, key, provider, "+columnsBy("sum", measureColumns())+" FROM "+tableDays+
-		" WHERE period BETWEEN ? AND ? GROUP BY account, model, key, provider LIMIT ?", first, last, mostPacked+1)
+		" WHERE period BETWEEN ? AND ? GROUP BY account, model, key, provider LIMIT ?", first, last, most+1)
 	all := buckets{}
 	err = each(rows, err, scanRolled, func(r *rolled) error {
 		all.add(r.bucket, &r.sums)
 		return nil
 	})
-	if len(all) > mostPacked {
+	if len(all) > most {
 		return nil, err
 	}
 	return all, err

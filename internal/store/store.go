@@ -30,10 +30,10 @@ type Options struct {
 	URL  llm.Secret   // postgres:// or postgresql://; empty for SQLite at Path
 	Log  *slog.Logger // nil for none
 	Kept kept.Quota   // of what is kept for clients
-	// Clock and Machine are for tests. Clock is the clock that all nodes share; nil
-	// for the database's, or Machine where that has none. Machine is the clock of this
-	// machine; nil for time.Now.
+	// What follows is for tests. Clock is the clock that all nodes share; nil for the database's, or Machine where that
+	// has none. Machine is the clock of this machine; nil for time.Now.
 	Clock, Machine func() time.Time
+	MostPacked     int // bounds the sums of a packed row; 0 for mostPacked
 }
 
 // DB is an open database with all its parts. All their methods may be called at once.
@@ -192,7 +192,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	c.bulk = bulk{db: c.fast, arrays: e.arrays, rests: runtime.GOMAXPROCS(0) == 1}
 	c.outbox = outbox{engine: e, clock: c.clock, room: &room{free: e.free, log: c.log}}
 	s := &DB{
-		conn: c, Accounts: &Accounts{c}, Ledger: &Ledger{conn: c, applier: newApplier(c)}, Leases: &Leases{c}, Reports: &Reports{c},
+		conn: c, Accounts: &Accounts{c}, Ledger: o.ledger(c), Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c}, Managed: &Managed{c},
 	}
 	s.People = &People{c, s.Accounts, s.Webhooks}

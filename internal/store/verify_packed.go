@@ -25,7 +25,7 @@ func (v *verifier) packed(ctx context.Context) error {
 }
 
 func (v *verifier) packedPeriod(ctx context.Context, period int64) error {
-	days, err := readPeriod(ctx, v.tx, period)
+	days, err := readPeriod(ctx, v.tx, period, mostPacked)
 	if err != nil {
 		return err
 	}
