@@ -63,14 +63,14 @@ func TestBodiesThatExpandAreRefused(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL)})
-	varied := ""
+	var varied strings.Builder
 	for i := range 100_000 {
-		varied += strconv.Itoa(i * 7919)
+		varied.WriteString(strconv.Itoa(i * 7919))
 	}
 	for _, tt := range []struct {
 		prompt string
 		status int
-	}{{strings.Repeat("x", 900<<10), 200}, {strings.Repeat("x", 4<<20), 413}, {varied + strings.Repeat("x", 4<<20), 200}} {
+	}{{strings.Repeat("x", 900<<10), 200}, {strings.Repeat("x", 4<<20), 413}, {varied.String() + strings.Repeat("x", 4<<20), 200}} {
 		body := encoded(t, "gzip", strings.Replace(harness.Hello("house/chat"), "Say it again", tt.prompt, 1))
 		got := h.Do(harness.Ask{Path: "/v1/chat", Body: body, Header: []string{"Content-Encoding", "gzip"}})
 		if got.Status != tt.status || (tt.status == 413) != strings.Contains(got.Body, "compressed") {
