@@ -88,6 +88,6 @@ func testRest(ctx context.Context, t *testing.T, bin string) {
 func outages(t *testing.T) {
 	t.Helper()
 	if !*outagesFlag && !*nodesFlag {
-		t.Skip("takes a minute or two: make outages runs it")
+		t.Skip("takes a minute or two: make crash runs it")
 	}
 }
