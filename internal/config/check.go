@@ -302,10 +302,29 @@ func (l *loader) checkAliases(c *Config) {
 		}
 		l.checkWord(join(path, "strategy"), a.Strategy, Strategies())
 		l.checkWeights(join(path, "weights"), &a)
+		l.checkCauses(join(path, "on"), a.On)
 		if a.Rescue != "" {
 			l.checkWord(join(path, "rescue"), a.Rescue, []string{"on", "off"})
 		}
 	}
+}
+
+// checkCauses lists the causes where a word is none: whoever misspells one wants to know the others, too.
+func (l *loader) checkCauses(path string, on []llm.Cause) {
+	for i, cause := range on {
+		if all := llm.Causes(); !slices.Contains(all, cause) {
+			l.report(index(path, i), "unknown cause %s; the causes are %s", l.quote(index(path, i), string(cause)), words(all))
+		}
+	}
+}
+
+// words are the causes as a list for people.
+func words(all []llm.Cause) string {
+	var s []string
+	for _, cause := range all {
+		s = append(s, string(cause))
+	}
+	return strings.Join(s, ", ")
 }
 
 const maxWeight = 1000

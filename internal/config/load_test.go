@@ -105,6 +105,8 @@ aliases:
   fast:
     targets: [house/small, openai/gpt-5-mini]
     strategy: fallback
+    on: [overloaded, content_policy]
+  alone: {targets: [house/small], on: []}
 limits: {rpm: 0, tpm: 0, concurrency: 0}
 max_concurrency: 4096
 public_url: ""
@@ -154,7 +156,11 @@ func whole() config.Config {
 	}
 	want.PricesFile, want.Pricing.Assumed = config.Paths{"a.json", "b.json"}, "refuse"
 	want.Aliases = map[string]config.Alias{
-		"fast": {Targets: []string{"house/small", "openai/gpt-5-mini"}, Strategy: "fallback"},
+		"fast": {
+			Targets: []string{"house/small", "openai/gpt-5-mini"}, Strategy: "fallback",
+			On: []llm.Cause{llm.CauseOverloaded, llm.CauseContentPolicy},
+		},
+		"alone": {Targets: []string{"house/small"}, Strategy: "fallback", On: []llm.Cause{}},
 	}
 	want.Hosts = []string{"weir.lan", "weir.example.com"}
 	want.CORS.Origins = []string{"https://app.example.com", "http://localhost:3000"}

@@ -91,6 +91,9 @@ type Alias struct {
 	Weights []int `yaml:"weights,omitempty"`
 	// Strategy is "fallback", "weighted" or "latency".
 	Strategy string `yaml:"strategy"`
+	// On are the failures of a target after which the next one is asked, as llm.Causes names them; nil for those of the
+	// rules, none for no failure.
+	On []llm.Cause `yaml:"on,omitempty"`
 	// Rescue is "on", "off" or empty for on: whether an answer that breaks off
 	// is continued by the next target.
 	Rescue string `yaml:"rescue,omitempty"`

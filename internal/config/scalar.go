@@ -50,6 +50,9 @@ func setScalar(v reflect.Value, text string) (want string) {
 	case *string:
 		*p = text
 		return ""
+	case *llm.Cause:
+		*p = llm.Cause(text)
+		return ""
 	case *llm.Secret:
 		*p = llm.NewSecret(text)
 		return ""

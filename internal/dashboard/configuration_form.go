@@ -52,7 +52,7 @@ var configSections = []configSection{
 				Hint: "A number from 0 to 1000 for each target, one a line.",
 			}},
 		},
-		more: "rescue: off",
+		more: "on: [overloaded, timeout]",
 	},
 	{
 		section: "prices", title: "Prices", noun: "a price",

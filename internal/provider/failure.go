@@ -91,9 +91,11 @@ func (f *Failure) Refusal() bool { return f.Kind == KindStatus || f.Kind == Kind
 // Worked reports whether the provider refused the request only after work on it: for what
 // it or its answer says, for its length, or for the time that it took.
 func (f *Failure) Worked() bool {
-	return f.Refusal() && (f.Status == http.StatusRequestTimeout ||
-		explain.Code(f.Err.Word, f.Err.Message) == explain.Policy || f.Overflow())
+	return f.Refusal() && (f.Status == http.StatusRequestTimeout || f.ByPolicy() || f.Overflow())
 }
+
+// ByPolicy reports whether the provider refused the request, or its own answer, by a content policy.
+func (f *Failure) ByPolicy() bool { return explain.Code(f.Err.Word, f.Err.Message) == explain.Policy }
 
 // Ours reports whether the attempt could not be made, whoever the provider is.
 func (f *Failure) Ours() bool { return f.ours }

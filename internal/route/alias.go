@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"weir/internal/llm"
 )
 
 // Strategy is how an alias orders its targets. Whatever it is, those behind
@@ -24,6 +26,8 @@ type Alias struct {
 	Targets  []string // full names
 	Weights  []int    // by target; nil for 1 each, 0 for one that is only a fallback
 	Strategy Strategy // empty for StrategyFallback
+	// On are the only failures of a target after which the next one is asked; nil for those of the rules.
+	On []llm.Cause
 	// NoRescue lets an answer that dies half-way stay dead.
 	NoRescue bool
 }
@@ -44,6 +48,7 @@ func (t *Table) resolve(a *Alias) (*alias, error) {
 		if out.targets, err = t.named(out.targets, full); err != nil {
 			return nil, fmt.Errorf("target %s: %w", full, err)
 		}
+		out.targets[i].on = a.On
 		weight := 1
 		if i < len(a.Weights) {
 			weight = max(0, a.Weights[i])

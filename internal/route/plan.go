@@ -2,6 +2,7 @@ package route
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"weir/internal/provider"
@@ -254,11 +255,20 @@ func (p *Plan) After(f *provider.Failure, now time.Time) (pause time.Duration, o
 // continued by another target.
 func (p *Plan) Continues(f *provider.Failure) bool {
 	r := p.rule(f)
-	return r.Onward && !r.Larger
+	return p.fallsBack(r) && !r.Larger
+}
+
+// fallsBack reports whether the next target may be asked after a failure of the current one: by the causes of its alias,
+// else by the rules.
+func (p *Plan) fallsBack(r *Rule) bool {
+	if on := p.Target().on; on != nil {
+		return slices.Contains(on, r.Cause)
+	}
+	return r.Onward
 }
 
 func (p *Plan) onward(r *Rule, now time.Time) bool {
-	if !r.Onward {
+	if !p.fallsBack(r) {
 		return false
 	}
 	if !r.Larger {

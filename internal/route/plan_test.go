@@ -436,7 +436,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 		{413, "", route.FaultRequest},
 		{400, `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8 tokens."}}`, route.FaultContext},
 		{400, `{"error":{"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}`, route.FaultContext},
-		{400, `{"error":{"code":"content_filter","message":"The request was refused by the content policy."}}`, route.FaultRequest},
+		{400, `{"error":{"code":"content_filter","message":"The request was refused by the content policy."}}`, route.FaultPolicy},
 		{200, `{"error":{"message":"overloaded","type":"overloaded_error"}}`, route.FaultOverloaded},
 		{200, `<html>`, route.FaultShape},
 	}

@@ -32,7 +32,8 @@ const (
 	FaultUnnamed           // 404 of a model that the request alone names
 	FaultDear              // nobody serves the model within the highest price of the request
 	FaultContext           // the request is longer than the model's context window
-	FaultRequest           // 400, 413, 422, a content policy
+	FaultPolicy            // a content policy
+	FaultRequest           // 400, 413, 422
 	FaultCanceled          // our side gave up
 	FaultOurs              // the attempt could not be made
 	numFaults
@@ -42,13 +43,15 @@ const (
 type Rule struct {
 	Fault Fault
 	When  string // in words, for people
+	// Cause is the word by which an alias names it in its causes; empty for a fault that never falls back.
+	Cause llm.Cause
 	// Again is whether the same target may be asked once more, after a pause,
 	// within the retry budget.
 	Again bool
 	// OtherKey is whether it may be asked at once with another of its keys,
 	// within the retry budget.
 	OtherKey bool
-	// Onward is whether the next target may be asked. It is no retry.
+	// Onward is whether the next target may be asked, where the alias names no causes. It is no retry.
 	Onward bool
 	// OnwardFirst is whether that comes before asking the same one again.
 	OnwardFirst bool
@@ -84,52 +87,53 @@ func (c Counts) String() string {
 // Rules is the whole table.
 func Rules() []Rule {
 	return []Rule{
-		{Fault: FaultUnreachable, When: "no connection, or none in time", Again: true, Onward: true, Counts: ForAll},
-		{Fault: FaultLate, When: "silent: no first byte in time", Onward: true, Counts: ForAccount},
-		{Fault: FaultSilent, When: "silent: no further byte in time", Onward: true, Counts: ForAll},
+		{Fault: FaultUnreachable, Cause: llm.CauseUnreachable, When: "no connection, or none in time", Again: true, Onward: true, Counts: ForAll},
+		{Fault: FaultLate, Cause: llm.CauseTimeout, When: "silent: no first byte in time", Onward: true, Counts: ForAccount},
+		{Fault: FaultSilent, Cause: llm.CauseTimeout, When: "silent: no further byte in time", Onward: true, Counts: ForAll},
 		// Whoever reads slowly brings it about, too.
 		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: ForAccount},
-		{Fault: FaultBroken, When: "broken off, reset", Again: true, Onward: true, Counts: ForAll},
+		{Fault: FaultBroken, Cause: llm.CauseBrokenOff, When: "broken off, reset", Again: true, Onward: true, Counts: ForAll},
 		{
-			Fault: FaultAborted, When: "a finish reason that tells of a failure, such as `error` or `MALFORMED_FUNCTION_CALL`",
+			Fault: FaultAborted, Cause: llm.CauseBrokenOff, When: "a finish reason that tells of a failure, such as `error` or `MALFORMED_FUNCTION_CALL`",
 			Again: true, Onward: true, Counts: ForAccount,
 		},
 		{
-			Fault: FaultShape, When: "not the protocol: an answer of an unexpected shape", Again: true, Onward: true,
+			Fault: FaultShape, Cause: llm.CauseBadAnswer, When: "not the protocol: an answer of an unexpected shape", Again: true, Onward: true,
 			Counts: ForAccount,
 		},
 		{
-			Fault: FaultServer, When: "500, 502, 408, an error in place of the answer", Again: true, Onward: true,
+			Fault: FaultServer, Cause: llm.CauseServerError, When: "500, 502, 408, an error in place of the answer", Again: true, Onward: true,
 			Counts: ForAll,
 		},
 		// As without a first byte: the provider may go on with its work, and would be paid twice.
-		{Fault: FaultGaveUp, When: "504, 522, 524: a gateway before the provider gave up", Onward: true, Counts: ForAccount},
-		{Fault: FaultOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: ForAll},
+		{Fault: FaultGaveUp, Cause: llm.CauseTimeout, When: "504, 522, 524: a gateway before the provider gave up", Onward: true, Counts: ForAccount},
+		{Fault: FaultOverloaded, Cause: llm.CauseOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: ForAll},
 		{
-			Fault: FaultLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true,
+			Fault: FaultLimited, Cause: llm.CauseRateLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true,
 			RestsKey: true,
 		},
 		{
-			Fault: FaultQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true,
+			Fault: FaultQuota, Cause: llm.CauseQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true,
 			Counts: ForAll,
 		},
 		{
-			Fault: FaultCredentials, When: "401, no credentials to show", OtherKey: true, Onward: true, RestsKey: true,
+			Fault: FaultCredentials, Cause: llm.CauseCredentials, When: "401, no credentials to show", OtherKey: true, Onward: true, RestsKey: true,
 			Counts: ForAll,
 		},
 		// It may be the model, or a file in the request, that the key may not have: no reason to keep others from the provider.
-		{Fault: FaultForbidden, When: "403", OtherKey: true, Onward: true, Counts: ForAll},
+		{Fault: FaultForbidden, Cause: llm.CauseForbidden, When: "403", OtherKey: true, Onward: true, Counts: ForAll},
 		{
-			Fault: FaultModel, When: "404 of a model that an alias, `models` or `default_model` names", Onward: true,
+			Fault: FaultModel, Cause: llm.CauseModelNotFound, When: "404 of a model that an alias, `models` or `default_model` names", Onward: true,
 			Counts: ForAccount,
 		},
-		{Fault: FaultUnnamed, When: "404 of a model that the request alone names", Onward: true},
+		{Fault: FaultUnnamed, Cause: llm.CauseModelNotFound, When: "404 of a model that the request alone names", Onward: true},
 		{
-			Fault: FaultDear, When: "404: nobody serves the model within the highest price of the request", Onward: true,
+			Fault: FaultDear, Cause: llm.CauseMaxPrice, When: "404: nobody serves the model within the highest price of the request", Onward: true,
 			Dearer: true,
 		},
-		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
-		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
+		{Fault: FaultContext, Cause: llm.CauseContextLength, When: "400: longer than the context window", Onward: true, Larger: true},
+		{Fault: FaultPolicy, Cause: llm.CauseContentPolicy, When: "400, 403: refused by a content policy"},
+		{Fault: FaultRequest, Cause: llm.CauseInvalidRequest, When: "400, 413, 422"},
 		{Fault: FaultCanceled, When: "the client left, the gateway stops, or it has no memory left for the answer"},
 		{Fault: FaultOurs, When: "the attempt could not be made, or the gateway has no file, port or memory for a connection"},
 	}
@@ -150,7 +154,9 @@ func newRuleBook() *ruleBook {
 }
 
 // isCallers reports whether the fault is the mistake of whoever asks.
-func (f Fault) isCallers() bool { return f == FaultRequest || f == FaultContext || f == FaultUnnamed }
+func (f Fault) isCallers() bool {
+	return f == FaultRequest || f == FaultPolicy || f == FaultContext || f == FaultUnnamed
+}
 
 // FaultOf is the fault behind a failure, of a model that the configuration names.
 func FaultOf(f *provider.Failure) Fault {
@@ -213,8 +219,11 @@ var moneyWords = []string{"insufficient_quota", "billing_hard_limit_reached", "b
 func faultOfCode(f *provider.Failure) Fault {
 	switch f.Err.Code {
 	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
-		if f.Overflow() {
+		switch {
+		case f.Overflow():
 			return FaultContext
+		case f.ByPolicy():
+			return FaultPolicy
 		}
 		return FaultRequest
 	case llm.CodeModelNotFound:

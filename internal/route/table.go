@@ -22,6 +22,7 @@ type Target struct {
 	Key      int    // which of the provider's credentials to use
 	// Margin is up to how many thousandths of its price the target may charge, where that is more than its price says.
 	Margin int64
+	on     []llm.Cause // of the alias that it is of: after which failures of the target the next one is asked; nil for the rules'
 }
 
 // FullName is "<provider>/<model-name>".

@@ -177,7 +177,7 @@ func document(t *testing.T, section, text string) {
 func TestRuleTable(t *testing.T) {
 	t.Parallel()
 	mark := map[bool]string{true: "yes", false: "–"}
-	text := "| what happened | the same target again | with another key | the next target | the key rests | counts against the target |\n|---|---|---|---|---|---|\n"
+	text := "| what happened | in `on` | the same target again | with another key | the next target | the key rests | counts against the target |\n|---|---|---|---|---|---|---|\n"
 	for _, r := range route.Rules() {
 		onward := mark[r.Onward]
 		if r.OnwardFirst {
@@ -186,7 +186,11 @@ func TestRuleTable(t *testing.T) {
 		if r.Larger {
 			onward = "one of a larger or unknown window"
 		}
-		text += fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", r.When, mark[r.Again], mark[r.OtherKey], onward, mark[r.RestsKey], r.Counts)
+		cause := "–"
+		if r.Cause != "" {
+			cause = "`" + string(r.Cause) + "`"
+		}
+		text += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", r.When, cause, mark[r.Again], mark[r.OtherKey], onward, mark[r.RestsKey], r.Counts)
 	}
 	document(t, "rules", text)
 }

@@ -41,6 +41,8 @@ func TestRescue(t *testing.T) {
 		{name: "after a tool call", first: "one/calls", targets: `"one/go"`, models: []string{"one/calls"}, fails: true},
 		{name: "off for the request", targets: `"one/go"`, members: `,"rescue":"off"`, models: []string{"one/cut-5"}, fails: true},
 		{name: "off for the alias", targets: `"one/go"`, alias: ", rescue: off", models: []string{"one/cut-5"}, fails: true},
+		{name: "broken off is no cause", targets: `"one/go"`, alias: ", on: [overloaded]", models: []string{"one/cut-5"}, fails: true},
+		{name: "broken off is a cause", targets: `"one/go"`, alias: ", on: [broken_off]", models: []string{"one/cut-5", "one/go"}},
 		{name: "several answers", targets: `"one/go"`, members: `,"n":2`, models: []string{"one/cut-5"}, fails: true},
 		{name: "tools in play, no prefill", targets: `"one/go"`, members: `,"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]`, models: []string{"one/cut-5"}, fails: true},
 		{name: "probabilities, no prefill", targets: `"one/go"`, members: `,"logprobs":true`, models: []string{"one/cut-5"}, fails: true},
