@@ -31,8 +31,19 @@ const (
 
 // Body reads the provider's explanation from an error body: the object under
 // "error" of OpenAI and Anthropic, Mistral's and FastAPI's "detail", a bare
-// "message", or text under "error". What is not JSON explains nothing.
+// "message", or text under "error". What is not JSON is the explanation itself where it is plain text, and else explains
+// nothing.
 func Body(body []byte) llm.ProviderError {
+	if rawjson.Validate(body, maxDepth) != nil {
+		e := llm.ProviderError{Message: plainText(body)}
+		e.Code = Code("", e.Message)
+		return e
+	}
+	return explained(body)
+}
+
+// explained reads an explanation in JSON; what is none explains nothing.
+func explained(body []byte) llm.ProviderError {
 	if rawjson.Validate(body, maxDepth) != nil {
 		return llm.ProviderError{}
 	}
@@ -45,6 +56,20 @@ func Body(body []byte) llm.ProviderError {
 	e.Code = Code(Clean(e.Code), e.Message)
 	e.Param = Clean(e.Param)
 	return e
+}
+
+// plainText is a body of words alone, fit to be shown; empty for a page, an event, something cut or something binary.
+func plainText(body []byte) string {
+	text := strings.TrimSpace(string(body[:min(len(body), 2*MaxMessage)]))
+	if text == "" || strings.ContainsAny(text[:1], "<{[\"") || strings.HasPrefix(text, "data:") || strings.HasPrefix(text, "event:") {
+		return ""
+	}
+	for i, r := range text {
+		if r < ' ' && !unicode.IsSpace(r) || r == utf8.RuneError && i < len(text)-utf8.UTFMax {
+			return ""
+		}
+	}
+	return Clean(text)
 }
 
 // explainBody finds the object that explains and reads it.
@@ -288,7 +313,7 @@ func continues(c byte, others string) bool {
 // Reported is the error that a provider put into a reply or a stream: an
 // object with it, or the error itself.
 func Reported(body []byte) *llm.Error {
-	e := Body(body)
+	e := explained(body)
 	status, err := strconv.Atoi(word(rawjson.Get(body, "error", "code")))
 	if err != nil {
 		status, _ = strconv.Atoi(word(rawjson.Get(body, "code")))
