@@ -80,10 +80,25 @@ func (a *attempt) ask() error {
 // work is how much work it is at most to make the attempt's body, in bytes. What goes as it came
 // is decoded for a provider that has fees for documents or sound.
 func (a *attempt) work() int {
-	if a.Spoken == a.Op && !a.Quirks.ParsesDocuments && !a.Quirks.SoundApart {
+	if a.Spoken == a.Op && !a.Quirks.ParsesDocuments && !a.Quirks.SoundApart && !a.mayBreakOwn() {
 		return len(a.call.Body)
 	}
 	return treeWork(a.call.Body)
+}
+
+// mayBreakOwn reports whether what goes as it came is to be decoded, since it may break a rule of the target's vendor.
+func (a *attempt) mayBreakOwn() bool {
+	return a.Op.Op == llm.OpChat && a.Rules().MayBreakOwn(a.Target.Model, a.call.Body)
+}
+
+// breaksOwn reports whether a request in the target's own wire format breaks a rule of its vendor, so that it cannot go
+// as it came. What nobody here understands goes.
+func (a *attempt) breaksOwn() bool {
+	if !a.mayBreakOwn() {
+		return false
+	}
+	tree, err := a.call.Tree()
+	return err == nil && a.Rules().BreaksOwn(a.Target.Model, tree, a.call.Body)
 }
 
 // makeBody is the one branch between forwarding bytes and translating a tree.
@@ -93,7 +108,7 @@ func (a *attempt) makeBody() error {
 	a.Apart() // while it is the request's turn
 	a.Untold()
 	switch {
-	case to == c.Op && !a.Rules().BreaksOwn(a.Target.Model, c.Body):
+	case to == c.Op && !a.breaksOwn():
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
 		a.limit(a.withFallbacks(to.Splice(nil, c.Body, &c.Head, s, a.Quirks)))
 		return nil

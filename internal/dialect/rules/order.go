@@ -108,9 +108,7 @@ func inOrder(turn []llm.Message) []llm.Message {
 		case !slices.ContainsFunc(m.Parts, isResult):
 			rest = append(rest, m)
 		default:
-			some, others := m, m
-			some.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { return !isResult(p) })
-			others.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isResult)
+			some, others := apart(m)
 			results = append(results, some)
 			if len(others.Parts) > 0 {
 				rest = append(rest, others)
@@ -155,9 +153,6 @@ func endsWithAssistant(r *llm.Request) bool {
 	return n > 0 && r.Messages[n-1].Role == llm.RoleAssistant && len(callsOf(&r.Messages[n-1])) == 0
 }
 
-// Hint reports whether a body may have one.
-func (LastPrefix) Hint([]byte) bool { return false }
-
 // Example begins the answer.
 func (LastPrefix) Example() *llm.Request {
 	r := saying("count to three")
@@ -175,33 +170,51 @@ type BridgedResults struct{}
 // bridge is what it says where it said nothing.
 const bridge = "OK."
 
-// Broken is the place of the first message of the user's that stands right behind results.
+// Broken is the place of the first message in which the user speaks right behind results.
 func (BridgedResults) Broken(r *llm.Request, _ []byte) string {
-	for i := 1; i < len(r.Messages); i++ {
-		if isUnbridged(r.Messages, i) {
+	answered := false
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		results := slices.ContainsFunc(m.Parts, isResult)
+		if (answered || results) && speaks(m) {
 			return strconv.Itoa(i)
 		}
+		answered = results
 	}
 	return ""
 }
 
-func isUnbridged(messages []llm.Message, i int) bool {
-	before := &messages[i-1]
-	return messages[i].Role == llm.RoleUser && !slices.ContainsFunc(messages[i].Parts, isResult) &&
-		len(before.Parts) > 0 && isResult(before.Parts[len(before.Parts)-1])
+// speaks reports whether the user says something in a message, beside results.
+func speaks(m *llm.Message) bool {
+	return m.Role != llm.RoleAssistant && m.Role != llm.RoleSystem &&
+		slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return !isResult(p) })
 }
 
 // Fit puts a word there.
 func (BridgedResults) Fit(f *Fitting) error {
 	var bridged []llm.Message
-	for i := range f.Messages {
-		if i > 0 && isUnbridged(f.Messages, i) {
+	answered := false
+	for _, m := range f.Messages {
+		if results, rest := apart(m); len(results.Parts) > 0 && len(rest.Parts) > 0 {
+			bridged, m = append(bridged, results), rest
+			answered = true
+		}
+		if answered && speaks(&m) {
 			bridged = append(bridged, says(llm.RoleAssistant, bridge))
 		}
-		bridged = append(bridged, f.Messages[i])
+		bridged = append(bridged, m)
+		answered = slices.ContainsFunc(m.Parts, isResult)
 	}
 	f.Messages, f.parts = bridged, map[int]bool{}
 	return nil
+}
+
+// apart is the results of a message, and the rest of it.
+func apart(m llm.Message) (results, rest llm.Message) {
+	results, rest = m, m
+	results.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { return !isResult(p) })
+	rest.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isResult)
+	return results, rest
 }
 
 // Example goes on behind a result.

@@ -121,9 +121,6 @@ func (NoDeveloper) Broken(_ *llm.Request, body []byte) string {
 // Fit changes nothing: encoders write what is right.
 func (NoDeveloper) Fit(*Fitting) error { return nil }
 
-// Hint reports whether a body has the word.
-func (NoDeveloper) Hint(body []byte) bool { return bytes.Contains(body, developer) }
-
 // Example is a request of one message. What breaks the rule is the word in its body.
 func (NoDeveloper) Example() *llm.Request { return saying("hello") }
 

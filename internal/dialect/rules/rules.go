@@ -5,6 +5,7 @@
 package rules
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -20,7 +21,9 @@ type Rule struct {
 	// Own is whether it holds as well for a client that speaks the target's wire format, since the target is not the
 	// vendor of that.
 	Own bool
-	Ask Ask
+	// Word is a piece of JSON without which a body breaks none of Own.
+	Word string
+	Ask  Ask
 	// Says is the vendor's answer to a request that breaks it: a message of HTTP status 400, in which %s stands for what
 	// broke it.
 	Says string
@@ -103,15 +106,23 @@ func (s Set) Broken(r *llm.Request, body []byte) string {
 	return ""
 }
 
-// BreaksOwn reports whether a body may break a rule that holds for clients of the same wire format, too: it has a piece
-// of JSON without which none is broken.
-func (s Set) BreaksOwn(model string, body []byte) bool {
+// MayBreakOwn reports whether a body may break a rule that holds for clients of the same wire format, too: it has the
+// word without which it breaks none.
+func (s Set) MayBreakOwn(model string, body []byte) bool {
 	for i := range s.rules {
 		rule := &s.rules[i]
-		if !rule.Own || !rule.holds(model) {
-			continue
+		if rule.Own && rule.holds(model) && bytes.Contains(body, []byte(rule.Word)) {
+			return true
 		}
-		if h, ok := rule.Ask.(interface{ Hint(body []byte) bool }); !ok || h.Hint(body) {
+	}
+	return false
+}
+
+// BreaksOwn reports whether a request for a model breaks such a rule.
+func (s Set) BreaksOwn(model string, r *llm.Request, body []byte) bool {
+	for i := range s.rules {
+		rule := &s.rules[i]
+		if rule.Own && rule.holds(model) && rule.Ask.Broken(r, body) != "" {
 			return true
 		}
 	}

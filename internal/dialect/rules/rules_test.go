@@ -18,6 +18,9 @@ func TestRules(t *testing.T) {
 			if _, err := time.Parse(time.DateOnly, rule.Seen); err != nil || !strings.HasPrefix(rule.Source, "https://") {
 				t.Errorf("its source is %q of %q: want an address and a day", rule.Source, rule.Seen)
 			}
+			if rule.Own != (rule.Word != "") {
+				t.Errorf("own is %v and its word %q: want both or none", rule.Own, rule.Word)
+			}
 			for _, of := range rule.Of {
 				fits(t, &rule, of)
 			}

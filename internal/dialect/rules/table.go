@@ -27,19 +27,19 @@ func mistral() []Rule {
 	return []Rule{
 		{
 			Name: "mistral-call-ids", Of: []Of{{Provider: "mistral"}, {Format: chat, Models: []string{"mistralai"}}},
-			Own: true, Ask: CallIDs{Form{Least: 9, Most: 9}},
+			Own: true, Word: `"tool_call`, Ask: CallIDs{Form{Least: 9, Most: 9}},
 			Says:   "Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.",
 			Source: "https://github.com/karthink/gptel/issues/1203", Seen: seen,
 		},
 		{
 			Name: "mistral-bridged-results", Of: []Of{{Provider: "mistral"}, {Format: chat, Models: []string{"mistralai"}}},
-			Own: true, Ask: BridgedResults{},
+			Own: true, Word: `"tool_call_id"`, Ask: BridgedResults{},
 			Says:   "Unexpected role 'user' after role 'tool' at message %s",
 			Source: "https://github.com/avante-corp/avante.nvim/pull/2695", Seen: seen,
 		},
 		{
 			Name: "mistral-last-message", Of: []Of{{Provider: "mistral"}},
-			Own: true, Ask: LastPrefix{},
+			Own: true, Word: `"assistant"`, Ask: LastPrefix{},
 			Says:   "Expected last role User or Tool (or Assistant with prefix True) for serving but got %s",
 			Source: "https://github.com/langchain-ai/langchain/issues/23703", Seen: seen,
 		},
@@ -51,7 +51,7 @@ func chatVendors() []Rule {
 	return []Rule{
 		{
 			Name: "no-developer", Of: []Of{{Provider: "mistral"}, {Provider: "deepseek"}, {Provider: "moonshot"}, {Provider: "perplexity"}},
-			Own: true, Ask: NoDeveloper{},
+			Own: true, Word: `"developer"`, Ask: NoDeveloper{},
 			Says:   "messages[0].role: unknown variant `%s`, expected one of `system`, `user`, `assistant`, `tool`",
 			Source: "https://github.com/earendil-works/pi/issues/1048", Seen: seen,
 		},

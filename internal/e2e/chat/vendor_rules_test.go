@@ -1,0 +1,218 @@
+package chat_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"weir/internal/e2e/harness"
+)
+
+// toVendor is a request that is valid at its client API, and what its vendor asks of it.
+type toVendor struct {
+	name, provider, model, path, body string
+
+	sent    []string // what the provider gets
+	unsent  []string // what it does not
+	dropped string   // what X-Weir-Dropped names, if it is looked at
+	status  int      // 0 for 200
+	says    string   // what the answer says
+}
+
+// The conversations that most cases are about.
+const (
+	messagesCall = `"max_tokens":99,"tools":[{"name":"%[1]s","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"call it"},` +
+		`{"role":"assistant","content":[{"type":"tool_use","id":"%[2]s","name":"%[1]s","input":{}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"%[2]s","content":"done"}]}]`
+	chatCall = `"tools":[{"type":"function","function":{"name":"%[1]s","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"call it"},` +
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"%[2]s","type":"function","function":{"name":"%[1]s","arguments":"{}"}}]},` +
+		`{"role":"tool","tool_call_id":"%[2]s","content":"done"}]`
+)
+
+func toVendors() []toVendor {
+	long := strings.Repeat("mcp__a_server__", 8) // 120 characters
+	return []toVendor{
+		{
+			name: "the id of another vendor's call", provider: "mistral", path: "/v1/messages",
+			body: fmt.Sprintf(messagesCall, "f", "toolu_01A09q90qw90lq917835lq9"), unsent: []string{"toolu_01A09q90qw90lq917835lq9"},
+		},
+		{
+			name: "the same from a client of the same wire format", provider: "mistral", path: "/v1/chat/completions",
+			body: fmt.Sprintf(chatCall, "f", "call_abcdefgh"), unsent: []string{"call_abcdefgh"},
+		},
+		{
+			name: "ids that fit, which go as they came", provider: "mistral", path: "/v1/chat/completions",
+			body: fmt.Sprintf(chatCall, "f", "aB3dE6gH9"), sent: []string{fmt.Sprintf(chatCall, "f", "aB3dE6gH9")},
+		},
+		{
+			name: "a developer", provider: "deepseek", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"developer","content":"Be brief."},{"role":"user","content":"Hi"}]`, sent: []string{`"role":"system"`}, unsent: []string{"developer"},
+		},
+		{
+			name: "the word developer elsewhere", provider: "deepseek", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"I am a \"developer\""}],"user":"u1"`, sent: []string{`"user":"u1"`},
+		},
+		{
+			name: "the user behind a result", provider: "mistral", path: "/v1/messages",
+			body: strings.Replace(fmt.Sprintf(messagesCall, "f", "aB3dE6gH9"), `"content":"done"}]}`, `"content":"done"},{"type":"text","text":"and now?"}]}`, 1),
+			sent: []string{`{"role":"assistant","content":"OK."},{"role":"user","content":"and now?"}`},
+		},
+		{
+			name: "a prefill", provider: "mistral", path: "/v1/messages",
+			body: `"max_tokens":99,"messages":[{"role":"user","content":"count"},{"role":"assistant","content":"one,"}]`, sent: []string{`"prefix":true`},
+		},
+		{
+			name: "thinking that has to come back", provider: "deepseek", path: "/v1/messages",
+			body: strings.Replace(fmt.Sprintf(messagesCall, "f", "call_1aB"), `[{"type":"tool_use"`,
+				`[{"type":"thinking","thinking":"it is to be called","signature":"weir1.openai.0.0."},{"type":"tool_use"`, 1),
+			sent: []string{`"reasoning_content":"it is to be called"`},
+		},
+		{
+			name: "a call of another model, which did not think", provider: "deepseek", path: "/v1/responses",
+			body: `"input":[{"role":"user","content":"Hi"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`,
+			sent: []string{`"reasoning_content":""`},
+		},
+		{
+			name: "an end user of 150 characters", provider: "openrouter", path: "/v1/messages",
+			body: `"max_tokens":9,"metadata":{"user_id":"` + strings.Repeat("user_0a1b2", 15) + `"},"messages":[{"role":"user","content":"Hi"}]`, unsent: []string{"user_0a1b2"}, sent: []string{`"user":"`},
+		},
+		{
+			name: "tools for a model that thinks", provider: "openai", model: "gpt-5.6-terra/echo", path: "/v1/messages",
+			body: fmt.Sprintf(messagesCall, "f", "toolu_1"), sent: []string{`"input":[`, "/v1/responses"},
+		},
+		{
+			name: "sampling of a model that thinks", provider: "openai", model: "gpt-5-mini/echo", path: "/v1/messages",
+			body:   `"max_tokens":99,"temperature":0.2,"stop_sequences":["END"],"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{"temperature", "END"}, dropped: "temperature, stop",
+		},
+		{
+			name: "a temperature of 1", provider: "openai", model: "gpt-5-mini/echo", path: "/v1/messages",
+			body: `"max_tokens":99,"temperature":1,"messages":[{"role":"user","content":"Hi"}]`, sent: []string{`"temperature":1`},
+		},
+		{
+			name: "one token", provider: "responses", path: "/v1/messages",
+			body: `"max_tokens":1,"messages":[{"role":"user","content":"Hi"}]`, sent: []string{`"max_output_tokens":16`}, dropped: "output cap below 16",
+		},
+		{
+			name: "a long name", provider: "openai", model: "tools", path: "/v1/messages",
+			body:   `"max_tokens":99,"tools":[{"name":"` + long + `","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{long}, says: `"name":"` + long + `"`,
+		},
+		{
+			name: "a name with dots", provider: "bedrock", model: "tools", path: "/v1beta/models/{model}:generateContent",
+			body:   `"tools":[{"functionDeclarations":[{"name":"a.b:c","parameters":{"type":"OBJECT"}}]}],"contents":[{"role":"user","parts":[{"text":"Hi"}]}]`,
+			unsent: []string{"a.b:c"}, says: `"name":"a.b:c"`,
+		},
+		{
+			name: "a name that begins with a digit", provider: "gemini", model: "tools", path: "/v1/chat/completions",
+			body:   `"tools":[{"type":"function","function":{"name":"9lives","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{`"9lives"`}, says: `"name":"9lives"`,
+		},
+		{
+			name: "a temperature above 1", provider: "bedrock", path: "/v1/chat/completions",
+			body: `"temperature":1.5,"messages":[{"role":"user","content":"Hi"}]`, sent: []string{`"temperature":1}`}, dropped: "temperature above 1",
+		},
+		{
+			name: "a long id", provider: "responses", path: "/v1/chat/completions",
+			body: fmt.Sprintf(chatCall, "f", strings.Repeat("call.", 17)), unsent: []string{strings.Repeat("call.", 17)},
+		},
+		{
+			name: "five stop sequences", provider: "openai", path: "/v1/messages",
+			body: `"max_tokens":9,"stop_sequences":["a","b","c","d","e"],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "at most 4 stop sequences",
+		},
+		{
+			name: "a message between call and result", provider: "deepseek", path: "/v1/responses",
+			body: `"input":[{"role":"user","content":"Hi"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},{"role":"user","content":"quick"},` +
+				`{"type":"function_call_output","call_id":"c1","output":"x"}]`,
+			sent: []string{`"tool_call_id":"c1","content":"x"},{"role":"user","content":"quick"}`},
+		},
+		{
+			name: "a schema with bounds", provider: "anthropic", model: "claude-sonnet-5/json", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":` +
+				`{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"]}}}`,
+			sent: []string{`"additionalProperties":false`, `"description":"{minimum: 1}"`}, dropped: "schema keywords",
+		},
+	}
+}
+
+// TestVendorRules holds that requests which are valid at a client API reach a vendor that refuses what breaks its rules,
+// whole and streamed, and that answers name the client's own tools.
+func TestVendorRules(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	var last struct {
+		sync.Mutex
+		path, body string
+	}
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		last.Lock()
+		last.path, last.body = r.URL.Path, string(body)
+		last.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		up.ServeHTTP(w, r)
+	}))
+	t.Cleanup(ts.Close)
+	yaml := "providers:"
+	for _, name := range []string{"mistral", "deepseek", "openrouter", "openai"} {
+		yaml += harness.ProviderYAML(name, ts.URL)
+	}
+	yaml = strings.Replace(yaml, "  openai:\n", "  openai:\n    also: [responses]\n", 1)
+	spoken := harness.Spoken()
+	for _, name := range []string{"responses", "bedrock", "gemini", "anthropic"} {
+		yaml += harness.SpokenBy(name, name, ts.URL, spoken[name])
+	}
+	h := harness.Open(t, harness.Setup{YAML: yaml})
+	for _, tt := range toVendors() {
+		for _, stream := range []bool{false, true} {
+			model := tt.model
+			if model == "" {
+				model = "echo"
+			}
+			if tt.provider != "responses" {
+				model += ":vendor=" + tt.provider
+			}
+			r := h.Do(tt.ask(tt.provider+"/"+model, stream))
+			status := tt.status
+			if status == 0 {
+				status = http.StatusOK
+			}
+			what := fmt.Sprintf("%s to %s, streamed %v", tt.name, tt.provider, stream)
+			if r.Status != status || !strings.Contains(r.Body, tt.says) {
+				t.Errorf("%s: got %d %s, want %d and %q", what, r.Status, r.Body, status, tt.says)
+				continue
+			}
+			last.Lock()
+			got := last.path + " " + last.body
+			last.Unlock()
+			for _, sent := range tt.sent {
+				if !strings.Contains(got, sent) {
+					t.Errorf("%s: the provider got %s, want %s in it", what, got, sent)
+				}
+			}
+			for _, unsent := range tt.unsent {
+				if strings.Contains(got, unsent) {
+					t.Errorf("%s: the provider got %s, want no %s", what, got, unsent)
+				}
+			}
+			if dropped := r.Header.Get("X-Weir-Dropped"); tt.dropped != "" && dropped != tt.dropped {
+				t.Errorf("%s: X-Weir-Dropped is %q, want %q", what, dropped, tt.dropped)
+			}
+		}
+	}
+}
+
+func (v *toVendor) ask(model string, stream bool) harness.Ask {
+	if path, more, ok := strings.Cut(v.path, "{model}"); ok {
+		if stream {
+			more = ":streamGenerateContent?alt=sse"
+		}
+		return harness.Ask{Path: path + model + more, Body: "{" + v.body + "}"}
+	}
+	return harness.Ask{Path: v.path, Body: fmt.Sprintf(`{"model":%q,"stream":%v,%s}`, model, stream, v.body)}
+}
