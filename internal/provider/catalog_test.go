@@ -218,7 +218,10 @@ func TestQuirks(t *testing.T) {
 	c := catalogue(t)
 	mistral := llm.Quirks{
 		MaxOutputField: "max_tokens", NoStreamOptions: true, RequiredToolChoice: "any",
-		Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"safety_identifier", "store", "user"},
+		Rename: map[string]string{"seed": "random_seed"}, Drop: []string{
+			"logit_bias", "logprobs", "prompt_cache_retention", "refusal", "safety_identifier", "store", "top_logprobs", "user", "verbosity",
+		},
+		Documents:  llm.DocumentsByURL,
 		SoundApart: true,
 	}
 	must.Equal(t, c.Find("mistral").Quirks, mistral, "mistral")

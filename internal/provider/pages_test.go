@@ -378,12 +378,16 @@ func quirk(key string, raw json.RawMessage) string {
 		return "Sound in a chat may be charged for by its length: where the model has no rate for sound it is an `other_tool` without a price, refused under a budget."
 	case q.ParsesDocuments:
 		return "A document for a model that is not known to take documents is read into text for a fee that no reply tells: it is an `other_tool` without a price, refused under a budget."
+	case q.Documents == llm.DocumentsByURL:
+		return "A document goes as a `document_url`, inline as a data URL; one that is text goes as text."
+	case q.Documents == llm.DocumentsNone:
+		return "It takes no documents: one that is text goes as text, others are refused."
 	case q.BillsFetches:
 		return "It charges for each page that its own search of the web opens: these are `other_tool`."
 	case q.IgnoresCallCaps:
 		return "It obeys no cap on the calls of its own tools, such as `max_tool_calls`: a budget holds ten calls of each."
 	case q.Drop != nil:
-		return "It refuses these, so they are left out: " + code(q.Drop) + "."
+		return "It has no word for these, so they are left out: " + code(q.Drop) + "."
 	case q.LeastAudioSeconds > 0:
 		return fmt.Sprintf("A recording is charged for as %d seconds at least.", q.LeastAudioSeconds)
 	case q.NoTier:

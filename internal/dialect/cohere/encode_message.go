@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -155,6 +156,7 @@ func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 // content writes the content of a message: a string where it is plain text
 // alone, else an array of blocks.
 func (e *requestEncoder) content(parts []llm.Part, role llm.Role, param string) {
+	parts = compose.Texts(parts)
 	e.Name("content")
 	switch {
 	case len(parts) == 0:
@@ -238,8 +240,8 @@ func (e *requestEncoder) image(m *llm.Media, param string) {
 		e.Refuse(param, "Cohere takes an image by its address or inline, not by a file's id.")
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"image_url","image_url":{"url":`...), address)
-	if m.Detail != "" {
-		e.Dst = rawjson.AppendString(append(e.Dst, `,"detail":`...), m.Detail)
+	if detail := e.Detail(m.Detail); detail != "" {
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"detail":`...), detail)
 	}
 	e.Dst = append(e.Dst, '}')
 }

@@ -210,8 +210,10 @@ func (e *requestEncoder) tool(t *llm.Tool, i int) {
 		e.Dst = rawjson.AppendString(append(e.Dst, `,"description":`...), t.Description)
 	}
 	switch {
-	case t.Parameters != nil:
+	case t.Parameters != nil && e.Own:
 		e.Dst = append(append(e.Dst, `,"parameters":`...), t.Parameters...)
+	case t.Parameters != nil:
+		e.Dst = appendParameters(append(e.Dst, `,"parameters":`...), t.Parameters)
 	case !e.Own: // required here
 		e.Dst = append(e.Dst, `,"parameters":{"type":"object","properties":{}}`...)
 	}

@@ -15,8 +15,8 @@ func (e *requestEncoder) image(m *llm.Media) bool {
 		return false
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"image_url","image_url":{"url":`...), address)
-	if m.Detail != "" {
-		e.Dst = rawjson.AppendString(append(e.Dst, `,"detail":`...), m.Detail)
+	if detail := e.Detail(m.Detail); detail != "" {
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"detail":`...), detail)
 	}
 	e.Dst = append(e.Dst, '}')
 	return true
@@ -51,6 +51,12 @@ func soundFormat(mime string) string {
 
 func (e *requestEncoder) document(m *llm.Media) bool {
 	switch {
+	case e.Quirks.Documents == llm.DocumentsNone:
+		e.refuse("The model's API takes no documents. Send the document's text, or choose a model that reads documents.")
+		return false
+	case e.Quirks.Documents == llm.DocumentsByURL && m.FileID == "":
+		e.documentURL(m)
+		return true
 	case m.Data == "" && m.FileID != "" && e.of != Name && e.of != "responses":
 		e.refuse("The document is one that another provider keeps. Send it inline.")
 		return false
@@ -71,6 +77,18 @@ func (e *requestEncoder) document(m *llm.Media) bool {
 	}
 	e.Dst = append(e.Dst, '}')
 	return true
+}
+
+// documentURL writes a document by its address, or by a data URL, in the form that Mistral has.
+func (e *requestEncoder) documentURL(m *llm.Media) {
+	address := m.URL
+	if m.Data != "" {
+		address = DataURL(m.MIME, "application/pdf", m.Data)
+	}
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"document_url","document_url":`...), address)
+	if m.Name != "" {
+		e.Inner("document_name", m.Name)
+	}
 }
 
 // DataURL is the base64 data URL (RFC 2397) of data; of the media type

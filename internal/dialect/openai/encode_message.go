@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -83,7 +84,7 @@ func (e *requestEncoder) result(p *llm.Part, m *llm.Message) {
 	r := p.Result
 	e.open(llm.RoleTool)
 	e.Dst = rawjson.AppendString(append(e.Dst, `,"tool_call_id":`...), r.CallID)
-	if r.Name != "" {
+	if r.Name != "" && e.Own {
 		e.Dst = rawjson.AppendString(append(e.Dst, `,"name":`...), r.Name)
 	}
 	if r.IsError {
@@ -147,7 +148,7 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 			e.dropOfCall(p)
 			t.calls = append(t.calls, p)
 		case llm.PartRefusal:
-			t.refusal.WriteString(p.Text)
+			e.refused(t, p)
 		case llm.PartReasoning:
 			t.thoughts = append(t.thoughts, p)
 		case llm.PartImage:
@@ -163,6 +164,15 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 		}
 	}
 	return t
+}
+
+// refused adds a refusal to a turn: as words, where the provider has no member for it.
+func (e *requestEncoder) refused(t *turn, p *llm.Part) {
+	if !slices.Contains(e.Quirks.Drop, "refusal") {
+		t.refusal.WriteString(p.Text)
+		return
+	}
+	t.words = append(t.words, &llm.Part{Kind: llm.PartText, Text: p.Text})
 }
 
 // assistant writes the members of an assistant's turn but those in extra. It reports false where all parts of it were
@@ -301,6 +311,9 @@ func isCustom(c *llm.ToolCall) bool { return typeOf(c) == typeCustom }
 // content writes the content of a message: a string where it is plain text
 // alone, which every provider takes, else an array of parts.
 func (e *requestEncoder) content(parts []llm.Part) {
+	if e.Quirks.Documents != "" {
+		parts = compose.Texts(parts)
+	}
 	e.Dst = append(e.Dst, `,"content":`...)
 	if len(parts) == 0 {
 		e.Dst = append(e.Dst, `""`...)
