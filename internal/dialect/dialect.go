@@ -113,6 +113,8 @@ type Habits struct {
 	// Conversation is the field with the conversation where messages of the tree are not its elements one by one, Beside the
 	// one with what the system says beside it, and Parts, where it is not content, what a message's parts are called.
 	Conversation, Beside, Parts string
+	// Names are what its clients call options that Chat Completions calls otherwise, by the name there.
+	Names map[string]string
 	// Collection is the beginning of the paths at which models are asked. Its last segment is left out by clients whose
 	// model's name has a slash; empty where none do.
 	Collection string

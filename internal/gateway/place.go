@@ -15,11 +15,20 @@ import (
 // mostPlaced is up to how many bytes of a body are looked through for the place of a mistake.
 const mostPlaced = 1 << 20
 
-// placed is an error of an encoder with the place of the mistake as the client wrote it: encoders count the messages of the
-// tree, in which what stands beside the conversation is one, and several elements may be.
+// placed is an error of an encoder with the place of the mistake as the client wrote it: encoders call options as Chat
+// Completions does, and count the messages of the tree, in which what stands beside the conversation is one, and several
+// elements may be.
 func placed(err error, body []byte, d *dialect.Dialect) error {
 	e, ok := errors.AsType[*llm.Error](err)
-	if !ok || d.Conversation == "" || len(body) > mostPlaced {
+	if !ok {
+		return err
+	}
+	if name := d.Names[e.Param]; name != "" {
+		told := *e
+		told.Param = name
+		return &told
+	}
+	if d.Conversation == "" || len(body) > mostPlaced {
 		return err
 	}
 	rest, ok := strings.CutPrefix(e.Param, "messages[")

@@ -48,6 +48,7 @@ func Dialect() *dialect.Dialect {
 		Name: Name,
 		Habits: dialect.Habits{
 			Conversation: "messages", Beside: "system",
+			Names:     map[string]string{"stop": "stop_sequences", "response_format": "output_config.format"},
 			Fallbacks: true, // https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
 			// https://platform.claude.com/docs/en/api/rate-limits#response-headers
 			Returned: []string{"Anthropic-Ratelimit-", "Anthropic-Priority-"},

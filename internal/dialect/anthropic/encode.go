@@ -27,7 +27,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	how := e.plan(r)
 	e.Text("model", r.Model)
 	e.Integer("max_tokens", outputCap(r, &how))
-	e.messages(r.Messages)
+	e.messages(e.Objects(r.Messages))
 	e.tools(r)
 	e.sampling(r, &how)
 	e.thinking(&how)

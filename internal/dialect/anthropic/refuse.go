@@ -7,14 +7,13 @@ import (
 
 	"weir/internal/dialect/compose"
 	"weir/internal/llm"
-	"weir/internal/rawjson"
 )
 
 // refuse says what a request in another format's words asks for that this one
 // cannot carry and that would change the answer's meaning; nil for nothing.
 func (e *requestEncoder) refuse(r *llm.Request) error {
 	if r.Choices != nil && *r.Choices > 1 {
-		return llm.Invalid("n", "Anthropic gives one answer to a request. Leave n out, or ask several times.")
+		return llm.Invalid("n", "Anthropic gives one answer to a request. Ask for one, or ask several times.")
 	}
 	if r.Format != nil && r.Format.Kind == llm.FormatJSON {
 		return llm.Invalid("response_format",
@@ -62,8 +61,8 @@ func refuseParts(role llm.Role, parts []llm.Part, param string) error {
 	for i := range parts {
 		p := &parts[i]
 		if p.Kind == llm.PartToolCall {
-			if why := refuseCall(p.Call); why != "" {
-				return llm.Invalid(param+".tool_calls", why)
+			if p.Call == nil {
+				return llm.Invalid(param+".tool_calls", "A tool call needs a name.")
 			}
 			continue
 		}
@@ -98,18 +97,6 @@ func refusePart(role llm.Role, p *llm.Part) string {
 		return "Anthropic's Messages API takes no audio. Send a transcript."
 	}
 	return "A content part of this type has no counterpart in Anthropic's Messages API."
-}
-
-func refuseCall(c *llm.ToolCall) string {
-	switch {
-	case c == nil:
-		return "A tool call needs a name."
-	case c.Arguments == "":
-		return ""
-	case rawjson.Validate([]byte(c.Arguments), maxDepth) != nil, rawjson.KindOf([]byte(c.Arguments)) != rawjson.Object:
-		return "Anthropic takes the arguments of a tool call as a JSON object alone, and these are none."
-	}
-	return ""
 }
 
 func refuseMedia(p *llm.Part) string {

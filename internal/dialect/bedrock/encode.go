@@ -21,7 +21,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 		return nil, nil, err
 	}
 	e := requestEncoder{Writer: compose.New(Name, r, q), model: r.Model, extra: r.Extra}
-	if err := e.conversation(r.Messages); err != nil {
+	if err := e.conversation(e.Objects(r.Messages)); err != nil {
 		return nil, nil, err
 	}
 	if err := e.tools(r); err != nil {
@@ -97,7 +97,7 @@ func (e *requestEncoder) withRest(obj []byte, name string) []byte {
 // refuse names what Converse has no word for.
 func refuse(r *llm.Request, q *llm.Quirks) error {
 	if r.Choices != nil && *r.Choices > 1 {
-		return llm.Invalid("n", "Amazon Bedrock gives one answer to a request. Leave n out, or ask several times.")
+		return llm.Invalid("n", "Amazon Bedrock gives one answer to a request. Ask for one, or ask several times.")
 	}
 	f := r.Format
 	switch {

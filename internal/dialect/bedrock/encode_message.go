@@ -203,7 +203,8 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 	case llm.PartDocument:
 		return e.document(p.Media, at)
 	case llm.PartToolCall:
-		return e.call(p.Call, at)
+		e.call(p.Call)
+		return nil
 	case llm.PartToolResult:
 		return e.result(p, at)
 	default:
@@ -279,23 +280,16 @@ func appendThought(dst []byte, p *llm.Part) []byte {
 	return append(dst, "}}}"...)
 }
 
-// call writes a tool's call, whose arguments have to be an object.
-func (e *requestEncoder) call(c *llm.ToolCall, at *place) error {
+// call writes a tool's call.
+func (e *requestEncoder) call(c *llm.ToolCall) {
 	if e.Own {
 		e.Dst = appendCall(e.Dst, c)
-		return nil
-	}
-	input := document(c.Arguments)
-	if rawjson.KindOf(input) != rawjson.Object {
-		return llm.Invalid(at.String(),
-			"Amazon Bedrock takes a tool call's arguments as a JSON object alone. Those of the call "+
-				strconv.Quote(c.ID)+" are none.")
+		return
 	}
 	if len(c.Extra) > 0 {
 		e.Drop("tool call fields of another API")
 	}
 	e.Dst = appendCall(e.Dst, c)
-	return nil
 }
 
 // callDepth is how deep in a body the arguments of a call stand.

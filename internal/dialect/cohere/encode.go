@@ -47,7 +47,7 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 	}
 	e.stops(r.Stop)
 	if r.Choices != nil && *r.Choices > 1 {
-		e.Refuse("n", "Cohere gives one answer a request: n must be 1.")
+		e.Refuse("n", "Cohere gives one answer to a request. Ask for one, or ask several times.")
 	}
 }
 

@@ -112,6 +112,11 @@ func Dialect() *dialect.Dialect {
 		Name: Name,
 		Habits: dialect.Habits{
 			Conversation: "contents", Beside: "systemInstruction", Parts: "parts",
+			Names: map[string]string{
+				"stop": "generationConfig.stopSequences", "n": "generationConfig.candidateCount",
+				"max_tokens":      "generationConfig.maxOutputTokens",
+				"response_format": "generationConfig.responseMimeType", "tool_choice": "toolConfig.functionCallingConfig",
+			},
 			NoCallIDs:  true,
 			Collection: "/v1beta/models/", // left out by LangChain, the AI SDK and opencode
 		},

@@ -21,7 +21,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 		Writer: compose.New(Name, r, q), model: r.Model, modern: isModern(r.Model),
 		called: map[string]called{},
 	}
-	e.contents(r.Messages)
+	e.contents(e.Objects(r.Messages))
 	e.system(r.Messages)
 	e.tools(r)
 	e.config(r)

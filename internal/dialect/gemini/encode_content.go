@@ -181,7 +181,7 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 		e.Dst = append(e.Dst, '{')
 		e.media(p, param)
 	case llm.PartToolCall:
-		e.call(p.Call, param)
+		e.call(p.Call)
 		if signature == "" && !e.Own && e.modern && first {
 			signature = noSignature
 		}
@@ -225,18 +225,13 @@ func (e *requestEncoder) dropReasoning(p *llm.Part) {
 }
 
 // call writes a function call. Its arguments are an object here, not text.
-func (e *requestEncoder) call(c *llm.ToolCall, param string) {
+func (e *requestEncoder) call(c *llm.ToolCall) {
 	e.called[c.ID] = called{c.Name, e.calls}
 	e.calls++
 	e.Dst = append(e.Dst, `{"functionCall":{`...)
 	e.id(c.ID)
 	e.Inner("name", c.Name)
-	args, ok := parse.Object(c.Arguments)
-	if !ok {
-		e.Refuse(param+".tool_calls",
-			fmt.Sprintf("The arguments of the call %q are not a JSON object, and the provider of this model takes "+
-				"nothing else.", c.ID))
-	}
+	args, _ := parse.Object(c.Arguments)
 	e.InnerRaw("args", []byte(args))
 	e.InnerExtras(c.Extra, "tool call fields of another API")
 	e.Dst = append(e.Dst, '}')

@@ -18,7 +18,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	r = compose.Offered(Name, r)
 	e := requestEncoder{Writer: compose.New(Name, r, q)}
 	e.Text("model", r.Model)
-	e.messages(r.Messages)
+	e.messages(e.Objects(r.Messages))
 	e.tools(r)
 	e.answer(r)
 	e.options(r)
@@ -121,7 +121,7 @@ func (e *requestEncoder) answer(r *llm.Request) {
 		e.Drop("user")
 	}
 	if r.Choices != nil && *r.Choices > 1 {
-		e.Refuse("n", "Ollama gives one answer a request: n must be 1.")
+		e.Refuse("n", "Ollama gives one answer to a request. Ask for one, or ask several times.")
 	}
 }
 

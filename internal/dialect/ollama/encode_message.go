@@ -120,7 +120,7 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) bo
 		e.Inner("thinking", string(thinking))
 	}
 	e.images(images)
-	e.calls(calls, param)
+	e.calls(calls)
 	return len(words)+len(thinking)+len(images)+len(calls) > 0
 }
 
@@ -175,8 +175,8 @@ func (e *requestEncoder) images(list []*llm.Media) {
 	e.Dst = append(e.Dst, ']')
 }
 
-// calls writes an assistant's tool calls, whose arguments have to be an object.
-func (e *requestEncoder) calls(list []*llm.ToolCall, param string) {
+// calls writes an assistant's tool calls.
+func (e *requestEncoder) calls(list []*llm.ToolCall) {
 	if len(list) == 0 {
 		return
 	}
@@ -185,10 +185,6 @@ func (e *requestEncoder) calls(list []*llm.ToolCall, param string) {
 	for i, c := range list {
 		if i > 0 {
 			e.Dst = append(e.Dst, ',')
-		}
-		if !isObject(c.Arguments) {
-			e.Refuse(param+".tool_calls["+strconv.Itoa(i)+"].function.arguments",
-				"Ollama takes the arguments of a tool call as a JSON object alone.")
 		}
 		if len(c.Extra) > 0 && !e.Own {
 			e.Drop("tool call fields of another API")

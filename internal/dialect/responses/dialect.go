@@ -74,6 +74,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d := *first
 	d.Name, d.IDPrefix, d.Usual = Name, IDPrefix, false
 	d.Conversation, d.Beside = "input", "instructions"
+	d.Names = map[string]string{"max_tokens": outputCap, "response_format": "text.format"}
 	d.Passed, d.Returned = append(slices.Clip(first.Passed), codexHeaders...), append(slices.Clip(first.Returned), "X-Codex-")
 	d.Inputs = dialect.Inputs{
 		Shown: rawjson.Names{

@@ -53,10 +53,10 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 		}
 	}
 	if len(r.Stop) > 0 {
-		e.Refuse("stop", "The model's API has no stop sequences. Leave stop out, and cut the answer where it comes.")
+		e.Refuse("stop", "The model's API has no stop sequences. Leave them out, and cut the answer where one comes.")
 	}
 	if r.Choices != nil && *r.Choices > 1 {
-		e.Refuse("n", "The model's API gives one answer at a time. Leave n out, or ask several times.")
+		e.Refuse("n", "The model's API gives one answer at a time. Ask for one, or ask several times.")
 	}
 }
 

@@ -21,6 +21,9 @@ func TestErrorsNameWhatTheClientWrote(t *testing.T) {
 		{"/v1/messages", `{"model":"house/m","max_tokens":9,"system":"Be kind","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"},"citations":{"enabled":true}}]}]}`, "messages[0].content"},
 		{"/v1/responses", `{"model":"house/m","instructions":"Be kind","input":[{"role":"user","content":"a"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call","call_id":"b","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"r"},{"role":"user","content":[{"type":"odd"}]}]}`, "input[4]"},
 		{"/v1beta/models/house/m:generateContent", `{"systemInstruction":{"parts":[{"text":"Be kind"}]},"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"}]},{"role":"user","parts":[{"executableCode":{"language":"PYTHON","code":"1"}}]}]}`, "contents[3]"},
+		{"/v1/messages", `{"model":"house/m","max_tokens":9,"stop_sequences":["a","b","c","d","e","f"],"messages":[{"role":"user","content":"a"}]}`, "stop_sequences: "},
+		{"/v1beta/models/house/m:generateContent", `{"generationConfig":{"candidateCount":2},"contents":[{"role":"user","parts":[{"text":"a"}]}]}`, "generationConfig.candidateCount"},
+		{"/v1beta/models/house/m:generateContent", `{"generationConfig":{"stopSequences":["a","b","c","d","e","f"]},"contents":[{"role":"user","parts":[{"text":"a"}]}]}`, "generationConfig.stopSequences"},
 	} {
 		got := h.Do(harness.Ask{Path: tt.path, Body: tt.body})
 		var e any

@@ -1,0 +1,55 @@
+package compose
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// mostArgumentDepth leaves room for what the arguments of a call stand in, in a body of a hundred levels.
+const mostArgumentDepth = 90
+
+// Objects returns messages for a wire format that takes the arguments of a call as an object alone. Those that a model
+// has broken off or written as something else stand in a member of one, for a conversation must go on behind them; this is named.
+func (w *Writer) Objects(messages []llm.Message) []llm.Message {
+	if w.Own {
+		return messages
+	}
+	changed := false
+	for i := range messages {
+		if !slices.ContainsFunc(messages[i].Parts, isOdd) {
+			continue
+		}
+		if !changed {
+			messages, changed = slices.Clone(messages), true
+		}
+		messages[i].Parts = slices.Clone(messages[i].Parts)
+		for j := range messages[i].Parts {
+			if p := &messages[i].Parts[j]; isOdd(*p) {
+				call := *p.Call
+				call.Arguments = w.object(call.Arguments)
+				p.Call = &call
+			}
+		}
+	}
+	return messages
+}
+
+// isOdd reports whether a part is a call whose arguments are no object.
+func isOdd(p llm.Part) bool { return p.Call != nil && !isObject(p.Call.Arguments) }
+
+func isObject(arguments string) bool {
+	return strings.HasPrefix(strings.TrimLeft(arguments, " \t\r\n"), "{") &&
+		rawjson.Validate([]byte(arguments), mostArgumentDepth) == nil
+}
+
+func (w *Writer) object(arguments string) string {
+	switch strings.TrimSpace(arguments) {
+	case "", "null", "[]":
+		return "{}"
+	}
+	w.Drop("broken tool call arguments")
+	return string(append(rawjson.AppendString([]byte(`{"_raw":`), arguments), '}'))
+}
