@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"mime"
@@ -11,6 +12,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
+	"weir/internal/rawjson"
 )
 
 // attempt is one call of one provider.
@@ -109,6 +111,7 @@ func (a *attempt) makeBody() error {
 	a.Untold()
 	switch {
 	case to == c.Op && !a.breaksOwn():
+		a.dropped = passedWithout(c.Body, a.Quirks)
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
 		a.limit(a.withFallbacks(to.Splice(nil, c.Body, &c.Head, s, a.Quirks)))
 		return nil
@@ -129,6 +132,17 @@ func (a *attempt) makeBody() error {
 	}
 	request := *tree
 	return a.encode(&request)
+}
+
+// passedWithout are the fields that a body goes without where it is forwarded: those that the provider refuses. A name
+// that stands nowhere in it is found to do so before anything is read.
+func passedWithout(body []byte, q *llm.Quirks) (names []string) {
+	for _, name := range q.Drop {
+		if bytes.Contains(body, []byte(name)) && rawjson.Present(rawjson.Get(body, name)) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // encode translates a request for the attempt's target, with the cap that is put in where

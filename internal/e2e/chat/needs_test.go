@@ -63,6 +63,23 @@ aliases:
 	}
 }
 
+// TestDroppedOfForwardedBodies forwards a body to a provider that has no word for some of its fields: the reply names those.
+func TestDroppedOfForwardedBodies(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: "providers: {mistral: {api_keys: [k], allow_private: true, base_url: \"" + up.URL + "/v1\"}}\n"})
+	for members, want := range map[string]string{
+		`,"user":"u","store":true,"seed":1`:  "store, user",
+		`,"stream":true,"verbosity":"low"`:   "verbosity",
+		`,"user":null,"metadata":{"user":1}`: "",
+	} {
+		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("mistral/chat", members)})
+		if got := r.Header.Get("X-Weir-Dropped"); r.Status != http.StatusOK || got != want {
+			t.Errorf("%s: %d, X-Weir-Dropped %q, want %q: %.300s", members, r.Status, got, want, r.Body)
+		}
+	}
+}
+
 // TestDropped is a request with preferences that its provider's wire format
 // cannot carry: the reply names them. What would change the meaning is refused
 // before anybody is asked.
