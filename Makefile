@@ -31,7 +31,7 @@ test: ## Run the tests, as a newcomer does
 # no goroutine: it is raced on SQLite, by the tests that do.
 UNRACED := audit backup bench browsertest charge cmd/weir config conversation crashtest dashboard dialect(/.*)? \
 	e2e/contract e2e/meter hostiletest imports/.* internal llm loadtest manual outbound pdf people picture plan pricing \
-	quote rawjson reconcile recording report seal sse systemd vocabularytest worktest
+	quote rawjson reconcile recording report schematest seal sse systemd vocabularytest worktest
 SEQUENTIAL := Administration AdministrationExamples AdministrationPages AdministrationRefuses AllocationBudget \
 	AttributionBounded AuditFinds Backfill BadInput BodiesThatExpandAreRefused BudgetParts CompressedBodiesThatAreRefused \
 	CorrectionsStay CutCommits CutIdempotent DoubleNames ExplanationsBegin ExportsHoldNothing Failover ImportLiteLLM \
@@ -111,6 +111,7 @@ soak: nodes overload ## Repeat at length, on a quiet machine, what CI does once:
 	$(GO) test ./internal/store -count=1 -v -timeout 1h -run TestMigrationKilled -migrate.rows=1000000
 	$(GO) test ./internal/store -count=1 -v -timeout 1h -run TestRollups -rapid.checks=3000
 	$(GO) test ./internal/ledger -count=1 -v -timeout 1h -run Simulation -sim.seeds=50000 -budget.seeds=5000
+	$(GO) test ./internal/schematest -count=1 -timeout 2h -seeds=20000
 	$(GO) test ./internal/hostiletest -count=1 -v -timeout 1h -hostile.long -hostile.strict -hostile.time=20s
 	$(MAKE) fuzz FUZZTIME=5m
 
@@ -183,6 +184,12 @@ answers: ## Take the vendors' published types of answers in the versions of inte
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cp -r internal/e2e/contract/types/. "$$dir" && cd "$$dir" && \
 		npm install --no-progress --loglevel=error && node generate.mjs $(CURDIR)/internal/e2e/contract/testdata/types
 	$(GO) test ./internal/e2e/contract -count=1 -run 'Vendors'
+
+.PHONY: schemas
+schemas: ## Take the vendors' published schemas of requests, those without a package from DOCUMENTS, and hold requests to them
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cp -r internal/schematest/sources/. "$$dir" && cd "$$dir" && \
+		npm install --no-progress --loglevel=error && node generate.mjs $(CURDIR)/internal/schematest/testdata $(abspath $(DOCUMENTS))
+	$(GO) test ./internal/schematest -count=1 -seeds=$(or $(SEEDS),2000) -timeout 1h
 
 .PHONY: vocabularies
 vocabularies: ## Count by published vocabularies and chat templates, and hold that no bound is below; LONG=1 takes an hour
