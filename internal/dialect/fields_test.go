@@ -86,7 +86,7 @@ var fields = map[string][]field{
 		{name: "prompt_cache_retention", value: `"@":"24h"`, fate: isDropped},
 		{name: "reasoning_effort", value: `"@":"high"`, fate: isCarried},
 		{name: "response_format", value: `"@":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}`, fate: isCarried},
-		{name: "response_format", value: `"@":{"type":"json_object"}`, fate: isCarried, but: "refused at anthropic bedrock"},
+		{name: "response_format", value: `"@":{"type":"json_object"}`, fate: isCarried, but: "part at anthropic bedrock"},
 		{name: "response_format", value: `"@":{"type":"grammar","grammar":"g"}`, fate: isRefused},
 		{name: "safety_identifier", value: `"@":"s"`, fate: isDropped},
 		{name: "seed", value: `"@":7`, fate: isCarried, but: "dropped at responses anthropic bedrock"},

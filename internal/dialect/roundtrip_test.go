@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/registry"
 	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
@@ -121,7 +122,10 @@ func features(x *llm.Request) (list []feature) {
 	add(x.Reasoning != nil, "reasoning", func(r *llm.Request) bool { return r.Reasoning != nil || extra(r, "maxReasoningEffort") }, "reasoning_effort", "reasoning budget")
 	if f := x.Format; f != nil && f.Kind != llm.FormatText {
 		add(true, "format", func(r *llm.Request) bool {
-			return r.Format != nil && r.Format.Kind == f.Kind && string(r.Format.Schema) == string(f.Schema)
+			if r.Format == nil {
+				return f.Kind == llm.FormatJSON && asksInWords(r)
+			}
+			return r.Format.Kind == f.Kind && string(r.Format.Schema) == string(f.Schema)
 		})
 		add(f.Description != "", "format description", func(r *llm.Request) bool { return r.Format.Description == f.Description },
 			"response_format description", "response_format.json_schema.description")
@@ -132,6 +136,13 @@ func features(x *llm.Request) (list []feature) {
 		list = append(list, messageFeatures(x, &x.Messages[i])...)
 	}
 	return list
+}
+
+// asksInWords reports whether a system message has the words that take the place of a JSON mode.
+func asksInWords(r *llm.Request) bool {
+	return slices.ContainsFunc(r.Messages, func(m llm.Message) bool {
+		return m.Role == llm.RoleSystem && slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Text == compose.OnlyJSON })
+	})
 }
 
 // extra reports whether a field that nobody modelled holds the text.

@@ -6,7 +6,7 @@ import (
 )
 
 // aroundOwn are the tokens at most of the gateway's own words around a tool of the client's that becomes a function, a
-// call of it or a result, beside its name.
+// call of it or a result, beside its name, and around the words that take the place of a JSON mode.
 const aroundOwn = 64
 
 // offered takes note of the tools of a request that are functions elsewhere: of what is not in its body.

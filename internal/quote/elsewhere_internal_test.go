@@ -38,17 +38,10 @@ func TestElsewhereWithinBound(t *testing.T) {
 	for name, body := range elsewhereBodies() {
 		for _, target := range []string{"openai", "anthropic", "gemini", "bedrock", "cohere", "ollama"} {
 			q := newAsked(t, quotetest.Asked{ClientAPI: "responses", Target: target, Body: body, Sizes: sized()})
-			tree, err := q.Source.Tree()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, _, err := q.Spoken.EncodeRequest(tree, &llm.Quirks{})
-			if err != nil {
-				t.Fatalf("%s at %s: %v", name, target, err)
-			}
+			out := sentBody(t, q)
 			for _, how := range []Precision{Coarse, Fine} {
 				d := q.demandOf(how)
-				if got, want := d.fixed[llm.Input], CountTokens(string(out)); got < want {
+				if got, want := d.fixed[llm.Input], CountTokens(out); got < want {
 					t.Errorf("%s at %s: a bound of %d tokens (%v), want at least %d of what is sent", name, target, got, how, want)
 				}
 			}
@@ -68,4 +61,51 @@ func TestElsewhereWithinBound(t *testing.T) {
 	if bare := q.demandOf(Fine).fixed[llm.Input] - added.schemas; err != nil || bare >= CountTokens(string(out)) {
 		t.Errorf("%d tokens without what is added, %v: the case shows nothing", bare, err)
 	}
+}
+
+// TestJSONModeInWordsIsHeld holds that the words in place of a JSON mode, where the target's wire format has none, are
+// within what a budget holds for them, and that nothing is held for them where the request goes as it came.
+func TestJSONModeInWordsIsHeld(t *testing.T) {
+	t.Parallel()
+	modes := map[string][2]string{ // without and with it, of the same length
+		"openai": {
+			`{"messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"text"       }}`,
+			`{"messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"}}`,
+		},
+		"responses": {
+			`{"input":"Hi","text":{"format":{"type":"text"       }}}`,
+			`{"input":"Hi","text":{"format":{"type":"json_object"}}}`,
+		},
+		"gemini": {
+			`{"contents":[{"parts":[{"text":"Hi"}]}],"generationConfig":{"responseMimeType":"text/plain"      }}`,
+			`{"contents":[{"parts":[{"text":"Hi"}]}],"generationConfig":{"responseMimeType":"application/json"}}`,
+		},
+	}
+	for clientAPI, bodies := range modes {
+		for _, target := range []string{"anthropic", "bedrock", clientAPI} {
+			var held, sent [2]int64
+			for i, body := range bodies {
+				q := newAsked(t, quotetest.Asked{ClientAPI: clientAPI, Target: target, Body: body, Sizes: sized()})
+				held[i], sent[i] = q.demandOf(Coarse).fixed[llm.Input], CountTokens(sentBody(t, q))
+			}
+			more, need := held[1]-held[0], sent[1]-sent[0]
+			if same := clientAPI == target; same && more != 0 || !same && (need < 10 || more < need) {
+				t.Errorf("%s at %s: %d tokens are held for the mode, which takes %d", clientAPI, target, more, need)
+			}
+		}
+	}
+}
+
+// sentBody is the request as its target gets it.
+func sentBody(t *testing.T, q *Quote) string {
+	t.Helper()
+	tree, err := q.Source.Tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := q.Spoken.EncodeRequest(tree, &llm.Quirks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }

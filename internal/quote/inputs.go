@@ -93,14 +93,13 @@ func (q *Quote) inputsAtMost() Inputs {
 	if tree.MaxOutput != nil && !r.capped { // 0
 		r.limit, r.capped = *tree.MaxOutput, true
 	}
+	r.own, r.kept, r.searchInFee = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil, q.hasSearchInFee()
 	if tree.Format != nil {
-		r.schema(tree.Format.Schema)
-		r.around += aroundTools
+		r.format(tree.Format)
 	}
 	if tree.HasTools() {
 		r.around += aroundTools
 	}
-	r.own, r.kept, r.searchInFee = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil, q.hasSearchInFee()
 	if tree.Elsewhere != nil && !r.own {
 		r.offered(tree.Elsewhere)
 	}
@@ -143,6 +142,15 @@ func (q *Quote) fitted(tree *llm.Request) int64 {
 		return 0
 	}
 	return rules.Growth(&offered, fitted)
+}
+
+// format takes note of what the answer must look like. It may become words in other wire formats.
+func (r *Inputs) format(f *llm.Format) {
+	r.schema(f.Schema)
+	r.around += aroundTools
+	if f.Kind == llm.FormatJSON && !r.own {
+		r.schemas += aroundOwn + int64(len(compose.OnlyJSON))
+	}
 }
 
 // usesOf is how often the provider may use a tool of its own for one request.

@@ -16,7 +16,7 @@ import (
 // format cannot carry and leaves out. What it cannot carry and would change the
 // answer's meaning is an *llm.Error that names it.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.Offered(Name, r)
+	r = compose.InWords(Name, compose.Offered(Name, r))
 	e := requestEncoder{generation: generationOf(r.Model)}
 	if r.ExtraOf != Name {
 		if err := e.refuse(r); err != nil {

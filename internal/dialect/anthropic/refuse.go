@@ -15,10 +15,6 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 	if r.Choices != nil && *r.Choices > 1 {
 		return llm.Invalid("n", "Anthropic gives one answer to a request. Ask for one, or ask several times.")
 	}
-	if r.Format != nil && r.Format.Kind == llm.FormatJSON {
-		return llm.Invalid("response_format",
-			`Anthropic has no "json_object" without a schema. Ask for "json_schema" with the schema of the answer.`)
-	}
 	for i := range r.Tools {
 		if r.Tools[i].Raw != nil {
 			return compose.ForeignTool(r.Tools[i].Raw, i)

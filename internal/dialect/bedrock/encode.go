@@ -16,7 +16,7 @@ import (
 // without. What it cannot carry and would change the meaning is an error, an
 // *llm.Error that names the parameter.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.Offered(Name, r)
+	r = compose.InWords(Name, compose.Offered(Name, r))
 	if err := refuse(r, q); err != nil {
 		return nil, nil, err
 	}
@@ -102,9 +102,6 @@ func refuse(r *llm.Request, q *llm.Quirks) error {
 	f := r.Format
 	switch {
 	case f == nil || f.Kind == llm.FormatText:
-	case f.Kind == llm.FormatJSON:
-		return llm.Invalid("response_format",
-			`Amazon Bedrock has no "json_object" format. Ask for "json_schema" with a schema.`)
 	case len(f.Schema) == 0:
 		return llm.Invalid("response_format", "Amazon Bedrock takes a json_schema with its schema alone. Give one.")
 	case q != nil && slices.Contains(q.Drop, "outputConfig"):
