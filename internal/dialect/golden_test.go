@@ -292,7 +292,7 @@ func translate(from, to *dialect.Dialect, in []byte, q *llm.Quirks) (out []byte)
 		for i := range events {
 			switch ev := &events[i]; ev.Kind {
 			case llm.EventFinish:
-				final.Finish = append(final.Finish, ev.Finish)
+				final.Finish, final.Stopped = append(final.Finish, ev.Finish), ev.Text
 			case llm.EventUsage:
 				if !ev.Partial {
 					final.Usage, final.Reported = ev.Usage, true

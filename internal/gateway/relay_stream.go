@@ -357,7 +357,7 @@ func (r *relay) finish() error {
 	s := r.attempt.outcome().Succeeded()
 	c.settle(s)
 	c.idem.streamed()
-	final := c.final(r.tally.Finish, c.rescue.usageOfAll(&s.Usage))
+	final := c.final(r.tally, c.rescue.usageOfAll(&s.Usage))
 	if !r.same {
 		r.out = r.stream.encoder.Finish(r.out, final)
 		c.kept.keepEncoded(r.stream.encoder)

@@ -148,7 +148,7 @@ func (a *attempt) boundAnswer(held *capacity, body []byte) error {
 func (w *wholeReply) encode(dst []byte) []byte {
 	c, reply := w.attempt.call, w.reply
 	if w.attempt.Spoken == c.Op && w.asAsked() {
-		return c.Op.Stamp(dst, c.withoutCost(w.body), c.final(nil, w.usage))
+		return c.Op.Stamp(dst, c.withoutCost(w.body), c.final(&w.attempt.tally, w.usage))
 	}
 	reply.ID, reply.Model, reply.Created = c.Dialect.IDPrefix+c.id.text, c.spent.model(), c.started.Unix()
 	reply.Usage, reply.Reported, reply.Cost = *w.usage, true, c.spent.cost()
@@ -197,9 +197,9 @@ func (c *call) withoutCost(data []byte) []byte {
 }
 
 // final is what the end of an answer tells the client.
-func (c *call) final(finish []llm.FinishReason, usage *llm.Usage) *llm.Final {
+func (c *call) final(t *quote.Tally, usage *llm.Usage) *llm.Final {
 	return &llm.Final{
-		Finish: finish, Usage: *usage, Reported: true,
+		Finish: t.Finish, Stopped: t.Stopped, Usage: *usage, Reported: true,
 		Cost: c.spent.cost(), Attempts: len(c.spent.models), Models: c.spent.models,
 	}
 }
@@ -214,7 +214,7 @@ func (w *wholeReply) sendEvents() {
 		}
 	}
 	c.idem.streamed()
-	out = c.out.encoder.Finish(out, c.final(w.attempt.tally.Finish, w.usage))
+	out = c.out.encoder.Finish(out, c.final(&w.attempt.tally, w.usage))
 	c.kept.keepEncoded(c.out.encoder)
 	c.out.write(out)
 }
@@ -232,7 +232,7 @@ func (w *wholeReply) sendOneEvent() {
 		return
 	}
 	c.idem.streamed()
-	data := w.attempt.Spoken.Stamp(nil, c.withoutCost(line.Bytes()), c.final(nil, w.usage))
+	data := w.attempt.Spoken.Stamp(nil, c.withoutCost(line.Bytes()), c.final(&w.attempt.tally, w.usage))
 	c.out.write(append(c.Op.Framing.Append(nil, "", data), c.Op.EndMarker...))
 }
 

@@ -105,6 +105,7 @@ type Choice struct {
 	Index    int
 	Message  Message
 	Finish   FinishReason
+	Stopped  string // the client's stop sequence that ended it, where the provider tells it
 	Logprobs json.RawMessage
 	Extra    []Field
 }
@@ -120,7 +121,7 @@ const (
 	EventRefusal                        // Text, a piece of a refusal
 	// Tool opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
 	EventToolCall
-	EventFinish // Finish
+	EventFinish // Finish; Text is as Choice.Stopped
 	EventUsage  // Usage so far, the last one counts
 	EventCost   // ProviderCost or Most, where no counts come with it that hold; for the meter alone
 	// a piece that nobody modelled, in Raw; of one that shows or says something, Media or Text has it, too
@@ -192,6 +193,7 @@ type ToolDelta struct {
 // attempt is settled.
 type Final struct {
 	Finish   []FinishReason // by choice; at least one
+	Stopped  string         // as in Choice, of the first one
 	Usage    Usage
 	Reported bool
 	Cost     *Money   // nil for a model without a price

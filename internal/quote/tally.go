@@ -18,6 +18,7 @@ type Tally struct {
 	Reported   bool               // the provider told it
 	Partial    bool               // what it told is of an answer that went on, or has gone on since
 	Finish     []llm.FinishReason // by choice; empty for one that goes on
+	Stopped    string             // as llm.Choice has it, of the first choice
 	Begun      bool               // some of the answer came
 	Done       bool               // the end marker came
 	Length     int64              // bytes of text in all
@@ -74,6 +75,9 @@ func (t *Tally) Add(e *llm.Event) {
 		t.seeChoice(e.Choice)
 		if e.Choice < len(t.Finish) {
 			t.Finish[e.Choice] = e.Finish
+		}
+		if e.Choice == 0 {
+			t.Stopped = e.Text
 		}
 	case llm.EventCost:
 		if e.Most != nil {
@@ -134,6 +138,9 @@ func (t *Tally) AddReply(r *llm.Reply) {
 	}
 	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
 		t.Finish = append(t.Finish, llm.FinishStop)
+	}
+	if len(r.Choices) > 0 {
+		t.Stopped = r.Choices[0].Stopped
 	}
 	for i := range r.Choices {
 		if len(t.Finish) < maxChoices {

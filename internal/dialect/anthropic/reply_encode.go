@@ -117,6 +117,9 @@ func replyPart(p *llm.Part) llm.Part {
 func appendStop(dst []byte, c *llm.Choice) []byte {
 	reason := rawjson.AppendString(nil, finishWord(c.Finish))
 	sequence, more := []byte("null"), []byte(nil)
+	if c.Stopped != "" && c.Finish == llm.FinishStop {
+		reason, sequence = []byte(`"stop_sequence"`), rawjson.AppendString(nil, c.Stopped)
+	}
 	for _, f := range c.Extra {
 		switch f.Name {
 		case "stop_reason":

@@ -276,7 +276,7 @@ func (e *Encoder) other(dst, raw []byte) []byte {
 
 // Finish writes the finish reason, the usage and the end marker.
 func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
-	c := llm.Choice{}
+	c := llm.Choice{Stopped: f.Stopped}
 	if len(f.Finish) > 0 {
 		c.Finish = f.Finish[0]
 	}

@@ -31,6 +31,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	e.inference(r, &t)
 	e.additional(r, &t)
 	e.output(r, &t)
+	e.askStop(r)
 	e.leaveOut(r)
 	for _, f := range e.extra {
 		if e.Own {

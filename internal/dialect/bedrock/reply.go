@@ -38,6 +38,9 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 			guarded = guarded || isGuarded(m)
 		case "usage":
 			r.Usage, r.Most, r.Timed, r.Reported = decodeUsage(m.Value)
+		case stopFields:
+			c.Stopped = stopSequence(m.Value)
+			r.Extra = parse.Extra(r.Extra, m)
 		case "serviceTier":
 			tier = rawjson.Get(m.Value, "type")
 		case "error": // a proxy's

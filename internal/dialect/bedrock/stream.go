@@ -243,7 +243,9 @@ func (d *Decoder) stop(dst []llm.Event, data []byte) ([]llm.Event, error) {
 		reason = llm.FinishStop
 	}
 	d.finished = true
-	return d.done(append(d.show(dst), llm.Event{Kind: llm.EventFinish, Finish: reason})), nil
+	return d.done(append(d.show(dst), llm.Event{
+		Kind: llm.EventFinish, Finish: reason, Text: stopSequence(rawjson.Get(data, stopFields)),
+	})), nil
 }
 
 func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
