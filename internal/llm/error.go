@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,6 +47,10 @@ type Error struct {
 
 	// Misfit is what of the request the model does not take; its zero value is nothing, or nothing that programs know.
 	Misfit Misfit
+
+	// Filtered is what a content filter found of the request, by category, as an object in Azure's words that was written
+	// here; nil for nothing.
+	Filtered json.RawMessage
 
 	// Word is the vendor's own word for the cause, such as
 	// "previous_response_not_found" or "thread_not_found", by which its SDKs and

@@ -226,6 +226,8 @@ type ProviderError struct {
 	Param   string // the parameter it names
 	// for the cause, where it has a finer one than Code: at most 64 letters a to z, digits and underscores
 	Word string
+	// Filtered is what a content filter found, as in Error.
+	Filtered json.RawMessage
 	// Status is the HTTP status that the error should have come with, where a
 	// provider has another for it: Gemini says 400 of a wrong key. 0 otherwise.
 	Status int

@@ -62,7 +62,7 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	case f.Overflow():
 		f.Err.Word = explain.Context
 	case upstream.Code == explain.Policy:
-		f.Err.Word = upstream.Code // every provider's word for these, by now
+		f.Err.Word, f.Err.Filtered = upstream.Code, upstream.Filtered // every provider's word for these, by now
 	default:
 		f.Err.Word = upstream.Word
 	}

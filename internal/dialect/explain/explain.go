@@ -111,6 +111,7 @@ func explainObject(v []byte) (e llm.ProviderError) {
 	if kind != "" && (e.Code == "" || isNumber(e.Code)) {
 		e.Code = kind
 	}
+	e.Filtered = filterResult(v)
 	return e
 }
 
@@ -324,12 +325,12 @@ func Reported(body []byte) *llm.Error {
 // Error is what a client is told of an error that a provider reported in place
 // of its answer. Status is the HTTP status that it names; 0 for none.
 func Error(e llm.ProviderError, status int) *llm.Error {
-	out := &llm.Error{Code: codeOf(status, e.Code), Message: e.Message, Param: e.Param}
+	out := &llm.Error{Code: codeOf(status, e.Code), Message: e.Message, Param: e.Param, Filtered: e.Filtered}
 	switch {
 	case out.Code == llm.CodeProviderError && isOurs(status, e.Code):
 		out.Message, out.Param = "The provider refused the gateway's own credentials.", ""
-	case e.Code == Context:
-		out.Word = Context
+	case e.Code == Context, e.Code == Policy:
+		out.Word = e.Code
 	case out.Message == "":
 		out.Message = "The provider reported an error and did not explain it."
 	}

@@ -85,8 +85,23 @@ func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 	dst = rawjson.AppendString(append(dst, `{"error":{"message":`...), message)
 	dst = rawjson.AppendString(append(dst, `,"type":`...), w.Kind)
 	dst = appendOrNull(append(dst, `,"param":`...), e.Param)
-	dst = appendOrNull(append(dst, `,"code":`...), cmp.Or(e.Word, misfitCodes[e.Misfit.Kind], w.More))
-	return append(dst, "}}"...)
+	code := cmp.Or(e.Word, misfitCodes[e.Misfit.Kind], w.More)
+	if e.Filtered != nil {
+		code = "content_filter"
+	}
+	dst = appendOrNull(append(dst, `,"code":`...), code)
+	return append(appendFiltered(dst, e.Filtered), "}}"...)
+}
+
+// appendFiltered writes what a content filter found, as Azure does at Chat Completions and at Responses. What it refuses with
+// an error is the request alone.
+func appendFiltered(dst, found []byte) []byte {
+	if found == nil {
+		return dst
+	}
+	dst = append(append(dst, `,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":`...), found...)
+	dst = append(append(dst, `},"content_filters":[{"blocked":true,"source_type":"prompt","content_filter_results":`...), found...)
+	return append(dst, "}]"...)
 }
 
 func appendOrNull(dst []byte, s string) []byte {

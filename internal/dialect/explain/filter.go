@@ -1,0 +1,74 @@
+package explain
+
+import (
+	"strings"
+
+	"weir/internal/rawjson"
+)
+
+const (
+	maxCategories = 16 // of a content filter
+	maxWord       = 32 // bytes of a category and of a severity
+)
+
+// filterResult reads what Azure's content filter found of a request, by category, from an error: in its innererror, or at
+// Responses in the first of its content_filters. It is written anew, of the verdicts alone: details have names of the
+// operator's own lists. Nil is none.
+// https://learn.microsoft.com/en-us/azure/ai-foundry/openai/concepts/content-filter (undated copy).
+func filterResult(v []byte) []byte {
+	found := rawjson.Get(v, "innererror", "content_filter_result")
+	for _, first := range rawjson.Elements(rawjson.Get(v, "content_filters")) {
+		found = rawjson.Get(first, "content_filter_results")
+		break
+	}
+	var out []byte
+	n := 0
+	for m := range rawjson.Members(found) {
+		verdict := verdictOf(m.Value)
+		if verdict == nil || !isWord(m.Name()) || n == maxCategories {
+			continue
+		}
+		n++
+		out = appendMember(out, m.Name(), verdict)
+	}
+	return closed(out)
+}
+
+// verdictOf reads what a filter says of one category; nil for nothing.
+func verdictOf(v []byte) (out []byte) {
+	for m := range rawjson.Members(v) {
+		switch name := m.Name(); name {
+		case "filtered", "detected":
+			if _, is := rawjson.AsBool(m.Value); is {
+				out = appendMember(out, name, m.Value)
+			}
+		case "severity":
+			if isWord(rawjson.Text(m.Value)) {
+				out = appendMember(out, name, m.Value)
+			}
+		}
+	}
+	return closed(out)
+}
+
+// appendMember appends a member to an object that is not closed; nil is one without members.
+func appendMember(object []byte, name string, value []byte) []byte {
+	before := byte(',')
+	if object == nil {
+		before = '{'
+	}
+	return append(append(rawjson.AppendString(append(object, before), name), ':'), value...)
+}
+
+// closed closes an object; nil stays nil.
+func closed(object []byte) []byte {
+	if object == nil {
+		return nil
+	}
+	return append(object, '}')
+}
+
+// isWord reports whether a text is a short word of small letters and underscores.
+func isWord(s string) bool {
+	return s != "" && len(s) <= maxWord && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
