@@ -193,6 +193,12 @@ func (s *Server) NotServed(d *dialect.Dialect, served []string) http.Handler {
 		". GET /openapi.json tells of each.")
 }
 
+// NoConversations answers at the paths of OpenAI's conversations, which there are none of.
+func (s *Server) NoConversations(d *dialect.Dialect) http.Handler {
+	return s.nothing(d, "There are no conversation objects here. Go on from a response by its id as previous_response_id, "+
+		"or send the whole conversation as input.")
+}
+
 func (s *Server) nothing(d *dialect.Dialect, message string) http.Handler {
 	if d == nil {
 		d = s.replies.native

@@ -132,6 +132,9 @@ func (g *instance) handler() http.Handler {
 	for around, d := range g.vendorNotFounds() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotServed(d, servedPaths(routes, d))))
 	}
+	for _, path := range []string{"/v1/conversations", "/v1/conversations/"} {
+		mux.Handle(path, g.counted(otherRoute, g.api.NoConversations(g.fleet.dialects.Keeping())))
+	}
 	nothing := g.counted(otherRoute, g.notFound(servedPaths(routes, nil)))
 	noAdmin := g.counted(otherRoute, g.api.Admin.NotFound())
 	mux.Handle("/", nothing)

@@ -24,8 +24,8 @@ func TestUnservedPaths(t *testing.T) {
 		{"GET /v1/chat/completions/chatcmpl_1", unserved, "/v1/chat/completions", 404},
 		{"POST /v1beta/cachedContents", unserved, "/v1beta/models/{target}", 404},
 		{"POST /upload/v1beta/files", unserved, "/v1beta/models/{target}", 404},
-		{"POST /v1/responses/compact", unserved, "/v1/responses", 404},
-		{"PUT /v1/responses/compact", unserved, "/v1/responses", 404},
+		{"POST /v1/responses/rewind", unserved, "/v1/responses/compact", 404},
+		{"PUT /v1/responses/compact", "accepts only", "POST", 405},
 		{"POST /v1/responses/resp_1", "accepts only", "GET", 405},
 		{"POST /v1/responses/sim-740b2af8fa34f7d7", "accepts only", "GET", 405}, // a provider's own
 		{"POST /v1/v1/chat/completions", base, "", 404},

@@ -209,6 +209,8 @@ type Operation struct {
 
 	// Path is what follows a provider's base URL.
 	Path func(model string, stream bool) string
+	// Instead is a sentence that says what to do where a provider does not offer it; empty for the list of models.
+	Instead string
 	// Uncapped is whether its chats have no output cap. EncodeRequest then names
 	// a cap among what it dropped, Splice puts none in, and under a budget as much is
 	// reserved as the longest answer of the model costs, or the request is refused.

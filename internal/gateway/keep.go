@@ -42,7 +42,7 @@ func (c *call) recall() error {
 	if err != nil {
 		return err
 	}
-	if turn != nil {
+	if turn != nil && c.Op.Op == llm.OpChat { // a compaction goes on from what is kept, and is not kept
 		c.kept = &keeping{c, turn, owner}
 	}
 	if &body[0] == &c.Body[0] {

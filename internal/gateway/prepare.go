@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"mime"
@@ -117,8 +118,8 @@ func (a *attempt) makeBody() error {
 		return nil
 	case !c.offers(a.Target):
 		return llm.Invalid("model",
-			fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.",
-				a.Target.Provider.Name(), c.Op.Op))
+			fmt.Sprintf("The provider %q does not offer %s. %s", a.Target.Provider.Name(), c.Op.Op,
+				cmp.Or(c.Op.Instead, "GET /v1/models lists what there is.")))
 	}
 	tree, err := c.Tree()
 	if err != nil {

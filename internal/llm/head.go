@@ -9,6 +9,7 @@ const (
 	OpChat          Op = "chat"               // messages in, an assistant's message out
 	OpEmbed         Op = "embeddings"         // texts in, a vector for each out
 	OpCountTokens   Op = "token counting"     // messages in, how many tokens they are out
+	OpCompact       Op = "compaction"         // a conversation in, a shorter one out
 	OpImage         Op = "image generation"   // a description in, images out
 	OpImageEdit     Op = "image editing"      // images and a description in, images out
 	OpSpeech        Op = "speech"             // a text in, sound out

@@ -144,9 +144,14 @@ func (q *Quote) boundReads(how Precision, r *Inputs, calls int64) int64 {
 }
 
 // boundOther completes the bound of what is no chat. Of images, speech and
-// recordings the head says it all.
+// recordings the head says it all. A compaction may be of files and items whose size its body does not show.
 func (q *Quote) boundOther(how Precision, u *llm.Usage) {
-	if q.Op.Op != llm.OpEmbed {
+	switch q.Op.Op {
+	case llm.OpEmbed:
+	case llm.OpCompact:
+		u[llm.Input] = q.window()
+		return
+	default:
 		return
 	}
 	if _, err := q.Source.Tree(); err != nil { // it may be of more than texts

@@ -92,9 +92,9 @@ func modalitiesAsked(name string, v []byte) (asked llm.Classes) {
 	return asked
 }
 
-// mediaMembers are the fields of requests for images, speech and embeddings that say how to
+// otherMembers are the fields of requests for images, speech, embeddings and compactions that say how to
 // make them, and not how many or how long, and those whose number or length is read otherwise.
-var mediaMembers = map[llm.Op]rawjson.Names{
+var otherMembers = map[llm.Op]rawjson.Names{
 	llm.OpEmbed: {
 		"model", "input", "inputs", "texts", "inputtext", "content", "requests", "user", "dimensions",
 		"outputdimension",
@@ -106,12 +106,16 @@ var mediaMembers = map[llm.Op]rawjson.Names{
 		"seed", "width", "height", "steps", "numinferencesteps", "outputcompression", "partialimages",
 	},
 	llm.OpSpeech: {"model", "input", "instructions", "seed", "samplerate"},
+	llm.OpCompact: { // with those of Codex
+		"model", "input", "instructions", "tools", "toolchoice", "paralleltoolcalls", "reasoning", "text", "include",
+		"metadata", "clientmetadata", "promptcachekey", "promptcacheretention", "promptcacheoptions",
+	},
 }
 
-// isMore says whether a field of a request for images, speech or embeddings that is not known
+// isMore says whether a field of a request for images, speech, embeddings or a compaction that is not known
 // here may ask for more of them: a number, a list, or a text of some length or an address.
 func isMore(op llm.Op, m rawjson.Member) bool {
-	known := mediaMembers[op]
+	known := otherMembers[op]
 	if known == nil || known.Has(plain(m.Name())) {
 		return false
 	}

@@ -102,7 +102,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d.UsageAt = [][]string{{"usage"}, {"response", "usage"}} // whole, and in events
 	d.Inquiry = &dialect.Inquiry{Name: Name, Path: replyPath, Decode: DecodeReply}
 	d.Counters = []*dialect.Counter{counter()}
-	d.Operations = append(slices.Clip(first.Operations), counting())
+	d.Operations = append(slices.Clip(first.Operations), counting(), compacting())
 	d.Operation = dialect.Operation{
 		Op:            llm.OpChat,
 		Routes:        []string{"POST /v1/responses"},

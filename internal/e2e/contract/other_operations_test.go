@@ -44,6 +44,7 @@ func besides() []beside {
 		{path: "/v1/models/{model}:countTokens", good: `{"contents":[{"parts":[{"text":"A weir"}]}],"x":"%s"}`, bad: `[%q]`, models: []string{"gemini-house/chat"}},
 		{path: "/v1/messages/count_tokens", good: `{"model":"%s","messages":[{"role":"user","content":"A weir"}]}`, bad: `["%s"]`, models: []string{"anthropic-house/chat"}},
 		{path: "/v1/responses/input_tokens", good: `{"model":"%s","input":"A weir"}`, bad: `{"model":"%s","input":"A weir","previous_response_id":"resp_1"}`, models: []string{"responses-house/chat"}},
+		{path: "/v1/responses/compact", good: `{"model":"%s","input":"A weir"}`, bad: `{"model":"%s","input":"A weir","stream":true}`, models: []string{"responses-house/chat"}},
 		{path: "/v1/images/generations", good: image, bad: `{"model":"%s"}`, models: []string{"studio/paint", "studio/paint-tokens", "studio/paint-stream"}},
 		{path: "/v1/audio/speech", good: speech, bad: `{"model":"%s"}`, models: []string{"studio/read"}},
 		{path: "/v1/images/edits", form: true, models: []string{"studio/paint", "studio/paint-tokens"}},

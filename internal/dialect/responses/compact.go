@@ -1,0 +1,58 @@
+package responses
+
+import (
+	"net/http"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// compactPath is where a conversation is compacted.
+const compactPath = "/responses/compact"
+
+// compacting is the compaction of a conversation, which its vendor encrypts, so that it is not translated:
+// https://developers.openai.com/api/reference/resources/responses/methods/compact (undated copy that names gpt-5.6).
+func compacting() *dialect.Operation {
+	return &dialect.Operation{
+		Op: llm.OpCompact, Routes: []string{"POST /v1" + compactPath}, Scan: ScanCompaction, Kept: notKept,
+		DecodeRequest: DecodeRequest, EncodeReply: EncodeCompaction,
+		Instead: "Ask a model for a summary of the conversation, and go on from that, or choose a model whose provider speaks Responses.",
+		Path:    dialect.At(compactPath), Splice: Splice, DecodeReply: DecodeCompaction, Stamp: Stamp,
+	}
+}
+
+// ScanCompaction is Scan for a compaction, of which there is no stream.
+func ScanCompaction(body []byte, r *http.Request) (llm.Head, error) {
+	h, err := Scan(body, r)
+	if err == nil && h.Stream {
+		err = llm.Invalid("stream", "A compaction comes whole. Leave stream out.")
+	}
+	return h, err
+}
+
+// notKept is the Kept of a compaction: it goes on from what is kept, and a request goes on from its items alone.
+func notKept([]byte) []byte { return nil }
+
+// EncodeCompaction is EncodeReply for a compaction, whose one item has the answer's text in place of what is encrypted.
+func EncodeCompaction(dst []byte, r *llm.Reply) []byte {
+	var text []byte
+	for i := range r.Choices {
+		for _, p := range r.Choices[i].Message.Parts {
+			text = append(text, p.Text...)
+		}
+	}
+	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
+	dst = rawjson.AppendCount(dst, `,"object":"response.compaction","created_at":`, r.Created)
+	dst = rawjson.AppendString(append(dst, `,"output":[{"type":"compaction","id":"cmp_0","encrypted_content":`...), string(text))
+	return append(appendUsage(append(dst, "}]"...), &r.Usage, r.Cost), '}')
+}
+
+// DecodeCompaction is DecodeReply for a compaction, which has no status.
+func DecodeCompaction(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	r, err := DecodeReply(body, q)
+	if err == nil {
+		r.Choices[0].Finish = llm.FinishStop
+	}
+	return r, err
+}
