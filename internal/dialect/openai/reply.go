@@ -319,7 +319,12 @@ func readAnswer(m *llm.Message) (a answer) {
 		case llm.PartToolCall:
 			a.calls = append(a.calls, p)
 		case llm.PartAudio:
-			a.sound = p
+			if a.sound == nil {
+				a.sound = p
+				continue
+			}
+			text.Add(p.Words()) // there is a place for one
+			a.hasText = true
 		case llm.PartImage:
 			if p.Media != nil {
 				a.images = append(a.images, p)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
@@ -130,17 +131,21 @@ func (o *object) rest(dst []byte) []byte {
 	return dst
 }
 
-// appendFailure writes the error of a failed response, whose codes are few.
+// appendFailure writes the error of a failed response, whose codes are few. The vendor's types list none for a request that
+// is longer than the context window. Codex, which makes the conversation shorter then, knows it by that of Chat Completions
+// alone (is_context_window_error of codex-rs, undated copy).
 func appendFailure(dst []byte, e *llm.Error) []byte {
 	code := "server_error"
-	switch e.Code {
-	case llm.CodeRateLimited, llm.CodeBudgetExceeded:
+	switch {
+	case e.Word == explain.Context, e.Misfit.Kind == llm.ContextOverflow:
+		code = explain.Context
+	case e.Code == llm.CodeRateLimited, e.Code == llm.CodeBudgetExceeded:
 		code = "rate_limit_exceeded"
-	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
+	case e.Code == llm.CodeInvalidRequest, e.Code == llm.CodeRequestTooLarge:
 		code = "invalid_prompt"
 	}
 	dst = append(append(append(dst, `,"error":{"code":"`...), code...), `","message":`...)
-	return append(rawjson.AppendString(dst, e.Message), '}')
+	return append(append(dst, rawjson.Get(openai.EncodeError(nil, e, ""), "error", "message")...), '}')
 }
 
 // appendUsage writes the usage member with the cost in US dollars where there
