@@ -149,7 +149,7 @@ func passedWithout(body []byte, q *llm.Quirks) (names []string) {
 // encode translates a request for the attempt's target, with the cap that is put in where
 // the client gave none. An output cap of 0, which fills
 // Anthropic's prompt cache and asks for no answer, means nothing elsewhere.
-func (a *attempt) encode(request *llm.Request) (err error) {
+func (a *attempt) encode(request *llm.Request) error {
 	c := a.call
 	if request.MaxOutput != nil && *request.MaxOutput == 0 && a.Speaks != c.Dialect {
 		return llm.Invalid("max_tokens",
@@ -164,9 +164,11 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	request = compose.Offered(a.Speaks.Name, request) // so that all calls and results have the ids that go out
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
 	request.Messages = a.history(request.Messages)
-	if request, a.ids.names, err = a.Rules().Fit(request, a.Speaks == c.Dialect); err != nil {
-		return placed(err, c.Body, c.Dialect)
+	fitted, names, err := a.Rules().Fit(request, a.Speaks == c.Dialect)
+	if err != nil {
+		return placed(err, request.Messages, c.Dialect)
 	}
+	request, a.ids.names = fitted, names
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
 	if a.dropped = dropped; err == nil {
 		a.limit(a.withFallbacks(body))
@@ -175,7 +177,7 @@ func (a *attempt) encode(request *llm.Request) (err error) {
 	if e := request.Essential; e != nil && e.Param == llm.AsError(err).Param {
 		return err // it is in the client's words
 	}
-	return placed(err, c.Body, c.Dialect)
+	return placed(err, request.Messages, c.Dialect)
 }
 
 // limit makes the body that of the attempt, with the caps that keep it within the amount that is reserved for it: on the

@@ -94,6 +94,8 @@ type Message struct {
 	// Apart is whether a system message, the first, stood beside the
 	// conversation, such as the instructions of OpenAI's Responses.
 	Apart bool
+	// At is the element of the client's conversation with which it begins, counted from 1; 0 for what stands beside that.
+	At int
 }
 
 // Text is all text of the message, its parts joined without a separator.

@@ -26,6 +26,7 @@ func decodeMessages(system, v []byte) (messages []llm.Message, err error) {
 			if err != nil {
 				return nil, err
 			}
+			m.At = i + 1
 			messages = append(messages, m)
 		}
 	}

@@ -40,7 +40,7 @@ func decodeContents(v []byte) ([]llm.Message, error) {
 			return nil, err
 		}
 		if last := len(messages) - 1; last < 0 || messages[last].Role != role || role == llm.RoleTool {
-			messages, contents = append(messages, llm.Message{Role: role}), append(contents, 0)
+			messages, contents = append(messages, llm.Message{Role: role, At: i + 1}), append(contents, 0)
 		}
 		contents[len(messages)-1]++
 		if err := d.content(&messages[len(messages)-1], e, at); err != nil {

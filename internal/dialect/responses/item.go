@@ -16,6 +16,7 @@ import (
 type turns struct {
 	output   bool
 	messages []llm.Message
+	at       int  // of the item, as in llm.Message
 	open     bool // the last message is the assistant's and takes the items that follow
 	calls    int
 	loose    []loose // by message
@@ -65,7 +66,7 @@ func (t *turns) thought(p llm.Part) {
 // add appends parts that are the assistant's.
 func (t *turns) add(parts ...llm.Part) {
 	if !t.open {
-		t.messages = append(t.messages, llm.Message{Role: llm.RoleAssistant})
+		t.messages = append(t.messages, llm.Message{Role: llm.RoleAssistant, At: t.at})
 		t.open = true
 	}
 	last := &t.messages[len(t.messages)-1]
@@ -74,6 +75,7 @@ func (t *turns) add(parts ...llm.Part) {
 
 // message appends a message of its own.
 func (t *turns) message(m llm.Message) {
+	m.At = t.at
 	t.messages = append(t.messages, m)
 	t.open = false
 }

@@ -82,14 +82,16 @@ func (t *turns) conversation(instructions, input []byte) ([]llm.Message, error) 
 		})
 	}
 	if s, ok := rawjson.AsString(input); ok {
-		return append(t.messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: s}}}),
-			nil
+		t.at = 1
+		t.message(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: s}}})
+		return t.messages, nil
 	}
 	if input != nil && rawjson.KindOf(input) != rawjson.Array {
 		return nil, llm.Invalid("input",
 			`The input must be a string, or an array of items such as {"role": "user", "content": "Hello"}.`)
 	}
 	for i, v := range rawjson.Elements(input) {
+		t.at = i + 1
 		if err := t.item(v, "input["+strconv.Itoa(i)+"]"); err != nil {
 			return nil, err
 		}

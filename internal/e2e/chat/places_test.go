@@ -24,11 +24,12 @@ func TestErrorsNameWhatTheClientWrote(t *testing.T) {
 		{"/v1/messages", `{"model":"house/m","max_tokens":9,"stop_sequences":["a","b","c","d","e","f"],"messages":[{"role":"user","content":"a"}]}`, "stop_sequences: "},
 		{"/v1beta/models/house/m:generateContent", `{"generationConfig":{"candidateCount":2},"contents":[{"role":"user","parts":[{"text":"a"}]}]}`, "generationConfig.candidateCount"},
 		{"/v1beta/models/house/m:generateContent", `{"generationConfig":{"stopSequences":["a","b","c","d","e","f"]},"contents":[{"role":"user","parts":[{"text":"a"}]}]}`, "generationConfig.stopSequences"},
+		{"/v1/responses", `{"model":"house/m","input":[{"role":"user","content":"` + strings.Repeat("a", 2<<20) + `"},{"type":"custom_tool_call","call_id":"a","name":"c","input":"i"},{"type":"custom_tool_call_output","call_id":"a","output":"r"},{"type":"custom_tool_call","call_id":"b","name":"c","input":"i"},{"type":"custom_tool_call_output","call_id":"b","output":"r"},{"role":"user","content":[{"type":"odd"}]}]}`, "input[5]"},
 	} {
 		got := h.Do(harness.Ask{Path: tt.path, Body: tt.body})
 		var e any
 		if err := json.Unmarshal([]byte(got.Body), &e); got.Status != http.StatusBadRequest || err != nil || !strings.Contains(got.Body, tt.want) {
-			t.Errorf("%s %s: %d %s, want %s", tt.path, tt.body, got.Status, got.Body, tt.want)
+			t.Errorf("%s %.1000s: %d %s, want %s", tt.path, tt.body, got.Status, got.Body, tt.want)
 		}
 	}
 }
