@@ -1,6 +1,9 @@
 package dialect
 
-import "weir/internal/llm"
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
 
 // Counter is a way of asking a provider, by a POST that is charged for nothing, how many tokens its model reads of a
 // chat in a wire format.
@@ -15,6 +18,13 @@ type Counter struct {
 	Body func(chat []byte, model string) []byte
 	// Decode reads the answer, as DecodeReply does, into llm.Reply.Counted.
 	Decode func(body []byte, q *llm.Quirks) (*llm.Reply, error)
+}
+
+// EncodeCount is the EncodeReply of a count of tokens, which follows the beginning of its object.
+func EncodeCount(beginning string) func(dst []byte, r *llm.Reply) []byte {
+	return func(dst []byte, r *llm.Reply) []byte {
+		return append(rawjson.AppendCount(dst, beginning, r.Counted), '}')
+	}
 }
 
 // Counts reports whether chats in the wire format are counted in that way.

@@ -4,7 +4,6 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
@@ -13,11 +12,6 @@ const countPath = "/messages/count_tokens"
 
 // counted is the member of a reply that is the count.
 const counted = "input_tokens"
-
-// EncodeCount is EncodeReply for a count of tokens.
-func EncodeCount(dst []byte, r *llm.Reply) []byte {
-	return append(rawjson.AppendCount(dst, `{"`+counted+`":`, r.Counted), '}')
-}
 
 // counter counts the tokens of a chat. It "is free to use" and an estimate, from which the real number "may differ by a
 // small amount" (https://platform.claude.com/docs/en/build-with-claude/token-counting, undated copy that names

@@ -77,7 +77,7 @@ func Dialect() *dialect.Dialect {
 		Documents:    []string{document},
 		Operations: []*dialect.Operation{{
 			Op: llm.OpCountTokens, Silent: true, Free: true, Routes: []string{"POST /v1/messages/count_tokens"},
-			Scan: ScanCount, DecodeRequest: DecodeRequest, EncodeReply: EncodeCount,
+			Scan: ScanCount, DecodeRequest: DecodeRequest, EncodeReply: dialect.EncodeCount(`{"` + counted + `":`),
 			Path: dialect.At(countPath), Splice: compose.SpliceModel, DecodeReply: parse.Counted(counted),
 			Stamp: dialect.Unstamped,
 		}},

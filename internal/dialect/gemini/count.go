@@ -75,11 +75,6 @@ func SpliceCount(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []b
 	return append(dst, body...)
 }
 
-// EncodeCount is EncodeReply for a count of tokens.
-func EncodeCount(dst []byte, r *llm.Reply) []byte {
-	return append(rawjson.AppendCount(dst, `{"`+counted+`":`, r.Counted), '}')
-}
-
 // counters count the tokens of a chat. Google's own API takes the whole request in a member
 // (https://ai.google.dev/api/tokens), and counting is free there: the vendor's answer at
 // https://discuss.ai.google.dev/t/189068 (Gemini 3.5 Flash-Lite countTokens, undated copy of 2026). Vertex AI takes what

@@ -171,8 +171,9 @@ func operations() []*dialect.Operation {
 	return []*dialect.Operation{{
 		Op: llm.OpCountTokens, Silent: true, Free: true,
 		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"}, Suffix: CountSuffix,
-		Scan: ScanCount, DecodeRequest: DecodeCounted, EncodeReply: EncodeCount, Path: CountPath,
-		Splice: SpliceCount, DecodeReply: parse.Counted(counted), Stamp: dialect.Unstamped,
+		Scan: ScanCount, DecodeRequest: DecodeCounted, Path: CountPath,
+		EncodeReply: dialect.EncodeCount(`{"` + counted + `":`),
+		Splice:      SpliceCount, DecodeReply: parse.Counted(counted), Stamp: dialect.Unstamped,
 	}, {
 		Op: llm.OpEmbed, Silent: true,
 		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"}, Suffix: EmbedSuffix,

@@ -19,8 +19,9 @@ const countPath, counted = "/responses/input_tokens", "input_tokens"
 func counting() *dialect.Operation {
 	return &dialect.Operation{
 		Op: llm.OpCountTokens, Silent: true, Free: true, Routes: []string{"POST /v1" + countPath},
-		Scan: ScanCount, DecodeRequest: DecodeRequest, EncodeReply: EncodeCount,
-		Path: dialect.At(countPath), Splice: compose.SpliceModel, DecodeReply: parse.Counted(counted),
+		Scan: ScanCount, DecodeRequest: DecodeRequest,
+		EncodeReply: dialect.EncodeCount(`{"object":"response.input_tokens","` + counted + `":`),
+		Path:        dialect.At(countPath), Splice: compose.SpliceModel, DecodeReply: parse.Counted(counted),
 		Stamp: dialect.Unstamped,
 	}
 }
@@ -33,11 +34,6 @@ func ScanCount(body []byte, r *http.Request) (llm.Head, error) {
 			"Tokens are counted of the input alone. Leave previous_response_id out, and send the whole conversation as input.")
 	}
 	return h, err
-}
-
-// EncodeCount is EncodeReply for a count of tokens.
-func EncodeCount(dst []byte, r *llm.Reply) []byte {
-	return append(rawjson.AppendCount(dst, `{"object":"response.input_tokens","`+counted+`":`, r.Counted), '}')
 }
 
 // counter counts the tokens of a response's input: "the exact count the model will receive"
