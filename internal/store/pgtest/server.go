@@ -47,15 +47,7 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A linguistic order of text by default, where the build has one: whoever
-	// needs another says so.
-	locale := []string{"--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en"}
-	err = s.run("initdb", append([]string{"-D", s.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync"},
-		locale...)...)
-	if err != nil {
-		err = s.run("initdb", "-D", s.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8")
-	}
-	if err == nil {
+	if err = s.initialise(); err == nil {
 		err = s.Up()
 	}
 	if err != nil {
