@@ -51,8 +51,7 @@ type Quirks struct {
 	// message is continued behind that message, "no" where it is not, and empty
 	// where it is as the wire format's vendor does.
 	Prefill string `json:"prefill,omitempty"`
-	// Documents is how it takes documents in a chat where that is not as the wire format's vendor does: DocumentsByURL or
-	// DocumentsNone.
+	// Documents is how it takes documents in a chat where that is not as the wire format's vendor does: DocumentsByURL.
 	Documents string `json:"documents,omitempty"`
 	// NoTier says that its answers do not tell the service tier: the one that was asked
 	// for is the one that served.
@@ -64,10 +63,8 @@ type Quirks struct {
 	LeastAudioSeconds int64 `json:"least_audio_seconds,omitempty"`
 }
 
-const (
-	DocumentsByURL = "document_url" // by an address or a data URL, in a part of that name
-	DocumentsNone  = "none"
-)
+// DocumentsByURL is by an address or a data URL, in a part of that name.
+const DocumentsByURL = "document_url"
 
 // Everywhere are those departures that hold in every wire format that the provider speaks.
 func (q *Quirks) Everywhere() Quirks {

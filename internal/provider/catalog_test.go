@@ -219,7 +219,7 @@ func TestQuirks(t *testing.T) {
 	mistral := llm.Quirks{
 		MaxOutputField: "max_tokens", NoStreamOptions: true, RequiredToolChoice: "any",
 		Rename: map[string]string{"seed": "random_seed"}, Drop: []string{
-			"logit_bias", "logprobs", "prompt_cache_retention", "refusal", "safety_identifier", "store", "top_logprobs", "user", "verbosity",
+			"logit_bias", "logprobs", "prompt_cache_retention", "safety_identifier", "store", "top_logprobs", "user", "verbosity",
 		},
 		Documents:  llm.DocumentsByURL,
 		SoundApart: true,

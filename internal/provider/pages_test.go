@@ -380,8 +380,6 @@ func quirk(key string, raw json.RawMessage) string {
 		return "A document for a model that is not known to take documents is read into text for a fee that no reply tells: it is an `other_tool` without a price, refused under a budget."
 	case q.Documents == llm.DocumentsByURL:
 		return "A document goes as a `document_url`, inline as a data URL; one that is text goes as text."
-	case q.Documents == llm.DocumentsNone:
-		return "It takes no documents: one that is text goes as text, others are refused."
 	case q.BillsFetches:
 		return "It charges for each page that its own search of the web opens: these are `other_tool`."
 	case q.IgnoresCallCaps:

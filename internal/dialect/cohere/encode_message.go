@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -156,7 +155,7 @@ func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 // content writes the content of a message: a string where it is plain text
 // alone, else an array of blocks.
 func (e *requestEncoder) content(parts []llm.Part, role llm.Role, param string) {
-	parts = compose.Texts(parts)
+	parts = llm.Texts(parts)
 	e.Name("content")
 	switch {
 	case len(parts) == 0:

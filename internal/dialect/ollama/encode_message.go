@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"weir/internal/dialect/callid"
-	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -91,7 +90,7 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) bo
 	var words, thinking []byte
 	var images []*llm.Media
 	var calls []*llm.ToolCall
-	parts = compose.Texts(parts)
+	parts = llm.Texts(parts)
 	for i := range parts {
 		p := &parts[i]
 		e.dropMarks(p)

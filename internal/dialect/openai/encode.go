@@ -168,7 +168,7 @@ func (e *requestEncoder) tool(t *llm.Tool, place int) {
 		return
 	}
 	e.Dst = append(e.Dst, `{"type":"function","function":`...)
-	e.named(t.Name, t.Description, "parameters", e.parameters(t), t.Strict)
+	e.named(t.Name, t.Description, "parameters", t.Parameters, t.Strict)
 	if !e.Own {
 		if t.CacheControl != nil {
 			e.Drop("cache_control")
@@ -193,14 +193,6 @@ func (e *requestEncoder) tool(t *llm.Tool, place int) {
 		e.InnerRaw("cache_control", t.CacheControl)
 	}
 	e.Dst = append(e.Dst, '}')
-}
-
-// parameters returns the schema of a tool's arguments: some who speak the format do not take a tool without one.
-func (e *requestEncoder) parameters(t *llm.Tool) []byte {
-	if t.Parameters == nil && !e.Own {
-		return []byte(`{"type":"object","properties":{}}`)
-	}
-	return t.Parameters
 }
 
 func (e *requestEncoder) toolChoice(c *llm.ToolChoice) {

@@ -51,9 +51,6 @@ func soundFormat(mime string) string {
 
 func (e *requestEncoder) document(m *llm.Media) bool {
 	switch {
-	case e.Quirks.Documents == llm.DocumentsNone:
-		e.refuse("The model's API takes no documents. Send the document's text, or choose a model that reads documents.")
-		return false
 	case e.Quirks.Documents == llm.DocumentsByURL && m.FileID == "":
 		e.documentURL(m)
 		return true

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -148,7 +147,7 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 			e.dropOfCall(p)
 			t.calls = append(t.calls, p)
 		case llm.PartRefusal:
-			e.refused(t, p)
+			t.refusal.WriteString(p.Text)
 		case llm.PartReasoning:
 			t.thoughts = append(t.thoughts, p)
 		case llm.PartImage:
@@ -164,15 +163,6 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 		}
 	}
 	return t
-}
-
-// refused adds a refusal to a turn: as words, where the provider has no member for it.
-func (e *requestEncoder) refused(t *turn, p *llm.Part) {
-	if !slices.Contains(e.Quirks.Drop, "refusal") {
-		t.refusal.WriteString(p.Text)
-		return
-	}
-	t.words = append(t.words, &llm.Part{Kind: llm.PartText, Text: p.Text})
 }
 
 // assistant writes the members of an assistant's turn but those in extra. It reports false where all parts of it were
@@ -312,7 +302,7 @@ func isCustom(c *llm.ToolCall) bool { return typeOf(c) == typeCustom }
 // alone, which every provider takes, else an array of parts.
 func (e *requestEncoder) content(parts []llm.Part) {
 	if e.Quirks.Documents != "" {
-		parts = compose.Texts(parts)
+		parts = llm.Texts(parts)
 	}
 	e.Dst = append(e.Dst, `,"content":`...)
 	if len(parts) == 0 {

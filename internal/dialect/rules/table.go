@@ -19,7 +19,7 @@ const seen = "2026-11-28"
 
 // Table returns all rules, those of one provider before those of a wire format.
 func Table() []Rule {
-	return slices.Concat(mistral(), chatVendors(), openAI(), orders(), anthropic(), bedrock(), gemini())
+	return slices.Concat(mistral(), mistralSchema(), groq(), openRouter(), chatVendors(), openAI(), orders(), anthropic(), bedrock(), gemini())
 }
 
 // mistral are Mistral's.

@@ -51,10 +51,10 @@ func (a AtMost) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has a number of 1.5.
+// Example has a number of 1.9.
 func (a AtMost) Example() *llm.Request {
 	r := saying("hello")
-	*number(r, a.Field) = new(json.Number("1.5"))
+	*number(r, a.Field) = new(json.Number("1.9"))
 	return r
 }
 

@@ -1,0 +1,186 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"weir/internal/llm"
+)
+
+// NoRefusals asks for a history without members that say that the model refused.
+type NoRefusals struct{}
+
+// Broken is the message that has one.
+func (NoRefusals) Broken(r *llm.Request, _ []byte) string {
+	for i := range r.Messages {
+		if slices.ContainsFunc(r.Messages[i].Parts, func(p llm.Part) bool { return p.Kind == llm.PartRefusal }) {
+			return fmt.Sprintf("messages.%d.refusal", i)
+		}
+	}
+	return ""
+}
+
+// Fit has the refusal as text.
+func (NoRefusals) Fit(f *Fitting) error {
+	for i := range f.Messages {
+		for j := range f.Messages[i].Parts {
+			if f.Messages[i].Parts[j].Kind == llm.PartRefusal {
+				f.part(i, j).Kind = llm.PartText
+			}
+		}
+	}
+	return nil
+}
+
+// Example has one.
+func (NoRefusals) Example() *llm.Request {
+	r := saying("hello")
+	r.Messages = append(r.Messages, llm.Message{
+		Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartRefusal, Text: "No."}},
+	}, says(llm.RoleUser, "why?"))
+	return r
+}
+
+func (NoRefusals) String() string { return "A refusal in the history is text" }
+
+// NoDocuments asks for messages without documents.
+type NoDocuments struct{}
+
+// Broken is the message that has one.
+func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
+	for i := range r.Messages {
+		if slices.ContainsFunc(r.Messages[i].Parts, hasDocument) {
+			return fmt.Sprintf("messages.%d.content", i)
+		}
+	}
+	return ""
+}
+
+// hasDocument reports whether a part is a document, or a tool's result that has one.
+func hasDocument(p llm.Part) bool {
+	return p.Kind == llm.PartDocument || p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
+}
+
+// Fit has documents that are text as text, and refuses others.
+func (NoDocuments) Fit(f *Fitting) error {
+	f.results(func(r *llm.ToolResult) { r.Parts = llm.Texts(r.Parts) })
+	for i := range f.Messages {
+		f.Messages[i].Parts = llm.Texts(f.Messages[i].Parts)
+		if slices.ContainsFunc(f.Messages[i].Parts, hasDocument) {
+			return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model's API takes no documents. Send the document's "+
+				"text, or choose a model that reads documents.")
+		}
+	}
+	return nil
+}
+
+// Example has one that is text.
+func (NoDocuments) Example() *llm.Request {
+	r := saying("hello")
+	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{
+		Kind: llm.PartDocument, Media: &llm.Media{MIME: "text/plain", Data: "cGxhaW4=", Name: "notes"},
+	})
+	return r
+}
+
+func (NoDocuments) String() string { return "There are no documents" }
+
+// NoNames asks for messages without the names of who speaks.
+type NoNames struct{}
+
+// Broken is the first name.
+func (NoNames) Broken(r *llm.Request, _ []byte) string {
+	for i := range r.Messages {
+		if name := r.Messages[i].Name; name != "" {
+			return quoted(name)
+		}
+	}
+	return ""
+}
+
+// Fit leaves them out.
+func (NoNames) Fit(f *Fitting) error {
+	for i := range f.Messages {
+		f.Messages[i].Name = ""
+	}
+	f.Drop("name")
+	return nil
+}
+
+// Example has one.
+func (NoNames) Example() *llm.Request {
+	r := saying("hello")
+	r.Messages[0].Name = "ann"
+	return r
+}
+
+func (NoNames) String() string { return "Messages do not name who speaks" }
+
+// ToolParameters asks that each function has a schema of its arguments.
+type ToolParameters struct{}
+
+// Broken is the first function that has none.
+func (ToolParameters) Broken(r *llm.Request, _ []byte) string {
+	for i := range r.Tools {
+		if hasNoParameters(&r.Tools[i]) {
+			return quoted(r.Tools[i].Name)
+		}
+	}
+	return ""
+}
+
+func hasNoParameters(t *llm.Tool) bool { return t.Raw == nil && t.Parameters == nil }
+
+// Fit gives it one of no arguments.
+func (ToolParameters) Fit(f *Fitting) error {
+	for i := range f.Tools {
+		if hasNoParameters(&f.Tools[i]) {
+			f.Tools[i].Parameters = []byte(`{"type":"object","properties":{}}`)
+		}
+	}
+	return nil
+}
+
+// Example has a function without.
+func (ToolParameters) Example() *llm.Request {
+	r := saying("hello")
+	r.Tools = []llm.Tool{{Name: "f"}}
+	return r
+}
+
+func (ToolParameters) String() string { return "Each function has `parameters`" }
+
+// NoAllowedTools asks for a choice among all tools that are offered.
+type NoAllowedTools struct{}
+
+// Broken is the choice among some.
+func (NoAllowedTools) Broken(r *llm.Request, _ []byte) string {
+	if r.ToolChoice == nil || r.ToolChoice.Allowed == nil {
+		return ""
+	}
+	return "tool_choice"
+}
+
+// Fit offers those alone.
+func (NoAllowedTools) Fit(f *Fitting) error {
+	choice := *f.ToolChoice
+	f.Tools = slices.DeleteFunc(f.Tools, func(t llm.Tool) bool {
+		return t.Raw != nil || !slices.Contains(choice.Allowed, t.Name)
+	})
+	choice.Allowed = nil
+	f.ToolChoice = &choice
+	return nil
+}
+
+// Example allows one of two.
+func (NoAllowedTools) Example() *llm.Request {
+	r := saying("hello")
+	schema := []byte(`{"type":"object"}`)
+	r.Tools = []llm.Tool{{Name: "f", Parameters: schema}, {Name: "g", Parameters: schema}}
+	r.ToolChoice = &llm.ToolChoice{Mode: llm.ToolsAuto, Allowed: []string{"g"}}
+	return r
+}
+
+func (NoAllowedTools) String() string {
+	return "A choice is among all tools: where it is among some, these alone are offered"
+}

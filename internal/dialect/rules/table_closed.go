@@ -1,0 +1,106 @@
+package rules
+
+// Vendors that speak Chat Completions and close its objects: what they do not publish is an error.
+
+const (
+	mistralSource = "https://github.com/mistralai/platform-docs-public/blob/222f4ba9114f84ce9f2d718b9a12fbac1e527f4b/public/openapi.yaml"
+	groqSource    = "https://github.com/groq/groq-typescript/blob/v1.6.0/src/resources/chat/completions.ts"
+)
+
+// mistralSchema are rules of Mistral's published schema.
+func mistralSchema() []Rule {
+	of := []Of{{Provider: "mistral"}}
+	return []Rule{
+		{
+			Name: "mistral-temperature", Of: of, Own: true, Word: `"temperature"`, Ask: AtMost{"temperature", "1.5"},
+			Says: "body.%s: Input should be less than or equal to 1.5", Source: mistralSource, Seen: seen,
+		},
+		{
+			Name: "mistral-top-p", Of: of, Own: true, Word: `"top_p"`, Ask: Positive{"top_p", "0.01"},
+			Says: "body.%s: Input should be greater than 0", Source: mistralSource, Seen: seen,
+		},
+		{
+			Name: "mistral-seed", Of: of, Own: true, Word: `"seed"`, Ask: LeastSeed{0},
+			Says:   "body.random_seed: Input should be greater than or equal to 0, not %s",
+			Source: mistralSource, Seen: seen,
+		},
+		{
+			Name: "mistral-service-tier", Of: of, Own: true, Word: `"service_tier"`,
+			Ask:  Words{Field: "service_tier", Words: []string{"auto", "standard_only"}},
+			Says: "body.%s: Input should be 'auto' or 'standard_only'", Source: mistralSource, Seen: seen,
+		},
+		{
+			Name: "mistral-modalities", Of: of, Own: true, Word: `"modalities"`, Ask: UsualModalities{},
+			Says: "body.%s: Extra inputs are not permitted", Source: mistralSource, Seen: seen,
+		},
+		{
+			Name: "mistral-names", Of: of, Own: true, Word: `"name"`, Ask: NoNames{},
+			Says: "body.messages.name: Extra inputs are not permitted: %s", Source: mistralSource, Seen: seen,
+		},
+		{
+			Name: "mistral-refusals", Of: of, Own: true, Word: `"refusal"`, Ask: NoRefusals{},
+			Says: "body.%s: Extra inputs are not permitted", Source: mistralSource, Seen: seen,
+		},
+		{
+			Name: "mistral-tool-parameters", Of: of, Own: true, Word: `"tools"`, Ask: ToolParameters{},
+			Says: "body.tools.function.parameters: Field required (the function %s)", Source: mistralSource, Seen: seen,
+		},
+		{
+			Name: "mistral-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
+			Says: "body.%s.function: Field required", Source: mistralSource, Seen: seen,
+		},
+	}
+}
+
+// groq are Groq's.
+func groq() []Rule {
+	of := []Of{{Provider: "groq"}}
+	return []Rule{
+		{
+			Name: "groq-reasoning-effort", Of: of, Own: true, Word: `"reasoning_effort"`,
+			Ask: Words{
+				Field: "reasoning_effort", Words: []string{"none", "default", "low", "medium", "high"},
+				Instead: map[string]string{"minimal": "low", "xhigh": "high", "max": "high"},
+			},
+			Says: "'%s' must be one of `none`, `default`, `low`, `medium` or `high`", Source: groqSource, Seen: seen,
+		},
+		{
+			Name: "groq-service-tier", Of: of, Own: true, Word: `"service_tier"`,
+			Ask:  Words{Field: "service_tier", Words: []string{"auto", "on_demand", "flex", "performance"}},
+			Says: "'%s' must be one of `auto`, `on_demand`, `flex` or `performance`", Source: groqSource, Seen: seen,
+		},
+		{
+			Name: "groq-modalities", Of: of, Own: true, Word: `"modalities"`, Ask: UsualModalities{},
+			Says: "property '%s' is unsupported", Source: groqSource, Seen: seen,
+		},
+		{
+			Name: "groq-documents", Of: of, Own: true, Word: `"file"`, Ask: NoDocuments{},
+			Says: "'%s' has a part that is none of `text`, `image_url` and `document`", Source: groqSource, Seen: seen,
+		},
+		{
+			Name: "groq-refusals", Of: of, Own: true, Word: `"refusal"`, Ask: NoRefusals{},
+			Says: "property '%s' is unsupported", Source: groqSource, Seen: seen,
+		},
+		{
+			Name: "groq-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
+			Says: "'%s' must be a string or a function", Source: groqSource, Seen: seen,
+		},
+	}
+}
+
+// openRouter are OpenRouter's.
+func openRouter() []Rule {
+	of := []Of{{Provider: "openrouter"}}
+	return []Rule{
+		{
+			Name: "openrouter-end-user", Of: of, Own: true, Word: `"user":`, Ask: EndUser{Form{Signs: AnySign, Least: 1, Most: 128}},
+			Says:   "user: String must contain at most 128 character(s), not %s",
+			Source: "https://github.com/looplj/axonhub/issues/1669", Seen: seen,
+		},
+		{
+			Name: "openrouter-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
+			Says:   "%s: Invalid input",
+			Source: "https://openrouter.ai/docs/client-sdks/typescript/models/chattoolchoice.md", Seen: seen,
+		},
+	}
+}

@@ -1,0 +1,42 @@
+package llm
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// textOf returns the text of a document that is text, behind its name; false for another, and for what is no UTF-8.
+func textOf(m *Media) (text string, ok bool) {
+	if m == nil || m.Data == "" || !strings.HasPrefix(m.MIME, "text/") {
+		return "", false
+	}
+	data, err := base64.StdEncoding.DecodeString(m.Data)
+	if err != nil || !utf8.Valid(data) {
+		return "", false
+	}
+	if m.Name != "" {
+		return m.Name + "\n\n" + string(data), true
+	}
+	return string(data), true
+}
+
+// Texts returns the parts with documents that are text as texts.
+func Texts(parts []Part) []Part {
+	changed := false
+	for i := range parts {
+		if parts[i].Kind != PartDocument {
+			continue
+		}
+		text, ok := textOf(parts[i].Media)
+		if !ok {
+			continue
+		}
+		if !changed {
+			parts, changed = slices.Clone(parts), true
+		}
+		parts[i].Kind, parts[i].Text, parts[i].Media = PartText, text, nil
+	}
+	return parts
+}
