@@ -279,7 +279,7 @@ var ownWords = map[string]struct {
 }{
 	"openai":    {`{"type":"custom","custom":{"name":"g"}}`, `{"type":"video_url","video_url":{"url":"https://example.com/a.mp4"}}`, true, false},
 	"responses": {`{"type":"web_search"}`, ``, true, false},
-	"anthropic": {`{"type":"web_search_20250305","name":"web_search"}`, `{"type":"search_result","source":"s","title":"t","content":[]}`, true, true},
+	"anthropic": {`{"type":"web_search_20250305","name":"web_search"}`, `{"type":"container_upload","file_id":"f"}`, true, true},
 	"gemini":    {`{"googleSearch":{}}`, `{"inlineData":{"mimeType":"video/mp4","data":"AAAA"}}`, true, false},
 	"bedrock":   {`{"systemTool":{"name":"g"}}`, `{"video":{"format":"mp4","source":{"bytes":"AAAA"}}}`, false, false},
 	"cohere":    {`{"type":"custom","custom":{"name":"g"}}`, `{"type":"document","document":{"id":"d","data":{}}}`, true, false},

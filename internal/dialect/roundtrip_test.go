@@ -190,7 +190,11 @@ func toolFeatures(x *llm.Request) (list []feature) {
 		}
 	}
 	if c := x.ToolChoice; c != nil && c.Mode != llm.ToolsAuto {
-		list = append(list, feature{"tool choice", nil, func(r *llm.Request) bool {
+		var drops []string
+		if forbidden { // in a conversation with calls Bedrock has no such choice, and the system says so
+			drops = []string{"tool_choice"}
+		}
+		list = append(list, feature{"tool choice", drops, func(r *llm.Request) bool {
 			return forbidden && len(r.Tools) == 0 ||
 				r.ToolChoice != nil && (cmp.Equal(r.ToolChoice, c) || len(r.Tools) == 1 && r.ToolChoice.Mode == llm.ToolsRequired)
 		}})

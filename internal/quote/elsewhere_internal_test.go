@@ -31,6 +31,78 @@ func elsewhereBodies() map[string]string {
 	}
 }
 
+// historyBodies are requests of Chat Completions whose history is longer in other wire formats.
+func historyBodies() map[string]string {
+	history := func(arguments string) string {
+		var b strings.Builder
+		for i := range 200 {
+			fmt.Fprintf(&b, `,{"role":"assistant","tool_calls":[{"id":"t%d","type":"function","function":{"name":"f%d","arguments":%q}}]},{"role":"tool","tool_call_id":"t%d","content":"1"}`, i, i, arguments, i)
+		}
+		return `[{"role":"user","content":"Hi"}` + b.String() + `]`
+	}
+	var files strings.Builder
+	for range 50 {
+		files.WriteString(`,{"role":"user","content":[{"type":"file","file":{"file_data":"data:text/plain;base64,YQ=="}}]},{"role":"assistant","content":"a"}`)
+	}
+	const tools = `,"tools":[{"type":"function","function":{"name":"f0"}}]}`
+	return map[string]string{
+		"calls without tools":       `{"messages":` + history("{}") + `}`,
+		"broken calls":              `{"messages":` + history(`{"a`) + tools,
+		"broken calls, no tools":    `{"messages":` + history("x") + `}`,
+		"no tool is to be called":   `{"tool_choice":"none","messages":` + history("{}") + tools,
+		"documents without a word":  `{"messages":[{"role":"user","content":"Hi"}` + files.String() + `,{"role":"user","content":"a"}]}`,
+		"one call, and one message": `{"tool_choice":"none","messages":[{"role":"user","content":"H"},{"role":"assistant","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"1"}}]},{"role":"tool","tool_call_id":"t","content":"1"}]}`,
+	}
+}
+
+// compactHistory is a history of Gemini's API, which has the shortest words for calls.
+func compactHistory() string {
+	var calls, results strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&calls, `{"functionCall":{"name":"f%d"}},`, i)
+		fmt.Fprintf(&results, `{"functionResponse":{"name":"f%d"}},`, i)
+	}
+	return `{"contents":[{"parts":[{"text":"Hi"}]},{"role":"model","parts":[` + strings.Trim(calls.String(), ",") + `]},{"parts":[` + strings.Trim(results.String(), ",") + `]}]}`
+}
+
+// TestHistoryWithinBound holds that what is put into a history for another wire format is within what a budget holds.
+func TestHistoryWithinBound(t *testing.T) {
+	t.Parallel()
+	bodies := historyBodies()
+	bodies["in few words"] = compactHistory()
+	for name, body := range bodies {
+		client := "openai"
+		if strings.Contains(body, `"contents"`) {
+			client = "gemini"
+		}
+		for _, target := range []string{"anthropic", "gemini", "bedrock", "cohere", "ollama"} {
+			q := newAsked(t, quotetest.Asked{ClientAPI: client, Target: target, Body: body, Sizes: sized()})
+			tree, err := q.Source.Tree()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, _, err := q.Spoken.EncodeRequest(tree, &llm.Quirks{})
+			if err != nil {
+				t.Fatalf("%s at %s: %v", name, target, err)
+			}
+			for _, how := range []Precision{Coarse, Fine} {
+				d := q.demandOf(how)
+				if got, want := d.fixed[llm.Input], CountTokens(string(out))+itsOwn(out); got < want {
+					t.Errorf("%s at %s: a bound of %d tokens (%v), want at least %d of what is sent", name, target, got, how, want)
+				}
+			}
+		}
+	}
+}
+
+// itsOwn are the tokens of its own that a vendor puts in where a request has tools.
+func itsOwn(body []byte) int64 {
+	if strings.Contains(string(body), `"toolConfig"`) {
+		return aroundTools
+	}
+	return 0
+}
+
 // TestElsewhereWithinBound holds that what a provider gets in place of the client's own tools, and would charge for, is
 // within what a budget holds, and that it is not so without what is added for it.
 func TestElsewhereWithinBound(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 // Inputs are what of a request decides how much a provider reads and works for
 // it, beside the bytes of its body.
 type Inputs struct {
-	own  bool // what nobody modelled of it reaches the target
-	kept bool // a thought in it may stand for one that the provider has kept
+	own      bool // what nobody modelled of it reaches the target
+	untooled bool // it has no tools, which its calls may need in another wire format
+	kept     bool // a thought in it may stand for one that the provider has kept
 
 	hidden bool  // there is input whose size the body does not show
 	reads  int64 // how often a provider may charge for the input, by a field that is not known; 0 for once
@@ -103,6 +104,7 @@ func (q *Quote) inputsAtMost() Inputs {
 	if tree.Elsewhere != nil && !r.own {
 		r.offered(tree.Elsewhere)
 	}
+	r.translated(tree)
 	in := &q.Dialect.Inputs
 	for i := range tree.Tools {
 		t := &tree.Tools[i]
@@ -177,8 +179,12 @@ func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 			r.other(p.Raw, in)
 		case p.Media != nil:
 			r.media(p.Kind, p.Media)
+			if p.Kind == llm.PartDocument && !r.own { // words may be put before it
+				r.schemas += aroundCall
+			}
 		case p.Call != nil:
 			r.call(p.Call)
+			r.called(p.Call)
 		case p.Result != nil:
 			r.result(p.Result.Parts)
 			r.parts(p.Result.Parts, in)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -28,7 +29,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	case e.Own:
 		turns = e.ownTurns(list)
 	default:
-		system, turns = e.turns(list)
+		system, turns = e.turns(compose.WithoutSpaceAtEnd(list))
 		prompted = len(system) > 0
 	}
 	if prompted && e.Key("system") {

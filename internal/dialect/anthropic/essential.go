@@ -49,6 +49,9 @@ func essentialOf(parts []llm.Part) *llm.Essential {
 			if d := blockEssentials.Of(rawjson.Text(rawjson.Get(p.Raw, "type")), p.Raw); d != nil {
 				return d
 			}
+			if v := rawjson.Get(p.Raw, "citations"); isOn(v) { // of a block with content of its own
+				return blockEssentials.Of("citations", v)
+			}
 		case llm.PartDocument:
 			for _, f := range p.Extra {
 				if d := blockEssentials.Of(f.Name, f.Value); d != nil && (f.Name != "citations" || isOn(f.Value)) {

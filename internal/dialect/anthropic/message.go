@@ -115,8 +115,11 @@ func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 		return llm.Part{},
 			llm.Invalid(param, `A content block must be an object such as {"type": "text", "text": "Hello"}.`)
 	}
-	if kind == "tool_reference" {
+	switch kind {
+	case "tool_reference":
 		return reference(v), nil
+	case "search_result":
+		return composed(v, "content"), nil
 	}
 	b := block{Part: llm.Part{Kind: partKinds[kind]}, kind: kind, param: param}
 	if b.Kind == 0 || within && b.Kind == llm.PartToolResult {
@@ -135,7 +138,11 @@ func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 			return llm.Part{}, err
 		}
 	}
-	if (b.Kind == llm.PartImage || b.Kind == llm.PartDocument) && b.Media == nil {
+	switch {
+	case b.Media != nil:
+	case b.Kind == llm.PartDocument:
+		return composed(v, "source", "content"), nil
+	case b.Kind == llm.PartImage:
 		return other(v), nil
 	}
 	if b.Media != nil {
@@ -224,7 +231,7 @@ func decodeSource(v []byte) *llm.Media {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
 	switch get("type") {
 	case "base64":
-		return &llm.Media{MIME: get("media_type"), Data: get("data")}
+		return &llm.Media{MIME: parse.MediaType(get("media_type")), Data: get("data")}
 	case "text":
 		return &llm.Media{MIME: get("media_type"), Data: base64.StdEncoding.EncodeToString([]byte(get("data")))}
 	case "url":

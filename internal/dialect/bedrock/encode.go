@@ -21,7 +21,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 		return nil, nil, err
 	}
 	e := requestEncoder{Writer: compose.New(Name, r, q), model: r.Model, extra: r.Extra}
-	if err := e.conversation(e.Objects(r.Messages)); err != nil {
+	if err := e.conversation(e.said(r)); err != nil {
 		return nil, nil, err
 	}
 	if err := e.tools(r); err != nil {
@@ -49,6 +49,7 @@ type requestEncoder struct {
 	extra []llm.Field    // those that are not written yet
 	names map[string]int // how often a document's name was asked for
 	spoke string         // the role of the last turn; empty before the first
+	bare  bool           // the turn has a document and no words, which go before it
 }
 
 // key writes a top-level member's name, and reports whether the provider takes
@@ -195,15 +196,14 @@ func (e *requestEncoder) output(r *llm.Request, t *thinking) {
 
 // tools writes the tools and which of them are to be called.
 func (e *requestEncoder) tools(r *llm.Request) error {
-	if !e.Own && r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone {
-		if usesTools(r.Messages) {
-			return llm.Invalid("tool_choice",
-				`Amazon Bedrock cannot be kept from calling tools in a conversation that has tool calls. Leave tool_choice out, or set it to "auto".`)
-		}
-		return nil // no tools come to the same
-	}
+	none := !e.Own && r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone
 	obj := []byte{'{'}
-	if len(r.Tools) > 0 {
+	switch {
+	case none && !hasCalls(r.Messages): // no tools come to the same
+		return nil
+	case len(r.Tools) == 0 && !e.Own:
+		obj = appendCalledTools(obj, r.Messages)
+	case len(r.Tools) > 0:
 		obj = append(appendName(obj, "tools"), '[')
 		for i := range r.Tools {
 			var err error
@@ -213,22 +213,11 @@ func (e *requestEncoder) tools(r *llm.Request) error {
 		}
 		obj = append(obj, ']')
 	}
-	if r.ToolChoice != nil && (e.Own || len(r.Tools) > 0) {
+	if r.ToolChoice != nil && !none && (e.Own || len(r.Tools) > 0) {
 		obj = appendToolChoice(appendName(obj, "toolChoice"), r.ToolChoice)
 	}
 	e.object("toolConfig", obj)
 	return nil
-}
-
-func usesTools(messages []llm.Message) bool {
-	for i := range messages {
-		for _, p := range messages[i].Parts {
-			if p.Kind == llm.PartToolCall || p.Kind == llm.PartToolResult {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // anyObject is the schema of a tool without one, which Converse asks for.

@@ -86,6 +86,10 @@ func (e *requestEncoder) document(m *llm.Media, at *place) error {
 			"Amazon Bedrock takes documents of the types pdf, csv, doc, docx, xls, xlsx, html, txt and md alone. "+
 				"This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
 	}
+	if e.bare && !at.result {
+		e.Dst = append(e.Dst, `{"text":"Document:"},`...)
+		e.bare = false
+	}
 	name := m.Name
 	if !e.Own {
 		name = e.unique(documentName(name))

@@ -41,6 +41,10 @@ func (e *requestEncoder) conversation(list []llm.Message) error {
 		i = last + 1
 	}
 	e.Dst = append(e.Dst, ']')
+	if e.spoke == "" && !e.Own {
+		return llm.Invalid("messages", "The messages hold nothing that the user or the assistant says. Amazon Bedrock needs a "+
+			"message that is not a system one, and not empty.")
+	}
 	return nil
 }
 
@@ -88,6 +92,7 @@ func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) 
 		e.Dst = append(e.Dst, `,"content":[`...)
 	}
 	start := len(e.Dst)
+	e.bare = !e.Own && isBare(list[first:last+1])
 	for i := first; i <= last; i++ {
 		if list[i].Role == llm.RoleSystem && role != string(llm.RoleSystem) {
 			continue
@@ -204,7 +209,6 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 		return e.document(p.Media, at)
 	case llm.PartToolCall:
 		e.call(p.Call)
-		return nil
 	case llm.PartToolResult:
 		return e.result(p, at)
 	default:
@@ -239,10 +243,12 @@ func (e *requestEncoder) text(p *llm.Part) {
 	case e.Own && p.Annotations != nil:
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"citationsContent":{"content":[{"text":`...), p.Text)
 		e.Dst = append(append(append(e.Dst, `}],"citations":`...), p.Annotations...), "}}"...)
-	case e.Own || strings.TrimSpace(p.Text) != "":
+	case e.Own || !isBlank(p.Text):
 		e.Dst = append(rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text), '}')
 	}
 }
+
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // maker is who made the thinking that Converse tells, as far as there is a proof
 // of it: Claude alone signs it, and takes its signatures back wherever it runs.

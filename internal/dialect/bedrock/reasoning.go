@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 )
@@ -115,7 +116,10 @@ type thinking struct {
 func (e *requestEncoder) think(r *llm.Request) thinking {
 	o := r.Reasoning
 	switch {
+	case compose.IsOpenThinking(o) && thinkerOf(r.Model) == thinksAdaptive && !e.Own && !forcesTool(r):
+		return thinking{claude: true, fields: []llm.Field{{Name: "thinking", Value: []byte(`{"type":"adaptive"}`)}}}
 	case o == nil || o.Effort == "" && o.Budget <= 0:
+		e.DropThinking(o)
 		return thinking{}
 	case e.Own:
 		return ownThinking(o)

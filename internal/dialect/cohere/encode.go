@@ -18,7 +18,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	r = compose.Offered(Name, r)
 	e := requestEncoder{Writer: compose.New(Name, r, q)}
 	e.Text("model", r.Model)
-	e.messages(r.Messages)
+	e.messages(e.Objects(r.Messages))
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
@@ -164,6 +164,7 @@ const (
 // thinking writes whether to think and for how long. An effort has no word
 // here: the lower ones become a budget, the higher ones are without a limit.
 func (e *requestEncoder) thinking(o *llm.ReasoningOptions) {
+	e.DropThinking(o)
 	budget := o.Budget
 	if budget == 0 {
 		switch o.Effort {

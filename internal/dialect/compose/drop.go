@@ -85,6 +85,18 @@ func (w *Writer) DropMarks(p *llm.Part) {
 	}
 }
 
+// DropThinking notes a wish to think that names neither an effort nor a budget, and so is no word of this wire format.
+func (w *Writer) DropThinking(o *llm.ReasoningOptions) {
+	if IsOpenThinking(o) && !w.Own {
+		w.Drop("thinking")
+	}
+}
+
+// IsOpenThinking reports whether a wish to think leaves it to the model how much.
+func IsOpenThinking(o *llm.ReasoningOptions) bool {
+	return o != nil && o.Raw != nil && o.Effort == "" && o.Budget <= 0
+}
+
 // DropProof notes what is lost of another vendor's proof of its thinking, which
 // may stand on any part.
 func (w *Writer) DropProof(p *llm.Part) {

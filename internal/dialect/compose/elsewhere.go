@@ -23,16 +23,15 @@ func elsewhere(r *llm.Request) *llm.Request {
 			in.Reasoning = &llm.ReasoningOptions{Effort: e.Effort}
 		}
 	}
-	if !slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Parts, isElsewhere) }) {
+	if !slices.ContainsFunc(r.Messages, changes) {
 		return &in
 	}
 	var t turns
 	for i := range r.Messages {
-		m := &r.Messages[i]
-		if i := slices.IndexFunc(m.Parts, isElsewhere); i < 0 {
-			t.messages = append(t.messages, *m)
-		} else {
+		if m := &r.Messages[i]; changes(*m) {
 			t.split(m)
+		} else {
+			t.messages = append(t.messages, *m)
 		}
 	}
 	in.Messages, in.LeftOut = t.messages, append(r.LeftOut, t.leftOut...)
@@ -44,15 +43,28 @@ func isElsewhere(p llm.Part) bool {
 	return p.Elsewhere != nil || p.Result != nil && slices.ContainsFunc(p.Result.Parts, isElsewhere)
 }
 
+// changes reports whether a message is another one in other wire formats.
+func changes(m llm.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return isElsewhere(p) || isTrace(m.Role, &p) })
+}
+
+// isTrace reports whether a part is what tools that a vendor runs left in an answer, such as a search and what it found. Of
+// that the next answer does not depend: what the model made of it stands beside it.
+func isTrace(role llm.Role, p *llm.Part) bool {
+	return role == llm.RoleAssistant && p.Kind == llm.PartOther && p.Elsewhere == nil
+}
+
 // turns makes messages of parts.
 type turns struct {
 	messages []llm.Message
 	leftOut  []string
+	role     llm.Role // of the message whose parts are read
 }
 
 // split writes a message whose parts are others: results as turns of tools, and none where nothing is left.
 func (t *turns) split(m *llm.Message) {
 	var parts []llm.Part
+	t.role = m.Role
 	for i := range m.Parts {
 		parts = t.append(parts, &m.Parts[i])
 	}
@@ -88,6 +100,10 @@ func (t *turns) append(parts []llm.Part, p *llm.Part) []llm.Part {
 			t.leftOut = append(t.leftOut, e.LeftOut)
 		}
 		return append(parts, e.Parts...)
+	}
+	if isTrace(t.role, p) {
+		t.leftOut = append(t.leftOut, "content parts of another API")
+		return parts
 	}
 	if !isElsewhere(*p) {
 		return append(parts, *p)

@@ -45,7 +45,8 @@ func (e *requestEncoder) contents(messages []llm.Message) {
 		e.content(m, param)
 	}
 	if len(e.Dst) == empty {
-		e.Refuse("messages", "The provider of this model wants at least one message beside those of the system.")
+		e.Refuse("messages", "The messages hold nothing that the user or the assistant says. The provider of this model needs a "+
+			"message that is not a system one, and not empty.")
 	}
 	e.Dst = append(e.Dst, ']')
 }
@@ -80,12 +81,9 @@ func (e *requestEncoder) content(m *llm.Message, param string) {
 		e.part(&p, param, first)
 		first = first && p.Kind != llm.PartToolCall
 	}
-	if len(e.Dst) == empty && !e.Own {
-		if m.Role == llm.RoleAssistant { // it said nothing that can be carried
-			e.Dst = e.Dst[:before]
-			return
-		}
-		e.Dst = append(e.Dst, `{"text":""}`...)
+	if len(e.Dst) == empty && !e.Own { // it says nothing that can be carried
+		e.Dst = e.Dst[:before]
+		return
 	}
 	e.Dst = append(e.Dst, ']')
 	e.InnerExtras(m.Extra, "message fields of another API")
@@ -126,16 +124,14 @@ func (e *requestEncoder) roleWord(r llm.Role) string {
 
 // system writes what the system says, wherever it said it, as one instruction.
 func (e *requestEncoder) system(messages []llm.Message) {
-	begun := false
+	before := len(e.Dst)
+	e.Name("systemInstruction")
+	e.Dst = append(e.Dst, `{"parts":[`...)
+	empty := len(e.Dst)
 	for i := range messages {
 		m := &messages[i]
 		if m.Role != llm.RoleSystem {
 			continue
-		}
-		if !begun && len(m.Parts) > 0 {
-			begun = true
-			e.Name("systemInstruction")
-			e.Dst = append(e.Dst, `{"parts":[`...)
 		}
 		for j := range m.Parts {
 			if m.Parts[j].Kind != llm.PartText && !e.Own {
@@ -151,9 +147,11 @@ func (e *requestEncoder) system(messages []llm.Message) {
 			e.Drop("message fields of another API")
 		}
 	}
-	if begun {
-		e.Dst = append(e.Dst, "]}"...)
+	if len(e.Dst) == empty {
+		e.Dst = e.Dst[:before]
+		return
 	}
+	e.Dst = append(e.Dst, "]}"...)
 }
 
 // part writes one part. First says that the turn has called no function before
@@ -168,6 +166,11 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 	}
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal:
+		if p.Text == "" && signature == "" && !e.Own { // Vertex AI refuses it, and so does the Gemini API at times
+			e.marks(p)
+			e.Dst = e.Dst[:at]
+			return
+		}
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text)
 	case llm.PartReasoning:
 		if proof.IsForeign(p.Maker, Name) || !e.Own && (p.Maker != Name || signature == "") {

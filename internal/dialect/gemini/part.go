@@ -120,7 +120,7 @@ func decodeInline(v []byte) *llm.Media {
 	for f := range rawjson.Members(v) {
 		switch string(spelled(f.Key())) {
 		case "mimeType":
-			m.MIME = rawjson.Text(f.Value)
+			m.MIME = parse.MediaType(rawjson.Text(f.Value))
 		case "data":
 			m.Data = standardBase64(rawjson.Text(f.Value))
 		case "displayName":
@@ -151,7 +151,7 @@ func decodeFile(v []byte) *llm.Media {
 	for f := range rawjson.Members(v) {
 		switch string(spelled(f.Key())) {
 		case "mimeType":
-			m.MIME = rawjson.Text(f.Value)
+			m.MIME = parse.MediaType(rawjson.Text(f.Value))
 		case "displayName":
 			m.Name = rawjson.Text(f.Value)
 		case "fileUri":

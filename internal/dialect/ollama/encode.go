@@ -136,6 +136,7 @@ const (
 // levels. The middle level is written as a plain true, which models that know
 // no levels take, too.
 func (e *requestEncoder) think(o *llm.ReasoningOptions) {
+	e.DropThinking(o)
 	effort := o.Effort
 	if effort == "" && o.Budget > 0 {
 		e.Drop("reasoning budget")

@@ -18,7 +18,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	r = compose.Offered(Name, r)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf, wants: r.Wants}
 	e.Text("model", r.Model)
-	e.messages(r.Messages)
+	e.messages(e.Objects(r.Messages))
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
@@ -114,6 +114,7 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	if o == nil {
 		return
 	}
+	e.DropThinking(o)
 	effort := o.Effort
 	if effort == "" && o.Budget > 0 {
 		e.Drop("reasoning budget")

@@ -152,12 +152,6 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 			t.thoughts = append(t.thoughts, p)
 		case llm.PartImage:
 			t.images = append(t.images, p)
-		case llm.PartOther:
-			if e.Own {
-				t.words = append(t.words, p)
-			} else { // of what another model's own tools left the answer does not depend
-				e.Drop("content parts of another API")
-			}
 		default:
 			t.words = append(t.words, p)
 		}

@@ -54,7 +54,7 @@ func TestDropped(t *testing.T) {
 		`{"type":"input_audio","input_audio":{"data":"BBBB","format":"mp3"}}]}],"max_completion_tokens":10,"reasoning_effort":"medium"}`
 	must.Equal(t, string(body), want, "body")
 	wantDropped := []string{
-		"tool result is_error", "cache_control", "content parts of another API",
+		"content parts of another API", "tool result is_error", "cache_control",
 		"reasoning signature", "reasoning", "redacted reasoning", "top_k", "reasoning budget", "container",
 	}
 	must.Equal(t, dropped, wantDropped, "dropped")

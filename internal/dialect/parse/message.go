@@ -85,7 +85,7 @@ func CutDataURL(s string) (mime, data string, ok bool) {
 	if !ok || !isBase64 || mime == "" {
 		return "", "", false
 	}
-	return mime, data, true
+	return MediaType(mime), data, true
 }
 
 // Arguments are the arguments of a call as JSON text. Where one format has an

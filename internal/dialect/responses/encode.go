@@ -22,7 +22,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	r = compose.Offered(Name, r)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
 	e.Text("model", r.Model)
-	e.input(r.Messages)
+	e.input(e.Objects(r.Messages))
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
@@ -136,6 +136,7 @@ func (e *requestEncoder) effort(o *llm.ReasoningOptions) string {
 	if o == nil {
 		return ""
 	}
+	e.DropThinking(o)
 	if o.Effort == "" && o.Budget > 0 {
 		e.Drop("reasoning budget")
 		return openai.EffortOf(o.Budget)

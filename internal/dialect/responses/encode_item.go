@@ -44,7 +44,7 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 		n := run(m.Parts[i:])
 		switch {
 		case n == 0:
-			e.item(&m.Parts[i], m.Role, param)
+			e.item(&m.Parts[i], param)
 			i++
 			continue
 		case m.Role == llm.RoleTool:
@@ -100,7 +100,7 @@ func (e *requestEncoder) said(role llm.Role, extra []llm.Field, parts []llm.Part
 }
 
 // item writes a part that is an item of its own.
-func (e *requestEncoder) item(p *llm.Part, role llm.Role, param string) {
+func (e *requestEncoder) item(p *llm.Part, param string) {
 	switch p.Kind {
 	case llm.PartReasoning:
 		e.reasoning(p)
@@ -109,19 +109,14 @@ func (e *requestEncoder) item(p *llm.Part, role llm.Role, param string) {
 	case llm.PartToolResult:
 		e.result(p, param)
 	default:
-		e.other(p, role, param)
+		e.other(p, param)
 	}
 }
 
-// other writes an item that nobody modelled. Of what another model's own tools
-// left in the conversation the answer does not depend.
-func (e *requestEncoder) other(p *llm.Part, role llm.Role, param string) {
+// other writes an item that nobody modelled.
+func (e *requestEncoder) other(p *llm.Part, param string) {
 	if !e.Own {
-		if role == llm.RoleAssistant {
-			e.Drop("content parts of another API")
-		} else {
-			e.foreign(param)
-		}
+		e.foreign(param)
 		return
 	}
 	e.Element()

@@ -58,7 +58,7 @@ func TestForeign(t *testing.T) {
 		`{"role":"assistant","content":"Yes"},{"type":"function_call","call_id":"c2","name":"f","arguments":"{}"},{"role":"assistant","content":"So"}],` +
 		`"reasoning":{"effort":"medium"},"store":false,"include":["reasoning.encrypted_content"]}`
 	must.Equal(t, string(body), want, "body")
-	wantDropped := []string{"tool result is_error", "cache_control", "reasoning", "content parts of another API", "annotations", "top_k", "reasoning budget", "container"}
+	wantDropped := []string{"content parts of another API", "tool result is_error", "cache_control", "reasoning", "annotations", "top_k", "reasoning budget", "container"}
 	must.Equal(t, dropped, wantDropped, "dropped")
 }
 

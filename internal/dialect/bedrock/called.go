@@ -1,0 +1,79 @@
+package bedrock
+
+import (
+	"slices"
+
+	"weir/internal/dialect/compose"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// notNow is what a model is told that is to call no tool in a conversation with calls: Converse has no such choice, and
+// wants the tools of the calls to be there.
+const notNow = "Call no tool now: answer in words."
+
+// said is the conversation as Converse gets it.
+func (e *requestEncoder) said(r *llm.Request) []llm.Message {
+	if e.Own {
+		return r.Messages
+	}
+	messages := compose.WithoutSpaceAtEnd(e.Objects(r.Messages))
+	if r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone && hasCalls(messages) {
+		e.Drop("tool_choice")
+		messages = append(slices.Clip(messages), llm.Message{
+			Role: llm.RoleSystem, Parts: []llm.Part{{Kind: llm.PartText, Text: notNow}},
+		})
+	}
+	return messages
+}
+
+func hasCalls(messages []llm.Message) bool {
+	isCall := func(p llm.Part) bool { return p.Kind == llm.PartToolCall && p.Call != nil }
+	return slices.ContainsFunc(messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Parts, isCall) })
+}
+
+// appendCalledTools appends the tools that the conversation calls, where the request has none: Converse refuses calls and
+// results without toolConfig (https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html; the words
+// are in https://github.com/anomalyco/opencode/issues/34089).
+func appendCalledTools(obj []byte, messages []llm.Message) []byte {
+	seen := map[string]bool{}
+	for i := range messages {
+		for j := range messages[i].Parts {
+			c := messages[i].Parts[j].Call
+			if c == nil || seen[c.Name] {
+				continue
+			}
+			if len(seen) == 0 {
+				obj = append(appendName(obj, "tools"), '[')
+			} else {
+				obj = append(obj, ',')
+			}
+			seen[c.Name] = true
+			obj = rawjson.AppendString(append(obj, `{"toolSpec":{"name":`...), c.Name)
+			obj = append(obj, `,"inputSchema":{"json":`+anyObject+`}}}`...)
+		}
+	}
+	if len(seen) > 0 {
+		obj = append(obj, ']')
+	}
+	return obj
+}
+
+// isBare reports whether a turn has a document and no words: Converse wants some beside it
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html, document).
+func isBare(turn []llm.Message) bool {
+	document := false
+	for i := range turn {
+		if turn[i].Role == llm.RoleSystem { // it stands elsewhere
+			continue
+		}
+		for j := range turn[i].Parts {
+			p := &turn[i].Parts[j]
+			if p.Kind == llm.PartText && !isBlank(p.Text) {
+				return false
+			}
+			document = document || p.Kind == llm.PartDocument
+		}
+	}
+	return document
+}
