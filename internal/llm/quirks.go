@@ -47,6 +47,9 @@ type Quirks struct {
 	// Drop names request fields that the provider refuses and that can be left
 	// out without changing the answer's meaning.
 	Drop []string `json:"drop,omitempty"`
+	// Takes names what the provider takes beyond its wire format, which is then carried from other formats too:
+	// "cache_control" of content, "tools.cache_control", "top_k", and "file_url", a document's address in place of its data.
+	Takes []string `json:"takes,omitempty"`
 	// Prefill is "yes" where a conversation that ends with an assistant's
 	// message is continued behind that message, "no" where it is not, and empty
 	// where it is as the wire format's vendor does.

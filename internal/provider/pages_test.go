@@ -386,6 +386,8 @@ func quirk(key string, raw json.RawMessage) string {
 		return "It obeys no cap on the calls of its own tools, such as `max_tool_calls`: a budget holds ten calls of each."
 	case q.Drop != nil:
 		return "It has no word for these, so they are left out: " + code(q.Drop) + "."
+	case q.Takes != nil:
+		return "It takes these beyond its wire format, from clients of all APIs: " + code(q.Takes) + "."
 	case q.LeastAudioSeconds > 0:
 		return fmt.Sprintf("A recording is charged for as %d seconds at least.", q.LeastAudioSeconds)
 	case q.NoTier:

@@ -88,6 +88,10 @@ func (w *Writer) Takes(name string) bool {
 	return true
 }
 
+// Extends reports whether the provider takes something of that name that its wire format does not have, or the request is
+// in this format's own words.
+func (w *Writer) Extends(name string) bool { return w.Own || slices.Contains(w.Quirks.Takes, name) }
+
 // Key begins a field of the body by the name that the provider has for it, and
 // reports whether the provider takes it at all.
 func (w *Writer) Key(name string) bool {

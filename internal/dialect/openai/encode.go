@@ -39,7 +39,7 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 	e.Integer(cmp.Or(e.Quirks.MaxOutputField, outputCap), r.MaxOutput)
 	e.Number("temperature", r.Temperature)
 	e.Number("top_p", r.TopP)
-	if r.TopK != nil && e.Own {
+	if r.TopK != nil && e.Extends("top_k") {
 		e.Integer("top_k", r.TopK)
 	} else if r.TopK != nil {
 		e.Drop("top_k")
@@ -171,7 +171,11 @@ func (e *requestEncoder) tool(t *llm.Tool, place int) {
 	e.Dst = append(e.Dst, `{"type":"function","function":`...)
 	e.named(t.Name, t.Description, "parameters", t.Parameters, t.Strict)
 	if !e.Own {
-		if t.CacheControl != nil {
+		switch {
+		case t.CacheControl == nil:
+		case e.Extends("tools.cache_control"):
+			e.InnerRaw("cache_control", t.CacheControl)
+		default:
 			e.Drop("cache_control")
 		}
 		e.InnerExtras(t.Extra, "tool fields of another API")

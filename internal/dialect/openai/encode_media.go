@@ -57,6 +57,9 @@ func (e *requestEncoder) document(m *llm.Media) bool {
 	case m.Data == "" && m.FileID != "" && e.of != Name && e.of != "responses":
 		e.refuse("The document is one that another provider keeps. Send it inline.")
 		return false
+	case m.Data == "" && m.URL != "" && e.Extends("file_url"):
+		e.file(m.Name, m.URL)
+		return true
 	case m.Data == "" && m.FileID == "" && !e.Own:
 		e.refuse("The model's API takes documents inline alone. Send the data, in base64.")
 		return false
@@ -86,6 +89,18 @@ func (e *requestEncoder) documentURL(m *llm.Media) {
 	if m.Name != "" {
 		e.Inner("document_name", m.Name)
 	}
+	e.Dst = append(e.Dst, '}')
+}
+
+// file writes a document by its address, in place of its data.
+func (e *requestEncoder) file(name, address string) {
+	e.Dst = append(e.Dst, `{"type":"file","file":{`...)
+	if name == "" {
+		name = "document.pdf" // OpenRouter asks for one
+	}
+	e.Inner("filename", name)
+	e.Inner("file_data", address)
+	e.Dst = append(e.Dst, '}')
 }
 
 // DataURL is the base64 data URL (RFC 2397) of data; of the media type

@@ -92,11 +92,9 @@ func (e *requestEncoder) result(p *llm.Part, m *llm.Message) {
 	if len(p.Extra)+len(r.Extra) > 0 {
 		e.Drop("tool result fields of another API")
 	}
-	e.content(e.said(r))
+	e.content(e.marked(e.said(r), p.CacheControl))
 	if p.CacheControl != nil && e.Own {
-		e.InnerRaw("cache_control", p.CacheControl)
-	} else if p.CacheControl != nil {
-		e.Drop("cache_control")
+		e.InnerRaw(cacheMark, p.CacheControl)
 	}
 	if m.Role == llm.RoleTool {
 		e.close(m)
@@ -325,17 +323,6 @@ func (e *requestEncoder) content(parts []llm.Part) {
 	e.Dst = append(e.Dst, ']')
 }
 
-func (e *requestEncoder) isPlain(p *llm.Part) bool {
-	if p.Kind != llm.PartText {
-		return false
-	}
-	if e.Own {
-		return p.CacheControl == nil && len(p.Extra) == 0
-	}
-	e.DropMarks(p)
-	return true
-}
-
 func (e *requestEncoder) refuse(message string) { e.Refuse(e.param+".content", message) }
 
 // part writes one content part and reports whether the format has a word for it.
@@ -368,15 +355,4 @@ func (e *requestEncoder) part(p *llm.Part) bool {
 	e.marks(p)
 	e.Dst = append(e.Dst, '}')
 	return true
-}
-
-func (e *requestEncoder) marks(p *llm.Part) {
-	if !e.Own {
-		e.DropMarks(p)
-		return
-	}
-	if p.CacheControl != nil {
-		e.Dst = append(append(e.Dst, `,"cache_control":`...), p.CacheControl...)
-	}
-	e.InnerExtras(p.Extra, "")
 }

@@ -1,0 +1,55 @@
+package openai
+
+import (
+	"slices"
+
+	"weir/internal/llm"
+)
+
+// cacheMark is the member of a content part where a prompt cache is to end, as several routers have it.
+const cacheMark = "cache_control"
+
+// marked is the content of a result of another wire format with the cache mark of the result on its last part, unless that
+// has one: providers that take marks take them in content.
+func (e *requestEncoder) marked(parts []llm.Part, mark []byte) []llm.Part {
+	switch {
+	case mark == nil || e.Own:
+		return parts
+	case !e.Extends(cacheMark) || len(parts) == 0:
+		e.Drop(cacheMark)
+		return parts
+	}
+	parts = slices.Clone(parts)
+	if last := &parts[len(parts)-1]; last.CacheControl == nil {
+		last.CacheControl = mark
+	}
+	return parts
+}
+
+// isPlain reports whether a part can stand as a string, and notes what is left out beside it then.
+func (e *requestEncoder) isPlain(p *llm.Part) bool {
+	if p.Kind != llm.PartText {
+		return false
+	}
+	if e.Own {
+		return p.CacheControl == nil && len(p.Extra) == 0
+	}
+	if p.CacheControl != nil && e.Extends(cacheMark) {
+		return false
+	}
+	e.DropMarks(p)
+	return true
+}
+
+// marks writes what stands beside the content of a part.
+func (e *requestEncoder) marks(p *llm.Part) {
+	rest := *p
+	if p.CacheControl != nil && e.Extends(cacheMark) {
+		e.InnerRaw(cacheMark, p.CacheControl)
+		rest.CacheControl = nil
+	}
+	e.DropMarks(&rest)
+	if e.Own {
+		e.InnerExtras(p.Extra, "")
+	}
+}
