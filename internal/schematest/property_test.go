@@ -92,13 +92,13 @@ func (r *route) sent(body []byte) (out []byte, dropped []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := r.in.Name == r.target.format
-	if own && !r.rules.BreaksOwn(r.target.model, body) {
-		return op.Splice(nil, body, &head, llm.Splice{Model: r.target.model, Stream: head.Stream}, r.quirks), nil, nil
-	}
 	tree, err := op.DecodeRequest(body)
 	if err != nil {
 		return nil, nil, err
+	}
+	own := r.in.Name == r.target.format
+	if own && !r.breaksOwn(tree, body) {
+		return op.Splice(nil, body, &head, llm.Splice{Model: r.target.model, Stream: head.Stream}, r.quirks), nil, nil
 	}
 	request := *compose.Offered(r.target.format, tree)
 	request.Model, request.Stream = r.target.model, head.Stream
@@ -108,6 +108,11 @@ func (r *route) sent(body []byte) (out []byte, dropped []string, err error) {
 		return nil, nil, err
 	}
 	return r.out.EncodeRequest(fitted, r.quirks)
+}
+
+// breaksOwn reports whether a request in the target's own wire format cannot go as it came.
+func (r *route) breaksOwn(tree *llm.Request, body []byte) bool {
+	return r.rules.MayBreakOwn(r.target.model, body) && r.rules.BreaksOwn(r.target.model, tree, body)
 }
 
 // violations are the vendor's rules that what is sent breaks.

@@ -44,7 +44,8 @@ func (e *requestEncoder) isPlain(p *llm.Part) bool {
 // marks writes what stands beside the content of a part.
 func (e *requestEncoder) marks(p *llm.Part) {
 	rest := *p
-	if p.CacheControl != nil && e.Extends(cacheMark) {
+	// OpenRouter has marks on texts alone (@openrouter/sdk 1.3.19, ChatContentText).
+	if p.CacheControl != nil && e.Extends(cacheMark) && (e.Own || p.Kind == llm.PartText) {
 		e.InnerRaw(cacheMark, p.CacheControl)
 		rest.CacheControl = nil
 	}

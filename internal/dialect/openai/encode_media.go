@@ -89,7 +89,6 @@ func (e *requestEncoder) documentURL(m *llm.Media) {
 	if m.Name != "" {
 		e.Inner("document_name", m.Name)
 	}
-	e.Dst = append(e.Dst, '}')
 }
 
 // file writes a document by its address, in place of its data.

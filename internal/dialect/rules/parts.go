@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -84,6 +85,28 @@ func (NoDocuments) Example() *llm.Request {
 }
 
 func (NoDocuments) String() string { return "There are no documents" }
+
+// DocumentURLs asks that a document inline is a data URL in a part of its own. The tree knows no such parts, so a request
+// that is written from it holds this.
+type DocumentURLs struct{}
+
+// Broken is the member of a document in a body, as OpenAI has it.
+func (DocumentURLs) Broken(_ *llm.Request, body []byte) string {
+	if !bytes.Contains(body, []byte(`"file_data"`)) {
+		return ""
+	}
+	return "file"
+}
+
+// Fit changes nothing: the encoder writes what is right.
+func (DocumentURLs) Fit(*Fitting) error { return nil }
+
+// Example is a request of one message. What breaks the rule is the member in its body.
+func (DocumentURLs) Example() *llm.Request { return saying("hello") }
+
+func (DocumentURLs) String() string {
+	return "A document inline is a data URL in a part `document_url`"
+}
 
 // NoNames asks for messages without the names of who speaks.
 type NoNames struct{}

@@ -46,6 +46,10 @@ func mistralSchema() []Rule {
 			Says: "body.tools.function.parameters: Field required (the function %s)", Source: mistralSource, Seen: seen,
 		},
 		{
+			Name: "mistral-documents", Of: of, Own: true, Word: `"file_data"`, Ask: DocumentURLs{},
+			Says: "body.messages.content.%s: Extra inputs are not permitted", Source: mistralSource, Seen: seen,
+		},
+		{
 			Name: "mistral-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
 			Says: "body.%s.function: Field required", Source: mistralSource, Seen: seen,
 		},
