@@ -15,7 +15,7 @@ func (e *requestEncoder) marked(parts []llm.Part, mark []byte) []llm.Part {
 	switch {
 	case mark == nil || e.Own:
 		return parts
-	case !e.Extends(cacheMark) || len(parts) == 0:
+	case !e.Extends(cacheMark) || len(parts) == 0 || parts[len(parts)-1].Kind != llm.PartText:
 		e.Drop(cacheMark)
 		return parts
 	}
@@ -44,8 +44,7 @@ func (e *requestEncoder) isPlain(p *llm.Part) bool {
 // marks writes what stands beside the content of a part.
 func (e *requestEncoder) marks(p *llm.Part) {
 	rest := *p
-	// OpenRouter has marks on texts alone (@openrouter/sdk 1.3.19, ChatContentText).
-	if p.CacheControl != nil && e.Extends(cacheMark) && (e.Own || p.Kind == llm.PartText) {
+	if p.CacheControl != nil && (e.Own || e.Extends(cacheMark) && p.Kind == llm.PartText) { // others have none there
 		e.InnerRaw(cacheMark, p.CacheControl)
 		rest.CacheControl = nil
 	}
