@@ -15,6 +15,7 @@ import (
 	"text/template"
 	"time"
 
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -55,7 +56,11 @@ type page struct {
 	Default                      string // what the default model can do
 	Listed, Unpriced, Deprecated int
 	Abilities                    []tally
+	Rules                        []asked
 }
+
+// asked is a rule of the vendor's.
+type asked struct{ Says, Of, Source, Seen string }
 
 // placeholder is a part of an address that the environment fills in.
 type placeholder struct {
@@ -164,6 +169,9 @@ func render(t *testing.T, name string, data any) string {
 func (p *page) describe(t *testing.T, book *pricing.Book) {
 	t.Helper()
 	p.Notes = read(t, "catalog/notes/"+p.Name+".md")
+	for _, rule := range rules.For(p.Name, p.Dialect).All() {
+		p.Rules = append(p.Rules, asked{rule.Ask.String(), ofModels(rule.Of), rule.Source, rule.Seen})
+	}
 	if urls := book.URLs(p.Name); len(urls) > 0 {
 		p.PriceURL = urls[0]
 	}
@@ -187,6 +195,18 @@ func (p *page) describe(t *testing.T, book *pricing.Book) {
 		info, _ := book.Model(p.Name, p.DefaultModel)
 		p.Default = sentence(&pricing.Listing{ModelInfo: info, Price: book.Price(p.Name, p.DefaultModel, day.Add(12*time.Hour))})
 	}
+}
+
+// ofModels says which models a rule is of.
+func ofModels(groups []rules.Of) string {
+	var words []string
+	for _, of := range groups {
+		if len(of.Models) == 0 {
+			return "all"
+		}
+		words = append(words, of.Models...)
+	}
+	return "`" + strings.Join(words, "`, `") + "`"
 }
 
 func (p *page) count(l *pricing.Listing) {

@@ -81,9 +81,9 @@ func (f *Form) String() string {
 	signs := "letters and digits"
 	switch {
 	case f.Signs == AnySign:
-		signs = "any"
+		signs = "of any kind"
 	case f.Signs != "":
-		signs += " and " + strings.Join(strings.Split(f.Signs, ""), " ")
+		signs += ", `" + strings.Join(strings.Split(f.Signs, ""), "` `") + "`"
 	}
 	if f.NoDigitFirst {
 		return length + ", " + signs + ", the first a letter or _"

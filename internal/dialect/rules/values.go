@@ -58,7 +58,7 @@ func (a AtMost) Example() *llm.Request {
 	return r
 }
 
-func (a AtMost) String() string { return a.Field + " is at most " + a.Most }
+func (a AtMost) String() string { return "`" + a.Field + "` is at most " + a.Most }
 
 // LeastOutput asks that a cap on the output is at least so many tokens. Quotes count with Raised.
 type LeastOutput struct{ Tokens int64 }
@@ -155,7 +155,7 @@ func (a NoSampling) Example() *llm.Request {
 }
 
 func (a NoSampling) String() string {
-	return "Models that reason take no " + strings.Join(a.Fields, ", ") + ", but for a temperature of 1"
+	return "No `" + strings.Join(a.Fields, "`, `") + "`, but for a temperature of 1"
 }
 
 // MostStops asks for no more stop sequences.

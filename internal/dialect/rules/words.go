@@ -76,7 +76,7 @@ func (a Words) Example() *llm.Request {
 	return r
 }
 
-func (a Words) String() string { return a.Field + " is one of " + strings.Join(a.Words, ", ") }
+func (a Words) String() string { return "`" + a.Field + "` is one of `" + strings.Join(a.Words, "`, `") + "`" }
 
 // UsualModalities asks for requests without modalities where these are text alone, which is what there is.
 type UsualModalities struct{}
@@ -104,7 +104,7 @@ func (UsualModalities) Example() *llm.Request {
 	return r
 }
 
-func (UsualModalities) String() string { return "There are no modalities" }
+func (UsualModalities) String() string { return "No `modalities`" }
 
 // LeastSeed asks for a seed that is at least so large.
 type LeastSeed struct{ Least int64 }
@@ -165,4 +165,4 @@ func (a Positive) Example() *llm.Request {
 	return r
 }
 
-func (a Positive) String() string { return a.Field + " is above 0" }
+func (a Positive) String() string { return "`" + a.Field + "` is above 0" }
