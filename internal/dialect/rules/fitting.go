@@ -6,24 +6,20 @@ import (
 	"weir/internal/llm"
 )
 
-// Fitting is a request that is being fitted to its target. The messages and tools that were given stay as they are.
+// Fitting is a request that is being fitted to its target: a copy, with its messages and tools. What was given stays as it
+// is.
 type Fitting struct {
 	*llm.Request
-	owned  bool              // the request itself, its messages and its tools are copies
-	parts  map[int]bool      // so are the parts of these messages
+	parts  map[int]bool      // the messages whose parts are copies
 	names  map[string]string // the client's names of tools, by those that are sent
 	called map[string]string // the other way round
 }
 
-// own makes a copy of what changes may be written to.
-func (f *Fitting) own() {
-	if f.owned {
-		return
-	}
-	f.owned, f.parts = true, map[int]bool{}
-	r := *f.Request
-	r.Messages, r.Tools, r.LeftOut = slices.Clone(r.Messages), slices.Clone(r.Tools), slices.Clone(r.LeftOut)
-	f.Request = &r
+// newFitting is a copy of what changes may be written to.
+func newFitting(r *llm.Request) *Fitting {
+	other := *r
+	other.Messages, other.Tools, other.LeftOut = slices.Clone(r.Messages), slices.Clone(r.Tools), slices.Clone(r.LeftOut)
+	return &Fitting{Request: &other, parts: map[int]bool{}}
 }
 
 // Drop names what was left out or changed.

@@ -78,18 +78,25 @@ func (s Set) All() []Rule { return s.rules }
 // tools by those that are sent in their place. What was left out or changed is named in LeftOut. Own is whether the client
 // speaks the target's wire format. Errors are *llm.Error.
 func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[string]string, err error) {
-	f := &Fitting{Request: r}
+	var f *Fitting // most requests need none
+	fitted = r
 	for i := range s.rules {
 		rule := &s.rules[i]
-		if own && !rule.Own || !rule.holds(r.Model) || rule.Ask.Broken(f.Request, nil) == "" {
+		if own && !rule.Own || !rule.holds(r.Model) || rule.Ask.Broken(fitted, nil) == "" {
 			continue
 		}
-		f.own()
+		if f == nil {
+			f = newFitting(r)
+		}
 		if err := rule.Ask.Fit(f); err != nil {
 			return nil, nil, err
 		}
+		fitted = f.Request
 	}
-	return f.Request, f.names, nil
+	if f != nil {
+		names = f.names
+	}
+	return fitted, names, nil
 }
 
 // Broken returns the vendor's message to a request that breaks a rule; empty for one that breaks none.

@@ -76,7 +76,9 @@ func (a Words) Example() *llm.Request {
 	return r
 }
 
-func (a Words) String() string { return "`" + a.Field + "` is one of `" + strings.Join(a.Words, "`, `") + "`" }
+func (a Words) String() string {
+	return "`" + a.Field + "` is one of `" + strings.Join(a.Words, "`, `") + "`"
+}
 
 // UsualModalities asks for requests without modalities where these are text alone, which is what there is.
 type UsualModalities struct{}

@@ -37,7 +37,10 @@ type ChatAPI struct {
 	body           func(kind string, model string, stream bool) string
 }
 
-const cityTool = `{"type":"object","properties":{"city":{"type":"string"}}}`
+const (
+	cityTool   = `{"type":"object","properties":{"city":{"type":"string"}}}`
+	closedCity = `{"type":"object","properties":{"city":{"type":"string"}},"additionalProperties":false}` // as Anthropic wants it
+)
 
 // ChatAPIs are all of them.
 func ChatAPIs() []ChatAPI {
@@ -88,7 +91,7 @@ func ResponseBody(kind, model string, stream bool) string {
 func messageBody(kind, model string, stream bool) string {
 	members := map[string]string{
 		"tools":  `,"tools":[{"name":"weather","input_schema":` + cityTool + `}]`,
-		"schema": `,"output_config":{"format":{"type":"json_schema","schema":` + cityTool + `}}`,
+		"schema": `,"output_config":{"format":{"type":"json_schema","schema":` + closedCity + `}}`,
 	}[kind]
 	return fmt.Sprintf(`{"model":%q,"max_tokens":900,"messages":[{"role":"user","content":"Say it again, please"}],"stream":%t%s}`, model, stream, members)
 }
