@@ -35,7 +35,8 @@ func TestAttribution(t *testing.T) {
 		{name: "no strings", path: "/v1/chat/completions", body: openai + `,"metadata":{"a":1,"b":"c"}}`, tags: "b=c"},
 		{name: "no object", path: "/v1/chat/completions", body: openai + `,"metadata":"x"}`},
 		{name: "null", path: "/v1/chat/completions", body: openai + `,"user":null,"metadata":null}`},
-		{name: "too long", path: "/v1/chat/completions", body: openai + `,"user":"` + long + `","metadata":{"a":"` + long + `","b":"c"}}`, tags: "b=c"},
+		{name: "too long", path: "/v1/chat/completions", body: openai + `,"metadata":{"a":"` + long + `","b":"c"}}`, tags: "b=c"},
+		{name: "too long a user", path: "/v1/messages", body: anthropic + `,"metadata":{"user_id":"` + long + `"}}`},
 		{name: "responses", path: "/v1/responses", body: `{"model":"house/echo","input":"Hello!","user":"u1","metadata":{"a":"b"}}`, user: "u1", tags: "a=b"},
 		{name: "anthropic", path: "/v1/messages", body: anthropic + `,"metadata":{"user_id":"u2","a":"b"}}`, user: "u2"},
 		{name: "gemini", path: "/v1beta/models/house/echo:generateContent", body: gemini + `,"labels":{"a":"b"}}`, tags: "a=b"},
@@ -64,7 +65,7 @@ func TestAttribution(t *testing.T) {
 	if p := grouped(t, h, "?group_by=tag:a&tag.a="); len(p.Data) != 0 {
 		t.Errorf("by an empty tag, which none has: got %q", p.words())
 	}
-	if p := grouped(t, h, "?group_by=tag:project"); fmt.Sprint(p.words()) != "[tag:project=alpha 2 tag:project=beta 1 tag:project=- 12]" {
+	if p := grouped(t, h, "?group_by=tag:project"); fmt.Sprint(p.words()) != "[tag:project=alpha 2 tag:project=beta 1 tag:project=- 13]" {
 		t.Errorf("by project: got %q", p.words())
 	}
 }
