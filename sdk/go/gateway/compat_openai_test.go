@@ -16,7 +16,7 @@ func placeSchema() map[string]any {
 	return map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"name", "height"},
 		"properties": map[string]any{
-			"name": map[string]any{"type": "string"}, "height": map[string]any{"type": "integer", "minimum": 100},
+			"name": map[string]any{"type": "string"}, "height": map[string]any{"type": "integer", "enum": []int{100, 200}},
 		},
 	}
 }
