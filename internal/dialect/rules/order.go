@@ -44,13 +44,13 @@ func (ResultsNext) Fit(f *Fitting) error {
 func turns(messages []llm.Message) func(yield func(from, end int) bool) {
 	return func(yield func(from, end int) bool) {
 		for i := 0; i < len(messages); {
-			open := callsOf(&messages[i])
-			if len(open) == 0 {
+			if !slices.ContainsFunc(messages[i].Parts, isCall) {
 				i++
 				continue
 			}
+			open := callsOf(&messages[i])
 			end := i + 1
-			for j := i + 1; j < len(messages) && len(callsOf(&messages[j])) == 0; j++ {
+			for j := i + 1; j < len(messages) && !slices.ContainsFunc(messages[j].Parts, isCall); j++ {
 				if answers(&messages[j], open) {
 					end = j + 1
 				}
@@ -63,20 +63,22 @@ func turns(messages []llm.Message) func(yield func(from, end int) bool) {
 	}
 }
 
-func callsOf(m *llm.Message) (ids []string) {
+// callsOf are the ids of the calls of a message.
+func callsOf(m *llm.Message) map[string]bool {
+	ids := map[string]bool{}
 	for i := range m.Parts {
 		if c := m.Parts[i].Call; c != nil {
-			ids = append(ids, c.ID)
+			ids[c.ID] = true
 		}
 	}
 	return ids
 }
 
-func answers(m *llm.Message, calls []string) bool {
-	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
-		return p.Result != nil && slices.Contains(calls, p.Result.CallID)
-	})
+func answers(m *llm.Message, calls map[string]bool) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Result != nil && calls[p.Result.CallID] })
 }
+
+func isCall(p llm.Part) bool { return p.Call != nil }
 
 func isResult(p llm.Part) bool { return p.Result != nil }
 
@@ -100,11 +102,12 @@ func lateResult(turn []llm.Message) string {
 // inOrder is a turn with its results behind its calls. What the assistant says between them joins the calls.
 func inOrder(turn []llm.Message) []llm.Message {
 	calls := turn[0]
+	var said []llm.Part
 	var results, rest []llm.Message
 	for _, m := range turn[1:] {
 		switch {
 		case m.Role == llm.RoleAssistant:
-			calls.Parts = slices.Concat(m.Parts, calls.Parts)
+			said = append(said, m.Parts...)
 		case !slices.ContainsFunc(m.Parts, isResult):
 			rest = append(rest, m)
 		default:
@@ -115,6 +118,7 @@ func inOrder(turn []llm.Message) []llm.Message {
 			}
 		}
 	}
+	calls.Parts = slices.Concat(said, calls.Parts)
 	return slices.Concat([]llm.Message{calls}, results, rest)
 }
 
@@ -150,7 +154,7 @@ func (LastPrefix) Fit(f *Fitting) error {
 
 func endsWithAssistant(r *llm.Request) bool {
 	n := len(r.Messages)
-	return n > 0 && r.Messages[n-1].Role == llm.RoleAssistant && len(callsOf(&r.Messages[n-1])) == 0
+	return n > 0 && r.Messages[n-1].Role == llm.RoleAssistant && !slices.ContainsFunc(r.Messages[n-1].Parts, isCall)
 }
 
 // Example begins the answer.

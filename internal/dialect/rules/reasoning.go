@@ -28,7 +28,7 @@ func (a ThinkingBack) Broken(r *llm.Request, body []byte) string {
 	}
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		if len(callsOf(m)) > 0 && (a.Required || slices.ContainsFunc(m.Parts, isThinking)) {
+		if slices.ContainsFunc(m.Parts, isCall) && (a.Required || slices.ContainsFunc(m.Parts, isThinking)) {
 			return strconv.Itoa(i)
 		}
 	}

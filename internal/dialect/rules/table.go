@@ -17,9 +17,9 @@ var thinkers = []string{"gpt-5", "gpt-6", "o1", "o3", "o4-mini", "codex-mini"}
 // seen is the day on which the sources were looked up; stored copies of pages may be older.
 const seen = "2026-11-28"
 
-// Table returns all rules, those of one provider before those of a wire format.
+// Table returns all rules: of order first, on which others stand, and those of one provider before those of a wire format.
 func Table() []Rule {
-	return slices.Concat(mistral(), mistralSchema(), groq(), openRouter(), chatVendors(), openAI(), orders(), anthropic(), bedrock(), gemini())
+	return slices.Concat(orders(), mistral(), mistralSchema(), groq(), openRouter(), chatVendors(), openAI(), anthropic(), bedrock(), gemini())
 }
 
 // mistral are Mistral's.
