@@ -36,9 +36,7 @@ func New(format string, r *llm.Request, q *llm.Quirks) Writer {
 		w.Refuse(d.Param, fmt.Sprintf("The field %s changes the answer, and cannot be carried to the provider of this "+
 			"model, which does not speak %q. %s, or choose a model whose provider does.", d.Param, r.ExtraOf, d.Instead))
 	}
-	if !w.Own {
-		w.elsewhere(r)
-	}
+	w.elsewhere(r)
 	return w
 }
 

@@ -117,12 +117,13 @@ func (t *turns) append(parts []llm.Part, p *llm.Part) []llm.Part {
 	return append(parts, whole)
 }
 
-// elsewhere tells what is not in the request any more, and refuses what the client does not run.
+// elsewhere tells what is not in the request any more, be it for a rule of a vendor that speaks the client's own wire
+// format, and refuses what the client does not run of another's.
 func (w *Writer) elsewhere(r *llm.Request) {
 	for _, name := range r.LeftOut {
 		w.Drop(name)
 	}
-	if e := r.Elsewhere; e != nil && e.Refused != nil && w.Err == nil {
+	if e := r.Elsewhere; !w.Own && e != nil && e.Refused != nil && w.Err == nil {
 		w.Err = e.Refused
 	}
 }
