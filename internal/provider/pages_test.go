@@ -199,14 +199,18 @@ func (p *page) describe(t *testing.T, book *pricing.Book) {
 
 // ofModels says which models a rule is of.
 func ofModels(groups []rules.Of) string {
-	var words []string
+	var words, except []string
 	for _, of := range groups {
 		if len(of.Models) == 0 {
 			return "all"
 		}
-		words = append(words, of.Models...)
+		words, except = append(words, of.Models...), append(except, of.Except...)
 	}
-	return "`" + strings.Join(words, "`, `") + "`"
+	said := "`" + strings.Join(words, "`, `") + "`"
+	if len(except) > 0 {
+		said += ", but no `" + strings.Join(except, "`, `") + "`"
+	}
+	return said
 }
 
 func (p *page) count(l *pricing.Listing) {

@@ -19,7 +19,7 @@ const seen = "2026-11-28"
 
 // Table returns all rules: of order first, on which others stand, and those of one provider before those of a wire format.
 func Table() []Rule {
-	return slices.Concat(orders(), mistral(), mistralSchema(), groq(), openRouter(), chatVendors(), openAI(), anthropic(), bedrock(), gemini())
+	return slices.Concat(orders(), mistral(), mistralSchema(), groq(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), bedrock(), gemini())
 }
 
 // mistral are Mistral's.
@@ -72,6 +72,26 @@ func chatVendors() []Rule {
 			Ask:    ThinkingBack{"reasoning", false},
 			Says:   "thinking is enabled but reasoning_content is missing in assistant tool call message at index %s",
 			Source: "https://github.com/anomalyco/opencode/issues/23646", Seen: seen,
+		},
+	}
+}
+
+// xAI are xAI's. Its models that reason refuse all three parameters, and those of the fourth generation that do not reason
+// the penalties alone, also where these are zero, which clients made for OpenAI send.
+func xAI() []Rule {
+	grok := []string{"grok-4", "grok-3-mini", "grok-code-fast", "grok-build", "grok-latest"}
+	return []Rule{
+		{
+			Name: "xai-penalties", Of: []Of{{Provider: "xai", Format: chat, Models: grok}},
+			Own: true, Word: `_penalty"`, Ask: NoSampling{[]string{"presence_penalty", "frequency_penalty"}},
+			Says:   "Argument not supported on this model: %s",
+			Source: "https://github.com/lobehub/lobehub/issues/13332", Seen: seen,
+		},
+		{
+			Name: "xai-stop", Of: []Of{{Provider: "xai", Format: chat, Models: grok, Except: []string{"non-reasoning"}}},
+			Own: true, Word: `"stop"`, Ask: NoSampling{[]string{"stop"}},
+			Says:   "Argument not supported on this model: %s",
+			Source: "https://docs.x.ai/docs/guides/reasoning", Seen: seen,
 		},
 	}
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -155,7 +156,11 @@ func (a NoSampling) Example() *llm.Request {
 }
 
 func (a NoSampling) String() string {
-	return "No `" + strings.Join(a.Fields, "`, `") + "`, but for a temperature of 1"
+	said := "No `" + strings.Join(a.Fields, "`, `") + "`"
+	if slices.Contains(a.Fields, "temperature") {
+		said += ", but for a temperature of 1"
+	}
+	return said
 }
 
 // MostStops asks for no more stop sequences.

@@ -95,6 +95,25 @@ func toVendors() []toVendor {
 			body: `"max_tokens":99,"temperature":1,"messages":[{"role":"user","content":"Hi"}]`, sent: []string{`"temperature":1`},
 		},
 		{
+			name: "penalties and stops of a Grok that reasons", provider: "xai", model: "grok-4.3/echo", path: "/v1/chat/completions",
+			body:   `"presence_penalty":0,"frequency_penalty":0.5,"stop":["END"],"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{"_penalty", "END"}, dropped: "presence_penalty, frequency_penalty, stop",
+		},
+		{
+			name: "the stop of a client of another format", provider: "xai", model: "grok-3-mini/echo", path: "/v1/messages",
+			body:   `"max_tokens":99,"stop_sequences":["END"],"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{"END"}, dropped: "stop",
+		},
+		{
+			name: "the same of a Grok that does not reason", provider: "xai", model: "grok-4-1-fast-non-reasoning/echo", path: "/v1/chat/completions",
+			body:   `"presence_penalty":0,"stop":["END"],"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{"_penalty"}, sent: []string{`"stop":["END"]`}, dropped: "presence_penalty",
+		},
+		{
+			name: "the same of an older one, which goes as it came", provider: "xai", model: "grok-3/echo", path: "/v1/chat/completions",
+			body: `"presence_penalty":0,"stop":["END"],"messages":[{"role":"user","content":"Hi"}]`, sent: []string{`"presence_penalty":0,"stop":["END"]`},
+		},
+		{
 			name: "one token", provider: "responses", path: "/v1/messages",
 			body: `"max_tokens":1,"messages":[{"role":"user","content":"Hi"}]`, sent: []string{`"max_output_tokens":16`}, dropped: "output cap below 16",
 		},
@@ -159,7 +178,7 @@ func TestVendorRules(t *testing.T) {
 	}))
 	t.Cleanup(ts.Close)
 	yaml := "providers:"
-	for _, name := range []string{"mistral", "deepseek", "openrouter", "openai"} {
+	for _, name := range []string{"mistral", "deepseek", "openrouter", "xai", "openai"} {
 		yaml += harness.ProviderYAML(name, ts.URL)
 	}
 	yaml = strings.Replace(yaml, "  openai:\n", "  openai:\n    also: [responses]\n", 1)
