@@ -239,7 +239,7 @@ func (w *wholeReply) sendOneEvent() {
 // eventsOf is a whole choice as the events of a stream.
 func eventsOf(choice *llm.Choice) []llm.Event {
 	events := []llm.Event{{Kind: llm.EventStart, Choice: choice.Index}}
-	calls := 0
+	calls, said := 0, 0
 	for i := range choice.Message.Parts {
 		p := &choice.Message.Parts[i]
 		e := llm.Event{Choice: choice.Index, Text: p.Text, Signature: p.Signature, Redacted: p.Redacted, Maker: p.Maker}
@@ -256,10 +256,22 @@ func eventsOf(choice *llm.Choice) []llm.Event {
 			calls++
 		case llm.PartImage, llm.PartAudio, llm.PartDocument:
 			e.Kind, e.Media = llm.EventOther, p.Media
+		case llm.PartOther:
+			if p.Search() == nil {
+				continue
+			}
+			e.Kind, e.Search = llm.EventSearch, p.Search()
 		default:
 			continue
 		}
 		events = append(events, e)
+		for _, c := range p.Claims() {
+			c.Start, c.End = said+c.Start, said+c.End
+			events = append(events, llm.Event{Kind: llm.EventClaim, Choice: choice.Index, Claim: &c})
+		}
+		if p.Kind == llm.PartText {
+			said += len(p.Text)
+		}
 	}
 	return events
 }

@@ -46,7 +46,7 @@ func (w *words) add(e *llm.Event) {
 			return
 		}
 		w.text = append(w.text, e.Text...)
-	case llm.EventRefusal, llm.EventToolCall, llm.EventOther:
+	case llm.EventRefusal, llm.EventToolCall, llm.EventOther, llm.EventClaim, llm.EventSearch:
 		w.other = true
 	}
 }
@@ -180,7 +180,7 @@ func (s *resume) pass(e *llm.Event) (bool, error) {
 	switch e.Kind {
 	case llm.EventStart, llm.EventReasoning:
 		return false, nil // the client has had one of these
-	case llm.EventRefusal, llm.EventToolCall, llm.EventOther:
+	case llm.EventRefusal, llm.EventToolCall, llm.EventOther, llm.EventClaim, llm.EventSearch:
 		return false, errDiverged
 	case llm.EventFinish:
 		if !s.prefill && len(s.left) > 0 || s.held > 0 && s.words != nil {

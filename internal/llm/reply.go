@@ -76,10 +76,12 @@ func (r *Reply) For(dialect string) *Reply {
 		c := &plain.Choices[i]
 		c.Extra, c.Logprobs, c.Message.Extra = nil, nil, nil
 		c.Message.Parts = slices.Clone(c.Message.Parts)
-		c.Message.Parts = slices.DeleteFunc(c.Message.Parts, func(p Part) bool { return p.Kind == PartOther })
+		c.Message.Parts = slices.DeleteFunc(c.Message.Parts, func(p Part) bool {
+			return p.Kind == PartOther && p.Search() == nil
+		})
 		for j := range c.Message.Parts {
 			p := &c.Message.Parts[j]
-			p.Extra, p.Annotations, p.CacheControl = nil, nil, nil
+			p.Extra, p.Annotations, p.CacheControl, p.Raw = nil, nil, nil, nil
 			if p.Call != nil && p.Call.Extra != nil {
 				call := *p.Call
 				call.Extra = nil
@@ -126,13 +128,15 @@ const (
 	EventCost   // ProviderCost or Most, where no counts come with it that hold; for the meter alone
 	// a piece that nobody modelled, in Raw; of one that shows or says something, Media or Text has it, too
 	EventOther
-	EventDone // the wire format's end marker
+	EventClaim  // Claim, of the choice's text (EventText) so far; RawOf is whose EventOther tells it, too
+	EventSearch // Search, once it is done; RawOf as of EventClaim
+	EventDone   // the wire format's end marker
 )
 
 // IsPiece says whether such an event is of what the model says, thinks or calls.
 func (k EventKind) IsPiece() bool {
 	switch k {
-	case EventText, EventReasoning, EventRefusal, EventToolCall, EventOther:
+	case EventText, EventReasoning, EventRefusal, EventToolCall, EventOther, EventClaim, EventSearch:
 		return true
 	}
 	return false
@@ -167,6 +171,8 @@ type Event struct {
 	RawOf        string // the wire format in whose words Raw is
 	Media        *Media // EventOther: an image or a sound
 	GoesOn       bool   // EventOther: a piece of the sound that the event before it began
+	Claim        *Claim
+	Search       *Search
 }
 
 // Words are what an encoder of another wire format can tell of an EventOther that

@@ -149,6 +149,7 @@ type Part struct {
 
 	CacheControl json.RawMessage // where a prompt cache is to end
 	Annotations  json.RawMessage // citations of a text, in the words of its wire format
+	Sources      *Sources        // of an answer's part, in the words of none; nil for none
 	Raw          json.RawMessage // PartOther: the part as it came
 	Extra        []Field
 

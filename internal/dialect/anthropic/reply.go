@@ -96,10 +96,15 @@ func (a *answer) meter(r *llm.Reply) {
 
 func (a *answer) choice() (c llm.Choice, err error) {
 	c.Message.Role = llm.RoleAssistant
+	var searches searches
 	for _, e := range rawjson.Elements(a.content) {
 		p, err := decodeBlock(e, "", false)
 		if err != nil {
 			return c, errNoContent // not the caller's fault, so not the caller's error
+		}
+		p.Cite(readClaims(p.Text, p.Annotations)...)
+		if p.Kind == llm.PartOther {
+			p = llm.Searched(searches.block(e), e)
 		}
 		c.Message.Parts = append(c.Message.Parts, p)
 	}

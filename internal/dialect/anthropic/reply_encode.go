@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"slices"
+
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
@@ -21,8 +23,8 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	dst = append(dst, '[')
 	e := requestEncoder{Writer: compose.Writer{Own: true, Dst: dst}}
 	refused := false
-	for i := range c.Message.Parts {
-		p := replyPart(&c.Message.Parts[i])
+	for _, p := range withSources(c.Message.Parts, r.ID) {
+		p = replyPart(&p)
 		refused = refused || p.Kind == llm.PartRefusal
 		e.answer(&p)
 	}
@@ -36,6 +38,32 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		dst = appendUsage(dst, &r.Usage, tierWord(r.Tier, own), r.Cost)
 	}
 	return append(appendFields(dst, r.Extra), '}')
+}
+
+// withSources are the parts of an answer with the sources that another vendor named.
+func withSources(parts []llm.Part, answer string) []llm.Part {
+	if !slices.ContainsFunc(parts, func(p llm.Part) bool { return hasSources(&p) }) {
+		return parts
+	}
+	var all []llm.Part
+	searches := 0
+	for i := range parts {
+		switch p := &parts[i]; {
+		case !hasSources(p):
+			all = append(all, *p)
+		case p.Search() != nil:
+			all = append(all, searchBlocks(p.Search(), answer, searches)...)
+			searches++
+		default:
+			all = append(all, cut(p)...)
+		}
+	}
+	return all
+}
+
+// hasSources reports whether a part has sources that are not in this format's words.
+func hasSources(p *llm.Part) bool {
+	return p.Search() != nil && p.Raw == nil || len(p.Claims()) > 0 && p.Annotations == nil && p.Text != ""
 }
 
 // answer writes a part of an answer. What another vendor signed of a text or a

@@ -25,6 +25,9 @@ type Decoder struct {
 	calls  int
 	counts counts
 	ran    toolUse
+
+	told     int // bytes of text so far
+	searches searches
 }
 
 // openBlock is a content block of the stream that has begun and not ended.
@@ -35,6 +38,11 @@ type openBlock struct {
 	said  bool   // some of it came
 	again bool   // a text behind a text
 	half  string // of a character, with which a text ended so far
+
+	start   int          // bytes of text before it
+	sources []llm.Source // of a text
+	search  string       // the id of the search that it is
+	input   []byte       // of that
 }
 
 // textStart stands for the start of a text that pieces of text would not tell:
@@ -65,19 +73,31 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		return dst, errNotObject
 	}
 	f := readFrame(data)
+	from := len(dst)
+	dst, err := d.frame(dst, string(frame.Name), &f, data)
+	for i := range dst[from:] {
+		if e := &dst[from+i]; e.Kind == llm.EventText {
+			d.told += len(e.Text)
+		}
+	}
+	return dst, err
+}
+
+// frame appends the events of a frame's object.
+func (d *Decoder) frame(dst []llm.Event, name string, f *streamFrame, data []byte) ([]llm.Event, error) {
 	switch kind := f.kind; {
-	case string(frame.Name) == "error", kind == "error", kind == "" && rawjson.Present(f.failure):
+	case name == "error", kind == "error", kind == "" && rawjson.Present(f.failure):
 		return dst, explain.Reported(data)
 	case kind == "content_block_delta":
-		return d.delta(dst, &f, data), nil
+		return d.delta(dst, f, data), nil
 	case kind == "content_block_start":
-		return d.open(dst, &f, data), nil
+		return d.open(dst, f, data), nil
 	case kind == "content_block_stop":
 		return d.close(dst, f.index), nil
 	case kind == "message_start":
 		return d.start(dst, f.message), nil
 	case kind == "message_delta":
-		return d.end(dst, &f), nil
+		return d.end(dst, f), nil
 	case kind == "message_stop":
 		return append(dst, llm.Event{Kind: llm.EventDone}), nil
 	}
@@ -162,7 +182,7 @@ func (d *Decoder) part(dst []llm.Event) []llm.Event {
 
 // open begins a content block.
 func (d *Decoder) open(dst []llm.Event, f *streamFrame, data []byte) []llm.Event {
-	b := openBlock{index: f.index}
+	b := openBlock{index: f.index, start: d.told}
 	before := d.last
 	defer func() { d.last = b.kind }()
 	switch kind := rawjson.Text(rawjson.Get(f.block, "type")); kind {
@@ -193,6 +213,12 @@ func (d *Decoder) open(dst []llm.Event, f *streamFrame, data []byte) []llm.Event
 		b.kind = llm.PartOther
 		d.ran.add(f.block)
 		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: data, RawOf: Name})
+		if s := d.searches.block(f.block); s != nil {
+			dst = append(dst, llm.Event{Kind: llm.EventSearch, Search: s, RawOf: Name})
+		}
+		if kind == serverToolUse && rawjson.Text(rawjson.Get(f.block, "name")) == webSearch {
+			b.search = rawjson.Text(rawjson.Get(f.block, "id"))
+		}
 	}
 	if len(d.blocks) < maxBlocks {
 		d.blocks = append(d.blocks, b)
@@ -241,6 +267,9 @@ func (d *Decoder) delta(dst []llm.Event, f *streamFrame, data []byte) []llm.Even
 	kind := typeWord(rawjson.Get(f.delta, "type"))
 	switch {
 	case b != nil && b.kind == llm.PartOther:
+		b.asks(f.delta)
+	case b != nil && b.kind == llm.PartText && kind == "citations_delta":
+		b.cites(rawjson.Get(f.delta, "citation"))
 	case kind == "text_delta":
 		return b.text(dst, rawjson.Get(f.delta, "text"))
 	case kind == "thinking_delta":
@@ -298,6 +327,14 @@ func (d *Decoder) close(dst []llm.Event, index int64) []llm.Event {
 	}
 	if b.kind == llm.PartToolCall && !b.said {
 		dst = append(dst, llm.Event{Kind: llm.EventToolCall, Text: "{}", Tool: llm.ToolDelta{Index: b.call}})
+	}
+	if b.search != "" && len(b.input) > 0 {
+		d.searches.begin(b.search, b.input)
+	}
+	for i := range b.sources {
+		dst = append(dst, llm.Event{Kind: llm.EventClaim, RawOf: Name, Claim: &llm.Claim{
+			Start: b.start, End: d.told, Source: b.sources[i],
+		}})
 	}
 	*b = d.blocks[len(d.blocks)-1]
 	d.blocks = d.blocks[:len(d.blocks)-1]

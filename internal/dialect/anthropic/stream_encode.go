@@ -25,6 +25,8 @@ type Encoder struct {
 	full      bool         // they are longer than what is kept
 	size      int          // bytes of ids and of what is held
 	refused   bool
+	cited     bool // the open text has a citation, and ends with its claim
+	searched  int  // searches so far
 }
 
 // call is a tool call of the stream.
@@ -84,6 +86,14 @@ func (e *Encoder) write(dst []byte, ev *llm.Event) []byte {
 			return e.other(dst, ev.Raw)
 		}
 		return e.text(dst, ev.Words())
+	case llm.EventClaim:
+		if ev.RawOf != Name {
+			return e.claim(dst, ev.Claim)
+		}
+	case llm.EventSearch:
+		if ev.RawOf != Name {
+			return e.search(dst, ev.Search)
+		}
 	}
 	return dst
 }
@@ -114,7 +124,7 @@ func (e *Encoder) block(dst []byte, kind llm.PartKind, opening string) []byte {
 // openBlock closes the open block and begins another, up to its object.
 func (e *Encoder) openBlock(dst []byte, kind llm.PartKind) []byte {
 	dst = e.stop(e.begin(dst))
-	e.open, e.signed = kind, false
+	e.open, e.signed, e.cited = kind, false, false
 	dst = append(dst, "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"...)
 	dst = rawjson.AppendCount(dst, "", e.blocks)
 	e.blocks++
@@ -149,6 +159,9 @@ func (e *Encoder) openDelta(dst []byte, block int64) []byte {
 func (e *Encoder) text(dst []byte, text string) []byte {
 	if text == "" {
 		return dst
+	}
+	if e.cited {
+		dst = e.stop(dst)
 	}
 	dst = e.block(dst, llm.PartText, `{"type":"text","text":""}`)
 	return e.piece(dst, e.blocks-1, `{"type":"text_delta","text":`, text)

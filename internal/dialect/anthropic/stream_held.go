@@ -38,6 +38,12 @@ func (e *Encoder) hold(ev *llm.Event) {
 	if b == nil {
 		e.size += blockSize
 	}
+	if ev.Claim != nil {
+		e.size += ev.Claim.Source.Size()
+	}
+	if ev.Search != nil {
+		e.size += ev.Search.Size()
+	}
 	if e.full = e.size > maxHeld; e.full {
 		return
 	}

@@ -104,6 +104,7 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 			if p, err = decodeBlock(e, name, value); err != nil {
 				return out, errContent // not the caller's fault, so not the caller's error
 			}
+			p.Cite(readClaims(p.Text, p.Annotations)...)
 		}
 		out.Parts = append(out.Parts, p)
 	}

@@ -34,6 +34,9 @@ type Decoder struct {
 	finished bool       // messageStop came
 	metered  bool       // so did metadata
 	guarded  bool       // a guardrail looked at it
+	told     int        // bytes of text so far
+	before   int        // bytes of text before the open block
+	cited    *cited     // nil for none
 }
 
 // openCall is a tool call that has begun; its place in the list is its position
@@ -152,13 +155,17 @@ func (d *Decoder) delta(dst []llm.Event, data []byte) ([]llm.Event, error) {
 		}
 		switch string(m.Key()) {
 		case "text":
-			return appendPiece(dst, llm.Event{Kind: llm.EventText, Text: rawjson.Text(m.Value)}), nil
+			text := rawjson.Text(m.Value)
+			d.told += len(text)
+			return appendPiece(dst, llm.Event{Kind: llm.EventText, Text: text}), nil
 		case "reasoningContent":
 			return appendThoughtPieces(dst, m.Value), nil
 		case "toolUse":
 			return d.input(dst, index, rawjson.Get(m.Value, "input"))
 		case "image":
 			return dst, d.piece(index, m.Value)
+		case "citation":
+			d.cite(index, m.Value)
 		}
 		return append(dst, llm.Event{Kind: llm.EventOther, Raw: inner, RawOf: Name}), nil
 	}
@@ -224,7 +231,7 @@ func (d *Decoder) find(block int64) int {
 // end shows an image, and gives a call its arguments that came without any: no pieces at all stand
 // for an empty object.
 func (d *Decoder) end(dst []llm.Event, data []byte) ([]llm.Event, error) {
-	dst = d.show(dst)
+	dst = d.claims(d.show(dst))
 	index, _ := blockOf(data, "")
 	i := d.find(index)
 	if i < 0 || d.calls[i].arguments {
@@ -243,7 +250,7 @@ func (d *Decoder) stop(dst []llm.Event, data []byte) ([]llm.Event, error) {
 		reason = llm.FinishStop
 	}
 	d.finished = true
-	return d.done(append(d.show(dst), llm.Event{
+	return d.done(append(d.claims(d.show(dst)), llm.Event{
 		Kind: llm.EventFinish, Finish: reason, Text: stopSequence(rawjson.Get(data, stopFields)),
 	})), nil
 }

@@ -104,18 +104,6 @@ func decodeAssistant(out llm.Message, m message, param string) (llm.Message, err
 	return out, nil
 }
 
-// cite hangs the citations, which name their content block themselves, on the
-// first text, and reports whether there was one.
-func cite(parts []llm.Part, citations []byte) bool {
-	for i := range parts {
-		if parts[i].Kind == llm.PartText {
-			parts[i].Annotations = citations
-			return true
-		}
-	}
-	return false
-}
-
 func decodeResult(out llm.Message, m message, param string) (llm.Message, error) {
 	if m.content == nil {
 		return out, llm.Invalid(param+".content",

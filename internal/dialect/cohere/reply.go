@@ -71,6 +71,7 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 	if err != nil {
 		return out, errContent // not the caller's fault, so not the caller's error
 	}
+	claim(out.Parts)
 	return out, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/position"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -24,7 +25,9 @@ const maxCalls = 1024
 // Decoder reads one stream of chat events. The answer ends with the event
 // message-end; the "[DONE]" that Cohere sends behind it says nothing more.
 type Decoder struct {
-	calls []int64 // as the provider counts them, in the order in which they began
+	calls  []int64 // as the provider counts them, in the order in which they began
+	text   position.Text
+	begins map[int64]int // characters of the text before each content
 }
 
 // NewDecoder decodes one streamed answer.
@@ -83,13 +86,16 @@ func (d *Decoder) event(dst []llm.Event, e *event, data []byte) ([]llm.Event, er
 	case `"message-start"`:
 		return append(dst, llm.Event{Kind: llm.EventStart, ID: rawjson.Text(e.id)}), nil
 	case `"content-start"`, `"content-delta"`:
-		return content(dst, rawjson.Get(e.message, "content")), nil
+		from := len(dst)
+		dst = content(dst, rawjson.Get(e.message, "content"))
+		d.words(dst[from:], e.index)
+		return dst, nil
 	case `"tool-plan-delta"`:
 		return piece(dst, llm.EventReasoning, rawjson.Get(e.message, "tool_plan")), nil
 	case `"tool-call-start"`, `"tool-call-delta"`:
 		return d.call(dst, e)
 	case `"citation-start"`:
-		return citation(dst, rawjson.Get(e.message, "citations")), nil
+		return d.citation(dst, rawjson.Get(e.message, "citations")), nil
 	case `"message-end"`:
 		return d.messageEnd(dst, e)
 	}
@@ -121,13 +127,6 @@ func content(dst []llm.Event, v []byte) []llm.Event {
 		}
 	}
 	return dst
-}
-
-func citation(dst []llm.Event, v []byte) []llm.Event {
-	if !rawjson.Present(v) {
-		return dst
-	}
-	return append(dst, llm.Event{Kind: llm.EventOther, Raw: v, RawOf: Name})
 }
 
 // call appends the events of one piece of a tool call: one that opens it, with

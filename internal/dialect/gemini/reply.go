@@ -133,6 +133,7 @@ type candidate struct {
 	parts, finish []byte
 	grounding     []byte
 	read          []byte // what it says of pages that it read
+	recited       []byte // and of text that stands somewhere
 	malformed     bool   // its content cannot be
 	other         []llm.Field
 }
@@ -162,6 +163,8 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 				c.grounding = m.Value
 			case "urlContextMetadata":
 				c.read = m.Value
+			case "citationMetadata":
+				c.recited = m.Value
 			}
 			if keepOther {
 				c.other = append(c.other, llm.Field{Name: m.Name(), Value: m.Value})
@@ -179,14 +182,19 @@ func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 		return out, errContent
 	}
 	g.read(&c)
-	calls := 0
+	calls, text := 0, 0
+	var before []int
 	for _, e := range rawjson.Elements(c.parts) {
 		p, ok := decodePart(e)
 		if !ok {
 			return out, errContent
 		}
+		before = append(before, text)
 		if isIdle(&p) {
 			continue
+		}
+		if p.Kind == llm.PartText {
+			text += len(p.Text)
 		}
 		if p.Call != nil {
 			if p.Call.ID == "" {
@@ -195,6 +203,10 @@ func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 			calls++
 		}
 		out.Message.Parts = append(out.Message.Parts, p)
+	}
+	if c.grounding != nil || c.recited != nil {
+		var s sources
+		s.sourced(&out.Message, s.read(&c, before), text)
 	}
 	word := rawjson.Text(c.finish)
 	out.Finish = finishOf(word, calls > 0)

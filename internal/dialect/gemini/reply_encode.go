@@ -24,7 +24,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendCandidate(dst, &r.Choices[i])
+			dst = appendCandidate(dst, &r.Choices[i], r.ExtraOf == Name)
 		}
 		dst = append(dst, "],"...)
 	}
@@ -62,10 +62,12 @@ func appendFields(dst []byte, extra []llm.Field) []byte {
 	return dst
 }
 
-func appendCandidate(dst []byte, c *llm.Choice) []byte {
+func appendCandidate(dst []byte, c *llm.Choice, own bool) []byte {
 	dst = append(dst, `{"content":{"parts":[`...)
 	empty := len(dst)
 	broken := ""
+	written := 0
+	var g grounded
 	for i := range c.Message.Parts {
 		p := &c.Message.Parts[i]
 		if p.Call != nil && broken == "" {
@@ -74,13 +76,22 @@ func appendCandidate(dst []byte, c *llm.Choice) []byte {
 				continue
 			}
 		}
-		dst = appendPart(dst, p)
+		before := len(dst)
+		if dst = appendPart(dst, p); len(dst) > before {
+			g.part(p, written)
+			written++
+		} else if p.Search() != nil {
+			g.search(p.Search())
+		}
 	}
 	if len(dst) == empty && c.Finish != llm.FinishContentFilter {
 		dst = append(dst, `{"text":""}`...)
 	}
 	dst = append(dst, `],"role":"model"}`...)
 	dst = appendFinish(dst, c, broken)
+	if !own {
+		dst = g.append(dst)
+	}
 	dst = rawjson.AppendCount(dst, `,"index":`, int64(c.Index))
 	return append(appendFields(dst, c.Extra), '}')
 }
@@ -124,7 +135,10 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 			dst, ok = appendText(dst[:len(dst)-1], p.Text, false), true
 		}
 	case llm.PartOther:
-		return append(dst, p.Raw...)
+		if p.Raw != nil {
+			return append(dst, p.Raw...)
+		}
+		ok = false
 	default:
 		ok = false
 	}

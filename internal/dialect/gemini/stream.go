@@ -19,6 +19,8 @@ type Decoder struct {
 	most      *llm.Usage // as in llm.Reply
 	reported  bool
 	grounding grounding
+	told      [maxChoices]int // bytes of text so far, by candidate
+	sources   map[int]*sources
 	sound     string // the type of the sound that the last part was a piece of; empty for none
 }
 
@@ -105,10 +107,42 @@ func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Even
 		}
 		dst = d.part(dst, c.index, &p, e)
 	}
-	if reason := finishOf(rawjson.Text(c.finish), d.calls[c.index] > 0); reason != "" {
+	reason := finishOf(rawjson.Text(c.finish), d.calls[c.index] > 0)
+	if c.grounding != nil || c.recited != nil {
+		dst = d.sourced(dst, c)
+	}
+	if s := d.sources[c.index]; s != nil && reason != "" {
+		search, claims := s.rest(d.told[c.index])
+		dst = claimed(dst, c.index, claims)
+		if search != nil {
+			dst = append(dst, llm.Event{Kind: llm.EventSearch, Choice: c.index, Search: search})
+		}
+	}
+	if reason != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventFinish, Choice: c.index, Finish: reason})
 	}
 	return dst, nil
+}
+
+// sourced appends what a piece tells of the sources of a candidate.
+func (d *Decoder) sourced(dst []llm.Event, c *candidate) []llm.Event {
+	s := d.sources[c.index]
+	if s == nil {
+		if d.sources == nil {
+			d.sources = map[int]*sources{}
+		}
+		s = &sources{}
+		d.sources[c.index] = s
+	}
+	return claimed(dst, c.index, s.read(c, nil))
+}
+
+// claimed appends claims of a choice.
+func claimed(dst []llm.Event, choice int, claims []llm.Claim) []llm.Event {
+	for _, c := range claims {
+		dst = append(dst, llm.Event{Kind: llm.EventClaim, Choice: choice, Claim: &c})
+	}
+	return dst
 }
 
 // part appends the events of one part. A call comes whole.
@@ -119,6 +153,7 @@ func (d *Decoder) part(dst []llm.Event, choice int, p *llm.Part, raw []byte) []l
 		return dst
 	case p.Kind == llm.PartText:
 		ev.Kind = llm.EventText
+		d.told[choice] += len(p.Text)
 	case p.Kind == llm.PartReasoning:
 		ev.Kind = llm.EventReasoning
 	case p.Kind == llm.PartToolCall:

@@ -21,6 +21,8 @@ type Encoder struct {
 	calls []openCall
 	size  int // bytes of theirs so far
 
+	sources map[int]*grounded // by choice
+
 	followed bool // the tail is that of another's stream
 }
 
@@ -59,6 +61,10 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		return e.text(dst, ev, true)
 	case llm.EventToolCall:
 		e.call(ev)
+	case llm.EventClaim:
+		e.grounded(ev.Choice, ev.Claim.Source.Size()).claim(placed{Claim: *ev.Claim})
+	case llm.EventSearch:
+		e.grounded(ev.Choice, ev.Search.Size()).search(ev.Search)
 	case llm.EventOther:
 		if ev.RawOf == Name {
 			return e.close(append(open(dst), ev.Raw...), ev.Choice)
@@ -86,7 +92,24 @@ func (e *Encoder) text(dst []byte, ev *llm.Event, thought bool) []byte {
 	return e.close(append(appendSigned(dst, signature), '}'), ev.Choice)
 }
 
-// Size is how many bytes of calls are kept.
+// grounded are the sources of a choice, to which so many bytes come. They stand in the last object. Those that are too
+// much are noted in vain.
+func (e *Encoder) grounded(choice, size int) *grounded {
+	g := e.sources[choice]
+	if e.size += size; e.size > maxArguments {
+		return &grounded{}
+	}
+	if g == nil {
+		if e.sources == nil {
+			e.sources = map[int]*grounded{}
+		}
+		g = &grounded{}
+		e.sources[choice] = g
+	}
+	return g
+}
+
+// Size is how many bytes of calls and sources are kept.
 func (e *Encoder) Size() int { return e.size }
 
 // open begins an event with one candidate, up to its first part.
@@ -179,6 +202,9 @@ func (e *Encoder) finish(dst []byte, choice int, reason llm.FinishReason) []byte
 		dst = appendMalformed(dst, broken)
 	} else {
 		dst = rawjson.AppendString(append(dst, `,"finishReason":`...), finishWord(reason))
+	}
+	if g := e.sources[choice]; g != nil {
+		dst = g.append(dst)
 	}
 	return append(rawjson.AppendCount(dst, `,"index":`, int64(choice)), '}')
 }

@@ -32,22 +32,29 @@ func appendOpening(dst []byte, id string, created int64, model string) []byte {
 func appendChoice(dst []byte, c *llm.Choice) []byte {
 	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.Index), 10)
 	dst = append(dst, `,"message":{"role":"assistant","content":`...)
-	dst = rawjson.AppendString(dst, content(&c.Message))
+	text, cited := content(&c.Message)
+	dst = cited.append(rawjson.AppendString(dst, text))
 	dst = rawjson.AppendString(append(dst, `},"finish_reason":`...), finishWord(c.Finish))
 	return append(dst, '}')
 }
 
 // content is what the user reads: text, a refusal, the words of a sound, or words
-// that there is an image.
-func content(m *llm.Message) string {
+// that there is an image; and the sources that it names.
+func content(m *llm.Message) (text string, c cited) {
 	var s llm.Joined
 	for i := range m.Parts {
-		switch m.Parts[i].Kind {
+		switch p := &m.Parts[i]; p.Kind {
 		case llm.PartText, llm.PartRefusal, llm.PartAudio, llm.PartImage, llm.PartDocument:
-			s.Add(m.Parts[i].Words())
+			words := p.Words()
+			s.Add(words)
+			c.part(p, words)
+		case llm.PartOther:
+			if p.Search() != nil {
+				c.searches = appendSearch(comma(c.searches), p.Search())
+			}
 		}
 	}
-	return s.String()
+	return s.String(), c
 }
 
 // finishWord is the reason as it is written. A provider that gave none came to

@@ -3,6 +3,7 @@ package native
 import (
 	"strconv"
 
+	"weir/internal/dialect/position"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -14,6 +15,7 @@ type Encoder struct {
 	id      string
 	opening []byte // what every event begins with
 	begun   uint64 // the choices below 64 whose first piece went out
+	texts   position.Texts
 }
 
 // NewEncoder encodes one streamed answer.
@@ -26,23 +28,43 @@ func NewEncoder(m llm.Meta) *Encoder {
 // no place in this format.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	switch ev.Kind {
-	case llm.EventText, llm.EventRefusal, llm.EventOther:
+	case llm.EventText:
+		if ev.Text != "" {
+			e.texts.Of(ev.Choice).Add(ev.Text)
+			return e.piece(dst, ev.Choice, ev.Text)
+		}
+	case llm.EventRefusal, llm.EventOther:
 		if text := ev.Words(); text != "" {
+			e.texts.Of(ev.Choice).Insert(text)
 			return e.piece(dst, ev.Choice, text)
 		}
+	case llm.EventClaim:
+		at, c := e.texts.Of(ev.Choice), ev.Claim
+		dst = append(e.open(dst, ev.Choice), `"citations":[`...)
+		dst = appendCitation(dst, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End))
+		return closeDelta(append(dst, ']'))
+	case llm.EventSearch:
+		dst = append(e.open(dst, ev.Choice), `"searches":[`...)
+		return closeDelta(append(appendSearch(dst, ev.Search), ']'))
 	}
 	return dst
 }
 
-func (e *Encoder) piece(dst []byte, choice int, text string) []byte {
+// open begins an object with the delta of one choice.
+func (e *Encoder) open(dst []byte, choice int) []byte {
 	dst = append(append(dst, e.opening...), `{"index":`...)
 	dst = strconv.AppendInt(dst, int64(choice), 10)
 	dst = append(dst, `,"delta":{`...)
 	if e.begin(choice) {
 		dst = append(dst, `"role":"assistant",`...)
 	}
-	dst = rawjson.AppendString(append(dst, `"content":`...), text)
-	return append(dst, "},\"finish_reason\":null}]}\n\n"...)
+	return dst
+}
+
+func closeDelta(dst []byte) []byte { return append(dst, "},\"finish_reason\":null}]}\n\n"...) }
+
+func (e *Encoder) piece(dst []byte, choice int, text string) []byte {
+	return closeDelta(rawjson.AppendString(append(e.open(dst, choice), `"content":`...), text))
 }
 
 // begin reports whether a choice had no piece before.

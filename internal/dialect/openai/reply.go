@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
@@ -67,6 +68,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	case broken != nil:
 		return r, explain.Reported(broken)
 	}
+	listedIn(r)
 	return r, nil
 }
 
@@ -165,6 +167,7 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 	for i := range out.Parts {
 		if out.Parts[i].Kind == llm.PartText && annotations != nil {
 			out.Parts[i].Annotations = annotations
+			cite(&out, annotations)
 			break
 		}
 	}
@@ -298,6 +301,15 @@ type answer struct {
 	thoughts, calls, images  []*llm.Part
 	sound                    *llm.Part
 	annotations              []byte
+	cited                    []citedText
+	characters               int // of the text
+}
+
+// say adds words to the text.
+func (a *answer) say(text *llm.Joined, words string) {
+	text.Add(words)
+	a.hasText = true
+	a.characters += utf8.RuneCountInString(words)
 }
 
 func readAnswer(m *llm.Message) (a answer) {
@@ -305,11 +317,13 @@ func readAnswer(m *llm.Message) (a answer) {
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Kind {
 		case llm.PartText:
-			text.Add(p.Text)
-			a.hasText = true
-			if p.Annotations != nil {
+			switch {
+			case p.Annotations != nil:
 				a.annotations = p.Annotations
+			case p.Claims() != nil:
+				a.cited = append(a.cited, citedText{p, a.characters})
 			}
+			a.say(&text, p.Text)
 		case llm.PartRefusal:
 			refusal.Add(p.Text)
 		case llm.PartReasoning:
@@ -323,15 +337,13 @@ func readAnswer(m *llm.Message) (a answer) {
 				a.sound = p
 				continue
 			}
-			text.Add(p.Words()) // there is a place for one
-			a.hasText = true
+			a.say(&text, p.Words()) // there is a place for one
 		case llm.PartImage:
 			if p.Media != nil {
 				a.images = append(a.images, p)
 			}
 		case llm.PartDocument:
-			text.Add(p.Words())
-			a.hasText = true
+			a.say(&text, p.Words())
 		}
 	}
 	a.text, a.refusal, a.reasoning = text.String(), refusal.String(), reasoning.String()
@@ -347,8 +359,11 @@ func appendAnswer(dst []byte, r *llm.Reply, m *llm.Message, own bool) []byte {
 		dst = append(dst, "null"...)
 	}
 	dst = appendOrNull(append(dst, `,"refusal":`...), a.refusal)
-	if a.annotations != nil {
+	switch {
+	case a.annotations != nil:
 		dst = append(append(dst, `,"annotations":`...), a.annotations...)
+	case a.cited != nil:
+		dst = appendAnnotations(dst, a.cited)
 	}
 	if a.reasoning != "" {
 		dst = rawjson.AppendString(append(dst, `,"reasoning_content":`...), a.reasoning)

@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/position"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -28,6 +29,9 @@ type Decoder struct {
 	tier    string // the last one that was told
 	usages  usages
 	halves  map[int]string // of characters with which the texts of choices ended so far
+	texts   position.Texts
+	listed  listed // of the first choice
+	cited   bool   // it has an annotation
 }
 
 // NewDecoder decodes one streamed answer.
@@ -78,6 +82,11 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 	if rawjson.KindOf(c.tier) == rawjson.String && string(c.tier[1:len(c.tier)-1]) != d.tier {
 		d.tier = rawjson.Text(c.tier)
 	}
+	if c.results != nil {
+		d.listed.add(searchResults, c.results)
+	} else if c.citations != nil {
+		d.listed.add("citations", c.citations)
+	}
 	for _, choice := range rawjson.Elements(c.choices) {
 		var failed bool
 		if dst, failed = d.choice(dst, choice); failed && broken == nil {
@@ -105,6 +114,7 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 type chunk struct {
 	id, model, created, tier []byte
 	choices, usage, failure  []byte
+	results, citations       []byte // sources that it lists
 	hasChoice                bool
 }
 
@@ -126,6 +136,10 @@ func readChunk(data []byte) (c chunk) {
 			c.usage = m.Value
 		case "error":
 			c.failure = m.Value
+		case searchResults:
+			c.results = m.Value
+		case "citations":
+			c.citations = m.Value
 		case "x_groq":
 			groq = m.Value
 		}
@@ -177,6 +191,11 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool)
 // end appends the end of a choice.
 func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm.Event {
 	dst = d.beginAll(dst, index)
+	if index == 0 && !d.cited && !d.usages.ended[0] {
+		for _, c := range d.listed.citations() {
+			dst = append(dst, llm.Event{Kind: llm.EventClaim, Claim: &c})
+		}
+	}
 	d.usages.end(index)
 	switch called := d.last(index) != nil; {
 	case reason == llm.FinishStop && called:
@@ -207,6 +226,12 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	dst = d.content(dst, choice, m.content)
 	if m.extraContent != nil {
 		dst = signEvents(dst, from, choice, m.extraContent)
+	}
+	for _, v := range rawjson.Elements(m.annotations) {
+		if c, ok := ReadCitation(v, d.texts.Of(choice), 0); ok {
+			d.cited = d.cited || choice == 0
+			dst = append(dst, llm.Event{Kind: llm.EventClaim, Choice: choice, Claim: &c})
+		}
 	}
 	if s := rawjson.Text(m.refusal); s != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventRefusal, Choice: choice, Text: s})
@@ -271,7 +296,7 @@ func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 			d.wait(choice, half)
 		}
 		if s != "" {
-			dst = append(dst, llm.Event{Kind: llm.EventText, Choice: choice, Text: s})
+			dst = append(dst, d.say(choice, s))
 		}
 		return dst
 	}
@@ -282,7 +307,7 @@ func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 		case !ok:
 			continue
 		case p.Kind == llm.PartText:
-			ev.Kind = llm.EventText
+			ev = d.say(choice, p.Text)
 		case p.Kind == llm.PartReasoning:
 			ev.Kind, ev.Maker = llm.EventReasoning, Name
 		default:
@@ -293,6 +318,15 @@ func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 		}
 	}
 	return dst
+}
+
+// say is a piece of the text of a choice.
+func (d *Decoder) say(choice int, text string) llm.Event {
+	d.texts.Of(choice).Add(text)
+	if choice == 0 {
+		d.listed.text(text)
+	}
+	return llm.Event{Kind: llm.EventText, Choice: choice, Text: text}
 }
 
 // wait keeps half of a character until the rest of it comes.

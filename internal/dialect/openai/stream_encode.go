@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/position"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -23,6 +24,7 @@ type Encoder struct {
 
 	called *llm.Called
 	calls  calls
+	texts  position.Texts
 
 	followed bool // the opening is that of another's stream
 }
@@ -61,10 +63,13 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	}
 	switch ev.Kind {
 	case llm.EventText:
+		e.texts.Of(ev.Choice).Add(ev.Text)
 		if ev.Signature != "" {
 			return e.signedText(dst, ev)
 		}
 		return e.text(dst, ev, `"content":`)
+	case llm.EventClaim:
+		return e.citation(dst, ev)
 	case llm.EventReasoning:
 		return e.proof(e.text(dst, ev, `"reasoning_content":`), ev)
 	case llm.EventRefusal:
@@ -131,9 +136,18 @@ func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 		return e.closeDelta(append(dst, ']'))
 	case ev.RawOf == Name && ev.Text == "":
 	case ev.RawOf != Name:
+		e.texts.Of(ev.Choice).Insert(ev.Words())
 		return e.text(dst, &llm.Event{Choice: ev.Choice, Text: ev.Words()}, `"content":`)
 	}
 	return dst
+}
+
+// citation writes a citation in a delta of its own.
+func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
+	at, c := e.texts.Of(ev.Choice), ev.Claim
+	dst = append(e.open(dst, ev.Choice), `"annotations":[`...)
+	dst = AppendCitation(dst, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End), false)
+	return e.closeDelta(append(dst, ']'))
 }
 
 func (e *Encoder) text(dst []byte, ev *llm.Event, name string) []byte {

@@ -237,6 +237,9 @@ func (w *items) part(p *llm.Part) {
 	case p.Raw != nil:
 		w.next("")
 		w.dst = append(w.dst, p.Raw...)
+	case p.Search() != nil:
+		id := w.next(prefixes[llm.EventSearch])
+		w.dst = appendSearch(w.dst, p.Search(), id, statusCompleted)
 	case isPicture(p):
 		id := w.next("ig_")
 		w.dst = appendPicture(w.dst, p.Media, id)
@@ -346,7 +349,11 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 		dst = append(dst, `"type":"output_text",`...)
 	}
 	dst = append(dst, `"annotations":`...)
-	dst = append(dst, orEmpty(p.Annotations)...)
+	if p.Annotations == nil {
+		dst = append(appendAnnotations(append(dst, '['), p.Text, p.Claims()), ']')
+	} else {
+		dst = append(dst, p.Annotations...)
+	}
 	if field(p.Extra, "logprobs") == nil {
 		dst = append(dst, `,"logprobs":[]`...)
 	}

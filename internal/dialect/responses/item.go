@@ -147,6 +147,9 @@ func picture(item []byte) *llm.Media {
 // of the assistant's.
 func (t *turns) other(kind string, v []byte, param string) (err error) {
 	p := llm.Part{Kind: llm.PartOther, Raw: v}
+	if t.output {
+		p = llm.Searched(search(v), v)
+	}
 	if !t.output {
 		if p.Elsewhere, err = t.elsewhere(kind, v, param); err != nil {
 			return err

@@ -207,6 +207,9 @@ func decodeOutput(v []byte) (parts []llm.Part, err error) {
 	for _, m := range t.end() {
 		parts = append(parts, m.Parts...)
 	}
+	for i := range parts {
+		parts[i].Cite(claims(parts[i].Text, parts[i].Annotations)...)
+	}
 	return parts, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/position"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -31,6 +32,7 @@ type Decoder struct {
 	secrets int            // thoughts told in encrypted form
 	tools   tools          // of the items that are done
 	acts    bool           // an item that is done asks the client to act
+	text    position.Text  // of the whole answer
 }
 
 // NewDecoder decodes one streamed answer.
@@ -78,6 +80,7 @@ type event struct {
 	itemID, name                    []byte
 	item, part, response, failure   []byte
 	output, content, summary        []byte // indexes
+	annotation                      []byte
 }
 
 func readEvent(data []byte) (e event) {
@@ -121,6 +124,8 @@ func (e *event) place(key []byte) *[]byte {
 		return &e.response
 	case "error":
 		return &e.failure
+	case "annotation":
+		return &e.annotation
 	case "output_index":
 		return &e.output
 	case "content_index":
@@ -147,6 +152,8 @@ func (d *Decoder) event(dst []llm.Event, e *event) ([]llm.Event, error) {
 		return d.arguments(dst, e), nil
 	case "response.output_text.done":
 		return d.whole(dst, at(kindText, e.output, e.content), e.text), nil
+	case "response.output_text.annotation.added":
+		return d.annotation(dst, at(kindText, e.output, e.content), e.annotation), nil
 	case "response.refusal.done":
 		return d.whole(dst, at(kindRefusal, e.output, e.content), e.refusal), nil
 	case "response.reasoning_summary_text.done":

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/position"
 	"weir/internal/dialect/proof"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -33,6 +34,7 @@ type Encoder struct {
 	full     bool
 	answerAt int    // where the answer begins in what Finish writes
 	answer   []byte // once that has written it; nil for one that failed
+	text     position.Text
 }
 
 // NewEncoder encodes one streamed answer.
@@ -59,6 +61,9 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		if ev.Text != "" {
 			dst = e.words(e.begin(dst), ev)
 		}
+		if ev.Kind == llm.EventText {
+			e.text.Add(ev.Text)
+		}
 		dst = e.loose(dst, ev, proof.OfText)
 	case llm.EventReasoning:
 		dst = e.thought(dst, ev)
@@ -66,6 +71,12 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		dst = e.call(e.begin(dst), ev)
 	case llm.EventOther:
 		dst = e.other(dst, ev)
+	case llm.EventClaim:
+		dst = e.claim(dst, ev.Claim)
+	case llm.EventSearch:
+		if ev.RawOf != Name {
+			dst = e.search(dst, ev.Search)
+		}
 	}
 	return dst
 }
@@ -100,15 +111,8 @@ func (e *Encoder) begin(dst []byte) []byte {
 
 // words writes a piece of a message: of its text, or of a refusal.
 func (e *Encoder) words(dst []byte, ev *llm.Event) []byte {
-	if e.open == nil || e.open.kind != llm.EventText {
-		dst = e.close(dst, statusCompleted)
-		e.open = &item{kind: llm.EventText}
-		dst = e.add(dst, e.open)
-	}
+	dst = e.openPart(dst, ev.Kind)
 	it := e.open
-	if it.part != ev.Kind {
-		dst = it.openPart(e, it.closePart(e, dst), ev.Kind)
-	}
 	it.text = append(it.text, ev.Text...)
 	kind, more := "response.output_text.delta", `,"logprobs":[]`
 	if ev.Kind == llm.EventRefusal {
@@ -117,6 +121,21 @@ func (e *Encoder) words(dst []byte, ev *llm.Event) []byte {
 	dst = it.place(e.event(dst, kind), `,"content_index":`)
 	dst = rawjson.AppendString(append(dst, `,"delta":`...), ev.Text)
 	return closeEvent(append(dst, more...))
+}
+
+// openPart opens a part of a message, unless it is open.
+func (e *Encoder) openPart(dst []byte, kind llm.EventKind) []byte {
+	if e.open == nil || e.open.kind != llm.EventText {
+		dst = e.close(dst, statusCompleted)
+		e.open = &item{kind: llm.EventText}
+		dst = e.add(dst, e.open)
+	}
+	if e.open.part == kind {
+		return dst
+	}
+	dst = e.open.openPart(e, e.open.closePart(e, dst), kind)
+	e.open.begin = e.text.Characters()
+	return dst
 }
 
 // thought writes a piece of the thinking, as its summary, which all clients
@@ -185,7 +204,9 @@ func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 	case isPicture(&llm.Part{Kind: kindOf(ev.Media), Media: ev.Media}):
 		it.whole = appendPicture(nil, ev.Media, itemID("ig_", e.object.id, len(e.items)))
 	case ev.Words() != "":
-		return e.words(e.begin(dst), &llm.Event{Kind: llm.EventText, Text: ev.Words()})
+		dst = e.words(e.begin(dst), &llm.Event{Kind: llm.EventText, Text: ev.Words()})
+		e.text.Insert(ev.Words())
+		return dst
 	default:
 		return dst
 	}

@@ -82,6 +82,9 @@ type piece struct {
 	at   place
 	told told
 	half string // of a character, with which it ended so far
+
+	begin int // characters of the answer's text before it
+	cited int // annotations so far
 }
 
 // piece is the part at that place, or nil where there are too many.
@@ -94,7 +97,7 @@ func (d *Decoder) piece(p place) *piece {
 	if len(d.pieces) == maxPieces {
 		return nil
 	}
-	d.pieces = append(d.pieces, piece{at: p})
+	d.pieces = append(d.pieces, piece{at: p, begin: d.text.Characters()})
 	return &d.pieces[len(d.pieces)-1]
 }
 
@@ -126,6 +129,9 @@ func (d *Decoder) tell(dst []llm.Event, kind uint8, s string) []llm.Event {
 		return dst
 	}
 	d.told[kind].add(s)
+	if kind == kindText {
+		d.text.Add(s)
+	}
 	ev := llm.Event{Kind: eventKinds[kind], Text: s}
 	if ev.Kind == llm.EventReasoning {
 		ev.Maker = Name
@@ -139,7 +145,11 @@ func (d *Decoder) part(dst []llm.Event, output, within int64, v []byte) []llm.Ev
 	if text == nil {
 		return dst
 	}
-	return d.whole(dst, place{kind, output, within}, text)
+	dst = d.whole(dst, place{kind, output, within}, text)
+	if kind != kindText {
+		return dst
+	}
+	return d.annotations(dst, place{kind, output, within}, v)
 }
 
 // contentOf is the kind and the text of a content part; nil for what has none.
@@ -172,6 +182,9 @@ func (d *Decoder) item(dst []llm.Event, output int64, v []byte) []llm.Event {
 		d.tools.add(v)
 		if kind != "" {
 			dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: v, RawOf: Name, Media: picture(v)})
+			if s := search(v); s != nil {
+				dst = append(dst, llm.Event{Kind: llm.EventSearch, Search: s, RawOf: Name})
+			}
 		}
 	}
 	return dst

@@ -17,6 +17,9 @@ type item struct {
 	text     []byte        // of the part that is open, or the arguments
 	closed   []byte        // the closed parts
 	redacted string        // thinking in encrypted form
+	begin    int           // characters of the answer's text before the part that is open
+	notes    []byte        // annotations of that
+	noted    int           // how many
 	call     llm.ToolDelta
 	tool     llm.ClientTool    // that is called
 	reader   clienttool.Reader // of the text for one that takes a text
@@ -28,6 +31,7 @@ type item struct {
 // prefixes are how the ids of items begin.
 var prefixes = map[llm.EventKind]string{
 	llm.EventText: "msg_", llm.EventReasoning: "rs_", llm.EventToolCall: "fc_", llm.EventOther: "item_",
+	llm.EventSearch: "ws_",
 }
 
 // place writes the members that say where a piece belongs. The name is that of
@@ -43,7 +47,7 @@ func (it *item) place(dst []byte, name string) []byte {
 
 // append writes the item as far as it has come.
 func (it *item) append(dst []byte, status string) []byte {
-	if it.kind == llm.EventOther {
+	if it.kind == llm.EventOther || it.kind == llm.EventSearch {
 		return append(dst, it.whole...)
 	}
 	switch it.kind {
@@ -71,18 +75,19 @@ func (it *item) appendParts(dst []byte) []byte {
 	if it.parts > 0 {
 		dst = append(dst, ',')
 	}
-	return appendPiece(dst, it.part, string(it.text))
+	return appendPiece(dst, it.part, string(it.text), it.notes)
 }
 
-// appendPiece writes a part of an item with its text.
-func appendPiece(dst []byte, kind llm.EventKind, text string) []byte {
+// appendPiece writes a part of an item with its text and that text's annotations.
+func appendPiece(dst []byte, kind llm.EventKind, text string, notes []byte) []byte {
 	switch kind {
 	case llm.EventReasoning:
 		dst = append(dst, `{"type":"summary_text","text":`...)
 	case llm.EventRefusal:
 		return appendRefusal(dst, text)
 	default:
-		dst = append(dst, `{"type":"output_text","annotations":[],"logprobs":[],"text":`...)
+		dst = append(append(dst, `{"type":"output_text","annotations":[`...), notes...)
+		dst = append(dst, `],"logprobs":[],"text":`...)
 	}
 	return append(rawjson.AppendString(dst, text), '}')
 }
@@ -114,7 +119,7 @@ func (it *item) openPart(e *Encoder, dst []byte, kind llm.EventKind) []byte {
 	it.part = kind
 	events := eventsOf(kind)
 	dst = it.place(e.event(dst, events.added), events.index)
-	return closeEvent(appendPiece(append(dst, `,"part":`...), kind, ""))
+	return closeEvent(appendPiece(append(dst, `,"part":`...), kind, "", nil))
 }
 
 // closePart ends the part that is open.
@@ -127,12 +132,12 @@ func (it *item) closePart(e *Encoder, dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, events.text...), text)
 	dst = closeEvent(append(dst, events.more...))
 	dst = it.place(e.event(dst, events.done), events.index)
-	dst = closeEvent(appendPiece(append(dst, `,"part":`...), it.part, text))
+	dst = closeEvent(appendPiece(append(dst, `,"part":`...), it.part, text, it.notes))
 	if it.parts > 0 {
 		it.closed = append(it.closed, ',')
 	}
-	it.closed = appendPiece(it.closed, it.part, text)
-	it.part, it.text = 0, nil
+	it.closed = appendPiece(it.closed, it.part, text, it.notes)
+	it.part, it.text, it.notes, it.noted = 0, nil, nil, 0
 	it.parts++
 	return dst
 }

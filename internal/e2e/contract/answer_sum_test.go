@@ -18,7 +18,25 @@ type said struct {
 	Media                          []string // types of what is shown
 	In, Out                        float64
 	IDs                            []string // of the calls
+	Sources                        []string // that it names, sorted
 	Wrong                          string   // what no type tells of
+}
+
+// cite adds the sources of a list, each of which is an object or has one of that name, with its name in one of these members.
+func (s *said) cite(citations []any, inner string, names ...string) {
+	for _, c := range citations {
+		if o := at(c, inner); o != nil {
+			c = o
+		}
+		for _, name := range names {
+			if found := text(c, name); found != "" {
+				s.Sources = append(s.Sources, found)
+				break
+			}
+		}
+	}
+	slices.Sort(s.Sources)
+	s.Sources = slices.Compact(s.Sources)
 }
 
 func (s *said) wrong() error {
@@ -83,6 +101,7 @@ var readWhole = map[string]func(v any) said{
 		for range list(m, "images") {
 			s.Media = append(s.Media, "image")
 		}
+		s.cite(list(m, "annotations"), "url_citation", "url", "title")
 		return s
 	},
 	"responses": readResponse,
@@ -92,6 +111,7 @@ var readWhole = map[string]func(v any) said{
 			switch text(block, "type") {
 			case "text":
 				s.Text += text(block, "text")
+				s.cite(list(block, "citations"), "", "url", "document_title")
 			case "thinking":
 				s.Thought += text(block, "thinking")
 			case "tool_use":
@@ -114,6 +134,9 @@ var readWhole = map[string]func(v any) said{
 				s.Text += text(part, "text")
 			}
 		}
+		chunks := list(v, "candidates", 0, "groundingMetadata", "groundingChunks")
+		s.cite(chunks, "web", "uri")
+		s.cite(chunks, "retrievedContext", "title")
 		return s
 	},
 }
@@ -129,6 +152,7 @@ func readResponse(v any) said {
 			for _, part := range list(item, "content") {
 				s.Text += text(part, "text")
 				s.Refusal += text(part, "refusal")
+				s.cite(list(part, "annotations"), "", "url", "filename")
 			}
 		case "reasoning":
 			for _, part := range append(list(item, "summary"), list(item, "content")...) {
@@ -178,7 +202,9 @@ func sumChunks(events []any) (any, error) {
 		for _, name := range []string{"content", "reasoning_content", "refusal"} {
 			grow(message, name, at(delta, name))
 		}
-		message["images"] = append(list(message, "images"), list(delta, "images")...)
+		for _, name := range []string{"images", "annotations"} {
+			message[name] = append(list(message, name), list(delta, name)...)
+		}
 		for _, d := range list(delta, "tool_calls") {
 			n := int(number(d, "index"))
 			if n == len(calls) && text(d, "id") != "" && text(d, "function", "name") != "" {
@@ -257,6 +283,9 @@ func sumMessage(events []any) (any, error) {
 			for _, name := range []string{"text", "thinking", "signature"} {
 				grow(block, name, at(e, "delta", name))
 			}
+			if c := at(e, "delta", "citation"); c != nil {
+				block["citations"] = append(list(block, "citations"), c)
+			}
 			if more := at(e, "delta", "partial_json"); more != nil {
 				grow(block, "partial", more)
 			}
@@ -298,7 +327,7 @@ func closeBlock(block object) error {
 }
 
 func sumContents(events []any) (any, error) {
-	parts, whole, finish := []any{}, object{}, ""
+	parts, whole, finish, grounding := []any{}, object{}, "", any(nil)
 	for i, e := range events {
 		if finish != "" && len(list(e, "candidates", 0, "content", "parts")) > 0 {
 			return nil, fmt.Errorf("chunk %d stands behind the finishReason", i)
@@ -311,10 +340,13 @@ func sumContents(events []any) (any, error) {
 		if u := at(e, "usageMetadata"); u != nil {
 			whole["usageMetadata"] = u
 		}
+		if g := at(e, "candidates", 0, "groundingMetadata"); g != nil {
+			grounding = g
+		}
 	}
 	if finish == "" {
 		return nil, fmt.Errorf("no finishReason in %d chunks", len(events))
 	}
-	whole["candidates"] = []any{object{"content": object{"parts": parts}, "finishReason": finish}}
+	whole["candidates"] = []any{object{"content": object{"parts": parts}, "finishReason": finish, "groundingMetadata": grounding}}
 	return whole, nil
 }

@@ -27,7 +27,7 @@ type answerTypes struct {
 // Fields of the gateway's own, which docs/client-apis.md and docs/observability.md tell of, and those that
 // everybody but the vendor has in Chat Completions: thinking and images.
 var ownFields = map[string][]string{
-	"openai":    {"usage/cost", "weir", "message/reasoning_content", "delta/reasoning_content", "message/reasoning_details", "delta/reasoning_details", "message/images", "delta/images", "tool_calls/extra_content"},
+	"openai":    {"usage/cost", "weir", "message/reasoning_content", "delta/reasoning_content", "delta/annotations", "message/reasoning_details", "delta/reasoning_details", "message/images", "delta/images", "tool_calls/extra_content"},
 	"responses": {"usage/cost", "weir"},
 	"anthropic": {"usage/cost", "weir"},
 	"gemini":    {"usageMetadata/cost", "weir"},

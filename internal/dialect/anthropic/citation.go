@@ -1,0 +1,201 @@
+package anthropic
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// sourceMark stands in citations and search results of answers of other vendors where this one's have text that it alone
+// can read. What comes back with it is never sent to the vendor.
+const sourceMark = "weir:source"
+
+const (
+	serverToolUse    = "server_tool_use"
+	webSearch        = "web_search"
+	webSearchResult  = "web_search_tool_result"
+	maxSearches      = 1000     // of an answer that are remembered
+	maxSearchInput   = 64 << 10 // bytes
+	maxCitations     = 4096     // of a block of a stream
+	webSearchFailure = "web_search_tool_result_error"
+)
+
+// readSource is the source that a citation names
+// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy).
+func readSource(v []byte) llm.Source {
+	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
+	s := llm.Source{URL: get("url"), Title: get("title"), Quote: get("cited_text"), File: get("file_id")}
+	switch get("type") {
+	case "search_result_location": // of a result that the client gave
+		if s.URL = get("source"); !strings.HasPrefix(s.URL, "http") {
+			s.URL, s.File = "", s.URL
+		}
+	case "char_location", "page_location", "content_block_location":
+		s.Title = get("document_title")
+		if n, ok := rawjson.AsInt(rawjson.Get(v, "document_index")); ok && n >= 0 && n < maxSearches {
+			s.Document = int(n) + 1
+		}
+	}
+	return s
+}
+
+// readClaims are the citations of a whole block of text.
+func readClaims(text string, citations []byte) (claims []llm.Claim) {
+	for _, v := range rawjson.Elements(citations) {
+		claims = append(claims, llm.Claim{End: len(text), Source: readSource(v)})
+	}
+	return claims
+}
+
+// searches are those of an answer that have begun, by their ids.
+type searches map[string]string
+
+// begin takes note of the query of a search.
+func (s *searches) begin(id string, input []byte) {
+	if *s == nil {
+		*s = searches{}
+	}
+	if len(*s) < maxSearches {
+		(*s)[id] = ""
+		if rawjson.Validate(input, maxDepth) == nil {
+			(*s)[id] = rawjson.Text(rawjson.Get(input, "query"))
+		}
+	}
+}
+
+// block is the search that a block tells of; nil for none.
+func (s *searches) block(v []byte) *llm.Search {
+	get := func(name string) []byte { return rawjson.Get(v, name) }
+	switch rawjson.Text(get("type")) {
+	case serverToolUse:
+		if rawjson.Text(get("name")) == webSearch {
+			s.begin(rawjson.Text(get("id")), get("input"))
+		}
+	case webSearchResult:
+		search := &llm.Search{ID: rawjson.Text(get("tool_use_id"))}
+		if query := (*s)[search.ID]; query != "" {
+			search.Queries = []string{query}
+		}
+		if rawjson.Text(rawjson.Get(get("content"), "type")) == webSearchFailure {
+			search.Failed = rawjson.Text(rawjson.Get(get("content"), "error_code"))
+		}
+		for _, e := range rawjson.Elements(get("content")) {
+			in := func(name string) string { return rawjson.Text(rawjson.Get(e, name)) }
+			search.Results = append(search.Results, llm.Source{URL: in("url"), Title: in("title"), Date: in("page_age")})
+		}
+		return search
+	}
+	return nil
+}
+
+// appendCitation writes a citation of an answer of another vendor.
+func appendCitation(dst []byte, s *llm.Source) []byte {
+	if s.URL == "" {
+		dst = rawjson.AppendString(append(dst, `{"type":"char_location","cited_text":`...), s.Quote)
+		dst = rawjson.AppendCount(dst, `,"document_index":`, int64(max(s.Document-1, 0)))
+		dst = rawjson.AppendString(append(dst, `,"document_title":`...), s.Name())
+		dst = rawjson.AppendCount(dst, `,"start_char_index":0,"end_char_index":`, int64(len([]rune(s.Quote))))
+		return append(dst, `,"file_id":null}`...)
+	}
+	dst = rawjson.AppendString(append(dst, `{"type":"web_search_result_location","url":`...), s.URL)
+	dst = rawjson.AppendString(append(dst, `,"title":`...), s.Title)
+	dst = rawjson.AppendString(append(dst, `,"cited_text":`...), s.Quote)
+	return append(dst, `,"encrypted_index":"`+sourceMark+`"}`...)
+}
+
+// appendSearchUse writes a search with its input; nil for one that follows in pieces.
+func appendSearchUse(dst []byte, id string, input []byte) []byte {
+	dst = rawjson.AppendString(append(dst, `{"type":"server_tool_use","id":`...), id)
+	dst = append(dst, `,"name":"web_search","input":`...)
+	if input == nil {
+		input = []byte("{}")
+	}
+	return append(append(dst, input...), '}')
+}
+
+// appendQuery writes the input of a search.
+func appendQuery(dst []byte, query string) []byte {
+	return append(rawjson.AppendString(append(dst, `{"query":`...), query), '}')
+}
+
+// appendSearchResult writes what a search found.
+func appendSearchResult(dst []byte, id string, s *llm.Search, results []llm.Source) []byte {
+	dst = rawjson.AppendString(append(dst, `{"type":"web_search_tool_result","tool_use_id":`...), id)
+	dst = append(dst, `,"content":`...)
+	if s.Failed != "" {
+		return append(dst, `{"type":"web_search_tool_result_error","error_code":"unavailable"}}`...)
+	}
+	dst = append(dst, '[')
+	for i := range results {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		r := &results[i]
+		dst = rawjson.AppendString(append(dst, `{"type":"web_search_result","url":`...), r.URL)
+		dst = rawjson.AppendString(append(dst, `,"title":`...), r.Title)
+		dst = append(dst, `,"encrypted_content":"`+sourceMark+`","page_age":`...)
+		if r.Date == "" {
+			dst = append(dst, "null}"...)
+		} else {
+			dst = append(rawjson.AppendString(dst, r.Date), '}')
+		}
+	}
+	return append(dst, "]}"...)
+}
+
+// searchBlocks are the blocks of a search of another vendor: two for each query, the last of them with what was found.
+func searchBlocks(s *llm.Search, answer string, number int) (blocks []llm.Part) {
+	for i, query := range queriesOf(s) {
+		id := searchID(answer, number, i)
+		blocks = append(blocks, other(appendSearchUse(nil, id, appendQuery(nil, query))),
+			other(appendSearchResult(nil, id, s, resultsAt(s, i))))
+	}
+	return blocks
+}
+
+// queriesOf are the queries of a search; an empty one where none is told.
+func queriesOf(s *llm.Search) []string {
+	if len(s.Queries) == 0 {
+		return []string{""}
+	}
+	return s.Queries
+}
+
+// resultsAt are the results that stand with the query of that number: all with the last one.
+func resultsAt(s *llm.Search, query int) []llm.Source {
+	if query == len(queriesOf(s))-1 {
+		return s.Results
+	}
+	return nil
+}
+
+// searchID is the id of a query of a search of an answer. The vendor's have letters, digits and underscores alone.
+func searchID(answer string, search, query int) string {
+	word := func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}
+	return "srvtoolu_" + strings.Map(word, strings.TrimPrefix(answer, "msg_")) + "_" +
+		strconv.Itoa(search) + "_" + strconv.Itoa(query)
+}
+
+// cites takes note of a citation of the block.
+func (b *openBlock) cites(citation []byte) {
+	if len(b.sources) < maxCitations {
+		b.sources = append(b.sources, readSource(citation))
+	}
+}
+
+// asks takes note of a piece of the input of a search.
+func (b *openBlock) asks(delta []byte) {
+	if b.search == "" {
+		return
+	}
+	if s := rawjson.Text(rawjson.Get(delta, "partial_json")); len(b.input)+len(s) <= maxSearchInput {
+		b.input = append(b.input, s...)
+	}
+}

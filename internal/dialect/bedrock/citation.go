@@ -1,0 +1,76 @@
+package bedrock
+
+import (
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+const (
+	// maxDocuments bounds the number of a document that is believed, and maxSources the sources of a block of a stream.
+	maxDocuments = 10_000
+	maxSources   = 4096
+)
+
+// readSource is the source that a citation names
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html, undated copy).
+func readSource(v []byte) llm.Source {
+	s := llm.Source{Title: rawjson.Text(rawjson.Get(v, "title"))}
+	var quote llm.Joined
+	for _, e := range rawjson.Elements(rawjson.Get(v, "sourceContent")) {
+		quote.Add(rawjson.Text(rawjson.Get(e, "text")))
+	}
+	s.Quote = quote.String()
+	if source := rawjson.Text(rawjson.Get(v, "source")); strings.HasPrefix(source, "http") {
+		s.URL = source
+	} else {
+		s.File = source
+	}
+	_, place, _ := onlyMember(rawjson.Get(v, "location"))
+	if url := rawjson.Text(rawjson.Get(place, "url")); url != "" {
+		s.URL = url
+	}
+	if n, ok := rawjson.AsInt(rawjson.Get(place, "documentIndex")); ok && n >= 0 && n < maxDocuments {
+		s.Document = int(n) + 1
+	}
+	return s
+}
+
+// readClaims are the citations of a whole text.
+func readClaims(text string, citations []byte) (claims []llm.Claim) {
+	for _, v := range rawjson.Elements(citations) {
+		claims = append(claims, llm.Claim{End: len(text), Source: readSource(v)})
+	}
+	return claims
+}
+
+// cited is the block of a stream that has citations. They come before its text.
+type cited struct {
+	block   int64
+	begin   int // bytes of text before it
+	sources []llm.Source
+}
+
+// cite takes note of a citation of a block.
+func (d *Decoder) cite(block int64, v []byte) {
+	if d.cited == nil || d.cited.block != block {
+		d.cited = &cited{block: block, begin: d.before}
+	}
+	if len(d.cited.sources) < maxSources {
+		d.cited.sources = append(d.cited.sources, readSource(v))
+	}
+}
+
+// claims appends the citations of the block that has ended.
+func (d *Decoder) claims(dst []llm.Event) []llm.Event {
+	if d.cited != nil {
+		for _, s := range d.cited.sources {
+			dst = append(dst, llm.Event{Kind: llm.EventClaim, RawOf: Name, Claim: &llm.Claim{
+				Start: d.cited.begin, End: d.told, Source: s,
+			}})
+		}
+	}
+	d.cited, d.before = nil, d.told
+	return dst
+}

@@ -1,0 +1,205 @@
+package dialect_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
+	"weir/internal/llm"
+)
+
+// citing are the wire formats whose answers name sources in clients' words, and that providers speak.
+var citing = []string{"openai", "responses", "anthropic", "gemini"}
+
+// pages are the sources that answers rest on.
+var pages = []llm.Source{
+	{URL: "https://a.example/1", Title: "One"}, {URL: "https://b.example/2", Title: "Zwei – ü"}, {URL: "https://c.example/3", Title: "三"},
+}
+
+// citedParts are texts with claims at the boundaries of characters of one to four bytes, and a search before them.
+func citedParts() *rapid.Generator[[]llm.Part] {
+	word := rapid.SampledFrom([]string{"a", "rain ", "é", "漢字", "😀", "\n", "[1]", "\"", "e\u0301", "x😀y"})
+	return rapid.Custom(func(t *rapid.T) (parts []llm.Part) {
+		if rapid.Bool().Draw(t, "searched") {
+			parts = append(parts, llm.Searched(&llm.Search{Queries: []string{"rain in 東京"}, Results: pages[:1]}, nil))
+		}
+		for range rapid.IntRange(1, 3).Draw(t, "texts") {
+			p := llm.Part{Kind: llm.PartText, Text: strings.Join(rapid.SliceOfN(word, 1, 12).Draw(t, "text"), "")}
+			var at []int
+			for i := range p.Text {
+				at = append(at, i)
+			}
+			at = append(at, len(p.Text))
+			for range rapid.IntRange(0, 4).Draw(t, "claims") {
+				from := rapid.IntRange(0, len(at)-2).Draw(t, "start")
+				to := rapid.IntRange(from+1, len(at)-1).Draw(t, "end")
+				p.Cite(llm.Claim{Start: at[from], End: at[to], Source: rapid.SampledFrom(pages).Draw(t, "page")})
+			}
+			parts = append(parts, p)
+		}
+		return parts
+	})
+}
+
+// supported says of each byte of an answer's text which pages support it.
+func supported(text int, claims []llm.Claim) string {
+	by := make([]map[string]bool, text)
+	for _, c := range claims {
+		for i := c.Start; i < c.End; i++ {
+			if by[i] == nil {
+				by[i] = map[string]bool{}
+			}
+			by[i][c.Source.URL+" "+c.Source.Title] = true
+		}
+	}
+	var b strings.Builder
+	for i := range by {
+		fmt.Fprintln(&b, i, slices.Sorted(maps.Keys(by[i])))
+	}
+	return b.String()
+}
+
+// saidBy is the text of parts, their claims on it and the queries of their searches.
+func saidBy(parts []llm.Part) (text string, claims []llm.Claim, queries []string) {
+	for _, p := range parts {
+		for _, c := range p.Claims() {
+			claims = append(claims, llm.Claim{Start: len(text) + c.Start, End: len(text) + c.End, Source: c.Source})
+		}
+		if p.Kind == llm.PartText {
+			text += p.Text
+		}
+		if p.Search() != nil {
+			queries = append(queries, p.Search().Queries...)
+		}
+	}
+	return text, claims, queries
+}
+
+// TestClaimsCrossFormats holds that an answer's claims are of the same bytes of its text in every wire format, whatever
+// that counts, and through each pair of formats.
+func TestClaimsCrossFormats(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		parts := citedParts().Draw(t, "parts")
+		text, claims, queries := saidBy(parts)
+		want := supported(len(text), claims)
+		for _, first := range citing {
+			for _, second := range citing {
+				r := llm.Reply{ID: "id-1", Model: "m", Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}, Finish: llm.FinishStop}}}
+				var body []byte
+				for _, name := range []string{first, second} {
+					d := registry.All().Named(name)
+					body = d.EncodeReply(nil, &r)
+					got, err := d.DecodeReply(body, &llm.Quirks{})
+					if err != nil {
+						t.Fatalf("%s: %v in %s", name, err, body)
+					}
+					r = *got
+				}
+				gotText, gotClaims, gotQueries := saidBy(r.Choices[0].Message.Parts)
+				if gotText != text || supported(len(text), gotClaims) != want {
+					t.Fatalf("%s, %s: %s\nthe text %q has\n%swant of %q\n%s", first, second, body, gotText, supported(len(text), gotClaims), text, want)
+				}
+				if first != "openai" && second != "openai" && !slices.Equal(gotQueries, queries) {
+					t.Fatalf("%s, %s: %s\nsearches %q, want %q", first, second, body, gotQueries, queries)
+				}
+			}
+		}
+	})
+}
+
+// TestClaimsCrossStreams holds the same of streams, in which a claim comes once its text has. Where a citation is of a
+// whole block of text, what was said before a claim is in it.
+func TestClaimsCrossStreams(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		parts := citedParts().Draw(t, "parts")
+		text, claims, queries := saidBy(parts)
+		for _, name := range citing {
+			d := registry.All().Named(name)
+			stream := citedStream(d, text, claims, queries)
+			gotText, gotClaims, gotQueries := readClaims(t, d, stream)
+			if gotText != text {
+				t.Fatalf("%s: text %q, want %q, of %s", name, gotText, text, stream)
+			}
+			want := supported(len(text), claims)
+			got := supported(len(text), gotClaims)
+			if name == "anthropic" {
+				want, got = ends(claims), ends(gotClaims)
+			}
+			if got != want {
+				t.Fatalf("%s: of %s\n%swant of %q\n%s", name, stream, got, text, want)
+			}
+			if name != "openai" && !slices.Equal(gotQueries, queries) {
+				t.Fatalf("%s: searches %q, want %q, of %s", name, gotQueries, queries, stream)
+			}
+		}
+	})
+}
+
+// ends says where the claims of each page end.
+func ends(claims []llm.Claim) string {
+	all := map[string]bool{}
+	for _, c := range claims {
+		all[fmt.Sprintf("%06d %s", c.End, c.Source.URL)] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(all)), "\n")
+}
+
+// citedStream is an answer character by character, each claim behind the character with which it ends.
+func citedStream(d *dialect.Dialect, text string, claims []llm.Claim, queries []string) (out []byte) {
+	enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
+	for _, q := range queries {
+		out = enc.Append(out, &llm.Event{Kind: llm.EventSearch, Search: &llm.Search{Queries: []string{q}}})
+	}
+	for at := 0; at < len(text); {
+		_, n := utf8.DecodeRuneInString(text[at:])
+		out = enc.Append(out, &llm.Event{Kind: llm.EventText, Text: text[at : at+n]})
+		at += n
+		for _, c := range claims {
+			if c.End == at {
+				out = enc.Append(out, &llm.Event{Kind: llm.EventClaim, Claim: &c})
+			}
+		}
+	}
+	return enc.Finish(out, &llm.Final{Finish: []llm.FinishReason{llm.FinishStop}})
+}
+
+// readClaims reads the text of a stream, its claims and the queries of its searches.
+func readClaims(t *rapid.T, d *dialect.Dialect, stream []byte) (text string, claims []llm.Claim, queries []string) {
+	t.Helper()
+	dec, frames := d.NewDecoder(&llm.Quirks{}), d.Framing.NewReader(bytes.NewReader(stream), 1<<20)
+	for {
+		f, err := frames.Next()
+		if errors.Is(err, io.EOF) {
+			return text, claims, queries
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, stream)
+		}
+		events, err := dec.Decode(nil, f)
+		if err != nil {
+			t.Fatalf("%v in %s", err, stream)
+		}
+		for _, ev := range events {
+			switch ev.Kind {
+			case llm.EventText:
+				text += ev.Text
+			case llm.EventClaim:
+				claims = append(claims, *ev.Claim)
+			case llm.EventSearch:
+				queries = append(queries, ev.Search.Queries...)
+			}
+		}
+	}
+}

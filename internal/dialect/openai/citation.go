@@ -1,0 +1,115 @@
+package openai
+
+import (
+	"cmp"
+
+	"weir/internal/dialect/position"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// The types of annotations that name a source. Those of Responses are flat, those of Chat Completions have an object of
+// that name (https://platform.openai.com/docs/api-reference/responses/object, undated copy).
+const (
+	urlCitation  = "url_citation"
+	fileCitation = "file_citation"
+)
+
+// ReadCitation reads an annotation of a text of which so much was told. Places count characters from that many on; one
+// that says no place is of all of the text so far. It reports false for what names no source.
+func ReadCitation(v []byte, text *position.Text, from int) (c llm.Claim, ok bool) {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	if inner := rawjson.Get(v, kind); rawjson.KindOf(inner) == rawjson.Object {
+		v = inner
+	}
+	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
+	switch kind {
+	case urlCitation:
+		c.Source = llm.Source{URL: get("url"), Title: get("title"), Quote: get("content")} // the last is OpenRouter's
+		ok = c.Source.URL != "" || c.Source.Title != ""
+	case fileCitation, "container_file_citation":
+		c.Source = llm.Source{File: get("file_id"), Title: get("filename")}
+		ok = c.Source.File != "" || c.Source.Title != ""
+	}
+	c.Start, c.End = placeOf(v, text, int64(from))
+	return c, ok
+}
+
+// placeOf is the part of the text that an annotation is of, in bytes. OpenAI's marks the words in which the answer itself
+// names the source.
+func placeOf(v []byte, text *position.Text, before int64) (start, end int) {
+	from, is := rawjson.AsInt(rawjson.Get(v, "start_index"))
+	to, ends := rawjson.AsInt(rawjson.Get(v, "end_index"))
+	if point, isPoint := rawjson.AsInt(rawjson.Get(v, "index")); isPoint && !is && !ends {
+		from, to, is, ends = point, point, true, true
+	}
+	if !is || !ends || from < 0 || to < from {
+		return text.Bytes(), text.Bytes()
+	}
+	most := int64(text.Characters())
+	return text.ToBytes(int(min(before+from, most))), text.ToBytes(int(min(before+to, most)))
+}
+
+// cite reads the annotations of a message, and adds them to the parts that they are of.
+func cite(m *llm.Message, annotations []byte) {
+	var text position.Text
+	for i := range m.Parts {
+		if m.Parts[i].Kind == llm.PartText {
+			text.Add(m.Parts[i].Text)
+		}
+	}
+	for _, v := range rawjson.Elements(annotations) {
+		if c, ok := ReadCitation(v, &text, 0); ok {
+			m.Cite(c)
+		}
+	}
+}
+
+// AppendCitation writes a citation as an annotation, by its place in characters: flat as in Responses, or as in Chat
+// Completions, which has none but of addresses.
+func AppendCitation(dst []byte, s *llm.Source, start, end int, flat bool) []byte {
+	if flat && s.URL == "" {
+		dst = rawjson.AppendString(append(dst, `{"type":"file_citation","file_id":`...), cmp.Or(s.File, s.Title))
+		dst = rawjson.AppendString(append(dst, `,"filename":`...), s.Name())
+		return append(rawjson.AppendCount(dst, `,"index":`, int64(end)), '}')
+	}
+	dst = append(dst, `{"type":"url_citation",`...)
+	if !flat {
+		dst = append(dst, `"url_citation":{`...)
+	}
+	dst = rawjson.AppendCount(dst, `"start_index":`, int64(start))
+	dst = rawjson.AppendCount(dst, `,"end_index":`, int64(end))
+	dst = rawjson.AppendString(append(dst, `,"url":`...), s.URL)
+	dst = rawjson.AppendString(append(dst, `,"title":`...), s.Name())
+	if !flat {
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// appendAnnotations writes the citations of the texts of a message, whose content begins with so many characters before
+// each.
+func appendAnnotations(dst []byte, cited []citedText) []byte {
+	dst = append(dst, `,"annotations":[`...)
+	empty := len(dst)
+	for i := range cited {
+		t := &cited[i]
+		var at position.Text
+		at.Add(t.part.Text)
+		claims := t.part.Claims()
+		for j := range claims {
+			c := &claims[j]
+			if len(dst) > empty {
+				dst = append(dst, ',')
+			}
+			dst = AppendCitation(dst, &c.Source, t.before+at.ToCharacters(c.Start), t.before+at.ToCharacters(c.End), false)
+		}
+	}
+	return append(dst, ']')
+}
+
+// citedText is a text with citations, which so many characters of the content are before.
+type citedText struct {
+	part   *llm.Part
+	before int
+}

@@ -1,0 +1,143 @@
+package openai
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+const (
+	// maxListed bounds the sources that an answer lists, and maxMarkers the places at which it names them. More are
+	// passed over.
+	maxListed  = 1000
+	maxMarkers = 4096
+)
+
+// listed are the sources that an answer lists beside its choices, and the places at which its text names one by its
+// number, such as [2], counted from 1: Perplexity's search_results
+// (https://docs.perplexity.ai/api-reference/chat-completions-post, undated copy), and the addresses alone that it and xAI
+// have as citations.
+type listed struct {
+	sources []llm.Source
+	results bool // they are search_results, which say more than citations
+	markers []marker
+	open    marker // of which the text so far has the beginning; its length is 0 for none
+	read    int    // bytes of text
+}
+
+// marker is a place in a text that names a source by its number.
+type marker struct{ start, end, number int }
+
+// add reads a member of the answer in which sources are listed. Pieces of a stream list them again and again, later ones
+// with more of them.
+func (l *listed) add(name string, v []byte) {
+	isResults := name == searchResults
+	if l.results && !isResults {
+		return
+	}
+	var sources []llm.Source
+	for _, e := range rawjson.Elements(v) {
+		if len(sources) == maxListed {
+			break
+		}
+		if s := listedSource(e); s.URL != "" {
+			sources = append(sources, s)
+		}
+	}
+	if len(sources) >= len(l.sources) || isResults && !l.results {
+		l.sources, l.results = sources, isResults
+	}
+}
+
+// searchResults is the member with what was found.
+const searchResults = "search_results"
+
+// listedSource is a source: an object, or its address.
+func listedSource(v []byte) llm.Source {
+	if url, is := rawjson.AsString(v); is {
+		return llm.Source{URL: url}
+	}
+	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
+	return llm.Source{URL: get("url"), Title: get("title"), Quote: get("snippet"), Date: get("date")}
+}
+
+// text looks for markers in a piece of the text.
+func (l *listed) text(s string) {
+	at := 0
+	for at < len(s) {
+		if l.open.end == l.open.start { // outside
+			i := strings.IndexByte(s[at:], '[')
+			if i < 0 {
+				break
+			}
+			at += i
+			l.open = marker{start: l.read + at, end: l.read + at + 1}
+			at++
+			continue
+		}
+		switch c := s[at]; {
+		case c >= '0' && c <= '9' && l.open.number <= maxListed:
+			l.open.number = l.open.number*10 + int(c-'0')
+			l.open.end++
+			at++
+		case c == ']' && l.open.number > 0:
+			l.open.end++
+			at++
+			if len(l.markers) < maxMarkers {
+				l.markers = append(l.markers, l.open)
+			}
+			l.open = marker{}
+		default:
+			l.open = marker{} // the byte may begin one
+		}
+	}
+	l.read += len(s)
+}
+
+// citations are those of the whole text: where it names sources, and at its end those that it names nowhere.
+func (l *listed) citations() []llm.Claim {
+	if len(l.sources) == 0 {
+		return nil
+	}
+	var all []llm.Claim
+	named := make([]bool, len(l.sources))
+	for _, m := range l.markers {
+		if m.number <= len(l.sources) {
+			named[m.number-1] = true
+			all = append(all, llm.Claim{Start: m.start, End: m.end, Source: l.sources[m.number-1]})
+		}
+	}
+	for i := range l.sources {
+		if !named[i] {
+			all = append(all, llm.Claim{Start: l.read, End: l.read, Source: l.sources[i]})
+		}
+	}
+	return all
+}
+
+// listedIn reads the sources that an answer lists, for its first choice: its texts name them.
+func listedIn(r *llm.Reply) {
+	var l listed
+	for _, f := range r.Extra {
+		if f.Name == searchResults || f.Name == "citations" {
+			l.add(f.Name, f.Value)
+		}
+	}
+	if len(l.sources) == 0 || len(r.Choices) == 0 {
+		return
+	}
+	m := &r.Choices[0].Message
+	if slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Claims() != nil }) {
+		return
+	}
+	for i := range m.Parts {
+		if m.Parts[i].Kind == llm.PartText {
+			l.text(m.Parts[i].Text)
+		}
+	}
+	for _, c := range l.citations() {
+		m.Cite(c)
+	}
+}

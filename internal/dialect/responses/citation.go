@@ -1,0 +1,162 @@
+package responses
+
+import (
+	"weir/internal/dialect/openai"
+	"weir/internal/dialect/position"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// The items of searches.
+const (
+	itemSearch     = "web_search_call"
+	itemFileSearch = "file_search_call"
+)
+
+// claims are the annotations of a part of the output.
+func claims(text string, annotations []byte) (all []llm.Claim) {
+	if !rawjson.HasElements(annotations) {
+		return nil
+	}
+	var at position.Text
+	at.Add(text)
+	for _, v := range rawjson.Elements(annotations) {
+		if c, ok := openai.ReadCitation(v, &at, 0); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// search is the search that an item tells of; nil for none
+// (https://platform.openai.com/docs/api-reference/responses/object, undated copy).
+func search(item []byte) *llm.Search {
+	get := func(name string) string { return rawjson.Text(rawjson.Get(item, name)) }
+	s := &llm.Search{ID: get("id")}
+	switch get("type") {
+	case itemSearch:
+		action := rawjson.Get(item, "action")
+		for _, q := range rawjson.Elements(rawjson.Get(action, "queries")) {
+			s.Queries = append(s.Queries, rawjson.Text(q))
+		}
+		if q := rawjson.Text(rawjson.Get(action, "query")); q != "" && s.Queries == nil {
+			s.Queries = []string{q}
+		}
+		for _, v := range rawjson.Elements(rawjson.Get(action, "sources")) {
+			s.Results = append(s.Results, llm.Source{
+				URL: rawjson.Text(rawjson.Get(v, "url")), Title: rawjson.Text(rawjson.Get(v, "title")),
+			})
+		}
+	case itemFileSearch:
+		for _, q := range rawjson.Elements(rawjson.Get(item, "queries")) {
+			s.Queries = append(s.Queries, rawjson.Text(q))
+		}
+		for _, v := range rawjson.Elements(rawjson.Get(item, "results")) {
+			in := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
+			s.Results = append(s.Results, llm.Source{File: in("file_id"), Title: in("filename"), Quote: in("text")})
+		}
+	default:
+		return nil
+	}
+	if get("status") == statusFailed {
+		s.Failed = statusFailed
+	}
+	return s
+}
+
+// annotation is a citation that a stream tells of. Its place counts from the beginning of its part.
+func (d *Decoder) annotation(dst []llm.Event, p place, v []byte) []llm.Event {
+	open := d.piece(p)
+	if open == nil {
+		return dst
+	}
+	open.cited++
+	if c, ok := openai.ReadCitation(v, &d.text, open.begin); ok {
+		dst = append(dst, llm.Event{Kind: llm.EventClaim, Claim: &c})
+	}
+	return dst
+}
+
+// annotations are those of a part that nothing before it told.
+func (d *Decoder) annotations(dst []llm.Event, p place, part []byte) []llm.Event {
+	open := d.piece(p)
+	for i, v := range rawjson.Elements(rawjson.Get(part, "annotations")) {
+		if open != nil && i >= open.cited {
+			dst = d.annotation(dst, p, v)
+		}
+	}
+	return dst
+}
+
+// appendAnnotations writes the claims of a text as annotations.
+func appendAnnotations(dst []byte, text string, claims []llm.Claim) []byte {
+	var at position.Text
+	at.Add(text)
+	for i := range claims {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		c := &claims[i]
+		dst = openai.AppendCitation(dst, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End), true)
+	}
+	return dst
+}
+
+// appendSearch writes a search of another vendor.
+func appendSearch(dst []byte, s *llm.Search, id, status string) []byte {
+	if s.Failed != "" {
+		status = statusFailed
+	}
+	dst = rawjson.AppendString(append(dst, `{"type":"web_search_call","id":`...), id)
+	dst = append(append(append(dst, `,"status":"`...), status...), `","action":{"type":"search","query":`...)
+	query := ""
+	if len(s.Queries) > 0 {
+		query = s.Queries[0]
+	}
+	dst = append(rawjson.AppendString(dst, query), `,"queries":[`...)
+	for i, q := range s.Queries {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(dst, q)
+	}
+	dst = append(dst, `],"sources":[`...)
+	for i := range s.Results {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(rawjson.AppendString(append(dst, `{"type":"url","url":`...), s.Results[i].URL), '}')
+	}
+	return append(dst, "]}}"...)
+}
+
+// claim writes a citation of the text that is open.
+func (e *Encoder) claim(dst []byte, c *llm.Claim) []byte {
+	e.kept += c.Source.Size()
+	dst = e.openPart(e.begin(dst), llm.EventText)
+	it := e.open
+	start, end := e.text.ToCharacters(c.Start)-it.begin, e.text.ToCharacters(c.End)-it.begin
+	note := openai.AppendCitation(nil, &c.Source, max(start, 0), max(end, 0), true)
+	dst = it.place(e.event(dst, "response.output_text.annotation.added"), `,"content_index":`)
+	dst = rawjson.AppendCount(dst, `,"annotation_index":`, int64(it.noted))
+	if it.noted > 0 {
+		it.notes = append(it.notes, ',')
+	}
+	it.noted++
+	it.notes = append(it.notes, note...)
+	return closeEvent(append(append(dst, `,"annotation":`...), note...))
+}
+
+// search writes the item of a search, with its whole life.
+func (e *Encoder) search(dst []byte, s *llm.Search) []byte {
+	e.kept += s.Size()
+	it := &item{kind: llm.EventSearch}
+	id := itemID(prefixes[it.kind], e.object.id, len(e.items))
+	it.whole = appendSearch(nil, s, id, statusInProgress)
+	dst = e.add(e.close(e.begin(dst), statusCompleted), it)
+	for _, kind := range []string{"in_progress", "searching", "completed"} {
+		dst = closeEvent(it.place(e.event(dst, "response.web_search_call."+kind), ""))
+	}
+	it.whole = appendSearch(nil, s, id, statusCompleted)
+	return e.done(dst, it)
+}
