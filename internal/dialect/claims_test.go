@@ -2,10 +2,13 @@ package dialect_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 )
@@ -202,4 +206,62 @@ func readClaims(t *rapid.T, d *dialect.Dialect, stream []byte) (text string, cla
 			}
 		}
 	}
+}
+
+// TestSourcesStayWithTheirVendor holds that nothing that stands for another vendor's sources in an answer goes up again:
+// not where the client's own format is passed on, nor in any other, while the words of the answer do.
+func TestSourcesStayWithTheirVendor(t *testing.T) {
+	t.Parallel()
+	const id = "0197a0b0-0000-7000-8000-000000000000"
+	parts := []llm.Part{
+		llm.Searched(&llm.Search{Queries: []string{"rain"}, Results: pages}, nil), {Kind: llm.PartText, Text: "It rains. "},
+		{Kind: llm.PartText, Text: "Much."}, llm.Searched(&llm.Search{Queries: []string{"empty"}}, nil),
+	}
+	parts[1].Cite(llm.Claim{Start: 0, End: 2, Source: pages[0]}, llm.Claim{Start: 3, End: 8, Source: llm.Source{Title: "a.pdf", Quote: "rain", Document: 1}})
+	for _, name := range citing {
+		client := registry.All().Named(name)
+		r := llm.Reply{ID: client.IDPrefix + id, Model: "m", Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}}}}
+		var reply map[string]any
+		if err := json.Unmarshal(client.EncodeReply(nil, &r), &reply); err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(takeBack[name].body(takeBack[name].whole(reply), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, provider := range providers() {
+			t.Run(name+" to "+provider.Name, func(t *testing.T) {
+				sent := upstream(t, client, provider, body)
+				for _, mark := range []string{"weir1", "ws_" + id} {
+					if strings.Contains(string(sent), mark) {
+						t.Errorf("%s sends %q: %s", provider.Name, mark, sent)
+					}
+				}
+				if !strings.Contains(string(sent), "Much.") {
+					t.Errorf("the words are gone: %s", sent)
+				}
+			})
+		}
+	}
+}
+
+// upstream is a client's request as a provider gets it: passed on where both speak alike, else translated.
+func upstream(t *testing.T, client, provider *dialect.Dialect, body []byte) []byte {
+	t.Helper()
+	h, err := client.Scan(body, httptest.NewRequest(http.MethodPost, "/", nil))
+	if err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	if client.Name == provider.Name {
+		return provider.Splice(nil, body, &h, llm.Splice{Model: "m"}, nil)
+	}
+	tree, err := client.DecodeRequest(body)
+	if err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	sent, _, err := provider.EncodeRequest(compose.Offered(provider.Name, tree), nil)
+	if err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	return sent
 }

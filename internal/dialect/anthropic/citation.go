@@ -8,10 +8,6 @@ import (
 	"weir/internal/rawjson"
 )
 
-// sourceMark stands in citations and search results of answers of other vendors where this one's have text that it alone
-// can read. What comes back with it is never sent to the vendor.
-const sourceMark = "weir:source"
-
 const (
 	serverToolUse    = "server_tool_use"
 	webSearch        = "web_search"
@@ -97,7 +93,7 @@ func appendCitation(dst []byte, s *llm.Source) []byte {
 		dst = rawjson.AppendCount(dst, `,"document_index":`, int64(max(s.Document-1, 0)))
 		dst = rawjson.AppendString(append(dst, `,"document_title":`...), s.Name())
 		dst = rawjson.AppendCount(dst, `,"start_char_index":0,"end_char_index":`, int64(len([]rune(s.Quote))))
-		return append(dst, `,"file_id":null}`...)
+		return append(dst, `,"file_id":"`+sourceMark+`"}`...)
 	}
 	dst = rawjson.AppendString(append(dst, `{"type":"web_search_result_location","url":`...), s.URL)
 	dst = rawjson.AppendString(append(dst, `,"title":`...), s.Title)
@@ -179,7 +175,7 @@ func searchID(answer string, search, query int) string {
 		}
 		return -1
 	}
-	return "srvtoolu_" + strings.Map(word, strings.TrimPrefix(answer, "msg_")) + "_" +
+	return searchPrefix + strings.Map(word, strings.TrimPrefix(answer, "msg_")) + "_" +
 		strconv.Itoa(search) + "_" + strconv.Itoa(query)
 }
 

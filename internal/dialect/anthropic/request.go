@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -38,6 +39,10 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 			essentials.Note(r, m.Name(), m.Value)
 		}
+	}
+	if hasSourceMark(messages) {
+		messages = proof.Edit(messages, messageWithoutSources)
+		r.LeftOut = append(r.LeftOut, "citations of another provider")
 	}
 	var err error
 	r.Messages, err = decodeMessages(system, messages)

@@ -17,7 +17,13 @@ import (
 // for what other vendors' models thought. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	span, open, empty := h.ModelSpan, h.Open, h.Empty
-	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
+	stripped := proof.Strip(body, "messages", withoutForeign)
+	if hasSourceMark(stripped) {
+		if without := proof.EditMember(stripped, "messages", messageWithoutSources); without != nil {
+			stripped = without
+		}
+	}
+	if len(stripped) != len(body) {
 		body = stripped
 		span = compose.Find(body, "model")
 	}

@@ -30,15 +30,18 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	return rawjson.Splice(dst, body, rawjson.Set(body, capField(q), limit))
 }
 
-// withoutForeign is a body without the thoughts of another vendor's model, which
+// withoutForeign is a body without the thoughts and the searches of another vendor's model, which
 // are those of which the gateway made the item, and the head of it.
 func withoutForeign(body []byte, h *llm.Head) ([]byte, *llm.Head) {
 	if !hasMadeUp(body) {
 		return body, h
 	}
 	stripped := proof.EditMember(body, "input", func(item []byte) []byte {
-		if rawjson.Text(rawjson.Get(item, "type")) == itemReasoning && isMadeUp(rawjson.Text(rawjson.Get(item, "id"))) {
-			return nil
+		switch rawjson.Text(rawjson.Get(item, "type")) {
+		case itemReasoning, itemSearch:
+			if isMadeUp(rawjson.Text(rawjson.Get(item, "id"))) {
+				return nil
+			}
 		}
 		return item
 	})
@@ -52,16 +55,19 @@ func withoutForeign(body []byte, h *llm.Head) ([]byte, *llm.Head) {
 
 // hasMadeUp reports whether a body may have such an item.
 func hasMadeUp(body []byte) bool {
-	for rest := body; ; {
-		at := bytes.Index(rest, []byte(`"rs_`))
-		if at < 0 {
-			return false
-		}
-		rest = rest[at+1:]
-		if isMadeUp(string(rest[:min(len(rest), madeUpLength)])) {
-			return true
+	for _, prefix := range []string{`"rs_`, `"ws_`} {
+		for rest := body; ; {
+			at := bytes.Index(rest, []byte(prefix))
+			if at < 0 {
+				break
+			}
+			rest = rest[at+1:]
+			if isMadeUp(string(rest[:min(len(rest), madeUpLength)])) {
+				return true
+			}
 		}
 	}
+	return false
 }
 
 // madeUpLength is that of the beginning of an item's id by which the gateway's
@@ -71,7 +77,7 @@ const madeUpLength = len("rs_") + len("00000000-0000-7000-8000-000000000000_")
 // isMadeUp reports whether the gateway gave an item its id, in which a UUID of
 // version 7 (RFC 9562) stands. The vendor's own are of hexadecimal digits alone.
 func isMadeUp(id string) bool {
-	if len(id) < madeUpLength || id[:3] != "rs_" {
+	if len(id) < madeUpLength || id[:3] != "rs_" && id[:3] != "ws_" {
 		return false
 	}
 	id = id[len("rs_"):]
