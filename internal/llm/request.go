@@ -196,6 +196,7 @@ type Tool struct {
 	Parameters  json.RawMessage // a JSON Schema
 	Strict      *bool
 	Raw         json.RawMessage // a tool that is not a function, as it came
+	Search      *WebSearch      // the wish of one that is the search of the web; Raw may be nil then
 	Extra       []Field         // members of a function that nobody modelled, in the words of the request's ExtraOf
 
 	CacheControl json.RawMessage // where a prompt cache is to end

@@ -41,7 +41,7 @@ func (r *Inputs) schema(v []byte) {
 
 // function takes note of a tool, if it is a function.
 func (r *Inputs) function(t *llm.Tool) {
-	if t.Raw != nil {
+	if t.Raw != nil || t.Search != nil {
 		return
 	}
 	r.schemas += toolLayout

@@ -36,8 +36,8 @@ func (q *Quote) openUses(r *Inputs, raw []byte) {
 	}
 	r.open.caps++
 	r.open.each = mostCalls
-	for kind := range kindsOf(raw, &q.Dialect.Inputs) {
-		if c := toolOf(kind, &q.Dialect.Inputs).Class; c.IsTool() {
+	for kind := range kindsOf(raw, &q.Speaks.Inputs) {
+		if c := toolOf(kind, &q.Speaks.Inputs).Class; c.IsTool() {
 			r.open.of[c]++
 		}
 	}
@@ -45,8 +45,8 @@ func (q *Quote) openUses(r *Inputs, raw []byte) {
 
 // lacksCap reports whether a cap on its uses is to be put into a tool.
 func (q *Quote) lacksCap(raw []byte) bool {
-	in := &q.Dialect.Inputs
-	if in.MaxUses == "" || q.Quirks.CallCap != in.MaxUses || q.Speaks != q.Dialect || rawjson.Present(rawjson.Get(raw, in.MaxUses)) {
+	in := &q.Speaks.Inputs
+	if in.MaxUses == "" || q.Quirks.CallCap != in.MaxUses || rawjson.Present(rawjson.Get(raw, in.MaxUses)) {
 		return false
 	}
 	for kind := range kindsOf(raw, in) {
@@ -73,7 +73,7 @@ func (q *Quote) CapCalls(body []byte, calls int64) []byte {
 	switch {
 	case calls == 0:
 		return body
-	case q.Quirks.CallCap != q.Dialect.Inputs.MaxUses:
+	case q.Quirks.CallCap != q.Speaks.Inputs.MaxUses:
 		return rawjson.Splice(nil, body, rawjson.Set(body, q.Quirks.CallCap, strconv.AppendInt(nil, calls, 10)))
 	}
 	tools := []byte{'['}

@@ -109,10 +109,13 @@ func (q *Quote) inputsAtMost() Inputs {
 	for i := range tree.Tools {
 		t := &tree.Tools[i]
 		r.function(t)
-		if t.Raw != nil {
+		if t.Raw != nil && (r.own || t.Search == nil) {
 			r.tool(t.Raw, in, q.usesOf(t.Raw))
 			q.openUses(&r, t.Raw)
 		}
+	}
+	if !r.own {
+		q.searches(&r, tree)
 	}
 	for i := range tree.Messages {
 		r.extra(tree.Messages[i].Extra, in)
@@ -157,7 +160,7 @@ func (r *Inputs) format(f *llm.Format) {
 
 // usesOf is how often the provider may use a tool of its own for one request.
 func (q *Quote) usesOf(raw []byte) int64 {
-	limit := q.Dialect.Inputs.MaxUses
+	limit := q.Speaks.Inputs.MaxUses
 	if limit == "" || q.Quirks.IgnoresCallCaps {
 		return mostCalls
 	}

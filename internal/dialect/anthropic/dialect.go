@@ -70,6 +70,7 @@ func Dialect() *dialect.Dialect {
 		ResetLayout:  time.RFC3339,
 		Passed:       []string{VersionHeader, "Anthropic-Beta"},
 		Prefill:      true, // up to Claude 4.5
+		SearchTool:   SearchTool,
 		DecodeError:  DecodeError,
 		Models:       &dialect.ModelList{Path: "/v1/models", Header: VersionHeader, List: listModels, One: oneModel},
 		Inputs:       inputs(),

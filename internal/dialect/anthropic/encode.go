@@ -221,7 +221,11 @@ func (e *requestEncoder) tools(r *llm.Request) {
 }
 
 func (e *requestEncoder) tool(t *llm.Tool) {
-	if t.Raw != nil {
+	switch {
+	case t.Search != nil && !e.Own:
+		e.search(t.Search)
+		return
+	case t.Raw != nil:
 		e.Dst = append(e.Dst, t.Raw...)
 		return
 	}

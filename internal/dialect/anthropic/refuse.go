@@ -16,7 +16,7 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 		return llm.Invalid("n", "Anthropic gives one answer to a request. Ask for one, or ask several times.")
 	}
 	for i := range r.Tools {
-		if r.Tools[i].Raw != nil {
+		if t := &r.Tools[i]; t.Raw != nil && t.Search == nil {
 			return compose.ForeignTool(r.Tools[i].Raw, i)
 		}
 	}

@@ -172,7 +172,7 @@ func decodeFormat(v []byte) *llm.Format {
 
 func readTool(v []byte, at string) (llm.Tool, error) {
 	if kind := rawjson.Text(rawjson.Get(v, "type")); kind != "" && kind != "custom" {
-		return llm.Tool{Raw: v}, nil // one that the vendor has a schema for, or runs itself
+		return llm.Tool{Raw: v, Search: readSearch(v, at)}, nil // one that the vendor has a schema for, or runs itself
 	}
 	tool := decodeTool(v)
 	if tool.Name == "" {

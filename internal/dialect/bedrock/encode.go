@@ -224,6 +224,10 @@ func (e *requestEncoder) tools(r *llm.Request) error {
 const anyObject = `{"type":"object","properties":{}}`
 
 func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {
+	if t.Search != nil && !e.Own {
+		e.RefuseSearch(t.Search)
+		return dst, nil
+	}
 	if t.Raw != nil && !e.Own {
 		return dst, compose.ForeignTool(t.Raw, i)
 	}

@@ -21,6 +21,10 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		if only != "" && t.Name != only {
 			continue
 		}
+		if t.Search != nil && !e.Own {
+			e.RefuseSearch(t.Search)
+			return
+		}
 		if t.Raw != nil && !e.Own {
 			e.RefuseTool(t.Raw, i)
 			return

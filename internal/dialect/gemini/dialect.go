@@ -131,6 +131,7 @@ func Dialect() *dialect.Dialect {
 		Status:      vocabulary.Status,
 		EncodeError: EncodeError,
 		Canonical:   Canonical,
+		SearchTool:  SearchTool,
 		DecodeError: DecodeError,
 		Models:      &dialect.ModelList{Path: "/v1beta/models", List: listModels, One: oneModel},
 		Inputs:      inputs(),

@@ -14,8 +14,11 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		e.Dst = append(e.Dst, '[')
 		e.functions(r.Tools)
 		for i := range r.Tools {
-			if raw := r.Tools[i].Raw; raw != nil {
-				e.serverTool(raw, i)
+			switch t := &r.Tools[i]; {
+			case t.Search != nil && !e.Own:
+				e.search(t.Search)
+			case t.Raw != nil:
+				e.serverTool(t.Raw, i)
 			}
 		}
 		e.Dst = append(e.Dst, ']')
@@ -32,7 +35,7 @@ func (e *requestEncoder) functions(tools []llm.Tool) {
 	first := true
 	for i := range tools {
 		t := &tools[i]
-		if t.Raw != nil {
+		if t.Raw != nil || t.Search != nil {
 			continue
 		}
 		if first {

@@ -196,6 +196,10 @@ func (e *requestEncoder) tool(t *llm.Tool, i int) {
 	if t.CacheControl != nil {
 		e.Drop("cache_control")
 	}
+	if t.Search != nil && !e.Own {
+		e.RefuseSearch(t.Search)
+		return
+	}
 	if t.Raw != nil {
 		if !e.Own {
 			e.RefuseTool(t.Raw, i)

@@ -21,6 +21,19 @@ func customTool(name string) llm.ClientTool { return llm.ClientTool{Kind: llm.To
 // noteElsewhere notes what other wire formats get of the tools of a request and of the calls in it, whose choice of
 // tools is that. Functions of the time before tools are called one at a time, and by a member of their own.
 func noteElsewhere(r *llm.Request, choice []byte, legacy bool) {
+	noteTools(r, choice, legacy)
+	for _, f := range r.Extra {
+		if f.Name == searchOptions && rawjson.KindOf(f.Value) == rawjson.Object {
+			if r.Elsewhere == nil {
+				r.Elsewhere = &llm.Elsewhere{Tools: slices.Clip(r.Tools), ToolChoice: r.ToolChoice}
+			}
+			r.Elsewhere.Tools = append(slices.Clip(r.Elsewhere.Tools), llm.Tool{Search: readSearch(f.Value)})
+		}
+	}
+}
+
+// noteTools is noteElsewhere of the tools of a request.
+func noteTools(r *llm.Request, choice []byte, legacy bool) {
 	if !hasCustom(r) {
 		if choice != nil {
 			essentials.Note(r, "tool_choice", choice)

@@ -140,6 +140,9 @@ func EffortOf(budget int64) string {
 }
 
 func (e *requestEncoder) tools(r *llm.Request) {
+	if !e.Own {
+		r = e.searched(r)
+	}
 	if len(r.Tools) == 0 || !e.Key("tools") { // an empty list is refused, and so is a choice without one
 		return
 	}

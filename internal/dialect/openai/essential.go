@@ -19,13 +19,12 @@ const (
 // (https://openrouter.ai/docs/guides/features/plugins/web-search) and xAI
 // (https://docs.x.ai/docs/guides/live-search; undated copies of 2026).
 var essentials = parse.Essentials{
-	"audio":              {Instead: "Leave it out"},
-	"modalities":         {Instead: `Ask for the modalities ["text"]`, Usual: []string{"text"}},
-	"moderation":         {Instead: "Leave it out"},
-	"response_format":    {Instead: bySchema},
-	"tool_choice":        {Instead: "Name a function or leave the choice to the model"},
-	"function_call":      {Instead: "Name a function or leave the choice to the model"},
-	"web_search_options": {Instead: noSearch},
+	"audio":           {Instead: "Leave it out"},
+	"modalities":      {Instead: `Ask for the modalities ["text"]`, Usual: []string{"text"}},
+	"moderation":      {Instead: "Leave it out"},
+	"response_format": {Instead: bySchema},
+	"tool_choice":     {Instead: "Name a function or leave the choice to the model"},
+	"function_call":   {Instead: "Name a function or leave the choice to the model"},
 
 	"documents":          {Instead: "Put the documents into the messages"},
 	"grammar":            {Instead: bySchema},

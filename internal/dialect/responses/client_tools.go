@@ -26,7 +26,9 @@ type clientTools struct {
 	offered map[llm.ClientTool]bool
 	unlike  bool // they are not the request's list as it came
 	search  bool // the client searches for those that wait
-	refused error
+
+	searches []*llm.WebSearch // that the provider is to make
+	refused  error
 }
 
 // toolLists are the lists of tools of a request, by where they stand.
@@ -120,6 +122,11 @@ func (c *clientTools) add(v []byte, at string, loaded bool) {
 			return clienttool.Search(name, rawjson.Text(rawjson.Get(v, "description")), schema)
 		})
 	default:
+		if s := readSearch(v, at); s != nil {
+			c.searches = append(c.searches, s)
+			c.tools = append(c.tools, llm.Tool{Raw: v, Search: s})
+			return
+		}
 		c.refuse(v, at)
 	}
 }
@@ -236,11 +243,39 @@ func (c *clientTools) chosen(v []byte) string {
 	return c.function(t)
 }
 
+// callCap bounds the calls of tools that the provider runs.
+const callCap = "max_tool_calls"
+
+// bound bounds the searches by the cap on calls, where the provider runs nothing else.
+func (c *clientTools) bound(r *llm.Request) {
+	if c.refused != nil || len(c.searches) == 0 {
+		return
+	}
+	for _, f := range r.Extra {
+		n, ok := rawjson.AsInt(f.Value)
+		if f.Name != callCap || !ok || n <= 0 {
+			continue
+		}
+		for i := range r.Tools {
+			if s := r.Tools[i].Search; s != nil {
+				s.MaxUses = n
+			}
+		}
+		for _, s := range c.searches {
+			s.MaxUses = n
+		}
+		if r.Essential != nil && r.Essential.Param == callCap {
+			r.Essential = nil
+		}
+	}
+}
+
 // elsewhere notes what other wire formats get of the request, whose choice of tools is that.
 func (c *clientTools) elsewhere(r *llm.Request, choice []byte, effort string) {
 	e := &llm.Elsewhere{
 		Tools: c.tools, ToolChoice: r.ToolChoice, Effort: effort, Called: c.Called, Refused: c.refused,
 	}
+	c.bound(r)
 	switch {
 	case c.unlike:
 		r.Elsewhere = e

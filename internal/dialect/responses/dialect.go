@@ -72,7 +72,7 @@ func replyPath(id string) string { return "/responses/" + url.PathEscape(id) }
 // Dialect is the wire format: OpenAI's other one, with all but the chat of the first.
 func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d := *first
-	d.Name, d.IDPrefix, d.Usual = Name, IDPrefix, false
+	d.Name, d.IDPrefix, d.Usual, d.SearchTool = Name, IDPrefix, false, SearchTool
 	d.Conversation, d.Beside = "input", "instructions"
 	d.Names = map[string]string{"max_tokens": outputCap, "response_format": "text.format"}
 	d.Passed, d.Returned = append(slices.Clip(first.Passed), codexHeaders...), append(slices.Clip(first.Returned), "X-Codex-")

@@ -160,13 +160,18 @@ func (e *requestEncoder) tools(r *llm.Request) {
 	}
 	e.toolChoice(r.ToolChoice)
 	e.Truth("parallel_tool_calls", r.ParallelTools)
+	e.searchesAtMost(r.Tools)
 }
 
 // noParameters is the schema of a function that takes nothing.
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
 func (e *requestEncoder) tool(t *llm.Tool, place int) {
-	if t.Raw != nil {
+	switch {
+	case t.Search != nil && !e.Own:
+		e.search(t.Search)
+		return
+	case t.Raw != nil:
 		if !e.Own {
 			e.RefuseTool(t.Raw, place)
 		}

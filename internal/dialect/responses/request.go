@@ -219,7 +219,7 @@ func decodeEffort(r *llm.Request, v []byte) error {
 
 func decodeTool(v []byte, at string) (llm.Tool, error) {
 	if rawjson.Text(rawjson.Get(v, "type")) != "function" {
-		return llm.Tool{Raw: v}, nil
+		return llm.Tool{Raw: v, Search: readSearch(v, at)}, nil
 	}
 	return parse.Named(decodeFunction(v), at)
 }

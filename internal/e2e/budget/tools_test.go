@@ -39,6 +39,8 @@ type searches struct {
 	mu    sync.Mutex
 	truth llm.Money
 	asked int
+	// searched counts requests with a tool that searches.
+	searched int
 }
 
 func (s *searches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -56,6 +58,9 @@ func (s *searches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.truth += cost
 	s.asked++
+	if tools := strings.ToLower(string(rawjson.Get(body, "tools"))); strings.Contains(tools, "web_search") || strings.Contains(tools, "search\"") {
+		s.searched++
+	}
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	switch {
@@ -155,6 +160,57 @@ func TestSearchesOfVendors(t *testing.T) {
 						t.Errorf("the refusal says what to set: %t: %s", said, why)
 						break
 					}
+				}
+				h.Verify(t)
+			})
+		}
+	}
+}
+
+// TestSearchesAcrossFormats holds the same of searches that clients ask for in the words of another API than the provider's.
+func TestSearchesAcrossFormats(t *testing.T) {
+	t.Parallel()
+	openai := charges{input: 2000, output: 10_000, fee: 10_000_000, searches: 4, found: 8000}
+	haiku := charges{input: 1000, output: 5000, fee: 10_000_000, searches: 3, found: 8000}
+	gemini := charges{input: 750, output: 3750, fee: 14_000_000, searches: 2}
+	for _, tt := range []struct {
+		client, members string
+		model, wire     string
+		charges         charges
+	}{
+		{"anthropic", ``, "openai/gpt-6.1-sol", "responses", openai},
+		{"anthropic", `"max_uses":2,`, "openai/gpt-6.1-sol", "responses", openai},
+		{"gemini", ``, "openai/gpt-6.1-sol", "responses", openai},
+		{"responses", ``, "anthropic/claude-haiku-4-5", "anthropic", haiku},
+		{"responses", `"max_tool_calls":1,`, "anthropic/claude-haiku-4-5", "anthropic", haiku},
+		{"gemini", ``, "anthropic/claude-haiku-4-5", "anthropic", haiku},
+		{"openai", `"web_search_options":{},`, "anthropic/claude-haiku-4-5", "anthropic", haiku},
+		{"openai", `"web_search_options":{},`, "gemini/gemini-3.8-flash", "gemini", gemini},
+		{"responses", ``, "gemini/gemini-3.8-flash", "gemini", gemini},
+		{"anthropic", ``, "gemini/gemini-3.8-flash", "gemini", gemini},
+	} {
+		for _, usual := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s to %s %s %t", tt.client, tt.model, tt.members, usual), func(t *testing.T) {
+				t.Parallel()
+				cost, _ := tt.charges.of(tt.charges.searches)
+				limit := 40 * cost
+				up := &searches{charges: tt.charges}
+				server := httptest.NewServer(up)
+				defer server.Close()
+				h := harness.Open(t, harness.Setup{YAML: searchesYAML(tt.model, tt.wire, server.URL, usual)})
+				h.SetBudget(limit, budget.PeriodTotal)
+				ask := harness.Ask{Path: searchPaths[tt.client], Body: strings.Replace(fmt.Sprintf(bodies[tt.client], tt.members), "MODEL", tt.model, 1)}
+				ask.Path = strings.Replace(ask.Path, "MODEL", tt.model, 1)
+				var last string
+				for range 60 {
+					last = h.Do(ask).Body
+				}
+				t.Logf("usual cost $%s, budget $%s: %d of 60, truly $%s; last answer %s", cost, limit, up.asked, up.truth, last)
+				if up.truth > limit || usual && up.asked == 0 {
+					t.Errorf("%d were let through, truly charged $%s of a budget of $%s", up.asked, up.truth, limit)
+				}
+				if up.asked > 0 && up.searched == 0 {
+					t.Errorf("the provider was never asked for a search")
 				}
 				h.Verify(t)
 			})

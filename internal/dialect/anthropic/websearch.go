@@ -1,0 +1,59 @@
+package anthropic
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// searchKind is the version of the tool that all models with a search take
+// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool, undated copy of 2026).
+const searchKind = "web_search_20250305"
+
+// readSearch is the wish of a tool, if it is the search of the web; else nil.
+func readSearch(v []byte, at string) *llm.WebSearch {
+	if !strings.HasPrefix(rawjson.Text(rawjson.Get(v, "type")), webSearch) {
+		return nil
+	}
+	s := &llm.WebSearch{
+		At: at, Allowed: parse.Domains(rawjson.Get(v, "allowed_domains")), Blocked: parse.Domains(rawjson.Get(v, "blocked_domains")),
+	}
+	if n, ok := rawjson.AsInt(rawjson.Get(v, "max_uses")); ok && n > 0 {
+		s.MaxUses = n
+	}
+	parse.ReadPlace(s, rawjson.Get(v, "user_location"))
+	return s
+}
+
+// SearchTool is the tool for a wish of another format's client. The vendor takes domains to search alone or domains to
+// leave out.
+func SearchTool(s *llm.WebSearch) []byte {
+	dst := append([]byte(`{"type":"`+searchKind+`","name":"`+webSearch), '"')
+	if s.MaxUses > 0 {
+		dst = strconv.AppendInt(append(dst, `,"max_uses":`...), s.MaxUses, 10)
+	}
+	switch {
+	case len(s.Allowed) > 0:
+		isBlocked := func(d string) bool { return slices.Contains(s.Blocked, d) }
+		dst = compose.Texts(append(dst, `,"allowed_domains":`...), slices.DeleteFunc(slices.Clone(s.Allowed), isBlocked))
+	case len(s.Blocked) > 0:
+		dst = compose.Texts(append(dst, `,"blocked_domains":`...), s.Blocked)
+	}
+	if s.HasPlace() {
+		dst = compose.Place(append(dst, `,"user_location":`...), s)
+	}
+	return append(dst, '}')
+}
+
+// search writes the tool for a wish of another format's client.
+func (e *requestEncoder) search(s *llm.WebSearch) {
+	if s.Context != "" {
+		e.Drop("search_context_size")
+	}
+	e.Dst = append(e.Dst, SearchTool(s)...)
+}

@@ -1,0 +1,41 @@
+package gemini
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// readSearch is the wish of a member of a tool, if it is the search of the web; else nil
+// (https://ai.google.dev/gemini-api/docs/google-search, 2026-09-23; googleSearchRetrieval is that of Gemini 1.5).
+func readSearch(name string, v []byte, at string) *llm.WebSearch {
+	switch name {
+	case "googleSearch":
+		s := &llm.WebSearch{At: at + "." + name}
+		for _, d := range list(get(v, "excludeDomains")) { // Vertex AI's
+			s.Blocked = append(s.Blocked, rawjson.Text(d))
+		}
+		return s
+	case "googleSearchRetrieval":
+		return &llm.WebSearch{At: at + "." + name}
+	}
+	return nil
+}
+
+// SearchTool is the tool for a wish of another format's client.
+func SearchTool(*llm.WebSearch) []byte { return []byte(`{"googleSearch":{}}`) }
+
+// search writes the tool for a wish of another format's client. The search takes no options.
+func (e *requestEncoder) search(s *llm.WebSearch) {
+	e.NoDomains(s, s.Allowed, "allowed")
+	e.NoDomains(s, s.Blocked, "blocked")
+	for _, option := range []struct {
+		name string
+		is   bool
+	}{{"max_uses", s.MaxUses > 0}, {"user_location", s.HasPlace()}, {"search_context_size", s.Context != ""}} {
+		if option.is {
+			e.Drop(option.name)
+		}
+	}
+	e.Element()
+	e.Dst = append(e.Dst, SearchTool(s)...)
+}

@@ -1,0 +1,22 @@
+package parse
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// ReadPlace reads where the user is, of an object that Anthropic and OpenAI share.
+func ReadPlace(s *llm.WebSearch, v []byte) {
+	s.City, s.Region = rawjson.Text(rawjson.Get(v, "city")), rawjson.Text(rawjson.Get(v, "region"))
+	s.Country, s.Timezone = rawjson.Text(rawjson.Get(v, "country")), rawjson.Text(rawjson.Get(v, "timezone"))
+}
+
+// Domains are the texts of a list of domains; what is no text is left out.
+func Domains(v []byte) (list []string) {
+	for _, e := range rawjson.Elements(v) {
+		if s := rawjson.Text(e); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}

@@ -1,0 +1,83 @@
+package dialect_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/registry"
+	"weir/internal/llm"
+)
+
+// TestSearchIsAskedForInProvidersWords holds what becomes of the wish for a search of the web at each provider: it is asked
+// for in the provider's words, what is lost of it is named, and where it cannot be asked for, the error names the client's
+// field.
+func TestSearchIsAskedForInProvidersWords(t *testing.T) {
+	t.Parallel()
+	const (
+		chat      = `{"model":"MODEL","messages":[{"role":"user","content":"Hi"}],"web_search_options":{"search_context_size":"high","user_location":{"type":"approximate","approximate":{"country":"AT","city":"Wien"}}}}`
+		responses = `{"model":"MODEL","input":"Hi","max_tool_calls":4,"tools":[{"type":"web_search","filters":{"allowed_domains":["a.example"]},"user_location":{"type":"approximate","country":"AT"}}]}`
+		plain     = `{"model":"MODEL","input":"Hi","tools":[{"type":"web_search_preview"},{"type":"function","name":"f","parameters":{"type":"object"}}]}`
+		messages  = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20260209","name":"web_search","max_uses":3,"blocked_domains":["b.example"]}]}`
+		capped    = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}]}`
+		gemini    = `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"googleSearch":{}}]}`
+	)
+	for _, tt := range []struct {
+		client, body, provider, model string
+		want                          string // in what is sent; empty for refused
+		dropped                       []string
+		param                         string
+	}{
+		{"openai", chat, "anthropic", "claude-haiku-4-5", `"tools":[{"type":"web_search_20250305","name":"web_search","user_location":{"type":"approximate","city":"Wien","country":"AT"}}]`, []string{"search_context_size"}, ""},
+		{"openai", chat, "responses", "gpt-5.4", `"tools":[{"type":"web_search","user_location":{"type":"approximate","city":"Wien","country":"AT"},"search_context_size":"high"}]`, nil, ""},
+		{"openai", chat, "gemini", "gemini-3-pro", `"tools":[{"googleSearch":{}}]`, []string{"search_context_size", "user_location"}, ""},
+		{"openai", chat, "cohere", "command-a", "", nil, "web_search_options"},
+		{"openai", chat, "bedrock", "anthropic.claude-haiku-4-5", "", nil, "web_search_options"},
+		{"openai", chat, "ollama", "qwen3", "", nil, "web_search_options"},
+		{"responses", responses, "anthropic", "claude-haiku-4-5", `"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":4,"allowed_domains":["a.example"],"user_location":{"type":"approximate","country":"AT"}}]`, nil, ""},
+		{"responses", responses, "gemini", "gemini-3-pro", "", nil, "tools[0]"},
+		{"responses", plain, "gemini", "gemini-3-pro", `"tools":[{"functionDeclarations":[{"name":"f"`, nil, ""},
+		{"responses", plain, "openai", "gpt-4.1", "", nil, "tools[0]"},
+		{"responses", plain, "openai", "sonar-pro", `"web_search_options":{}`, nil, ""},
+		{"anthropic", messages, "responses", "gpt-5.4", "", nil, "tools[0]"},
+		{"anthropic", capped, "responses", "gpt-5.4", `"max_tool_calls":3`, nil, ""},
+		{"anthropic", capped, "gemini", "gemini-3-pro", `"tools":[{"googleSearch":{}}]`, []string{"max_uses"}, ""},
+		{"anthropic", capped, "openai", "gpt-4o-search-preview", `"web_search_options":{}`, []string{"max_uses"}, ""},
+		{"gemini", gemini, "anthropic", "claude-haiku-4-5", `"tools":[{"type":"web_search_20250305","name":"web_search"}]`, nil, ""},
+		{"gemini", gemini, "openai", "gpt-4.1", "", nil, "tools[0].googleSearch"},
+	} {
+		t.Run(tt.client+" to "+tt.provider+" "+tt.model, func(t *testing.T) {
+			t.Parallel()
+			client, provider := registry.All().Named(tt.client), registry.All().Named(tt.provider)
+			body := []byte(strings.Replace(tt.body, "MODEL", tt.model, 1))
+			if _, err := client.Scan(body, httptest.NewRequest(http.MethodPost, "/", nil)); err != nil {
+				t.Fatal(err)
+			}
+			tree, err := client.DecodeRequest(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tree.Model = tt.model
+			sent, dropped, err := provider.EncodeRequest(compose.Offered(provider.Name, tree), nil)
+			var refused *llm.Error
+			switch {
+			case errors.As(err, &refused):
+				if tt.want != "" || refused.Param != tt.param {
+					t.Errorf("refused with %q of %s, want %q of %q", refused.Message, refused.Param, tt.want, tt.param)
+				}
+				return
+			case tt.want == "" || !strings.Contains(string(sent), tt.want):
+				t.Errorf("sent %s, want %s", sent, tt.want)
+			}
+			for _, name := range tt.dropped {
+				if !slices.Contains(dropped, name) {
+					t.Errorf("%q are named as left out, want %q among them", dropped, name)
+				}
+			}
+		})
+	}
+}
