@@ -166,7 +166,7 @@ func (a *attempt) encode(request *llm.Request) error {
 	request.Messages = a.history(request.Messages)
 	fitted, names, err := a.Rules().Fit(request, a.Speaks == c.Dialect)
 	if err != nil {
-		return placed(err, request.Messages, c.Dialect)
+		return placed(err, fitted.Messages, c.Dialect)
 	}
 	request, a.ids.names = fitted, names
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)

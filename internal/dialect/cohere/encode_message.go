@@ -201,7 +201,7 @@ func (e *requestEncoder) part(p *llm.Part, role llm.Role, param string) {
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"text","text":`...), p.Text)
 	case p.Kind == llm.PartReasoning && e.Own:
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"thinking","thinking":`...), p.Text)
-	case p.Kind == llm.PartImage && (role == llm.RoleUser || e.Own):
+	case p.Kind == llm.PartImage && (role != llm.RoleAssistant || e.Own):
 		e.image(p.Media, param)
 	case p.Kind == llm.PartOther && e.Own:
 		e.Dst = append(e.Dst, p.Raw...)
@@ -221,7 +221,7 @@ func (e *requestEncoder) part(p *llm.Part, role llm.Role, param string) {
 func refusalOf(kind llm.PartKind) string {
 	switch kind {
 	case llm.PartImage:
-		return "Cohere takes images in a user's messages alone."
+		return "Cohere takes no images that the assistant has made."
 	case llm.PartAudio:
 		return "Cohere takes no audio in a chat: send text or images."
 	case llm.PartDocument:

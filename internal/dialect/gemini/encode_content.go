@@ -81,6 +81,7 @@ func (e *requestEncoder) content(m *llm.Message, param string) {
 		e.part(&p, param, first)
 		first = first && p.Kind != llm.PartToolCall
 	}
+	e.mediaBeside(m.Parts, param)
 	if len(e.Dst) == empty && !e.Own { // it says nothing that can be carried
 		e.Dst = e.Dst[:before]
 		return
@@ -203,9 +204,6 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 	}
 	e.marks(p)
 	e.Dst = append(e.Dst, '}')
-	if p.Kind == llm.PartToolResult {
-		e.mediaBeside(p.Result, param)
-	}
 }
 
 func (e *requestEncoder) marks(p *llm.Part) {

@@ -88,14 +88,19 @@ func (e *requestEncoder) mediaInside(r *llm.ToolResult, param string) {
 	}
 }
 
-// mediaBeside writes them as parts of the turn, for older models.
-func (e *requestEncoder) mediaBeside(r *llm.ToolResult, param string) {
+// mediaBeside writes what results of functions show as parts of the turn, behind the others, for older models.
+func (e *requestEncoder) mediaBeside(parts []llm.Part, param string) {
 	if e.Own || e.modern {
 		return
 	}
-	for i := range r.Parts {
-		if p := &r.Parts[i]; p.Kind != llm.PartText {
-			e.resultPart(p, param)
+	for i := range parts {
+		if !isResult(parts[i]) {
+			continue
+		}
+		for j := range parts[i].Result.Parts {
+			if p := &parts[i].Result.Parts[j]; p.Kind != llm.PartText {
+				e.resultPart(p, param)
+			}
 		}
 	}
 }

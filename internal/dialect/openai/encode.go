@@ -28,11 +28,10 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 
 type requestEncoder struct {
 	compose.Writer
-	of     string     // in whose words the extras are
-	wants  llm.Wants  // what the target asks for beyond the format
-	param  string     // the message that is being written
-	goesOn bool       // the answer goes on with it
-	show   []llm.Part // what results of tools show, for the next message of the user
+	of     string    // in whose words the extras are
+	wants  llm.Wants // what the target asks for beyond the format
+	param  string    // the message that is being written
+	goesOn bool      // the answer goes on with it
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {

@@ -17,12 +17,11 @@ func (e *requestEncoder) messages(list []llm.Message) {
 		e.goesOn = e.wants.Prefix && i == len(list)-1
 		e.message(&list[i])
 	}
-	e.shown()
 	e.Dst = append(e.Dst, ']')
 }
 
 // message writes one turn. Each tool's result is a message of its own here,
-// ahead of what else the turn holds. What results show stands behind all of them.
+// ahead of what else the turn holds.
 func (e *requestEncoder) message(m *llm.Message) {
 	parts := m.Parts
 	if slices.ContainsFunc(parts, isResult) {
@@ -40,7 +39,6 @@ func (e *requestEncoder) message(m *llm.Message) {
 	if len(parts) == 0 && len(m.Parts) > 0 {
 		return
 	}
-	e.shown()
 	before := len(e.Dst)
 	e.open(m.Role)
 	if m.Name != "" {
@@ -92,7 +90,7 @@ func (e *requestEncoder) result(p *llm.Part, m *llm.Message) {
 	if len(p.Extra)+len(r.Extra) > 0 {
 		e.Drop("tool result fields of another API")
 	}
-	e.content(e.marked(e.said(r), p.CacheControl))
+	e.content(e.marked(r.Parts, p.CacheControl))
 	if p.CacheControl != nil && e.Own {
 		e.InnerRaw(cacheMark, p.CacheControl)
 	}
@@ -101,34 +99,6 @@ func (e *requestEncoder) result(p *llm.Part, m *llm.Message) {
 	} else {
 		e.Dst = append(e.Dst, '}')
 	}
-}
-
-// said is what a result says. What it shows, which the vendor takes from the user
-// alone, waits for the next message that is none of a tool's.
-func (e *requestEncoder) said(r *llm.ToolResult) []llm.Part {
-	shows := func(p llm.Part) bool { return p.Media != nil }
-	if e.Own || !slices.ContainsFunc(r.Parts, shows) {
-		return r.Parts
-	}
-	e.show = append(e.show, llm.Part{Kind: llm.PartText, Text: "What the tool call " + r.CallID + " gave back:"})
-	for _, p := range r.Parts {
-		if shows(p) {
-			e.show = append(e.show, p)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(r.Parts), shows)
-}
-
-// shown writes what the results before it show, as a message of the user.
-func (e *requestEncoder) shown() {
-	if len(e.show) == 0 {
-		return
-	}
-	parts := e.show
-	e.show = nil
-	e.open(llm.RoleUser)
-	e.content(parts)
-	e.Dst = append(e.Dst, '}')
 }
 
 // turn is what an assistant says, by member.

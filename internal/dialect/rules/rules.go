@@ -71,12 +71,15 @@ func For(provider, format string) Set {
 	return s
 }
 
+// New returns the set of some rules.
+func New(rules []Rule) Set { return Set{rules} }
+
 // All are the rules, whichever models they are of.
 func (s Set) All() []Rule { return s.rules }
 
 // Fit returns the request as the target takes it, which is r itself where it needs no change, and the client's names of
 // tools by those that are sent in their place. What was left out or changed is named in LeftOut. Own is whether the client
-// speaks the target's wire format. Errors are *llm.Error.
+// speaks the target's wire format. Errors are *llm.Error, and about the request that comes with them.
 func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[string]string, err error) {
 	var f *Fitting // most requests need none
 	fitted = r
@@ -89,7 +92,7 @@ func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[strin
 			f = newFitting(r)
 		}
 		if err := rule.Ask.Fit(f); err != nil {
-			return nil, nil, err
+			return f.Request, nil, err
 		}
 		fitted = f.Request
 	}
@@ -164,11 +167,4 @@ func hasWord(name, word string) bool {
 
 func isAlphanumeric(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
-}
-
-// Only is a rule alone, of one group of targets.
-func Only(rule *Rule, of Of) Set {
-	only := *rule
-	only.Of = []Of{of}
-	return Set{rules: []Rule{only}}
 }

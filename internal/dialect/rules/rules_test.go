@@ -35,7 +35,9 @@ func TestRules(t *testing.T) {
 // fits holds it of one group of targets.
 func fits(t *testing.T, rule *rules.Rule, of rules.Of) {
 	t.Helper()
-	set := rules.Only(rule, of)
+	only := *rule
+	only.Of = []rules.Of{of}
+	set := rules.New([]rules.Rule{only})
 	r := rule.Ask.Example()
 	r.Model = "m"
 	if len(of.Models) > 0 {

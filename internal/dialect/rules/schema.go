@@ -49,7 +49,7 @@ func strictSchemas(r *llm.Request) func(yield func(*[]byte) bool) {
 			return
 		}
 		for i := range r.Tools {
-			if t := &r.Tools[i]; t.Strict != nil && *t.Strict && len(t.Parameters) > 0 && !yield((*[]byte)(&t.Parameters)) {
+			if t := &r.Tools[i]; t.Raw == nil && t.Strict != nil && *t.Strict && !yield((*[]byte)(&t.Parameters)) {
 				return
 			}
 		}
@@ -99,9 +99,12 @@ func kindOf(word string, value []byte) kind {
 // mostNested is how deep a schema is looked at. What lies deeper is sent as it is.
 const mostNested = 64
 
-// brokenWord is the first keyword of a schema that is not taken.
+// brokenWord is the first keyword of a schema that is not taken. Where there is none, encoders write that of an open object.
 func brokenWord(schema []byte, depth int) string {
-	if rawjson.KindOf(schema) != rawjson.Object || depth > mostNested {
+	switch {
+	case rawjson.KindOf(schema) != rawjson.Object && depth == 0:
+		return "additionalProperties"
+	case rawjson.KindOf(schema) != rawjson.Object, depth > mostNested:
 		return ""
 	}
 	if isObject(schema) && string(rawjson.Get(schema, "additionalProperties")) != "false" {
@@ -140,9 +143,12 @@ func isObject(schema []byte) bool {
 	return rawjson.Text(rawjson.Get(schema, "type")) == "object" || rawjson.Get(schema, "properties") != nil
 }
 
-// closed appends a schema that holds the rule.
+// closed appends a schema that holds the rule: of no arguments where there is none.
 func closed(dst, schema []byte, depth int) []byte {
-	if rawjson.KindOf(schema) != rawjson.Object || depth > mostNested {
+	switch {
+	case rawjson.KindOf(schema) != rawjson.Object && depth == 0:
+		return append(dst, `{"type":"object","properties":{},"additionalProperties":false}`...)
+	case rawjson.KindOf(schema) != rawjson.Object, depth > mostNested:
 		return append(dst, schema...)
 	}
 	dst = append(dst, '{')

@@ -9,6 +9,7 @@ const (
 	messages  = "anthropic"
 	converse  = "bedrock"
 	google    = "gemini"
+	command   = "cohere"
 )
 
 // thinkers are the words in the names of OpenAI's models that reason.
@@ -17,13 +18,14 @@ var thinkers = []string{"gpt-5", "gpt-6", "o1", "o3", "o4-mini", "codex-mini"}
 // seen is the day on which the sources were looked up; stored copies of pages may be older.
 const seen = "2026-11-28"
 
-// Table returns all rules: of order first, on which others stand, and those of one provider before those of a wire format.
+// Table returns all rules: of ids and of order first, on which others stand, and those of one provider before those of a
+// wire format.
 func Table() []Rule {
-	return slices.Concat(orders(), mistral(), mistralSchema(), groq(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), bedrock(), gemini())
+	return slices.Concat(callIDs(), orders(), mistral(), mistralSchema(), groq(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), bedrock(), gemini())
 }
 
-// mistral are Mistral's.
-func mistral() []Rule {
+// callIDs are what vendors ask of the ids of tool calls.
+func callIDs() []Rule {
 	return []Rule{
 		{
 			Name: "mistral-call-ids", Of: []Of{{Provider: "mistral"}, {Format: chat, Models: []string{"mistralai"}}},
@@ -31,6 +33,36 @@ func mistral() []Rule {
 			Says:   "Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.",
 			Source: "https://github.com/karthink/gptel/issues/1203", Seen: seen,
 		},
+		{
+			Name: "openai-chat-call-ids", Of: []Of{{Format: chat}},
+			Ask:    CallIDs{Form{Signs: AnySign, Least: 1, Most: 40}},
+			Says:   "Invalid 'messages[].tool_calls[].id': string too long. Expected a string with maximum length 40, but got %s instead.",
+			Source: "https://github.com/camel-ai/camel/issues/2215", Seen: seen,
+		},
+		{
+			Name: "openai-responses-call-ids", Of: []Of{{Format: responses}},
+			Ask:    CallIDs{Form{Signs: AnySign, Least: 1, Most: 64}},
+			Says:   "Invalid 'input[].call_id': string too long. Expected a string with maximum length 64, but got %s instead.",
+			Source: "https://github.com/AnswerDotAI/fastllm/issues/45", Seen: seen,
+		},
+		{
+			Name: "anthropic-call-ids", Of: []Of{{Format: messages}},
+			Ask:    CallIDs{Form{Signs: "_-", Least: 1, Most: 256}},
+			Says:   "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$': %s",
+			Source: "https://github.com/maximhq/bifrost/issues/5097", Seen: seen,
+		},
+		{
+			Name: "bedrock-call-ids", Of: []Of{{Format: converse}},
+			Ask:    CallIDs{Form{Signs: "_-", Least: 1, Most: 64}},
+			Says:   "Value %s at 'messages.content.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json", Seen: seen,
+		},
+	}
+}
+
+// mistral are Mistral's.
+func mistral() []Rule {
+	return []Rule{
 		{
 			Name: "mistral-bridged-results", Of: []Of{{Provider: "mistral"}, {Format: chat, Models: []string{"mistralai"}}},
 			Own: true, Word: `"tool_call_id"`, Ask: BridgedResults{},
@@ -100,18 +132,6 @@ func xAI() []Rule {
 func openAI() []Rule {
 	return []Rule{
 		{
-			Name: "openai-chat-call-ids", Of: []Of{{Format: chat}},
-			Ask:    CallIDs{Form{Signs: AnySign, Least: 1, Most: 40}},
-			Says:   "Invalid 'messages[].tool_calls[].id': string too long. Expected a string with maximum length 40, but got %s instead.",
-			Source: "https://github.com/camel-ai/camel/issues/2215", Seen: seen,
-		},
-		{
-			Name: "openai-responses-call-ids", Of: []Of{{Format: responses}},
-			Ask:    CallIDs{Form{Signs: AnySign, Least: 1, Most: 64}},
-			Says:   "Invalid 'input[].call_id': string too long. Expected a string with maximum length 64, but got %s instead.",
-			Source: "https://github.com/AnswerDotAI/fastllm/issues/45", Seen: seen,
-		},
-		{
 			Name: "openai-tool-names", Of: []Of{{Format: chat}, {Format: responses}},
 			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 64}},
 			Says:   "Invalid 'tools[].function.name': %s does not match '^[a-zA-Z0-9_-]{1,64}$'.",
@@ -166,18 +186,24 @@ func orders() []Rule {
 				"The following tool_call_ids did not have response messages: %s",
 			Source: "https://github.com/livekit/agents/issues/1977", Seen: seen,
 		},
+		{
+			Name: "chat-results-shown", Of: []Of{{Format: chat}},
+			Ask:    ResultsShown{},
+			Says:   "Invalid 'messages[%s]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL.",
+			Source: "https://github.com/dreadnode/rigging/issues/41", Seen: seen,
+		},
+		{
+			Name: "cohere-results-shown", Of: []Of{{Format: command}},
+			Ask:    ResultsShown{},
+			Says:   "invalid request: messages[%s].content of a tool takes blocks of the types text and document.",
+			Source: "https://github.com/cohere-ai/cohere-typescript/blob/main/src/api/types/ToolContent.ts", Seen: seen,
+		},
 	}
 }
 
 // anthropic are Anthropic's.
 func anthropic() []Rule {
 	return []Rule{
-		{
-			Name: "anthropic-call-ids", Of: []Of{{Format: messages}},
-			Ask:    CallIDs{Form{Signs: "_-", Least: 1, Most: 256}},
-			Says:   "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$': %s",
-			Source: "https://github.com/maximhq/bifrost/issues/5097", Seen: seen,
-		},
 		{
 			Name: "anthropic-tool-names", Of: []Of{{Format: messages}},
 			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 128}},
@@ -196,12 +222,6 @@ func anthropic() []Rule {
 // bedrock are those of Amazon Bedrock's Converse.
 func bedrock() []Rule {
 	return []Rule{
-		{
-			Name: "bedrock-call-ids", Of: []Of{{Format: converse}},
-			Ask:    CallIDs{Form{Signs: "_-", Least: 1, Most: 64}},
-			Says:   "Value %s at 'messages.content.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
-			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json", Seen: seen,
-		},
 		{
 			Name: "bedrock-tool-names", Of: []Of{{Format: converse}},
 			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 64}},

@@ -20,7 +20,7 @@ func mistralSchema() []Rule {
 			Says: "body.%s: Input should be greater than 0", Source: mistralSource, Seen: seen,
 		},
 		{
-			Name: "mistral-seed", Of: of, Own: true, Word: `"seed"`, Ask: LeastSeed{0},
+			Name: "mistral-seed", Of: of, Own: true, Word: `seed"`, Ask: LeastSeed{0, "random_seed"},
 			Says:   "body.random_seed: Input should be greater than or equal to 0, not %s",
 			Source: mistralSource, Seen: seen,
 		},

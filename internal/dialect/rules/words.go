@@ -108,20 +108,31 @@ func (UsualModalities) Example() *llm.Request {
 
 func (UsualModalities) String() string { return "No `modalities`" }
 
-// LeastSeed asks for a seed that is at least so large.
-type LeastSeed struct{ Least int64 }
+// LeastSeed asks for a seed that is at least so large, in the vendor's own field, too.
+type LeastSeed struct {
+	Least int64
+	Field string
+}
 
 // Broken is one that is not.
 func (a LeastSeed) Broken(r *llm.Request, _ []byte) string {
-	if r.Seed == nil || *r.Seed >= a.Least {
-		return ""
+	if r.Seed != nil && *r.Seed < a.Least {
+		return strconv.FormatInt(*r.Seed, 10)
 	}
-	return strconv.FormatInt(*r.Seed, 10)
+	if i := extra(r, a.Field); i >= 0 {
+		if n, ok := rawjson.AsInt(r.Extra[i].Value); ok && n < a.Least {
+			return strconv.FormatInt(n, 10)
+		}
+	}
+	return ""
 }
 
 // Fit leaves it out.
 func (a LeastSeed) Fit(f *Fitting) error {
 	f.Seed = nil
+	if i := extra(f.Request, a.Field); i >= 0 {
+		f.Extra = slices.Delete(slices.Clone(f.Extra), i, i+1)
+	}
 	f.Drop("seed")
 	return nil
 }

@@ -1,0 +1,89 @@
+package rules
+
+import (
+	"slices"
+	"strconv"
+
+	"weir/internal/llm"
+)
+
+// ResultsShown asks that results of tools are words. What they show comes from the user.
+type ResultsShown struct{}
+
+// Broken is the place of the first message that has a result which shows something.
+func (ResultsShown) Broken(r *llm.Request, _ []byte) string {
+	for i := range r.Messages {
+		if slices.ContainsFunc(r.Messages[i].Parts, shows) {
+			return strconv.Itoa(i)
+		}
+	}
+	return ""
+}
+
+func shows(p llm.Part) bool { return p.Result != nil && slices.ContainsFunc(p.Result.Parts, isMedium) }
+
+func isMedium(p llm.Part) bool { return p.Media != nil }
+
+// Fit has the user show it, behind the results. A document that is text stays there, as text.
+func (ResultsShown) Fit(f *Fitting) error {
+	var messages []llm.Message
+	var shown []llm.Part
+	show := func() {
+		if n := len(messages); len(shown) > 0 {
+			messages, shown = append(messages, llm.Message{Role: llm.RoleUser, Parts: shown, At: messages[n-1].At}), nil
+		}
+	}
+	for _, m := range f.Messages {
+		if !slices.ContainsFunc(m.Parts, isResult) {
+			show()
+		} else if results, rest := apart(m); slices.ContainsFunc(m.Parts, shows) && len(rest.Parts) > 0 {
+			messages = append(messages, worded(results, &shown))
+			show()
+			m = rest
+		}
+		messages = append(messages, worded(m, &shown))
+	}
+	show()
+	f.Messages, f.parts = messages, map[int]bool{}
+	return nil
+}
+
+// worded is a message whose results are words. What they show is appended to shown.
+func worded(m llm.Message, shown *[]llm.Part) llm.Message {
+	if !slices.ContainsFunc(m.Parts, shows) {
+		return m
+	}
+	m.Parts = slices.Clone(m.Parts)
+	for i := range m.Parts {
+		if !shows(m.Parts[i]) {
+			continue
+		}
+		result := *m.Parts[i].Result
+		result.Parts = llm.Texts(result.Parts)
+		words := slices.DeleteFunc(slices.Clone(result.Parts), isMedium)
+		if len(words) < len(result.Parts) {
+			*shown = append(*shown, llm.Part{Kind: llm.PartText, Text: "What the tool call " + result.CallID + " gave back:"})
+		}
+		for _, p := range result.Parts {
+			if isMedium(p) {
+				*shown = append(*shown, p)
+			}
+		}
+		result.Parts, m.Parts[i].Result = words, &result
+	}
+	return m
+}
+
+// Example has an image in a result.
+func (ResultsShown) Example() *llm.Request {
+	r := calling("call_a", "f")
+	result := r.Messages[2].Parts[0].Result
+	result.Parts = append(result.Parts, llm.Part{
+		Kind: llm.PartImage, Media: &llm.Media{MIME: "image/png", Data: "iVBORw0KGgo="},
+	})
+	return r
+}
+
+func (ResultsShown) String() string {
+	return "Results of tools are text: images and documents in them come from the user"
+}
