@@ -38,7 +38,7 @@ func TestCases(t *testing.T) {
 				}
 				return
 			}
-			if found := r.schema.Violations(out); found != nil || c.Refused != "" {
+			if found := r.judged(out); found != nil || c.Refused != "" {
 				t.Errorf("sent %s: %v", out, found)
 			}
 			for _, text := range c.Sent {

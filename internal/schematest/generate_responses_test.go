@@ -98,6 +98,9 @@ func (s *responses) answer(last bool) bool {
 }
 
 func (s *responses) results() {
+	if s.once(6) { // said while the tools ran
+		s.message(one(s.generator, "user", "assistant", "developer"), s.text())
+	}
 	for _, i := range s.Perm(len(s.called)) {
 		s.add(object{
 			"type": "function_call_output", "call_id": s.called[i].id,

@@ -1,0 +1,90 @@
+package schematest_test
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"weir/internal/dialect/rules"
+	"weir/internal/must"
+	"weir/internal/provider"
+)
+
+// mostTried are how many conversations of each client API are looked at for one that breaks a rule.
+const mostTried = 1000
+
+// TestEachRuleIsNeeded is the negative control of the table: without a rule, some conversation of the generator breaks it
+// at each group of its targets, and with it the same conversation does not. A rule that the generator never comes to fails.
+func TestEachRuleIsNeeded(t *testing.T) {
+	t.Parallel()
+	for _, rule := range rules.Table() {
+		for _, of := range rule.Of {
+			t.Run(rule.Name+"/"+of.Provider+"/"+of.Format, func(t *testing.T) {
+				t.Parallel()
+				c, body, ok := unfitted(t, &rule, of)
+				if !ok {
+					t.Fatalf("no conversation of the generator breaks it")
+				}
+				if r := newRoute(t, c, targetOf(t, of)); r.breaks(&rule, body) {
+					t.Errorf("broken though it is kept, by the conversation of %s\n%s", c.name, body)
+				}
+			})
+		}
+	}
+}
+
+// unfitted is the first conversation that breaks a rule where it is not kept.
+func unfitted(t *testing.T, rule *rules.Rule, of rules.Of) (c client, body []byte, ok bool) {
+	t.Helper()
+	var routes []*route
+	for _, c := range clients() {
+		r := newRoute(t, c, targetOf(t, of))
+		r.rules = rules.New(slices.DeleteFunc(r.rules.All(), func(other rules.Rule) bool { return other.Name == rule.Name }))
+		if rule.Own || !r.isOwn() {
+			routes = append(routes, r)
+		}
+	}
+	for n := range uint64(mostTried) {
+		for _, r := range routes {
+			body := encoded(r.client.make(newGenerator(n)))
+			if r.breaks(rule, body) {
+				return r.client, body, true
+			}
+		}
+	}
+	return client{}, nil, false
+}
+
+// targetOf is a model of a group of targets.
+func targetOf(t *testing.T, of rules.Of) target {
+	t.Helper()
+	to := target{provider: of.Provider, format: of.Format, model: "m"}
+	if to.provider == "" {
+		to.provider = map[string]string{"responses": "openai"}[of.Format]
+	}
+	to.provider = cmp.Or(to.provider, of.Format)
+	to.format = cmp.Or(to.format, must.Get(provider.LoadCatalogue())(t).Find(to.provider).Dialect)
+	if len(of.Models) > 0 {
+		to.model = of.Models[0] + "-x"
+	}
+	return to
+}
+
+// breaks reports whether what is sent for a client's request breaks a rule: by its body, and by its tree where no body
+// tells that thinking is missing.
+func (r *route) breaks(rule *rules.Rule, body []byte) bool {
+	if a, is := rule.Ask.(rules.ThinkingBack); is && !a.Required {
+		head, tree, err := r.decoded(body)
+		if err != nil {
+			return false
+		}
+		fitted, err := r.fitted(tree, head.Stream)
+		return err == nil && rule.Ask.Broken(fitted, nil) != ""
+	}
+	out, _, err := r.sent(body)
+	if err != nil {
+		return false
+	}
+	tree, err := r.out.DecodeRequest(out)
+	return err == nil && rule.Ask.Broken(tree, out) != ""
+}

@@ -1,0 +1,169 @@
+package schematest_test
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"weir/internal/dialect"
+	"weir/internal/dialect/callid"
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/registry"
+	"weir/internal/dialect/rules"
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/provider"
+	"weir/internal/schematest"
+)
+
+// client is a client API, with any request that is valid there.
+type client struct {
+	name, path string
+	own        string // whose schema its requests keep to
+	make       func(generator) object
+}
+
+func clients() []client {
+	return []client{
+		{"openai", "/v1/chat/completions", "openai", chatRequest},
+		{"responses", "/v1/responses", "responses", responsesRequest},
+		{"anthropic", "/v1/messages", "anthropic", messagesRequest},
+		{"gemini", "/v1beta/models/m:generateContent", "gemini", contentsRequest},
+		{"native", "/v1/chat", "", nativeRequest},
+	}
+}
+
+// target is a model of a provider in one of its wire formats, and the schema by which its vendor judges.
+type target struct{ vendor, provider, format, model string }
+
+func targets() []target {
+	return []target{
+		{"openai", "openai", "openai", "gpt-4.1"},
+		{"responses", "openai", "responses", "gpt-4.1"},
+		{"anthropic", "anthropic", "anthropic", "claude-sonnet-4-5"},
+		{"gemini", "gemini", "gemini", "gemini-3-flash"},
+		{"bedrock", "bedrock", "bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"},
+		{"bedrock", "bedrock", "bedrock", "amazon.nova-pro-v1:0"},
+		{"cohere", "cohere", "cohere", "command-a-03-2025"},
+		{"mistral", "mistral", "openai", "mistral-large-latest"},
+		{"groq", "groq", "openai", "openai/gpt-oss-20b"},
+		{"openrouter", "openrouter", "openai", "google/gemini-3.1-flash-lite"},
+		{"ollama", "ollama", "ollama", "qwen3"},
+	}
+}
+
+// route sends requests of a client API to a target, as the gateway does.
+type route struct {
+	client client
+	target target
+	in     *dialect.Dialect
+	out    *dialect.Operation
+	quirks *llm.Quirks
+	rules  rules.Set
+	schema *schematest.Schema // nil where the vendor publishes none
+	judges []judge
+}
+
+// judge is one rule, by which the strict simulator refuses.
+type judge struct {
+	name  string
+	alone rules.Set
+}
+
+var dialects = sync.OnceValue(registry.All)
+
+func newRoute(t *testing.T, c client, to target) *route {
+	t.Helper()
+	all := must.Get(schematest.All())(t)
+	entry := must.Get(provider.LoadCatalogue())(t).Speaking(to.provider, to.format)
+	out := &dialects().Named(to.format).Operation
+	r := &route{
+		client: c, target: to, in: dialects().Named(c.name), out: out, quirks: &entry.Quirks,
+		rules: rules.For(to.provider, to.format), schema: all[to.vendor],
+	}
+	for _, rule := range r.rules.All() {
+		if rule.Own || !r.isOwn() { // what a client of the target's own wire format sends goes as it came but for those
+			r.judges = append(r.judges, judge{rule.Name, rules.New([]rules.Rule{rule})})
+		}
+	}
+	return r
+}
+
+// isOwn reports whether the client speaks the target's wire format.
+func (r *route) isOwn() bool { return r.in.Name == r.target.format }
+
+// sent is what goes to the provider, or why nothing does.
+func (r *route) sent(body []byte) (out []byte, dropped []string, err error) {
+	head, tree, err := r.decoded(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.isOwn() && !r.breaksOwn(tree, body) {
+		out := r.in.Splice(nil, body, &head, llm.Splice{Model: r.target.model, Stream: head.Stream}, r.quirks)
+		return out, nil, nil
+	}
+	fitted, err := r.fitted(tree, head.Stream)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.out.EncodeRequest(fitted, r.quirks)
+}
+
+func (r *route) decoded(body []byte) (head llm.Head, tree *llm.Request, err error) {
+	if head, err = r.in.Scan(body, httptest.NewRequest("POST", r.client.path, bytes.NewReader(body))); err != nil {
+		return head, nil, err
+	}
+	tree, err = r.in.DecodeRequest(body)
+	return head, tree, err
+}
+
+// fitted is a request as the target's rules have it.
+func (r *route) fitted(tree *llm.Request, stream bool) (*llm.Request, error) {
+	request := *compose.Offered(r.target.format, tree)
+	request.Model, request.Stream = r.target.model, stream
+	request.Messages, _ = callid.History(request.Messages, r.target.provider)
+	fitted, _, err := r.rules.Fit(&request, r.isOwn())
+	return fitted, err
+}
+
+// breaksOwn reports whether a request in the target's own wire format cannot go as it came.
+func (r *route) breaksOwn(tree *llm.Request, body []byte) bool {
+	return r.rules.MayBreakOwn(r.target.model, body) && r.rules.BreaksOwn(r.target.model, tree, body)
+}
+
+// violations are the vendor's rules that a request breaks, if it is sent: those of its schema, and those of the table.
+func (r *route) violations(body []byte) []schematest.Violation {
+	out, _, err := r.sent(body)
+	if err != nil {
+		return nil
+	}
+	return r.judged(out)
+}
+
+// judged are the rules that what is sent breaks.
+func (r *route) judged(out []byte) (found []schematest.Violation) {
+	if r.schema != nil {
+		found = r.schema.Violations(out)
+	}
+	tree, err := r.out.DecodeRequest(out)
+	if err != nil {
+		return append(found, schematest.Violation{Rule: "unreadable", Text: err.Error()})
+	}
+	tree.Model = r.target.model
+	for _, j := range r.judges {
+		if says := j.alone.Broken(tree, out); says != "" {
+			found = append(found, schematest.Violation{Path: "the rule", Rule: j.name, Text: says})
+		}
+	}
+	return found
+}
+
+// known is whether a client's request keeps to the schema of its own API.
+func (c client) known(t *testing.T, body []byte) []schematest.Violation {
+	t.Helper()
+	if c.own == "" {
+		return nil
+	}
+	return must.Get(schematest.All())(t)[c.own].Violations(body)
+}
