@@ -157,10 +157,10 @@ func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) bool {
 }
 
 // thoughts writes the thinking. A provider that does not know the fields refuses them, so only a client of this format's
-// own has them written, and a target that wants the thinking of turns with calls back.
+// own has them written, and a target that wants the thinking of turns with calls back, which gets it in its one field.
 func (e *requestEncoder) thoughts(t *turn) {
 	kept, back := t.thoughts[:0], ""
-	if !e.Own && len(t.calls) > 0 {
+	if len(t.calls) > 0 {
 		back = e.wants.Thinking
 	}
 	for _, p := range t.thoughts {
@@ -180,12 +180,12 @@ func (e *requestEncoder) thoughts(t *turn) {
 		proved = proved || p.Signature != "" || p.Redacted != ""
 	}
 	switch {
+	case back != "" && (text.String() != "" || e.wants.Required):
+		e.Inner(back, text.String())
 	case e.Own && proved:
 		e.Dst = appendDetails(e.Dst, kept, 0, true)
 	case e.Own && text.String() != "":
 		e.Inner("reasoning_content", text.String())
-	case back != "" && (text.String() != "" || e.wants.Required):
-		e.Inner(back, text.String())
 	}
 }
 

@@ -19,7 +19,7 @@ type ThinkingBack struct {
 // Broken is the place of the first message whose calls come without their thinking, of a request that thinks.
 func (a ThinkingBack) Broken(r *llm.Request, body []byte) string {
 	switch {
-	case r.Reasoning != nil && r.Reasoning.Effort == "none", r.Wants.Thinking != "":
+	case isOff(r), r.Wants.Thinking != "":
 		return ""
 	case body != nil && a.Required:
 		return a.missing(body)
@@ -33,6 +33,15 @@ func (a ThinkingBack) Broken(r *llm.Request, body []byte) string {
 		}
 	}
 	return ""
+}
+
+// isOff reports whether a request switches thinking off, be it in the words that DeepSeek and Moonshot have for that.
+func isOff(r *llm.Request) bool {
+	if r.Reasoning != nil && r.Reasoning.Effort == "none" {
+		return true
+	}
+	i := extra(r, "thinking")
+	return i >= 0 && rawjson.Text(rawjson.Get(r.Extra[i].Value, "type")) == "disabled"
 }
 
 func isThinking(p llm.Part) bool { return p.Kind == llm.PartReasoning }

@@ -78,6 +78,9 @@ func mistral() []Rule {
 	}
 }
 
+// kimisThatDoNotThink are the words in the names of Moonshot's models that never do.
+var kimisThatDoNotThink = []string{"moonshot-v1", "kimi-k2-0711", "kimi-k2-0905", "kimi-k2-turbo"}
+
 // chatVendors are rules of vendors that speak Chat Completions in a way of their own.
 func chatVendors() []Rule {
 	return []Rule{
@@ -89,13 +92,13 @@ func chatVendors() []Rule {
 		},
 		{
 			Name: "deepseek-thinking-back", Of: []Of{{Provider: "deepseek", Format: chat}},
-			Ask:    ThinkingBack{"reasoning_content", true},
+			Own: true, Word: `"tool_calls"`, Ask: ThinkingBack{"reasoning_content", true},
 			Says:   "Missing `reasoning_content` field in the assistant message at message index %s. The reasoning_content in the thinking mode must be passed back to the API.",
 			Source: "https://api-docs.deepseek.com/guides/thinking_mode", Seen: seen,
 		},
 		{
-			Name: "moonshot-thinking-back", Of: []Of{{Provider: "moonshot", Format: chat}},
-			Ask:    ThinkingBack{"reasoning_content", true},
+			Name: "moonshot-thinking-back", Of: []Of{{Provider: "moonshot", Format: chat, Except: kimisThatDoNotThink}},
+			Own: true, Word: `"tool_calls"`, Ask: ThinkingBack{"reasoning_content", true},
 			Says:   "thinking is enabled but reasoning_content is missing in assistant tool call message at index %s",
 			Source: "https://github.com/continuedev/continue/issues/11600", Seen: seen,
 		},

@@ -78,6 +78,14 @@ func toVendors() []toVendor {
 			sent: []string{`"reasoning_content":""`},
 		},
 		{
+			name: "the same from a client of the same wire format", provider: "deepseek", path: "/v1/chat/completions",
+			body: fmt.Sprintf(chatCall, "f", "call_abcdefgh"), sent: []string{`"reasoning_content":""`},
+		},
+		{
+			name: "the same where thinking is off", provider: "deepseek", path: "/v1/chat/completions",
+			body: `"thinking":{"type":"disabled"},` + fmt.Sprintf(chatCall, "f", "call_abcdefgh"), unsent: []string{"reasoning_content"},
+		},
+		{
 			name: "an end user of 150 characters", provider: "openrouter", path: "/v1/messages",
 			body: `"max_tokens":9,"metadata":{"user_id":"` + strings.Repeat("user_0a1b2", 15) + `"},"messages":[{"role":"user","content":"Hi"}]`, unsent: []string{"user_0a1b2"}, sent: []string{`"user":"`},
 		},
