@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http/httptest"
 	"slices"
@@ -49,19 +50,47 @@ type outcome struct {
 func TestRequestsKeepToVendorsRules(t *testing.T) {
 	t.Parallel()
 	for _, c := range clients() {
-		for _, to := range targets() {
-			if c.own == to.vendor {
-				continue // it passes as it came
-			}
-			t.Run(c.name+" to "+to.vendor+" "+to.model, func(t *testing.T) {
-				t.Parallel()
-				r := newRoute(t, c, to)
-				o := r.tried(uint64(*seeds))
-				o.log(t)
-				for _, kind := range slices.Sorted(maps.Keys(o.kinds)) {
-					r.report(t, kind, o.kinds[kind])
+		t.Run("from "+c.name, func(t *testing.T) {
+			t.Parallel()
+			routes := routesOf(t, c)
+			outcomes := make([]outcome, len(routes))
+			for s := range tried() {
+				body := encoded(c.make(newGenerator(s)))
+				for i, r := range routes {
+					outcomes[i].add(r, body, s)
 				}
-			})
+			}
+			for i, r := range routes {
+				t.Run("to "+r.target.vendor()+" "+r.target.model, func(t *testing.T) {
+					outcomes[i].log(t)
+					for _, kind := range slices.Sorted(maps.Keys(outcomes[i].kinds)) {
+						r.report(t, kind, outcomes[i].kinds[kind])
+					}
+				})
+			}
+		})
+	}
+}
+
+// routesOf are those of a client to all vendors but its own, where its requests pass as they came.
+func routesOf(t *testing.T, c client) (routes []*route) {
+	t.Helper()
+	for _, to := range targets() {
+		if c.own != to.schema || c.own == "" {
+			routes = append(routes, newRoute(t, c, to))
+		}
+	}
+	return routes
+}
+
+// tried are the seeds of the conversations to try.
+func tried() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		first, last := uint64(0), uint64(*seeds)
+		if *seed > 0 {
+			first, last = *seed, *seed+1
+		}
+		for s := first; s < last && yield(s); s++ {
 		}
 	}
 }
@@ -77,38 +106,33 @@ func (o *outcome) log(t *testing.T) {
 	}
 }
 
-func (r *route) tried(n uint64) (o outcome) {
-	o.words, o.kinds = map[string]int{}, map[string]uint64{}
-	first, last := uint64(0), n
-	if *seed > 0 {
-		first, last = *seed, *seed+1
+// add sends a conversation, and counts what becomes of it.
+func (o *outcome) add(r *route, body []byte, seed uint64) {
+	if o.words == nil {
+		o.words, o.kinds = map[string]int{}, map[string]uint64{}
 	}
-	for s := first; s < last; s++ {
-		body := encoded(r.client.make(newGenerator(s)))
-		out, dropped, err := r.sent(body)
-		if err != nil {
-			e := llm.AsError(err)
-			o.refused++
-			o.words[place(e.Param)+": "+e.Message]++
-			continue
-		}
-		found := r.judged(out)
-		switch {
-		case len(found) > 0:
-			o.invalid++
-		case len(dropped) > 0:
-			o.dropped++
-			fallthrough
-		default:
-			o.valid++
-		}
-		for _, v := range found {
-			if _, ok := o.kinds[v.Kind()]; !ok {
-				o.kinds[v.Kind()] = s
-			}
+	out, dropped, err := r.sent(body)
+	if err != nil {
+		e := llm.AsError(err)
+		o.refused++
+		o.words[place(e.Param)+": "+place(e.Message)]++
+		return
+	}
+	found := r.judged(out)
+	switch {
+	case len(found) > 0:
+		o.invalid++
+	case len(dropped) > 0:
+		o.dropped++
+		fallthrough
+	default:
+		o.valid++
+	}
+	for _, v := range found {
+		if _, ok := o.kinds[v.Kind()]; !ok {
+			o.kinds[v.Kind()] = seed
 		}
 	}
-	return o
 }
 
 // place is a field without its indices.

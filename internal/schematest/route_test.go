@@ -34,15 +34,21 @@ func clients() []client {
 	}
 }
 
-// target is a model of a provider in one of its wire formats, and the schema by which its vendor judges.
-type target struct{ vendor, provider, format, model string }
+// target is a model of a provider in one of its wire formats, and whose schema it is judged by, if any.
+type target struct{ schema, provider, format, model string }
 
 func targets() []target {
 	return []target{
 		{"openai", "openai", "openai", "gpt-4.1"},
+		{"openai", "openai", "openai", "gpt-5.6-luna"},
+		{"openai", "azure", "openai", "gpt-5-mini"},
 		{"responses", "openai", "responses", "gpt-4.1"},
+		{"responses", "openai", "responses", "gpt-5.6-luna"},
+		{"responses", "azure", "responses", "o4-mini"},
 		{"anthropic", "anthropic", "anthropic", "claude-sonnet-4-5"},
+		{"anthropic", "anthropic", "anthropic", "claude-opus-4-7"},
 		{"gemini", "gemini", "gemini", "gemini-3-flash"},
+		{"gemini", "vertex", "gemini", "gemini-2.5-flash"},
 		{"bedrock", "bedrock", "bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"},
 		{"bedrock", "bedrock", "bedrock", "amazon.nova-pro-v1:0"},
 		{"cohere", "cohere", "cohere", "command-a-03-2025"},
@@ -50,8 +56,19 @@ func targets() []target {
 		{"groq", "groq", "openai", "openai/gpt-oss-20b"},
 		{"openrouter", "openrouter", "openai", "google/gemini-3.1-flash-lite"},
 		{"ollama", "ollama", "ollama", "qwen3"},
+		{"", "ollama", "openai", "qwen3"},
+		{"", "xai", "openai", "grok-4.3"},
+		{"", "xai", "responses", "grok-4.3"},
+		{"", "deepseek", "openai", "deepseek-v4-pro"},
+		{"", "moonshot", "openai", "kimi-k2.5"},
+		{"", "alibaba", "openai", "qwen-plus"},
+		{"", "vllm", "openai", "Qwen/Qwen3-32B"},
+		{"", "perplexity", "openai", "sonar-pro"},
 	}
 }
+
+// vendor is the name of a target's vendor in its wire format.
+func (to target) vendor() string { return to.provider + " " + to.format }
 
 // route sends requests of a client API to a target, as the gateway does.
 type route struct {
@@ -80,7 +97,7 @@ func newRoute(t *testing.T, c client, to target) *route {
 	out := &dialects().Named(to.format).Operation
 	r := &route{
 		client: c, target: to, in: dialects().Named(c.name), out: out, quirks: &entry.Quirks,
-		rules: rules.For(to.provider, to.format), schema: all[to.vendor],
+		rules: rules.For(to.provider, to.format), schema: all[to.schema],
 	}
 	for _, rule := range r.rules.All() {
 		if rule.Own || !r.isOwn() { // what a client of the target's own wire format sends goes as it came but for those
