@@ -185,9 +185,6 @@ func (c comeback) spares(other, provider *dialect.Dialect, said []llm.Part) {
 
 func (c comeback) lacks(body []byte, said []llm.Part) {
 	for _, p := range proofs(said) {
-		if c.clientAPI.Name == "openai" && p.Kind != llm.PartReasoning {
-			continue // Google has a place of its own in OpenAI's format
-		}
 		for _, s := range []string{p.Signature, p.Redacted} {
 			if s != "" && bytes.Contains(body, []byte(`"`+s+`"`)) || bytes.Contains(body, []byte("weir1.")) || bytes.Contains(body, []byte("d2VpcjEu")) {
 				c.t.Fatalf("%s holds the proof %q", body, s)

@@ -47,7 +47,7 @@ func (e *requestEncoder) message(m *llm.Message) {
 	switch {
 	case m.Role != llm.RoleAssistant:
 		e.content(parts)
-	case !e.assistant(parts, m.Extra) && len(parts) > 0:
+	case !e.assistant(parts) && len(parts) > 0:
 		e.Dst = e.Dst[:before] // nothing is left of the turn
 		return
 	}
@@ -113,7 +113,9 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 		switch p := &parts[i]; p.Kind {
 		case llm.PartToolCall:
 			e.dropOfCall(p)
-			t.calls = append(t.calls, p)
+			call := *p
+			call.Signature = ""
+			t.calls = append(t.calls, &call)
 		case llm.PartRefusal:
 			t.refusal.WriteString(p.Text)
 		case llm.PartReasoning:
@@ -127,9 +129,8 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 	return t
 }
 
-// assistant writes the members of an assistant's turn but those in extra. It reports false where all parts of it were
-// dropped.
-func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) bool {
+// assistant writes the members of an assistant's turn. It reports false where all parts of it were dropped.
+func (e *requestEncoder) assistant(parts []llm.Part) bool {
 	t := e.readTurn(parts)
 	words := make([]llm.Part, 0, len(t.words))
 	for _, p := range t.words {
@@ -148,10 +149,8 @@ func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) bool {
 	if len(t.calls) > 0 {
 		e.Dst = appendCalls(append(e.Dst, `,"tool_calls":`...), t.calls, e.Own)
 	}
-	if s := textSignature(words); s != "" && !e.Own {
+	if textSignature(words) != "" {
 		e.Drop("reasoning signature")
-	} else if s != "" && !hasField(extra, extraContent) {
-		e.Dst = appendSignature(e.Dst, s)
 	}
 	return e.Own || len(t.words)+len(t.calls)+len(t.images)+t.refusal.Len() > 0
 }
@@ -201,12 +200,13 @@ func (e *requestEncoder) imagesOf(t *turn) {
 	}
 }
 
-// dropOfCall notes what a call has in the words of another API.
+// dropOfCall notes what a call has in the words of another API, and what Google signed of it, which no provider whose
+// requests are written anew has made.
 func (e *requestEncoder) dropOfCall(p *llm.Part) {
+	e.DropProof(p)
 	if e.Own {
 		return
 	}
-	e.DropProof(p)
 	e.DropMarks(p)
 	if len(p.Call.Extra) > 0 {
 		e.Drop("tool call fields of another API")

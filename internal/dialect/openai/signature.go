@@ -1,13 +1,15 @@
 package openai
 
 import (
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
 // extraContent is where Gemini's thought signatures stand in this format: on a
 // tool call, or on the message or delta for its text. They have to come back in
-// later turns: https://ai.google.dev/gemini-api/docs/thought-signatures.
+// later turns: https://ai.google.dev/gemini-api/docs/thought-signatures. Those that
+// the gateway writes are sealed, so that no provider of this format is given them.
 const extraContent = "extra_content"
 
 // google is who makes these signatures: the wire format of the vendor.
@@ -23,6 +25,9 @@ func googleSignature(v []byte) (signature string, alone bool) {
 		for m := range rawjson.Members(vendor.Value) {
 			if s := rawjson.Text(m.Value); m.Is("thought_signature") && s != "" && signature == "" {
 				signature, alone = s, vendor.Is("google")
+				if sealed, ok := proof.Open(s); ok {
+					signature = sealed.Signature
+				}
 				continue
 			}
 			return signature, false
@@ -31,10 +36,23 @@ func googleSignature(v []byte) (signature string, alone bool) {
 	return signature, alone
 }
 
-// appendSignature writes it as the last member of an object that is not closed.
+// appendSignature writes it, sealed, as the last member of an object that is not closed.
 func appendSignature(dst []byte, signature string) []byte {
 	dst = append(dst, `,"extra_content":{"google":{"thought_signature":`...)
-	return append(rawjson.AppendString(dst, signature), "}}"...)
+	return append(rawjson.AppendString(dst, proof.Seal(proof.Proof{Maker: google, Signature: signature})), "}}"...)
+}
+
+// unsigned is a message, or a tool call, without a signature that is sealed.
+func unsigned(object []byte) []byte {
+	if !proof.Within(rawjson.Get(object, extraContent)) {
+		return object
+	}
+	return rawjson.Rewrite(object, func(name string) string {
+		if name == extraContent {
+			return ""
+		}
+		return name
+	})
 }
 
 // signText puts a message's signature on its last text; where it has none, on

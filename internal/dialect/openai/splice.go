@@ -68,6 +68,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 // withoutForeign is a message without the proofs of another vendor, and without
 // the list of them where that has no others.
 func withoutForeign(message []byte) []byte {
+	message = proof.EditMember(unsigned(message), "tool_calls", unsigned)
 	stripped := proof.EditMember(message, "reasoning_details", func(v []byte) []byte {
 		if d := readDetail(v); proof.IsSealed(d.signature) || proof.IsSealed(d.data) {
 			return nil

@@ -183,9 +183,15 @@ func (BridgedResults) Broken(r *llm.Request, _ []byte) string {
 		if (answered || results) && speaks(m) {
 			return strconv.Itoa(i)
 		}
-		answered = results
+		answered = results || answered && isUnwritten(m)
 	}
 	return ""
+}
+
+// isUnwritten reports whether nothing of an assistant's message is sent: it thought, and was broken off.
+func isUnwritten(m *llm.Message) bool {
+	return m.Role == llm.RoleAssistant && len(m.Parts) > 0 &&
+		!slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return !isThinking(p) })
 }
 
 // speaks reports whether the user says something in a message, beside results.
@@ -207,7 +213,7 @@ func (BridgedResults) Fit(f *Fitting) error {
 			bridged = append(bridged, says(llm.RoleAssistant, bridge))
 		}
 		bridged = append(bridged, m)
-		answered = slices.ContainsFunc(m.Parts, isResult)
+		answered = slices.ContainsFunc(m.Parts, isResult) || answered && isUnwritten(&m)
 	}
 	f.Messages, f.parts = bridged, map[int]bool{}
 	return nil

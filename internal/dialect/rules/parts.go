@@ -11,8 +11,11 @@ import (
 // NoRefusals asks for a history without members that say that the model refused.
 type NoRefusals struct{}
 
-// Broken is the message that has one.
-func (NoRefusals) Broken(r *llm.Request, _ []byte) string {
+// Broken is the message that has one, be it null in a body, as answers have it that clients give back.
+func (NoRefusals) Broken(r *llm.Request, body []byte) string {
+	if body != nil {
+		return MessageMembers{Without: "refusal"}.Broken(r, body)
+	}
 	for i := range r.Messages {
 		if slices.ContainsFunc(r.Messages[i].Parts, func(p llm.Part) bool { return p.Kind == llm.PartRefusal }) {
 			return fmt.Sprintf("messages.%d.refusal", i)

@@ -21,7 +21,8 @@ const seen = "2026-11-28"
 // Table returns all rules: of ids and of order first, on which others stand, and those of one provider before those of a
 // wire format.
 func Table() []Rule {
-	return slices.Concat(callIDs(), orders(), mistral(), mistralSchema(), groq(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), bedrock(), gemini())
+	return slices.Concat(callIDs(), orders(), mistral(), mistralSchema(), groq(), cerebras(), openRouter(), xAI(),
+		chatVendors(), openAI(), anthropic(), bedrock(), gemini())
 }
 
 // callIDs are what vendors ask of the ids of tool calls.

@@ -50,6 +50,12 @@ func mistralSchema() []Rule {
 			Says: "body.messages.content.%s: Extra inputs are not permitted", Source: mistralSource, Seen: seen,
 		},
 		{
+			Name: "mistral-message-members", Of: of, Own: true, Word: `"assistant"`,
+			Ask:    MessageMembers{Only: []string{"role", "content", "name", "prefix", "tool_calls", "tool_call_id"}},
+			Says:   "body.%s: Extra inputs are not permitted",
+			Source: "https://github.com/BerriAI/litellm/issues/30835", Seen: seen,
+		},
+		{
 			Name: "mistral-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
 			Says: "body.%s.function: Field required", Source: mistralSource, Seen: seen,
 		},
@@ -86,10 +92,29 @@ func groq() []Rule {
 			Says: "property '%s' is unsupported", Source: groqSource, Seen: seen,
 		},
 		{
+			Name: "groq-thinking", Of: of, Own: true, Word: `"reasoning_content"`, Ask: MessageMembers{Without: reasoningContent},
+			Says:   "for 'role:assistant' the following must be satisfied: property '%s' is unsupported",
+			Source: "https://github.com/tashfeenahmed/freellmapi/issues/1070", Seen: seen,
+		},
+		{
+			Name: "groq-annotations", Of: of, Own: true, Word: `"annotations"`, Ask: MessageMembers{Without: "annotations"},
+			Says: "for 'role:assistant' the following must be satisfied: property '%s' is unsupported", Source: groqSource, Seen: seen,
+		},
+		{
 			Name: "groq-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
 			Says: "'%s' must be a string or a function", Source: groqSource, Seen: seen,
 		},
 	}
+}
+
+// cerebras are Cerebras'.
+func cerebras() []Rule {
+	return []Rule{{
+		Name: "cerebras-thinking", Of: []Of{{Provider: "cerebras"}}, Own: true, Word: `"reasoning_content"`,
+		Ask:    MessageMembers{Without: reasoningContent},
+		Says:   "property '%s' is unsupported",
+		Source: "https://github.com/Kilo-Org/kilocode/issues/10375", Seen: seen,
+	}}
 }
 
 // openRouter are OpenRouter's.

@@ -45,13 +45,13 @@ func TestThoughtSignatures(t *testing.T) {
 	const tools = `,"tools":[{"type":"function","function":{"name":"look"}}]`
 	for _, stream := range []string{"", `,"stream":true`} {
 		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"house/gemini-3-pro","messages":[` + first + `]` + tools + stream + `}`})
-		for _, want := range []string{`"extra_content":{"google":{"thought_signature":"QUJD"}}`, `"extra_content":{"google":{"thought_signature":"REVG"}}`, `"id":"x7"`} {
+		for _, want := range []string{`"extra_content":{"google":{"thought_signature":"weir1.gemini.0.4.QUJD"}}`, `"extra_content":{"google":{"thought_signature":"weir1.gemini.0.4.REVG"}}`, `"id":"x7"`} {
 			if r.Status != 200 || !strings.Contains(r.Body, want) {
 				t.Errorf("%d without %s: %s", r.Status, want, r.Body)
 			}
 		}
 	}
-	h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"house/gemini-3-pro","messages":[` + first + `,{"role":"assistant","content":"Let me look.","extra_content":{"google":{"thought_signature":"QUJD"}},` +
+	h.Do(harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"house/gemini-3-pro","messages":[` + first + `,{"role":"assistant","content":"Let me look.","extra_content":{"google":{"thought_signature":"weir1.gemini.0.4.QUJD"}},` +
 		`"tool_calls":[{"id":"x7","type":"function","function":{"name":"look","arguments":"{}"},"extra_content":{"google":{"thought_signature":"REVG"}}}]},{"role":"tool","tool_call_id":"x7","content":"a wall"}]` + tools + `}`})
 	const want = `{"role":"model","parts":[{"text":"Let me look.","thoughtSignature":"QUJD"},{"functionCall":{"id":"x7","name":"look","args":{}},"thoughtSignature":"REVG"}]},` +
 		`{"role":"user","parts":[{"functionResponse":{"id":"x7","name":"look","response":{"output":"a wall"}}}]}`

@@ -86,6 +86,21 @@ func toVendors() []toVendor {
 			body: `"thinking":{"type":"disabled"},` + fmt.Sprintf(chatCall, "f", "call_abcdefgh"), unsent: []string{"reasoning_content"},
 		},
 		{
+			name: "thinking and null members of another vendor's answer", provider: "mistral", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hi.","reasoning_content":"greet","refusal":null,"annotations":[]},{"role":"user","content":"So?"}]`,
+			sent: []string{`"content":"Hi."`}, unsent: []string{"greet", "refusal", "annotations"},
+		},
+		{
+			name: "the same elsewhere", provider: "groq", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hi.","reasoning_content":"greet","refusal":null,"annotations":[]},{"role":"user","content":"So?"}]`,
+			sent: []string{`"content":"Hi."`}, unsent: []string{"greet", "refusal", "annotations"},
+		},
+		{
+			name: "what Google signed", provider: "openai", path: "/v1/chat/completions",
+			body: strings.Replace(fmt.Sprintf(chatCall, "f", "call_1"), `"arguments":"{}"}}]`, `"arguments":"{}"},"extra_content":{"google":{"thought_signature":"weir1.gemini.0.4.QUJD"}}}]`, 1),
+			sent: []string{`"id":"call_1"`}, unsent: []string{"extra_content", "QUJD"},
+		},
+		{
 			name: "an end user of 150 characters", provider: "openrouter", path: "/v1/messages",
 			body: `"max_tokens":9,"metadata":{"user_id":"` + strings.Repeat("user_0a1b2", 15) + `"},"messages":[{"role":"user","content":"Hi"}]`, unsent: []string{"user_0a1b2"}, sent: []string{`"user":"`},
 		},
@@ -186,7 +201,7 @@ func TestVendorRules(t *testing.T) {
 	}))
 	t.Cleanup(ts.Close)
 	yaml := "providers:"
-	for _, name := range []string{"mistral", "deepseek", "openrouter", "xai", "openai"} {
+	for _, name := range []string{"mistral", "groq", "deepseek", "openrouter", "xai", "openai"} {
 		yaml += harness.ProviderYAML(name, ts.URL)
 	}
 	yaml = strings.Replace(yaml, "  openai:\n", "  openai:\n    also: [responses]\n", 1)
