@@ -59,6 +59,11 @@ func (c *chat) file() object {
 
 func (c *chat) answer(last bool) bool {
 	m := object{"role": "assistant", "content": one[any](c.generator, c.text(), c.text(), "", list{object{"type": "text", "text": c.text()}})}
+	if c.once(4) { // as SDKs give back what they got
+		c.some(m, map[string]func() any{
+			"refusal": of(c.generator, nil), "annotations": of(c.generator, list{}), "reasoning_content": of(c.generator, c.text(), ""),
+		})
+	}
 	switch {
 	case last:
 	case c.once(10):
