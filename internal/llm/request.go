@@ -60,8 +60,10 @@ type Request struct {
 	// Wants is what the target asks of encoders, where its vendor asks for more than its wire format does.
 	Wants Wants
 
-	// Elsewhere is what other wire formats than ExtraOf get in another form; nil for nothing.
+	// Elsewhere is what other wire formats than ExtraOf get in another form; nil for nothing, and once it is in place.
 	Elsewhere *Elsewhere
+	// Unrun is then the error of a tool that the client does not run; nil for none.
+	Unrun error
 	// LeftOut names what is not in the request any more, and has to be told.
 	LeftOut []string
 }

@@ -22,6 +22,7 @@ func elsewhere(r *llm.Request) *llm.Request {
 		if e.Effort != "" {
 			in.Reasoning = &llm.ReasoningOptions{Effort: e.Effort}
 		}
+		in.Elsewhere, in.Unrun = nil, e.Refused // what is in place may be changed
 	}
 	if !slices.ContainsFunc(r.Messages, changes) {
 		return &in
@@ -123,7 +124,7 @@ func (w *Writer) elsewhere(r *llm.Request) {
 	for _, name := range r.LeftOut {
 		w.Drop(name)
 	}
-	if e := r.Elsewhere; !w.Own && e != nil && e.Refused != nil && w.Err == nil {
-		w.Err = e.Refused
+	if !w.Own && r.Unrun != nil && w.Err == nil {
+		w.Err = r.Unrun
 	}
 }

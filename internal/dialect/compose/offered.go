@@ -22,10 +22,6 @@ func Offered(format string, r *llm.Request) *llm.Request {
 		allowed[name] = true
 	}
 	r.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(t llm.Tool) bool { return t.Raw != nil || !allowed[t.Name] })
-	if r.Elsewhere != nil { // which has the names of all functions
-		e := *r.Elsewhere
-		e.Refused = nil
-		r.Elsewhere = &e
-	}
+	r.Unrun = nil
 	return r
 }

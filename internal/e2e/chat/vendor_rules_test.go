@@ -96,6 +96,11 @@ func toVendors() []toVendor {
 			sent: []string{`"content":"Hi."`}, unsent: []string{"greet", "refusal", "annotations"},
 		},
 		{
+			name: "a long name beside a tool that waits", provider: "deepseek", path: "/v1/messages",
+			body:   `"max_tokens":99,"tools":[{"name":"` + long + `","input_schema":{"type":"object"}},{"name":"late","defer_loading":true,"input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{long, "late"},
+		},
+		{
 			name: "what Google signed", provider: "openai", path: "/v1/chat/completions",
 			body: strings.Replace(fmt.Sprintf(chatCall, "f", "call_1"), `"arguments":"{}"}}]`, `"arguments":"{}"},"extra_content":{"google":{"thought_signature":"weir1.gemini.0.4.QUJD"}}}]`, 1),
 			sent: []string{`"id":"call_1"`}, unsent: []string{"extra_content", "QUJD"},
