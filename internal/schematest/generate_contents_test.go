@@ -54,6 +54,9 @@ func (c *contents) answer(last bool) bool {
 	if c.once(4) {
 		parts = append(parts, object{"text": one(c.generator, c.text(), ""), "thought": true})
 	}
+	if c.once(12) && !last {
+		parts = append(parts, c.ran()...)
+	}
 	if c.once(2) && !last {
 		c.called = c.calls(c.names, c.former, "", "functions.f:0", strings.Repeat("Z", 85), "ü ß")
 		c.former = append(c.former, c.called...)
@@ -70,7 +73,8 @@ func (c *contents) answer(last bool) bool {
 		c.add("model", parts...)
 		return true
 	}
-	c.add("model", append(parts, one(c.generator, c.words(), c.words(), object{"text": ""}))...)
+	c.add("model", append(parts, one(c.generator, c.words(), c.words(), object{"text": ""},
+		object{"text": c.text(), "thoughtSignature": "RXFRQg=="}, object{"text": "", "thoughtSignature": "RXFRQg=="}))...)
 	return false
 }
 

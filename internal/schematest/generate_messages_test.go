@@ -20,6 +20,7 @@ type messages struct {
 	all    list
 	called []call
 	former []call
+	count  int
 }
 
 func (m *messages) add(role string, content any) {
@@ -47,7 +48,7 @@ func (m *messages) user() {
 // media are so many blocks that are no text.
 func (m *messages) media(n int) (content list) {
 	for range n {
-		content = append(content, m.marked(one(m.generator, m.image, m.image, m.document)()))
+		content = append(content, m.marked(one(m.generator, m.image, m.image, m.document, m.document, m.searchResult)()))
 	}
 	return content
 }
@@ -74,6 +75,9 @@ func (m *messages) answer(last bool) bool {
 	if m.once(16) {
 		content = append(content, object{"type": "redacted_thinking", "data": "EmwKAhgBEgy3"})
 	}
+	if m.once(12) && !last {
+		content = append(content, m.ran()...)
+	}
 	if m.once(2) && !last {
 		if m.once(2) {
 			content = append(content, m.words())
@@ -96,7 +100,7 @@ func (m *messages) results() {
 		r := object{"type": "tool_result", "tool_use_id": m.called[i].id}
 		m.some(r, map[string]func() any{"is_error": of(m.generator, true, false)})
 		if !m.once(8) {
-			r["content"] = one[any](m.generator, m.text(), list{m.words()}, append(m.media(1), m.words()), "")
+			r["content"] = one[any](m.generator, m.text(), list{m.words()}, append(m.media(1), m.words()), "", m.found(), list{m.searchResult()})
 		}
 		content = append(content, m.marked(r))
 	}
@@ -112,7 +116,7 @@ func (m *messages) offer(r object) {
 		t := object{"name": name, "input_schema": m.parameters()}
 		m.some(t, map[string]func() any{
 			"strict": of(m.generator, true, false), "type": of(m.generator, "custom"), "input_examples": of(m.generator, list{object{"a": "x"}}),
-			"eager_input_streaming": of(m.generator, true),
+			"eager_input_streaming": of(m.generator, true), "defer_loading": of(m.generator, true),
 		})
 		if !m.once(4) {
 			t["description"] = one(m.generator, "d", "", strings.Repeat("d", 2000))

@@ -5,6 +5,9 @@ import "strings"
 // responsesRequest is any that is valid at /v1/responses.
 func responsesRequest(g generator) object {
 	s := responses{generator: g, names: g.toolNames(strings.Repeat("n", 64))}
+	if g.once(10) {
+		s.add(object{"type": "additional_tools", "role": "developer", "tools": list{s.namespace("functions")}})
+	}
 	g.conversation(s.user, s.results, s.answer)
 	r := object{"model": "m", "input": s.items}
 	if g.once(8) {
@@ -23,6 +26,9 @@ type responses struct {
 	items  list
 	called []call
 	former []call
+
+	outputs []object // of the calls of tools that are no functions
+	count   int
 }
 
 func (s *responses) add(item object) { s.items = append(s.items, item) }
@@ -71,6 +77,9 @@ func (s *responses) answer(last bool) bool {
 		}
 		s.add(item)
 	}
+	if s.once(12) {
+		s.add(s.ran())
+	}
 	if s.once(2) && !last {
 		if s.once(3) {
 			s.message("assistant", s.text())
@@ -82,6 +91,7 @@ func (s *responses) answer(last bool) bool {
 			s.some(item, map[string]func() any{"id": of(s.generator, "fc_1"), "status": of(s.generator, "completed", "incomplete")})
 			s.add(item)
 		}
+		s.clientCalls()
 		return true
 	}
 	switch {
@@ -107,6 +117,9 @@ func (s *responses) results() {
 			"output": one[any](s.generator, s.text(), "", `{"a":1}`, list{object{"type": "input_text", "text": s.text()}}, list{s.image()}),
 		})
 	}
+	for _, output := range s.outputs {
+		s.add(output)
+	}
 }
 
 func (s *responses) offer(r object) {
@@ -116,7 +129,7 @@ func (s *responses) offer(r object) {
 		s.some(t, map[string]func() any{"strict": of(s.generator, true, false), "description": of(s.generator, "d", "", strings.Repeat("d", 2000))})
 		tools = append(tools, t)
 	}
-	r["tools"] = tools
+	r["tools"] = append(tools, s.clientTools()...)
 	named := object{"type": "function", "name": s.names[0]}
 	s.some(r, map[string]func() any{
 		"parallel_tool_calls": of(s.generator, true, false),

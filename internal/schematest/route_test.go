@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -198,7 +199,15 @@ func (c client) known(t *testing.T, body []byte) []schematest.Violation {
 	if c.own == "" {
 		return nil
 	}
-	return slices.DeleteFunc(must.Get(schematest.All())(t)[c.own].Violations(body), isGivenBack)
+	return slices.DeleteFunc(must.Get(schematest.All())(t)[c.own].Violations(body), func(v schematest.Violation) bool {
+		return isGivenBack(v) || isInUntyped(v)
+	})
+}
+
+// isInUntyped reports whether a member is within an object that OpenAI's document gives no type: what a tool search is
+// asked, and its tools' parameters.
+func isInUntyped(v schematest.Violation) bool {
+	return v.Rule == "unknown" && (strings.Contains(v.Path, "/parameters/") || strings.Contains(v.Path, "/arguments/"))
 }
 
 // isGivenBack reports whether a member of a message is one that answers have and requests do not, which clients give back

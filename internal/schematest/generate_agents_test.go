@@ -1,0 +1,119 @@
+package schematest_test
+
+import "fmt"
+
+// What agents have in their conversations beside functions: Codex at Responses, Claude Code at Messages.
+
+// clientCall is a call of a tool that Codex runs, and what it gave back.
+func (s *responses) clientCall(id string) (item, output object) {
+	g := s.generator
+	kind := one(g, "custom", "local_shell", "shell", "apply_patch", "tool_search", "namespace")
+	item = object{"type": kind + "_call", "call_id": id}
+	output = object{"type": kind + "_call_output", "call_id": id, "output": g.text()}
+	switch kind {
+	case "custom":
+		item["type"], output["type"] = "custom_tool_call", "custom_tool_call_output"
+		item["name"], item["input"] = one(g, "apply_patch", "exec"), one(g, "*** Begin Patch\n\"x\"\n*** End Patch", "", "{}")
+	case "local_shell":
+		item["id"], item["status"] = "lsh_"+id, "completed"
+		item["action"] = object{"type": "exec", "command": list{"ls", "-l"}, "env": object{}}
+		output = object{"type": "local_shell_call_output", "id": id, "output": `{"stdout":"a"}`}
+	case "shell":
+		item["action"] = object{"commands": list{"pwd"}, "timeout_ms": 1000}
+		output["output"] = list{object{"stdout": "/", "stderr": "", "outcome": object{"type": "exit", "exit_code": 0}}}
+	case "apply_patch":
+		item["status"], item["operation"] = "completed", object{"type": "delete_file", "path": "a"}
+		output["status"] = one(g, "completed", "failed")
+	case "tool_search":
+		item["execution"], item["status"], item["arguments"] = "client", "completed", object{"query": "mail"}
+		output = object{"type": "tool_search_output", "call_id": id, "execution": "client", "status": "completed", "tools": list{s.namespace("mcp__mail")}}
+	default:
+		item["type"], item["namespace"], item["name"], item["arguments"] = "function_call", "mcp__tt", "add", g.argumentText()
+		output["type"] = "function_call_output"
+	}
+	return item, output
+}
+
+func (s *responses) namespace(name string) object {
+	f := object{"type": "function", "name": "send", "parameters": s.parameters()}
+	s.some(f, map[string]func() any{"defer_loading": of(s.generator, true), "description": of(s.generator, "d")})
+	return object{"type": "namespace", "name": name, "description": "d", "tools": list{f}}
+}
+
+// clientCalls are at times a few of these.
+func (s *responses) clientCalls() {
+	s.outputs = nil
+	if !s.once(3) {
+		return
+	}
+	for range 1 + s.IntN(2) {
+		s.count++
+		item, output := s.clientCall(fmt.Sprint("call_client", s.count))
+		s.add(item)
+		s.outputs = append(s.outputs, output)
+	}
+}
+
+// ran is what a tool of the vendor's left in an answer.
+func (s *responses) ran() object {
+	s.count++
+	id := fmt.Sprint(s.count)
+	return one(s.generator,
+		object{"type": "web_search_call", "id": "ws_" + id, "status": "completed", "action": object{"type": "search", "query": "x"}},
+		object{"type": "code_interpreter_call", "id": "ci_" + id, "status": "completed", "container_id": "c", "code": "1", "outputs": nil},
+		object{"type": "image_generation_call", "id": "ig_" + id, "status": "completed", "result": "AAAA"},
+		object{"type": "mcp_call", "id": "mcp_" + id, "server_label": "wiki", "name": "ask", "arguments": `{"q":"a"}`, "output": "b"},
+		object{"type": "mcp_list_tools", "id": "mcpl_" + id, "server_label": "wiki", "tools": list{}})
+}
+
+// clientTools are the tools that Codex offers.
+func (s *responses) clientTools() (tools list) {
+	grammar := object{"type": "grammar", "syntax": "lark", "definition": "start: \"x\""}
+	all := list{
+		object{"type": "custom", "name": "apply_patch", "description": "Edits", "format": grammar}, object{"type": "custom", "name": "exec"},
+		object{"type": "local_shell"}, object{"type": "shell", "environment": object{"type": "local"}}, object{"type": "apply_patch"},
+		object{"type": "tool_search", "execution": "client", "description": "Finds", "parameters": s.parameters()}, s.namespace("mcp__tt"),
+	}
+	for _, tool := range all {
+		if s.once(6) {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+// ran is what tools of the vendor's left in an answer.
+func (m *messages) ran() list {
+	m.count++
+	id := fmt.Sprint("srvtoolu_01", m.count)
+	return one(m.generator,
+		list{
+			object{"type": "server_tool_use", "id": id, "name": "web_search", "input": object{"query": "q"}},
+			object{"type": "web_search_tool_result", "tool_use_id": id, "content": list{object{
+				"type": "web_search_result", "url": "https://example.com", "title": "t", "encrypted_content": "RW5j",
+			}}},
+		},
+		list{
+			object{"type": "server_tool_use", "id": id, "name": "code_execution", "input": object{"code": "1"}},
+			object{"type": "code_execution_tool_result", "tool_use_id": id, "content": object{
+				"type": "code_execution_result", "stdout": "1", "stderr": "", "return_code": 0, "content": list{},
+			}},
+		})
+}
+
+// found is the result of a tool that finds others, as Claude Code has it.
+func (m *messages) found() list {
+	return list{object{"type": "tool_reference", "tool_name": one(m.generator, append([]string{"gone"}, m.names...)...)}}
+}
+
+func (m *messages) searchResult() object {
+	return object{"type": "search_result", "source": "https://example.com", "title": "t", "content": list{object{"type": "text", "text": m.text()}}}
+}
+
+// ran is what Google's code execution left in an answer.
+func (c *contents) ran() list {
+	return list{
+		object{"executableCode": object{"language": "PYTHON", "code": "1"}},
+		object{"codeExecutionResult": object{"outcome": "OUTCOME_OK", "output": "1"}},
+	}
+}
