@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,15 +24,14 @@ var migrateRows = flag.Int("migrate.rows", 20_000, "how many attempts the databa
 // migrateKills is how often a migration is killed, at moments spread over the time that it takes.
 const migrateKills = 6
 
-// TestMigrationKilled kills weir migrate again and again. Each time it goes on, and in the end the database is the one
+// TestMigrationKilled kills a process that migrates again and again. Each time it goes on, and in the end the database is the one
 // of a migration that nobody killed.
 func TestMigrationKilled(t *testing.T) {
 	t.Parallel()
-	weir := processtest.Build(t, t.TempDir(), "weir/cmd/weir")
-	on(t, withoutSchema(), func(t *testing.T, o store.Options) { testMigrationKilled(t, weir, o) })
+	on(t, withoutSchema(), testMigrationKilled)
 }
 
-func testMigrationKilled(t *testing.T, weir string, killed store.Options) {
+func testMigrationKilled(t *testing.T, killed store.Options) {
 	whole := withoutSchema()[nameOf(killed)](t)
 	for _, o := range []store.Options{killed, whole} {
 		migrateTo(t, o, 5) // what comes then reads every attempt
@@ -39,23 +39,20 @@ func testMigrationKilled(t *testing.T, weir string, killed store.Options) {
 	}
 	migrate := func(o store.Options, after time.Duration) (took time.Duration, ok bool) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), weir, "migrate")
-		cmd.Env = processtest.Environ("WEIR_DATA=" + cmp.Or(filepath.Dir(o.Path), t.TempDir()))
-		if !o.URL.IsZero() {
-			cmd.Env = append(cmd.Env, "WEIR_DATA="+t.TempDir(), "WEIR_DATABASE="+o.URL.Reveal())
-		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), "WEIR_TEST_MIGRATE="+cmp.Or(o.Path, "PostgreSQL"), "WEIR_TEST_URL="+o.URL.Reveal())
 		p := processtest.Start(t, cmd, filepath.Join(t.TempDir(), "log"), "never")
 		if !p.EndsWithin(after) {
 			p.Kill()
 		}
 		if p.Cmd.ProcessState.Exited() && !p.Cmd.ProcessState.Success() {
-			t.Fatalf("weir migrate: %s", p.LastLines())
+			t.Fatalf("migrate: %s", p.LastLines())
 		}
 		return p.Ended.Sub(p.Started), p.Cmd.ProcessState.Success()
 	}
 	took, ok := migrate(whole, time.Minute)
 	if !ok {
-		t.Fatal("weir migrate does not end within a minute")
+		t.Fatal("the migration does not end within a minute")
 	}
 	kills := 0
 	for i := range migrateKills {
@@ -64,7 +61,7 @@ func testMigrationKilled(t *testing.T, weir string, killed store.Options) {
 		}
 	}
 	if _, ok := migrate(killed, time.Minute); !ok {
-		t.Fatal("weir migrate does not end within a minute after it was killed")
+		t.Fatal("the migration does not end within a minute after it was killed")
 	}
 	t.Logf("%d attempts: %s at once; killed %d times", *migrateRows, took.Round(time.Millisecond), kills)
 	if kills == 0 {

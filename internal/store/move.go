@@ -29,6 +29,8 @@ type MoveOptions struct {
 	ID string
 	// Progress is told how many rows of all are there; nil for nobody.
 	Progress func(done, total int64)
+	// Rows bounds those of one transaction, for tests; 0 for moveRows.
+	Rows int
 }
 
 // Moved is what a move did.
@@ -129,14 +131,14 @@ func (t *table) read(ctx context.Context, tx *sql.Tx) error {
 	return tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name).Scan(&t.rows)
 }
 
-// after selects the rows behind a place, which is values of the primary key.
-func (t *table) after(ctx context.Context, tx *sql.Tx, place []any) (*sql.Rows, error) {
+// after selects so many rows behind a place, which is values of the primary key.
+func (t *table) after(ctx context.Context, tx *sql.Tx, place []any, most int) (*sql.Rows, error) {
 	key, where := strings.Join(t.key, ", "), ""
 	if len(place) > 0 {
 		where = " WHERE (" + key + ") > (?" + strings.Repeat(", ?", len(place)-1) + ")"
 	}
 	query := "SELECT " + strings.Join(t.columns, ", ") + " FROM " + t.name + where + " ORDER BY " + key + " LIMIT ?"
-	return tx.QueryContext(ctx, query, append(place, moveRows)...)
+	return tx.QueryContext(ctx, query, append(place, most)...)
 }
 
 // portion is some rows of a table, as pgx takes them for COPY.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -209,7 +210,7 @@ func (m *mover) copyTable(ctx context.Context, t *table) error {
 
 // copyPortion copies some rows and the place behind them in one transaction.
 func (m *mover) copyPortion(ctx context.Context, t *table, place []any) (n int64, next string, err error) {
-	rows, err := t.after(ctx, m.tx, place) //nolint:rowserrcheck // portion.Err checks it
+	rows, err := t.after(ctx, m.tx, place, cmp.Or(m.options.Rows, moveRows)) //nolint:rowserrcheck // portion.Err checks it
 	if err != nil {
 		return 0, "", err
 	}

@@ -24,6 +24,9 @@ import (
 	"weir/internal/store"
 )
 
+// portionRows is how many rows a transaction of these moves has: each takes several.
+const portionRows = 500
+
 // movable is an installation with something in most tables, and how many
 // attempts it has.
 func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
@@ -119,9 +122,9 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 func TestMove(t *testing.T) {
 	t.Parallel()
 	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
-	journal := movable(t, from, 12_000)
+	journal := movable(t, from, 1_200)
 	last := int64(0)
-	moved, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i", Progress: func(done, total int64) {
+	moved, err := store.Move(t.Context(), store.MoveOptions{Rows: portionRows, From: from, To: to, ID: "i", Progress: func(done, total int64) {
 		if done <= last || done > total {
 			t.Errorf("progress: got %d of %d after %d", done, total, last)
 		}
@@ -131,7 +134,7 @@ func TestMove(t *testing.T) {
 		t.Fatalf("move: got %+v, %v; the progress ended at %d", moved, err, last)
 	}
 	want, got := ask(t, from, journal), ask(t, to, journal)
-	if diff := cmp.Diff(got, want); diff != "" || len(got.Verified.Differences) > 0 || got.Verified.Rows != 12_002 {
+	if diff := cmp.Diff(got, want); diff != "" || len(got.Verified.Differences) > 0 || got.Verified.Rows != 1_202 {
 		t.Errorf("what was moved differs, or does not add up: %+v (-got +want)\n%s", got.Verified, diff)
 	}
 	if len(got.Audit) != 3 || !got.Chain.Whole() {
@@ -154,7 +157,7 @@ func TestMove(t *testing.T) {
 	if c, err := s.Accounts.Changes(t.Context(), want.Changes.Last); err != nil || c.Lost || len(c.List) != 1 {
 		t.Errorf("the feed after the move: got %+v, %v; want one change more", c, err)
 	}
-	if _, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i"}); !errors.Is(err, store.ErrNotEmpty) {
+	if _, err := store.Move(t.Context(), store.MoveOptions{Rows: portionRows, From: from, To: to, ID: "i"}); !errors.Is(err, store.ErrNotEmpty) {
 		t.Errorf("move again: got %v, want ErrNotEmpty", err)
 	}
 }
@@ -163,7 +166,7 @@ func TestMove(t *testing.T) {
 func TestMoveIsTakenUp(t *testing.T) {
 	t.Parallel()
 	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
-	journal := movable(t, from, 25_000)
+	journal := movable(t, from, 2_500)
 	for kill := range 3 {
 		moveUntilKilled(t, from, to, 2+kill)
 		if _, err := store.Open(t.Context(), to); err == nil || !strings.Contains(err.Error(), "weir move") {
@@ -171,12 +174,12 @@ func TestMoveIsTakenUp(t *testing.T) {
 		}
 		stranger := filepath.Join(t.TempDir(), "weir.db")
 		open(t, store.Options{Path: stranger})
-		_, err := moveAlone(t, store.MoveOptions{From: store.Options{Path: stranger}, To: to, ID: "another"})
+		_, err := moveAlone(t, store.MoveOptions{Rows: portionRows, From: store.Options{Path: stranger}, To: to, ID: "another"})
 		if !errors.Is(err, store.ErrNotEmpty) {
 			t.Errorf("another installation: got %v, want ErrNotEmpty", err)
 		}
 	}
-	moved, err := moveAlone(t, store.MoveOptions{From: from, To: to, ID: "i"})
+	moved, err := moveAlone(t, store.MoveOptions{Rows: portionRows, From: from, To: to, ID: "i"})
 	if err != nil {
 		t.Fatalf("the last move: %v", err)
 	}
@@ -201,15 +204,15 @@ func moveAlone(t *testing.T, o store.MoveOptions) (store.Moved, error) {
 func TestMoveBeginsAgain(t *testing.T) {
 	t.Parallel()
 	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
-	journal := movable(t, from, 9_000)
+	journal := movable(t, from, 900)
 	ctx, stop := context.WithCancel(t.Context())
-	_, err := store.Move(ctx, store.MoveOptions{From: from, To: to, ID: "i", Progress: func(int64, int64) { stop() }})
+	_, err := store.Move(ctx, store.MoveOptions{Rows: portionRows, From: from, To: to, ID: "i", Progress: func(int64, int64) { stop() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("an interrupted move: got %v, want Canceled", err)
 	}
 	s := open(t, from)
 	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 1, settled(time.Now(), -1))))
-	moved, err := moveAlone(t, store.MoveOptions{From: from, To: to, ID: "i"})
+	moved, err := moveAlone(t, store.MoveOptions{Rows: portionRows, From: from, To: to, ID: "i"})
 	if err != nil || moved.Kept != 0 {
 		t.Fatalf("move: got %+v, %v; want nothing kept", moved, err)
 	}
@@ -221,10 +224,10 @@ func TestMoveBeginsAgain(t *testing.T) {
 func TestMoveComparesAndHolds(t *testing.T) {
 	t.Parallel()
 	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
-	movable(t, from, 9_000)
+	movable(t, from, 900)
 	beside := open(t, from)
 	sabotaged := false
-	_, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i", Progress: func(done, _ int64) {
+	_, err := store.Move(t.Context(), store.MoveOptions{Rows: portionRows, From: from, To: to, ID: "i", Progress: func(done, _ int64) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if !sabotaged {
@@ -232,7 +235,7 @@ func TestMoveComparesAndHolds(t *testing.T) {
 				t.Error("an account was made beside the move, which will not bring it")
 			}
 		}
-		if done > 5000 && !sabotaged {
+		if done > portionRows && !sabotaged {
 			sabotaged = true
 			tamper(t, to, "UPDATE attempts SET cost = cost + 1 WHERE n = 1 AND request = (SELECT min(request) FROM attempts)")
 		}
@@ -267,7 +270,7 @@ func moveSlowly(ctx context.Context, from, to store.Options) error {
 		time.Sleep(20 * time.Millisecond)
 	}
 	for {
-		_, err := store.Move(ctx, store.MoveOptions{From: from, To: to, ID: "i", Progress: tell})
+		_, err := store.Move(ctx, store.MoveOptions{Rows: portionRows, From: from, To: to, ID: "i", Progress: tell})
 		if !errors.Is(err, store.ErrMoving) {
 			return err
 		}

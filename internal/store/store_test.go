@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, moveSlowly(context.Background(), store.Options{Path: path}, store.Options{URL: url}))
 		os.Exit(1)
 	}
+	if path := os.Getenv("WEIR_TEST_MIGRATE"); path != "" {
+		if s, err := store.Open(context.Background(), store.Options{Path: path, URL: url}); err != nil || s.Close() != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if journal := os.Getenv("WEIR_TEST_JOURNAL"); journal != "" {
 		o := store.Options{Path: os.Getenv("WEIR_TEST_APPLY"), URL: url}
 		fmt.Fprintln(os.Stderr, applyForever(context.Background(), o, journal))

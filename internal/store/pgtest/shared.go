@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,7 +62,16 @@ func (s *Shared) Filled(t testing.TB, fill func(url string) error) string {
 	if s.filled != nil {
 		t.Fatal(s.filled)
 	}
-	return s.database(t, " TEMPLATE "+template())
+	return s.database(t, " TEMPLATE "+template()+s.strategy())
+}
+
+// strategy is how a server of the tests' own copies a template: file by file, which takes half as long as by its log
+// where nothing is synced. Servers before 15 know no other way, and no name for it.
+func (s *Shared) strategy() string {
+	if s.server == nil || version(filepath.Join(s.server.bin, "initdb")) < 15 {
+		return ""
+	}
+	return " STRATEGY FILE_COPY"
 }
 
 // need starts the server, or skips the test.
