@@ -3,6 +3,7 @@ package llm
 // WebSearch is the wish that the provider searches the web for an answer.
 type WebSearch struct {
 	At               string   // the client's field that has the wish, such as "tools[0]"
+	Fields           []string // the client's extra fields that say the wish, or a part of it
 	MaxUses          int64    // searches at most; 0 for no bound
 	Allowed, Blocked []string // domains to search alone, and domains to leave out
 	// Country, Region, City and Timezone say roughly where the user is; empty for unset.

@@ -53,9 +53,8 @@ func Dialect() *dialect.Dialect {
 			// https://platform.claude.com/docs/en/api/rate-limits#response-headers
 			Returned: []string{"Anthropic-Ratelimit-", "Anthropic-Priority-"},
 		},
-		UsageAt:     [][]string{{"usage"}, {"message", "usage"}}, // whole, and in message_start
-		Vendor:      Name,
-		Auth:        "x-api-key",
+		UsageAt: [][]string{{"usage"}, {"message", "usage"}}, // whole, and in message_start
+		Vendor:  Name, Auth: "x-api-key",
 		KeyHeaders:  []string{"X-Api-Key"},
 		ClientAPI:   true,
 		IDPrefix:    "msg_",

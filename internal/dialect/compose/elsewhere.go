@@ -24,6 +24,12 @@ func elsewhere(r *llm.Request) *llm.Request {
 		}
 		in.Elsewhere, in.Unrun = nil, e.Refused // what is in place may be changed
 	}
+	for i := range in.Tools {
+		if s := in.Tools[i].Search; s != nil && len(s.Fields) > 0 {
+			isSaid := func(f llm.Field) bool { return slices.Contains(s.Fields, f.Name) }
+			in.Extra = slices.DeleteFunc(slices.Clone(in.Extra), isSaid)
+		}
+	}
 	if !slices.ContainsFunc(r.Messages, changes) {
 		return &in
 	}

@@ -16,7 +16,7 @@ const searchOptions = "web_search_options"
 // (https://platform.openai.com/docs/api-reference/chat/create, undated copy of 2026; the domains are Perplexity's,
 // https://docs.perplexity.ai/guides/search-domain-filters, undated copy).
 func readSearch(options []byte) *llm.WebSearch {
-	s := &llm.WebSearch{At: searchOptions, Context: rawjson.Text(rawjson.Get(options, "search_context_size"))}
+	s := &llm.WebSearch{At: searchOptions, Fields: []string{searchOptions}, Context: rawjson.Text(rawjson.Get(options, "search_context_size"))}
 	place := rawjson.Get(options, "user_location")
 	if inner := rawjson.Get(place, "approximate"); rawjson.Present(inner) {
 		place = inner

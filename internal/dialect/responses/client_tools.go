@@ -258,11 +258,11 @@ func (c *clientTools) bound(r *llm.Request) {
 		}
 		for i := range r.Tools {
 			if s := r.Tools[i].Search; s != nil {
-				s.MaxUses = n
+				s.MaxUses, s.Fields = n, []string{callCap}
 			}
 		}
 		for _, s := range c.searches {
-			s.MaxUses = n
+			s.MaxUses, s.Fields = n, []string{callCap}
 		}
 		if r.Essential != nil && r.Essential.Param == callCap {
 			r.Essential = nil
