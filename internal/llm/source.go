@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 )
 
 // Source is a page or a document on which an answer rests.
@@ -94,26 +95,35 @@ func Searched(s *Search, raw json.RawMessage) Part {
 	return p
 }
 
-// Cite adds a claim of the text of all parts together to the parts that it is of.
-func (m *Message) Cite(c Claim) {
-	last, before := -1, 0
+// maxSpread is over how many parts a claim goes, in the mean of a message; what is behind them is left out.
+const maxSpread = 16
+
+// Cite adds claims of the text of all parts together to the parts that they are of.
+func (m *Message) Cite(claims ...Claim) {
+	var texts, starts []int // places of the texts among the parts, and in the text of all of them
+	length := 0
 	for i := range m.Parts {
-		p := &m.Parts[i]
-		if p.Kind != PartText {
-			continue
+		if p := &m.Parts[i]; p.Kind == PartText {
+			texts, starts = append(texts, i), append(starts, length)
+			length += len(p.Text)
 		}
-		last = i
-		start, end := max(c.Start-before, 0), min(c.End-before, len(p.Text))
-		if start < end || c.Start == c.End && start <= len(p.Text) && c.Start >= before && end >= start {
-			p.Cite(Claim{Start: start, End: end, Source: c.Source})
-			if c.Start == c.End {
-				return
+	}
+	if len(texts) == 0 {
+		return
+	}
+	left := maxSpread * len(claims)
+	for _, c := range claims {
+		c.Start, c.End = min(c.Start, length), min(c.End, length)
+		i, _ := slices.BinarySearch(starts, c.Start+1) // behind the last that begins there
+		if c.Start == c.End {                          // of what is before it
+			i, _ = slices.BinarySearch(starts, c.Start)
+		}
+		for i = max(i-1, 0); i < len(starts) && left > 0; i++ {
+			p, at := &m.Parts[texts[i]], starts[i]
+			p.Cite(Claim{Start: max(c.Start-at, 0), End: min(c.End-at, len(p.Text)), Source: c.Source})
+			if left--; c.End <= at+len(p.Text) {
+				break
 			}
 		}
-		before += len(p.Text)
-	}
-	if last >= 0 && c.Start >= before { // behind all of it
-		p := &m.Parts[last]
-		p.Cite(Claim{Start: len(p.Text), End: len(p.Text), Source: c.Source})
 	}
 }

@@ -18,6 +18,7 @@ const (
 // 2025-09-04), from the beginning of a part where they name one.
 type sources struct {
 	all     []llm.Source
+	places  map[llm.Source]int
 	named   []bool // by a claim
 	queries []string
 	claims  []llm.Claim // told so far
@@ -60,12 +61,16 @@ func (s *sources) add(source llm.Source) int {
 	if source == (llm.Source{}) {
 		return -1
 	}
-	if i := slices.Index(s.all, source); i >= 0 {
+	if i, is := s.places[source]; is {
 		return i
 	}
 	if len(s.all) == maxSources {
 		return -1
 	}
+	if s.places == nil {
+		s.places = map[llm.Source]int{}
+	}
+	s.places[source] = len(s.all)
 	s.all, s.named = append(s.all, source), append(s.named, false)
 	return len(s.all) - 1
 }
@@ -128,9 +133,7 @@ func segment(v []byte, before []int) (start, end int) {
 // sourced adds the sources of a candidate to its message, whose text has that many bytes.
 func (s *sources) sourced(m *llm.Message, claims []llm.Claim, text int) {
 	search, rest := s.rest(text)
-	for _, c := range append(claims, rest...) {
-		m.Cite(c)
-	}
+	m.Cite(slices.Concat(claims, rest)...)
 	if search != nil {
 		m.Parts = append(m.Parts, llm.Searched(search, nil))
 	}

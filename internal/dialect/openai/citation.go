@@ -58,11 +58,13 @@ func cite(m *llm.Message, annotations []byte) {
 			text.Add(m.Parts[i].Text)
 		}
 	}
+	var claims []llm.Claim
 	for _, v := range rawjson.Elements(annotations) {
 		if c, ok := ReadCitation(v, &text, 0); ok {
-			m.Cite(c)
+			claims = append(claims, c)
 		}
 	}
+	m.Cite(claims...)
 }
 
 // AppendCitation writes a citation as an annotation, by its place in characters: flat as in Responses, or as in Chat

@@ -22,6 +22,7 @@ const (
 type listed struct {
 	sources []llm.Source
 	results bool // they are search_results, which say more than citations
+	length  int  // of the list as it came last, in bytes: the next piece has it again
 	markers []marker
 	open    marker // of which the text so far has the beginning; its length is 0 for none
 	read    int    // bytes of text
@@ -34,9 +35,10 @@ type marker struct{ start, end, number int }
 // with more of them.
 func (l *listed) add(name string, v []byte) {
 	isResults := name == searchResults
-	if l.results && !isResults {
+	if l.results && !isResults || len(v) == l.length {
 		return
 	}
+	l.length = len(v)
 	var sources []llm.Source
 	for _, e := range rawjson.Elements(v) {
 		if len(sources) == maxListed {
@@ -137,7 +139,5 @@ func listedIn(r *llm.Reply) {
 			l.text(m.Parts[i].Text)
 		}
 	}
-	for _, c := range l.citations() {
-		m.Cite(c)
-	}
+	m.Cite(l.citations()...)
 }
