@@ -81,7 +81,11 @@ func TestStaleConnections(t *testing.T) {
 						t.Fatal("a request got no answer")
 					}
 				}
-				time.Sleep(20 * time.Millisecond)
+				for end := time.Now().Add(patience); p.Quiet() > 0; time.Sleep(time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("%d connections have not heard that they are spoiled", p.Quiet())
+					}
+				}
 				if n := u.requests.Load(); n != int32(together*(round+1)) {
 					t.Errorf("got %d requests, want %d", n, together*(round+1))
 				}

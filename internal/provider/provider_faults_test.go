@@ -40,16 +40,16 @@ func brief(set func(*provider.Timeouts)) provider.Timeouts {
 func TestProviderFaults(t *testing.T) {
 	t.Parallel()
 	const soon = 100 * time.Millisecond
-	firstByte := brief(func(t *provider.Timeouts) { t.FirstByte = soon })
-	idle := brief(func(t *provider.Timeouts) { t.Idle = soon })
-	total := brief(func(t *provider.Timeouts) { t.Total = 3 * soon })
-	patient := brief(func(*provider.Timeouts) {})
+	firstByte := func(d time.Duration) provider.Timeouts { return brief(func(t *provider.Timeouts) { t.FirstByte = d }) }
+	idle := func(d time.Duration) provider.Timeouts { return brief(func(t *provider.Timeouts) { t.Idle = d }) }
+	total := func(d time.Duration) provider.Timeouts { return brief(func(t *provider.Timeouts) { t.Total = 3 * d }) }
+	patient := func(time.Duration) provider.Timeouts { return brief(func(*provider.Timeouts) {}) }
 	const timeout, broken = llm.CodeProviderTimeout, llm.CodeProviderError
 	cases := []struct {
 		name     string
 		stream   bool
 		play     script
-		timeouts provider.Timeouts
+		timeouts func(d time.Duration) provider.Timeouts
 		kind     provider.Kind // 0: a whole answer
 		code     llm.Code
 		answer   string
@@ -102,8 +102,14 @@ func TestProviderFaults(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			overTransports(t, func(t *testing.T, way transport) {
-				p := way.provider(t, provider.Options{BaseURL: rawServer(t, tc.play), Timeouts: tc.timeouts, MaxReply: 1 << 20})
-				text, f := exchange(t.Context(), p, chat(tc.stream))
+				o := provider.Options{BaseURL: rawServer(t, tc.play), MaxReply: 1 << 20}
+				var text []byte
+				var f *provider.Failure
+				// On a busy machine it may take longer than that to connect: then there is more time.
+				for d := soon; d < patience && (d == soon || f != nil && !f.Sent()); d *= 2 {
+					o.Timeouts = tc.timeouts(d)
+					text, f = exchange(t.Context(), way.provider(t, o), chat(tc.stream))
+				}
 				if tc.kind == 0 {
 					if f != nil || string(text) != tc.answer {
 						t.Fatalf("got %q, failure %v; want %q", text, f, tc.answer)
