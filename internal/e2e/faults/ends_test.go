@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,14 +48,21 @@ var pieces = map[string]struct{ half, whole, failure, refusal string }{
 	},
 }
 
-// ends is a provider in a wire format whose answers end as their model's name says.
-func ends(dialect string) http.Handler {
+// lateRefusal is the name of a model that refuses once its client has the head of its answer.
+var lateRefusal = regexp.MustCompile(`late-refusal-\w+-\w+`)
+
+// ends is a provider in a wire format whose answers end as their model's name says. Of those that are refused late, begun
+// has a channel for each model, which is closed when the client has the head of its answer.
+func ends(dialect string, begun map[string]chan struct{}) http.Handler {
 	p := pieces[dialect]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		end := func(name string) bool { return strings.Contains(string(body)+r.URL.Path, name) }
-		if end("late-refusal") {
-			time.Sleep(60 * time.Millisecond)
+		if model := lateRefusal.FindString(string(body) + r.URL.Path); model != "" {
+			select {
+			case <-begun[model]:
+			case <-r.Context().Done():
+			}
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, p.refusal)
@@ -80,9 +89,9 @@ func ends(dialect string) http.Handler {
 // end of its body, at every client API, translated and passed through; and that one which ends well has none of both.
 func TestStreamsThatEndBadly(t *testing.T) {
 	t.Parallel()
-	yaml := "providers:"
+	yaml, begun := "providers:", map[string]chan struct{}{}
 	for dialect := range pieces {
-		ts := httptest.NewServer(ends(dialect))
+		ts := httptest.NewServer(ends(dialect, begun))
 		t.Cleanup(ts.Close)
 		path := "/v1"
 		if dialect == "gemini" || dialect == "anthropic" {
@@ -97,12 +106,20 @@ func TestStreamsThatEndBadly(t *testing.T) {
 	})
 	for _, api := range apis {
 		for dialect := range pieces {
-			for _, end := range []string{"whole", "cut", "reset", "silent", "failure", "late-refusal"} {
+			late := fmt.Sprintf("late-refusal-%s-%s", api.Dialect, dialect)
+			begun[late] = make(chan struct{})
+			for _, end := range []string{"whole", "cut", "reset", "silent", "failure", late} {
 				t.Run(fmt.Sprintf("%s from %s, %s", api.Dialect, dialect, end), func(t *testing.T) {
 					t.Parallel()
 					ask := api.Ask(dialect+"/"+end, true)
 					ask.Header = []string{"Accept", "text/event-stream"}
-					r := h.Do(ask) // which holds that an error event is last where the body is broken
+					ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotFirstResponseByte: func() {
+						if head := begun[end]; head != nil {
+							close(head)
+						}
+					}})
+					// It holds that an error event is last where the body is broken.
+					r := h.Send(h.Request(ask).WithContext(ctx))
 					if want := end != "whole"; r.Status != http.StatusOK || r.Broken != want {
 						t.Errorf("got %d, a broken end %v, want 200 and %v:\n%s", r.Status, r.Broken, want, r.Body)
 					}
