@@ -109,6 +109,7 @@ clocks: ## Test the store and limits with servers whose clocks are wrong by SHIF
 .PHONY: soak
 soak: nodes overload ## Repeat at length, on a quiet machine, what CI does once: hours
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 2h -run 'TestCrash|TestWebhooks' -crash.kills=300 -webhooks.events=10000
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 1h -run 'TestConfigKilled|TestImportKilled' -config.kills=50
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 1h -run 'TestSoak' -soak.time=30m
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 1h -run 'TestTakeover|TestRolling' -nodes.outages -takeover.count=20 -takeover.streams=200
 	$(GO) test ./internal/store -count=1 -v -timeout 1h -run TestMigrationKilled -migrate.rows=1000000

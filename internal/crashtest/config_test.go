@@ -5,6 +5,7 @@ package crashtest_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -20,13 +21,12 @@ import (
 	"weir/internal/processtest"
 )
 
-const (
-	// configKills is how often each way of changing the configuration is killed, at moments spread over the time that
-	// it takes.
-	configKills = 5
-	// configObjects is how many objects each change has.
-	configObjects = 300
-)
+// configKillsFlag is how often each way of changing the configuration is killed, at moments spread over the time that it
+// takes.
+var configKillsFlag = flag.Int("config.kills", 3, "how often each change of the configuration, and an import, is killed")
+
+// configObjects is how many objects each change has.
+const configObjects = 300
 
 // TestConfigKilled kills what changes the managed configuration in the middle: weir apply, weir config restore, and a
 // gateway that is asked to at its API. There is never half a version: all objects are of one change, and the audit log
@@ -60,15 +60,16 @@ func testConfigKilled(t *testing.T, bin, url string) {
 	k.run("apply", "-f", k.change())
 	k.took = time.Since(began)
 	k.whole()
-	for i := range configKills {
-		after := k.took * time.Duration(i+1) / configKills
+	kills := *configKillsFlag
+	for i := range kills {
+		after := k.took * time.Duration(i+1) / time.Duration(kills)
 		k.killCommand(after, "apply", "-f", k.change())
 		k.killCommand(after, "config", "restore", strconv.FormatInt(k.version()-1, 10))
 		k.killGateway(after)
 	}
 	t.Logf("a change of %d objects takes %s; killed %d times, %d versions", configObjects, k.took.Round(time.Millisecond), k.kills, k.version())
-	if k.kills < configKills {
-		t.Errorf("killed: got %d times, want at least %d", k.kills, configKills)
+	if k.kills < kills {
+		t.Errorf("killed: got %d times, want at least %d", k.kills, kills)
 	}
 }
 
@@ -100,9 +101,10 @@ func testImportKilled(t *testing.T, bin, url, whole string) {
 	want := k.imported()
 	of("killed", url)
 	k.run("accounts", "list")
-	for i := range configKills {
+	kills := *configKillsFlag
+	for i := range kills {
 		p := processtest.Start(t, k.command(args...), filepath.Join(k.dir, "import.log"), "never")
-		if !p.EndsWithin(took * time.Duration(i+1) / (configKills + 1)) {
+		if !p.EndsWithin(took * time.Duration(i+1) / time.Duration(kills+1)) {
 			p.Kill()
 			k.kills++
 		}
