@@ -30,30 +30,42 @@ test: ## Run the tests, as a newcomer does
 # long, or count memory, of which the detector takes some. The store's code is the same on both databases, and starts
 # no goroutine: it is raced on SQLite, by the tests that do.
 UNRACED := audit backup bench browsertest charge cmd/weir config conversation crashtest dashboard dialect(/.*)? \
-	e2e/contract e2e/meter hostiletest imports/.* internal llm loadtest manual outbound pdf people picture plan pricing \
+	e2e/.* hostiletest imports/.* internal llm loadtest manual outbound pdf people picture plan pricing \
 	quote rawjson reconcile recording report schematest seal sse systemd vocabularytest worktest
-SEQUENTIAL := Administration AdministrationAsksRights AdministrationExamples AdministrationPages \
-	AdministrationRefuses AllocationBudget AttributionBounded AuditFinds Backfill BackupIsPutBack BadInput \
-	BodiesThatExpandAreRefused BudgetParts CompressedBodiesThatAreRefused CorrectionsStay CutCommits CutIdempotent \
-	DocumentListsRoutes Documents DoubleNames EveryRouteIsGuarded ExplanationsBegin ExportLeavesLog \
-	ExportsHoldNothing Failover ForeignHostRefused Histories ImportLiteLLM InvalidRequests InvitersKnown \
-	KeptCounted Killed Lineup LogShrinks MakersKnown ManagedModel Memory MemoryOfRequests \
-	MetricsAreGuarded MigrationKilled Migrations Move MoveBeginsAgain MoveComparesAndHolds MoveIsTakenUp \
-	OpeningsModel PackedLarge PieceAllocations PoolerOfSessions PoolerOfTransactions ReadOnly RejectedOnAverage \
-	Rollups Schemas SecretLeaks SecretsStayOutOfEveryField ServerFrozen ServerKilled ServerRestarted Simulation \
-	SimulationCatches TagSubsets VerifyFinds WhoMayDoWhat
+SEQUENTIAL := AdministrationAsksRights AllocationBudget AttributionBounded AttributionRepaired AuditFinds Backfill \
+	BackupIsPutBack BudgetChangesProperty BudgetParts CorrectionsStay CutCommits CutIdempotent \
+	DocumentListsRoutes Documents EveryRouteIsGuarded ExplanationsBegin ExportInPieces ExportLeavesLog \
+	ExportsHoldNothing Failover FileModes Forgotten Histories InvitersKnown KeptCounted Killed Lineup \
+	LogShrinks MakersKnown ManySlices MetricsAreGuarded MigrationKilled Migrations Move MoveBeginsAgain \
+	MoveComparesAndHolds MoveIsTakenUp NoRoomForDeliveries OpeningsModel OverviewHoldsLittle PackedLarge \
+	PackedRepaired PageOverDays PieceAllocations PoolerOfSessions PoolerOfTransactions ReadOnly \
+	RejectedOnAverage Rollups Schemas SecretsStayOutOfEveryField ServerFrozen ServerKilled ServerRestarted \
+	Simulation SimulationCatches StatementsOfYear TagSubsets UsesText VerifyFinds WhoMayDoWhat
 CONFORMANCE := Attribution CorrectRefused Everybody ImportMany RequestsPages RequestsRare ResponsesExpire Retain WebhookRoom
 empty :=
 any = ($(subst $(empty) $(empty),|,$(strip $(1))))
 SKIPPED := '^Test$(call any,$(SEQUENTIAL))$$|^Test/^PostgreSQL$$|^TestConformance$$/^SQLite$$/^$(call any,$(CONFORMANCE))$$'
-# What happens in them has its time: they have the processors for themselves.
-TIMED := e2e/admin e2e/budget e2e/faults
+# Of the tests from end to end: those with many clients at once, with a client, a provider or a machine that leaves, is
+# slow or fails in the middle, and with changes beside requests. The others ask one thing after the other, by the same
+# goroutines, and faults of providers are raced in internal/provider.
+AT_ONCE := ACME AbortedGenerations AdministrationOnceAtOnce BodyThatDoesNotCome BudgetPerTag BudgetPerUser \
+	BudgetRace BudgetRestart CertificateChanges ChangesFromElsewhere Chat ClientLeaves ClientLeavesDemo \
+	ClientThatEndsItsSide ClientThatTakesNothing ClientsThatDoNotRead ConcurrencyLimit Control \
+	CorrectionsReachRunningBudgets DiskFull Drain DrainsAreBounded Edges GracefulStop GreedyStreams \
+	HeaderThatDoesNotEnd HostileProviders IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing \
+	KeepAlive KeepAliveWhileFallingBack KeptOnce KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage \
+	LimitsOnValkey LogIsBounded Managed ManyClientsLeave OverloadOfBatch Overloaded OwnCircuit \
+	OwnCounterIsAskedOnce ProbeThatTakesLong RefusalsReachSenders Reload RepeatsOfALateAnswer Rescue \
+	ResponseRepeatsItsRequest RetryStorm SlowBody SlowSenders StopThatDoesNotWait Stream StreamFailures \
+	TotalTimeout UnreadBodyIsNotAwaited WebSocketIsRefusedAtOnce WebhooksOfABudget WebhooksOfAKey \
+	WebhooksOfAProvider
 
 .PHONY: race
 race: export CGO_ENABLED := 1
 race: ## Run the tests with the race detector, but for those that are one thing after the other
-	$(GO) test $(RACE) -skip $(SKIPPED) $$($(GO) list ./... | grep -vE '/$(call any,$(UNRACED) $(TIMED))$$')
-	$(GO) test $(RACE) -skip $(SKIPPED) -p 1 $(addprefix ./internal/,$(TIMED))
+	$(GO) test $(RACE) -skip $(SKIPPED) $$($(GO) list ./... | grep -vE '/$(call any,$(UNRACED))$$')
+	# What happens in these has its time: they have the processors for themselves.
+	$(GO) test $(RACE) -run '^Test$(call any,$(AT_ONCE))$$' -p 1 -parallel 4 $(addprefix ./internal/e2e/,admin budget chat faults hostile tls)
 	$(GO) test $(RACE) -run AtOnce ./internal/dashboard # of whose pages others are shown one after the other
 
 # The linter keeps what it found, apart for packages with and without C. It looks at the format of what is compiled
