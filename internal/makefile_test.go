@@ -1,0 +1,39 @@
+package internal_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"weir/internal/must"
+)
+
+// TestMakefileNamesTests holds that each test which the Makefile races, or leaves out of that, is there: one with another
+// name would be raced no more, and nobody would see it.
+func TestMakefileNamesTests(t *testing.T) {
+	t.Parallel()
+	there := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func Test(\w+)\(`)
+	must.Do(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, m := range declared.FindAllSubmatch(must.Get(os.ReadFile(path))(t), -1) {
+			there[string(m[1])] = true
+		}
+		return nil
+	}))
+	lists := regexp.MustCompile(`(?m)^(SEQUENTIAL|AT_ONCE) := ((?:.*\\\n)*.*)$`)
+	found := lists.FindAllStringSubmatch(string(must.Get(os.ReadFile("../Makefile"))(t)), -1)
+	must.Equal(t, len(found), 2, "lists of tests in the Makefile")
+	for _, list := range found {
+		for name := range strings.FieldsSeq(strings.ReplaceAll(list[2], "\\\n", " ")) {
+			if !there[name] {
+				t.Errorf("%s in the Makefile has %s, and there is no Test%s", list[1], name, name)
+			}
+		}
+	}
+}
