@@ -70,10 +70,16 @@ func targetOf(t *testing.T, of rules.Of) target {
 	return to
 }
 
-// breaks reports whether what is sent for a client's request breaks a rule: by its body, and by its tree where no body
-// tells that thinking is missing.
+// isSeenInTree reports whether no body tells that a rule is broken: that thinking is missing, or that a call was forced in
+// a wire format that has no word for it.
+func isSeenInTree(ask rules.Ask) bool {
+	a, is := ask.(rules.ThinkingBack)
+	return is && !a.Required || ask == rules.NoForcedTools{}
+}
+
+// breaks reports whether what is sent for a client's request breaks a rule: by its body, or by its tree.
 func (r *route) breaks(rule *rules.Rule, body []byte) bool {
-	if a, is := rule.Ask.(rules.ThinkingBack); is && !a.Required {
+	if isSeenInTree(rule.Ask) {
 		head, tree, err := r.decoded(body)
 		if err != nil {
 			return false

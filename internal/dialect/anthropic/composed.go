@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"slices"
 	"strings"
 
 	"weir/internal/llm"
@@ -60,4 +61,20 @@ func composedOf(v []byte) llm.Part {
 		}
 	}
 	return llm.Part{}
+}
+
+// withContext is a document that elsewhere has what its context says as a text before it.
+func withContext(p llm.Part) llm.Part {
+	at := slices.IndexFunc(p.Extra, func(f llm.Field) bool { return f.Name == "context" })
+	if p.Kind != llm.PartDocument || at < 0 {
+		return p
+	}
+	document := p
+	document.Extra = slices.Delete(slices.Clone(p.Extra), at, at+1)
+	parts := []llm.Part{document}
+	if text := rawjson.Text(p.Extra[at].Value); text != "" {
+		parts = []llm.Part{{Kind: llm.PartText, Text: text}, document}
+	}
+	p.Elsewhere = &llm.PartElsewhere{Parts: parts}
+	return p
 }

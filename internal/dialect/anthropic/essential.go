@@ -28,7 +28,6 @@ var essentials = parse.Essentials{
 // blockEssentials are members of a document; of a block in place of the conversation before it, its type.
 var blockEssentials = parse.Essentials{
 	"citations":  {Instead: "Leave it out, and ask for citations in a message"},
-	"context":    {Instead: "Put it into a text before the document"},
 	"compaction": {Instead: "Put its words into a text"},
 }
 

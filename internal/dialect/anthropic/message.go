@@ -148,7 +148,7 @@ func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 	if b.Media != nil {
 		b.Media.Name = b.title
 	}
-	return b.Part, nil
+	return withContext(b.Part), nil
 }
 
 func other(v []byte) llm.Part { return llm.Part{Kind: llm.PartOther, Raw: v} }

@@ -10,6 +10,7 @@ const (
 	converse  = "bedrock"
 	google    = "gemini"
 	command   = "cohere"
+	native    = "ollama"
 )
 
 // thinkers are the words in the names of OpenAI's models that reason.
@@ -22,7 +23,7 @@ const seen = "2026-11-28"
 // wire format.
 func Table() []Rule {
 	return slices.Concat(callIDs(), orders(), mistral(), mistralSchema(), groq(), cerebras(), openRouter(), xAI(),
-		chatVendors(), openAI(), anthropic(), bedrock(), gemini())
+		chatVendors(), openAI(), anthropic(), bedrock(), gemini(), ollama())
 }
 
 // callIDs are what vendors ask of the ids of tool calls.
@@ -252,4 +253,14 @@ func gemini() []Rule {
 			Source: "https://github.com/google-gemini/gemini-cli/issues/9535", Seen: seen,
 		},
 	}
+}
+
+// ollama are those of Ollama's own wire format.
+func ollama() []Rule {
+	return []Rule{{
+		Name: "ollama-forced-tools", Of: []Of{{Format: native}},
+		Ask:    NoForcedTools{},
+		Says:   "%s is not supported",
+		Source: "https://docs.ollama.com/api/chat", Seen: seen,
+	}}
 }
