@@ -8,16 +8,20 @@ import (
 	"iter"
 	"maps"
 	"net/http/httptest"
+	"regexp"
 	"slices"
-	"strings"
+	"sync"
 	"testing"
 
 	"weir/internal/llm"
 	"weir/internal/schematest"
 )
 
+// usualSeeds are as many as the page in docs is made of.
+const usualSeeds = 200
+
 var (
-	seeds = flag.Int("seeds", 200, "conversations for each client API and vendor")
+	seeds = flag.Int("seeds", usualSeeds, "conversations for each client API and vendor")
 	seed  = flag.Uint64("seed", 0, "the one conversation to try, or 0")
 )
 
@@ -41,6 +45,7 @@ func TestGeneratedRequestsAreValid(t *testing.T) {
 // outcome counts what became of requests of one client API at one target.
 type outcome struct {
 	valid, dropped, refused, invalid int
+	left                             map[string]bool   // what is named as left out
 	words                            map[string]int    // of refusals
 	kinds                            map[string]uint64 // of invalid requests, with the first seed
 }
@@ -49,27 +54,44 @@ type outcome struct {
 // refuse, the vendor's published schema takes, and so does the strict simulator.
 func TestRequestsKeepToVendorsRules(t *testing.T) {
 	t.Parallel()
-	for _, c := range clients() {
-		t.Run("from "+c.name, func(t *testing.T) {
-			t.Parallel()
-			routes := routesOf(t, c)
-			outcomes := make([]outcome, len(routes))
-			for s := range tried() {
-				body := encoded(c.make(newGenerator(s)))
-				for i, r := range routes {
-					outcomes[i].add(r, body, s)
-				}
-			}
-			for i, r := range routes {
-				t.Run("to "+r.target.vendor()+" "+r.target.model, func(t *testing.T) {
-					outcomes[i].log(t)
-					for _, kind := range slices.Sorted(maps.Keys(outcomes[i].kinds)) {
-						r.report(t, kind, outcomes[i].kinds[kind])
-					}
-				})
+	var lock sync.Mutex
+	rows := map[string][]row{}
+	t.Run("from", func(t *testing.T) {
+		for _, c := range clients() {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				routes := routesOf(t, c)
+				outcomes := tryAll(t, c, routes)
+				lock.Lock()
+				defer lock.Unlock()
+				rows[c.name] = rowsOf(routes, outcomes)
+			})
+		}
+	})
+	if *seed == 0 && *seeds == usualSeeds {
+		checkPage(t, rows)
+	}
+}
+
+// tryAll sends conversations of a client to all targets, and fails for what a vendor refuses.
+func tryAll(t *testing.T, c client, routes []*route) []outcome {
+	t.Helper()
+	outcomes := make([]outcome, len(routes))
+	for s := range tried() {
+		body := encoded(c.make(newGenerator(s)))
+		for i, r := range routes {
+			outcomes[i].add(r, body, s)
+		}
+	}
+	for i, r := range routes {
+		t.Run("to "+r.target.vendor()+" "+r.target.model, func(t *testing.T) {
+			outcomes[i].log(t)
+			for _, kind := range slices.Sorted(maps.Keys(outcomes[i].kinds)) {
+				r.report(t, kind, outcomes[i].kinds[kind])
 			}
 		})
 	}
+	return outcomes
 }
 
 // routesOf are those of a client to all vendors but its own, where its requests pass as they came.
@@ -109,7 +131,7 @@ func (o *outcome) log(t *testing.T) {
 // add sends a conversation, and counts what becomes of it.
 func (o *outcome) add(r *route, body []byte, seed uint64) {
 	if o.words == nil {
-		o.words, o.kinds = map[string]int{}, map[string]uint64{}
+		o.left, o.words, o.kinds = map[string]bool{}, map[string]int{}, map[string]uint64{}
 	}
 	out, dropped, err := r.sent(body)
 	if err != nil {
@@ -117,6 +139,9 @@ func (o *outcome) add(r *route, body []byte, seed uint64) {
 		o.refused++
 		o.words[place(e.Param)+": "+place(e.Message)]++
 		return
+	}
+	for _, name := range dropped {
+		o.left[name] = true
 	}
 	found := r.judged(out)
 	switch {
@@ -135,15 +160,10 @@ func (o *outcome) add(r *route, body []byte, seed uint64) {
 	}
 }
 
+var placed = regexp.MustCompile(`\[\d+\]`)
+
 // place is a field without its indices.
-func place(param string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}, param)
-}
+func place(param string) string { return placed.ReplaceAllString(param, "[]") }
 
 // report fails for a kind of invalid request, with the smallest that has it.
 func (r *route) report(t *testing.T, kind string, seed uint64) {
