@@ -25,7 +25,7 @@ func forced(r *llm.Request) []llm.Tool {
 	case c.Mode == llm.ToolsRequired && len(r.Tools) > 0:
 		return r.Tools
 	case c.Mode == llm.ToolsNamed:
-		i := slices.IndexFunc(r.Tools, func(t llm.Tool) bool { return t.Raw == nil && t.Name == c.Name })
+		i := slices.IndexFunc(r.Tools, func(t llm.Tool) bool { return isFunction(&t) && t.Name == c.Name })
 		if i >= 0 {
 			return r.Tools[i : i+1]
 		}

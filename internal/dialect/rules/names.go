@@ -89,11 +89,14 @@ func (a ToolNames) Fit(f *Fitting) error {
 	return nil
 }
 
+// isFunction reports whether a tool is a function of the client's, and not one that the vendor runs.
+func isFunction(t *llm.Tool) bool { return t.Raw == nil && t.Search == nil }
+
 // toolNames are the names of the functions that a request offers, asks for or has called.
 func toolNames(r *llm.Request) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for i := range r.Tools {
-			if t := &r.Tools[i]; t.Raw == nil && !yield(t.Name) {
+			if t := &r.Tools[i]; isFunction(t) && !yield(t.Name) {
 				return
 			}
 		}

@@ -155,7 +155,7 @@ func (ToolParameters) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-func hasNoParameters(t *llm.Tool) bool { return t.Raw == nil && t.Parameters == nil }
+func hasNoParameters(t *llm.Tool) bool { return isFunction(t) && t.Parameters == nil }
 
 // Fit gives it one of no arguments.
 func (ToolParameters) Fit(f *Fitting) error {

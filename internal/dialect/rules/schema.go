@@ -49,7 +49,7 @@ func strictSchemas(r *llm.Request) func(yield func(*[]byte) bool) {
 			return
 		}
 		for i := range r.Tools {
-			if t := &r.Tools[i]; t.Raw == nil && t.Strict != nil && *t.Strict && !yield((*[]byte)(&t.Parameters)) {
+			if t := &r.Tools[i]; isFunction(t) && t.Strict != nil && *t.Strict && !yield((*[]byte)(&t.Parameters)) {
 				return
 			}
 		}
