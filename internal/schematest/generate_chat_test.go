@@ -131,8 +131,9 @@ func (c *chat) options(r object) {
 		"logit_bias": of(g, object{"50256": -100}), "logprobs": of(g, true, false), "service_tier": of(g, "auto", "default", "flex", "priority"),
 		"reasoning_effort": of(g, "none", "minimal", "low", "medium", "high", "xhigh"), "verbosity": of(g, "low", "medium", "high"),
 		"prompt_cache_key": of(g, "k"), "prompt_cache_retention": of(g, "in_memory", "24h"), "modalities": of(g, list{"text"}),
-		"prediction":      of(g, object{"type": "content", "content": "x"}),
-		"response_format": of(g, object{"type": "text"}, object{"type": "json_object"}, object{"type": "json_schema", "json_schema": g.format()}),
+		"web_search_options": of(g, object{}, object{"search_context_size": "low"}),
+		"prediction":         of(g, object{"type": "content", "content": "x"}),
+		"response_format":    of(g, object{"type": "text"}, object{"type": "json_object"}, object{"type": "json_schema", "json_schema": g.format()}),
 	})
 	if r["logprobs"] == true {
 		g.some(r, map[string]func() any{"top_logprobs": g.count(0, 20)})

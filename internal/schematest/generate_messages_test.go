@@ -123,6 +123,9 @@ func (m *messages) offer(r object) {
 		}
 		tools = append(tools, m.marked(t))
 	}
+	if m.once(8) {
+		tools = append(tools, object{"type": "web_search_20250305", "name": "web_search", "max_uses": 5})
+	}
 	r["tools"] = tools
 	m.some(r, map[string]func() any{"tool_choice": of(m.generator,
 		object{"type": "none"}, object{"type": "auto"}, object{"type": "auto", "disable_parallel_tool_use": true}, object{"type": "any"},
