@@ -51,7 +51,7 @@ class Gateway {
 
   async start() {
     await run(process.env.GO ?? "go", ["build", "-buildvcs=false", "-o", this.program, "./cmd/weir"], { cwd: root });
-    const simulator = this.#serve(["simulate", "--listen", "127.0.0.1:0"]);
+    const simulator = this.#serve(["simulate", "--strict", "--listen", "127.0.0.1:0"]);
     this.simulator = await simulator.says(/^simulating on (http:\/\/[0-9.:]+);/m);
     this.scripted = await openScripted();
     await writeFile(join(this.dir, "weir.yaml"), configuration(this.simulator, this.scripted.url));
