@@ -60,9 +60,10 @@ func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// hasDocument reports whether a part is a document, or a tool's result that has one.
+// hasDocument reports whether a part is a document, or a tool's result that has one. A file in a form of the vendor's own,
+// of which nothing is known, is none.
 func hasDocument(p llm.Part) bool {
-	return p.Kind == llm.PartDocument || p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
+	return p.Kind == llm.PartDocument && p.Media != nil && (p.Media.Data != "" || p.Media.URL != "" || p.Media.FileID != "") || p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
 }
 
 // Fit has documents that are text as text, and refuses others.

@@ -99,6 +99,12 @@ func chatVendors() []Rule {
 			Source: "https://api-docs.deepseek.com/guides/thinking_mode", Seen: seen,
 		},
 		{
+			Name: "deepseek-documents", Of: []Of{{Provider: "deepseek", Format: chat}},
+			Own: true, Word: `"file"`, Ask: NoDocuments{},
+			Says:   "%s: file must have a file_id or file_data",
+			Source: "https://github.com/danny-avila/LibreChat/issues/16235", Seen: "2026-11-29",
+		},
+		{
 			Name: "moonshot-thinking-back", Of: []Of{{Provider: "moonshot", Format: chat, Except: kimisThatDoNotThink}},
 			Own: true, Word: `"tool_calls"`, Ask: ThinkingBack{"reasoning_content", true},
 			Says:   "thinking is enabled but reasoning_content is missing in assistant tool call message at index %s",

@@ -63,6 +63,12 @@ func toVendors() []toVendor {
 			sent: []string{`{"role":"assistant","content":"OK."},{"role":"user","content":"and now?"}`},
 		},
 		{
+			name: "a picture in a tool's result", provider: "mistral", path: "/v1/messages",
+			body: strings.Replace(fmt.Sprintf(messagesCall, "f", "aB3dE6gH9"), `"content":"done"`,
+				`"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0K"}}]`, 1),
+			sent: []string{`{"role":"assistant","content":"OK."},{"role":"user","content":[{"type":"text","text":"What the tool call aB3dE6gH9`, "iVBORw0K"},
+		},
+		{
 			name: "a prefill", provider: "mistral", path: "/v1/messages",
 			body: `"max_tokens":99,"messages":[{"role":"user","content":"count"},{"role":"assistant","content":"one,"}]`, sent: []string{`"prefix":true`},
 		},
@@ -104,6 +110,32 @@ func toVendors() []toVendor {
 			name: "what Google signed", provider: "openai", path: "/v1/chat/completions",
 			body: strings.Replace(fmt.Sprintf(chatCall, "f", "call_1"), `"arguments":"{}"}}]`, `"arguments":"{}"},"extra_content":{"google":{"thought_signature":"weir1.gemini.0.4.QUJD"}}}]`, 1),
 			sent: []string{`"id":"call_1"`}, unsent: []string{"extra_content", "QUJD"},
+		},
+		{
+			name: "a PDF in a tool's result", provider: "deepseek", path: "/v1/messages",
+			body: strings.Replace(fmt.Sprintf(messagesCall, "f", "call_1aB"), `"content":"done"`,
+				`"content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}}]`, 1),
+			status: 400, says: "takes no documents",
+		},
+		{
+			name: "the same of a client of the same wire format", provider: "deepseek", path: "/v1/chat/completions",
+			body:   `"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}}]}]`,
+			status: 400, says: "takes no documents",
+		},
+		{
+			name: "an image as a file in the vendor's own form", provider: "deepseek", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":[{"type":"file","filename":"a.png","file_data":"data:image/png;base64,iVBORw0K"}]}]`,
+			sent: []string{`{"type":"file","filename":"a.png","file_data":"data:image/png;base64,iVBORw0K"}`},
+		},
+		{
+			name: "a document that is text", provider: "deepseek", path: "/v1/messages",
+			body: `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","title":"notes","source":{"type":"text","media_type":"text/plain","data":"plain"}}]}]`,
+			sent: []string{"plain"}, unsent: []string{`"file"`},
+		},
+		{
+			name: "thinking that stands where it has to, which goes as it came", provider: "deepseek", path: "/v1/chat/completions",
+			body: strings.Replace(fmt.Sprintf(chatCall, "f", "call_1aB"), `"content":null`, `"content" :null,"reasoning_content":"it is to be called"`, 1),
+			sent: []string{`"content" :null,"reasoning_content":"it is to be called"`},
 		},
 		{
 			name: "an end user of 150 characters", provider: "openrouter", path: "/v1/messages",
