@@ -18,6 +18,9 @@ const mostTried = 1000
 func TestEachRuleIsNeeded(t *testing.T) {
 	t.Parallel()
 	for _, rule := range rules.Table() {
+		if isBeyond(rule.Ask) {
+			continue
+		}
 		for _, of := range rule.Of {
 			t.Run(rule.Name+"/"+of.Provider+"/"+of.Format, func(t *testing.T) {
 				t.Parallel()
@@ -31,6 +34,16 @@ func TestEachRuleIsNeeded(t *testing.T) {
 			})
 		}
 	}
+}
+
+// isBeyond reports whether no conversation of the generator can break a rule: the simulator and the gateway are held to it
+// by its example and by whole conversations. The encoder signs calls whatever the rules say.
+func isBeyond(ask rules.Ask) bool {
+	switch ask.(type) {
+	case rules.SignedCalls:
+		return true
+	}
+	return false
 }
 
 // unfitted is the first conversation that breaks a rule where it is not kept.

@@ -11,9 +11,9 @@ import (
 // Splice appends to dst a body of this format with an output cap where one is
 // to be put in and the client gave none. The model and the wish for a stream stand in the path, and every
 // stream has its usage, so nothing else changes, but that what other vendors'
-// models thought is left out. The head is that of Scan.
+// models thought is left out, and that calls which they made have Google's word for them. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
-	body = proof.Strip(body, "contents", withoutForeign)
+	body = signed(proof.Strip(body, "contents", withoutForeign), s.Model)
 	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
 		return append(dst, body...)
 	}

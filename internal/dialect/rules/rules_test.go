@@ -43,7 +43,8 @@ func fits(t *testing.T, rule *rules.Rule, of rules.Of) {
 	if len(of.Models) > 0 {
 		r.Model = "vendor/" + of.Models[0] + "-large"
 	}
-	body := []byte(`{"messages":[{"role":"developer","content":[{"type":"file","file":{"file_data":""}}]},{"role":"assistant","tool_calls":[]}]}`)
+	body := []byte(`{"messages":[{"role":"developer","content":[{"type":"file","file":{"file_data":""}}]},{"role":"assistant","tool_calls":[]}],` +
+		`"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}}]}]}`)
 	if set.Broken(r, nil) == "" && set.Broken(r, body) == "" {
 		t.Fatalf("%+v: its example does not break it", of)
 	}

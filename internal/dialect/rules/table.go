@@ -252,6 +252,13 @@ func bedrock() []Rule {
 func gemini() []Rule {
 	return []Rule{
 		{
+			Name: "gemini-thought-signatures", Of: []Of{{Format: google, Models: []string{"gemini-3", "gemini-4"}, Except: []string{"image"}}},
+			Ask: SignedCalls{},
+			Says: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and " +
+				"missing thought_signature may lead to degraded model performance. Additional data, function call %s",
+			Source: "https://ai.google.dev/gemini-api/docs/thought-signatures", Seen: seen,
+		},
+		{
 			Name: "gemini-tool-names", Of: []Of{{Format: google}},
 			Ask: ToolNames{Form{Signs: "_.:-", NoDigitFirst: true, Least: 1, Most: 64}},
 			Says: "* GenerateContentRequest.tools[0].function_declarations[0].name: Invalid function name. Must start with a letter or an " +

@@ -32,6 +32,8 @@ const (
 	chatCall = `"tools":[{"type":"function","function":{"name":"%[1]s","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"call it"},` +
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"%[2]s","type":"function","function":{"name":"%[1]s","arguments":"{}"}}]},` +
 		`{"role":"tool","tool_call_id":"%[2]s","content":"done"}]`
+	geminiCalls = `"contents":[{"role":"user","parts":[{"text":"call it"}]},{"role":"model","parts":[{"text":"I do"},%s,{"functionCall":{"name":"g","args":{}}}]},` +
+		`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}},{"functionResponse":{"name":"g","response":{}}}]}]`
 )
 
 func toVendors() []toVendor {
@@ -191,6 +193,24 @@ func toVendors() []toVendor {
 			name: "a name that begins with a digit", provider: "gemini", model: "tools", path: "/v1/chat/completions",
 			body:   `"tools":[{"type":"function","function":{"name":"9lives","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"Hi"}]`,
 			unsent: []string{`"9lives"`}, says: `"name":"9lives"`,
+		},
+		{
+			name: "calls of another vendor's model in a client's own format", provider: "gemini", model: "gemini-3.8-flash/echo", path: "/v1beta/models/{model}:generateContent",
+			body: fmt.Sprintf(geminiCalls, `{"functionCall":{"name":"f","args":{}}}`),
+			sent: []string{fmt.Sprintf(geminiCalls, `{"thoughtSignature":"skip_thought_signature_validator","functionCall":{"name":"f","args":{}}}`)},
+		},
+		{
+			name: "calls that the model signed, which go as they came", provider: "gemini", model: "gemini-3.8-flash/echo", path: "/v1beta/models/{model}:generateContent",
+			body: fmt.Sprintf(geminiCalls, `{"function_call":{"name":"f","args":{}},"thought_signature":"c2ln"}`),
+			sent: []string{fmt.Sprintf(geminiCalls, `{"function_call":{"name":"f","args":{}},"thought_signature":"c2ln"}`)},
+		},
+		{
+			name: "calls for a model that asks for no signature", provider: "gemini", model: "gemini-2.5-flash/echo", path: "/v1beta/models/{model}:generateContent",
+			body: fmt.Sprintf(geminiCalls, `{"functionCall":{"name":"f","args":{}}}`), sent: []string{fmt.Sprintf(geminiCalls, `{"functionCall":{"name":"f","args":{}}}`)},
+		},
+		{
+			name: "calls of another vendor's model from a client of another format", provider: "gemini", model: "gemini-3.8-flash/echo", path: "/v1/messages",
+			body: fmt.Sprintf(messagesCall, "f", "toolu_1"), sent: []string{`"thoughtSignature":"skip_thought_signature_validator"`},
 		},
 		{
 			name: "a temperature above 1", provider: "bedrock", path: "/v1/chat/completions",
