@@ -30,7 +30,7 @@ func firstUnsigned(content []byte) int {
 		if get(part, "functionCall") == nil {
 			continue
 		}
-		if rawjson.Text(get(part, "thoughtSignature")) != "" {
+		if signature := get(part, "thoughtSignature"); rawjson.KindOf(signature) == rawjson.String && len(signature) > len(`""`) {
 			return -1
 		}
 		return i

@@ -8,12 +8,14 @@ import (
 )
 
 // ResultsNext asks that what answers the calls of a turn stands right behind them, ahead of all else.
-type ResultsNext struct{}
+type ResultsNext struct {
+	Beside bool // something else may stand between results in one message
+}
 
 // Broken is the id of the first call whose result comes later.
-func (ResultsNext) Broken(r *llm.Request, _ []byte) string {
+func (a ResultsNext) Broken(r *llm.Request, _ []byte) string {
 	for i, end := range turns(r.Messages) {
-		if late := lateResult(r.Messages[i:end]); late != "" {
+		if late := a.late(r.Messages[i:end]); late != "" {
 			return quoted(late)
 		}
 	}
@@ -21,13 +23,13 @@ func (ResultsNext) Broken(r *llm.Request, _ []byte) string {
 }
 
 // Fit puts them there.
-func (ResultsNext) Fit(f *Fitting) error {
+func (a ResultsNext) Fit(f *Fitting) error {
 	var ordered []llm.Message
 	from := 0
 	for i, end := range turns(f.Messages) {
 		ordered = append(ordered, f.Messages[from:i]...)
 		turn := f.Messages[i:end]
-		if lateResult(turn) == "" {
+		if a.late(turn) == "" {
 			ordered = append(ordered, turn...)
 		} else {
 			ordered = append(ordered, inOrder(turn)...)
@@ -82,19 +84,20 @@ func isCall(p llm.Part) bool { return p.Call != nil }
 
 func isResult(p llm.Part) bool { return p.Result != nil }
 
-// lateResult is the id of the first call of a turn whose result stands behind something else; empty for none.
-func lateResult(turn []llm.Message) string {
-	other := false
+// late is the id of the first call of a turn whose result stands behind something else; empty for none.
+func (a ResultsNext) late(turn []llm.Message) string {
+	before, other := false, false // in messages before, and in this one, too
 	for i := 1; i < len(turn); i++ {
 		for j := range turn[i].Parts {
 			r := turn[i].Parts[j].Result
 			switch {
 			case r == nil:
 				other = true
-			case other:
+			case before || other && !a.Beside:
 				return r.CallID
 			}
 		}
+		before = other
 	}
 	return ""
 }
@@ -122,10 +125,10 @@ func inOrder(turn []llm.Message) []llm.Message {
 	return slices.Concat([]llm.Message{calls}, results, rest)
 }
 
-// Example has a word of the user's between call and result.
+// Example has words between call and result, which the messages of no one speaker take in.
 func (ResultsNext) Example() *llm.Request {
 	r := calling("call_a", "f")
-	r.Messages = slices.Insert(r.Messages, 2, says(llm.RoleUser, "and be quick"))
+	r.Messages = slices.Insert(r.Messages, 2, says(llm.RoleUser, "and be quick"), says(llm.RoleAssistant, "I am"))
 	return r
 }
 

@@ -187,12 +187,26 @@ func openAI() []Rule {
 	}
 }
 
-// orders are rules of several wire formats.
+// orders are rules of results and their order.
 func orders() []Rule {
 	return []Rule{
 		{
-			Name: "chat-results-next", Of: []Of{{Format: chat}, {Format: google}, {Format: converse}},
-			Ask: ResultsNext{},
+			Name: "anthropic-one-result", Of: []Of{{Format: messages}}, Ask: OneResult{},
+			Says:   "each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s",
+			Source: "https://github.com/QwenLM/qwen-code/pull/8163", Seen: "2026-11-29",
+		},
+		{
+			Name: "bedrock-one-result", Of: []Of{{Format: converse}}, Ask: OneResult{},
+			Says:   "The number of toolResult blocks at messages.content exceeds the number of toolUse blocks of previous turn: %s",
+			Source: "https://github.com/strands-agents/harness-sdk/issues/1435", Seen: "2026-11-29",
+		},
+		{
+			Name: "gemini-one-result", Of: []Of{{Format: google}}, Ask: OneResult{Counted: true},
+			Says:   "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn: %s",
+			Source: "https://github.com/google-gemini/gemini-cli/issues/5443", Seen: "2026-11-29",
+		},
+		{
+			Name: "chat-results-next", Of: []Of{{Format: chat}, {Format: converse}}, Ask: ResultsNext{},
 			Says: "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
 				"The following tool_call_ids did not have response messages: %s",
 			Source: "https://github.com/livekit/agents/issues/1977", Seen: seen,
@@ -208,6 +222,11 @@ func orders() []Rule {
 			Ask:    ResultsShown{},
 			Says:   "invalid request: messages[%s].content of a tool takes blocks of the types text and document.",
 			Source: "https://github.com/cohere-ai/cohere-typescript/blob/main/src/api/types/ToolContent.ts", Seen: seen,
+		},
+		{
+			Name: "gemini-results-next", Of: []Of{{Format: google}}, Ask: ResultsNext{Beside: true},
+			Says:   "Please ensure that function response turn comes immediately after a function call turn: %s",
+			Source: "https://github.com/langchain-ai/langchain/issues/27799", Seen: "2026-11-29",
 		},
 	}
 }

@@ -34,6 +34,10 @@ const (
 		`{"role":"tool","tool_call_id":"%[2]s","content":"done"}]`
 	geminiCalls = `"contents":[{"role":"user","parts":[{"text":"call it"}]},{"role":"model","parts":[{"text":"I do"},%s,{"functionCall":{"name":"g","args":{}}}]},` +
 		`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}},{"functionResponse":{"name":"g","response":{}}}]}]`
+	twice = `"contents":[{"role":"user","parts":[{"text":"call it"}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"f","args":{}}}]},` +
+		`{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"output":"first"}}},{"functionResponse":{"id":"c1","name":"f","response":{"output":"second"}}}]}]`
+	between = `"contents":[{"role":"user","parts":[{"text":"call"}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"f","args":{}}},{"functionCall":{"id":"c2","name":"f","args":{}}}]},` +
+		`{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{}}},{"inlineData":{"mimeType":"image/png","data":"iVBORw0K"}},{"functionResponse":{"id":"c2","name":"f","response":{}}}]}]`
 )
 
 func toVendors() []toVendor {
@@ -211,6 +215,23 @@ func toVendors() []toVendor {
 		{
 			name: "calls of another vendor's model from a client of another format", provider: "gemini", model: "gemini-3.8-flash/echo", path: "/v1/messages",
 			body: fmt.Sprintf(messagesCall, "f", "toolu_1"), sent: []string{`"thoughtSignature":"skip_thought_signature_validator"`},
+		},
+		{
+			name: "results that come twice, as resumed sessions have them", provider: "anthropic", path: "/v1beta/models/{model}:generateContent",
+			body: twice, unsent: []string{"second"}, sent: []string{"first"}, dropped: "repeated tool results",
+		},
+		{
+			name: "the same at another vendor", provider: "bedrock", path: "/v1beta/models/{model}:generateContent",
+			body: twice, unsent: []string{"second"}, sent: []string{"first"}, dropped: "repeated tool results",
+		},
+		{
+			name: "results that come twice in messages of their own", provider: "gemini", path: "/v1/chat/completions",
+			body:   strings.Replace(fmt.Sprintf(chatCall, "f", "call_1"), `"content":"done"}]`, `"content":"done"},{"role":"tool","tool_call_id":"call_1","content":"second"}]`, 1),
+			unsent: []string{"second"}, sent: []string{"done"}, dropped: "repeated tool results",
+		},
+		{
+			name: "a picture between results in one turn, which goes as it came", provider: "gemini", path: "/v1beta/models/{model}:generateContent",
+			body: between, sent: []string{between},
 		},
 		{
 			name: "a temperature above 1", provider: "bedrock", path: "/v1/chat/completions",
