@@ -192,8 +192,8 @@ node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
 
 .PHONY: agents
-agents: ## Run agents before scripted providers of four wire formats; AGENTS='"Claude Code" Codex' are some, UPDATE=1 writes docs/compatibility.md
-	node sdk/agents/start.cjs $(if $(UPDATE),--update) $(AGENTS)
+agents: ## Run agents before strict simulators of vendors; AGENTS='"Claude Code" Codex' and VENDORS=gemini are some, UPDATE=1 writes docs/compatibility.md
+	$(if $(PACKAGES),PACKAGES=$(abspath $(PACKAGES))) node sdk/agents/start.cjs $(if $(UPDATE),--update) $(if $(VENDORS),--vendors=$(VENDORS)) $(AGENTS)
 
 .PHONY: answers
 answers: ## Take the vendors' published types of answers in the versions of internal/e2e/contract/types, and hold answers to them
