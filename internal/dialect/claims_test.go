@@ -214,8 +214,10 @@ func TestSourcesStayWithTheirVendor(t *testing.T) {
 	t.Parallel()
 	const id = "0197a0b0-0000-7000-8000-000000000000"
 	parts := []llm.Part{
-		llm.Searched(&llm.Search{Queries: []string{"rain"}, Results: pages}, nil), {Kind: llm.PartText, Text: "It rains. "},
-		{Kind: llm.PartText, Text: "Much."}, llm.Searched(&llm.Search{Queries: []string{"empty"}}, nil),
+		llm.Searched(&llm.Search{Queries: []string{"rain"}, Results: pages}, nil),
+		{Kind: llm.PartText, Text: "It rains. "},
+		{Kind: llm.PartText, Text: "Much."},
+		llm.Searched(&llm.Search{Queries: []string{"empty"}}, nil),
 	}
 	parts[1].Cite(llm.Claim{Start: 0, End: 2, Source: pages[0]}, llm.Claim{Start: 3, End: 8, Source: llm.Source{Title: "a.pdf", Quote: "rain", Document: 1}})
 	for _, name := range citing {

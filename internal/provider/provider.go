@@ -309,6 +309,15 @@ func (p *Provider) Speaking(client *dialect.Dialect, model string) *dialect.Dial
 	return p.opts.Dialect
 }
 
+// Searching is the wire format to ask in for a search of the web: that one, unless it has no tool for it and another that
+// the provider speaks has.
+func (p *Provider) Searching(d *dialect.Dialect) *dialect.Dialect {
+	if i := slices.IndexFunc(p.opts.Also, func(d *dialect.Dialect) bool { return d.SearchTool != nil }); i >= 0 && d.SearchTool == nil {
+		return p.opts.Also[i]
+	}
+	return d
+}
+
 // Rules are what its vendor asks of requests in a wire format that it speaks.
 func (p *Provider) Rules(d *dialect.Dialect) rules.Set { return p.rules[d.Name] }
 

@@ -115,7 +115,7 @@ func (q *Quote) inputsAtMost() Inputs {
 		}
 	}
 	if !r.own {
-		q.searches(&r, tree)
+		q.asksSearches(&r, tree)
 	}
 	for i := range tree.Messages {
 		r.extra(tree.Messages[i].Extra, in)

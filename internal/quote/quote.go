@@ -75,6 +75,9 @@ type Quote struct {
 // New is a request at a target, at the price of the moment at which it came.
 func New(r *Request, table *route.Table, target *route.Target, came time.Time) Quote {
 	speaks := target.Provider.Speaking(r.Dialect, target.Model)
+	if speaks != r.Dialect && r.searches(target.Model) {
+		speaks = target.Provider.Searching(speaks)
+	}
 	return Quote{
 		Request: r, Price: table.Price(target, came), table: table, Target: target,
 		Speaks: speaks, Spoken: speaks.For(r.Op.Op), Quirks: target.Provider.Quirks(speaks),

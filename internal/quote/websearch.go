@@ -1,21 +1,39 @@
 package quote
 
 import (
+	"slices"
+
 	"weir/internal/llm"
 )
 
-// searches takes note of the searches of the web that a client of another wire format asks for: what the provider runs is
+// searches reports whether a client wishes for a search of the web by a model that does not search by itself.
+func (r *Request) searches(model string) bool {
+	if _, searches := unaskedClass(model); searches || r.Op.DecodeRequest == nil {
+		return false
+	}
+	tree, err := r.Source.Tree()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(offered(tree), func(t llm.Tool) bool { return t.Search != nil })
+}
+
+// offered are the tools that a wire format other than the client's gets.
+func offered(tree *llm.Request) []llm.Tool {
+	if tree.Elsewhere != nil {
+		return tree.Elsewhere.Tools
+	}
+	return tree.Tools
+}
+
+// asksSearches takes note of the searches of the web that a client of another wire format asks for: what the provider runs is
 // its own tool. Models that are asked by a field of options search without being asked, too.
-func (q *Quote) searches(r *Inputs, tree *llm.Request) {
+func (q *Quote) asksSearches(r *Inputs, tree *llm.Request) {
 	if q.Speaks.SearchTool == nil {
 		return
 	}
-	tools := tree.Tools
-	if tree.Elsewhere != nil {
-		tools = tree.Elsewhere.Tools
-	}
-	for i := range tools {
-		s := tools[i].Search
+	for _, t := range offered(tree) {
+		s := t.Search
 		if s == nil {
 			continue
 		}

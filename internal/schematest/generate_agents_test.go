@@ -70,9 +70,14 @@ func (s *responses) ran() object {
 func (s *responses) clientTools() (tools list) {
 	grammar := object{"type": "grammar", "syntax": "lark", "definition": "start: \"x\""}
 	all := list{
-		object{"type": "custom", "name": "apply_patch", "description": "Edits", "format": grammar}, object{"type": "custom", "name": "exec"},
-		object{"type": "web_search"}, object{"type": "local_shell"}, object{"type": "shell", "environment": object{"type": "local"}}, object{"type": "apply_patch"},
-		object{"type": "tool_search", "execution": "client", "description": "Finds", "parameters": s.parameters()}, s.namespace("mcp__tt"),
+		object{"type": "custom", "name": "apply_patch", "description": "Edits", "format": grammar},
+		object{"type": "custom", "name": "exec"},
+		object{"type": "web_search"},
+		object{"type": "local_shell"},
+		object{"type": "shell", "environment": object{"type": "local"}},
+		object{"type": "apply_patch"},
+		object{"type": "tool_search", "execution": "client", "description": "Finds", "parameters": s.parameters()},
+		s.namespace("mcp__tt"),
 	}
 	for _, tool := range all {
 		if s.once(6) {

@@ -75,7 +75,7 @@ func title(name string) string {
 
 // leftEverywhere are the names that are left out at all providers where requests are translated.
 func leftEverywhere(rows []row) (names []string) {
-	var counts = map[string]int{}
+	counts := map[string]int{}
 	translated := 0
 	for _, r := range rows {
 		if r.own {

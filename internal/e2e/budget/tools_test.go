@@ -173,6 +173,7 @@ func TestSearchesAcrossFormats(t *testing.T) {
 	openai := charges{input: 2000, output: 10_000, fee: 10_000_000, searches: 4, found: 8000}
 	haiku := charges{input: 1000, output: 5000, fee: 10_000_000, searches: 3, found: 8000}
 	gemini := charges{input: 750, output: 3750, fee: 14_000_000, searches: 2}
+	grok := charges{input: 2000, output: 6000, fee: 5_000_000, searches: 1, found: 8000}
 	for _, tt := range []struct {
 		client, members string
 		model, wire     string
@@ -181,6 +182,8 @@ func TestSearchesAcrossFormats(t *testing.T) {
 		{"anthropic", ``, "openai/gpt-6.1-sol", "responses", openai},
 		{"anthropic", `"max_uses":2,`, "openai/gpt-6.1-sol", "responses", openai},
 		{"gemini", ``, "openai/gpt-6.1-sol", "responses", openai},
+		{"anthropic", ``, "openai/gpt-4.1", "responses", openai}, // which is asked in Chat Completions for all else
+		{"gemini", ``, "xai/grok-4.7", "responses", grok},
 		{"responses", ``, "anthropic/claude-haiku-4-5", "anthropic", haiku},
 		{"responses", `"max_tool_calls":1,`, "anthropic/claude-haiku-4-5", "anthropic", haiku},
 		{"gemini", ``, "anthropic/claude-haiku-4-5", "anthropic", haiku},
