@@ -20,6 +20,7 @@ import (
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
+	"weir/internal/sse"
 )
 
 // citing are the wire formats whose answers name sources in clients' words, and that providers speak.
@@ -266,4 +267,39 @@ func upstream(t *testing.T, client, provider *dialect.Dialect, body []byte) []by
 		t.Fatalf("%v in %s", err, body)
 	}
 	return sent
+}
+
+// TestSourcesOfHostileProvidersAreBounded holds that what is kept of a stream's sources, and what is written of an answer's,
+// is bounded however many there are.
+func TestSourcesOfHostileProvidersAreBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 8<<10)
+	d := registry.All().Named("anthropic")
+	dec := d.NewDecoder(&llm.Quirks{})
+	for i := range 4000 {
+		kind, member := "content_block_delta", `"delta":{"type":"citations_delta","citation":{"type":"web_search_result_location","url":"https://a.example","title":"t","cited_text":"`+long+`"}}`
+		if i == 0 {
+			kind, member = "content_block_start", `"content_block":{"type":"text","text":""}`
+		}
+		if _, err := dec.Decode(nil, sse.Event{Name: []byte(kind), Data: []byte(`{"type":"` + kind + `","index":0,` + member + `}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := dec.(dialect.Sized).Size(); kept == 0 || kept > 4<<20 {
+		t.Errorf("%d bytes of sources are kept, want some, and at most 4 MiB", kept)
+	}
+	text := strings.Repeat("a", 4000)
+	p := llm.Part{Kind: llm.PartText, Text: text}
+	size := len(text)
+	for i := range 2000 { // one within the other
+		c := llm.Claim{Start: i, End: len(text) - i, Source: llm.Source{URL: "https://a.example", Quote: long[:1000]}}
+		p.Cite(c)
+		size += c.Source.Size() + 128
+	}
+	for _, name := range citing {
+		r := llm.Reply{ID: "id-1", Model: "m", Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{p}}}}}
+		if body := registry.All().Named(name).EncodeReply(nil, &r); len(body) > 4*size {
+			t.Errorf("%s: %d bytes are written of %d", name, len(body), size)
+		}
+	}
 }

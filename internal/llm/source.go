@@ -96,7 +96,7 @@ func Searched(s *Search, raw json.RawMessage) Part {
 }
 
 // maxSpread is over how many parts a claim goes, in the mean of a message; what is behind them is left out.
-const maxSpread = 16
+const maxSpread = 4
 
 // Cite adds claims of the text of all parts together to the parts that they are of.
 func (m *Message) Cite(claims ...Claim) {

@@ -15,6 +15,7 @@ const (
 	maxSearches      = 1000     // of an answer that are remembered
 	maxSearchInput   = 64 << 10 // bytes
 	maxCitations     = 4096     // of a block of a stream
+	maxSourceBytes   = 4 << 20  // of the citations and queries of a stream that are kept
 	webSearchFailure = "web_search_tool_result_error"
 )
 
@@ -179,19 +180,40 @@ func searchID(answer string, search, query int) string {
 		strconv.Itoa(search) + "_" + strconv.Itoa(query)
 }
 
-// cites takes note of a citation of the block.
-func (b *openBlock) cites(citation []byte) {
-	if len(b.sources) < maxCitations {
-		b.sources = append(b.sources, readSource(citation))
+// cites takes note of a citation of a block.
+func (d *Decoder) cites(b *openBlock, citation []byte) {
+	s := readSource(citation)
+	if size := s.Size(); len(b.sources) < maxCitations && d.kept+size <= maxSourceBytes {
+		b.sources = append(b.sources, s)
+		d.kept += size
 	}
 }
 
 // asks takes note of a piece of the input of a search.
-func (b *openBlock) asks(delta []byte) {
+func (d *Decoder) asks(b *openBlock, delta []byte) {
 	if b.search == "" {
 		return
 	}
-	if s := rawjson.Text(rawjson.Get(delta, "partial_json")); len(b.input)+len(s) <= maxSearchInput {
+	s := rawjson.Text(rawjson.Get(delta, "partial_json"))
+	if len(b.input)+len(s) <= maxSearchInput && d.kept+len(s) <= maxSourceBytes {
 		b.input = append(b.input, s...)
+		d.kept += len(s)
 	}
+}
+
+// Size is how many bytes of citations and queries are kept.
+func (d *Decoder) Size() int { return d.kept }
+
+// claims appends the citations of a block that has ended, and takes note of the query of one that is a search.
+func (d *Decoder) claims(dst []llm.Event, b *openBlock) []llm.Event {
+	if b.search != "" && len(b.input) > 0 {
+		d.searches.begin(b.search, b.input)
+	}
+	for i := range b.sources {
+		d.kept -= b.sources[i].Size()
+		dst = append(dst, llm.Event{Kind: llm.EventClaim, RawOf: Name, Claim: &llm.Claim{
+			Start: b.start, End: d.told, Source: b.sources[i],
+		}})
+	}
+	return dst
 }

@@ -10,9 +10,13 @@ import (
 const (
 	// maxClaims bounds the claims of a text that become citations.
 	maxClaims = 1024
-	// maxRepeats is how often a claim that goes over several blocks is repeated, in the mean of a text.
-	maxRepeats = 8
+	// maxRepeated bounds, in bytes, what is said again of claims of a text that go over several blocks. Further ones are said
+	// of their last block alone.
+	maxRepeated = 1 << 20
 )
+
+// citationSize is what a citation takes beside its texts, in bytes.
+const citationSize = 128
 
 // cut cuts a text where claims of another vendor begin and end: in this format a citation is of a whole block.
 func cut(p *llm.Part) []llm.Part {
@@ -20,7 +24,7 @@ func cut(p *llm.Part) []llm.Part {
 	claims = claims[:min(len(claims), maxClaims)]
 	slices.SortStableFunc(claims, func(a, b llm.Claim) int { return cmp.Compare(a.Start, b.Start) })
 	var pieces []llm.Part
-	repeats := maxRepeats * len(claims)
+	room := maxRepeated
 	from := 0
 	var open []*llm.Claim
 	for _, to := range cuts(claims, len(p.Text)) {
@@ -31,7 +35,7 @@ func cut(p *llm.Part) []llm.Part {
 		piece := llm.Part{Kind: llm.PartText, Text: p.Text[from:to]}
 		for _, c := range open {
 			if c.End > to {
-				if repeats--; repeats < 0 {
+				if room -= citationSize + c.Source.Size(); room < 0 {
 					continue
 				}
 			}

@@ -28,6 +28,7 @@ type Decoder struct {
 
 	told     int // bytes of text so far
 	searches searches
+	kept     int // bytes of citations and of queries
 }
 
 // openBlock is a content block of the stream that has begun and not ended.
@@ -267,9 +268,9 @@ func (d *Decoder) delta(dst []llm.Event, f *streamFrame, data []byte) []llm.Even
 	kind := typeWord(rawjson.Get(f.delta, "type"))
 	switch {
 	case b != nil && b.kind == llm.PartOther:
-		b.asks(f.delta)
+		d.asks(b, f.delta)
 	case b != nil && b.kind == llm.PartText && kind == "citations_delta":
-		b.cites(rawjson.Get(f.delta, "citation"))
+		d.cites(b, rawjson.Get(f.delta, "citation"))
 	case kind == "text_delta":
 		return b.text(dst, rawjson.Get(f.delta, "text"))
 	case kind == "thinking_delta":
@@ -328,14 +329,7 @@ func (d *Decoder) close(dst []llm.Event, index int64) []llm.Event {
 	if b.kind == llm.PartToolCall && !b.said {
 		dst = append(dst, llm.Event{Kind: llm.EventToolCall, Text: "{}", Tool: llm.ToolDelta{Index: b.call}})
 	}
-	if b.search != "" && len(b.input) > 0 {
-		d.searches.begin(b.search, b.input)
-	}
-	for i := range b.sources {
-		dst = append(dst, llm.Event{Kind: llm.EventClaim, RawOf: Name, Claim: &llm.Claim{
-			Start: b.start, End: d.told, Source: b.sources[i],
-		}})
-	}
+	dst = d.claims(dst, b)
 	*b = d.blocks[len(d.blocks)-1]
 	d.blocks = d.blocks[:len(d.blocks)-1]
 	return dst

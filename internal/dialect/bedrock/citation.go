@@ -11,6 +11,7 @@ const (
 	// maxDocuments bounds the number of a document that is believed, and maxSources the sources of a block of a stream.
 	maxDocuments = 10_000
 	maxSources   = 4096
+	maxKept      = 4 << 20 // bytes of these
 )
 
 // readSource is the source that a citation names
@@ -50,6 +51,7 @@ type cited struct {
 	block   int64
 	begin   int // bytes of text before it
 	sources []llm.Source
+	size    int // bytes of them
 }
 
 // cite takes note of a citation of a block.
@@ -57,8 +59,10 @@ func (d *Decoder) cite(block int64, v []byte) {
 	if d.cited == nil || d.cited.block != block {
 		d.cited = &cited{block: block, begin: d.before}
 	}
-	if len(d.cited.sources) < maxSources {
-		d.cited.sources = append(d.cited.sources, readSource(v))
+	s := readSource(v)
+	if size := s.Size(); len(d.cited.sources) < maxSources && d.cited.size+size <= maxKept {
+		d.cited.sources = append(d.cited.sources, s)
+		d.cited.size += size
 	}
 }
 

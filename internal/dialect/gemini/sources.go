@@ -11,6 +11,7 @@ const (
 	// maxSources bounds the sources of an answer, and maxClaims what they support of it. More are passed over.
 	maxSources = 1000
 	maxClaims  = 4096
+	maxKept    = 4 << 20 // bytes of sources and queries
 )
 
 // sources are those of a candidate, of all pieces of a stream together. Places count the bytes of UTF-8
@@ -23,6 +24,16 @@ type sources struct {
 	queries []string
 	claims  []llm.Claim // told so far
 	seen    map[llm.Claim]bool
+	kept    int // bytes
+}
+
+// keeps reports whether there is room for so many bytes, and takes it.
+func (s *sources) keeps(size int) bool {
+	if s.kept+size > maxKept {
+		return false
+	}
+	s.kept += size
+	return true
 }
 
 // read reads what a candidate says that it rests on, and returns the claims that it did not tell before. Before are the
@@ -30,7 +41,8 @@ type sources struct {
 func (s *sources) read(c *candidate, before []int) []llm.Claim {
 	from := len(s.claims)
 	for _, q := range rawjson.Elements(get(c.grounding, "webSearchQueries")) {
-		if query := rawjson.Text(q); len(s.queries) < maxSources && !slices.Contains(s.queries, query) {
+		query := rawjson.Text(q)
+		if len(s.queries) < maxSources && !slices.Contains(s.queries, query) && s.keeps(len(query)) {
 			s.queries = append(s.queries, query)
 		}
 	}
@@ -50,7 +62,9 @@ func (s *sources) read(c *candidate, before []int) []llm.Claim {
 	for _, name := range []string{"citationSources", "citations"} { // the Gemini API's, Vertex AI's
 		for _, v := range rawjson.Elements(get(c.recited, name)) {
 			start, end := segment(v, nil)
-			s.claim(llm.Claim{Start: start, End: end, Source: chunkOf(v)})
+			if source := chunkOf(v); s.keeps(source.Size()) {
+				s.claim(llm.Claim{Start: start, End: end, Source: source})
+			}
 		}
 	}
 	return s.claims[from:]
@@ -64,7 +78,7 @@ func (s *sources) add(source llm.Source) int {
 	if i, is := s.places[source]; is {
 		return i
 	}
-	if len(s.all) == maxSources {
+	if len(s.all) == maxSources || !s.keeps(source.Size()) {
 		return -1
 	}
 	if s.places == nil {

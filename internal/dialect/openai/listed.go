@@ -13,6 +13,8 @@ const (
 	// passed over.
 	maxListed  = 1000
 	maxMarkers = 4096
+	// maxListedBytes bounds these sources in bytes.
+	maxListedBytes = 4 << 20
 )
 
 // listed are the sources that an answer lists beside its choices, and the places at which its text names one by its
@@ -40,11 +42,13 @@ func (l *listed) add(name string, v []byte) {
 	}
 	l.length = len(v)
 	var sources []llm.Source
+	size := 0
 	for _, e := range rawjson.Elements(v) {
-		if len(sources) == maxListed {
+		s := listedSource(e)
+		if size += s.Size(); len(sources) == maxListed || size > maxListedBytes {
 			break
 		}
-		if s := listedSource(e); s.URL != "" {
+		if s.URL != "" {
 			sources = append(sources, s)
 		}
 	}
