@@ -40,11 +40,11 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		}
 	case llm.EventClaim:
 		at, c := e.texts.Of(ev.Choice), ev.Claim
-		dst = append(e.open(dst, ev.Choice), `"citations":[`...)
+		dst = append(e.open(dst, ev.Choice), `"content":"","citations":[`...)
 		dst = appendCitation(dst, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End))
 		return closeDelta(append(dst, ']'))
 	case llm.EventSearch:
-		dst = append(e.open(dst, ev.Choice), `"searches":[`...)
+		dst = append(e.open(dst, ev.Choice), `"content":"","searches":[`...)
 		return closeDelta(append(appendSearch(dst, ev.Search), ']'))
 	}
 	return dst
