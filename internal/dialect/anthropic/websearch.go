@@ -40,9 +40,9 @@ func SearchTool(s *llm.WebSearch) []byte {
 	switch {
 	case len(s.Allowed) > 0:
 		isBlocked := func(d string) bool { return slices.Contains(s.Blocked, d) }
-		dst = compose.Texts(append(dst, `,"allowed_domains":`...), slices.DeleteFunc(slices.Clone(s.Allowed), isBlocked))
+		dst = rawjson.AppendStrings(append(dst, `,"allowed_domains":`...), slices.DeleteFunc(slices.Clone(s.Allowed), isBlocked))
 	case len(s.Blocked) > 0:
-		dst = compose.Texts(append(dst, `,"blocked_domains":`...), s.Blocked)
+		dst = rawjson.AppendStrings(append(dst, `,"blocked_domains":`...), s.Blocked)
 	}
 	if s.HasPlace() {
 		dst = compose.Place(append(dst, `,"user_location":`...), s)

@@ -34,15 +34,3 @@ func Place(dst []byte, s *llm.WebSearch) []byte {
 	}
 	return append(dst, '}')
 }
-
-// Texts writes a list of texts.
-func Texts(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, s)
-	}
-	return append(dst, ']')
-}

@@ -188,14 +188,8 @@ func (g *grounded) append(dst []byte) []byte {
 	if len(g.queries) == 0 && len(g.claims) == 0 {
 		return dst
 	}
-	dst = append(dst, `,"groundingMetadata":{"webSearchQueries":[`...)
-	for i, q := range g.queries {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, q)
-	}
-	dst = append(dst, `],"groundingChunks":[`...)
+	dst = rawjson.AppendStrings(append(dst, `,"groundingMetadata":{"webSearchQueries":`...), g.queries)
+	dst = append(dst, `,"groundingChunks":[`...)
 	numbers := map[llm.Source]int{}
 	for i := range g.claims {
 		s := g.claims[i].Source

@@ -66,12 +66,5 @@ func appendCitation(dst []byte, s *llm.Source, start, end int) []byte {
 
 // appendSearch writes the queries of a search.
 func appendSearch(dst []byte, s *llm.Search) []byte {
-	dst = append(dst, `{"queries":[`...)
-	for i, query := range s.Queries {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, query)
-	}
-	return append(dst, "]}"...)
+	return append(rawjson.AppendStrings(append(dst, `{"queries":`...), s.Queries), '}')
 }

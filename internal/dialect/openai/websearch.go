@@ -65,10 +65,9 @@ func (e *requestEncoder) search(r *llm.Request, s *llm.WebSearch) {
 		e.Inner("search_context_size", s.Context)
 	}
 	if s.HasPlace() {
-		place := *s
 		e.Name("user_location")
 		e.Dst = append(e.Dst, `{"type":"approximate","approximate":`...)
-		e.Dst = append(compose.Place(e.Dst, &place), '}')
+		e.Dst = append(compose.Place(e.Dst, s), '}')
 	}
 	e.Dst = append(e.Dst, '}')
 }

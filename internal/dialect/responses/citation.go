@@ -113,14 +113,8 @@ func appendSearch(dst []byte, s *llm.Search, id, status string) []byte {
 	if len(s.Queries) > 0 {
 		query = s.Queries[0]
 	}
-	dst = append(rawjson.AppendString(dst, query), `,"queries":[`...)
-	for i, q := range s.Queries {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, q)
-	}
-	dst = append(dst, `],"sources":[`...)
+	dst = append(rawjson.AppendString(dst, query), `,"queries":`...)
+	dst = append(rawjson.AppendStrings(dst, s.Queries), `,"sources":[`...)
 	for i := range s.Results {
 		if i > 0 {
 			dst = append(dst, ',')

@@ -29,7 +29,7 @@ func readSearch(v []byte, at string) *llm.WebSearch {
 func SearchTool(s *llm.WebSearch) []byte {
 	dst := []byte(`{"type":"web_search"`)
 	if len(s.Allowed) > 0 {
-		dst = append(compose.Texts(append(dst, `,"filters":{"allowed_domains":`...), s.Allowed), '}')
+		dst = append(rawjson.AppendStrings(append(dst, `,"filters":{"allowed_domains":`...), s.Allowed), '}')
 	}
 	if s.HasPlace() {
 		dst = compose.Place(append(dst, `,"user_location":`...), s)
