@@ -156,7 +156,7 @@ func (a *attempt) behind() *llm.Request {
 func (r *rescue) beginAnew() *attempt {
 	c := r.call
 	tree, err := c.Tree()
-	if err != nil || tree.HasTools() || hasLogprobs(tree) {
+	if err != nil || tree.HasTools() || tree.Logprobs != nil {
 		return nil
 	}
 	a := c.newAttempt()
@@ -165,13 +165,6 @@ func (r *rescue) beginAnew() *attempt {
 		return nil
 	}
 	return a
-}
-
-func hasLogprobs(r *llm.Request) bool {
-	return slices.ContainsFunc(r.Extra, func(f llm.Field) bool {
-		return strings.Contains(strings.ToLower(f.Name),
-			"logprobs")
-	})
 }
 
 // pass takes out of a piece what the client already has, and reports whether
@@ -187,6 +180,7 @@ func (s *resume) pass(e *llm.Event) (bool, error) {
 			return false, errDiverged
 		}
 	case llm.EventText:
+		e.Tokens = nil // of words that the client may have
 		if s.prefill {
 			s.behind(e)
 		}

@@ -104,11 +104,14 @@ func ServiceTier(modes string) string {
 
 // Choice is one of the answers of a reply.
 type Choice struct {
-	Index    int
-	Message  Message
-	Finish   FinishReason
-	Stopped  string // the client's stop sequence that ended it, where the provider tells it
-	Logprobs json.RawMessage
+	Index   int
+	Message Message
+	Finish  FinishReason
+	Stopped string // the client's stop sequence that ended it, where the provider tells it
+	// Tokens are those of its text with their log probabilities, where they were asked for: a JSON array as
+	// logprobs.content of Chat Completions has it, with every member; nil for none.
+	Tokens   json.RawMessage
+	Logprobs json.RawMessage // the same, and what else stands beside it, in the words of the reply's wire format
 	Extra    []Field
 }
 
@@ -118,7 +121,7 @@ type EventKind uint8
 // The kinds of event.
 const (
 	EventStart     EventKind = iota + 1 // ID, Model, Created; Usage of the input, where it is known so early
-	EventText                           // Text, a piece of the answer; with Signature, which may come alone
+	EventText                           // Text, a piece of the answer; with Signature or Tokens, which may come alone
 	EventReasoning                      // Text, a piece of the thinking; or Signature; or Redacted
 	EventRefusal                        // Text, a piece of a refusal
 	// Tool opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
@@ -173,6 +176,7 @@ type Event struct {
 	GoesOn       bool   // EventOther: a piece of the sound that the event before it began
 	Claim        *Claim
 	Search       *Search
+	Tokens       json.RawMessage // EventText: as in Choice, those of the piece
 }
 
 // Words are what an encoder of another wire format can tell of an EventOther that

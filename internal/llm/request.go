@@ -38,6 +38,7 @@ type Request struct {
 	Choices          *int64
 	Format           *Format
 	Reasoning        *ReasoningOptions
+	Logprobs         *Logprobs // nil for no wish; it stands among Extra as well
 	User             string
 
 	Stream       bool

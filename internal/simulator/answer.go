@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 )
 
@@ -19,6 +20,7 @@ type answer struct {
 	parts    []part
 	limit    int64 // visible pieces of a choice
 	finish   llm.FinishReason
+	logprobs *llm.Logprobs // as the request has it
 }
 
 // part is a run of pieces of one kind. Every piece is one token.
@@ -40,7 +42,7 @@ const (
 // newAnswer decides what a request is told, with the fault that meets it, or
 // nil. A silent answer has no words.
 func newAnswer(s *spec, req *llm.Request, h uint64, f *fault, silent bool) *answer {
-	a := &answer{hash: h, choices: choicesOf(s, req), prompt: s.prompt, finish: llm.FinishStop}
+	a := &answer{hash: h, choices: choicesOf(s, req), prompt: s.prompt, finish: llm.FinishStop, logprobs: req.Logprobs}
 	if a.prompt == unset {
 		perMedia := s.files
 		if perMedia == unset {
@@ -259,6 +261,11 @@ func (a *answer) event(p *part, i, choice int64) llm.Event {
 		if i == 0 {
 			ev.Tool = p.open(h)
 		}
+	}
+	if a.logprobs != nil {
+		var s parse.Tokens
+		a.token(&s, p, h, i)
+		ev.Tokens = s.List()
 	}
 	return ev
 }

@@ -310,7 +310,9 @@ func (c *call) reply() *llm.Reply {
 		reply.Counted = c.answer.prompt
 	}
 	for i := range reply.Choices {
-		reply.Choices[i] = llm.Choice{Index: i, Finish: c.answer.finish, Message: c.answer.message(int64(i))}
+		reply.Choices[i] = llm.Choice{
+			Index: i, Finish: c.answer.finish, Message: c.answer.message(int64(i)), Tokens: c.answer.tokens(int64(i)),
+		}
 	}
 	return reply
 }

@@ -22,6 +22,7 @@ type Writer struct {
 	Quirks  *llm.Quirks // set by New, then never nil
 	Err     error       // the first thing that can neither be carried nor left out
 	dropped []string
+	carried []string // extra fields of another API that are in the body in other words
 }
 
 // New is a writer for the request r in the wire format of that name, with the
@@ -146,8 +147,15 @@ func (w *Writer) Extras(fields []llm.Field) {
 		if w.Own {
 			w.Raw(f.Name, f.Value)
 		} else {
-			w.Drop(f.Name)
+			w.DropExtra(f.Name)
 		}
+	}
+}
+
+// DropExtra drops a field that nobody modelled, of another API, unless something else carries what it says.
+func (w *Writer) DropExtra(name string) {
+	if !slices.Contains(w.carried, name) {
+		w.Drop(name)
 	}
 }
 

@@ -61,6 +61,7 @@ func (e *requestEncoder) config(r *llm.Request) {
 	e.sampling(r)
 	e.format(r.Format)
 	e.thinking(r)
+	e.logprobs(r)
 	if e.Own {
 		for _, f := range r.Extra {
 			if name, ok := strings.CutPrefix(f.Name, inConfig); ok && name != "thinkingConfig" {
@@ -232,7 +233,7 @@ func (e *requestEncoder) extras(extra []llm.Field) {
 		case e.Own:
 			e.InnerRaw(f.Name, f.Value)
 		default:
-			e.Drop(f.Name)
+			e.DropExtra(f.Name)
 		}
 	}
 }

@@ -134,7 +134,8 @@ type candidate struct {
 	grounding     []byte
 	read          []byte // what it says of pages that it read
 	recited       []byte // and of text that stands somewhere
-	malformed     bool   // its content cannot be
+	logprobs      []byte
+	malformed     bool // its content cannot be
 	other         []llm.Field
 }
 
@@ -165,6 +166,8 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 				c.read = m.Value
 			case "citationMetadata":
 				c.recited = m.Value
+			case "logprobsResult":
+				c.logprobs = m.Value
 			}
 			if keepOther {
 				c.other = append(c.other, llm.Field{Name: m.Name(), Value: m.Value})
@@ -177,7 +180,7 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 // decodeCandidate decodes one answer, and adds to g what it is grounded on.
 func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 	c := readCandidate(v, position, true)
-	out := llm.Choice{Index: c.index, Message: llm.Message{Role: llm.RoleAssistant}, Extra: c.other}
+	out := llm.Choice{Index: c.index, Message: llm.Message{Role: llm.RoleAssistant}, Tokens: readTokens(c.logprobs), Extra: c.other}
 	if c.malformed || rawjson.KindOf(v) != rawjson.Object {
 		return out, errContent
 	}

@@ -87,10 +87,10 @@ func appendCandidate(dst []byte, c *llm.Choice, own bool) []byte {
 	if len(dst) == empty && c.Finish != llm.FinishContentFilter {
 		dst = append(dst, `{"text":""}`...)
 	}
-	dst = append(dst, `],"role":"model"}`...)
+	dst = append(dst, endOfParts...)
 	dst = appendFinish(dst, c, broken)
 	if !own {
-		dst = g.append(dst)
+		dst = appendLogprobs(g.append(dst), c.Tokens)
 	}
 	dst = rawjson.AppendCount(dst, `,"index":`, int64(c.Index))
 	return append(appendFields(dst, c.Extra), '}')

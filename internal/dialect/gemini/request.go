@@ -53,6 +53,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	}
 	r.Messages = append(system, r.Messages...)
 	parse.NoteAllowed(r, "toolConfig")
+	parse.NoteLogprobs(r, inConfig+"responseLogprobs", inConfig+"logprobs")
 	return r, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -100,6 +101,7 @@ func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Even
 	if c.malformed || rawjson.KindOf(v) != rawjson.Object {
 		return dst, errContent
 	}
+	from := len(dst)
 	for _, e := range rawjson.Elements(c.parts) {
 		p, ok := decodePart(e)
 		if !ok {
@@ -107,6 +109,7 @@ func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Even
 		}
 		dst = d.part(dst, c.index, &p, e)
 	}
+	dst = parse.Tell(dst, from, c.index, readTokens(c.logprobs))
 	reason := finishOf(rawjson.Text(c.finish), d.calls[c.index] > 0)
 	if c.grounding != nil || c.recited != nil {
 		dst = d.sourced(dst, c)

@@ -85,11 +85,12 @@ func (e *Encoder) text(dst []byte, ev *llm.Event, thought bool) []byte {
 	if ev.Signature != "" || ev.Redacted != "" {
 		signature = signatureOf(ev.Maker, ev.Signature, ev.Redacted)
 	}
-	if ev.Text == "" && signature == "" {
+	if ev.Text == "" && signature == "" && ev.Tokens == nil {
 		return dst
 	}
 	dst = appendText(open(dst), ev.Text, thought)
-	return e.close(append(appendSigned(dst, signature), '}'), ev.Choice)
+	dst = append(append(appendSigned(dst, signature), '}'), endOfParts...)
+	return e.closeCandidate(appendLogprobs(dst, ev.Tokens), ev.Choice)
 }
 
 // grounded are the sources of a choice, to which so many bytes come. They stand in the last object. Those that are too
@@ -117,9 +118,17 @@ func open(dst []byte) []byte {
 	return append(append(dst, opening...), `{"content":{"parts":[`...)
 }
 
+// endOfParts ends the content of a candidate.
+const endOfParts = `],"role":"model"}`
+
 // close ends an event behind the last part of its candidate.
 func (e *Encoder) close(dst []byte, choice int) []byte {
-	dst = rawjson.AppendCount(append(dst, `],"role":"model"}`...), `,"index":`, int64(choice))
+	return e.closeCandidate(append(dst, endOfParts...), choice)
+}
+
+// closeCandidate ends an event behind the content of its candidate.
+func (e *Encoder) closeCandidate(dst []byte, choice int) []byte {
+	dst = rawjson.AppendCount(dst, `,"index":`, int64(choice))
 	return append(append(append(dst, "}],"...), e.tail...), "}\n\n"...)
 }
 
@@ -197,7 +206,7 @@ func (e *Encoder) finish(dst []byte, choice int, reason llm.FinishReason) []byte
 	if len(dst) == empty {
 		dst = append(dst, `{"text":""}`...)
 	}
-	dst = append(dst, `],"role":"model"}`...)
+	dst = append(dst, endOfParts...)
 	if broken != "" {
 		dst = appendMalformed(dst, broken)
 	} else {

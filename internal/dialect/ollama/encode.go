@@ -22,10 +22,11 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	e.tools(r)
 	e.answer(r)
 	e.options(r)
+	e.Logprobs(r)
 	for _, f := range r.Extra {
 		switch {
 		case !e.Own:
-			e.Drop(f.Name)
+			e.DropExtra(f.Name)
 		case !strings.HasPrefix(f.Name, optionPrefix): // else it stands among the options
 			e.Raw(f.Name, f.Value)
 		}

@@ -35,7 +35,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	}
 	c := llm.Choice{Message: decodeAnswer(a.message)}
 	if a.logprobs != nil {
-		c.Logprobs = a.logprobs
+		c.Logprobs, c.Tokens = a.logprobs, parse.ReadTokens(a.logprobs)
 	}
 	if a.done {
 		c.Finish = finishOf(rawjson.Text(a.reason))

@@ -22,6 +22,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
+	e.Logprobs(r)
 	e.Extras(r.Extra)
 	return e.Close()
 }

@@ -126,7 +126,7 @@ func decodeChoice(v []byte, position int) (c llm.Choice, broken bool, err error)
 			c.Finish = finishOf(rawjson.Text(f.Value))
 		case "logprobs":
 			if rawjson.Present(f.Value) {
-				c.Logprobs = f.Value
+				c.Logprobs, c.Tokens = f.Value, parse.ReadTokens(rawjson.Get(f.Value, "content"))
 			}
 		case "error": // OpenRouter's
 			broken = rawjson.Present(f.Value)
@@ -273,7 +273,7 @@ func appendChoice(dst []byte, r *llm.Reply, c *llm.Choice, own bool) []byte {
 	dst = appendAnswer(append(dst, `,"message":`...), r, &c.Message, own)
 	dst = append(dst, `,"logprobs":`...)
 	if c.Logprobs == nil {
-		dst = append(dst, "null"...)
+		dst = appendTokens(dst, c.Tokens)
 	} else {
 		dst = append(dst, c.Logprobs...)
 	}
@@ -283,6 +283,14 @@ func appendChoice(dst []byte, r *llm.Reply, c *llm.Choice, own bool) []byte {
 	}
 	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), finish)
 	return append(appendFields(dst, c.Extra), '}')
+}
+
+// appendTokens writes the log probabilities of tokens.
+func appendTokens(dst []byte, tokens []byte) []byte {
+	if tokens == nil {
+		return append(dst, "null"...)
+	}
+	return append(append(append(dst, `{"content":`...), tokens...), `,"refusal":null}`...)
 }
 
 // finishWord is the reason as it is written. A provider that gave none came to

@@ -37,6 +37,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 			`The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
 	}
 	noteSaid(r)
+	parse.NoteLogprobs(r, "logprobs", "top_logprobs")
 	parse.NoteAllowed(r, "tool_choice")
 	noteElsewhere(r, choice, functions && !tools)
 	return r, nil

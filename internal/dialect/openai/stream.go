@@ -164,7 +164,7 @@ func (c *chunk) start() llm.Event {
 
 func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool) {
 	var index int
-	var delta, finish []byte
+	var delta, finish, logprobs []byte
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
 		case "index":
@@ -175,12 +175,15 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool)
 			delta = m.Value
 		case "finish_reason":
 			finish = m.Value
+		case "logprobs":
+			logprobs = m.Value
 		case "error": // OpenRouter's
 			broken = rawjson.Present(m.Value)
 		}
 	}
 	before := len(dst)
 	dst = d.delta(dst, index, delta)
+	dst = parse.Tell(dst, before, index, parse.ReadTokens(rawjson.Get(logprobs, "content")))
 	d.said[index] = d.said[index] || len(dst) > before
 	if reason := finishOf(rawjson.Text(finish)); reason != "" {
 		dst = d.end(dst, index, reason)

@@ -151,16 +151,16 @@ func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
 }
 
 func (e *Encoder) text(dst []byte, ev *llm.Event, name string) []byte {
-	if ev.Text == "" {
+	if ev.Text == "" && ev.Tokens == nil {
 		return dst
 	}
 	dst = append(e.open(dst, ev.Choice), name...)
-	return e.closeDelta(rawjson.AppendString(dst, ev.Text))
+	return e.closeText(rawjson.AppendString(dst, ev.Text), ev.Tokens)
 }
 
 func (e *Encoder) signedText(dst []byte, ev *llm.Event) []byte {
 	dst = rawjson.AppendString(append(e.open(dst, ev.Choice), `"content":`...), ev.Text)
-	return e.closeDelta(appendSignature(dst, ev.Signature))
+	return e.closeText(appendSignature(dst, ev.Signature), ev.Tokens)
 }
 
 // appendCallDelta writes the tool_calls of a delta: with id, type and name
@@ -196,9 +196,12 @@ func (e *Encoder) openDelta(dst []byte, choice int) []byte {
 	return append(rawjson.AppendCount(dst, `{"index":`, int64(choice)), `,"delta":{`...)
 }
 
-func (e *Encoder) closeDelta(dst []byte) []byte {
-	dst = append(dst, `},"logprobs":null,"finish_reason":null}`...)
-	return e.closeChunk(dst)
+func (e *Encoder) closeDelta(dst []byte) []byte { return e.closeText(dst, nil) }
+
+// closeText ends a chunk with one delta, and with the tokens of its text.
+func (e *Encoder) closeText(dst, tokens []byte) []byte {
+	dst = appendTokens(append(dst, `},"logprobs":`...), tokens)
+	return e.closeChunk(append(dst, `,"finish_reason":null}`...))
 }
 
 // closeChunk ends a chunk. Where usage was asked for, each has a null one.

@@ -70,10 +70,18 @@ func (e *requestEncoder) options(r *llm.Request) {
 	if r.Stream {
 		e.Raw("stream", []byte("true"))
 	}
-	if !e.Own {
-		e.Raw("store", []byte("false"))
-		e.Raw("include", []byte(`["reasoning.encrypted_content"]`))
+	if e.Own {
+		return
 	}
+	e.Raw("store", []byte("false"))
+	include := []string{"reasoning.encrypted_content"}
+	if l := e.CarryLogprobs(r); l != nil {
+		include = append(include, includeLogprobs)
+		if l.Top > 0 {
+			e.Integer("top_logprobs", &l.Top)
+		}
+	}
+	e.Raw("include", rawjson.AppendStrings(nil, include))
 }
 
 // object writes an object of the body: what is modelled of it, then the extra
@@ -236,7 +244,7 @@ func (e *requestEncoder) extra(fields []llm.Field) {
 	for _, f := range fields {
 		switch {
 		case !e.Own:
-			e.Drop(f.Name)
+			e.DropExtra(f.Name)
 		case strings.HasPrefix(f.Name, inText), strings.HasPrefix(f.Name, inReasoning): // written with their objects
 		default:
 			e.Raw(f.Name, f.Value)

@@ -35,7 +35,11 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	}
 	dst = append(dst, `,"output":[`...)
 	w := items{dst: dst, id: r.ID, status: itemStatus(status), called: r.Called}
-	w.all(slices.DeleteFunc(slices.Clone(c.Message.Parts), isEmpty))
+	parts := slices.DeleteFunc(slices.Clone(c.Message.Parts), isEmpty)
+	if r.ExtraOf != Name {
+		withTokens(parts, c.Tokens)
+	}
+	w.all(parts)
 	dst = w.dst
 	dst = append(dst, ']')
 	if r.Reported || !r.Usage.IsZero() {

@@ -119,6 +119,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r.Choices = []llm.Choice{{
 		Finish:  finishOf(rawjson.Text(v.status), v.reason(), acts(v.output)),
 		Message: llm.Message{Role: llm.RoleAssistant, Parts: parts},
+		Tokens:  tokensOf(parts),
 	}}
 	return r, nil
 }

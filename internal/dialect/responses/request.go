@@ -57,6 +57,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		r.Essential = t.essential
 	}
 	t.tools.elsewhere(r, choice, t.effort)
+	noteLogprobs(r)
 	return r, nil
 }
 

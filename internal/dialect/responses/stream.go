@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/position"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -80,7 +81,7 @@ type event struct {
 	itemID, name                    []byte
 	item, part, response, failure   []byte
 	output, content, summary        []byte // indexes
-	annotation                      []byte
+	annotation, logprobs            []byte
 }
 
 func readEvent(data []byte) (e event) {
@@ -126,6 +127,8 @@ func (e *event) place(key []byte) *[]byte {
 		return &e.failure
 	case "annotation":
 		return &e.annotation
+	case "logprobs":
+		return &e.logprobs
 	case "output_index":
 		return &e.output
 	case "content_index":
@@ -141,7 +144,9 @@ func (e *event) place(key []byte) *[]byte {
 func (d *Decoder) event(dst []llm.Event, e *event) ([]llm.Event, error) {
 	switch string(e.kind) {
 	case "response.output_text.delta":
-		return d.delta(dst, at(kindText, e.output, e.content), e.delta), nil
+		from := len(dst)
+		dst = d.delta(dst, at(kindText, e.output, e.content), e.delta)
+		return parse.Tell(dst, from, 0, parse.ReadTokens(e.logprobs)), nil
 	case "response.refusal.delta":
 		return d.delta(dst, at(kindRefusal, e.output, e.content), e.delta), nil
 	case "response.reasoning_summary_text.delta":

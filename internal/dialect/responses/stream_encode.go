@@ -48,7 +48,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice != 0 || e.full {
 		return dst
 	}
-	e.kept += len(ev.Text) + len(ev.Redacted) + len(ev.Raw) + len(ev.Signature) + len(ev.Tool.ID) + len(ev.Tool.Name)
+	e.kept += len(ev.Text) + len(ev.Tokens) + len(ev.Redacted) + len(ev.Raw) + len(ev.Signature) + len(ev.Tool.ID) + len(ev.Tool.Name)
 	if ev.Media != nil {
 		e.kept += len(ev.Media.Data)
 	}
@@ -58,7 +58,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	}
 	switch ev.Kind {
 	case llm.EventText, llm.EventRefusal:
-		if ev.Text != "" {
+		if ev.Text != "" || ev.Tokens != nil {
 			dst = e.words(e.begin(dst), ev)
 		}
 		if ev.Kind == llm.EventText {
@@ -114,13 +114,17 @@ func (e *Encoder) words(dst []byte, ev *llm.Event) []byte {
 	dst = e.openPart(dst, ev.Kind)
 	it := e.open
 	it.text = append(it.text, ev.Text...)
-	kind, more := "response.output_text.delta", `,"logprobs":[]`
+	it.tokens = joinTokens(it.tokens, ev.Tokens)
+	kind := "response.output_text.delta"
 	if ev.Kind == llm.EventRefusal {
-		kind, more = "response.refusal.delta", ""
+		kind = "response.refusal.delta"
 	}
 	dst = it.place(e.event(dst, kind), `,"content_index":`)
 	dst = rawjson.AppendString(append(dst, `,"delta":`...), ev.Text)
-	return closeEvent(append(dst, more...))
+	if ev.Kind != llm.EventRefusal {
+		dst = appendBrief(dst, ev.Tokens)
+	}
+	return closeEvent(dst)
 }
 
 // openPart opens a part of a message, unless it is open.

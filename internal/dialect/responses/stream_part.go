@@ -20,6 +20,7 @@ type item struct {
 	begin    int           // characters of the answer's text before the part that is open
 	notes    []byte        // annotations of that
 	noted    int           // how many
+	tokens   []byte        // of the text, the elements of a list
 	call     llm.ToolDelta
 	tool     llm.ClientTool    // that is called
 	reader   clienttool.Reader // of the text for one that takes a text
@@ -75,11 +76,11 @@ func (it *item) appendParts(dst []byte) []byte {
 	if it.parts > 0 {
 		dst = append(dst, ',')
 	}
-	return appendPiece(dst, it.part, string(it.text), it.notes)
+	return appendPiece(dst, it.part, string(it.text), it.notes, it.tokens)
 }
 
-// appendPiece writes a part of an item with its text and that text's annotations.
-func appendPiece(dst []byte, kind llm.EventKind, text string, notes []byte) []byte {
+// appendPiece writes a part of an item with its text, and that text's annotations and tokens.
+func appendPiece(dst []byte, kind llm.EventKind, text string, notes, tokens []byte) []byte {
 	switch kind {
 	case llm.EventReasoning:
 		dst = append(dst, `{"type":"summary_text","text":`...)
@@ -87,29 +88,29 @@ func appendPiece(dst []byte, kind llm.EventKind, text string, notes []byte) []by
 		return appendRefusal(dst, text)
 	default:
 		dst = append(append(dst, `{"type":"output_text","annotations":[`...), notes...)
-		dst = append(dst, `],"logprobs":[],"text":`...)
+		dst = append(appendLogprobs(append(dst, ']'), tokens), `,"text":`...)
 	}
 	return append(rawjson.AppendString(dst, text), '}')
 }
 
 // partEvents are the names of the events around a part, and of its place.
-type partEvents struct{ added, textDone, text, more, done, index string }
+type partEvents struct{ added, textDone, text, done, index string }
 
 func eventsOf(kind llm.EventKind) partEvents {
 	switch kind {
 	case llm.EventReasoning:
 		return partEvents{
-			"response.reasoning_summary_part.added", "response.reasoning_summary_text.done", `,"text":`, "",
+			"response.reasoning_summary_part.added", "response.reasoning_summary_text.done", `,"text":`,
 			"response.reasoning_summary_part.done", `,"summary_index":`,
 		}
 	case llm.EventRefusal:
 		return partEvents{
-			"response.content_part.added", "response.refusal.done", `,"refusal":`, "",
+			"response.content_part.added", "response.refusal.done", `,"refusal":`,
 			"response.content_part.done", `,"content_index":`,
 		}
 	}
 	return partEvents{
-		"response.content_part.added", "response.output_text.done", `,"text":`, `,"logprobs":[]`,
+		"response.content_part.added", "response.output_text.done", `,"text":`,
 		"response.content_part.done", `,"content_index":`,
 	}
 }
@@ -119,7 +120,7 @@ func (it *item) openPart(e *Encoder, dst []byte, kind llm.EventKind) []byte {
 	it.part = kind
 	events := eventsOf(kind)
 	dst = it.place(e.event(dst, events.added), events.index)
-	return closeEvent(appendPiece(append(dst, `,"part":`...), kind, "", nil))
+	return closeEvent(appendPiece(append(dst, `,"part":`...), kind, "", nil, nil))
 }
 
 // closePart ends the part that is open.
@@ -130,14 +131,17 @@ func (it *item) closePart(e *Encoder, dst []byte) []byte {
 	events, text := eventsOf(it.part), string(it.text)
 	dst = it.place(e.event(dst, events.textDone), events.index)
 	dst = rawjson.AppendString(append(dst, events.text...), text)
-	dst = closeEvent(append(dst, events.more...))
+	if it.part == llm.EventText {
+		dst = appendBrief(dst, listOf(it.tokens))
+	}
+	dst = closeEvent(dst)
 	dst = it.place(e.event(dst, events.done), events.index)
-	dst = closeEvent(appendPiece(append(dst, `,"part":`...), it.part, text, it.notes))
+	dst = closeEvent(appendPiece(append(dst, `,"part":`...), it.part, text, it.notes, it.tokens))
 	if it.parts > 0 {
 		it.closed = append(it.closed, ',')
 	}
-	it.closed = appendPiece(it.closed, it.part, text, it.notes)
-	it.part, it.text, it.notes, it.noted = 0, nil, nil, 0
+	it.closed = appendPiece(it.closed, it.part, text, it.notes, it.tokens)
+	it.part, it.text, it.notes, it.noted, it.tokens = 0, nil, nil, 0, nil
 	it.parts++
 	return dst
 }

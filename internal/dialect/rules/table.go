@@ -23,7 +23,7 @@ const seen = "2026-11-28"
 // wire format.
 func Table() []Rule {
 	return slices.Concat(callIDs(), orders(), mistral(), mistralSchema(), groq(), cerebras(), openRouter(), xAI(),
-		chatVendors(), openAI(), anthropic(), bedrock(), gemini(), ollama())
+		chatVendors(), openAI(), anthropic(), bedrock(), gemini(), ollama(), logprobs())
 }
 
 // callIDs are what vendors ask of the ids of tool calls.

@@ -19,7 +19,18 @@ type said struct {
 	In, Out                        float64
 	IDs                            []string // of the calls
 	Sources                        []string // that it names, sorted
+	Tokens                         []string // with their log probabilities, the likely ones behind each
 	Wrong                          string   // what no type tells of
+}
+
+// likely adds tokens, each with the number of that name, and the likely ones behind it.
+func (s *said) likely(tokens []any, number string) {
+	for _, t := range tokens {
+		s.Tokens = append(s.Tokens, fmt.Sprintf("%q %v", text(t, "token"), at(t, number)))
+		for _, t := range list(t, "top_logprobs") {
+			s.Tokens = append(s.Tokens, fmt.Sprintf("or %q %v", text(t, "token"), at(t, number)))
+		}
+	}
 }
 
 // cite adds the sources of a list, each of which is an object or has one of that name, with its name in one of these members.
@@ -102,6 +113,7 @@ var readWhole = map[string]func(v any) said{
 			s.Media = append(s.Media, "image")
 		}
 		s.cite(list(m, "annotations"), "url_citation", "url", "title")
+		s.likely(list(v, "choices", 0, "logprobs", "content"), "logprob")
 		return s
 	},
 	"responses": readResponse,
@@ -137,6 +149,10 @@ var readWhole = map[string]func(v any) said{
 		chunks := list(v, "candidates", 0, "groundingMetadata", "groundingChunks")
 		s.cite(chunks, "web", "uri")
 		s.cite(chunks, "retrievedContext", "title")
+		s.likely(list(v, "candidates", 0, "logprobsResult", "chosenCandidates"), "logProbability")
+		for _, place := range list(v, "candidates", 0, "logprobsResult", "topCandidates") {
+			s.likely(list(place, "candidates"), "logProbability")
+		}
 		return s
 	},
 }
@@ -153,6 +169,7 @@ func readResponse(v any) said {
 				s.Text += text(part, "text")
 				s.Refusal += text(part, "refusal")
 				s.cite(list(part, "annotations"), "", "url", "filename")
+				s.likely(list(part, "logprobs"), "logprob")
 			}
 		case "reasoning":
 			for _, part := range append(list(item, "summary"), list(item, "content")...) {
@@ -182,7 +199,7 @@ func grow(o object, name string, more any) {
 }
 
 func sumChunks(events []any) (any, error) {
-	message, choice, whole, calls := object{}, object{}, object{}, []any{}
+	message, choice, whole, calls, tokens := object{}, object{}, object{}, []any{}, []any{}
 	for i, e := range events {
 		if id := text(events[0], "id"); text(e, "id") != id {
 			return nil, fmt.Errorf("chunk %d has the id %q, want %q", i, text(e, "id"), id)
@@ -199,6 +216,7 @@ func sumChunks(events []any) (any, error) {
 		}
 		choice["finish_reason"] = at(c, "finish_reason")
 		delta := at(c, "delta")
+		tokens = append(tokens, list(c, "logprobs", "content")...)
 		for _, name := range []string{"content", "reasoning_content", "refusal"} {
 			grow(message, name, at(delta, name))
 		}
@@ -217,6 +235,7 @@ func sumChunks(events []any) (any, error) {
 		}
 	}
 	message["tool_calls"], choice["message"], whole["choices"] = calls, message, []any{choice}
+	choice["logprobs"] = object{"content": tokens}
 	return whole, nil
 }
 
@@ -248,14 +267,15 @@ func sumResponse(events []any) (any, error) {
 		return nil, fmt.Errorf("the stream goes from %s to %s", kinds[0], end)
 	}
 	whole := at(events[len(events)-1], "response")
-	s, summed := readResponse(whole), ""
+	s, summed := readResponse(whole), said{}
 	for i, e := range events {
 		if kinds[i] == "response.output_text.delta" {
-			summed += text(e, "delta")
+			summed.Text += text(e, "delta")
+			summed.likely(list(e, "logprobs"), "logprob")
 		}
 	}
-	if summed != s.Text {
-		return nil, fmt.Errorf("the deltas say %q, the response at the end %q", summed, s.Text)
+	if summed.Text != s.Text || !slices.Equal(summed.Tokens, s.Tokens) {
+		return nil, fmt.Errorf("the deltas say %q of %q, the response at the end %q of %q", summed.Text, summed.Tokens, s.Text, s.Tokens)
 	}
 	return whole, nil
 }
@@ -327,7 +347,7 @@ func closeBlock(block object) error {
 }
 
 func sumContents(events []any) (any, error) {
-	parts, whole, finish, grounding := []any{}, object{}, "", any(nil)
+	parts, whole, finish, grounding, chosen, top := []any{}, object{}, "", any(nil), []any{}, []any{}
 	for i, e := range events {
 		if finish != "" && len(list(e, "candidates", 0, "content", "parts")) > 0 {
 			return nil, fmt.Errorf("chunk %d stands behind the finishReason", i)
@@ -337,6 +357,8 @@ func sumContents(events []any) (any, error) {
 		}
 		parts = append(parts, list(e, "candidates", 0, "content", "parts")...)
 		finish += text(e, "candidates", 0, "finishReason")
+		chosen = append(chosen, list(e, "candidates", 0, "logprobsResult", "chosenCandidates")...)
+		top = append(top, list(e, "candidates", 0, "logprobsResult", "topCandidates")...)
 		if u := at(e, "usageMetadata"); u != nil {
 			whole["usageMetadata"] = u
 		}
@@ -347,6 +369,9 @@ func sumContents(events []any) (any, error) {
 	if finish == "" {
 		return nil, fmt.Errorf("no finishReason in %d chunks", len(events))
 	}
-	whole["candidates"] = []any{object{"content": object{"parts": parts}, "finishReason": finish, "groundingMetadata": grounding}}
+	whole["candidates"] = []any{object{
+		"content": object{"parts": parts}, "finishReason": finish, "groundingMetadata": grounding,
+		"logprobsResult": object{"chosenCandidates": chosen, "topCandidates": top},
+	}}
 	return whole, nil
 }

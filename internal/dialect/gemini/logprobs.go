@@ -1,0 +1,79 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// logprobs writes the wish of another API's client for log probabilities.
+func (e *requestEncoder) logprobs(r *llm.Request) {
+	l := e.CarryLogprobs(r)
+	if l == nil {
+		return
+	}
+	e.InnerRaw("responseLogprobs", []byte("true"))
+	if l.Top > 0 {
+		e.InnerRaw("logprobs", strconv.AppendInt(nil, l.Top, 10))
+	}
+}
+
+// readTokens reads a LogprobsResult: the tokens that were chosen, and the likely ones at each place
+// (https://ai.google.dev/api/generate-content#LogprobsResult, undated copy of 2026).
+func readTokens(result []byte) json.RawMessage {
+	if result == nil {
+		return nil
+	}
+	var s parse.Tokens
+	var likely [][]byte
+	for _, e := range list(get(result, "topCandidates")) {
+		likely = append(likely, get(e, "candidates"))
+	}
+	for i, e := range list(get(result, "chosenCandidates")) {
+		if !s.Add(readToken(e)) || i >= len(likely) {
+			continue
+		}
+		for _, e := range list(likely[i]) {
+			s.AddLikely(readToken(e))
+		}
+	}
+	return s.List()
+}
+
+func readToken(v []byte) parse.Token {
+	return parse.Token{Text: get(v, "token"), Logprob: get(v, "logProbability")}
+}
+
+// appendLogprobs writes the tokens of an answer of another API as a LogprobsResult.
+func appendLogprobs(dst, tokens []byte) []byte {
+	if tokens == nil {
+		return dst
+	}
+	dst = append(dst, `,"logprobsResult":{"chosenCandidates":[`...)
+	dst = appendCandidates(dst, tokens)
+	dst = append(dst, `],"topCandidates":[`...)
+	for i, e := range rawjson.Elements(tokens) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendCandidates(append(dst, `{"candidates":[`...), rawjson.Get(e, "top_logprobs"))
+		dst = append(dst, "]}"...)
+	}
+	return append(dst, "]}"...)
+}
+
+// appendCandidates writes the tokens of a list, but not the likely ones at their places.
+func appendCandidates(dst, tokens []byte) []byte {
+	for i, e := range rawjson.Elements(tokens) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, `{"token":`...), rawjson.Get(e, "token")...)
+		dst = append(append(dst, `,"logProbability":`...), rawjson.Get(e, "logprob")...)
+		dst = append(dst, '}')
+	}
+	return dst
+}
