@@ -144,9 +144,13 @@ fuzz: ## Fuzz every parser for FUZZTIME each
 	./.ci/fuzz $(or $(FUZZTIME),10s)
 
 .PHONY: bench
-bench: ## Measure: Go benchmarks, then the gateway beside nginx
+bench: ## Measure: Go benchmarks, then the gateway beside nginx; with BASE=path, beside another build, in turns
+ifdef BASE
+	$(GO) run ./bench turns --base $(BASE)
+else
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
 	$(GO) run ./bench run
+endif
 
 .PHONY: prices
 prices: ## Take the newest prices and abilities of models, and test them

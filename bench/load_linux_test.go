@@ -123,7 +123,7 @@ func TestLoadCountsFailures(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, want string }{
-		{"", "say run, charts, mock, load, seed or reports"},
+		{"", "say run, turns, charts, mock, load, seed or reports"},
 		{"walk", `there is no "walk"`},
 		{"load", "must be 127.0.0.1:PORT"},
 		{"load --target 192.0.2.1:80", "must be 127.0.0.1:PORT"},

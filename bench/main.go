@@ -8,6 +8,10 @@
 // second of the process, and their ratio to nginx. Absolute ones compare
 // nothing but the two columns they stand beside.
 //
+// Two builds are set beside each other by turns: all run at once, and the load goes from one to the next.
+//
+//	go run ./bench turns --base PATH
+//
 // It also fills a database as a busy year does, and measures what reports take
 // there: go run ./bench seed, go run ./bench reports.
 package main
@@ -26,6 +30,7 @@ import (
 const usage = `bench measures the gateway beside nginx on loopback.
 
   bench run  [--gateway PATH] [--short] [--only PART] [--rival COMMAND] [--json] [--dir DIR]
+  bench turns --base PATH [--gateway PATH] [--rounds N] [--only WORDS] [--rival COMMAND] [--json] [--dir DIR]
   bench charts FILE
   bench mock --listen 127.0.0.1:PORT
   bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N]
@@ -59,7 +64,7 @@ func command() int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%w: say run, charts, mock, load, seed or reports", errUsage)
+		return fmt.Errorf("%w: say run, turns, charts, mock, load, seed or reports", errUsage)
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
@@ -67,10 +72,10 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	command := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"run": runCommand, "charts": chartsCommand, "mock": mockCommand, "load": loadCommand, "seed": seedCommand, "reports": reportsCommand,
+		"run": runCommand, "turns": turnsCommand, "charts": chartsCommand, "mock": mockCommand, "load": loadCommand, "seed": seedCommand, "reports": reportsCommand,
 	}[args[0]]
 	if command == nil {
-		return fmt.Errorf("%w: there is no %q: say run, charts, mock, load, seed or reports", errUsage, args[0])
+		return fmt.Errorf("%w: there is no %q: say run, turns, charts, mock, load, seed or reports", errUsage, args[0])
 	}
 	return command(ctx, args[1:], stdout, stderr)
 }

@@ -12,4 +12,6 @@ var errLinux = errors.New("the benchmark runs on Linux alone: it pins processes 
 
 func runCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
 
+func turnsCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
+
 func loadCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }

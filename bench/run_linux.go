@@ -80,18 +80,40 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if *held > 0 {
 		b.plan.held = *held
 	}
-	err := b.all(ctx, *dir)
-	if len(b.findings.Sections) == 0 {
-		return err
+	err := b.all(ctx, *dir, []step{
+		{"starting the mock provider", b.startMock},
+		{"starting nginx", b.startNginx},
+		{"starting the rival", b.startRival},
+		{atRest, b.atRest},
+		{underLoad, b.underLoad},
+		{variants, b.variants},
+		{journal, b.journal},
+	})
+	if err == nil && b.only == "" {
+		b.findings.judge()
 	}
-	if *asJSON {
-		return errors.Join(err, b.findings.writeJSON(stdout))
-	}
-	return errors.Join(err, b.findings.writeText(stdout))
+	return b.report(stdout, *asJSON, err)
 }
 
-// all does everything, and leaves nothing behind.
-func (b *bench) all(ctx context.Context, parent string) (err error) {
+// report writes what was found, also where an error ended the run.
+func (b *bench) report(w io.Writer, asJSON bool, err error) error {
+	switch {
+	case len(b.findings.Sections) == 0:
+		return err
+	case asJSON:
+		return errors.Join(err, b.findings.writeJSON(w))
+	}
+	return errors.Join(err, b.findings.writeText(w))
+}
+
+// step is one of what a run does.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// all does all steps, and leaves nothing behind.
+func (b *bench) all(ctx context.Context, parent string, steps []step) (err error) {
 	if b.dir, err = os.MkdirTemp(parent, "weir-bench-"); err != nil {
 		return err
 	}
@@ -103,18 +125,7 @@ func (b *bench) all(ctx context.Context, parent string) (err error) {
 	defer cancel()
 	defer b.stopAll()
 	began := time.Now()
-	for _, step := range []struct {
-		name string
-		run  func(context.Context) error
-	}{
-		{"starting the mock provider", b.startMock},
-		{"starting nginx", b.startNginx},
-		{"starting the rival", b.startRival},
-		{atRest, b.atRest},
-		{underLoad, b.underLoad},
-		{variants, b.variants},
-		{journal, b.journal},
-	} {
+	for _, step := range steps {
 		if b.only != "" && slices.Contains(parts(), step.name) && !strings.HasPrefix(step.name, b.only) {
 			continue
 		}
@@ -128,9 +139,6 @@ func (b *bench) all(ctx context.Context, parent string) (err error) {
 		}
 	}
 	fmt.Fprintf(b.progress, "bench: %3.0f s: done\n", time.Since(began).Seconds())
-	if b.only == "" {
-		b.findings.judge()
-	}
 	return nil
 }
 
@@ -175,21 +183,33 @@ func (b *bench) build(ctx context.Context) error {
 	fmt.Fprintln(b.progress, "bench: building")
 	if b.root != "" {
 		b.meterTest = filepath.Join(b.dir, "ledger.test")
-		if err := b.goTool(ctx, "test", "-c", "-o", b.meterTest, "./internal/ledger"); err != nil {
+		if err := b.goTool(ctx, b.root, "test", "-c", "-o", b.meterTest, "./internal/ledger"); err != nil {
 			return err
 		}
 	}
-	if b.gateway != "" {
-		b.gateway, err = filepath.Abs(b.gateway)
-		return err
+	if b.gateway == "" {
+		b.gateway = b.root
 	}
-	b.gateway = filepath.Join(b.dir, "weir")
-	return b.goTool(ctx, "build", "-trimpath", "-ldflags", "-s -w", "-o", b.gateway, "./cmd/weir")
+	b.gateway, err = b.built(ctx, "weir", b.gateway)
+	return err
 }
 
-func (b *bench) goTool(ctx context.Context, args ...string) error {
+// built is the file of a gateway at a path, which is that file, or the source, of which one of that name is built.
+func (b *bench) built(ctx context.Context, name, path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return path, err
+	}
+	file := filepath.Join(b.dir, name)
+	return file, b.goTool(ctx, path, "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "./cmd/weir")
+}
+
+func (b *bench) goTool(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = b.root, append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", args[0], err, out)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -224,16 +225,18 @@ prices:
 
 // site is a configured gateway with its data: what is there before its start.
 type site struct {
-	name   string
-	config string // file
-	addr   netip.AddrPort
-	key    string
-	ca     string // file of certificates, where it is reached over TLS
-	core   int    // where it runs; allCores for all
+	name    string
+	gateway string // file of the program
+	config  string // file
+	addr    netip.AddrPort
+	key     string
+	ca      string // file of certificates, where it is reached over TLS
+	core    int    // where it runs; allCores for all
 }
 
 // settings are what a gateway is configured with that is not usual.
 type settings struct {
+	gateway        string // file of the program; empty for the one that is measured
 	durability     string // empty for batched
 	database       string // empty for SQLite
 	secureProvider bool   // https
@@ -246,7 +249,7 @@ func (b *bench) newSite(name string, of settings) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{name: name, config: filepath.Join(b.dir, name+".yaml"), addr: addr, core: b.gatewayCore}
+	s := &site{name: name, gateway: cmp.Or(of.gateway, b.gateway), config: filepath.Join(b.dir, name+".yaml"), addr: addr, core: b.gatewayCore}
 	if of.allCores {
 		s.core = allCores
 	}
@@ -273,7 +276,7 @@ func (b *bench) newSite(name string, of settings) (*site, error) {
 // took, from before its process was made. On its first start it says its key.
 func (b *bench) startSite(ctx context.Context, s *site) (*child, time.Duration, error) {
 	began := time.Now()
-	c, err := b.start(s.name, s.core, b.gateway, "serve", "--config", s.config)
+	c, err := b.start(s.name, s.core, s.gateway, "serve", "--config", s.config)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -301,7 +304,7 @@ func firstKey(log string) string {
 
 // createKey makes the key of the benchmark, as its operator would.
 func (b *bench) createKey(ctx context.Context, s *site) error {
-	cmd := exec.CommandContext(ctx, b.gateway, "keys", "create", "--config", s.config, "--account", "default", "--label", "bench")
+	cmd := exec.CommandContext(ctx, s.gateway, "keys", "create", "--config", s.config, "--account", "default", "--label", "bench")
 	cmd.Dir, cmd.Env = b.dir, bareEnv(b.dir)
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
