@@ -433,3 +433,25 @@ func TestScalars(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainString holds which strings stand for themselves up to their quote.
+func TestPlainString(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		`"`: 0, `abc"x`: 3, `é😀"`: 6, `a long text without anything"`: 28, ``: -1, `abc`: -1, `a\"b"`: -1, "a\nb\"": -1, "a\xffb\"": -1, "\xed\xa0\x80\"": -1,
+	} {
+		if got := rawjson.PlainString([]byte(text)); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestHasElement holds what an array with an element is.
+func TestHasElement(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{`[1]`: true, ` [ {}]`: true, `[]`: false, `[ ]`: false, `{}`: false, ``: false, `[`: false, `null`: false} {
+		if got := rawjson.HasElement([]byte(text)); got != want {
+			t.Errorf("%q: got %t, want %t", text, got, want)
+		}
+	}
+}

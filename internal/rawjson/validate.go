@@ -309,3 +309,21 @@ func skipSpace(b []byte, i int) int {
 	}
 	return i
 }
+
+// PlainString is how many bytes of a text stand before the quote that ends a string, where all of them stand for
+// themselves; -1 where one does not, or no quote comes.
+func PlainString(b []byte) int {
+	for i := 0; ; {
+		if i = plainEnd(b, i); i == len(b) {
+			return -1
+		}
+		if b[i] == '"' {
+			return i
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 || n == 1 && b[i] < utf8.RuneSelf {
+			return -1
+		}
+		i += n
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/alike"
 	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -29,6 +30,9 @@ type Decoder struct {
 	told     int // bytes of text so far
 	searches searches
 	kept     int // bytes of citations and of queries
+
+	alike  alike.Shape // of the last frame, if it was a piece of text alone
+	spoken []byte      // the text of a frame as it stands in it; nil for none
 }
 
 // openBlock is a content block of the stream that has begun and not ended.
@@ -64,6 +68,10 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	if len(data) == 0 || string(frame.Name) == "ping" || string(data) == "[DONE]" {
 		return dst, nil
 	}
+	if text, ok := d.alike.Match(frame.Name, data); ok {
+		return d.again(dst, text), nil
+	}
+	d.alike.Forget()
 	if err := rawjson.Validate(data, maxDepth); err != nil {
 		if string(frame.Name) == "error" {
 			return dst, explain.Reported(nil)
@@ -75,13 +83,26 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	}
 	f := readFrame(data)
 	from := len(dst)
+	d.spoken = nil
 	dst, err := d.frame(dst, string(frame.Name), &f, data)
+	if said := dst[from:]; len(said) == 1 && said[0].Kind == llm.EventText && d.spoken != nil {
+		d.alike.Keep(frame.Name, data, d.spoken)
+	}
 	for i := range dst[from:] {
 		if e := &dst[from+i]; e.Kind == llm.EventText {
 			d.told += len(e.Text)
 		}
 	}
 	return dst, err
+}
+
+// again appends what a frame says that is like the one before but for its text.
+func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
+	if len(text) == 0 {
+		return dst
+	}
+	d.told += len(text)
+	return append(dst, llm.Event{Kind: llm.EventText, Text: string(text)})
 }
 
 // frame appends the events of a frame's object.
@@ -272,7 +293,8 @@ func (d *Decoder) delta(dst []llm.Event, f *streamFrame, data []byte) []llm.Even
 	case b != nil && b.kind == llm.PartText && kind == "citations_delta":
 		d.cites(b, rawjson.Get(f.delta, "citation"))
 	case kind == "text_delta":
-		return b.text(dst, rawjson.Get(f.delta, "text"))
+		d.spoken = rawjson.Get(f.delta, "text")
+		return b.text(dst, d.spoken)
 	case kind == "thinking_delta":
 		return piece(dst, llm.EventReasoning, rawjson.Get(f.delta, "thinking"))
 	case kind == "signature_delta":

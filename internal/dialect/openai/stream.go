@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/alike"
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/position"
@@ -32,6 +33,10 @@ type Decoder struct {
 	texts   position.Texts
 	listed  listed // of the first choice
 	cited   bool   // it has an annotation
+
+	alike  alike.Shape // of the last chunk, if it was a piece of text alone
+	spoken []byte      // the text of a chunk as it stands in it; nil for none
+	of     int         // the choice that it is of
 }
 
 // NewDecoder decodes one streamed answer.
@@ -49,6 +54,9 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	case string(data) == "[DONE]":
 		return append(d.endAll(dst), llm.Event{Kind: llm.EventDone}), nil
 	}
+	if text, ok := d.alike.Match(frame.Name, data); ok {
+		return d.again(dst, text), nil
+	}
 	isError := string(frame.Name) == "error"
 	switch err := rawjson.Validate(data, maxDepth); {
 	case isError && (err != nil || rawjson.KindOf(data) != rawjson.Object):
@@ -60,8 +68,10 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	case rawjson.KindOf(data) != rawjson.Object:
 		return dst, errNotObject
 	}
-	c := readChunk(data)
+	c, from := readChunk(data), len(dst)
+	d.spoken = nil
 	dst, broken := d.events(dst, &c)
+	d.keep(frame.Name, data, &c, dst[from:])
 	switch {
 	case isError, rawjson.Present(c.failure):
 		return dst, explain.Reported(data)
@@ -115,6 +125,7 @@ type chunk struct {
 	id, model, created, tier []byte
 	choices, usage, failure  []byte
 	results, citations       []byte // sources that it lists
+	padding                  []byte // which hides the length of the text
 	hasChoice                bool
 }
 
@@ -140,6 +151,8 @@ func readChunk(data []byte) (c chunk) {
 			c.results = m.Value
 		case "citations":
 			c.citations = m.Value
+		case "obfuscation":
+			c.padding = m.Value
 		case "x_groq":
 			groq = m.Value
 		}
@@ -147,10 +160,7 @@ func readChunk(data []byte) (c chunk) {
 	if !rawjson.Present(c.usage) {
 		c.usage = rawjson.Get(groq, "usage")
 	}
-	for range rawjson.Elements(c.choices) {
-		c.hasChoice = true
-		break
-	}
+	c.hasChoice = rawjson.HasElement(c.choices)
 	return c
 }
 
@@ -295,6 +305,7 @@ func (d *Decoder) reasoning(dst []llm.Event, choice int, m *message) []llm.Event
 // array of text and thinking.
 func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 	if s, half, ok := rawjson.AsPiece(d.halves[choice], v); ok {
+		d.spoken = v
 		if half != d.halves[choice] {
 			d.wait(choice, half)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/alike"
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/parse"
@@ -34,6 +35,9 @@ type Decoder struct {
 	tools   tools          // of the items that are done
 	acts    bool           // an item that is done asks the client to act
 	text    position.Text  // of the whole answer
+
+	alike alike.Shape // of the last frame, if it was a piece of text alone
+	place place       // of that text
 }
 
 // NewDecoder decodes one streamed answer.
@@ -55,6 +59,10 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	case len(data) == 0:
 		return dst, nil
 	}
+	if text, ok := d.alike.Match(frame.Name, data); ok {
+		return d.again(dst, text), nil
+	}
+	d.alike.Forget()
 	if err := rawjson.Validate(data, maxDepth); err != nil {
 		return dst, fmt.Errorf("responses: a frame of the stream is not JSON: %w", err)
 	}
@@ -71,7 +79,22 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	case len(e.kind) == 0:
 		return dst, errNoType
 	}
-	return d.event(dst, &e)
+	from := len(dst)
+	dst, err := d.event(dst, &e)
+	if said := dst[from:]; err == nil && len(said) == 1 && said[0].Kind == llm.EventText && said[0].Tokens == nil &&
+		string(e.kind) == "response.output_text.delta" {
+		if d.place = at(kindText, e.output, e.content); d.piece(d.place) != nil {
+			d.alike.Keep(frame.Name, data, e.delta, e.sequence, e.padding)
+		}
+	}
+	return dst, err
+}
+
+// again appends what a frame says that is like the one before but for its text.
+func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
+	s := string(text)
+	d.piece(d.place).told.add(s)
+	return d.tell(dst, kindText, s)
 }
 
 // event is a frame's object by place.
@@ -82,6 +105,7 @@ type event struct {
 	item, part, response, failure   []byte
 	output, content, summary        []byte // indexes
 	annotation, logprobs            []byte
+	sequence, padding               []byte // which differ from event to event
 }
 
 func readEvent(data []byte) (e event) {
@@ -129,6 +153,10 @@ func (e *event) place(key []byte) *[]byte {
 		return &e.annotation
 	case "logprobs":
 		return &e.logprobs
+	case "sequence_number":
+		return &e.sequence
+	case "obfuscation":
+		return &e.padding
 	case "output_index":
 		return &e.output
 	case "content_index":

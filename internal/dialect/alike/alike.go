@@ -1,0 +1,120 @@
+// Package alike reads pieces of a stream that are like the one before but for their text, without parsing them.
+package alike
+
+import (
+	"bytes"
+	"slices"
+
+	"weir/internal/rawjson"
+)
+
+const (
+	// maxValues is how many values of a piece may differ.
+	maxValues = 3
+	// maxShape bounds, in bytes, what is kept of a piece.
+	maxShape = 4 << 10
+	// maxTries is how many shapes are kept in a row that the next piece does not have.
+	maxTries = 8
+)
+
+// Shape is a piece without its text, and without other values that differ from piece to piece. The zero Shape is none.
+type Shape struct {
+	name  string // of the event
+	data  []byte // the piece
+	parts [maxValues + 1]span
+	count int // of values; 0 for no shape
+	text  int // which of them is the text
+	tries int // shapes in a row that no piece had
+}
+
+type span struct{ start, end int }
+
+// Forget has no piece be of the shape.
+func (s *Shape) Forget() { s.count = 0 }
+
+// Keep keeps the shape of a piece, which is JSON. Its text, a string, and the others, strings or numbers, share memory with
+// it; a nil one is none. Where a string has escapes, or a number a sign, there is no shape.
+func (s *Shape) Keep(name, data, text []byte, others ...[]byte) {
+	s.count = 0
+	if s.tries++; s.tries > maxTries || len(data) > maxShape || len(others) >= maxValues {
+		return
+	}
+	at, ok := within(data, text)
+	if !ok || data[at.start-1] != '"' {
+		return
+	}
+	values := append(make([]span, 0, maxValues), at)
+	for _, v := range others {
+		if v == nil {
+			continue
+		}
+		other, ok := within(data, v)
+		if !ok {
+			return
+		}
+		values = append(values, other)
+	}
+	slices.SortFunc(values, func(a, b span) int { return a.start - b.start })
+	from := 0
+	for i, v := range values {
+		s.parts[i] = span{from, v.start}
+		from = v.end
+	}
+	s.parts[len(values)] = span{from, len(data)}
+	s.name, s.data = string(name), append(s.data[:0], data...)
+	s.count, s.text = len(values), slices.Index(values, at)
+}
+
+// within is where a value stands in a piece: a string without its quotes, or a number.
+func within(data, v []byte) (at span, ok bool) {
+	start := cap(data) - cap(v)
+	if len(v) == 0 || start <= 0 || start+len(v) >= len(data) || &data[start] != &v[0] {
+		return at, false
+	}
+	if v[0] == '"' {
+		at = span{start + 1, start + len(v) - 1}
+		return at, rawjson.PlainString(data[at.start:]) == at.end-at.start
+	}
+	return span{start, start + len(v)}, digits(v) == len(v)
+}
+
+// Match reports whether a piece has the shape, and is JSON then. The text shares memory with it.
+func (s *Shape) Match(name, data []byte) (text []byte, ok bool) {
+	if s.count == 0 || string(name) != s.name {
+		return nil, false
+	}
+	for i := range s.count {
+		part := s.data[s.parts[i].start:s.parts[i].end]
+		if !bytes.HasPrefix(data, part) {
+			return nil, false
+		}
+		data = data[len(part):]
+		n := 0
+		if part[len(part)-1] == '"' {
+			n = rawjson.PlainString(data)
+		} else if n = digits(data); n == 0 || n > 1 && data[0] == '0' {
+			return nil, false
+		}
+		if n < 0 {
+			return nil, false
+		}
+		if i == s.text {
+			text = data[:n]
+		}
+		data = data[n:]
+	}
+	last := s.parts[s.count]
+	if !bytes.Equal(data, s.data[last.start:last.end]) {
+		return nil, false
+	}
+	s.tries = 0
+	return text, true
+}
+
+// digits is how many digits a text begins with.
+func digits(b []byte) (n int) {
+	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,26 @@
+package openai
+
+import (
+	"bytes"
+
+	"weir/internal/llm"
+)
+
+// keep keeps the shape of a chunk that said nothing but a piece of text.
+func (d *Decoder) keep(name, data []byte, c *chunk, said []llm.Event) {
+	d.alike.Forget()
+	if len(said) != 1 || said[0].Kind != llm.EventText || said[0].Tokens != nil || said[0].Signature != "" || d.spoken == nil ||
+		c.failure != nil || len(name) > 0 || bytes.Contains(data, []byte("executed_tools")) {
+		return
+	}
+	d.of = said[0].Choice
+	d.alike.Keep(name, data, d.spoken, c.padding)
+}
+
+// again appends what a chunk says that is like the one before but for its text.
+func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
+	if len(text) == 0 {
+		return dst
+	}
+	return append(dst, d.say(d.of, string(text)))
+}
