@@ -91,8 +91,9 @@ type Dialect struct {
 	// Passed are headers of a client's request that go to a provider of this wire
 	// format: the request means something else without them.
 	Passed []string
-	// SearchTool is the tool of its own by which a wish for a search of the web is written; nil where there is none.
-	SearchTool func(s *llm.WebSearch) []byte
+	// SearchTool is the tool of its own by which a wish for a search of the web is written for a provider with these quirks,
+	// which may have none; nil where none has.
+	SearchTool func(s *llm.WebSearch, q *llm.Quirks) []byte
 	// Prefill is whether its vendor continues a conversation that ends with an
 	// assistant's message behind that message.
 	Prefill bool

@@ -53,7 +53,7 @@ type Inputs struct {
 type Tool struct {
 	// Prefix is how its kind begins, in lower case. A kind is a type, with a colon and the
 	// type of the environment behind it where there is one; or the name of a member of a
-	// tool without a type.
+	// tool without a type, with a colon and the name of Bedrock's system tool.
 	Prefix string
 	// Class is what a call of it is counted as; a class of tokens where a call has no fee.
 	Class llm.Class

@@ -24,31 +24,61 @@ func TestSearchIsAskedForInProvidersWords(t *testing.T) {
 		plain     = `{"model":"MODEL","input":"Hi","tools":[{"type":"web_search_preview"},{"type":"function","name":"f","parameters":{"type":"object"}}]}`
 		messages  = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20260209","name":"web_search","max_uses":3,"blocked_domains":["b.example"]}]}`
 		capped    = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}]}`
+		both      = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","allowed_domains":["a.example","b.example"],"blocked_domains":["b.example"]}]}`
 		gemini    = `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"googleSearch":{}}]}`
 	)
+	// as the catalogue has them
+	openaiSearch, xaiSearch := llm.Quirks{SearchBlocks: "blocked_domains", SearchSources: true}, llm.Quirks{SearchBlocks: "excluded_domains"}
+	openrouterSearch, perplexitySearch := llm.Quirks{SearchTool: "openrouter:web_search"}, llm.Quirks{Takes: []string{"search_domain_filter"}}
+	groqSearch := llm.Quirks{SearchTool: "browser_search", SearchModels: []string{"gpt-oss"}}
 	for _, tt := range []struct {
 		client, body, provider, model string
+		quirks                        llm.Quirks
 		want                          string // in what is sent; empty for refused
 		dropped                       []string
 		param                         string
 	}{
-		{"openai", chat, "anthropic", "claude-haiku-4-5", `"tools":[{"type":"web_search_20250305","name":"web_search","user_location":{"type":"approximate","city":"Wien","country":"AT"}}]`, []string{"search_context_size"}, ""},
-		{"openai", chat, "responses", "gpt-5.4", `"tools":[{"type":"web_search","user_location":{"type":"approximate","city":"Wien","country":"AT"},"search_context_size":"high"}]`, nil, ""},
-		{"openai", chat, "gemini", "gemini-3-pro", `"tools":[{"googleSearch":{}}]`, []string{"search_context_size", "user_location"}, ""},
-		{"openai", chat, "cohere", "command-a", "", nil, "web_search_options"},
-		{"openai", chat, "bedrock", "anthropic.claude-haiku-4-5", "", nil, "web_search_options"},
-		{"openai", chat, "ollama", "qwen3", "", nil, "web_search_options"},
-		{"responses", responses, "anthropic", "claude-haiku-4-5", `"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":4,"allowed_domains":["a.example"],"user_location":{"type":"approximate","country":"AT"}}]`, nil, ""},
-		{"responses", responses, "gemini", "gemini-3-pro", "", nil, "tools[0]"},
-		{"responses", plain, "gemini", "gemini-3-pro", `"tools":[{"functionDeclarations":[{"name":"f"`, nil, ""},
-		{"responses", plain, "openai", "gpt-4.1", "", nil, "tools[0]"},
-		{"responses", plain, "openai", "sonar-pro", `"web_search_options":{}`, nil, ""},
-		{"anthropic", messages, "responses", "gpt-5.4", "", nil, "tools[0]"},
-		{"anthropic", capped, "responses", "gpt-5.4", `"max_tool_calls":3`, nil, ""},
-		{"anthropic", capped, "gemini", "gemini-3-pro", `"tools":[{"googleSearch":{}}]`, []string{"max_uses"}, ""},
-		{"anthropic", capped, "openai", "gpt-4o-search-preview", `"web_search_options":{}`, []string{"max_uses"}, ""},
-		{"gemini", gemini, "anthropic", "claude-haiku-4-5", `"tools":[{"type":"web_search_20250305","name":"web_search"}]`, nil, ""},
-		{"gemini", gemini, "openai", "gpt-4.1", "", nil, "tools[0].googleSearch"},
+		{"openai", chat, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"type":"web_search_20250305","name":"web_search","user_location":{"type":"approximate","city":"Wien","country":"AT"}}]`, []string{"search_context_size"}, ""},
+		{"openai", chat, "responses", "gpt-5.4", llm.Quirks{}, `"tools":[{"type":"web_search","user_location":{"type":"approximate","city":"Wien","country":"AT"},"search_context_size":"high"}]`, nil, ""},
+		{"openai", chat, "gemini", "gemini-3-pro", llm.Quirks{}, `"tools":[{"googleSearch":{}}]`, []string{"search_context_size", "user_location"}, ""},
+		{"openai", chat, "cohere", "command-a", llm.Quirks{}, "", nil, "web_search_options"},
+		{"openai", chat, "bedrock", "anthropic.claude-haiku-4-5", llm.Quirks{}, "", nil, "web_search_options"},
+		{"openai", chat, "ollama", "qwen3", llm.Quirks{}, "", nil, "web_search_options"},
+		{"responses", responses, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":4,"allowed_domains":["a.example"],"user_location":{"type":"approximate","country":"AT"}}]`, nil, ""},
+		{"responses", responses, "gemini", "gemini-3-pro", llm.Quirks{}, "", nil, "tools[0]"},
+		{"responses", plain, "gemini", "gemini-3-pro", llm.Quirks{}, `"tools":[{"functionDeclarations":[{"name":"f"`, nil, ""},
+		{"responses", plain, "openai", "gpt-4.1", llm.Quirks{}, "", nil, "tools[0]"},
+		{"responses", plain, "openai", "sonar-pro", llm.Quirks{}, `"web_search_options":{}`, nil, ""},
+		{"anthropic", messages, "responses", "gpt-5.4", llm.Quirks{}, "", nil, "tools[0]"},
+		{"anthropic", capped, "responses", "gpt-5.4", llm.Quirks{}, `"max_tool_calls":3`, nil, ""},
+		{"anthropic", capped, "gemini", "gemini-3-pro", llm.Quirks{}, `"tools":[{"googleSearch":{}}]`, []string{"max_uses"}, ""},
+		{"anthropic", capped, "openai", "gpt-4o-search-preview", llm.Quirks{}, `"web_search_options":{}`, []string{"max_uses"}, ""},
+		{"gemini", gemini, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"type":"web_search_20250305","name":"web_search"}]`, nil, ""},
+		{"gemini", gemini, "openai", "gpt-4.1", llm.Quirks{}, "", nil, "tools[0].googleSearch"},
+
+		{"openai", chat, "bedrock", "us.amazon.nova-2-lite-v1:0", llm.Quirks{}, `"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}`, []string{"search_context_size", "user_location"}, ""},
+		{"anthropic", capped, "bedrock", "us.amazon.nova-premier-v1:0", llm.Quirks{}, `"tools":[{"systemTool":{"name":"nova_grounding"}}]`, []string{"max_uses"}, ""},
+		{"anthropic", messages, "bedrock", "us.amazon.nova-2-lite-v1:0", llm.Quirks{}, "", nil, "tools[0]"},
+		{"gemini", gemini, "bedrock", "amazon.nova-lite-v1:0", llm.Quirks{}, "", nil, "tools[0].googleSearch"},
+
+		{"anthropic", messages, "responses", "gpt-5.4", openaiSearch, `"tools":[{"type":"web_search","filters":{"blocked_domains":["b.example"]}}]`, nil, ""},
+		{"anthropic", messages, "responses", "gpt-5.4", openaiSearch, `"include":["reasoning.encrypted_content","web_search_call.action.sources"]`, nil, ""},
+		{"anthropic", messages, "responses", "grok-4.3", xaiSearch, `"tools":[{"type":"web_search","filters":{"excluded_domains":["b.example"]}}]`, nil, ""},
+		{"anthropic", messages, "responses", "grok-4.3", xaiSearch, `"include":["reasoning.encrypted_content"]`, nil, ""},
+		{"anthropic", both, "responses", "grok-4.3", xaiSearch, `"filters":{"allowed_domains":["a.example"]}`, nil, ""},
+		{"anthropic", both, "responses", "gpt-5.4", openaiSearch, `"filters":{"allowed_domains":["a.example","b.example"],"blocked_domains":["b.example"]}`, nil, ""},
+
+		{"responses", responses, "openai", "anthropic/claude-haiku-4.5", openrouterSearch, `"tools":[{"type":"openrouter:web_search","parameters":{"max_uses":4,"allowed_domains":["a.example"],"user_location":{"type":"approximate","country":"AT"}}}]`, nil, ""},
+		{"gemini", gemini, "openai", "openai/gpt-5.4", openrouterSearch, `"tools":[{"type":"openrouter:web_search","parameters":{}}]`, nil, ""},
+		{"responses", plain, "openai", "openai/gpt-5.4", openrouterSearch, `"tools":[{"type":"openrouter:web_search","parameters":{}},{"type":"function"`, nil, ""},
+		{"anthropic", messages, "openai", "sonar-pro", perplexitySearch, `"search_domain_filter":["-b.example"],"web_search_options":{}`, []string{"max_uses"}, ""},
+		{"responses", responses, "openai", "sonar-pro", perplexitySearch, `"search_domain_filter":["a.example"],"web_search_options":{"user_location":`, nil, ""},
+		{"anthropic", messages, "openai", "sonar-pro", llm.Quirks{}, "", nil, "tools[0]"},
+		{"gemini", gemini, "openai", "openai/gpt-oss-120b", groqSearch, `"tools":[{"type":"browser_search"}]`, nil, ""},
+		{"anthropic", capped, "openai", "openai/gpt-oss-120b", groqSearch, `"tools":[{"type":"browser_search"}]`, []string{"max_uses"}, ""},
+		{"anthropic", messages, "openai", "openai/gpt-oss-120b", groqSearch, "", nil, "tools[0]"},
+		{"gemini", gemini, "openai", "llama-3.3-70b-versatile", groqSearch, "", nil, "tools[0].googleSearch"},
+		{"anthropic", messages, "openai", "groq/compound", groqSearch, `"search_settings":{"exclude_domains":["b.example"]}`, []string{"max_uses"}, ""},
 	} {
 		t.Run(tt.client+" to "+tt.provider+" "+tt.model, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +92,7 @@ func TestSearchIsAskedForInProvidersWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			tree.Model = tt.model
-			sent, dropped, err := provider.EncodeRequest(compose.Offered(provider.Name, tree), nil)
+			sent, dropped, err := provider.EncodeRequest(compose.Offered(provider.Name, tree), &tt.quirks)
 			var refused *llm.Error
 			switch {
 			case errors.As(err, &refused):

@@ -41,6 +41,14 @@ type Quirks struct {
 	// SearchWindow is how many tokens, beside those of the request itself, a model reads at
 	// most where the provider searches the web for it; 0 for its context window.
 	SearchWindow int64 `json:"search_window,omitempty"`
+	// SearchTool is the type of the provider's own tool that searches the web in Chat Completions, where it has one: for
+	// models whose names have one of SearchModels, or for all.
+	SearchTool   string   `json:"search_tool,omitempty"`
+	SearchModels []string `json:"search_models,omitempty"`
+	// SearchBlocks is the filter of a search at Responses that has the domains to leave out; empty where there is none.
+	SearchBlocks string `json:"search_blocks,omitempty"`
+	// SearchSources says that the provider's Responses tell on request, at no cost, what its searches found.
+	SearchSources bool `json:"search_sources,omitempty"`
 	// NoCallIDs says that the ids of tool calls and their results are an error
 	// there; they are matched by name and order (Gemini on older Vertex AI).
 	NoCallIDs bool `json:"no_call_ids,omitempty"`
@@ -48,7 +56,8 @@ type Quirks struct {
 	// out without changing the answer's meaning.
 	Drop []string `json:"drop,omitempty"`
 	// Takes names what the provider takes beyond its wire format, which is then carried from other formats too:
-	// "cache_control" of content, "tools.cache_control", "top_k", and "file_url", a document's address in place of its data.
+	// "cache_control" of content, "tools.cache_control", "top_k", "search_domain_filter", and "file_url", a document's address
+	// in place of its data.
 	Takes []string `json:"takes,omitempty"`
 	// Prefill is "yes" where a conversation that ends with an assistant's
 	// message is continued behind that message, "no" where it is not, and empty
@@ -74,6 +83,7 @@ func (q *Quirks) Everywhere() Quirks {
 	return Quirks{
 		BillsFetches: q.BillsFetches, IgnoresCallCaps: q.IgnoresCallCaps, CallCap: q.CallCap,
 		SearchWindow: q.SearchWindow, CapsPrice: q.CapsPrice, NoCap: q.NoCap,
+		SearchBlocks: q.SearchBlocks, SearchSources: q.SearchSources,
 	}
 }
 

@@ -229,7 +229,9 @@ func TestQuirks(t *testing.T) {
 		if got, want := e.Quirks.ReasoningBesideOutput, e.Name == "xai"; got != want {
 			t.Errorf("%s: got reasoning beside output %t, want %t", e.Name, got, want)
 		}
-		if caps := (llm.Quirks{CallCap: "max_tool_calls", SearchWindow: 128_000}); e.Name == "openai" && !cmp.Equal(e.Quirks, caps) {
+		if caps := (llm.Quirks{
+			CallCap: "max_tool_calls", SearchWindow: 128_000, SearchBlocks: "blocked_domains", SearchSources: true,
+		}); e.Name == "openai" && !cmp.Equal(e.Quirks, caps) {
 			t.Errorf("openai: got the quirks %+v, want %+v alone: it defines the wire format", e.Quirks, caps)
 		}
 	}

@@ -74,6 +74,9 @@ func kindsOf(raw []byte, in *dialect.Inputs) iter.Seq[string] {
 			if kind := rawjson.Text(rawjson.Get(m.Value, "type")); m.Is("environment") && kind != "" {
 				place = ":" + kind
 			}
+			if m.Is("systemTool") { // Bedrock's, of which there are several
+				place = ":" + rawjson.Text(rawjson.Get(m.Value, "name"))
+			}
 		}
 		switch {
 		case empty:
@@ -84,7 +87,7 @@ func kindsOf(raw []byte, in *dialect.Inputs) iter.Seq[string] {
 			return
 		}
 		for m := range rawjson.Members(raw) {
-			kind := m.Name()
+			kind := m.Name() + place
 			if typed {
 				kind = rawjson.Text(m.Value) + place
 			}

@@ -37,7 +37,10 @@ func (q *Quote) asksSearches(r *Inputs, tree *llm.Request) {
 		if s == nil {
 			continue
 		}
-		raw := q.Speaks.SearchTool(s)
+		raw := q.Speaks.SearchTool(s, q.Quirks)
+		if raw == nil {
+			return
+		}
 		r.tool(raw, &q.Speaks.Inputs, q.usesOf(raw))
 		q.openUses(r, raw)
 		r.schemas += int64(len(raw)) // which is not in the client's body

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -32,15 +31,14 @@ func readSearch(v []byte, at string) *llm.WebSearch {
 
 // SearchTool is the tool for a wish of another format's client. The vendor takes domains to search alone or domains to
 // leave out.
-func SearchTool(s *llm.WebSearch) []byte {
+func SearchTool(s *llm.WebSearch, _ *llm.Quirks) []byte {
 	dst := append([]byte(`{"type":"`+searchKind+`","name":"`+webSearch), '"')
 	if s.MaxUses > 0 {
 		dst = strconv.AppendInt(append(dst, `,"max_uses":`...), s.MaxUses, 10)
 	}
 	switch {
 	case len(s.Allowed) > 0:
-		isBlocked := func(d string) bool { return slices.Contains(s.Blocked, d) }
-		dst = rawjson.AppendStrings(append(dst, `,"allowed_domains":`...), slices.DeleteFunc(slices.Clone(s.Allowed), isBlocked))
+		dst = rawjson.AppendStrings(append(dst, `,"allowed_domains":`...), compose.Allowed(s))
 	case len(s.Blocked) > 0:
 		dst = rawjson.AppendStrings(append(dst, `,"blocked_domains":`...), s.Blocked)
 	}
@@ -52,8 +50,6 @@ func SearchTool(s *llm.WebSearch) []byte {
 
 // search writes the tool for a wish of another format's client.
 func (e *requestEncoder) search(s *llm.WebSearch) {
-	if s.Context != "" {
-		e.Drop("search_context_size")
-	}
-	e.Dst = append(e.Dst, SearchTool(s)...)
+	e.DropIf(s.Context != "", "search_context_size")
+	e.Dst = append(e.Dst, SearchTool(s, e.Quirks)...)
 }

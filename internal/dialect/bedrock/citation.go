@@ -46,6 +46,19 @@ func readClaims(text string, citations []byte) (claims []llm.Claim) {
 	return claims
 }
 
+// citeBlock reads the citations of a block: of its text, or, where it has none, of the text before it, as Nova has it.
+func citeBlock(before []llm.Part, p *llm.Part) {
+	if p.Text == "" {
+		for i := len(before) - 1; i >= 0; i-- {
+			if before[i].Kind == llm.PartText && before[i].Text != "" {
+				before[i].Cite(readClaims(before[i].Text, p.Annotations)...)
+				return
+			}
+		}
+	}
+	p.Cite(readClaims(p.Text, p.Annotations)...)
+}
+
 // cited is the block of a stream that has citations. They come before its text.
 type cited struct {
 	block   int64
@@ -66,9 +79,15 @@ func (d *Decoder) cite(block int64, v []byte) {
 	}
 }
 
-// claims appends the citations of the block that has ended.
+// claims appends the citations of the block that has ended: of its text, or, where it has none, of that of the last block.
 func (d *Decoder) claims(dst []llm.Event) []llm.Event {
+	if d.told > d.before {
+		d.spoke = d.before
+	}
 	if d.cited != nil {
+		if d.cited.begin == d.told {
+			d.cited.begin = d.spoke
+		}
 		for _, s := range d.cited.sources {
 			dst = append(dst, llm.Event{Kind: llm.EventClaim, RawOf: Name, Claim: &llm.Claim{
 				Start: d.cited.begin, End: d.told, Source: s,

@@ -65,7 +65,11 @@ func Dialect() *dialect.Dialect {
 		Status:      vocabulary.Status,
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
+		SearchTool:  SearchTool,
 		Counters:    []*dialect.Counter{counter()},
+		Inputs: dialect.Inputs{Tools: []dialect.Tool{
+			{Prefix: "systemtool:" + grounding, Class: llm.Searches},
+		}},
 		Operations: []*dialect.Operation{{
 			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /model/{target...}"}, Suffix: EmbedSuffix,
 			Scan: ScanEmbed, DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: EmbedPath,

@@ -225,8 +225,7 @@ const anyObject = `{"type":"object","properties":{}}`
 
 func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {
 	if t.Search != nil && !e.Own {
-		e.RefuseSearch(t.Search)
-		return dst, nil
+		return e.search(dst, t.Search), nil
 	}
 	if t.Raw != nil && !e.Own {
 		return dst, compose.ForeignTool(t.Raw, i)

@@ -61,7 +61,11 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	}
 	var err error
 	if rawjson.KindOf(message) == rawjson.Object {
-		c.Message, err = decodeAnswer(message)
+		var made llm.Usage
+		c.Message, err = decodeAnswer(message, &made)
+		if r.Reported {
+			countRan(&r.Usage, r.Most, &made)
+		}
 	} else {
 		r.Choices = nil
 		if failed = failed || DecodeError(body).Message != ""; !failed && !rawjson.Present(failure) {
@@ -77,8 +81,8 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	return r, err
 }
 
-// decodeAnswer decodes the message of a reply.
-func decodeAnswer(v []byte) (llm.Message, error) {
+// decodeAnswer decodes the message of a reply, and counts the tools that the provider has run for it.
+func decodeAnswer(v []byte, made *llm.Usage) (llm.Message, error) {
 	out := llm.Message{Role: llm.RoleAssistant}
 	content := rawjson.Get(v, "content")
 	if rawjson.KindOf(content) != rawjson.Array {
@@ -90,21 +94,23 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 			return out, errContent
 		}
 		p := llm.Part{Kind: llm.PartOther, Raw: e}
-		switch name {
-		case "toolUse":
+		switch {
+		case name == "toolUse" && isServerTool(value):
+			p = serverBlock(e, value, made)
+		case name == "toolUse":
 			if call := decodeToolUse(value); call.Kind != 0 {
 				p = call
 			}
 			if p.Call != nil && p.Call.ID == "" {
 				p.Call.ID, p.Call.MadeUp = parse.CallID(countCalls(out.Parts)), true
 			}
-		case "toolResult": // of the provider's own tool
+		case name == "toolResult": // of the provider's own tool
 		default:
 			var err error
 			if p, err = decodeBlock(e, name, value); err != nil {
 				return out, errContent // not the caller's fault, so not the caller's error
 			}
-			p.Cite(readClaims(p.Text, p.Annotations)...)
+			citeBlock(out.Parts, &p)
 		}
 		out.Parts = append(out.Parts, p)
 	}

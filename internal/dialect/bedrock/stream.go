@@ -36,7 +36,10 @@ type Decoder struct {
 	guarded  bool       // a guardrail looked at it
 	told     int        // bytes of text so far
 	before   int        // bytes of text before the open block
+	spoke    int        // and before the last one that has text
 	cited    *cited     // nil for none
+	ran      *ran       // a tool that the provider runs, of the open block; nil for none
+	made     llm.Usage  // calls of these
 }
 
 // openCall is a tool call that has begun; its place in the list is its position
@@ -108,14 +111,16 @@ func (d *Decoder) begin(dst []llm.Event, _ []byte) ([]llm.Event, error) {
 	return append(dst, llm.Event{Kind: llm.EventStart}), nil
 }
 
-// start opens an image, or a tool call, be it one of the provider's own tools, which only
-// requests in this format's words can offer. Blocks of text and thinking have no
-// start.
+// start opens an image, or a tool call. Blocks of text and thinking have no start.
 func (d *Decoder) start(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	index, inner := blockOf(data, "start")
 	name, v, _ := onlyMember(inner)
 	if name == "image" {
 		d.image = &openImage{block: index, format: rawjson.Text(rawjson.Get(v, "format"))}
+	}
+	if name == "toolUse" && isServerTool(v) {
+		d.openServer(v)
+		return dst, nil
 	}
 	if name != "toolUse" || len(d.calls) == maxCalls {
 		return dst, nil
@@ -207,6 +212,9 @@ func appendThoughtPieces(dst []llm.Event, v []byte) []llm.Event {
 func (d *Decoder) input(dst []llm.Event, block int64, v []byte) ([]llm.Event, error) {
 	i := d.find(block)
 	switch {
+	case d.ran != nil:
+		d.ran.add(rawjson.Text(v))
+		return dst, nil
 	case i >= 0:
 	case len(d.calls) == maxCalls:
 		return dst, nil
@@ -231,7 +239,7 @@ func (d *Decoder) find(block int64) int {
 // end shows an image, and gives a call its arguments that came without any: no pieces at all stand
 // for an empty object.
 func (d *Decoder) end(dst []llm.Event, data []byte) ([]llm.Event, error) {
-	dst = d.claims(d.show(dst))
+	dst = d.endServer(d.claims(d.show(dst)))
 	index, _ := blockOf(data, "")
 	i := d.find(index)
 	if i < 0 || d.calls[i].arguments {
@@ -275,6 +283,7 @@ func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	if d.guarded {
 		countGuard(&usage.Usage, usage.Most)
 	}
+	countRan(&usage.Usage, usage.Most, &d.made)
 	if reported {
 		usage.Kind = llm.EventUsage
 		dst = append(dst, usage)

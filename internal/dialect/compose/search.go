@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"slices"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -19,6 +20,36 @@ func (w *Writer) NoDomains(s *llm.WebSearch, domains []string, what string) {
 		w.Refuse(s.At, fmt.Sprintf("The provider of this model takes no %s domains for a search. Leave them out of %s, or "+
 			"choose a model whose provider does.", what, s.At))
 	}
+}
+
+// NoOptions refuses a search with domains, and names what else of the wish is left out, where the search takes no options.
+func (w *Writer) NoOptions(s *llm.WebSearch) {
+	w.NoDomains(s, s.Allowed, "allowed")
+	w.NoDomains(s, s.Blocked, "blocked")
+	w.DropIf(s.MaxUses > 0, "max_uses")
+	w.DropIf(s.HasPlace(), "user_location")
+	w.DropIf(s.Context != "", "search_context_size")
+}
+
+// DropIf names what is left out, where there is any.
+func (w *Writer) DropIf(is bool, what string) {
+	if is {
+		w.Drop(what)
+	}
+}
+
+// Domains writes a list of domains as a member of an object within the body, where there are any.
+func (w *Writer) Domains(name string, domains []string) {
+	if len(domains) > 0 {
+		w.Name(name)
+		w.Dst = rawjson.AppendStrings(w.Dst, domains)
+	}
+}
+
+// Allowed are the domains to search alone but those to leave out, for a search that takes one of both lists.
+func Allowed(s *llm.WebSearch) []string {
+	isBlocked := func(d string) bool { return slices.Contains(s.Blocked, d) }
+	return slices.DeleteFunc(slices.Clone(s.Allowed), isBlocked)
 }
 
 // Place writes where the user is as an object that Anthropic and OpenAI share.

@@ -22,20 +22,11 @@ func readSearch(name string, v []byte, at string) *llm.WebSearch {
 }
 
 // SearchTool is the tool for a wish of another format's client.
-func SearchTool(*llm.WebSearch) []byte { return []byte(`{"googleSearch":{}}`) }
+func SearchTool(*llm.WebSearch, *llm.Quirks) []byte { return []byte(`{"googleSearch":{}}`) }
 
 // search writes the tool for a wish of another format's client. The search takes no options.
 func (e *requestEncoder) search(s *llm.WebSearch) {
-	e.NoDomains(s, s.Allowed, "allowed")
-	e.NoDomains(s, s.Blocked, "blocked")
-	for _, option := range []struct {
-		name string
-		is   bool
-	}{{"max_uses", s.MaxUses > 0}, {"user_location", s.HasPlace()}, {"search_context_size", s.Context != ""}} {
-		if option.is {
-			e.Drop(option.name)
-		}
-	}
+	e.NoOptions(s)
 	e.Element()
-	e.Dst = append(e.Dst, SearchTool(s)...)
+	e.Dst = append(e.Dst, SearchTool(s, e.Quirks)...)
 }

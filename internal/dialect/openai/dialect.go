@@ -54,6 +54,7 @@ func Dialect() *dialect.Dialect {
 		Inquiry:     &dialect.Inquiry{Name: "generation", Every: true, Path: generationPath, Decode: DecodeGeneration},
 		Counters:    counters(),
 		Inputs:      inputs(),
+		SearchTool:  SearchTool,
 		Documents:   []string{document, mediaDocument},
 		Operations:  operations(),
 		Operation: dialect.Operation{

@@ -164,6 +164,9 @@ const besideFunction = "tool."
 
 func (e *requestEncoder) tool(t *llm.Tool, place int) {
 	switch {
+	case t.Search != nil && !e.Own:
+		e.Dst = append(e.Dst, SearchTool(t.Search, e.Quirks)...)
+		return
 	case t.Raw != nil && !e.Own:
 		e.RefuseTool(t.Raw, place)
 		return

@@ -43,6 +43,7 @@ func serverTools() []dialect.Tool {
 		{Prefix: "code_interpreter", Class: llm.CodeSessions},
 		{Prefix: "builtin_function", Class: llm.Searches},
 		{Prefix: "mcp", Class: MCP},
+		{Prefix: "openrouter:web_search", Class: llm.Searches}, // its usage counts them
 		{Prefix: "web_search", Class: llm.Searches, Untold: true},
 		{Prefix: "deepseek_web_search", Class: llm.Searches, Untold: true},
 		{Prefix: "file_search", Class: llm.FileSearches, Untold: true},

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"weir/internal/dialect/compose"
@@ -33,30 +34,107 @@ func searches(model string) bool {
 	return slices.ContainsFunc(searching, func(piece string) bool { return strings.Contains(strings.ToLower(model), piece) })
 }
 
-// searched is the request without the tool that is a search, which has options of its own.
+// compound is a piece of the names of Groq's systems, which search by themselves, too.
+const compound = "groq/compound"
+
+// SearchTool is the tool for a wish of another format's client, at a provider that has one; else nil. OpenRouter's takes
+// options (https://openrouter.ai/docs/guides/features/server-tools/web-search, undated copy of 2026), Groq's none
+// (https://console.groq.com/docs/browser-search, undated copy of 2026).
+func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
+	if q.SearchTool == "" {
+		return nil
+	}
+	w := compose.Writer{Dst: rawjson.AppendString([]byte(`{"type":`), q.SearchTool)}
+	if !takesOptions(q) {
+		return append(w.Dst, '}')
+	}
+	w.Dst = append(w.Dst, `,"parameters":{`...)
+	if s.MaxUses > 0 {
+		w.Name("max_uses")
+		w.Dst = strconv.AppendInt(w.Dst, s.MaxUses, 10)
+	}
+	w.Domains("allowed_domains", s.Allowed)
+	w.Domains("excluded_domains", s.Blocked)
+	if s.Context != "" {
+		w.Inner("search_context_size", s.Context)
+	}
+	if s.HasPlace() {
+		w.Name("user_location")
+		w.Dst = compose.Place(w.Dst, s)
+	}
+	return append(w.Dst, "}}"...)
+}
+
+// takesOptions reports whether a provider's tool takes the options of a wish: those of routers, whose types begin with the
+// name of the router.
+func takesOptions(q *llm.Quirks) bool { return strings.Contains(q.SearchTool, ":") }
+
+// hasSearchTool reports whether a model has the provider's tool.
+func hasSearchTool(model string, q *llm.Quirks) bool {
+	isOf := func(piece string) bool { return strings.Contains(model, piece) }
+	return q.SearchTool != "" && (q.SearchModels == nil || slices.ContainsFunc(q.SearchModels, isOf))
+}
+
+// searched is the request without the tool that is a search, where the search is none of the provider's tools.
 func (e *requestEncoder) searched(r *llm.Request) *llm.Request {
 	isSearch := func(t llm.Tool) bool { return t.Search != nil }
 	i := slices.IndexFunc(r.Tools, isSearch)
 	if i < 0 {
 		return r
 	}
-	e.search(r, r.Tools[i].Search)
+	s := r.Tools[i].Search
+	switch {
+	case strings.Contains(r.Model, compound):
+		e.searchSettings(s)
+	case searches(r.Model):
+		e.searchOptions(s)
+	case !hasSearchTool(r.Model, e.Quirks):
+		e.RefuseSearch(s)
+	default:
+		if !takesOptions(e.Quirks) {
+			e.NoOptions(s)
+		}
+		return r
+	}
 	without := *r
 	without.Tools = slices.DeleteFunc(slices.Clone(r.Tools), isSearch)
 	return &without
 }
 
-// search writes the options for a wish of another format's client.
-func (e *requestEncoder) search(r *llm.Request, s *llm.WebSearch) {
-	if !searches(r.Model) {
-		e.RefuseSearch(s)
-		return
+// searchSettings writes Groq's settings for a wish of another format's client (search_settings of groq-sdk 1.6.0, and
+// https://console.groq.com/docs/compound/built-in-tools, undated copy of 2026).
+func (e *requestEncoder) searchSettings(s *llm.WebSearch) {
+	domains := *s
+	domains.Allowed, domains.Blocked = nil, nil
+	e.NoOptions(&domains)
+	if len(s.Allowed)+len(s.Blocked) > 0 && e.Key("search_settings") {
+		e.Dst = append(e.Dst, '{')
+		e.Domains("include_domains", s.Allowed)
+		e.Domains("exclude_domains", s.Blocked)
+		e.Dst = append(e.Dst, '}')
 	}
-	e.NoDomains(s, s.Allowed, "allowed")
-	e.NoDomains(s, s.Blocked, "blocked")
-	if s.MaxUses > 0 {
-		e.Drop("max_uses")
+}
+
+// domainFilter is Perplexity's list of domains to search alone, or, each behind a hyphen, to leave out
+// (https://docs.perplexity.ai/guides/search-domain-filters, undated copy of 2026).
+const domainFilter = "search_domain_filter"
+
+// searchOptions writes the options for a wish of another format's client.
+func (e *requestEncoder) searchOptions(s *llm.WebSearch) {
+	switch {
+	case !slices.Contains(e.Quirks.Takes, domainFilter):
+		e.NoDomains(s, s.Allowed, "allowed")
+		e.NoDomains(s, s.Blocked, "blocked")
+	case len(s.Allowed) > 0 && e.Key(domainFilter): // it takes one of both
+		e.Dst = rawjson.AppendStrings(e.Dst, compose.Allowed(s))
+	case len(s.Blocked) > 0 && e.Key(domainFilter):
+		var blocked []string
+		for _, d := range s.Blocked {
+			blocked = append(blocked, "-"+d)
+		}
+		e.Dst = rawjson.AppendStrings(e.Dst, blocked)
 	}
+	e.DropIf(s.MaxUses > 0, "max_uses")
 	if !e.Key(searchOptions) {
 		return
 	}

@@ -74,7 +74,7 @@ func (e *requestEncoder) options(r *llm.Request) {
 		return
 	}
 	e.Raw("store", []byte("false"))
-	include := []string{"reasoning.encrypted_content"}
+	include := e.included(r.Tools)
 	if l := e.CarryLogprobs(r); l != nil {
 		include = append(include, includeLogprobs)
 		if l.Top > 0 {

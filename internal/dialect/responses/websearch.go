@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strings"
 
 	"weir/internal/dialect/compose"
@@ -8,6 +9,8 @@ import (
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
+
+const excludedDomains = "excluded_domains"
 
 // readSearch is the wish of a tool, if it is the search of the web; else nil
 // (https://platform.openai.com/docs/guides/tools-web-search, undated copy of 2026).
@@ -19,31 +22,49 @@ func readSearch(v []byte, at string) *llm.WebSearch {
 	s := &llm.WebSearch{
 		At: at, Context: rawjson.Text(rawjson.Get(v, "search_context_size")),
 		Allowed: parse.Domains(rawjson.Get(filters, "allowed_domains")),
-		Blocked: append(parse.Domains(rawjson.Get(filters, "blocked_domains")), parse.Domains(rawjson.Get(filters, "excluded_domains"))...),
+		Blocked: append(parse.Domains(rawjson.Get(filters, "blocked_domains")), parse.Domains(rawjson.Get(filters, excludedDomains))...),
 	}
 	parse.ReadPlace(s, rawjson.Get(v, "user_location"))
 	return s
 }
 
-// SearchTool is the tool for a wish of another format's client.
-func SearchTool(s *llm.WebSearch) []byte {
-	dst := []byte(`{"type":"web_search"`)
-	if len(s.Allowed) > 0 {
-		dst = append(rawjson.AppendStrings(append(dst, `,"filters":{"allowed_domains":`...), s.Allowed), '}')
+// SearchTool is the tool for a wish of another format's client. OpenAI leaves domains out by the filter blocked_domains
+// (https://github.com/vercel/ai/pull/18035, 2026-07-28), xAI by excluded_domains, and xAI takes one of both lists
+// (https://docs.x.ai/developers/tools/web-search, undated copy of 2026).
+func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
+	w := compose.Writer{Dst: []byte(`{"type":"web_search"`)}
+	if allowed, blocked := lists(s, q); len(allowed)+len(blocked) > 0 {
+		w.Dst = append(w.Dst, `,"filters":{`...)
+		w.Domains("allowed_domains", allowed)
+		w.Domains(q.SearchBlocks, blocked)
+		w.Dst = append(w.Dst, '}')
 	}
 	if s.HasPlace() {
-		dst = compose.Place(append(dst, `,"user_location":`...), s)
+		w.Dst = compose.Place(append(w.Dst, `,"user_location":`...), s)
 	}
 	if s.Context != "" {
-		dst = rawjson.AppendString(append(dst, `,"search_context_size":`...), s.Context)
+		w.Inner("search_context_size", s.Context)
 	}
-	return append(dst, '}')
+	return append(w.Dst, '}')
+}
+
+// lists are the domains to search alone and those to leave out, as the provider takes them.
+func lists(s *llm.WebSearch, q *llm.Quirks) (allowed, blocked []string) {
+	if q.SearchBlocks == excludedDomains && len(s.Allowed) > 0 {
+		return compose.Allowed(s), nil
+	}
+	if q.SearchBlocks == "" {
+		return s.Allowed, nil
+	}
+	return s.Allowed, s.Blocked
 }
 
 // search writes the tool for a wish of another format's client.
 func (e *requestEncoder) search(s *llm.WebSearch) {
-	e.NoDomains(s, s.Blocked, "blocked")
-	e.Dst = append(e.Dst, SearchTool(s)...)
+	if e.Quirks.SearchBlocks == "" {
+		e.NoDomains(s, s.Blocked, "blocked")
+	}
+	e.Dst = append(e.Dst, SearchTool(s, e.Quirks)...)
 }
 
 // searchesAtMost writes how often the provider may search: the field bounds the calls of all its own tools, of which there
@@ -55,4 +76,14 @@ func (e *requestEncoder) searchesAtMost(tools []llm.Tool) {
 			return
 		}
 	}
+}
+
+// included are what answers to other formats' clients are to have: thinking for the next turn, and what searches found
+// (https://developers.openai.com/api/docs/guides/tools-web-search, undated copy of 2026), for it costs nothing.
+func (e *requestEncoder) included(tools []llm.Tool) []string {
+	isSearch := func(t llm.Tool) bool { return t.Search != nil }
+	if e.Quirks.SearchSources && slices.ContainsFunc(tools, isSearch) {
+		return []string{"reasoning.encrypted_content", "web_search_call.action.sources"}
+	}
+	return []string{"reasoning.encrypted_content"}
 }
