@@ -141,6 +141,10 @@ func (a *vendorAnswer) reaches(t *testing.T, reply *llm.Reply, events []llm.Even
 		if name == a.dialect {
 			continue // it gets the provider's bytes
 		}
+		want := want
+		if name != "openai" && name != "gemini" { // which have a place for what supports the answer alone
+			want = slices.Concat(want, a.results)
+		}
 		enc := client.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
 		var streamed []byte
 		final := llm.Final{Finish: []llm.FinishReason{llm.FinishStop}}
@@ -189,6 +193,51 @@ func vendorAnswers() []vendorAnswer {
 				`metadata {"usage":{"inputTokens":141,"outputTokens":95,"totalTokens":236},"metrics":{"latencyMs":100}}`,
 			},
 			text: "Ruby 4.0.6 – neu.", claims: []string{"https://www.ruby-lang.org/ Ruby 4.0.6 – neu"}, queries: []string{"latest Ruby"}, searches: 1,
+		},
+		{
+			// https://docs.mistral.ai/capabilities/citations, undated copy of 2026: the ids are those of what the client's tool
+			// gave. Streams of JSON have empty lists, too.
+			name: "Mistral's references", dialect: "openai",
+			whole: `{"id":"a","model":"mistral-large-latest","choices":[{"index":0,"message":{"role":"assistant","content":[` +
+				`{"type":"reference","reference_ids":[]},{"type":"text","text":"Der Preis geht an 日本被団協"},` +
+				`{"type":"reference","reference_ids":[0,"b"]},{"type":"text","text":". Mehr:"},` +
+				`{"type":"tool_reference","tool":"web_search","title":"Nobel","url":"https://nobel.example/"}]},"finish_reason":"stop"}],` +
+				`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`,
+			stream: []string{
+				`{"id":"a","model":"mistral-large-latest","choices":[{"index":0,"delta":{"role":"assistant","content":[{"type":"reference","reference_ids":[]},{"type":"text","text":"Der Preis geht an "}]}}]}`,
+				`{"id":"a","model":"mistral-large-latest","choices":[{"index":0,"delta":{"content":"日本被団協"}}]}`,
+				`{"id":"a","model":"mistral-large-latest","choices":[{"index":0,"delta":{"content":[{"type":"reference","reference_ids":[0,"b"]}]}}]}`,
+				`{"id":"a","model":"mistral-large-latest","choices":[{"index":0,"delta":{"content":". Mehr:"}}]}`,
+				`{"id":"a","model":"mistral-large-latest","choices":[{"index":0,"delta":{"content":[{"type":"tool_reference","tool":"web_search","title":"Nobel","url":"https://nobel.example/"}]},"finish_reason":"stop"}],` +
+					`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`,
+				`[DONE]`,
+			},
+			text:   "Der Preis geht an 日本被団協. Mehr:",
+			claims: []string{"0 Der Preis geht an 日本被団協", "b Der Preis geht an 日本被団協", "https://nobel.example/ . Mehr:"},
+		},
+		{
+			// the members of groq-sdk 1.6.0, and https://console.groq.com/docs/compound/built-in-tools, undated copy of 2026
+			name: "Groq's executed tools", dialect: "openai",
+			whole: `{"id":"a","model":"groq/compound","choices":[{"index":0,"message":{"role":"assistant","content":"It rains.","reasoning":"I search.",` +
+				`"executed_tools":[` +
+				`{"index":0,"type":"search","arguments":"{\"query\":\"rain in Wien\"}","output":"Title: W","search_results":{"results":[` +
+				`{"title":"W","url":"https://w.example/","content":"Regen","score":0.9},{"title":"no address"}]}},` +
+				`{"index":1,"type":"python","arguments":"{\"code\":\"1\"}","output":"1"},` +
+				`{"index":2,"type":"browser_search","name":"browser.search","arguments":"{\"query\":\"snow\"}"},` +
+				`{"index":3,"type":"visit","arguments":"{\"url\":\"https://v.example/\"}"}]},"finish_reason":"stop"}],` +
+				`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`,
+			stream: []string{
+				`{"id":"a","model":"groq/compound","choices":[{"index":0,"delta":{"role":"assistant","reasoning":"I search.",` +
+					`"executed_tools":[{"index":0,"type":"search","arguments":"{\"query\":\"rain in Wien\"}"}]}}]}`,
+				`{"id":"a","model":"groq/compound","choices":[{"index":0,"delta":{"executed_tools":[{"index":0,"type":"search","arguments":"","output":"Title: W",` +
+					`"search_results":{"results":[{"title":"W","url":"https://w.example/","content":"Regen","score":0.9},{"title":"no address"}]}}]}}]}`,
+				`{"id":"a","model":"groq/compound","choices":[{"index":0,"delta":{"content":"It rains.","executed_tools":[{"index":1,"type":"python","arguments":"{\"code\":\"1\"}"},` +
+					`{"index":2,"type":"browser_search","name":"browser.search","arguments":"{\"query\":\"snow\"}"}]}}]}`,
+				`{"id":"a","model":"groq/compound","choices":[{"index":0,"delta":{"executed_tools":[{"index":0,"type":"search","search_results":{"results":[{"title":"again","url":"https://w.example/"}]}}]},"finish_reason":"stop"}],` +
+					`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`,
+				`[DONE]`,
+			},
+			text: "It rains.", queries: []string{"rain in Wien", "snow"}, results: []string{"https://w.example/"}, searches: 2,
 		},
 	}
 }

@@ -28,8 +28,9 @@ func (c *cited) part(p *llm.Part, text string) {
 	c.characters += utf8.RuneCountInString(text)
 }
 
+// comma writes a comma, unless nothing stands before it in the list or object.
 func comma(dst []byte) []byte {
-	if len(dst) > 0 {
+	if n := len(dst); n > 0 && dst[n-1] != '[' && dst[n-1] != '{' {
 		return append(dst, ',')
 	}
 	return dst
@@ -50,21 +51,35 @@ func (c *cited) append(dst []byte) []byte {
 func appendCitation(dst []byte, s *llm.Source, start, end int) []byte {
 	dst = rawjson.AppendCount(append(dst, '{'), `"start":`, int64(start))
 	dst = rawjson.AppendCount(dst, `,"end":`, int64(end))
-	for _, m := range []struct{ name, value string }{
-		{"url", s.URL}, {"title", s.Title}, {"quote", s.Quote}, {"date", s.Date}, {"file", s.File},
-	} {
-		if m.value != "" {
-			dst = append(append(append(dst, `,"`...), m.name...), `":`...)
-			dst = rawjson.AppendString(dst, m.value)
-		}
-	}
+	dst = appendSource(dst, s)
 	if s.Document > 0 {
 		dst = rawjson.AppendCount(dst, `,"document":`, int64(s.Document))
 	}
 	return append(dst, '}')
 }
 
-// appendSearch writes the queries of a search.
+// appendSource writes what is known of a source, behind another member.
+func appendSource(dst []byte, s *llm.Source) []byte {
+	for _, m := range []struct{ name, value string }{
+		{"url", s.URL}, {"title", s.Title}, {"quote", s.Quote}, {"date", s.Date}, {"file", s.File},
+	} {
+		if m.value != "" {
+			dst = append(append(append(comma(dst), '"'), m.name...), `":`...)
+			dst = rawjson.AppendString(dst, m.value)
+		}
+	}
+	return dst
+}
+
+// appendSearch writes the queries of a search, and what it found, where that is told.
 func appendSearch(dst []byte, s *llm.Search) []byte {
-	return append(rawjson.AppendStrings(append(dst, `{"queries":`...), s.Queries), '}')
+	dst = rawjson.AppendStrings(append(dst, `{"queries":`...), s.Queries)
+	if len(s.Results) > 0 {
+		dst = append(dst, `,"results":[`...)
+		for i := range s.Results {
+			dst = append(appendSource(append(comma(dst), '{'), &s.Results[i]), '}')
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
 }

@@ -159,6 +159,8 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 	if audio != nil {
 		out.Parts = append(out.Parts, decodeSound(audio))
 	}
+	refer(&out)
+	executedIn(&out, m.executed)
 	for i := range out.Parts {
 		if p := &out.Parts[i]; p.Kind == llm.PartReasoning && p.Maker == "" {
 			p.Maker = Name

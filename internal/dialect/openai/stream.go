@@ -19,20 +19,22 @@ var errNotObject = errors.New("openai: a frame of the stream is not an object")
 
 // Decoder reads one stream of chat.completion.chunk objects.
 type Decoder struct {
-	q       *llm.Quirks
-	started bool
-	plain   [maxChoices]bool // its thinking is told as a string
-	said    [maxChoices]bool // something came of it
-	calls   []openCall
-	kept    int // bytes of theirs
-	ran     ran
-	model   string
-	tier    string // the last one that was told
-	usages  usages
-	halves  map[int]string // of characters with which the texts of choices ended so far
-	texts   position.Texts
-	listed  listed // of the first choice
-	cited   bool   // it has an annotation
+	q        *llm.Quirks
+	started  bool
+	plain    [maxChoices]bool // its thinking is told as a string
+	said     [maxChoices]bool // something came of it
+	calls    []openCall
+	kept     int // bytes of theirs
+	ran      ran
+	model    string
+	tier     string // the last one that was told
+	usages   usages
+	halves   map[int]string // of characters with which the texts of choices ended so far
+	texts    position.Texts
+	listed   listed            // of the first choice
+	cited    bool              // it has an annotation
+	spans    map[int]*span     // of the texts of choices, that sources were named for
+	executed map[int]*executed // searches of choices
 
 	alike  alike.Shape // of the last chunk, if it was a piece of text alone
 	spoken []byte      // the text of a chunk as it stands in it; nil for none
@@ -209,6 +211,7 @@ func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm
 			dst = append(dst, llm.Event{Kind: llm.EventClaim, Claim: &c})
 		}
 	}
+	dst = d.endSearches(dst, index)
 	d.usages.end(index)
 	switch called := d.last(index) != nil; {
 	case reason == llm.FinishStop && called:
@@ -250,6 +253,7 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 		dst = append(dst, llm.Event{Kind: llm.EventRefusal, Choice: choice, Text: s})
 	}
 	d.ran.executed(choice, m.executed)
+	dst = d.executedSearches(dst, choice, m.executed)
 	for i, call := range rawjson.Elements(m.toolCalls) {
 		d.ran.builtIn(choice, i, call)
 		dst = d.call(dst, choice, readCall(call))
@@ -329,6 +333,9 @@ func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 		}
 		if ev.Text != "" || ev.Raw != nil {
 			dst = append(dst, ev)
+		}
+		if ev.Raw != nil {
+			dst = d.refer(dst, choice, e)
 		}
 	}
 	return dst

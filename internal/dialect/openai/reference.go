@@ -1,0 +1,87 @@
+package openai
+
+import (
+	"cmp"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// maxReferences bounds the sources that one part of an answer's content names.
+const maxReferences = 1000
+
+// references are the sources that a part of an answer's content names for the text before it, as Mistral has them: ids that
+// the client's own tool gave its results, or pages. Others are none
+// (https://docs.mistral.ai/capabilities/citations, undated copy of 2026; tool_reference is of its OpenAPI document).
+func references(part []byte) (list []llm.Source) {
+	get := func(name string) string { return rawjson.Text(rawjson.Get(part, name)) }
+	switch get("type") {
+	case "reference":
+		for _, v := range rawjson.Elements(rawjson.Get(part, "reference_ids")) {
+			id := rawjson.Text(v)
+			if n, ok := rawjson.AsInt(v); ok {
+				id = strconv.FormatInt(n, 10)
+			}
+			if id != "" && len(list) < maxReferences {
+				list = append(list, llm.Source{File: id})
+			}
+		}
+	case "tool_reference":
+		if s := (llm.Source{URL: get("url"), Title: get("title"), Quote: get("description")}); cmp.Or(s.URL, s.Title) != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// refer adds the sources that parts of a message name to the texts before them.
+func refer(m *llm.Message) {
+	var claims []llm.Claim
+	var at span
+	length := 0
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case llm.PartText:
+			length += len(p.Text)
+		case llm.PartOther:
+			for _, s := range references(p.Raw) {
+				at.next(length)
+				claims = append(claims, llm.Claim{Start: at.begin, End: at.end, Source: s})
+			}
+		}
+	}
+	m.Cite(claims...)
+}
+
+// span is the text that the sources which were named last are of, in bytes.
+type span struct{ begin, end int }
+
+// next goes on to the text up to that many bytes, if there is some behind the last.
+func (s *span) next(end int) {
+	if end > s.end {
+		s.begin, s.end = s.end, end
+	}
+}
+
+// refer appends the sources that a part of the content of a choice names.
+func (d *Decoder) refer(dst []llm.Event, choice int, part []byte) []llm.Event {
+	list := references(part)
+	if len(list) == 0 {
+		return dst
+	}
+	if d.spans == nil {
+		d.spans = map[int]*span{}
+	}
+	if d.spans[choice] == nil {
+		d.spans[choice] = &span{}
+	}
+	at := d.spans[choice]
+	at.next(d.texts.Of(choice).Bytes())
+	for i := range list {
+		dst = append(dst, llm.Event{Kind: llm.EventClaim, Choice: choice, Claim: &llm.Claim{
+			Start: at.begin, End: at.end, Source: list[i],
+		}})
+	}
+	return dst
+}
