@@ -25,6 +25,17 @@ func TestSearchIsAskedForInProvidersWords(t *testing.T) {
 		messages  = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20260209","name":"web_search","max_uses":3,"blocked_domains":["b.example"]}]}`
 		capped    = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}]}`
 		both      = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","allowed_domains":["a.example","b.example"],"blocked_domains":["b.example"]}]}`
+		user      = `{"model":"MODEL","messages":[{"role":"user","content":"Hi"}],`
+		plugin    = user + `"plugins":[{"id":"web","max_results":3,"engine":"exa","include_domains":["a.example"]}]}`
+		plugins   = user + `"plugins":[{"id":"web"},{"id":"file-parser"}]}`
+		off       = user + `"plugins":[{"id":"web","enabled":false}],"search_parameters":{"mode":"off"}}`
+		live      = user + `"search_parameters":{"mode":"on","max_search_results":5,"sources":[{"type":"web","country":"AT","excluded_websites":["b.example"]},{"type":"x"}]}}`
+		posts     = user + `"search_parameters":{"sources":[{"type":"x","included_x_handles":["a"]}]}}`
+		filtered  = user + `"search_domain_filter":["-b.example"],"search_recency_filter":"week","web_search_options":{"search_context_size":"low"}}`
+		allowed   = user + `"search_domain_filter":["a.example"]}`
+		xai       = user + `"tools":[{"type":"web_search","filters":{"allowed_domains":["a.example"]}},{"type":"function","function":{"name":"f"}}]}`
+		router    = user + `"tools":[{"type":"openrouter:web_search","parameters":{"max_uses":2,"excluded_domains":["b.example"],"search_context_size":"low"}}]}`
+		browser   = user + `"tools":[{"type":"browser_search"}]}`
 		gemini    = `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"googleSearch":{}}]}`
 	)
 	// as the catalogue has them
@@ -55,6 +66,22 @@ func TestSearchIsAskedForInProvidersWords(t *testing.T) {
 		{"anthropic", capped, "openai", "gpt-4o-search-preview", llm.Quirks{}, `"web_search_options":{}`, []string{"max_uses"}, ""},
 		{"gemini", gemini, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"type":"web_search_20250305","name":"web_search"}]`, nil, ""},
 		{"gemini", gemini, "openai", "gpt-4.1", llm.Quirks{}, "", nil, "tools[0].googleSearch"},
+
+		{"openai", plugin, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"type":"web_search_20250305","name":"web_search","allowed_domains":["a.example"]}]`, []string{"plugins.max_results", "plugins.engine"}, ""},
+		{"openai", plugin, "gemini", "gemini-3-pro", llm.Quirks{}, "", nil, "plugins"},
+		{"openai", plugins, "anthropic", "claude-haiku-4-5", llm.Quirks{}, "", nil, "plugins"},
+		{"openai", off, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"messages":[{"role":"user","content":"Hi"}]}`, []string{"plugins", "search_parameters"}, ""},
+		{"openai", live, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"blocked_domains":["b.example"],"user_location":{"type":"approximate","country":"AT"}}]`, []string{"search_parameters.max_search_results", "search_parameters.sources"}, ""},
+		{"openai", live, "responses", "grok-4.3", xaiSearch, `"tools":[{"type":"web_search","filters":{"excluded_domains":["b.example"]},"user_location":`, []string{"search_parameters.max_search_results"}, ""},
+		{"openai", posts, "anthropic", "claude-haiku-4-5", llm.Quirks{}, "", nil, "search_parameters"},
+		{"openai", filtered, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"blocked_domains":["b.example"]}]`, []string{"search_recency_filter", "search_context_size"}, ""},
+		{"openai", filtered, "gemini", "gemini-3-pro", llm.Quirks{}, "", nil, "search_domain_filter"},
+		{"openai", allowed, "responses", "gpt-5.4", openaiSearch, `"filters":{"allowed_domains":["a.example"]}`, nil, ""},
+		{"openai", allowed, "cohere", "command-a", llm.Quirks{}, "", nil, "search_domain_filter"},
+		{"openai", xai, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"type":"web_search_20250305","name":"web_search","allowed_domains":["a.example"]},{"name":"f"`, nil, ""},
+		{"openai", router, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"name":"web_search","max_uses":2,"blocked_domains":["b.example"]}]`, []string{"search_context_size"}, ""},
+		{"openai", browser, "gemini", "gemini-3-pro", llm.Quirks{}, `"tools":[{"googleSearch":{}}]`, nil, ""},
+		{"openai", browser, "ollama", "qwen3", llm.Quirks{}, "", nil, "tools[0]"},
 
 		{"openai", chat, "bedrock", "us.amazon.nova-2-lite-v1:0", llm.Quirks{}, `"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}`, []string{"search_context_size", "user_location"}, ""},
 		{"anthropic", capped, "bedrock", "us.amazon.nova-premier-v1:0", llm.Quirks{}, `"tools":[{"systemTool":{"name":"nova_grounding"}}]`, []string{"max_uses"}, ""},

@@ -32,6 +32,7 @@ type Head struct {
 	Choices      int64  // how many answers are asked for; at least 1
 	Stream       bool   // the client wants the reply piece by piece
 	IncludeUsage bool   // the client of a stream asked for its usage
+	Searches     bool   // a field of a chat asks for a search of the web
 	Base64       bool   // the client asked for vectors in base64
 	Empty        bool   // the body is an object without fields
 	// LongCache says that it asks for its prompt to be cached for longer than is usual where its

@@ -309,20 +309,6 @@ func (p *Provider) Speaking(client *dialect.Dialect, model string) *dialect.Dial
 	return p.opts.Dialect
 }
 
-// Searching is the wire format to ask in for a search of the web: that one, unless it has no tool for it and another that
-// the provider speaks has.
-func (p *Provider) Searching(d *dialect.Dialect) *dialect.Dialect {
-	if i := slices.IndexFunc(p.opts.Also, p.searches); i >= 0 && !p.searches(d) {
-		return p.opts.Also[i]
-	}
-	return d
-}
-
-// searches reports whether the provider has a tool for a search in a wire format that it speaks.
-func (p *Provider) searches(d *dialect.Dialect) bool {
-	return d.SearchTool != nil && d.SearchTool(&llm.WebSearch{}, p.Quirks(d)) != nil
-}
-
 // Rules are what its vendor asks of requests in a wire format that it speaks.
 func (p *Provider) Rules(d *dialect.Dialect) rules.Set { return p.rules[d.Name] }
 

@@ -75,7 +75,7 @@ type Quote struct {
 // New is a request at a target, at the price of the moment at which it came.
 func New(r *Request, table *route.Table, target *route.Target, came time.Time) Quote {
 	speaks := target.Provider.Speaking(r.Dialect, target.Model)
-	if speaks != r.Dialect && r.searches(target.Model) {
+	if (speaks != r.Dialect || r.Head.Searches) && r.searches(target.Model) {
 		speaks = target.Provider.Searching(speaks)
 	}
 	return Quote{

@@ -26,6 +26,7 @@ func elsewhere(r *llm.Request) *llm.Request {
 	}
 	for i := range in.Tools {
 		if s := in.Tools[i].Search; s != nil && len(s.Fields) > 0 {
+			in.LeftOut = append(slices.Clip(in.LeftOut), s.Lost...)
 			isSaid := func(f llm.Field) bool { return slices.Contains(s.Fields, f.Name) }
 			in.Extra = slices.DeleteFunc(slices.Clone(in.Extra), isSaid)
 		}
@@ -41,7 +42,7 @@ func elsewhere(r *llm.Request) *llm.Request {
 			t.messages = append(t.messages, *m)
 		}
 	}
-	in.Messages, in.LeftOut = t.messages, append(r.LeftOut, t.leftOut...)
+	in.Messages, in.LeftOut = t.messages, append(slices.Clip(in.LeftOut), t.leftOut...)
 	return &in
 }
 

@@ -22,13 +22,16 @@ func customTool(name string) llm.ClientTool { return llm.ClientTool{Kind: llm.To
 // tools is that. Functions of the time before tools are called one at a time, and by a member of their own.
 func noteElsewhere(r *llm.Request, choice []byte, legacy bool) {
 	noteTools(r, choice, legacy)
-	for _, f := range r.Extra {
-		if f.Name == searchOptions && rawjson.KindOf(f.Value) == rawjson.Object {
-			if r.Elsewhere == nil {
-				r.Elsewhere = &llm.Elsewhere{Tools: slices.Clip(r.Tools), ToolChoice: r.ToolChoice}
-			}
-			r.Elsewhere.Tools = append(slices.Clip(r.Elsewhere.Tools), llm.Tool{Search: readSearch(f.Value)})
-		}
+	s := wish(r.Extra)
+	if s == nil {
+		return
+	}
+	if r.Elsewhere == nil {
+		r.Elsewhere = &llm.Elsewhere{Tools: slices.Clip(r.Tools), ToolChoice: r.ToolChoice}
+	}
+	e := r.Elsewhere
+	if !slices.ContainsFunc(e.Tools, func(t llm.Tool) bool { return t.Search != nil }) { // which goes first
+		e.Tools = append(slices.Clip(e.Tools), llm.Tool{Search: s})
 	}
 }
 
@@ -54,7 +57,7 @@ func noteTools(r *llm.Request, choice []byte, legacy bool) {
 	e := &llm.Elsewhere{ToolChoice: r.ToolChoice}
 	for i, t := range r.Tools {
 		switch {
-		case t.Raw == nil:
+		case t.Raw == nil, t.Search != nil:
 			e.Tools = append(e.Tools, t)
 		case isCustomTool(t):
 			e.Tools = append(e.Tools, c.function(t.Raw))

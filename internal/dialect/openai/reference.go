@@ -13,7 +13,8 @@ const maxReferences = 1000
 
 // references are the sources that a part of an answer's content names for the text before it, as Mistral has them: ids that
 // the client's own tool gave its results, or pages. Others are none
-// (https://docs.mistral.ai/capabilities/citations, undated copy of 2026; tool_reference is of its OpenAPI document).
+// (https://docs.mistral.ai/capabilities/citations, undated copy of 2026; tool_reference is of its OpenAPI document). Mistral
+// has no search of its own in Chat Completions (https://docs.mistral.ai/studio/agents/agent-tools/websearch, undated copy).
 func references(part []byte) (list []llm.Source) {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(part, name)) }
 	switch get("type") {

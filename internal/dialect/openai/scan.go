@@ -63,6 +63,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		h.LongCache = IsLongCache(m.Value)
 	case "deferred":
 		err = refuseDeferred(m.Value)
+	case searchOptions, searchPlugins, searchParameters, domainFilter:
+		h.Searches = h.Searches || asksSearch(m.Name(), m.Value)
 	default:
 		ScanAttribution(h, m)
 	}

@@ -6,25 +6,9 @@ import (
 	"strings"
 
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
-
-const searchOptions = "web_search_options"
-
-// readSearch is the wish of a request's options for a search of the web
-// (https://platform.openai.com/docs/api-reference/chat/create, undated copy of 2026; the domains are Perplexity's,
-// https://docs.perplexity.ai/guides/search-domain-filters, undated copy).
-func readSearch(options []byte) *llm.WebSearch {
-	s := &llm.WebSearch{At: searchOptions, Fields: []string{searchOptions}, Context: rawjson.Text(rawjson.Get(options, "search_context_size"))}
-	place := rawjson.Get(options, "user_location")
-	if inner := rawjson.Get(place, "approximate"); rawjson.Present(inner) {
-		place = inner
-	}
-	parse.ReadPlace(s, place)
-	return s
-}
 
 // searching are pieces of the names of models that search the web for each answer.
 var searching = []string{"search-preview", "search-api", "sonar"}

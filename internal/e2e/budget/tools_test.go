@@ -81,7 +81,7 @@ func (s *searches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			`"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":300,"totalTokenCount":%d}}`, strings.Join(queries, ","), input, input+300)
 	default:
 		fmt.Fprintf(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},`+
-			`"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":300,"total_tokens":400,"num_search_queries":%d,"cost":{"total_cost":%s}}}`, n, cost)
+			`"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":300,"total_tokens":%d,"num_search_queries":%d,"cost":{"total_cost":%s}}}`, input, input+300, n, cost)
 	}
 }
 
@@ -174,6 +174,7 @@ func TestSearchesAcrossFormats(t *testing.T) {
 	haiku := charges{input: 1000, output: 5000, fee: 10_000_000, searches: 3, found: 8000}
 	gemini := charges{input: 750, output: 3750, fee: 14_000_000, searches: 2}
 	grok := charges{input: 2000, output: 6000, fee: 5_000_000, searches: 1, found: 8000}
+	groq := charges{input: 150, output: 600, fee: 5_000_000, searches: 3, found: 8000}
 	for _, tt := range []struct {
 		client, members string
 		model, wire     string
@@ -189,6 +190,11 @@ func TestSearchesAcrossFormats(t *testing.T) {
 		{"gemini", ``, "anthropic/claude-haiku-4-5", "anthropic", haiku},
 		{"openai", `"web_search_options":{},`, "anthropic/claude-haiku-4-5", "anthropic", haiku},
 		{"openai", `"web_search_options":{},`, "gemini/gemini-3.8-flash", "gemini", gemini},
+		{"openai", `"web_search_options":{},`, "openai/gpt-6.1-sol", "responses", openai}, // whose chats search by models of their own alone
+		{"openai", `"search_domain_filter":["-b.example"],`, "openai/gpt-6.1-sol", "responses", openai},
+		{"openai", `"search_parameters":{"sources":[{"type":"web","excluded_websites":["b.example"]}]},`, "xai/grok-4.7", "responses", grok},
+		{"openai", `"plugins":[{"id":"web","include_domains":["a.example"]}],`, "anthropic/claude-haiku-4-5", "anthropic", haiku},
+		{"anthropic", ``, "groq/openai/gpt-oss-120b", "openai", groq},
 		{"responses", ``, "gemini/gemini-3.8-flash", "gemini", gemini},
 		{"anthropic", ``, "gemini/gemini-3.8-flash", "gemini", gemini},
 	} {

@@ -139,7 +139,7 @@ prices:
   p-anthropic/*: {input: "1", output: "1"}
 `})
 	for own, ask := range map[string]struct{ path, body, field string }{
-		"openai":    {"/v1/chat/completions", `{"model":"MODEL","messages":[{"role":"user","content":"Hi"}],"plugins":[{"id":"web"}]}`, "plugins"},
+		"openai":    {"/v1/chat/completions", `{"model":"MODEL","messages":[{"role":"user","content":"Hi"}],"plugins":[{"id":"file-parser"}]}`, "plugins"},
 		"responses": {"/v1/responses", `{"model":"MODEL","input":"Hi","prompt":{"id":"pmpt_1"}}`, "prompt"},
 		"anthropic": {"/v1/messages", `{"model":"MODEL","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"mcp_servers":[{"type":"url","url":"https://example.com","name":"m"}]}`, "mcp_servers"},
 		"gemini":    {"/v1beta/models/MODEL:generateContent", `{"contents":[{"parts":[{"text":"Hi"}]}],"cachedContent":"cachedContents/1"}`, "cachedContent"},

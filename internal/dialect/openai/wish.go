@@ -1,0 +1,168 @@
+package openai
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// The fields by which clients wish for a search of the web: OpenAI's options
+// (https://platform.openai.com/docs/api-reference/chat/create), OpenRouter's plugin
+// (https://openrouter.ai/docs/guides/features/plugins/web-search), Perplexity's list of domains
+// (https://docs.perplexity.ai/guides/search-domain-filters; undated copies of 2026) and xAI's parameters, to which xAI itself
+// answers with 410 by now (https://github.com/vercel/ai/pull/15713, 2026-05-29).
+const (
+	searchOptions    = "web_search_options"
+	searchParameters = "search_parameters"
+	searchPlugins    = "plugins"
+)
+
+// asksSearch reports whether a field says a wish for a search of the web alone, or that there is to be none.
+func asksSearch(name string, v []byte) bool {
+	switch name {
+	case searchOptions:
+		return rawjson.KindOf(v) == rawjson.Object
+	case domainFilter:
+		return rawjson.HasElements(v)
+	case searchPlugins:
+		for _, p := range rawjson.Elements(v) {
+			if isOn(p) && rawjson.Text(rawjson.Get(p, "id")) != "web" {
+				return false
+			}
+		}
+		return rawjson.HasElements(v)
+	case searchParameters:
+		sources := rawjson.Get(v, "sources")
+		for _, s := range rawjson.Elements(sources) {
+			if isWebSource(s) {
+				return true
+			}
+		}
+		return rawjson.KindOf(v) == rawjson.Object && (!rawjson.HasElements(sources) || isOff(v))
+	}
+	return false
+}
+
+func isOn(plugin []byte) bool {
+	on, is := rawjson.AsBool(rawjson.Get(plugin, "enabled"))
+	return on || !is
+}
+
+// isOff reports whether xAI's parameters say that there is to be no search.
+func isOff(parameters []byte) bool { return rawjson.Text(rawjson.Get(parameters, "mode")) == "off" }
+
+// isWebSource reports whether a source of xAI's search is of the web; others are posts and feeds.
+func isWebSource(v []byte) bool {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	return kind == "web" || kind == "news"
+}
+
+// wish is the wish for a search of the web that fields of a request say; nil for none.
+func wish(extra []llm.Field) *llm.WebSearch {
+	s := &llm.WebSearch{}
+	for _, f := range extra {
+		if !asksSearch(f.Name, f.Value) || !addWish(s, f.Name, f.Value) {
+			continue
+		}
+		s.Fields = append(s.Fields, f.Name)
+		if s.At == "" {
+			s.At = f.Name
+		}
+	}
+	if s.At == "" {
+		return nil
+	}
+	return s
+}
+
+// addWish adds what a field says to a wish, and reports whether there is to be a search.
+func addWish(s *llm.WebSearch, name string, v []byte) (is bool) {
+	switch name {
+	case searchOptions:
+		readOptions(s, v)
+		return true
+	case domainFilter:
+		for _, d := range parse.Domains(v) {
+			if blocked, is := strings.CutPrefix(d, "-"); is {
+				s.Blocked = append(s.Blocked, blocked)
+			} else {
+				s.Allowed = append(s.Allowed, d)
+			}
+		}
+		return true
+	case searchPlugins:
+		for _, p := range rawjson.Elements(v) {
+			if isOn(p) {
+				readOptions(s, p)
+				lose(s, name, p, "id", "enabled", "include_domains", "exclude_domains", "max_uses", "user_location")
+				is = true
+			}
+		}
+		return is
+	}
+	if isOff(v) {
+		return false
+	}
+	lose(s, name, v, "mode", "sources", "return_citations")
+	for _, source := range rawjson.Elements(rawjson.Get(v, "sources")) {
+		if !isWebSource(source) {
+			s.Lost = append(s.Lost, name+".sources")
+			continue
+		}
+		readOptions(s, source)
+		lose(s, name+".sources", source, "type", "country", "allowed_websites", "excluded_websites")
+	}
+	return true
+}
+
+// lose takes note of members of an object of that name that no other vendor takes.
+func lose(s *llm.WebSearch, name string, v []byte, taken ...string) {
+	for m := range rawjson.Members(v) {
+		if rawjson.Present(m.Value) && !slices.Contains(taken, m.Name()) {
+			s.Lost = append(s.Lost, name+"."+m.Name())
+		}
+	}
+}
+
+// readOptions adds the options of an object to a wish, by the names that vendors have for them.
+func readOptions(s *llm.WebSearch, v []byte) {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "allowed_domains", "include_domains", "allowed_websites":
+			s.Allowed = append(s.Allowed, parse.Domains(m.Value)...)
+		case "blocked_domains", "excluded_domains", "exclude_domains", "excluded_websites":
+			s.Blocked = append(s.Blocked, parse.Domains(m.Value)...)
+		case "max_uses":
+			if n, ok := rawjson.AsInt(m.Value); ok && n > 0 {
+				s.MaxUses = n
+			}
+		case "search_context_size":
+			s.Context = rawjson.Text(m.Value)
+		case "country":
+			s.Country = rawjson.Text(m.Value)
+		case "user_location":
+			place := m.Value
+			if inner := rawjson.Get(place, "approximate"); rawjson.Present(inner) {
+				place = inner
+			}
+			parse.ReadPlace(s, place)
+		}
+	}
+}
+
+// toolWish is the wish of a tool, if it is a search of the web: xAI's, which stands in Responses, OpenRouter's or Groq's; else
+// nil. Their options stand in the tool, or in an object in it.
+func toolWish(v []byte, at string) *llm.WebSearch {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	if !strings.HasPrefix(kind, "web_search") && kind != "openrouter:web_search" && kind != "browser_search" {
+		return nil
+	}
+	s := &llm.WebSearch{At: at}
+	readOptions(s, v)
+	readOptions(s, rawjson.Get(v, "filters"))
+	readOptions(s, rawjson.Get(v, "parameters"))
+	return s
+}
