@@ -22,17 +22,19 @@ type vendorAnswer struct {
 	queries       []string
 	results       []string // their addresses
 	searches      int64    // that are charged for
+	end           bool     // claims stand at the end of the text
 }
 
 // said is what is read of an answer.
 func (a *vendorAnswer) said() string {
-	return fmt.Sprintf("text %q\nclaims %q\nqueries %q\nresults %q\nsearches %d\n", a.text, a.claims, a.queries, a.results, a.searches)
+	return fmt.Sprintf("text %q\nclaims %q at the end %t\nqueries %q\nresults %q\nsearches %d\n", a.text, a.claims, a.end, a.queries, a.results, a.searches)
 }
 
 // add takes note of claims on the text, and of a search.
 func (a *vendorAnswer) add(claims []llm.Claim, begin int, s *llm.Search) {
 	for _, c := range claims {
 		name := c.Source.URL + c.Source.File
+		a.end = a.end || begin+c.Start == len(a.text) && a.text != ""
 		a.claims = append(a.claims, name+" "+a.text[begin+c.Start:begin+c.End])
 	}
 	if s == nil {
@@ -238,6 +240,58 @@ func vendorAnswers() []vendorAnswer {
 				`[DONE]`,
 			},
 			text: "It rains.", queries: []string{"rain in Wien", "snow"}, results: []string{"https://w.example/"}, searches: 2,
+		},
+		{
+			// after answers of api.x.ai of November 2025 (https://github.com/vercel/ai, packages/xai/src/responses/__fixtures__ at
+			// ed857f50, Apache-2.0), and with places as in https://docs.x.ai/developers/tools/citations, undated copy of 2026
+			name: "xAI's web search", dialect: "responses",
+			whole: `{"created_at":1762189566,"id":"25de2f84","model":"grok-4-fast-reasoning","object":"response","output":[` +
+				`{"arguments":"{\"query\":\"what is xAI\",\"num_results\":5}","call_id":"","name":"web_search","type":"web_search_call","id":"fc_1","status":"completed"},` +
+				`{"content":[{"type":"output_text","text":"Elon’s 🚀 [[1]](https://x.ai/company) firm.","logprobs":[],"annotations":[` +
+				`{"type":"url_citation","url":"https://x.ai/company","start_index":9,"end_index":36,"title":"1"},{"type":"url_citation","url":"https://x.ai/"}]}],` +
+				`"id":"msg_1","role":"assistant","type":"message","status":"completed"}],"status":"completed","usage":{"input_tokens":1941,` +
+				`"input_tokens_details":{"cached_tokens":947},"output_tokens":583,"output_tokens_details":{"reasoning_tokens":380},"total_tokens":2524,` +
+				`"num_sources_used":0,"num_server_side_tools_used":1,"server_side_tool_usage_details":{"web_search_calls":1}}}`,
+			stream: []string{
+				`{"sequence_number":0,"type":"response.created","response":{"created_at":1762189785,"id":"98a8d4aa","model":"grok-4-fast-reasoning","object":"response","output":[],"status":"in_progress"}}`,
+				`{"sequence_number":2,"type":"response.output_item.added","item":{"arguments":"{\"query\":\"what is xAI\",\"num_results\":5}","call_id":"","name":"web_search","type":"web_search_call","id":"fc_1","status":"completed"},"output_index":0}`,
+				`{"sequence_number":3,"type":"response.output_item.done","item":{"arguments":"{\"query\":\"what is xAI\",\"num_results\":5}","call_id":"","name":"web_search","type":"web_search_call","id":"fc_1","status":"completed"},"output_index":0}`,
+				`{"sequence_number":4,"type":"response.output_item.added","item":{"content":[],"id":"msg_1","role":"assistant","type":"message","status":"in_progress"},"output_index":1}`,
+				`{"sequence_number":5,"type":"response.content_part.added","content_index":0,"item_id":"msg_1","output_index":1,"part":{"type":"output_text","text":"","logprobs":[],"annotations":[]}}`,
+				`{"sequence_number":6,"type":"response.output_text.delta","content_index":0,"item_id":"msg_1","output_index":1,"delta":"Elon’s 🚀 [[1]](https://x.ai/company) firm."}`,
+				`{"sequence_number":7,"type":"response.output_text.annotation.added","annotation":{"type":"url_citation","url":"https://x.ai/company","start_index":9,"end_index":36,"title":"1"},"annotation_index":0,"content_index":0,"item_id":"msg_1","output_index":1}`,
+				`{"sequence_number":8,"type":"response.output_text.annotation.added","annotation":{"type":"url_citation","url":"https://x.ai/"},"annotation_index":1,"content_index":0,"item_id":"msg_1","output_index":1}`,
+				`{"sequence_number":9,"type":"response.output_item.done","item":{"content":[{"type":"output_text","text":"Elon’s 🚀 [[1]](https://x.ai/company) firm.","logprobs":[],"annotations":[` +
+					`{"type":"url_citation","url":"https://x.ai/company","start_index":9,"end_index":36,"title":"1"},{"type":"url_citation","url":"https://x.ai/"}]}],"id":"msg_1","role":"assistant","type":"message","status":"completed"},"output_index":1}`,
+				`{"sequence_number":10,"type":"response.completed","response":{"created_at":1762189785,"id":"98a8d4aa","model":"grok-4-fast-reasoning","object":"response","output":[],"status":"completed",` +
+					`"usage":{"input_tokens":1941,"output_tokens":583,"total_tokens":2524,"server_side_tool_usage_details":{"web_search_calls":1}}}}`,
+			},
+			text: "Elon’s 🚀 [[1]](https://x.ai/company) firm.", claims: []string{"https://x.ai/company [[1]](https://x.ai/company)", "https://x.ai/ "},
+			queries: []string{"what is xAI"}, searches: 1, end: true,
+		},
+		{
+			// after answers of openrouter.ai of August 2026 (https://github.com/pydantic/pydantic-ai, tests/models/cassettes/test_openrouter
+			// of 2026-08-23, MIT): places of 0 are none, and in a stream what was found comes before the words
+			name: "OpenRouter's web search", dialect: "openai",
+			whole: `{"id":"gen-1","object":"chat.completion","created":1786680764,"model":"deepseek/deepseek-chat","provider":"OpenAI","choices":[{"index":0,` +
+				`"message":{"role":"assistant","content":"https://github.com/pydantic/pydantic-ai","refusal":null,"reasoning":null,"annotations":[` +
+				`{"type":"url_citation","url_citation":{"url":"https://github.com/p","title":"P","start_index":0,"end_index":0,"content":"# pydantic"}},` +
+				`{"type":"url_citation","url_citation":{"url":"https://pydantic.dev/","title":"","start_index":0,"end_index":0,"content":"Get started"}}]},` +
+				`"finish_reason":"stop"}],"usage":{"prompt_tokens":2315,"completion_tokens":40,"total_tokens":2355,"cost":0.007637029,` +
+				`"server_tool_use_details":{"tool_calls_executed":1,"tool_calls_requested":1,"web_search_requests":1}}}`,
+			stream: []string{
+				`{"id":"gen-1","object":"chat.completion.chunk","created":1786680764,"model":"deepseek/deepseek-chat","provider":"OpenAI","choices":[{"index":0,"delta":{"content":"","role":"assistant",` +
+					`"annotations":[{"type":"url_citation","url_citation":{"url":"https://github.com/p","title":"P","start_index":0,"end_index":0,"content":"# pydantic"}}]},"finish_reason":null}]}`,
+				`{"id":"gen-1","object":"chat.completion.chunk","created":1786680764,"model":"deepseek/deepseek-chat","provider":"OpenAI","choices":[{"index":0,"delta":{"content":"","role":"assistant",` +
+					`"annotations":[{"type":"url_citation","url_citation":{"url":"https://pydantic.dev/","title":"","start_index":0,"end_index":0,"content":"Get started"}}]},"finish_reason":null}]}`,
+				`{"id":"gen-1","object":"chat.completion.chunk","created":1786680764,"model":"deepseek/deepseek-chat","choices":[{"index":0,"delta":{"content":"https://github.com/pydantic/pydantic-ai","role":"assistant"},"finish_reason":null}]}`,
+				`{"id":"gen-1","object":"chat.completion.chunk","created":1786680764,"model":"deepseek/deepseek-chat","choices":[{"index":0,"delta":{"content":"","role":"assistant"},"finish_reason":"stop"}]}`,
+				`{"id":"gen-1","object":"chat.completion.chunk","created":1786680764,"model":"deepseek/deepseek-chat","choices":[{"index":0,"delta":{"content":"","role":"assistant"},"finish_reason":"stop"}],` +
+					`"usage":{"prompt_tokens":2315,"completion_tokens":40,"total_tokens":2355,"cost":0.007637029,"server_tool_use_details":{"web_search_requests":1,"tool_calls_requested":1,"tool_calls_executed":1}}}`,
+				`[DONE]`,
+			},
+			text: "https://github.com/pydantic/pydantic-ai", claims: []string{"https://github.com/p ", "https://pydantic.dev/ "}, searches: 1,
+			end: true,
 		},
 	}
 }

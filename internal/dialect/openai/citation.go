@@ -43,7 +43,7 @@ func placeOf(v []byte, text *position.Text, before int64) (start, end int) {
 	if point, isPoint := rawjson.AsInt(rawjson.Get(v, "index")); isPoint && !is && !ends {
 		from, to, is, ends = point, point, true, true
 	}
-	if !is || !ends || from < 0 || to < from {
+	if !is || !ends || from < 0 || to < from || to == 0 { // OpenRouter's of no place are from 0 to 0
 		return text.Bytes(), text.Bytes()
 	}
 	most := int64(text.Characters())

@@ -35,6 +35,7 @@ type Decoder struct {
 	cited    bool              // it has an annotation
 	spans    map[int]*span     // of the texts of choices, that sources were named for
 	executed map[int]*executed // searches of choices
+	waiting  []llm.Event       // claims that came before there was a text
 
 	alike  alike.Shape // of the last chunk, if it was a piece of text alone
 	spoken []byte      // the text of a chunk as it stands in it; nil for none
@@ -211,7 +212,7 @@ func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm
 			dst = append(dst, llm.Event{Kind: llm.EventClaim, Claim: &c})
 		}
 	}
-	dst = d.endSearches(dst, index)
+	dst = d.endSearches(d.citeAll(dst, index), index)
 	d.usages.end(index)
 	switch called := d.last(index) != nil; {
 	case reason == llm.FinishStop && called:
@@ -243,12 +244,7 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	if m.extraContent != nil {
 		dst = signEvents(dst, from, choice, m.extraContent)
 	}
-	for _, v := range rawjson.Elements(m.annotations) {
-		if c, ok := ReadCitation(v, d.texts.Of(choice), 0); ok {
-			d.cited = d.cited || choice == 0
-			dst = append(dst, llm.Event{Kind: llm.EventClaim, Choice: choice, Claim: &c})
-		}
-	}
+	dst = d.cite(dst, choice, m.annotations)
 	if s := rawjson.Text(m.refusal); s != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventRefusal, Choice: choice, Text: s})
 	}

@@ -58,7 +58,9 @@ const MCP = llm.Output
 // tools counts the calls of a provider's own tools.
 type tools struct {
 	made llm.Usage
-	told bool // xAI says how many there were of each
+	// again are the same calls in another member
+	again llm.Usage
+	told  bool // xAI says how many there were of each
 }
 
 // add counts so many calls of a tool.
@@ -103,12 +105,13 @@ func (t *tools) readServerSide(v []byte) {
 }
 
 // readServerToolUse reads OpenRouter's count of requests to tools, which is Anthropic's
-// (https://openrouter.ai/docs/guides/features/server-tools/web-search). To search for a tool
-// has no fee, and to fetch a page has one at some providers alone.
+// (https://openrouter.ai/docs/guides/features/server-tools/web-search), or stands beside sums of all calls
+// (https://github.com/pydantic/pydantic-ai, tests/models/cassettes/test_openrouter, recorded in August 2026). To search for a
+// tool has no fee, and to fetch a page has one at some providers alone.
 func (t *tools) readServerToolUse(v []byte, q *llm.Quirks) {
 	each(v, func(name string, n int64) {
 		switch {
-		case name == "tool_search_requests", name == "web_fetch_requests" && !billsFetches(q):
+		case name == "tool_search_requests", strings.HasPrefix(name, "tool_calls_"), name == "web_fetch_requests" && !billsFetches(q):
 		default:
 			t.add(strings.TrimSuffix(name, "_requests"), n)
 		}

@@ -126,6 +126,10 @@ func (r *rawUsage) readTool(m rawjson.Member, q *llm.Quirks) {
 		r.tools.readServerSide(m.Value)
 	case "server_tool_use":
 		r.tools.readServerToolUse(m.Value, q)
+	case "server_tool_use_details": // OpenRouter's of 2026
+		var same tools
+		same.readServerToolUse(m.Value, q)
+		r.tools.again = same.made
 	case "tool_calls_details":
 		r.tools.readInvocations(m.Value)
 	case "prompt_audio_seconds":
@@ -216,6 +220,7 @@ func (r *rawUsage) settleWrites() {
 // cut to it, so that the sum always holds.
 func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 	u := r.tools.made
+	u.Raise(&r.tools.again)
 	if !r.tools.told { // xAI's old search charged for each source, not for a search
 		u[llm.OtherTools] += r.sources
 	}

@@ -57,7 +57,8 @@ var answers = []struct {
 		"OpenRouter", `"content":"Hi"`, `"service_tier":"flex","usage":{"prompt_tokens":10,"completion_tokens":8,` +
 			`"cost":1.2e-05,` +
 			`"is_byok":false,"completion_tokens_details":{"image_tokens":6},` +
-			`"server_tool_use":{"web_search_requests":2,"web_fetch_requests":3}}`,
+			`"server_tool_use":{"web_search_requests":2,"web_fetch_requests":3},` +
+			`"server_tool_use_details":{"web_search_requests":2,"tool_calls_requested":3,"tool_calls_executed":2}}`,
 		metered{llm.Usage{llm.Input: 10, llm.Output: 2, llm.ImageOut: 6, llm.Searches: 2}, "0.000012", "flex"},
 	},
 	{

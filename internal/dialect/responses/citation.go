@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"cmp"
+
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/position"
 	"weir/internal/llm"
@@ -39,7 +41,7 @@ func search(item []byte) *llm.Search {
 		for _, q := range rawjson.Elements(rawjson.Get(action, "queries")) {
 			s.Queries = append(s.Queries, rawjson.Text(q))
 		}
-		if q := rawjson.Text(rawjson.Get(action, "query")); q != "" && s.Queries == nil {
+		if q := cmp.Or(rawjson.Text(rawjson.Get(action, "query")), argument(item)); q != "" && s.Queries == nil {
 			s.Queries = []string{q}
 		}
 		for _, v := range rawjson.Elements(rawjson.Get(action, "sources")) {
@@ -62,6 +64,16 @@ func search(item []byte) *llm.Search {
 		s.Failed = statusFailed
 	}
 	return s
+}
+
+// argument is the query of a search that is written as the arguments of a call, as xAI has it
+// (https://github.com/vercel/ai, packages/xai/src/responses/__fixtures__, recorded in November 2025).
+func argument(item []byte) string {
+	arguments := []byte(rawjson.Text(rawjson.Get(item, "arguments")))
+	if rawjson.Validate(arguments, maxDepth) != nil {
+		return ""
+	}
+	return rawjson.Text(rawjson.Get(arguments, "query"))
 }
 
 // annotation is a citation that a stream tells of. Its place counts from the beginning of its part.
