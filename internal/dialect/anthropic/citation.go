@@ -38,14 +38,6 @@ func readSource(v []byte) llm.Source {
 	return s
 }
 
-// readClaims are the citations of a whole block of text.
-func readClaims(text string, citations []byte) (claims []llm.Claim) {
-	for _, v := range rawjson.Elements(citations) {
-		claims = append(claims, llm.Claim{End: len(text), Source: readSource(v)})
-	}
-	return claims
-}
-
 // searches are those of an answer that have begun, by their ids.
 type searches map[string]string
 

@@ -102,7 +102,7 @@ func (a *answer) choice() (c llm.Choice, err error) {
 		if err != nil {
 			return c, errNoContent // not the caller's fault, so not the caller's error
 		}
-		p.Cite(readClaims(p.Text, p.Annotations)...)
+		p.Cite(parse.BlockClaims(p.Text, p.Annotations, readSource)...)
 		if p.Kind == llm.PartOther {
 			p = llm.Searched(searches.block(e), e)
 		}

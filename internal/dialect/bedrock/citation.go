@@ -3,6 +3,7 @@ package bedrock
 import (
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -38,25 +39,17 @@ func readSource(v []byte) llm.Source {
 	return s
 }
 
-// readClaims are the citations of a whole text.
-func readClaims(text string, citations []byte) (claims []llm.Claim) {
-	for _, v := range rawjson.Elements(citations) {
-		claims = append(claims, llm.Claim{End: len(text), Source: readSource(v)})
-	}
-	return claims
-}
-
 // citeBlock reads the citations of a block: of its text, or, where it has none, of the text before it, as Nova has it.
 func citeBlock(before []llm.Part, p *llm.Part) {
 	if p.Text == "" {
 		for i := len(before) - 1; i >= 0; i-- {
 			if before[i].Kind == llm.PartText && before[i].Text != "" {
-				before[i].Cite(readClaims(before[i].Text, p.Annotations)...)
+				before[i].Cite(parse.BlockClaims(before[i].Text, p.Annotations, readSource)...)
 				return
 			}
 		}
 	}
-	p.Cite(readClaims(p.Text, p.Annotations)...)
+	p.Cite(parse.BlockClaims(p.Text, p.Annotations, readSource)...)
 }
 
 // cited is the block of a stream that has citations. They come before its text.

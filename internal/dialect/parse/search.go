@@ -20,3 +20,11 @@ func Domains(v []byte) (list []string) {
 	}
 	return list
 }
+
+// BlockClaims are the citations of a whole block of text, each of which names a source.
+func BlockClaims(text string, citations []byte, source func(v []byte) llm.Source) (claims []llm.Claim) {
+	for _, v := range rawjson.Elements(citations) {
+		claims = append(claims, llm.Claim{End: len(text), Source: source(v)})
+	}
+	return claims
+}
