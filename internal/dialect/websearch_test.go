@@ -24,6 +24,8 @@ func TestSearchIsAskedForInProvidersWords(t *testing.T) {
 		plain     = `{"model":"MODEL","input":"Hi","tools":[{"type":"web_search_preview"},{"type":"function","name":"f","parameters":{"type":"object"}}]}`
 		messages  = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20260209","name":"web_search","max_uses":3,"blocked_domains":["b.example"]}]}`
 		capped    = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}]}`
+		routed    = `{"model":"MODEL","input":"Hi","tools":[{"type":"openrouter:web_search","parameters":{"excluded_domains":["b.example"]}},{"type":"function","name":"f","parameters":{"type":"object"}}]}`
+		pluggedIn = `{"model":"MODEL","input":"Hi","plugins":[{"id":"web","max_results":3,"include_domains":["a.example"]}],"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}]}`
 		both      = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","allowed_domains":["a.example","b.example"],"blocked_domains":["b.example"]}]}`
 		user      = `{"model":"MODEL","messages":[{"role":"user","content":"Hi"}],`
 		plugin    = user + `"plugins":[{"id":"web","max_results":3,"engine":"exa","include_domains":["a.example"]}]}`
@@ -69,6 +71,8 @@ func TestSearchIsAskedForInProvidersWords(t *testing.T) {
 
 		{"openai", plugin, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"type":"web_search_20250305","name":"web_search","allowed_domains":["a.example"]}]`, []string{"plugins.max_results", "plugins.engine"}, ""},
 		{"openai", plugin, "gemini", "gemini-3-pro", llm.Quirks{}, "", nil, "plugins"},
+		{"responses", routed, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"type":"web_search_20250305","name":"web_search","blocked_domains":["b.example"]},{"name":"f"`, nil, ""},
+		{"responses", pluggedIn, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"tools":[{"name":"f","input_schema":{"type":"object"}},{"type":"web_search_20250305","name":"web_search","allowed_domains":["a.example"]}]`, []string{"plugins.max_results"}, ""},
 		{"openai", plugins, "anthropic", "claude-haiku-4-5", llm.Quirks{}, "", nil, "plugins"},
 		{"openai", off, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"messages":[{"role":"user","content":"Hi"}]}`, []string{"plugins", "search_parameters"}, ""},
 		{"openai", live, "anthropic", "claude-haiku-4-5", llm.Quirks{}, `"blocked_domains":["b.example"],"user_location":{"type":"approximate","country":"AT"}}]`, []string{"search_parameters.max_search_results", "search_parameters.sources"}, ""},

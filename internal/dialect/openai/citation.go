@@ -42,8 +42,10 @@ func placeOf(v []byte, text *position.Text, before int64) (start, end int) {
 	to, ends := rawjson.AsInt(rawjson.Get(v, "end_index"))
 	if point, isPoint := rawjson.AsInt(rawjson.Get(v, "index")); isPoint && !is && !ends {
 		from, to, is, ends = point, point, true, true
+	} else if to == 0 { // OpenRouter's of no place
+		is = false
 	}
-	if !is || !ends || from < 0 || to < from || to == 0 { // OpenRouter's of no place are from 0 to 0
+	if !is || !ends || from < 0 || to < from {
 		return text.Bytes(), text.Bytes()
 	}
 	most := int64(text.Characters())

@@ -22,17 +22,7 @@ func customTool(name string) llm.ClientTool { return llm.ClientTool{Kind: llm.To
 // tools is that. Functions of the time before tools are called one at a time, and by a member of their own.
 func noteElsewhere(r *llm.Request, choice []byte, legacy bool) {
 	noteTools(r, choice, legacy)
-	s := wish(r.Extra)
-	if s == nil {
-		return
-	}
-	if r.Elsewhere == nil {
-		r.Elsewhere = &llm.Elsewhere{Tools: slices.Clip(r.Tools), ToolChoice: r.ToolChoice}
-	}
-	e := r.Elsewhere
-	if !slices.ContainsFunc(e.Tools, func(t llm.Tool) bool { return t.Search != nil }) { // which goes first
-		e.Tools = append(slices.Clip(e.Tools), llm.Tool{Search: s})
-	}
+	AddWish(r)
 }
 
 // noteTools is noteElsewhere of the tools of a request.

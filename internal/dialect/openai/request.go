@@ -28,7 +28,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 		if m.Is("tool_choice") {
 			choice = m.Value
-		} else if !asksSearch(m.Name(), m.Value) {
+		} else if !AsksSearch(m.Name(), m.Value) {
 			essentials.Note(r, m.Name(), m.Value)
 		}
 	}
@@ -169,7 +169,7 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 
 func decodeTool(v []byte, at string) (llm.Tool, error) {
 	if rawjson.Text(rawjson.Get(v, "type")) != "function" {
-		return llm.Tool{Raw: v, Search: toolWish(v, at)}, nil
+		return llm.Tool{Raw: v, Search: ToolWish(v, at)}, nil
 	}
 	tool := decodeFunction(rawjson.Get(v, "function"))
 	for m := range rawjson.Members(v) {

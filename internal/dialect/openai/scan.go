@@ -64,7 +64,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	case "deferred":
 		err = refuseDeferred(m.Value)
 	case searchOptions, searchPlugins, searchParameters, domainFilter:
-		h.Searches = h.Searches || asksSearch(m.Name(), m.Value)
+		h.Searches = h.Searches || AsksSearch(m.Name(), m.Value)
 	default:
 		ScanAttribution(h, m)
 	}

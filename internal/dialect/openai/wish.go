@@ -20,8 +20,8 @@ const (
 	searchPlugins    = "plugins"
 )
 
-// asksSearch reports whether a field says a wish for a search of the web alone, or that there is to be none.
-func asksSearch(name string, v []byte) bool {
+// AsksSearch reports whether a field says a wish for a search of the web alone, or that there is to be none.
+func AsksSearch(name string, v []byte) bool {
 	switch name {
 	case searchOptions:
 		return rawjson.KindOf(v) == rawjson.Object
@@ -60,11 +60,27 @@ func isWebSource(v []byte) bool {
 	return kind == "web" || kind == "news"
 }
 
+// AddWish adds the wish for a search of the web that fields of a request say, if any, to what other wire formats get of its
+// tools. A tool that is a search goes first.
+func AddWish(r *llm.Request) {
+	s := wish(r.Extra)
+	if s == nil {
+		return
+	}
+	if r.Elsewhere == nil {
+		r.Elsewhere = &llm.Elsewhere{Tools: r.Tools, ToolChoice: r.ToolChoice}
+	}
+	e := r.Elsewhere
+	if !slices.ContainsFunc(e.Tools, func(t llm.Tool) bool { return t.Search != nil }) {
+		e.Tools = append(slices.Clip(e.Tools), llm.Tool{Search: s})
+	}
+}
+
 // wish is the wish for a search of the web that fields of a request say; nil for none.
 func wish(extra []llm.Field) *llm.WebSearch {
 	s := &llm.WebSearch{}
 	for _, f := range extra {
-		if !asksSearch(f.Name, f.Value) || !addWish(s, f.Name, f.Value) {
+		if !AsksSearch(f.Name, f.Value) || !addWish(s, f.Name, f.Value) {
 			continue
 		}
 		s.Fields = append(s.Fields, f.Name)
@@ -153,9 +169,10 @@ func readOptions(s *llm.WebSearch, v []byte) {
 	}
 }
 
-// toolWish is the wish of a tool, if it is a search of the web: xAI's, which stands in Responses, OpenRouter's or Groq's; else
-// nil. Their options stand in the tool, or in an object in it.
-func toolWish(v []byte, at string) *llm.WebSearch {
+// ToolWish is the wish of a tool, if it is a search of the web: that of Responses
+// (https://platform.openai.com/docs/guides/tools-web-search, undated copy of 2026), which xAI has, too, OpenRouter's or Groq's;
+// else nil. Their options stand in the tool, or in an object in it.
+func ToolWish(v []byte, at string) *llm.WebSearch {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	if !strings.HasPrefix(kind, "web_search") && kind != "openrouter:web_search" && kind != "browser_search" {
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/dialect/clienttool"
 	"weir/internal/dialect/compose"
+	"weir/internal/dialect/openai"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -122,7 +123,7 @@ func (c *clientTools) add(v []byte, at string, loaded bool) {
 			return clienttool.Search(name, rawjson.Text(rawjson.Get(v, "description")), schema)
 		})
 	default:
-		if s := readSearch(v, at); s != nil {
+		if s := openai.ToolWish(v, at); s != nil {
 			c.searches = append(c.searches, s)
 			c.tools = append(c.tools, llm.Tool{Raw: v, Search: s})
 			return
@@ -293,4 +294,5 @@ func (c *clientTools) elsewhere(r *llm.Request, choice []byte, effort string) {
 	default:
 		parse.NoteAllowed(r, "tool_choice")
 	}
+	openai.AddWish(r)
 }

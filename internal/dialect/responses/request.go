@@ -142,7 +142,9 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 // addExtra keeps a field that nobody modelled.
 func addExtra(r *llm.Request, name string, v []byte) {
 	r.Extra = append(r.Extra, llm.Field{Name: name, Value: v})
-	essentials.Note(r, name, v)
+	if !openai.AsksSearch(name, v) {
+		essentials.Note(r, name, v)
+	}
 }
 
 // decodeText reads how the answer's text is to look.
@@ -220,7 +222,7 @@ func decodeEffort(r *llm.Request, v []byte) error {
 
 func decodeTool(v []byte, at string) (llm.Tool, error) {
 	if rawjson.Text(rawjson.Get(v, "type")) != "function" {
-		return llm.Tool{Raw: v, Search: readSearch(v, at)}, nil
+		return llm.Tool{Raw: v, Search: openai.ToolWish(v, at)}, nil
 	}
 	return parse.Named(decodeFunction(v), at)
 }

@@ -2,31 +2,12 @@ package responses
 
 import (
 	"slices"
-	"strings"
 
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/parse"
 	"weir/internal/llm"
-	"weir/internal/rawjson"
 )
 
 const excludedDomains = "excluded_domains"
-
-// readSearch is the wish of a tool, if it is the search of the web; else nil
-// (https://platform.openai.com/docs/guides/tools-web-search, undated copy of 2026).
-func readSearch(v []byte, at string) *llm.WebSearch {
-	if !strings.HasPrefix(rawjson.Text(rawjson.Get(v, "type")), "web_search") {
-		return nil
-	}
-	filters := rawjson.Get(v, "filters")
-	s := &llm.WebSearch{
-		At: at, Context: rawjson.Text(rawjson.Get(v, "search_context_size")),
-		Allowed: parse.Domains(rawjson.Get(filters, "allowed_domains")),
-		Blocked: append(parse.Domains(rawjson.Get(filters, "blocked_domains")), parse.Domains(rawjson.Get(filters, excludedDomains))...),
-	}
-	parse.ReadPlace(s, rawjson.Get(v, "user_location"))
-	return s
-}
 
 // SearchTool is the tool for a wish of another format's client. OpenAI leaves domains out by the filter blocked_domains
 // (https://github.com/vercel/ai/pull/18035, 2026-07-28), xAI by excluded_domains, and xAI takes one of both lists
