@@ -227,6 +227,47 @@ func TestSearchesAcrossFormats(t *testing.T) {
 	}
 }
 
+// TestSearchesOfRouterNeedPrice holds that a search at OpenRouter, of which no list has the price, is made without a budget,
+// refused under one, and let through where the operator gives it a price, by which the budget holds.
+func TestSearchesOfRouterNeedPrice(t *testing.T) {
+	t.Parallel()
+	router := charges{input: 250, output: 2000, fee: 7_000_000, searches: 2}
+	for _, tt := range []struct {
+		name, search string // in the price
+		budgeted     bool
+		asked        bool
+	}{
+		{"no price, no budget", ``, false, true},
+		{"no price", ``, true, false},
+		{"a price", `, search: "0.007"`, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cost, _ := router.of(router.searches)
+			up := &searches{charges: router}
+			server := httptest.NewServer(up)
+			defer server.Close()
+			const model = "openrouter/deepseek/deepseek-chat"
+			h := harness.Open(t, harness.Setup{YAML: searchesYAML(model, "openai", server.URL, false) +
+				"prices:\n  openrouter/*: {input: \"0.25\", output: \"2\"" + tt.search + "}\n"})
+			limit := 200 * cost
+			if tt.budgeted {
+				h.SetBudget(limit, budget.PeriodTotal)
+			}
+			ask := harness.Ask{Path: "/v1/messages", Body: strings.Replace(fmt.Sprintf(bodies["anthropic"], `"max_uses":2,`), "MODEL", model, 1)}
+			var last string
+			for range 250 {
+				last = h.Do(ask).Body
+			}
+			t.Logf("%d of 250, truly $%s of $%s; last answer %s", up.asked, up.truth, limit, last)
+			if (up.asked > 0) != tt.asked || up.searched != up.asked || tt.budgeted && up.truth > limit {
+				t.Errorf("%d were asked for, %d of them with a search, truly $%s of $%s; want some: %t", up.asked, up.searched, up.truth, limit, tt.asked)
+			}
+			h.Verify(t)
+		})
+	}
+}
+
 // searchPaths are the paths of requests by wire format.
 var searchPaths = map[string]string{
 	"responses": "/v1/responses", "anthropic": "/v1/messages", "gemini": "/v1beta/models/MODEL:generateContent", "openai": "/v1/chat/completions",
