@@ -164,6 +164,46 @@ func (a *vendorAnswer) reaches(t *testing.T, reply *llm.Reply, events []llm.Even
 	}
 }
 
+// TestVendorsSourcesAreBounded holds that what is read of an answer that names sources without end is bounded, and what a
+// stream keeps of them.
+func TestVendorsSourcesAreBounded(t *testing.T) {
+	t.Parallel()
+	d := registry.All().Named("openai")
+	long := strings.Repeat("x", 10_000)
+	many := func(element string) string { return strings.TrimSuffix(strings.Repeat(element+",", 900), ",") }
+	for name, message := range map[string]string{
+		"references": `"content":[{"type":"text","text":"Hi"},` + many(`{"type":"reference","reference_ids":[`+many("7")+`]}`) + `]`,
+		"citations":  `"annotations":[` + many(`{"type":"url_citation","url_citation":{"url":"https://a.example","content":"`+long+`"}}`) + `]`,
+		"searches":   `"executed_tools":[` + many(`{"type":"search","arguments":"{\"query\":\"`+long+`\"}"}`) + `]`,
+	} {
+		reply, err := d.DecodeReply([]byte(`{"id":"a","model":"m","choices":[{"index":0,"message":{"role":"assistant",`+message+`}}]}`), &llm.Quirks{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, p := range reply.Choices[0].Message.Parts {
+			if got := len(p.Claims()); got > 4096 {
+				t.Errorf("%s: %d claims are read, want 4096 at most", name, got)
+			}
+		}
+		dec := d.NewDecoder(&llm.Quirks{})
+		var events []llm.Event
+		for range 3 {
+			if events, err = dec.Decode(events, sse.Event{Data: []byte(`{"id":"a","model":"m","choices":[{"index":0,"delta":{` + message + `}}]}`)}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		claims := 0
+		for i := range events {
+			if events[i].Kind == llm.EventClaim {
+				claims++
+			}
+		}
+		if kept := dec.(dialect.Sized).Size(); claims > 4096 || kept > 4<<20 {
+			t.Errorf("%s: a stream tells %d claims and keeps %d bytes, want 4096 and 4 MiB at most", name, claims, kept)
+		}
+	}
+}
+
 // vendorAnswers are answers as their vendors document or give them.
 func vendorAnswers() []vendorAnswer {
 	return []vendorAnswer{

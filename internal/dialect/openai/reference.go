@@ -8,14 +8,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxReferences bounds the sources that one part of an answer's content names.
-const maxReferences = 1000
+// maxReferences bounds the sources that the content of an answer names: further ones are passed over.
+const maxReferences = 4096
 
-// references are the sources that a part of an answer's content names for the text before it, as Mistral has them: ids that
-// the client's own tool gave its results, or pages. Others are none
+// references are the sources, so many at most, that a part of an answer's content names for the text before it, as Mistral
+// has them: ids that the client's own tool gave its results, or pages; nil for any other part
 // (https://docs.mistral.ai/capabilities/citations, undated copy of 2026; tool_reference is of its OpenAPI document). Mistral
 // has no search of its own in Chat Completions (https://docs.mistral.ai/studio/agents/agent-tools/websearch, undated copy).
-func references(part []byte) (list []llm.Source) {
+func references(part []byte, most int) (list []llm.Source) {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(part, name)) }
 	switch get("type") {
 	case "reference":
@@ -24,12 +24,12 @@ func references(part []byte) (list []llm.Source) {
 			if n, ok := rawjson.AsInt(v); ok {
 				id = strconv.FormatInt(n, 10)
 			}
-			if id != "" && len(list) < maxReferences {
+			if id != "" && len(list) < most {
 				list = append(list, llm.Source{File: id})
 			}
 		}
 	case "tool_reference":
-		if s := (llm.Source{URL: get("url"), Title: get("title"), Quote: get("description")}); cmp.Or(s.URL, s.Title) != "" {
+		if s := (llm.Source{URL: get("url"), Title: get("title"), Quote: get("description")}); cmp.Or(s.URL, s.Title) != "" && most > 0 {
 			list = append(list, s)
 		}
 	}
@@ -46,7 +46,7 @@ func refer(m *llm.Message) {
 		case llm.PartText:
 			length += len(p.Text)
 		case llm.PartOther:
-			for _, s := range references(p.Raw) {
+			for _, s := range references(p.Raw, maxReferences-len(claims)) {
 				at.next(length)
 				claims = append(claims, llm.Claim{Start: at.begin, End: at.end, Source: s})
 			}
@@ -67,10 +67,11 @@ func (s *span) next(end int) {
 
 // refer appends the sources that a part of the content of a choice names.
 func (d *Decoder) refer(dst []llm.Event, choice int, part []byte) []llm.Event {
-	list := references(part)
+	list := references(part, maxReferences-d.referred)
 	if len(list) == 0 {
 		return dst
 	}
+	d.referred += len(list)
 	if d.spans == nil {
 		d.spans = map[int]*span{}
 	}

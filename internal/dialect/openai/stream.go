@@ -34,6 +34,7 @@ type Decoder struct {
 	listed   listed            // of the first choice
 	cited    bool              // it has an annotation
 	spans    map[int]*span     // of the texts of choices, that sources were named for
+	referred int               // sources of these
 	executed map[int]*executed // searches of choices
 	waiting  []llm.Event       // claims that came before there was a text
 
