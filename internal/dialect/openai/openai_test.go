@@ -99,6 +99,7 @@ func FuzzRequest(f *testing.F) {
 		`{"model":"a","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:a;base64,x"}}]}],"tools":[{}]}`,
 		`{"messages":[{"role":"assistant","function_call":{}},{"role":"function"}],"stream":true,"n":2}`,
 		`{"Max_Tokens":1}`,
+		`{"plugins":[{"id":"web","include_domains":["a"]}],"search_domain_filter":["-b"],"messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search"}]}`,
 		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]},{"role":"assistant","reasoning_details":[{"type":"reasoning.text","text":"a","signature":"weir1.gemini.0.1.s"}],"images":[{"image_url":"x"}]}]}`,
 	)
 }
@@ -112,6 +113,8 @@ func FuzzReply(f *testing.F) {
 		`{"error":{"code":429,"message":{"detail":[{"loc":["a",1]}]}}}`,
 		`{"error":{"message":"sk-aaaaaaaaaaaaaaaaaaa\u0000","code":5,"type":"x"}}`,
 		`{"detail":[{"loc":["body",0],"msg":"m"}]}`,
+		`{"id":"a","choices":[{"message":{"content":[{"type":"text","text":"ü"},{"type":"reference","reference_ids":[0,"b"]}],`+
+			`"executed_tools":[{"type":"search","arguments":"{\"query\":\"q\"}","search_results":{"results":[{"url":"https://a"}]}}]}}]}`,
 	)
 }
 
@@ -122,6 +125,9 @@ func FuzzStream(f *testing.F) {
 	}).Fuzz(f,
 		"\t"+`{"id":"a","choices":[{"delta":{"content":"x","tool_calls":[{"index":0,"id":"b","function":{"name":"f"}}]}}]}`+"\n"+"\t"+`[DONE]`,
 		"error\t"+`{"message":"m"}`+"\n"+"error\t"+`{"error":{"code":"x"},"choices":[{"finish_reason":"error"}]}`,
+		"\t"+`{"id":"a","choices":[{"delta":{"annotations":[{"type":"url_citation","url_citation":{"url":"https://a","start_index":0,"end_index":0}}],`+
+			`"executed_tools":[{"type":"search","arguments":"{\"query\":\"q\"}"}]}}]}`+"\n"+
+			"\t"+`{"id":"a","choices":[{"delta":{"content":[{"type":"text","text":"ü"},{"type":"reference","reference_ids":[0,"b"]}]},"finish_reason":"stop"}]}`,
 	)
 }
 
