@@ -237,7 +237,13 @@ var fields = map[string][]field{
 		{name: "top_p", value: `"@":0.5`, fate: isCarried},
 		{name: "user_profile_id", value: `"@":"u"`, fate: isDropped},
 		{name: "messages.content.citations", value: `"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},` +
-			`"citations":{"enabled":true}}]}]`, fate: isRefused},
+			`"citations":{"enabled":true}}]}]`, fate: isPart, but: "carried at bedrock, refused at cohere ollama", other: "citations"},
+		{name: "messages.content.citations", value: `"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"They met."},` +
+			`"citations":{"enabled":true}}]}]`, fate: isPart, but: "carried at bedrock cohere", other: "citations"},
+		{name: "messages.content.citations", value: `"messages":[{"role":"user","content":[{"type":"document","source":{"type":"content","content":[{"type":"text","text":"They met."}]},` +
+			`"citations":{"enabled":true}}]}]`, fate: isPart, but: "carried at bedrock cohere", other: "citations"},
+		{name: "messages.content.citations", value: `"messages":[{"role":"user","content":[{"type":"search_result","source":"https://example.com","title":"t","content":[{"type":"text","text":"They met."}],` +
+			`"citations":{"enabled":true}}]}]`, fate: isPart, but: "carried at bedrock cohere", other: "citations"},
 		{name: "messages.content.context", value: `"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},` +
 			`"context":"From 1999."}]}]`, fate: isCarried, but: "refused at cohere ollama"},
 		{name: "messages.content", value: `"messages":[{"role":"assistant","content":[{"type":"compaction","content":"They met."}]},{"role":"user","content":"So?"}]`, fate: isRefused},

@@ -161,6 +161,9 @@ func (a *attempt) encode(request *llm.Request) error {
 	if e := request.Elsewhere; e != nil {
 		c.tree.called = e.Called
 	}
+	if a.Speaks != c.Dialect {
+		c.tree.called.Documents = llm.DocumentsOf(request.Messages)
+	}
 	request = compose.Offered(a.Speaks.Name, request) // so that all calls and results have the ids that go out
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
 	request.Messages = a.history(request.Messages)

@@ -22,11 +22,13 @@ type ClientTool struct {
 	Name      string
 }
 
-// Called are the tools that functions stand for. The zero value has none.
+// Called says what the client calls the tools that functions stand for, and its documents. The zero value has none.
 type Called struct {
 	tools map[string]ClientTool
 	// Legacy is whether all functions are of Chat Completions' time before tools.
 	Legacy bool
+	// Documents are those of the request, which the answer may cite.
+	Documents Documents
 }
 
 // Of is the tool that the function of that name stands for; false for a plain function.

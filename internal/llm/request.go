@@ -133,6 +133,9 @@ const (
 // Part is one piece of a message. Which fields count depends on Kind.
 type Part struct {
 	Kind PartKind
+	// At is the element of the message's content that it is of, as the client wrote it, counted from 1; 0 for the one of its
+	// own place.
+	At   uint32
 	Text string // text, reasoning, refusal
 
 	// Signature is the provider's proof of its thinking, which it wants back in
@@ -160,6 +163,14 @@ type Part struct {
 	Elsewhere *PartElsewhere
 }
 
+// Index is the element of the message's content that a part is of, counted from 0: the i-th part, unless it tells another.
+func (p *Part) Index(i int) int {
+	if p.At > 0 {
+		return int(p.At) - 1
+	}
+	return i
+}
+
 // Media is an image, a sound or a document: by address, by the provider's own
 // file id, or inline.
 type Media struct {
@@ -170,6 +181,8 @@ type Media struct {
 	Format string // a sound's format word where the client gave that, such as "wav"
 	Name   string // a document's file name
 	Detail string // an image's detail: low, high, auto
+	// Document holds what the client says of a document; nil for nothing.
+	Document *Document
 }
 
 // Unshown are words in place of a medium, for an API that has no place for one.

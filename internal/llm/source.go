@@ -15,6 +15,7 @@ type Source struct {
 	File  string // the id of a file that the provider keeps, or of a document of the request
 	// Document counts the documents of the request from 1; 0 for a source that is none of them, or not known to be.
 	Document int
+	Place    Place // in the document
 }
 
 // Name is what the source is called: its title, else its file.

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// textOf returns the text of a document that is text, behind its name; false for another, and for what is no UTF-8.
-func textOf(m *Media) (text string, ok bool) {
+// Text returns the text of a document that is text; false for another, and for what is no UTF-8.
+func (m *Media) Text() (text string, ok bool) {
 	if m == nil || m.Data == "" || !strings.HasPrefix(m.MIME, "text/") {
 		return "", false
 	}
@@ -16,10 +16,18 @@ func textOf(m *Media) (text string, ok bool) {
 	if err != nil || !utf8.Valid(data) {
 		return "", false
 	}
-	if m.Name != "" {
-		return m.Name + "\n\n" + string(data), true
-	}
 	return string(data), true
+}
+
+// textOf returns the text of a document, behind its name; false for one of which its client says more.
+func textOf(m *Media) (text string, ok bool) {
+	if m != nil && m.Document != nil {
+		return "", false
+	}
+	if text, ok = m.Text(); ok && m.Name != "" {
+		text = m.Name + "\n\n" + text
+	}
+	return text, ok
 }
 
 // Texts returns the parts with documents that are text as texts.

@@ -45,7 +45,9 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 		r.modalities = r.modalities.With(llm.AudioIn)
 		measured = r.hear(m)
 	}
-	switch {
+	r.cites(kind, m)
+	switch d := m.Document; {
+	case d != nil && d.Chunks != nil: // whose texts are in the body
 	case m.Data == "" || m.URL != "" || m.FileID != "":
 		r.hidden = true
 	case kind == llm.PartImage:

@@ -112,7 +112,7 @@ func (m *messages) found() list {
 }
 
 func (m *messages) searchResult() object {
-	return object{"type": "search_result", "source": "https://example.com", "title": "t", "content": list{object{"type": "text", "text": m.text()}}}
+	return m.toCite(object{"type": "search_result", "source": "https://example.com", "title": "t", "content": list{object{"type": "text", "text": m.text()}}})
 }
 
 // ran is what Google's code execution left in an answer.

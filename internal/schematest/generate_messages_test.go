@@ -5,6 +5,7 @@ import "strings"
 // messagesRequest is any that is valid at /v1/messages.
 func messagesRequest(g generator) object {
 	m := messages{generator: g, names: g.toolNames(strings.Repeat("n", 128), strings.Repeat("n", 127)+"m")}
+	m.cites = g.once(3) // all documents of a request, or none
 	g.conversation(m.user, m.results, m.answer)
 	r := object{"model": "m", "max_tokens": g.count(1, 100000)(), "messages": m.all}
 	if len(m.names) > 0 {
@@ -21,6 +22,7 @@ type messages struct {
 	called []call
 	former []call
 	count  int
+	cites  bool
 }
 
 func (m *messages) add(role string, content any) {
@@ -64,7 +66,27 @@ func (m *messages) document() object {
 		object{"type": "text", "media_type": "text/plain", "data": m.text()},
 		object{"type": "content", "content": list{object{"type": "text", "text": m.text()}}})}
 	m.some(d, map[string]func() any{"title": of(m.generator, "notes", "Größe (1).pdf", "a  b"), "context": of(m.generator, "c")})
-	return d
+	return m.toCite(d)
+}
+
+// toCite is a document or a result, which the answer is to cite at times.
+func (m *messages) toCite(block object) object {
+	if m.cites {
+		block["citations"] = object{"enabled": true}
+	}
+	return block
+}
+
+// cited is a text of an answer, with citations of documents at times.
+func (m *messages) cited(block object) object {
+	if m.cites && m.once(2) {
+		block["citations"] = list{one(m.generator,
+			object{"type": "char_location", "cited_text": "q", "document_index": m.IntN(3), "document_title": nil, "start_char_index": 0, "end_char_index": 1},
+			object{"type": "page_location", "cited_text": "q", "document_index": m.IntN(3), "document_title": "notes", "start_page_number": 1, "end_page_number": 2},
+			object{"type": "content_block_location", "cited_text": "q", "document_index": 0, "document_title": nil, "start_block_index": 0, "end_block_index": 1},
+			object{"type": "search_result_location", "cited_text": "q", "search_result_index": 0, "title": "t", "source": "https://example.com", "start_block_index": 0, "end_block_index": 1})}
+	}
+	return block
 }
 
 func (m *messages) answer(last bool) bool {
@@ -90,7 +112,7 @@ func (m *messages) answer(last bool) bool {
 		m.add("assistant", content)
 		return true
 	}
-	m.add("assistant", append(content, object{"type": "text", "text": strings.TrimSpace(m.text())}))
+	m.add("assistant", append(content, m.cited(object{"type": "text", "text": strings.TrimSpace(m.text())})))
 	return false
 }
 

@@ -16,27 +16,9 @@ const (
 	maxSearchInput   = 64 << 10 // bytes
 	maxCitations     = 4096     // of a block of a stream
 	maxSourceBytes   = 4 << 20  // of the citations and queries of a stream that are kept
+	maxPlace         = 1 << 30  // of a document that is believed
 	webSearchFailure = "web_search_tool_result_error"
 )
-
-// readSource is the source that a citation names
-// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy).
-func readSource(v []byte) llm.Source {
-	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
-	s := llm.Source{URL: get("url"), Title: get("title"), Quote: get("cited_text"), File: get("file_id")}
-	switch get("type") {
-	case "search_result_location": // of a result that the client gave
-		if s.URL = get("source"); !strings.HasPrefix(s.URL, "http") {
-			s.URL, s.File = "", s.URL
-		}
-	case "char_location", "page_location", "content_block_location":
-		s.Title = get("document_title")
-		if n, ok := rawjson.AsInt(rawjson.Get(v, "document_index")); ok && n >= 0 && n < maxSearches {
-			s.Document = int(n) + 1
-		}
-	}
-	return s
-}
 
 // searches are those of an answer that have begun, by their ids.
 type searches map[string]string
@@ -77,21 +59,6 @@ func (s *searches) block(v []byte) *llm.Search {
 		return search
 	}
 	return nil
-}
-
-// appendCitation writes a citation of an answer of another vendor.
-func appendCitation(dst []byte, s *llm.Source) []byte {
-	if s.URL == "" {
-		dst = rawjson.AppendString(append(dst, `{"type":"char_location","cited_text":`...), s.Quote)
-		dst = rawjson.AppendCount(dst, `,"document_index":`, int64(max(s.Document-1, 0)))
-		dst = rawjson.AppendString(append(dst, `,"document_title":`...), s.Name())
-		dst = rawjson.AppendCount(dst, `,"start_char_index":0,"end_char_index":`, int64(len([]rune(s.Quote))))
-		return append(dst, `,"file_id":"`+sourceMark+`"}`...)
-	}
-	dst = rawjson.AppendString(append(dst, `{"type":"web_search_result_location","url":`...), s.URL)
-	dst = rawjson.AppendString(append(dst, `,"title":`...), s.Title)
-	dst = rawjson.AppendString(append(dst, `,"cited_text":`...), s.Quote)
-	return append(dst, `,"encrypted_index":"`+sourceMark+`"}`...)
 }
 
 // appendSearchUse writes a search with its input; nil for one that follows in pieces.

@@ -9,34 +9,71 @@ import (
 )
 
 // composed is a block with content of its own at that path: a document of texts and images, or what a search of the client's
-// found. Elsewhere it is its title and its address, and then the content.
+// found. Elsewhere it is its title and its address, and then the content, or a document where the answer is to cite it.
 // https://platform.claude.com/docs/en/build-with-claude/search-results,
 // https://platform.claude.com/docs/en/build-with-claude/citations.
 func composed(v []byte, path ...string) llm.Part {
 	p := other(v)
 	content := rawjson.Get(v, path...)
-	parts := []llm.Part{}
-	if head := headOf(v); head != "" {
-		parts = append(parts, llm.Part{Kind: llm.PartText, Text: head})
+	parts, is := contentOf(content)
+	if !is {
+		return p // other wire formats have no word for it
 	}
-	if text, is := rawjson.AsString(content); is {
-		parts = append(parts, llm.Part{Kind: llm.PartText, Text: text})
-	}
-	for _, e := range rawjson.Elements(content) {
-		inner := composedOf(e)
-		if inner.Kind == 0 {
-			return p // other wire formats have no word for it
-		}
-		parts = append(parts, inner)
-	}
-	if !rawjson.Present(content) {
-		return p
+	if isOn(rawjson.Get(v, "citations")) {
+		parts = toBeCited(v, parts)
+	} else if head := headOf(v); head != "" {
+		parts = slices.Insert(parts, 0, llm.Part{Kind: llm.PartText, Text: head})
 	}
 	if mark := rawjson.Get(v, "cache_control"); rawjson.Present(mark) && len(parts) > 0 {
 		parts[len(parts)-1].CacheControl = mark
 	}
 	p.Elsewhere = &llm.PartElsewhere{Parts: parts}
 	return p
+}
+
+// contentOf is the content of such a block; false for none that others have.
+func contentOf(content []byte) ([]llm.Part, bool) {
+	if text, is := rawjson.AsString(content); is {
+		return []llm.Part{{Kind: llm.PartText, Text: text}}, true
+	}
+	parts := []llm.Part{}
+	for _, e := range rawjson.Elements(content) {
+		inner := composedOf(e)
+		if inner.Kind == 0 {
+			return nil, false
+		}
+		parts = append(parts, inner)
+	}
+	return parts, rawjson.Present(content)
+}
+
+// imageChunk stands for an image among the texts of a document, behind which it follows: citations count it.
+const imageChunk = "[An image, which follows this document.]"
+
+// toBeCited are the document that the block is, and its images.
+func toBeCited(v []byte, content []llm.Part) []llm.Part {
+	d := &llm.Document{Cited: true, Chunks: []string{}, Context: rawjson.Text(rawjson.Get(v, "context"))}
+	if source, is := rawjson.AsString(rawjson.Get(v, "source")); is {
+		d.Source = source
+	}
+	var images []llm.Part
+	for i := range content {
+		if p := &content[i]; p.Kind == llm.PartText {
+			d.Chunks = append(d.Chunks, p.Text)
+		} else {
+			d.Chunks = append(d.Chunks, imageChunk)
+			images = append(images, *p)
+		}
+	}
+	document := llm.Part{Kind: llm.PartDocument, Media: &llm.Media{
+		MIME: "text/plain", Name: rawjson.Text(rawjson.Get(v, "title")), Document: d,
+	}}
+	return append([]llm.Part{document}, images...)
+}
+
+func isOn(citations []byte) bool {
+	on, _ := rawjson.AsBool(rawjson.Get(citations, "enabled"))
+	return on
 }
 
 // headOf is what a block says of its content.
@@ -63,18 +100,30 @@ func composedOf(v []byte) llm.Part {
 	return llm.Part{}
 }
 
-// withContext is a document that elsewhere has what its context says as a text before it.
-func withContext(p llm.Part) llm.Part {
-	at := slices.IndexFunc(p.Extra, func(f llm.Field) bool { return f.Name == "context" })
-	if p.Kind != llm.PartDocument || at < 0 {
+// described is a document with what its client says of it, for other wire formats.
+func described(p llm.Part) llm.Part {
+	if p.Kind != llm.PartDocument {
 		return p
 	}
-	document := p
-	document.Extra = slices.Delete(slices.Clone(p.Extra), at, at+1)
-	parts := []llm.Part{document}
-	if text := rawjson.Text(p.Extra[at].Value); text != "" {
-		parts = []llm.Part{{Kind: llm.PartText, Text: text}, document}
+	of := llm.Document{}
+	rest := slices.DeleteFunc(slices.Clone(p.Extra), func(f llm.Field) bool {
+		switch f.Name {
+		case "context":
+			of.Context = rawjson.Text(f.Value)
+		case "citations":
+			of.Cited = isOn(f.Value)
+		default:
+			return false
+		}
+		return true
+	})
+	if len(rest) == len(p.Extra) {
+		return p
 	}
-	p.Elsewhere = &llm.PartElsewhere{Parts: parts}
+	document, media := p, *p.Media
+	document.Extra = rest
+	media.Document = &of
+	document.Media = &media
+	p.Elsewhere = &llm.PartElsewhere{Parts: []llm.Part{document}}
 	return p
 }

@@ -25,9 +25,8 @@ var essentials = parse.Essentials{
 	"tool_choice":               {Instead: "Name a tool or leave the choice to the model"},
 }
 
-// blockEssentials are members of a document; of a block in place of the conversation before it, its type.
+// blockEssentials are types of a block in place of the conversation before it.
 var blockEssentials = parse.Essentials{
-	"citations":  {Instead: "Leave it out, and ask for citations in a message"},
 	"compaction": {Instead: "Put its words into a text"},
 }
 
@@ -48,15 +47,6 @@ func essentialOf(parts []llm.Part) *llm.Essential {
 			if d := blockEssentials.Of(rawjson.Text(rawjson.Get(p.Raw, "type")), p.Raw); d != nil {
 				return d
 			}
-			if v := rawjson.Get(p.Raw, "citations"); isOn(v) { // of a block with content of its own
-				return blockEssentials.Of("citations", v)
-			}
-		case llm.PartDocument:
-			for _, f := range p.Extra {
-				if d := blockEssentials.Of(f.Name, f.Value); d != nil && (f.Name != "citations" || isOn(f.Value)) {
-					return d
-				}
-			}
 		case llm.PartToolResult:
 			if d := essentialOf(p.Result.Parts); d != nil {
 				return d
@@ -64,9 +54,4 @@ func essentialOf(parts []llm.Part) *llm.Essential {
 		}
 	}
 	return nil
-}
-
-func isOn(citations []byte) bool {
-	on, _ := rawjson.AsBool(rawjson.Get(citations, "enabled"))
-	return on
 }

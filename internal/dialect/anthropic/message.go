@@ -87,6 +87,7 @@ func decodeContent(v []byte, param string, within bool) (parts []llm.Part, err e
 				continue
 			}
 		}
+		citeDocuments(&p)
 		parts = append(parts, p)
 	}
 	proof.Attach(parts, loose)
@@ -148,10 +149,22 @@ func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 	if b.Media != nil {
 		b.Media.Name = b.title
 	}
-	return withContext(b.Part), nil
+	return described(b.Part), nil
 }
 
 func other(v []byte) llm.Part { return llm.Part{Kind: llm.PartOther, Raw: v} }
+
+// citeDocuments has the citations of documents in an earlier answer as claims, for formats that have them, too.
+func citeDocuments(p *llm.Part) {
+	if p.Kind != llm.PartText || p.Annotations == nil {
+		return
+	}
+	for _, c := range parse.BlockClaims(p.Text, p.Annotations, readSource) {
+		if c.Source.Document > 0 {
+			p.Cite(c)
+		}
+	}
+}
 
 // block is a content block while it is read.
 type block struct {

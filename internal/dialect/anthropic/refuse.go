@@ -63,7 +63,7 @@ func refuseParts(role llm.Role, parts []llm.Part, param string) error {
 			continue
 		}
 		if why := refusePart(role, p); why != "" {
-			return llm.Invalid(param+".content["+strconv.Itoa(i)+"]", why)
+			return llm.Invalid(param+".content["+strconv.Itoa(p.Index(i))+"]", why)
 		}
 		if p.Kind == llm.PartToolResult {
 			if err := refuseParts(llm.RoleTool, p.Result.Parts, param); err != nil {

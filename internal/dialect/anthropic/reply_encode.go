@@ -23,7 +23,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	dst = append(dst, '[')
 	e := requestEncoder{Writer: compose.Writer{Own: true, Dst: dst}}
 	refused := false
-	for _, p := range withSources(c.Message.Parts, r.ID) {
+	for _, p := range withSources(c.Message.Parts, r) {
 		p = replyPart(&p)
 		refused = refused || p.Kind == llm.PartRefusal
 		e.answer(&p)
@@ -41,7 +41,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 }
 
 // withSources are the parts of an answer with the sources that another vendor named.
-func withSources(parts []llm.Part, answer string) []llm.Part {
+func withSources(parts []llm.Part, r *llm.Reply) []llm.Part {
 	if !slices.ContainsFunc(parts, func(p llm.Part) bool { return hasSources(&p) }) {
 		return parts
 	}
@@ -52,10 +52,10 @@ func withSources(parts []llm.Part, answer string) []llm.Part {
 		case !hasSources(p):
 			all = append(all, *p)
 		case p.Search() != nil:
-			all = append(all, searchBlocks(p.Search(), answer, searches)...)
+			all = append(all, searchBlocks(p.Search(), r.ID, searches)...)
 			searches++
 		default:
-			all = append(all, cut(p)...)
+			all = append(all, cut(p, r.Called)...)
 		}
 	}
 	return all

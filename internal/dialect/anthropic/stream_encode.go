@@ -27,6 +27,7 @@ type Encoder struct {
 	refused   bool
 	cited     bool // the open text has a citation, and ends with its claim
 	searched  int  // searches so far
+	called    *llm.Called
 }
 
 // call is a tool call of the stream.
@@ -40,7 +41,7 @@ type call struct {
 // NewEncoder encodes one streamed answer. Clients add up what is told at the start, so it is the
 // estimate where the provider tells nothing before its answer.
 func NewEncoder(m llm.Meta) *Encoder {
-	e := &Encoder{id: m.ID, model: m.Model}
+	e := &Encoder{id: m.ID, model: m.Model, called: m.Called}
 	e.start[llm.Input] = m.Input
 	return e
 }

@@ -1,7 +1,8 @@
 package bedrock
 
 import (
-	"strings"
+	"cmp"
+	"slices"
 
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -13,7 +14,25 @@ const (
 	maxDocuments = 10_000
 	maxSources   = 4096
 	maxKept      = 4 << 20 // bytes of these
+	maxPlace     = 1 << 30 // of a document that is believed
 )
+
+// location is a member of a citation's location
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CitationLocation.html, undated copy). What it counts
+// is as Claude counts it: a page from 1, all else from 0, with an end that is no part of it.
+type location struct {
+	kind         llm.PlaceKind
+	name, number string
+}
+
+func locations() []location {
+	return []location{
+		{llm.PlaceCharacters, "documentChar", "documentIndex"},
+		{llm.PlacePages, "documentPage", "documentIndex"},
+		{llm.PlaceChunks, "documentChunk", "documentIndex"},
+		{llm.PlaceResult, "searchResultLocation", "searchResultIndex"},
+	}
+}
 
 // readSource is the source that a citation names
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html, undated copy).
@@ -24,19 +43,91 @@ func readSource(v []byte) llm.Source {
 		quote.Add(rawjson.Text(rawjson.Get(e, "text")))
 	}
 	s.Quote = quote.String()
-	if source := rawjson.Text(rawjson.Get(v, "source")); strings.HasPrefix(source, "http") {
-		s.URL = source
-	} else {
-		s.File = source
-	}
-	_, place, _ := onlyMember(rawjson.Get(v, "location"))
+	s.URL, s.File = llm.Address(rawjson.Text(rawjson.Get(v, "source")))
+	name, place, _ := onlyMember(rawjson.Get(v, "location"))
 	if url := rawjson.Text(rawjson.Get(place, "url")); url != "" {
 		s.URL = url
 	}
-	if n, ok := rawjson.AsInt(rawjson.Get(place, "documentIndex")); ok && n >= 0 && n < maxDocuments {
-		s.Document = int(n) + 1
+	number := func(name string, most int64) int {
+		n, ok := rawjson.AsInt(rawjson.Get(place, name))
+		if !ok || n < 0 || n >= most {
+			return -1
+		}
+		return int(n)
+	}
+	for _, l := range locations() {
+		if l.name != name {
+			continue
+		}
+		s.Document = number(l.number, maxDocuments) + 1
+		if from, to := number("start", maxPlace), number("end", maxPlace); from >= 0 && to >= from {
+			s.Place = llm.Place{Kind: l.kind, From: from, To: to}
+		}
 	}
 	return s
+}
+
+// appendCitation writes a citation of another vendor.
+func appendCitation(dst []byte, s *llm.Source) []byte {
+	dst = rawjson.AppendString(append(dst, `{"title":`...), s.Name())
+	if source := cmp.Or(s.URL, s.File); source != "" {
+		dst = rawjson.AppendString(append(dst, `,"source":`...), source)
+	}
+	if s.Quote != "" {
+		dst = append(rawjson.AppendString(append(dst, `,"sourceContent":[{"text":`...), s.Quote), "}]"...)
+	}
+	if s.Document == 0 {
+		if s.URL != "" {
+			dst = append(rawjson.AppendString(append(dst, `,"location":{"web":{"url":`...), s.URL), "}}"...)
+		}
+		return append(dst, '}')
+	}
+	all := locations()
+	l := &all[0]
+	for i := range all {
+		if all[i].kind == s.Place.Kind {
+			l = &all[i]
+		}
+	}
+	dst = append(append(append(dst, `,"location":{"`...), l.name...), `":{"`...)
+	dst = rawjson.AppendCount(append(append(dst, l.number...), `":`...), "", int64(s.Document-1))
+	if s.Place.Kind != 0 {
+		dst = rawjson.AppendCount(dst, `,"start":`, int64(s.Place.From))
+		dst = rawjson.AppendCount(dst, `,"end":`, int64(s.Place.To))
+	}
+	return append(dst, "}}}"...)
+}
+
+// carries reports whether the citations of a text are written: all of it then has words, for Converse refuses what is
+// blank.
+func (e *requestEncoder) carries(p *llm.Part) bool {
+	if !e.cites || p.Kind != llm.PartText || len(p.Claims()) == 0 {
+		return false
+	}
+	return e.Own || !slices.ContainsFunc(p.Cut(), func(piece llm.Part) bool { return isBlank(piece.Text) })
+}
+
+// claims writes a text with its citations, each of a whole block.
+func (e *requestEncoder) claims(p *llm.Part) {
+	for i, piece := range p.Cut() {
+		if i > 0 {
+			e.Dst = append(e.Dst, ',')
+		}
+		claims := piece.Claims()
+		if claims == nil {
+			e.Dst = append(rawjson.AppendString(append(e.Dst, `{"text":`...), piece.Text), '}')
+			continue
+		}
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"citationsContent":{"content":[{"text":`...), piece.Text)
+		e.Dst = append(e.Dst, `}],"citations":[`...)
+		for j := range claims {
+			if j > 0 {
+				e.Dst = append(e.Dst, ',')
+			}
+			e.Dst = appendCitation(e.Dst, &claims[j].Source)
+		}
+		e.Dst = append(e.Dst, "]}}"...)
+	}
 }
 
 // citeBlock reads the citations of a block: of its text, or, where it has none, of the text before it, as Nova has it.

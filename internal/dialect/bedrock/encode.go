@@ -16,11 +16,13 @@ import (
 // without. What it cannot carry and would change the meaning is an error, an
 // *llm.Error that names the parameter.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.InWords(Name, compose.Offered(Name, r))
+	cites := cites(r)
+	r = compose.Uncited(compose.InWords(Name, compose.Offered(Name, r)), func(*llm.Part) bool { return cites })
 	if err := refuse(r, q); err != nil {
 		return nil, nil, err
 	}
 	e := requestEncoder{Writer: compose.New(Name, r, q), model: r.Model, extra: r.Extra}
+	e.cites = e.Own || cites && slices.ContainsFunc(r.Messages, hasCited)
 	if err := e.conversation(e.said(r)); err != nil {
 		return nil, nil, err
 	}
@@ -50,6 +52,7 @@ type requestEncoder struct {
 	names map[string]int // how often a document's name was asked for
 	spoke string         // the role of the last turn; empty before the first
 	bare  bool           // the turn has a document and no words, which go before it
+	cites bool           // documents are cited
 }
 
 // key writes a top-level member's name, and reports whether the provider takes

@@ -77,8 +77,16 @@ func (e *requestEncoder) sound(m *llm.Media, at *place) error {
 }
 
 func (e *requestEncoder) document(m *llm.Media, at *place) error {
-	if err := inline(m, "document", at); err != nil {
-		return err
+	d := m.Document
+	if d != nil && d.Source != "" {
+		e.searchResult(m)
+		return nil
+	}
+	chunked := d != nil && d.Chunks != nil
+	if !chunked {
+		if err := inline(m, "document", at); err != nil {
+			return err
+		}
 	}
 	word := documentWord(m)
 	if word == "" {
@@ -96,7 +104,12 @@ func (e *requestEncoder) document(m *llm.Media, at *place) error {
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"document":{"format":`...), word)
 	e.Dst = rawjson.AppendString(append(e.Dst, `,"name":`...), name)
-	e.source(m)
+	e.describe(d, at)
+	if chunked {
+		e.Dst = append(appendChunks(append(e.Dst, `,"source":{"content":`...), d.Chunks), "}}}"...)
+	} else {
+		e.source(m)
+	}
 	return nil
 }
 

@@ -143,7 +143,7 @@ func (e *requestEncoder) blocks(parts []llm.Part, at *place) error {
 	for i := range parts {
 		p := &parts[i]
 		if !at.result {
-			at.part = i
+			at.part = p.Index(i)
 		}
 		before := len(e.Dst)
 		e.Element()
@@ -186,7 +186,7 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 		e.Dst = append(e.Dst, raw...)
 		return nil
 	}
-	if !e.Own && (len(p.Extra) > 0 || p.Annotations != nil) {
+	if !e.Own && (len(p.Extra) > 0 || p.Annotations != nil && !e.carries(p)) {
 		e.Drop("content fields of another API")
 	}
 	if at.system && !e.Own && p.Kind != llm.PartText && p.Kind != llm.PartOther {
@@ -243,6 +243,8 @@ func (e *requestEncoder) text(p *llm.Part) {
 	case e.Own && p.Annotations != nil:
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"citationsContent":{"content":[{"text":`...), p.Text)
 		e.Dst = append(append(append(e.Dst, `}],"citations":`...), p.Annotations...), "}}"...)
+	case e.carries(p):
+		e.claims(p)
 	case e.Own || !isBlank(p.Text):
 		e.Dst = append(rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text), '}')
 	}

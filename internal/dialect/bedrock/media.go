@@ -82,10 +82,13 @@ type mediaBlock struct {
 	uri          string
 	plain        bool // the source is text
 	exact        bool // it has nothing else
+	document     llm.Document
+	described    bool // document says something, and nothing else is beyond the tree
 }
 
 func readMedia(v []byte) mediaBlock {
 	b := mediaBlock{exact: true}
+	more := false
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
 		case "format":
@@ -94,10 +97,16 @@ func readMedia(v []byte) mediaBlock {
 			b.name = rawjson.Text(m.Value)
 		case "source":
 			b.source(m.Value)
+		case "context":
+			b.document.Context = rawjson.Text(m.Value)
+		case "citations":
+			b.document.Cited, _ = rawjson.AsBool(rawjson.Get(m.Value, "enabled"))
 		default:
-			b.exact = b.exact && !rawjson.Present(m.Value)
+			more = more || rawjson.Present(m.Value)
 		}
 	}
+	b.described = !more && (b.document.Cited || b.document.Context != "" || b.document.Chunks != nil)
+	b.exact = b.exact && !more && !b.described
 	return b
 }
 
@@ -114,11 +123,8 @@ func (b *mediaBlock) source(v []byte) {
 	case name == "text":
 		b.text(rawjson.Text(inner))
 	case name == "content":
-		var text strings.Builder
-		for _, e := range rawjson.Elements(inner) {
-			text.WriteString(rawjson.Text(rawjson.Get(e, "text")))
-		}
-		b.text(text.String())
+		b.document.Chunks = chunks(inner)
+		b.text("")
 	default:
 		b.exact = false
 	}
@@ -134,7 +140,7 @@ func (b *mediaBlock) text(s string) {
 // provider of this format.
 func decodeMedia(name string, v []byte) (p llm.Part) {
 	b := readMedia(v)
-	if b.data == "" && b.uri == "" {
+	if b.data == "" && b.uri == "" && b.document.Chunks == nil {
 		return p
 	}
 	p.Media = &llm.Media{Data: b.data, FileID: b.uri, Name: b.name}
@@ -152,7 +158,22 @@ func decodeMedia(name string, v []byte) (p llm.Part) {
 	if !b.exact || p.Media.MIME == "" || b.uri != "" && !strings.HasPrefix(b.uri, s3Scheme) {
 		p.Extra = []llm.Field{{Name: name, Value: v}}
 	}
+	if b.described && p.Kind == llm.PartDocument {
+		document, media := p, *p.Media
+		media.Document = &b.document
+		document.Media, document.Extra = &media, nil
+		p.Elsewhere = &llm.PartElsewhere{Parts: []llm.Part{document}}
+	}
 	return p
+}
+
+// chunks are the texts of a list of blocks.
+func chunks(list []byte) []string {
+	texts := []string{}
+	for _, e := range rawjson.Elements(list) {
+		texts = append(texts, rawjson.Text(rawjson.Get(e, "text")))
+	}
+	return texts
 }
 
 const s3Scheme = "s3://"

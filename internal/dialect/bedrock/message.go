@@ -117,6 +117,8 @@ func decodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
 		return llm.Part{Kind: llm.PartText, Text: string(v), Raw: block}, nil
 	case "reasoningContent":
 		p = decodeReasoning(v)
+	case "searchResult":
+		return decodeResult(block, v), nil
 	case "citationsContent":
 		p = decodeCitations(v)
 	case "toolUse":

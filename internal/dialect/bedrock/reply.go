@@ -233,7 +233,7 @@ func appendAnswer(dst []byte, parts []llm.Part) []byte {
 // appendAnswerBlock writes one block, nothing for a part that Converse has no
 // word for.
 func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
-	e := requestEncoder{Writer: compose.Writer{Dst: dst, Own: true}}
+	e := requestEncoder{Writer: compose.Writer{Dst: dst, Own: true}, cites: true}
 	if raw := e.exact(p); raw != nil {
 		return append(dst, raw...)
 	}

@@ -23,6 +23,7 @@ type Encoder struct {
 	index int64   // of the block under way, or of the next one
 	calls []int64 // the block of each tool call
 	data  []byte  // the payload that is being written
+	cited bool    // the block under way has a citation, and ends with its claim
 }
 
 // NewEncoder encodes one streamed answer. It has no place for an id or a
@@ -38,7 +39,17 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	switch ev.Kind {
 	case llm.EventText, llm.EventRefusal:
 		if ev.Text != "" {
+			if e.cited {
+				dst = e.close(dst)
+			}
 			return e.piece(e.open(dst, textBlock), `{"text":`, ev.Text, "}")
+		}
+	case llm.EventClaim:
+		if ev.RawOf != Name {
+			dst = e.openDelta(e.open(dst, textBlock))
+			e.data = append(appendCitation(append(e.data, `{"citation":`...), &ev.Claim.Source), '}')
+			e.cited = true
+			return e.closeDelta(dst)
 		}
 	case llm.EventReasoning:
 		return e.thought(dst, ev)
@@ -76,7 +87,7 @@ func (e *Encoder) close(dst []byte) []byte {
 		return dst
 	}
 	e.data = append(e.at(e.index), '}')
-	e.kind = noBlock
+	e.kind, e.cited = noBlock, false
 	e.index++
 	return AppendFrame(dst, blockStop, e.data)
 }

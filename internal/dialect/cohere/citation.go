@@ -2,8 +2,6 @@ package cohere
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"weir/internal/dialect/position"
 	"weir/internal/llm"
@@ -43,11 +41,7 @@ func readSource(v []byte) llm.Source {
 	if s.Quote == "" {
 		s.Quote = in("snippet")
 	}
-	if number, is := strings.CutPrefix(s.File, "doc:"); is { // of one that the request gave no id
-		if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < maxDocuments {
-			s.Document = n + 1
-		}
-	}
+	identify(&s)
 	return s
 }
 

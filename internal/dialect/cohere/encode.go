@@ -15,10 +15,14 @@ import (
 // *llm.Error that names it; dropped names what is left out, or bent to what
 // Cohere takes, for being a preference or in another wire format's words.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.Offered(Name, r)
+	r = uncited(compose.Offered(Name, r))
 	e := requestEncoder{Writer: compose.New(Name, r, q)}
+	e.gather(r)
 	e.Text("model", r.Model)
 	e.messages(e.Objects(r.Messages))
+	if e.documents != nil && e.Key("documents") {
+		e.Dst = append(append(append(e.Dst, '['), e.documents...), ']')
+	}
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
@@ -26,7 +30,11 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	return e.Close()
 }
 
-type requestEncoder struct{ compose.Writer }
+type requestEncoder struct {
+	compose.Writer
+	documents []byte          // that are to be cited
+	ids       map[string]bool // of these
+}
 
 func (e *requestEncoder) sampling(r *llm.Request) {
 	if r.MaxOutput != nil && e.Takes(outputCap) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -21,7 +22,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 // message writes one turn. Each tool's result is a message of its own here,
 // ahead of what else the turn holds.
 func (e *requestEncoder) message(m *llm.Message, param string) {
-	parts := m.Parts
+	parts := e.besides(m.Parts)
 	if slices.ContainsFunc(parts, isResult) {
 		for i := range parts {
 			if isResult(parts[i]) {
@@ -67,7 +68,11 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 	if len(r.Extra) > 0 {
 		e.Drop("tool result fields of another API")
 	}
-	e.content(r.Parts, llm.RoleTool, param)
+	parts, cited := llm.Uncited(r.Parts, compose.None)
+	if cited {
+		e.Drop("citations")
+	}
+	e.content(parts, llm.RoleTool, param)
 	if m.Role == llm.RoleTool {
 		e.InnerExtras(m.Extra, "message fields of another API")
 	}
@@ -99,6 +104,9 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) bool {
 		if p.Annotations != nil && e.Own {
 			citations = p.Annotations
 		}
+		if !e.Own && len(blocks) > 0 && e.carries(p) {
+			citations = appendClaims(citations, p, len(blocks)-1)
+		}
 	}
 	if len(blocks) > 0 || len(calls) == 0 && !e.Own { // it may be absent
 		e.content(blocks, llm.RoleAssistant, param)
@@ -109,6 +117,9 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) bool {
 	if len(calls) > 0 {
 		e.Name("tool_calls")
 		e.calls(calls)
+	}
+	if citations != nil && !e.Own {
+		citations = append(append([]byte{'['}, citations...), ']')
 	}
 	if citations != nil {
 		e.InnerRaw("citations", citations)
@@ -171,7 +182,7 @@ func (e *requestEncoder) content(parts []llm.Part, role llm.Role, param string) 
 		if i > 0 {
 			e.Dst = append(e.Dst, ',')
 		}
-		e.part(&parts[i], role, param+".content["+strconv.Itoa(i)+"]")
+		e.part(&parts[i], role, param+".content["+strconv.Itoa(parts[i].Index(i))+"]")
 	}
 	e.Dst = append(e.Dst, ']')
 }
@@ -189,7 +200,7 @@ func (e *requestEncoder) dropMarks(p *llm.Part) {
 	if len(p.Extra) > 0 && !e.Own {
 		e.Drop("content fields of another API")
 	}
-	if p.Annotations != nil && !e.Own {
+	if p.Annotations != nil && !e.Own && !e.carries(p) {
 		e.Drop("annotations")
 	}
 }

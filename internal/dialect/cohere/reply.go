@@ -160,7 +160,8 @@ type answer struct {
 func appendAnswer(dst []byte, m *llm.Message, own bool) []byte {
 	a := answer{own: own}
 	dst = append(dst, `{"role":"assistant"`...)
-	empty := len(dst)
+	empty, index := len(dst), 0
+	var claims []byte
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Annotations != nil {
@@ -181,6 +182,11 @@ func appendAnswer(dst []byte, m *llm.Message, own bool) []byte {
 			opening = ","
 		}
 		dst = appendBlock(append(dst, opening...), p)
+		claims = appendClaims(claims, p, index)
+		index++
+	}
+	if a.citations == nil && claims != nil {
+		a.citations = append(append([]byte{'['}, claims...), ']')
 	}
 	if len(dst) > empty {
 		dst = append(dst, ']')

@@ -3,6 +3,7 @@ package cohere
 import (
 	"strconv"
 
+	"weir/internal/dialect/position"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -16,6 +17,9 @@ type Encoder struct {
 	blocks    int64         // content blocks begun
 	call      int           // the tool call that is open; -1 for none
 	citations int64
+	told      position.Text
+	texts     int64 // the number of the last content block that is text
+	begin     int   // characters before it
 }
 
 // NewEncoder encodes one streamed answer.
@@ -37,6 +41,10 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		return e.toolCall(dst, ev)
 	case llm.EventOther:
 		return e.citation(dst, ev)
+	case llm.EventClaim:
+		if ev.RawOf != Name {
+			return e.claim(dst, ev.Claim)
+		}
 	}
 	return dst
 }
@@ -74,7 +82,13 @@ func (e *Encoder) text(dst []byte, kind llm.EventKind, text string) []byte {
 		dst = append(append(dst, `,"delta":{"message":{"content":{"type":`...), name[:len(name)-1]...)
 		dst = append(append(append(dst, ','), name...), "\"\"}}}}\n\n"...)
 		e.block = kind
+		if kind == llm.EventText {
+			e.texts, e.begin = e.blocks, e.told.Characters()
+		}
 		e.blocks++
+	}
+	if kind == llm.EventText {
+		e.told.Add(text)
 	}
 	dst = e.openAt(dst, "content-delta", e.blocks-1)
 	dst = append(append(dst, `,"delta":{"message":{"content":{`...), name...)
@@ -124,8 +138,21 @@ func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
 	if ev.Raw == nil {
 		return dst
 	}
-	dst = e.openAt(dst, "citation-start", e.citations)
-	dst = append(append(dst, `,"delta":{"message":{"citations":`...), ev.Raw...)
+	dst = append(e.openCitation(dst), ev.Raw...)
+	return e.endCitation(dst)
+}
+
+// claim writes a citation of another vendor, of the text so far. It begins in the last content at the earliest.
+func (e *Encoder) claim(dst []byte, c *llm.Claim) []byte {
+	start, end := max(e.told.ToCharacters(c.Start)-e.begin, 0), max(e.told.ToCharacters(c.End)-e.begin, 0)
+	return e.endCitation(appendCitation(e.openCitation(dst), &c.Source, start, end, e.texts, ""))
+}
+
+func (e *Encoder) openCitation(dst []byte) []byte {
+	return append(e.openAt(dst, "citation-start", e.citations), `,"delta":{"message":{"citations":`...)
+}
+
+func (e *Encoder) endCitation(dst []byte) []byte {
 	dst = e.openAt(append(dst, "}}}\n\n"...), "citation-end", e.citations)
 	e.citations++
 	return append(dst, "}\n\n"...)

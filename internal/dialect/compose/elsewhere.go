@@ -74,7 +74,11 @@ func (t *turns) split(m *llm.Message) {
 	var parts []llm.Part
 	t.role = m.Role
 	for i := range m.Parts {
+		first := len(parts)
 		parts = t.append(parts, &m.Parts[i])
+		for j := first; j < len(parts); j++ {
+			parts[j].At = uint32(m.Parts[i].Index(i)) + 1
+		}
 	}
 	if hasResult(m) { // as its wire format has it
 		next := *m

@@ -104,14 +104,14 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) bo
 		case llm.PartReasoning:
 			thinking = append(thinking, p.Text...)
 		case llm.PartImage:
-			if e.takesImage(p.Media, param+".content["+strconv.Itoa(i)+"]") {
+			if e.takesImage(p.Media, param+".content["+strconv.Itoa(p.Index(i))+"]") {
 				images = append(images, p.Media)
 			}
 		case llm.PartToolCall:
 			calls = append(calls, p.Call)
 		case llm.PartToolResult: // a message of its own
 		default:
-			e.Refuse(param+".content["+strconv.Itoa(i)+"]", refusalOf(p.Kind))
+			e.Refuse(param+".content["+strconv.Itoa(p.Index(i))+"]", refusalOf(p.Kind))
 		}
 	}
 	e.Inner("content", string(words))

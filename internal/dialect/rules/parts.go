@@ -68,9 +68,17 @@ func hasDocument(p llm.Part) bool {
 
 // Fit has documents that are text as text, and refuses others.
 func (NoDocuments) Fit(f *Fitting) error {
-	f.results(func(r *llm.ToolResult) { r.Parts = llm.Texts(r.Parts) })
+	none := func(*llm.Part) bool { return false }
+	texts := func(parts []llm.Part) []llm.Part {
+		plain, cited := llm.Uncited(parts, none)
+		if cited {
+			f.Drop("citations")
+		}
+		return llm.Texts(plain)
+	}
+	f.results(func(r *llm.ToolResult) { r.Parts = texts(r.Parts) })
 	for i := range f.Messages {
-		f.Messages[i].Parts = llm.Texts(f.Messages[i].Parts)
+		f.Messages[i].Parts = texts(f.Messages[i].Parts)
 		if slices.ContainsFunc(f.Messages[i].Parts, hasDocument) {
 			return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model's API takes no documents. Send the document's "+
 				"text, or choose a model that reads documents.")

@@ -1,0 +1,73 @@
+package bedrock
+
+import (
+	"cmp"
+	"slices"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// decodeResult reads a result of the client's own search
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_SearchResultBlock.html, undated copy).
+func decodeResult(block, v []byte) llm.Part {
+	d := llm.Document{Source: rawjson.Text(rawjson.Get(v, "source")), Chunks: chunks(rawjson.Get(v, "content"))}
+	d.Cited, _ = rawjson.AsBool(rawjson.Get(rawjson.Get(v, "citations"), "enabled"))
+	return llm.Part{Kind: llm.PartOther, Raw: block, Elsewhere: &llm.PartElsewhere{Parts: []llm.Part{{
+		Kind: llm.PartDocument, Media: &llm.Media{
+			MIME: "text/plain", Name: rawjson.Text(rawjson.Get(v, "title")), Document: &d,
+		},
+	}}}}
+}
+
+// cites reports whether the model of a request cites documents: Claude alone does
+// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy), but for an answer that has a schema
+// (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).
+func cites(r *llm.Request) bool {
+	return isClaude(r.Model) && (r.Format == nil || r.Format.Kind == llm.FormatText)
+}
+
+// hasCited reports whether a message has a document that is to be cited.
+func hasCited(m llm.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.IsCited() })
+}
+
+// searchResult writes a result of the client's own search.
+func (e *requestEncoder) searchResult(m *llm.Media) {
+	d := m.Document
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"searchResult":{"source":`...), d.Source)
+	e.Inner("title", cmp.Or(m.Name, d.Source))
+	e.Dst = appendChunks(append(e.Dst, `,"content":`...), d.Chunks)
+	if d.Cited {
+		e.InnerRaw("citations", []byte(`{"enabled":true}`))
+	}
+	e.Dst = append(e.Dst, "}}"...)
+}
+
+func appendChunks(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, text := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(rawjson.AppendString(append(dst, `{"text":`...), text), '}')
+	}
+	return append(dst, ']')
+}
+
+// describe writes what the client says of a document. In a tool's result it cannot be cited
+// (https://github.com/boto/boto3/issues/4648, 2025-10-27).
+func (e *requestEncoder) describe(d *llm.Document, at *place) {
+	if d == nil {
+		return
+	}
+	if d.Context != "" {
+		e.Inner("context", d.Context)
+	}
+	switch {
+	case d.Cited && at.result:
+		e.Drop("citations")
+	case d.Cited:
+		e.InnerRaw("citations", []byte(`{"enabled":true}`))
+	}
+}

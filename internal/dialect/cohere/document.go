@@ -1,0 +1,227 @@
+package cohere
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/position"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// The ids of documents that requests are given here. Cohere itself names documents so that have no id
+// (https://docs.cohere.com/docs/rag-citations.md, undated copy); a chunk's number follows.
+const (
+	documentID = "doc"
+	resultID   = "result"
+)
+
+// cites reports whether a request can have documents beside its messages: with tools or a form of the answer it has none
+// ("not supported when used in combination with the documents or tools parameters",
+// https://docs.cohere.com/reference/chat, undated copy; of tools beside documents it says nothing).
+func cites(r *llm.Request) bool {
+	return !r.HasTools() && (r.Format == nil || r.Format.Kind == llm.FormatText)
+}
+
+// uncited is the request with documents that cannot be cited as Cohere reads them.
+func uncited(r *llm.Request) *llm.Request {
+	can := cites(r)
+	return compose.Uncited(r, func(p *llm.Part) bool { return can && isCited(p) })
+}
+
+// isCited reports whether a part is a document of text that is to be cited.
+func isCited(p *llm.Part) bool {
+	if !p.IsCited() {
+		return false
+	}
+	_, isText := p.Media.Text()
+	return isText || p.Media.Document.Chunks != nil
+}
+
+// gather takes note of the documents of a request that are to be cited, by ids that count them as the client does.
+func (e *requestEncoder) gather(r *llm.Request) {
+	documents, results := 0, 0
+	for i := range r.Messages {
+		e.gatherIn(r.Messages[i].Parts, &documents, &results, false)
+	}
+}
+
+// gatherIn takes note of those among parts. What is within a tool's result is counted alone.
+func (e *requestEncoder) gatherIn(parts []llm.Part, documents, results *int, within bool) {
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Result != nil:
+			e.gatherIn(p.Result.Parts, documents, results, true)
+		case p.Kind != llm.PartDocument || p.Media == nil:
+		case p.Media.Document != nil && p.Media.Document.Source != "":
+			e.add(p, resultID+":"+strconv.Itoa(*results), within)
+			*results++
+		default:
+			e.add(p, documentID+":"+strconv.Itoa(*documents), within)
+			*documents++
+		}
+	}
+}
+
+// add takes note of a document, a chunk of which is one of its own.
+func (e *requestEncoder) add(p *llm.Part, id string, within bool) {
+	if within || !isCited(p) {
+		return
+	}
+	if e.ids == nil {
+		e.ids = map[string]bool{}
+	}
+	d := p.Media.Document
+	if d.Chunks == nil {
+		text, _ := p.Media.Text()
+		e.addText(p.Media, id, text, d.Context)
+	}
+	for i, chunk := range d.Chunks {
+		context := ""
+		if i == 0 {
+			context = d.Context
+		}
+		e.addText(p.Media, id+":"+strconv.Itoa(i), chunk, context)
+	}
+}
+
+// addText appends a document with what the client says of it. Cohere takes none that is empty
+// (https://github.com/cohere-ai/cohere-typescript/issues/102, 2023-11-15).
+func (e *requestEncoder) addText(m *llm.Media, id, text, context string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	e.ids[id] = true
+	if len(e.documents) > 0 {
+		e.documents = append(e.documents, ',')
+	}
+	dst := rawjson.AppendString(append(e.documents, `{"id":`...), id)
+	dst = rawjson.AppendString(append(dst, `,"data":{"text":`...), text)
+	for _, f := range []struct{ name, value string }{
+		{"title", m.Name}, {"url", m.Document.Source}, {"context", context},
+	} {
+		if f.value != "" {
+			dst = append(append(append(dst, `,"`...), f.name...), `":`...)
+			dst = rawjson.AppendString(dst, f.value)
+		}
+	}
+	e.documents = append(dst, "}}"...)
+}
+
+// besides are the parts of a message beside its documents that are to be cited. A turn of documents alone names them, for it
+// may not be empty.
+func (e *requestEncoder) besides(parts []llm.Part) []llm.Part {
+	if e.ids == nil {
+		return parts
+	}
+	var rest []llm.Part
+	var names []string
+	for i := range parts {
+		p := &parts[i]
+		if !isCited(p) {
+			rest = append(rest, *p)
+			continue
+		}
+		if p.CacheControl != nil {
+			e.Drop("cache_control")
+		}
+		names = append(names, cmp.Or(p.Media.Name, p.Media.Document.Source, "untitled"))
+	}
+	if len(rest) == 0 && len(names) > 0 {
+		rest = []llm.Part{{Kind: llm.PartText, Text: "Documents: " + strings.Join(names, ", ")}}
+	}
+	return rest
+}
+
+// carries reports whether all citations of a text are of documents of the request.
+func (e *requestEncoder) carries(p *llm.Part) bool {
+	claims := p.Claims()
+	for i := range claims {
+		if !e.ids[idOf(&claims[i].Source)] {
+			return false
+		}
+	}
+	return len(claims) > 0
+}
+
+// idOf is the id of the document, or of the chunk of it, that a source is.
+func idOf(s *llm.Source) string {
+	switch s.Place.Kind {
+	case llm.PlaceResult:
+		return fmt.Sprintf("%s:%d:%d", resultID, s.Document-1, s.Place.From)
+	case llm.PlaceChunks:
+		return fmt.Sprintf("%s:%d:%d", documentID, s.Document-1, s.Place.From)
+	}
+	if s.Document > 0 {
+		return fmt.Sprintf("%s:%d", documentID, s.Document-1)
+	}
+	return s.File
+}
+
+// identify reads the id of a source: the number of the document, and the place that the id tells.
+func identify(s *llm.Source) {
+	kind, numbers, _ := strings.Cut(s.File, ":")
+	number, chunk, chunked := strings.Cut(numbers, ":")
+	n, bad := strconv.Atoi(number)
+	if kind != documentID && kind != resultID || bad != nil || n < 0 || n >= maxDocuments {
+		return
+	}
+	at, bad := strconv.Atoi(chunk)
+	switch {
+	case chunked && (bad != nil || at < 0 || at >= maxDocuments):
+		return
+	case !chunked && kind == resultID:
+		return
+	case kind == resultID:
+		s.Place = llm.Place{Kind: llm.PlaceResult, From: at, To: at + 1}
+	case chunked:
+		s.Place = llm.Place{Kind: llm.PlaceChunks, From: at, To: at + 1}
+	case s.Quote != "": // which is all of it
+		s.Place = llm.Place{Kind: llm.PlaceCharacters, To: utf8.RuneCountInString(s.Quote)}
+	}
+	s.Document = n + 1
+}
+
+// appendCitation writes a citation of another vendor, of a content of that number, with the words of it; empty
+// where it is not known any more.
+func appendCitation(dst []byte, s *llm.Source, start, end int, index int64, text string) []byte {
+	dst = rawjson.AppendCount(append(dst, '{'), `"start":`, int64(start))
+	dst = rawjson.AppendCount(dst, `,"end":`, int64(end))
+	if text != "" {
+		dst = rawjson.AppendString(append(dst, `,"text":`...), text)
+	}
+	id := idOf(s)
+	dst = rawjson.AppendString(append(dst, `,"sources":[{"type":"document","id":`...), id)
+	dst = rawjson.AppendString(append(dst, `,"document":{"id":`...), id)
+	for _, f := range []struct{ name, value string }{{"title", s.Title}, {"text", s.Quote}, {"url", s.URL}} {
+		if f.value != "" {
+			dst = append(append(append(dst, `,"`...), f.name...), `":`...)
+			dst = rawjson.AppendString(dst, f.value)
+		}
+	}
+	dst = rawjson.AppendCount(append(dst, "}}]"...), `,"content_index":`, index)
+	return append(dst, `,"type":"TEXT_CONTENT"}`...)
+}
+
+// appendClaims appends the citations of a text, which is the content of that number.
+func appendClaims(dst []byte, p *llm.Part, index int) []byte {
+	claims := p.Claims()
+	if len(claims) == 0 {
+		return dst
+	}
+	var at position.Text
+	at.Add(p.Text)
+	for i := range claims {
+		c := &claims[i]
+		if len(dst) > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendCitation(dst, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End), int64(index), p.Text[c.Start:c.End])
+	}
+	return dst
+}
