@@ -55,19 +55,15 @@ func appendChunks(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// describe writes what the client says of a document. In a tool's result it cannot be cited
-// (https://github.com/boto/boto3/issues/4648, 2025-10-27).
-func (e *requestEncoder) describe(d *llm.Document, at *place) {
+// describe writes what the client says of a document.
+func (e *requestEncoder) describe(d *llm.Document) {
 	if d == nil {
 		return
 	}
 	if d.Context != "" {
 		e.Inner("context", d.Context)
 	}
-	switch {
-	case d.Cited && at.result:
-		e.Drop("citations")
-	case d.Cited:
+	if d.Cited {
 		e.InnerRaw("citations", []byte(`{"enabled":true}`))
 	}
 }

@@ -104,7 +104,7 @@ func (e *requestEncoder) document(m *llm.Media, at *place) error {
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"document":{"format":`...), word)
 	e.Dst = rawjson.AppendString(append(e.Dst, `,"name":`...), name)
-	e.describe(d, at)
+	e.describe(d)
 	if chunked {
 		e.Dst = append(appendChunks(append(e.Dst, `,"source":{"content":`...), d.Chunks), "}}}"...)
 	} else {

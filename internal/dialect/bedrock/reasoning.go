@@ -64,7 +64,7 @@ func thinkerOf(model string) thinker {
 	return thinksNot
 }
 
-func isClaude(model string) bool { return strings.Contains(model, "anthropic.claude-") }
+func isClaude(model string) bool { return strings.Contains(model, "anthropic.claude") }
 
 func isNova(model string) bool { return strings.Contains(model, "amazon.nova-") }
 

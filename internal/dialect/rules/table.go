@@ -59,6 +59,12 @@ func callIDs() []Rule {
 			Says:   "Value %s at 'messages.content.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
 			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json", Seen: seen,
 		},
+		{
+			Name: "bedrock-result-citations", Of: []Of{{Format: converse, Models: []string{"anthropic.claude"}}},
+			Ask:    UncitedResults{},
+			Says:   "Citations are not supported in tool result documents: message %s",
+			Source: "https://github.com/boto/boto3/issues/4648", Seen: "2026-11-29",
+		},
 	}
 }
 

@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"slices"
+	"strconv"
+
+	"weir/internal/llm"
+)
+
+// UncitedResults asks that no document in a tool's result is to be cited.
+type UncitedResults struct{}
+
+// Broken is the first message with such a document.
+func (UncitedResults) Broken(r *llm.Request, _ []byte) string {
+	for i := range r.Messages {
+		if slices.ContainsFunc(r.Messages[i].Parts, hasCited) {
+			return strconv.Itoa(i)
+		}
+	}
+	return ""
+}
+
+func hasCited(p llm.Part) bool {
+	return p.Result != nil && slices.ContainsFunc(p.Result.Parts, isCited)
+}
+
+// isCited reports whether a part is a document that is to be cited, and no result of a search.
+func isCited(p llm.Part) bool {
+	if e := p.Elsewhere; e != nil {
+		return slices.ContainsFunc(e.Parts, isCited)
+	}
+	return p.IsCited() && p.Media.Document.Source == ""
+}
+
+// Fit leaves the wish out.
+func (UncitedResults) Fit(f *Fitting) error {
+	f.results(func(r *llm.ToolResult) {
+		if !slices.ContainsFunc(r.Parts, isCited) {
+			return
+		}
+		f.Drop("citations")
+		r.Parts = slices.Clone(r.Parts)
+		for i := range r.Parts {
+			if p := &r.Parts[i]; isCited(*p) {
+				media, of := *p.Media, *p.Media.Document
+				of.Cited, media.Document = false, &of
+				p.Media = &media
+			}
+		}
+	})
+	return nil
+}
+
+// Example has one.
+func (UncitedResults) Example() *llm.Request {
+	r := saying("hello")
+	r.Tools = []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
+	r.Messages = append(r.Messages,
+		llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "tooluse_1", Name: "f", Arguments: "{}"}}}},
+		llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "tooluse_1", Parts: []llm.Part{{
+			Kind: llm.PartDocument, Media: &llm.Media{MIME: "text/plain", Data: "cGxhaW4=", Document: &llm.Document{Cited: true}},
+		}}}}}})
+	return r
+}
+
+func (UncitedResults) String() string { return "Documents in results of tools are not to be cited" }
