@@ -47,57 +47,6 @@ func (NoRefusals) Example() *llm.Request {
 
 func (NoRefusals) String() string { return "A refusal in the history is text" }
 
-// NoDocuments asks for messages without documents.
-type NoDocuments struct{}
-
-// Broken is the message that has one.
-func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
-	for i := range r.Messages {
-		if slices.ContainsFunc(r.Messages[i].Parts, hasDocument) {
-			return fmt.Sprintf("messages.%d.content", i)
-		}
-	}
-	return ""
-}
-
-// hasDocument reports whether a part is a document, or a tool's result that has one. A file in a form of the vendor's own,
-// of which nothing is known, is none.
-func hasDocument(p llm.Part) bool {
-	return p.Kind == llm.PartDocument && p.Media != nil && (p.Media.Data != "" || p.Media.URL != "" || p.Media.FileID != "") || p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
-}
-
-// Fit has documents that are text as text, and refuses others.
-func (NoDocuments) Fit(f *Fitting) error {
-	none := func(*llm.Part) bool { return false }
-	texts := func(parts []llm.Part) []llm.Part {
-		plain, cited := llm.Uncited(parts, none)
-		if cited {
-			f.Drop("citations")
-		}
-		return llm.Texts(plain)
-	}
-	f.results(func(r *llm.ToolResult) { r.Parts = texts(r.Parts) })
-	for i := range f.Messages {
-		f.Messages[i].Parts = texts(f.Messages[i].Parts)
-		if slices.ContainsFunc(f.Messages[i].Parts, hasDocument) {
-			return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model's API takes no documents. Send the document's "+
-				"text, or choose a model that reads documents.")
-		}
-	}
-	return nil
-}
-
-// Example has one that is text.
-func (NoDocuments) Example() *llm.Request {
-	r := saying("hello")
-	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{
-		Kind: llm.PartDocument, Media: &llm.Media{MIME: "text/plain", Data: "cGxhaW4=", Name: "notes"},
-	})
-	return r
-}
-
-func (NoDocuments) String() string { return "There are no documents" }
-
 // DocumentURLs asks that a document inline is a data URL in a part of its own. The tree knows no such parts, so a request
 // that is written from it holds this.
 type DocumentURLs struct{}

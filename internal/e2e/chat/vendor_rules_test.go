@@ -129,6 +129,23 @@ func toVendors() []toVendor {
 			status: 400, says: "takes no documents",
 		},
 		{
+			name: "a PDF that an earlier question was about", provider: "deepseek", path: "/v1/messages",
+			body: `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","title":"a.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"citations":{"enabled":true}},` +
+				`{"type":"text","text":"What is it?"}]},{"role":"assistant","content":"A page."},{"role":"user","content":"And?"}]`,
+			sent: []string{"a.pdf", "What is it?", "A page."}, unsent: []string{"JVBERi0="}, dropped: "citations, documents",
+		},
+		{
+			name: "the same of a client of the same wire format", provider: "groq", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}}]},{"role":"assistant","content":"A page."},{"role":"user","content":"And?"}]`,
+			sent: []string{"a.pdf", "A page."}, unsent: []string{"JVBERi0="}, dropped: "documents",
+		},
+		{
+			name: "a PDF of the last question, behind which a tool is called", provider: "deepseek", path: "/v1/messages",
+			body: `"max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}},{"type":"text","text":"Read it."}]},` +
+				`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]}]`,
+			status: 400, says: "takes no documents",
+		},
+		{
 			name: "an image as a file in the vendor's own form", provider: "deepseek", path: "/v1/chat/completions",
 			body: `"messages":[{"role":"user","content":[{"type":"file","filename":"a.png","file_data":"data:image/png;base64,iVBORw0K"}]}]`,
 			sent: []string{`{"type":"file","filename":"a.png","file_data":"data:image/png;base64,iVBORw0K"}`},

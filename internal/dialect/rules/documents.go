@@ -1,0 +1,98 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"weir/internal/llm"
+)
+
+// NoDocuments asks for messages without documents.
+type NoDocuments struct{}
+
+// Broken is the message that has one.
+func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
+	for i := range r.Messages {
+		if slices.ContainsFunc(r.Messages[i].Parts, hasDocument) {
+			return fmt.Sprintf("messages.%d.content", i)
+		}
+	}
+	return ""
+}
+
+// hasDocument reports whether a part is a document, or a tool's result that has one. A file in a form of the vendor's own,
+// of which nothing is known, is none.
+func hasDocument(p llm.Part) bool {
+	return p.Kind == llm.PartDocument && p.Media != nil && (p.Media.Data != "" || p.Media.URL != "" || p.Media.FileID != "") || p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
+}
+
+// Fit has documents that are text as text. Of others it refuses those that the user's last question is about, and leaves out
+// those before it: the model has what was said of them.
+func (NoDocuments) Fit(f *Fitting) error {
+	none := func(*llm.Part) bool { return false }
+	texts := func(parts []llm.Part) []llm.Part {
+		plain, cited := llm.Uncited(parts, none)
+		if cited {
+			f.Drop("citations")
+		}
+		return llm.Texts(plain)
+	}
+	f.results(func(r *llm.ToolResult) { r.Parts = texts(r.Parts) })
+	asked := lastQuestion(f.Messages)
+	for i := range f.Messages {
+		f.Messages[i].Parts = texts(f.Messages[i].Parts)
+		if !slices.ContainsFunc(f.Messages[i].Parts, hasDocument) {
+			continue
+		}
+		if i >= asked {
+			return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model's API takes no documents. Send the document's "+
+				"text, or choose a model that reads documents.")
+		}
+		f.Drop("documents")
+		f.Messages[i].Parts = withoutDocuments(f.Messages[i].Parts)
+	}
+	return nil
+}
+
+// lastQuestion is the last message in which the user says something beside results of tools; 0 for none.
+func lastQuestion(messages []llm.Message) int {
+	for i := len(messages) - 1; i > 0; i-- {
+		m := &messages[i]
+		if m.Role == llm.RoleUser && len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, isResult) {
+			return i
+		}
+	}
+	return 0
+}
+
+// withoutDocuments are parts with words in place of documents.
+func withoutDocuments(parts []llm.Part) []llm.Part {
+	parts = slices.Clone(parts)
+	for i := range parts {
+		switch p := &parts[i]; {
+		case !hasDocument(*p):
+		case p.Result != nil:
+			result := *p.Result
+			result.Parts = withoutDocuments(result.Parts)
+			p.Result = &result
+		default:
+			*p = llm.Part{
+				Kind: llm.PartText, Text: "[" + cmp.Or(p.Media.Name, "A document") + ", which is not shown any more]",
+				At: p.At, CacheControl: p.CacheControl,
+			}
+		}
+	}
+	return parts
+}
+
+// Example has one that is text.
+func (NoDocuments) Example() *llm.Request {
+	r := saying("hello")
+	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{
+		Kind: llm.PartDocument, Media: &llm.Media{MIME: "text/plain", Data: "cGxhaW4=", Name: "notes"},
+	})
+	return r
+}
+
+func (NoDocuments) String() string { return "There are no documents" }
