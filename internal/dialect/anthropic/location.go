@@ -96,8 +96,8 @@ func appendCitation(dst []byte, s *llm.Source) []byte {
 // placeOf is the place of a source in the client's document, and whether it was told. What was not is the beginning.
 func placeOf(s *llm.Source) (p llm.Place, known bool) {
 	switch p = s.Place; {
-	case p.To > p.From && s.Document > 0:
-		return p, true
+	case p.To > p.From:
+		return p, s.Document > 0
 	case p.Kind == llm.PlacePages:
 		p.From, p.To = 1, 2
 	case p.Kind == llm.PlaceChunks, p.Kind == llm.PlaceResult:

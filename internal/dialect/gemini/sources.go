@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"slices"
 
 	"weir/internal/llm"
@@ -12,6 +13,7 @@ const (
 	maxSources = 1000
 	maxClaims  = 4096
 	maxKept    = 4 << 20 // bytes of sources and queries
+	maxPlace   = 1 << 30 // a page of a file that is believed
 )
 
 // sources are those of a candidate, of all pieces of a stream together. Places count the bytes of UTF-8
@@ -127,7 +129,13 @@ func chunkSource(v []byte) llm.Source {
 
 func chunkOf(v []byte) llm.Source {
 	in := func(name string) string { return rawjson.Text(get(v, name)) }
-	return llm.Source{URL: in("uri"), Title: in("title"), Quote: in("text"), File: in("documentName")}
+	s := llm.Source{Title: in("title"), Quote: in("text")}
+	s.URL, s.File = llm.Address(in("uri")) // of a file in a bucket it is a name
+	s.File = cmp.Or(in("documentName"), s.File)
+	if n, ok := rawjson.AsInt(get(v, "pageNumber")); ok && n > 0 && n < maxPlace {
+		s.Place = llm.Place{Kind: llm.PlacePages, From: int(n), To: int(n) + 1}
+	}
+	return s
 }
 
 // segment is a place in the text, in bytes. Protocol buffers leave out what is 0.
