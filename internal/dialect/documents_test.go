@@ -235,6 +235,18 @@ func TestDocumentClaimsCrossStreams(t *testing.T) {
 			if got, want := ends(gotClaims), ends(claims); gotText != text || got != want {
 				t.Fatalf("%s: of %q\n%s\nwant of %q\n%s", name, gotText, got, text, want)
 			}
+			if name != "cohere" {
+				continue
+			}
+			enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"}) // as Google tells sources, behind all of the text
+			late := enc.Append(nil, &llm.Event{Kind: llm.EventText, Text: text})
+			for i := range claims {
+				late = enc.Append(late, &llm.Event{Kind: llm.EventClaim, Claim: &claims[i]})
+			}
+			_, gotClaims, _ = readClaims(t, d, enc.Finish(late, &llm.Final{Finish: []llm.FinishReason{llm.FinishStop}}))
+			if got, want := ends(gotClaims), ends(claims); got != want {
+				t.Fatalf("behind the text:\n%s\nwant\n%s", got, want)
+			}
 		}
 	})
 }
@@ -461,4 +473,26 @@ func citesByCohere(t *rapid.T, sent []byte) (reply string, quotes []string) {
 	}
 	return `{"id":"c","message":{"role":"assistant","content":[{"type":"text","text":"So."}],"citations":[` +
 		strings.Join(citations, ",") + `]},"finish_reason":"COMPLETE","usage":{"billed_units":{"input_tokens":1,"output_tokens":1}}}`, quotes
+}
+
+// TestImagesOfCitedDocumentsKeepChunksCounted holds that a chunk stands in place of an image within a document, which follows
+// it: the chunks behind it are counted as the client counts them.
+func TestImagesOfCitedDocumentsKeepChunksCounted(t *testing.T) {
+	t.Parallel()
+	body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","title":"t","citations":{"enabled":true},"source":{"type":"content","content":[` +
+		`{"type":"text","text":"first"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0K"}},{"type":"text","text":"third"}]}},{"type":"text","text":"And?"}]}]}`
+	for name, want := range map[string]string{
+		"bedrock": `"source":{"content":[{"text":"first"},{"text":"[An image, which follows this document.]"},{"text":"third"}]}}},{"image":{"format":"png","source":{"bytes":"iVBORw0K"}}},{"text":"And?"}]`,
+		"cohere":  `{"id":"doc:0:2","data":{"text":"third","title":"t"}}`,
+	} {
+		tree, err := registry.All().Named("anthropic").DecodeRequest([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Model = models[name]
+		sent, dropped, err := registry.All().Named(name).EncodeRequest(tree, nil)
+		if err != nil || !strings.Contains(string(sent), want) || !strings.Contains(string(sent), "iVBORw0K") {
+			t.Errorf("%s: %v, without %q: %s, want %s", name, err, dropped, sent, want)
+		}
+	}
 }
