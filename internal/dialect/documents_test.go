@@ -496,3 +496,31 @@ func TestImagesOfCitedDocumentsKeepChunksCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestBedrockAsksAnthropicForCitations holds that a wish in the words of Converse is carried to Anthropic, where all documents
+// are to be cited or none.
+func TestBedrockAsksAnthropicForCitations(t *testing.T) {
+	t.Parallel()
+	const body = `{"messages":[{"role":"user","content":[{"document":{"format":"txt","name":"facts","context":"of 1999","source":{"bytes":"UmFpbi4="},"citations":{"enabled":true}}},` +
+		`{"document":{"name":"parts","source":{"content":[{"text":"a"},{"text":"b"}]}}},{"searchResult":{"source":"https://a.example","title":"found","content":[{"text":"c"}],"citations":{"enabled":true}}},{"text":"And?"}]}]FORMAT}`
+	for format, want := range map[string]string{
+		"": `[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Rain."},"title":"facts","context":"of 1999","citations":{"enabled":true}},` +
+			`{"type":"document","source":{"type":"content","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},"title":"parts","citations":{"enabled":true}},` +
+			`{"type":"search_result","source":"https://a.example","title":"found","content":[{"type":"text","text":"c"}],"citations":{"enabled":true}},{"type":"text","text":"And?"}]`,
+		`,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{\"type\":\"object\",\"additionalProperties\":false}","name":"n"}}}}`: `[{"type":"text","text":"of 1999"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Rain."},"title":"facts"},` +
+			`{"type":"text","text":"parts"},{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":"found\nhttps://a.example"},{"type":"text","text":"c"},{"type":"text","text":"And?"}]`,
+	} {
+		tree, err := registry.All().Named("bedrock").DecodeRequest([]byte(strings.Replace(body, "FORMAT", format, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Model = models["anthropic"]
+		sent, dropped, err := registry.All().Named("anthropic").EncodeRequest(tree, nil)
+		if err != nil || !strings.Contains(string(sent), `"content":`+want) {
+			t.Errorf("%v: %s, want %s", err, sent, want)
+		}
+		if got := slices.Contains(dropped, "citations"); got != (format != "") {
+			t.Errorf("with %q the wish is left out: %t, of %q", format, got, dropped)
+		}
+	}
+}

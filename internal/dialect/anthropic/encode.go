@@ -16,8 +16,8 @@ import (
 // format cannot carry and leaves out. What it cannot carry and would change the
 // answer's meaning is an *llm.Error that names it.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.InWords(Name, compose.Offered(Name, r))
-	e := requestEncoder{generation: generationOf(r.Model)}
+	r = cited(compose.InWords(Name, compose.Offered(Name, r)))
+	e := requestEncoder{generation: generationOf(r.Model), cites: citesDocuments(r)}
 	if r.ExtraOf != Name {
 		if err := e.refuse(r); err != nil {
 			return nil, nil, err
@@ -48,6 +48,7 @@ func outputCap(r *llm.Request, how *thought) *int64 {
 type requestEncoder struct {
 	compose.Writer
 	generation generation
+	cites      bool // documents of another format's request are to be cited
 }
 
 // sampling writes what chooses among the words.

@@ -230,8 +230,7 @@ func (e *requestEncoder) block(p *llm.Part) {
 		e.Dst = append(e.Dst, `{"type":"image"`...)
 		e.source(p)
 	case llm.PartDocument:
-		e.Dst = append(e.Dst, `{"type":"document"`...)
-		e.source(p)
+		e.document(p)
 	case llm.PartToolCall:
 		e.call(p.Call)
 	case llm.PartToolResult:

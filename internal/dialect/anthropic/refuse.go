@@ -98,6 +98,7 @@ func refusePart(role llm.Role, p *llm.Part) string {
 func refuseMedia(p *llm.Part) string {
 	m := p.Media
 	switch {
+	case m != nil && m.Document != nil && m.Document.Chunks != nil:
 	case m == nil || m.URL == "" && m.Data == "" && m.FileID == "":
 		return "The part holds neither an address nor data."
 	case m.Data == "" && m.FileID != "":
