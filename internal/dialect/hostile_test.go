@@ -86,6 +86,11 @@ func repeats() []repeated {
 		chat("anthropic", "parts of a result", user+`[{"type":"tool_result","tool_use_id":"c","content":[`, `{"type":"text","text":"a"}`, "]}]}"),
 		in("anthropic", "system blocks", `{"model":"a/m","max_tokens":9,"messages":[`+hi+`],"system":[`, `{"type":"text","text":"a"}`, "]}"),
 		in("anthropic", "tools", `{"model":"a/m","max_tokens":9,"messages":[`+hi+`],"tools":[`, `{"name":"f%d","input_schema":{}}`, "]}"),
+		chat("anthropic", "documents", user+"[", `{"type":"document","title":"t","context":"c","citations":{"enabled":true},"source":{"type":"text","data":"a"}}`, "]}"),
+		chat("anthropic", "documents of little", user+"[", `{"type":"document","context":"","source":{"type":"url"}}`, "]}"),
+		chat("anthropic", "results of searches", user+"[", `{"type":"search_result","citations":{"enabled":true},"content":"a"}`, "]}"),
+		chat("anthropic", "chunks", user+`[{"type":"document","citations":{"enabled":true},"source":{"type":"content","content":[`, `{"type":"text"}`, "]}}]}"),
+		chat("anthropic", "citations", hi+`,{"role":"assistant","content":[{"type":"text","text":"a","citations":[`, `{"type":"char_location","document_index":0}`, "]}]}"),
 		in("anthropic", "stop sequences", `{"model":"a/m","max_tokens":9,"messages":[`+hi+`],"stop_sequences":[`, `"a"`, "]}"),
 
 		in("responses", "items", `{"model":"a/m","input":[`, hi, "]}"),
@@ -116,6 +121,9 @@ func repeats() []repeated {
 
 		in("bedrock", "messages", `{"messages":[`, `{"role":"user","content":[{"text":"a"}]}`, "]}"),
 		in("bedrock", "blocks", `{"messages":[{"role":"user","content":[`, `{"text":"a"}`, "]}]}"),
+		in("bedrock", "documents", `{"messages":[{"role":"user","content":[`, `{"document":{"name":"n","source":{"text":"a"},"citations":{"enabled":true}}}`, "]}]}"),
+		in("bedrock", "chunks", `{"messages":[{"role":"user","content":[{"document":{"name":"n","source":{"content":[`, `{"text":"a"}`, "]}}}]}]}"),
+		in("bedrock", "results of searches", `{"messages":[{"role":"user","content":[`, `{"searchResult":{"content":[{"text":"a"}]}}`, "]}]}"),
 		in("bedrock", "reasoning", `{"messages":[{"role":"assistant","content":[`, `{"reasoningContent":{"reasoningText":{"text":"abcdefgh"}}}`, "]}]}"),
 		in("bedrock", "calls", `{"messages":[{"role":"assistant","content":[`, `{"toolUse":{"toolUseId":"c%d","name":"f","input":{}}}`, "]}]}"),
 		in("bedrock", "tools", `{"messages":[{"role":"user","content":[{"text":"a"}]}],"toolConfig":{"tools":[`, `{"toolSpec":{"name":"f%d","inputSchema":{"json":{}}}}`, "]}}"),

@@ -18,8 +18,8 @@ type location struct {
 // locations are the types of citation of the client's own documents, the first of one whose kind is not known
 // (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy,
 // https://platform.claude.com/docs/en/build-with-claude/search-results, undated copy).
-func locations() []location {
-	return []location{
+func locations() [4]location {
+	return [4]location{
 		{llm.PlaceCharacters, "char_location", "document_title", "document_index", "start_char_index", "end_char_index"},
 		{llm.PlacePages, "page_location", "document_title", "document_index", "start_page_number", "end_page_number"},
 		{llm.PlaceChunks, "content_block_location", "document_title", "document_index", "start_block_index", "end_block_index"},

@@ -159,10 +159,18 @@ func citeDocuments(p *llm.Part) {
 	if p.Kind != llm.PartText || p.Annotations == nil {
 		return
 	}
-	for _, c := range parse.BlockClaims(p.Text, p.Annotations, readSource) {
-		if c.Source.Document > 0 {
-			p.Cite(c)
+	n := 0
+	for range rawjson.Elements(p.Annotations) {
+		n++
+	}
+	claims := make([]llm.Claim, 0, min(n, maxCitations))
+	for _, v := range rawjson.Elements(p.Annotations) {
+		if s := readSource(v); s.Document > 0 && len(claims) < maxCitations {
+			claims = append(claims, llm.Claim{End: len(p.Text), Source: s})
 		}
+	}
+	if len(claims) > 0 {
+		p.Sources = &llm.Sources{Claims: claims}
 	}
 }
 

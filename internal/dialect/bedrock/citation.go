@@ -25,8 +25,8 @@ type location struct {
 	name, number string
 }
 
-func locations() []location {
-	return []location{
+func locations() [4]location {
+	return [4]location{
 		{llm.PlaceCharacters, "documentChar", "documentIndex"},
 		{llm.PlacePages, "documentPage", "documentIndex"},
 		{llm.PlaceChunks, "documentChunk", "documentIndex"},
