@@ -8,15 +8,15 @@ import (
 const (
 	// maxClaims bounds the claims of a text that is cut.
 	maxClaims = 1024
-	// maxRepeated bounds, in bytes, what is said again of claims that go over several pieces. Further ones are said of their
-	// last piece alone.
+	// maxRepeated bounds, in bytes, what is said again of claims that go over several pieces. Further ones are said of
+	// their last piece alone.
 	maxRepeated = 1 << 20
 	// claimSize is what a claim takes beside its texts, in bytes.
 	claimSize = 128
 )
 
-// Cut cuts a text where its claims begin and end, for wire formats in which a citation is of a whole block. Each piece has
-// the claims that are of all of it.
+// Cut cuts a text where its claims begin and end, for wire formats in which a citation is of a whole block. Each piece
+// has the claims that are of all of it.
 func (p *Part) Cut() []Part {
 	claims := slices.Clone(p.Claims())
 	claims = claims[:min(len(claims), maxClaims)]

@@ -116,8 +116,8 @@ func (m *Media) place() PlaceKind {
 	return PlacePages
 }
 
-// Known is the source as the client of the request knows it: by the title that the client gave the document, with a place
-// of the kind that its documents have. A provider may tell no number, and call the document by a name of its own.
+// Known is the source as the client of the request knows it: by the title that the client gave the document, with a
+// place of the kind that its documents have. A provider may tell no number, and call the document by a name of its own.
 func (c *Called) Known(s *Source) Source {
 	known := *s
 	if c == nil {
@@ -154,9 +154,9 @@ func alphanumeric(s string) string {
 	}, s)
 }
 
-// Uncited returns the parts of a message with each document of which its client says something, unless keeps holds of it,
-// as what a model reads that cites none: its title and context as texts, and texts in place of chunks. It reports whether
-// one of these was to be cited.
+// Uncited returns the parts of a message with each document of which its client says something, unless keeps holds of
+// it, as what a model reads that cites none: its title and context as texts, and texts in place of chunks. It reports
+// whether one of these was to be cited.
 func Uncited(parts []Part, keeps func(*Part) bool) (plain []Part, cited bool) {
 	changes := false
 	for i := range parts {

@@ -25,7 +25,8 @@ func appendElement(dst []byte, s *llm.Source) []byte {
 	return appendCitation(append(dst, ','), s)
 }
 
-// claim writes a citation of the text that is open. The text that follows begins a block of its own: it is another claim.
+// claim writes a citation of the text that is open. The text that follows begins a block of its own: it is another
+// claim.
 func (e *Encoder) claim(dst []byte, c *llm.Claim) []byte {
 	dst = e.block(dst, llm.PartText, `{"type":"text","text":""}`)
 	e.cited = true

@@ -8,9 +8,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// composed is a block with content of its own at that path: a document of texts and images, or what a search of the client's
-// found. Elsewhere it is its title and its address, and then the content, or a document where the answer is to cite it.
-// https://platform.claude.com/docs/en/build-with-claude/search-results,
+// composed is a block with content of its own at that path: a document of texts and images, or what a search of the
+// client's found. Elsewhere it is its title and its address, and then the content, or a document where the answer is to
+// cite it. https://platform.claude.com/docs/en/build-with-claude/search-results,
 // https://platform.claude.com/docs/en/build-with-claude/citations.
 func composed(v []byte, path ...string) llm.Part {
 	p := other(v)

@@ -9,8 +9,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// cited is the request of another format with its documents as the vendor takes them. An answer with a schema cites none
-// (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).
+// cited is the request of another format with its documents as the vendor takes them. An answer with a schema cites
+// none (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).
 func cited(r *llm.Request) *llm.Request {
 	cites := r.Format == nil || r.Format.Kind == llm.FormatText
 	return compose.Uncited(r, func(*llm.Part) bool { return cites })
@@ -21,8 +21,8 @@ func hasCited(p llm.Part) bool {
 	return p.IsCited() || p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasCited)
 }
 
-// citesDocuments reports whether a document of a request of another format is to be cited: all of them are then, for the
-// vendor takes no mixture (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy).
+// citesDocuments reports whether a document of a request of another format is to be cited: all of them are then, for
+// the vendor takes no mixture (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy).
 func citesDocuments(r *llm.Request) bool {
 	return r.ExtraOf != Name && slices.ContainsFunc(r.Messages, func(m llm.Message) bool {
 		return slices.ContainsFunc(m.Parts, hasCited)

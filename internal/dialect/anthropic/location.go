@@ -19,11 +19,15 @@ type location struct {
 // (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy,
 // https://platform.claude.com/docs/en/build-with-claude/search-results, undated copy).
 func locations() [4]location {
+	const (
+		title, document      = "document_title", "document_index"
+		startBlock, endBlock = "start_block_index", "end_block_index"
+	)
 	return [4]location{
-		{llm.PlaceCharacters, "char_location", "document_title", "document_index", "start_char_index", "end_char_index"},
-		{llm.PlacePages, "page_location", "document_title", "document_index", "start_page_number", "end_page_number"},
-		{llm.PlaceChunks, "content_block_location", "document_title", "document_index", "start_block_index", "end_block_index"},
-		{llm.PlaceResult, resultLocation, "title", "search_result_index", "start_block_index", "end_block_index"},
+		{llm.PlaceCharacters, "char_location", title, document, "start_char_index", "end_char_index"},
+		{llm.PlacePages, "page_location", title, document, "start_page_number", "end_page_number"},
+		{llm.PlaceChunks, "content_block_location", title, document, startBlock, endBlock},
+		{llm.PlaceResult, resultLocation, "title", "search_result_index", startBlock, endBlock},
 	}
 }
 
@@ -56,8 +60,8 @@ func readSource(v []byte) llm.Source {
 	return s
 }
 
-// appendCitation writes a citation of an answer of another vendor. One that tells the place in a document is as the vendor
-// itself would write it; others have a mark.
+// appendCitation writes a citation of an answer of another vendor. One that tells the place in a document is as the
+// vendor itself would write it; others have a mark.
 func appendCitation(dst []byte, s *llm.Source) []byte {
 	if s.URL != "" && s.Place.Kind != llm.PlaceResult {
 		dst = rawjson.AppendString(append(dst, `{"type":"web_search_result_location","url":`...), s.URL)

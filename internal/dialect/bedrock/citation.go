@@ -18,8 +18,8 @@ const (
 )
 
 // location is a member of a citation's location
-// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CitationLocation.html, undated copy). What it counts
-// is as Claude counts it: a page from 1, all else from 0, with an end that is no part of it.
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CitationLocation.html, undated copy). What it
+// counts is as Claude counts it: a page from 1, all else from 0, with an end that is no part of it.
 type location struct {
 	kind         llm.PlaceKind
 	name, number string

@@ -20,8 +20,8 @@ const (
 	resultID   = "result"
 )
 
-// cites reports whether a request can have documents beside its messages: with tools or a form of the answer it has none
-// ("not supported when used in combination with the documents or tools parameters",
+// cites reports whether a request can have documents beside its messages: with tools or a form of the answer it has
+// none ("not supported when used in combination with the documents or tools parameters",
 // https://docs.cohere.com/reference/chat, undated copy; of tools beside documents it says nothing).
 func cites(r *llm.Request) bool {
 	return !r.HasTools() && (r.Format == nil || r.Format.Kind == llm.FormatText)
@@ -113,8 +113,8 @@ func (e *requestEncoder) addText(m *llm.Media, id, text, context string) {
 	e.documents = append(dst, "}}"...)
 }
 
-// besides are the parts of a message beside its documents that are to be cited. A turn of documents alone names them, for it
-// may not be empty.
+// besides are the parts of a message beside its documents that are to be cited. A turn of documents alone names them,
+// for it may not be empty.
 func (e *requestEncoder) besides(parts []llm.Part) []llm.Part {
 	if e.ids == nil {
 		return parts
@@ -221,7 +221,8 @@ func appendClaims(dst []byte, p *llm.Part, index int) []byte {
 		if len(dst) > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendCitation(dst, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End), int64(index), p.Text[c.Start:c.End])
+		start, end := at.ToCharacters(c.Start), at.ToCharacters(c.End)
+		dst = appendCitation(dst, &c.Source, start, end, int64(index), p.Text[c.Start:c.End])
 	}
 	return dst
 }

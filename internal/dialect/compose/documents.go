@@ -6,8 +6,8 @@ import (
 	"weir/internal/llm"
 )
 
-// Uncited is the request with documents, unless keeps holds of them, as a model reads them that cites none: what New tells
-// then is that they are not cited.
+// Uncited is the request with documents, unless keeps holds of them, as a model reads them that cites none: what New
+// tells then is that they are not cited.
 func Uncited(r *llm.Request, keeps func(*llm.Part) bool) *llm.Request {
 	var messages []llm.Message
 	wished := false

@@ -21,14 +21,16 @@ func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// hasDocument reports whether a part is a document, or a tool's result that has one. A file in a form of the vendor's own,
-// of which nothing is known, is none.
+// hasDocument reports whether a part is a document, or a tool's result that has one. A file in a form of the vendor's
+// own, of which nothing is known, is none.
 func hasDocument(p llm.Part) bool {
-	return p.Kind == llm.PartDocument && p.Media != nil && (p.Media.Data != "" || p.Media.URL != "" || p.Media.FileID != "") || p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
+	m := p.Media
+	return p.Kind == llm.PartDocument && m != nil && (m.Data != "" || m.URL != "" || m.FileID != "") ||
+		p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
 }
 
-// Fit has documents that are text as text. Of others it refuses those that the user's last question is about, and leaves out
-// those before it: the model has what was said of them.
+// Fit has documents that are text as text. Of others it refuses those that the user's last question is about, and
+// leaves out those before it: the model has what was said of them.
 func (NoDocuments) Fit(f *Fitting) error {
 	none := func(*llm.Part) bool { return false }
 	texts := func(parts []llm.Part) []llm.Part {
@@ -46,8 +48,8 @@ func (NoDocuments) Fit(f *Fitting) error {
 			continue
 		}
 		if i >= asked {
-			return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model's API takes no documents. Send the document's "+
-				"text, or choose a model that reads documents.")
+			return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model's API takes no documents. Send the "+
+				"document's text, or choose a model that reads documents.")
 		}
 		f.Drop("documents")
 		f.Messages[i].Parts = withoutDocuments(f.Messages[i].Parts)
