@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"weir/internal/dialect/bedrock"
@@ -16,10 +17,11 @@ import (
 // citing answers as Converse and as Cohere do, with a citation of the second document of a conversation. Of that it tells
 // the name alone where unplaced is set, as Converse did for a while
 // (https://github.com/aws/aws-sdk-js-v3/issues/7497, 2025-11-12).
-func citing(t *testing.T, unplaced bool) string {
+func citing(t *testing.T, unplaced bool, seen func(body []byte)) string {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		seen(body)
 		whole := func(s string) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, s)
@@ -29,6 +31,9 @@ func citing(t *testing.T, unplaced bool) string {
 			citation = `{"title":"The sky","sourceContent":[{"text":"Blue 😀."}],"location":{"web":{}}}`
 		}
 		switch {
+		case strings.HasSuffix(r.URL.Path, "/messages"):
+			whole(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"It is "},{"type":"text","text":"blue","citations":[{"type":"char_location",` +
+				`"cited_text":"Blue 😀.","document_index":1,"document_title":"The sky.txt","start_char_index":3,"end_char_index":10,"file_id":null}]}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":9}}`)
 		case strings.HasSuffix(r.URL.Path, "/converse"):
 			whole(`{"output":{"message":{"role":"assistant","content":[{"text":"It is "},{"citationsContent":{"content":[{"text":"blue"}],"citations":[` + citation + `]}}]}},` +
 				`"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":9,"totalTokens":16}}`)
@@ -75,7 +80,8 @@ const twoDocuments = `"max_tokens":99,"messages":[{"role":"user","content":[{"ty
 // Cohere's is from, whole and streamed, and that a provider that cites none reads the documents, without the wish.
 func TestDocumentsAreCited(t *testing.T) {
 	t.Parallel()
-	placed, unplaced := citing(t, false), citing(t, true)
+	unseen := func([]byte) {}
+	placed, unplaced := citing(t, false, unseen), citing(t, true, unseen)
 	openai := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.SpokenBy("amazon", "bedrock", placed, "") + harness.SpokenBy("web", "bedrock", unplaced, "") +
 		harness.SpokenBy("cohere", "cohere", placed, "/v2") + harness.ProviderYAML("plain", openai.URL)})
@@ -108,4 +114,37 @@ func TestDocumentsAreCited(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestDocumentsMoveBetweenVendors holds that a conversation of ten turns with documents moves between the three vendors that
+// cite them: each answer cites, each vendor gets the earlier citations in its own form and no mark, and the ledger adds up.
+func TestDocumentsMoveBetweenVendors(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var sent string
+	url := citing(t, false, func(body []byte) {
+		mu.Lock()
+		sent = string(body)
+		mu.Unlock()
+	})
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.SpokenBy("amazon", "bedrock", url, "") + harness.SpokenBy("cohere", "cohere", url, "/v2") + harness.SpokenBy("anthropic", "anthropic", url, "/v1")})
+	history := strings.TrimSuffix(twoDocuments, "]")
+	for turn := range 10 {
+		to := []struct{ model, citation string }{
+			{"amazon/anthropic.claude-sonnet-4-5-20250929-v1:0", `"citationsContent":{"content":[{"text":"blue"}]`},
+			{"cohere/command-a-03-2025", `"sources":[{"type":"document","id":"doc:1"`},
+			{"anthropic/claude-sonnet-4-5", `"type":"char_location"`},
+		}[turn%3]
+		r := h.Do(harness.Ask{Path: "/v1/messages", Body: `{"model":"` + to.model + `",` + history + `]}`})
+		if r.Status != http.StatusOK || !strings.Contains(r.Body, `"document_index":1`) || r.Header.Get("X-Weir-Dropped") != "" {
+			t.Fatalf("turn %d to %s: %d, without %q: %s", turn, to.model, r.Status, r.Header.Get("X-Weir-Dropped"), r.Body)
+		}
+		mu.Lock()
+		if got := strings.Count(sent, to.citation); got != turn || strings.Contains(sent, "weir1") {
+			t.Errorf("turn %d: %s gets %d earlier citations, want %d, and no marks: %s", turn, to.model, got, turn, sent)
+		}
+		mu.Unlock()
+		history += `,{"role":"assistant","content":` + string(rawjson.Get([]byte(r.Body), "content")) + `},{"role":"user","content":"Again?"}`
+	}
+	h.Verify(t)
 }
