@@ -19,7 +19,8 @@ type Encoder struct {
 	usage   bool // the client asked for usage
 	begun   [maxChoices]bool
 	thought map[int]*openThought // by choice
-	kept    int                  // bytes of all of them
+	notes   map[int][]byte       // annotations, by choice
+	kept    int                  // bytes of all of these
 	images  int64
 
 	called *llm.Called
@@ -69,7 +70,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		}
 		return e.text(dst, ev, `"content":`)
 	case llm.EventClaim:
-		return e.citation(dst, ev)
+		e.note(ev)
 	case llm.EventReasoning:
 		return e.proof(e.text(dst, ev, `"reasoning_content":`), ev)
 	case llm.EventRefusal:
@@ -82,7 +83,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// Size is how many bytes of thinking and of calls are kept.
+// Size is how many bytes of thinking, annotations and calls are kept.
 func (e *Encoder) Size() int { return e.kept + e.calls.size() }
 
 // proof takes note of a piece of thinking, and writes the whole thought with its
@@ -142,11 +143,28 @@ func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// citation writes a citation in a delta of its own.
-func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
-	at, c := e.texts.Of(ev.Choice), ev.Claim
-	dst = append(e.open(dst, ev.Choice), `"annotations":[`...)
-	dst = AppendCitation(dst, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End), false)
+// note keeps a citation for the end of its choice. OpenAI's SDK for Node takes the annotations of the last delta that has
+// any for those of the message, and the one for Python fails at a second list of them.
+func (e *Encoder) note(ev *llm.Event) {
+	if e.notes == nil {
+		e.notes = map[int][]byte{}
+	}
+	at, c, notes := e.texts.Of(ev.Choice), ev.Claim, e.notes[ev.Choice]
+	e.kept -= len(notes)
+	if notes != nil {
+		notes = append(notes, ',')
+	}
+	notes = AppendCitation(notes, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End), false)
+	e.notes[ev.Choice] = notes
+	e.kept += len(notes)
+}
+
+// annotations writes the annotations of a choice in one delta.
+func (e *Encoder) annotations(dst []byte, choice int) []byte {
+	if len(e.notes[choice]) == 0 {
+		return dst
+	}
+	dst = append(append(e.open(dst, choice), `"annotations":[`...), e.notes[choice]...)
 	return e.closeDelta(append(dst, ']'))
 }
 
@@ -221,11 +239,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		if i >= maxChoices {
 			break
 		}
-		if !e.begun[i] {
-			e.begun[i] = true
-			dst = e.closeDelta(append(e.openDelta(dst, i), `"role":"assistant","content":"","refusal":null`...))
-		}
-		dst = append(e.openDelta(dst, i), `},"logprobs":null,"finish_reason":`...)
+		dst = append(e.open(e.annotations(dst, i), i), `},"logprobs":null,"finish_reason":`...)
 		dst = append(rawjson.AppendString(dst, e.finishOf(i, reason)), '}')
 		if !e.usage && i == len(f.Finish)-1 && f.Attempts > 1 {
 			dst = append(stamp.Attempts(append(dst, ']'), f), "}\n\n"...)

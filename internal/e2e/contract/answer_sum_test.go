@@ -220,8 +220,13 @@ func sumChunks(events []any) (any, error) {
 		for _, name := range []string{"content", "reasoning_content", "refusal"} {
 			grow(message, name, at(delta, name))
 		}
-		for _, name := range []string{"images", "annotations"} {
-			message[name] = append(list(message, name), list(delta, name)...)
+		message["images"] = append(list(message, "images"), list(delta, "images")...)
+		if notes := list(delta, "annotations"); notes != nil {
+			// OpenAI's SDK for Node keeps those of the last delta, the one for Python fails at the second.
+			if message["annotations"] != nil {
+				return nil, fmt.Errorf("chunk %d has annotations, and so had one before it", i)
+			}
+			message["annotations"] = notes
 		}
 		for _, d := range list(delta, "tool_calls") {
 			n := int(number(d, "index"))
