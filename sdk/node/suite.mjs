@@ -12,6 +12,7 @@ import { Cell } from "./lib/cell.mjs";
 import { Ends } from "./lib/ends-cells.mjs";
 import { features } from "./lib/features.mjs";
 import { openHouse, providers } from "./lib/gateway.mjs";
+import { Sources } from "./lib/sources.mjs";
 import { compare, write } from "./lib/table.mjs";
 import { webhooks } from "./lib/webhooks.mjs";
 
@@ -27,6 +28,7 @@ const watchdog = setTimeout(() => {
 let gateway;
 const cells = [];
 const ends = new Ends();
+const sources = new Sources();
 
 before(
   async () => {
@@ -55,7 +57,9 @@ for (const client of clients) {
 
 it("how answers end", { timeout: limit }, (t) => ends.hold(t));
 
+it("sources of answers", { timeout: limit }, (t) => sources.hold(t, gateway));
+
 it("webhooks", { timeout: patience }, () => webhooks(gateway));
 
 const table = process.argv.includes("--update") ? write : compare;
-it("docs/compatibility.md", () => table(cells, ends));
+it("docs/compatibility.md", () => table(cells, ends, sources));

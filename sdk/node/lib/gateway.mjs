@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 
 import { price } from "./question.mjs";
 import { openScripted, scriptNames } from "./script.mjs";
+import { openSearched, searchedAlias, vendors } from "./searched.mjs";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const patience = 20_000; // ms that a process has to start, or to stop
@@ -54,7 +55,8 @@ class Gateway {
     const simulator = this.#serve(["simulate", "--strict", "--listen", "127.0.0.1:0"]);
     this.simulator = await simulator.says(/^simulating on (http:\/\/[0-9.:]+);/m);
     this.scripted = await openScripted();
-    await writeFile(join(this.dir, "weir.yaml"), configuration(this.simulator, this.scripted.url));
+    this.searched = await openSearched();
+    await writeFile(join(this.dir, "weir.yaml"), configuration(this.simulator, this.scripted.url, this.searched.url));
     const gateway = this.#serve(["serve", "--listen", "127.0.0.1:0"]);
     this.url = await gateway.says(/^listening on (http:\/\/[0-9.:]+)$/m);
     await gateway.says(/^See what it (cost)/m); // the account is there
@@ -104,6 +106,7 @@ class Gateway {
   async close() {
     await Promise.all(this.#children.map((child) => child.stop()));
     this.scripted?.close();
+    this.searched?.close();
     await rm(this.dir, { recursive: true, force: true });
   }
 
@@ -170,7 +173,7 @@ async function run(command, args, options) {
 
 // configuration is a weir.yaml with every provider twice: the second one is for
 // refusals after which a key rests. Scripted ones are hasty where their first byte is to be late.
-function configuration(simulator, script) {
+function configuration(simulator, script, searched) {
   const lines = ["providers:"];
   for (const [dialect, prefix] of Object.entries(prefixes)) {
     for (const name of [dialect, busy(dialect)]) {
@@ -182,6 +185,7 @@ function configuration(simulator, script) {
       lines.push(`  ${scriptedAs(dialect, kind)}: {dialect: ${dialect}, base_url: "${script}${prefixes[dialect]}", allow_private: true, api_keys: [sk-any], retries: 0, timeouts: {first_byte: ${seconds}s}}`);
     }
   }
+  for (const { id, dialect, prefix } of vendors) lines.push(`  ${id}: {dialect: ${dialect}, base_url: "${searched}/${id}${prefix}", allow_private: true, api_keys: [sk-any], retries: 0}`);
   lines.push("prices:");
   for (const dialect of scripted) {
     for (const script of [0, 429, 504]) lines.push(`  ${scriptedAs(dialect, script)}/*: {input: "${price.input}", output: "${price.output}"}`);
@@ -189,5 +193,6 @@ function configuration(simulator, script) {
   for (const dialect of providers) lines.push(`  ${dialect}/*: {input: "${price.input}", output: "${price.output}"}`);
   lines.push("aliases:");
   for (const dialect of scripted) for (const script of scriptNames) lines.push(`  ${scriptedAlias(dialect, script)}: {targets: ["${scriptedAs(dialect, script)}/${script}-alias"]}`);
+  for (const vendor of vendors) lines.push(`  ${searchedAlias(vendor)}: {targets: ["${vendor.id}/${vendor.model}"]}`);
   return lines.join("\n") + "\n";
 }

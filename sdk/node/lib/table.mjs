@@ -7,15 +7,15 @@ const begin = "<!-- node:begin -->\n";
 const end = "<!-- node:end -->\n";
 
 /** Holds the page against the cells. */
-export async function compare(cells, ends) {
+export async function compare(cells, ends, sources) {
   const { inside } = await read();
-  assert.equal(inside, await render(cells, ends), "docs/compatibility.md is not what the SDKs did: see the difference, and write it with `npm test -- --update` in sdk/node");
+  assert.equal(inside, await render(cells, ends, sources), "docs/compatibility.md is not what the SDKs did: see the difference, and write it with `npm test -- --update` in sdk/node");
 }
 
 /** Writes the cells into the page. */
-export async function write(cells, ends) {
+export async function write(cells, ends, sources) {
   const { before, behind } = await read();
-  await writeFile(page, before + (await render(cells, ends)) + behind);
+  await writeFile(page, before + (await render(cells, ends, sources)) + behind);
 }
 
 async function read() {
@@ -26,13 +26,14 @@ async function read() {
   return { before: text.slice(0, from), inside: text.slice(from, to), behind: text.slice(to) };
 }
 
-async function render(cells, ends) {
+async function render(cells, ends, sources) {
   const notes = []; // reasons, in the order in which they are first met
   const parts = [];
   for (const [client, rows] of group(cells, (c) => c.client)) {
     parts.push(`### ${await title(client)}\n\n${section(rows, notes)}`);
   }
-  parts.push(`### How answers end\n\n${await endings(ends.rows, notes)}`);
+  parts.push(`### How answers end\n\n${await byClient(ends.rows, notes)}`);
+  parts.push(`### Sources\n\n${await byClient(sources.rows, notes)}`);
   const reasons = notes.map((reason, i) => `${i + 1}. ${reason}\n`).join("");
   return `\n${parts.join("\n")}\n${reasons}\n`;
 }
@@ -46,12 +47,12 @@ function section(cells, notes) {
   return lines.join("\n") + "\n";
 }
 
-async function endings(rows, notes) {
+async function byClient(rows, notes) {
   const columns = [...new Set(rows.flatMap((row) => row.cells.map((c) => c.feature)))];
   const lines = [`| client | ${columns.join(" | ")} |`, "|---".repeat(columns.length + 1) + "|"];
   for (const row of rows) {
     const words = columns.map((name) => row.cells.find((c) => c.feature === name)).map((c) => (c ? word(c, notes) : ""));
-    lines.push(`| ${await title(row)}, ${row.how} | ${words.join(" | ")} |`);
+    lines.push(`| ${[await title(row), row.how].filter(Boolean).join(", ")} | ${words.join(" | ")} |`);
   }
   return lines.join("\n") + "\n";
 }
