@@ -51,7 +51,7 @@ SKIPPED := '^Test$(call any,$(SEQUENTIAL))$$|^Test/^PostgreSQL$$|^TestConformanc
 AT_ONCE := ACME AbortedGenerations AdministrationOnceAtOnce BodyThatDoesNotCome BudgetPerTag BudgetPerUser \
 	BudgetRace BudgetRestart CertificateChanges ChangesFromElsewhere Chat ClientLeaves ClientLeavesDemo \
 	ClientThatEndsItsSide ClientThatTakesNothing ClientsThatDoNotRead ConcurrencyLimit Control \
-	CorrectionsReachRunningBudgets DiskFull Drain DrainsAreBounded Edges GracefulStop GreedyStreams \
+	CorrectionsReachRunningBudgets DiskFull Drain DrainsAreBounded Edges GracefulStop GreedyStreams HangUpsAtAnyTime \
 	HeaderThatDoesNotEnd HostileProviders IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing \
 	KeepAlive KeepAliveWhileFallingBack KeptOnce KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage \
 	LimitsOnValkey LogIsBounded Managed ManyClientsLeave OverloadOfBatch Overloaded OwnCircuit \

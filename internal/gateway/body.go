@@ -235,8 +235,9 @@ func checkContentType(value string, form bool) error {
 	}
 }
 
-// releaseBody gives the buffer back, unless it has grown large.
+// releaseBody gives the buffer back, unless it has grown large. Nobody takes a digest of it any more.
 func (c *call) releaseBody() {
+	c.upstream.hangUp.give(c, nil)
 	if c.pooled != nil && cap(*c.pooled) <= keepBody {
 		c.server.bodies.Put(c.pooled)
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"weir/internal/account"
@@ -29,7 +28,7 @@ type late struct {
 	unseen   ledger.Settlement // how the attempt ends where its usage does not come
 	shared   *shared
 	told     *lateAnswer // for repeats of the request
-	reply    lateReply   // what they get; without a body where no answer came
+	reply    *lateReply  // what they get; without a body where no answer came
 }
 
 // shared is what a request and its late attempts hold together: a place in the gateway
@@ -76,11 +75,7 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 	c.late.last = &late{
 		attempt: own, held: capacity{server: c.server, client: &client{r: c.r}, account: c.held.account},
 		answer: f.Late, upstream: upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
-		told: &lateAnswer{read: make(chan struct{})},
-		reply: lateReply{
-			quote: own.Quote, dropped: a.dropped, before: a.ids.before, names: a.ids.names, called: c.tree.called,
-			request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
-		},
+		told: &lateAnswer{read: make(chan struct{})}, reply: a.lateReply(),
 	}
 	c.late.answers = append(c.late.answers, c.late.last.told)
 	a.hold, a.settling = nil, nil // what it holds of budgets it holds on
@@ -112,7 +107,7 @@ func (c *call) readLate(counts bool) {
 // tell gives the answer to those that repeat its request, once it is settled. What it cost is known where it is the
 // request's one attempt.
 func (l *late) tell(s *Server, settlement *ledger.Settlement) {
-	reply, room := &l.reply, capacity{server: s, account: l.held.account}
+	reply, room := l.reply, capacity{server: s, account: l.held.account}
 	if reply.body == nil {
 		s.late.came(l.told, nil, room)
 		return
@@ -139,9 +134,7 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 		_, err = a.tallyWhole(&l.held, resp, body)
 	}
 	if err == nil {
-		if l.reply.body = body; a.Spoken.Raw {
-			l.reply.contentType = resp.Header.Get("Content-Type")
-		}
+		l.reply.read(a, resp, body)
 	}
 	came := quote.Answer{Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: server.ledger.Now()}
 	if err != nil {

@@ -52,10 +52,12 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	if a.resumes != nil {
 		return c.rescue.whole(a, reply)
 	}
+	late := c.upstream.hangUp.reply(a, resp, body)
 	body = a.ready(body, reply)
 	c.plan.Succeeded(c.server.now(), 0)
 	s := a.outcome().Succeeded()
 	c.settle(s)
+	c.upstream.hangUp.settled(c, late, &s.Usage)
 	w := wholeReply{a, body, reply, &s.Usage}
 	switch {
 	case c.Head.Stream && c.Op.DecodeRequest != nil:

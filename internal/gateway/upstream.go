@@ -17,6 +17,7 @@ type reading struct {
 	draining atomic.Bool      // the answer is read though the client has left
 	ending   atomic.Bool      // the answer is whole, but for its usage and end marker
 	departed atomic.Int32
+	hangUp   hangUp
 }
 
 // What departed is of a request: how far it is with ending because its client has left.
@@ -50,6 +51,7 @@ func (u *upstreamContext) Ended() {
 	}
 	depart := func() { c.upstream.depart(&u.Lifetime, u.End, &c.held) }
 	if d := c.drain(); d > 0 {
+		c.upstream.hangUp.offer(c)
 		c.server.drainFor(d, &u.Lifetime, u.End, depart)
 		return
 	}
