@@ -12,6 +12,7 @@ import { Cell } from "./lib/cell.mjs";
 import { Ends } from "./lib/ends-cells.mjs";
 import { features } from "./lib/features.mjs";
 import { openHouse, providers } from "./lib/gateway.mjs";
+import { hangUps } from "./lib/hangups.mjs";
 import { Sources } from "./lib/sources.mjs";
 import { compare, write } from "./lib/table.mjs";
 import { webhooks } from "./lib/webhooks.mjs";
@@ -58,6 +59,8 @@ for (const client of clients) {
 it("how answers end", { timeout: limit }, (t) => ends.hold(t));
 
 it("sources of answers", { timeout: limit }, (t) => sources.hold(t, gateway));
+
+it("timeouts of SDKs", { timeout: patience }, (t) => hangUps(t, gateway));
 
 it("webhooks", { timeout: patience }, () => webhooks(gateway));
 
