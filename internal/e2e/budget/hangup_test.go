@@ -25,33 +25,28 @@ func TestRepeatsAfterHangUp(t *testing.T) {
 	h := harness.Open(t, harness.Setup{YAML: patientYAML(up.URL)})
 	h.SetBudget(1000*llm.USD, budget.PeriodTotal)
 	all := harness.ChatAPIs()
-	t.Run("each", func(t *testing.T) {
-		for i, api := range all {
-			t.Run(api.Path, func(t *testing.T) {
-				t.Parallel()
-				tokens, ttft := 41+i, []string{"1s", "200ms"}[i%2]
-				ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=%s", tokens, ttft), false)
-				id := hangUp(t, h, up, ask, tokens)
-				if i%2 == 0 {
-					awaitNotice(t, h, id)
-				} else {
-					h.Row(id) // the answer has been read
-				}
-				r := h.Do(ask)
-				of, cost := r.Header.Get("X-Weir-Answer-Of"), r.Header.Get("X-Weir-Cost-USD")
-				if r.Status != 200 || of != id || cost == "" {
-					t.Fatalf("a repeat: %d, answer of %q, cost %q, want 200, %q and its cost: %s", r.Status, of, cost, id, r.Body)
-				}
-				if row := h.Row(id); row.Out != int64(tokens) || row.Provenance != "exact" || !row.Counts {
-					t.Errorf("the ledger has %+v, want %d tokens of output", row, tokens)
-				}
-				if n := servedWith(t, up, tokens); n != 1 {
-					t.Errorf("the provider served %d answers, want 1", n)
-				}
-				if again := h.Do(ask); again.Status != 200 || again.Header.Get("X-Weir-Answer-Of") != "" || servedWith(t, up, tokens) != 2 {
-					t.Errorf("once it was given: %d, answer of %q, want a new request", again.Status, again.Header.Get("X-Weir-Answer-Of"))
-				}
-			})
+	atOnce(t, all, func(t *testing.T, i int, api *harness.ChatAPI) {
+		tokens, ttft := 41+i, []string{"1s", "200ms"}[i%2]
+		ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=%s", tokens, ttft), false)
+		id := hangUp(t, h, up, ask, tokens)
+		if i%2 == 0 {
+			awaitNotice(t, h, id)
+		} else {
+			h.Row(id) // the answer has been read
+		}
+		r := h.Do(ask)
+		of, cost := r.Header.Get("X-Weir-Answer-Of"), r.Header.Get("X-Weir-Cost-USD")
+		if r.Status != 200 || of != id || cost == "" {
+			t.Fatalf("a repeat: %d, answer of %q, cost %q, want 200, %q and its cost: %s", r.Status, of, cost, id, r.Body)
+		}
+		if row := h.Row(id); row.Out != int64(tokens) || row.Provenance != "exact" || !row.Counts {
+			t.Errorf("the ledger has %+v, want %d tokens of output", row, tokens)
+		}
+		if n := servedWith(t, up, tokens); n != 1 {
+			t.Errorf("the provider served %d answers, want 1", n)
+		}
+		if again := h.Do(ask); again.Status != 200 || again.Header.Get("X-Weir-Answer-Of") != "" || servedWith(t, up, tokens) != 2 {
+			t.Errorf("once it was given: %d, answer of %q, want a new request", again.Status, again.Header.Get("X-Weir-Answer-Of"))
 		}
 	})
 	want := fmt.Sprint(2 * len(all))

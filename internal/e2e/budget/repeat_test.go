@@ -26,23 +26,26 @@ func TestRepeatsOfALateAnswer(t *testing.T) {
 	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL)})
 	h.SetBudget(1000*llm.USD, budget.PeriodTotal)
 	all := harness.ChatAPIs()
-	t.Run("each", func(t *testing.T) {
-		for i, api := range all {
-			t.Run(api.Path, func(t *testing.T) {
-				t.Parallel()
-				repeatLate(t, h, up, &api, 11+i)
-			})
-		}
-	})
+	atOnce(t, all, func(t *testing.T, i int, api *harness.ChatAPI) { repeatLate(t, h, up, api, 11+i) })
 	want := fmt.Sprint(2 * len(all)) // the first ones, and those that came once all repeats had their answer
 	harness.Await(t, want+" requests in the ledger", func() bool { return h.Uses("").Total.Requests.String() == want })
 	h.Verify(t)
 }
 
+// atOnce tests each client API, all at once: they wait more than they compute.
+func atOnce(t *testing.T, all []harness.ChatAPI, test func(t *testing.T, i int, api *harness.ChatAPI)) {
+	t.Helper()
+	var tests sync.WaitGroup
+	for i := range all {
+		tests.Go(func() { t.Run(all[i].Path, func(t *testing.T) { test(t, i, &all[i]) }) })
+	}
+	tests.Wait()
+}
+
 // repeatLate is the test of one client API, with answers of so many tokens, which tell the tests apart in what the
 // provider has served.
 func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *harness.ChatAPI, tokens int) {
-	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=2s", tokens), false)
+	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=1s", tokens), false)
 	first := h.Do(ask)
 	if first.Status != 504 {
 		t.Fatalf("%d %s, want 504", first.Status, first.Body)
