@@ -60,7 +60,7 @@ it("how answers end", { timeout: limit }, (t) => ends.hold(t));
 
 it("sources of answers", { timeout: limit }, (t) => sources.hold(t, gateway));
 
-it("timeouts of SDKs", { timeout: patience }, (t) => hangUps(t, gateway));
+it("timeouts of SDKs", { timeout: 3 * patience }, (t) => hangUps(t, gateway));
 
 it("webhooks", { timeout: patience }, () => webhooks(gateway));
 

@@ -8,8 +8,8 @@ import OpenAI from "openai";
 
 import { prompt } from "./question.mjs";
 
-const timeout = 1000; // ms
-const slow = "ttft=2500ms"; // longer than two timeouts
+const timeout = 3000; // ms, for a busy machine
+const slow = "ttft=4500ms"; // longer
 
 const openai = (x) => new OpenAI({ baseURL: `${x.url}/v1`, apiKey: x.key, timeout, maxRetries: 5 });
 const messages = [{ role: "user", content: prompt }];
