@@ -303,3 +303,22 @@ func TestSourcesOfHostileProvidersAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestFoundFilesAreNoPages holds that a file which a search found, and which has no address, is no page of a search of the
+// web: the AI SDK takes each for a source.
+func TestFoundFilesAreNoPages(t *testing.T) {
+	t.Parallel()
+	found := llm.Search{Queries: []string{"rain"}, Results: []llm.Source{{File: "file-77", Title: "rain.pdf"}, pages[0], {Title: "snow.pdf"}}}
+	for _, name := range citing {
+		d := registry.All().Named(name)
+		r := llm.Reply{ID: "id-1", Model: "m", Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Searched(&found, nil)}}}}}
+		enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
+		stream := enc.Finish(enc.Append(nil, &llm.Event{Kind: llm.EventSearch, Search: &found}), &llm.Final{Finish: []llm.FinishReason{llm.FinishStop}})
+		for _, out := range []string{string(d.EncodeReply(nil, &r)), string(stream)} {
+			listed := strings.Contains(out, pages[0].URL)
+			if strings.Contains(out, `"url":""`) || listed != (name == "responses" || name == "anthropic") {
+				t.Errorf("%s: a page without an address, or not the one with one: %s", name, out)
+			}
+		}
+	}
+}

@@ -84,11 +84,15 @@ func appendSearchResult(dst []byte, id string, s *llm.Search, results []llm.Sour
 		return append(dst, `{"type":"web_search_tool_result_error","error_code":"unavailable"}}`...)
 	}
 	dst = append(dst, '[')
+	empty := len(dst)
 	for i := range results {
-		if i > 0 {
+		r := &results[i]
+		if r.URL == "" {
+			continue // a file
+		}
+		if len(dst) > empty {
 			dst = append(dst, ',')
 		}
-		r := &results[i]
 		dst = rawjson.AppendString(append(dst, `{"type":"web_search_result","url":`...), r.URL)
 		dst = rawjson.AppendString(append(dst, `,"title":`...), r.Title)
 		dst = append(dst, `,"encrypted_content":"`+sourceMark+`","page_age":`...)

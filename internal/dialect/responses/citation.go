@@ -127,8 +127,12 @@ func appendSearch(dst []byte, s *llm.Search, id, status string) []byte {
 	}
 	dst = append(rawjson.AppendString(dst, query), `,"queries":`...)
 	dst = append(rawjson.AppendStrings(dst, s.Queries), `,"sources":[`...)
+	empty := len(dst)
 	for i := range s.Results {
-		if i > 0 {
+		if s.Results[i].URL == "" {
+			continue // a file
+		}
+		if len(dst) > empty {
 			dst = append(dst, ',')
 		}
 		dst = append(rawjson.AppendString(append(dst, `{"type":"url","url":`...), s.Results[i].URL), '}')
