@@ -159,9 +159,10 @@ prices: ## Take the newest prices and abilities of models, and test them
 	$(MAKE) docs
 
 .PHONY: docs
-docs: ## Write the pages about providers and commands
+docs: ## Write the pages about providers and commands, and what crosses between wire formats
 	$(GO) test ./internal/provider -count=1 -run TestPages -update
 	$(GO) test ./cmd/weir -count=1 -run TestCommandReference -update
+	$(GO) test ./internal/dialect -count=1 -run TestCrossingPage -update
 
 .PHONY: sdk
 sdk: ## Run the SDKs for Go; UPDATE=-update writes docs/compatibility.md
