@@ -7,24 +7,28 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import { ChatAnthropic } from "@langchain/anthropic";
+import { HumanMessage } from "@langchain/core/messages";
 import { ChatGoogleGenerativeAI } from "@langchain/google-genai";
 import { ChatOpenAI } from "@langchain/openai";
 import { generateText, streamText } from "ai";
 import OpenAI from "openai";
 
 import { prompt } from "../lib/question.mjs";
+import { documents } from "../lib/searched.mjs";
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 const user = [{ role: "user", content: prompt }];
-const characters = (text, from, to) => [...text].slice(from, to).join("");
 
-// read is what there is in texts: each has a text and citations, whose parts are of it.
+// read is what there is in texts: each has a text and citations, whose parts are of it. A document has no address.
 function read(texts) {
-  const pages = texts.flatMap(({ text, cited }) => cited.map((c) => ({ url: c.url, title: c.title, part: c.of ? c.of(text) : text })));
+  const pages = texts.flatMap(({ text, cited }) =>
+    cited.map((c) => ({ url: c.url || undefined, title: c.title ?? c.document_title ?? c.filename, part: c.of ? c.of(text) : text })));
   return { text: texts.map((t) => t.text).join(""), pages };
 }
-const inCharacters = (a) => ({ url: a.url, title: a.title, of: (text) => characters(text, a.start_index ?? a.startIndex, a.end_index ?? a.endIndex) });
+const inCharacters = (a) => ({ url: a.url, title: a.title ?? a.filename, of: (text) => part(text, a.start_index ?? a.startIndex, a.end_index ?? a.endIndex) });
+// part is a part of a text; an annotation of a file tells no beginning, or none of its own.
+const part = (text, from, to) => (to > from ? [...text].slice(from, to).join("") : undefined);
 
 const openai = (x) => new OpenAI({ baseURL: `${x.url}/v1`, apiKey: x.key, maxRetries: 0 });
 
@@ -53,6 +57,9 @@ const openaiResponses = {
   },
 };
 
+// The documents as Anthropic's API takes them, to be cited.
+const cited = documents.map(({ title, text }) => ({ type: "document", title, source: { type: "text", media_type: "text/plain", data: text }, citations: { enabled: true } }));
+
 const anthropic = {
   name: "@anthropic-ai/sdk",
   api: "/v1/messages",
@@ -61,22 +68,26 @@ const anthropic = {
   async ask(x, stream) {
     const tools = x.wish && [{ type: "web_search_20250305", name: "web_search" }];
     const { messages } = new Anthropic({ baseURL: x.url, apiKey: x.key, maxRetries: 0 });
-    const body = { model: x.model, max_tokens: 1000, messages: user, ...(tools && { tools }) };
+    const content = x.documents ? [...cited, { type: "text", text: prompt }] : prompt;
+    const body = { model: x.model, max_tokens: 1000, messages: [{ role: "user", content }], ...(tools && { tools }) };
     const reply = await (stream ? messages.stream(body).finalMessage() : messages.create(body));
     return read(reply.content.filter((b) => b.type === "text").map((b) => ({ text: b.text, cited: b.citations ?? [] })));
   },
 };
 
-// Google's places count the bytes of a part, in streams of the whole text.
+// Google's places count the bytes of a part, in streams of the whole text. A chunk that no support names is of no part.
 function grounded(parts, metadata) {
   const texts = parts.map((part) => ({ text: part, cited: [] }));
+  const page = ({ web, retrievedContext }, of) => ({ url: web?.uri, title: (web ?? retrievedContext).title, of });
   for (const { segment, groundingChunkIndices } of metadata?.groundingSupports ?? []) {
     const of = (text) => Buffer.from(text).subarray(segment.startIndex ?? 0, segment.endIndex).toString();
     for (const i of groundingChunkIndices) {
-      const { uri, title } = metadata.groundingChunks[i].web;
-      texts[segment.partIndex ?? 0].cited.push({ url: uri, title, of });
+      texts[segment.partIndex ?? 0].cited.push(page(metadata.groundingChunks[i], of));
     }
   }
+  const supported = new Set(metadata?.groundingSupports?.flatMap((s) => s.groundingChunkIndices));
+  const rest = (metadata?.groundingChunks ?? []).filter((_, i) => !supported.has(i));
+  texts.at(-1).cited.push(...rest.map((chunk) => page(chunk, () => undefined)));
   return read(texts);
 }
 
@@ -101,20 +112,28 @@ const genai = {
   },
 };
 
+const aiDocuments = documents.map(({ title, text }) => ({
+  type: "file", data: new TextEncoder().encode(text), mediaType: "text/plain", filename: title, providerOptions: { anthropic: { title, citations: { enabled: true } } },
+}));
+
 const ai = (packages, api, dialect, of, providerOptions) => ({
   name: `ai, ${packages}`,
   api,
   dialect,
+  stores: dialect === "gemini", // of files it reads those of a store alone
   async ask(x, stream) {
     const { model, tools } = of(x);
-    const request = { model, prompt, maxRetries: 0, providerOptions, ...(x.wish && { tools }) };
+    const asked = x.documents && dialect === "anthropic" ? { messages: [{ role: "user", content: [...aiDocuments, { type: "text", text: prompt }] }] } : { prompt };
+    const request = { model, ...asked, maxRetries: 0, providerOptions, ...(x.wish && { tools }) };
     const reply = stream ? streamText({ ...request, onError() {} }) : await generateText(request);
-    const pages = (await reply.sources).map(({ url, title }) => ({ url, title }));
+    const pages = (await reply.sources).map(({ url, title }) => ({ url: url || undefined, title }));
     return { text: await reply.text, pages };
   },
 });
 const v1 = (x) => ({ baseURL: `${x.url}/v1`, apiKey: x.key });
 const aiOf = (provider, model, tools) => ({ model, tools: tools?.(provider.tools) });
+
+const ofBlock = ["url", "char", "page", "block", "search"]; // whose annotations are of a block of text, in LangChain's words
 
 const langchain = (name, api, dialect, of, wish) => ({
   name,
@@ -124,10 +143,11 @@ const langchain = (name, api, dialect, of, wish) => ({
   async ask(x, stream) {
     const model = x.wish ? of(x).bindTools(wish) : of(x);
     let reply;
-    if (stream) for await (const chunk of await model.stream(prompt)) reply = reply ? reply.concat(chunk) : chunk;
-    else reply = await model.invoke(prompt);
+    const question = x.documents && dialect === "anthropic" ? [new HumanMessage({ content: [...cited, { type: "text", text: prompt }] })] : prompt;
+    if (stream) for await (const chunk of await model.stream(question)) reply = reply ? reply.concat(chunk) : chunk;
+    else reply = await model.invoke(question);
     const texts = reply.contentBlocks.filter((b) => b.type === "text");
-    return read(texts.map((b) => ({ text: b.text, cited: (b.annotations ?? []).map((a) => (a.source === "url" ? a : inCharacters(a))) })));
+    return read(texts.map((b) => ({ text: b.text, cited: (b.annotations ?? []).map((a) => (ofBlock.includes(a.source) ? { url: a.url, title: a.title } : inCharacters(a))) })));
   },
 });
 const plain = (x) => ({ model: x.model, apiKey: x.key, maxRetries: 0 });

@@ -53,14 +53,15 @@ function chat({ text, annotations, all = {} }) {
   };
 }
 
-// responses is an answer of Responses: a search, and a text with annotations. The search tells its sources to who asks.
-function responses(text, annotations) {
+// responses is an answer of Responses: a search, and a text with annotations. One of the web tells its sources to who asks.
+function responses(text, annotations, files = false) {
   const answer = (status, output) => ({
     id: "resp_1", object: "response", created_at: 1790000000, status, error: null, incomplete_details: null, instructions: null, model: "m", output,
     parallel_tool_calls: true, temperature: 1, top_p: 1, tool_choice: "auto", tools: [], metadata: {},
     usage: status === "completed" ? { input_tokens: 11, input_tokens_details: { cached_tokens: 0 }, output_tokens: 5, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 16 } : null,
   });
   const search = (status, body) => {
+    if (files) return { id: "ws_1", type: "file_search_call", status, queries: [query], results: null };
     const sources = body.include?.includes("web_search_call.action.sources") ? { sources: [rain, sun].map(({ url }) => ({ type: "url", url })) } : {};
     return { id: "ws_1", type: "web_search_call", status, action: { type: "search", query, queries: [query], ...sources } };
   };
@@ -71,13 +72,13 @@ function responses(text, annotations) {
     return [
       { type: "response.created", response: answer("in_progress", []) },
       { type: "response.in_progress", response: answer("in_progress", []) },
-      { type: "response.output_item.added", output_index: 0, item: { id: "ws_1", type: "web_search_call", status: "in_progress" } },
-      ...["in_progress", "searching", "completed"].map((s) => ({ type: `response.web_search_call.${s}`, output_index: 0, item_id: "ws_1" })),
+      { type: "response.output_item.added", output_index: 0, item: search("in_progress", {}) },
+      ...["in_progress", "searching", "completed"].map((s) => ({ type: `response.${files ? "file" : "web"}_search_call.${s}`, output_index: 0, item_id: "ws_1" })),
       { type: "response.output_item.done", output_index: 0, item: search("completed", body) },
       { type: "response.output_item.added", output_index: 1, item: message("in_progress") },
       { type: "response.content_part.added", ...at, part: part(false) },
       ...annotations.flatMap((annotation, annotation_index) => [
-        ...pieces(characters(text, annotations[annotation_index - 1]?.end_index ?? 0, annotation.end_index)).map((delta) => ({ type: "response.output_text.delta", ...at, delta, logprobs: [] })),
+        ...pieces(characters(text, endOf(annotations[annotation_index - 1]), endOf(annotation))).map((delta) => ({ type: "response.output_text.delta", ...at, delta, logprobs: [] })),
         { type: "response.output_text.annotation.added", ...at, annotation_index, annotation },
       ]),
       { type: "response.output_text.done", ...at, text, logprobs: [] },
@@ -92,11 +93,9 @@ function responses(text, annotations) {
   };
 }
 
-function anthropic() {
-  const citations = [rain, sun].map((page, i) => ({ type: "web_search_result_location", cited_text: said[i], ...page, encrypted_index: `RXJ=${i}` }));
+function anthropic(search, citations) {
   const blocks = [
-    { type: "server_tool_use", id: "srvtoolu_01AB", name: "web_search", input: { query } },
-    { type: "web_search_tool_result", tool_use_id: "srvtoolu_01AB", content: [rain, sun].map((page) => ({ type: "web_search_result", ...page, encrypted_content: "RXI=", page_age: null })) },
+    ...search,
     ...said.map((text, i) => ({ type: "text", text, citations: [citations[i]] })),
   ];
   const usage = { input_tokens: 11, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5, server_tool_use: { web_search_requests: 1 } };
@@ -119,13 +118,13 @@ function anthropic() {
   return { whole: { ...head, content: blocks, stop_reason: "end_turn", stop_sequence: null, usage }, stream: events.map((event) => sse(event.type, event)) };
 }
 
-function gemini() {
+function gemini(groundingChunks) {
   const bytes = (text) => Buffer.byteLength(text);
   const text = said.join("");
   const groundingMetadata = {
     webSearchQueries: [query],
     searchEntryPoint: { renderedContent: "<div></div>" },
-    groundingChunks: [rain, sun].map(({ url, title }) => ({ web: { uri: url, title } })),
+    groundingChunks,
     groundingSupports: [
       { segment: { endIndex: bytes(said[0]), text: said[0] }, groundingChunkIndices: [0] },
       { segment: { startIndex: bytes(said[0]), endIndex: bytes(text), text: said[1] }, groundingChunkIndices: [1] },
@@ -142,9 +141,8 @@ function gemini() {
 }
 
 // bedrock is an answer of Converse, whose streams have frames of bytes with checksums.
-function bedrock() {
-  const citation = (page, i) => ({ title: page.title, sourceContent: [{ text: said[i] }], location: { web: { url: page.url, domain: "x.example" } } });
-  const citations = [rain, sun].map(citation);
+function bedrock(locations) {
+  const citations = [rain, sun].map(({ title }, i) => ({ title, sourceContent: [{ text: said[i] }], location: locations[i] }));
   const usage = { inputTokens: 11, outputTokens: 5, totalTokens: 16 };
   const frames = [
     ["messageStart", { role: "assistant" }],
@@ -177,9 +175,9 @@ function frame(name, object) {
   return Buffer.concat([all, number(crc32(all))]);
 }
 
-function cohere() {
+function cohere(pages) {
   const at = [0, length(said[0]), length(said.join(""))];
-  const documents = [rain, sun].map((page, i) => ({ type: "document", id: `doc:${i}`, document: { id: `doc:${i}`, ...page, snippet: said[i] } }));
+  const documents = pages.map((page, i) => ({ type: "document", id: `doc:${i}`, document: { id: `doc:${i}`, ...page, snippet: said[i] } }));
   const citations = said.map((text, i) => ({ start: at[i], end: at[i + 1], text, sources: [documents[i]], type: "TEXT_CONTENT", content_index: 0 }));
   const usage = { billed_units: { input_tokens: 11, output_tokens: 5 }, tokens: { input_tokens: 11, output_tokens: 5 } };
   const events = [
@@ -196,9 +194,23 @@ function cohere() {
   };
 }
 
+const endOf = (annotation) => annotation?.end_index ?? annotation?.index ?? 0;
 const flat = ({ places }, pages) => pages.map((page, i) => ({ type: "url_citation", ...places[i], ...page }));
 const nested = (mark, pages) => flat(mark, pages).map(({ type, ...inner }) => ({ type, url_citation: inner }));
 const plain = [rain, sun].map((page, i) => ({ ...page, part: said[i] }));
+const webSearch = [
+  { type: "server_tool_use", id: "srvtoolu_01AB", name: "web_search", input: { query } },
+  { type: "web_search_tool_result", tool_use_id: "srvtoolu_01AB", content: [rain, sun].map((page) => ({ type: "web_search_result", ...page, encrypted_content: "RXI=", page_age: null })) },
+];
+const webCitations = [rain, sun].map((page, i) => ({ type: "web_search_result_location", cited_text: said[i], ...page, encrypted_index: `RXJ=${i}` }));
+const named = [rain, sun].map(({ title }, i) => ({ title, part: said[i] }));
+const untold = [rain, sun].map(({ title }) => ({ title })); // OpenAI tells the end of the part alone
+const fileCitations = [rain, sun].map(({ title }, i) => ({ type: "file_citation", file_id: `file-${i}`, filename: title, index: length(said.slice(0, i + 1).join("")) }));
+const documentCitations = [rain, sun].map(({ title }, i) => ({
+  type: "char_location", cited_text: said[i], document_index: i, document_title: title, file_id: null, start_char_index: 0, end_char_index: length(said[i]),
+}));
+const files = [rain, sun].map(({ title }, i) => ({ retrievedContext: { title, text: said[i], fileSearchStore: `fileSearchStores/${i}` } }));
+const places = said.map((text, documentIndex) => ({ documentChar: { documentIndex, start: 0, end: length(text) } }));
 const xaiPages = [rain, sun].map(({ url }, i) => ({ url, title: `${i + 1}` }));
 const listed = { citations: [rain.url, sun.url], search_results: [rain, sun].map((page) => ({ ...page, date: "2026-01-02", last_updated: null, snippet: "" })) };
 
@@ -209,13 +221,22 @@ const listed = { citations: [rain.url, sun.url], search_results: [rain, sun].map
 export const vendors = [
   { name: "OpenAI, Responses", dialect: "responses", prefix: "/v1", model: "gpt-5", wish: true, ...responses(linked.text, flat(linked, [rain, sun])), text: linked.text, claims: marks(linked, [rain, sun]) },
   { name: "OpenAI, Chat Completions", dialect: "openai", prefix: "/v1", model: "gpt-5-search-api", wish: true, ...chat({ text: linked.text, annotations: nested(linked, [rain, sun]) }), text: linked.text, claims: marks(linked, [rain, sun]) },
-  { name: "Anthropic", dialect: "anthropic", prefix: "/v1", model: "claude-haiku-4-5", wish: true, ...anthropic(), text: said.join(""), claims: plain },
-  { name: "Gemini", dialect: "gemini", prefix: "/v1beta", model: "gemini-2.5-flash", wish: true, ...gemini(), text: said.join(""), claims: plain },
+  { name: "Anthropic", dialect: "anthropic", prefix: "/v1", model: "claude-haiku-4-5", wish: true, ...anthropic(webSearch, webCitations), text: said.join(""), claims: plain },
+  { name: "Gemini", dialect: "gemini", prefix: "/v1beta", model: "gemini-2.5-flash", wish: true, ...gemini([rain, sun].map(({ url, title }) => ({ web: { uri: url, title } }))), text: said.join(""), claims: plain },
   { name: "Perplexity", dialect: "openai", prefix: "/v1", model: "sonar-pro", wish: true, ...chat({ text: numbered.text, all: listed }), text: numbered.text, claims: marks(numbered, [rain, sun]) },
   { name: "xAI, Responses", dialect: "responses", prefix: "/v1", model: "grok-4.3", wish: true, ...responses(xaiNumbered.text, flat(xaiNumbered, xaiPages)), text: xaiNumbered.text, claims: marks(xaiNumbered, xaiPages) },
-  { name: "Amazon Bedrock", dialect: "bedrock", prefix: "", model: "amazon.nova-pro-v1:0", ...bedrock(), text: said.join(""), claims: plain },
-  { name: "Cohere", dialect: "cohere", prefix: "/v2", model: "command-a-03-2025", ...cohere(), text: said.join(""), claims: plain },
+  { name: "Amazon Bedrock", dialect: "bedrock", prefix: "", model: "amazon.nova-pro-v1:0", ...bedrock([rain, sun].map(({ url }) => ({ web: { url, domain: "x.example" } }))), text: said.join(""), claims: plain },
+  { name: "Cohere", dialect: "cohere", prefix: "/v2", model: "command-a-03-2025", ...cohere([rain, sun]), text: said.join(""), claims: plain },
+  // Those that cite files that they keep, or documents of the request.
+  { name: "OpenAI, files", dialect: "responses", prefix: "/v1", model: "gpt-5", documents: true, ...responses(said.join(""), fileCitations, true), text: said.join(""), claims: untold },
+  { name: "Anthropic, documents", dialect: "anthropic", prefix: "/v1", model: "claude-haiku-4-5", documents: true, ...anthropic([], documentCitations), text: said.join(""), claims: named },
+  { name: "Gemini, files", dialect: "gemini", prefix: "/v1beta", model: "gemini-2.5-flash", documents: true, ...gemini(files), text: said.join(""), claims: named },
+  { name: "Amazon Bedrock, documents", dialect: "bedrock", prefix: "", model: "anthropic.claude-haiku-4-5-20251001-v1:0", documents: true, ...bedrock(places), text: said.join(""), claims: named },
+  { name: "Cohere, documents", dialect: "cohere", prefix: "/v2", model: "command-a-03-2025", documents: true, ...cohere([rain, sun].map(({ title }) => ({ title }))), text: said.join(""), claims: named },
 ].map((vendor, i) => ({ ...vendor, id: `searched-${i}` }));
+
+/** The documents that requests have where documents are cited. */
+export const documents = [rain, sun].map(({ title }, i) => ({ title, text: said[i] }));
 
 /** The name of a vendor's model for who takes no name with a slash. */
 export const searchedAlias = (vendor) => `alias-${vendor.id}`;
