@@ -38,17 +38,21 @@ func (a *attempt) nameCalls(body []byte, reply *llm.Reply) []byte {
 	switch {
 	case a.Op.Op != llm.OpChat:
 	case a.Spoken != a.Op || a.Head.Stream: // of a stream, events are made of it
-		a.namer().Reply(reply)
-	case a.Op.NameCalls != nil && hasUnnamed(reply):
+		if hasCall(reply, func(*llm.ToolCall) bool { return true }) {
+			a.namer().Reply(reply)
+		}
+	case a.Op.NameCalls != nil && hasCall(reply, func(c *llm.ToolCall) bool { return c.MadeUp }):
 		return a.Op.NameCalls(body, func(_, _ int, name string) string { return a.namer().ID("", name, true) })
 	}
 	return body
 }
 
-func hasUnnamed(r *llm.Reply) bool {
+// hasCall reports whether a reply has such a call.
+func hasCall(r *llm.Reply, is func(c *llm.ToolCall) bool) bool {
 	for i := range r.Choices {
-		for _, p := range r.Choices[i].Message.Parts {
-			if p.Call != nil && p.Call.MadeUp {
+		parts := r.Choices[i].Message.Parts
+		for j := range parts {
+			if c := parts[j].Call; c != nil && is(c) {
 				return true
 			}
 		}

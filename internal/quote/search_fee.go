@@ -49,6 +49,9 @@ func (a Answer) boundSearchFee(s *ledger.Settlement) {
 		return
 	}
 	sizes := sizesOf(price)
+	if len(sizes) == 0 {
+		return
+	}
 	asked := searchContext + rawjson.Text(rawjson.Get(rawjson.Get(a.Body, "web_search_options"), "search_context_size"))
 	if slices.Contains(sizes, asked) {
 		sizes = []string{asked}

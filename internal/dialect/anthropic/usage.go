@@ -280,7 +280,7 @@ const stopRefused = "refusal"
 // appendUsage writes a usage object, with the cost in US dollars where there is
 // one. What other formats count apart is part of its total here.
 func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte {
-	written := rawjson.AppendCount(nil, `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
+	written := rawjson.AppendCount(make([]byte, 0, 128), `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
 	written = rawjson.AppendCount(written, `,"ephemeral_1h_input_tokens":`, u[llm.CacheWrite1h])
 	dst = appendCounts(dst, u, append(written, '}'))
 	if tier != "" {

@@ -9,6 +9,10 @@ import (
 // elsewhere is the request as other wire formats than its own get it. New tells what that leaves out, and refuses what
 // cannot be carried.
 func elsewhere(r *llm.Request) *llm.Request {
+	inFields := func(t llm.Tool) bool { return t.Search != nil && len(t.Search.Fields) > 0 }
+	if r.Elsewhere == nil && !slices.ContainsFunc(r.Tools, inFields) && !slices.ContainsFunc(r.Messages, changes) {
+		return r
+	}
 	in := *r
 	if e := r.Elsewhere; e != nil {
 		in.Tools, in.ToolChoice = e.Tools, e.ToolChoice

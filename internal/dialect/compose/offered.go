@@ -17,6 +17,7 @@ func Offered(format string, r *llm.Request) *llm.Request {
 	if r.ToolChoice == nil || r.ToolChoice.Allowed == nil {
 		return r
 	}
+	r = new(*r)
 	allowed := make(map[string]bool, len(r.Tools))
 	for _, name := range r.ToolChoice.Allowed {
 		allowed[name] = true

@@ -31,7 +31,7 @@ type requestEncoder struct {
 	compose.Writer
 	of     string    // in whose words the extras are
 	wants  llm.Wants // what the target asks for beyond the format
-	param  string    // the message that is being written
+	place  int       // of the message that is being written
 	goesOn bool      // the answer goes on with it
 }
 

@@ -13,7 +13,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.Key("messages")
 	e.Dst = append(e.Dst, '[')
 	for i := range list {
-		e.param = "messages[" + strconv.Itoa(i) + "]"
+		e.place = i
 		e.goesOn = e.wants.Prefix && i == len(list)-1
 		e.message(&list[i])
 	}
@@ -195,7 +195,7 @@ func (e *requestEncoder) imagesOf(t *turn) {
 	case e.Own:
 		e.Dst = appendImages(e.Dst, t.images)
 	default:
-		e.Refuse(e.param+".content",
+		e.refuse(
 			"The model's API takes no images that the assistant has made. Put the image into a message of the user.")
 	}
 }
@@ -293,7 +293,9 @@ func (e *requestEncoder) content(parts []llm.Part) {
 	e.Dst = append(e.Dst, ']')
 }
 
-func (e *requestEncoder) refuse(message string) { e.Refuse(e.param+".content", message) }
+func (e *requestEncoder) refuse(message string) {
+	e.Refuse("messages["+strconv.Itoa(e.place)+"].content", message)
+}
 
 // part writes one content part and reports whether the format has a word for it.
 func (e *requestEncoder) part(p *llm.Part) bool {
