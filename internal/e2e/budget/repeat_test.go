@@ -45,7 +45,7 @@ func atOnce(t *testing.T, all []harness.ChatAPI, test func(t *testing.T, i int, 
 // repeatLate is the test of one client API, with answers of so many tokens, which tell the tests apart in what the
 // provider has served.
 func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *harness.ChatAPI, tokens int) {
-	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=1s", tokens), false)
+	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=3s", tokens), false)
 	first := h.Do(ask)
 	if first.Status != 504 {
 		t.Fatalf("%d %s, want 504", first.Status, first.Body)
