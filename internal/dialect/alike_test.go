@@ -25,6 +25,9 @@ var shapes = map[string][]string{
 		`{"id":"c","model":"m","choices":[{"index":0,"delta":{"content":%s},"logprobs":{"content":[{"token":"t","logprob":-1,"bytes":[116],"top_logprobs":[]}]}}]}`,
 		`{"id":"c","model":"m","choices":[{"index":0,"delta":{"content":%s}}],"usage":{"prompt_tokens":1,"completion_tokens":%n,"total_tokens":3}}`,
 		`{"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%n","function":{"name":"f","arguments":%s}}]}}]}`,
+		`{"id":"c","model":"m","choices":[{"index":0,"delta":{"content":" a"}},{"index":1,"delta":{"content":%s}}]}`,
+		`{"id":"c","model":"m","choices":[{"index":0,"delta":{"content":%s,"tool_calls":[{"index":1,"function":{"arguments":"1"}}]}}]}`,
+		`{"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"name":"g","arguments":%s}}]}}]}`,
 	},
 	"responses": {
 		`response.output_text.delta|{"type":"response.output_text.delta","sequence_number":%n,"item_id":"msg_1","output_index":0,"content_index":0,"delta":%s,"logprobs":[],"obfuscation":"%p"}`,

@@ -41,6 +41,7 @@ type Decoder struct {
 	alike  alike.Shape // of the last chunk, if it was a piece of text alone
 	spoken []byte      // the text of a chunk as it stands in it; nil for none
 	of     int         // the choice that it is of
+	beside bool        // the chunk has more, of which something may be kept though it says nothing yet
 }
 
 // NewDecoder decodes one streamed answer.
@@ -73,7 +74,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		return dst, errNotObject
 	}
 	c, from := readChunk(data), len(dst)
-	d.spoken = nil
+	d.spoken, d.beside = nil, false
 	dst, broken := d.events(dst, &c)
 	d.keep(frame.Name, data, &c, dst[from:])
 	switch {
@@ -101,7 +102,8 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 	} else if c.citations != nil {
 		d.listed.add("citations", c.citations)
 	}
-	for _, choice := range rawjson.Elements(c.choices) {
+	for i, choice := range rawjson.Elements(c.choices) {
+		d.beside = d.beside || i > 0
 		var failed bool
 		if dst, failed = d.choice(dst, choice); failed && broken == nil {
 			broken = choice
@@ -237,6 +239,8 @@ func (d *Decoder) endAll(dst []llm.Event) []llm.Event {
 
 func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	m := readMessage(v, false)
+	d.beside = d.beside || m.functionCall != nil || rawjson.HasElement(m.toolCalls) || rawjson.HasElement(m.annotations) ||
+		rawjson.HasElement(m.executed)
 	if m.reasoningContent != nil || m.reasoning != nil || m.thoughts != nil {
 		dst = d.reasoning(dst, choice, &m)
 	}
@@ -306,11 +310,11 @@ func (d *Decoder) reasoning(dst []llm.Event, choice int, m *message) []llm.Event
 // array of text and thinking.
 func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 	if s, half, ok := rawjson.AsPiece(d.halves[choice], v); ok {
-		d.spoken = v
 		if half != d.halves[choice] {
 			d.wait(choice, half)
 		}
 		if s != "" {
+			d.spoken = v
 			dst = append(dst, d.say(choice, s))
 		}
 		return dst

@@ -1,16 +1,12 @@
 package openai
 
-import (
-	"bytes"
-
-	"weir/internal/llm"
-)
+import "weir/internal/llm"
 
 // keep keeps the shape of a chunk that said nothing but a piece of text.
 func (d *Decoder) keep(name, data []byte, c *chunk, said []llm.Event) {
 	d.alike.Forget()
 	if len(said) != 1 || said[0].Kind != llm.EventText || said[0].Tokens != nil || said[0].Signature != "" || d.spoken == nil ||
-		c.failure != nil || len(name) > 0 || bytes.Contains(data, []byte("executed_tools")) {
+		c.failure != nil || len(name) > 0 || d.beside {
 		return
 	}
 	d.of = said[0].Choice
