@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -52,10 +53,10 @@ func (s *searches) block(v []byte) *llm.Search {
 		if rawjson.Text(rawjson.Get(get("content"), "type")) == webSearchFailure {
 			search.Failed = rawjson.Text(rawjson.Get(get("content"), "error_code"))
 		}
-		for _, e := range rawjson.Elements(get("content")) {
-			in := func(name string) string { return rawjson.Text(rawjson.Get(e, name)) }
-			search.Results = append(search.Results, llm.Source{URL: in("url"), Title: in("title"), Date: in("page_age")})
-		}
+		search.Results = parse.Sources(get("content"), parse.MaxSources, func(v []byte) llm.Source {
+			in := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
+			return llm.Source{URL: in("url"), Title: in("title"), Date: in("page_age")}
+		})
 		return search
 	}
 	return nil
@@ -146,7 +147,7 @@ func searchID(answer string, search, query int) string {
 // cites takes note of a citation of a block.
 func (d *Decoder) cites(b *openBlock, citation []byte) {
 	s := readSource(citation)
-	if size := s.Size(); len(b.sources) < maxCitations && d.kept+size <= maxSourceBytes {
+	if size := s.Size(); s != (llm.Source{}) && len(b.sources) < maxCitations && d.kept+size <= maxSourceBytes {
 		b.sources = append(b.sources, s)
 		d.kept += size
 	}

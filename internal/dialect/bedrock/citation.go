@@ -157,7 +157,7 @@ func (d *Decoder) cite(block int64, v []byte) {
 		d.cited = &cited{block: block, begin: d.before}
 	}
 	s := readSource(v)
-	if size := s.Size(); len(d.cited.sources) < maxSources && d.cited.size+size <= maxKept {
+	if size := s.Size(); s != (llm.Source{}) && len(d.cited.sources) < maxSources && d.cited.size+size <= maxKept {
 		d.cited.sources = append(d.cited.sources, s)
 		d.cited.size += size
 	}

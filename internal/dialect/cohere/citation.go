@@ -3,6 +3,7 @@ package cohere
 import (
 	"slices"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/position"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -11,9 +12,9 @@ import (
 // maxDocuments bounds the number of a document that is believed.
 const maxDocuments = 10_000
 
-// readClaims are the claims of a citation, one for each source, of a text whose characters count from that many on
-// (https://docs.cohere.com/docs/rag-citations.md, undated copy). Citations of thinking and of plans are of no text.
-func readClaims(v []byte, text *position.Text, from int) (claims []llm.Claim) {
+// readClaims are the claims of a citation, one for each source and so many at most, of a text whose characters count from
+// that many on (https://docs.cohere.com/docs/rag-citations.md, undated copy). Citations of thinking and of plans are of no text.
+func readClaims(v []byte, text *position.Text, from, most int) (claims []llm.Claim) {
 	switch rawjson.Text(rawjson.Get(v, "type")) {
 	case "", "TEXT_CONTENT":
 	default:
@@ -24,8 +25,8 @@ func readClaims(v []byte, text *position.Text, from int) (claims []llm.Claim) {
 		return text.ToBytes(from + int(max(0, min(n, int64(text.Characters())))))
 	}
 	start, end := at("start"), at("end")
-	for _, s := range rawjson.Elements(rawjson.Get(v, "sources")) {
-		claims = append(claims, llm.Claim{Start: start, End: max(start, end), Source: readSource(s)})
+	for _, s := range parse.Sources(rawjson.Get(v, "sources"), most, readSource) {
+		claims = append(claims, llm.Claim{Start: start, End: max(start, end), Source: s})
 	}
 	return claims
 }
@@ -63,7 +64,7 @@ func claim(parts []llm.Part) {
 		return
 	}
 	citations := parts[first].Annotations
-	texts := map[int]*position.Text{}
+	texts, left := map[int]*position.Text{}, parse.MaxSources
 	for _, v := range rawjson.Elements(citations) {
 		i := first
 		if n, ok := rawjson.AsInt(rawjson.Get(v, "content_index")); ok && n >= 0 && n < int64(len(parts)) &&
@@ -74,7 +75,9 @@ func claim(parts []llm.Part) {
 			texts[i] = &position.Text{}
 			texts[i].Add(parts[i].Text)
 		}
-		parts[i].Cite(readClaims(v, texts[i], 0)...)
+		claims := readClaims(v, texts[i], 0, left)
+		parts[i].Cite(claims...)
+		left -= len(claims)
 	}
 }
 
@@ -85,7 +88,7 @@ func (d *Decoder) citation(dst []llm.Event, v []byte) []llm.Event {
 	}
 	dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: v, RawOf: Name})
 	index, _ := rawjson.AsInt(rawjson.Get(v, "content_index"))
-	for _, c := range readClaims(v, &d.text, d.begins[index]) {
+	for _, c := range readClaims(v, &d.text, d.begins[index], parse.MaxSources) {
 		dst = append(dst, llm.Event{Kind: llm.EventClaim, Claim: &c, RawOf: Name})
 	}
 	return dst

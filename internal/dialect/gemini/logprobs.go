@@ -29,10 +29,17 @@ func readTokens(result []byte) json.RawMessage {
 	}
 	var s parse.Tokens
 	var likely [][]byte
-	for _, e := range list(get(result, "topCandidates")) {
+	chosen, places := get(result, "chosenCandidates"), 0
+	for range list(chosen) {
+		places++
+	}
+	for i, e := range list(get(result, "topCandidates")) {
+		if i == places {
+			break
+		}
 		likely = append(likely, get(e, "candidates"))
 	}
-	for i, e := range list(get(result, "chosenCandidates")) {
+	for i, e := range list(chosen) {
 		if !s.Add(readToken(e)) || i >= len(likely) {
 			continue
 		}

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/position"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -62,7 +63,7 @@ func cite(m *llm.Message, annotations []byte) {
 	}
 	var claims []llm.Claim
 	for _, v := range rawjson.Elements(annotations) {
-		if c, ok := ReadCitation(v, &text, 0); ok {
+		if c, ok := ReadCitation(v, &text, 0); ok && len(claims) < parse.MaxSources {
 			claims = append(claims, c)
 		}
 	}

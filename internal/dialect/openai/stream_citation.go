@@ -3,6 +3,7 @@ package openai
 import (
 	"slices"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -13,7 +14,10 @@ const maxWaiting = 4096
 // cite appends the citations of a delta. One that comes before there is a text, as OpenRouter has those of its search, is of
 // the whole text, and told once that is there.
 func (d *Decoder) cite(dst []llm.Event, choice int, annotations []byte) []llm.Event {
-	for _, v := range rawjson.Elements(annotations) {
+	for i, v := range rawjson.Elements(annotations) {
+		if i == parse.MaxSources {
+			break
+		}
 		c, ok := ReadCitation(v, d.texts.Of(choice), 0)
 		if !ok {
 			continue

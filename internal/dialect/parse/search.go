@@ -21,10 +21,37 @@ func Domains(v []byte) (list []string) {
 	return list
 }
 
+// MaxSources bounds what is read of a list of sources, citations or queries: what is read takes many times the memory of
+// the least element. Further ones are passed over.
+const MaxSources = 4096
+
+// Sources are those of a list, so many at most. An element that names nothing is none.
+func Sources(list []byte, most int, source func(v []byte) llm.Source) (all []llm.Source) {
+	for _, v := range rawjson.Elements(list) {
+		if len(all) >= most {
+			break
+		}
+		if s := source(v); s != (llm.Source{}) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // BlockClaims are the citations of a whole block of text, each of which names a source.
 func BlockClaims(text string, citations []byte, source func(v []byte) llm.Source) (claims []llm.Claim) {
-	for _, v := range rawjson.Elements(citations) {
-		claims = append(claims, llm.Claim{End: len(text), Source: source(v)})
+	for _, s := range Sources(citations, MaxSources, source) {
+		claims = append(claims, llm.Claim{End: len(text), Source: s})
 	}
 	return claims
+}
+
+// Queries are those of a search.
+func Queries(list []byte) (all []string) {
+	for _, v := range rawjson.Elements(list) {
+		if query := rawjson.Text(v); query != "" && len(all) < MaxSources {
+			all = append(all, query)
+		}
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/position"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -23,7 +24,7 @@ func claims(text string, annotations []byte) (all []llm.Claim) {
 	var at position.Text
 	at.Add(text)
 	for _, v := range rawjson.Elements(annotations) {
-		if c, ok := openai.ReadCitation(v, &at, 0); ok {
+		if c, ok := openai.ReadCitation(v, &at, 0); ok && len(all) < parse.MaxSources {
 			all = append(all, c)
 		}
 	}
@@ -38,25 +39,19 @@ func search(item []byte) *llm.Search {
 	switch get("type") {
 	case itemSearch:
 		action := rawjson.Get(item, "action")
-		for _, q := range rawjson.Elements(rawjson.Get(action, "queries")) {
-			s.Queries = append(s.Queries, rawjson.Text(q))
-		}
+		s.Queries = parse.Queries(rawjson.Get(action, "queries"))
 		if q := cmp.Or(rawjson.Text(rawjson.Get(action, "query")), argument(item)); q != "" && s.Queries == nil {
 			s.Queries = []string{q}
 		}
-		for _, v := range rawjson.Elements(rawjson.Get(action, "sources")) {
-			s.Results = append(s.Results, llm.Source{
-				URL: rawjson.Text(rawjson.Get(v, "url")), Title: rawjson.Text(rawjson.Get(v, "title")),
-			})
-		}
+		s.Results = parse.Sources(rawjson.Get(action, "sources"), parse.MaxSources, func(v []byte) llm.Source {
+			return llm.Source{URL: rawjson.Text(rawjson.Get(v, "url")), Title: rawjson.Text(rawjson.Get(v, "title"))}
+		})
 	case itemFileSearch:
-		for _, q := range rawjson.Elements(rawjson.Get(item, "queries")) {
-			s.Queries = append(s.Queries, rawjson.Text(q))
-		}
-		for _, v := range rawjson.Elements(rawjson.Get(item, "results")) {
+		s.Queries = parse.Queries(rawjson.Get(item, "queries"))
+		s.Results = parse.Sources(rawjson.Get(item, "results"), parse.MaxSources, func(v []byte) llm.Source {
 			in := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
-			s.Results = append(s.Results, llm.Source{File: in("file_id"), Title: in("filename"), Quote: in("text")})
-		}
+			return llm.Source{File: in("file_id"), Title: in("filename"), Quote: in("text")}
+		})
 	default:
 		return nil
 	}
@@ -93,7 +88,7 @@ func (d *Decoder) annotation(dst []llm.Event, p place, v []byte) []llm.Event {
 func (d *Decoder) annotations(dst []llm.Event, p place, part []byte) []llm.Event {
 	open := d.piece(p)
 	for i, v := range rawjson.Elements(rawjson.Get(part, "annotations")) {
-		if open != nil && i >= open.cited {
+		if open != nil && i >= open.cited && i < parse.MaxSources {
 			dst = d.annotation(dst, p, v)
 		}
 	}
