@@ -28,7 +28,7 @@ func (h *hangUp) offer(c *call) {
 		return
 	}
 	told := &lateAnswer{read: make(chan struct{})}
-	c.server.late.offer(c.principal.Key().ID, digestOf(c), c.server.timing.DrainAnswer, []*lateAnswer{told})
+	c.server.late.offer(c.principal.Key().ID, repeatOf(c), c.server.timing.DrainAnswer, []*lateAnswer{told})
 	if told.key == "" {
 		return // there is no room for it
 	}

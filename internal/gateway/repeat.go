@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/quote"
+	"weir/internal/seal"
 )
 
 // lateAnswers holds the late answers of requests that were told that none had come, on this node: the same request by
@@ -53,6 +55,9 @@ type lateReply struct {
 // keepLate is for how long a late answer is kept in memory after it was read. The AI SDK repeats a request after 2
 // and 4 seconds, LangChain seven times within about a minute.
 const keepLate = 30 * time.Second
+
+// repeatOf is a hash of all that a repeat of the request has, too: what decides the answer, and for whom it is charged.
+func repeatOf(c *call) string { return seal.Digest(digestOf(c), fmt.Sprintf("%q", c.own.attribution)) }
 
 // offer makes late answers known to those that repeat their request, which has waited for so long.
 func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*lateAnswer) {
@@ -155,7 +160,7 @@ func (l *lateAnswers) forget(all []*lateAnswer) {
 // offerOf makes what is still read for the request known to its repeats, before its client is told of its failure.
 func (l *lateAnswers) offerOf(c *call) {
 	if len(c.late.answers) > 0 && c.token != "" {
-		l.offer(c.principal.Key().ID, digestOf(c), c.server.now().Sub(c.measured.ask), c.late.answers)
+		l.offer(c.principal.Key().ID, repeatOf(c), c.server.now().Sub(c.measured.ask), c.late.answers)
 		c.late.answers = nil
 	}
 }
@@ -166,7 +171,7 @@ func (l *lateAnswers) answer(c *call) (answered bool, err error) {
 	if c.token == "" || c.Head.Stream || c.Op.Free || !l.has(c.principal.Key().ID) {
 		return false, nil
 	}
-	key, request := c.principal.Key().ID, digestOf(c)
+	key, request := c.principal.Key().ID, repeatOf(c)
 	for a := l.join(key, request); a != nil; a = l.join(key, request) {
 		err := a.await(c)
 		came := err == nil && a.reply != nil

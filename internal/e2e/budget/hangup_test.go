@@ -115,6 +115,7 @@ func TestNoRepeatAfterHangUp(t *testing.T) {
 		{"another body", hello(63), harness.Ask{Path: "/v1/chat", Body: hello(63).Body + " "}, 200},
 		{"an Idempotency-Key", hello(64, "Idempotency-Key", "k64"), hello(64), 200},
 		{"a stream", hello(65), hello(65, "Accept", "text/event-stream"), 200},
+		{"another tag", hello(66, llm.TagsHeader, "customer=a"), hello(66, llm.TagsHeader, "customer=b"), 200},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
