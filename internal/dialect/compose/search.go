@@ -48,8 +48,11 @@ func (w *Writer) Domains(name string, domains []string) {
 
 // Allowed are the domains to search alone but those to leave out, for a search that takes one of both lists.
 func Allowed(s *llm.WebSearch) []string {
-	isBlocked := func(d string) bool { return slices.Contains(s.Blocked, d) }
-	return slices.DeleteFunc(slices.Clone(s.Allowed), isBlocked)
+	blocked := make(map[string]bool, len(s.Blocked))
+	for _, d := range s.Blocked {
+		blocked[d] = true
+	}
+	return slices.DeleteFunc(slices.Clone(s.Allowed), func(d string) bool { return blocked[d] })
 }
 
 // Place writes where the user is as an object that Anthropic and OpenAI share.
