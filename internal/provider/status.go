@@ -112,7 +112,7 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 		if f.Upstream.Word != "" && f.Upstream.Message != "" { // something else may be what is not found
 			return f.Upstream.Message
 		}
-		return fmt.Sprintf("The provider %s has no model %q.", name, model)
+		return fmt.Sprintf("The provider %s has no model %q", name, model) + orAddress(f.Upstream.Message, model)
 	case llm.CodeProviderTimeout:
 		return fmt.Sprintf("The provider %s did not answer in time.", name)
 	case llm.CodeRateLimited:
@@ -127,6 +127,17 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 		return fmt.Sprintf("The provider %s answered with an error.", name)
 	}
 	return fmt.Sprintf("The provider %s answered with status %d.", name, f.Status)
+}
+
+// orAddress returns the rest of that sentence. A 404 that does not speak of the model may be one of the address.
+func orAddress(said, model string) string {
+	switch lower := strings.ToLower(said); {
+	case strings.Contains(lower, "model"), strings.Contains(said, model):
+		return "."
+	case said == "":
+		return ", or its base_url in the configuration is wrong."
+	}
+	return fmt.Sprintf(", or its base_url in the configuration is wrong: it said %q.", said)
 }
 
 // tryAgain returns the sentence that tells the wait; none for 0.

@@ -28,6 +28,24 @@ func answering(t testing.TB, status int, h http.Header, body string) *provider.P
 	return newProvider(t, provider.Options{BaseURL: server.URL + "/v1", Now: now})
 }
 
+// TestNotFound holds that a 404 which does not speak of a model says that the address may be wrong.
+func TestNotFound(t *testing.T) {
+	t.Parallel()
+	const wrong = `The provider acme has no model "small", or its base_url in the configuration is wrong`
+	for body, want := range map[string]string{
+		`{"error":{"message":"Not Found"}}`:     wrong + `: it said "Not Found".`,
+		"404 page not found":                    wrong + ".",
+		"":                                      wrong + ".",
+		`{"error":{"message":"no Model of m"}}`: `The provider acme has no model "small".`,
+		`{"error":{"message":"small: not found"}}`: `The provider acme has no model "small".`,
+	} {
+		_, f := exchange(t.Context(), answering(t, 404, http.Header{}, body), chat(false))
+		if f == nil || f.Err.Code != llm.CodeModelNotFound || f.Err.Message != want {
+			t.Errorf("%s: got %+v, want %s", body, f, want)
+		}
+	}
+}
+
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -42,7 +60,7 @@ func TestStatuses(t *testing.T) {
 		{401, llm.CodeProviderError, false, "The provider acme refused the gateway's own credentials."},
 		{402, llm.CodeProviderError, false, "The provider acme refused the gateway's own credentials."},
 		{403, llm.CodeProviderError, false, "The provider acme refused the gateway's own credentials."},
-		{404, llm.CodeModelNotFound, false, `The provider acme has no model "small".`},
+		{404, llm.CodeModelNotFound, false, `The provider acme has no model "small", or its base_url in the configuration is wrong: it said "too long".`},
 		{405, llm.CodeProviderError, false, "The provider acme answered with status 405."},
 		{408, llm.CodeProviderTimeout, false, "The provider acme did not answer in time."},
 		{429, llm.CodeRateLimited, false, "The provider acme has reached its rate limit."},
