@@ -100,7 +100,7 @@ func (s Set) Raised(model string, limit int64) int64 {
 	return limit
 }
 
-// NoSampling asks for requests without these fields, since the models reason. A temperature of 1 is the only one.
+// NoSampling asks for requests without these fields, temperature, top_p, a penalty or stop. A temperature of 1 is allowed.
 type NoSampling struct{ Fields []string }
 
 // Broken is the first field that is there.
