@@ -31,7 +31,8 @@ Where a provider does not speak the client's wire format, a request is translate
 
 The tables are made of %d generated conversations for each client API, with every option at times, as they are sent to each provider
 (` + "`go test ./internal/schematest -update`" + `). A row has what becomes of them at any of the models that were tried: an option that only some
-models refuse is in it, too. The names of its first row are left out in each row of a wire format that is not the client's. A provider
+models refuse is in it, too. Options that several APIs have are called by one name, as ` + "`X-Weir-Dropped`" + ` does; an error names the
+client's own field (` + "`stop_sequences`, `contents[0].parts[1]`" + `). The names in the first row of a table, *all*, are left out in each row of a wire format that is not the client's. A provider
 that speaks the client's wire format gets the request as it came, but for what its [rules](providers.md) ask. Those that are not here
 and speak Chat Completions take what ` + "`vllm`" + ` takes.
 `
