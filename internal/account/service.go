@@ -102,7 +102,8 @@ func (s *Service) mayBeKey(ctx context.Context, token string, hash *Hash) (bool,
 
 func unauthenticated() error {
 	return llm.Errorf(llm.CodeAuthentication, "No valid API key came with this request: it is missing, malformed, "+
-		"unknown, revoked or expired.")
+		"unknown, revoked or expired. Send a key of this gateway in a header, as \"Authorization: Bearer wk_...\", and "+
+		"none in the address.")
 }
 
 // Watch follows the store's feed of changes until ctx ends, so that what any

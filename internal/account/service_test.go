@@ -93,8 +93,8 @@ func TestRefusalsAreOne(t *testing.T) {
 		time.Sleep(time.Hour)
 		check(t, h.Service, fresh, "", "at the last microsecond")
 		_, want := h.Authenticate(t.Context(), "")
-		if code(want) != llm.CodeAuthentication {
-			t.Fatalf("no token: got %v, want AUTHENTICATION_ERROR", want)
+		if code(want) != llm.CodeAuthentication || !strings.Contains(want.Error(), "Send a key of this gateway in a header") {
+			t.Fatalf("no token: got %v, want AUTHENTICATION_ERROR and what to do", want)
 		}
 		for name, token := range map[string]string{
 			"revoked": revokedToken, "expired": expired, "unknown": unknown, "malformed": "sk-123", "a typo": typo(fresh),
