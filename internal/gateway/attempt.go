@@ -244,7 +244,7 @@ func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 		c.attempt.countRejected(f)
 		c.settle(s)
 	}
-	c.server.late.offerOf(c)
+	awaited := c.server.late.offerOf(c)
 	if c.rescue.broke != nil {
 		f = c.rescue.broke // what came of the attempts to mend it is for the log
 	}
@@ -257,17 +257,23 @@ func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	if c.server.stopping.Err() != nil {
 		return stopped(f)
 	}
-	return c.told(f)
+	return c.told(f, awaited)
 }
 
-// told is the failure as the client is told of it. Where the circuit is open
-// anyway, no connection means that the provider is out of service.
-func (c *call) told(f *provider.Failure) error {
-	if route.FaultOf(f) != route.FaultUnreachable || !c.plan.Unavailable(c.server.now()) {
+// told is the failure as the client is told of it: with what becomes of a repeat where an answer is awaited. Where the
+// circuit is open anyway, no connection means that the provider is out of service.
+func (c *call) told(f *provider.Failure, awaited bool) error {
+	e := *f.Err
+	switch {
+	case awaited && e.Code == llm.CodeProviderTimeout:
+		e.Message += " A late answer is still awaited and charged: " +
+			"the same request, sent again, gets it and is not charged again."
+		e.Err = f
+	case route.FaultOf(f) == route.FaultUnreachable && c.plan.Unavailable(c.server.now()):
+		e.Code = llm.CodeProviderUnavailable
+	default:
 		return f
 	}
-	e := *f.Err
-	e.Code = llm.CodeProviderUnavailable
 	return &e
 }
 

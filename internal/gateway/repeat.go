@@ -59,8 +59,9 @@ const keepLate = 30 * time.Second
 // repeatOf is a hash of all that a repeat of the request has, too: what decides the answer, and for whom it is charged.
 func repeatOf(c *call) string { return seal.Digest(digestOf(c), fmt.Sprintf("%q", c.own.attribution)) }
 
-// offer makes late answers known to those that repeat their request, which has waited for so long.
-func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*lateAnswer) {
+// offer makes late answers known to those that repeat their request, which has waited for so long, and reports whether
+// there is any.
+func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*lateAnswer) (offered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range all {
@@ -70,7 +71,9 @@ func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*la
 		a.key, a.request, a.patience, a.owed = key, request, waited, 1
 		l.byKey[key] = append(l.byKey[key], a)
 		l.count.Add(1)
+		offered = true
 	}
+	return offered
 }
 
 // join returns the late answer of the same request that is owed to the most requests; nil for none. Its wait lasts until
@@ -157,12 +160,15 @@ func (l *lateAnswers) forget(all []*lateAnswer) {
 	}
 }
 
-// offerOf makes what is still read for the request known to its repeats, before its client is told of its failure.
-func (l *lateAnswers) offerOf(c *call) {
-	if len(c.late.answers) > 0 && c.token != "" {
-		l.offer(c.principal.Key().ID, repeatOf(c), c.server.now().Sub(c.measured.ask), c.late.answers)
-		c.late.answers = nil
+// offerOf makes what is still read for the request known to its repeats, before its client is told of its failure, and
+// reports whether there is any.
+func (l *lateAnswers) offerOf(c *call) bool {
+	if len(c.late.answers) == 0 || c.token == "" {
+		return false
 	}
+	all := c.late.answers
+	c.late.answers = nil
+	return l.offer(c.principal.Key().ID, repeatOf(c), c.server.now().Sub(c.measured.ask), all)
 }
 
 // answer answers the request with the late answer of an earlier one, if there is one: the same by the same API key, of

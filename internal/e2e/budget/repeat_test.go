@@ -47,8 +47,8 @@ func atOnce(t *testing.T, all []harness.ChatAPI, test func(t *testing.T, i int, 
 func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *harness.ChatAPI, tokens int) {
 	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=3s", tokens), false)
 	first := h.Do(ask)
-	if first.Status != 504 {
-		t.Fatalf("%d %s, want 504", first.Status, first.Body)
+	if first.Status != 504 || !strings.Contains(first.Body, "sent again, gets it") {
+		t.Fatalf("%d %s, want 504 that says what becomes of a repeat", first.Status, first.Body)
 	}
 	id := first.Header.Get("X-Request-Id")
 	var clients sync.WaitGroup
@@ -114,7 +114,7 @@ func TestNoRepeatOfALateAnswer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if r := h.Do(tt.first); r.Status != 504 {
+			if r := h.Do(tt.first); r.Status != 504 || tt.name == "a stream" && strings.Contains(r.Body, "sent again") {
 				t.Fatalf("%d %s, want 504", r.Status, r.Body)
 			}
 			again := tt.again
