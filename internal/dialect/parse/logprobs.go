@@ -17,7 +17,7 @@ func NoteLogprobs(r *llm.Request, whether, top string) {
 		switch f.Name {
 		case whether:
 			if wanted, _ = rawjson.AsBool(f.Value); wanted {
-				l.Fields = append(l.Fields, f.Name)
+				l.Say(f.Name)
 			}
 		case top:
 			if n, ok := rawjson.AsInt(f.Value); ok {

@@ -21,7 +21,7 @@ func noteLogprobs(r *llm.Request) {
 		case "include":
 			words := parse.Domains(f.Value)
 			if wanted = slices.Contains(words, includeLogprobs); wanted && len(words) == 1 {
-				l.Fields = append(l.Fields, f.Name)
+				l.Say(f.Name)
 			}
 		case "top_logprobs":
 			if n, ok := rawjson.AsInt(f.Value); ok {
