@@ -105,7 +105,7 @@ func thought(v []byte) []byte {
 	says := "content"
 	if rawjson.Text(rawjson.Get(v, "encrypted_content")) != "" {
 		says = "encrypted_content"
-	} else if !rawjson.HasElements(rawjson.Get(v, "content")) {
+	} else if !rawjson.HasElement(rawjson.Get(v, "content")) {
 		return nil
 	}
 	out := rawjson.Rewrite(v, func(n string) string {

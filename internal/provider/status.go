@@ -161,11 +161,11 @@ func isErrorBody(body []byte) bool {
 		case "error":
 			found = rawjson.Present(m.Value)
 		case "content", "data", "embedding":
-			if rawjson.HasElements(m.Value) {
+			if rawjson.HasElement(m.Value) {
 				return false
 			}
 		case "output", "embeddings": // an object is Bedrock's message, or Cohere's vectors by their type
-			if rawjson.HasElements(m.Value) || rawjson.KindOf(m.Value) == rawjson.Object {
+			if rawjson.HasElement(m.Value) || rawjson.KindOf(m.Value) == rawjson.Object {
 				return false
 			}
 		case "message": // a text is the error's

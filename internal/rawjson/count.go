@@ -107,13 +107,3 @@ func (c *counter) begin(object bool) {
 	*c.top() = nested{class: class, object: object}
 	c.key = object
 }
-
-// HasElement reports whether arr is an array with an element.
-func HasElement(arr []byte) bool {
-	i := skipSpace(arr, 0)
-	if i >= len(arr) || arr[i] != '[' {
-		return false
-	}
-	i = skipSpace(arr, i+1)
-	return i < len(arr) && arr[i] != ']'
-}

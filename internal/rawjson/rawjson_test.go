@@ -446,8 +446,8 @@ func TestPlainString(t *testing.T) {
 	}
 }
 
-// TestHasElement holds what an array with an element is.
-func TestHasElement(t *testing.T) {
+// TestHasElementTellsEmptyArrays holds that an array with an element has some, and nothing else has.
+func TestHasElementTellsEmptyArrays(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{`[1]`: true, ` [ {}]`: true, `[]`: false, `[ ]`: false, `{}`: false, ``: false, `[`: false, `null`: false} {
 		if got := rawjson.HasElement([]byte(text)); got != want {

@@ -172,12 +172,14 @@ func Scalars(v []byte) iter.Seq[Member] {
 	}
 }
 
-// HasElements reports whether v is an array that is not empty.
-func HasElements(v []byte) bool {
-	for range Elements(v) {
-		return true
+// HasElement reports whether v is an array with an element.
+func HasElement(v []byte) bool {
+	i := skipSpace(v, 0)
+	if i >= len(v) || v[i] != '[' {
+		return false
 	}
-	return false
+	i = skipSpace(v, i+1)
+	return i < len(v) && v[i] != ']'
 }
 
 // Get is the value found by walking the names through nested objects, or nil.

@@ -310,8 +310,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// PlainString is how many bytes of a text stand before the quote that ends a string, where all of them stand for
-// themselves; -1 where one does not, or no quote comes.
+// PlainString returns how many bytes of b stand before the quote that ends a string; -1 where one of them is an escape or
+// no UTF-8, or where no quote follows.
 func PlainString(b []byte) int {
 	for i := 0; ; {
 		if i = plainEnd(b, i); i == len(b) {

@@ -89,7 +89,7 @@ func (a *answer) meter(r *llm.Reply) {
 		ran.add(block)
 	}
 	r.Most = ran.addTo(&r.Usage, r.Most, &a.counts)
-	if a.reason == stopRefused && !rawjson.HasElements(a.content) {
+	if a.reason == stopRefused && !rawjson.HasElement(a.content) {
 		r.Usage, r.Most = refused(a.stopMore, r.Usage)
 	}
 }

@@ -45,7 +45,7 @@ func isInput(v []byte) bool {
 	if s, ok := rawjson.AsString(v); ok {
 		return s != ""
 	}
-	return rawjson.HasElements(v)
+	return rawjson.HasElement(v)
 }
 
 func inBase64(v []byte) (bool, error) {

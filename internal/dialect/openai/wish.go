@@ -26,14 +26,14 @@ func AsksSearch(name string, v []byte) bool {
 	case searchOptions:
 		return rawjson.KindOf(v) == rawjson.Object
 	case domainFilter:
-		return rawjson.HasElements(v)
+		return rawjson.HasElement(v)
 	case searchPlugins:
 		for _, p := range rawjson.Elements(v) {
 			if isOn(p) && rawjson.Text(rawjson.Get(p, "id")) != "web" {
 				return false
 			}
 		}
-		return rawjson.HasElements(v)
+		return rawjson.HasElement(v)
 	case searchParameters:
 		sources := rawjson.Get(v, "sources")
 		for _, s := range rawjson.Elements(sources) {
@@ -41,7 +41,7 @@ func AsksSearch(name string, v []byte) bool {
 				return true
 			}
 		}
-		return rawjson.KindOf(v) == rawjson.Object && (!rawjson.HasElements(sources) || isOff(v))
+		return rawjson.KindOf(v) == rawjson.Object && (!rawjson.HasElement(sources) || isOff(v))
 	}
 	return false
 }

@@ -140,7 +140,7 @@ func Vector(v []byte) (llm.Vector, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return llm.Vector{}, errNoVectors
 	}
-	if !rawjson.HasElements(v) {
+	if !rawjson.HasElement(v) {
 		return llm.Vector{}, errors.New("a vector of the reply is empty")
 	}
 	for _, e := range rawjson.Elements(v) {

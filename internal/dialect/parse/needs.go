@@ -22,7 +22,7 @@ func Needs(body []byte) (n llm.Needs) {
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
 		case "tools", "functions":
-			n.Tools = n.Tools || rawjson.HasElements(m.Value)
+			n.Tools = n.Tools || rawjson.HasElement(m.Value)
 		case "messages", "input", "contents", "system", "instructions":
 			addContent(&n, m.Value)
 		case "response_format", "text", "output_format", "output_config", "generationConfig", "generation_config":

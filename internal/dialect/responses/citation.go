@@ -18,7 +18,7 @@ const (
 
 // claims are the annotations of a part of the output.
 func claims(text string, annotations []byte) (all []llm.Claim) {
-	if !rawjson.HasElements(annotations) {
+	if !rawjson.HasElement(annotations) {
 		return nil
 	}
 	var at position.Text
