@@ -154,21 +154,22 @@ func alphanumeric(s string) string {
 	}, s)
 }
 
-// Uncited returns the parts of a message with each document of which its client says something, unless keeps holds of
-// it, as what a model reads that cites none: its title and context as texts, and texts in place of chunks. It reports
-// whether one of these was to be cited.
+// Uncited returns the parts of a message with the documents of which their client says something as a model reads them
+// that cites none: the title and the context as texts, and texts in place of chunks. Documents of which keeps holds are
+// left as they are; a nil keeps holds of none. It reports whether one of the others was to be cited.
 func Uncited(parts []Part, keeps func(*Part) bool) (plain []Part, cited bool) {
-	changes := false
+	changes := func(p *Part) bool { return isDescribed(p) && (keeps == nil || !keeps(p)) }
+	found := false
 	for i := range parts {
-		changes = changes || isDescribed(&parts[i]) && !keeps(&parts[i])
+		found = found || changes(&parts[i])
 	}
-	if !changes {
+	if !found {
 		return parts, false
 	}
 	for i := range parts {
 		p := parts[i]
 		p.At = uint32(p.Index(i)) + 1
-		if !isDescribed(&p) || keeps(&p) {
+		if !changes(&parts[i]) {
 			plain = append(plain, p)
 			continue
 		}

@@ -276,6 +276,9 @@ type Format struct {
 	Extra       []Field // members that nobody modelled
 }
 
+// IsText reports whether the answer may be plain text, as where nothing is asked for.
+func (f *Format) IsText() bool { return f == nil || f.Kind == FormatText }
+
 // ReasoningOptions asks a reasoning model to think more or less.
 type ReasoningOptions struct {
 	Effort string // none, minimal, low, medium, high, ...; empty for unset

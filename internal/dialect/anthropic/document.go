@@ -9,11 +9,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// cited is the request of another format with its documents as the vendor takes them. An answer with a schema cites
+// cited returns the request of another format with its documents as the vendor takes them. An answer with a schema cites
 // none (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).
 func cited(r *llm.Request) *llm.Request {
-	cites := r.Format == nil || r.Format.Kind == llm.FormatText
-	return compose.Uncited(r, func(*llm.Part) bool { return cites })
+	if r.Format.IsText() {
+		return r
+	}
+	return compose.Uncited(r, nil)
 }
 
 // hasCited reports whether a part is to be cited, or one of the result that it is.

@@ -24,7 +24,7 @@ func decodeResult(block, v []byte) llm.Part {
 // (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy), but for an answer that has a schema
 // (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).
 func cites(r *llm.Request) bool {
-	return isClaude(r.Model) && (r.Format == nil || r.Format.Kind == llm.FormatText)
+	return isClaude(r.Model) && r.Format.IsText()
 }
 
 // hasCited reports whether a message has a document that is to be cited.

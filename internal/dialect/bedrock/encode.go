@@ -17,7 +17,9 @@ import (
 // *llm.Error that names the parameter.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	cites := cites(r)
-	r = compose.Uncited(compose.InWords(Name, compose.Offered(Name, r)), func(*llm.Part) bool { return cites })
+	if r = compose.InWords(Name, compose.Offered(Name, r)); !cites {
+		r = compose.Uncited(r, nil)
+	}
 	if err := refuse(r, q); err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +108,7 @@ func refuse(r *llm.Request, q *llm.Quirks) error {
 	}
 	f := r.Format
 	switch {
-	case f == nil || f.Kind == llm.FormatText:
+	case f.IsText():
 	case len(f.Schema) == 0:
 		return llm.Invalid("response_format", "Amazon Bedrock takes a json_schema with its schema alone. Give one.")
 	case q != nil && slices.Contains(q.Drop, "outputConfig"):

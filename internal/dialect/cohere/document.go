@@ -24,7 +24,7 @@ const (
 // none ("not supported when used in combination with the documents or tools parameters",
 // https://docs.cohere.com/reference/chat, undated copy; of tools beside documents it says nothing).
 func cites(r *llm.Request) bool {
-	return !r.HasTools() && (r.Format == nil || r.Format.Kind == llm.FormatText)
+	return !r.HasTools() && r.Format.IsText()
 }
 
 // uncited is the request with documents that cannot be cited as Cohere reads them.

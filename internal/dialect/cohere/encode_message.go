@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -68,7 +67,7 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 	if len(r.Extra) > 0 {
 		e.Drop("tool result fields of another API")
 	}
-	parts, cited := llm.Uncited(r.Parts, compose.None)
+	parts, cited := llm.Uncited(r.Parts, nil)
 	if cited {
 		e.Drop("citations")
 	}

@@ -6,8 +6,8 @@ import (
 	"weir/internal/llm"
 )
 
-// Uncited is the request with documents, unless keeps holds of them, as a model reads them that cites none: what New
-// tells then is that they are not cited.
+// Uncited returns the request with its documents, unless keeps holds of them, as a model reads them that cites none. New
+// names the citations that were asked for as left out then. A nil keeps holds of no document.
 func Uncited(r *llm.Request, keeps func(*llm.Part) bool) *llm.Request {
 	var messages []llm.Message
 	wished := false
@@ -31,7 +31,7 @@ func Uncited(r *llm.Request, keeps func(*llm.Part) bool) *llm.Request {
 	return &in
 }
 
-// uncited are the parts of a message, and of the results in it.
+// uncited does the same for the parts of a message, and of the results in it.
 func uncited(parts []llm.Part, keeps func(*llm.Part) bool) (plain []llm.Part, cited, changed bool) {
 	plain, cited = llm.Uncited(parts, keeps)
 	changed = len(plain) != len(parts) || len(parts) > 0 && &plain[0] != &parts[0]
@@ -53,6 +53,3 @@ func uncited(parts []llm.Part, keeps func(*llm.Part) bool) (plain []llm.Part, ci
 	}
 	return plain, cited, changed
 }
-
-// None keeps no document as one that is cited.
-func None(*llm.Part) bool { return false }

@@ -16,7 +16,7 @@ import (
 // with an *llm.Error instead. Of the quirks, Drop (by OpenAI's names) and
 // NoCallIDs count.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.Uncited(compose.Offered(Name, r), compose.None)
+	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{
 		Writer: compose.New(Name, r, q), model: r.Model, modern: isModern(r.Model),
 		called: map[string]called{},

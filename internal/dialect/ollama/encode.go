@@ -15,7 +15,7 @@ import (
 // *llm.Error that names it; dropped names what is left out for being a
 // preference or in another wire format's words.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.Uncited(compose.Offered(Name, r), compose.None)
+	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{Writer: compose.New(Name, r, q)}
 	e.Text("model", r.Model)
 	e.messages(e.Objects(r.Messages))

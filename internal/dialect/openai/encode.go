@@ -15,7 +15,7 @@ import (
 // format cannot carry; what stood in another wire format's words is dropped,
 // too.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.Uncited(compose.Offered(Name, r), compose.None)
+	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf, wants: r.Wants}
 	e.Text("model", r.Model)
 	e.messages(e.Objects(r.Messages))

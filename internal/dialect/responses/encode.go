@@ -19,7 +19,7 @@ import (
 // turns to come. Dropped names what the format cannot carry and leaves out; what
 // would change the meaning is an error, an *llm.Error that names it.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	r = compose.Uncited(compose.Offered(Name, r), compose.None)
+	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
 	e.Text("model", r.Model)
 	e.input(e.Objects(r.Messages))

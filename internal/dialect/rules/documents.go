@@ -32,9 +32,8 @@ func hasDocument(p llm.Part) bool {
 // Fit has documents that are text as text. Of others it refuses those that the user's last question is about, and
 // leaves out those before it: the model has what was said of them.
 func (NoDocuments) Fit(f *Fitting) error {
-	none := func(*llm.Part) bool { return false }
 	texts := func(parts []llm.Part) []llm.Part {
-		plain, cited := llm.Uncited(parts, none)
+		plain, cited := llm.Uncited(parts, nil)
 		if cited {
 			f.Drop("citations")
 		}

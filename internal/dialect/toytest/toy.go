@@ -196,7 +196,7 @@ func encodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	switch {
 	case len(r.Tools) > 0:
 		w.Refuse("tools", "The toy has no tools: leave them out.")
-	case r.Format != nil && r.Format.Kind != llm.FormatText:
+	case !r.Format.IsText():
 		w.Refuse("response_format", "The toy answers in text: leave the response_format out.")
 	case r.Choices != nil && *r.Choices > 1:
 		w.Refuse("n", "The toy gives one answer a request: n must be 1.")
