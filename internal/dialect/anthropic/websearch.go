@@ -20,7 +20,9 @@ func readSearch(v []byte, at string) *llm.WebSearch {
 		return nil
 	}
 	s := &llm.WebSearch{
-		At: at, Allowed: parse.Domains(rawjson.Get(v, "allowed_domains")), Blocked: parse.Domains(rawjson.Get(v, "blocked_domains")),
+		At:      at,
+		Allowed: parse.StringsIn(rawjson.Get(v, "allowed_domains")),
+		Blocked: parse.StringsIn(rawjson.Get(v, "blocked_domains")),
 	}
 	if n, ok := rawjson.AsInt(rawjson.Get(v, "max_uses")); ok && n > 0 {
 		s.MaxUses = n

@@ -109,7 +109,7 @@ func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Even
 		}
 		dst = d.part(dst, c.index, &p, e)
 	}
-	dst = parse.Tell(dst, from, c.index, readTokens(c.logprobs))
+	dst = parse.AddTokens(dst, from, c.index, readTokens(c.logprobs))
 	reason := finishOf(rawjson.Text(c.finish), d.calls[c.index] > 0)
 	if c.grounding != nil || c.recited != nil {
 		dst = d.sourced(dst, c)

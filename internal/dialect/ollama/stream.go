@@ -46,7 +46,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		dst = append(dst, llm.Event{Kind: llm.EventStart, Model: rawjson.Text(a.model), Created: a.created()})
 	}
 	from := len(dst)
-	dst = parse.Tell(d.message(dst, a.message), from, 0, parse.ReadTokens(a.logprobs))
+	dst = parse.AddTokens(d.message(dst, a.message), from, 0, parse.ReadTokens(a.logprobs))
 	if a.done {
 		dst = d.end(dst, &a)
 	} else if a.usage.found {

@@ -199,7 +199,7 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool)
 	}
 	before := len(dst)
 	dst = d.delta(dst, index, delta)
-	dst = parse.Tell(dst, before, index, parse.ReadTokens(rawjson.Get(logprobs, "content")))
+	dst = parse.AddTokens(dst, before, index, parse.ReadTokens(rawjson.Get(logprobs, "content")))
 	d.said[index] = d.said[index] || len(dst) > before
 	if reason := finishOf(rawjson.Text(finish)); reason != "" {
 		dst = d.end(dst, index, reason)

@@ -101,7 +101,7 @@ func addWish(s *llm.WebSearch, name string, v []byte) (is bool) {
 		readOptions(s, v)
 		return true
 	case domainFilter:
-		for _, d := range parse.Domains(v) {
+		for _, d := range parse.StringsIn(v) {
 			if blocked, is := strings.CutPrefix(d, "-"); is {
 				s.Blocked = append(s.Blocked, blocked)
 			} else {
@@ -148,9 +148,9 @@ func readOptions(s *llm.WebSearch, v []byte) {
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
 		case "allowed_domains", "include_domains", "allowed_websites":
-			s.Allowed = append(s.Allowed, parse.Domains(m.Value)...)
+			s.Allowed = append(s.Allowed, parse.StringsIn(m.Value)...)
 		case "blocked_domains", "excluded_domains", "exclude_domains", "excluded_websites":
-			s.Blocked = append(s.Blocked, parse.Domains(m.Value)...)
+			s.Blocked = append(s.Blocked, parse.StringsIn(m.Value)...)
 		case "max_uses":
 			if n, ok := rawjson.AsInt(m.Value); ok && n > 0 {
 				s.MaxUses = n

@@ -10,7 +10,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// NoteLogprobs notes the wish for log probabilities that two extra fields say: whether, and how many likely tokens.
+// NoteLogprobs takes note of the wish for log probabilities that two extra fields say: whether they are asked for, and how
+// many likely tokens at each place.
 func NoteLogprobs(r *llm.Request, whether, top string) {
 	l, wanted := llm.Logprobs{}, false
 	for _, f := range r.Extra {
@@ -34,13 +35,13 @@ func NoteLogprobs(r *llm.Request, whether, top string) {
 // (https://platform.openai.com/docs/api-reference/chat/object, undated copy of 2026).
 const unlikely = "-9999.0"
 
-// Token is a token with its log probability, each member as JSON, or nil. One whose text is no string is none.
+// Token holds a token with its log probability, each member as JSON, or nil. One whose text is no string is left out.
 type Token struct{ Text, Logprob, Bytes []byte }
 
-// Tokens are the tokens of an answer with their log probabilities, as they are read.
+// Tokens gathers the tokens of an answer with their log probabilities.
 type Tokens struct{ list []byte }
 
-// Add adds the next token.
+// Add adds the next token, and reports whether it did.
 func (s *Tokens) Add(t Token) (added bool) {
 	if rawjson.KindOf(t.Text) != rawjson.String {
 		return false
@@ -54,7 +55,7 @@ func (s *Tokens) Add(t Token) (added bool) {
 	return true
 }
 
-// AddLikely adds a likely token at the place of the last one.
+// AddLikely adds a likely token at the place of the last token, which Add has added.
 func (s *Tokens) AddLikely(t Token) {
 	if rawjson.KindOf(t.Text) != rawjson.String {
 		return
@@ -65,7 +66,7 @@ func (s *Tokens) AddLikely(t Token) {
 	s.list = append(t.append(s.list), '}')
 }
 
-// List is all of them, as llm.Choice has them; nil for none.
+// List returns all of them, as llm.Choice has them; nil for none.
 func (s *Tokens) List() json.RawMessage {
 	if s.list == nil {
 		return nil
@@ -139,8 +140,9 @@ func readToken(v []byte) (t Token, likely []byte) {
 	return t, likely
 }
 
-// Tell adds tokens to the last piece of a choice's text from a place of the events on, or as a piece without a text.
-func Tell(events []llm.Event, from, choice int, tokens json.RawMessage) []llm.Event {
+// AddTokens adds tokens to the last piece of a choice's text among the events from that index on; where there is none, it
+// appends a piece without a text.
+func AddTokens(events []llm.Event, from, choice int, tokens json.RawMessage) []llm.Event {
 	if tokens == nil {
 		return events
 	}

@@ -11,8 +11,8 @@ func ReadPlace(s *llm.WebSearch, v []byte) {
 	s.Country, s.Timezone = rawjson.Text(rawjson.Get(v, "country")), rawjson.Text(rawjson.Get(v, "timezone"))
 }
 
-// Domains are the texts of a list of domains; what is no text is left out.
-func Domains(v []byte) (list []string) {
+// StringsIn returns the strings of a list, and leaves out empty ones and all else.
+func StringsIn(v []byte) (list []string) {
 	for _, e := range rawjson.Elements(v) {
 		if s := rawjson.Text(e); s != "" {
 			list = append(list, s)
@@ -38,7 +38,7 @@ func Sources(list []byte, most int, source func(v []byte) llm.Source) (all []llm
 	return all
 }
 
-// BlockClaims are the citations of a whole block of text, each of which names a source.
+// BlockClaims returns the citations of a whole block of text as claims. The function source reads what one names.
 func BlockClaims(text string, citations []byte, source func(v []byte) llm.Source) (claims []llm.Claim) {
 	for _, s := range Sources(citations, MaxSources, source) {
 		claims = append(claims, llm.Claim{End: len(text), Source: s})

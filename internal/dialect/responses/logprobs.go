@@ -19,7 +19,7 @@ func noteLogprobs(r *llm.Request) {
 	for _, f := range r.Extra {
 		switch f.Name {
 		case "include":
-			words := parse.Domains(f.Value)
+			words := parse.StringsIn(f.Value)
 			if wanted = slices.Contains(words, includeLogprobs); wanted && len(words) == 1 {
 				l.Say(f.Name)
 			}

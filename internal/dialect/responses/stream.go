@@ -174,7 +174,7 @@ func (d *Decoder) event(dst []llm.Event, e *event) ([]llm.Event, error) {
 	case "response.output_text.delta":
 		from := len(dst)
 		dst = d.delta(dst, at(kindText, e.output, e.content), e.delta)
-		return parse.Tell(dst, from, 0, parse.ReadTokens(e.logprobs)), nil
+		return parse.AddTokens(dst, from, 0, parse.ReadTokens(e.logprobs)), nil
 	case "response.refusal.delta":
 		return d.delta(dst, at(kindRefusal, e.output, e.content), e.delta), nil
 	case "response.reasoning_summary_text.delta":
