@@ -17,7 +17,6 @@ const (
 	maxSearchInput   = 64 << 10 // bytes
 	maxCitations     = 4096     // of a block of a stream
 	maxSourceBytes   = 4 << 20  // of the citations and queries of a stream that are kept
-	maxPlace         = 1 << 30  // of a document that is believed
 	webSearchFailure = "web_search_tool_result_error"
 )
 

@@ -5,17 +5,18 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
-// location is a type of citation of a document: the members that say which it is, and where in it.
+// location names the members of a citation of a document that say which document it is of, and which part of it.
 type location struct {
 	kind                                llm.PlaceKind
 	name, title, document, start, until string
 }
 
-// locations are the types of citation of the client's own documents, the first of one whose kind is not known
+// locations returns the types of citation of the client's own documents, first the one for places of an unknown kind
 // (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy,
 // https://platform.claude.com/docs/en/build-with-claude/search-results, undated copy).
 func locations() [4]location {
@@ -33,25 +34,15 @@ func locations() [4]location {
 
 const resultLocation = "search_result_location"
 
-// readSource is the source that a citation names.
+// readSource reads the source that a citation names.
 func readSource(v []byte) llm.Source {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
 	s := llm.Source{URL: get("url"), Title: get("title"), Quote: get("cited_text"), File: get("file_id")}
-	number := func(name string, most int64) int {
-		n, ok := rawjson.AsInt(rawjson.Get(v, name))
-		if !ok || n < 0 || n >= most {
-			return -1
-		}
-		return int(n)
-	}
 	kind := get("type")
 	for _, l := range locations() {
-		if l.name != kind {
-			continue
-		}
-		s.Title, s.Document = get(l.title), number(l.document, maxSearches)+1
-		if from, to := number(l.start, maxPlace), number(l.until, maxPlace); from >= 0 && to >= from {
-			s.Place = llm.Place{Kind: l.kind, From: from, To: to}
+		if l.name == kind {
+			s.Title, s.Document = get(l.title), parse.Index(rawjson.Get(v, l.document), maxSearches)+1
+			s.Place = parse.DocumentPlace(l.kind, rawjson.Get(v, l.start), rawjson.Get(v, l.until))
 		}
 	}
 	if kind == resultLocation {
@@ -60,8 +51,8 @@ func readSource(v []byte) llm.Source {
 	return s
 }
 
-// appendCitation writes a citation of an answer of another vendor. One that tells the place in a document is as the
-// vendor itself would write it; others have a mark.
+// appendCitation writes a citation of an answer of another vendor. It writes one that tells the place in a document as
+// Anthropic itself does, and puts a mark into others.
 func appendCitation(dst []byte, s *llm.Source) []byte {
 	if s.URL != "" && s.Place.Kind != llm.PlaceResult {
 		dst = rawjson.AppendString(append(dst, `{"type":"web_search_result_location","url":`...), s.URL)
@@ -97,7 +88,7 @@ func appendCitation(dst []byte, s *llm.Source) []byte {
 	return append(dst, `,"file_id":"`+sourceMark+`"}`...)
 }
 
-// placeOf is the place of a source in the client's document, and whether it was told. What was not is the beginning.
+// placeOf returns the place of a source in the client's document, and whether the provider told it; else the beginning.
 func placeOf(s *llm.Source) (p llm.Place, known bool) {
 	switch p = s.Place; {
 	case p.To > p.From:

@@ -14,12 +14,11 @@ const (
 	maxDocuments = 10_000
 	maxSources   = 4096
 	maxKept      = 4 << 20 // bytes of these
-	maxPlace     = 1 << 30 // of a document that is believed
 )
 
-// location is a member of a citation's location
-// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CitationLocation.html, undated copy). What it
-// counts is as Claude counts it: a page from 1, all else from 0, with an end that is no part of it.
+// location names a member of a citation's location
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CitationLocation.html, undated copy). Pages
+// are counted from 1, all else from 0, as Claude does; the end is no part of the place.
 type location struct {
 	kind         llm.PlaceKind
 	name, number string
@@ -34,7 +33,7 @@ func locations() [4]location {
 	}
 }
 
-// readSource is the source that a citation names
+// readSource reads the source that a citation names
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html, undated copy).
 func readSource(v []byte) llm.Source {
 	s := llm.Source{Title: rawjson.Text(rawjson.Get(v, "title"))}
@@ -48,20 +47,10 @@ func readSource(v []byte) llm.Source {
 	if url := rawjson.Text(rawjson.Get(place, "url")); url != "" {
 		s.URL = url
 	}
-	number := func(name string, most int64) int {
-		n, ok := rawjson.AsInt(rawjson.Get(place, name))
-		if !ok || n < 0 || n >= most {
-			return -1
-		}
-		return int(n)
-	}
 	for _, l := range locations() {
-		if l.name != name {
-			continue
-		}
-		s.Document = number(l.number, maxDocuments) + 1
-		if from, to := number("start", maxPlace), number("end", maxPlace); from >= 0 && to >= from {
-			s.Place = llm.Place{Kind: l.kind, From: from, To: to}
+		if l.name == name {
+			s.Document = parse.Index(rawjson.Get(place, l.number), maxDocuments) + 1
+			s.Place = parse.DocumentPlace(l.kind, rawjson.Get(place, "start"), rawjson.Get(place, "end"))
 		}
 	}
 	return s

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -13,7 +14,6 @@ const (
 	maxSources = 1000
 	maxClaims  = 4096
 	maxKept    = 4 << 20 // bytes of sources and queries
-	maxPlace   = 1 << 30 // a page of a file that is believed
 )
 
 // sources are those of a candidate, of all pieces of a stream together. Places count the bytes of UTF-8
@@ -132,8 +132,8 @@ func chunkOf(v []byte) llm.Source {
 	s := llm.Source{Title: in("title"), Quote: in("text")}
 	s.URL, s.File = llm.Address(in("uri")) // of a file in a bucket it is a name
 	s.File = cmp.Or(in("documentName"), s.File)
-	if n, ok := rawjson.AsInt(get(v, "pageNumber")); ok && n > 0 && n < maxPlace {
-		s.Place = llm.Place{Kind: llm.PlacePages, From: int(n), To: int(n) + 1}
+	if n := parse.Index(get(v, "pageNumber"), parse.MaxPlace); n > 0 {
+		s.Place = llm.Place{Kind: llm.PlacePages, From: n, To: n + 1}
 	}
 	return s
 }
