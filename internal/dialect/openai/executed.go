@@ -7,14 +7,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-const (
-	// maxExecuted bounds the searches that an answer tells of; further ones are passed over.
-	maxExecuted = 1000
-	// maxExecutedBytes bounds the queries and results of a stream's searches that are kept.
-	maxExecutedBytes = 4 << 20
-)
+// maxExecuted bounds the searches that an answer tells of; further ones are passed over.
+const maxExecuted = 1000
 
-// executedSearch is the search of an entry of Groq's list of what its models ran; nil for none
+// executedSearch reads a search of Groq's list of the tools that its models ran; nil for an entry of another kind
 // (https://console.groq.com/docs/compound/built-in-tools, undated copy of 2026; the results are those of groq-sdk 1.6.0).
 func executedSearch(v []byte) *llm.Search {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
@@ -63,8 +59,8 @@ func executedIn(m *llm.Message, list []byte) {
 	m.Parts = slices.Insert(m.Parts, i, found...)
 }
 
-// executed are the searches of a choice of a stream by their indexes, nil once they were told. A stream tells of one in
-// several pieces: as it begins, and with what it found.
+// executed holds the searches of a choice of a stream by their indexes, nil once they were told. A stream tells of a
+// search in several pieces: as it begins, and with the pages that it found.
 type executed struct {
 	searches map[int]*llm.Search
 	order    []int
@@ -74,27 +70,32 @@ type executed struct {
 func (d *Decoder) executedSearches(dst []llm.Event, choice int, list []byte) []llm.Event {
 	for i, v := range rawjson.Elements(list) {
 		s := executedSearch(v)
-		if s == nil || d.kept+s.Size() > maxExecutedBytes {
+		if s == nil || d.sources.kept+s.Size() > maxSourceBytes {
 			continue
 		}
-		if d.executed == nil {
-			d.executed = map[int]*executed{}
-		}
-		e := d.executed[choice]
-		if e == nil {
-			e = &executed{searches: map[int]*llm.Search{}}
-			d.executed[choice] = e
-		}
-		if e.add(indexOf(v, i), s) {
+		if d.sources.of(choice).add(indexOf(v, i), s) {
 			dst = append(dst, llm.Event{Kind: llm.EventSearch, Choice: choice, Search: s})
 			continue
 		}
-		d.kept += s.Size()
+		d.sources.kept += s.Size()
 	}
 	return dst
 }
 
-// add takes note of a search, and reports whether it is to be told: it has found something.
+// of returns the searches of a choice.
+func (s *sources) of(choice int) *executed {
+	if s.executed == nil {
+		s.executed = map[int]*executed{}
+	}
+	e := s.executed[choice]
+	if e == nil {
+		e = &executed{searches: map[int]*llm.Search{}}
+		s.executed[choice] = e
+	}
+	return e
+}
+
+// add takes note of a search, and reports whether it is to be told now, because it has found something.
 func (e *executed) add(index int, s *llm.Search) bool {
 	before, had := e.searches[index]
 	switch {
@@ -114,7 +115,7 @@ func (e *executed) add(index int, s *llm.Search) bool {
 
 // endSearches appends the searches of a choice that found nothing.
 func (d *Decoder) endSearches(dst []llm.Event, choice int) []llm.Event {
-	e := d.executed[choice]
+	e := d.sources.executed[choice]
 	if e == nil {
 		return dst
 	}
@@ -123,6 +124,6 @@ func (d *Decoder) endSearches(dst []llm.Event, choice int) []llm.Event {
 			dst = append(dst, llm.Event{Kind: llm.EventSearch, Choice: choice, Search: s})
 		}
 	}
-	delete(d.executed, choice)
+	delete(d.sources.executed, choice)
 	return dst
 }

@@ -67,18 +67,19 @@ func (s *span) next(end int) {
 
 // refer appends the sources that a part of the content of a choice names.
 func (d *Decoder) refer(dst []llm.Event, choice int, part []byte) []llm.Event {
-	list := references(part, maxReferences-d.referred)
+	list := references(part, maxReferences-d.sources.referred)
 	if len(list) == 0 {
 		return dst
 	}
-	d.referred += len(list)
-	if d.spans == nil {
-		d.spans = map[int]*span{}
+	s := &d.sources
+	s.referred += len(list)
+	if s.spans == nil {
+		s.spans = map[int]*span{}
 	}
-	if d.spans[choice] == nil {
-		d.spans[choice] = &span{}
+	if s.spans[choice] == nil {
+		s.spans[choice] = &span{}
 	}
-	at := d.spans[choice]
+	at := s.spans[choice]
 	at.next(d.texts.Of(choice).Bytes())
 	for i := range list {
 		dst = append(dst, llm.Event{Kind: llm.EventClaim, Choice: choice, Claim: &llm.Claim{

@@ -19,24 +19,21 @@ var errNotObject = errors.New("openai: a frame of the stream is not an object")
 
 // Decoder reads one stream of chat.completion.chunk objects.
 type Decoder struct {
-	q        *llm.Quirks
-	started  bool
-	plain    [maxChoices]bool // its thinking is told as a string
-	said     [maxChoices]bool // something came of it
-	calls    []openCall
-	kept     int // bytes of theirs
-	ran      ran
-	model    string
-	tier     string // the last one that was told
-	usages   usages
-	halves   map[int]string // of characters with which the texts of choices ended so far
-	texts    position.Texts
-	listed   listed            // of the first choice
-	cited    bool              // it has an annotation
-	spans    map[int]*span     // of the texts of choices, that sources were named for
-	referred int               // sources of these
-	executed map[int]*executed // searches of choices
-	waiting  []llm.Event       // claims that came before there was a text
+	q       *llm.Quirks
+	started bool
+	plain   [maxChoices]bool // its thinking is told as a string
+	said    [maxChoices]bool // something came of it
+	calls   []openCall
+	kept    int // bytes of theirs
+	ran     ran
+	model   string
+	tier    string // the last one that was told
+	usages  usages
+	halves  map[int]string // of characters with which the texts of choices ended so far
+	texts   position.Texts
+	listed  listed // of the first choice
+	cited   bool   // it has an annotation
+	sources sources
 
 	alike  alike.Shape // of the last chunk, if it was a piece of text alone
 	spoken []byte      // the text of a chunk as it stands in it; nil for none
@@ -47,8 +44,8 @@ type Decoder struct {
 // NewDecoder decodes one streamed answer.
 func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q} }
 
-// Size is how many bytes of calls are kept.
-func (d *Decoder) Size() int { return d.kept }
+// Size is how many bytes of calls, searches and citations are kept.
+func (d *Decoder) Size() int { return d.kept + d.sources.kept }
 
 // Decode appends the events of one frame to dst. A *llm.Error is an error that
 // the provider reported in the stream, and comes with the events that stood

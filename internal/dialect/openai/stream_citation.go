@@ -8,8 +8,21 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxWaiting bounds the citations of a stream that are kept until their text is there.
-const maxWaiting = 4096
+const (
+	// maxWaiting bounds the citations of a stream that are kept until their text is there.
+	maxWaiting = 4096
+	// maxSourceBytes bounds the searches and citations of a stream that are kept.
+	maxSourceBytes = 4 << 20
+)
+
+// sources holds the searches and sources that a stream has named so far, as far as later pieces need them.
+type sources struct {
+	executed map[int]*executed // searches of choices
+	waiting  []llm.Event       // claims that came before there was a text
+	kept     int               // bytes of all that were kept so far
+	spans    map[int]*span     // of the texts of choices, that sources were named for
+	referred int               // sources of these
+}
 
 // cite appends the citations of a delta. One that comes before there is a text, as OpenRouter has those of its search, is of
 // the whole text, and told once that is there.
@@ -26,9 +39,9 @@ func (d *Decoder) cite(dst []llm.Event, choice int, annotations []byte) []llm.Ev
 		ev := llm.Event{Kind: llm.EventClaim, Choice: choice, Claim: &c}
 		if d.texts.Of(choice).Bytes() > 0 {
 			dst = append(dst, ev)
-		} else if size := c.Source.Size(); len(d.waiting) < maxWaiting && d.kept+size <= maxExecutedBytes {
-			d.waiting = append(d.waiting, ev)
-			d.kept += size
+		} else if s, size := &d.sources, c.Source.Size(); len(s.waiting) < maxWaiting && s.kept+size <= maxSourceBytes {
+			s.waiting = append(s.waiting, ev)
+			s.kept += size
 		}
 	}
 	return dst
@@ -38,12 +51,12 @@ func (d *Decoder) cite(dst []llm.Event, choice int, annotations []byte) []llm.Ev
 func (d *Decoder) citeAll(dst []llm.Event, choice int) []llm.Event {
 	end := d.texts.Of(choice).Bytes()
 	isOf := func(ev llm.Event) bool { return ev.Choice == choice }
-	for _, ev := range d.waiting {
+	for _, ev := range d.sources.waiting {
 		if isOf(ev) {
 			ev.Claim.Start, ev.Claim.End = end, end
 			dst = append(dst, ev)
 		}
 	}
-	d.waiting = slices.DeleteFunc(d.waiting, isOf)
+	d.sources.waiting = slices.DeleteFunc(d.sources.waiting, isOf)
 	return dst
 }

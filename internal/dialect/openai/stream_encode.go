@@ -19,8 +19,9 @@ type Encoder struct {
 	usage   bool // the client asked for usage
 	begun   [maxChoices]bool
 	thought map[int]*openThought // by choice
+	kept    int                  // bytes of all of them
 	notes   map[int][]byte       // annotations, by choice
-	kept    int                  // bytes of all of these
+	noted   int                  // bytes of all of them
 	images  int64
 
 	called *llm.Called
@@ -84,7 +85,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 }
 
 // Size is how many bytes of thinking, annotations and calls are kept.
-func (e *Encoder) Size() int { return e.kept + e.calls.size() }
+func (e *Encoder) Size() int { return e.kept + e.noted + e.calls.size() }
 
 // proof takes note of a piece of thinking, and writes the whole thought with its
 // proof, if this is it.
@@ -150,13 +151,13 @@ func (e *Encoder) note(ev *llm.Event) {
 		e.notes = map[int][]byte{}
 	}
 	at, c, notes := e.texts.Of(ev.Choice), ev.Claim, e.notes[ev.Choice]
-	e.kept -= len(notes)
+	e.noted -= len(notes)
 	if notes != nil {
 		notes = append(notes, ',')
 	}
 	notes = AppendCitation(notes, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End), false)
 	e.notes[ev.Choice] = notes
-	e.kept += len(notes)
+	e.noted += len(notes)
 }
 
 // annotations writes the annotations of a choice in one delta.

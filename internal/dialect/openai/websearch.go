@@ -99,10 +99,6 @@ func (e *requestEncoder) searchSettings(s *llm.WebSearch) {
 	}
 }
 
-// domainFilter is Perplexity's list of domains to search alone, or, each behind a hyphen, to leave out
-// (https://docs.perplexity.ai/guides/search-domain-filters, undated copy of 2026).
-const domainFilter = "search_domain_filter"
-
 // searchOptions writes the options for a wish of another format's client.
 func (e *requestEncoder) searchOptions(s *llm.WebSearch) {
 	switch {

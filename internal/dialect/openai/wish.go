@@ -11,16 +11,17 @@ import (
 
 // The fields by which clients wish for a search of the web: OpenAI's options
 // (https://platform.openai.com/docs/api-reference/chat/create), OpenRouter's plugin
-// (https://openrouter.ai/docs/guides/features/plugins/web-search), Perplexity's list of domains
-// (https://docs.perplexity.ai/guides/search-domain-filters; undated copies of 2026) and xAI's parameters, to which xAI itself
-// answers with 410 by now (https://github.com/vercel/ai/pull/15713, 2026-05-29).
+// (https://openrouter.ai/docs/guides/features/plugins/web-search), Perplexity's list of domains to search alone, or, each
+// behind a hyphen, to leave out (https://docs.perplexity.ai/guides/search-domain-filters; undated copies of 2026), and xAI's
+// parameters, to which xAI itself answers with 410 by now (https://github.com/vercel/ai/pull/15713, 2026-05-29).
 const (
 	searchOptions    = "web_search_options"
+	domainFilter     = "search_domain_filter"
 	searchParameters = "search_parameters"
 	searchPlugins    = "plugins"
 )
 
-// AsksSearch reports whether a field says a wish for a search of the web alone, or that there is to be none.
+// AsksSearch reports whether a field is about a search of the web and nothing else: that there is to be one, or none.
 func AsksSearch(name string, v []byte) bool {
 	switch name {
 	case searchOptions:
@@ -76,7 +77,7 @@ func AddWish(r *llm.Request) {
 	}
 }
 
-// wish is the wish for a search of the web that fields of a request say; nil for none.
+// wish reads the wish for a search of the web that fields of a request say; nil for none.
 func wish(extra []llm.Field) *llm.WebSearch {
 	s := &llm.WebSearch{}
 	for _, f := range extra {
@@ -113,7 +114,7 @@ func addWish(s *llm.WebSearch, name string, v []byte) (is bool) {
 		for _, p := range rawjson.Elements(v) {
 			if isOn(p) {
 				readOptions(s, p)
-				lose(s, name, p, "id", "enabled", "include_domains", "exclude_domains", "max_uses", "user_location")
+				leaveOut(s, name, p, "id", "enabled", "include_domains", "exclude_domains", "max_uses", "user_location")
 				is = true
 			}
 		}
@@ -122,20 +123,20 @@ func addWish(s *llm.WebSearch, name string, v []byte) (is bool) {
 	if isOff(v) {
 		return false
 	}
-	lose(s, name, v, "mode", "sources", "return_citations")
+	leaveOut(s, name, v, "mode", "sources", "return_citations")
 	for _, source := range rawjson.Elements(rawjson.Get(v, "sources")) {
 		if !isWebSource(source) {
 			s.Lost = append(s.Lost, name+".sources")
 			continue
 		}
 		readOptions(s, source)
-		lose(s, name+".sources", source, "type", "country", "allowed_websites", "excluded_websites")
+		leaveOut(s, name+".sources", source, "type", "country", "allowed_websites", "excluded_websites")
 	}
 	return true
 }
 
-// lose takes note of members of an object of that name that no other vendor takes.
-func lose(s *llm.WebSearch, name string, v []byte, taken ...string) {
+// leaveOut takes note of members of an object of that name that no other vendor takes.
+func leaveOut(s *llm.WebSearch, name string, v []byte, taken ...string) {
 	for m := range rawjson.Members(v) {
 		if rawjson.Present(m.Value) && !slices.Contains(taken, m.Name()) {
 			s.Lost = append(s.Lost, name+"."+m.Name())
@@ -169,7 +170,7 @@ func readOptions(s *llm.WebSearch, v []byte) {
 	}
 }
 
-// ToolWish is the wish of a tool, if it is a search of the web: that of Responses
+// ToolWish reads the wish of a tool, if it is a search of the web: that of Responses
 // (https://platform.openai.com/docs/guides/tools-web-search, undated copy of 2026), which xAI has, too, OpenRouter's or Groq's;
 // else nil. Their options stand in the tool, or in an object in it.
 func ToolWish(v []byte, at string) *llm.WebSearch {
