@@ -235,7 +235,8 @@ func checkContentType(value string, form bool) error {
 	}
 }
 
-// releaseBody gives the buffer back, unless it has grown large. Nobody takes a digest of it any more.
+// releaseBody gives the buffer back, unless it has grown large. Before, it ends the offer of a late answer, which reads the
+// body for its digest.
 func (c *call) releaseBody() {
 	c.upstream.hangUp.give(c, nil)
 	if c.pooled != nil && cap(*c.pooled) <= keepBody {

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"slices"
 	"sync"
 
 	"weir/internal/llm"
@@ -12,12 +11,12 @@ import (
 // of their own, after which they ask again.
 type hangUp struct {
 	mu   sync.Mutex
-	over bool        // it is not offered any more, and the body of the request may go
-	told *lateAnswer // for which repeats wait; nil while the client is there
+	over bool        // no offer is made any more, and the body of the request may be used again
+	told *lateAnswer // the offer, for which repeats wait; nil before it is made, and once it has been answered
 }
 
-// offer makes the answer known to repeats of the request. They wait as long as it is read. A request with an
-// Idempotency-Key is repeated by that.
+// offer makes the answer known to repeats of the request, which wait as long as it is read. There is no offer for a
+// stream, nor for a request with an Idempotency-Key, by which it is repeated.
 func (h *hangUp) offer(c *call) {
 	if c.token == "" || c.Head.Stream || c.Op.Free || c.idem != nil {
 		return
@@ -44,7 +43,7 @@ func (h *hangUp) end() bool {
 	return h.told != nil
 }
 
-// reply returns what repeats get of the attempt's answer, but for its usage and its cost; nil where nobody waits.
+// reply returns the attempt's answer for repeats, before its usage and its cost are known; nil where none was offered.
 func (h *hangUp) reply(a *attempt, resp *provider.Response, body []byte) *lateReply {
 	if !h.end() {
 		return nil
@@ -54,7 +53,7 @@ func (h *hangUp) reply(a *attempt, resp *provider.Response, body []byte) *lateRe
 	return r
 }
 
-// settled gives the answer to repeats once it is settled.
+// settled gives the answer to repeats, with its usage and its cost, once it is settled.
 func (h *hangUp) settled(c *call, reply *lateReply, usage *llm.Usage) {
 	if reply == nil {
 		return
@@ -63,7 +62,7 @@ func (h *hangUp) settled(c *call, reply *lateReply, usage *llm.Usage) {
 	h.give(c, reply)
 }
 
-// give ends the wait of repeats: reply is nil where no answer came.
+// give ends the wait of repeats, with that reply; nil where no answer came.
 func (h *hangUp) give(c *call, reply *lateReply) {
 	if !h.end() {
 		return
@@ -71,22 +70,4 @@ func (h *hangUp) give(c *call, reply *lateReply) {
 	told := h.told
 	h.told = nil
 	c.server.late.came(told, reply, capacity{server: c.server, account: c.held.account})
-}
-
-// lateReply returns what repeats of the request get, before there is an answer.
-func (a *attempt) lateReply() *lateReply {
-	c, target := a.call, *a.Target
-	r := &lateReply{
-		quote: a.Quote, dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names, called: c.tree.called,
-		request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
-	}
-	r.quote.Target, r.quote.Request = &target, nil
-	return r
-}
-
-// read takes note of the answer.
-func (r *lateReply) read(a *attempt, resp *provider.Response, body []byte) {
-	if r.body = body; a.Spoken.Raw {
-		r.contentType = resp.Header.Get("Content-Type")
-	}
 }

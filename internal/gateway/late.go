@@ -28,7 +28,7 @@ type late struct {
 	unseen   ledger.Settlement // how the attempt ends where its usage does not come
 	shared   *shared
 	told     *lateAnswer // for repeats of the request
-	reply    *lateReply  // what they get; without a body where no answer came
+	reply    *lateReply  // their reply; without a body where no answer came
 }
 
 // shared is what a request and its late attempts hold together: a place in the gateway

@@ -52,6 +52,24 @@ type lateReply struct {
 	request     string            // the id of the request that was charged for it
 }
 
+// lateReply returns the reply of the attempt for repeats of its request, before the answer has come.
+func (a *attempt) lateReply() *lateReply {
+	c, target := a.call, *a.Target
+	r := &lateReply{
+		quote: a.Quote, dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names, called: c.tree.called,
+		request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
+	}
+	r.quote.Target, r.quote.Request = &target, nil
+	return r
+}
+
+// read takes the answer of the attempt.
+func (r *lateReply) read(a *attempt, resp *provider.Response, body []byte) {
+	if r.body = body; a.Spoken.Raw {
+		r.contentType = resp.Header.Get("Content-Type")
+	}
+}
+
 // keepLate is for how long a late answer is kept in memory after it was read. The AI SDK repeats a request after 2
 // and 4 seconds, LangChain seven times within about a minute.
 const keepLate = 30 * time.Second
