@@ -95,7 +95,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	return b.report(stdout, *asJSON, err)
 }
 
-// report writes what was found, also where an error ended the run.
+// report writes the findings, also those of a run that an error ended.
 func (b *bench) report(w io.Writer, asJSON bool, err error) error {
 	switch {
 	case len(b.findings.Sections) == 0:
@@ -106,7 +106,7 @@ func (b *bench) report(w io.Writer, asJSON bool, err error) error {
 	return errors.Join(err, b.findings.writeText(w))
 }
 
-// step is one of what a run does.
+// step is a part of a run.
 type step struct {
 	name string
 	run  func(context.Context) error
@@ -194,7 +194,8 @@ func (b *bench) build(ctx context.Context) error {
 	return err
 }
 
-// built is the file of a gateway at a path, which is that file, or the source, of which one of that name is built.
+// built returns the file of a gateway: the path, or, where that is a folder with the source, one of that name that it
+// builds.
 func (b *bench) built(ctx context.Context, name, path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	onNew       = "new"
 )
 
-// kind is what is measured in turns.
+// kind is one measurement that is taken in turns.
 type kind struct {
 	name, title string
 	clientAPI   string
@@ -31,7 +31,7 @@ type kind struct {
 	gateways    bool
 }
 
-// kinds are all of them. A request of a stream has 50 pieces.
+// kinds returns all of them. The answer to a request for a stream has 50 pieces.
 func kinds() []kind {
 	const conns = 64
 	whole := func(name, title, clientAPI string, gateways bool) kind {
@@ -175,7 +175,8 @@ func (t *turns) kind(ctx context.Context, k *kind, subjects []*subject) error {
 	return nil
 }
 
-// round loads all in turns, each turn beginning with another one, and then reads what each took, once it is quiet.
+// round loads all in turns, each turn beginning with another one, and reads the processor time of each once it is
+// quiet.
 func (k *kind) round(ctx context.Context, round int, all []*contender) error {
 	for _, c := range all {
 		if err := c.watch.mark(); err != nil {
@@ -220,7 +221,7 @@ func (t *turns) tell(k *kind, all []*contender) {
 	}
 }
 
-// contender is a subject that is loaded in turns, on connections that stay open.
+// contender holds a subject that is loaded in turns, on connections that stay open.
 type contender struct {
 	subject *subject
 	loop    *loop

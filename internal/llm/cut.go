@@ -8,15 +8,15 @@ import (
 const (
 	// maxClaims bounds the claims of a text that is cut.
 	maxClaims = 1024
-	// maxRepeated bounds, in bytes, what is said again of claims that go over several pieces. Further ones are said of
-	// their last piece alone.
+	// maxRepeated bounds, in bytes, the claims over several pieces that are repeated with each of them. Further ones
+	// are told with their last piece alone.
 	maxRepeated = 1 << 20
-	// claimSize is what a claim takes beside its texts, in bytes.
+	// claimSize is the size of a claim beside its texts, in bytes.
 	claimSize = 128
 )
 
 // Cut cuts a text where its claims begin and end, for wire formats in which a citation is of a whole block. Each piece
-// has the claims that are of all of it.
+// has the claims that hold for all of it.
 func (p *Part) Cut() []Part {
 	claims := slices.Clone(p.Claims())
 	claims = claims[:min(len(claims), maxClaims)]
@@ -48,7 +48,7 @@ func (p *Part) Cut() []Part {
 	return pieces
 }
 
-// cuts are the ends of the pieces of a text of that length, the last of them its own.
+// cuts returns where the pieces of a text of that length end, the last of them at its own end.
 func cuts(claims []Claim, length int) []int {
 	ends := []int{length}
 	for i := range claims {

@@ -21,7 +21,7 @@ func (p *Part) IsCited() bool {
 	return p.Kind == PartDocument && p.Media != nil && p.Media.Document != nil && p.Media.Document.Cited
 }
 
-// Place is a part of a document, as a citation tells it. The zero Place is none that is known.
+// Place is a part of a document that a citation names. The zero Place is an unknown one.
 type Place struct {
 	Kind     PlaceKind
 	From, To int // the part begins with From and ends before To
@@ -40,20 +40,20 @@ const (
 	PlaceResult
 )
 
-// CitedDocument is what a client calls a document of its request.
+// CitedDocument holds the names by which a client knows a document of its request.
 type CitedDocument struct {
 	Title  string
 	Place  PlaceKind // what places in it count
 	Source string    // of a result of the client's own search; empty for a document
 }
 
-// Documents are those of a request, in its order. The zero value has none.
+// Documents holds the documents of a request, in its order. The zero value has none.
 type Documents struct {
 	all, results []CitedDocument
 	named        map[string]int // numbers in all, by letters and digits of the title; 0 where several have these
 }
 
-// DocumentsOf are the documents of messages, if one of them is to be cited.
+// DocumentsOf returns the documents of messages, if one of them is to be cited; else none.
 func DocumentsOf(messages []Message) (d Documents) {
 	cited := false
 	for i := range messages {
@@ -103,7 +103,7 @@ func (d *Documents) append(c CitedDocument) {
 	}
 }
 
-// place is what places in a document count.
+// place returns the kind of places in a document.
 func (m *Media) place() PlaceKind {
 	switch d := m.Document; {
 	case d != nil && d.Source != "":
@@ -116,8 +116,9 @@ func (m *Media) place() PlaceKind {
 	return PlacePages
 }
 
-// Known is the source as the client of the request knows it: by the title that the client gave the document, with a
-// place of the kind that its documents have. A provider may tell no number, and call the document by a name of its own.
+// Known returns the source as the client of the request knows it: by the title that the client gave the document,
+// with a place of the kind that its documents have. A provider may tell no number, and call the document by a name of
+// its own.
 func (c *Called) Known(s *Source) Source {
 	known := *s
 	if c == nil {
@@ -184,7 +185,7 @@ func isDescribed(p *Part) bool {
 	return p.Kind == PartDocument && p.Media != nil && p.Media.Document != nil
 }
 
-// uncited is a document as a model reads it that cites none.
+// uncited returns a document as a model reads it that cites none.
 func (p *Part) uncited() (parts []Part) {
 	d, text := p.Media.Document, func(s string) Part { return Part{Kind: PartText, Text: s, At: p.At} }
 	if d.Chunks == nil {
@@ -215,7 +216,7 @@ func (p *Part) uncited() (parts []Part) {
 	return parts
 }
 
-// Address is what a source is called, as an address, or as another name.
+// Address returns the name of a source as an address, or as another name.
 func Address(source string) (url, name string) {
 	if strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://") {
 		return source, ""

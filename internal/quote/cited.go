@@ -13,10 +13,10 @@ const (
 	shortSentence = 64
 )
 
-// cites takes note of what a document of text may have around it where it is cited. Anthropic cuts it into sentences,
-// each with a mark (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy: "Document contents
-// are 'chunked'"); Cohere has the chunks of one that the client cut as documents of their own, each with its title,
-// which a template may write as JSON.
+// cites takes note of the tokens that a document of text may have around it where it is cited. Anthropic cuts it into
+// sentences, each with a mark (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy:
+// "Document contents are 'chunked'"); Cohere has the chunks of one that the client cut as documents of their own,
+// each with its title, which a template may write as JSON.
 func (r *Inputs) cites(kind llm.PartKind, m *llm.Media) {
 	if kind != llm.PartDocument || !r.cited {
 		return
@@ -35,8 +35,8 @@ func (r *Inputs) cites(kind llm.PartKind, m *llm.Media) {
 	}
 }
 
-// marks are the tokens at most of the marks around the sentences of a text, of which each ends with a sign or is long.
-// There are no more of them than the text has bytes, as for documents that are read into text.
+// marks returns the tokens, at most, of the marks around the sentences of a text: each sentence ends with a sign or is
+// long. They are no more than the text has bytes, as for documents that are read into text.
 func marks(text string) int64 {
 	sentences := 1 + len(text)/shortSentence
 	for _, c := range text {

@@ -9,7 +9,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// tokens are the log probabilities of the first pieces of a choice's text; nil where nobody asked for them.
+// tokens returns the log probabilities of the first pieces of a choice's text; nil where nobody asked for them.
 func (a *answer) tokens(choice int64) json.RawMessage {
 	if a.logprobs == nil {
 		return nil
@@ -40,7 +40,7 @@ func (a *answer) token(s *parse.Tokens, p *part, h uint64, i int64) {
 	}
 }
 
-// logprob is the log probability of the k-th likely token at place i, less than that of the one before.
+// logprob returns the log probability of the k-th likely token at place i, less than that of the one before.
 func logprob(h uint64, i, k int64) []byte {
 	return strconv.AppendFloat(nil, -float64(k)-float64(mix(h+uint64(i))%1000)/1000, 'f', 3, 64)
 }

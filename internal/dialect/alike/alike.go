@@ -17,7 +17,8 @@ const (
 	maxTries = 8
 )
 
-// Shape is a piece without its text, and without other values that differ from piece to piece. The zero Shape is none.
+// Shape holds a piece without its text and without other values that differ from piece to piece. The zero Shape matches
+// nothing.
 type Shape struct {
 	name  string // of the event
 	data  []byte // the piece
@@ -29,11 +30,11 @@ type Shape struct {
 
 type span struct{ start, end int }
 
-// Forget has no piece be of the shape.
+// Forget has the shape match nothing.
 func (s *Shape) Forget() { s.count = 0 }
 
-// Keep keeps the shape of a piece, which is JSON. Its text, a string, and the others, strings or numbers, share memory with
-// it; a nil one is none. Where a string has escapes, or a number a sign, there is no shape.
+// Keep keeps the shape of a piece, which is JSON. Its text, a string, and the others, strings or numbers or nil, share
+// memory with it. Where a string has escapes, or a number a sign, there is no shape.
 func (s *Shape) Keep(name, data, text []byte, others ...[]byte) {
 	s.count = 0
 	if s.tries++; s.tries > maxTries || len(data) > maxShape || len(others) >= maxValues {
@@ -65,7 +66,7 @@ func (s *Shape) Keep(name, data, text []byte, others ...[]byte) {
 	s.count, s.text = len(values), slices.Index(values, at)
 }
 
-// within is where a value stands in a piece: a string without its quotes, or a number.
+// within finds where a value stands in a piece: a string without its quotes, or a number.
 func within(data, v []byte) (at span, ok bool) {
 	start := cap(data) - cap(v)
 	if len(v) == 0 || start <= 0 || start+len(v) >= len(data) || &data[start] != &v[0] {
@@ -78,7 +79,7 @@ func within(data, v []byte) (at span, ok bool) {
 	return span{start, start + len(v)}, digits(v) == len(v)
 }
 
-// Match reports whether a piece has the shape, and is JSON then. The text shares memory with it.
+// Match reports whether a piece has the shape, and so is JSON, and returns its text, which shares memory with it.
 func (s *Shape) Match(name, data []byte) (text []byte, ok bool) {
 	if s.count == 0 || string(name) != s.name {
 		return nil, false
@@ -111,7 +112,7 @@ func (s *Shape) Match(name, data []byte) (text []byte, ok bool) {
 	return text, true
 }
 
-// digits is how many digits a text begins with.
+// digits counts the digits with which a text begins.
 func digits(b []byte) (n int) {
 	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
 		n++

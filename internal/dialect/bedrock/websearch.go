@@ -18,7 +18,7 @@ const (
 	maxServerInput = 64 << 10          // bytes of the input of one in a stream
 )
 
-// SearchTool is the tool for a wish of another format's client.
+// SearchTool writes the tool for a wish of another format's client.
 func SearchTool(*llm.WebSearch, *llm.Quirks) []byte {
 	return []byte(`{"systemTool":{"name":"` + grounding + `"}}`)
 }
@@ -47,18 +47,18 @@ func isServerTool(toolUse []byte) bool {
 	return rawjson.Text(rawjson.Get(toolUse, "type")) == serverTool
 }
 
-// ran is a tool that the provider has run.
+// ran holds the call of a tool that the provider has run.
 type ran struct {
 	id, name string
 	input    strings.Builder // of a stream
 }
 
-// serverCall reads the beginning of a call of one.
+// serverCall reads the beginning of such a call.
 func serverCall(toolUse []byte) *ran {
 	return &ran{id: rawjson.Text(rawjson.Get(toolUse, "toolUseId")), name: rawjson.Text(rawjson.Get(toolUse, "name"))}
 }
 
-// search is the search that it made, with that input; nil for none.
+// search returns the search that the call made with that input; nil for a call of another tool.
 func (r *ran) search(input []byte) *llm.Search {
 	if r.name != grounding {
 		return nil
@@ -72,7 +72,7 @@ func (r *ran) search(input []byte) *llm.Search {
 	return s
 }
 
-// class is what it is counted as.
+// class returns the class that the call is counted as.
 func (r *ran) class() llm.Class {
 	if r.name == grounding {
 		return llm.Searches
@@ -87,7 +87,7 @@ func (r *ran) add(piece string) {
 	}
 }
 
-// countRan adds what tools the provider has run to what was used, and to the most of it where there is one.
+// countRan adds the calls of tools that the provider has run to a usage, and to its upper bound, where there is one.
 func countRan(u, most, made *llm.Usage) {
 	u.Add(made)
 	if most != nil {
@@ -95,7 +95,7 @@ func countRan(u, most, made *llm.Usage) {
 	}
 }
 
-// serverBlock is the part of a whole answer for a call that the provider has run, which is counted.
+// serverBlock returns the part of a whole answer for a call that the provider has run, and counts the call.
 func serverBlock(block, toolUse []byte, made *llm.Usage) llm.Part {
 	r := serverCall(toolUse)
 	made[r.class()] = min(made[r.class()]+1, parse.MaxCount)

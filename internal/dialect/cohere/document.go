@@ -27,7 +27,7 @@ func cites(r *llm.Request) bool {
 	return !r.HasTools() && r.Format.IsText()
 }
 
-// uncited is the request with documents that cannot be cited as Cohere reads them.
+// uncited returns the request with documents that cannot be cited as Cohere reads them.
 func uncited(r *llm.Request) *llm.Request {
 	can := cites(r)
 	return compose.Uncited(r, func(p *llm.Part) bool { return can && isCited(p) })
@@ -42,7 +42,8 @@ func isCited(p *llm.Part) bool {
 	return isText || p.Media.Document.Chunks != nil
 }
 
-// gather takes note of the documents of a request that are to be cited, by ids that count them as the client does.
+// gather takes note of the documents of a request that are to be cited. Their ids count documents and results of
+// searches as llm.DocumentsOf does, which finds the client's names by these numbers.
 func (e *requestEncoder) gather(r *llm.Request) {
 	documents, results := 0, 0
 	for i := range r.Messages {
@@ -113,8 +114,8 @@ func (e *requestEncoder) addText(m *llm.Media, id, text, context string) {
 	e.documents = append(dst, "}}"...)
 }
 
-// besides are the parts of a message beside its documents that are to be cited. A turn of documents alone names them,
-// for it may not be empty.
+// besides returns the parts of a message beside its documents that are to be cited. A turn of documents alone names
+// them, for it may not be empty.
 func (e *requestEncoder) besides(parts []llm.Part) []llm.Part {
 	if e.ids == nil {
 		return parts
@@ -149,7 +150,7 @@ func (e *requestEncoder) carries(p *llm.Part) bool {
 	return len(claims) > 0
 }
 
-// idOf is the id of the document, or of the chunk of it, that a source is.
+// idOf returns the id of the document, or of the chunk of it, that a source names.
 func idOf(s *llm.Source) string {
 	switch s.Place.Kind {
 	case llm.PlaceResult:
@@ -187,8 +188,8 @@ func identify(s *llm.Source) {
 	s.Document = n + 1
 }
 
-// appendCitation writes a citation of another vendor, of a content of that number, with the words of it; empty
-// where it is not known any more.
+// appendCitation writes a citation of another vendor, of the content with that index. The text is the part of it that
+// is cited; empty in a stream, which keeps no text.
 func appendCitation(dst []byte, s *llm.Source, start, end int, index int64, text string) []byte {
 	dst = rawjson.AppendCount(append(dst, '{'), `"start":`, int64(start))
 	dst = rawjson.AppendCount(dst, `,"end":`, int64(end))
@@ -208,7 +209,7 @@ func appendCitation(dst []byte, s *llm.Source, start, end int, index int64, text
 	return append(dst, `,"type":"TEXT_CONTENT"}`...)
 }
 
-// appendClaims appends the citations of a text, which is the content of that number.
+// appendClaims appends the citations of a text, which is the content with that index.
 func appendClaims(dst []byte, p *llm.Part, index int) []byte {
 	claims := p.Claims()
 	if len(claims) == 0 {

@@ -11,8 +11,8 @@ import (
 // maxReferences bounds the sources that the content of an answer names: further ones are passed over.
 const maxReferences = 4096
 
-// references are the sources, so many at most, that a part of an answer's content names for the text before it, as Mistral
-// has them: ids that the client's own tool gave its results, or pages; nil for any other part
+// references reads the sources, so many at most, that a part of an answer's content names for the text before it, as
+// Mistral has them: ids that the client's own tool gave its results, or pages; nil for any other part
 // (https://docs.mistral.ai/capabilities/citations, undated copy of 2026; tool_reference is of its OpenAPI document). Mistral
 // has no search of its own in Chat Completions (https://docs.mistral.ai/studio/agents/agent-tools/websearch, undated copy).
 func references(part []byte, most int) (list []llm.Source) {
@@ -55,7 +55,7 @@ func refer(m *llm.Message) {
 	m.Cite(claims...)
 }
 
-// span is the text that the sources which were named last are of, in bytes.
+// span is the text, in bytes, of the sources that were named last.
 type span struct{ begin, end int }
 
 // next goes on to the text up to that many bytes, if there is some behind the last.

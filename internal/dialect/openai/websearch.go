@@ -18,12 +18,12 @@ func searches(model string) bool {
 	return slices.ContainsFunc(searching, func(piece string) bool { return strings.Contains(strings.ToLower(model), piece) })
 }
 
-// compound is a piece of the names of Groq's systems, which search by themselves, too.
+// compound is a piece of the names of Groq's systems, which search by themselves as the models of searching do.
 const compound = "groq/compound"
 
-// SearchTool is the tool for a wish of another format's client, at a provider that has one; else nil. OpenRouter's takes
-// options (https://openrouter.ai/docs/guides/features/server-tools/web-search, undated copy of 2026), Groq's none
-// (https://console.groq.com/docs/browser-search, undated copy of 2026).
+// SearchTool writes the tool for a wish of another format's client, at a provider that has one; else it returns nil.
+// OpenRouter's takes options (https://openrouter.ai/docs/guides/features/server-tools/web-search, undated copy of
+// 2026), Groq's none (https://console.groq.com/docs/browser-search, undated copy of 2026).
 func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
 	if q.SearchTool == "" {
 		return nil
@@ -59,7 +59,7 @@ func hasSearchTool(model string, q *llm.Quirks) bool {
 	return q.SearchTool != "" && (q.SearchModels == nil || slices.ContainsFunc(q.SearchModels, isOf))
 }
 
-// searched is the request without the tool that is a search, where the search is none of the provider's tools.
+// searched returns the request without the tool that is a search, where the provider has no tool for it.
 func (e *requestEncoder) searched(r *llm.Request) *llm.Request {
 	isSearch := func(t llm.Tool) bool { return t.Search != nil }
 	i := slices.IndexFunc(r.Tools, isSearch)

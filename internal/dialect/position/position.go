@@ -1,7 +1,8 @@
 // Package position converts places in a text that grows between bytes and characters, without keeping the text. Wire
 // formats count differently: Google counts the bytes of UTF-8, OpenAI and Cohere count characters. Recorded answers of
-// OpenAI's with characters of three bytes show so (https://github.com/vercel/ai, packages/openai/src/responses/__fixtures__ at
-// ed857f50); whether one beyond the BMP counts once is in none, and once in Python, which its examples are of.
+// OpenAI's with characters of three bytes show that (https://github.com/vercel/ai,
+// packages/openai/src/responses/__fixtures__ at ed857f50). None has a character beyond the BMP; such a character counts
+// once here, as in Python, the language of its examples.
 package position
 
 import (

@@ -61,7 +61,7 @@ func search(item []byte) *llm.Search {
 	return s
 }
 
-// argument is the query of a search that is written as the arguments of a call, as xAI has it
+// argument reads the query of a search that is written as the arguments of a call, as xAI has it
 // (https://github.com/vercel/ai, packages/xai/src/responses/__fixtures__, recorded in November 2025).
 func argument(item []byte) string {
 	arguments := []byte(rawjson.Text(rawjson.Get(item, "arguments")))

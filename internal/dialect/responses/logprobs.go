@@ -34,7 +34,7 @@ func noteLogprobs(r *llm.Request) {
 	}
 }
 
-// tokensOf are the tokens of an answer's texts.
+// tokensOf returns the tokens of an answer's texts.
 func tokensOf(parts []llm.Part) json.RawMessage {
 	var all []byte
 	for i := range parts {
@@ -95,7 +95,7 @@ func appendToken(dst, token []byte) []byte {
 	return append(append(dst, `,"logprob":`...), rawjson.Get(token, "logprob")...)
 }
 
-// withTokens gives each text of an answer the tokens that it is made of. The last one has what is left.
+// withTokens gives each text of an answer its tokens, and the last text all that are left.
 func withTokens(parts []llm.Part, tokens []byte) {
 	var texts []*llm.Part
 	for i := range parts {
@@ -122,7 +122,7 @@ func withTokens(parts []llm.Part, tokens []byte) {
 	}
 }
 
-// sizeOf is how many bytes of text a token is.
+// sizeOf counts the bytes of a token's text.
 func sizeOf(token []byte) (n int) {
 	for range rawjson.Elements(rawjson.Get(token, "bytes")) {
 		n++

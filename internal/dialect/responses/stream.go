@@ -90,7 +90,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	return dst, err
 }
 
-// again appends what a frame says that is like the one before but for its text.
+// again appends the event of a frame that is like the one before but for its text.
 func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
 	s := string(text)
 	d.piece(d.place).told.add(s)

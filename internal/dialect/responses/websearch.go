@@ -29,7 +29,7 @@ func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
 	return append(w.Dst, '}')
 }
 
-// lists are the domains to search alone and those to leave out, as the provider takes them.
+// lists returns the domains to search alone and those to leave out, as the provider takes them.
 func lists(s *llm.WebSearch, q *llm.Quirks) (allowed, blocked []string) {
 	if q.SearchBlocks == excludedDomains && len(s.Allowed) > 0 {
 		return compose.Allowed(s), nil
@@ -59,8 +59,9 @@ func (e *requestEncoder) searchesAtMost(tools []llm.Tool) {
 	}
 }
 
-// included are what answers to other formats' clients are to have: thinking for the next turn, and what searches found
-// (https://developers.openai.com/api/docs/guides/tools-web-search, undated copy of 2026), for it costs nothing.
+// included returns the words for what answers to other formats' clients are to have: thinking for the next turn, and
+// the pages that searches found (https://developers.openai.com/api/docs/guides/tools-web-search, undated copy of
+// 2026), for it costs nothing.
 func (e *requestEncoder) included(tools []llm.Tool) []string {
 	isSearch := func(t llm.Tool) bool { return t.Search != nil }
 	if e.Quirks.SearchSources && slices.ContainsFunc(tools, isSearch) {

@@ -10,7 +10,7 @@ import (
 // UncitedResults asks that no document in a tool's result is to be cited.
 type UncitedResults struct{}
 
-// Broken is the first message with such a document.
+// Broken returns the first message with such a document.
 func (UncitedResults) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Messages {
 		if slices.ContainsFunc(r.Messages[i].Parts, hasCited) {

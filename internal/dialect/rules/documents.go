@@ -11,7 +11,7 @@ import (
 // NoDocuments asks for messages without documents.
 type NoDocuments struct{}
 
-// Broken is the message that has one.
+// Broken returns the first message that has one.
 func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Messages {
 		if slices.ContainsFunc(r.Messages[i].Parts, hasDocument) {
@@ -21,16 +21,16 @@ func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// hasDocument reports whether a part is a document, or a tool's result that has one. A file in a form of the vendor's
-// own, of which nothing is known, is none.
+// hasDocument reports whether a part is a document, or a tool's result that has one. A file in a vendor's own form
+// counts as none: nothing is known of it.
 func hasDocument(p llm.Part) bool {
 	m := p.Media
 	return p.Kind == llm.PartDocument && m != nil && (m.Data != "" || m.URL != "" || m.FileID != "") ||
 		p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
 }
 
-// Fit has documents that are text as text. Of others it refuses those that the user's last question is about, and
-// leaves out those before it: the model has what was said of them.
+// Fit writes documents that are text as text. Of others it refuses those that the user's last question is about, and
+// leaves out those before it: the answers about them are in the conversation.
 func (NoDocuments) Fit(f *Fitting) error {
 	texts := func(parts []llm.Part) []llm.Part {
 		plain, cited := llm.Uncited(parts, nil)
@@ -56,7 +56,8 @@ func (NoDocuments) Fit(f *Fitting) error {
 	return nil
 }
 
-// lastQuestion is the last message in which the user says something beside results of tools; 0 for none.
+// lastQuestion returns the index of the last message in which the user says something beside results of tools; 0 for
+// none.
 func lastQuestion(messages []llm.Message) int {
 	for i := len(messages) - 1; i > 0; i-- {
 		m := &messages[i]
@@ -67,7 +68,7 @@ func lastQuestion(messages []llm.Message) int {
 	return 0
 }
 
-// withoutDocuments are parts with words in place of documents.
+// withoutDocuments returns parts with words in place of documents.
 func withoutDocuments(parts []llm.Part) []llm.Part {
 	parts = slices.Clone(parts)
 	for i := range parts {

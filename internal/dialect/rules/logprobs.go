@@ -6,7 +6,7 @@ import (
 	"weir/internal/llm"
 )
 
-// logprobs are the models that tell no log probabilities, and the vendors that refuse the wish for them.
+// logprobs returns the rules of models that tell no log probabilities, and of vendors that refuse the wish for them.
 func logprobs() []Rule {
 	return []Rule{
 		{
@@ -37,7 +37,7 @@ func logprobs() []Rule {
 // NoLogprobs asks for requests that do not wish for log probabilities.
 type NoLogprobs struct{}
 
-// Broken is the first field of the wish.
+// Broken returns the first field of the wish.
 func (NoLogprobs) Broken(r *llm.Request, _ []byte) string {
 	if r.Logprobs == nil {
 		return ""
