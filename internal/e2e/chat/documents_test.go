@@ -41,10 +41,13 @@ func citing(t *testing.T, unplaced bool, seen func(body []byte)) string {
 			w.Header().Set("Content-Type", bedrock.ContentType)
 			for _, e := range [][2]string{
 				{"messageStart", `{"role":"assistant"}`},
-				{"contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"It is "}}`}, {"contentBlockStop", `{"contentBlockIndex":0}`},
+				{"contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"It is "}}`},
+				{"contentBlockStop", `{"contentBlockIndex":0}`},
 				{"contentBlockDelta", `{"contentBlockIndex":1,"delta":{"citation":` + citation + `}}`},
-				{"contentBlockDelta", `{"contentBlockIndex":1,"delta":{"text":"blue"}}`}, {"contentBlockStop", `{"contentBlockIndex":1}`},
-				{"messageStop", `{"stopReason":"end_turn"}`}, {"metadata", `{"usage":{"inputTokens":7,"outputTokens":9,"totalTokens":16}}`},
+				{"contentBlockDelta", `{"contentBlockIndex":1,"delta":{"text":"blue"}}`},
+				{"contentBlockStop", `{"contentBlockIndex":1}`},
+				{"messageStop", `{"stopReason":"end_turn"}`},
+				{"metadata", `{"usage":{"inputTokens":7,"outputTokens":9,"totalTokens":16}}`},
 			} {
 				_, _ = w.Write(bedrock.AppendFrame(nil, e[0], []byte(e[1])))
 			}
