@@ -58,10 +58,15 @@ func joinTokens(dst, tokens []byte) []byte {
 	if len(tokens) < 2 {
 		return dst
 	}
+	return joinElements(dst, tokens[1:len(tokens)-1])
+}
+
+// joinElements appends elements of a list to others.
+func joinElements(dst, elements []byte) []byte {
 	if len(dst) > 0 && dst[len(dst)-1] != '[' {
 		dst = append(dst, ',')
 	}
-	return append(dst, tokens[1:len(tokens)-1]...)
+	return append(dst, elements...)
 }
 
 // appendLogprobs writes the member for the elements of a list of tokens.
@@ -112,7 +117,7 @@ func withTokens(parts []llm.Part, tokens []byte) {
 		for at < len(texts)-1 && size >= len(texts[at].Text) {
 			at, size = at+1, 0
 		}
-		lists[at] = joinTokens(lists[at], listOf(e))
+		lists[at] = joinElements(lists[at], e)
 		size += sizeOf(e)
 	}
 	for i, list := range lists {
