@@ -9,7 +9,7 @@ LOAD ?= 60
 SHIFTS ?= -400d +400d
 # SQLite's translated C takes most of a raced run and has no race of ours. Its driver, in Go, stays instrumented.
 RACE := -race -vet=off -timeout 30m $(foreach c,sqlite/lib libc/... memory,-gcflags=modernc.org/$(c)=-race=false)
-CHECKS := tidy lint race sdk deploy-check release-check clocks crash attacks node browser vocabularies
+CHECKS := tidy words lint race sdk deploy-check release-check clocks crash attacks node browser vocabularies
 
 .DEFAULT_GOAL := help
 
@@ -231,6 +231,11 @@ screenshots: ## Drive it, and write a picture of every page to SHOTS (default sc
 .PHONY: shape
 shape: ## Print how large functions, files, types and interfaces are
 	$(GO) test ./internal -count=1 -v -run TestShape
+
+.PHONY: words
+words: ## Check how plainly comments, documents, test names and commit subjects read; LIST=1 lists what counts
+	WEIR_WORDS=$(if $(LIST),list) $(GO) test ./internal -count=1 -v -run TestProseReadsPlainly
+	@! git log --since=2026-11-29T06:00Z --format=%s | awk 'length > 72 {print "over 72 characters: " $$0}' | grep .
 
 .PHONY: check
 check: $(CHECKS) ## Everything that CI runs
