@@ -13,25 +13,22 @@ import (
 )
 
 const (
-	// queueWait is the longest that a request waits for a place. A refusal is
-	// worth something only while the client can still go elsewhere.
+	// queueWait is the longest time that a request waits for a slot. A refusal helps the client only while it can still
+	// go elsewhere.
 	queueWait = 12 * time.Millisecond
-	// queueShare of the limit may wait, and minQueue at least: about as many as
-	// come free within queueWait where answers take tenths of a second.
+	// The queue holds 1/queueShare of the limit, and at least minQueue: about as many requests as slots become free
+	// within queueWait when answers take tenths of a second.
 	queueShare = 8
 	minQueue   = 8
-	// expectShare is how much of what is seen goes into what is expected with
-	// each look: the last two seconds count most.
+	// expectShare is the weight of each new observation in the expected demand: the last two seconds count most.
 	expectShare = 0.05
-	// interactiveRetry and batchRetry are when a refused client is told to try
-	// again.
+	// interactiveRetry and batchRetry are the Retry-After of a refused client.
 	interactiveRetry = time.Second
 	batchRetry       = 5 * time.Second
 )
 
-// priorityOf is the priority that the client gives its request. Only "batch" is
-// another than interactive: a word that nobody knows is a hint that is not
-// understood, and as such no reason to fail the request (RFC 9218 section 4).
+// priorityOf returns the priority that the client requests. Every value except "batch" means interactive: an unknown
+// value is a hint that is not understood, and no reason to fail the request (RFC 9218, section 4).
 func priorityOf(h http.Header) telemetry.Priority {
 	if values := h["X-Weir-Priority"]; len(values) > 0 && strings.EqualFold(strings.TrimSpace(values[0]), "batch") {
 		return telemetry.Batch
@@ -39,35 +36,33 @@ func priorityOf(h http.Header) telemetry.Priority {
 	return telemetry.Interactive
 }
 
-// admission decides who comes into the pipeline: never more than the limit at a
-// time, batch requests not into its last part, and fewer while the machine
-// cannot keep up. It decides before anything is read or looked up, for what a
-// refusal costs is taken from the others.
+// admission decides which requests enter the pipeline. It never admits more than the limit at a time, reserves the last
+// slots for interactive requests, and admits fewer while the machine is overloaded. It decides before anything is read
+// or looked up, because the cost of a refusal is taken from the other requests.
 type admission struct {
-	limit  int64 // in flight
-	alone  int64 // of one account, while no other has any
-	batch  int64 // in flight, beyond which no batch request comes in
-	places int   // in the queue
+	limit  int64 // requests in flight
+	alone  int64 // requests in flight of one account while no other account has any
+	batch  int64 // no batch request is admitted at this number of requests in flight
+	places int   // length of the queue
 
 	mu       sync.Mutex
 	inFlight int64
-	batches  int64     // of them
-	expected float64   // how many places the interactive requests are likely to want
-	queue    []*waiter // the first has waited longest
+	batches  int64     // batch requests in flight
+	expected float64   // slots that interactive requests are likely to need
+	queue    []*waiter // oldest first
 	strain   strain
-	owed     [telemetry.Priorities]float64 // refusals, in parts of one
+	owed     [telemetry.Priorities]float64 // refusals, in fractions of one
 	memory   memoryLevel
 }
 
-// waiter is an interactive request that waits for a place. Batch requests do
-// not wait: those who send them have time to come again.
+// waiter is an interactive request that waits for a slot. Batch requests do not wait, because their clients can retry
+// later.
 type waiter struct {
-	in chan struct{} // closed when it has its place
+	in chan struct{} // closed when the request has its slot
 }
 
-// newAdmission makes an admission. Batch requests fill no more than what is alone, so that
-// they leave room for interactive requests of the same account. The floor is how many
-// requests in flight are never too many for the machine.
+// newAdmission returns an admission. Batch requests fill no more than alone, so that interactive requests of the same
+// account have room. The machine is never overloaded by floor requests in flight or fewer.
 func newAdmission(limit, alone, floor int64) *admission {
 	return &admission{
 		limit: limit, alone: alone, batch: alone - reserve(alone),
@@ -75,18 +70,18 @@ func newAdmission(limit, alone, floor int64) *admission {
 	}
 }
 
-// reserve is how much of a limit is kept from batch requests: its square root,
-// which is how far the number of interactive ones usually is from its mean when
-// they come at random. More would lie idle, less would let them find no place.
+// reserve returns how much of a limit is reserved for interactive requests: its square root, which is about how far the
+// number of randomly arriving requests deviates from its mean. A larger reserve would stay idle; a smaller one would be
+// exhausted.
 func reserve(limit int64) int64 {
 	if limit == 1 {
-		return 0 // or no batch request would ever come in
+		return 0 // otherwise no batch request would ever be admitted
 	}
 	return int64(math.Sqrt(float64(limit)))
 }
 
-// enter lets a request in, perhaps after a short wait, or says why not. Who was
-// let in has to leave.
+// enter admits a request, possibly after a short wait, or returns the reason of the refusal. The caller must call leave
+// for each admitted request.
 func (a *admission) enter(p telemetry.Priority) telemetry.Reason {
 	a.mu.Lock()
 	if reason := a.strained(p); reason != telemetry.NotShed {
@@ -115,10 +110,9 @@ func (a *admission) enter(p telemetry.Priority) telemetry.Reason {
 	return a.await(w)
 }
 
-// hasCapacity is whether there is a place at once. Batch requests take those that the
-// others leave, but not those that the others are likely to want in a moment:
-// answers that began together end together, and whoever asks most often would
-// get all their places.
+// hasCapacity reports whether a slot is free now. Batch requests get the slots that interactive requests leave free,
+// except those that interactive requests are likely to need soon: answers that start together end together, and the
+// client that retries most often would get all freed slots.
 func (a *admission) hasCapacity(p telemetry.Priority) bool {
 	if p == telemetry.Batch {
 		return a.inFlight < a.batch && float64(a.batches) < float64(a.alone)-a.expected
@@ -126,10 +120,10 @@ func (a *admission) hasCapacity(p telemetry.Priority) bool {
 	return a.inFlight < a.limit
 }
 
-// missed takes note of an interactive request that found no place.
+// missed records an interactive request that found no free slot.
 func (a *admission) missed() { a.expected = min(a.expected+1, float64(a.limit)) }
 
-// strained is why the machine takes no such request now.
+// strained returns the reason why the machine accepts no request of the priority now.
 func (a *admission) strained(p telemetry.Priority) telemetry.Reason {
 	if a.memory == memoryFull || a.memory == memoryTight && p == telemetry.Batch {
 		return telemetry.Memory
@@ -140,8 +134,7 @@ func (a *admission) strained(p telemetry.Priority) telemetry.Reason {
 	return telemetry.NotShed
 }
 
-// pays is whether this one is among those that are refused because the process
-// cannot keep up.
+// pays reports whether this request is refused as part of the overload's share.
 func (a *admission) pays(p telemetry.Priority) bool {
 	share := a.strain.share(p)
 	if share == 0 || a.inFlight < a.strain.floor {
@@ -154,7 +147,7 @@ func (a *admission) pays(p telemetry.Priority) bool {
 	return true
 }
 
-// await waits for a place that somebody leaves.
+// await waits until another request frees a slot.
 func (a *admission) await(w *waiter) telemetry.Reason {
 	timer := time.NewTimer(queueWait)
 	defer timer.Stop()
@@ -170,10 +163,10 @@ func (a *admission) await(w *waiter) telemetry.Reason {
 		a.missed()
 		return telemetry.Concurrency
 	}
-	return telemetry.NotShed // the place came at the same moment
+	return telemetry.NotShed // the slot was freed at the same moment
 }
 
-// leave gives a place back: to the one who has waited longest, if there is one.
+// leave frees a slot, or passes it to the request that has waited longest.
 func (a *admission) leave(p telemetry.Priority) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +181,7 @@ func (a *admission) leave(p telemetry.Priority) {
 	a.queue = slices.Delete(a.queue, 0, 1)
 }
 
-// adjust takes note of how the machine fares.
+// adjust updates the overload state from the machine's condition.
 func (a *admission) adjust(m condition) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -197,18 +190,17 @@ func (a *admission) adjust(m condition) {
 	a.expected += expectShare * (float64(a.inFlight-a.batches) - a.expected)
 }
 
-// holding is how many are in, and how many wait.
+// holding returns how many requests are in flight and how many wait.
 func (a *admission) holding() (inFlight, waiting int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.inFlight, int64(len(a.queue))
 }
 
-// takesStream is asked once more for an answer that comes in pieces: it keeps
-// what it holds for long, and its pieces are far more work than a refusal. That
-// of a whole answer is so little that to refuse an interactive one, for the sake
-// of the processor, would cost about half of what it saves. Nor does a request pay
-// for the others whose account holds few of them.
+// takesStream decides a second time about a streamed answer, because a stream holds its slot for long and its pieces
+// cost far more work than a refusal. A whole answer costs so little that refusing it to save processor time would cost
+// about half of the saving. A request of an account with few requests in flight is not refused for lack of processor
+// time.
 func (a *admission) takesStream(p telemetry.Priority, few bool) telemetry.Reason {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -221,7 +213,7 @@ func (a *admission) takesStream(p telemetry.Priority, few bool) telemetry.Reason
 	return telemetry.NotShed
 }
 
-// refusal is what a refused client is told.
+// refusal returns the error that a refused client receives.
 func refusal(reason telemetry.Reason, p telemetry.Priority) *llm.Error {
 	e := &llm.Error{
 		Code: llm.CodeOverloaded, Err: errShed, RetryAfter: interactiveRetry,
@@ -229,7 +221,7 @@ func refusal(reason telemetry.Reason, p telemetry.Priority) *llm.Error {
 	}
 	if p == telemetry.Batch {
 		e.RetryAfter = batchRetry
-		e.Message = "The gateway is busy and takes no batch requests now. Try again later, or without " +
+		e.Message = "The gateway is busy and accepts no batch requests now. Try again later, or without " +
 			"X-Weir-Priority: batch."
 	}
 	switch {
@@ -243,7 +235,7 @@ func refusal(reason telemetry.Reason, p telemetry.Priority) *llm.Error {
 		e.Message = "The gateway is at its limit of request bodies in flight. Try again shortly."
 	case p == telemetry.Batch:
 	case reason == telemetry.CPU:
-		e.Message = "The gateway gets more requests than it can work on. Try again shortly."
+		e.Message = "The gateway receives more requests than it can process. Try again shortly."
 	case reason == telemetry.Memory:
 		e.Message = "The gateway is short of memory. Try again shortly."
 	}

@@ -13,9 +13,8 @@ import (
 	"weir/internal/route"
 )
 
-// forward asks the targets, as the plan orders them, until one has answered.
-// Before the client has seen any of an answer a failure is followed as the
-// rules say; after that, an answer that broke off may be continued elsewhere.
+// forward tries the targets in the order of the plan until one has answered. Before the client has received a part of
+// an answer, the rules choose the next step after a failure; later, another target may continue the interrupted answer.
 func (c *call) forward() error {
 	upstream := c.upstream.first.begin(c)
 	defer func() { upstream.end() }()
@@ -59,7 +58,7 @@ func (c *call) forward() error {
 	}
 }
 
-// next decides what follows a failure, and prepares it; nil where nothing is left to try.
+// next chooses the next step after a failure and prepares its attempt; nil if no target is left.
 func (c *call) next(ctx context.Context, f *provider.Failure) *attempt {
 	now := c.server.now()
 	if !isDiverged(f) {
@@ -68,7 +67,7 @@ func (c *call) next(ctx context.Context, f *provider.Failure) *attempt {
 	if c.client.gone() || c.server.stopping.Err() != nil {
 		return nil
 	}
-	if c.out.committed() { // headers and comments alone are no answer
+	if c.out.committed() { // headers and comments are not part of an answer
 		return c.rescue.elsewhere(f)
 	}
 	pause, ok := c.plan.After(f, now)
@@ -77,12 +76,12 @@ func (c *call) next(ctx context.Context, f *provider.Failure) *attempt {
 	}
 	next, err := c.prepare()
 	if err != nil || next.Target.Margin > 0 && bytes.Equal(next.body, c.attempt.body) {
-		return nil // the highest price is the client's own, and stays
+		return nil // the client itself set the highest price, which stays
 	}
 	return next
 }
 
-// pause waits, unless the server stops or ctx ends.
+// pause waits for d. It returns false if the server stops or ctx ends first.
 func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -98,7 +97,7 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// record is what the ledger has of the next attempt.
+// record builds the ledger's record of an attempt and passes the request's reservation to it.
 func (a *attempt) record() ledger.Attempt {
 	c := a.call
 	r := ledger.Attempt{
@@ -125,7 +124,7 @@ func (a *attempt) record() ledger.Attempt {
 	return r
 }
 
-// open opens an attempt that follows none, or one that is read on.
+// open opens the first attempt of a request, or one after an attempt whose late answer is still being read.
 //
 // Stage 9: open.
 func (c *call) open(a *attempt) (err error) {
@@ -136,7 +135,7 @@ func (c *call) open(a *attempt) (err error) {
 	return err
 }
 
-// openNext settles the attempt that failed and opens the next one.
+// openNext settles the failed attempt and opens the next one.
 func (c *call) openNext(next *attempt, s ledger.Settlement) error {
 	if c.attempt.hold == nil {
 		return c.open(next)
@@ -153,8 +152,8 @@ func (c *call) openNext(next *attempt, s ledger.Settlement) error {
 	return nil
 }
 
-// send asks the attempt's target and relays its answer. An error means that the client has not
-// got a whole one.
+// send sends the attempt to its target and relays the answer. An error means that the client has not received a whole
+// answer.
 //
 // Stage 10: send.
 func (c *call) send(ctx context.Context, a *attempt) error {
@@ -164,7 +163,7 @@ func (c *call) send(ctx context.Context, a *attempt) error {
 	}
 	c.upstream.bills.Store(a.Target.Provider.BillsAfterDisconnect())
 	if client := c.r.Context(); client.Err() != nil {
-		ctx = client // it has left before anything was sent
+		ctx = client // the client left before anything was sent
 	}
 	c.measured.asked(c.server.now())
 	resp, err := a.Target.Provider.Do(ctx, provider.Call{
@@ -176,7 +175,7 @@ func (c *call) send(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing is left to be lost
+	defer resp.Body.Close() //nolint:errcheck // the answer has been read
 	if a.keepBack(resp); c.out != nil && len(a.back) > 0 {
 		c.out.tell(a.answered())
 	}
@@ -188,7 +187,7 @@ func (c *call) send(ctx context.Context, a *attempt) error {
 	return c.relayWhole(a, resp)
 }
 
-// outcome is what came of an attempt so far.
+// outcome describes the attempt so far.
 func (a *attempt) outcome() quote.Answer {
 	c := a.call
 	return quote.Answer{
@@ -197,7 +196,7 @@ func (a *attempt) outcome() quote.Answer {
 	}
 }
 
-// settlementOf says how an attempt ends that failed.
+// settlementOf returns the settlement of a failed attempt.
 func (a *attempt) settlementOf(f *provider.Failure) ledger.Settlement {
 	c := a.call
 	c.spent.reached = c.spent.reached || f.Sent()
@@ -208,14 +207,13 @@ func (a *attempt) settlementOf(f *provider.Failure) ledger.Settlement {
 	return s
 }
 
-// settle writes how the request's last attempt ended. What the ledger cannot
-// write it logs itself; the client gets its answer all the same, for it has
-// been served.
+// settle records the end of the request's last attempt. If the ledger cannot write, it logs the error itself; the
+// client still gets its answer, because it has been served.
 //
 // Stage 12: settle.
 func (c *call) settle(s ledger.Settlement) {
 	mistaken := s.Outcome == ledger.OutcomeRejected && !c.spent.failed
-	s.Counts = c.spent.reached && !mistaken // whose client made a mistake, has used nothing
+	s.Counts = c.spent.reached && !mistaken // a request that failed by the client's own mistake does not count as used
 	c.server.settle(c.attempt.hold, &s)
 	c.spent.add(&s, c.attempt.hold.Charge())
 	c.settleLimits()
@@ -227,7 +225,7 @@ func (s *Server) settle(h *ledger.Hold, settlement *ledger.Settlement) {
 	s.count(h, settlement, cost)
 }
 
-// count counts an attempt that has ended.
+// count counts a settled attempt in the metrics.
 func (s *Server) count(h *ledger.Hold, settlement *ledger.Settlement, cost *llm.Money) {
 	provider := h.Attempt().Provider
 	s.metrics.Attempt(provider, settlement, cost)
@@ -237,8 +235,7 @@ func (s *Server) count(h *ledger.Hold, settlement *ledger.Settlement, cost *llm.
 	}
 }
 
-// settleFailed ends a request that no target answered. The error is for the
-// client.
+// settleFailed ends a request that no target answered and returns the error for the client.
 func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	if c.attempt.hold != nil {
 		c.attempt.countRejected(f)
@@ -246,13 +243,13 @@ func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	}
 	awaited := c.server.late.offerOf(c)
 	if c.rescue.broke != nil {
-		f = c.rescue.broke // what came of the attempts to mend it is for the log
+		f = c.rescue.broke // the failures of later attempts are only logged
 	}
 	if c.client.gone() {
 		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(errGone, f)}
 	}
 	if c.out != nil && len(c.out.pending) > 0 {
-		c.out.write(c.out.pending) // nothing better will come
+		c.out.write(c.out.pending) // no better answer will follow
 	}
 	if c.server.stopping.Err() != nil {
 		return stopped(f)
@@ -260,14 +257,14 @@ func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	return c.told(f, awaited)
 }
 
-// told is the failure as the client is told of it: with what becomes of a repeat where an answer is awaited. Where the
-// circuit is open anyway, no connection means that the provider is out of service.
+// told returns the failure as the client sees it. If a late answer is still awaited, the message says how to get it. If
+// the provider cannot be reached and its circuit is open, the code is PROVIDER_UNAVAILABLE.
 func (c *call) told(f *provider.Failure, awaited bool) error {
 	e := *f.Err
 	switch {
 	case awaited && e.Code == llm.CodeProviderTimeout:
-		e.Message += " A late answer is still awaited and charged: " +
-			"the same request, sent again, gets it and is not charged again."
+		e.Message += " Its late answer is still awaited and will be charged: " +
+			"send the same request again to receive it without a second charge."
 		e.Err = f
 	case route.FaultOf(f) == route.FaultUnreachable && c.plan.Unavailable(c.server.now()):
 		e.Code = llm.CodeProviderUnavailable
@@ -277,8 +274,7 @@ func (c *call) told(f *provider.Failure, awaited bool) error {
 	return &e
 }
 
-// abandonHold settles what a defect has left open, so that no hold outlives
-// its request.
+// abandonHold settles an attempt that a defect left open, so that no hold outlives its request.
 func (c *call) abandonHold() {
 	a := c.attempt
 	if a == nil || a.hold == nil || a.hold.Settled() {

@@ -9,10 +9,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// attribute finds out for whom and for what the request is: from a header of ours, which is refused where it is
-// at fault, and from the vendor's own members of the body, of which what is beyond the bounds is left out.
-// Where both name a tag, the header wins; the caller's key has tags for names that neither has. It returns how
-// many were left out. One that the caller has limits or a budget for is refused instead.
+// attribute reads the request's end user and tags. An invalid header of Weir's own is refused. In the vendor's own
+// members of the body, values beyond the bounds are ignored; attribute returns how many. If the caller has a limit or a
+// budget for an ignored value, the request is refused instead. The header wins over the body, and both win over the
+// tags of the API key.
 func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 	k := c.principal.Key()
 	if lines := c.r.Header[llm.TagsHeader]; len(lines) > 0 {
@@ -24,7 +24,8 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 		o.reserve(&k.Tags)
 	}
 	if most := llm.MaxTags - len(o.reserved); len(o.attribution.Tags) > most {
-		return 0, llm.Invalidf(llm.TagsHeader, "This API key has tags of its own, for which there must be room. Send at most %d others.", most)
+		return 0, llm.Invalidf(llm.TagsHeader,
+			"This API key adds tags of its own. Send at most %d other tags.", most)
 	}
 	if !o.attributeUser(c) {
 		leftOut++
@@ -35,12 +36,12 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 			if !rawjson.Present(m.Value) {
 				continue
 			}
-			if _, there := o.attribution.Tag(string(m.Key())); there { // whose name need not be allocated
+			if _, there := o.attribution.Tag(string(m.Key())); there { // without allocating the name
 				continue
 			}
 			name := m.Name()
 			value, ok := rawjson.AsString(m.Value)
-			if ok && strings.TrimSpace(value) == "" { // is none, as in the header
+			if ok && strings.TrimSpace(value) == "" { // an empty value means no tag, as in the header
 				continue
 			}
 			if ok && o.put(llm.Tag{Name: name, Value: value}) {
@@ -58,7 +59,7 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 	return leftOut, err
 }
 
-// attributeUser notes the end user that the body names, and reports whether it is within the bounds.
+// attributeUser stores the end user that the body names, and reports whether it is within the bounds.
 func (o *ownFields) attributeUser(c *call) bool {
 	at := c.Head.UserSpan
 	if !at.Present() {
@@ -72,21 +73,22 @@ func (o *ownFields) attributeUser(c *call) bool {
 	return ok && o.attribution.SetUser(user)
 }
 
-// checkLeftOut refuses a request whose end user (with an empty tag) or whose value of a tag is beyond the bounds, where
-// each of these is limited: a name that is too long is no way past a limit.
+// checkLeftOut refuses a request whose end user (tag is empty) or value of a tag is beyond the bounds, if the caller
+// limits each of these: a name that is too long must not bypass a limit.
 func checkLeftOut(p *account.Principal, tag string) error {
 	switch {
 	case !p.LimitsEach(tag):
 		return nil
 	case tag == "":
-		return llm.Invalid("user", "Each end user has a limit or a budget here. Name the end user by a string of at most "+
-			"512 characters, without NUL.")
+		return llm.Invalid("user", "Each end user has a limit or a budget here. Send the end user as a string of "+
+			"at most 512 characters, without NUL.")
 	}
-	return llm.Invalidf("metadata."+tag, "Each value of the tag %q has a limit or a budget here. Send the value as a string "+
-		"of at most 512 characters, without NUL, among at most %d tags, those of the API key included.", tag, llm.MaxTags)
+	return llm.Invalidf("metadata."+tag, "Each value of the tag %q has a limit or a budget here. Send the value as a "+
+		"string of at most 512 characters, without NUL, among at most %d tags, including those of the API key.",
+		tag, llm.MaxTags)
 }
 
-// reserve keeps room for the tags that the key has or requires, and the request does not have yet.
+// reserve reserves room for the tags that the key adds or requires and that the request does not have yet.
 func (o *ownFields) reserve(k *account.KeyTags) {
 	keep := func(name string) {
 		if _, ok := o.attribution.Tag(name); !ok && !slices.Contains(o.reserved, name) {
@@ -101,10 +103,11 @@ func (o *ownFields) reserve(k *account.KeyTags) {
 	}
 }
 
-// put adds a tag of the body, and reports whether it is within the bounds, in the room that is not reserved.
+// put adds a tag of the body. It reports whether the tag is within the bounds and fits beside the reserved tags.
 func (o *ownFields) put(t llm.Tag) bool {
 	own := slices.Index(o.reserved, t.Name)
-	if _, there := o.attribution.Tag(t.Name); !there && own < 0 && len(o.attribution.Tags)+len(o.reserved) >= llm.MaxTags {
+	full := len(o.attribution.Tags)+len(o.reserved) >= llm.MaxTags
+	if _, there := o.attribution.Tag(t.Name); !there && own < 0 && full {
 		return false
 	}
 	if !o.attribution.Put(t) {
@@ -116,8 +119,8 @@ func (o *ownFields) put(t llm.Tag) bool {
 	return true
 }
 
-// completeTags adds the tags that requests with a key have where they say nothing else, and refuses a
-// request without one that the key requires.
+// completeTags adds the key's default tags that the request does not set, and refuses a request without a tag that the
+// key requires.
 func (o *ownFields) completeTags(k *account.Key) error {
 	for _, t := range k.Tags.Defaults {
 		o.attribution.Put(t)

@@ -16,18 +16,17 @@ import (
 )
 
 const (
-	// firstRead is the room for a body of unknown length.
+	// firstRead is the size of the first buffer for a body of unknown length.
 	firstRead = 4 << 10
-	// believeLength is as much room as a client gets for saying that its body
-	// is so long.
+	// believeLength is the largest buffer that is allocated because of an announced length.
 	believeLength = 64 << 10
-	// keepBody is the largest buffer that goes back to the pool.
+	// keepBody is the largest buffer that returns to the pool.
 	keepBody = 1 << 20
-	// mostGarbage is how many bytes of larger buffers are let go before they are collected.
+	// mostGarbage is how many bytes of larger buffers may be released before a garbage collection is started.
 	mostGarbage = 64 << 20
 )
 
-// readBody reads the body into a pooled buffer, within the bound.
+// readBody reads the body into a pooled buffer, within the limit.
 //
 // Stage 3: read.
 func (c *call) readBody() error {
@@ -52,7 +51,7 @@ func (c *call) readBody() error {
 		buf = make([]byte, 0, max(want, firstRead))
 	}
 	from := bodyReader{request, &c.held, int(limit)}
-	buf, err = from.readAll(buf) // in the time that Bounded gives it
+	buf, err = from.readAll(buf) // Bounded sets the deadline
 	c.Body, *c.pooled = buf, buf
 	switch {
 	case err == nil:
@@ -64,23 +63,26 @@ func (c *call) readBody() error {
 		return err
 	case errors.Is(err, errExpands):
 		return llm.Errorf(llm.CodeRequestTooLarge, "The request body is compressed to less than a %dth of its length. "+
-			"Send it as it is.", mostRatio)
+			"Send it uncompressed.", mostRatio)
 	case errors.Is(err, errEncoding):
 		return &llm.Error{Code: llm.CodeInvalidRequest, Err: err, Message: fmt.Sprintf(
-			"The request body is not in the encoding that its Content-Encoding header names: %.100q.", c.r.Header.Get("Content-Encoding"))}
+			"The request body does not match its Content-Encoding header %.100q. Correct the header or the body.",
+			c.r.Header.Get("Content-Encoding"))}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
 		return &llm.Error{
 			Code: llm.CodeInvalidRequest,
-			Message: fmt.Sprintf("The request body did not arrive in time: it has %s, and %s more for every %d KiB.",
+			Message: fmt.Sprintf("The request body did not arrive in time. The limit is %s, plus %s for every %d KiB.",
 				c.server.timing.BodyRead, bodyStepTime, bodyStep>>10), Err: err,
 		}
 	}
-	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
+	return &llm.Error{
+		Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the whole body.", Err: err,
+	}
 }
 
-// Bounded gives the body of every request its time, whoever reads it, and a client its time to take
-// the end of the answer, which the server writes when next is done.
+// Bounded limits how long a client may take to send the body of any request, and to receive the end of the answer,
+// which the server writes when next has returned.
 func (s *Server) Bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -93,29 +95,29 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 		_ = control.SetWriteDeadline(time.Now().Add(s.timing.Write))
 		if r.ProtoMajor == 2 {
 			_ = control.SetReadDeadline(noDeadline)
-			if r.Context().Err() != nil { // a deadline would keep a stream that its client has reset
+			if r.Context().Err() != nil { // a deadline would keep a stream that the client has reset
 				_ = control.SetWriteDeadline(noDeadline)
 			}
 		}
 	})
 }
 
-// For every bodyStep bytes that have come a body has bodyStepTime more: 32 KiB a second.
+// A body gets bodyStepTime more for every bodyStep bytes received: 32 KiB/s after the initial time.
 const (
 	bodyStep     = 64 << 10
 	bodyStepTime = 2 * time.Second
 )
 
-// timedBody is a body that has a deadline until its end was read.
+// timedBody is a body with a read deadline that ends when the body has been read.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	until   time.Time
-	came    int  // bytes since it was extended
-	read    bool // to its end
+	came    int  // bytes since the last extension
+	read    bool // read to its end
 }
 
-// Read is io.Reader's.
+// Read implements io.Reader and extends the deadline as bytes arrive.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch b.came += n; {
@@ -131,13 +133,13 @@ func (b *timedBody) Read(p []byte) (int, error) {
 
 func (b *timedBody) extend(until time.Time) {
 	b.until = until
-	_ = b.control.SetReadDeadline(until) // not every reader has one
+	_ = b.control.SetReadDeadline(until) // some readers support no deadline
 }
 
 var errTooLarge = errors.New("gateway: body too large")
 
-// bodyReader reads the body of a request. All bodies together are kept within their bound as they
-// arrive: what a client only announces takes nothing.
+// bodyReader reads the body of a request. It reserves memory for the bytes that have arrived, so that all bodies
+// together stay within their bound; an announced length reserves nothing.
 type bodyReader struct {
 	r     *http.Request
 	held  *capacity
@@ -156,7 +158,7 @@ func (b *bodyReader) readAll(buf []byte) ([]byte, error) {
 			}
 		}
 		if len(buf) > largeBody {
-			runtime.Gosched() // what comes without a pause would have others wait
+			runtime.Gosched() // a body that arrives without a pause would delay other goroutines
 		}
 		n, err := b.r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -171,8 +173,8 @@ func (b *bodyReader) readAll(buf []byte) ([]byte, error) {
 	}
 }
 
-// takes is how much memory a body of n bytes takes: what is large and goes to a provider is
-// there twice, as it came and as it goes. Buffers of what is small are used again.
+// takes returns how many bytes of memory a body of n bytes needs. A large body exists twice, as received and as sent to
+// the provider. Smaller buffers are pooled.
 func takes(n int64) int64 {
 	if n > keepBody {
 		return 2 * n
@@ -180,21 +182,21 @@ func takes(n int64) int64 {
 	return n
 }
 
-// growBy is how many bytes more are made ready for a body of which n have come: as many again,
-// or, where its client says how many there are, seven times as many and no more than these. So
-// a body of 32 MiB is copied three times while it grows, and moves 5 MiB.
+// growBy returns how many bytes to add to the buffer of a body after n bytes: as many again, or, if the client
+// announced the length, up to seven times as many but no more than that length. So a body of 32 MiB is copied three
+// times while it grows, which moves 5 MiB.
 func (b *bodyReader) growBy(n int) int {
-	if left := int(b.r.ContentLength) + 1 - n; left > 0 { // one more to meet the end in
+	if left := int(b.r.ContentLength) + 1 - n; left > 0 { // one more byte, to read io.EOF
 		return min(7*n, left)
 	}
 	return max(1, min(n, b.limit+1-n))
 }
 
-// atOnce is how many bytes are copied at once. A collection of garbage begins and ends with all
-// goroutines halted, and waits for a copy that has begun.
+// atOnce is how many bytes are copied at once. A garbage collection stops all goroutines when it begins and ends, and
+// waits for a copy that has begun.
 const atOnce = 256 << 10
 
-// grown is buf with room for n bytes more.
+// grown returns a copy of buf with room for n bytes more.
 func grown(buf []byte, n int) []byte {
 	larger := make([]byte, 0, len(buf)+n)
 	for piece := range slices.Chunk(buf, atOnce) {
@@ -210,8 +212,7 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// checkContentType takes JSON with any parameters, and no header at all; where
-// a form is wanted, nothing else.
+// checkContentType accepts JSON with any parameters and a missing header; if form is set, only multipart/form-data.
 func checkContentType(value string, form bool) error {
 	if form {
 		if media, _, err := mime.ParseMediaType(value); err == nil && media == "multipart/form-data" {
@@ -219,7 +220,7 @@ func checkContentType(value string, form bool) error {
 		}
 		return &llm.Error{
 			Code:    llm.CodeUnsupportedMedia,
-			Message: fmt.Sprintf("The content type %.100q is not understood: send multipart/form-data.", value),
+			Message: fmt.Sprintf("The content type %.100q is not supported: send multipart/form-data.", value),
 		}
 	}
 	if value == "" || value == "application/json" {
@@ -231,12 +232,12 @@ func checkContentType(value string, form bool) error {
 	}
 	return &llm.Error{
 		Code:    llm.CodeUnsupportedMedia,
-		Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value),
+		Message: fmt.Sprintf("The content type %.100q is not supported: send application/json.", value),
 	}
 }
 
-// releaseBody gives the buffer back, unless it has grown large. Before, it ends the offer of a late answer, which reads the
-// body for its digest.
+// releaseBody returns the buffer to the pool, unless it has grown too large. First it ends the offer of a late answer,
+// which reads the body for its digest.
 func (c *call) releaseBody() {
 	c.upstream.hangUp.give(c, nil)
 	if c.pooled != nil && cap(*c.pooled) <= keepBody {

@@ -18,7 +18,7 @@ import (
 	"weir/internal/route"
 )
 
-// call is one request on its way through the pipeline.
+// call is one request in the pipeline.
 type call struct {
 	quote.Request
 	server     *Server
@@ -32,39 +32,39 @@ type call struct {
 	held       capacity
 
 	principal *account.Principal
-	token     string                // empty for one who is known without
-	pooled    *[]byte               // where the body belongs
+	token     string                // empty if the principal was known without a key
+	pooled    *[]byte               // the pooled buffer of the body
 	tree      tree                  // of the body
-	own       ownFields             // of the body, which no provider gets to see
-	kept      *keeping              // nil for nothing
+	own       ownFields             // fields of the body that are not sent to providers
+	kept      *keeping              // nil if nothing is stored
 	idem      *idempotent           // nil without an Idempotency-Key
-	limited   ratelimit.Reservation // what it has taken of limits
+	limited   ratelimit.Reservation // taken from the rate limits
 
 	table   *route.Table
 	targets []route.Target
-	one     [1]route.Target // room for targets, which is nearly always enough
+	one     [1]route.Target // buffer for targets, nearly always large enough
 	plan    route.Plan
 
-	reservation *budget.Reservation // for the attempt that is to be opened; nil without a budget
-	attempt     *attempt            // the one under way, or the last one; nil before the first
-	first       attempt             // room for it, likewise
-	spent       spent               // by all attempts
+	reservation *budget.Reservation // for the next attempt; nil without a budget
+	attempt     *attempt            // the current or last attempt; nil before the first
+	first       attempt             // buffer for the first attempt
+	spent       spent               // usage and cost of all attempts
 	late        lateAttempts
 	upstream    reading
-	out         *clientStream // nil where no stream was begun
+	out         *clientStream // nil if no stream was begun
 	rescue      rescue
 }
 
-// requestID is a request's, and as it is written.
+// requestID is the id of a request, with its text.
 type requestID struct {
 	uuid.UUID
 	text string
 }
 
-// errGone is a client that left: there is nobody to tell.
+// errGone means that the client has left and cannot be answered.
 var errGone = errors.New("gateway: the client left")
 
-// handle is the one place that turns an error into a reply and logs it.
+// handle runs the request. It is the only function that turns an error into a reply and logs it.
 func (c *call) handle() {
 	id := c.server.ledger.NewID()
 	c.id = requestID{id, id.String()}
@@ -77,8 +77,8 @@ func (c *call) handle() {
 	c.out.abortBroken(err)
 }
 
-// run takes the request through the pipeline, up to the stage in which its answer is relayed
-// (see ARCHITECTURE.md). An error means that no byte of an answer has gone out yet.
+// run takes the request through the pipeline up to the relay of its answer (see ARCHITECTURE.md). An error means that
+// no byte of an answer has been sent.
 func (c *call) run() error {
 	if err := c.authenticate(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *call) run() error {
 	if err := c.readBody(); err != nil {
 		return err
 	}
-	if c.token != "" && c.measured.read.Sub(c.started) >= oldKey { // it may have been revoked meanwhile
+	if c.token != "" && c.measured.read.Sub(c.started) >= oldKey { // the key may have been revoked meanwhile
 		if err := c.authenticate(); err != nil {
 			return err
 		}
@@ -107,9 +107,9 @@ func (c *call) run() error {
 	return c.forward()
 }
 
-// finish gives back what the call holds, whatever became of it.
+// finish releases everything that the call holds, however it ended.
 func (c *call) finish() {
-	defer c.leave() // last: a stop closes the ledger and the database then
+	defer c.leave() // last, because a stop then closes the ledger and the database
 	defer c.upstream.endDeparture(c.server)
 	defer c.upstream.endDrain(c.server)
 	c.releaseReservation()
@@ -122,7 +122,7 @@ func (c *call) finish() {
 	c.held.endAnswer()
 }
 
-// leave gives the place back and counts the request.
+// leave frees the pipeline slot and counts the request.
 func (c *call) leave() {
 	c.measured.done(c.server, c.started)
 	switch {
@@ -139,13 +139,13 @@ func (c *call) leave() {
 	}
 }
 
-// recoverPanic keeps a defect in one request from being noticed by others.
+// recoverPanic isolates a panic of one request from all others.
 func (c *call) recoverPanic() {
 	p := recover()
 	switch p {
 	case nil:
 	case http.ErrAbortHandler:
-		panic(p) // net/http's own way of giving up a connection
+		panic(p) // net/http's signal to abort a connection
 	default:
 		err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		c.fail(err)
@@ -153,8 +153,7 @@ func (c *call) recoverPanic() {
 	}
 }
 
-// authenticate lets the request in, finds out who calls and whether they may, and takes a place
-// of their account's share.
+// authenticate admits the request, checks the API key and its permission, and takes a slot of the account's share.
 //
 // Stage 2: authenticate.
 func (c *call) authenticate() error {
@@ -164,7 +163,7 @@ func (c *call) authenticate() error {
 			return err
 		}
 	}
-	if c.principal == nil || again { // else somebody else found out
+	if c.principal == nil || again { // else the principal was passed in
 		token, err := account.Token(c.r.Header, c.Dialect.KeyHeaders...)
 		if err != nil {
 			return err
@@ -183,13 +182,12 @@ func (c *call) authenticate() error {
 	return c.held.takeShare(c.principal.Account().ID)
 }
 
-// oldKey is how long ago a key may have been looked at when its request goes on.
+// oldKey is how old the check of a key may be when its request continues.
 const oldKey = time.Second
 
-// check leaves out the targets that cannot take the request, and decodes the body where
-// somebody will have to translate it, so that a mistake in it is found before anything is
-// opened in the ledger. It reports whether the request has been answered: by a reply that was
-// kept, or here.
+// check removes the targets that cannot serve the request. It decodes the body if a target needs a translation, so that
+// mistakes in it are found before anything is opened in the ledger. It reports whether it has answered the request, by
+// a stored reply or by a local count of tokens.
 //
 // Stage 7: check.
 func (c *call) check() (answered bool, err error) {
@@ -216,18 +214,17 @@ func (c *call) check() (answered bool, err error) {
 	return c.server.late.answer(c)
 }
 
-// tree is the body's tree.
+// tree holds the decoded body.
 type tree struct {
-	request *llm.Request // once somebody asked for it
-	size    int64        // bytes that count for it
-	called  llm.Called   // how calls in a translated answer are named back; it outlives the rest
+	request *llm.Request // nil until it is needed
+	size    int64        // bytes that are reserved for it
+	called  llm.Called   // maps calls of a translated answer back to the client's names; it outlives the tree
 }
 
-// errNoTree is a request that nobody has to understand.
+// errNoTree means that an operation has no decoder.
 var errNoTree = errors.New("gateway: the body is not translated")
 
-// Tree is the body's tree. What it takes at most counts among the bodies in flight before it
-// is built.
+// Tree returns the decoded body. Before decoding it reserves the most memory that the tree can take.
 func (c *call) Tree() (*llm.Request, error) {
 	if c.tree.request != nil {
 		return c.tree.request, nil
@@ -247,28 +244,28 @@ func (c *call) Tree() (*llm.Request, error) {
 	return c.tree.request, err
 }
 
-// Step does work on so many bytes when it is its turn.
+// Step runs work on size bytes when it is the request's turn.
 func (c *call) Step(size int, work func()) { c.held.step(size, work) }
 
-// dropTree gives back what the tree takes. It is decoded again where it is asked for again.
+// dropTree releases the memory of the tree. The next call of Tree decodes the body again.
 func (c *call) dropTree() {
 	c.held.giveBack(c.tree.size)
 	c.tree = tree{called: c.tree.called}
 }
 
-// spent is what the attempts of a request used.
+// spent sums up the attempts of a request.
 type spent struct {
 	tokens  int64
 	money   llm.Money
 	priced  bool     // all of them had a price
-	models  []string // of all of them, in their order
-	reached bool     // some attempt reached its provider
-	counted bool     // some provider was asked for a count of the request's tokens
-	failed  bool     // some attempt failed in another way than by the client's own mistake, or was charged for it
-	costs   bool     // some attempt may cost something
+	models  []string // of all attempts, in order
+	reached bool     // an attempt reached its provider
+	counted bool     // a provider was asked to count the request's tokens
+	failed  bool     // an attempt was charged, or failed for another reason than the client's own mistake
+	costs   bool     // an attempt may cost something
 }
 
-// add adds an attempt that has ended, at what the account is charged for it; nil is that of one without a price.
+// add adds a settled attempt and its charge; a nil cost means that it has no price.
 func (s *spent) add(settled *ledger.Settlement, cost *llm.Money) {
 	s.tokens += settled.Usage.TotalTokens()
 	if s.priced = s.priced && cost != nil; cost != nil {
@@ -276,7 +273,7 @@ func (s *spent) add(settled *ledger.Settlement, cost *llm.Money) {
 	}
 }
 
-// cost is what they cost so far, nil when some of it has no price.
+// cost returns the charge so far; nil if a part of it has no price.
 func (s *spent) cost() *llm.Money {
 	if !s.priced {
 		return nil
@@ -284,5 +281,5 @@ func (s *spent) cost() *llm.Money {
 	return &s.money
 }
 
-// model is the full name of the last one's.
+// model returns the full name of the last attempt's model.
 func (s *spent) model() string { return s.models[len(s.models)-1] }

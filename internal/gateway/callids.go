@@ -8,18 +8,18 @@ import (
 	"weir/internal/sse"
 )
 
-// mostOpened bounds the calls that get an id in a stream that goes out as it came.
+// mostOpened bounds the tool calls that get an id in a stream that is passed through.
 const mostOpened = 1024
 
-// callIDs are the ids of the calls of an attempt's answer.
+// callIDs maps the ids of the tool calls in an attempt's answer.
 type callIDs struct {
-	before []string          // those of the conversation, where the request was translated
-	names  map[string]string // the client's names of tools, by those that the provider was sent; nil for the same
+	before []string          // ids of the conversation, if the request was translated
+	names  map[string]string // the client's tool names, by the names that the provider was sent; nil if equal
 	namer  *callid.Namer
-	opened map[[2]int]bool // calls of a stream that goes out as it came, by choice and index
+	opened map[[2]int]bool // open calls of a stream that is passed through, by choice and index
 }
 
-// history returns the messages as they go to the attempt's provider, with the ids that it gave.
+// history returns the messages for the attempt's provider, with the ids that this provider issued.
 func (a *attempt) history(messages []llm.Message) (sent []llm.Message) {
 	sent, a.ids.before = callid.History(messages, a.Target.Provider.Name())
 	return sent
@@ -32,12 +32,12 @@ func (a *attempt) namer() *callid.Namer {
 	return a.ids.namer
 }
 
-// nameCalls gives the calls of a whole answer their ids. Where client and provider speak the same, what goes
-// out are the provider's own bytes, and only calls without an id get one.
+// nameCalls sets the ids of the tool calls in a whole answer. If client and provider use the same wire format, the
+// provider's bytes are sent, and only calls without an id get one.
 func (a *attempt) nameCalls(body []byte, reply *llm.Reply) []byte {
 	switch {
 	case a.Op.Op != llm.OpChat:
-	case a.Spoken != a.Op || a.Head.Stream: // of a stream, events are made of it
+	case a.Spoken != a.Op || a.Head.Stream: // a stream's events are built from the reply
 		if hasCall(reply, func(*llm.ToolCall) bool { return true }) {
 			a.namer().Reply(reply)
 		}
@@ -47,7 +47,7 @@ func (a *attempt) nameCalls(body []byte, reply *llm.Reply) []byte {
 	return body
 }
 
-// hasCall reports whether a reply has such a call.
+// hasCall reports whether a reply has a tool call that satisfies is.
 func hasCall(r *llm.Reply, is func(c *llm.ToolCall) bool) bool {
 	for i := range r.Choices {
 		parts := r.Choices[i].Message.Parts
@@ -60,7 +60,7 @@ func hasCall(r *llm.Reply, is func(c *llm.ToolCall) bool) bool {
 	return false
 }
 
-// named does the same with an event that goes out as it came.
+// named sets missing ids of tool calls in an event that is passed through.
 func (r *relay) named(frame sse.Event) sse.Event {
 	op := r.call.Op
 	if op.NameCalls == nil || !bytes.Contains(frame.Data, []byte(`"tool_calls"`)) {
@@ -73,8 +73,8 @@ func (r *relay) named(frame sse.Event) sse.Event {
 	return sse.Event{Name: frame.Name, Data: data, Raw: op.Framing.Append(nil, string(frame.Name), data)}
 }
 
-// opens returns an id for a call without one that a piece of a stream opens; empty for a piece of a call that is
-// open. Index is -1 where the provider gave none.
+// opens returns an id for a call without one that a piece of a stream opens; empty for a piece of an open call. Index
+// is -1 if the provider sent none.
 func (a *attempt) opens(choice, index int, name string) string {
 	at := [2]int{choice, index}
 	if name == "" || a.ids.opened[at] || len(a.ids.opened) == mostOpened {

@@ -7,10 +7,10 @@ import (
 	"weir/internal/llm"
 )
 
-// mostArguments bounds, in bytes, the arguments of a stream's calls that are kept to be looked at.
+// mostArguments bounds the arguments of a stream's tool calls that are stored for a check, in bytes.
 const mostArguments = 8 << 20
 
-// heardCalls are the calls of a stream that is translated for a client API in which arguments are objects.
+// heardCalls collects the tool calls of a stream that is translated for a client API with arguments as JSON objects.
 type heardCalls struct {
 	calls map[[2]int]*heardCall // by choice and position
 	size  int
@@ -21,7 +21,7 @@ type heardCall struct {
 	arguments strings.Builder
 }
 
-// add takes note of an event.
+// add adds an event of a tool call.
 func (h *heardCalls) add(e *llm.Event) {
 	if e.Kind != llm.EventToolCall {
 		return
@@ -41,8 +41,8 @@ func (h *heardCalls) add(e *llm.Event) {
 	c.arguments.WriteString(e.Text)
 }
 
-// malformed is the name of a tool that is called with arguments which are no object, and whether there is one. A call that
-// a cap or a filter cut is none, nor are those of a stream whose calls are too long.
+// malformed returns the name of a tool that is called with arguments other than a JSON object, if there is one. It
+// ignores calls that a cap or a filter cut off, and all calls if their arguments together are too long.
 func (h *heardCalls) malformed(finish []llm.FinishReason) (name string, is bool) {
 	if h.size > mostArguments {
 		return "", false
@@ -55,7 +55,7 @@ func (h *heardCalls) malformed(finish []llm.FinishReason) (name string, is bool)
 	return "", false
 }
 
-// malformedCall is the same of a whole reply.
+// malformedCall does the same for a whole reply.
 func malformedCall(r *llm.Reply) (name string, is bool) {
 	for i := range r.Choices {
 		c := &r.Choices[i]

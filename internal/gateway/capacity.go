@@ -13,19 +13,19 @@ import (
 	"weir/internal/telemetry"
 )
 
-// client is whoever sent a request, as far as it is still there.
+// client is the sender of a request. It records whether the client is still connected.
 type client struct {
 	r           *http.Request
-	writeFailed atomic.Bool // a write found that it takes nothing any more
+	writeFailed atomic.Bool // a write failed because the client accepts no more data
 }
 
-// gone says whether the client has left: its connection broke, or it takes nothing any more.
+// gone reports whether the client has left: its connection broke, or a write to it failed.
 func (c *client) gone() bool {
 	ctx := c.r.Context()
 	return c.writeFailed.Load() || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopping)
 }
 
-// left is errGone once the client of a large body has: what would follow is not begun.
+// left returns errGone if the client of a large body has left, so that no further work begins.
 func (c *client) left(size int) error {
 	if size >= largeBody && c.r.Context().Err() != nil {
 		return errGone
@@ -33,23 +33,23 @@ func (c *client) left(size int) error {
 	return nil
 }
 
-// capacity is what a request holds of the gateway's places, memory and processors.
+// capacity records the pipeline slots, memory and processor turns that a request holds.
 type capacity struct {
 	server   *Server
 	client   *client
-	account  string // whose share it is of; empty before it has one
-	admitted bool   // it has a place, which is to be left
-	begun    bool   // it has had a turn
-	reserved int64  // bytes of bodies
-	answer   int64  // bytes of the answer under way
-	kept     int64  // of these, what stays until it has ended
-	// overdrawn says that it has the server's overdraft, overkept that what stays needs it.
+	account  string // the account that the share belongs to; empty before authentication
+	admitted bool   // holds a pipeline slot, which must be freed
+	begun    bool   // has had a processor turn
+	reserved int64  // bytes of request bodies
+	answer   int64  // bytes of the current answer
+	kept     int64  // bytes of answer that stay until it has ended
+	// overdrawn is set while the answer uses the server's overdraft, overkept while its lasting state needs it.
 	overdrawn, overkept bool
 }
 
 func (h *capacity) priority() telemetry.Priority { return priorityOf(h.client.r.Header) }
 
-// enter takes a place in the pipeline.
+// enter takes a pipeline slot.
 func (h *capacity) enter() error {
 	reason := h.server.admission.enter(h.priority())
 	if reason != telemetry.NotShed {
@@ -59,8 +59,8 @@ func (h *capacity) enter() error {
 	return nil
 }
 
-// takeShare takes the place for good, of its account's share of them, now that it is known
-// whose it is. As at admission, a few interactive requests may wait for one that is left.
+// takeShare charges the pipeline slot to the share of the account, which is now known. As at admission, a few
+// interactive requests may wait for a slot to become free.
 func (h *capacity) takeShare(account string) error {
 	s := h.server
 	got := s.places.take(account, 1)
@@ -75,7 +75,7 @@ func (h *capacity) takeShare(account string) error {
 	return nil
 }
 
-// awaitShare asks again for a place, for queueWait.
+// awaitShare tries for queueWait to get a slot.
 func (s *Server) awaitShare(ctx context.Context, account string) taken {
 	const looks = 8
 	every := time.NewTicker(queueWait / looks)
@@ -93,7 +93,7 @@ func (s *Server) awaitShare(ctx context.Context, account string) taken {
 	return ownShare
 }
 
-// enterStream asks again, once it is known that the answer is a stream.
+// enterStream asks for admission again, now that the answer is known to be a stream.
 func (h *capacity) enterStream() error {
 	reason := h.server.admission.takesStream(h.priority(), h.server.places.below(h.account))
 	if reason != telemetry.NotShed {
@@ -102,7 +102,7 @@ func (h *capacity) enterStream() error {
 	return nil
 }
 
-// leave gives the place back.
+// leave frees a pipeline slot.
 func (s *Server) leave(account string, p telemetry.Priority) {
 	if account != "" {
 		s.places.giveBack(account, 1)
@@ -110,13 +110,13 @@ func (s *Server) leave(account string, p telemetry.Priority) {
 	s.admission.leave(p)
 }
 
-// shed is the refusal of a request for which there is no room.
+// shed counts and returns the refusal of a request.
 func (h *capacity) shed(reason telemetry.Reason) error {
 	h.server.metrics.Shed(reason, h.priority())
 	return refusal(reason, h.priority())
 }
 
-// reserve counts n bytes more among the bodies in flight, or says why not.
+// reserve reserves n bytes more for request bodies, or returns the refusal.
 func (h *capacity) reserve(n int64) error {
 	switch h.server.bodiesInFlight.take(h.account, n) {
 	case ownShare:
@@ -128,7 +128,7 @@ func (h *capacity) reserve(n int64) error {
 	return nil
 }
 
-// giveBack counts n bytes less.
+// giveBack releases n bytes of request bodies.
 func (h *capacity) giveBack(n int64) {
 	h.reserved -= n
 	if n != 0 {
@@ -137,8 +137,8 @@ func (h *capacity) giveBack(n int64) {
 	}
 }
 
-// letGo counts n bytes that nothing needs any more, and has them collected once there are many.
-// The runtime would wait for as much again as lives, and what comes at once can be all there is.
+// letGo counts n released bytes and starts a garbage collection after mostGarbage bytes. Otherwise the runtime would
+// wait until the heap has doubled, and bodies that arrive at once may exceed the memory.
 func (s *Server) letGo(n int64) {
 	if n > keepBody && s.garbage.Add(n) > mostGarbage {
 		s.garbage.Store(0)
@@ -146,8 +146,8 @@ func (s *Server) letGo(n int64) {
 	}
 }
 
-// arrive counts what of the answer under way came and has not gone on, n bytes by now, and
-// waits for memory.
+// arrive reserves memory for the n bytes of the current answer that have arrived and are not sent yet. It waits if no
+// memory is free.
 func (h *capacity) arrive(n int64) error {
 	for !h.overdrawn && h.answer-h.kept < n {
 		if err := h.awaitAnswer(min(max(n, leastStep), mostStep)); err != nil {
@@ -157,7 +157,7 @@ func (h *capacity) arrive(n int64) error {
 	return nil
 }
 
-// keep counts likewise what stays until the answer has ended, n bytes by now.
+// keep reserves memory for the n bytes of state that stay until the answer has ended. It waits if no memory is free.
 func (h *capacity) keep(n int64) error {
 	for !h.overkept && h.kept < n {
 		before := h.answer
@@ -170,8 +170,8 @@ func (h *capacity) keep(n int64) error {
 	return nil
 }
 
-// keepText counts n bytes more of text, at least, that stays until the answer has ended, and
-// says how many they are: 0 where none are free.
+// keepText reserves memory for at least n bytes of text that stay until the answer has ended. It returns how many bytes
+// it reserved; 0 if no memory is free.
 func (h *capacity) keepText(n int) int {
 	n = max(n, textStep)
 	if !h.takeAnswer(textCopies * int64(n)) {
@@ -181,7 +181,7 @@ func (h *capacity) keepText(n int) int {
 	return n
 }
 
-// awaitAnswer counts n bytes more of the answer under way, and waits for them.
+// awaitAnswer reserves n bytes more for the current answer. It waits if no memory is free.
 func (h *capacity) awaitAnswer(n int64) error {
 	if h.overdrawn || h.takeAnswer(n) {
 		return nil
@@ -213,7 +213,7 @@ func (h *capacity) awaitAnswer(n int64) error {
 	h.server.metrics.Shed(telemetry.AccountBodies, h.priority())
 	return provider.GivenUp(&llm.Error{
 		Code: llm.CodeOverloaded, RetryAfter: interactiveRetry,
-		Message: "The answer is too large for the memory that is free here. Try again when some of this account's " +
+		Message: "The answer is too large for the gateway's free memory. Try again when some of this account's " +
 			"requests have ended.",
 	})
 }
@@ -226,7 +226,7 @@ func (h *capacity) takeAnswer(n int64) bool {
 	return true
 }
 
-// passedOn gives back what arrived, once it has gone on and its buffers were let go.
+// passedOn releases the memory of the parts that have been sent.
 func (h *capacity) passedOn() {
 	if h.answer > h.kept {
 		h.server.answersInFlight.giveBack(h.account, h.answer-h.kept)
@@ -238,14 +238,14 @@ func (h *capacity) passedOn() {
 	}
 }
 
-// endAnswer gives back all that the answer under way has.
+// endAnswer releases all memory of the current answer.
 func (h *capacity) endAnswer() {
 	h.kept, h.overkept = 0, false
 	h.passedOn()
 }
 
-// inTurn does a step of so many bytes of work, in a turn where they are many or others are at
-// work. What a client has left behind is not begun. The step waits for nothing.
+// inTurn runs a step that processes size bytes. The step waits for its turn if size is large or other steps run. It
+// does not begin if the client has left. The step itself must not block.
 func (h *capacity) inTurn(size int, work func() error) error {
 	if t := h.server.processor.begin(size); t != nil {
 		return h.awaitTurn(t, work)
@@ -254,7 +254,7 @@ func (h *capacity) inTurn(size int, work func() error) error {
 	return work()
 }
 
-// turnFor does work on so many bytes, in a turn where these are many.
+// turnFor runs work on size bytes, and waits for a turn if size is large.
 func (h *capacity) turnFor(size int64, work func() error) error {
 	if size < largeRead {
 		return work()
@@ -283,8 +283,8 @@ func (h *capacity) takeTurn(ctx context.Context, t *turns) bool {
 	return took
 }
 
-// step does so many bytes of work that is to be done whatever comes: in a turn where they are
-// many or others are at work, and without one once it has waited for long.
+// step runs a step of size bytes that must be done in any case: in a turn if size is large or other steps run, and
+// without one after the longest wait.
 func (h *capacity) step(size int, work func()) {
 	switch t := h.server.processor.begin(size); {
 	case t == nil:

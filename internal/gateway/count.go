@@ -7,9 +7,8 @@ import (
 	"weir/internal/llm"
 )
 
-// countHere answers a request for a count of tokens that the provider of the
-// model does not count in the client's wire format: by the vocabulary that
-// estimates are made with. The provider is not asked.
+// countHere answers a request to count tokens with an estimate by Weir's own vocabulary, because the model's provider
+// cannot count in the client's wire format. It calls no provider.
 func (c *call) countHere() error {
 	if err := c.held.inTurn(treeWork(c.Body), func() error { _, err := c.Tree(); return err }); err != nil {
 		return err

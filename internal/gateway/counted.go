@@ -9,9 +9,9 @@ import (
 	"weir/internal/quote"
 )
 
-// affordCounted reserves an amount for an attempt whose fine bound is refused, by what the provider counts. It is asked
-// once a request, and only where the least that it may count would fit into the budget. The error is that of the fine
-// bound where nothing was counted.
+// affordCounted reserves an amount for an attempt after its fine bound was refused, using the provider's own count of
+// tokens. It calls the provider once per request, and only if the smallest possible count would fit into the budget.
+// Without a count it returns the error of the fine bound.
 func (a *attempt) affordCounted(budgets []budget.Budget, inputs *quote.Inputs, refused error) error {
 	c := a.call
 	by := a.Target.Provider.Counts(a.Speaks)
@@ -31,7 +31,7 @@ func (a *attempt) affordCounted(budgets []budget.Budget, inputs *quote.Inputs, r
 	return a.affordAs(budgets, inputs, quote.Counted)
 }
 
-// countThere asks the provider how many tokens it counts of the attempt's body.
+// countThere lets the provider count the tokens of the attempt's body.
 func (a *attempt) countThere() (int64, error) {
 	c, p := a.call, a.Target.Provider
 	c.spent.counted = true
@@ -44,7 +44,8 @@ func (a *attempt) countThere() (int64, error) {
 	}, c.principal.Key().ID)
 	c.server.metrics.Counted(p.Name(), err == nil)
 	if err != nil {
-		c.server.log.Debug("the tokens of a request were not counted", "request", c.id.text, "provider", p.Name(), "err", err)
+		c.server.log.Debug("the provider did not count the tokens of a request",
+			"request", c.id.text, "provider", p.Name(), "err", err)
 	}
 	return tokens, err
 }

@@ -1,4 +1,3 @@
-// Package gateway is the pipeline of one request: authenticate, read, scan,
-// route, open in the ledger, forward, relay, settle. Every wire format goes
-// through this one pipeline; what differs between them is in package dialect.
+// Package gateway implements the pipeline of a request: authenticate, read, scan, route, open in the ledger, forward,
+// relay, settle. All wire formats use this pipeline; package dialect describes their differences.
 package gateway

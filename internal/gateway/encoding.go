@@ -16,14 +16,15 @@ import (
 
 const (
 	acceptedEncodings = "gzip, deflate, zstd"
-	// mostWindow is how much memory a zstd body may ask for: what every decoder has to support (RFC 8878, section 3.1.1.1.2).
+	// mostWindow is the most memory that a zstd body may require. Every decoder must support it (RFC 8878, section
+	// 3.1.1.1.2).
 	mostWindow = 8 << 20
-	// mostRatio is how many times its compressed length a body may have, beyond the first freeExpanded bytes. Conversations
-	// have up to some 30 times; what has more makes work of nothing.
+	// mostRatio bounds the ratio of a body's length to its compressed length, beyond the first freeExpanded bytes. The
+	// ratio of conversations is at most about 30; a higher one creates work out of nothing.
 	mostRatio, freeExpanded = 100, 1 << 20
 )
 
-// decoded returns the request with its body as it was before the client compressed it, of unknown length.
+// decoded returns the request with its body decompressed and of unknown length.
 func decoded(r *http.Request, limit int64) (*http.Request, error) {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header["Content-Encoding"], ",")))
 	if encoding == "" || encoding == "identity" {
@@ -37,9 +38,10 @@ func decoded(r *http.Request, limit int64) (*http.Request, error) {
 		body.open = zlib.NewReader
 	case "zstd":
 		body.open = openZstd
-	default: // one within another, too
+	default: // also several encodings, one inside another
 		return nil, &llm.Error{Code: llm.CodeUnsupportedMedia, Message: fmt.Sprintf(
-			"The content encoding %.100q is not understood: send the body as it is, or with one of %s.", encoding, acceptedEncodings)}
+			"The content encoding %.100q is not supported: send the body uncompressed, or with one of %s.",
+			encoding, acceptedEncodings)}
 	}
 	other := *r
 	other.Body, other.ContentLength = body, -1
@@ -47,31 +49,32 @@ func decoded(r *http.Request, limit int64) (*http.Request, error) {
 }
 
 func openZstd(src io.Reader) (io.ReadCloser, error) {
-	d, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(mostWindow))
+	d, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(mostWindow))
 	if err != nil {
 		return nil, err
 	}
 	return d.IOReadCloser(), nil
 }
 
-// errEncoding is a body that is not in the encoding that its header names.
-var errEncoding = errors.New("gateway: the body is not encoded as it says")
+// errEncoding means that a body does not match its Content-Encoding.
+var errEncoding = errors.New("gateway: the body does not match its Content-Encoding")
 
-var errTrailing = errors.New("something follows its end")
+var errTrailing = errors.New("data follows the end of the compressed body")
 
-// errExpands is a body that is compressed more than any conversation is.
+// errExpands means that a body is compressed more than any conversation.
 var errExpands = errors.New("gateway: the body expands beyond its bound")
 
-// encodedBody decodes a body as it is read.
+// encodedBody decompresses a body as it is read.
 type encodedBody struct {
 	encoding string
 	source   *countedBody
 	open     func(src io.Reader) (io.ReadCloser, error)
-	plain    io.ReadCloser // nil until the first byte is wanted
-	out      int64         // bytes that came out of it
+	plain    io.ReadCloser // nil until the first read
+	out      int64         // bytes decompressed
 }
 
-// Read is io.Reader's.
+// Read implements io.Reader.
 func (b *encodedBody) Read(p []byte) (int, error) {
 	if b.plain == nil {
 		plain, err := b.open(b.source)
@@ -93,7 +96,7 @@ func (b *encodedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end reads the body to its end, behind which its connection goes on.
+// end reads the compressed body to its end, so that its connection can be used again.
 func (b *encodedBody) end() error {
 	more, _ := io.Copy(io.Discard, b.source)
 	if more > 0 || b.source.err != nil {
@@ -102,7 +105,7 @@ func (b *encodedBody) end() error {
 	return io.EOF
 }
 
-// failure tells what is wrong with the bytes from a failure to read them.
+// failure returns a failure to read the body unchanged, and wraps any other as an error of the encoding.
 func (b *encodedBody) failure(err error) error {
 	if b.source.err != nil {
 		return b.source.err
@@ -110,7 +113,7 @@ func (b *encodedBody) failure(err error) error {
 	return fmt.Errorf("%w (%s): %w", errEncoding, b.encoding, err)
 }
 
-// Close closes the decoder. The body itself is its server's to close.
+// Close closes the decoder. The server closes the body itself.
 func (b *encodedBody) Close() error {
 	if b.plain == nil {
 		return nil
@@ -118,16 +121,16 @@ func (b *encodedBody) Close() error {
 	return b.plain.Close()
 }
 
-// countedBody is a body of so many bytes at most, and how reading it failed: encodings can take any number of bytes to say
-// nothing.
+// countedBody limits how many compressed bytes may be read, because encodings can use any number of bytes to encode
+// nothing. It stores the error of the last read.
 type countedBody struct {
 	io.ReadCloser
 	left int64
 	came int64
-	err  error // nil for its end
+	err  error // nil at the end of the body
 }
 
-// Read is io.Reader's.
+// Read implements io.Reader.
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.came += int64(n)

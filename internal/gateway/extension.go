@@ -11,25 +11,24 @@ import (
 	"weir/internal/route"
 )
 
-// extensions are fields of the service's own that a body of any wire format may
-// have. No provider gets to see them.
+// extensions are Weir's own fields, which a body of any wire format may have. They are not sent to providers.
 var extensions = rawjson.Names{"fallbacks", "rescue"}
 
-// maxFallbacks bounds the models that a request may name beside its own.
+// maxFallbacks bounds the models that a request may name in addition to its own.
 const maxFallbacks = 8
 
-// ownFields are their values, and what else a request says to the service.
+// ownFields holds the values of these fields and the request's attribution.
 type ownFields struct {
-	fallbacks []string // models that the request names beside its own
-	vendors   bool     // the client's vendor has a field of that name, too
-	theirs    []byte   // it; nil for none
-	noRescue  bool     // it does not want an answer continued elsewhere
-	// attribution is for whom and for what the request is.
+	fallbacks []string // models that the request names in addition to its own
+	vendors   bool     // the client's vendor has a field named fallbacks, too
+	theirs    []byte   // the value of the vendor's field; nil if it is absent
+	noRescue  bool     // the client does not want another target to continue an interrupted answer
+	// attribution holds the request's end user and tags.
 	attribution llm.Attribution
-	reserved    []string // names of tags for which room is kept
+	reserved    []string // names of tags that room is reserved for
 }
 
-// scan reads the head of the body, and takes the service's own fields out of it.
+// scan reads the head of the body and removes Weir's own fields.
 //
 // Stage 4: scan.
 func (c *call) scan() error {
@@ -63,7 +62,8 @@ func (c *call) scanBody() (err error) {
 	return err
 }
 
-// mayExtend is quick to say no. A name may be spelt with escapes.
+// mayExtend reports quickly whether the body may have one of the fields. It also finds names that are written with
+// escapes.
 func mayExtend(body []byte) bool {
 	for _, name := range extensions {
 		if bytes.Contains(body, []byte(`"`+name+`"`)) {
@@ -81,7 +81,7 @@ func mayExtend(body []byte) bool {
 	return false
 }
 
-// cut reads the fields, and gives the body without them; nil where there are none.
+// cut reads Weir's own fields and returns the body without them; nil if it has none.
 func (o *ownFields) cut(body []byte) (cut []byte, err error) {
 	var seen rawjson.Seen
 	rest := []byte{'{'}
@@ -94,7 +94,7 @@ func (o *ownFields) cut(body []byte) (cut []byte, err error) {
 		if i >= 0 {
 			found = true
 			if o.vendors && m.Is("fallbacks") && isVendors(m.Value) {
-				o.theirs = slices.Clone(m.Value) // the body's buffer is used again
+				o.theirs = slices.Clone(m.Value) // the body's buffer is reused
 			} else if err := o.take(m); err != nil {
 				return nil, err
 			}
@@ -125,7 +125,8 @@ func (o *ownFields) take(m rawjson.Member) error {
 	return o.takeFallbacks(m.Value)
 }
 
-// isVendors tells fallbacks of a vendor's own, a word or a list of objects, from names of models.
+// isVendors reports whether a value of fallbacks is the vendor's own, a string or a list of objects, and not a list of
+// model names.
 func isVendors(v []byte) bool {
 	for _, e := range rawjson.Elements(v) {
 		return rawjson.KindOf(e) == rawjson.Object
@@ -133,9 +134,9 @@ func isVendors(v []byte) bool {
 	return rawjson.KindOf(v) == rawjson.String
 }
 
-// withFallbacks is the body of an attempt in the client's own format with its vendor's fallbacks. These have the
-// vendor ask a model that nobody here has looked at: they are left out, and named, where the key may not use it, or where
-// a budget has to be held.
+// withFallbacks adds the vendor's own fallbacks to a body in the client's format. By these the vendor may use a model
+// that Weir has not checked. They are dropped, and listed in X-Weir-Dropped, if the key may not use the model or a
+// budget applies.
 func (a *attempt) withFallbacks(body []byte) []byte {
 	c := a.call
 	switch {
@@ -148,7 +149,7 @@ func (a *attempt) withFallbacks(body []byte) []byte {
 	return rawjson.Splice(nil, body, rawjson.Set(body, "fallbacks", c.own.theirs))
 }
 
-// mayFallBack reports whether the key may use all models that its vendor's fallbacks name.
+// mayFallBack reports whether the key may use all models that the vendor's fallbacks name.
 func (a *attempt) mayFallBack() bool {
 	principal := a.call.principal
 	if principal.UsesAll() {
@@ -159,7 +160,7 @@ func (a *attempt) mayFallBack() bool {
 			return false
 		}
 	}
-	return rawjson.KindOf(a.call.own.theirs) == rawjson.Array // of a word nobody knows the models
+	return rawjson.KindOf(a.call.own.theirs) == rawjson.Array // a string does not show its models
 }
 
 func (o *ownFields) takeFallbacks(list []byte) error {
@@ -182,8 +183,7 @@ func (o *ownFields) takeFallbacks(list []byte) error {
 	return nil
 }
 
-// addFallbacks adds the models that the request names beside its own. The key
-// must be allowed each.
+// addFallbacks adds the models that the request names in addition to its own. The key must be allowed to use each.
 func (c *call) addFallbacks() error {
 	for i, name := range c.own.fallbacks {
 		denied := c.principal.MayUse(name)
@@ -202,8 +202,7 @@ func (c *call) addFallbacks() error {
 	return nil
 }
 
-// addTargets adds those that are not there yet: whoever names a model twice
-// does not have it asked twice.
+// addTargets adds the targets that are not in the list yet, so that a model named twice is tried once.
 func (c *call) addTargets(more []route.Target) {
 	for _, t := range more {
 		same := func(other route.Target) bool { return other.Provider == t.Provider && other.Model == t.Model }

@@ -7,16 +7,16 @@ import (
 	"weir/internal/provider"
 )
 
-// hangUp offers the whole answer of a request whose client has hung up to repeats of the request: SDKs have timeouts
-// of their own, after which they ask again.
+// hangUp offers the whole answer of a request to repeats of it after the client has hung up, because SDKs have timeouts
+// of their own and then send the request again.
 type hangUp struct {
 	mu   sync.Mutex
-	over bool        // no offer is made any more, and the body of the request may be used again
-	told *lateAnswer // the offer, for which repeats wait; nil before it is made, and once it has been answered
+	over bool        // no more offers; the body of the request may be reused
+	told *lateAnswer // the offer that repeats wait for; nil before it is made and after it was answered
 }
 
-// offer makes the answer known to repeats of the request, which wait as long as it is read. There is no offer for a
-// stream, nor for a request with an Idempotency-Key, by which it is repeated.
+// offer offers the answer to repeats of the request, which wait while it is read. Streams are not offered, nor are
+// answers to requests with an Idempotency-Key, which repeats use instead.
 func (h *hangUp) offer(c *call) {
 	if c.token == "" || c.Head.Stream || c.Op.Free || c.idem != nil {
 		return
@@ -29,13 +29,13 @@ func (h *hangUp) offer(c *call) {
 	told := &lateAnswer{read: make(chan struct{})}
 	c.server.late.offer(c.principal.Key().ID, repeatOf(c), c.server.timing.DrainAnswer, []*lateAnswer{told})
 	if told.key == "" {
-		return // there is no room for it
+		return // the list of offers is full
 	}
 	h.told = told
 	c.server.log.Debug("a client hung up, and repeats of its request may get the answer", "request", c.id.text)
 }
 
-// end ends the time in which the answer is offered, and reports whether repeats may wait for it.
+// end ends the time of offers, and reports whether repeats may wait for the answer.
 func (h *hangUp) end() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,7 +43,7 @@ func (h *hangUp) end() bool {
 	return h.told != nil
 }
 
-// reply returns the attempt's answer for repeats, before its usage and its cost are known; nil where none was offered.
+// reply returns the attempt's answer for repeats, before its usage and cost are known; nil if it was not offered.
 func (h *hangUp) reply(a *attempt, resp *provider.Response, body []byte) *lateReply {
 	if !h.end() {
 		return nil
@@ -53,7 +53,7 @@ func (h *hangUp) reply(a *attempt, resp *provider.Response, body []byte) *lateRe
 	return r
 }
 
-// settled gives the answer to repeats, with its usage and its cost, once it is settled.
+// settled passes the answer to repeats, with its usage and cost, after it was settled.
 func (h *hangUp) settled(c *call, reply *lateReply, usage *llm.Usage) {
 	if reply == nil {
 		return
@@ -62,7 +62,7 @@ func (h *hangUp) settled(c *call, reply *lateReply, usage *llm.Usage) {
 	h.give(c, reply)
 }
 
-// give ends the wait of repeats, with that reply; nil where no answer came.
+// give ends the wait of repeats with the reply; nil means that no answer arrived.
 func (h *hangUp) give(c *call, reply *lateReply) {
 	if !h.end() {
 		return

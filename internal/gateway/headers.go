@@ -13,21 +13,21 @@ import (
 	"weir/internal/provider"
 )
 
-// noDeadline takes a connection's deadline away.
+// noDeadline removes the deadline of a connection.
 var noDeadline time.Time
 
-// answered is what the headers of an answer tell about its last attempt.
+// answered holds the values of an answer's headers, which describe its last attempt.
 type answered struct {
 	ID        string `json:"id"`
 	Provider  string `json:"provider"`
 	Model     string `json:"model"`
-	Requested string `json:"requested,omitempty"` // where it is another than Model
+	Requested string `json:"requested,omitempty"` // if it differs from Model
 	Attempts  int    `json:"attempts"`
-	Cost      string `json:"cost,omitempty"`    // in dollars, where it is known before the body
-	Type      string `json:"type,omitempty"`    // of the body, where it is not JSON
-	Dropped   string `json:"dropped,omitempty"` // names of what the provider's wire format cannot carry
+	Cost      string `json:"cost,omitempty"`    // in dollars, if it is known before the body
+	Type      string `json:"type,omitempty"`    // content type of the body; empty for JSON
+	Dropped   string `json:"dropped,omitempty"` // names that the provider's wire format cannot express
 
-	back []dialect.Header // the provider's own that are for the client; a replay has none
+	back []dialect.Header // the provider's headers for the client; a replay has none
 }
 
 func (a *attempt) answered() answered {
@@ -42,11 +42,10 @@ func (a *attempt) answered() answered {
 	return told
 }
 
-// maxDropped bounds X-Weir-Dropped in bytes.
+// maxDropped bounds X-Weir-Dropped, in bytes.
 const maxDropped = 1 << 10
 
-// droppedHeader lists the names, which are fit for a header each, as far as the
-// bound allows.
+// droppedHeader joins the names, each valid in a header, up to the bound.
 func droppedHeader(names []string) string {
 	var out strings.Builder
 	for _, name := range names {
@@ -62,8 +61,7 @@ func droppedHeader(names []string) string {
 	return out.String()
 }
 
-// answerHeaders sets the headers of an answer, by this attempt or, replayed, by
-// an earlier one.
+// answerHeaders sets the headers of an answer by this attempt, or by an earlier one that is replayed.
 func (c *call) answerHeaders(a *answered, contentType string) {
 	h := c.w.Header()
 	c.commonHeaders(h, a.ID)
@@ -84,8 +82,8 @@ func (c *call) answerHeaders(a *answered, contentType string) {
 	setBack(h, a.back)
 }
 
-// fail answers with an error, if nothing was answered. It does not ask whether
-// the client is there: a body that did not come in time looks as if not.
+// fail answers with an error if nothing was sent. It does not check whether the client is still connected, because a
+// body that did not arrive in time looks the same.
 func (c *call) fail(err error) {
 	e := llm.AsError(err)
 	c.logFailure(err, e)
@@ -93,7 +91,7 @@ func (c *call) fail(err error) {
 		e = withoutAmounts(err, e)
 	}
 	e = withWindow(c, e)
-	c.settleLimits() // the client may ask again as soon as it has read this
+	c.settleLimits() // the client may retry as soon as it has read this
 	if c.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
 		c.server.refused(c.principal, e)
 	}
@@ -114,15 +112,15 @@ func (c *call) fail(err error) {
 	dialect.ErrorHeaders(h, e)
 	body := c.Dialect.EncodeError(nil, e, c.id.text)
 	if c.attempt == nil || c.attempt.hold == nil || c.attempt.hold.Settled() {
-		c.releaseBody() // whatever time the client takes
+		c.releaseBody() // however long the client takes
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	c.w.WriteHeader(c.Dialect.Status(e.Code))
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
 }
 
-// withoutAmounts is an error as the client may see it: an account that is charged otherwise than the provider charges
-// gets no explanation of the provider's that tells an amount.
+// withoutAmounts returns the error as the client may see it: an account with a price list gets no explanation of the
+// provider that names an amount of money.
 func withoutAmounts(err error, e *llm.Error) *llm.Error {
 	if _, theirs := errors.AsType[*provider.Failure](err); !theirs ||
 		!stamp.TellsCost(strings.Join([]string{e.Message, e.Param, e.Word}, " ")) {
@@ -134,7 +132,7 @@ func withoutAmounts(err error, e *llm.Error) *llm.Error {
 	return &shown
 }
 
-// withWindow is an error that says how much the model takes, where the provider did not.
+// withWindow adds the model's context window to an error, if the provider did not report it.
 func withWindow(c *call, e *llm.Error) *llm.Error {
 	if e.Misfit.Kind != llm.ContextOverflow || e.Misfit.Limit > 0 || c.attempt == nil {
 		return e
@@ -144,17 +142,17 @@ func withWindow(c *call, e *llm.Error) *llm.Error {
 	return &told
 }
 
-// defaultRetry is when a client may try again where nobody knows better.
+// defaultRetry is the Retry-After if no better value is known.
 const defaultRetry = 5 * time.Second
 
-// withRetryAfter is the error with a time to try again, where its status is
-// one that promises it and the provider did not say.
+// withRetryAfter adds a default Retry-After, if the error's status requires one and the provider sent none.
 func withRetryAfter(e *llm.Error) *llm.Error {
 	switch e.Code {
 	case llm.CodeRateLimited, llm.CodeProviderUnavailable, llm.CodeOverloaded:
 		if e.RetryAfter == 0 {
 			told := *e
-			if told.RetryAfter = defaultRetry; e.Code == llm.CodeRateLimited { // LangChain's Google class reads it here alone
+			if told.RetryAfter = defaultRetry; e.Code == llm.CodeRateLimited {
+				// LangChain's Google class reads the time only from the message.
 				told.Message += " " + llm.TryAgain(defaultRetry)
 			}
 			return &told
@@ -163,8 +161,8 @@ func withRetryAfter(e *llm.Error) *llm.Error {
 	return e
 }
 
-// logFailure logs an error once: ours and the provider's loudly, a caller's
-// mistakes for whoever looks for them.
+// logFailure logs an error once: errors of the gateway and the provider at a high level, a client's mistakes at debug
+// level.
 func (c *call) logFailure(err error, e *llm.Error) {
 	level := logLevel(e)
 	if !c.server.log.Enabled(c.r.Context(), level) {
@@ -186,7 +184,7 @@ func (c *call) logFailure(err error, e *llm.Error) {
 	c.server.log.Log(c.r.Context(), level, "request failed", append(about, "err", e)...)
 }
 
-// logLevel is that of the line about an error.
+// logLevel returns the level of an error's log line.
 func logLevel(e *llm.Error) slog.Level {
 	switch e.Code {
 	case llm.CodeInternal:
@@ -194,7 +192,7 @@ func logLevel(e *llm.Error) slog.Level {
 			return slog.LevelError
 		}
 	case llm.CodeOverloaded:
-		if !errors.Is(e, errShed) { // of which there are too many to tell of each
+		if !errors.Is(e, errShed) { // too many to log each
 			return slog.LevelWarn
 		}
 	case llm.CodeProviderError, llm.CodeProviderTimeout, llm.CodeProviderUnavailable:

@@ -19,19 +19,17 @@ import (
 	"weir/internal/telemetry"
 )
 
-// maxKeptReply bounds what is kept for a key, in bytes.
+// maxKeptReply bounds a stored reply, in bytes.
 const maxKeptReply = 8 << 20
 
-// idempotent is a request's hold on its Idempotency-Key. A nil one does
-// nothing.
+// idempotent is a request's claim on its Idempotency-Key. A nil one does nothing.
 type idempotent struct {
 	call   *call
 	record idempotency.Record
 	ended  bool
 }
 
-// beginIdempotent records the request's Idempotency-Key, if it has one, or
-// replays what was answered to it before.
+// beginIdempotent records the request's Idempotency-Key, if it has one, or replays the stored reply.
 func (c *call) beginIdempotent() (replayed bool, err error) {
 	header, err := idempotency.KeyOf(c.r.Header)
 	if err != nil || header == "" {
@@ -44,9 +42,9 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
 	defer cancel()
-	const spent = "The Idempotency-Key was used with a request that has ended and whose answer was not kept: a " +
-		"stream, a very large reply, or one beyond what is kept for the account. It is not made again. Use a new key " +
-		"to make it again."
+	const spent = "The Idempotency-Key belongs to a request that has ended without a stored reply: the reply was " +
+		"a stream, very large, or beyond the account's storage limit. The gateway does not repeat such a request. " +
+		"Use a new key to send it again."
 	state, reply, err := idempotency.Begin(ctx, c.server.idempotency, record, spent)
 	if err != nil {
 		return false, err
@@ -58,15 +56,15 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	return false, nil
 }
 
-// digestOf is a hash of all of the request that decides its answer.
+// digestOf returns a hash of all parts of the request that determine its answer.
 func digestOf(c *call) string {
 	return seal.Digest(c.Dialect.Name, string(c.Op.Op), strconv.FormatBool(c.Head.Stream), c.Head.Model,
-		strings.Join(c.own.fallbacks, " ")+string(c.own.theirs), strconv.FormatBool(c.own.noRescue), fmt.Sprint(c.PassedHeaders()),
+		strings.Join(c.own.fallbacks, " ")+string(c.own.theirs), strconv.FormatBool(c.own.noRescue),
+		fmt.Sprint(c.PassedHeaders()),
 		string(content(c.Body, c.formType())))
 }
 
-// content is the body, but for the boundary between the parts of a form, which
-// is another one whenever a client writes the same form again.
+// content returns the body without the boundary of a form, which changes each time a client writes the same form.
 func content(body []byte, formType string) []byte {
 	_, params, err := mime.ParseMediaType(formType)
 	if err != nil || params["boundary"] == "" {
@@ -75,11 +73,11 @@ func content(body []byte, formType string) []byte {
 	return bytes.ReplaceAll(body, []byte("--"+params["boundary"]), []byte("--"))
 }
 
-// replay answers with the reply that was kept.
+// replay answers with the stored reply.
 func (i *idempotent) replay(sealed []byte) error {
 	c := i.call
 	if n := int64(len(sealed)); n > freeArrival && !c.held.takeAnswer(arrivalCopies*n) {
-		return c.held.shed(telemetry.AccountBodies) // who waits holds what was read
+		return c.held.shed(telemetry.AccountBodies) // a request must not wait while it holds the stored reply in memory
 	}
 	box, err := i.sealer()
 	if err != nil {
@@ -103,13 +101,13 @@ func (i *idempotent) replay(sealed []byte) error {
 	return nil
 }
 
-// store keeps a reply, sealed, before the client gets it. An error means that it is not
-// kept; then the key is spent, or stays as one whose request runs.
+// store stores a reply, sealed, before the client receives it. After an error the reply is not stored: the key then
+// counts as used, or as one whose request still runs.
 func (i *idempotent) store(a *answered, body []byte) error {
 	c := i.call
-	i.ended = true // it has been answered, whatever comes of this: nobody is charged for it again
+	i.ended = true // the request has been answered, so it must not be charged again even if the reply is not stored
 	if len(body) > maxKeptReply {
-		i.streamed() // too large to replay: the key is spent all the same
+		i.streamed() // too large to replay, but the key counts as used
 		return kept.TooLarge
 	}
 	head, err := json.Marshal(a)
@@ -126,8 +124,8 @@ func (i *idempotent) store(a *answered, body []byte) error {
 	return c.server.idempotency.Keep(ctx, i.record, sealed)
 }
 
-// keep keeps a reply for its Idempotency-Key, and tells the client where it could not:
-// the same request gets 409 then, and is not made again.
+// keep stores a reply for its Idempotency-Key. If that fails, a header says so: the same request then gets 409 and is
+// not sent to a provider again.
 func (i *idempotent) keep(a *answered, body []byte) {
 	if i == nil {
 		return
@@ -139,17 +137,17 @@ func (i *idempotent) keep(a *answered, body []byte) {
 	}
 }
 
-// notKept counts and logs what was not kept.
+// notKept counts and logs a reply or response that was not stored.
 func (c *call) notKept(what string, kind kept.Kind, err error) {
 	log := c.server.log.Error
 	if why, ok := errors.AsType[kept.Refusal](err); ok {
 		c.server.metrics.NotKept(kind, why)
-		log = c.server.log.Info // of which there may be as many as requests
+		log = c.server.log.Info // there may be as many as requests
 	}
 	log(what, "request", c.id.text, "account", c.principal.Account().ID, "err", err)
 }
 
-// streamed remembers that the reply was a stream, which is not kept.
+// streamed records that the reply was a stream, which is not stored.
 func (i *idempotent) streamed() {
 	if i == nil {
 		return
@@ -159,12 +157,12 @@ func (i *idempotent) streamed() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.server.idempotency.Keep(ctx, i.record, nil); err != nil {
-		c.server.log.Error("the end of a stream could not be recorded for its Idempotency-Key", "request", c.id.text,
+		c.server.log.Error("failed to record the end of a stream for its Idempotency-Key", "request", c.id.text,
 			"err", err)
 	}
 }
 
-// release lets the key be used again, when the request came to nothing.
+// release frees the key for another request if this one got no answer.
 func (i *idempotent) release() {
 	if i == nil || i.ended {
 		return
@@ -173,12 +171,12 @@ func (i *idempotent) release() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.server.idempotency.Forget(ctx, i.record); err != nil {
-		c.server.log.Error("an Idempotency-Key could not be released", "request", c.id.text, "err", err)
+		c.server.log.Error("failed to release an Idempotency-Key", "request", c.id.text, "err", err)
 	}
 }
 
-// sealer encrypts with a key that only the holder of the API key and of the
-// Idempotency-Key can derive: the database alone gives nothing away.
+// sealer returns a cipher with a key that needs both the API key and the Idempotency-Key: the database alone reveals
+// nothing.
 func (i *idempotent) sealer() (cipher.AEAD, error) {
 	secret := i.call.token + "\n" + i.call.r.Header.Get("Idempotency-Key")
 	return seal.New(secret, i.record.Scope+i.record.Key, "weir idempotency v1")

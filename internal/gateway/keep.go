@@ -12,11 +12,11 @@ import (
 	"weir/internal/llm"
 )
 
-// keepWithin is how long a request waits for the database to keep something of it.
+// keepWithin bounds the wait for the database to store a reply or response.
 const keepWithin = 5 * time.Second
 
-// recall puts what the request goes on from into its body, where answers of its
-// wire format are kept. Its model is known by then, and what of its limits is left.
+// recall inserts the stored conversation that the request continues into its body, if the operation supports that. By
+// then the model and the remaining limits are known.
 func (c *call) recall() error {
 	if c.Op.Kept == nil {
 		return nil
@@ -35,21 +35,21 @@ func (c *call) recall() error {
 	if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
 		return &llm.Error{
 			Code:       llm.CodeOverloaded,
-			Message:    "What the request goes on from cannot be read right now. Try again shortly.",
+			Message:    "The stored conversation cannot be read right now. Try again shortly.",
 			RetryAfter: time.Second, Err: err,
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if turn != nil && c.Op.Op == llm.OpChat { // a compaction goes on from what is kept, and is not kept
+	if turn != nil && c.Op.Op == llm.OpChat { // a compaction continues a stored conversation, but is not stored
 		c.kept = &keeping{c, turn, owner}
 	}
 	if &body[0] == &c.Body[0] {
-		return nil // nothing was put in
+		return nil // the body is unchanged
 	}
 	c.Body = body
-	model := c.Head.Model // or the default one
+	model := c.Head.Model // may be the default model
 	return c.held.inTurn(len(c.Body), func() (err error) {
 		c.Head, err = c.Op.Scan(c.Body, c.r)
 		c.Head.Model = model
@@ -57,7 +57,7 @@ func (c *call) recall() error {
 	})
 }
 
-// forReading is the memory and turns of the account that asks, to read what is kept.
+// forReading returns memory and turns of the caller's account for reading stored conversations.
 func (h *capacity) forReading() conversation.Capacity {
 	return conversation.Capacity{Turn: h.turnFor, Reserve: func(n int64) error {
 		if n <= 0 {
@@ -68,13 +68,13 @@ func (h *capacity) forReading() conversation.Capacity {
 	}}
 }
 
-// ReadCapacity is the same for what does not go through the pipeline. done gives back what is still reserved.
+// ReadCapacity returns the same for requests outside the pipeline. done releases the memory that is still reserved.
 func (s *Server) ReadCapacity(r *http.Request, account string) (held conversation.Capacity, done func()) {
 	h := &capacity{server: s, client: &client{r: r}, account: account}
 	return h.forReading(), func() { h.giveBack(h.reserved) }
 }
 
-// echo is what of the request its answer repeats.
+// echo returns the fields of the request that its answer repeats.
 func (c *call) echo() []llm.Field {
 	if c.Op.Echo == nil {
 		return nil
@@ -82,8 +82,7 @@ func (c *call) echo() []llm.Field {
 	return append(c.Op.Echo(c.Body), c.kept.echo()...)
 }
 
-// keeping is what is to be kept with the answer of a request, so that the next one finds it. A
-// nil one keeps nothing.
+// keeping stores the answer of a request so that a later request can continue from it. A nil one stores nothing.
 type keeping struct {
 	call  *call
 	turn  *conversation.Turn
@@ -97,8 +96,8 @@ func (k *keeping) echo() []llm.Field {
 	return k.turn.Echo()
 }
 
-// keep keeps a whole answer before the client has its end. Of what cannot be kept the client
-// gets its answer all the same: false.
+// keep stores a whole answer before the client receives its end. It returns false if the answer cannot be stored; the
+// client gets it all the same.
 func (k *keeping) keep(answer []byte) bool {
 	if k == nil || answer == nil {
 		return true
@@ -113,14 +112,14 @@ func (k *keeping) keep(answer []byte) bool {
 	return err == nil
 }
 
-// keepEvent keeps the answer that the data of an event holds, if any.
+// keepEvent stores the answer that the data of an event holds, if any.
 func (k *keeping) keepEvent(data []byte) {
 	if k != nil {
 		k.keep(k.call.Op.Kept(data))
 	}
 }
 
-// keepEncoded keeps the answer whose stream an encoder has finished.
+// keepEncoded stores the answer that an encoder has built from a stream.
 func (k *keeping) keepEncoded(e dialect.Encoder) {
 	if encoder, ok := e.(dialect.Keeper); ok && k != nil {
 		k.keep(encoder.Kept())

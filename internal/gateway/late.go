@@ -10,29 +10,29 @@ import (
 	"weir/internal/quote"
 )
 
-// lateAttempts are the attempts of a request whose providers did not begin their whole answers
-// in time, and work on. The request goes on without them.
+// lateAttempts are attempts at providers that did not begin their whole answers in time, but may still answer and
+// charge. The request continues without them.
 type lateAttempts struct {
-	last    *late         // that is to be read on beside the request; nil for none
-	shared  *shared       // with all of them; nil where there were none
-	answers []*lateAnswer // of all of them, until they are offered to repeats of the request
+	last    *late         // to be read in the background; nil for none
+	shared  *shared       // shared with all late attempts; nil if there are none
+	answers []*lateAnswer // answers of all late attempts, until they are offered to repeats of the request
 }
 
-// late is one of them. Its answer is read for its usage.
+// late is one late attempt. Its answer is read for its usage.
 type late struct {
 	attempt  *attempt
 	held     capacity
 	answer   *provider.Late
 	upstream *upstreamContext
 	id       string            // of the request
-	unseen   ledger.Settlement // how the attempt ends where its usage does not come
+	unseen   ledger.Settlement // settlement if no usage arrives
 	shared   *shared
 	told     *lateAnswer // for repeats of the request
-	reply    *lateReply  // their reply; without a body where no answer came
+	reply    *lateReply  // reply to repeats; without a body if no answer arrived
 }
 
-// shared is what a request and its late attempts hold together: a place in the gateway
-// and among the requests at a time of its caller. The last one gives it back.
+// shared is the capacity that a request and its late attempts hold together: a pipeline slot and a place in the
+// caller's concurrency limit. The last one to leave frees it.
 type shared struct {
 	holders atomic.Int64
 	used    atomic.Int64 // tokens
@@ -46,14 +46,13 @@ func (s *shared) leave(used int64) {
 	}
 }
 
-// keepsLate says whether the answer of the attempt under way is read on where it is late.
+// keepsLate reports whether the answer of the current attempt is still read if it is late.
 func (c *call) keepsLate() bool {
 	return !c.Head.Stream && !c.Op.Free && c.principal.Account().OnDisconnect != account.DisconnectCancel
 }
 
-// detachLate takes an attempt that failed out of the request where its answer is late
-// and is read on: from here on it is not the request's to settle. There are so many
-// drains at most; one beyond them is given up.
+// detachLate separates a failed attempt from the request if its late answer will be read; the request no longer settles
+// it. If the maximum of such reads is reached, it closes the answer and returns false.
 func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlement, upstream *upstreamContext) bool {
 	if f.Late == nil {
 		return false
@@ -78,13 +77,13 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 		told: &lateAnswer{read: make(chan struct{})}, reply: a.lateReply(),
 	}
 	c.late.answers = append(c.late.answers, c.late.last.told)
-	a.hold, a.settling = nil, nil // what it holds of budgets it holds on
-	c.spent.priced = false        // until it has ended
+	a.hold, a.settling = nil, nil // the late attempt keeps its hold on budgets
+	c.spent.priced = false        // until the late attempt has been settled
 	return true
 }
 
-// readLate reads the late answer beside the request, if there is one. It counts for its
-// request where no other attempt does.
+// readLate reads the late answer in the background, if there is one. The attempt counts as the request if no other
+// attempt does.
 func (c *call) readLate(counts bool) {
 	l, s := c.late.last, c.server
 	if l == nil {
@@ -104,8 +103,8 @@ func (c *call) readLate(counts bool) {
 	}()
 }
 
-// tell gives the answer to those that repeat its request, once it is settled. What it cost is known where it is the
-// request's one attempt.
+// tell passes the settled answer to repeats of its request. The cost of the answer is known if the attempt was the only
+// one of its request.
 func (l *late) tell(s *Server, settlement *ledger.Settlement) {
 	reply, room := l.reply, capacity{server: s, account: l.held.account}
 	if reply.body == nil {
@@ -119,11 +118,11 @@ func (l *late) tell(s *Server, settlement *ledger.Settlement) {
 	s.late.came(l.told, reply, room)
 }
 
-// settlement waits for the answer. What is wrong with it is as if it had never come.
+// settlement waits for the answer and returns its settlement. An invalid answer is settled as if none had arrived.
 func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	defer func() {
 		if p := recover(); p != nil {
-			server.log.Error("a late answer could not be read", "request", l.id, "err", fmt.Sprint("panic: ", p))
+			server.log.Error("failed to read a late answer", "request", l.id, "err", fmt.Sprint("panic: ", p))
 			s = l.unseen
 		}
 	}()
@@ -140,7 +139,7 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	if err != nil {
 		f := a.Target.Provider.Judge(err)
 		switch {
-		case f.Kind == provider.KindAborted: // it counts as it was told
+		case f.Kind == provider.KindAborted: // it counts with the usage that it reported
 		case f.Refusal() && !a.tally.Begun && !a.BillsRefusal(f):
 			return came.Rejected(f)
 		default:

@@ -11,13 +11,12 @@ import (
 	"weir/internal/route"
 )
 
-// defaultOutput is how many tokens of answer are reserved where the client gives
-// no cap: most answers are shorter, and what a longer one has beyond it counts
-// when it is there.
+// defaultOutput is how many output tokens are reserved if the client sets no cap. Most answers are shorter; a longer
+// one counts in full when it has been received.
 const defaultOutput = 1024
 
-// reserveLimits puts what the request goes on from into its body, and takes what it needs of
-// the limits of its key, its account, the installation, its end user and its tags: all of it or nothing.
+// reserveLimits inserts the stored conversation into the body and reserves the request in the limits of its key,
+// account, end user and tags and of the installation, in all of them or in none.
 //
 // Stage 6: limits.
 func (c *call) reserveLimits() error {
@@ -27,20 +26,20 @@ func (c *call) reserveLimits() error {
 	return c.server.limits.Reserve(c.r.Context(), &c.limited, limitedCaller(c), c.estimateTokens())
 }
 
-// limitedCaller is who asks, for whom and for what, as limits see it.
+// limitedCaller returns the caller with the limits of its end user and tags.
 func limitedCaller(c *call) ratelimit.Caller {
 	caller := ratelimit.CallerOf(c.principal)
 	caller.Parts = c.principal.PartLimits(&c.own.attribution)
 	return caller
 }
 
-// lookAtLimits refuses a request whose caller has nothing left of its limits, before what is
-// kept is read for it. It takes nothing of them: how large the request is, is not known yet.
+// lookAtLimits refuses a request if its caller has exhausted a limit, before the stored conversation is read. It
+// reserves nothing, because the size of the request is not known yet.
 func (c *call) lookAtLimits() error {
 	return c.server.limits.Look(limitedCaller(c), c.estimateTokens())
 }
 
-// estimateTokens is how many tokens are reserved for the request.
+// estimateTokens returns how many tokens are reserved for the request.
 func (c *call) estimateTokens() int64 {
 	if c.Op.Free {
 		return 0
@@ -55,16 +54,15 @@ func (c *call) estimateTokens() int64 {
 	return ratelimit.Estimate(int64(len(c.Body)), output, c.Head.Choices)
 }
 
-// settleLimits counts what was really used in place of what was reserved, once,
-// before the client can know that its request has ended.
+// settleLimits replaces the reserved tokens by those used, once, before the client can know that its request has ended.
 func (c *call) settleLimits() {
-	if c.late.shared == nil { // else the last of its attempts does
+	if c.late.shared == nil { // otherwise the last late attempt settles
 		c.limited.Settle(c.spent.tokens)
 	}
 }
 
-// countRejected counts the attempts of a request of which this one, the last, has failed by what was asked for, or
-// because its client left at once, and which cost nothing.
+// countRejected counts the attempts of a request against the caller if they cost nothing and the last one was rejected
+// for the request's own fault, or its client left.
 func (a *attempt) countRejected(f *provider.Failure) {
 	c := a.call
 	if !c.spent.costs && (c.plan.Rejected(f) || c.client.gone()) {
@@ -72,8 +70,8 @@ func (a *attempt) countRejected(f *provider.Failure) {
 	}
 }
 
-// admitUnavailable refuses a request whose last target is unavailable, where its caller has met that often enough: each
-// leaves a row in the ledger.
+// admitUnavailable refuses a request if its target is down, no other target is left, and its caller has sent such
+// requests too often, because each leaves a row in the ledger.
 func (s *Server) admitUnavailable(p *account.Principal, plan *route.Plan) error {
 	if !plan.Rests(s.now()) {
 		return nil
@@ -88,14 +86,14 @@ func (s *Server) admitUnavailable(p *account.Principal, plan *route.Plan) error 
 	}
 }
 
-// commonHeaders sets what every reply has.
+// commonHeaders sets the headers of every reply.
 func (c *call) commonHeaders(h http.Header, id string) {
 	left := c.rateLimitStatus()
 	c.Dialect.CommonHeaders(h, id, c.server.now(), &left)
 }
 
-// rateLimitStatus is what the caller has left: as it was told when the request was let
-// in, or as it is known here where it did not come so far.
+// rateLimitStatus returns the caller's remaining limits: as of the request's admission, or the node's current values if
+// it was refused before.
 func (c *call) rateLimitStatus() llm.RateLimitStatus {
 	switch {
 	case c.limited.Asked():

@@ -13,39 +13,35 @@ import (
 )
 
 const (
-	// lookEvery is how often the machine's condition is looked at.
+	// lookEvery is how often the machine's condition is measured.
 	lookEvery = 100 * time.Millisecond
-	// lateLimit is the wait for a processor, of nine in ten goroutines, from
-	// which the process cannot keep up. Below half of it, it does.
+	// lateLimit is the scheduling delay, at the 90th percentile of goroutines, that counts as overload. Below half of
+	// it, the process counts as healthy.
 	lateLimit = 10 * time.Millisecond
-	// strainUp is what a look adds that finds the process late by the limit, at
-	// most maxUp where it is later; strainDown what one takes off that finds it
-	// well. From the worst it is back within four seconds.
+	// strainUp is added when a measurement equals the limit, and up to maxUp when it exceeds it; strainDown is
+	// subtracted when the process is healthy. Recovery from the worst level takes less than four seconds.
 	strainUp   = 0.05
 	maxUp      = 0.2
 	strainDown = 0.05
 	maxStrain  = 1.9
-	// floorPerCPU is how many requests in flight, for each processor, are never
-	// too many: all of them together are less work than lateLimit, so that it is
-	// something else that the process waits for, and no refusal would help.
+	// floorPerCPU is how many requests in flight per processor never cause an overload: together they are less work
+	// than lateLimit, so the process waits for something else, and refusals would not help.
 	floorPerCPU = 128
-	// fewWaits is how many waits say nothing.
+	// fewWaits is the least number of samples for a measurement.
 	fewWaits = 20
-	// sayEvery is how often the log tells of requests that are refused.
+	// sayEvery is the shortest time between two log lines about refused requests.
 	sayEvery = 10 * time.Second
 )
 
-// errShed is a refusal of which the log tells only in sum.
+// errShed marks a refusal that is not logged by itself but counted in a summary line.
 var errShed = errors.New("gateway: shed")
 
-// strain is how much too much there is to do: 0 nothing, up to 1 the share of
-// batch requests that is refused, and what is above 1 the share of the other
-// streams.
-// It rises quickly and falls slowly, and rests between half the limit and the
-// limit, so that it does not swing.
+// strain measures overload. 0 is none; up to 1 it is the share of batch requests that are refused; the excess over 1 is
+// the share of other streams that are refused. It rises quickly, falls slowly, and stays unchanged between half the
+// limit and the limit, so that it does not oscillate.
 type strain struct {
 	level float64
-	floor int64 // requests in flight below which none is refused for it
+	floor int64 // requests in flight below which no request is refused
 }
 
 func (s *strain) adjust(late time.Duration) {
@@ -58,7 +54,7 @@ func (s *strain) adjust(late time.Duration) {
 	s.level = min(max(s.level, 0), maxStrain)
 }
 
-// share is the part of such requests that is refused, 0 to 1.
+// share returns the share of requests of the priority that are refused, from 0 to 1.
 func (s *strain) share(p telemetry.Priority) float64 {
 	if p == telemetry.Batch {
 		return min(s.level, 1)
@@ -66,7 +62,7 @@ func (s *strain) share(p telemetry.Priority) float64 {
 	return max(s.level-1, 0)
 }
 
-// memoryLevel says who may still take memory.
+// memoryLevel says which requests may still take memory.
 type memoryLevel uint8
 
 const (
@@ -75,7 +71,7 @@ const (
 	memoryFull              // no requests
 )
 
-// The shares of GOMEMLIMIT at which the levels begin.
+// The levels begin at these shares of GOMEMLIMIT.
 const (
 	tightMemory = 0.85
 	fullMemory  = 0.95
@@ -91,20 +87,19 @@ func levelOf(share float64) memoryLevel {
 	return memoryAmple
 }
 
-// condition is how the machine fares.
+// condition is the machine's measured state.
 type condition struct {
-	late   time.Duration // what nine in ten goroutines at most waited for a processor
-	memory float64       // what is used, as a share of GOMEMLIMIT; 0 without one
+	late   time.Duration // 90th percentile of the time that goroutines waited for a processor
+	memory float64       // memory in use, as a share of GOMEMLIMIT; 0 without a limit
 }
 
-// machine reads the condition off the Go runtime
-// (https://pkg.go.dev/runtime/metrics).
+// machine measures the condition by the Go runtime's metrics (https://pkg.go.dev/runtime/metrics).
 type machine struct {
 	samples []metrics.Sample
-	seen    []uint64 // the counts of the last look
+	seen    []uint64 // counts of the last measurement
 }
 
-// What machine reads, in the order of its samples.
+// Indexes of machine's samples.
 const (
 	sampleWaits = iota
 	sampleTotal
@@ -137,7 +132,7 @@ func (m *machine) look() condition {
 	return c
 }
 
-// late is the ninth decile of the waits since the last look; 0 for too few.
+// late returns the 90th percentile of the waits since the last measurement; 0 if there are too few.
 func (m *machine) late(h *metrics.Float64Histogram) time.Duration {
 	if m.seen == nil {
 		m.seen = make([]uint64, len(h.Counts))
@@ -158,8 +153,7 @@ func (m *machine) late(h *metrics.Float64Histogram) time.Duration {
 	return late
 }
 
-// Watch looks after the machine until ctx ends: where it cannot keep up,
-// requests are refused.
+// Watch measures the machine's condition until ctx ends and adjusts the admission of requests to it.
 func (s *Server) Watch(ctx context.Context) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
@@ -180,8 +174,8 @@ func (s *Server) Watch(ctx context.Context) {
 	}
 }
 
-// telling decides when the log tells of refused requests: of the first at once,
-// and then of their number, now and then.
+// telling decides when refused requests are logged: the first at once, and their number at most every sayEvery after
+// that.
 type telling struct {
 	last uint64
 	at   time.Time
@@ -195,5 +189,5 @@ func (t *telling) look(shed uint64, now time.Time) (n uint64, say bool) {
 	return n, true
 }
 
-// floor is how many requests in flight are never too many for this process.
+// floor returns how many requests in flight never overload this process.
 func floor() int64 { return floorPerCPU * int64(runtime.GOMAXPROCS(0)) }

@@ -6,19 +6,18 @@ import (
 	"weir/internal/telemetry"
 )
 
-// statusGone is what a request counts as whose client left, after nginx's word
-// for it.
+// statusGone is the status in metrics of a request after its client has left, as in nginx.
 const statusGone = 499
 
-// measured is what the gateway counts of a request.
+// measured holds the metrics of a request.
 type measured struct {
 	route  *telemetry.Route
-	status int // of the answer; 0 for 200
-	// The time of a request that its provider does not take. Pauses between attempts, and
-	// attempts that are repeated, count as the provider's.
-	read time.Time // the body was in
-	ask  time.Time // the provider was asked first
-	got  time.Time // a whole answer of it was in; zero for a stream
+	status int // status of the answer; 0 means 200
+	// These times give the gateway's own share of a request's duration. Pauses between attempts and repeated attempts
+	// count as the provider's.
+	read time.Time // the body was received
+	ask  time.Time // the first attempt was sent
+	got  time.Time // the provider's whole answer was received; zero for a stream
 }
 
 func (m *measured) asked(now time.Time) {
@@ -27,7 +26,7 @@ func (m *measured) asked(now time.Time) {
 	}
 }
 
-// done counts the request, which has ended.
+// done counts the ended request.
 func (m *measured) done(s *Server, started time.Time) {
 	if m.status == 0 {
 		m.status = 200
@@ -39,8 +38,8 @@ func (m *measured) done(s *Server, started time.Time) {
 	}
 }
 
-// overhead is how long the gateway took itself, when the answer ended now; not ok for a request
-// that no provider was asked for.
+// overhead returns the gateway's own share of the duration, if the answer ended now; ok is false if no provider was
+// called.
 func (m *measured) overhead(now time.Time) (d time.Duration, ok bool) {
 	if m.ask.IsZero() {
 		return 0, false

@@ -8,20 +8,21 @@ import (
 	"weir/internal/provider"
 )
 
-// traceHeaders are the W3C's headers of a trace (https://www.w3.org/TR/trace-context/). The gateway makes none of its own.
+// traceHeaders are the W3C trace context headers (https://www.w3.org/TR/trace-context/). The gateway creates none
+// itself.
 var traceHeaders = [...]string{"Traceparent", "Tracestate"}
 
-// mostTrace is how long the value of such a header may be. The standard has vendors keep 512 characters.
+// mostTrace bounds the value of a trace header. The standard requires vendors to accept 512 characters.
 const mostTrace = 1 << 10
 
-// sentHeaders are the client's headers that go along with an attempt.
+// sentHeaders returns the client's headers that are sent with an attempt.
 func (a *attempt) sentHeaders() []dialect.Header {
 	sent := a.Passed()
 	for _, name := range traceHeaders {
 		values := a.call.r.Header[name]
 		if len(values) == 0 {
 			if name == traceHeaders[0] {
-				break // a state without a parent means nothing
+				break // a tracestate without a traceparent has no meaning
 			}
 			continue
 		}
@@ -33,26 +34,27 @@ func (a *attempt) sentHeaders() []dialect.Header {
 }
 
 const (
-	// mostBack is how many headers of a provider's answer go back to the client, and longestBack how long name and value
-	// of one may be.
+	// mostBack bounds the number of a provider's headers that are returned to the client, longestBack the length of
+	// one, name and value together.
 	mostBack    = 32
 	longestBack = 256
 )
 
-// keepBack keeps what a provider's answer tells in headers that its vendor's clients read, where client and provider
-// speak the same.
+// keepBack stores the headers of a provider's answer that its vendor's clients read, if client and provider use the
+// same wire format.
 func (a *attempt) keepBack(resp *provider.Response) {
 	if len(a.Dialect.Returned) == 0 || a.Spoken != a.Op {
 		return
 	}
 	for name, value := range resp.Header.All() {
-		if len(a.back) < mostBack && a.Dialect.Returns(name) && len(name)+len(value) <= longestBack && isPrintable(value) {
+		short := len(name)+len(value) <= longestBack
+		if short && len(a.back) < mostBack && a.Dialect.Returns(name) && isPrintable(value) {
 			a.back = append(a.back, dialect.Header{Name: http.CanonicalHeaderKey(name), Value: value})
 		}
 	}
 }
 
-// setBack sets the headers that were kept, but for those that the gateway itself has set: its own limits come first.
+// setBack sets the stored headers, except those that the gateway has set, such as its own limits.
 func setBack(h http.Header, back []dialect.Header) {
 	for _, b := range back {
 		if !hasHeader(h, b.Name) {
@@ -61,7 +63,7 @@ func setBack(h http.Header, back []dialect.Header) {
 	}
 }
 
-// hasHeader reports whether a header is set, in whatever case.
+// hasHeader reports whether a header is set, in any case.
 func hasHeader(h http.Header, name string) bool {
 	for other := range h {
 		if strings.EqualFold(other, name) {

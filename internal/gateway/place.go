@@ -9,9 +9,9 @@ import (
 	"weir/internal/llm"
 )
 
-// placed is an error of an encoder with the place of the mistake as the client wrote it: encoders call options as Chat
-// Completions does, and count the messages that they were given, in which what stands beside the conversation is one, and
-// several elements may be.
+// placed returns an encoder's error with the path of the mistake in the client's request. Encoders name options as Chat
+// Completions does and count messages after decoding, where a system prompt is a message and several elements may be
+// one.
 func placed(err error, messages []llm.Message, d *dialect.Dialect) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -40,7 +40,7 @@ func placed(err error, messages []llm.Message, d *dialect.Dialect) error {
 	return &told
 }
 
-// inner is what follows the message in the client's words, where they are known.
+// inner returns the rest of the path below a message in the client's format, if it is known.
 func inner(rest string, d *dialect.Dialect) string {
 	if d.Parts == "" {
 		return rest

@@ -19,24 +19,24 @@ import (
 // attempt is one call of one provider.
 type attempt struct {
 	call        *call
-	quote.Quote              // of the request at the target
-	body        []byte       // as the target gets it
-	dropped     []string     // what its wire format cannot carry
-	input       int64        // tokens of the request by estimate, where a stream is to tell them first; else 0
-	cap         int64        // output tokens of each answer, put in where the client gave no cap; 0 for nothing
-	calls       int64        // of the provider's own tools, likewise
-	demand      quote.Demand // what is reserved for it; zero without a budget
+	quote.Quote              // the quote of the request at the target
+	body        []byte       // as sent to the target
+	dropped     []string     // names that the target's wire format cannot express
+	input       int64        // estimated input tokens, if a stream must report them first; else 0
+	cap         int64        // output cap of each answer, set if the client sent none; 0 for none
+	calls       int64        // cap on calls of the provider's own tools; 0 for none
+	demand      quote.Demand // the amount to reserve; zero without a budget
 
-	hold     *ledger.Hold // nil before it was opened, and once its late answer is read elsewhere
+	hold     *ledger.Hold // nil before it is opened, and after its late answer is detached
 	tally    quote.Tally
 	answer   arriving
 	ids      callIDs
-	back     []dialect.Header   // of the answer, for the client
-	resumes  *resume            // how it goes on with an answer that broke off; nil where it does not
-	settling *ledger.Settlement // how it will be settled, once it has failed
+	back     []dialect.Header   // headers of the answer for the client
+	resumes  *resume            // how it continues an interrupted answer; nil if it does not
+	settling *ledger.Settlement // the settlement of a failed attempt
 }
 
-// newAttempt is an attempt at the current target.
+// newAttempt returns an attempt at the current target.
 func (c *call) newAttempt() *attempt {
 	a := &c.first
 	if c.attempt != nil {
@@ -47,10 +47,8 @@ func (c *call) newAttempt() *attempt {
 	return a
 }
 
-// prepare makes an attempt at the current target, or at the next one whose wire format can
-// carry the request and that the caller's budgets afford. The error is that of the first.
-//
-// Stage 8: prepare.
+// prepare prepares an attempt at the first remaining target with a wire format that can express the request and a price
+// that the caller's budgets can pay. It returns the error of the first target if there is none.
 func (c *call) prepare() (*attempt, error) {
 	var first error
 	for {
@@ -68,11 +66,12 @@ func (c *call) prepare() (*attempt, error) {
 	}
 }
 
-// ask reserves an amount for an attempt, and makes its body.
+// ask reserves an amount for an attempt and builds its body.
 func (a *attempt) ask() error {
 	c := a.call
 	if name := c.Head.NoCap; name != "" && !a.Quirks.NoCap {
-		return llm.Invalid(name, fmt.Sprintf("The %s must be an integer from 1 for this model. Leave it out for no limit.", name))
+		return llm.Invalid(name, fmt.Sprintf(
+			"The %s must be an integer from 1 for this model. Leave it out for no limit.", name))
 	}
 	if err := a.afford(); err != nil {
 		return err
@@ -80,8 +79,8 @@ func (a *attempt) ask() error {
 	return c.held.inTurn(a.work(), func() error { return a.makeBody() })
 }
 
-// work is how much work it is at most to make the attempt's body, in bytes. What goes as it came
-// is decoded for a provider that has fees for documents or sound.
+// work returns the most work that building the attempt's body can take, in bytes. A body that is passed through is
+// decoded if the provider charges separately for documents or sound.
 func (a *attempt) work() int {
 	if a.Spoken == a.Op && !a.Quirks.ParsesDocuments && !a.Quirks.SoundApart && !a.mayBreakOwn() {
 		return len(a.call.Body)
@@ -89,13 +88,14 @@ func (a *attempt) work() int {
 	return treeWork(a.call.Body)
 }
 
-// mayBreakOwn reports whether what goes as it came is to be decoded, since it may break a rule of the target's vendor.
+// mayBreakOwn reports whether a body in the target's own format must be decoded, because it may break a rule of the
+// vendor.
 func (a *attempt) mayBreakOwn() bool {
 	return a.Op.Op == llm.OpChat && a.Rules().MayBreakOwn(a.Target.Model, a.call.Body)
 }
 
-// breaksOwn reports whether a request in the target's own wire format breaks a rule of its vendor, so that it cannot go
-// as it came. What nobody here understands goes.
+// breaksOwn reports whether a request in the target's own wire format breaks a rule of its vendor, so that it cannot be
+// passed through. A request that cannot be decoded is passed through.
 func (a *attempt) breaksOwn() bool {
 	if !a.mayBreakOwn() {
 		return false
@@ -104,11 +104,12 @@ func (a *attempt) breaksOwn() bool {
 	return err == nil && a.Rules().BreaksOwn(a.Target.Model, tree, a.call.Body)
 }
 
-// makeBody is the one branch between forwarding bytes and translating a tree.
+// makeBody builds the attempt's body. It is the only function that chooses between passing bytes through and
+// translating.
 func (a *attempt) makeBody() error {
 	c := a.call
 	to := a.Spoken
-	a.Apart() // while it is the request's turn
+	a.Apart() // during the request's turn
 	a.Untold()
 	switch {
 	case to == c.Op && !a.breaksOwn():
@@ -119,7 +120,7 @@ func (a *attempt) makeBody() error {
 	case !c.offers(a.Target):
 		return llm.Invalid("model",
 			fmt.Sprintf("The provider %q does not offer %s. %s", a.Target.Provider.Name(), c.Op.Op,
-				cmp.Or(c.Op.Instead, "GET /v1/models lists what there is.")))
+				cmp.Or(c.Op.Instead, "GET /v1/models lists the available models.")))
 	}
 	tree, err := c.Tree()
 	if err != nil {
@@ -135,8 +136,8 @@ func (a *attempt) makeBody() error {
 	return a.encode(&request)
 }
 
-// passedWithout are the fields that a body goes without where it is forwarded: those that the provider refuses. A name
-// that stands nowhere in it is found to do so before anything is read.
+// passedWithout returns the fields that the provider refuses and that a passed-through body has, which are removed. It
+// parses the body only if the name of such a field appears in it.
 func passedWithout(body []byte, q *llm.Quirks) (names []string) {
 	for _, name := range q.Drop {
 		if bytes.Contains(body, []byte(name)) && rawjson.Present(rawjson.Get(body, name)) {
@@ -146,14 +147,13 @@ func passedWithout(body []byte, q *llm.Quirks) (names []string) {
 	return names
 }
 
-// encode translates a request for the attempt's target, with the cap that is put in where
-// the client gave none. An output cap of 0, which fills
-// Anthropic's prompt cache and asks for no answer, means nothing elsewhere.
+// encode translates a request for the attempt's target, with an output cap if the client sent none. It refuses an
+// output cap of 0, which fills Anthropic's prompt cache without an answer, for other wire formats.
 func (a *attempt) encode(request *llm.Request) error {
 	c := a.call
 	if request.MaxOutput != nil && *request.MaxOutput == 0 && a.Speaks != c.Dialect {
 		return llm.Invalid("max_tokens",
-			"The max_tokens must be at least 1 for this model: 0 is understood by Anthropic alone.")
+			"max_tokens must be at least 1 for this model: only Anthropic's models accept 0.")
 	}
 	if request.MaxOutput == nil && a.cap > 0 {
 		request.MaxOutput = &a.cap
@@ -164,7 +164,7 @@ func (a *attempt) encode(request *llm.Request) error {
 	if a.Speaks != c.Dialect {
 		c.tree.called.Documents = llm.DocumentsOf(request.Messages)
 	}
-	request = compose.Offered(a.Speaks.Name, request) // so that all calls and results have the ids that go out
+	request = compose.Offered(a.Speaks.Name, request) // so that all calls and results have the ids that are sent
 	request.Model, request.Stream = a.Target.Model, c.Head.Stream
 	request.Messages = a.history(request.Messages)
 	fitted, names, err := a.Rules().Fit(request, a.Speaks == c.Dialect)
@@ -178,23 +178,22 @@ func (a *attempt) encode(request *llm.Request) error {
 		return nil
 	}
 	if e := request.Essential; e != nil && e.Param == llm.AsError(err).Param {
-		return err // it is in the client's words
+		return err // the error already names the client's field
 	}
 	return placed(err, request.Messages, c.Dialect)
 }
 
-// limit makes the body that of the attempt, with the caps that keep it within the amount that is reserved for it: on the
-// calls of the provider's own tools, and on what a reseller may charge.
+// limit sets the attempt's body, with the caps that keep its cost within the reserved amount: a cap on calls of the
+// provider's own tools, and one on a reseller's price.
 func (a *attempt) limit(body []byte) {
 	if a.body = body; a.call.reservation != nil {
 		a.body = a.CapCalls(a.CapPrice(body), a.calls)
 	}
 }
 
-// afford reserves an amount in the caller's budgets for an attempt, and finds the cap that is
-// to be put in where the client gave none. A closer look is taken where the first bound is
-// refused, and the provider is asked for its count where that is refused, too. Without a budget all
-// that is looked at is whether the target's price may be assumed.
+// afford reserves an amount in the caller's budgets for an attempt and sets the output cap if the client sent none. If
+// the coarse bound is refused it tries the fine bound, and then the provider's own count. Without a budget it only
+// checks whether the target's price may be assumed.
 func (a *attempt) afford() error {
 	c := a.call
 	c.releaseReservation()
@@ -229,7 +228,7 @@ func (a *attempt) afford() error {
 	return err
 }
 
-// explained is the error of a budget that has no room, with what there is to do where the provider's own tools need it.
+// explained adds advice to the error of an exhausted budget, if the provider's own tools need the amount.
 func (a *attempt) explained(err error, inputs *quote.Inputs) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if _, full := errors.AsType[*budget.Exceeded](err); !ok || !full {
@@ -240,20 +239,20 @@ func (a *attempt) explained(err error, inputs *quote.Inputs) error {
 	return &told
 }
 
-// isBeyondBudget reports whether a budget has no room for what was counted, or for something of unknown price in it.
+// isBeyondBudget reports whether a budget has no room for the request, or the request uses something of unknown price.
 func isBeyondBudget(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
 	return ok && (e.Code == llm.CodeBudgetExceeded || errors.Is(err, quote.ErrUnpriced))
 }
 
-// inputs is what the request is for the attempt's target, from its bytes where they suffice.
+// inputs returns the request's inputs for the attempt's target, from the bytes alone if possible.
 func (a *attempt) inputs() (quote.Inputs, error) {
 	c := a.call
 	if c.tree.request == nil {
 		if inputs, plain := a.PlainText(); plain {
 			return inputs, nil
 		}
-		if !c.Op.Multipart { // what is decoded was measured before
+		if !c.Op.Multipart { // measure before decoding; forms are not JSON
 			if _, err := c.server.bounds.Measure(c.Body); err != nil {
 				return quote.Inputs{}, err
 			}
@@ -275,7 +274,9 @@ func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how qu
 	if err != nil {
 		return err
 	}
-	need := ledger.Need{Need: budget.Need{Account: c.principal.Account().ID, Key: c.principal.Key().ID, Budgets: budgets, At: c.started}}
+	need := ledger.Need{Need: budget.Need{
+		Account: c.principal.Account().ID, Key: c.principal.Key().ID, Budgets: budgets, At: c.started,
+	}}
 	need.Least, need.Most = a.demand.Amounts()
 	if c.attempt != nil {
 		need.Follows, need.Settles = c.attempt.hold, c.attempt.settling
@@ -293,15 +294,14 @@ func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how qu
 	return nil
 }
 
-// releaseReservation releases what was reserved for an attempt that is not made.
+// releaseReservation releases the reservation of an attempt that is not made.
 func (c *call) releaseReservation() {
 	c.reservation.Release()
 	c.reservation = nil
 }
 
-// formType is the content type of a request that is a form; empty for JSON. It
-// says the boundary alone, and in one way: a charset, or a boundary that is
-// encoded, would have the provider read another form than was read here.
+// formType returns the content type of a form; empty for JSON. It has only the boundary, in one spelling: a charset or
+// an encoded boundary might make the provider read another form than Weir has read.
 func (c *call) formType() string {
 	if !c.Op.Multipart {
 		return ""

@@ -19,10 +19,10 @@ import (
 // mostNames bounds the names in one event, in bytes: ids, the model, the tier, a tool's name.
 const mostNames = 8 << 10
 
-var errNames = fmt.Errorf("gateway: the names in an event have more than %d bytes", mostNames)
+var errNames = fmt.Errorf("gateway: the names in an event exceed %d bytes", mostNames)
 
-// relayStream passes on a stream piece by piece. Where both ends speak the
-// same, the bytes go untouched and the decoder only listens.
+// relayStream relays a stream piece by piece. If client and provider use the same wire format, the bytes pass unchanged
+// and the decoder only reads along.
 //
 // Stage 11: relay.
 func (c *call) relayStream(a *attempt, resp *provider.Response) error {
@@ -49,7 +49,7 @@ func (c *call) relayStream(a *attempt, resp *provider.Response) error {
 	return err
 }
 
-// relay is one stream on its way through.
+// relay is the relay of one stream.
 type relay struct {
 	call    *call
 	attempt *attempt
@@ -60,20 +60,20 @@ type relay struct {
 	tally   *quote.Tally
 	events  []llm.Event
 	out     []byte
-	last    []byte    // of what went out as it came, for whoever has to go on behind it
-	held    sse.Event // the event with the last usage, which waits for the settlement
-	asked   bool      // held is there only because the gateway asked for it
+	last    []byte    // last event passed through, for an encoder that may have to continue behind it
+	held    sse.Event // event with the final usage, held back until the settlement
+	asked   bool      // held is present only because the gateway requested usage
 	calls   heardCalls
-	aborted bool   // the provider has broken the answer off: what follows counts, and is not passed on
-	end     []byte // the provider's own end marker, which waits for the same
+	aborted bool   // the provider aborted the answer: later events count but are not sent on
+	end     []byte // the provider's end marker, held back until the settlement
 }
 
-// run relays until the answer is whole. Its error is what broke it off.
+// run relays until the answer is whole. It returns the error that interrupted the answer.
 func (r *relay) run() error {
 	for {
 		frame, err := r.reader.Next()
 		if err != nil && r.tally.Whole() && !r.call.client.gone() {
-			return nil // what is missing is the end marker, not the answer
+			return nil // only the end marker is missing
 		}
 		if errors.Is(err, io.EOF) {
 			return provider.Truncated()
@@ -85,7 +85,7 @@ func (r *relay) run() error {
 			return err
 		}
 		if r.tally.Done {
-			break // what is left goes out with the end, and counts until then
+			break // the rest is sent with the end and reserves memory until then
 		}
 		large := len(frame.Raw) > freeEvent
 		if large || !r.reader.Buffered() {
@@ -101,7 +101,7 @@ func (r *relay) run() error {
 	return nil
 }
 
-// judge says why an answer that is whole is a failure; nil for one that is none.
+// judge returns the failure of an answer that is whole but invalid; nil if it is valid.
 func (r *relay) judge() error {
 	if r.aborted {
 		return provider.Aborted()
@@ -112,7 +112,7 @@ func (r *relay) judge() error {
 	return nil
 }
 
-// flush sends what is there, and lets go of buffers that have grown beyond a usual piece.
+// flush sends the buffered output and drops buffers that have grown beyond a usual piece.
 func (r *relay) flush(large bool) {
 	if len(r.out) > 0 {
 		r.stream.write(r.out)
@@ -127,7 +127,7 @@ func (r *relay) flush(large bool) {
 	r.call.held.passedOn()
 }
 
-// keep counts what stays of the answer until it has ended, and waits for memory.
+// keep reserves memory for the state that stays until the answer has ended. It waits if no memory is free.
 func (r *relay) keep() error {
 	n := len(r.held.Data) + len(r.end) + min(r.calls.size, mostArguments)
 	if s, ok := r.stream.encoder.(dialect.Sized); ok {
@@ -142,9 +142,8 @@ func (r *relay) keep() error {
 	return r.call.held.keep(eventCopies * int64(n))
 }
 
-// remember makes room for n bytes more of text that is kept: for the tally, which counts it
-// should the provider tell no usage, and for a rescue, which goes on behind it. Where no
-// memory is free it is not kept.
+// remember reserves memory for n bytes more of stored text: for the tally, which counts tokens if the provider reports
+// no usage, and for a rescue, which continues behind the text. If no memory is free, the text is not stored.
 func (r *relay) remember(n int) {
 	t, w, held := r.tally, &r.call.rescue.words, &r.call.held
 	if more := t.Kept() + n - t.Text; more > 0 && t.Text < quote.MostText {
@@ -157,8 +156,7 @@ func (r *relay) remember(n int) {
 	}
 }
 
-// take decodes one frame and puts it, or its translation, into out. What came
-// with an error counts too.
+// take decodes one frame and appends it, or its translation, to out. Events that come with an error count, too.
 func (r *relay) take(frame sse.Event) error {
 	events, err := r.decoder.Decode(r.events[:0], frame)
 	r.events = events
@@ -198,18 +196,18 @@ func aborts(events []llm.Event) bool {
 	return false
 }
 
-// isIdle reports whether a frame tells of no work of the provider's.
+// isIdle reports whether a frame shows that the provider has not worked yet.
 func (r *relay) isIdle(frame sse.Event, err error) bool {
 	switch idle := r.attempt.Spoken.Idle; {
 	case rawjson.Validate(frame.Data, parse.MaxDepth) != nil:
-		return true // an error that is none of JSON, an end marker, or no answer at all
+		return true // an error that is not JSON, an end marker, or no answer at all
 	case idle != nil:
 		return idle(frame)
 	}
 	return err != nil && len(r.events) == 0
 }
 
-// event takes note of an event, and reports whether the client is to have it.
+// event records an event and reports whether it is sent to the client.
 func (r *relay) event(e *llm.Event) (passes bool, err error) {
 	c := r.call
 	if n := len(e.ID) + len(e.Model) + len(e.Tier) + len(e.Tool.ID) + len(e.Tool.Name); n > mostNames {
@@ -217,7 +215,7 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 	}
 	if r.tally.FirstToken == 0 && e.Kind.IsPiece() {
 		r.tally.FirstToken = c.server.ledger.Now().Sub(r.attempt.hold.Attempt().Opened)
-		c.plan.Release() // it answers, whatever time its client takes
+		c.plan.Release() // the target answers, however long the client takes
 	}
 	r.remember(len(e.Text) + len(e.Tool.Name))
 	if r.tally.Add(e); r.aborted {
@@ -235,7 +233,7 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 	return true, nil
 }
 
-// frameKind is what one frame of a provider's stream carries.
+// frameKind describes the content of one frame of a provider's stream.
 type frameKind struct{ start, usage, usageOnly, alone, content, finish, empty bool }
 
 func (f *frameKind) note(e *llm.Event) {
@@ -247,13 +245,11 @@ func (f *frameKind) note(e *llm.Event) {
 	f.finish = f.finish || e.Kind == llm.EventFinish
 }
 
-// forward passes a frame on as it came, but keeps back what the settlement
-// has to come before: the end marker, and the usage at the end. In some wire
-// formats the end marker has the usage in it. The end of the answer, or a frame
-// behind it that says nothing, may have a usage in it that is not believed; the
-// cost of what was counted in its place stands there, too. Words are kept back only where the
-// event that ends the answer has them and the usage, as Gemini's last one does:
-// nothing but the end of the body follows it.
+// forward passes a frame through, but holds back the parts that must follow the settlement: the end marker and the
+// final usage. In some wire formats the end marker holds the usage. The frame that ends the answer, or an empty frame
+// behind it, may hold a usage that is not believed; it is held back as well, since it is stamped with the cost of
+// Weir's own count. Content is held back only if the event that ends the answer has both content and usage, as Gemini's
+// last event does: only the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
 	if frame = r.named(frame); r.call.principal.Charged() {
 		if frame = r.shown(frame); frame.Raw == nil {
@@ -268,7 +264,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 	told := f.usage || f.finish && r.call.Op.HasUsage(frame.Data) // believed or not
 	last := told && f.finish
 	if f.alone && !r.call.Head.IncludeUsage && !r.tally.Whole() {
-		return // of one of several choices, which the gateway alone asked for
+		return // usage of one of several choices, which only the gateway requested
 	}
 	if (told || f.empty) && (last || !f.content) && (f.alone || r.tally.Whole()) {
 		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
@@ -290,8 +286,8 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 	r.last = append(r.last[:0], frame.Data...)
 }
 
-// asksUsage reports whether the gateway alone asked for the usage of a stream: its client knows no usage that is null, which
-// all other pieces then have (Mistral's SDK refuses it).
+// asksUsage reports whether only the gateway requested the usage of a stream. Its client does not know the null usage
+// that all other pieces then have (Mistral's SDK refuses it).
 func (r *relay) asksUsage() bool { return r.call.Op.Op == llm.OpChat && !r.call.Head.IncludeUsage }
 
 // isEndMarker reports whether a frame is the wire format's end marker.
@@ -300,14 +296,15 @@ func (r *relay) isEndMarker(frame sse.Event) bool {
 	return string(op.Framing.Append(nil, string(frame.Name), frame.Data)) == op.EndMarker
 }
 
-// shown is a frame as a client sees it whose account is charged otherwise than the provider charges: its data without a
-// cost, and nothing beside them, since comments and fields that no wire format knows may tell it too. It is the zero
-// frame where nothing is left: data that are no JSON, but for the end marker, and those of a cost alone.
+// shown returns a frame as the client of an account with a price list may see it: its data without a cost, and without
+// comments and unknown fields, since these may reveal the cost, too. It returns the zero frame if nothing is left: for
+// data that are not JSON, except the end marker, and for data with only a cost.
 func (r *relay) shown(frame sse.Event) sse.Event {
 	framing, data := r.call.Op.Framing, r.call.withoutCost(frame.Data)
 	name := stamp.EventName(frame.Name)
 	raw := framing.Append(nil, name, data)
-	if string(raw) != r.call.Op.EndMarker && (rawjson.Validate(data, parse.MaxDepth) != nil || len(data) < len(frame.Data) && isEmpty(data)) {
+	if string(raw) != r.call.Op.EndMarker &&
+		(rawjson.Validate(data, parse.MaxDepth) != nil || len(data) < len(frame.Data) && isEmpty(data)) {
 		return sse.Event{}
 	}
 	return sse.Event{Name: []byte(name), Data: data, Raw: raw}
@@ -321,23 +318,22 @@ func isEmpty(object []byte) bool {
 	return true
 }
 
-// follow tells the encoder of an event that went out as it came. It has to know
-// of the first and of the last one, to say in the end what went wrong; of each,
-// where an answer that breaks off may go on.
+// follow passes an event that was passed through to the encoder. The encoder needs the first and the last one to report
+// an error in the end; it needs each if an interrupted answer may be continued.
 func (r *relay) follow(frame sse.Event) {
 	if f, ok := r.stream.encoder.(dialect.Follower); ok {
 		f.Follow(frame)
 	}
 }
 
-// releaseHeld passes on what was kept back and was not the last of its kind.
+// releaseHeld sends the held event, which was not the last of its kind.
 func (r *relay) releaseHeld() {
 	r.appendHeld(nil)
 	r.held.Data = r.held.Data[:0]
 }
 
-// appendHeld writes what was kept back, unless the client never asked for it;
-// with what the end of the answer tells, if this is it.
+// appendHeld appends the held event to out, unless the client did not request it. If it is the end of the answer, it is
+// stamped with final.
 func (r *relay) appendHeld(final *llm.Final) {
 	if len(r.held.Data) == 0 || r.asked {
 		return
@@ -372,8 +368,8 @@ func (r *relay) finish() error {
 	return nil
 }
 
-// breakOff sends what is there of an answer that broke off. While the client
-// has seen none of it, it is kept back: another target may begin anew.
+// breakOff sends the buffered part of an interrupted answer. If the client has not received any of it, the part is held
+// back, because another target may start a new answer.
 func (r *relay) breakOff() {
 	if len(r.last) > 0 {
 		r.follow(sse.Event{Data: r.last})

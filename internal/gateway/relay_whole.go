@@ -20,19 +20,19 @@ import (
 const (
 	// maxFrame bounds one event of a provider's stream.
 	maxFrame = 8 << 20
-	// keepReply is the largest reply buffer that goes back to the pool.
+	// keepReply is the largest reply buffer that returns to the pool.
 	keepReply = 256 << 10
 )
 
-// wholeReply is one on its way to the client, once it is settled.
+// wholeReply is a settled reply on its way to the client.
 type wholeReply struct {
 	attempt *attempt
-	body    []byte // the provider's
+	body    []byte // as the provider sent it
 	reply   *llm.Reply
 	usage   *llm.Usage
 }
 
-// relayWhole passes on a whole reply, once it is settled.
+// relayWhole settles a whole reply and sends it to the client.
 func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	body, err := resp.ReadAll()
 	c.measured.got = c.server.now()
@@ -72,8 +72,8 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	return nil
 }
 
-// ready makes an answer ready for its client: its calls have ids, and where there are fewer choices than were asked for, it
-// is told.
+// ready prepares an answer for its client: it sets missing call ids, and adds "n" to X-Weir-Dropped if the answer has
+// fewer choices than requested.
 func (a *attempt) ready(body []byte, reply *llm.Reply) []byte {
 	if n := int64(len(reply.Choices)); n > 0 && n < a.Head.Choices {
 		a.dropped = append(a.dropped, "n")
@@ -81,15 +81,14 @@ func (a *attempt) ready(body []byte, reply *llm.Reply) []byte {
 	return a.nameCalls(body, reply)
 }
 
-// servedAs takes note of the service tier that a header of the answer names.
+// servedAs records the service tier that a header of the answer names.
 func (a *attempt) servedAs(resp *provider.Response) {
 	if name := a.Speaks.TierHeader; name != "" {
 		a.tally.ServedAs(resp.Header.Get(name))
 	}
 }
 
-// tallyWhole decodes a whole reply and takes note of it. Of what is none there may be some
-// to take note of.
+// tallyWhole decodes a whole reply and tallies it. Even an invalid reply may carry usage, which is tallied.
 func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byte) (reply *llm.Reply, err error) {
 	if err := a.boundAnswer(held, body); err != nil {
 		return nil, err
@@ -106,8 +105,8 @@ func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byt
 	return reply, err
 }
 
-// replyWork is how much work a reply is to decode or to translate, in bytes. The numbers of
-// vectors are less than other elements.
+// replyWork returns the work of decoding or translating a reply, in bytes. The numbers of a vector are cheaper than
+// other elements.
 func (a *attempt) replyWork(body []byte) int {
 	if a.Op.Op == llm.OpEmbed {
 		return len(body)
@@ -115,7 +114,7 @@ func (a *attempt) replyWork(body []byte) int {
 	return treeWork(body)
 }
 
-// checkWhole says why a reply that was understood is not the answer to the request.
+// checkWhole returns an error if a decoded reply is no answer to the request.
 func (a *attempt) checkWhole(reply *llm.Reply) error {
 	if !a.tally.Whole() {
 		return provider.Truncated()
@@ -129,14 +128,14 @@ func (a *attempt) checkWhole(reply *llm.Reply) error {
 	return nil
 }
 
-// largeAnswer is how many bytes of a whole answer are worth a look at what it takes in memory.
+// largeAnswer is the size of a whole answer, in bytes. The memory that such answers need is measured before decoding.
 const largeAnswer = 256 << 10
 
-// boundAnswer counts what a large answer of a chat takes among the bodies in flight before it
-// is decoded, and refuses one with more elements than a request may have.
+// boundAnswer reserves the memory that a large answer of a chat needs before it is decoded. It refuses an answer with
+// more elements than a request may have.
 func (a *attempt) boundAnswer(held *capacity, body []byte) error {
 	if len(body) < largeAnswer || a.Op.Op != llm.OpChat || rawjson.Validate(body, parse.MaxDepth) != nil {
-		return nil // of what is no JSON nothing is built
+		return nil // invalid JSON is not decoded
 	}
 	size, err := held.server.bounds.Measure(body)
 	if err != nil {
@@ -145,8 +144,8 @@ func (a *attempt) boundAnswer(held *capacity, body []byte) error {
 	return held.awaitAnswer(size)
 }
 
-// encode writes the reply as the client reads it: the provider's own bytes where they speak the
-// same, else a translation.
+// encode writes the reply in the client's format: the provider's own bytes if both use the same format, else a
+// translation.
 func (w *wholeReply) encode(dst []byte) []byte {
 	c, reply := w.attempt.call, w.reply
 	if w.attempt.Spoken == c.Op && w.asAsked() {
@@ -158,13 +157,13 @@ func (w *wholeReply) encode(dst []byte) []byte {
 	return c.Op.EncodeReply(dst, reply)
 }
 
-// asAsked reports whether vectors have the form that the client asked for: not
-// every server that speaks OpenAI's wire format knows both.
+// asAsked reports whether vectors have the encoding that the client requested: some servers that use OpenAI's wire
+// format do not support both.
 func (w *wholeReply) asAsked() bool {
 	return len(w.reply.Vectors) == 0 || w.attempt.Head.Base64 == (w.reply.Vectors[0].Numbers == nil)
 }
 
-// send sends the reply, of a content type that is empty for JSON.
+// send sends the reply; an empty contentType means JSON.
 func (w *wholeReply) send(contentType string) {
 	c := w.attempt.call
 	buf := c.server.encoders.Get().(*[]byte)
@@ -185,12 +184,12 @@ func (w *wholeReply) send(contentType string) {
 	if !c.kept.keep(*buf) {
 		c.w.Header()["X-Weir-Kept"] = []string{"false"}
 	}
-	c.releaseBody() // whatever time the client takes
+	c.releaseBody() // however long the client takes
 	dialect.WriteBody(c.w, *buf, c.server.timing.Write)
 }
 
-// withoutCost is an answer, or the data of an event, as the client may see it: without what the provider says that it
-// costs, where the account is charged otherwise.
+// withoutCost returns an answer, or the data of an event, as the client may see it: without the provider's own cost, if
+// the account has a price list.
 func (c *call) withoutCost(data []byte) []byte {
 	if !c.principal.Charged() {
 		return data
@@ -198,7 +197,7 @@ func (c *call) withoutCost(data []byte) []byte {
 	return stamp.WithoutCost(data)
 }
 
-// final is what the end of an answer tells the client.
+// final returns the values for the end of an answer.
 func (c *call) final(t *quote.Tally, usage *llm.Usage) *llm.Final {
 	return &llm.Final{
 		Finish: t.Finish, Stopped: t.Stopped, Usage: *usage, Reported: true,
@@ -206,7 +205,7 @@ func (c *call) final(t *quote.Tally, usage *llm.Usage) *llm.Final {
 	}
 }
 
-// sendEvents answers a stream's request with the events of the reply.
+// sendEvents answers a request for a stream with events built from the reply.
 func (w *wholeReply) sendEvents() {
 	c := w.attempt.call
 	var out []byte
@@ -221,15 +220,15 @@ func (w *wholeReply) sendEvents() {
 	c.out.write(out)
 }
 
-// sendOneEvent answers a stream's request, of which comments have gone out, with a reply that
-// nobody translates: as one event, if it is JSON.
+// sendOneEvent answers a request for a stream, after comments were sent, with a reply that has no translation: as one
+// event if it is JSON, else by an error.
 func (w *wholeReply) sendOneEvent() {
 	c := w.attempt.call
 	var line bytes.Buffer // without line breaks
 	if json.Compact(&line, w.body) != nil {
 		c.out.fail(&llm.Error{
 			Code:    llm.CodeProviderError,
-			Message: "The model gives no streams, and what it gave cannot be sent as one. Ask without a stream.",
+			Message: "The model does not support streaming. Send the request without \"stream\".",
 		})
 		return
 	}
@@ -238,7 +237,7 @@ func (w *wholeReply) sendOneEvent() {
 	c.out.write(append(c.Op.Framing.Append(nil, "", data), c.Op.EndMarker...))
 }
 
-// eventsOf is a whole choice as the events of a stream.
+// eventsOf returns a whole choice as the events of a stream.
 func eventsOf(choice *llm.Choice) []llm.Event {
 	events := []llm.Event{{Kind: llm.EventStart, Choice: choice.Index}}
 	calls, said := 0, 0

@@ -13,72 +13,73 @@ import (
 	"weir/internal/seal"
 )
 
-// lateAnswers holds the late answers of requests that were told that none had come, on this node: the same request by
-// the same API key gets such an answer, and is not charged again. SDKs repeat a 504 by themselves.
+// lateAnswers holds the late answers of this node to requests that got an error: the same request by the same API key
+// then gets the late answer and is not charged again. SDKs repeat a 504 by themselves.
 type lateAnswers struct {
 	most  int64
-	keep  time.Duration // for how long an answer is kept in memory once it was read
+	keep  time.Duration // how long an answer stays in memory after it was read
 	count atomic.Int64
 	mu    sync.Mutex
 	byKey map[string][]*lateAnswer // by the id of the API key
 }
 
-// lateAnswer is a late answer, while it is read and for a short time after.
+// lateAnswer is a late answer, while it is read and for a short time after that.
 type lateAnswer struct {
 	key      string // the id of the API key
-	request  string // the digest of the request; its text is not kept
+	request  string // the digest of the request; its text is not stored
 	patience time.Duration
-	read     chan struct{} // closed once the answer has been read
-	reply    *lateReply    // once it has been read; nil for none
+	read     chan struct{} // closed when the answer has been read
+	reply    *lateReply    // set when read is closed; nil if no answer arrived
 
-	waiting int         // requests that wait; guarded by lateAnswers.mu, as what follows
-	owed    int         // requests that were told of none, and have not been repeated yet
-	gone    bool        // it is not to be had any more
-	expiry  *time.Timer // of a reply that is kept
-	room    capacity    // the memory that it takes
+	waiting int         // waiting requests; this and the fields below are guarded by lateAnswers.mu
+	owed    int         // requests that got an error and have not been repeated yet
+	gone    bool        // the answer is no longer available
+	expiry  *time.Timer // of a stored reply
+	room    capacity    // the memory that it holds
 }
 
-// lateReply is a late answer that has come, and what its request tells of it.
+// lateReply is a late answer that has arrived, with the values that its headers need.
 type lateReply struct {
 	quote       quote.Quote // of the attempt
-	body        []byte      // the provider's
+	body        []byte      // as the provider sent it
 	contentType string
 	usage       llm.Usage
 	spent       spent
 	dropped     []string
-	before      []string          // the ids of the calls of the conversation
-	names       map[string]string // as callIDs has them
-	called      llm.Called        // how its calls are named back
-	request     string            // the id of the request that was charged for it
+	before      []string          // ids of the calls of the conversation
+	names       map[string]string // as in callIDs
+	called      llm.Called        // maps its calls back to the client's names
+	request     string            // id of the request that was charged for it
 }
 
-// lateReply returns the reply of the attempt for repeats of its request, before the answer has come.
+// lateReply returns the reply of the attempt for repeats of its request, before the answer has arrived.
 func (a *attempt) lateReply() *lateReply {
 	c, target := a.call, *a.Target
 	r := &lateReply{
-		quote: a.Quote, dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names, called: c.tree.called,
-		request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
+		quote: a.Quote, dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names,
+		called: c.tree.called, request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
 	}
 	r.quote.Target, r.quote.Request = &target, nil
 	return r
 }
 
-// read takes the answer of the attempt.
+// read stores the attempt's answer.
 func (r *lateReply) read(a *attempt, resp *provider.Response, body []byte) {
 	if r.body = body; a.Spoken.Raw {
 		r.contentType = resp.Header.Get("Content-Type")
 	}
 }
 
-// keepLate is for how long a late answer is kept in memory after it was read. The AI SDK repeats a request after 2
-// and 4 seconds, LangChain seven times within about a minute.
+// keepLate is how long a late answer stays in memory after it was read. The AI SDK repeats a request after 2 and 4
+// seconds, LangChain seven times within about a minute.
 const keepLate = 30 * time.Second
 
-// repeatOf is a hash of all that a repeat of the request has, too: what decides the answer, and for whom it is charged.
+// repeatOf returns a hash of everything that a repeat shares with its request: the parts that determine the answer, and
+// the attribution of its cost.
 func repeatOf(c *call) string { return seal.Digest(digestOf(c), fmt.Sprintf("%q", c.own.attribution)) }
 
-// offer makes late answers known to those that repeat their request, which has waited for so long, and reports whether
-// there is any.
+// offer makes late answers available to repeats of their request, which wait as long as the request did. It reports
+// whether any answer was added.
 func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*lateAnswer) (offered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +95,8 @@ func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*la
 	return offered
 }
 
-// join returns the late answer of the same request that is owed to the most requests; nil for none. Its wait lasts until
-// leave.
+// join returns the late answer of the same request that most requests are still owed; nil if there is none. The caller
+// waits for it until leave.
 func (l *lateAnswers) join(key, request string) (found *lateAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,8 +112,8 @@ func (l *lateAnswers) join(key, request string) (found *lateAnswer) {
 	return found
 }
 
-// leave ends a wait for an answer, which is owed again to whoever did not get it. An answer that is owed to nobody is
-// forgotten: the same request is another one from then on.
+// leave ends a wait for an answer. If the caller did not use the answer, it is owed again. An answer that no request is
+// owed any more is removed, so that the same request is sent to a provider again.
 func (l *lateAnswers) leave(a *lateAnswer, taken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +124,7 @@ func (l *lateAnswers) leave(a *lateAnswer, taken bool) {
 	}
 }
 
-// remove forgets an answer, and gives back what it took.
+// remove removes an answer and releases its memory.
 func (l *lateAnswers) remove(a *lateAnswer) {
 	if i := slices.Index(l.byKey[a.key], a); i >= 0 {
 		if l.byKey[a.key] = slices.Delete(l.byKey[a.key], i, i+1); len(l.byKey[a.key]) == 0 {
@@ -137,7 +138,7 @@ func (l *lateAnswers) remove(a *lateAnswer) {
 	}
 }
 
-// has reports whether some late answer of the key is known.
+// has reports whether the key has a late answer.
 func (l *lateAnswers) has(key string) bool {
 	if l.count.Load() == 0 {
 		return false
@@ -147,8 +148,8 @@ func (l *lateAnswers) has(key string) bool {
 	return len(l.byKey[key]) > 0
 }
 
-// came ends the wait for an answer: reply is nil where none came. It is kept for a while where room, which is of its
-// account, has memory for it.
+// came ends the wait for an answer; reply is nil if none arrived. The answer is stored for a while if room, the
+// capacity of its account, has memory for it.
 func (l *lateAnswers) came(a *lateAnswer, reply *lateReply, room capacity) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +167,7 @@ func (l *lateAnswers) came(a *lateAnswer, reply *lateReply, room capacity) {
 	})
 }
 
-// forget forgets the late answers of a request that was answered.
+// forget removes the late answers of a request that was answered.
 func (l *lateAnswers) forget(all []*lateAnswer) {
 	if len(all) == 0 {
 		return
@@ -178,8 +179,8 @@ func (l *lateAnswers) forget(all []*lateAnswer) {
 	}
 }
 
-// offerOf makes what is still read for the request known to its repeats, before its client is told of its failure, and
-// reports whether there is any.
+// offerOf makes the late answers of a failed request available to its repeats, before the client receives the error. It
+// reports whether there are any.
 func (l *lateAnswers) offerOf(c *call) bool {
 	if len(c.late.answers) == 0 || c.token == "" {
 		return false
@@ -189,8 +190,8 @@ func (l *lateAnswers) offerOf(c *call) bool {
 	return l.offer(c.principal.Key().ID, repeatOf(c), c.server.now().Sub(c.measured.ask), all)
 }
 
-// answer answers the request with the late answer of an earlier one, if there is one: the same by the same API key, of
-// which no answer was told. It waits as long as that one did. Where the answer is none, the request goes on.
+// answer answers the request with the late answer of an earlier one, if there is one: the same request by the same API
+// key, which got an error. It waits as long as the earlier request did. If no answer arrives, the request continues.
 func (l *lateAnswers) answer(c *call) (answered bool, err error) {
 	if c.token == "" || c.Head.Stream || c.Op.Free || !l.has(c.principal.Key().ID) {
 		return false, nil
@@ -218,8 +219,8 @@ func (a *lateAnswer) await(c *call) error {
 	case <-a.read:
 		return nil
 	case <-patience.C:
-		return llm.Errorf(llm.CodeProviderTimeout, "The provider did not answer in time. The answer to the first of these "+
-			"requests is still awaited: the same request, sent again, gets it and is not charged again.")
+		return llm.Errorf(llm.CodeProviderTimeout, "The provider did not answer in time. The answer to the first of "+
+			"these requests is still awaited: send the same request again to receive it without a second charge.")
 	case <-c.r.Context().Done():
 		if stopping.Err() == nil {
 			return errGone
@@ -229,10 +230,11 @@ func (a *lateAnswer) await(c *call) error {
 	return stopped(stopping.Err())
 }
 
-// send answers a request with the late answer. What it cost is told, as its own request has not told it.
+// send answers a request with the late answer and includes its cost, which the earlier request could not report.
 func (r *lateReply) send(c *call) error {
-	c.settleLimits() // of which it used nothing
-	a := &attempt{call: c, Quote: r.quote, dropped: slices.Clip(r.dropped), ids: callIDs{before: r.before, names: r.names}}
+	c.settleLimits() // this request used no tokens
+	ids := callIDs{before: r.before, names: r.names}
+	a := &attempt{call: c, Quote: r.quote, dropped: slices.Clip(r.dropped), ids: ids}
 	a.Request = &c.Request
 	if err := a.boundAnswer(&c.held, r.body); err != nil {
 		return err
@@ -249,6 +251,6 @@ func (r *lateReply) send(c *call) error {
 	c.w.Header()["X-Weir-Answer-Of"] = []string{r.request}
 	w := wholeReply{a, a.ready(r.body, reply), reply, &r.usage}
 	w.send(r.contentType)
-	c.server.log.Debug("a late answer was given to a repeat of its request", "request", c.id.text, "of", r.request)
+	c.server.log.Debug("a repeated request got the late answer", "request", c.id.text, "of", r.request)
 	return nil
 }

@@ -13,28 +13,28 @@ import (
 	"weir/internal/route"
 )
 
-// maxWords bounds the text of an answer that is kept to go on from, in bytes.
-// A longer one is not continued.
+// maxWords bounds the stored text of an answer that may have to be continued, in bytes. A longer answer is not
+// continued.
 const maxWords = 256 << 10
 
-// words is the answer as the client has been sent it.
+// words is the answer's text as sent to the client.
 type words struct {
-	on    bool // somebody may have to go on from them
+	on    bool // another target may have to continue the answer
 	text  []byte
-	other bool // there was something that nobody can go on from
+	other bool // the answer has a part that cannot be continued
 
-	counted int // bytes of text that have their memory
+	counted int // bytes of text with reserved memory
 }
 
-// rescue is how an answer that breaks off is continued elsewhere.
+// rescue continues an interrupted answer at another target.
 type rescue struct {
 	call   *call
-	words  words             // what the client has been sent of a stream
-	before llm.Usage         // what the attempts used whose words the one under way goes on from
-	broke  *provider.Failure // how the first of them ended
+	words  words             // text of a stream that the client has received
+	before llm.Usage         // usage of the attempts that the current one continues
+	broke  *provider.Failure // the failure of the first of them
 }
 
-// add takes note of what is sent.
+// add records a part of the answer that is sent.
 func (w *words) add(e *llm.Event) {
 	if !w.on {
 		return
@@ -51,41 +51,36 @@ func (w *words) add(e *llm.Event) {
 	}
 }
 
-// resume is how an attempt goes on with an answer that another one began.
+// resume describes how an attempt continues an answer that another attempt began.
 type resume struct {
-	// prefill is whether it was asked to go on behind the words; otherwise it
-	// begins anew, and its words are held against them.
+	// prefill is true if the request ended with the text so far, to be continued. Otherwise the attempt answers anew,
+	// and its text must repeat the text so far.
 	prefill bool
-	// left is what its words still have to repeat; with prefill, the white
-	// space that it may repeat.
+	// left is the text that the attempt must still repeat; with prefill, the white space that it may repeat.
 	left []byte
-	// words are what it is asked to go on behind, held what it said so far that
-	// is the beginning of them: a provider may begin anew all the same.
+	// words are the text that the request ended with, and held is the length of the answer so far that equals the
+	// beginning of that text: a provider may start the answer over in spite of the prefill.
 	words []byte
 	held  int
 }
 
-// onBehind says whether an attempt, begun or not, goes on behind the words.
+// onBehind reports whether an attempt, even one that is nil, continues behind the text so far.
 func (s *resume) onBehind() bool { return s != nil && s.prefill }
 
-// sureRestart is how many bytes of the beginning must come again, at most, to
-// take an answer for one that begins anew.
+// sureRestart is how many repeated bytes prove that an answer starts over.
 const sureRestart = 16
 
-// errDiverged is an answer that does not repeat the words of the one that it is
-// to go on with.
-var errDiverged = errors.New("gateway: another answer than the one that was begun")
+// errDiverged means that an answer does not repeat the text of the answer that it should continue.
+var errDiverged = errors.New("gateway: the new answer differs from the interrupted one")
 
 func isDiverged(f *provider.Failure) bool { return errors.Is(f, errDiverged) }
 
-// mayResume says whether an answer that broke off in this way may go on
-// elsewhere.
+// mayResume reports whether an answer that failed with f may be continued at another target.
 func (r *rescue) mayResume(f *provider.Failure) bool {
 	return r.words.on && !r.words.other && (isDiverged(f) || r.call.plan.Continues(f))
 }
 
-// elsewhere prepares the attempt by which the next target goes on with the
-// answer; nil where there is none.
+// elsewhere prepares an attempt at the next target to continue the answer; nil if there is none.
 func (r *rescue) elsewhere(f *provider.Failure) *attempt {
 	c := r.call
 	if r.broke == nil {
@@ -110,14 +105,13 @@ func (r *rescue) elsewhere(f *provider.Failure) *attempt {
 	return nil
 }
 
-// refusedPrefill says whether the target would not have a conversation that
-// ends with the assistant.
+// refusedPrefill reports whether the target refused a conversation that ends with the assistant's message.
 func (r *rescue) refusedPrefill(f *provider.Failure) bool {
 	a := r.call.attempt
 	return a.resumes.onBehind() && a.tally.Length == 0 && route.FaultOf(f) == route.FaultRequest
 }
 
-// goOn is an attempt at the current target that goes on behind the words; nil where it cannot.
+// goOn returns an attempt at the current target that continues behind the text so far; nil if that is not possible.
 func (r *rescue) goOn() *attempt {
 	a := r.call.newAttempt()
 	request := a.behind()
@@ -127,7 +121,7 @@ func (r *rescue) goOn() *attempt {
 	return a
 }
 
-// behind is the request by which an attempt goes on behind the words; nil where it cannot.
+// behind returns a request that ends with the text so far, for the target to continue; nil if that is not possible.
 func (a *attempt) behind() *llm.Request {
 	c := a.call
 	words := c.rescue.words.text
@@ -143,16 +137,15 @@ func (a *attempt) behind() *llm.Request {
 	request.Messages = append(slices.Clone(tree.Messages), llm.Message{
 		Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: text}},
 	})
-	if most := request.MaxOutput; most != nil { // the cap is for both together
+	if most := request.MaxOutput; most != nil { // the cap is for both parts together
 		request.MaxOutput = new(max(1, *most-quote.CountTokens(text)))
 	}
 	a.resumes, a.Behind = &resume{prefill: true, left: words[len(text):], words: words}, int64(len(words))
 	return &request
 }
 
-// beginAnew is an attempt at the current target at an answer of its own. Where tools may
-// be called, or probabilities are told, words alone do not show that it is the
-// same one.
+// beginAnew returns an attempt at the current target that answers anew. With tools or log probabilities, equal text
+// does not prove that the answer is the same.
 func (r *rescue) beginAnew() *attempt {
 	c := r.call
 	tree, err := c.Tree()
@@ -167,12 +160,11 @@ func (r *rescue) beginAnew() *attempt {
 	return a
 }
 
-// pass takes out of a piece what the client already has, and reports whether
-// anything of it is to be sent.
+// pass removes the text that the client already has from an event, and reports whether the rest of it is to be sent.
 func (s *resume) pass(e *llm.Event) (bool, error) {
 	switch e.Kind {
 	case llm.EventStart, llm.EventReasoning:
-		return false, nil // the client has had one of these
+		return false, nil // the client already has such an event
 	case llm.EventRefusal, llm.EventToolCall, llm.EventOther, llm.EventClaim, llm.EventSearch:
 		return false, errDiverged
 	case llm.EventFinish:
@@ -180,7 +172,7 @@ func (s *resume) pass(e *llm.Event) (bool, error) {
 			return false, errDiverged
 		}
 	case llm.EventText:
-		e.Tokens = nil // of words that the client may have
+		e.Tokens = nil // these may belong to text that the client has
 		if s.prefill {
 			s.behind(e)
 		}
@@ -194,7 +186,7 @@ func (s *resume) pass(e *llm.Event) (bool, error) {
 	return true, nil
 }
 
-// match takes the words that the client has off the front of a piece.
+// match removes the text that the client already has from the front of an event.
 func (s *resume) match(e *llm.Event) error {
 	n := commonPrefix(s.left, e.Text)
 	if n < min(len(s.left), len(e.Text)) {
@@ -204,9 +196,8 @@ func (s *resume) match(e *llm.Event) error {
 	return nil
 }
 
-// behind takes white space that stands twice off the front of a piece, and
-// holds back what may be the answer's beginning over again. Where it is, the
-// answer goes on as one that begins anew.
+// behind removes repeated white space from the front of an event, and holds back text that may be the start of the
+// answer once more. If it is, the attempt is treated as one that answers anew.
 func (s *resume) behind(e *llm.Event) {
 	if s.words == nil {
 		return
@@ -237,8 +228,7 @@ func commonPrefix(a []byte, b string) (n int) {
 	return n
 }
 
-// whole goes on with an answer that came whole, although a stream was
-// asked for.
+// whole continues an answer with a reply that arrived whole although a stream was requested.
 func (r *rescue) whole(a *attempt, reply *llm.Reply) error {
 	a.tally = a.tally.Retold()
 	rest := relay{call: r.call, attempt: a, stream: r.call.out, tally: &a.tally}
@@ -254,12 +244,12 @@ func (r *rescue) whole(a *attempt, reply *llm.Reply) error {
 			rest.out = rest.stream.encoder.Append(rest.out, &events[i])
 		}
 	}
-	rest.tally.Partial = false // its usage is of all of it
+	rest.tally.Partial = false // its usage is complete
 	return rest.finish()
 }
 
-// usageOfAll is what the answer that the client got used: with one that went on
-// behind another's words, the words of both.
+// usageOfAll returns the usage of the answer that the client got. If the last attempt continued another's text, it
+// includes the output of both.
 func (r *rescue) usageOfAll(u *llm.Usage) *llm.Usage {
 	if !r.call.attempt.resumes.onBehind() {
 		return u
@@ -278,8 +268,7 @@ func addOutput(to, u *llm.Usage) {
 	}
 }
 
-// keepUsage takes note of what an attempt used whose words the next one goes on
-// from.
+// keepUsage stores an attempt's usage. If the attempt continued another's text, it adds only the output.
 func (r *rescue) keepUsage(u *llm.Usage, wentOn bool) {
 	if wentOn {
 		addOutput(&r.before, u)
@@ -288,7 +277,7 @@ func (r *rescue) keepUsage(u *llm.Usage, wentOn bool) {
 	r.before = *u
 }
 
-// rescues says whether an answer that breaks off is to be continued elsewhere.
+// rescues reports whether an interrupted answer may be continued at another target.
 func (c *call) rescues() bool {
 	return c.Op.Op == llm.OpChat && c.Head.Stream && c.Head.Choices == 1 && !c.own.noRescue && len(c.targets) > 1 &&
 		c.table.Rescues(c.Head.Model)

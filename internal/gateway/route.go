@@ -13,15 +13,14 @@ import (
 	"weir/internal/route"
 )
 
-// route finds the targets of the model that was asked for, or of the default, and of the
-// models that the request names beside it.
+// route finds the targets of the requested model, or of the default model, and those of the request's fallbacks.
 //
 // Stage 5: route.
 func (c *call) route() error {
 	c.table = c.server.router.Table()
 	if c.Head.Model == "" {
 		if c.Head.Model = c.table.DefaultModel(); c.Head.Model == "" {
-			return llm.Invalid("model", `No default model is configured: name one as "<provider>/<model-name>".`)
+			return llm.Invalid("model", `No default model is configured: send "model" as "<provider>/<model-name>".`)
 		}
 	}
 	if err := checkModel(c.Head.Model); err != nil {
@@ -30,7 +29,7 @@ func (c *call) route() error {
 	targets, err := c.table.Targets(c.one[:0], c.Head.Model, c.Dialect.Vendor)
 	if err != nil {
 		if denied := c.principal.MayUse(c.Head.Model); denied != nil {
-			return denied // what a key may not use, it does not learn about
+			return denied // a key must not learn about models that it may not use
 		}
 		return err
 	}
@@ -44,19 +43,18 @@ func (c *call) route() error {
 // maxModel bounds a model's name, in bytes.
 const maxModel = 256
 
-// checkModel takes names that can stand in a header, a table, the ledger and an
-// address: "." and ".." lead elsewhere there, even where they are escaped, and invisible
-// characters, such as those that turn the direction of a text, make it read as another.
+// checkModel refuses names that are unsafe in a header, a table, the ledger or a URL: "." and ".." change a URL's path
+// even if they are escaped, and invisible characters, such as those that change the direction of text, disguise a name.
 func checkModel(name string) error {
 	odd := func(r rune) bool {
-		// a blank of Braille
+		// U+2800 is the blank Braille pattern.
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || r == '\u2800' ||
 			unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 	}
 	if len(name) > maxModel || strings.ContainsFunc(name, odd) {
 		return llm.Invalid("model",
-			fmt.Sprintf("The model's name is longer than %d bytes or has white space, control characters or "+
-				"invisible ones in it.", maxModel))
+			fmt.Sprintf("The model's name is longer than %d bytes or contains white space, control characters or "+
+				"invisible characters.", maxModel))
 	}
 	for segment := range strings.SplitSeq(name, "/") {
 		if segment == "." || segment == ".." {
@@ -66,8 +64,7 @@ func checkModel(name string) error {
 	return nil
 }
 
-// mayUse asks whether the key may use the model, by the name it was asked for
-// or by the name of each target.
+// mayUse checks that the key may use the model, by the requested name or by the names of all targets.
 func (c *call) mayUse() error {
 	denied := c.principal.MayUse(c.Head.Model)
 	if denied == nil {
@@ -81,26 +78,25 @@ func (c *call) mayUse() error {
 	return nil
 }
 
-// spoken is what is asked for as the target speaks of it; nil where it cannot
-// be asked.
+// spoken returns the operation in the wire format that the target uses; nil if the target does not have it.
 func (c *call) spoken(t *route.Target) *dialect.Operation {
 	return t.Provider.Speaking(c.Dialect, t.Model).For(c.Op.Op)
 }
 
-// translates reports whether some target is asked in another wire format than the client's.
+// translates reports whether a target uses another wire format than the client.
 func (c *call) translates() bool {
 	return c.Op.DecodeRequest != nil &&
 		slices.ContainsFunc(c.targets, func(t route.Target) bool { return c.spoken(&t) != c.Op })
 }
 
-// offers reports whether the target can be asked for what is asked for.
+// offers reports whether the target can serve the requested operation.
 func (c *call) offers(t *route.Target) bool {
 	to := c.spoken(t)
 	return to == c.Op || to != nil && to.EncodeRequest != nil && c.Op.DecodeRequest != nil
 }
 
-// narrow leaves out the targets that cannot take the request, unless none can:
-// then it is the first one's to say so.
+// narrow removes the targets that cannot serve the request. If none can, it keeps all, and the first one's error is
+// returned later.
 func (c *call) narrow() {
 	if len(c.targets) < 2 {
 		return

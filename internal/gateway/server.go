@@ -25,8 +25,7 @@ import (
 	"weir/internal/telemetry"
 )
 
-// Options is what a Server is made of. All but the metrics and the limits are
-// required.
+// Options configures a Server. All fields except Metrics, Refused and the limits are required.
 type Options struct {
 	Accounts    *account.Service
 	Ledger      *ledger.Ledger
@@ -34,31 +33,31 @@ type Options struct {
 	Idempotency idempotency.Store
 	Kept        *conversation.Service
 	Limits      *ratelimit.Limiter
-	// Refused is told of requests that a limit or a budget refused, before their
-	// clients are, and must not block; nil for nobody.
+	// Refused is called for each request that a limit or a budget refused, before the client gets the error. It must
+	// not block. It may be nil.
 	Refused func(*account.Principal, *llm.Error)
 	Now     func() time.Time
 	Log     *slog.Logger
-	Metrics *telemetry.Metrics // nil for some of its own
+	Metrics *telemetry.Metrics // nil for a separate registry
 
-	MaxBody        int64 // bytes of a request body; 0 for 32 MiB
-	MaxBodies      int64 // bytes of all bodies in flight; 0 for 10 times MaxBody, or a third of GOMEMLIMIT
-	MaxConcurrency int64 // requests in flight; 0 for 4096
+	MaxBody        int64 // bytes of a request body; 0 means 32 MiB
+	MaxBodies      int64 // of all bodies in flight; 0 means 10 times MaxBody, or a third of GOMEMLIMIT if less
+	MaxConcurrency int64 // requests in flight; 0 means 4096
 	Timing         Timing
 }
 
-// Timing is the pipeline's timers. A zero is the default.
+// Timing holds the pipeline's timeouts. A zero field means its default.
 type Timing struct {
-	KeepAlive   time.Duration // silence after which a stream gets a comment; keepAlive
-	BodyRead    time.Duration // for a client to send its body; 60 s
-	Write       time.Duration // for a client to take one piece; 30 s
-	DrainAnswer time.Duration // for reading on after a client left; 30 min, and the provider's total at most
-	DrainUsage  time.Duration // for the usage of a whole stream whose client left; 1 s
-	KeepLate    time.Duration // for a late answer to wait for a repeat of its request; keepLate
+	KeepAlive   time.Duration // silence before a stream gets a comment; default keepAlive
+	BodyRead    time.Duration // for a client to send its body; default 60 s
+	Write       time.Duration // for a client to receive one piece; default 30 s
+	DrainAnswer time.Duration // to read an answer after its client left; default 30 min, at most the provider's total
+	DrainUsage  time.Duration // to read the usage of a whole stream after its client left; default 1 s
+	KeepLate    time.Duration // a late answer waits for a repeat of its request; default keepLate
 }
 
-// keepAlive lets a client that has left be noticed within 10 s behind proxies that tell of it at the second write, as
-// HAProxy and Apache do.
+// keepAlive makes sure that a client that has left is noticed within 10 s, even behind proxies that report it only at
+// the second write, as HAProxy and Apache do.
 const keepAlive = 5 * time.Second
 
 func (t Timing) withDefaults() Timing {
@@ -84,17 +83,16 @@ const (
 	defaultMaxBody        = 32 << 20
 	defaultMaxConcurrency = 4096
 	defaultMaxBodies      = 10 // times MaxBody
-	leastMaxBodies        = 5  // times MaxBody: an account alone has 47 % of it, and a large body counts twice
-	bodiesOfMemory        = 3  // all bodies get this part of GOMEMLIMIT, where that is less
+	leastMaxBodies        = 5  // times MaxBody: a single account may use 47 % of it, and a large body counts twice
+	bodiesOfMemory        = 3  // all bodies together get 1/bodiesOfMemory of GOMEMLIMIT, if that is less
 
-	// placeFactor and bodyFactor are how many times what is free of the places, and of the
-	// bytes of bodies in flight, an account may hold: where no other wants any, 88 % of all
-	// places, so that few lie idle, and 47 % of the bytes.
+	// placeFactor and bodyFactor are the factors of shares for pipeline slots and for bytes of bodies: an account that
+	// is alone may use 88 % of all slots, so that few stay idle, and 47 % of the bytes.
 	placeFactor = 16
 	bodyFactor  = 1
 )
 
-// Server takes requests through the pipeline.
+// Server runs requests through the pipeline.
 type Server struct {
 	accounts    *account.Service
 	ledger      *ledger.Ledger
@@ -108,36 +106,36 @@ type Server struct {
 
 	metrics   *telemetry.Metrics
 	admission *admission
-	places    *shares // requests in flight
-	waiting   *shares // requests that wait for a place of their account's share
+	places    *shares // pipeline slots
+	waiting   *shares // requests that wait for a slot of their account's share
 	maxBody   int64
 	maxBodies int64
 	timing    Timing
 
-	stopping context.Context // ends when answers are no longer read, with errStopping
+	stopping context.Context // ends with errStopping when the server stops reading answers
 	stop     context.CancelCauseFunc
 
-	drains     atomic.Int64 // answers that are read though their clients have left
+	drains     atomic.Int64 // answers that are read after their clients have left
 	mostDrains int64
-	late       lateAnswers // of requests that were told that none had come
+	late       lateAnswers // answers of requests that got an error before
 
 	bodiesInFlight  *shares        // bytes of requests
 	answersInFlight *shares        // bytes of answers
-	garbage         atomic.Int64   // bytes of large bodies that were let go
-	overdraft       chan struct{}  // has one while an answer is beyond its share
-	processor       *processor     // of the work between
-	bounds          *parse.Limiter // of what is decoded
+	garbage         atomic.Int64   // bytes of large bodies that were released
+	overdraft       chan struct{}  // holds one element while an answer exceeds its share
+	processor       *processor     // fair turns for the work of decoding and encoding
+	bounds          *parse.Limiter // bounds of decoded JSON
 	bodies          sync.Pool      // of *[]byte
 	encoders        sync.Pool      // of *[]byte, for replies
 }
 
-// maxBodies is how many bytes all bodies of requests may have, of maxBody each, in a process
-// that may have so much memory: math.MaxInt64 for no limit.
+// maxBodies returns how many bytes all request bodies together may have. maxBody is the bound of one body, memory that
+// of the process; math.MaxInt64 means no limit.
 func maxBodies(maxBody, memory int64) int64 {
 	return max(leastMaxBodies*maxBody, min(defaultMaxBodies*maxBody, memory/bodiesOfMemory))
 }
 
-// New makes a server.
+// New returns a server.
 func New(o Options) *Server {
 	s := &Server{
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
@@ -171,9 +169,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// Handler answers the operations of the dialect d that have a route in common
-// to callers who have the permission. They count for the pattern at which it
-// is.
+// Handler serves the operations of the dialect d that share a route, for callers with the permission. Metrics count
+// them by the route's pattern.
 //
 // Stage 1: make a call.
 func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.Operation,
@@ -186,10 +183,8 @@ func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.O
 	})
 }
 
-// HandlerAs answers the operation of the dialect d to a caller who is known
-// already, and comes without a key: whoever mounts it has found out who that is.
-// Such a request has no Idempotency-Key, whose replies are sealed with the
-// caller's key.
+// HandlerAs serves the operation of the dialect d for a caller that has been authenticated already and sends no API
+// key. Such a request has no Idempotency-Key, because stored replies are sealed with the caller's key.
 func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Operation) func(http.ResponseWriter,
 	*http.Request, *account.Principal) {
 	counted := s.metrics.Route(pattern)
@@ -214,16 +209,15 @@ func (s *Server) newCall(w http.ResponseWriter, r *http.Request, d *dialect.Dial
 	return c
 }
 
-// Stop ends all requests at once. Clients that wait are told so, where Base is the context of
-// their connections.
+// Stop ends all requests at once. Waiting clients get an error, if Base is the context of their connections.
 func (s *Server) Stop() { s.stop(errStopping) }
 
-// Base is the context for a server to derive those of requests from. Stop ends it.
+// Base returns the context that a server must derive its request contexts from. Stop ends it.
 func (s *Server) Base() context.Context { return s.stopping }
 
-var errStopping = errors.New("gateway: it stops")
+var errStopping = errors.New("gateway: stopping")
 
-// stopped is what clients are told whose requests Stop ends.
+// stopped returns the error for clients of requests that Stop ended.
 func stopped(err error) error {
 	return &llm.Error{
 		Code: llm.CodeOverloaded, Message: "The gateway is stopping and has ended this request. Send it again.",
@@ -231,13 +225,13 @@ func stopped(err error) error {
 	}
 }
 
-// InFlight is how many requests are in the pipeline.
+// InFlight returns how many requests are in the pipeline.
 func (s *Server) InFlight() int64 {
 	inFlight, _ := s.admission.holding()
 	return inFlight
 }
 
-// Waiting is how many requests wait to come into the pipeline.
+// Waiting returns how many requests wait for admission to the pipeline.
 func (s *Server) Waiting() int64 {
 	_, waiting := s.admission.holding()
 	return waiting

@@ -2,25 +2,23 @@ package gateway
 
 import "sync"
 
-// shares divide something between accounts: an account may hold at most so many times what
-// is free, which is how switches share the memory of their queues (A. K. Choudhury and
-// E. L. Hahne, Dynamic Queue Length Thresholds for Shared-Memory Packet Switches, IEEE/ACM
-// Transactions on Networking 6(2), 1998). With the factor f, one account alone gets
-// f/(1+f) of what is there, and n of them that all want more get f/(1+n·f) each, as soon as
-// those that came first have given back what they have beyond that. Until then the last
-// part, which is kept for accounts that hold next to nothing, has room for those who come.
+// shares divides a resource between accounts: an account may hold at most factor times the free amount, which is how
+// switches share the memory of their queues (A. K. Choudhury and E. L. Hahne, Dynamic Queue Length Thresholds for
+// Shared-Memory Packet Switches, IEEE/ACM Transactions on Networking 6(2), 1998). With the factor f, a single account
+// gets f/(1+f) of the whole, and n accounts that all want more get f/(1+n·f) each, as soon as earlier ones have given
+// back their excess. Until then, the reserve for accounts that hold next to nothing has room for new ones.
 type shares struct {
 	most   int64 // of all accounts together
-	kept   int64 // of it, for accounts that hold no more than the floor
+	kept   int64 // reserve for accounts that hold no more than the floor
 	floor  int64
 	factor int64
 
 	mu  sync.Mutex
 	all int64
-	by  map[string]int64 // account id; none that holds nothing
+	by  map[string]int64 // by account id; accounts that hold nothing are absent
 }
 
-// A sixteenth is kept, which is the floor of sixteen accounts.
+// The reserve is 1/16 of the whole, which is the floor of 16 accounts.
 const (
 	keptShare  = 16
 	floorShare = 256
@@ -33,16 +31,16 @@ func newShares(most, factor int64) *shares {
 	}
 }
 
-// taken is what came of it when an account wanted more.
+// taken is the result of a request for a share.
 type taken uint8
 
 const (
 	granted  taken = iota
-	ownShare       // the account has its share
-	nothing        // there is no more for anybody
+	ownShare       // the account's share is used up
+	nothing        // the whole resource is used up
 )
 
-// take counts n more for the account, until as much is given back, where they are granted.
+// take adds n to the amount that the account holds, until giveBack, if n is granted.
 func (s *shares) take(account string, n int64) taken {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,13 +65,12 @@ func (s *shares) giveBack(account string, n int64) {
 	}
 }
 
-// alone is how much an account may hold while no other does, taken one by one.
+// alone returns how much an account may hold while no other holds any, taken one by one.
 func (s *shares) alone() int64 {
 	return min(s.most, s.factor*(s.most-s.kept+1)/(1+s.factor))
 }
 
-// below says whether the account holds less than it would if all that hold something held
-// the same.
+// below reports whether the account holds less than the average of all accounts that hold something.
 func (s *shares) below(account string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

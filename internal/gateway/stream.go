@@ -10,26 +10,26 @@ import (
 	"weir/internal/llm"
 )
 
-// clientStream writes server-sent events to the client. Its headers leave with
-// the first write, so that until then another target can be tried.
+// clientStream writes a stream of events to the client. It sends the headers with the first write, so that another
+// target can be tried until then.
 type clientStream struct {
 	call    *call
 	encoder dialect.Encoder
 	control *http.ResponseController
-	pending []byte // of an answer that broke off before any of it was sent
+	pending []byte // part of an interrupted answer, of which the client has received nothing
 
 	mu     sync.Mutex
-	told   answered // of the attempt under way, for the headers: a keep-alive runs beside what changes the call
-	begun  bool     // the headers are out
-	pieces bool     // so is some of the answer
+	told   answered // of the current attempt, copied because keep-alives run concurrently
+	begun  bool     // the headers were sent
+	pieces bool     // a part of the answer was sent
 	last   time.Time
 	silent *time.Timer
 	closed bool
-	broken bool // it has ended with an error
+	broken bool // the stream ended with an error
 }
 
-// beginStream makes the stream of the first attempt. A later one goes on with
-// it: while none of an answer has gone out, with an encoder of its own.
+// beginStream creates the stream at the first attempt. Later attempts reuse it, with a new encoder as long as no part
+// of an answer was sent.
 func (c *call) beginStream(a *attempt) {
 	if c.out == nil {
 		s := &clientStream{call: c, control: http.NewResponseController(c.w), last: c.server.now(), told: a.answered()}
@@ -46,7 +46,7 @@ func (c *call) beginStream(a *attempt) {
 	}
 }
 
-// meta is what the gateway's own words in a stream are stamped with.
+// meta returns the values that the gateway's own events in a stream carry.
 func (c *call) meta() llm.Meta {
 	return llm.Meta{
 		ID: c.Dialect.IDPrefix + c.id.text, Created: c.started.Unix(), Model: c.spent.model(),
@@ -54,14 +54,14 @@ func (c *call) meta() llm.Meta {
 	}
 }
 
-// tell says what the headers are to tell, unless they are out.
+// tell sets the values for the headers, which has no effect after they were sent.
 func (s *clientStream) tell(a answered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.told = a
 }
 
-// committed says whether some of the answer has gone out. A comment is none.
+// committed reports whether a part of the answer was sent. Comments do not count.
 func (s *clientStream) committed() bool {
 	if s == nil {
 		return false
@@ -79,7 +79,7 @@ func (s *clientStream) write(b []byte) {
 	s.send(b)
 }
 
-// keepAlive runs when the stream may have been silent for long enough.
+// keepAlive sends a comment if the stream has been silent for long enough.
 func (s *clientStream) keepAlive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,7 @@ func (s *clientStream) keepAlive() {
 	s.silent.Reset(wait)
 }
 
-// send writes and flushes, under the mutex. A client that takes nothing for
-// too long is taken to have left.
+// send writes and flushes; the caller holds the mutex. A client that receives nothing for too long counts as gone.
 func (s *clientStream) send(b []byte) {
 	c := s.call
 	if c.client.gone() {
@@ -108,10 +107,10 @@ func (s *clientStream) send(b []byte) {
 		h := c.w.Header()
 		c.answerHeaders(&s.told, c.Op.Framing.ContentType)
 		h["Cache-Control"] = []string{"no-cache"}
-		h["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
+		h["X-Accel-Buffering"] = []string{"no"} // tells nginx not to buffer
 		c.w.WriteHeader(http.StatusOK)
 	}
-	_ = s.control.SetWriteDeadline(s.last.Add(c.server.timing.Write)) // not every writer has one
+	_ = s.control.SetWriteDeadline(s.last.Add(c.server.timing.Write)) // some writers support no deadline
 	_, err := c.w.Write(b)
 	if err == nil {
 		err = s.control.Flush()
@@ -121,8 +120,8 @@ func (s *clientStream) send(b []byte) {
 	}
 }
 
-// fail ends a stream that has begun with an in-band error, and says whether
-// there was one. No well-formed end of the body follows: see abortBroken.
+// fail ends a begun stream with an in-band error, and reports whether it had begun. The body gets no well-formed end:
+// see abortBroken.
 func (s *clientStream) fail(e *llm.Error) bool {
 	if s == nil {
 		return false
@@ -149,17 +148,16 @@ func (s *clientStream) isBroken() bool {
 	return s.broken
 }
 
-// abortBroken ends the connection, or the stream of HTTP/2, of an answer that is not whole, so that
-// its body has no end: some programs read no error events, and would take it for whole.
+// abortBroken aborts the connection, or the HTTP/2 stream, of an answer that is not whole, so that its body has no
+// well-formed end: some programs ignore error events and would treat the answer as whole.
 func (s *clientStream) abortBroken(err error) {
 	if s.isBroken() || errors.Is(err, errGone) {
-		panic(http.ErrAbortHandler) // net/http's way
+		panic(http.ErrAbortHandler) // net/http's signal to abort
 	}
 }
 
-// withdraw gives the answer up to be sent whole, and reports whether nothing of a
-// stream has gone out. Some models leave the wish for a stream unheard
-// (https://platform.openai.com/docs/api-reference/audio/createTranscription).
+// withdraw stops the stream so that the answer can be sent whole, and reports whether nothing was sent. Some models
+// ignore a request for a stream (https://platform.openai.com/docs/api-reference/audio/createTranscription).
 func (s *clientStream) withdraw() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +168,7 @@ func (s *clientStream) withdraw() bool {
 	return !s.begun
 }
 
-// close ends the keep-alives and gives the connection back without a deadline.
+// close stops the keep-alives and removes the connection's write deadline.
 func (s *clientStream) close() {
 	if s == nil {
 		return

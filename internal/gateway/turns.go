@@ -10,26 +10,25 @@ import (
 )
 
 const (
-	// largeBody is how many bytes of a body are so much work that it takes turns: what is
-	// less takes no step longer than about 1 ms, however dense it is.
+	// largeBody is the size of bodies, in bytes, that need a turn: smaller ones take no step longer than about 1 ms,
+	// however dense they are.
 	largeBody = 32 << 10
-	// largeRead is likewise how many bytes of what is kept are, which the database reads.
+	// largeRead is the size of stored data, in bytes, that needs a turn to be read from the database.
 	largeRead = 64 << 10
-	// elementWork is how many bytes of a body are as much work to read as one element of it is
-	// to build and to write again: an object, an array, or what a comma is before.
+	// elementWork is how many bytes of a body cost as much to read as one element costs to build and to write again. An
+	// element is an object, an array, or a value after a comma.
 	elementWork = 64
-	// turnWait is the longest that a request waits for its turn, and departureWait the longest
-	// that one waits whose client has left.
+	// turnWait bounds the wait of a request for its turn, and departureWait the wait after its client has left.
 	turnWait      = 10 * time.Second
 	departureWait = time.Minute
-	// departureTime is how long it has its turn then at most.
+	// departureTime bounds how long such a request keeps its turn.
 	departureTime = 250 * time.Millisecond
-	// departuresPerCPU is how many requests whose clients have left end at a time, for each
-	// processor: all of them together are a few milliseconds of work.
+	// departuresPerCPU is how many requests may end at a time, for each processor, after their clients have left:
+	// together they are a few milliseconds of work.
 	departuresPerCPU = 8
 )
 
-// treeWork is how much work a body is to decode and to translate, in bytes.
+// treeWork returns the work of decoding and translating a body, in bytes.
 func treeWork(body []byte) int {
 	if len(body) >= largeBody {
 		return len(body)
@@ -41,17 +40,16 @@ func treeWork(body []byte) int {
 	return len(body) + elementWork*elements
 }
 
-// processor is the time of the machine's processors. What is small takes none of it in turns,
-// but while much else that is small is under way: more than the processors are for. What is
-// large, what is small then, and what a client has left each have turns of their own.
+// processor shares the time of the machine's processors. Small steps need no turn unless more of them run than there
+// are processors. Large steps, small steps beyond that number, and departures of clients each have turns of their own.
 type processor struct {
 	underWay atomic.Int64 // small steps without a turn
-	most     int64        // how many of them there may be
+	most     int64        // maximum of underWay
 
 	small, large, departures *turns
 }
 
-// newProcessor is that of a machine with so many processors: large steps leave one to the small.
+// newProcessor returns a processor for so many CPUs: large steps leave one of them to small steps.
 func newProcessor(processors int) *processor {
 	return &processor{
 		most: int64(processors), small: newTurns(1, turnWait), large: newTurns(max(1, processors-1), turnWait),
@@ -59,8 +57,8 @@ func newProcessor(processors int) *processor {
 	}
 }
 
-// begin begins a step of so many bytes of work. It needs a turn of those that are returned;
-// where these are nil it needs none, and is to be left.
+// begin begins a step of work bytes. It returns the turns that the step must take one of; nil means that it needs none
+// and must call leave.
 func (p *processor) begin(work int) *turns {
 	if work >= largeBody {
 		return p.large
@@ -75,23 +73,23 @@ func (p *processor) begin(work int) *turns {
 // leave ends a step without a turn.
 func (p *processor) leave() { p.underWay.Add(-1) }
 
-// turns let accounts work in turn, so many steps at once. Where more is to be done, the accounts
-// that wait come one after the other, however much each has to do.
+// turns lets a fixed number of steps run at once. When more wait, their accounts are served round-robin, however much
+// work each has.
 type turns struct {
-	wait time.Duration // the longest for one
+	wait time.Duration // longest wait for a turn
 
 	mu    sync.Mutex
 	free  int
-	by    map[string][]chan struct{} // account id; of its requests that wait, closed for their turn
-	order []string                   // the accounts that wait, the next one first
+	by    map[string][]chan struct{} // waiting requests by account id, each closed when it gets its turn
+	order []string                   // waiting accounts, the next one first
 }
 
 func newTurns(atOnce int, wait time.Duration) *turns {
 	return &turns{wait: wait, free: atOnce, by: map[string][]chan struct{}{}}
 }
 
-// take waits for a turn, which is to be ended; false where ctx or the longest wait has ended.
-// What has begun comes before what has not, of the same account: it holds more.
+// take waits for a turn, which the caller must end. It returns false when ctx has ended or the wait was too long.
+// Within an account, requests that have begun come first, because they hold more memory.
 func (t *turns) take(ctx context.Context, account string, begun bool) bool {
 	t.mu.Lock()
 	if t.free > 0 {
@@ -131,7 +129,7 @@ func (t *turns) end() {
 	t.pass()
 }
 
-// pass gives a turn to the first request of the account that is next.
+// pass passes a turn to the first request of the next account.
 func (t *turns) pass() {
 	if len(t.order) == 0 {
 		t.free++
@@ -148,7 +146,7 @@ func (t *turns) pass() {
 	close(next)
 }
 
-// forget takes a request away that waits, and reports whether it did.
+// forget removes a waiting request, and reports whether it was waiting.
 func (t *turns) forget(account string, own chan struct{}) bool {
 	i := slices.Index(t.by[account], own)
 	if i < 0 {

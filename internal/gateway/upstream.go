@@ -9,40 +9,40 @@ import (
 	"weir/internal/lifetime"
 )
 
-// reading is how answers are read, above all once their client has left.
+// reading is the state of reading answers, above all after their client has left.
 type reading struct {
-	context  *upstreamContext // of the attempt under way
-	first    upstreamContext  // room for it, which is nearly always enough
-	bills    atomic.Bool      // the provider charges for a stream whose client has left
-	draining atomic.Bool      // the answer is read though the client has left
-	ending   atomic.Bool      // the answer is whole, but for its usage and end marker
+	context  *upstreamContext // of the current attempt
+	first    upstreamContext  // buffer for the first context, nearly always enough
+	bills    atomic.Bool      // the provider charges for a stream after the client has left
+	draining atomic.Bool      // the answer is read although the client has left
+	ending   atomic.Bool      // the answer is whole except for its usage and end marker
 	departed atomic.Int32
 	hangUp   hangUp
 }
 
-// What departed is of a request: how far it is with ending because its client has left.
+// The values of departed, which record how the request ends after its client has left.
 const (
 	stays   = iota
-	leaves  // in a turn, which is to be ended
-	hasLeft // or has had its turn for long
+	leaves  // in a turn, which must be ended
+	hasLeft // ended, or its turn has expired
 )
 
-// upstreamContext lives as long as somebody wants a provider's answer: until the client leaves,
-// or longer where the answer is read for its usage.
+// upstreamContext is the context of a provider's answer. It ends when the client leaves, or later if the answer is
+// still read for its usage.
 type upstreamContext struct {
 	lifetime.Lifetime
 	call   *call
-	client lifetime.Link // where it is cut, what becomes of the client means nothing from here on
+	client lifetime.Link // after it is cut, the client's context has no effect
 }
 
-// begin begins it, of the call's next attempt.
+// begin starts the context of the call's next attempt.
 func (u *upstreamContext) begin(c *call) *upstreamContext {
 	u.call, c.upstream.context = c, u
 	u.client = lifetime.Follow(c.r.Context(), u)
 	return u
 }
 
-// Ended is called when the client has left, or once a write found that it takes nothing any more.
+// Ended is called when the client has left, or when a write to it failed.
 func (u *upstreamContext) Ended() {
 	c := u.call
 	if c.server.stopping.Err() != nil {
@@ -58,8 +58,8 @@ func (u *upstreamContext) Ended() {
 	depart()
 }
 
-// depart ends an answer whose client has left, when it is its turn: what follows, up to its
-// settlement, is work, and thousands may leave at once. Until then the answer is read on.
+// depart ends an answer after its client has left, in a turn: its settlement is work, and thousands of clients may
+// leave at once. Until then the answer is still read.
 func (u *reading) depart(ctx context.Context, cancel context.CancelFunc, held *capacity) {
 	s, account := held.server, held.account
 	if u.departed.Load() != stays {
@@ -72,7 +72,7 @@ func (u *reading) depart(ctx context.Context, cancel context.CancelFunc, held *c
 		switch turns := s.processor.departures; {
 		case !turns.take(ctx, account, false):
 		case u.departed.CompareAndSwap(stays, leaves):
-			time.AfterFunc(departureTime, func() { u.endDeparture(s) }) // it may be blocked
+			time.AfterFunc(departureTime, func() { u.endDeparture(s) }) // the settlement may be blocked
 		default:
 			turns.end()
 		}
@@ -91,11 +91,10 @@ func (u *upstreamContext) end() {
 	u.End()
 }
 
-// drain is for how long an answer is read on whose client has left; 0 for not at all.
-// Most vendors charge for an answer that is not a stream whether or not anybody waits for
-// it, so that its usage is worth reading; a stream is cancelled, unless its provider
-// charges for all of it all the same. What an account says comes first. There are so many
-// drains at most; one beyond them is cancelled.
+// drain returns how long an answer is still read after its client has left; 0 means not at all. Most vendors charge for
+// a whole answer even if nobody waits for it, so its usage is worth reading. A stream is cancelled, unless its provider
+// charges for all of it anyway. The account's setting comes first. The number of drains is limited; further ones are
+// cancelled.
 func (c *call) drain() time.Duration {
 	u, timing, how := &c.upstream, &c.server.timing, c.principal.Account().OnDisconnect
 	switch {
@@ -105,7 +104,7 @@ func (c *call) drain() time.Duration {
 		return timing.DrainUsage
 	case how != account.DisconnectDrain && c.Head.Stream && !u.bills.Load():
 		return 0
-	case u.draining.Load(): // somebody else saw it leave
+	case u.draining.Load(): // another caller noticed it first
 	case !c.server.takeDrain():
 		return 0
 	case !u.draining.CompareAndSwap(false, true):
@@ -114,8 +113,7 @@ func (c *call) drain() time.Duration {
 	return timing.DrainAnswer
 }
 
-// takeDrain takes a place among the answers that are read for their usage alone, if one is
-// left.
+// takeDrain reserves one of the limited reads for usage alone, if one is free.
 func (s *Server) takeDrain() bool {
 	if s.drains.Add(1) > s.mostDrains {
 		s.drains.Add(-1)
@@ -124,15 +122,14 @@ func (s *Server) takeDrain() bool {
 	return true
 }
 
-// How many answers are read for their usage alone at most: this share of the requests in
-// flight, and some where there are few.
+// The maximum number of answers read only for their usage: 1/drainsShare of the requests in flight, and at least
+// leastDrains.
 const (
 	drainsShare = 8
 	leastDrains = 16
 )
 
-// drainFor bounds how long an answer is read for its usage alone: stop ends it then, and cancel
-// where the server stops.
+// drainFor limits an answer that is read only for its usage: it calls stop after d, and cancel if the server stops.
 func (s *Server) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc, stop func()) {
 	timer := time.AfterFunc(d, stop)
 	stopped := context.AfterFunc(s.stopping, cancel)
@@ -142,7 +139,7 @@ func (s *Server) drainFor(d time.Duration, ctx context.Context, cancel context.C
 	})
 }
 
-// endDrain gives back the place of a drain.
+// endDrain frees the place of a drain.
 func (u *reading) endDrain(s *Server) {
 	if u.draining.CompareAndSwap(true, false) {
 		s.drains.Add(-1)
