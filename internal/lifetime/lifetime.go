@@ -1,5 +1,5 @@
-// Package lifetime has a context that is part of what it is the context of: it takes nothing from the
-// heap where nobody waits for it, unlike those of package context.
+// Package lifetime provides a context that is embedded in the object that it belongs to. Unlike the contexts of package
+// context, it allocates nothing on the heap while nothing waits for it.
 package lifetime
 
 import (
@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Follower is told that a context has ended.
+// Follower is notified when a context ends.
 type Follower interface {
 	// Ended is called once, in a goroutine of its own.
 	Ended()
 }
 
-// Lifetime is a context.Context that ends when End is called. Its zero value is one without values. It
-// must not be copied.
+// Lifetime is a context.Context that ends when End is called. The zero value has no values. It must not be copied.
 type Lifetime struct {
 	values context.Context // nil for none
 	over   atomic.Bool
 
 	mu    sync.Mutex
-	done  chan struct{} // nil until somebody asks for it
-	first Follower      // room for one, which is nearly always enough
+	done  chan struct{} // nil until Done is called
+	first Follower      // the first follower, in most cases the only one
 	more  []Follower
 }
 
-// Begin gives it the values of a context, whose end is not its own. Nobody has it yet.
+// Begin sets the context that provides the values; its end has no effect. Begin must be called before the lifetime is
+// shared.
 func (l *Lifetime) Begin(values context.Context) { l.values = values }
 
-// End ends it, and tells its followers. Only the first call counts.
+// End ends the lifetime and notifies its followers. Further calls have no effect.
 func (l *Lifetime) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *Lifetime) End() {
 	l.first, l.more = nil, nil
 }
 
-// Deadline implements context.Context: there is none.
+// Deadline implements context.Context. A lifetime has no deadline.
 func (l *Lifetime) Deadline() (at time.Time, ok bool) { return at, false }
 
 // Done implements context.Context.
@@ -81,8 +81,8 @@ func (l *Lifetime) Value(key any) any {
 	return l.values.Value(key)
 }
 
-// AfterFunc has f called in a goroutine of its own when it ends, unless stop is called before.
-// Package context calls it for the contexts that are made of this one.
+// AfterFunc calls f in a goroutine of its own when the lifetime ends, unless stop is called before. Package context
+// calls AfterFunc for contexts derived from this one.
 func (l *Lifetime) AfterFunc(f func()) (stop func() bool) {
 	own := &function{f}
 	l.add(own)
@@ -107,7 +107,7 @@ func (l *Lifetime) add(f Follower) {
 	}
 }
 
-// remove reports whether f was not told.
+// remove reports whether f was removed before it was notified.
 func (l *Lifetime) remove(f Follower) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,14 +123,14 @@ func (l *Lifetime) remove(f Follower) bool {
 	return true
 }
 
-// Link is a follower of a context. The zero value is none.
+// Link connects a follower to a context. The zero value connects nothing.
 type Link struct {
 	of       *Lifetime
 	follower Follower
-	stop     func() bool // of another context than a Lifetime
+	stop     func() bool // for a context that is not a Lifetime
 }
 
-// Follow has f told when ctx ends. A follower is a pointer, and follows a context once.
+// Follow notifies f when ctx ends. A follower is a pointer, and follows a context once.
 func Follow(ctx context.Context, f Follower) Link {
 	if l, ok := ctx.(*Lifetime); ok {
 		l.add(f)
@@ -139,7 +139,7 @@ func Follow(ctx context.Context, f Follower) Link {
 	return Link{stop: context.AfterFunc(ctx, f.Ended)}
 }
 
-// Cut ends the link, and reports whether its follower was not told.
+// Cut ends the link, and reports whether it did so before the follower was notified.
 func (k *Link) Cut() bool {
 	switch {
 	case k.of != nil:

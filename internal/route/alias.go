@@ -10,32 +10,31 @@ import (
 	"weir/internal/llm"
 )
 
-// Strategy is how an alias orders its targets. Whatever it is, those behind
-// the first are its fallbacks.
+// Strategy decides how an alias orders its targets. The targets behind the first are its fallbacks.
 type Strategy string
 
 // The strategies.
 const (
-	StrategyFallback Strategy = "fallback" // as they are written
-	StrategyWeighted Strategy = "weighted" // at random, by weight
-	StrategyLatency  Strategy = "latency"  // of two at random, the one with the shorter time to first token
+	StrategyFallback Strategy = "fallback" // in the configured order
+	StrategyWeighted Strategy = "weighted" // random, by weight
+	StrategyLatency  Strategy = "latency"  // of two random targets, the one with the shorter time to first token
 )
 
-// Alias is a name for targets.
+// Alias is a name for one or more targets.
 type Alias struct {
 	Targets  []string // full names
-	Weights  []int    // by target; nil for 1 each, 0 for one that is only a fallback
-	Strategy Strategy // empty for StrategyFallback
-	// On are the only failures of a target after which the next one is asked; nil for those of the rules.
+	Weights  []int    // by target; nil means 1 each, 0 makes a target a fallback only
+	Strategy Strategy // empty means StrategyFallback
+	// On lists the failures of a target that make the next one be tried; nil means those of the rules.
 	On []llm.Cause
-	// NoRescue lets an answer that dies half-way stay dead.
+	// NoRescue disables the continuation of an interrupted answer at another target.
 	NoRescue bool
 }
 
 type alias struct {
 	targets  []Target
 	weights  []int // by target
-	chosen   []int // the places of targets that are no mere fallbacks
+	chosen   []int // indexes of the targets that are not fallbacks only
 	total    int   // of the weights
 	strategy Strategy
 	noRescue bool
@@ -62,8 +61,8 @@ func (t *Table) resolve(a *Alias) (*alias, error) {
 	return out, nil
 }
 
-// alias is the one of that name, or else the longest with an asterisk in the
-// place of its end; nil for none. Full names are no aliases.
+// alias returns the alias of that name, or else the one with the longest matching prefix before an asterisk; nil if
+// there is none. Full names are never aliases.
 func (t *Table) alias(model string) *alias {
 	if a, ok := t.aliases[model]; ok || strings.Contains(model, "/") {
 		return a
@@ -79,7 +78,7 @@ func (t *Table) alias(model string) *alias {
 	return found
 }
 
-// order appends the targets in the order in which one request tries them.
+// order appends the targets in the order that a request tries them.
 func (a *alias) order(dst []Target, h *Health) []Target {
 	from := len(dst)
 	dst = append(dst, a.targets...)
@@ -98,7 +97,7 @@ func (a *alias) order(dst []Target, h *Health) []Target {
 	return dst
 }
 
-// draw chooses at random, by weight.
+// draw returns a random index, by weight.
 func (a *alias) draw() int {
 	n := rand.N(a.total)
 	for i, w := range a.weights {
@@ -109,8 +108,8 @@ func (a *alias) draw() int {
 	return 0
 }
 
-// quicker is the better of two targets at random: the power of two choices. One
-// of which nothing is known yet is the better one, so that it becomes known.
+// quicker returns the faster of two random targets ("power of two choices"). A target without measurements counts as
+// faster, so that it gets measured.
 func (a *alias) quicker(h *Health) int {
 	n := len(a.chosen)
 	if n == 1 {
@@ -124,8 +123,7 @@ func (a *alias) quicker(h *Health) int {
 	return one
 }
 
-// latencyOf is the target's moving average; 0 where nothing is known, endless
-// where it fails.
+// latencyOf returns the target's average time to first token: 0 if it is unknown, the maximum if the target fails.
 func (h *Health) latencyOf(t *Target) time.Duration {
 	h.mu.RLock()
 	c := h.targets[targetID{t.Provider.Name(), t.Model}]
@@ -141,8 +139,8 @@ func (h *Health) latencyOf(t *Target) time.Duration {
 	return c.latency
 }
 
-// Rescues reports whether an answer to a request for that model, or for any
-// model with fallbacks of its own, is continued elsewhere when it dies.
+// Rescues reports whether an interrupted answer to a request for the model, or for any model with fallbacks of its own,
+// is continued at another target.
 func (t *Table) Rescues(model string) bool {
 	a := t.alias(model)
 	return a == nil || !a.noRescue

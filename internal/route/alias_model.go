@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Answer is what is known of the alias that answers a name, which may be one with an asterisk; false for none.
+// Answer describes the alias that answers to a name, possibly one with an asterisk; false if there is none.
 func (t *Table) Answer(name string, at time.Time) (Model, bool) {
 	a := t.alias(name)
 	if a == nil {
@@ -16,7 +16,7 @@ func (t *Table) Answer(name string, at time.Time) (Model, bool) {
 	return t.aliasModel(name, a, at), true
 }
 
-// aliasModel is an alias as a listing shows it: whichever of its targets answers can do this much.
+// aliasModel describes an alias for a listing, with the abilities and bounds that all of its targets have.
 func (t *Table) aliasModel(name string, a *alias, at time.Time) Model {
 	m := Model{Name: name}
 	for i := range a.targets {
@@ -33,11 +33,11 @@ func (t *Table) aliasModel(name string, a *alias, at time.Time) Model {
 	return m
 }
 
-// isPattern reports whether a name stands for all that begin so.
+// isPattern reports whether a name matches all names with its prefix.
 func isPattern(name string) bool { return strings.HasSuffix(name, "*") && !strings.Contains(name, "/") }
 
-// asked are the models by names that can be asked for: in place of an alias with an asterisk those of its targets' names that
-// it answers. Sorted are all, by name.
+// asked returns the models that clients can request by name: it replaces an alias with an asterisk by the names of its
+// targets' models that the alias answers to. Both lists are sorted by name.
 func (t *Table) asked(sorted []Model, at time.Time) []Model {
 	var names []Model
 	seen := map[string]bool{}

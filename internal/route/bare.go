@@ -9,8 +9,8 @@ import (
 	"weir/internal/provider"
 )
 
-// nameBare finds which providers have each model whose name has no slash: in their models, or in
-// the price data where the configuration does not say which models they have.
+// nameBare maps each model name without a slash to the providers that have it: by their configured models, or by the
+// price data if none are configured.
 func (t *Table) nameBare() {
 	t.bare = map[string][]*provider.Provider{}
 	for _, p := range t.providers {
@@ -23,8 +23,8 @@ func (t *Table) nameBare() {
 	}
 }
 
-// listed finds the one provider that has the model. Weir's own client API, where full names are
-// the documented form, takes one that nobody has for a mistake of form.
+// listed returns the only provider that has the model. If no provider has it, Weir's own client API, where full names
+// are the documented form, reports an invalid name instead of an unknown model.
 func (t *Table) listed(dst []Target, model, clientAPI string) ([]Target, error) {
 	found := t.bare[model]
 	switch {
@@ -32,9 +32,9 @@ func (t *Table) listed(dst []Target, model, clientAPI string) ([]Target, error) 
 		return append(dst, Target{Provider: found[0], Model: model}), nil
 	case len(found) == 0 && clientAPI == "":
 		return nil, llm.Invalidf("model", `%q is neither an alias nor of the form "<provider>/<model-name>", and no `+
-			"configured provider lists it; GET /v1/models lists what there is.", model)
+			"configured provider lists it; GET /v1/models lists the available models.", model)
 	case len(found) == 0:
-		return nil, notFound(model, `Write it as "<provider>/<model-name>"; GET /v1/models lists what there is.`)
+		return nil, notFound(model, `Write it as "<provider>/<model-name>"; GET /v1/models lists the available models.`)
 	}
 	var names []string
 	for _, p := range found {

@@ -6,26 +6,25 @@ import (
 )
 
 const (
-	// retryShare of a provider's recent requests may be retries, but always
-	// retryLeast of them: together they stay within a tenth.
+	// retryShare is the share of a provider's recent requests that may be retries, but retryLeast are always allowed:
+	// together they stay within a tenth.
 	retryShare = 0.08
 	retryLeast = 3
-	// retryRecent is how far back requests are recent, in buckets of a second.
+	// retryRecent is how long requests count as recent, in buckets of one second.
 	retryRecent = 30
 )
 
-// retryBudget keeps retries from making an outage worse: it counts what went
-// to one provider lately.
+// retryBudget limits the retries at one provider so that they do not make an outage worse.
 type retryBudget struct {
 	mu      sync.Mutex
 	buckets [retryRecent]bucket
-	total   bucket // the sum of all
-	second  int64  // of the newest bucket, Unix
+	total   bucket // sum of all buckets
+	second  int64  // of the newest bucket, Unix time
 }
 
 type bucket struct{ requests, retries int }
 
-// request counts one that is not a retry.
+// request counts a request that is not a retry.
 func (b *retryBudget) request(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -34,7 +33,7 @@ func (b *retryBudget) request(now time.Time) {
 	b.total.requests++
 }
 
-// retry counts a retry, if there is room for it.
+// retry counts a retry if the budget has room for it, and reports whether it has.
 func (b *retryBudget) retry(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,8 +46,7 @@ func (b *retryBudget) retry(now time.Time) bool {
 	return true
 }
 
-// forget empties the buckets of seconds that are no longer recent. A clock
-// that goes back changes nothing.
+// forget empties the buckets of seconds that are no longer recent. A clock that is set back changes nothing.
 func (b *retryBudget) forget(second int64) {
 	if second-b.second > retryRecent {
 		b.buckets, b.total = [retryRecent]bucket{}, bucket{}

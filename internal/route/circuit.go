@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// tripRow consecutive failures open a circuit, or tripShare of the last
-	// tripOf outcomes within tripWithin.
+	// A circuit opens after tripRow consecutive failures, or after tripShare failures among the last tripOf outcomes
+	// within tripWithin.
 	tripRow    = 5
 	tripOf     = 20
 	tripShare  = tripOf / 2
@@ -15,29 +15,28 @@ const (
 
 	firstOpen   = 30 * time.Second // doubled each time a probe fails
 	longestOpen = 5 * time.Minute
-	// maxDoublings keeps a shift from overflowing.
+	// maxDoublings prevents an overflow of the shift.
 	maxDoublings = 10
 
-	// latencyWeight is how much the newest time to first token counts in the
-	// moving average.
+	// latencyWeight is the weight of the newest time to first token in the moving average.
 	latencyWeight = 0.2
 )
 
-// circuit is how a target, or a key, has fared. While it is open nobody should
-// ask, except that after a while one request at a time probes.
+// circuit records the health of a target or a key. While it is open, requests avoid the target, except that after a
+// while one request at a time probes it.
 type circuit struct {
 	mu       sync.Mutex
 	row      int             // failures since the last success
-	outcomes [tripOf]outcome // a ring
-	next     int             // where in it
+	outcomes [tripOf]outcome // ring buffer
+	next     int             // next index in outcomes
 	openFor  time.Duration   // 0 while closed
-	until    time.Time       // when it may be probed; for a key, when its rest ends
-	probing  bool            // somebody asks just now whether it works again
-	latency  time.Duration   // moving average of the time to the first token; 0 unknown
-	lastErr  string          // of the last failure, fit to be shown
-	lastAt   time.Time       // when that was
-	used     time.Time       // when it last got an outcome
-	asked    bool            // somebody had an answer of it
+	until    time.Time       // time of the next probe; for a key, the end of its rest
+	probing  bool            // a request is probing the target
+	latency  time.Duration   // moving average of the time to first token; 0 if unknown
+	lastErr  string          // reason of the last failure, safe to show
+	lastAt   time.Time       // time of the last failure
+	used     time.Time       // time of the last outcome
+	asked    bool            // the target has answered or failed before
 	held     held
 }
 
@@ -46,16 +45,15 @@ type outcome struct {
 	failed bool
 }
 
-// usable reports whether the circuit lets requests through, without taking the
-// probe.
+// usable reports whether the circuit lets requests through. It does not reserve the probe.
 func (c *circuit) usable(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !now.Before(c.until) && !c.probing
 }
 
-// admit reports whether a request may go through. A circuit that has been open
-// for long enough lets one through, the probe, whose outcome decides.
+// admit reports whether a request may pass. After a circuit has been open for its time, it admits one request, the
+// probe; the result decides whether the circuit closes.
 func (c *circuit) admit(now time.Time) (ok, probe bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,14 +64,14 @@ func (c *circuit) admit(now time.Time) (ok, probe bool) {
 	return true, c.probing
 }
 
-// ends is when the circuit may be asked again.
+// ends returns the time of the next probe.
 func (c *circuit) ends() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.until
 }
 
-// rests is until when a key rests; nil while it does not.
+// rests returns the end of a key's rest; nil if the key does not rest.
 func (c *circuit) rests(now time.Time) *time.Time {
 	until := c.ends().UTC()
 	if !now.Before(until) {
@@ -82,15 +80,14 @@ func (c *circuit) rests(now time.Time) *time.Time {
 	return &until
 }
 
-// isDown reports whether the circuit is open, or the key rests, and the last answers were all failures.
+// isDown reports whether the circuit is open, or the key rests, and the last tripRow outcomes were all failures.
 func (c *circuit) isDown(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.row >= tripRow && now.Before(c.until)
 }
 
-// succeeded takes note of an answer, and reports whether the target had been
-// unavailable.
+// succeeded records an answer, and reports whether the target had been unavailable.
 func (c *circuit) succeeded(now time.Time, firstToken time.Duration) (recovered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,8 +107,8 @@ func (c *circuit) succeeded(now time.Time, firstToken time.Duration) (recovered 
 	return recovered
 }
 
-// failed takes note of a failure, the last of so many that count now, and reports
-// whether it made the target unavailable: whether the fifth in a row was among them.
+// failed records count failures, and reports whether they made the target unavailable, which is whether the fifth in a
+// row was among them.
 func (c *circuit) failed(now time.Time, why string, count int) (unavailable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +117,7 @@ func (c *circuit) failed(now time.Time, why string, count int) (unavailable bool
 	c.lastErr, c.lastAt = why, now
 	c.note(now, true)
 	switch {
-	case c.openFor > 0 && !now.Before(c.until): // the probe, or whoever was the first to ask in its place
+	case c.openFor > 0 && !now.Before(c.until): // the probe, or the first request sent in its place
 		c.probing = false
 		c.open(now, min(2*c.openFor, longestOpen))
 	case c.openFor == 0 && (c.row >= tripRow || c.often(now)):
@@ -129,8 +126,8 @@ func (c *circuit) failed(now time.Time, why string, count int) (unavailable bool
 	return before < tripRow && c.row >= tripRow
 }
 
-// rest lets a key rest: for so long as its provider says, else for a time that
-// doubles with each refusal in a row, from first on.
+// rest lets a key rest for the time that its provider reported. Without one (told is 0), the time starts at first and
+// doubles with each refusal in a row.
 func (c *circuit) rest(now time.Time, told, first time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,21 +141,21 @@ func (c *circuit) rest(now time.Time, told, first time.Duration) {
 	}
 }
 
-// answered takes note of an answer that says nothing about the target's health.
+// answered records an answer that shows nothing about the target's health.
 func (c *circuit) answered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = true
 }
 
-// isUnused reports whether nobody had an answer of the target yet.
+// isUnused reports whether the target has neither answered nor failed yet.
 func (c *circuit) isUnused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.asked
 }
 
-// undecided ends a request that says nothing about the target.
+// undecided ends a probe without a result.
 func (c *circuit) undecided() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

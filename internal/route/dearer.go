@@ -8,31 +8,32 @@ import (
 )
 
 const (
-	// maxDearer bounds how many targets are remembered that charged more than their price.
+	// maxDearer bounds how many targets with charges above their price are stored.
 	maxDearer = 4096
-	// dearerFor is how long the dearest charge of a target is remembered, unless it is met again.
+	// dearerFor is how long the highest charge of a target is stored, unless it occurs again.
 	dearerFor = time.Hour
-	// A charge is remembered with a tenth on top, rounded up to a step, in thousandths of the price: each is a version of
-	// the price.
+	// A stored charge is increased by a tenth and rounded up to a step, both in thousandths of the price, because each
+	// value is a version of the price.
 	whole, dearerStep, maxTimes = 1000, 250, llm.MostMargin
-	// maxRaised bounds up to how many thousandths of its price a target is asked that nobody serves for less.
+	// maxRaised bounds the price limit of an attempt, in thousandths of the target's price, when it is raised because
+	// no endpoint serves the model for less.
 	maxRaised = 16_000
 )
 
-// dearer remembers how much more than their prices targets charged.
+// dearer stores by how much targets charged more than their prices.
 type dearer struct {
 	mu      sync.RWMutex
 	targets map[targetID]dearCharge // at most maxDearer
 }
 
-// dearCharge is up to how many thousandths of its price a target charged, and when.
+// dearCharge is a target's charge, in thousandths of its price, with its time.
 type dearCharge struct {
 	times int64
 	at    time.Time
 }
 
-// Charged takes note of what a target says that it charged for what comes to that much by its price. Nothing follows from
-// a charge for what comes to nothing, unless the target is free by its price.
+// Charged records a provider's own charge, told, for an attempt that costs computed by the target's price. If computed
+// is 0, a charge is recorded only for a target that is free by its price.
 func (t *Table) Charged(provider, model string, told, computed llm.Money, now time.Time) {
 	id := targetID{provider, model}
 	switch {
@@ -44,13 +45,13 @@ func (t *Table) Charged(provider, model string, told, computed llm.Money, now ti
 	}
 }
 
-// isFree reports whether the tokens of a target cost nothing by its price.
+// isFree reports whether the tokens of a target are free by its price.
 func (t *Table) isFree(id targetID, now time.Time) bool {
 	p := t.book.Price(id.provider, id.model, now)
 	return p.Rates[llm.Input] == llm.Free && p.Rates[llm.Output] == llm.Free
 }
 
-// timesOf is how many thousandths of the computed cost are held for the next attempt after one that was charged so much.
+// timesOf returns how many thousandths of the computed cost to hold for the next attempt after a charge of told.
 func timesOf(told, computed llm.Money) int64 {
 	if told/computed >= maxTimes/whole {
 		return maxTimes
@@ -79,7 +80,8 @@ func (d *dearer) note(id targetID, times int64, now time.Time) {
 	d.targets[id] = dearCharge{times, now}
 }
 
-// timesAt is up to how many thousandths of its price the target charged within the last hour; 0 for no more than that.
+// timesAt returns the target's charge within the last hour, in thousandths of its price; 0 if it never exceeded the
+// price.
 func (d *dearer) timesAt(id targetID, now time.Time) int64 {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -89,7 +91,7 @@ func (d *dearer) timesAt(id targetID, now time.Time) int64 {
 	return 0
 }
 
-// raise has the current target be asked at twice what it may charge so far. It is false where that is too much.
+// raise doubles the highest price that the current target may charge. It returns false at the maximum.
 func (p *Plan) raise(now time.Time) bool {
 	target := p.Target()
 	price := p.table.Price(target, now)

@@ -7,9 +7,9 @@ import (
 	"weir/internal/pricing"
 )
 
-// ExampleModel is a model for a first request, where no default answers one without: an alias,
-// else a listed model, one that is known to call tools before others, since it is for chat. It
-// is not known where nothing is listed: then it is only the form of such a name.
+// ExampleModel returns a model for a user's first request: the default model, else an alias, else a listed model,
+// preferably one that is known to call tools, because such a model is for chat. If no model is listed, known is false
+// and name only shows the form of a name.
 func (t *Table) ExampleModel(at time.Time) (name string, known bool) {
 	if t.defaultModel != "" {
 		return t.defaultModel, true
@@ -17,7 +17,7 @@ func (t *Table) ExampleModel(at time.Time) (name string, known bool) {
 	all := t.Models(at)
 	rank := func(m *Model) int {
 		switch {
-		case strings.ContainsAny(m.Name, `'"\`): // which a shell or JSON would read
+		case strings.ContainsAny(m.Name, `'"\`): // characters with a meaning in a shell or in JSON
 			return 0
 		case m.Provider == "" && !strings.HasSuffix(m.Name, "*"):
 			return 4

@@ -11,36 +11,35 @@ import (
 )
 
 const (
-	// maxTargets bounds how many targets are remembered: their names are what
-	// clients ask for. Those of the aliases come on top.
+	// maxTargets bounds how many targets are stored, because clients choose their names. Configured targets come on
+	// top.
 	maxTargets = 4096
-	// forgetEvery is how often room is looked for among them.
+	// forgetEvery is the shortest time between two searches for targets to remove.
 	forgetEvery = time.Second
 )
 
 // Event is a change in the health of a target.
 type Event struct {
 	Target    string // "<provider>/<model-name>"
-	Account   string // the id of the one for which alone it changed; empty for all
-	Available bool   // it answers again; otherwise it failed for the fifth time in a row
-	Reason    string // of the last failure, fit to be shown to operators
-	Brief     string // the same, fit to be shown to everybody
+	Account   string // id of the only account that is affected; empty for all
+	Available bool   // the target answers again; otherwise it failed for the fifth time in a row
+	Reason    string // of the last failure, for operators
+	Brief     string // the reason for everybody
 	At        time.Time
 }
 
-// Health remembers how targets and keys fare. It outlives the tables: a reload
-// of the configuration forgets nothing.
+// Health records the health of targets and keys. It outlives tables: a reload of the configuration loses nothing.
 type Health struct {
 	notify func(Event)
 	dearer dearer
 
 	mu        sync.RWMutex
 	targets   map[targetID]*circuit
-	owned     map[string]map[targetID]*circuit // by account, what it alone has met
+	owned     map[string]map[targetID]*circuit // by account: the health as seen by that account only
 	keys      map[keyID]*circuit
 	budgets   map[string]*retryBudget // by provider
 	traffic   map[string]*traffic     // by provider
-	forgot    time.Time               // when room was looked for
+	forgot    time.Time               // time of the last search for targets to remove
 	forgotOwn time.Time
 }
 
@@ -49,8 +48,7 @@ type (
 	keyID    struct{ provider, key string }
 )
 
-// NewHealth remembers nothing yet. Notify is told of every change, and must
-// not block; nil for nobody.
+// NewHealth returns an empty Health. It calls notify for each change; notify must not block and may be nil.
 func NewHealth(notify func(Event)) *Health {
 	if notify == nil {
 		notify = func(Event) {}
@@ -62,9 +60,8 @@ func NewHealth(notify func(Event)) *Health {
 	}
 }
 
-// target is the circuit of a target. Beyond the bound, one that nobody keeps,
-// unless the target is one that was configured: what clients make up pushes
-// none of these out.
+// target returns the circuit of a target. Beyond the bound it returns a circuit that is not stored, unless the target
+// is configured, so that model names made up by clients do not displace configured targets.
 func (h *Health) target(t *Target, configured bool, now time.Time) *circuit {
 	id := targetID{t.Provider.Name(), t.Model}
 	h.mu.RLock()
@@ -84,13 +81,13 @@ func (h *Health) target(t *Target, configured bool, now time.Time) *circuit {
 		forget(h.targets, now)
 	}
 	if configured || len(h.targets) < maxTargets {
-		id.model = strings.Clone(id.model) // it may be a slice of something large
+		id.model = strings.Clone(id.model) // the name may be a slice of a large string
 		h.targets[id] = c
 	}
 	return c
 }
 
-// drop forgets a target of which nothing is known, unless it has another circuit by now.
+// drop removes a target that has not answered or failed yet, unless its circuit has been replaced.
 func (h *Health) drop(t *Target, c *circuit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +97,7 @@ func (h *Health) drop(t *Target, c *circuit) {
 	}
 }
 
-// forget drops the targets of which nothing bad is known.
+// forget removes targets without recent failures.
 func forget(targets map[targetID]*circuit, now time.Time) {
 	for id, c := range targets {
 		c.mu.Lock()
@@ -112,7 +109,7 @@ func forget(targets map[targetID]*circuit, now time.Time) {
 	}
 }
 
-// keysOf are the circuits of a provider's keys, in their order.
+// keysOf returns the circuits of a provider's keys, in their order.
 func (h *Health) keysOf(p *provider.Provider) []*circuit {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,32 +133,32 @@ func (h *Health) budgetOf(p *provider.Provider) *retryBudget {
 	return h.budgets[p.Name()]
 }
 
-// State is how a target, or a provider, fares.
+// State is the state of a target or a provider.
 type State string
 
 // The states.
 const (
-	StateUnused  State = "unused"      // nobody asked it yet
-	StateOK      State = "ok"          // it answered last time
-	StateFailing State = "failing"     // it failed last time
-	StateOpen    State = "unavailable" // its circuit is open: it is passed over where another is left
+	StateUnused  State = "unused"      // no attempt yet
+	StateOK      State = "ok"          // the last attempt succeeded
+	StateFailing State = "failing"     // the last attempt failed
+	StateOpen    State = "unavailable" // the circuit is open: other targets are preferred
 )
 
-// Condition is how a target fares.
+// Condition describes the health of a target.
 type Condition struct {
 	Target    string     `json:"target"` // "<provider>/<model-name>"
 	State     State      `json:"state"`
-	Failures  int        `json:"failures"`             // in a row, up to now
-	Until     *time.Time `json:"until,omitempty"`      // when an open circuit may be probed
-	LatencyMS int64      `json:"latency_ms,omitempty"` // moving average of the time to the first token of streams
-	LastError string     `json:"last_error,omitempty"` // fit to be shown to an operator
+	Failures  int        `json:"failures"`             // consecutive failures up to now
+	Until     *time.Time `json:"until,omitempty"`      // time of the next probe of an open circuit
+	LatencyMS int64      `json:"latency_ms,omitempty"` // moving average of the time to first token of streams
+	LastError string     `json:"last_error,omitempty"` // for operators
 	LastAt    *time.Time `json:"last_error_at,omitempty"`
-	// Alone is for how many accounts alone it is passed over: of what their own requests
-	// may have brought about, all else is in the log.
+	// Alone is the number of accounts that avoid the target because of failures that their own requests may have
+	// caused. The failures themselves are only in the log.
 	Alone int `json:"unavailable_to_accounts,omitempty"`
 }
 
-// ProviderCondition is how a provider fares: as its worst target does.
+// ProviderCondition describes the health of a provider. Its state is that of its worst target.
 type ProviderCondition struct {
 	Name    string      `json:"name"`
 	Dialect string      `json:"dialect"`
@@ -170,19 +167,19 @@ type ProviderCondition struct {
 	Keys    int         `json:"keys"`
 	Resting int         `json:"keys_resting"`
 	Targets []Condition `json:"targets"`
-	// Credentials are the keys one by one; none for a provider that asks for no key.
+	// Credentials describes each key; empty for a provider without keys.
 	Credentials []KeyCondition `json:"credentials,omitempty"`
-	// Hour is what it was asked in the last hour.
+	// Hour is the provider's traffic of the last hour.
 	Hour Traffic `json:"-"`
 }
 
-// KeyCondition is how a provider's key fares.
+// KeyCondition describes the health of a provider's key.
 type KeyCondition struct {
 	Fingerprint string     `json:"fingerprint"`     // last four digits of provider.KeyID
-	Until       *time.Time `json:"until,omitempty"` // when its rest ends; nil while it does not rest
+	Until       *time.Time `json:"until,omitempty"` // end of its rest; nil if it does not rest
 }
 
-// Providers is how the table's providers fare, in its order.
+// Providers returns the health of the table's providers, in its order.
 func (t *Table) Providers(now time.Time) []ProviderCondition {
 	all := make([]ProviderCondition, 0, len(t.providers))
 	for _, p := range t.providers {
@@ -209,13 +206,13 @@ func (t *Table) Providers(now time.Time) []ProviderCondition {
 	return all
 }
 
-// Compare is above 0 where s is worse than o, and below 0 where o is.
+// Compare returns a positive number if s is worse than o, and a negative one if o is worse.
 func (s State) Compare(o State) int {
 	order := []State{StateUnused, StateOK, StateFailing, StateOpen}
 	return slices.Index(order, s) - slices.Index(order, o)
 }
 
-// conditions are the targets of a provider that were asked, by name.
+// conditions returns the health of a provider's known targets, by name.
 func (h *Health) conditions(providerName string, now time.Time) []Condition {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -6,29 +6,27 @@ import (
 )
 
 const (
-	// maxAccounts is of how many accounts circuits of their own are remembered, and
-	// maxOwn how many of each.
+	// maxAccounts bounds the accounts that have circuits of their own, and maxOwn the circuits of each.
 	maxAccounts = 512
 	maxOwn      = 32
 )
 
-// own is how a target has fared for one account, as far as that account's own requests may
-// have brought it about: nil where nothing bad is known.
+// own returns the circuit of a target for one account, which records failures that the account's own requests may have
+// caused; nil if there are none.
 func (h *Health) own(account string, t *Target) *circuit {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.owned[account][targetID{t.Provider.Name(), t.Model}]
 }
 
-// makeOwn is own, with a new circuit where there is none. In the place of one that bounds
-// leave no room for is one that nobody keeps.
+// makeOwn returns the same, and creates the circuit if there is none. Beyond the bounds, the new circuit is not stored.
 func (h *Health) makeOwn(account string, t *Target, now time.Time) *circuit {
 	if c := h.own(account, t); c != nil {
 		return c
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	id := targetID{t.Provider.Name(), strings.Clone(t.Model)} // it may be a slice of something large
+	id := targetID{t.Provider.Name(), strings.Clone(t.Model)} // the name may be a slice of a large string
 	mine := h.owned[account]
 	if c := mine[id]; c != nil {
 		return c
@@ -54,7 +52,7 @@ func (h *Health) makeOwn(account string, t *Target, now time.Time) *circuit {
 	return c
 }
 
-// forgetAccounts drops the accounts of which nothing bad is known.
+// forgetAccounts removes the accounts without recent failures.
 func (h *Health) forgetAccounts(now time.Time) {
 	for account, mine := range h.owned {
 		if forget(mine, now); len(mine) == 0 {
@@ -63,7 +61,7 @@ func (h *Health) forgetAccounts(now time.Time) {
 	}
 }
 
-// alone is for how many accounts alone each target is passed over.
+// alone returns for each target how many accounts avoid it because of their own circuits.
 func (h *Health) alone(now time.Time) map[targetID]int {
 	n := map[targetID]int{}
 	for _, mine := range h.owned {
@@ -76,18 +74,18 @@ func (h *Health) alone(now time.Time) map[targetID]int {
 	return n
 }
 
-// held are failures that are held back from all because one account alone has met them.
+// held are failures that do not count for all accounts because only one account has met them.
 type held struct {
 	account string
 	fault   Fault
 	row     int // since the last answer
 	at      time.Time
-	several bool // another account has met the same: nothing is held back
+	several bool // another account has had the same failure, so failures count for all
 }
 
-// meets takes note of a failure that the account's own requests may have brought about, and
-// is how many failures now count for all: none until another account has met the same
-// within the time of the longest circuit, with no answer to anybody between.
+// meets records a failure that the account's own requests may have caused. It returns how many failures now count for
+// all accounts: 0 until another account has had the same failure within the time of the longest circuit, and nobody got
+// an answer in between.
 func (c *circuit) meets(account string, fault Fault, now time.Time) (count int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,39 +9,36 @@ import (
 )
 
 const (
-	// firstPause bounds the pause before the first retry; each further one may
-	// be twice as long.
+	// firstPause bounds the pause before the first retry; the bound doubles with each further one.
 	firstPause = 500 * time.Millisecond
-	// longestPause is the most that a request waits for a provider that names
-	// a time; if it is longer, the client is told instead.
+	// longestPause is the longest wait for a provider that reports when to retry. If the time is longer, the client
+	// gets the error.
 	longestPause = 10 * time.Second
-	// A key that is refused, or that got 429 without a time, rests for so long,
-	// doubled each time.
+	// A key rests for this long when it is refused, or gets 429 without a time; doubled each time.
 	refusedRest = 30 * time.Second
 	limitedRest = time.Second
 )
 
-// Plan is the walk of one request over its targets: which one is asked, and
-// which one after a failure. It belongs to one goroutine.
+// Plan chooses the targets of one request: the first one, and the next one after a failure. It belongs to one
+// goroutine.
 type Plan struct {
 	table   *Table
-	account string // the id of the one that asks
+	account string // id of the requesting account
 	targets []Target
-	asked   uint64 // which of them, by bit
+	asked   uint64 // bit set of the targets that were tried
 	current int
-	target  *circuit // of the current one
-	own     *circuit // of the account alone; nil where nothing bad is known
+	target  *circuit // of the current target
+	own     *circuit // of the current target for this account; nil without failures
 	key     *circuit
 	retries int
-	probe   bool // the current one is asked to find out whether it works again
-	open    bool // one was asked although its circuit is open
+	probe   bool // the current attempt probes a target
+	open    bool // a target was tried although its circuit is open
 }
 
-// maxPlan is the most targets of one plan: as many as asked has bits.
+// maxPlan is the largest number of targets in a plan: the number of bits in asked.
 const maxPlan = 64
 
-// Plan orders the targets of a request of the account with that id and chooses the first.
-// They are changed.
+// Plan orders the targets of an account's request and chooses the first. It keeps and changes the slice.
 func (t *Table) Plan(account string, targets []Target, now time.Time) Plan {
 	p := Plan{table: t, account: account, targets: targets[:min(len(targets), maxPlan)], current: -1}
 	if !p.advance(now, nil) {
@@ -50,10 +47,10 @@ func (t *Table) Plan(account string, targets []Target, now time.Time) Plan {
 	return p
 }
 
-// Target is the one to ask.
+// Target returns the current target.
 func (p *Plan) Target() *Target { return &p.targets[p.current] }
 
-// choose makes a target the current one, with the key whose turn it is.
+// choose makes a target the current one, with the next key in turn.
 func (p *Plan) choose(i int, now time.Time) {
 	p.current = i
 	p.asked |= 1 << i
@@ -63,8 +60,8 @@ func (p *Plan) choose(i int, now time.Time) {
 	p.table.entryOf(target).budget.request(now)
 }
 
-// useKey takes a key of the current target other than that one, and reports
-// whether it is ready; of resting keys, the one that rests the shortest.
+// useKey selects a key of the current target other than not, and reports whether it is usable. If all keys rest, it
+// selects the one with the shortest rest.
 func (p *Plan) useKey(now time.Time, not int) bool {
 	e, target := p.table.entryOf(p.Target()), p.Target()
 	n := len(e.keys)
@@ -88,11 +85,10 @@ func (p *Plan) useKey(now time.Time, not int) bool {
 	return false
 }
 
-// advance goes on to the next target that may be asked. One whose circuit is
-// open, or whose keys all rest, is asked only where nothing else is left, and
-// only once a request.
+// advance goes on to the next usable target. It tries a target with an open circuit or only resting keys if no other is
+// left, and only once a request.
 func (p *Plan) advance(now time.Time, suits func(*Target) bool) bool {
-	p.Release() // whoever is passed over unasked may be probed by another request
+	p.Release() // another request may probe the target instead
 	last := -1
 	for i := range p.targets {
 		if p.asked&(1<<i) != 0 || suits != nil && !suits(&p.targets[i]) {
@@ -137,8 +133,8 @@ func (p *Plan) ready(i int, now time.Time) bool {
 	return ok
 }
 
-// Release lets another request probe the current target: of one of which
-// nothing will be learnt, or which has begun to answer.
+// Release lets another request probe the current target, because this one will show no result or the target has begun
+// to answer.
 func (p *Plan) Release() {
 	if !p.probe {
 		return
@@ -150,8 +146,7 @@ func (p *Plan) Release() {
 	}
 }
 
-// Succeeded takes note of an answer of the current target. FirstToken is the
-// time to its first token; 0 where nobody knows.
+// Succeeded records an answer of the current target. FirstToken is the time to its first token; 0 if unknown.
 func (p *Plan) Succeeded(now time.Time, firstToken time.Duration) {
 	p.table.entryOf(p.Target()).traffic.note(now, false, firstToken)
 	p.key.succeeded(now, 0)
@@ -164,19 +159,19 @@ func (p *Plan) Succeeded(now time.Time, firstToken time.Duration) {
 	}
 }
 
-// Failed takes note of a failure of the current target.
+// Failed records a failure of the current target.
 func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 	r := p.rule(f)
 	p.table.entryOf(p.Target()).traffic.note(now, r.Counts != ForNobody, 0)
 	if r.RestsKey {
 		p.restKey(r, f, now)
 	}
-	p.Release() // of a circuit that has been open for long enough, whoever fails first decides
+	p.Release() // the first failure after the circuit's time decides, probe or not
 	count := 0
 	switch r.Counts {
 	case ForNobody:
 		if r.Fault == FaultUnnamed {
-			p.table.health.drop(p.Target(), p.target) // a name that a client made up is nothing to show
+			p.table.health.drop(p.Target(), p.target) // a name that a client made up is not worth storing
 		} else {
 			p.target.answered()
 		}
@@ -192,8 +187,8 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 	}
 }
 
-// rule is what follows a failure of the current target. Where only the request names its model,
-// a 404 may be a client's spelling.
+// rule returns the rule for a failure of the current target. A 404 for a model that only the request names may be a
+// client's typing error.
 func (p *Plan) rule(f *provider.Failure) *Rule {
 	r, target := p.table.rules.of(f), p.Target()
 	if r.Fault == FaultModel && !p.table.configured[targetID{target.Provider.Name(), target.Model}] {
@@ -202,11 +197,11 @@ func (p *Plan) rule(f *provider.Failure) *Rule {
 	return r
 }
 
-// Mistaken reports whether a failure of the current target is the mistake of whoever asks.
+// Mistaken reports whether a failure of the current target is the client's mistake.
 func (p *Plan) Mistaken(f *provider.Failure) bool { return p.rule(f).Fault.isCallers() }
 
-// Rejected reports whether a failure of the current target shows a fault of the request: a mistake, a price that it
-// does not allow, or a model that nobody but the request names and that the provider withholds.
+// Rejected reports whether a failure of the current target is caused by the request: a mistake, a price limit that is
+// too low, or a forbidden model that only the request names.
 func (p *Plan) Rejected(f *provider.Failure) bool {
 	r, target := p.rule(f), p.Target()
 	return r.Fault.isCallers() || r.Fault == FaultDear ||
@@ -222,7 +217,7 @@ func (p *Plan) fail(c *circuit, account string, f *provider.Failure, now time.Ti
 	}
 }
 
-// restKey lets the key rest, which matters only where another one is left.
+// restKey lets the key rest, so that another key is preferred.
 func (p *Plan) restKey(r *Rule, f *provider.Failure, now time.Time) {
 	first := refusedRest
 	if r.Fault == FaultLimited {
@@ -231,10 +226,9 @@ func (p *Plan) restKey(r *Rule, f *provider.Failure, now time.Time) {
 	p.key.rest(now, f.RetryAfter, first)
 }
 
-// After decides what follows a failure before the client has seen any of an
-// answer, once Failed has taken note of it: after the pause the current target,
-// which may be another one now, is to be asked. It is false where nothing is
-// left to try.
+// After chooses the next step after a failure, before the client has received a part of an answer. Failed must have
+// recorded the failure. After the pause, the caller must try the current target, which may have changed. It returns
+// false if no target is left.
 func (p *Plan) After(f *provider.Failure, now time.Time) (pause time.Duration, ok bool) {
 	r := p.rule(f)
 	if r.OtherKey && p.mayRetry() && p.useKey(now, p.Target().Key) && p.retry(now) {
@@ -251,15 +245,14 @@ func (p *Plan) After(f *provider.Failure, now time.Time) (pause time.Duration, o
 	return 0, p.onward(r, now) || r.Dearer && p.raise(now)
 }
 
-// Continues reports whether an answer that broke off in this way may be
-// continued by another target.
+// Continues reports whether an answer that was interrupted by f may be continued by another target.
 func (p *Plan) Continues(f *provider.Failure) bool {
 	r := p.rule(f)
 	return p.fallsBack(r) && !r.Larger
 }
 
-// fallsBack reports whether the next target may be asked after a failure of the current one: by the causes of its alias,
-// else by the rules.
+// fallsBack reports whether the next target may be tried after a failure of the current one: by the causes of its
+// alias, else by the rules.
 func (p *Plan) fallsBack(r *Rule) bool {
 	if on := p.Target().on; on != nil {
 		return slices.Contains(on, r.Cause)
@@ -281,12 +274,12 @@ func (p *Plan) onward(r *Rule, now time.Time) bool {
 	})
 }
 
-// Onward goes on to the next target, whatever the failure was.
+// Onward goes on to the next target, regardless of the failure.
 func (p *Plan) Onward(now time.Time) bool { return p.advance(now, nil) }
 
 func (p *Plan) mayRetry() bool { return p.retries < p.Target().Provider.Retries() }
 
-// retry takes one from the retry budget.
+// retry takes a retry from the provider's retry budget.
 func (p *Plan) retry(now time.Time) bool {
 	if !p.table.entryOf(p.Target()).budget.retry(now) {
 		return false
@@ -295,24 +288,23 @@ func (p *Plan) retry(now time.Time) bool {
 	return true
 }
 
-// pause is the wait before a retry: what the provider says, or a random time
-// from nothing to a bound that doubles ("full jitter").
+// pause returns the wait before a retry: the time that the provider reported, or a random time below a bound that
+// doubles ("full jitter").
 func (p *Plan) pause(f *provider.Failure) time.Duration {
 	jitter := rand.N(firstPause << p.retries)
 	if f.RetryAfter > 0 {
-		return f.RetryAfter + jitter/10 // so that not all come back at once
+		return f.RetryAfter + jitter/10 // so that requests do not all retry at once
 	}
 	return jitter
 }
 
-// Rests reports whether the current target is asked only because no other is left, and seems to serve nobody: a circuit of
-// it is open, or its keys rest, after as many failures in a row as open one.
+// Rests reports whether the current target is tried only because no other is left, and is down: its circuit is open or
+// its keys rest after tripRow consecutive failures.
 func (p *Plan) Rests(now time.Time) bool {
 	return p.target.isDown(now) || p.own != nil && p.own.isDown(now) || p.key.isDown(now)
 }
 
-// Unavailable reports whether the circuit of the current target is open, for all or for
-// the account alone.
+// Unavailable reports whether the circuit of the current target is open, for all accounts or for this one.
 func (p *Plan) Unavailable(now time.Time) bool {
 	return now.Before(p.target.ends()) || p.own != nil && now.Before(p.own.ends())
 }

@@ -15,20 +15,19 @@ import (
 
 const (
 	reportEvery = time.Second
-	// reportStale is after how long a gateway that says nothing is taken not to run: it
-	// writes at least every reportLong.
+	// reportStale is the age of a report that no gateway updates any more: a running one writes at least every
+	// reportLong.
 	reportLong  = 10 * time.Second
 	reportStale = 3 * reportLong
 )
 
-// healthReport is what a running gateway leaves in a file for commands beside it.
+// healthReport is the file that a running gateway writes for commands on the same machine.
 type healthReport struct {
 	At        time.Time           `json:"at"`
 	Providers []ProviderCondition `json:"providers"`
 }
 
-// Report writes into a file how the providers fare, whenever that has changed, and deletes it
-// when ctx ends.
+// Report writes the health of the providers to a file whenever it has changed, and deletes the file when ctx ends.
 func (r *Router) Report(ctx context.Context, path string, clock func() time.Time, log *slog.Logger) {
 	every := time.NewTicker(reportEvery)
 	defer every.Stop()
@@ -43,11 +42,11 @@ func (r *Router) Report(ctx context.Context, path string, clock func() time.Time
 			last, written = text, now
 		}
 		if err != nil {
-			log.Debug("provider health could not be written", "err", err)
+			log.Debug("failed to write the provider health file", "err", err)
 		}
 		select {
 		case <-ctx.Done():
-			_ = os.Remove(path) // nobody knows any more
+			_ = os.Remove(path) // the report is no longer valid
 			return
 		case <-every.C:
 		}
@@ -65,7 +64,7 @@ func (h healthReport) write(path string) error {
 	return err
 }
 
-// Reported is what a running gateway has written into the file; false where none runs.
+// Reported reads the file that a running gateway has written; running is false if no gateway runs.
 func Reported(path string) (all []ProviderCondition, running bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,37 +6,36 @@ import (
 	"time"
 )
 
-// Router holds the table in force. A reload replaces it whole; requests under
-// way keep the one that they began with.
+// Router holds the current table. A reload replaces the whole table; running requests use the one that they started
+// with.
 type Router struct {
 	table   atomic.Pointer[Table]
 	mu      sync.Mutex
-	listing *Listing // made last; nil for none
+	listing *Listing // the latest; nil before the first
 }
 
-// NewRouter makes a router.
+// NewRouter returns a router with the table.
 func NewRouter(t *Table) *Router {
 	r := &Router{}
 	r.Use(t)
 	return r
 }
 
-// Use puts another table in force.
+// Use replaces the current table.
 func (r *Router) Use(t *Table) { r.table.Store(t) }
 
-// Table is the table in force.
+// Table returns the current table.
 func (r *Router) Table() *Table { return r.table.Load() }
 
-// Listing is the models of a table as they were in a minute: prices may change with the time.
-// Nobody changes it.
+// Listing holds the models of a table at a minute, because prices may change with time. It must not be changed.
 type Listing struct {
-	Models []Model // that can be asked for, by name
-	All    []Model // with aliases that end with an asterisk, likewise
+	Models []Model // models that clients can request, by name
+	All    []Model // the same with aliases that end with an asterisk
 	table  *Table
 	minute int64
 }
 
-// Models lists what is known by name, once a minute for each table.
+// Models lists the known models. It builds a listing once a minute for each table.
 func (r *Router) Models(at time.Time) *Listing {
 	table, minute := r.Table(), at.Unix()/60
 	r.mu.Lock()

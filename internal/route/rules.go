@@ -8,7 +8,7 @@ import (
 	"weir/internal/provider"
 )
 
-// Fault is a kind of failure, as far as it matters for what follows it.
+// Fault is a kind of failure, as the rules distinguish it.
 type Fault uint8
 
 // The faults.
@@ -16,133 +16,163 @@ const (
 	FaultNone        Fault = iota
 	FaultUnreachable       // no connection; nothing was sent
 	FaultLate              // no first byte in time
-	FaultSilent            // none after others in time
-	FaultTotal             // the time for a whole exchange is over
-	FaultBroken            // the answer broke off
-	FaultAborted           // its finish reason tells of a failure
-	FaultShape             // the answer is not the protocol
+	FaultSilent            // no further byte in time
+	FaultTotal             // the total timeout has expired
+	FaultBroken            // the answer was interrupted
+	FaultAborted           // the finish reason reports a failure
+	FaultShape             // the answer is not valid in the protocol
 	FaultGaveUp            // 504, 522, 524
 	FaultServer            // 500, 502, 408, or an error in place of the answer
 	FaultOverloaded        // 503, 529
 	FaultLimited           // 429
-	FaultQuota             // 402, or a 429 that no waiting cures
-	FaultCredentials       // 401, or we have none to show
+	FaultQuota             // 402, or a 429 that waiting does not resolve
+	FaultCredentials       // 401, or Weir has no credentials
 	FaultForbidden         // 403
 	FaultModel             // 404 of a model that the configuration names
-	FaultUnnamed           // 404 of a model that the request alone names
-	FaultDear              // nobody serves the model within the highest price of the request
+	FaultUnnamed           // 404 of a model that only the request names
+	FaultDear              // no endpoint serves the model within the request's highest price
 	FaultContext           // the request is longer than the model's context window
 	FaultPolicy            // a content policy
 	FaultRequest           // 400, 413, 422
-	FaultCanceled          // our side gave up
-	FaultOurs              // the attempt could not be made
+	FaultCanceled          // canceled by the client or the gateway
+	FaultOurs              // the gateway could not make the attempt
 	numFaults
 )
 
-// Rule is what follows a fault before the client has seen any of an answer.
+// Rule describes the next step after a fault, before the client has received a part of an answer.
 type Rule struct {
 	Fault Fault
-	When  string // in words, for people
-	// Cause is the word by which an alias names it in its causes; empty for a fault that never falls back.
+	When  string // description for people
+	// Cause is the name of the fault in an alias's causes; empty for a fault that never falls back.
 	Cause llm.Cause
-	// Again is whether the same target may be asked once more, after a pause,
-	// within the retry budget.
+	// Again allows a retry at the same target after a pause, within the retry budget.
 	Again bool
-	// OtherKey is whether it may be asked at once with another of its keys,
-	// within the retry budget.
+	// OtherKey allows a retry at once with another key of the target, within the retry budget.
 	OtherKey bool
-	// Onward is whether the next target may be asked, where the alias names no causes. It is no retry.
+	// Onward allows the next target, if the alias names no causes. It does not count as a retry.
 	Onward bool
-	// OnwardFirst is whether that comes before asking the same one again.
+	// OnwardFirst prefers the next target to a retry at the same one.
 	OnwardFirst bool
-	// Larger limits Onward to targets whose context window is larger, or not
-	// known.
+	// Larger limits Onward to targets with a larger or unknown context window.
 	Larger bool
-	// Dearer is whether the same target may be asked at once at a higher price,
-	// where no other is left. Its refusal cost nothing, and is no fault of the provider's.
+	// Dearer allows the same target at once at a higher price, if no other is left. The refusal cost nothing and is not
+	// the provider's fault.
 	Dearer bool
-	// RestsKey is whether the key rests: for as long as the provider says.
+	// RestsKey lets the key rest for the time that the provider reports.
 	RestsKey bool
-	// Counts is for whom it counts against the target.
+	// Counts tells whose circuits of the target count the fault.
 	Counts Counts
 }
 
-// Counts is for whom a fault counts against a target.
+// Counts tells whose circuits of a target count a fault.
 type Counts uint8
 
-// For whom.
+// The values of Counts.
 const (
 	ForNobody Counts = iota
-	// ForAccount is for what the content of a request can bring about: for the account
-	// alone that met it, and for all once another account meets the same.
+	// ForAccount is for failures that a request's content can cause: they count for the account that had them, and for
+	// all once another account has the same failure.
 	ForAccount
 	ForAll
 )
 
-// String is for whom, for people.
+// String describes the accounts for people.
 func (c Counts) String() string {
-	return [...]string{"–", "for that account alone, until another meets the same", "for all"}[c]
+	return [...]string{"–", "only for that account, until another has the same failure", "for all"}[c]
 }
 
-// Rules is the whole table.
+// Rules returns the whole table.
 func Rules() []Rule {
 	return []Rule{
-		{Fault: FaultUnreachable, Cause: llm.CauseUnreachable, When: "no connection, or none in time", Again: true, Onward: true, Counts: ForAll},
-		{Fault: FaultLate, Cause: llm.CauseTimeout, When: "silent: no first byte in time", Onward: true, Counts: ForAccount},
-		{Fault: FaultSilent, Cause: llm.CauseTimeout, When: "silent: no further byte in time", Onward: true, Counts: ForAll},
-		// Whoever reads slowly brings it about, too.
-		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: ForAccount},
-		{Fault: FaultBroken, Cause: llm.CauseBrokenOff, When: "broken off, reset", Again: true, Onward: true, Counts: ForAll},
 		{
-			Fault: FaultAborted, Cause: llm.CauseBrokenOff, When: "a finish reason that tells of a failure, such as `error` or `MALFORMED_FUNCTION_CALL`",
+			Fault: FaultUnreachable, Cause: llm.CauseUnreachable, When: "no connection, or none in time",
+			Again: true, Onward: true, Counts: ForAll,
+		},
+		{
+			Fault: FaultLate, Cause: llm.CauseTimeout, When: "silent: no first byte in time",
+			Onward: true, Counts: ForAccount,
+		},
+		{
+			Fault: FaultSilent, Cause: llm.CauseTimeout, When: "silent: no further byte in time",
+			Onward: true, Counts: ForAll,
+		},
+		// A client that reads slowly causes this, too.
+		{Fault: FaultTotal, When: "the total timeout has expired", Counts: ForAccount},
+		{
+			Fault: FaultBroken, Cause: llm.CauseBrokenOff, When: "interrupted, reset",
+			Again: true, Onward: true, Counts: ForAll,
+		},
+		{
+			Fault: FaultAborted, Cause: llm.CauseBrokenOff,
+			When:  "a finish reason that reports a failure, such as `error` or `MALFORMED_FUNCTION_CALL`",
 			Again: true, Onward: true, Counts: ForAccount,
 		},
 		{
-			Fault: FaultShape, Cause: llm.CauseBadAnswer, When: "not the protocol: an answer of an unexpected shape", Again: true, Onward: true,
-			Counts: ForAccount,
+			Fault: FaultShape, Cause: llm.CauseBadAnswer, When: "not the protocol: an answer of unexpected form",
+			Again: true, Onward: true, Counts: ForAccount,
 		},
 		{
-			Fault: FaultServer, Cause: llm.CauseServerError, When: "500, 502, 408, an error in place of the answer", Again: true, Onward: true,
-			Counts: ForAll,
+			Fault: FaultServer, Cause: llm.CauseServerError, When: "500, 502, 408, an error in place of the answer",
+			Again: true, Onward: true, Counts: ForAll,
 		},
-		// As without a first byte: the provider may go on with its work, and would be paid twice.
-		{Fault: FaultGaveUp, Cause: llm.CauseTimeout, When: "504, 522, 524: a gateway before the provider gave up", Onward: true, Counts: ForAccount},
-		{Fault: FaultOverloaded, Cause: llm.CauseOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: ForAll},
+		// As after a missing first byte, the provider may still work on the request, and a retry would be charged
+		// twice.
 		{
-			Fault: FaultLimited, Cause: llm.CauseRateLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true,
-			RestsKey: true,
-		},
-		{
-			Fault: FaultQuota, Cause: llm.CauseQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true,
-			Counts: ForAll,
+			Fault: FaultGaveUp, Cause: llm.CauseTimeout,
+			When:   "504, 522, 524: a gateway in front of the provider gave up",
+			Onward: true, Counts: ForAccount,
 		},
 		{
-			Fault: FaultCredentials, Cause: llm.CauseCredentials, When: "401, no credentials to show", OtherKey: true, Onward: true, RestsKey: true,
-			Counts: ForAll,
+			Fault: FaultOverloaded, Cause: llm.CauseOverloaded, When: "503, 529",
+			Again: true, Onward: true, OnwardFirst: true, Counts: ForAll,
 		},
-		// It may be the model, or a file in the request, that the key may not have: no reason to keep others from the provider.
+		{
+			Fault: FaultLimited, Cause: llm.CauseRateLimited, When: "429",
+			Again: true, OtherKey: true, Onward: true, OnwardFirst: true, RestsKey: true,
+		},
+		{
+			Fault: FaultQuota, Cause: llm.CauseQuota, When: "402, 429 because no money is left",
+			OtherKey: true, Onward: true, RestsKey: true, Counts: ForAll,
+		},
+		{
+			Fault: FaultCredentials, Cause: llm.CauseCredentials, When: "401, or no credentials",
+			OtherKey: true, Onward: true, RestsKey: true, Counts: ForAll,
+		},
+		// The key may lack access to the model or to a file of the request, which is no reason to keep others from the
+		// provider.
 		{Fault: FaultForbidden, Cause: llm.CauseForbidden, When: "403", OtherKey: true, Onward: true, Counts: ForAll},
 		{
-			Fault: FaultModel, Cause: llm.CauseModelNotFound, When: "404 of a model that an alias, `models` or `default_model` names", Onward: true,
-			Counts: ForAccount,
+			Fault: FaultModel, Cause: llm.CauseModelNotFound,
+			When:   "404 of a model that an alias, `models` or `default_model` names",
+			Onward: true, Counts: ForAccount,
 		},
-		{Fault: FaultUnnamed, Cause: llm.CauseModelNotFound, When: "404 of a model that the request alone names", Onward: true},
 		{
-			Fault: FaultDear, Cause: llm.CauseMaxPrice, When: "404: nobody serves the model within the highest price of the request", Onward: true,
-			Dearer: true,
+			Fault: FaultUnnamed, Cause: llm.CauseModelNotFound, When: "404 of a model that only the request names",
+			Onward: true,
 		},
-		{Fault: FaultContext, Cause: llm.CauseContextLength, When: "400: longer than the context window", Onward: true, Larger: true},
+		{
+			Fault: FaultDear, Cause: llm.CauseMaxPrice,
+			When:   "404: no endpoint serves the model within the request's highest price",
+			Onward: true, Dearer: true,
+		},
+		{
+			Fault: FaultContext, Cause: llm.CauseContextLength, When: "400: longer than the context window",
+			Onward: true, Larger: true,
+		},
 		{Fault: FaultPolicy, Cause: llm.CauseContentPolicy, When: "400, 403: refused by a content policy"},
 		{Fault: FaultRequest, Cause: llm.CauseInvalidRequest, When: "400, 413, 422"},
 		{Fault: FaultCanceled, When: "the client left, the gateway stops, or it has no memory left for the answer"},
-		{Fault: FaultOurs, When: "the attempt could not be made, or the gateway has no file, port or memory for a connection"},
+		{
+			Fault: FaultOurs,
+			When:  "the attempt could not be made, or the gateway has no file, port or memory for a connection",
+		},
 	}
 }
 
-// of is the row of the table for a failure.
+// of returns the rule for a failure.
 func (t *ruleBook) of(f *provider.Failure) *Rule { return &t[FaultOf(f)] }
 
-// ruleBook is the table by fault.
+// ruleBook holds the rules by fault.
 type ruleBook [numFaults]Rule
 
 func newRuleBook() *ruleBook {
@@ -153,12 +183,12 @@ func newRuleBook() *ruleBook {
 	return &b
 }
 
-// isCallers reports whether the fault is the mistake of whoever asks.
+// isCallers reports whether the fault is the client's mistake.
 func (f Fault) isCallers() bool {
 	return f == FaultRequest || f == FaultPolicy || f == FaultContext || f == FaultUnnamed
 }
 
-// FaultOf is the fault behind a failure, of a model that the configuration names.
+// FaultOf returns the fault behind a failure, assuming a model that the configuration names.
 func FaultOf(f *provider.Failure) Fault {
 	switch f.Kind {
 	case provider.KindRefused, provider.KindConnectTimeout:
@@ -213,7 +243,7 @@ func faultOfStatus(f *provider.Failure) Fault {
 	return faultOfCode(f)
 }
 
-// moneyWords are the vendors' codes for a 429 that no waiting cures.
+// moneyWords are the vendors' codes for a 429 that waiting does not resolve.
 var moneyWords = []string{"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
 
 func faultOfCode(f *provider.Failure) Fault {

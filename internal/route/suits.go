@@ -5,12 +5,12 @@ import (
 	"weir/internal/pricing"
 )
 
-// bytesPerToken is how many bytes of text a token has at least, in nearly any
-// language: what is longer by this measure does not fit for certain.
+// bytesPerToken is the least number of bytes of text in a token, in nearly any language: a text that is too long by
+// this measure is too long for certain.
 const bytesPerToken = 6
 
-// Suits reports whether the target may be able to take the request: nobody
-// says that it cannot.
+// Suits reports whether the target may be able to serve the request, which is so unless its model is known to lack an
+// ability.
 func (t *Table) Suits(target *Target, n *llm.Needs) bool {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)
 	can := &info.Abilities

@@ -1,5 +1,4 @@
-// Package route turns the name of a model, or an alias, into the targets that
-// can answer for it, in order.
+// Package route resolves the name of a model or an alias to an ordered list of targets.
 package route
 
 import (
@@ -15,34 +14,31 @@ import (
 	"weir/internal/provider"
 )
 
-// Target is a provider and one of its models.
+// Target is a model at a provider.
 type Target struct {
 	Provider *provider.Provider
 	Model    string // the provider's own name
-	Key      int    // which of the provider's credentials to use
-	// Margin is up to how many thousandths of its price the target may charge, where that is more than its price says.
+	Key      int    // index of the provider's credential
+	// Margin is the highest charge of the target in thousandths of its price, if it may charge more than its price.
 	Margin int64
-	on     []llm.Cause // of the alias that it is of: after which failures of the target the next one is asked; nil for the rules'
+	on     []llm.Cause // failures that make the next target be tried, by the alias; nil means by the rules
 }
 
-// FullName is "<provider>/<model-name>".
+// FullName returns "<provider>/<model-name>".
 func (t *Target) FullName() string { return t.Provider.Name() + "/" + t.Model }
 
-// Options is what a Table is made of.
+// Options configures a Table.
 type Options struct {
 	Providers []*provider.Provider // in order of preference
 	Book      *pricing.Book
 	Aliases   map[string]Alias
-	// DefaultModel is what a request without a model gets: a full name or an
-	// alias.
+	// DefaultModel is the model of requests without one: a full name or an alias.
 	DefaultModel string
-	// Listed names models of a provider for listings, where neither its
-	// configuration nor the price data does.
+	// Listed names models of a provider for listings, if neither its configuration nor the price data lists any.
 	Listed map[string][]string
-	// DefaultMaxOutput stands in, in tokens, for the largest output of a model
-	// that nobody knows.
+	// DefaultMaxOutput is the largest output in tokens, used for models of unknown size.
 	DefaultMaxOutput int64
-	// Health is what was learnt of the providers; nil to begin with nothing.
+	// Health is the health of targets and keys so far; nil starts with an empty one.
 	Health *Health
 }
 
@@ -51,33 +47,33 @@ type Table struct {
 	providers        []*provider.Provider
 	byName           map[string]*entry
 	aliases          map[string]*alias
-	configured       map[targetID]bool // the targets of aliases
+	configured       map[targetID]bool // targets that the configuration names
 	health           *Health
 	rules            *ruleBook
 	book             *pricing.Book
 	namedOnly        map[string][]string
 	defaultModel     string
-	bare             map[string][]*provider.Provider // that have a model, by its name without a slash
+	bare             map[string][]*provider.Provider // providers by the names without a slash of their models
 	defaultMaxOutput int64
 }
 
 // entry is a provider of the table.
 type entry struct {
 	provider *provider.Provider
-	turn     atomic.Uint32 // whose turn it is among the keys
+	turn     atomic.Uint32 // counter that selects the next key in turn
 	keys     []*circuit    // at least one
 	budget   *retryBudget
 	traffic  *traffic
 }
 
-// circuitOf is how the target has fared.
+// circuitOf returns the target's circuit.
 func (t *Table) circuitOf(target *Target, now time.Time) *circuit {
 	return t.health.target(target, t.configured[targetID{target.Provider.Name(), target.Model}], now)
 }
 
 func (t *Table) entryOf(target *Target) *entry { return t.byName[target.Provider.Name()] }
 
-// NewTable makes a table. The error names what the configuration gets wrong.
+// NewTable returns a table. Its error names the mistake in the configuration.
 func NewTable(o Options) (*Table, error) {
 	t := &Table{
 		providers: o.Providers, byName: make(map[string]*entry, len(o.Providers)),
@@ -115,22 +111,21 @@ func NewTable(o Options) (*Table, error) {
 	return t, nil
 }
 
-// configure takes note of targets that the configuration names.
+// configure adds targets that the configuration names.
 func (t *Table) configure(targets []Target) {
 	for i := range targets {
 		t.configured[targetID{targets[i].Provider.Name(), targets[i].Model}] = true
 	}
 }
 
-// Close closes the idle connections of the table's providers. Requests under
-// way go on.
+// Close closes the idle connections of the table's providers. Running requests continue.
 func (t *Table) Close() {
 	for _, p := range t.providers {
 		p.Close()
 	}
 }
 
-// Priced is the same table with other prices.
+// Priced returns a copy of the table with other prices.
 func (t *Table) Priced(book *pricing.Book) *Table {
 	other := *t
 	other.book = book
@@ -138,7 +133,7 @@ func (t *Table) Priced(book *pricing.Book) *Table {
 	return &other
 }
 
-// Provider is the provider of that name; nil for none.
+// Provider returns the provider of that name; nil if there is none.
 func (t *Table) Provider(name string) *provider.Provider {
 	if e, ok := t.byName[name]; ok {
 		return e.provider
@@ -146,7 +141,7 @@ func (t *Table) Provider(name string) *provider.Provider {
 	return nil
 }
 
-// Asking are the providers that can be asked about replies.
+// Asking returns the providers that can be queried about replies.
 func (t *Table) Asking() (list []*provider.Provider) {
 	for _, p := range t.providers {
 		if p.Asks(nil) {
@@ -156,15 +151,13 @@ func (t *Table) Asking() (list []*provider.Provider) {
 	return list
 }
 
-// DefaultModel is what a request without a model gets; empty when there is
-// none.
+// DefaultModel returns the model of requests without one; empty if there is none.
 func (t *Table) DefaultModel() string { return t.defaultModel }
 
-// Targets appends to dst who can answer for the model, in order. An alias that
-// ends with an asterisk is one for all names that begin as it does, of several
-// the longest. Another name without a slash is, at a vendor's client API, which is the name of
-// its provider, that vendor's model, else that of the one provider that lists it. The
-// error is a *llm.Error.
+// Targets appends the targets of the model to dst, in order. The model is resolved as an alias, where the longest
+// matching prefix with an asterisk counts; as a full name; or, without a slash, as a model of the vendor's own provider
+// at a vendor's client API (clientAPI is its name); else as a model of the only provider that lists it. The error is a
+// *llm.Error.
 func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error) {
 	if a := t.alias(model); a != nil {
 		return a.order(dst, t.health), nil
@@ -178,8 +171,7 @@ func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error)
 	return t.listed(dst, model, clientAPI)
 }
 
-// named resolves a full name, split at its first slash: the names of models
-// have slashes themselves.
+// named resolves a full name, split at its first slash, because names of models may contain slashes.
 func (t *Table) named(dst []Target, full string) ([]Target, error) {
 	name, model, ok := strings.Cut(full, "/")
 	if !ok || name == "" || model == "" {
@@ -187,13 +179,15 @@ func (t *Table) named(dst []Target, full string) ([]Target, error) {
 	}
 	e, ok := t.byName[name]
 	if !ok {
-		return nil, notFound(full, fmt.Sprintf("No provider %q is configured; GET /v1/models lists what there is.", name))
+		return nil, notFound(full, fmt.Sprintf(
+			"No provider %q is configured; GET /v1/models lists the available models.", name))
 	}
 	if canonical := e.provider.Dialect().Canonical; canonical != nil {
 		model = canonical(model)
 	}
 	if model == "" || !e.provider.Serves(model) {
-		return nil, notFound(full, fmt.Sprintf("Provider %q is configured not to serve it; GET /v1/models lists what there is.", name))
+		return nil, notFound(full, fmt.Sprintf(
+			"Provider %q is configured not to serve it; GET /v1/models lists the available models.", name))
 	}
 	return append(dst, Target{Provider: e.provider, Model: model}), nil
 }
@@ -202,30 +196,27 @@ func notFound(model, hint string) *llm.Error {
 	return llm.Errorf(llm.CodeModelNotFound, "The model %q is not served here. %s", model, hint).At("model")
 }
 
-// Price is what the target costs at that moment, with the margin of what it charged in the last hour, or with its own; not
-// Known when unpriced.
+// Price returns the price of the target at a time, raised to its highest charge of the last hour or to its own margin.
+// It is not Known if the target is unpriced.
 func (t *Table) Price(target *Target, at time.Time) llm.Price {
 	id := targetID{target.Provider.Name(), target.Model}
 	return t.book.Price(id.provider, id.model, at).WithMargin(max(target.Margin, t.health.dearer.timesAt(id, at)))
 }
 
-// RefusesAssumed reports whether requests are refused whose price is not of exactly
-// the model asked for.
+// RefusesAssumed reports whether requests are refused if their price is not that of exactly the requested model.
 func (t *Table) RefusesAssumed() bool { return t.book.Assumed() == pricing.RefuseAssumed }
 
-// UsualTools reports whether budgets hold what tools of providers usually cost, and not what
-// they cost at most.
+// UsualTools reports whether holds for providers' tools use their usual cost instead of their highest.
 func (t *Table) UsualTools() bool { return t.book.UsualTools() }
 
-// Context is the target's context window in tokens; 0 where nobody knows.
+// Context returns the target's context window in tokens; 0 if unknown.
 func (t *Table) Context(target *Target) int64 {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)
 	return info.Context
 }
 
-// MaxOutput is the most tokens of output that the target gives: of the model,
-// or of its whole context window, where one of these is known, and the
-// configured stand-in otherwise.
+// MaxOutput returns the target's largest output in tokens: the model's own bound, or else its context window; known is
+// false if both are unknown, and the result is the configured default.
 func (t *Table) MaxOutput(target *Target) (tokens int64, known bool) {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)
 	switch {
@@ -237,9 +228,8 @@ func (t *Table) MaxOutput(target *Target) (tokens int64, known bool) {
 	return t.defaultMaxOutput, false
 }
 
-// OutputCap is the output cap, in tokens, for a request to the target that has
-// none: the most that its model gives, or the configured stand-in where nobody
-// knows that, within the context window.
+// OutputCap returns the output cap, in tokens, for a request without one: the model's largest output, or the configured
+// default if that is unknown, within the context window.
 func (t *Table) OutputCap(target *Target) int64 {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)
 	switch {
@@ -251,34 +241,33 @@ func (t *Table) OutputCap(target *Target) int64 {
 	return t.defaultMaxOutput
 }
 
-// MayReason reports whether the target's model may reason before it answers: nobody says
-// that it does not.
+// MayReason reports whether the target's model may reason before it answers, which is so unless it is known not to.
 func (t *Table) MayReason(target *Target) bool {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)
 	return info.Abilities.Reasoning != pricing.No
 }
 
-// TakesDocuments reports whether the target's model is known to take documents.
+// TakesDocuments reports whether the target's model is known to accept documents.
 func (t *Table) TakesDocuments(target *Target) bool {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)
 	return info.Abilities.Documents == pricing.Yes
 }
 
-// Model is one that the table can route to, for listings.
+// Model describes a model or an alias for listings.
 type Model struct {
 	Name       string // "<provider>/<model-name>", or an alias
 	Provider   string // empty for an alias
-	Context    int64  // tokens; 0 for unknown
-	MaxOutput  int64  // tokens; 0 for unknown
+	Context    int64  // tokens; 0 if unknown
+	MaxOutput  int64  // tokens; 0 if unknown
 	Abilities  pricing.Abilities
 	Deprecated bool // the provider has announced its end
 	Price      llm.Price
-	Source     string   // where the price is from, or what is known where there is none
-	Checked    string   // the day of that data
+	Source     string   // source of the price, or of the other data of a model without one
+	Checked    string   // day of that data
 	Targets    []string // of an alias
 }
 
-// Listed is the model as a listing shows it.
+// Listed returns the model of a listing of prices.
 func Listed(provider string, l *pricing.Listing) Model {
 	return Model{
 		Name: provider + "/" + l.ID, Provider: provider, Context: l.Context, MaxOutput: l.MaxOutput,
@@ -286,8 +275,8 @@ func Listed(provider string, l *pricing.Listing) Model {
 	}
 }
 
-// Models lists what is known by name: what each provider is configured to
-// serve or else what the price data knows of it, and the aliases.
+// Models lists all known models and the aliases, by name. For a provider these are its configured models, or else those
+// in the price data.
 func (t *Table) Models(at time.Time) []Model {
 	var all []Model
 	for _, p := range t.providers {
@@ -300,8 +289,7 @@ func (t *Table) Models(at time.Time) []Model {
 	return all
 }
 
-// Model is what is known of one model by its full name, whether Models lists it or
-// not; false for a name that no provider serves.
+// Model describes a model by its full name, even if Models does not list it; false if no provider serves it.
 func (t *Table) Model(full string, at time.Time) (Model, bool) {
 	targets, err := t.named(nil, full)
 	if err != nil {
@@ -313,8 +301,7 @@ func (t *Table) Model(full string, at time.Time) (Model, bool) {
 	return Listed(p, &pricing.Listing{ModelInfo: info, Price: t.book.Price(p, name, at)}), true
 }
 
-// Shows reports whether the configuration or a listing names a target: whether it is
-// more than what somebody has asked for.
+// Shows reports whether the configuration or a listing names a target, and not only a client's request.
 func (t *Table) Shows(full string, at time.Time) bool {
 	provider, model, _ := strings.Cut(full, "/")
 	if t.configured[targetID{provider, model}] {

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// trafficMinutes is how far back the attempts at a provider are remembered.
+// trafficMinutes is how long the attempts at a provider are stored.
 const trafficMinutes = 60
 
-// Traffic is what a provider was asked in the last hour, on this node.
+// Traffic describes the attempts at a provider in the last hour, on this node.
 type Traffic struct {
 	Attempts, Failed int64
-	FirstToken       time.Duration // of streams, on average; 0 for unknown
-	Parts            []TrafficPart // of five minutes each, the oldest first
+	FirstToken       time.Duration // average of streams; 0 if unknown
+	Parts            []TrafficPart // of five minutes each, oldest first
 }
 
-// TrafficPart is what a provider was asked in a part of the hour.
+// TrafficPart describes the attempts at a provider in a part of the hour.
 type TrafficPart struct{ Attempts, Failed int64 }
 
-// traffic counts the attempts at a provider by the minute.
+// traffic counts the attempts at a provider by minute.
 type traffic struct {
 	mu      sync.Mutex
 	minutes [trafficMinutes]trafficMinute
@@ -27,11 +27,11 @@ type traffic struct {
 type trafficMinute struct {
 	at               int64 // Unix time in minutes
 	attempts, failed int64
-	first            time.Duration // all of them
+	first            time.Duration // sum over the streams
 	streams          int64
 }
 
-// note counts an attempt that has ended. FirstToken is 0 where there was no stream.
+// note counts an ended attempt. FirstToken is 0 if there was no stream.
 func (t *traffic) note(now time.Time, failed bool, firstToken time.Duration) {
 	at := now.Unix() / 60
 	t.mu.Lock()
@@ -50,7 +50,7 @@ func (t *traffic) note(now time.Time, failed bool, firstToken time.Duration) {
 	}
 }
 
-// hour is the last hour.
+// hour sums up the last hour.
 func (t *traffic) hour(now time.Time) (sum Traffic) {
 	const part = 5 // minutes
 	at := now.Unix() / 60
@@ -79,7 +79,7 @@ func (t *traffic) hour(now time.Time) (sum Traffic) {
 	return sum
 }
 
-// trafficOf is the traffic of a provider.
+// trafficOf returns the traffic of a provider.
 func (h *Health) trafficOf(provider string) *traffic {
 	h.mu.Lock()
 	defer h.mu.Unlock()

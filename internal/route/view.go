@@ -8,31 +8,30 @@ import (
 	"weir/internal/pricing"
 )
 
-// View is what is known of a model besides its name and its sizes, as the API
-// and the command line write it in JSON. What is not known is left out.
+// View describes a model, besides its name and sizes, in the JSON of the API and the command line. Unknown values are
+// omitted.
 type View struct {
-	// Capabilities holds those abilities of which it is known whether the
-	// model has them.
+	// Capabilities holds the abilities that the model is known to have or to lack.
 	Capabilities map[string]bool `json:"capabilities,omitempty"`
 	Deprecated   bool            `json:"deprecated,omitempty"`
-	// Prices are by class, as llm.Rates.Decimals writes them; a request with
-	// more input has those of the last of PriceTiers that it exceeds.
+	// Prices are by class, as llm.Rates.Decimals writes them. A request with more input has the prices of the last of
+	// PriceTiers that it exceeds.
 	Prices     map[string]string `json:"prices,omitempty"`
 	PriceTiers []TierView        `json:"price_tiers,omitempty"`
-	// Unpriced says that nobody knows a price, which is not that it is free.
+	// Unpriced means that the price is unknown, which does not mean free.
 	Unpriced bool     `json:"unpriced,omitempty"`
 	Source   string   `json:"source,omitempty"`
 	Checked  string   `json:"checked,omitempty"` // YYYY-MM-DD
 	Targets  []string `json:"targets,omitempty"` // of an alias
 }
 
-// TierView is what a request costs that has more input tokens than Above.
+// TierView holds the prices of a request with more input tokens than Above.
 type TierView struct {
 	Above  int64             `json:"above"`
 	Prices map[string]string `json:"prices"`
 }
 
-// View is the model's.
+// View returns the model's view.
 func (m *Model) View() View {
 	v := View{
 		Capabilities: map[string]bool{}, Deprecated: m.Deprecated,
@@ -49,7 +48,8 @@ func (m *Model) View() View {
 	return v
 }
 
-// Charged is the model with the prices that an account is charged by these terms, which are nil where that is its cost.
+// Charged returns the model with the prices of the account's terms; nil terms mean that the account is charged the
+// cost.
 func (m *Model) Charged(t *charge.Terms) Model {
 	charged := *m
 	if t != nil {
@@ -58,7 +58,7 @@ func (m *Model) Charged(t *charge.Terms) Model {
 	return charged
 }
 
-// Model is the model's name at its provider.
+// Model returns the model's name at its provider.
 func (m *Model) Model() string { return strings.TrimPrefix(m.Name, m.Provider+"/") }
 
 func tiers(p *llm.Price) (all []TierView) {
