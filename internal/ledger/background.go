@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// run syncs and reserves in the background until ctx ends.
+// run syncs the journal and reserves its segments in the background until ctx ends.
 func (j *Journal) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { j.runSync(ctx) })
@@ -29,7 +29,7 @@ func (j *Journal) runSync(ctx context.Context) {
 			case <-timer.C:
 			}
 		}
-		_ = j.Sync() // fail has logged it and stopped admission
+		_ = j.Sync() // fail has logged the error and stopped new requests
 	}
 }
 

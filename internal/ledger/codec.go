@@ -10,9 +10,8 @@ import (
 	"weir/internal/llm"
 )
 
-// The payloads are varints, strings with their length before them, and usage
-// as pairs of class and count. A new field goes to the end, so that an older
-// journal still reads.
+// A payload consists of varints, strings that their length precedes, and usage as pairs of class and count. New fields
+// are appended at the end, so that older journals can still be read.
 
 var (
 	outcomes = []Outcome{
@@ -20,7 +19,7 @@ var (
 		OutcomeClientGone, OutcomeUnknown,
 	}
 	provenances = []Provenance{Exact, Estimated, Unknown, Assumed}
-	// A class is written as its place in this list.
+	// A class is encoded as its index in this list.
 	classes = []llm.Class{
 		llm.Input, llm.CacheRead, llm.CacheWrite, llm.CacheWrite1h, llm.AudioIn, llm.ImageIn, llm.Output, llm.Reasoning,
 		llm.AudioOut,
@@ -185,7 +184,7 @@ func appendTiers(dst []byte, r *llm.Rates, tiers []llm.Tier) []byte {
 	return dst
 }
 
-// appendRates writes the rates that are known.
+// appendRates writes the known rates.
 func appendRates(dst []byte, r *llm.Rates) []byte {
 	at := len(dst)
 	dst = append(dst, 0)
@@ -233,7 +232,7 @@ func appendUsage(dst []byte, u *llm.Usage) []byte {
 	return dst
 }
 
-// appendClasses writes a set of classes as the bits of their places.
+// appendClasses writes a set of classes as a bit set of their indexes.
 func appendClasses(dst []byte, set llm.Classes) []byte {
 	var bits uint64
 	for code, c := range classes {
@@ -250,12 +249,12 @@ func indexOf[T ~string](words []T, w T) byte {
 			return byte(i)
 		}
 	}
-	return math.MaxUint8 // decodes as an error: a word that is not in the list is a defect
+	return math.MaxUint8 // decodes as an error: a missing value is a defect of this package
 }
 
 var errShort = errors.New("ends too early")
 
-// decoder reads a payload; after the first error everything is zero.
+// decoder reads a payload. After the first error all reads return zero values.
 type decoder struct {
 	b   []byte
 	err error
@@ -297,13 +296,13 @@ func (d *decoder) byte() byte {
 	return 0
 }
 
-// names are texts that records repeat: accounts, keys, providers, models. Nil remembers none.
+// names interns texts that records repeat: accounts, keys, providers, models. A nil map interns none.
 type names map[string]string
 
-// maxNames bounds them; they are forgotten together.
+// maxNames bounds the number of interned texts. At the bound all are dropped.
 const maxNames = 4096
 
-// text is b, which takes memory only where it is new.
+// text returns b as a string, and allocates only for texts that are not interned yet.
 func (n names) text(b []byte) string {
 	s, ok := n[string(b)]
 	if ok {

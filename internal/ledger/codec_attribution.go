@@ -7,16 +7,16 @@ import (
 	"weir/internal/llm"
 )
 
-// Flags of an opening, behind flagStream.
+// These flags of an open record follow flagStream.
 const (
 	flagUser = flagStream << (1 + iota)
 	flagTags
-	flagParts  = flagTags << 2 // behind flagTerms
+	flagParts  = flagTags << 2 // after flagTerms
 	flagRegion = flagParts << 1
 )
 
-// An attribution stands at the end of an opening, where its flags say so: an older program reads what is
-// before it.
+// attributionFlags returns the flags of the fields at the end of an open record. An older program ignores these fields,
+// because it stops reading before them.
 
 func attributionFlags(a *Attempt) (flags uint64) {
 	if a.Attribution.User != "" {
@@ -47,7 +47,7 @@ func appendAttribution(dst []byte, a *llm.Attribution) []byte {
 	return dst
 }
 
-// Parts stand behind the terms.
+// appendParts writes the parts, which follow the terms.
 func appendParts(dst []byte, p budget.Parts) []byte {
 	if p == 0 {
 		return dst
@@ -55,7 +55,7 @@ func appendParts(dst []byte, p budget.Parts) []byte {
 	return binary.AppendUvarint(dst, uint64(p))
 }
 
-// A region stands behind the parts.
+// appendRegion writes the region, which follows the parts.
 func appendRegion(dst []byte, region string) []byte {
 	if region == "" {
 		return dst

@@ -5,10 +5,8 @@ import (
 	"runtime"
 )
 
-// Append writes records and returns when they are written, in strict mode when
-// they are synced, with the position behind them. After it, keep more bytes
-// must be left in reserved room, else nothing is written and the error is
-// ErrFull.
+// Append writes records and returns the position after them. It returns when they are written, or in strict mode when
+// they are synced. If fewer than keep bytes of reserved space would remain, it writes nothing and returns ErrFull.
 func (j *Journal) Append(records []byte, keep int64) (Position, error) {
 	j.mu.Lock()
 	if err := j.admit(int64(len(records)), keep); err != nil {
@@ -19,7 +17,7 @@ func (j *Journal) Append(records []byte, keep int64) (Position, error) {
 	if !j.leading {
 		j.leading = true
 		j.mu.Unlock()
-		runtime.Gosched() // let whoever is ready join the group
+		runtime.Gosched() // let other ready goroutines join the group
 		j.lead(g)
 		return g.at + behind, g.err
 	}
@@ -35,7 +33,7 @@ func (j *Journal) Append(records []byte, keep int64) (Position, error) {
 	return g.at + behind, g.err
 }
 
-// admit says whether so many bytes may be written. It holds j.mu.
+// admit returns an error if n bytes may not be written. The caller holds j.mu.
 func (j *Journal) admit(n, keep int64) error {
 	if j.failed != nil {
 		return j.failed
@@ -51,15 +49,14 @@ func (j *Journal) admit(n, keep int64) error {
 	return nil
 }
 
-// reserveSpace says whether something may be written that leaves so many bytes.
+// reserveSpace returns an error if fewer than keep bytes of reserved space are left.
 func (j *Journal) reserveSpace(keep int64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.admit(0, keep)
 }
 
-// join adds records to the group that is written next, and says where in it
-// they end.
+// join adds records to the group that is written next, and returns the offset in the group at which they end.
 func (j *Journal) join(records []byte) (g *group, behind Position) {
 	if j.pending == nil {
 		j.pending = &group{}
@@ -72,8 +69,8 @@ func (j *Journal) join(records []byte) (g *group, behind Position) {
 	return j.pending, Position(len(j.pending.buf))
 }
 
-// lead writes the group g, which nobody can join any more once it is taken,
-// and passes the lead to the group that formed meanwhile.
+// lead writes group g and then passes the lead to the group that formed in the meantime. It first closes g to new
+// records.
 func (j *Journal) lead(g *group) {
 	j.mu.Lock()
 	j.pending = nil
@@ -97,8 +94,8 @@ func (j *Journal) lead(g *group) {
 	}
 }
 
-// write puts one group into the current segment or, if it does not fit there,
-// into the next one, and says where it begins. Only the leader calls it.
+// write writes one group into the current segment, or into the next one if it does not fit, and returns the position at
+// which the group begins. Only the leader calls it.
 func (j *Journal) write(buf []byte) (Position, error) {
 	j.point("journal.before_write")
 	j.mu.Lock()
@@ -113,7 +110,7 @@ func (j *Journal) write(buf []byte) (Position, error) {
 		cur, file = next, nextFile
 	}
 	if _, err := file.WriteAt(buf, int64(cur.end-cur.base)); err != nil {
-		return 0, fmt.Errorf("write journal: %w", err) // the next write goes to the same place
+		return 0, fmt.Errorf("write journal: %w", err) // the next write goes to the same position
 	}
 	end := cur.end + Position(len(buf))
 	j.mu.Lock()
@@ -128,7 +125,7 @@ func (j *Journal) write(buf []byte) (Position, error) {
 	return cur.end, nil
 }
 
-// rotate makes the spare segment the current one.
+// rotate replaces the current segment with the spare one.
 func (j *Journal) rotate(cur *segment) (segment, File, error) {
 	next := segment{
 		seq: cur.seq + 1, journal: j.id, epoch: cur.epoch, started: j.now().UTC(),

@@ -12,56 +12,56 @@ import (
 	"weir/internal/llm"
 )
 
-// The kinds of correction. An attempt can have one that resolves it, and up to
-// MaxCorrections by an amount.
+// These are the kinds of correction. An attempt can have one that resolves it and up to MaxCorrections by an amount.
 const (
-	CorrectionResolved = "resolved" // what the attempt cost in the end, nobody having seen it
-	CorrectionAmount   = "amount"   // what is added to the cost, such as a credit note
+	CorrectionResolved = "resolved" // sets the final cost of an attempt whose end was not observed
+	CorrectionAmount   = "amount"   // adds an amount to the cost, such as a credit note
 )
 
 const (
-	// MaxCorrections is how many corrections by an amount an attempt can have.
+	// MaxCorrections is the maximum number of corrections by an amount per attempt.
 	MaxCorrections = 100
 	maxReason      = 500 // characters
 )
 
-// Why an attempt cannot be corrected.
+// These errors say why an attempt cannot be corrected.
 var (
-	ErrNoAttempt = errors.New("there is no such attempt, or it is older than request rows are kept")
-	ErrOpen      = errors.New("the attempt is under way: correct it when it has ended")
-	ErrResolved  = errors.New("the attempt is resolved already: correct it by an amount")
-	ErrKnown     = errors.New("no bound is held for what the attempt cost: it is known, or has no price. Correct it by an amount")
-	// ErrAmount says that the amount is 0 where something is known of the cost, or brings the cost below 0 or above llm.MaxCost.
-	ErrAmount      = errors.New("not an amount to correct by")
-	ErrReason      = fmt.Errorf("the reason is 1 to %d printable characters", maxReason)
-	ErrCorrections = fmt.Errorf("the attempt has %d corrections by an amount, the most there can be", MaxCorrections)
+	ErrNoAttempt = errors.New("the attempt does not exist, or its row was deleted by retention: check its id")
+	ErrOpen      = errors.New("the attempt is still running: correct it when it has ended")
+	ErrResolved  = errors.New("the attempt is already resolved: correct it by an amount")
+	ErrKnown     = errors.New("the attempt's cost is known, or has no price: correct it by an amount")
+	// ErrAmount is returned for an amount of 0 if the cost is known, and for an amount that brings the cost below 0 or
+	// above llm.MaxCost.
+	ErrAmount      = errors.New("invalid amount")
+	ErrReason      = fmt.Errorf("the reason must have 1 to %d printable characters", maxReason)
+	ErrCorrections = fmt.Errorf("the attempt already has the maximum of %d corrections by an amount", MaxCorrections)
 )
 
-// Row is an attempt in the database.
+// Row holds an attempt as the database stores it.
 type Row struct {
-	Entry       // as it was settled, or opened
+	Entry       // as it was settled or, if it is open, opened
 	Corrections []Correction
 }
 
-// Correction is what was decided later about an attempt.
+// Correction is a later decision about an attempt.
 type Correction struct {
 	Kind  string    // CorrectionResolved or CorrectionAmount
-	Seq   int       // among those of its kind, from 1
-	Usage llm.Usage // what it adds; may be negative
-	Cost  llm.Money // what it adds; may be negative
-	// Uncertain is what it adds to what the attempt may have cost beyond its cost; positive
-	// only where its provider says that it charges more than anybody knew.
+	Seq   int       // number among the attempt's corrections of this kind, from 1
+	Usage llm.Usage // added to the usage; may be negative
+	Cost  llm.Money // added to the cost; may be negative
+	// Uncertain is added to the amount by which the true cost may exceed the known cost. It is positive only if the
+	// provider reports a higher charge than was known.
 	Uncertain llm.Money
-	// Margin and MarginUncertain are what it adds to those of the settlement.
+	// Margin and MarginUncertain are added to the settlement's fields of these names.
 	Margin, MarginUncertain llm.Money
-	// Priced says that somebody has decided what the attempt cost, and with it what is charged, of usage without a price.
+	// Priced reports that the correction decides the cost, and so the charge, of usage without a price.
 	Priced bool
-	Reason string    // empty where none was given; of a resolution by rule, the rule
-	By     string    // who decided
+	Reason string    // empty if none was given; the rule for a resolution by rule
+	By     string    // the person or process that decided
 	At     time.Time // UTC
 }
 
-// Corrected is what the attempt used and cost, corrections included.
+// Corrected returns the attempt's usage and cost including corrections.
 func (a *Row) Corrected() (usage llm.Usage, cost llm.Money) {
 	usage, cost = a.Usage, a.Cost
 	for i := range a.Corrections {
@@ -71,7 +71,7 @@ func (a *Row) Corrected() (usage llm.Usage, cost llm.Money) {
 	return usage, cost
 }
 
-// Uncertain is what the attempt may have cost beyond its cost, until it is resolved.
+// Uncertain returns how much the true cost may exceed the known cost, until the attempt is resolved.
 func (a *Row) Uncertain() llm.Money {
 	left := a.MostCost() - a.Cost
 	for i := range a.Corrections {
@@ -80,7 +80,8 @@ func (a *Row) Uncertain() llm.Money {
 	return left
 }
 
-// LeftUnpriced are the classes that the cost and the charge are without, until somebody decides what they came to.
+// LeftUnpriced returns the classes that the cost and the charge still exclude because they have no price. A correction
+// that prices them clears both sets.
 func (a *Row) LeftUnpriced() (ofCost, ofCharge llm.Classes) {
 	for i := range a.Corrections {
 		if a.Corrections[i].Priced {
@@ -90,16 +91,16 @@ func (a *Row) LeftUnpriced() (ofCost, ofCharge llm.Classes) {
 	return a.Unpriced, a.UnpricedCharge()
 }
 
-// Correct asks for a correction by an amount, which decides what usage without a price cost.
+// Correct requests a correction by an amount, which also decides the cost of usage without a price.
 type Correct struct {
 	ID      AttemptID
-	Account string    // id of the account that the attempt has to be of; empty for any
-	Amount  llm.Money // what it adds to the cost; less than 0 for a credit note, 0 for usage without a price that was free
+	Account string    // id of the account that must own the attempt; empty for any
+	Amount  llm.Money // added to the cost; negative for a credit note, 0 to declare usage without a price free
 	Reason  string    // 1 to 500 printable characters
 }
 
-// Correction is the correction by that amount; ErrOpen, ErrReason, ErrCorrections or
-// ErrAmount where the attempt cannot have it.
+// Correction returns the correction by that amount. It returns ErrOpen, ErrReason, ErrCorrections or ErrAmount if the
+// attempt cannot have it.
 func (c *Correct) Correction(a *Row) (Correction, error) {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
 	_, cost := a.Corrected()
@@ -121,7 +122,7 @@ func (c *Correct) Correction(a *Row) (Correction, error) {
 		return Correction{}, ErrCorrections
 	case decidesNothing || c.Amount < -cost || c.Amount > llm.MaxCost-cost:
 		return Correction{},
-			fmt.Errorf("%w: the attempt costs $%s, and has to cost $0 to $%s with the correction, which is not $0",
+			fmt.Errorf("%w: the attempt costs $%s; the amount must not be 0, and the corrected cost must be $0 to $%s",
 				ErrAmount, cost, llm.MaxCost)
 	}
 	r := Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Priced: ofCost|ofCharge != 0, Reason: c.Reason}
@@ -131,18 +132,18 @@ func (c *Correct) Correction(a *Row) (Correction, error) {
 	return a.charged(r), nil
 }
 
-// Rule says what attempts cost that are resolved together.
+// Rule decides the cost of attempts that are resolved together.
 type Rule string
 
-// The rules.
+// These are the rules.
 const (
 	RuleAtMost   Rule = "at_most"  // their upper bounds
 	RuleEstimate Rule = "estimate" // their best estimates
-	RuleRelease  Rule = "release"  // nothing: their providers served nothing
+	RuleRelease  Rule = "release"  // nothing: their providers did no work
 )
 
-// Resolve resolves an attempt by the rule. It is one of which Unseen is true. Estimates and bounds decide nothing about
-// usage without a price.
+// Resolve returns the correction that resolves an attempt by the rule. The attempt must be Unseen. Estimates and bounds
+// do not decide the cost of usage without a price.
 func (r Rule) Resolve(a *Row) (c Correction) {
 	_, cost := a.Corrected()
 	switch r {
@@ -151,7 +152,7 @@ func (r Rule) Resolve(a *Row) (c Correction) {
 	case RuleAtMost:
 		margin, uncertain := a.Margin()
 		most := cost + a.Uncertain()
-		if c = a.ResolveAt(most); a.Terms.Own() { // its charge may have a bound where the cost has none
+		if c = a.ResolveAt(most); a.Terms.Own() { // the charge may have a bound even if the cost has none
 			c = a.chargedAt(c, most+margin+uncertain, 0)
 		}
 	default:
@@ -161,14 +162,16 @@ func (r Rule) Resolve(a *Row) (c Correction) {
 	return c
 }
 
-// ResolveAt is the correction by which the attempt cost that much in the end, other
-// corrections included. Its usage stays.
+// ResolveAt returns the correction that sets the attempt's final cost, other corrections included. The usage does not
+// change.
 func (a *Row) ResolveAt(cost llm.Money) Correction {
 	_, now := a.Corrected()
-	return a.charged(Correction{Kind: CorrectionResolved, Seq: 1, Cost: cost - now, Uncertain: -a.Uncertain(), Priced: true})
+	return a.charged(Correction{
+		Kind: CorrectionResolved, Seq: 1, Cost: cost - now, Uncertain: -a.Uncertain(), Priced: true,
+	})
 }
 
-// Release is the correction by which the attempt used and cost nothing.
+// Release returns the correction that sets the attempt's usage and cost to zero.
 func (a *Row) Release() Correction {
 	usage, cost := a.Corrected()
 	c := Correction{Kind: CorrectionResolved, Seq: 1, Cost: -cost, Uncertain: -a.Uncertain(), Priced: true}
@@ -178,19 +181,19 @@ func (a *Row) Release() Correction {
 	return a.charged(c)
 }
 
-// ReasonAsked is the reason of a correction that follows from what a provider said.
+// ReasonAsked is the reason of a correction that follows from a provider's later answer about a reply.
 const ReasonAsked = "asked the provider"
 
-// Tell is the correction by which the attempt used and cost what its provider says of the
-// reply in the end: by the attempt's price, which has to be filled in, or the provider's own
-// figure where attempts cost that. Where that figure is above the price, or the counts or the tier may
-// come to more, that is the bound from then on, as in Hold.price, and the attempt stays unresolved. It reports false where that decides
-// nothing: some of the usage has no price or one that depends on what nobody tells, the numbers
-// cannot be true, or somebody has corrected the attempt.
+// Tell returns the correction that sets the usage and cost to the provider's final record of the reply. The cost
+// follows from the attempt's price, which must be filled in, or is the provider's own figure if billByProvider is set.
+// If that figure is above the price, or if the counts or the tier allow a higher cost, the higher amount becomes the
+// new bound, as in Hold.price, and the attempt stays unresolved. Tell returns false if the record decides nothing: some
+// usage has no price, or a price that depends on unreported facts; the numbers are implausible; or the attempt already
+// has a correction.
 func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Tier), &a.Price
 	used[llm.Requests] = a.Usage[llm.Requests]
-	// charged for apart from tokens, which no record tells
+	// charged separately from tokens; no provider's record reports it
 	used[llm.OtherTools] = max(used[llm.OtherTools], a.Usage[llm.OtherTools])
 	half := used.InputTokens() == 0 && used.OutputTokens() > 0
 	cost, told := p.Cost(&used, tier), r.ProviderCost
@@ -207,7 +210,7 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	case !certain, p.Unpriced(&used, tier) != 0:
 		return Correction{}, false
 	case told != nil && *told > cost && used[llm.CacheWrite] == 0:
-		written := used // OpenRouter does not tell what was written to a cache
+		written := used // OpenRouter does not report tokens written to a cache
 		written[llm.CacheWrite], written[llm.Input] = used[llm.Input], 0
 		if p.Cost(&written, tier) > cost {
 			cost = *told
@@ -215,7 +218,8 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	}
 	cost = min(cost, llm.MaxCost)
 	c := Correction{
-		Kind: CorrectionResolved, Seq: 1, Cost: cost - a.Cost, Uncertain: -a.Uncertain(), Priced: true, Reason: ReasonAsked,
+		Kind: CorrectionResolved, Seq: 1, Cost: cost - a.Cost, Uncertain: -a.Uncertain(), Priced: true,
+		Reason: ReasonAsked,
 	}
 	most := cost
 	if told == nil {
@@ -240,8 +244,9 @@ func (a *Row) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	return a.chargedAt(c, charged, charged), true
 }
 
-// toldAtMost is what a reply can have cost whose provider says so much of it, but not what it charges: its counts may
-// contradict one another, and where neither names a service tier, the dearest may have been asked for.
+// toldAtMost returns the upper bound of a reply's cost if the provider reports its usage but not its charge. The counts
+// may contradict one another. If neither the request nor the reply names a service tier, the most expensive tier may
+// have been used.
 func (a *Row) toldAtMost(r *llm.Reply, used *llm.Usage, tier string) llm.Money {
 	price := &a.Price
 	cost := func(modes string) llm.Money {
@@ -265,7 +270,7 @@ func (a *Row) toldAtMost(r *llm.Reply, used *llm.Usage, tier string) llm.Money {
 	return most
 }
 
-// Resolved reports whether somebody has decided what the attempt cost.
+// Resolved reports whether a correction has decided the attempt's cost.
 func (a *Row) Resolved() bool {
 	for i := range a.Corrections {
 		if c := &a.Corrections[i]; c.Kind == CorrectionResolved || a.isDecidedBy(c) {
@@ -275,21 +280,21 @@ func (a *Row) Resolved() bool {
 	return false
 }
 
-// isDecidedBy reports whether a correction decides all that was not known of the attempt: its usage was told, and a price for
-// it was missing.
+// isDecidedBy reports whether a correction decides everything that was unknown: the provider reported the usage, and
+// only its price was missing.
 func (a *Row) isDecidedBy(c *Correction) bool {
 	return c.Priced && (a.Provenance == Exact || a.Provenance == Assumed)
 }
 
-// Unresolved reports whether nobody knows what the ended attempt cost, or is charged, and nobody has
-// resolved it: its end was not seen, or some of its usage has no price.
+// Unresolved reports whether the cost or the charge of an ended attempt is still unknown: its end was not observed, or
+// some of its usage has no price, and no correction has resolved it.
 func (a *Row) Unresolved() bool {
 	return a.Outcome != OutcomeOpen && !a.Resolved() &&
 		(a.AtMost > 0 || a.MarginUncertain != 0 || a.Provenance == Unknown)
 }
 
-// Unseen reports whether the attempt is unresolved since nobody saw its end. Rules resolve
-// these alone: what the provider has told of the others stays.
+// Unseen reports whether the attempt is unresolved because its end was not observed. Rules resolve only these attempts.
+// Usage that the provider reported for other attempts stays.
 func (a *Row) Unseen() bool {
 	return (a.Provenance == Estimated || a.Provenance == Unknown) && a.Unresolved()
 }
@@ -297,20 +302,20 @@ func (a *Row) Unseen() bool {
 // ResolveQuery selects the attempts that ResolveOlder resolves.
 type ResolveQuery struct {
 	Account string    // account id; empty for all
-	Before  time.Time // opened before
+	Before  time.Time // only attempts opened before this time
 	Rule    Rule
-	DryRun  bool // nothing is written
+	DryRun  bool // write nothing
 }
 
-// Resolution is what attempts came to that were resolved together.
+// Resolution sums up attempts that were resolved together.
 type Resolution struct {
 	Attempts int64
-	Cost     llm.Money // the sum of their best estimates
-	AtMost   llm.Money // the sum of their upper bounds
-	Decided  llm.Money // the sum of what they cost in the end
+	Cost     llm.Money // sum of their best estimates
+	AtMost   llm.Money // sum of their upper bounds
+	Decided  llm.Money // sum of their final costs
 }
 
-// Add counts an attempt with the correction that resolves it.
+// Add counts an attempt and the correction that resolves it.
 func (r *Resolution) Add(a *Row, c *Correction) {
 	_, cost := a.Corrected()
 	r.Attempts++

@@ -10,14 +10,13 @@ import (
 	"weir/internal/disk"
 )
 
-// Disk is the directory that a journal lives in. The simulation has a second
-// one, which forgets what was not synced.
+// Disk is the directory that stores a journal. The simulation test has a second implementation, which loses writes that
+// were not synced.
 type Disk interface {
-	// List names the files, in no order.
+	// List returns the names of the files, in no particular order.
 	List() ([]string, error)
-	// Create makes a file of that size, zeroed and with its room reserved, and
-	// makes its name durable. Without room, and where less than keep would be
-	// left, it is an error and no file stays behind.
+	// Create makes a zeroed file of the given size, reserves its space and makes its name durable. It fails and leaves
+	// no file if the space cannot be reserved or if fewer than keep bytes would stay free on the disk.
 	Create(name string, size, keep int64) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
@@ -31,12 +30,12 @@ type Disk interface {
 type File interface {
 	io.ReaderAt
 	io.WriterAt
-	// Sync makes everything written survive a power cut.
+	// Sync makes all writes survive a power failure.
 	Sync() error
 	Close() error
 }
 
-// Directory is the Disk of a real directory.
+// Directory implements Disk on a directory of the file system.
 type Directory string
 
 // List names the files of the directory.
@@ -52,7 +51,7 @@ func (d Directory) List() ([]string, error) {
 	return names, nil
 }
 
-// Create makes a file with its room reserved, readable by its owner alone.
+// Create makes a file with reserved space, which only its owner can read.
 func (d Directory) Create(name string, size, keep int64) (File, error) {
 	if err := d.checkFree(size, keep); err != nil {
 		return nil, err
@@ -94,18 +93,18 @@ func (d Directory) Remove(name string) error {
 	return os.Remove(filepath.Join(string(d), name))
 }
 
-// checkFree refuses what would leave less than keep bytes free.
+// checkFree returns an error if fewer than keep bytes would stay free after size bytes are reserved.
 func (d Directory) checkFree(size, keep int64) error {
 	if keep == 0 {
 		return nil
 	}
 	free, err := disk.Free(string(d))
 	if err != nil {
-		return fmt.Errorf("ask what is free on the journal's disk: %w", err)
+		return fmt.Errorf("query the free space of the journal's disk: %w", err)
 	}
 	if free < size+keep {
-		return fmt.Errorf("%d MiB are free on the journal's disk, and %d have to be, so that operators can go on. "+
-			"Free some, or move the data directory to a larger disk", free>>20, (size+keep)>>20)
+		return fmt.Errorf("the journal's disk has %d MiB free and needs %d, so that operators can still work: "+
+			"free some space, or move the data directory to a larger disk", free>>20, (size+keep)>>20)
 	}
 	return nil
 }
@@ -121,10 +120,10 @@ func (d Directory) sync() error {
 
 type osFile struct{ *os.File }
 
-// Sync writes the data, and the metadata that reading it back needs.
+// Sync writes the data and the metadata that is needed to read it back.
 func (f osFile) Sync() error { return syncData(f.File) }
 
-// fillZeros reserves room where the file system cannot do it in one call.
+// fillZeros reserves space on file systems that cannot do it in one call.
 func fillZeros(f *os.File, size int64) error {
 	zeros := make([]byte, 1<<20)
 	for at := int64(0); at < size; at += int64(len(zeros)) {

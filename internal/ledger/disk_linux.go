@@ -14,8 +14,7 @@ func reserve(f *os.File, size int64) error {
 	return err
 }
 
-// syncData is fdatasync(2): the file's size never changes, so its other
-// metadata can wait.
+// syncData calls fdatasync(2). The file's size never changes, so its other metadata need not be synced.
 func syncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))

@@ -1,13 +1,13 @@
 package ledger
 
-// Extent is a part of one file of the journal, in bytes.
+// Extent is a byte range of one journal file.
 type Extent struct {
-	Segment        string // name of the file
+	Segment        string // file name
 	Offset, Length int64
 }
 
-// SyncedAfter is what the disk has of the journal behind a place in a segment, in order; an empty name is before
-// everything. Complete is false where something between has been deleted.
+// SyncedAfter returns the durable extents of the journal after an offset in a segment, in order. An empty segment name
+// means the start of the journal. Complete is false if a segment in between has been deleted.
 func (l *Ledger) SyncedAfter(segment string, offset int64) (extents []Extent, complete bool) {
 	j := l.journal
 	synced := Position(j.synced.Load())

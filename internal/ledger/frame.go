@@ -7,17 +7,17 @@ import (
 	"hash/crc32"
 )
 
-// A segment is a header and then frames, each a record:
+// A segment is a header followed by frames. Each frame holds one record:
 //
-//	length   uint32, little endian: the bytes behind the checksum
+//	length   uint32, little endian: the number of bytes after the checksum
 //	checksum uint32, little endian: CRC-32C of those bytes
 //	type     one byte
 //	payload
 //
-// A length of zero, as in reserved room that nobody wrote, ends the segment.
+// A length of zero, as in reserved space that is still unused, ends the segment.
 const (
 	frameHead = 8
-	// maxRecord bounds one record. The largest is a price with many tiers.
+	// maxRecord bounds one record. The largest record is a price with many tiers.
 	maxRecord = 64 << 10
 )
 
@@ -29,10 +29,10 @@ const (
 	recordSettle recordType = 3
 )
 
-// castagnoli is CRC-32C, which processors compute in hardware.
+// castagnoli is the table of CRC-32C, which processors compute in hardware.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// beginFrame leaves room for a frame's head and writes its type.
+// beginFrame reserves the bytes of a frame's head and writes its type.
 func beginFrame(dst []byte, t recordType) (buf []byte, start int) {
 	return append(dst, 0, 0, 0, 0, 0, 0, 0, 0, byte(t)), len(dst)
 }
@@ -45,10 +45,9 @@ func endFrame(buf []byte, start int) []byte {
 	return buf
 }
 
-var errRecordSize = errors.New("ledger: a record larger than the journal can read back")
+var errRecordSize = errors.New("ledger: the record is larger than the journal can read back")
 
-// checkFrames refuses records that readFrame would not read: one of them would
-// hide all that stands behind it.
+// checkFrames rejects records that readFrame cannot read, because one of them would hide all records after it.
 func checkFrames(b []byte) error {
 	for len(b) > 0 {
 		n := int(binary.LittleEndian.Uint32(b))
@@ -60,8 +59,8 @@ func checkFrames(b []byte) error {
 	return nil
 }
 
-// readFrame is the record at the start of b and its whole length. A length of
-// 0 says that no whole, sound record begins there.
+// readFrame returns the record at the start of b and its total length. A length of 0 means that no complete, valid
+// record begins there.
 func readFrame(b []byte) (t recordType, payload []byte, length int) {
 	if len(b) < frameHead {
 		return 0, nil, 0

@@ -12,30 +12,30 @@ import (
 	"weir/internal/llm"
 )
 
-// Hold is an opened attempt: the right to call the provider once, and the duty
-// to settle. It belongs to one goroutine, but for Use and Settled.
+// Hold represents an opened attempt: the right to call the provider once, and the duty to settle. Except for Use and
+// Settled, only one goroutine may use it.
 type Hold struct {
 	ledger  *Ledger
 	attempt Attempt
 	counted budget.Attempt
 	used    atomic.Bool
 	settled atomic.Bool
-	charge  *llm.Money // of the settlement; nil where something of it has no price
+	charge  *llm.Money // of the settlement; nil if part of it has no price
 }
 
 var (
-	errUsed    = errors.New("ledger: the hold was used before; another call needs another attempt")
-	errSettled = errors.New("ledger: the attempt is settled")
+	errUsed    = errors.New("ledger: the hold is already used; open a new attempt for another call")
+	errSettled = errors.New("ledger: the attempt is already settled")
 )
 
 const (
-	// settleTries is how often a settlement is written before it is given up
-	// and left to the next start, which makes it unknown.
+	// settleTries is the number of times that a settlement is written. If all fail, the next start settles the attempt
+	// as unknown.
 	settleTries = 5
 	settlePause = 20 * time.Millisecond
 )
 
-// Use spends the hold. It fails the second time, and after Settle.
+// Use consumes the hold. It fails on the second call, and after Settle.
 func (h *Hold) Use() error {
 	if h.settled.Load() {
 		return errSettled
@@ -46,15 +46,14 @@ func (h *Hold) Use() error {
 	return nil
 }
 
-// Attempt is the attempt that the hold stands for.
+// Attempt returns the hold's attempt.
 func (h *Hold) Attempt() *Attempt { return &h.attempt }
 
 // Settled reports whether the attempt is settled.
 func (h *Hold) Settled() bool { return h.settled.Load() }
 
-// Settle writes how the attempt ended. It fills in the cost, from the price
-// that was resolved at opening, and the duration, and returns the cost: nil
-// for an attempt without a price. Only the first call counts.
+// Settle records how the attempt ended. It fills in the duration, and the cost by the price that was resolved at
+// opening. It returns the cost, or nil for an attempt without a price. Only the first call has an effect.
 func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 	if !h.settled.CompareAndSwap(false, true) {
 		return nil, errSettled
@@ -73,18 +72,17 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 			break
 		}
 	}
-	if err != nil { // what it holds of budgets it holds on
-		h.ledger.log.Error("a settlement could not be written; the attempt will be unknown after a restart",
+	if err != nil { // its amount stays reserved in the budgets
+		h.ledger.log.Error("a settlement could not be written; after a restart the attempt will be settled as unknown",
 			"attempt", h.attempt.ID.String(), "cost_usd", s.Cost.String(), "err", err)
 	}
 	return h.cost(&s), err
 }
 
-// Next settles the attempt, which does not count for its request, and opens
-// the one that follows, in one write. When there is no room for the next one
-// nothing is written, and this attempt is still to be settled. The cost is that
-// of the settled one, as Settle returns it. Where the next attempt has a reservation,
-// it was made with this one as Need.After.
+// Next settles the attempt without counting it for its request, and opens the following attempt, in one write. If the
+// journal has no space for the next attempt, nothing is written and this attempt still has to be settled. The returned
+// cost is this attempt's, as in Settle. If the next attempt has a reservation, that must have been made with this
+// attempt as Need.After.
 func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	if h.settled.Load() {
 		next.Reservation.Release()
@@ -106,7 +104,7 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	return after, h.cost(&s), nil
 }
 
-// begin is the hold of an attempt that counts against budgets from now on.
+// begin returns the hold of an attempt and starts to count the attempt against budgets.
 func (l *Ledger) begin(a Attempt) *Hold {
 	h := &Hold{ledger: l, attempt: a, counted: budget.Attempt{
 		Account: a.Account, Key: a.Key, Parts: a.PartScopes(), Arrived: a.Arrived, Most: a.MostCharged(),
@@ -116,15 +114,13 @@ func (l *Ledger) begin(a Attempt) *Hold {
 	return h
 }
 
-// maxTier and maxReplyID bound the provider's word for a service tier and its id of a
-// reply, in bytes.
+// maxTier and maxReplyID bound the provider's service tier and reply id, in bytes.
 const (
 	maxTier    = 64
 	maxReplyID = 256
 )
 
-// complete fills in what follows from the attempt, and bounds what a provider
-// may have made up.
+// complete fills in the fields that follow from the attempt, and bounds the fields that come from the provider.
 func (h *Hold) complete(s *Settlement) {
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
 	h.price(s)
@@ -139,21 +135,20 @@ func (h *Hold) complete(s *Settlement) {
 	s.Duration = max(0, h.ledger.Now().Sub(h.attempt.Opened))
 }
 
-// price fills in what the usage costs, and what the account is charged for it.
+// price fills in the cost of the usage and the account's charge.
 func (h *Hold) price(s *Settlement) {
 	h.priceUsage(s)
 	h.attempt.SetCharge(s)
 }
 
-// priceUsage fills in what the usage costs, and what it may have cost at most where some of
-// that is not known.
+// priceUsage fills in the cost of the usage, and its upper bound if part of the usage is unknown.
 func (h *Hold) priceUsage(s *Settlement) {
 	p := &h.attempt.Price
 	s.Cost = min(p.Cost(&s.Usage, s.Tier), llm.MaxCost)
 	s.Unpriced |= p.Unpriced(&s.Usage, s.Tier)
 	most := llm.Money(0)
 	if s.ProviderCost != nil && !believes(*s.ProviderCost) {
-		s.ProviderCost, most = nil, h.attempt.Hold // no cost that anybody charges: who knows what it was
+		s.ProviderCost, most = nil, h.attempt.Hold // implausible: the true charge is unknown
 		if s.Provenance == Exact {
 			s.Provenance = Assumed
 		}
@@ -180,47 +175,49 @@ func (h *Hold) priceUsage(s *Settlement) {
 		}
 	}
 	if s.AtMost = most; most <= s.Cost {
-		s.AtMost = 0 // it cannot have cost more
+		s.AtMost = 0 // the cost cannot be higher
 	}
 }
 
-// believes says whether a provider's figure is one that can be true.
+// believes reports whether a provider's figure is plausible.
 func believes(told llm.Money) bool { return told >= 0 && told <= llm.MaxCost }
 
-// Bills says whether the attempt costs what its provider says that it charges; told is nil where it says nothing.
+// Bills reports whether the attempt costs the amount that its provider reports. Told is nil if the provider reports
+// none.
 func (a *Attempt) Bills(told *llm.Money) bool {
 	return a.BillByProvider && told != nil && believes(*told)
 }
 
-// tellsMore says whether the provider says that it charges more than the price comes to.
+// tellsMore reports whether the provider reports a higher charge than the price yields.
 func (s *Settlement) tellsMore() bool {
 	return s.ProviderCost != nil && isMore(*s.ProviderCost, s.Cost)
 }
 
-// isMore says whether a provider's figure is above a cost by more than it may have rounded: a
-// thousandth of that, and some nano-dollars.
+// isMore reports whether a provider's figure exceeds a cost by more than rounding explains: a thousandth of the cost
+// and 10 nano-dollars.
 func isMore(told, cost llm.Money) bool { return told-cost > cost/1000+10 }
 
-// checkReservation refuses an attempt that may cost more than it has reserved.
+// checkReservation returns an error if the attempt may cost more than it has reserved.
 func (a *Attempt) checkReservation() error {
 	if a.Reservation == nil || a.MostCharged() <= a.Reservation.Amount() {
 		return nil
 	}
 	a.Reservation.Release()
-	return fmt.Errorf("ledger: attempt %s may cost %s and has reserved %s", a.ID, a.MostCharged(), a.Reservation.Amount())
+	return fmt.Errorf("ledger: attempt %s may cost %s and has reserved %s", a.ID, a.MostCharged(),
+		a.Reservation.Amount())
 }
 
-// Need is what an attempt needs of budgets.
+// Need describes the amount that an attempt needs from budgets.
 type Need struct {
 	budget.Need
-	// Follows is the attempt that this one follows, and Settles how that one will be settled:
-	// what it frees serves the next one. Nil for a first attempt.
+	// Follows is the preceding attempt, and Settles is its coming settlement. Its freed amount is available to the next
+	// attempt. Both are nil for a first attempt.
 	Follows *Hold
 	Settles *Settlement
 }
 
-// Reserve holds an amount in all the budgets: see budget.Service.Reserve. The reservation belongs
-// into an Attempt, or is released.
+// Reserve reserves an amount in all the budgets, as budget.Service.Reserve describes. The caller puts the reservation
+// into an Attempt or releases it.
 func (l *Ledger) Reserve(ctx context.Context, n Need) (*budget.Reservation, error) {
 	if n.Follows != nil {
 		n.After, n.Charged = n.Follows.attempt.Reservation, n.Follows.charged(n.Settles)
@@ -228,8 +225,7 @@ func (l *Ledger) Reserve(ctx context.Context, n Need) (*budget.Reservation, erro
 	return l.budgets.Reserve(ctx, n.Need)
 }
 
-// charged is what the attempt counts for in budgets when it is settled so; its hold
-// where nobody knows how.
+// charged returns the amount that the attempt counts in budgets after settlement s. If s is nil, that is its hold.
 func (h *Hold) charged(s *Settlement) llm.Money {
 	if s == nil {
 		return h.attempt.MostCharged()
@@ -239,7 +235,7 @@ func (h *Hold) charged(s *Settlement) llm.Money {
 	return ended.Charged()
 }
 
-// cost is what the attempt costs: nil where some of that is not known.
+// cost returns the attempt's cost, or nil if part of it is unknown.
 func (h *Hold) cost(s *Settlement) *llm.Money {
 	if s.Unpriced != 0 || !h.attempt.Price.Known() && !s.Billed {
 		return nil
@@ -247,10 +243,10 @@ func (h *Hold) cost(s *Settlement) *llm.Money {
 	return &s.Cost
 }
 
-// Charge is what the account is charged for the settled attempt: nil where some of that is not known.
+// Charge returns the account's charge for the settled attempt, or nil if part of it is unknown.
 func (h *Hold) Charge() *llm.Money { return h.charge }
 
-// chargeOf is what the account is charged where the attempt is settled so.
+// chargeOf returns the account's charge for settlement s.
 func (h *Hold) chargeOf(s *Settlement) *llm.Money {
 	cost := h.cost(s)
 	switch {
@@ -262,8 +258,8 @@ func (h *Hold) chargeOf(s *Settlement) *llm.Money {
 	return new(s.Charge())
 }
 
-// Difference is what the provider says that the attempt costs, less what its price comes
-// to; ok is false where one of them is not known.
+// Difference returns the provider's reported cost minus the cost by the price, and the latter. It reports false if one
+// of them is unknown.
 func (h *Hold) Difference(s *Settlement) (difference, computed llm.Money, ok bool) {
 	p, told := &h.attempt.Price, s.ProviderCost
 	if told == nil || !believes(*told) || s.Provenance != Exact || !p.Known() ||

@@ -12,44 +12,44 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrFull says that the journal has no room for another attempt: the disk is
-// full, or refuses to write. What is in flight can still be settled.
+// ErrFull is returned when the journal has no space for another attempt: the disk is full or refuses writes. Attempts
+// in flight can still be settled.
 var ErrFull = errors.New("ledger: no room in the journal")
 
-// ErrClosed says that the ledger was closed.
+// ErrClosed is returned after the ledger was closed.
 var ErrClosed = errors.New("ledger: closed")
 
 const (
-	// defaultSegmentSize is what one file of the journal reserves.
+	// defaultSegmentSize is the number of bytes that one journal file reserves.
 	defaultSegmentSize = 16 << 20
-	// freeSegments is how many segments' room stays free on the disk when the journal takes another one: for what the
-	// database still has to take from it, and for operators, who have to be able to suspend an account or revoke a key
-	// on a disk that requests have filled.
+	// freeSegments is the number of segments whose space must stay free on the disk when the journal reserves another
+	// one. The database needs it for records that it has yet to apply. Operators need it to suspend an account or
+	// revoke a key on a disk that requests have filled.
 	freeSegments = 8
-	// epochAlign makes the positions of an epoch begin at a round number.
+	// epochAlign aligns the first position of an epoch.
 	epochAlign = 4 << 10
-	// syncDelay is how long a record may stand unsynced in batched mode.
+	// syncDelay is the longest time that a record stays unsynced in batched mode.
 	syncDelay = 10 * time.Millisecond
-	// keepBuffer is the largest buffer of a group that is used again.
+	// keepBuffer is the size of the largest group buffer that is reused.
 	keepBuffer = 256 << 10
-	// spareRetry is how often room for the next segment is asked for again.
+	// spareRetry is the pause before another attempt to reserve the next segment.
 	spareRetry = time.Second
 )
 
-// journalOptions is what a Journal is made of.
+// journalOptions configures a Journal.
 type journalOptions struct {
 	Disk        Disk
 	ID          uuid.UUID
-	After       Position // a position that some database has stored
-	Strict      bool     // sync before anybody goes on
+	After       Position // position that a database has stored
+	Strict      bool     // sync before Append returns
 	SegmentSize int64
 	Now         func() time.Time
 	Fault       func(point string)
 	Log         *slog.Logger
 }
 
-// Journal is an append-only log in segments. Whoever appends joins a group;
-// one of the group, the leader, writes it whole with one call.
+// Journal is an append-only log in segments. Each caller of Append joins a group. One of them, the leader, writes the
+// whole group with one call.
 type Journal struct {
 	disk        Disk
 	id          uuid.UUID
@@ -62,36 +62,35 @@ type Journal struct {
 	mu      sync.Mutex
 	segs    []segment // oldest first; the last one is current
 	file    File      // of the current segment
-	spare   File      // room for the next one; nil while there is none
+	spare   File      // reserved file for the next segment; nil if there is none
 	retired []File    // full segments that are not synced yet
-	pending *group    // who waits for the next write
-	buffers [][]byte  // of groups that are written, to be used again
-	leading bool      // somebody writes
+	pending *group    // callers that wait for the next write
+	buffers [][]byte  // of written groups, to be reused
+	leading bool      // a leader is active
 	queued  int64     // bytes in groups that are not written yet
-	failed  error     // why nothing can be written any more
+	failed  error     // reason why writes are refused for good
 
 	lost    atomic.Int64 // bytes that could not be read back
-	written atomic.Int64 // Position behind the last record written
-	synced  atomic.Int64 // Position behind the last record that survives a power cut
+	written atomic.Int64 // Position after the last written record
+	synced  atomic.Int64 // Position after the last record that survives a power failure
 
 	syncing  sync.Mutex    // one sync at a time
 	reserve  sync.Mutex    // one reservation at a time
-	dirty    chan struct{} // something is written and not synced
+	dirty    chan struct{} // unsynced writes exist
 	advanced chan struct{} // synced has moved
-	wanted   chan struct{} // a spare segment is wanted
+	wanted   chan struct{} // a spare segment is needed
 }
 
-// group is the records that one write will carry.
+// group collects the records of one write.
 type group struct {
 	buf  []byte
-	done chan struct{} // closed when written; nil while nobody but the leader waits
-	lead chan struct{} // holds the right to write this group, once it may be written
-	at   Position      // where it was written
+	done chan struct{} // closed when written; nil while only the leader waits
+	lead chan struct{} // receives the right to write this group when its turn comes
+	at   Position      // position at which it was written
 	err  error
 }
 
-// openJournal begins a new epoch on the disk. Nothing runs in the background
-// until run is called.
+// openJournal begins a new epoch on the disk. It starts no goroutine; run does.
 func openJournal(o journalOptions) (*Journal, error) {
 	segs, spare, err := loadSegments(o.Disk)
 	if err != nil {
@@ -139,10 +138,9 @@ func (j *Journal) beginEpoch(after Position) error {
 	return j.Sync()
 }
 
-// adopt makes what a dead process wrote, and may not have synced, survive a
-// power cut: from here on it counts as synced. The room that it had reserved
-// and not used is given back. Where something stands in that room, a torn write
-// or what a damaged disk still has, it is kept for whoever wants to look.
+// adopt syncs the segments of a dead process, which may not have synced them; from here on its records count as synced.
+// It frees reserved space that was never used. If that space holds bytes, from an unfinished write or a damaged disk,
+// it is kept for analysis.
 func (j *Journal) adopt(epoch uint64) error {
 	for i := range j.segs {
 		s := &j.segs[i]
@@ -158,7 +156,8 @@ func (j *Journal) adopt(epoch uint64) error {
 			return fmt.Errorf("sync journal: %w", err)
 		}
 		if !unused {
-			j.log.Warn("the journal's last segment has bytes after its last valid record: an unfinished write, or damage", "segment", s.name())
+			j.log.Warn("the last journal segment has bytes after its last valid record: an unfinished write, or damage",
+				"segment", s.name())
 			continue
 		}
 		if err := j.disk.Truncate(s.name(), int64(s.end-s.base)); err != nil {
@@ -168,8 +167,7 @@ func (j *Journal) adopt(epoch uint64) error {
 	return nil
 }
 
-// isZero reports whether nothing was written at that place of a segment: a
-// record's worth of zeros stands there, or the file's end.
+// isZero reports whether a segment is unused at an offset: it holds the length of a record in zeros there, or ends.
 func isZero(f File, at int64) bool {
 	b := make([]byte, maxRecord)
 	n, err := f.ReadAt(b, at)
@@ -179,19 +177,19 @@ func isZero(f File, at int64) bool {
 	return len(bytes.TrimLeft(b[:n], "\x00")) == 0
 }
 
-// fail stops the journal for good: after a failed sync nobody knows what the
-// disk holds, so a restart has to look.
+// fail stops the journal for good. After a failed sync the contents of the disk are unknown, so a restart must read
+// them.
 func (j *Journal) fail(err error) error {
 	j.mu.Lock()
 	if j.failed == nil {
 		j.failed = err
-		j.log.Error("the journal failed; no new requests until a restart", "err", err)
+		j.log.Error("the journal failed; new requests are refused until a restart", "err", err)
 	}
 	j.mu.Unlock()
 	return err
 }
 
-// Sync makes everything written so far survive a power cut.
+// Sync makes all records written so far survive a power failure.
 func (j *Journal) Sync() error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
@@ -219,10 +217,10 @@ func (j *Journal) Sync() error {
 	return nil
 }
 
-// prepare reserves the next segment, if that is not done and leaves enough of the disk.
+// prepare reserves the next segment if none is reserved and enough of the disk stays free.
 func (j *Journal) prepare() error { return j.prepareLeaving(freeSegments * j.segmentSize) }
 
-// prepareLeaving reserves the next segment, if that is not done and leaves so many bytes of the disk.
+// prepareLeaving reserves the next segment if none is reserved and keep bytes of the disk stay free.
 func (j *Journal) prepareLeaving(keep int64) error {
 	j.reserve.Lock()
 	defer j.reserve.Unlock()
@@ -243,7 +241,7 @@ func (j *Journal) prepareLeaving(keep int64) error {
 	return nil
 }
 
-// close syncs and gives back the room that was reserved and not used.
+// close syncs the journal and frees reserved space that was not used.
 func (j *Journal) close() error {
 	err := j.Sync()
 	j.mu.Lock()
@@ -259,7 +257,7 @@ func (j *Journal) close() error {
 	return err
 }
 
-// segmentAt is the segment that holds pos, or else the first one behind it.
+// segmentAt returns the segment that contains pos, or else the first one after it.
 func (j *Journal) segmentAt(pos Position) (segment, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -273,14 +271,14 @@ func (j *Journal) segmentAt(pos Position) (segment, bool) {
 	return segment{}, false
 }
 
-// point is a named place at which tests let the process die.
+// point marks a named place at which tests can kill the process.
 func (j *Journal) point(name string) {
 	if j.fault != nil {
 		j.fault(name)
 	}
 }
 
-// signal wakes whoever waits on c, now or at its next look.
+// signal wakes the receiver of c, now or at its next receive.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

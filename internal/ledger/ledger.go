@@ -19,45 +19,41 @@ import (
 	"weir/internal/llm"
 )
 
-// Store is the database as the ledger needs it.
+// Store defines the ledger's access to the database.
 type Store interface {
-	// Position is how far this journal is in the database; 0 for not at all.
+	// Position returns the position up to which the database has applied this journal; 0 if it has applied nothing.
 	Position(ctx context.Context, journal uuid.UUID) (Position, error)
-	// OpenAttempts are the attempts of this journal that the database holds
-	// as open.
+	// OpenAttempts returns the attempts of this journal that are open in the database.
 	OpenAttempts(ctx context.Context, journal uuid.UUID) ([]Attempt, error)
-	// Apply writes a batch and the position behind it in one transaction. The
-	// error is ErrMoved when the database is not at the position where the
-	// batch begins.
+	// Apply writes a batch and the position after it in one transaction. It returns ErrMoved if the database is not at
+	// the position where the batch begins.
 	Apply(ctx context.Context, b *Batch) error
-	// Durable makes everything applied survive a power cut.
+	// Durable makes everything applied survive a power failure.
 	Durable(ctx context.Context) error
 }
 
-// Options is what a Ledger is made of.
+// Options configures a Ledger.
 type Options struct {
-	Dir   string // where the journal lives; made when it is not there
+	Dir   string // directory of the journal; created if it does not exist
 	Store Store
-	// Leases deals out budgets; nil where there are none. Node is this node to
-	// the others; its Journal is filled in.
+	// Leases grants budget leases; nil without budgets. Node describes this node to the others; New fills in its
+	// Journal and Started.
 	Leases budget.Leases
 	Node   budget.Node
-	// Strict waits for the disk before a request goes on. Otherwise a record
-	// is written before the request goes on and synced at most 10 ms later.
+	// Strict makes each request wait until its record is synced. Otherwise a record is written before the request
+	// continues and synced at most 10 ms later.
 	Strict      bool
-	SegmentSize int64 // bytes a journal file reserves; 0 for 16 MiB
-	// Now is this machine's clock. SharedNow is the one that all nodes share, by which
-	// attempts are dated; nil for Now.
+	SegmentSize int64 // bytes that a journal file reserves; 0 for 16 MiB
+	// Now is this machine's clock. SharedNow is the clock that all nodes share, which dates attempts; nil for Now.
 	Now, SharedNow func() time.Time
 	Log            *slog.Logger
-	// Fault is called at named points; tests let the process die there.
+	// Fault is called at named points, at which tests can kill the process.
 	Fault func(point string)
-	// Disk holds the journal's segments in place of Dir; for tests, nil for
-	// Dir itself.
+	// Disk stores the journal's segments in place of Dir; for tests. Nil for Dir itself.
 	Disk Disk
 }
 
-// Ledger meters attempts: see the package's comment.
+// Ledger meters attempts, as the package comment describes.
 type Ledger struct {
 	journal        *Journal
 	proj           *projector
@@ -69,20 +65,20 @@ type Ledger struct {
 	budgets *budget.Service
 
 	open    atomic.Int64 // attempts opened here and not settled
-	prices  sync.Map     // price versions that this epoch's journal holds
+	prices  sync.Map     // price versions that this epoch's journal contains
 	buffers sync.Pool    // of *[]byte, for encoding
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// Budgets are what this node leased of budgets.
+// Budgets returns this node's budget leases and reservations.
 func (l *Ledger) Budgets() *budget.Service { return l.budgets }
 
-// Now is the time by the clock that all nodes share, by which attempts are dated.
+// Now returns the time by the clock that all nodes share, which dates attempts.
 func (l *Ledger) Now() time.Time { return l.sharedNow() }
 
-// NewID is the id of a request: a UUID of version 7 (RFC 9562, 5.7), whose time is that
-// of Now, for a request is looked for by its date and its id.
+// NewID returns the id of a request: a UUID of version 7 (RFC 9562, 5.7). Its time is that of Now, because requests are
+// looked up by date and id.
 func (l *Ledger) NewID() uuid.UUID {
 	id := uuid.Must(uuid.NewV7())
 	sec, nsec := id.Time().UnixTime()
@@ -94,13 +90,12 @@ func (l *Ledger) NewID() uuid.UUID {
 	return id
 }
 
-// settleSpace is what is kept back in the journal for each attempt in flight:
-// more than a settlement takes, with an open for what may follow it.
+// settleSpace is the number of bytes that the journal reserves for each attempt in flight. It exceeds the size of a
+// settlement with the open record of a following attempt.
 const settleSpace = 1 << 10
 
-// New opens the journal in o.Dir, which no other process may have open, and
-// starts to project. What a dead process left open is settled as unknown when
-// the projector comes to it.
+// New opens the journal in o.Dir, which no other process may have open, and starts the projector. The projector settles
+// attempts that a dead process left open as unknown.
 func New(ctx context.Context, o Options) (*Ledger, error) {
 	unlock, err := Lock(ctx, o.Dir)
 	if err != nil {
@@ -115,21 +110,20 @@ func New(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l.unlock = unlock
 	if err := l.budgets.Join(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("tell the database of this node: %w", err), l.journal.close(), unlock())
+		return nil, errors.Join(fmt.Errorf("register this node in the database: %w", err), l.journal.close(), unlock())
 	}
 	l.start()
 	return l, nil
 }
 
 const (
-	// lockWait is how long Lock tries: Held has the lock for far less.
+	// lockWait is how long Lock tries. Held has the lock for far less time.
 	lockWait  = 250 * time.Millisecond
 	lockRetry = 5 * time.Millisecond
 )
 
-// Lock keeps other processes from opening the journal in dir, which is made
-// where it is not there, until unlock is called. It is an error when one has it
-// open.
+// Lock locks the journal in dir, which it creates if it does not exist, against other processes until unlock is called.
+// It returns an error if another process has it open.
 func Lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make journal directory: %w", err)
@@ -139,7 +133,7 @@ func Lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	defer cancel()
 	switch _, err := lock.TryLockContext(ctx, lockRetry); {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or give this one another data directory",
+		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or use another data directory",
 			filepath.Dir(dir))
 	case err != nil:
 		return nil, fmt.Errorf("lock journal: %w", err)
@@ -147,16 +141,15 @@ func Lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	return lock.Unlock, nil
 }
 
-// Held reports whether a process has the journal in dir locked, as every gateway has
-// that runs on it.
+// Held reports whether a process has locked the journal in dir, as a running gateway does.
 func Held(dir string) (bool, error) {
-	lock := flock.New(lockPath(dir), flock.SetFlag(os.O_RDONLY)) // looking makes no file
+	lock := flock.New(lockPath(dir), flock.SetFlag(os.O_RDONLY)) // read-only: creates no file
 	free, err := lock.TryRLock()
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	if err := errors.Join(err, lock.Close()); err != nil {
-		return false, fmt.Errorf("look at the journal's lock: %w", err)
+		return false, fmt.Errorf("check the journal's lock: %w", err)
 	}
 	return !free, nil
 }
@@ -203,10 +196,10 @@ func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, e
 	return l, nil
 }
 
-// identityFile is the file with the journal's own id.
+// identityFile is the name of the file with the journal's id.
 const identityFile = "identity"
 
-// identity is the journal's own id, made at its first opening.
+// identity returns the journal's id, which it creates at the first opening.
 func identity(dir string) (uuid.UUID, error) {
 	path := filepath.Join(dir, identityFile)
 	b, err := os.ReadFile(path)
@@ -230,8 +223,8 @@ func identity(dir string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// writeWhole makes a file that is there whole or not at all, whatever dies
-// meanwhile, and survives a power cut as soon as any segment does.
+// writeWhole creates a file atomically: after a crash it is complete or absent. It survives a power failure as soon as
+// any segment does.
 func writeWhole(dir, name, text string) error {
 	part := filepath.Join(dir, name+".part")
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -256,8 +249,8 @@ func (l *Ledger) start() {
 	l.running.Go(func() { l.budgets.Run(ctx) })
 }
 
-// Close projects what is left, as far as ctx allows, and closes the journal.
-// Attempts that are still open become unknown at the next start.
+// Close projects the remaining records, as far as ctx allows, and closes the journal. Attempts that are still open
+// become unknown at the next start.
 func (l *Ledger) Close(ctx context.Context) error {
 	err := l.Flush(ctx)
 	l.cancel()
@@ -273,36 +266,34 @@ func (l *Ledger) Flush(ctx context.Context) error {
 	return l.proj.flush(ctx, Position(l.journal.written.Load()))
 }
 
-// InFlight is how many attempts are open.
+// InFlight returns the number of open attempts.
 func (l *Ledger) InFlight() int64 { return l.open.Load() }
 
-// Journal is the identity of the journal.
+// Journal returns the journal's id.
 func (l *Ledger) Journal() uuid.UUID { return l.journal.id }
 
-// Lag is how much of the journal, in bytes, the database does not have yet,
-// and the error that the database gave last; nil when it is well.
+// Lag returns the number of bytes of the journal that the database has yet to apply, and the database's last error, or
+// nil if the last access succeeded.
 func (l *Ledger) Lag() (bytes int64, err error) { return l.proj.lag() }
 
-// Problem is why no attempt can be opened now; nil while one can.
+// Problem returns the reason why no attempt can be opened now, or nil.
 func (l *Ledger) Problem() error {
-	keep := (l.open.Load() + 3) * settleSpace // more than another one takes
+	keep := (l.open.Load() + 3) * settleSpace // more than another attempt needs
 	err := l.journal.reserveSpace(keep)
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
-		err = l.journal.reserveSpace(keep) // the next segment was only not reserved yet
+		err = l.journal.reserveSpace(keep) // only the reservation of the next segment was pending
 	}
 	return err
 }
 
-// Lost is how many bytes of the journal could not be read back since the
-// start; 0 on a sound disk.
+// Lost returns the number of bytes of the journal that could not be read back since the start; 0 on a healthy disk.
 func (l *Ledger) Lost() int64 { return l.journal.lost.Load() }
 
-// Unknown is how many attempts were settled as unknown since the start, for a
-// process that had died.
+// Unknown returns the number of a dead process's attempts that were settled as unknown since the start.
 func (l *Ledger) Unknown() int64 { return l.proj.unknown.Load() }
 
-// Open writes that an attempt begins. The hold that it returns is the right to
-// call the provider, once. An error is a *llm.Error: there is no room.
+// Open writes the open record of an attempt. The returned hold is the right to call the provider once. An error is a
+// *llm.Error: the journal has no space.
 func (l *Ledger) Open(a Attempt) (*Hold, error) {
 	if err := a.checkReservation(); err != nil {
 		return nil, err
@@ -315,8 +306,8 @@ func (l *Ledger) Open(a Attempt) (*Hold, error) {
 	return h, nil
 }
 
-// append writes the open of a, if there is one, and the settlement of settled,
-// if there is one, together, and returns the position behind them.
+// append writes the open record of a and the settlement s, each if it is not nil, in one write, and returns the
+// position after them.
 func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Position, err error) {
 	buf := l.buffers.Get().(*[]byte)
 	defer l.buffers.Put(buf)
@@ -339,7 +330,7 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 		at, err = l.journal.Append(b, keep)
 	}
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
-		at, err = l.journal.Append(b, keep) // the next segment was only not reserved yet
+		at, err = l.journal.Append(b, keep) // only the reservation of the next segment was pending
 	}
 	if err == nil && a != nil {
 		l.written(&a.Price)
@@ -361,7 +352,7 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 	}
 }
 
-// appendNew appends a price that this epoch's journal does not hold.
+// appendNew appends a price that this epoch's journal does not contain.
 func (l *Ledger) appendNew(dst []byte, p *llm.Price) []byte {
 	if !p.Known() {
 		return dst
@@ -372,7 +363,7 @@ func (l *Ledger) appendNew(dst []byte, p *llm.Price) []byte {
 	return appendPrice(dst, p)
 }
 
-// written takes note of a price that this epoch's journal holds.
+// written notes that this epoch's journal contains a price.
 func (l *Ledger) written(p *llm.Price) {
 	if p.Known() {
 		l.prices.LoadOrStore(p.Version, true)

@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// MostCharged is the most that the account is charged for the attempt, as far as its bound tells.
+// MostCharged returns the upper bound of the account's charge, as far as the attempt's bound allows one.
 func (a *Attempt) MostCharged() llm.Money {
 	if a.Terms == nil {
 		return a.Hold
@@ -15,8 +15,8 @@ func (a *Attempt) MostCharged() llm.Money {
 	return a.ChargeHold
 }
 
-// SetCharge fills in what the account is charged beyond the cost, and the marks of the charge. The cost and the prices have
-// to be filled in.
+// SetCharge fills in the difference between the account's charge and the cost, its uncertainty and its unpriced
+// classes. The cost and the prices must be filled in.
 func (a *Attempt) SetCharge(s *Settlement) {
 	charged := a.setMargin(s)
 	if a.Terms == nil {
@@ -28,7 +28,8 @@ func (a *Attempt) SetCharge(s *Settlement) {
 	s.MarginUncertain = max(charged, a.mostChargedFor(s)) - charged - (s.MostCost() - s.Cost)
 }
 
-// SetChargeBefore is SetCharge as it was before charges had marks of their own: the charge had a bound where the cost had.
+// SetChargeBefore does the same as SetCharge did before charges had marks of their own: the charge had a bound only if
+// the cost had one.
 func (a *Attempt) SetChargeBefore(s *Settlement) {
 	charged := a.setMargin(s)
 	if a.Terms != nil && s.MostCost() > s.Cost {
@@ -36,7 +37,7 @@ func (a *Attempt) SetChargeBefore(s *Settlement) {
 	}
 }
 
-// setMargin fills in the margin alone, and returns the charge.
+// setMargin fills in only the margin, and returns the charge.
 func (a *Attempt) setMargin(s *Settlement) (charged llm.Money) {
 	s.Margin, s.MarginUncertain, s.ChargeUnpriced = 0, 0, nil
 	switch {
@@ -51,7 +52,8 @@ func (a *Attempt) setMargin(s *Settlement) (charged llm.Money) {
 	return charged
 }
 
-// unpricedCharge are the classes that the charge is without. That of an unknown outcome is what the hold is charged with.
+// unpricedCharge returns the classes that the charge excludes. At a price of the account's own, the charge of an
+// unknown outcome is that of the hold, so it excludes none.
 func (a *Attempt) unpricedCharge(s *Settlement) llm.Classes {
 	if a.Terms.Own() && s.Provenance == Unknown {
 		return 0
@@ -59,8 +61,8 @@ func (a *Attempt) unpricedCharge(s *Settlement) llm.Classes {
 	return a.Terms.Unpriced(s.Unpriced, &a.Price, &s.Usage, s.Tier)
 }
 
-// mostChargedFor is what the account is charged at most for an attempt that was settled so. At a price of its own that
-// follows from what was used: where that is not known there is a bound, whatever is known of the cost.
+// mostChargedFor returns the upper bound of the account's charge for a settled attempt. At a price of the account's own
+// the charge follows from the usage: if the usage is unknown, the charge has a bound even if the cost is known.
 func (a *Attempt) mostChargedFor(s *Settlement) llm.Money {
 	switch {
 	case s.Provenance == Unknown:
@@ -73,8 +75,8 @@ func (a *Attempt) mostChargedFor(s *Settlement) llm.Money {
 	return a.mostCharged(s.AtMost)
 }
 
-// mostCharged is what the account is charged at most where the attempt cost that much at most: at a price of its own what
-// the hold is charged with, and so much more as the bound is above the hold.
+// mostCharged returns the upper bound of the account's charge if the attempt costs at most atMost. At a price of the
+// account's own that is the charge of the hold, increased in proportion if atMost is above the hold.
 func (a *Attempt) mostCharged(atMost llm.Money) llm.Money {
 	switch {
 	case !a.Terms.Own():
@@ -85,8 +87,8 @@ func (a *Attempt) mostCharged(atMost llm.Money) llm.Money {
 	return a.ChargeHold
 }
 
-// Margin is what the account is charged for the attempt beyond its cost, corrections included, and what that may come to
-// beyond it until the attempt is resolved.
+// Margin returns the difference between the account's charge and the cost, corrections included, and the amount by
+// which it may still grow until the attempt is resolved.
 func (a *Row) Margin() (margin, uncertain llm.Money) {
 	margin, uncertain = a.Settlement.Margin, a.MarginUncertain
 	for i := range a.Corrections {
@@ -96,8 +98,9 @@ func (a *Row) Margin() (margin, uncertain llm.Money) {
 	return margin, uncertain
 }
 
-// charged is a correction with what it adds to what the account is charged: with a markup what follows from the cost, and
-// at a price of the account's own the part of the charge that is of the cost. An amount adds to such a charge as it is.
+// charged returns c with the amounts that it adds to the account's charge. With a markup they follow from the cost. At
+// a price of the account's own a resolution changes the charge in proportion to the cost, and a correction by an amount
+// adds that amount to the charge.
 func (a *Row) charged(c Correction) Correction {
 	if a.Terms == nil {
 		return c
@@ -114,7 +117,7 @@ func (a *Row) charged(c Correction) Correction {
 		most = a.Terms.Markup.Of(to + left + c.Uncertain)
 		charged = a.Terms.Markup.Of(to)
 	case c.Kind == CorrectionAmount:
-		if ofCost == 0 || ofCharge != 0 { // else it decides the cost, and the charge has a price
+		if ofCost == 0 || ofCharge != 0 { // otherwise it decides only the cost, because the charge has a price
 			more := max(-charged, min(c.Cost, llm.MaxCost-charged))
 			charged, most = charged+more, most+more
 		}
@@ -131,7 +134,7 @@ func (a *Row) charged(c Correction) Correction {
 	return a.chargedAt(c, charged, most)
 }
 
-// chargedAt is a correction by which the account is charged that much in the end, and at most that much.
+// chargedAt returns c with the amounts that bring the account's final charge to charged, and its upper bound to most.
 func (a *Row) chargedAt(c Correction, charged, most llm.Money) Correction {
 	_, cost := a.Corrected()
 	margin, uncertain := a.Margin()
@@ -140,7 +143,8 @@ func (a *Row) chargedAt(c Correction, charged, most llm.Money) Correction {
 	return c
 }
 
-// between is the charge of a cost, of which those of an estimate and of a bound are known, and that none has of nothing.
+// between returns the charge of a cost by linear interpolation between three points: 0, the estimate's charge and the
+// bound's charge.
 func between(cost, estimate, bound, charged, most llm.Money) llm.Money {
 	switch {
 	case cost < estimate:
@@ -153,7 +157,8 @@ func between(cost, estimate, bound, charged, most llm.Money) llm.Money {
 	return most
 }
 
-// Terms and charges stand at the end of their records, where a flag says so: an older program reads what is before them.
+// Terms and charges stand at the end of their records and are marked by flags. An older program ignores them, because
+// it stops reading before them.
 const (
 	flagTerms          = flagTags << 1
 	flagMargin         = flagAsk << 1

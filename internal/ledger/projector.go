@@ -12,23 +12,22 @@ import (
 )
 
 const (
-	// batchDelay and batchBytes, of the journal, bound how long and how much the projector
-	// collects before it writes; batchRecords bounds what it writes at once.
+	// batchDelay and batchBytes bound how long and how many bytes of the journal the projector collects before it
+	// writes. batchRecords bounds the number of records in one write.
 	batchDelay   = 500 * time.Millisecond
 	batchBytes   = 192 << 10
 	batchRecords = 2000
-	// outagePause is how long it waits after the database gave an error.
+	// outagePause is the pause after a database error.
 	outagePause = 500 * time.Millisecond
 	applyLimit  = 30 * time.Second
-	// keepSegments and keepApplied bound what is kept of the journal after the
-	// database has it, for a database that goes back in time.
+	// keepSegments and keepApplied bound the part of the journal that is retained after the database has it, in case
+	// the database is restored to an earlier state.
 	keepApplied  = time.Hour
 	keepSegments = 64
 	pruneEvery   = time.Minute
 )
 
-// projector copies the synced journal into the database. It alone knows which
-// attempts are open.
+// projector copies the synced journal into the database. Only the projector knows which attempts are open.
 type projector struct {
 	journal *Journal
 	store   Store
@@ -37,20 +36,20 @@ type projector struct {
 	now     func() time.Time
 
 	reader reader
-	loaded bool // reader and open are those of the database
+	loaded bool // reader and open match the database
 	open   map[AttemptID]Attempt
 	names  names
 	batch  Batch
 
-	unknown atomic.Int64 // attempts that the database has as unknown since the start
+	unknown atomic.Int64 // attempts stored as unknown since the start
 
-	kick  chan struct{} // somebody waits for a flush
+	kick  chan struct{} // a caller waits for a flush
 	stale atomic.Bool   // the database has gone back
 
 	mu      sync.Mutex
-	done    Position      // how far the database is
+	done    Position      // the database's position
 	moved   chan struct{} // closed and replaced when done moves
-	problem error         // what the database said last
+	problem error         // the database's last error
 }
 
 func newProjector(j *Journal, store Store, log *slog.Logger, fault func(string), now func() time.Time) *projector {
@@ -60,7 +59,7 @@ func newProjector(j *Journal, store Store, log *slog.Logger, fault func(string),
 	}
 }
 
-// run projects until ctx ends.
+// run projects the journal until ctx ends.
 func (p *projector) run(ctx context.Context) {
 	prune := time.NewTicker(pruneEvery)
 	defer prune.Stop()
@@ -87,8 +86,8 @@ func (p *projector) run(ctx context.Context) {
 	}
 }
 
-// collect lets a batch grow, unless somebody is waiting for it: a transaction of few requests
-// costs nearly as much as one of many.
+// collect lets a batch grow unless a caller waits for it, because a transaction with few requests costs nearly as much
+// as one with many.
 func (p *projector) collect(ctx context.Context) {
 	delay := time.NewTimer(batchDelay)
 	defer delay.Stop()
@@ -105,7 +104,7 @@ func (p *projector) collect(ctx context.Context) {
 	}
 }
 
-// step projects one batch. More says that another one is ready.
+// step projects one batch. More reports that another batch is ready.
 func (p *projector) step(ctx context.Context) (more bool, err error) {
 	if err := p.load(ctx); err != nil {
 		return false, err
@@ -125,8 +124,7 @@ func (p *projector) step(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// load takes position and open attempts from the database, at the start and
-// after every failure.
+// load reads the position and the open attempts from the database, at the start and after every failure.
 func (p *projector) load(ctx context.Context) error {
 	if p.stale.Swap(false) {
 		p.loaded = false
@@ -150,13 +148,13 @@ func (p *projector) load(ctx context.Context) error {
 	}
 	p.reader.seek(pos)
 	p.mu.Lock()
-	p.done = pos // it may have gone back
+	p.done = pos // may be lower than before
 	p.mu.Unlock()
 	p.loaded = true
 	return nil
 }
 
-// fill reads a batch from the journal. More says that it stopped for its size.
+// fill reads a batch from the journal. More reports that the batch reached its maximum size.
 func (p *projector) fill() (more bool, err error) {
 	limit := Position(p.journal.synced.Load())
 	b := &p.batch
@@ -168,7 +166,7 @@ func (p *projector) fill() (more bool, err error) {
 	for n := 0; n < batchRecords; n++ {
 		rec, ok, err := p.reader.next(limit)
 		if corrupt, is := errors.AsType[*CorruptError](err); is {
-			p.log.Error("part of the journal is lost", "err", err)
+			p.log.Error("part of the journal is lost and skipped", "err", err)
 			p.journal.lost.Add(int64(corrupt.To - corrupt.From))
 			p.reader.seek(corrupt.To)
 			b.To = corrupt.To
@@ -200,7 +198,7 @@ func byID(a, b Attempt) int {
 	return int(a.ID.N) - int(b.ID.N)
 }
 
-// take adds one step of the journal to the batch.
+// take adds one record of the journal to the batch.
 func (p *projector) take(rec *record, opened map[AttemptID]bool) error {
 	if rec.gap > 0 {
 		p.log.Error("the database is older than the oldest journal segment; the records between them are lost", "bytes",
@@ -248,9 +246,8 @@ func (p *projector) settle(id AttemptID, s Settlement) {
 	p.batch.Settled = append(p.batch.Settled, Entry{Attempt: a, Settlement: s})
 }
 
-// abandon settles what a dead process left open, at its bound. Of the attempts
-// of one request the last one counts. The order is fixed, so that reading the
-// journal again gives the same rows.
+// abandon settles the attempts that a dead process left open, at their bounds. Only the last attempt of each request
+// counts for it. The order is fixed, so that reading the journal again yields the same rows.
 func (p *projector) abandon(restarted time.Time) {
 	left := make([]Attempt, 0, len(p.open))
 	for _, a := range p.open {
@@ -292,13 +289,13 @@ func (p *projector) apply(ctx context.Context) error {
 	return nil
 }
 
-// note keeps what the database said for Lag, and logs it once an outage.
+// note stores the result of the last database access for Lag, and logs once per outage.
 func (p *projector) note(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case err != nil && p.problem == nil:
-		p.log.Error("the journal cannot be written to the database; requests continue, and the journal keeps them",
+		p.log.Error("the journal cannot be written to the database; requests continue, and the journal stores them",
 			"err", err)
 	case err == nil && p.problem != nil:
 		p.log.Info("the journal is written to the database again")
@@ -315,7 +312,7 @@ func (p *projector) flush(ctx context.Context, target Position) error {
 		if done >= target {
 			return nil
 		}
-		_ = p.journal.Sync() // fail has logged it
+		_ = p.journal.Sync() // fail has logged the error
 		signal(p.kick)
 		select {
 		case <-ctx.Done():
@@ -325,14 +322,14 @@ func (p *projector) flush(ctx context.Context, target Position) error {
 	}
 }
 
-// position is how far the database is, as far as is known.
+// position returns the database's last known position.
 func (p *projector) position() Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.done
 }
 
-// wentBack has the projector go on from where the database is.
+// wentBack makes the projector continue from the database's earlier position.
 func (p *projector) wentBack(to Position) {
 	p.mu.Lock()
 	p.done = min(p.done, to)
@@ -347,8 +344,8 @@ func (p *projector) lag() (int64, error) {
 	return max(0, p.journal.written.Load()-int64(p.done)), p.problem
 }
 
-// prune deletes segments that the database has had, durably, for an hour. It
-// asks the database where it is: it may have been put back.
+// prune deletes segments that the database has stored durably for an hour. It first reads the position from the
+// database, because that may have been restored to an earlier state.
 func (p *projector) prune(ctx context.Context) {
 	if len(p.journal.covered(p.done, p.now())) == 0 {
 		return
@@ -364,7 +361,7 @@ func (p *projector) prune(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		p.log.Error("old journal segments are kept", "err", err)
+		p.log.Error("old journal segments could not be deleted", "err", err)
 	}
 }
 

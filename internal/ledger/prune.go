@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// covered is the segments that may go: the database is beyond them, and has
-// been for an hour, or there are too many.
+// covered returns the segments that may be deleted: the database has had them for an hour, or there are too many.
 func (j *Journal) covered(done Position, now time.Time) []segment {
 	j.mu.Lock()
 	defer j.mu.Unlock()

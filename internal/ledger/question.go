@@ -2,19 +2,19 @@ package ledger
 
 import "time"
 
-// Question is what a provider is asked about an attempt whose end nobody saw: what the reply
-// of that id used in the end.
+// Question asks a provider about an attempt whose end was not observed: it queries the final usage of the reply with
+// that id.
 type Question struct {
 	ID       AttemptID
 	Provider string
 	ReplyID  string
 }
 
-// QuestionFor is how long after an attempt was opened its provider is asked about it.
+// QuestionFor is the period after an attempt's opening in which its provider is queried.
 const QuestionFor = 24 * time.Hour
 
-// QuestionPauses are how long after the attempt was settled its provider is asked, and
-// after each time again. OpenRouter has the record about ten seconds after the answer's end.
+// QuestionPauses returns the pauses before each query, the first one counted from the settlement. OpenRouter has the
+// record about ten seconds after the end of the answer.
 func QuestionPauses() []time.Duration {
 	return []time.Duration{15 * time.Second, time.Minute, 10 * time.Minute}
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// window reads frames of one file through a buffer.
+// window reads the frames of one file through a buffer.
 type window struct {
 	file File
-	off  int64 // of the next frame
+	off  int64 // offset of the next frame
 	buf  []byte
 	from int64 // offset in the file at which buf begins
 }
@@ -19,8 +19,8 @@ const windowSize = 256 << 10
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// frame is the record at off and its length; 0 when none begins there. It does
-// not move on. The payload is valid until the next call.
+// frame returns the record at off and its length, or 0 if none begins there. It does not advance off. The payload is
+// valid until the next call.
 func (w *window) frame() (t recordType, payload []byte, length int, err error) {
 	if t, payload, length = readFrame(w.held()); length > 0 {
 		return t, payload, length, nil
@@ -44,18 +44,18 @@ func (w *window) held() []byte {
 	return nil
 }
 
-// record is one step of a walk through the journal: a record, or the begin of
-// an epoch, which is the end of everything that an earlier process left open.
+// record is one step of a walk through the journal: a record, or the start of an epoch, which ends all attempts that an
+// earlier process left open.
 type record struct {
 	kind    recordType
 	payload []byte // valid until the next step
 	end     Position
 	epoch   bool
 	started time.Time // of the epoch
-	gap     Position  // how much is missing before it
+	gap     Position  // number of missing bytes before it
 }
 
-// reader walks the journal from a position on.
+// reader walks through the journal from a position.
 type reader struct {
 	journal *Journal
 	pos     Position
@@ -63,8 +63,8 @@ type reader struct {
 	seq     uint64 // the segment that win reads; 0 for none
 }
 
-// next is the next step below limit, which is a position up to which records
-// are sound. False when there is none yet.
+// next returns the next step below limit. All records below limit must be synced. It returns false if there is none
+// yet.
 func (r *reader) next(limit Position) (rec record, ok bool, err error) {
 	for {
 		s, found := r.journal.segmentAt(r.pos)
@@ -85,8 +85,8 @@ func (r *reader) next(limit Position) (rec record, ok bool, err error) {
 	}
 }
 
-// enter moves the reader behind the header of s. It is a step of its own when
-// an epoch begins there, or when what came before is not kept any more.
+// enter moves the reader past the header of s. It returns a step if an epoch begins there, or if records before it were
+// deleted.
 func (r *reader) enter(s *segment) (rec record, ok bool) {
 	rec = record{epoch: s.first, started: s.started, gap: max(0, s.prevEnd-r.pos)}
 	r.pos = s.base + headerSize
@@ -125,7 +125,7 @@ func (r *reader) open(s *segment) error {
 	return nil
 }
 
-// seek makes the reader go on from another position.
+// seek makes the reader continue from another position.
 func (r *reader) seek(pos Position) {
 	r.pos = pos
 	r.win.buf = r.win.buf[:0]
@@ -140,14 +140,13 @@ func (r *reader) close() error {
 	return err
 }
 
-// CorruptError says that a stretch of the journal cannot be read, although it
-// was once written: the disk lost it.
+// CorruptError reports a range of the journal that was written but cannot be read, because the disk lost it.
 type CorruptError struct {
 	Segment  string
 	From, To Position
 }
 
-// Error names the segment and the stretch.
+// Error names the segment and the range.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("journal segment %s cannot be read from position %d to %d", e.Segment, e.From, e.To)
 }

@@ -19,19 +19,18 @@ const (
 	headerSize    = 64
 )
 
-// segment is one file of the journal. It covers the positions from base to
-// end; the header's bytes count.
+// segment is one file of the journal. It covers the positions from base to end, including the header's bytes.
 type segment struct {
-	seq     uint64 // number of the file, growing
+	seq     uint64 // number of the file, ascending
 	journal uuid.UUID
-	epoch   uint64 // one a start of the process
+	epoch   uint64 // incremented at each start of the process
 	base    Position
-	prevEnd Position // where the segment before it ended
+	prevEnd Position // end of the previous segment
 	started time.Time
 	first   bool // it begins its epoch
 
-	end     Position  // behind the last record; of the current segment, moving
-	applied time.Time // when the database was first seen beyond end; zero until then
+	end     Position  // after the last record; moves in the current segment
+	applied time.Time // when the database was first seen past end; zero before
 }
 
 func (s *segment) name() string { return segmentName(s.seq) }
@@ -53,8 +52,8 @@ func (s *segment) header() []byte {
 	return b
 }
 
-// parseHeader reads a header; false for room that was reserved and never used,
-// or whose header a power cut took.
+// parseHeader parses a header. It returns false for a reserved but unused file, and for a header that a power failure
+// destroyed.
 func parseHeader(b []byte) (s segment, ok bool) {
 	if string(b[:8]) != segmentMagic || crc32.Checksum(b[:60], castagnoli) != binary.LittleEndian.Uint32(b[60:]) {
 		return s, false
@@ -68,9 +67,8 @@ func parseHeader(b []byte) (s segment, ok bool) {
 	return s, true
 }
 
-// loadSegments reads the headers of all segments on the disk, oldest first,
-// and finds where each ends. Files that were reserved and never begun are
-// named in spare.
+// loadSegments reads the headers of all segments on the disk, oldest first, and finds their ends. It returns the names
+// of reserved but unused files in spare.
 func loadSegments(disk Disk) (segs []segment, spare []string, err error) {
 	names, err := disk.List()
 	if err != nil {
@@ -119,7 +117,7 @@ func readHeader(disk Disk, name string) (s segment, ok bool, err error) {
 	return s, false, err
 }
 
-// findEnd reads a segment to the end of its last sound record.
+// findEnd returns the position after the last valid record of a segment.
 func findEnd(disk Disk, s *segment) (end Position, err error) {
 	f, err := disk.Open(s.name())
 	if err != nil {

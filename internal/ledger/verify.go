@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Identity is the id of the journal in dir; false when there is none.
+// Identity returns the id of the journal in dir; false if there is none.
 func Identity(dir string) (id uuid.UUID, ok bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, identityFile)); errors.Is(err, os.ErrNotExist) {
 		return id, false, nil
@@ -17,8 +17,8 @@ func Identity(dir string) (id uuid.UUID, ok bool, err error) {
 	return id, err == nil, err
 }
 
-// Written is the position behind everything that the journal in dir has for a
-// database. It reads beside a running gateway.
+// Written returns the position after the last record of the journal in dir that a database has to apply. It may run
+// while a gateway writes the journal.
 func Written(dir string) (Position, error) {
 	segs, _, err := loadSegments(Directory(dir))
 	if err != nil {
@@ -32,8 +32,8 @@ func Written(dir string) (Position, error) {
 	return 0, nil
 }
 
-// SegmentsFrom names the files of the journal in dir that have anything behind a position, and
-// that of its identity. It reads beside a running gateway.
+// SegmentsFrom returns the names of the identity file and of the journal files in dir that contain records after a
+// position. It may run while a gateway writes the journal.
 func SegmentsFrom(dir string, from Position) ([]string, error) {
 	segs, _, err := loadSegments(Directory(dir))
 	if err != nil {
@@ -48,7 +48,7 @@ func SegmentsFrom(dir string, from Position) ([]string, error) {
 	return names, nil
 }
 
-// End is the last file of the journal in dir, and where in it the last record ends; empty for no journal.
+// End returns the last file of the journal in dir and the offset after its last record; empty if there is no journal.
 func End(dir string) (last Extent, err error) {
 	segs, _, err := loadSegments(Directory(dir))
 	if err != nil || len(segs) == 0 {
@@ -58,15 +58,15 @@ func End(dir string) (last Extent, err error) {
 	return Extent{Segment: s.name(), Offset: int64(s.end - s.base)}, nil
 }
 
-// Backlog is what a journal has had for a database that does not have it.
+// Backlog describes the records of a journal that a database has not applied.
 type Backlog struct {
-	Records int64    // kept: the gateway projects them when it runs
-	Lost    Position // bytes that are not kept any more, and so can never be projected
+	Records int64    // retained: the gateway projects them when it runs
+	Lost    Position // deleted bytes, which can never be projected
 }
 
-// Unprojected is what the journal in dir has up to one position for a database
-// that is at another. The begin of an epoch, which ends what a dead process left
-// open, counts as a record. It reads beside a running gateway.
+// Unprojected returns the records of the journal in dir between two positions, which a database has not applied. The
+// start of an epoch, which ends the attempts that a dead process left open, counts as a record. It may run while a
+// gateway writes the journal.
 func Unprojected(dir string, from, to Position) (b Backlog, err error) {
 	disk := Directory(dir)
 	segs, _, err := loadSegments(disk)
@@ -78,7 +78,7 @@ func Unprojected(dir string, from, to Position) (b Backlog, err error) {
 	defer func() { err = errors.Join(err, r.close()) }()
 	for {
 		rec, ok, err := r.next(to)
-		if corrupt, is := errors.AsType[*CorruptError](err); is { // the projector leaves it out too
+		if corrupt, is := errors.AsType[*CorruptError](err); is { // the projector skips it too
 			r.seek(corrupt.To)
 			continue
 		}
