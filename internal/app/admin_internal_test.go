@@ -122,7 +122,7 @@ func TestAdministrationAsksRights(t *testing.T) {
 		}
 	}
 	for _, account := range []string{"acme", "nothing"} { // nobody learns what there is
-		if got := s.want(404, "stranger", "GET /accounts/"+account, "")["detail"]; got != "There is no such account, or it is not one of yours." {
+		if got := s.want(404, "stranger", "GET /accounts/"+account, "")["detail"]; got != "There is no such account, or you are not a member of it." {
 			t.Errorf("%s by a stranger: got %v", account, got)
 		}
 	}

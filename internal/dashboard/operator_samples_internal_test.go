@@ -225,7 +225,7 @@ func userSamples() []sample {
 	p.Invited = &invited{Email: "edsger@example.com", Link: "https://weir.example.com/invite/Hq2b8mC0_tNOTREAL", Unsent: true}
 	p.Invitations = []invitationRow{invitationRowOf(usersPath+"/invitations", people.Invitation{ID: "i-1", Email: "edsger@example.com", By: hostile, Expires: testTime.AddDate(0, 0, 7)})}
 	wrong := &form{values: url.Values{"email": {hostile}}}
-	wrong.mistake("email", "This is not an e-mail address such as ada@example.com.")
+	wrong.mistake("email", "The e-mail address is invalid. Write it like ada@example.com.")
 	q := usersPageOf(v, users, members, "research", wrong)
 	q.Reset = &resetMade{Email: hostile, Link: "https://weir.example.com/reset/Hq2b8mC0_tNOTREAL"}
 	for range most {

@@ -109,7 +109,7 @@ func waysIn(s *site) []sample {
 	}
 	email, password := fields(&form{})
 	wrong := &form{values: url.Values{"email": {hostile}, "password": {"canary-of-a-password"}}}
-	wrong.refuse(&llm.Error{Code: llm.CodeAuthentication, Message: "The e-mail address or the password is not right."})
+	wrong.refuse(&llm.Error{Code: llm.CodeAuthentication, Message: "The e-mail address or the password is wrong."})
 	email2, password2 := fields(wrong)
 	sign := func(p signInPage) page { return page{name: "sign-in", title: "Sign in", bare: true, data: p} }
 	all := []sample{
@@ -133,8 +133,8 @@ func waysIn(s *site) []sample {
 		f := &form{}
 		if name == "setup" {
 			f = &form{values: url.Values{"email": {"ada"}, "name": {hostile}, "password": {"canary-of-a-password"}}}
-			f.mistake("email", "This is not an e-mail address such as ada@example.com.")
-			f.mistake("password", "A password has at least 8 characters; this one has 5.")
+			f.mistake("email", "The e-mail address is invalid. Write it like ada@example.com.")
+			f.mistake("password", "A password must have at least 8 characters; this one has 5.")
 		}
 		p := linkPageOf(link, f)
 		if strings.HasSuffix(name, "-sso") {
@@ -202,7 +202,7 @@ func memberSamples() []sample {
 		if role == "" {
 			v.Account.Suspended, v.Account.Credit, v.Account.Budget, v.Account.Limits = true, &account.Credit{Paid: 5000 * llm.USD}, account.Budget{}, account.Limits{}
 			f = &form{values: url.Values{"email": {"grace"}}}
-			f.mistake("email", "This is not an e-mail address such as ada@example.com.")
+			f.mistake("email", "The e-mail address is invalid. Write it like ada@example.com.")
 		}
 		p := membersPageOf(v, members, f)
 		if role == people.Owner {

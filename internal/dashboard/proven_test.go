@@ -32,7 +32,7 @@ func TestAddressNotProven(t *testing.T) {
 		t.Errorf("the page of people: got %d addresses that are not proven, want 1", n)
 	}
 	cfo := s.user(t, "cfo@example.com")
-	if text := s.refused(t, "/operator/people/"+cfo.ID+"/promote", url.Values{}, ""); !strings.Contains(text, "Nobody has proven that this address") {
+	if text := s.refused(t, "/operator/people/"+cfo.ID+"/promote", url.Values{}, ""); !strings.Contains(text, "e-mail address is not proven") {
 		t.Error("to make them an operator: want to be told why not")
 	}
 	text := s.send(t, "POST", "/operator/people/invite", url.Values{"email": {"cfo@example.com"}}, nil).text

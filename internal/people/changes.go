@@ -5,40 +5,39 @@ import (
 	"time"
 )
 
-// Whoever is no operator may make changes at once, and more as time passes: each is a row or more
-// that stays, and without a bound one person fills the disk. All people of an account have a bound
-// too, for an owner makes people by invitations.
+// These constants limit the changes of users who are not operators: a burst, and then one more per interval. Each
+// change adds at least one row that stays, so without a limit one person could fill the disk. All users of an account
+// share a limit too, because an owner can create users by invitations.
 //
-// Revoking keys has bounds of its own, above the keys that an account may have in use: who has made
-// too many changes can still take them back.
+// Key revocations have higher limits of their own, above the number of active keys of an account, so that a user who
+// has reached the limit of changes can still revoke keys.
 const (
 	changesOfPerson  = 200
 	changesOfAccount = 400
 	revokesOfPerson  = 1000
 	revokesOfAccount = 2000
 
-	personEvery  = time.Minute      // one more of a person
-	accountEvery = 12 * time.Second // one more of an account
+	personEvery  = time.Minute      // interval per further change of a person
+	accountEvery = 12 * time.Second // interval per further change of an account
 
-	// maxChangers is how many people and accounts are counted at once.
+	// maxChangers is the maximum number of people and accounts that are counted at once.
 	maxChangers = 100_000
 )
 
-// claim is a change of somebody's allowance.
+// claim charges a change to one allowance.
 type claim struct {
 	of     string // kind and id
 	atOnce int
-	every  time.Duration // one more
+	every  time.Duration // interval per further change
 }
 
-// changes counts what people change, by whose allowance it is. A node counts for itself, and
-// forgets when it stops.
+// changes counts changes per allowance. Each node counts separately, and a restart resets the counts.
 type changes struct {
 	mu  sync.Mutex
-	due map[string]time.Time // when all of somebody's changes are free again
+	due map[string]time.Time // when an allowance is completely free again
 }
 
-// take counts a change on all claims, or says how long to wait before it.
+// take counts a change against all claims, or returns the time to wait.
 func (c *changes) take(now time.Time, claims ...claim) (wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +65,7 @@ func (c *changes) take(now time.Time, claims ...claim) (wait time.Duration) {
 	return 0
 }
 
-// forget drops those of whom all changes are free again, or else everybody.
+// forget drops allowances that are completely free again. If too many remain, it drops all.
 func (c *changes) forget(now time.Time) {
 	for of, due := range c.due {
 		if due.Before(now) {
@@ -78,9 +77,9 @@ func (c *changes) forget(now time.Time) {
 	}
 }
 
-// CountChange counts a change that the visitor asks for, of something of the account; none for an
-// empty one. Revoking says that it takes a key away. The error is a *llm.Error with CodeRateLimited
-// after too many; operators and their keys have no bound.
+// CountChange counts a change that the visitor requests in an account; an empty account means none. Revoking reports
+// that it revokes a key. The error is a *llm.Error with CodeRateLimited after too many changes. Operators and their
+// keys are not limited.
 func (s *Service) CountChange(v *Visitor, account string, revoking bool) error {
 	u := v.User()
 	if u == nil || v.Operator() {
@@ -106,7 +105,7 @@ func (s *Service) countChange(u *User) error {
 
 func (s *Service) takeChange(claims ...claim) error {
 	if wait := s.changes.take(s.now(), claims...); wait > 0 {
-		return tooMany("You, or the people of this account, have made too many changes", wait)
+		return tooMany("You or other users of this account have made too many changes", wait)
 	}
 	return nil
 }

@@ -10,25 +10,26 @@ import (
 	"weir/internal/llm"
 )
 
-// checkEmail is an e-mail address in its one form, lower case, or what is wrong
-// with it.
+// checkEmail returns the canonical, lower-case form of an e-mail address, or an error.
 func checkEmail(text string) (string, error) {
 	email := normalEmail(text)
-	a, err := mail.ParseAddress(email[:min(len(email), maxEmail+1)]) // its time is not linear in every Go
+	// ParseAddress does not run in linear time in every version of Go
+	a, err := mail.ParseAddress(email[:min(len(email), maxEmail+1)])
 	if err != nil || a.Address != email || len(email) > maxEmail || strings.ContainsFunc(email, isUnseen) {
-		return "", llm.Invalid("email", "This is not an e-mail address such as ada@example.com.")
+		return "", llm.Invalid("email", "The e-mail address is invalid. Write it like ada@example.com.")
 	}
 	if word := lookAlike(email); word != "" {
-		return "", llm.Invalidf("email", "%q has letters of two alphabets that look alike. Type the address anew.", word)
+		return "", llm.Invalidf("email", "%q mixes letters of two alphabets that look alike. "+
+			"Type the address again in one alphabet.", word)
 	}
 	return email, nil
 }
 
-// isUnseen reports whether a character cannot be seen, such as U+200B: an address with one looks like another.
+// isUnseen reports whether a character is invisible, such as U+200B. An address with one looks like another address.
 func isUnseen(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }
 
-// lookAlike is the first word of an address that has Latin letters and those of an alphabet with letters of the same look;
-// empty for none. Words of one alphabet each are fine, as in a Russian name at a Latin domain.
+// lookAlike returns the first word of an address that mixes Latin letters with an alphabet of similar letters; empty if
+// there is none. Words in one alphabet each are allowed, such as a Russian name at a Latin domain.
 func lookAlike(email string) string {
 	alike := []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic}
 	words := strings.FieldsFunc(email, func(r rune) bool { return r < utf8.RuneSelf && !unicode.IsLetter(r) })
@@ -42,9 +43,8 @@ func lookAlike(email string) string {
 	return words[i]
 }
 
-// normalEmail is an address in lower case. A letter that would become one of
-// ASCII stays: the Kelvin sign is no k, and whoever has it not the address with
-// one.
+// normalEmail returns an address in lower case. A letter that would become an ASCII letter is unchanged: the Kelvin
+// sign is not a k, and an address with it is a different address.
 func normalEmail(text string) string {
 	return strings.Map(func(r rune) rune {
 		if lower := unicode.ToLower(r); r < utf8.RuneSelf || lower >= utf8.RuneSelf {

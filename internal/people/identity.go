@@ -13,13 +13,13 @@ import (
 	"weir/internal/llm"
 )
 
-// identity is what the provider says of somebody.
+// identity holds the provider's claims about a person.
 type identity struct {
 	subject string
 	email   string // verified; empty for none
 	name    string
 	groups  []string
-	sid     string // what the provider calls the session; empty for none
+	sid     string // the provider's id of the session; empty for none
 }
 
 const maxSubject = 255 // characters; OpenID Connect Core 1.0, section 2
@@ -27,18 +27,18 @@ const maxSubject = 255 // characters; OpenID Connect Core 1.0, section 2
 func refused(err error) error {
 	return &llm.Error{
 		Code:    llm.CodeForbidden,
-		Message: "What the provider of single sign-on answered cannot be trusted. Begin again.", Err: err,
+		Message: "The answer of the single sign-on provider is invalid. Sign in again.", Err: err,
 	}
 }
 
 func unreachable(err error) error {
 	return &llm.Error{
 		Code:    llm.CodeProviderUnavailable,
-		Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err,
+		Message: "The single sign-on provider is not available. Try again in a moment.", Err: err,
 	}
 }
 
-// identify turns a code into who it is.
+// identify exchanges a code for the identity that it belongs to.
 func (p *OIDC) identify(ctx context.Context, f *flow, code, publicURL string) (*identity, error) {
 	ctx, cancel := p.during(ctx)
 	defer cancel()
@@ -52,24 +52,24 @@ func (p *OIDC) identify(ctx context.Context, f *flow, code, publicURL string) (*
 	}
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
-		return nil, refused(errors.New("no id_token"))
+		return nil, refused(errors.New("the answer has no id_token"))
 	}
 	id, err := found.Verifier(&oidc.Config{ClientID: p.options.ClientID}).Verify(ctx, raw)
 	switch {
 	case err != nil:
 		return nil, refused(err)
 	case id.Nonce != f.Nonce:
-		return nil, refused(errors.New("another nonce"))
+		return nil, refused(errors.New("the nonce of the id_token differs"))
 	case id.Subject == "" || len(id.Subject) > maxSubject:
-		return nil, refused(errors.New("a subject without 1 to 255 characters"))
+		return nil, refused(errors.New("the subject must have 1 to 255 characters"))
 	}
 	var c claims
 	if err := id.Claims(&c); err != nil {
 		return nil, refused(err)
 	}
-	// Who asked for the token, where it says so (OpenID Connect Core 1.0, section 3.1.3.7).
+	// The party that the token was issued to, if the token names one (OpenID Connect Core 1.0, section 3.1.3.7).
 	if asked := c.text("azp"); asked != "" && asked != p.options.ClientID {
-		return nil, refused(errors.New("a token for another client"))
+		return nil, refused(errors.New("the token is for another client"))
 	}
 	if err := p.askMore(ctx, found, token, id.Subject, c); err != nil {
 		return nil, refused(err)
@@ -81,8 +81,7 @@ func (p *OIDC) identify(ctx context.Context, f *flow, code, publicURL string) (*
 	return who, nil
 }
 
-// exchangeError is the error without what the provider answered: it may hold
-// the code.
+// exchangeError returns the error without the provider's response, which may contain the code.
 func exchangeError(err error) error {
 	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return fmt.Errorf("exchange the code: %.100q", e.ErrorCode)
@@ -90,11 +89,11 @@ func exchangeError(err error) error {
 	return err
 }
 
-// claims are what a provider says of somebody, as it wrote it.
+// claims are a provider's claims about a person, as raw JSON.
 type claims map[string]json.RawMessage
 
-// askMore asks for claims that the token does not carry: some providers give
-// e-mail and groups to whoever asks alone.
+// askMore fetches claims that the token does not carry. Some providers return e-mail and groups only from the user info
+// endpoint.
 func (p *OIDC) askMore(ctx context.Context, found *oidc.Provider, token *oauth2.Token, subject string, c claims) error {
 	_, email := c["email"]
 	_, groups := c[p.options.GroupsClaim]
@@ -106,13 +105,13 @@ func (p *OIDC) askMore(ctx context.Context, found *oidc.Provider, token *oauth2.
 		return err
 	}
 	if info.Subject != subject { // OpenID Connect Core 1.0, section 5.3.2
-		return errors.New("the user info is somebody else's")
+		return errors.New("the user info is of another subject")
 	}
 	var more claims
 	if err := info.Claims(&more); err != nil {
 		return err
 	}
-	// What is verified is the address that it was said of, and no other one.
+	// email_verified applies only to the address in the same document.
 	if !email {
 		delete(c, "email_verified")
 	} else if more.text("email") != c.text("email") {
@@ -141,7 +140,7 @@ func (p *OIDC) identityOf(subject string, c claims) *identity {
 	return who
 }
 
-// text is a claim that is a string.
+// text returns a claim that is a string.
 func (c claims) text(name string) string {
 	var s string
 	if json.Unmarshal(c[name], &s) != nil {
@@ -150,7 +149,7 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// list is a claim that is a list of strings, or one.
+// list returns a claim that is a string or a list of strings.
 func (c claims) list(name string) []string {
 	var many []string
 	if json.Unmarshal(c[name], &many) == nil {
@@ -162,10 +161,9 @@ func (c claims) list(name string) []string {
 	return nil
 }
 
-// confine takes from a visitor the roles that groups give, unless the session began by
-// single sign-on, where groups were asked: elsewhere the roles are those of last time,
-// and may have been taken away since. A session that began with the set-up link, or
-// with one to sign in, keeps them: whoever makes those runs the gateway's machine.
+// confine removes the roles that groups grant from a visitor whose session did not begin by single sign-on. Only single
+// sign-on reads the groups; in other sessions these roles may be outdated. Sessions that began with a set-up link or a
+// sign-in link keep them, because only the administrator of the gateway's machine can make those links.
 func (p *OIDC) confine(v *Visitor) {
 	if p == nil || v.session.Method == ByOIDC || v.session.Method == BySetup || v.session.Method == ByLink {
 		return
@@ -176,7 +174,7 @@ func (p *OIDC) confine(v *Visitor) {
 	v.in = slices.DeleteFunc(v.in, mapped)
 }
 
-// grants are the roles of somebody in these groups.
+// grants returns the roles of a person in these groups.
 func (p *OIDC) grants(groups []string) Grants {
 	in := func(of []string) bool {
 		return slices.ContainsFunc(of, func(g string) bool { return slices.Contains(groups, g) })
@@ -187,7 +185,7 @@ func (p *OIDC) grants(groups []string) Grants {
 	}
 	for name, of := range p.options.Accounts {
 		g.Roles[name] = ""
-		for _, role := range []Role{Viewer, Member, Owner} { // the highest one counts
+		for _, role := range []Role{Viewer, Member, Owner} { // the highest role wins
 			if in(of[role]) {
 				g.Roles[name] = role
 			}

@@ -10,9 +10,8 @@ import (
 	"weir/internal/llm"
 )
 
-// SetUp makes the first operator, who owns the account account.DefaultName, and
-// gives a session. The token is the set-up link's, which is used up. Where passwords are
-// off, p's does not count.
+// SetUp creates the first operator, who also owns the account account.DefaultName, and returns a session. It uses up
+// the token of the set-up link. If passwords are off, p's password is ignored.
 func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
 	if _, err := s.Link(ctx, token, SetupLink); err != nil {
 		return llm.Secret{}, err
@@ -28,7 +27,7 @@ func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (
 	return session, used("set up", s.stores.Admissions.UseSetup(ctx, a))
 }
 
-// newcomer is the admission of somebody who is not here yet.
+// newcomer builds the admission of a new user.
 func (s *Service) newcomer(ctx context.Context, token, email string, p Person, method string, o Origin) (
 	session llm.Secret, a Admission, err error,
 ) {
@@ -51,7 +50,7 @@ func (s *Service) newcomer(ctx context.Context, token, email string, p Person, m
 	}, nil
 }
 
-// checkRole refuses what is no role.
+// checkRole returns an error for an unknown role.
 func checkRole(r Role) error {
 	if _, ok := rights[r]; !ok {
 		return llm.Invalidf("role", "%q is not a role. Use %q, %q or %q.", r, Owner, Member, Viewer)
@@ -59,16 +58,14 @@ func checkRole(r Role) error {
 	return nil
 }
 
-// Invite makes an invitation to an account, or of an operator, which is good for
-// 7 days, and returns its token for the link /invite/TOKEN. Where there is mail,
-// the link is mailed too; when that fails, the invitation stands and is returned
-// with the error. An earlier invitation of the same person to the same place
-// ends. Of i, only Email, AccountID, Role,
-// Operator and Untrusted count.
+// Invite creates an invitation to an account or to operate the installation, which is valid for 7 days, and returns the
+// token for the link /invite/TOKEN. If mail is configured, it mails the link; if that fails, it returns the invitation,
+// which stays valid, and the error. It replaces an earlier invitation of the same person to the same place. It reads
+// only the fields Email, AccountID, Role, Operator and Untrusted of i.
 func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm.Secret, Invitation, error) {
 	token, n, err := newInvitation(by, i, s.now())
 	if err == nil && !i.Operator && i.AccountID == "" {
-		err = llm.Invalid("account", "The invitation names no account.")
+		err = llm.Invalid("account", "The invitation names no account. Set the account's name or id.")
 	}
 	if err != nil {
 		return llm.Secret{}, i, err
@@ -80,7 +77,7 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm
 	return token, i, s.mailInvitation(ctx, &i, token)
 }
 
-// newInvitation is one with what counts of i, and the token of its link.
+// newInvitation builds an invitation from i, and the token of its link.
 func newInvitation(by audit.Actor, i Invitation, now time.Time) (llm.Secret, NewInvitation, error) {
 	email, err := checkEmail(i.Email)
 	if err == nil && !i.Operator {
@@ -97,11 +94,11 @@ func newInvitation(by audit.Actor, i Invitation, now time.Time) (llm.Secret, New
 	return token, NewInvitation{i, hash}, nil
 }
 
-// inviting says in words why a store refused to invite somebody.
+// inviting converts a store's error of an invitation into an error for people.
 func inviting(email string, err error) error {
 	switch {
 	case errors.Is(err, ErrExists):
-		return llm.Invalid("email", email+" is there already.")
+		return llm.Invalid("email", email+" is already a member or operator.")
 	case errors.Is(err, ErrNotFound):
 		return llm.Errorf(llm.CodeNotFound, "There is no such account.").At("account")
 	case errors.Is(err, audit.ErrNotAllowed):
@@ -110,8 +107,7 @@ func inviting(email string, err error) error {
 	return fmt.Errorf("invite: %w", err)
 }
 
-// Invitations are those of an account that nobody used yet, the newest first; of
-// operators where accountID is empty.
+// Invitations returns an account's unused invitations, newest first, or those of operators if accountID is empty.
 func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitation, error) {
 	list, err := s.stores.Invitations.Invitations(ctx, accountID, s.now())
 	if err != nil {
@@ -120,12 +116,12 @@ func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitati
 	return list, nil
 }
 
-// CancelInvitation takes an invitation to an account back; of an operator where
-// accountID is empty. The error is a *llm.Error with CodeNotFound for none.
+// CancelInvitation deletes an unused invitation to an account, or of an operator if accountID is empty. The error is a
+// *llm.Error with CodeNotFound if there is none.
 func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
 	err := s.stores.Invitations.CancelInvitation(ctx, by, accountID, id)
 	if errors.Is(err, ErrNotFound) {
-		return llm.Errorf(llm.CodeNotFound, "There is no such invitation, or it was used.")
+		return llm.Errorf(llm.CodeNotFound, "There is no such invitation, or it was already used.")
 	}
 	if err != nil {
 		return fmt.Errorf("cancel invitation: %w", err)
@@ -133,11 +129,9 @@ func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountI
 	return nil
 }
 
-// Accept takes up an invitation and gives a session. Somebody new is made a user
-// of the invitation's address, with p's name and password; somebody who is known
-// gives their password. Where an operator invited a user whose address was not
-// proven, p's password takes the place of the one there was, all sessions end, and
-// the address is proven. The e-mail address in p does not count.
+// Accept uses an invitation and returns a session. A new user gets the invitation's address and p's name and password.
+// A known user enters their password. If an operator invited a user with an unproven address, p's password replaces the
+// old one, all sessions end and the address counts as proven. The e-mail address in p is ignored.
 func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
 	l, err := s.Link(ctx, token, InviteLink)
 	if err != nil {
@@ -146,7 +140,7 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 	if s.passwordsOff {
 		return llm.Secret{}, noPasswords()
 	}
-	if l.Unsaid { // the same is refused whether they are known or not
+	if l.Unsaid { // apply the same checks to known and new users
 		if _, err := checkPersonName(p.Name); err != nil {
 			return llm.Secret{}, err
 		}
@@ -170,8 +164,7 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 	return session, used("accept invitation", s.stores.Admissions.UseInvitation(ctx, a))
 }
 
-// comeback is the admission of somebody who is a user already: the link alone
-// would let in whoever invited them.
+// comeback builds the admission of an existing user. It checks the password, because the inviter has the link too.
 func (s *Service) comeback(ctx context.Context, token, email string, password llm.Secret, o Origin) (session llm.Secret,
 	a Admission, err error,
 ) {

@@ -7,8 +7,8 @@ import (
 	"weir/internal/llm"
 )
 
-// MayChangeKey refuses whoever may neither change all keys of the account nor made this one. A key that administers the
-// installation is for operators alone. The error is a *llm.Error with CodeForbidden.
+// MayChangeKey returns an error unless the visitor may change all keys of the account or created this one. Only
+// operators may change a key that administers the installation. The error is a *llm.Error with CodeForbidden.
 func (v *Visitor) MayChangeKey(k *account.Key) error {
 	u := v.User()
 	switch {
@@ -19,8 +19,8 @@ func (v *Visitor) MayChangeKey(k *account.Key) error {
 	case v.May(Manage, k.AccountID) == nil:
 		return nil
 	case k.IsPlayground():
-		return llm.Errorf(llm.CodeForbidden, "Only owners of the account and operators can change a key that stands for "+
-			"somebody in the playground.")
+		return llm.Errorf(llm.CodeForbidden, "Only owners of the account and operators can change a key of "+
+			"the playground.")
 	case u != nil && k.Creator == u.ID && v.May(Use, k.AccountID) == nil:
 		return nil
 	}
@@ -28,8 +28,8 @@ func (v *Visitor) MayChangeKey(k *account.Key) error {
 		"the account.")
 }
 
-// MayRevokeKey refuses whoever may neither revoke all keys of the account nor change this one. Owners may revoke
-// whatever is in their account.
+// MayRevokeKey returns an error unless the visitor may revoke all keys of the account or may change this one. Owners
+// may revoke every key of their account.
 func (v *Visitor) MayRevokeKey(k *account.Key) error {
 	if v.May(Manage, k.AccountID) == nil {
 		return nil
@@ -37,9 +37,9 @@ func (v *Visitor) MayRevokeKey(k *account.Key) error {
 	return v.MayChangeKey(k)
 }
 
-// MayMakeServiceKey refuses whoever may make no key in the account that belongs to no person: it is for owners and
-// operators. Such a key does not administer the installation, as it would not end with its maker's role. The error is a
-// *llm.Error with CodeForbidden or CodeInvalidRequest.
+// MayMakeServiceKey returns an error unless the visitor may create service keys in the account; only owners and
+// operators may. A service key cannot administer the installation, because it would not end with its creator's role.
+// The error is a *llm.Error with CodeForbidden or CodeInvalidRequest.
 func (v *Visitor) MayMakeServiceKey(accountID string, permissions []account.Permission) error {
 	if v.May(Manage, accountID) != nil {
 		return llm.Errorf(llm.CodeForbidden, "Only owners of the account and operators can create a service key. "+

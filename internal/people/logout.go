@@ -16,35 +16,35 @@ import (
 const (
 	maxLogoutToken = 16 << 10    // bytes
 	maxSID         = 255         // characters
-	logoutSkew     = time.Minute // that the provider's clock may be ahead
-	// logoutEvent is the claim that makes a token one of a logout.
+	logoutSkew     = time.Minute // maximum lead of the provider's clock
+	// logoutEvent is the claim that marks a logout token.
 	logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 )
 
-// Logout is what the provider ended: one of its sessions, or all of somebody.
+// Logout names the sessions that the provider ended: one, or all of a subject.
 type Logout struct {
 	Issuer  string
-	Token   string    // the id of the token, by which it counts once
-	At      time.Time // when it came, by the clock that its expiry is judged by
-	Until   time.Time // it expires
-	Subject string    // empty where SID says all
+	Token   string    // id of the token, so that each token counts once
+	At      time.Time // when it arrived, by the clock that its expiry is compared with
+	Until   time.Time // when it expires
+	Subject string    // empty if SID identifies the session
 	SID     string    // empty for all sessions of the subject
 }
 
-// ErrLogoutUsed is that a logout token has been used.
-var ErrLogoutUsed = errors.New("the logout token was used")
+// ErrLogoutUsed is returned for a logout token that was used before.
+var ErrLogoutUsed = errors.New("the logout token was already used")
 
 // LogoutStore ends sessions.
 type LogoutStore interface {
-	// EndByLogout ends sessions that began by single sign-on, and returns how many. Those of a subject of which nobody
-	// knows what the provider calls them end too. A token that was used already ends none: ErrLogoutUsed.
+	// EndByLogout ends sessions that began by single sign-on, and returns their number. Sessions of the subject without
+	// a known SID end too. A token that was used before ends none and returns ErrLogoutUsed.
 	EndByLogout(ctx context.Context, by audit.Actor, l Logout) (int, error)
 }
 
-// Logout ends the sessions that a logout token of the provider names, and returns how many (OpenID Connect Back-Channel
-// Logout 1.0, https://openid.net/specs/openid-connect-backchannel-1_0.html, 2023-12-15). The error is a *llm.Error: CodeNotFound
-// without single sign-on, CodeInvalidRequest for a token that is not good, CodeRateLimited with RetryAfter after many
-// of those from one network.
+// Logout ends the sessions that a logout token of the provider names, and returns their number (OpenID Connect
+// Back-Channel Logout 1.0, https://openid.net/specs/openid-connect-backchannel-1_0.html, 2023-12-15). The error is a
+// *llm.Error: CodeNotFound without single sign-on, CodeInvalidRequest for an invalid token, CodeRateLimited with
+// RetryAfter after many invalid tokens from one network.
 func (o *SingleSignOn) Logout(ctx context.Context, token string, from Origin) (ended int, err error) {
 	s := o.service
 	if s.oidc == nil {
@@ -65,16 +65,16 @@ func (o *SingleSignOn) Logout(ctx context.Context, token string, from Origin) (e
 		s.log.Warn("logout by single sign-on failed", "address", from.Address, "err", err)
 		return 0, err
 	}
-	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil { // which keeps nobody in
+	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil { // does not affect the logout
 		s.log.Warn("a logout by single sign-on counts as failed", "err", err)
 	}
 	return ended, nil
 }
 
-// logout is what a logout token says, once it is known to be the provider's.
+// logout verifies a logout token of the provider and returns its contents.
 func (p *OIDC) logout(ctx context.Context, token string) (*Logout, error) {
 	if token == "" || len(token) > maxLogoutToken {
-		return nil, badLogout(errors.New("no token, or a long one"))
+		return nil, badLogout(errors.New("the token is missing or too long"))
 	}
 	ctx, cancel := p.during(ctx)
 	defer cancel()
@@ -92,21 +92,22 @@ func (p *OIDC) logout(ctx context.Context, token string) (*Logout, error) {
 	}
 	var events map[string]json.RawMessage
 	out := &Logout{
-		Issuer: id.Issuer, Token: c.text("jti"), At: time.Now(), Until: id.Expiry, Subject: id.Subject, SID: c.text("sid"),
+		Issuer: id.Issuer, Token: c.text("jti"), At: time.Now(), Until: id.Expiry,
+		Subject: id.Subject, SID: c.text("sid"),
 	}
 	switch err := json.Unmarshal(c["events"], &events); {
 	case err != nil || !bytes.HasPrefix(events[logoutEvent], []byte("{")):
-		return nil, badLogout(errors.New("no event of a logout"))
-	case c["nonce"] != nil: // a token of somebody who signs in
-		return nil, badLogout(errors.New("a nonce"))
+		return nil, badLogout(errors.New("the token has no logout event"))
+	case c["nonce"] != nil: // an id_token of a sign-in
+		return nil, badLogout(errors.New("the token has a nonce"))
 	case out.Subject == "" && out.SID == "":
-		return nil, badLogout(errors.New("neither sub nor sid"))
+		return nil, badLogout(errors.New("the token has neither sub nor sid"))
 	case len(out.Subject) > maxSubject || len(out.SID) > maxSID || len(out.Token) > maxSID:
-		return nil, badLogout(errors.New("a long sub, sid or jti"))
+		return nil, badLogout(errors.New("the token's sub, sid or jti is too long"))
 	case out.Token == "" || c["iat"] == nil:
-		return nil, badLogout(errors.New("no jti or iat"))
+		return nil, badLogout(errors.New("the token has no jti or no iat"))
 	case id.IssuedAt.After(out.At.Add(logoutSkew)):
-		return nil, badLogout(errors.New("an iat that is still to come"))
+		return nil, badLogout(errors.New("the token's iat is in the future"))
 	}
 	return out, nil
 }
@@ -114,6 +115,6 @@ func (p *OIDC) logout(ctx context.Context, token string) (*Logout, error) {
 func badLogout(err error) error {
 	return &llm.Error{
 		Code: llm.CodeInvalidRequest, Param: "logout_token",
-		Message: "The logout token is not one that the provider of single sign-on has made for this gateway.", Err: err,
+		Message: "The logout token is invalid: the single sign-on provider must issue it for this gateway.", Err: err,
 	}
 }

@@ -20,23 +20,23 @@ import (
 	"weir/internal/outbound"
 )
 
-// How the connection to a mail server is protected.
+// These constants select the protection of the connection to a mail server.
 const (
-	MailStartTLS = "starttls" // begins plain, and is refused when it stays so
-	MailTLS      = "tls"      // from the first byte
+	MailStartTLS = "starttls" // starts unencrypted; fails if the server offers no STARTTLS
+	MailTLS      = "tls"      // encrypted from the first byte
 	MailPlain    = "none"
 )
 
-const mailTimeout = 15 * time.Second // for one mail
+const mailTimeout = 15 * time.Second // per mail
 
-// MailOptions say how mail is sent (RFC 5321).
+// MailOptions configures the sending of mail (RFC 5321).
 type MailOptions struct {
 	Addr     string // host:port
 	Username string // empty for no authentication
 	Password llm.Secret
 	From     string // an address, with or without a name
 	TLS      string // MailStartTLS where empty
-	CAFile   string // PEM of authorities beside the system's; empty for none
+	CAFile   string // PEM file of authorities in addition to the system's; empty for none
 }
 
 // Mail sends mail through one server.
@@ -47,15 +47,15 @@ type Mail struct {
 	roots   *x509.CertPool // nil for the system's
 }
 
-// NewMail makes a sender, and asks the server nothing.
+// NewMail returns a sender. It does not connect to the server.
 func NewMail(o MailOptions) (*Mail, error) {
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("smtp: %q is not host:port", o.Addr)
+		return nil, fmt.Errorf("smtp: the address %q is invalid: write host:port", o.Addr)
 	}
 	from, err := mail.ParseAddress(o.From)
 	if err != nil {
-		return nil, fmt.Errorf("smtp: %q is not an e-mail address", o.From)
+		return nil, fmt.Errorf("smtp: the sender %q is invalid: write an e-mail address", o.From)
 	}
 	if o.TLS == "" {
 		o.TLS = MailStartTLS
@@ -67,7 +67,7 @@ func NewMail(o MailOptions) (*Mail, error) {
 	return &Mail{options: o, host: host, from: from, roots: roots}, nil
 }
 
-// Send sends a text to an address, within 15 seconds.
+// Send sends a text to an address. It takes at most 15 seconds.
 func (m *Mail) Send(ctx context.Context, to, subject, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
@@ -79,7 +79,7 @@ func (m *Mail) Send(ctx context.Context, to, subject, text string) error {
 	if err != nil {
 		return fmt.Errorf("reach mail server: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) }) // ends what waits for the server
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) }) // interrupts pending reads and writes
 	defer stop()
 	c, err := smtp.NewClient(conn, m.host)
 	if err != nil {
@@ -108,21 +108,22 @@ func (m *Mail) dial(ctx context.Context) (net.Conn, error) {
 	return secure, nil
 }
 
-// mostOfServer is how many bytes of a mail server are read, with its certificates: a line of it has no end.
+// mostOfServer is the maximum number of bytes read from a mail server, including its certificates. net/smtp does not
+// bound the length of a line.
 const mostOfServer = 128 << 10
 
 func (m *Mail) tls() *tls.Config {
 	return &tls.Config{ServerName: m.host, RootCAs: m.roots, MinVersion: tls.VersionTLS12}
 }
 
-// talk hands a letter over.
+// talk delivers a letter to the server.
 func (m *Mail) talk(c *smtp.Client, to string, letter []byte) error {
 	if m.options.TLS == MailStartTLS {
 		if err := c.StartTLS(m.tls()); err != nil {
 			return err
 		}
 	}
-	if m.options.Username != "" { // refused by net/smtp on a plain connection beyond this machine
+	if m.options.Username != "" { // net/smtp refuses this on an unencrypted connection to another machine
 		if err := c.Auth(smtp.PlainAuth("", m.options.Username, m.options.Password.Reveal(), m.host)); err != nil {
 			return err
 		}
@@ -146,8 +147,7 @@ func (m *Mail) talk(c *smtp.Client, to string, letter []byte) error {
 	return c.Quit()
 }
 
-// letter is a mail as it is sent (RFC 5322), marked as one that nobody wrote
-// (RFC 3834).
+// letter formats a mail (RFC 5322), marked as automatically generated (RFC 3834).
 func (m *Mail) letter(to, subject, text string) ([]byte, error) {
 	_, domain, _ := strings.Cut(m.from.Address, "@")
 	var b bytes.Buffer
@@ -163,7 +163,7 @@ func (m *Mail) letter(to, subject, text string) ([]byte, error) {
 		{"Auto-Submitted", "auto-generated"},
 	} {
 		if strings.ContainsAny(h[1], "\r\n") && h[0] != "Subject" {
-			return nil, fmt.Errorf("mail: the header %s has a line break", h[0])
+			return nil, fmt.Errorf("mail: the header %s contains a line break", h[0])
 		}
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 	}
@@ -172,18 +172,18 @@ func (m *Mail) letter(to, subject, text string) ([]byte, error) {
 	if _, err := q.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
 		return nil, err
 	}
-	if err := q.Close(); err != nil { // which writes the last line
+	if err := q.Close(); err != nil { // writes the last line
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// mailInvitation mails an invitation's link, where there is mail.
+// mailInvitation mails an invitation's link if mail is configured.
 func (s *Service) mailInvitation(ctx context.Context, i *Invitation, token llm.Secret) error {
 	if s.mail == nil {
 		return nil
 	}
-	where := "to operate this installation of Weir"
+	where := "to operate this Weir installation"
 	if !i.Operator {
 		where = fmt.Sprintf("to the account %s", i.AccountName)
 	}
@@ -192,15 +192,17 @@ func (s *Service) mailInvitation(ctx context.Context, i *Invitation, token llm.S
 		by = " by " + i.By
 	}
 	return s.send(ctx, i.Email, "Your invitation to Weir",
-		fmt.Sprintf("You are invited%s %s.\n\nOpen this link, once, until %s:\n\n%s\n\nIf you did not expect this, "+
-			"do nothing.\n", by, where, i.Expires.Format("2 January 2006, 15:04 UTC"), s.linkTo("/invite/", token)))
+		fmt.Sprintf("You are invited%s %s.\n\nOpen this link before %s. It works once:\n\n%s\n\n"+
+			"If you did not expect this mail, ignore it.\n",
+			by, where, i.Expires.Format("2 January 2006, 15:04 UTC"), s.linkTo("/invite/", token)))
 }
 
-// mailReset mails a link for a new password.
+// mailReset mails a link to set a new password.
 func (s *Service) mailReset(ctx context.Context, email string, token llm.Secret) error {
-	return s.send(ctx, email, "A new password for Weir",
-		fmt.Sprintf("Somebody, you we hope, asked for a new password for %s.\n\nOpen this link, once, within an "+
-			"hour:\n\n%s\n\nIf it was not you, do nothing: your password stays as it is.\n",
+	return s.send(ctx, email, "Set a new password for Weir",
+		fmt.Sprintf("You or somebody else requested a new password for %s.\n\nTo set one, open this link within an "+
+			"hour. It works once:\n\n%s\n\nIf you did not request this, ignore this mail: "+
+			"your password does not change.\n",
 			email, s.linkTo("/reset/", token)))
 }
 
@@ -212,7 +214,7 @@ func (s *Service) send(ctx context.Context, to, subject, text string) error {
 	if err := s.mail.Send(ctx, to, subject, text); err != nil {
 		return &llm.Error{
 			Code:    llm.CodeProviderError,
-			Message: "The mail could not be sent. Hand the link over yourself, or look at the settings of smtp.",
+			Message: "The mail could not be sent. Send the link yourself, or check the smtp settings.",
 			Err:     err,
 		}
 	}

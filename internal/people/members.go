@@ -9,7 +9,7 @@ import (
 	"weir/internal/llm"
 )
 
-// Users are all users, by e-mail.
+// Users returns all users, sorted by e-mail address.
 func (s *Service) Users(ctx context.Context) ([]User, error) {
 	list, err := s.stores.Users.Users(ctx)
 	if err != nil {
@@ -18,8 +18,7 @@ func (s *Service) Users(ctx context.Context) ([]User, error) {
 	return list, nil
 }
 
-// User is the user of that id or e-mail. The error is a *llm.Error with
-// CodeNotFound when there is none.
+// User returns the user with that id or e-mail address. The error is a *llm.Error with CodeNotFound if there is none.
 func (s *Service) User(ctx context.Context, idOrEmail string) (User, error) {
 	l, err := s.stores.Users.Login(ctx, normalEmail(idOrEmail))
 	if errors.Is(err, ErrNotFound) {
@@ -31,7 +30,7 @@ func (s *Service) User(ctx context.Context, idOrEmail string) (User, error) {
 	return l.User, nil
 }
 
-// Members are the members of the account of that id, by e-mail.
+// Members returns the members of an account, sorted by e-mail address.
 func (s *Service) Members(ctx context.Context, accountID string) ([]Membership, error) {
 	list, err := s.stores.Members.Members(ctx, accountID)
 	if err != nil {
@@ -40,28 +39,27 @@ func (s *Service) Members(ctx context.Context, accountID string) ([]Membership, 
 	return list, nil
 }
 
-// SetRole changes what a member is in an account. The error is a *llm.Error:
-// CodeNotFound for no member, CodeInvalidRequest for the last owner, who stays one.
+// SetRole changes a member's role in an account. The error is a *llm.Error: CodeNotFound for an unknown member,
+// CodeInvalidRequest for the last owner, who keeps the role.
 func (s *Service) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error {
 	if err := checkRole(r); err != nil {
 		return err
 	}
-	return changed("change role", "role", "This is the last owner of the account. Make somebody else an owner first.",
+	return changed("change role", "role", "This is the last owner of the account. Make another member an owner first.",
 		s.stores.Members.SetRole(ctx, by, accountID, userID, r))
 }
 
-// RemoveMember takes a member out of an account, with the errors of SetRole. The
-// user stays, whatever they are a member of.
+// RemoveMember removes a member from an account, with the errors of SetRole. The user continues to exist even without
+// any membership.
 func (s *Service) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
-	return changed("remove member", "user", "This is the last owner of the account. Make somebody else an owner first.",
+	return changed("remove member", "user",
+		"This is the last owner of the account. Make another member an owner first.",
 		s.stores.Members.RemoveMember(ctx, by, accountID, userID))
 }
 
-// SetOperator makes a user an operator, or none. The error is a *llm.Error:
-// CodeNotFound for no user, CodeInvalidRequest for the last operator, who stays
-// one, and for a user whose address is not proven: an owner of an account may have
-// invited somebody else's address, and come in their place. CodeForbidden where by is no
-// operator any more.
+// SetOperator grants or removes the operator role. The error is a *llm.Error: CodeNotFound for an unknown user,
+// CodeForbidden if by is no longer an operator, CodeInvalidRequest for the last operator, who keeps the role, and for a
+// user with an unproven address: the owner of an account may have invited an address and used the link themselves.
 func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
 	err := s.stores.Users.SetOperator(ctx, by, userID, on)
 	if err == nil && !on {
@@ -69,21 +67,21 @@ func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string
 	}
 	switch {
 	case errors.Is(err, ErrUnproven):
-		return llm.Invalid("user", "Nobody has proven that this address is the user's own: whoever invited them may "+
-			"have come in their place. "+
-			"Invite them as an operator, or make them a link for a new password, and hand it over in a way you "+
-			"trust; its use proves the address.")
+		return llm.Invalid("user", "This user's e-mail address is not proven: the person who invited them may have "+
+			"used the link. "+
+			"Invite the user as an operator, or create a link for a new password and send it over a channel that you "+
+			"trust. Using the link proves the address.")
 	case errors.Is(err, ErrDisabled):
-		return llm.Invalid("user", "This user is disabled. Enable them first.")
+		return llm.Invalid("user", "This user is disabled. Enable the user first.")
 	}
-	return changed("change operator", "user", "This is the last operator. Make somebody else an operator first.", err)
+	return changed("change operator", "user", "This is the last operator. Make another user an operator first.", err)
 }
 
 func notAllowed() error {
-	return llm.Errorf(llm.CodeForbidden, "You may not do this any more: your role was taken away.")
+	return llm.Errorf(llm.CodeForbidden, "You may no longer do this, because your role was removed.")
 }
 
-// changed says for people why a change was not made.
+// changed converts an error of a change into one for people.
 func changed(doing, param, last string, err error) error {
 	switch {
 	case err == nil:

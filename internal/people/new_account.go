@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// maxInvited is how many people are invited at most with a new account.
+	// maxInvited is the maximum number of invitations with a new account.
 	maxInvited = 20
-	// mailAll bounds how long a new account waits for mails.
+	// mailAll bounds the total time that a new account waits for its mails.
 	mailAll = 15 * time.Second
 )
 
-// Invited is an invitation that was made, with the token of its link.
+// Invited holds a new invitation and the token of its link.
 type Invited struct {
 	Invitation
 	Token  llm.Secret
 	Mailed bool
 }
 
-// CreateAccount makes an account with its credit, and invites people to it: all of it, or nothing. Of the
-// invitations only Email and Role count. Those that cannot be mailed stand all the same. The error is a *llm.Error
-// with CodeInvalidRequest when the name is taken or an invitation is at fault.
+// CreateAccount creates an account with its credit and its invitations in one transaction. It reads only Email and Role
+// of the invitations. Invitations whose mail fails stay valid. The error is a *llm.Error with CodeInvalidRequest if the
+// name is taken or an invitation is invalid.
 func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, d account.Draft, invite []Invitation) (
 	account.Account, []Invited, error,
 ) {
@@ -47,13 +47,13 @@ func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, d account.D
 	return a, s.mailInvited(ctx, links, tokens), nil
 }
 
-// newInvitations are those to a new account, and the tokens of their links.
+// newInvitations builds the invitations to a new account, and the tokens of their links.
 func newInvitations(by audit.Actor, a *account.Account, invite []Invitation, now time.Time) (
 	links []NewInvitation, tokens []llm.Secret, err error,
 ) {
 	if len(invite) > maxInvited {
-		return nil, nil, llm.Invalidf("members", "At most %d people are invited with a new account; these are %d. "+
-			"Invite the others afterwards.", maxInvited, len(invite))
+		return nil, nil, llm.Invalidf("members", "A new account can have at most %d invitations, not %d. "+
+			"Invite the other people afterwards.", maxInvited, len(invite))
 	}
 	seen := make(map[string]bool, len(invite))
 	for i, one := range invite {
@@ -61,7 +61,7 @@ func newInvitations(by audit.Actor, a *account.Account, invite []Invitation, now
 			Email: one.Email, Role: one.Role, AccountID: a.ID, AccountName: a.Name,
 		}, now)
 		if err == nil && seen[n.Email] {
-			err = llm.Invalidf("email", "%s is named twice. Name each person once.", n.Email)
+			err = llm.Invalidf("email", "%s is invited twice. List each person once.", n.Email)
 		}
 		if err != nil {
 			e := llm.AsError(err)
@@ -73,7 +73,7 @@ func newInvitations(by audit.Actor, a *account.Account, invite []Invitation, now
 	return links, tokens, nil
 }
 
-// mailInvited mails the links of invitations, where there is mail.
+// mailInvited mails the links of invitations if mail is configured.
 func (s *Service) mailInvited(ctx context.Context, links []NewInvitation, tokens []llm.Secret) []Invited {
 	ctx, cancel := context.WithTimeout(ctx, mailAll)
 	defer cancel()

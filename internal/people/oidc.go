@@ -22,48 +22,46 @@ import (
 	"weir/internal/seal"
 )
 
-// OIDCOptions say who signs people in: an OpenID Connect provider
-// (OpenID Connect Core 1.0, Discovery 1.0).
+// OIDCOptions configures an OpenID Connect provider (OpenID Connect Core 1.0, Discovery 1.0).
 type OIDCOptions struct {
 	Issuer       string
 	ClientID     string
-	ClientSecret llm.Secret // what is kept in the browser meanwhile is sealed with it
-	Name         string     // on the button; empty for "single sign-on"
-	Scopes       []string   // none for openid, profile and email
+	ClientSecret llm.Secret // also seals the state that the browser stores during a sign-in
+	Name         string     // label of the button; empty for "single sign-on"
+	Scopes       []string   // empty for openid, profile and email
 	GroupsClaim  string     // empty for "groups"
-	// Operators are the groups of operators; none: groups say nothing of them.
+	// Operators are the groups of operators. If it is empty, groups do not affect the operator role.
 	Operators []string
-	// Accounts are the groups of each role, by name of the account. Whoever is in
-	// none of an account's groups leaves it.
+	// Accounts maps each account's name to the groups of each role. A user in none of an account's groups leaves the
+	// account.
 	Accounts map[string]map[Role][]string
-	// SignUp lets everybody in whom the provider knows, and not only whoever is a
-	// user or invited.
+	// SignUp admits every person that the provider knows, not only users and invited people.
 	SignUp bool
-	Proxy  string // as outbound.ParseProxy has it; empty for none
-	CAFile string // PEM of authorities beside the system's; empty for none
+	Proxy  string // in the form of outbound.ParseProxy; empty for none
+	CAFile string // PEM file of authorities in addition to the system's; empty for none
 }
 
 const (
-	oidcTimeout   = 10 * time.Second // for each question to the provider
+	oidcTimeout   = 10 * time.Second // per request to the provider
 	oidcMaxBody   = 1 << 20
 	oidcMaxHeader = 64 << 10
-	maxFlow       = 4096 // bytes, of what the browser keeps
-	maxNext       = 1024 // bytes, of the path to go to afterwards
+	maxFlow       = 4096 // bytes of the state in the browser
+	maxNext       = 1024 // bytes of the path to return to
 	callbackPath  = "/oidc/callback"
 )
 
-// OIDCFor is how long somebody may take at the provider's page.
+// OIDCFor is the longest time that a sign-in at the provider may take.
 const OIDCFor = 10 * time.Minute
 
-// OIDC is an OpenID Connect provider. What it says of itself is asked for when
-// it is needed first, and again until it answers.
+// OIDC is a client of an OpenID Connect provider. It fetches the discovery document when it first needs it, and again
+// until that succeeds.
 type OIDC struct {
 	options OIDCOptions
 	client  *http.Client
-	found   chan *oidc.Provider // holds it, or nil; taken by whoever looks
+	found   chan *oidc.Provider // holds the discovered provider or nil; a caller takes it out while it uses it
 }
 
-// NewOIDC makes a provider, and asks it nothing.
+// NewOIDC returns a client. It does not connect to the provider.
 func NewOIDC(o OIDCOptions) (*OIDC, error) {
 	if o.Name == "" {
 		o.Name = "single sign-on"
@@ -81,7 +79,7 @@ func NewOIDC(o OIDCOptions) (*OIDC, error) {
 	p := &OIDC{options: o, found: make(chan *oidc.Provider, 1), client: &http.Client{
 		Timeout: oidcTimeout, Transport: &remembering{next: bounded{transport}},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("the provider of single sign-on redirects where it should answer")
+			return errors.New("the single sign-on provider redirected a request that it must answer directly")
 		},
 	}}
 	p.found <- nil
@@ -94,14 +92,14 @@ func oidcTransport(o *OIDCOptions) (*http.Transport, error) {
 		return nil, err
 	}
 	t.ForceAttemptHTTP2, t.MaxResponseHeaderBytes = true, oidcMaxHeader
-	t.DisableKeepAlives = true // a question now and then
+	t.DisableKeepAlives = true // requests are rare
 	return t, nil
 }
 
-// bounded cuts what a server answers.
+// bounded limits the size of responses.
 type bounded struct{ next http.RoundTripper }
 
-// RoundTrip answers with at most 1 MiB.
+// RoundTrip sends a request and limits the response body to 1 MiB.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := b.next.RoundTrip(r)
 	if err != nil {
@@ -114,10 +112,10 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// Close lets go of connections.
+// Close closes idle connections.
 func (p *OIDC) Close() { p.client.CloseIdleConnections() }
 
-// provider is what the provider says of itself.
+// provider returns the discovered provider.
 func (p *OIDC) provider(ctx context.Context) (*oidc.Provider, error) {
 	var known *oidc.Provider
 	select {
@@ -137,13 +135,13 @@ func (p *OIDC) provider(ctx context.Context) (*oidc.Provider, error) {
 	return known, nil
 }
 
-// during is the context of a talk with the provider.
+// during returns the context of an exchange with the provider.
 func (p *OIDC) during(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, 2*oidcTimeout)
 	return oidc.ClientContext(ctx, p.client), cancel
 }
 
-// flow is what the browser keeps, sealed, while somebody is at the provider.
+// flow is the state of a sign-in, which the browser stores sealed while the person is at the provider.
 type flow struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
@@ -152,7 +150,7 @@ type flow struct {
 	Until    time.Time `json:"until"`
 }
 
-// seal makes a text of a flow that only this installation can read.
+// seal encrypts a flow so that only this installation can read it.
 func (p *OIDC) seal(f *flow) (llm.Secret, error) {
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -165,7 +163,7 @@ func (p *OIDC) seal(f *flow) (llm.Secret, error) {
 	return llm.NewSecret(base64.RawURLEncoding.EncodeToString(box.Seal(nil, nil, text, nil))), nil
 }
 
-// open reads what seal made, unless it is too old.
+// open decrypts the result of seal, unless it has expired.
 func (p *OIDC) open(text string, now time.Time) (f flow, err error) {
 	if len(text) > maxFlow {
 		return f, errors.New("too long")
@@ -198,16 +196,16 @@ func (p *OIDC) config(found *oidc.Provider, publicURL string) *oauth2.Config {
 	}
 }
 
-// SingleSignOn lets in whom an OpenID Connect provider knows, and ends their sessions when it says so.
+// SingleSignOn signs people in by an OpenID Connect provider, and ends their sessions when the provider ends theirs.
 type SingleSignOn struct {
 	service *Service
 	store   LogoutStore
 }
 
-// SSO is the way in by the provider of single sign-on, if there is one.
+// SSO returns the sign-in by an OpenID Connect provider, which may be off.
 func (s *Service) SSO() *SingleSignOn { return &s.sso }
 
-// Name is what stands on the button; empty where there is no single sign-on.
+// Name returns the label of the button; empty without single sign-on.
 func (o *SingleSignOn) Name() string {
 	if o.service.oidc == nil {
 		return ""
@@ -215,8 +213,7 @@ func (o *SingleSignOn) Name() string {
 	return o.service.oidc.options.Name
 }
 
-// Gives reports whether roles in the account of that name come from the groups of single
-// sign-on.
+// Gives reports whether groups of single sign-on grant the roles in the named account.
 func (o *SingleSignOn) Gives(account string) bool {
 	if o.service.oidc == nil {
 		return false
@@ -226,13 +223,12 @@ func (o *SingleSignOn) Gives(account string) bool {
 }
 
 func noSSO() error {
-	return llm.Errorf(llm.CodeNotFound, "There is no single sign-on here.")
+	return llm.Errorf(llm.CodeNotFound, "Single sign-on is not configured.")
 }
 
-// Start is where the browser goes to sign in, and what it keeps meanwhile, in
-// a cookie for OIDCFor that Finish wants back. Next is the path to go to
-// afterwards; one that leads elsewhere counts as "/". The error is a *llm.Error:
-// CodeRateLimited with RetryAfter after many from one network.
+// Start returns the address that the browser goes to for signing in, and the state that it stores in a cookie for
+// OIDCFor and returns to Finish. Next is the path to continue at; a path to another site counts as "/". The error is a
+// *llm.Error: CodeRateLimited with RetryAfter after many sign-ins from one network.
 func (o *SingleSignOn) Start(ctx context.Context, next string, from Origin) (address string, state llm.Secret,
 	err error,
 ) {
@@ -263,11 +259,10 @@ func (o *SingleSignOn) Start(ctx context.Context, next string, from Origin) (add
 		f.Verifier)), state, nil
 }
 
-// Finish lets somebody in who comes back from the provider. State is what
-// Start gave the browser, query what the provider sends along. The error is a
-// *llm.Error with CodeForbidden for somebody who is neither known nor invited,
-// and for an address that the provider has not verified; CodeRateLimited with
-// RetryAfter after many who did not come in from one network.
+// Finish signs in a person who returns from the provider. State is the browser's state from Start; query is the
+// provider's query string. The error is a *llm.Error: CodeForbidden for a person who is neither known nor invited, and
+// for an address that the provider has not verified; CodeRateLimited with RetryAfter after many failures from one
+// network.
 func (o *SingleSignOn) Finish(ctx context.Context, state string, query url.Values, from Origin) (session llm.Secret,
 	next string, err error,
 ) {
@@ -288,18 +283,18 @@ func (o *SingleSignOn) Finish(ctx context.Context, state string, query url.Value
 		err = errors.New("the states differ")
 	}
 	if err == nil && query.Has("iss") && query.Get("iss") != s.oidc.options.Issuer { // RFC 9207
-		err = errors.New("the answer is another provider's")
+		err = errors.New("the answer is from another provider")
 	}
 	if err != nil {
 		return session, "", &llm.Error{
 			Code:    llm.CodeInvalidRequest,
-			Message: "This sign-in was not begun in this browser, or more than ten minutes ago. Begin again.", Err: err,
+			Message: "This sign-in began in another browser or more than ten minutes ago. Sign in again.", Err: err,
 		}
 	}
 	if word := query.Get("error"); word != "" {
 		return session, "", &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: "The provider of single sign-on did not let you in.", Err: fmt.Errorf("%.200q: %.500q", word,
+			Message: "The single sign-on provider refused to sign you in.", Err: fmt.Errorf("%.200q: %.500q", word,
 				query.Get("error_description")),
 		}
 	}
@@ -311,13 +306,13 @@ func (o *SingleSignOn) Finish(ctx context.Context, state string, query url.Value
 		return session, f.Next, err
 	}
 	marks := append(oidcMarks("start", from.Address), oidcMarks("finish", from.Address)...)
-	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil { // which keeps nobody out who is in
+	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil { // does not affect the new session
 		s.log.Warn("a single sign-on attempt counts as failed", "err", err)
 	}
 	return session, f.Next, nil
 }
 
-// arrive makes a session of an identity.
+// arrive creates a session for an identity.
 func (o *SingleSignOn) arrive(ctx context.Context, who *identity, from Origin) (llm.Secret, error) {
 	s := o.service
 	if wait := s.changes.take(s.now(), claim{"oidc " + who.subject, changesOfPerson, personEvery}); wait > 0 {
@@ -340,12 +335,13 @@ func (o *SingleSignOn) arrive(ctx context.Context, who *identity, from Origin) (
 	case errors.Is(err, ErrDisabled):
 		return llm.Secret{}, disabled()
 	case errors.Is(err, ErrNotFound) && who.email == "":
-		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "The provider of single sign-on does not say that it has "+
-			"verified your e-mail address, so nobody can know whose it is.")
+		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "The single sign-on provider has not verified your "+
+			"e-mail address. Verify it there, then sign in again.")
 	case errors.Is(err, ErrNotFound):
-		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "%s is not a user here. Ask for an invitation.", who.email)
+		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "%s is not a user of this installation. "+
+			"Ask for an invitation.", who.email)
 	case errors.Is(err, ErrTaken):
-		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "%s belongs to a user who came with another identity of "+
+		return llm.Secret{}, llm.Errorf(llm.CodeForbidden, "%s belongs to a user with another identity at "+
 			"the same provider. Ask an operator.", who.email)
 	}
 	return llm.Secret{}, fmt.Errorf("sign in by single sign-on: %w", err)

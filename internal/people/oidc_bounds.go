@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// keysFor is how long what the provider says to everybody, its keys above all, is not asked for again: each token that
-// names a key that nobody knows would ask otherwise. A new key counts so much later.
+// keysFor is how long the provider's public documents, mainly its keys, are cached. Without a cache every token with an
+// unknown key id would cause a request. A new key is accepted after at most this time.
 const keysFor = 10 * time.Second
 
 const (
-	// mostRemembered is how many addresses are remembered: that of the keys, and room for a new one.
+	// mostRemembered is the maximum number of cached addresses: the address of the keys, and space for a new one.
 	mostRemembered = 4
-	// discoveryPath ends the address at which the provider says where its keys are: that is asked for once.
+	// discoveryPath is the suffix of the discovery document's address, which is fetched only once and not cached here.
 	discoveryPath = "/.well-known/openid-configuration"
 )
 
-// remembering answers questions without credentials with what was answered a moment before.
+// remembering caches responses to requests without credentials for a short time.
 type remembering struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -33,10 +33,11 @@ type said struct {
 	at   time.Time
 }
 
-// RoundTrip asks, unless the answer is remembered.
+// RoundTrip sends the request, unless the response is cached.
 func (m *remembering) RoundTrip(r *http.Request) (*http.Response, error) {
 	address := r.URL.String()
-	if r.Method != http.MethodGet || r.Header.Get("Authorization") != "" || strings.HasSuffix(r.URL.Path, discoveryPath) {
+	if r.Method != http.MethodGet || r.Header.Get("Authorization") != "" ||
+		strings.HasSuffix(r.URL.Path, discoveryPath) {
 		return m.next.RoundTrip(r)
 	}
 	if s, ok := m.recall(address); ok {
@@ -50,8 +51,8 @@ func (m *remembering) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || res.StatusCode != http.StatusOK {
 		return res, err
 	}
-	body, err := io.ReadAll(res.Body) // which is bounded
-	_ = res.Body.Close()              // it was read to its end
+	body, err := io.ReadAll(res.Body) // bounded by the transport
+	_ = res.Body.Close()              // already read to its end
 	if err != nil {
 		return nil, err
 	}

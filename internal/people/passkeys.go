@@ -18,49 +18,49 @@ import (
 )
 
 const (
-	mostPasskeys  = 10      // of a user
+	mostPasskeys  = 10      // per user
 	maxPasskey    = 64      // characters of a name
-	maxPasskeyDoc = 1 << 16 // bytes that a browser sends of one
+	maxPasskeyDoc = 1 << 16 // bytes of a browser's answer
 )
 
-// Passkeys are keys of people's devices, which stand in for the code of their authenticator app:
-// https://www.w3.org/TR/webauthn-3/ (2026-01-13). All its methods may be called at once. An origin is the address at
-// which the browser has the page, such as https://weir.example.com.
+// Passkeys manages passkeys, which replace the code of the authenticator app: https://www.w3.org/TR/webauthn-3/
+// (2026-01-13). All methods are safe for concurrent use. An origin is the origin of the browser's page, such as
+// https://weir.example.com.
 type Passkeys struct {
 	service *Service
 	store   PasskeyStore
 }
 
-// Passkey is a key of a device.
+// Passkey is a user's WebAuthn credential.
 type Passkey struct {
 	ID         string // of the credential, base64url
 	Name       string
 	Created    time.Time
 	Used       *time.Time // nil for never
-	Credential []byte     // JSON: the public key, how often it has signed
+	Credential []byte     // JSON: the public key and its signature counter
 }
 
-// Challenge is what a browser is asked. Options is for the browser; State comes back with its answer.
+// Challenge holds the options of a WebAuthn ceremony for the browser. State is returned with the browser's answer.
 type Challenge struct {
 	Options string // JSON
 	State   string // sealed
 }
 
-// Passkeys are the passkeys of those whom the service lets in.
+// Passkeys returns the manager of passkeys.
 func (s *Service) Passkeys() *Passkeys { return &s.passkeys }
 
-// Offered reports whether the visitor can have passkeys at that origin: they have an authenticator app, and the origin
-// has the name of a host, not an address.
+// Offered reports whether the visitor can have passkeys at that origin: they have an authenticator app, and the
+// origin's host is a name, not an address.
 func (p *Passkeys) Offered(v *Visitor, origin string) bool {
 	return v.user.SecondFactor && p.service.factors.Offered() && hostOf(origin) != ""
 }
 
-// Of are the visitor's passkeys, the first one made first.
+// Of returns the visitor's passkeys, oldest first.
 func (p *Passkeys) Of(ctx context.Context, v *Visitor) ([]Passkey, error) {
 	return p.store.Passkeys(ctx, v.user.ID)
 }
 
-// Begin asks the visitor's browser for a new passkey.
+// Begin returns the challenge to create a new passkey.
 func (p *Passkeys) Begin(ctx context.Context, v *Visitor, origin string) (c Challenge, err error) {
 	party, holder, err := p.ceremony(ctx, v, origin)
 	if err != nil {
@@ -74,14 +74,14 @@ func (p *Passkeys) Begin(ctx context.Context, v *Visitor, origin string) (c Chal
 	return p.challenge(ctx, v, options.Response, session)
 }
 
-// Add adds the passkey that the browser has made. A wrong password counts as an attempt to sign in. The error is a
-// *llm.Error where people should read it.
+// Add stores the passkey that the browser has created. A wrong password counts as an attempt to sign in. The error is a
+// *llm.Error if people should read it.
 func (p *Passkeys) Add(ctx context.Context, v *Visitor, origin, state, answer, name string, password llm.Secret,
 	o Origin,
 ) error {
 	name = strings.TrimSpace(name)
 	if name == "" || len([]rune(name)) > maxPasskey {
-		return llm.Invalidf("name", "A passkey has a name of 1 to %d characters.", maxPasskey)
+		return llm.Invalidf("name", "The name of a passkey must have 1 to %d characters.", maxPasskey)
 	}
 	if err := p.service.factors.confirm(ctx, v, password, o); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *Passkeys) Add(ctx context.Context, v *Visitor, origin, state, answer, n
 		return err
 	}
 	if len(holder.credentials) >= mostPasskeys {
-		return llm.Invalidf("", "You have %d passkeys, which is the most. Remove one first.", mostPasskeys)
+		return llm.Invalidf("", "You already have %d passkeys, the maximum. Remove one first.", mostPasskeys)
 	}
 	session, err := p.session(v, state)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *Passkeys) Add(ctx context.Context, v *Visitor, origin, state, answer, n
 	made, err := created(party, holder, session, answer)
 	if err != nil {
 		p.service.log.WarnContext(ctx, "a passkey was refused", "user", v.user.ID, "err", err)
-		return llm.Invalid("", "The browser's passkey is not good for this page. Start again.")
+		return llm.Invalid("", "The browser's passkey is not valid for this page. Start again.")
 	}
 	text, err := json.Marshal(made)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *Passkeys) Add(ctx context.Context, v *Visitor, origin, state, answer, n
 		ID: passkeyID(made), Name: name, Created: p.service.now(), Credential: text,
 	})
 	if errors.Is(err, ErrTaken) {
-		return llm.Invalid("", "This passkey is in use already. Choose another device, or remove it first.")
+		return llm.Invalid("", "This passkey is already in use. Choose another device, or remove it first.")
 	}
 	if err != nil {
 		return fmt.Errorf("add passkey: %w", err)
@@ -118,12 +118,14 @@ func (p *Passkeys) Add(ctx context.Context, v *Visitor, origin, state, answer, n
 	return nil
 }
 
-// Remove removes one of the visitor's passkeys. The error is a *llm.Error with CodeNotFound for none of theirs.
+// Remove removes one of the visitor's passkeys. The error is a *llm.Error with CodeNotFound if the visitor has no such
+// passkey.
 func (p *Passkeys) Remove(ctx context.Context, v *Visitor, id string, o Origin) error {
 	return changedAccess("remove passkey", p.store.RemovePasskey(ctx, v.Actor(o), v.user.ID, id))
 }
 
-// Ask asks the browser whose session waits for the second factor for a passkey; nil where its user has none there.
+// Ask returns a challenge for a session that waits for the second factor; nil if its user has no passkey at that
+// origin.
 func (p *Passkeys) Ask(ctx context.Context, pending, origin string) (*Challenge, error) {
 	v, err := p.service.factors.pending(ctx, pending)
 	if err != nil || v == nil || !p.Offered(v, origin) {
@@ -141,19 +143,20 @@ func (p *Passkeys) Ask(ctx context.Context, pending, origin string) (*Challenge,
 	return &c, err
 }
 
-// Give is a session in place of one that waits for the second factor, for what a passkey has signed, with the errors
-// of Factors.Give.
+// Give verifies the signature of a passkey and replaces a session that waits for the second factor, with the errors of
+// Factors.Give.
 func (p *Passkeys) Give(ctx context.Context, session, origin, state, answer string, o Origin) (llm.Secret, error) {
 	token, err := p.service.factors.give(ctx, session, o, func(v *Visitor) (Passing, error) {
 		return p.passing(ctx, v, origin, state, answer)
 	})
 	if err != nil && llm.AsError(err).Param == "code" {
-		err = llm.Invalid("code", "This passkey is not good here, or the page was open for too long. Try again, or enter a code.")
+		err = llm.Invalid("code", "This passkey is not valid here, or the page was open for too long. "+
+			"Try again, or enter a code.")
 	}
 	return token, err
 }
 
-// passing is what a passkey has signed; ErrNotFound for nothing.
+// passing returns the result of a valid signature; ErrNotFound for an invalid one.
 func (p *Passkeys) passing(ctx context.Context, v *Visitor, origin, state, answer string) (Passing, error) {
 	passing := Passing{Pending: v.session.ID}
 	party, holder, err := p.ceremony(ctx, v, origin)
@@ -174,11 +177,12 @@ func (p *Passkeys) passing(ctx context.Context, v *Visitor, origin, state, answe
 	return passing, err
 }
 
-// ceremony is what both sides of one are: the gateway at that origin, and the visitor with their passkeys.
+// ceremony returns both parties of a WebAuthn ceremony: the gateway at that origin, and the visitor with their
+// passkeys.
 func (p *Passkeys) ceremony(ctx context.Context, v *Visitor, origin string) (*webauthn.WebAuthn, *holder, error) {
 	if !p.Offered(v, origin) {
-		return nil, nil, llm.Invalid("", "Passkeys need a second factor, and an address with the name of a host: set up "+
-			"an authenticator app, and open this page by a name such as https://weir.example.com.")
+		return nil, nil, llm.Invalid("", "Passkeys need an authenticator app and a page with a host name: set up "+
+			"the app, and open this page by a name such as https://weir.example.com.")
 	}
 	timeout := webauthn.TimeoutConfig{Timeout: pendingFor, TimeoutUVD: pendingFor}
 	party, err := webauthn.New(&webauthn.Config{
@@ -204,13 +208,13 @@ func (p *Passkeys) ceremony(ctx context.Context, v *Visitor, origin string) (*we
 	return party, who, nil
 }
 
-// asked is what an answer is held against.
+// asked is the state that an answer is verified against.
 type asked struct {
 	Session webauthn.SessionData `json:"session"`
 	Until   time.Time            `json:"until"`
 }
 
-// challenge seals what the answer is held against.
+// challenge seals the state that the answer is verified against.
 func (p *Passkeys) challenge(ctx context.Context, v *Visitor, options any, session *webauthn.SessionData) (
 	c Challenge, err error,
 ) {
@@ -229,7 +233,7 @@ func (p *Passkeys) challenge(ctx context.Context, v *Visitor, options any, sessi
 	return c, nil
 }
 
-// session is what challenge has sealed, for that session alone.
+// session opens the state that challenge has sealed for the visitor's session.
 func (p *Passkeys) session(v *Visitor, state string) (webauthn.SessionData, error) {
 	var was asked
 	if len(state) <= maxPasskeyDoc {
@@ -243,7 +247,7 @@ func (p *Passkeys) session(v *Visitor, state string) (webauthn.SessionData, erro
 
 func challengeOf(v *Visitor) string { return "passkey in session " + v.session.ID }
 
-// holder is a user as the library has one.
+// holder implements webauthn.User.
 type holder struct {
 	user        *User
 	credentials []webauthn.Credential
@@ -269,7 +273,7 @@ func created(party *webauthn.WebAuthn, h *holder, session webauthn.SessionData, 
 	return party.CreateCredential(h, session, parsed)
 }
 
-var errCloned = errors.New("people: the passkey has signed less often than before: there are two of it")
+var errCloned = errors.New("people: the passkey's signature counter went back: it may have been copied")
 
 func validated(party *webauthn.WebAuthn, h *holder, session webauthn.SessionData, answer string) (
 	*webauthn.Credential, error,
@@ -290,8 +294,8 @@ func validated(party *webauthn.WebAuthn, h *holder, session webauthn.SessionData
 
 func passkeyID(c *webauthn.Credential) string { return protocol.URLEncodedBase64(c.ID).String() }
 
-// hostOf is the name of an origin's host, which passkeys belong to; empty for an address, which can have none
-// (https://www.w3.org/TR/webauthn-3/#relying-party-identifier).
+// hostOf returns the host name of an origin, which passkeys belong to; empty for an IP address, because passkeys need a
+// name (https://www.w3.org/TR/webauthn-3/#relying-party-identifier).
 func hostOf(origin string) string {
 	u, err := url.Parse(origin)
 	if err != nil {

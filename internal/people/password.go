@@ -17,44 +17,42 @@ import (
 	"weir/internal/llm"
 )
 
-// What a password may be: OWASP ASVS 5, section 6.2. There are no rules about
-// what characters it has.
+// These constants bound a password's length: OWASP ASVS 5, section 6.2. No rule restricts its characters.
 const (
 	minPassword = 8   // characters
 	maxPassword = 256 // characters
 	maxBytes    = 4 * maxPassword
 )
 
-// commonPasswords are those that are guessed first, one a line, in lower case.
+// commonPasswords are common passwords, which are guessed first, one per line, in lower case.
 //
 //go:embed passwords.txt
 var commonPasswords string
 
-// checkPassword says what is wrong with a password that somebody chooses.
+// checkPassword returns an error for a new password that is not acceptable.
 func checkPassword(password llm.Secret, email string) error {
 	text := password.Reveal()
 	switch n := utf8.RuneCountInString(text); {
 	case !utf8.ValidString(text):
-		return llm.Invalid("password", "The password is not text in UTF-8.")
+		return llm.Invalid("password", "The password is not valid UTF-8. Choose another one.")
 	case n < minPassword:
-		return llm.Invalidf("password", "A password has at least %d characters; this one has %d. A few words in a "+
-			"row are easy to remember.", minPassword, n)
+		return llm.Invalidf("password", "A password must have at least %d characters; this one has %d. A few words "+
+			"in a row are easy to remember.", minPassword, n)
 	case n > maxPassword:
-		return llm.Invalidf("password", "A password has at most %d characters; this one has %d.", maxPassword, n)
+		return llm.Invalidf("password", "A password must have at most %d characters; this one has %d.", maxPassword, n)
 	}
 	lower := strings.ToLower(text)
 	local, _, _ := strings.Cut(email, "@")
 	if lower == email || lower == local {
-		return llm.Invalid("password", "This password is your e-mail address. Choose one that nobody guesses.")
+		return llm.Invalid("password", "This password is your e-mail address. Choose one that is hard to guess.")
 	}
 	if strings.Contains("\n"+commonPasswords, "\n"+lower+"\n") {
-		return llm.Invalid("password", "This password is one of those that are guessed first. Choose another one.")
+		return llm.Invalid("password", "This password is too common and would be guessed first. Choose another one.")
 	}
 	return nil
 }
 
-// The parameters of argon2id, from the Password Storage Cheat Sheet of OWASP:
-// 19 MiB, two passes, one lane.
+// These are the parameters of argon2id from the Password Storage Cheat Sheet of OWASP: 19 MiB, two passes, one lane.
 const (
 	hashMemory = 19 << 10 // KiB
 	hashPasses = 2
@@ -77,8 +75,8 @@ func (p *phc) String() string {
 		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.key))
 }
 
-// parsePHC reads a hash. What is not one of ours gives a hash that no password
-// has and that costs the same.
+// parsePHC parses a hash. For a string in another format it returns a hash that no password matches and that costs the
+// same to compute.
 func parsePHC(text string) (p phc, ok bool) {
 	parts := strings.Split(text, "$")
 	const fields = 6
@@ -94,25 +92,25 @@ func parsePHC(text string) (p phc, ok bool) {
 	return phc{hashMemory, hashPasses, hashLanes, make([]byte, saltSize), make([]byte, hashSize)}, false
 }
 
-// sane bounds what a hash from the database may cost.
+// sane bounds the cost of a hash from the database.
 func (p *phc) sane() bool {
-	const most = 16 // times what we ask for
+	const most = 16 // factor above our own parameters
 	return p.memory > 0 && p.memory <= most*hashMemory && p.passes > 0 && p.passes <= most*hashPasses &&
 		p.lanes > 0 && p.lanes <= most && len(p.key) >= saltSize && len(p.key) <= 4*hashSize
 }
 
-// weak reports whether a hash should be made again.
+// weak reports whether a hash should be renewed.
 func (p *phc) weak() bool {
 	return p.memory < hashMemory || p.passes < hashPasses || len(p.key) < hashSize
 }
 
-// hashWait is how long somebody waits for their turn.
+// hashWait is the longest time that a caller waits to hash a password.
 const hashWait = 5 * time.Second
 
-// hasher makes and compares hashes, as many at once as there are pairs of cores:
-// each takes 19 MiB and a core for some hundredths of a second, and chat needs
-// cores, too. Another one is for those who are known: who has a link or a session, or has signed in from the same
-// network before. Strangers who guess passwords from many networks do not keep them waiting.
+// hasher computes and compares hashes. It computes one per two cores at once, because each uses 19 MiB and a core for
+// some hundredths of a second, and chat needs cores too. One more slot serves known people: those with a link or a
+// session, or who have signed in from the same network before. So strangers who guess passwords from many networks do
+// not block them.
 type hasher struct {
 	slots, known   chan struct{}
 	memory, passes uint32
@@ -129,8 +127,8 @@ func newHasher(light bool) hasher {
 	return h
 }
 
-// derive is the key of a password, once it is its turn. The error is a *llm.Error
-// with CodeOverloaded where that does not come.
+// derive computes the key of a password when a slot is free. The error is a *llm.Error with CodeOverloaded if none
+// becomes free in time.
 func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc, known bool) ([]byte, error) {
 	own := h.known
 	if !known {
@@ -146,17 +144,17 @@ func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc, known b
 	case <-timer.C:
 		return nil, &llm.Error{
 			Code:    llm.CodeOverloaded,
-			Message: "Too many people sign in right now. Try again in a few seconds.", RetryAfter: hashWait,
+			Message: "Too many people are signing in. Try again in a few seconds.", RetryAfter: hashWait,
 		}
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the turn to hash a password: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("wait to hash a password: %w", context.Cause(ctx))
 	}
 	text := password.Reveal()
-	text = text[:min(len(text), maxBytes+1)] // a longer one is nobody's
+	text = text[:min(len(text), maxBytes+1)] // a longer password matches no hash
 	return argon2.IDKey([]byte(text), p.salt, p.passes, p.memory, p.lanes, uint32(len(p.key))), nil
 }
 
-// hash is a new hash of a password, of somebody who is known.
+// hash returns a new hash of a known person's password.
 func (h hasher) hash(ctx context.Context, password llm.Secret) (llm.Secret, error) {
 	p := phc{h.memory, h.passes, hashLanes, make([]byte, saltSize), make([]byte, hashSize)}
 	_, _ = rand.Read(p.salt) // never fails: see crypto/rand
@@ -168,8 +166,8 @@ func (h hasher) hash(ctx context.Context, password llm.Secret) (llm.Secret, erro
 	return llm.NewSecret(p.String()), nil
 }
 
-// verify reports whether it is the password of that hash, and whether the hash
-// should be made again. Without a hash it takes as long and is false.
+// verify reports whether the password matches the hash, and whether the hash should be renewed. Without a hash it takes
+// the same time and returns false.
 func (h hasher) verify(ctx context.Context, password, stored llm.Secret, known bool) (ok, weak bool, err error) {
 	p, ours := parsePHC(stored.Reveal())
 	key, err := h.derive(ctx, password, &p, known)

@@ -1,6 +1,5 @@
-// Package people is who signs in: users with their passwords, sessions and
-// single sign-on, the accounts that they are members of, and what each may do
-// there.
+// Package people manages the people who sign in: users with their passwords, sessions and single sign-on, their
+// memberships in accounts, and their rights there.
 package people
 
 import (
@@ -15,29 +14,29 @@ type User struct {
 	Email    string // unique, in lower case
 	Name     string // as people write it; may be empty
 	Operator bool   // administers the whole installation
-	Password bool   // has one; without it the way in is single sign-on
-	// Proven says that the address is theirs: they came by what was mailed to it, by
-	// single sign-on, by a link that an operator handed over, or set up. An account's
-	// owner has the links of those who are invited there, and may use one.
+	Password bool   // has a password; without one the user signs in by single sign-on
+	// Proven reports that the address belongs to the user: they used a link that was mailed to it or that an operator
+	// gave them, came by single sign-on, or set the installation up. An account's owner can see the links of people
+	// whom they invite, and could use one.
 	Proven bool
-	// SecondFactor says that a password alone does not let them in: they have an authenticator app.
+	// SecondFactor reports that the user has an authenticator app, so that a password is not enough to sign in.
 	SecondFactor bool
-	Disabled     *time.Time // since when they may not sign in; nil for those who may
+	Disabled     *time.Time // when the user was disabled; nil if enabled
 	Created      time.Time
-	Seen         *time.Time // when the last session was used; nil for never
+	Seen         *time.Time // when a session was last used; nil for never
 }
 
-// Role is what a member is in an account.
+// Role is a member's role in an account.
 type Role string
 
-// The roles. Each may do what the one after it may.
+// These are the roles. Each includes the rights of the next one.
 const (
 	Owner  Role = "owner"  // manages members, keys and webhooks
-	Member Role = "member" // makes keys of their own and uses the playground
+	Member Role = "member" // makes their own keys and uses the playground
 	Viewer Role = "viewer" // sees usage and requests
 )
 
-// Membership is a user in an account.
+// Membership is a user's membership in an account.
 type Membership struct {
 	AccountID, AccountName string
 	UserID, Email, Name    string
@@ -45,69 +44,67 @@ type Membership struct {
 	Since                  time.Time
 }
 
-// Session is one browser that is signed in.
+// Session is a signed-in browser.
 type Session struct {
 	ID      string // UUID, version 7; not the secret
 	UserID  string
 	Method  string // password, invitation, reset, setup, link or oidc
 	Address string // of its last request
-	Agent   string // the browser, as it calls itself
+	Agent   string // the header User-Agent
 	Created time.Time
 	Seen    time.Time
 	Expires time.Time // at the latest
-	Pending bool      // the second factor is still to be given: until then it is nobody's
+	Pending bool      // the second factor is missing: the session has no rights yet
 }
 
-// Invitation lets somebody in. The zero AccountID with Operator set is of an
-// operator.
+// Invitation admits a person to an account or, if AccountID is empty and Operator is set, as an operator.
 type Invitation struct {
 	ID                     string
 	Email                  string
 	AccountID, AccountName string
 	Role                   Role
 	Operator               bool
-	By                     string // who invited, for people
-	// Untrusted says that whoever invites is no operator in their session: whoever uses
-	// the link has not proven the address.
+	By                     string // name of the inviter
+	// Untrusted reports that the inviter was not an operator in their session. Using the link then does not prove the
+	// address.
 	Untrusted        bool
 	Created, Expires time.Time
 }
 
-// Person is what somebody says of themselves when they come in for the first
-// time.
+// Person holds the data that a new person enters.
 type Person struct {
 	Email, Name string
 	Password    llm.Secret
 }
 
-// Origin is where a request comes from.
+// Origin describes the source of a request.
 type Origin struct {
 	Address string // IP
 	Agent   string // the header User-Agent
 	Request string // id
 }
 
-// LinkKind says what a one-time link is for.
+// LinkKind is the purpose of a one-time link.
 type LinkKind string
 
-// The kinds of link.
+// These are the kinds of link.
 const (
 	SetupLink  LinkKind = "setup"
 	InviteLink LinkKind = "invite"
 	ResetLink  LinkKind = "reset"
-	SignInLink LinkKind = "link" // of an operator, made on the gateway's machine
+	SignInLink LinkKind = "link" // for an operator, made on the gateway's machine
 )
 
-// Link is a one-time link that is good.
+// Link is a valid one-time link.
 type Link struct {
 	Kind  LinkKind
-	Email string // whom it is for; empty for the set-up link
-	Known bool   // they have a user already, whose password they give
-	// Claims says that they have a user whose address nobody has proven, which an
-	// operator's link does: they choose a password in place of the one there is.
+	Email string // address of the recipient; empty for the set-up link
+	Known bool   // the recipient is already a user and must enter their password
+	// Claims reports that the recipient is a user with an unproven address and that an operator's link proves it: they
+	// choose a new password.
 	Claims bool
-	// Unsaid says that the page is not to tell whether they have a user: whoever invited, an account's owner, has the
-	// link too, and is not to learn who is a user of the installation.
+	// Unsaid reports that the page must not reveal whether the recipient is a user, because the inviter, an account's
+	// owner, has the link too.
 	Unsaid     bool
 	Invitation *Invitation
 	Expires    time.Time

@@ -11,25 +11,23 @@ import (
 )
 
 const (
-	// maxForgotten is how many mails wait to be sent.
+	// maxForgotten is the maximum number of mails that wait to be sent.
 	maxForgotten = 100
-	forgotLimit  = 30 * time.Second // for each of them
+	forgotLimit  = 30 * time.Second // per mail
 )
 
-// forgotten is somebody who asked for a new password.
+// forgotten is a request for a new password.
 type forgotten struct {
 	email  string
 	origin Origin
 }
 
-// Mails reports whether links are mailed. Else whoever forgot their password has
-// to ask an operator.
+// Mails reports whether links are mailed. Otherwise people who forgot their password must ask an operator.
 func (s *Service) Mails() bool { return s.mail != nil }
 
-// Forgot mails a link for a new password to that address, if it is a user's and
-// there is mail. The answer does not tell which, nor does the time it takes:
-// both are found out later, in Run. The error is a *llm.Error:
-// CodeRateLimited when it is asked too often.
+// Forgot mails a link for a new password to that address if it belongs to a user and mail is configured. Neither the
+// answer nor its time reveals which, because Run looks the user up later. The error is a *llm.Error: CodeRateLimited
+// after too many requests.
 func (s *Service) Forgot(ctx context.Context, email string, o Origin) error {
 	if s.passwordsOff {
 		return noPasswords()
@@ -50,12 +48,12 @@ func (s *Service) Forgot(ctx context.Context, email string, o Origin) error {
 	default:
 		return &llm.Error{
 			Code: llm.CodeOverloaded, RetryAfter: time.Minute,
-			Message: "Too many mails wait to be sent. Try again in a minute.",
+			Message: "Too many mails are waiting to be sent. Try again in a minute.",
 		}
 	}
 }
 
-// Run mails what Forgot promised, one after the other, until ctx ends.
+// Run mails the links that Forgot queued, one after the other, until ctx ends.
 func (s *Service) Run(ctx context.Context) {
 	for {
 		select {
@@ -88,10 +86,9 @@ func (s *Service) remind(ctx context.Context, f forgotten) error {
 	return s.mailReset(ctx, l.Email, token)
 }
 
-// ResetLink is the token of a link for a new password of that user, good for an
-// hour, for an operator to hand over: /reset/TOKEN. The error is a *llm.Error
-// with CodeNotFound when there is no such user, and with CodeForbidden where by is no
-// operator any more.
+// ResetLink returns the token of a link /reset/TOKEN, valid for an hour, by which that user sets a new password. An
+// operator passes it on. The error is a *llm.Error: CodeNotFound for an unknown user, CodeForbidden if by is no longer
+// an operator.
 func (s *Service) ResetLink(ctx context.Context, by audit.Actor, userID string) (llm.Secret, error) {
 	if s.passwordsOff {
 		return llm.Secret{}, noPasswords()
@@ -99,10 +96,9 @@ func (s *Service) ResetLink(ctx context.Context, by audit.Actor, userID string) 
 	return s.handedOver(ctx, by, NewReset{UserID: userID})
 }
 
-// SignInLink is the token of a link that signs that operator in, once, within an hour,
-// whatever is said of passwords and of groups: /link/TOKEN. It is for whoever runs the
-// gateway's machine. The error is a *llm.Error with CodeNotFound when there is no such
-// user, and with CodeInvalidRequest for one who is no operator.
+// SignInLink returns the token of a link /link/TOKEN that signs an operator in, once, within an hour, even if passwords
+// are off or groups deny the role. It is for the administrator of the gateway's machine. The error is a *llm.Error:
+// CodeNotFound for an unknown user, CodeInvalidRequest for a user who is not an operator.
 func (s *Service) SignInLink(ctx context.Context, by audit.Actor, userID string) (llm.Secret, error) {
 	return s.handedOver(ctx, by, NewReset{UserID: userID, SignIn: true})
 }
@@ -115,7 +111,7 @@ func (s *Service) handedOver(ctx context.Context, by audit.Actor, r NewReset) (l
 	case errors.Is(err, audit.ErrNotAllowed):
 		return token, notAllowed()
 	case errors.Is(err, ErrNoOperator):
-		return token, llm.Invalid("user", "This user is no operator. The command weir operators add makes them one.")
+		return token, llm.Invalid("user", "This user is not an operator. Run weir operators add to make them one.")
 	}
 	return token, err
 }
@@ -149,9 +145,8 @@ func (s *Service) newReset(ctx context.Context, by audit.Actor, r NewReset) (llm
 	return token, nil
 }
 
-// Reset gives the user of the link a new password, ends all their sessions and
-// gives a new one. Their address is proven then: the link was mailed to it, or an
-// operator handed it over.
+// Reset sets a new password for the user of the link, ends all their sessions and returns a new one. It also proves
+// their address, because the link was mailed to it or came from an operator.
 func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Origin) (llm.Secret, error) {
 	l, err := s.Link(ctx, token, ResetLink)
 	if err != nil {
@@ -164,7 +159,7 @@ func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Or
 	return session, used("reset password", s.stores.Admissions.UseReset(ctx, a))
 }
 
-// renewal is the admission of a user who gets a new password.
+// renewal builds the admission of a user with a new password.
 func (s *Service) renewal(ctx context.Context, token, email string, next llm.Secret, method string, o Origin) (
 	session llm.Secret, a Admission, err error,
 ) {

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	factorStep    = 30 // seconds that a code is good for: RFC 6238, section 5.2
-	factorSkew    = 1  // steps that a clock may be off, either way
-	factorSecret  = 20 // bytes, as HMAC-SHA-1 has: RFC 4226, section 4
+	factorStep    = 30 // seconds that a code is valid: RFC 6238, section 5.2
+	factorSkew    = 1  // steps that a clock may differ, either way
+	factorSecret  = 20 // bytes, as many as HMAC-SHA-1 has: RFC 4226, section 4
 	pendingFor    = 10 * time.Minute
 	recoveryCodes = 10
 	recoveryBytes = 10 // 80 bits, 16 characters
 )
 
-// Factors are people's second factors: authenticator apps. All its methods may be called at once.
+// Factors manages second factors: authenticator apps. All methods are safe for concurrent use.
 type Factors struct {
 	service *Service
 	store   FactorStore
@@ -35,17 +35,17 @@ type Factors struct {
 	open    func(sealed, about string) ([]byte, error)
 }
 
-// FactorOf is what the secret of a user's authenticator app is sealed for.
+// FactorOf returns the context that the secret of a user's authenticator app is sealed with.
 func FactorOf(userID string) string { return "second factor of " + userID }
 
-// Factors are the second factors of those whom the service lets in.
+// Factors returns the manager of second factors.
 func (s *Service) Factors() *Factors { return &s.factors }
 
-// Offered reports whether people can have a second factor: it goes with a password.
+// Offered reports whether people can have a second factor, which needs passwords.
 func (f *Factors) Offered() bool { return f.seal != nil && !f.service.passwordsOff }
 
-// New is a secret for an authenticator app, in base32, and its address for the app:
-// https://github.com/google/google-authenticator/wiki/Key-Uri-Format (2018-08-23). Nothing is kept of it.
+// New returns a secret for an authenticator app, in base32, and its otpauth address:
+// https://github.com/google/google-authenticator/wiki/Key-Uri-Format (2018-08-23). It stores nothing.
 func (f *Factors) New(v *Visitor) (secret llm.Secret, address string) {
 	b := make([]byte, factorSecret)
 	_, _ = rand.Read(b) // never fails: see crypto/rand
@@ -53,7 +53,7 @@ func (f *Factors) New(v *Visitor) (secret llm.Secret, address string) {
 	return llm.NewSecret(text), factorAddress(v.user.Email, text)
 }
 
-// Address is the address of a secret that New gave, for the app.
+// Address returns the otpauth address of a secret that New returned.
 func (f *Factors) Address(v *Visitor, secret llm.Secret) string {
 	return factorAddress(v.user.Email, secret.Reveal())
 }
@@ -64,8 +64,8 @@ func factorAddress(email, secret string) string {
 	return u.String()
 }
 
-// Set gives the visitor a second factor, whose app has shown that code, and returns the recovery codes, which
-// are told this once. All other sessions end. A wrong password counts as an attempt to sign in.
+// Set stores the visitor's second factor after their app has shown a valid code, and returns the recovery codes, which
+// are shown only once. All other sessions end. A wrong password counts as an attempt to sign in.
 func (f *Factors) Set(ctx context.Context, v *Visitor, secret llm.Secret, code string, password llm.Secret,
 	o Origin,
 ) ([]string, error) {
@@ -74,12 +74,12 @@ func (f *Factors) Set(ctx context.Context, v *Visitor, secret llm.Secret, code s
 	}
 	raw, err := base32.StdEncoding.DecodeString(secret.Reveal())
 	if err != nil || len(raw) != factorSecret {
-		return nil, llm.Invalid("code", "This form is not whole. Open your profile again.")
+		return nil, llm.Invalid("code", "This form is incomplete. Open your profile again.")
 	}
 	step := matching(secret.Reveal(), code, f.service.now())
 	if step == 0 {
-		return nil, llm.Invalid("code", "This is not the code that the app shows for this secret. Look at the app "+
-			"again, and at the clocks of both machines.")
+		return nil, llm.Invalid("code", "The code does not match this secret. Check the code in the app, "+
+			"and the clocks of both devices.")
 	}
 	sealed, err := f.seal(ctx, []byte(secret.Reveal()), FactorOf(v.user.ID))
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *Factors) Set(ctx context.Context, v *Visitor, secret llm.Secret, code s
 	return codes, ownChange("set second factor", err)
 }
 
-// Remove takes the visitor's second factor away, with the errors of ChangePassword.
+// Remove removes the visitor's second factor, with the errors of ChangePassword.
 func (f *Factors) Remove(ctx context.Context, v *Visitor, password llm.Secret, o Origin) error {
 	if err := f.confirm(ctx, v, password, o); err != nil {
 		return err
@@ -100,19 +100,19 @@ func (f *Factors) Remove(ctx context.Context, v *Visitor, password llm.Secret, o
 	return ownChange("remove second factor", err)
 }
 
-// Reset takes a user's second factor away, and ends their sessions: they have lost the app and the recovery
-// codes. The error is a *llm.Error with CodeNotFound for no user.
+// Reset removes the second factor of a user who has lost the app and the recovery codes, and ends their sessions. The
+// error is a *llm.Error with CodeNotFound for an unknown user.
 func (f *Factors) Reset(ctx context.Context, by audit.Actor, userID string) error {
 	return changedAccess("reset second factor", f.store.SetFactor(ctx, by, userID, Factor{}, ""))
 }
 
-// confirm asks the visitor for their password once more.
+// confirm checks the visitor's password again.
 func (f *Factors) confirm(ctx context.Context, v *Visitor, password llm.Secret, o Origin) error {
 	switch {
 	case v.Session() == nil:
-		return llm.Errorf(llm.CodeAuthentication, "Nobody is signed in.")
+		return llm.Errorf(llm.CodeAuthentication, "You are not signed in. Sign in first.")
 	case !f.Offered() || !v.user.Password:
-		return llm.Invalid("password", "A second factor goes with a password, and you have none.")
+		return llm.Invalid("password", "A second factor needs a password, and you have none. Set a password first.")
 	}
 	_, err := f.service.authenticate(ctx, v.user.Email, password, o)
 	if err != nil && llm.AsError(err).Code == llm.CodeAuthentication {
@@ -127,7 +127,7 @@ func (f *Factors) Pending(ctx context.Context, session string) (bool, error) {
 	return v != nil, err
 }
 
-// pending is whose session waits for the second factor; nil for none.
+// pending returns the visitor of a session that waits for the second factor; nil if there is none.
 func (f *Factors) pending(ctx context.Context, session string) (*Visitor, error) {
 	if session == "" || len(session) > maxToken || !f.Offered() {
 		return nil, nil
@@ -137,7 +137,7 @@ func (f *Factors) pending(ctx context.Context, session string) (*Visitor, error)
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for a session: %w", err)
+		return nil, fmt.Errorf("find session: %w", err)
 	}
 	if !v.session.Pending || !f.service.now().Before(v.session.Created.Add(pendingFor)) {
 		return nil, nil
@@ -145,14 +145,15 @@ func (f *Factors) pending(ctx context.Context, session string) (*Visitor, error)
 	return v, nil
 }
 
-// Give is a session in place of one that waits for the second factor, for the code of the app or a recovery
-// code. The error is a *llm.Error: CodeAuthentication where the session does not wait any more, CodeInvalidRequest for
-// a wrong code, CodeRateLimited after many of them.
+// Give checks a code of the app or a recovery code, and replaces a session that waits for the second factor. The error
+// is a *llm.Error: CodeAuthentication if the session no longer waits, CodeInvalidRequest for a wrong code,
+// CodeRateLimited after many wrong codes.
 func (f *Factors) Give(ctx context.Context, session, code string, o Origin) (llm.Secret, error) {
 	return f.give(ctx, session, o, func(v *Visitor) (Passing, error) { return f.passing(ctx, v, code) })
 }
 
-// give is Give for what is proven by proof, whose error is ErrNotFound where it proves nothing.
+// give replaces a session that waits for the second factor if proof succeeds. The error of proof is ErrNotFound for a
+// wrong code or signature.
 func (f *Factors) give(ctx context.Context, session string, o Origin, proof func(*Visitor) (Passing, error)) (
 	llm.Secret, error,
 ) {
@@ -177,7 +178,7 @@ func (f *Factors) give(ctx context.Context, session string, o Origin, proof func
 	switch {
 	case errors.Is(err, ErrNotFound):
 		f.service.logFailed(v.session.Method, v.user.ID, o, "wrong second factor")
-		return llm.Secret{}, llm.Invalid("code", "This code is not right, or it was used. Wait for the next one.")
+		return llm.Secret{}, llm.Invalid("code", "This code is wrong or was already used. Wait for the next one.")
 	case err != nil:
 		return llm.Secret{}, used("give second factor", err)
 	}
@@ -187,7 +188,7 @@ func (f *Factors) give(ctx context.Context, session string, o Origin, proof func
 	return token, nil
 }
 
-// passing is what a code proves; ErrNotFound for nothing.
+// passing returns the result of a valid code; ErrNotFound for an invalid one.
 func (f *Factors) passing(ctx context.Context, v *Visitor, code string) (Passing, error) {
 	p := Passing{Pending: v.session.ID}
 	code = strings.Join(strings.Fields(strings.ToUpper(code)), "")
@@ -212,7 +213,7 @@ func (f *Factors) passing(ctx context.Context, v *Visitor, code string) (Passing
 	return p, nil
 }
 
-// matching is the time step whose code that is, of those that count now; 0 for none.
+// matching returns the time step of a code among the currently valid steps; 0 for none.
 func matching(secret, code string, now time.Time) int64 {
 	o := hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}
 	code = strings.TrimSpace(code)
@@ -225,7 +226,7 @@ func matching(secret, code string, now time.Time) int64 {
 	return 0
 }
 
-// newRecovery makes the codes that stand in for an app, in groups of four characters.
+// newRecovery returns new recovery codes, in groups of four characters, and their hashes.
 func newRecovery() (codes []string, hashes []Hash) {
 	for range recoveryCodes {
 		b := make([]byte, recoveryBytes)
@@ -237,8 +238,8 @@ func newRecovery() (codes []string, hashes []Hash) {
 	return codes, hashes
 }
 
-// factorMarks are the counts of codes: whoever asks has the password. 5 are free, and then one in 15 minutes in the
-// end: of a million codes three are right at a time.
+// factorMarks returns the counters of attempts to enter a code, which only a person with the password can make. Five
+// are free; in the end one per 15 minutes remains. Three of a million codes are valid at a time.
 func factorMarks(userID, address string) []Mark {
 	return []Mark{
 		{Scope: "factor " + seal.Digest(userID, networkOf(address)), Free: pairFree, Most: pairMost},

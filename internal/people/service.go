@@ -19,30 +19,28 @@ import (
 	"weir/internal/llm"
 )
 
-// Options is what a Service is made of.
+// Options configures a Service.
 type Options struct {
 	Stores    Stores
 	Now       func() time.Time
 	Log       *slog.Logger
-	Mail      *Mail         // nil: links are shown to whoever asks for them
+	Mail      *Mail         // nil: links are shown to the person who creates them
 	OIDC      *OIDC         // nil for none
 	PublicURL func() string // such as https://weir.example.com, for links and single sign-on
-	// Idle is after what time a session that nobody uses is over, and Absolute
-	// after what time every one is; 0 for 12 hours and 7 days. People sign in
-	// again at work each morning at the latest after a weekend, and a session that
-	// was stolen does not live on unused (OWASP ASVS 5, section 7.3).
+	// Idle is the time after which an unused session ends, and Absolute the time after which every session ends; 0 for
+	// 12 hours and 7 days. At work people sign in again each morning, or after a weekend at the latest, and an unused
+	// stolen session expires (OWASP ASVS 5, section 7.3).
 	Idle, Absolute time.Duration
-	// PasswordsOff lets nobody in with a password, ends the sessions that began with one,
-	// and lets nobody choose one.
+	// PasswordsOff refuses sign-in by password, ends sessions that began with one, and refuses new passwords.
 	PasswordsOff bool
-	// Demoted is called when somebody may be no operator any more: the keys with the permission
-	// account.Admin that they made are revoked then. Nil for nobody to tell.
+	// Demoted is called after a user may have lost the operator role, so that their keys with the permission
+	// account.Admin are revoked. May be nil.
 	Demoted func()
-	// Seal and Open keep the secrets of second factors: see seal.Ring. Nil: nobody can set one up.
+	// Seal and Open encrypt and decrypt the secrets of second factors, as seal.Ring does. If they are nil, no second
+	// factor can be set up.
 	Seal func(ctx context.Context, text []byte, about string) (string, error)
 	Open func(sealed, about string) ([]byte, error)
-	// Light is for tests alone: hashes of passwords cost next to nothing, to make
-	// and to guess.
+	// Light makes password hashes cheap to compute and to guess. It is only for tests.
 	Light bool
 }
 
@@ -54,11 +52,11 @@ const (
 	tokenBytes      = 32
 	maxEmail        = 254 // bytes; RFC 5321, section 4.5.3.1.3
 	maxName         = 100 // characters
-	maxAgent        = 256 // bytes of it that are kept
+	maxAgent        = 256 // stored bytes of the header
 )
 
-// Service lets people in, and administers who may do what. All its methods may
-// be called at once. Errors are *llm.Error where people should read them.
+// Service signs people in and manages their rights. All methods are safe for concurrent use. Errors are *llm.Error if
+// people should read them.
 type Service struct {
 	stores         Stores
 	clock          func() time.Time
@@ -77,7 +75,7 @@ type Service struct {
 	changes        changes
 }
 
-// New makes a service. Mail that Forgot promises goes out only while Run runs.
+// New returns a service. Run sends the mails that Forgot queues.
 func New(o Options) *Service {
 	s := &Service{
 		stores: o.Stores, clock: o.Now, log: o.Log, mail: o.Mail, oidc: o.OIDC, publicURL: o.PublicURL,
@@ -98,14 +96,13 @@ func New(o Options) *Service {
 	return s
 }
 
-// now is the time as it is kept: UTC, whole microseconds.
+// now returns the time in the stored form: UTC, whole microseconds.
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// newID is an id of version 7 (RFC 9562), which sorts by the time it was made.
+// newID returns a UUID of version 7 (RFC 9562), which sorts by creation time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// newToken is a secret of 256 random bits, in base64url, and its hash. A plain
-// hash is enough for so many.
+// newToken returns a secret of 256 random bits, in base64url, and its hash. A plain hash is enough for that many bits.
 func newToken() (llm.Secret, Hash) {
 	b := make([]byte, tokenBytes)
 	_, _ = rand.Read(b) // never fails: see crypto/rand
@@ -115,21 +112,20 @@ func newToken() (llm.Secret, Hash) {
 
 func hashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
 
-// maxToken bounds what is looked up at all; set-up links and others have 43
-// characters.
+// maxToken bounds the length of tokens that are looked up; the tokens of links have 43 characters.
 const maxToken = 64
 
-// Fresh reports whether nobody has set up yet: there is no operator.
+// Fresh reports whether the installation is not set up yet: it has no operator.
 func (s *Service) Fresh(ctx context.Context) (bool, error) {
 	has, err := s.stores.Users.HasOperator(ctx)
 	if err != nil {
-		return false, fmt.Errorf("look for an operator: %w", err)
+		return false, fmt.Errorf("find operator: %w", err)
 	}
 	return !has, nil
 }
 
-// Link is what a one-time link of that kind is for. The error is a *llm.Error with
-// CodeNotFound when it is not good, not any more, or of another kind.
+// Link returns the valid one-time link of that kind. The error is a *llm.Error with CodeNotFound if the link is
+// invalid, expired or of another kind.
 func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, error) {
 	if token == "" || len(token) > maxToken {
 		return Link{}, badLink()
@@ -142,18 +138,18 @@ func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, 
 		return Link{}, badLink()
 	}
 	if err != nil {
-		return Link{}, fmt.Errorf("look for a link: %w", err)
+		return Link{}, fmt.Errorf("find link: %w", err)
 	}
 	return l, nil
 }
 
 func badLink() error {
-	return llm.Errorf(llm.CodeNotFound, "This link is not good, or not any more: it was used, it is too old, or a "+
-		"newer one took its place. Ask for a new one.")
+	return llm.Errorf(llm.CodeNotFound, "This link is invalid or has expired: it was used, it is too old, or a "+
+		"newer link replaced it. Ask for a new one.")
 }
 
-// used says that a link was used up, or its user made, while somebody filled in
-// the form.
+// used converts an error of using a link: the link may have been used up, or its user created, while the person filled
+// in the form.
 func used(doing string, err error) error {
 	switch {
 	case err == nil:
@@ -163,12 +159,12 @@ func used(doing string, err error) error {
 	case errors.Is(err, ErrDisabled):
 		return disabled()
 	case errors.Is(err, ErrExists):
-		return llm.Invalid("email", "Somebody with this e-mail address is here already. Sign in.")
+		return llm.Invalid("email", "A user with this e-mail address already exists. Sign in.")
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// ownChange says in words why a store refused what a session changes of its user.
+// ownChange converts a store's error of a user's own change into one for people.
 func ownChange(doing string, err error) error {
 	switch {
 	case err == nil:
@@ -179,24 +175,24 @@ func ownChange(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// checkPersonName is somebody's name without spaces around it; it may be empty.
+// checkPersonName returns a person's name without surrounding spaces; it may be empty.
 func checkPersonName(text string) (string, error) {
 	name := strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(name); n > maxName {
-		return "", llm.Invalidf("name", "A name has at most %d characters; this one has %d.", maxName, n)
+		return "", llm.Invalidf("name", "A name must have at most %d characters; this one has %d.", maxName, n)
 	}
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return "", llm.Invalid("name", "The name has a character that cannot be shown.")
+		return "", llm.Invalid("name", "The name contains a control character or invalid UTF-8. Remove it.")
 	}
 	return name, nil
 }
 
-// actorOf is a user as the audit log names them.
+// actorOf returns a user as an actor of the audit log.
 func actorOf(u *User, o Origin) audit.Actor {
 	return audit.Actor{Kind: audit.User, ID: u.ID, Name: u.Email, Address: o.Address, Request: o.Request}
 }
 
-// newSession is a session of that user, and its token.
+// newSession returns a new session of that user, and its token.
 func (s *Service) newSession(userID, method string, o Origin) (llm.Secret, NewSession) {
 	token, hash := newToken()
 	now := s.now()

@@ -10,10 +10,10 @@ import (
 	"weir/internal/llm"
 )
 
-// touchEvery is how exactly it is known when a session was last used.
+// touchEvery is the precision of the time at which a session was last used.
 const touchEvery = time.Minute
 
-// How a session began.
+// These are the ways in which a session begins.
 const (
 	ByPassword   = "password"
 	ByInvitation = "invitation"
@@ -23,10 +23,9 @@ const (
 	ByOIDC       = "oidc"
 )
 
-// SignIn is a new session of whoever knows the password. The error is a
-// *llm.Error: CodeAuthentication for an address that is not known and for a
-// wrong password alike, which take the same time, and CodeRateLimited with
-// RetryAfter after many of them.
+// SignIn starts a session for the user with that address and password. The error is a *llm.Error: CodeAuthentication
+// for an unknown address and for a wrong password, which take the same time, and CodeRateLimited with RetryAfter after
+// many failures.
 func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret, o Origin) (llm.Secret, error) {
 	email = normalEmail(email)
 	l, err := s.authenticate(ctx, email, password, o)
@@ -47,15 +46,15 @@ func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret,
 	return token, nil
 }
 
-// logFailed logs that somebody did not come in. The e-mail address is left out: people type
-// passwords there. What the throttles refuse does not come here, so nobody fills a disk.
+// logFailed logs a failed sign-in. It omits the e-mail address, because people type passwords there. Attempts that the
+// throttles refuse are not logged, so the log cannot fill a disk.
 func (s *Service) logFailed(method, userID string, o Origin, reason any) {
 	s.log.Warn("sign-in failed", "method", method, "user", userID, "address", o.Address, "request", o.Request,
 		"reason", reason)
 }
 
-// authenticate is the user of that address, whose password it is. An attempt
-// counts before it is looked at, so that many at once are no way round.
+// authenticate returns the user with that address and password. It counts the attempt before it checks the password, so
+// that concurrent attempts cannot bypass the limit.
 func (s *Service) authenticate(ctx context.Context, email string, password llm.Secret, o Origin) (Login, error) {
 	if s.passwordsOff {
 		return Login{}, noPasswords()
@@ -66,11 +65,12 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 		return Login{}, err
 	}
 	l, err := s.stores.Users.Login(ctx, email)
-	if errors.Is(err, ErrNotFound) || err == nil && l.Email != email { // an id is no address
+	// Login also accepts ids, which are not addresses
+	if errors.Is(err, ErrNotFound) || err == nil && l.Email != email {
 		l, err = Login{}, nil
 	}
 	if err != nil {
-		return Login{}, fmt.Errorf("look for a user: %w", err)
+		return Login{}, fmt.Errorf("find user: %w", err)
 	}
 	ok, weak, err := s.hasher.verify(ctx, password, l.Hash, known)
 	switch {
@@ -78,7 +78,7 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 		return Login{}, err
 	case !ok:
 		s.logFailed(ByPassword, l.ID, o, "wrong password")
-		return Login{}, llm.Errorf(llm.CodeAuthentication, "The e-mail address or the password is not right.")
+		return Login{}, llm.Errorf(llm.CodeAuthentication, "The e-mail address or the password is wrong.")
 	}
 	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil {
 		return Login{}, fmt.Errorf("count attempt to sign in: %w", err)
@@ -89,8 +89,7 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 	return l, nil
 }
 
-// rehash makes the hash anew with the parameters of now. That it fails keeps
-// nobody out.
+// rehash renews the hash with the current parameters. Failure does not affect the sign-in.
 func (s *Service) rehash(ctx context.Context, l *Login, password llm.Secret) {
 	hash, err := s.hasher.hash(ctx, password)
 	if err == nil {
@@ -101,8 +100,7 @@ func (s *Service) rehash(ctx context.Context, l *Login, password llm.Secret) {
 	}
 }
 
-// Visitor is whose session has that token; nil without an error for none, and
-// for one that is over.
+// Visitor returns the visitor whose session has that token; nil without an error if there is none or it is over.
 func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visitor, error) {
 	if session == "" || len(session) > maxToken {
 		return nil, nil
@@ -112,7 +110,7 @@ func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visit
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for a session: %w", err)
+		return nil, fmt.Errorf("find session: %w", err)
 	}
 	now := s.now()
 	if s.over(v.session, now) {
@@ -133,12 +131,12 @@ func (s *Service) over(n *Session, now time.Time) bool {
 		s.passwordsOff && (n.Method == ByPassword || n.Method == ByInvitation || n.Method == ByReset)
 }
 
-// Passwords reports whether people may sign in with a password, and choose one.
+// Passwords reports whether people may sign in with a password and choose one.
 func (s *Service) Passwords() bool { return !s.passwordsOff }
 
 func noPasswords() error {
-	return llm.Errorf(llm.CodeForbidden, "Passwords are switched off here. Sign in by single sign-on; an operator "+
-		"who cannot gets a link from the command weir operators link.")
+	return llm.Errorf(llm.CodeForbidden, "Passwords are switched off. Sign in by single sign-on. If an operator "+
+		"cannot, the command weir operators link creates a link to sign in.")
 }
 
 // SignOut ends the visitor's session.
@@ -152,7 +150,7 @@ func (s *Service) SignOut(ctx context.Context, v *Visitor, o Origin) error {
 	return nil
 }
 
-// Sessions are the visitor's own, that are not over, the one used last first.
+// Sessions returns the visitor's own active sessions, last used first.
 func (s *Service) Sessions(ctx context.Context, v *Visitor) ([]Session, error) {
 	if err := v.May(SignedIn, ""); err != nil {
 		return nil, err
@@ -165,27 +163,27 @@ func (s *Service) Sessions(ctx context.Context, v *Visitor) ([]Session, error) {
 	return slices.DeleteFunc(list, func(n Session) bool { return s.over(&n, now) }), nil
 }
 
-// EndSession ends one of the visitor's own sessions. The error is a *llm.Error
-// with CodeNotFound when it is none of theirs.
+// EndSession ends one of the visitor's own sessions. The error is a *llm.Error with CodeNotFound if they have no such
+// session.
 func (s *Service) EndSession(ctx context.Context, v *Visitor, id string, o Origin) error {
 	if err := v.May(SignedIn, ""); err != nil {
 		return err
 	}
 	n := 0
 	var err error
-	if id != "" { // which would be all
+	if id != "" { // an empty id would end all
 		n, err = s.stores.Sessions.EndSessions(ctx, v.Actor(o), v.user.ID, Ending{Only: id})
 	}
 	if err != nil {
 		return fmt.Errorf("end session: %w", err)
 	}
 	if n == 0 {
-		return llm.Errorf(llm.CodeNotFound, "There is no such session of yours, or it is over.")
+		return llm.Errorf(llm.CodeNotFound, "You have no such session, or it has ended.")
 	}
 	return nil
 }
 
-// EndOtherSessions ends all sessions of the visitor but this one.
+// EndOtherSessions ends all sessions of the visitor except this one.
 func (s *Service) EndOtherSessions(ctx context.Context, v *Visitor, o Origin) error {
 	if err := v.May(SignedIn, ""); err != nil {
 		return err
@@ -200,7 +198,7 @@ func (s *Service) EndOtherSessions(ctx context.Context, v *Visitor, o Origin) er
 	return nil
 }
 
-// ChangeName gives the visitor a name, of at most 100 characters.
+// ChangeName changes the visitor's name, of at most 100 characters.
 func (s *Service) ChangeName(ctx context.Context, v *Visitor, name string, o Origin) error {
 	if err := v.May(SignedIn, ""); err != nil {
 		return err
@@ -215,8 +213,8 @@ func (s *Service) ChangeName(ctx context.Context, v *Visitor, name string, o Ori
 	return nil
 }
 
-// ChangePassword ends all sessions of the visitor and gives a new one. A wrong
-// current password counts as an attempt to sign in.
+// ChangePassword changes the visitor's password, ends all their sessions and returns a new one. A wrong current
+// password counts as an attempt to sign in.
 func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next llm.Secret, o Origin) (llm.Secret,
 	error,
 ) {
@@ -230,7 +228,7 @@ func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next 
 	if !u.Password {
 		return llm.Secret{},
 			llm.Invalid("current",
-				"You have no password; you come in by single sign-on. A link for a new password gives you one.")
+				"You have no password and sign in by single sign-on. Use a link for a new password to set one.")
 	}
 	if err := checkPassword(next, u.Email); err != nil {
 		return llm.Secret{}, err

@@ -10,30 +10,28 @@ import (
 	"weir/internal/llm"
 )
 
-// What a store says of what should or should not be there.
+// These errors are returned by stores.
 var (
 	ErrNotFound = errors.New("people: not found")
-	ErrExists   = errors.New("people: exists already")
-	// ErrLast says that nobody would be left: the last owner of an account, or
-	// the last operator.
-	ErrLast = errors.New("people: the last one")
-	// ErrTaken says that somebody else of the same provider of identities came
-	// with this e-mail address before.
+	ErrExists   = errors.New("people: already exists")
+	// ErrLast is returned if an account would lose its last owner, or the installation its last operator.
+	ErrLast = errors.New("people: the last owner or operator must stay")
+	// ErrTaken is returned if another identity of the same provider already uses this e-mail address.
 	ErrTaken = errors.New("people: the address belongs to another identity")
-	// ErrUnproven says that nobody has proven that the user's address is theirs.
+	// ErrUnproven is returned for a user with an unproven address.
 	ErrUnproven = errors.New("people: the address is not proven")
-	// ErrNoOperator says that a user is no operator, where one is needed.
-	ErrNoOperator = errors.New("people: no operator")
-	// ErrOperator says that a user is an operator, where none may be.
-	ErrOperator = errors.New("people: an operator")
-	// ErrDisabled says that a user may not sign in.
+	// ErrNoOperator is returned if a user must be an operator and is not.
+	ErrNoOperator = errors.New("people: the user is not an operator")
+	// ErrOperator is returned if a user must not be an operator and is one.
+	ErrOperator = errors.New("people: the user is an operator")
+	// ErrDisabled is returned for a user who may not sign in.
 	ErrDisabled = errors.New("people: the user is disabled")
 )
 
-// Hash is the SHA-256 of a secret that is kept as nothing else.
+// Hash is the SHA-256 of a secret. The secret itself is not stored.
 type Hash = account.Hash
 
-// Login is a user with the password, as a PHC string, and the second factor; empty for none.
+// Login is a user with their password hash, as a PHC string, and their second factor; each empty for none.
 type Login struct {
 	User
 	Hash   llm.Secret
@@ -43,79 +41,78 @@ type Login struct {
 // Factor is a second factor: an authenticator app.
 type Factor struct {
 	Secret string // sealed; empty for none
-	Step   int64  // the last time step whose code was taken
-	// Recovery are the hashes of codes that stand in for the app, each once. Login has none of them.
+	Step   int64  // the last time step with an accepted code
+	// Recovery holds the hashes of the recovery codes, which replace the app once each. Login does not fill them in.
 	Recovery []Hash
 }
 
-// NewSession is a session that begins, and the hash of its token. It is pending where its user has a second factor and
-// it begins with what a password or a mailed link proves, unless Passed.
+// NewSession is a session to start, and the hash of its token. It is pending if its user has a second factor and it
+// begins with a password or a mailed link, unless Passed is set.
 type NewSession struct {
 	Session
 	Token  Hash
-	SID    string // what the provider of single sign-on calls it; empty for none
-	Passed bool   // the second factor was given in the session in whose place it comes
+	SID    string // the single sign-on provider's id of the session; empty for none
+	Passed bool   // the session that it replaces has passed the second factor
 }
 
-// Passing is a second factor that was given: a session that is pending, and the one in its place.
+// Passing is an accepted second factor: the pending session, and the one that replaces it.
 type Passing struct {
 	Pending  string // id of the session
-	Step     int64  // whose code was given; 0 for a recovery code
+	Step     int64  // of the entered code; 0 for a recovery code
 	Recovery Hash
-	Passkey  *Passkey // that has signed; nil for a code
+	Passkey  *Passkey // that signed; nil for a code
 	Session  NewSession
 }
 
-// Admission is somebody who comes in by a one-time link.
+// Admission admits a person by a one-time link.
 type Admission struct {
-	Link     Hash       // which is used up
-	User     User       // whose ID is new, or that of a user who is there
-	Password llm.Secret // PHC string; empty where it stays as it is
+	Link     Hash       // used up by the admission
+	User     User       // with a new ID, or that of an existing user
+	Password llm.Secret // PHC string; empty to leave it unchanged
 	Session  *NewSession
 	By       audit.Actor
 	At       time.Time
 }
 
-// Arrival is somebody who comes in by single sign-on.
+// Arrival admits a person by single sign-on.
 type Arrival struct {
 	Issuer, Subject string
-	Email           string // which the provider has verified; empty for none
+	Email           string // verified by the provider; empty for none
 	Name            string
-	NewID           string // of the user, where one is made
-	SignUp          bool   // whoever is not known and not invited may come in too
+	NewID           string // of the user, if one is created
+	SignUp          bool   // admits people who are neither known nor invited
 	Grants          Grants
-	Session         NewSession // without its user
+	Session         NewSession // UserID is empty
 	By              audit.Actor
 }
 
-// Grants are the roles that groups give. What they do not name stays as it is.
+// Grants holds the roles that groups grant. Roles that it does not name are unchanged.
 type Grants struct {
 	Operator *bool
-	Roles    map[string]Role // by name of the account; empty for none
+	Roles    map[string]Role // by the account's name; empty for no role
 }
 
-// Ending selects sessions of a user that end.
+// Ending selects the sessions of a user to end.
 type Ending struct {
 	Only   string // id; empty for all
 	Except string // id; empty for none
 }
 
-// NewInvitation is an invitation, and the hash of its link.
+// NewInvitation is an invitation and the hash of its link.
 type NewInvitation struct {
 	Invitation
 	Link Hash
 }
 
-// NewReset is a link by which a user gets a new password, or an operator signs in.
+// NewReset is a link by which a user sets a new password, or an operator signs in.
 type NewReset struct {
 	UserID           string
-	Mailed           bool // to the user: whoever uses it has the address
-	SignIn           bool // it signs an operator in, and changes no password
+	Mailed           bool // mailed to the user: using it proves the address
+	SignIn           bool // signs an operator in and changes no password
 	Created, Expires time.Time
 }
 
-// Stores is where people live. Every change is in the audit log, written in the
-// same transaction.
+// Stores holds the stores of people. Every change writes the audit log in the same transaction.
 type Stores struct {
 	Users       UserStore
 	Passwords   PasswordStore
@@ -130,139 +127,136 @@ type Stores struct {
 	Logouts     LogoutStore
 }
 
-// AccessStore keeps who may sign in at all.
+// AccessStore stores which users may sign in.
 type AccessStore interface {
-	// SetDisabled lets a user sign in no more, and ends all sessions, or lets them in again. ErrNotFound, ErrOperator
-	// for one who is to be kept out, and audit.ErrNotAllowed where by is no operator.
+	// SetDisabled disables a user and ends all their sessions, or enables the user. It returns ErrNotFound, ErrOperator
+	// for an operator who would be disabled, and audit.ErrNotAllowed if by is not an operator.
 	SetDisabled(ctx context.Context, by audit.Actor, userID string, disabled bool) error
-	// RemoveUser forgets a user with all that is theirs. ErrNotFound, ErrOperator, ErrLast for the last owner of an
-	// account, and audit.ErrNotAllowed where by is no operator.
+	// RemoveUser deletes a user with all their data. It returns ErrNotFound, ErrOperator, ErrLast for the last owner of
+	// an account, and audit.ErrNotAllowed if by is not an operator.
 	RemoveUser(ctx context.Context, by audit.Actor, userID string) error
 }
 
-// FactorStore keeps second factors.
+// FactorStore stores second factors.
 type FactorStore interface {
-	// SetFactor gives a user a second factor in place of what there was, or takes it away where f has no secret, with
-	// all passkeys, and ends all sessions but the one to keep; ErrNotFound for no user, or where their own session to
-	// keep has ended.
+	// SetFactor sets or replaces a user's second factor, or removes it with all passkeys if f has no secret. It ends
+	// all sessions except keep. It returns ErrNotFound for an unknown user, or if keep is set and has ended.
 	SetFactor(ctx context.Context, by audit.Actor, userID string, f Factor, keep string) error
-	// PassFactor uses a code up, or keeps what a passkey has become, and starts a session in place of the one that is pending; ErrNotFound where the
-	// code was used, or the session is over.
+	// PassFactor marks a code as used, or stores the updated passkey, and replaces the pending session. It returns
+	// ErrNotFound if the code was used or the session is over.
 	PassFactor(ctx context.Context, by audit.Actor, p Passing) error
 }
 
-// PasskeyStore keeps passkeys.
+// PasskeyStore stores passkeys.
 type PasskeyStore interface {
-	// Passkeys are those of a user, the first one made first.
+	// Passkeys returns the passkeys of a user, oldest first.
 	Passkeys(ctx context.Context, userID string) ([]Passkey, error)
-	// AddPasskey adds one to a user who has a second factor; ErrTaken where anybody has it, ErrNotFound.
+	// AddPasskey adds a passkey to a user who has a second factor. It returns ErrTaken if any user has it, or
+	// ErrNotFound.
 	AddPasskey(ctx context.Context, by audit.Actor, userID string, p Passkey) error
-	// RemovePasskey removes one of a user; ErrNotFound.
+	// RemovePasskey removes a passkey of a user, or returns ErrNotFound.
 	RemovePasskey(ctx context.Context, by audit.Actor, userID, id string) error
 }
 
-// UserStore keeps users.
+// UserStore stores users.
 type UserStore interface {
-	// HasOperator reports whether there is any operator.
+	// HasOperator reports whether an operator exists.
 	HasOperator(ctx context.Context) (bool, error)
-	// Login is the user of that id or e-mail; or ErrNotFound.
+	// Login returns the user with that id or e-mail address, or ErrNotFound.
 	Login(ctx context.Context, idOrEmail string) (Login, error)
-	// Users are all users, by e-mail.
+	// Users returns all users, sorted by e-mail address.
 	Users(ctx context.Context) ([]User, error)
-	// RenameUser changes the name of a user; or ErrNotFound.
+	// RenameUser changes the name of a user, or returns ErrNotFound.
 	RenameUser(ctx context.Context, by audit.Actor, id, name string) error
-	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound,
-	// ErrUnproven for one who is not to be one, and audit.ErrNotAllowed where by is none.
+	// SetOperator grants or removes the operator role. It returns ErrLast, ErrNotFound, ErrUnproven for a user with an
+	// unproven address, and audit.ErrNotAllowed if by is not an operator.
 	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
 }
 
-// PasswordStore keeps hashes of passwords, and links for new ones.
+// PasswordStore stores password hashes and links for new passwords.
 type PasswordStore interface {
-	// SetPassword gives the user of a session a password, ends all sessions and starts one; ErrNotFound where the
-	// session has ended.
+	// SetPassword sets the password of a session's user, ends all their sessions and starts n. It returns ErrNotFound
+	// if the session has ended.
 	SetPassword(ctx context.Context, by audit.Actor, session string, hash llm.Secret, n NewSession) error
-	// Rehash replaces the hash of a password by another one of the same
-	// password, unless it changed meanwhile.
+	// Rehash replaces a password hash with another one of the same password, unless it has changed in the meantime.
 	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error
-	// CreateReset adds a link for a new password, or to sign in; ErrNotFound without
-	// the user, ErrNoOperator for one who is none and is to sign in by it, audit.ErrNotAllowed
-	// where by is none and the link is not mailed.
+	// CreateReset adds a link for a new password or to sign in. It returns ErrNotFound for an unknown user,
+	// ErrNoOperator if a sign-in link's user is not an operator, and audit.ErrNotAllowed if by is not an operator and
+	// the link is not mailed.
 	CreateReset(ctx context.Context, by audit.Actor, r NewReset, link Hash) error
 }
 
-// MemberStore keeps who is in which account.
+// MemberStore stores the members of accounts.
 type MemberStore interface {
-	// Members are the members of an account, by e-mail.
+	// Members returns the members of an account, sorted by e-mail address.
 	Members(ctx context.Context, accountID string) ([]Membership, error)
-	// SetRole changes the role of a member; ErrLast, ErrNotFound, and audit.ErrNotAllowed where by
-	// neither owns the account nor is an operator.
+	// SetRole changes the role of a member. It returns ErrLast, ErrNotFound, and audit.ErrNotAllowed if by is neither
+	// an owner of the account nor an operator.
 	SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error
-	// RemoveMember takes a member out of an account, with the errors of SetRole.
+	// RemoveMember removes a member from an account, with the errors of SetRole.
 	RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error
 }
 
-// SessionStore keeps sessions.
+// SessionStore stores sessions.
 type SessionStore interface {
-	// StartSession starts a session, and forgets those whose time is over.
+	// StartSession starts a session and deletes expired ones.
 	StartSession(ctx context.Context, by audit.Actor, n NewSession) error
-	// VisitorBySession is whose session has that token, over or not; or
-	// ErrNotFound.
+	// VisitorBySession returns the visitor with that session token, even if the session is over, or ErrNotFound.
 	VisitorBySession(ctx context.Context, token Hash) (*Visitor, error)
-	// TouchSession notes when and from where a session was last used.
+	// TouchSession records the time and address of a session's last use.
 	TouchSession(ctx context.Context, s Session) error
-	// Sessions are the sessions of a user, the one used last first.
+	// Sessions returns the sessions of a user, last used first.
 	Sessions(ctx context.Context, userID string) ([]Session, error)
-	// EndSessions ends sessions of a user and returns how many.
+	// EndSessions ends sessions of a user and returns their number.
 	EndSessions(ctx context.Context, by audit.Actor, userID string, e Ending) (int, error)
 }
 
-// InvitationStore keeps invitations.
+// InvitationStore stores invitations.
 type InvitationStore interface {
-	// Invite adds an invitation, in place of an earlier one of the same person to
-	// the same place, and returns it with the name of its account. ErrExists when
-	// the person is there already, ErrNotFound when the account is not, audit.ErrNotAllowed
-	// where by is no operator, nor, for an invitation to an account, an owner of it.
+	// Invite adds an invitation, which replaces an earlier one of the same person to the same place, and returns it
+	// with the name of its account. It returns ErrExists if the person already has a role there, ErrNotFound for an
+	// unknown account, and audit.ErrNotAllowed if by is neither an operator nor, for an invitation to an account, its
+	// owner.
 	Invite(ctx context.Context, by audit.Actor, i Invitation, link Hash) (Invitation, error)
-	// CreateAccount makes an account with its credit and with invitations to it, or nothing, and returns it as it is
-	// then. account.ErrExists when its name is taken, and audit.ErrNotAllowed where somebody is invited by who is no
+	// CreateAccount creates an account with its credit and invitations in one transaction, and returns it. It returns
+	// account.ErrExists if the name is taken, and audit.ErrNotAllowed if there are invitations and by is not an
 	// operator.
-	CreateAccount(ctx context.Context, by audit.Actor, d account.Draft, invited []NewInvitation) (account.Account, error)
-	// Invitations are those of an account that nobody used, the newest first; of
-	// operators where it is empty.
+	CreateAccount(ctx context.Context, by audit.Actor, d account.Draft, invited []NewInvitation) (
+		account.Account, error,
+	)
+	// Invitations returns the unused invitations of an account, newest first, or those of operators if it is empty.
 	Invitations(ctx context.Context, accountID string, now time.Time) ([]Invitation, error)
-	// CancelInvitation takes an invitation back; or ErrNotFound.
+	// CancelInvitation deletes an invitation, or returns ErrNotFound.
 	CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error
 }
 
-// AdmissionStore lets in whoever uses a one-time link or comes by single sign-on. Of
-// all who use a link at once, one succeeds and the others get ErrNotFound.
+// AdmissionStore admits people by one-time links or single sign-on. If several use a link at once, one succeeds and the
+// others get ErrNotFound.
 type AdmissionStore interface {
-	// LinkByHash is a link that is good; or ErrNotFound.
+	// LinkByHash returns a valid link, or ErrNotFound.
 	LinkByHash(ctx context.Context, link Hash, now time.Time) (Link, error)
-	// UseSetup makes the first operator, owner of the account account.DefaultName;
-	// ErrExists when the address is a user's already.
+	// UseSetup creates the first operator, who owns the account account.DefaultName. It returns ErrExists if the
+	// address belongs to a user.
 	UseSetup(ctx context.Context, a Admission) error
-	// UseInvitation makes the user, where there is none, and does what the
-	// invitation says. A password for a user who is there is taken where an operator
-	// invited and the address was not proven, which it is then, and ends all
-	// sessions; else it is ErrExists.
+	// UseInvitation creates the user if there is none, and grants the invitation's role. A password for an existing
+	// user is accepted only if an operator invited and the address was not proven: then the address becomes proven and
+	// all sessions end. Otherwise it returns ErrExists.
 	UseInvitation(ctx context.Context, a Admission) error
-	// UseReset changes the password and ends all sessions of the user, whose address
-	// is proven then. Without a password it uses a link to sign in, and changes nothing.
+	// UseReset changes the password, ends all sessions of the user and proves their address. Without a password it uses
+	// up a sign-in link and changes nothing else.
 	UseReset(ctx context.Context, a Admission) error
-	// Arrive lets in somebody who comes by single sign-on, takes up the
-	// invitations of a verified address, and makes roles follow groups, but for
-	// the last operator and the last owner of an account, who stay. ErrNotFound
-	// for somebody who is neither known nor invited, ErrTaken.
+	// Arrive admits a person by single sign-on, accepts the invitations of a verified address, and sets the roles that
+	// groups grant. The last operator and the last owner of an account keep their roles. It returns ErrNotFound for a
+	// person who is neither known nor invited, or ErrTaken.
 	Arrive(ctx context.Context, a Arrival) (User, error)
 }
 
 // ThrottleStore counts attempts to sign in, for all nodes together.
 type ThrottleStore interface {
-	// TrySignIn counts an attempt as failed in all marks, unless one of them says
-	// to wait: then it counts nothing, and returns how long. Where the first mark
-	// has seen a success lately, it is known, and the others do not make it wait.
+	// TrySignIn counts an attempt as failed in all marks, and returns whether the first mark has had a recent success
+	// (known). If a mark requires a delay, it counts nothing and returns the delay. If known, only the first mark can
+	// require one.
 	TrySignIn(ctx context.Context, marks []Mark, now time.Time) (wait time.Duration, known bool, err error)
-	// PassSignIn takes back what TrySignIn counted, because it was a success.
+	// PassSignIn undoes the count of TrySignIn after a success.
 	PassSignIn(ctx context.Context, marks []Mark, now time.Time) error
 }

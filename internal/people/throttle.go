@@ -10,52 +10,50 @@ import (
 	"weir/internal/seal"
 )
 
-// Mark is one count of failed attempts: of an e-mail address from a network, of
-// an e-mail address, or of a network.
+// Mark is a counter of failed attempts: for an e-mail address from a network, for an e-mail address, or for a network.
 type Mark struct {
-	Scope string        // what is counted, without naming it
+	Scope string        // identifies the counter by hashes
 	Free  int64         // failures before the first delay
 	Most  time.Duration // the longest delay
-	// Shared says that a success takes back one failure, not all: others are
-	// counted here too.
+	// Shared reports that other people are counted here too, so a success removes one failure, not all.
 	Shared bool
 }
 
-// How long counts live.
+// These constants bound the age of counts.
 const (
 	// FailuresFor is how long failures count after the last one.
 	FailuresFor = 24 * time.Hour
-	// KnownFor is how long a network is known after a success from it.
+	// KnownFor is how long a network stays known after a success from it.
 	KnownFor = 90 * 24 * time.Hour
 )
 
 const (
 	firstDelay = time.Second
-	// Whoever fails from one network waits 1 s, 2 s, 4 s, … A stranger elsewhere
-	// is counted by himself, so that he locks nobody out.
+	// Failures for an address from one network delay by 1 s, 2 s, 4 s, … A stranger on another network has a separate
+	// counter and cannot lock anyone out.
 	pairFree, pairMost = 5, 15 * time.Minute
-	// Guesses at one address from many networks are held to ten a minute. Its
-	// owner does not feel it on a network from which a sign-in succeeded.
+	// Guesses at one address from many networks are limited to ten a minute. The limit does not apply on a network from
+	// which a sign-in succeeded.
 	emailFree, emailMost = 20, 6 * time.Second
 	// Guesses at many addresses from one network, which a whole office may share.
 	networkFree, networkMost = 100, time.Minute
-	// Links for a new password.
+	// Requests for a link to set a new password.
 	forgotFree = 3
 )
 
-// Delay is how long nobody may try again after that many failures.
+// Delay returns how long attempts are refused after that many failures.
 func (m *Mark) Delay(failures int64) time.Duration {
 	over := failures - m.Free
 	switch {
 	case over < 0:
 		return 0
-	case over > 20: // more doublings than any Most has
+	case over > 20: // more doublings than any Most allows
 		return m.Most
 	}
 	return min(firstDelay<<over, m.Most)
 }
 
-// signInMarks are the counts of an attempt to sign in, the narrowest first.
+// signInMarks returns the counters of a sign-in attempt, the narrowest first.
 func signInMarks(email, address string) []Mark {
 	network := networkOf(address)
 	return []Mark{
@@ -65,7 +63,7 @@ func signInMarks(email, address string) []Mark {
 	}
 }
 
-// forgotMarks are the counts of a question for a new password.
+// forgotMarks returns the counters of a request for a new password.
 func forgotMarks(email, address string) []Mark {
 	return []Mark{
 		{Scope: "forgot " + seal.Digest(email), Free: forgotFree, Most: pairMost},
@@ -73,8 +71,8 @@ func forgotMarks(email, address string) []Mark {
 	}
 }
 
-// oidcMarks are the counts of a way through single sign-on: of its beginning and of
-// its end, which has the provider asked. Only who comes in takes them back.
+// oidcMarks returns the counters of a step of single sign-on: its start, or its end, which queries the provider. Only a
+// successful sign-in resets them.
 func oidcMarks(step, address string) []Mark {
 	return []Mark{{
 		Scope: "oidc " + step + " " + seal.Digest(networkOf(address)), Free: networkFree, Most: networkMost,
@@ -82,8 +80,8 @@ func oidcMarks(step, address string) []Mark {
 	}}
 }
 
-// networkOf is what one client is taken to have for itself: an IPv4 address, or
-// the 64 bits before the rest of an IPv6 one (RFC 4291, section 2.5.4).
+// networkOf returns the network that is assumed to belong to one client: an IPv4 address, or the 64-bit prefix of an
+// IPv6 address (RFC 4291, section 2.5.4).
 func networkOf(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
@@ -96,7 +94,7 @@ func networkOf(address string) string {
 	return netip.PrefixFrom(a, ours).Masked().String()
 }
 
-// try counts an attempt, or says to wait. Known is whether the first mark has seen a success lately.
+// try counts an attempt, or returns an error with the time to wait. Known reports a recent success in the first mark.
 func (s *Service) try(ctx context.Context, marks []Mark) (known bool, err error) {
 	wait, known, err := s.stores.Throttles.TrySignIn(ctx, marks, s.now())
 	if err != nil {

@@ -8,33 +8,31 @@ import (
 	"weir/internal/audit"
 )
 
-// Visit is one request of somebody, as its route lets it in.
+// Visit is a request that its route has admitted.
 type Visit struct {
-	*Visitor                  // nil where the route is open to everybody and nobody is signed in
-	Account  *account.Account // that the path names; nil where it names none
+	*Visitor                  // nil if the route is open and the visitor is not signed in
+	Account  *account.Account // named by the path; nil if it names none
 	Origin   Origin
 	By       audit.Actor // for the audit log
 }
 
-// Route is one pattern of the dashboard or of the administration, with the right
-// that it asks. Whoever lacks it never comes to Serve. A path value {account} is
-// the name or the id of an account, which Visit.Account then is.
+// Route is a pattern of the dashboard or of the administration API, with the right that it requires. Requests without
+// that right do not reach Serve. The path value {account} is the name or id of an account, which Visit.Account holds.
 type Route struct {
-	Pattern string // as http.ServeMux has it, with the method
+	Pattern string // in the form of http.ServeMux, with the method
 	Right   Right  // Open for everybody
-	Ask     bool   // it asks a model, which limits count, and is no change
+	Ask     bool   // sends a request to a model, which is subject to rate limits and is not a change
 	Serve   func(w http.ResponseWriter, r *http.Request, v *Visit)
 }
 
-// Revokes reports whether the route takes an API key away, or sessions of one's own.
+// Revokes reports whether the route revokes an API key or the visitor's own sessions.
 func (r *Route) Revokes() bool {
 	method, path, _ := strings.Cut(r.Pattern, " ")
 	return method == "DELETE" && strings.HasSuffix(path, "/keys/{key}") ||
 		method == "POST" && (strings.HasSuffix(path, "/keys/{id}/revoke") || strings.HasPrefix(path, "/me/sessions/"))
 }
 
-// HidePath is a path as a log may have it: without what stands behind the kind of
-// a one-time link, which is the link's secret.
+// HidePath returns a path for logs, without the secret of a one-time link.
 func HidePath(path string) string {
 	steps := strings.Split(path, "/")
 	for i, step := range steps {

@@ -6,10 +6,10 @@ import (
 	"weir/internal/llm"
 )
 
-// Right is what a page or a call of the administration asks of whoever comes.
+// Right is a right that a page or an administration request requires.
 type Right string
 
-// The rights. Those to read, use and manage are of one account.
+// These are the rights. Read, Use and Manage apply to one account.
 const (
 	Open     Right = "open" // everybody, signed in or not
 	SignedIn Right = "signed_in"
@@ -19,27 +19,27 @@ const (
 	Operate  Right = "operate"
 )
 
-// rights are what the roles may do in their account. Operators may do all.
+// rights lists the rights of each role in its account. Operators have all rights.
 var rights = map[Role][]Right{
 	Owner:  {Read, Use, Manage},
 	Member: {Read, Use},
 	Viewer: {Read},
 }
 
-// Visitor is somebody who is signed in, or a program with an operator's key. Its zero value, and nil, may do nothing.
+// Visitor is a signed-in person, or a program with an operator's key. Its zero value, and nil, have no rights.
 type Visitor struct {
 	user     *User
 	session  *Session
 	in       []Membership
-	key      *account.Key // of a program in an operator's place; then there is no user
+	key      *account.Key // of a program with an operator's key; then user is nil
 	confined bool
 }
 
-// Confined reports whether the visitor had roles by single sign-on, which do not count
-// in this session because it began in another way.
+// Confined reports whether the visitor has roles by single sign-on that do not apply to this session, because it began
+// in another way.
 func (v *Visitor) Confined() bool { return v != nil && v.confined }
 
-// User is who it is; nil for the zero value.
+// User returns the signed-in user; nil for the zero value.
 func (v *Visitor) User() *User {
 	if v == nil {
 		return nil
@@ -47,7 +47,7 @@ func (v *Visitor) User() *User {
 	return v.user
 }
 
-// Session is the browser that is signed in; nil for the zero value.
+// Session returns the signed-in session; nil for the zero value.
 func (v *Visitor) Session() *Session {
 	if v == nil {
 		return nil
@@ -55,7 +55,7 @@ func (v *Visitor) Session() *Session {
 	return v.session
 }
 
-// Memberships are the accounts of the visitor, by name.
+// Memberships returns the visitor's memberships, sorted by account name.
 func (v *Visitor) Memberships() []Membership {
 	if v == nil {
 		return nil
@@ -68,7 +68,7 @@ func (v *Visitor) Operator() bool {
 	return v != nil && (v.key != nil || v.user != nil && v.user.Operator)
 }
 
-// Key is the operator's key that came in place of a person; nil for a person.
+// Key returns the operator's key of a program; nil for a person.
 func (v *Visitor) Key() *account.Key {
 	if v == nil {
 		return nil
@@ -76,7 +76,7 @@ func (v *Visitor) Key() *account.Key {
 	return v.key
 }
 
-// Role is what the visitor is in an account; empty for nothing.
+// Role returns the visitor's role in an account; empty for none.
 func (v *Visitor) Role(accountID string) Role {
 	for _, m := range v.Memberships() {
 		if m.AccountID == accountID {
@@ -86,16 +86,15 @@ func (v *Visitor) Role(accountID string) Role {
 	return ""
 }
 
-// May returns nil when the visitor has the right, in that account where it is of
-// one, and else a *llm.Error: CodeAuthentication for nobody, CodeNotFound for an
-// account that is not the visitor's, so that nobody learns which ones there are,
-// CodeForbidden for what the visitor's role does not allow.
+// May returns nil if the visitor has the right, in that account if the right applies to one. Otherwise the error is a
+// *llm.Error: CodeAuthentication if nobody is signed in, CodeNotFound for an account that is not the visitor's, so that
+// other accounts stay hidden, CodeForbidden if the visitor's role lacks the right.
 func (v *Visitor) May(right Right, accountID string) error {
 	switch {
 	case right == Open:
 		return nil
 	case v == nil || v.user == nil && v.key == nil:
-		return llm.Errorf(llm.CodeAuthentication, "Nobody is signed in.")
+		return llm.Errorf(llm.CodeAuthentication, "You are not signed in. Sign in first.")
 	case right == SignedIn, v.Operator():
 		return nil
 	case right == Operate:
@@ -103,7 +102,7 @@ func (v *Visitor) May(right Right, accountID string) error {
 	}
 	role := v.Role(accountID)
 	if role == "" {
-		return llm.Errorf(llm.CodeNotFound, "There is no such account, or it is not one of yours.")
+		return llm.Errorf(llm.CodeNotFound, "There is no such account, or you are not a member of it.")
 	}
 	for _, has := range rights[role] {
 		if has == right {
@@ -113,7 +112,7 @@ func (v *Visitor) May(right Right, accountID string) error {
 	return llm.Errorf(llm.CodeForbidden, "A %s of this account may not do this.", role)
 }
 
-// Actor is the visitor as the audit log names it.
+// Actor returns the visitor as an actor of the audit log.
 func (v *Visitor) Actor(o Origin) audit.Actor {
 	a := audit.Actor{Kind: audit.Nobody, Address: o.Address, Request: o.Request}
 	if u := v.User(); u != nil {
@@ -124,11 +123,11 @@ func (v *Visitor) Actor(o Origin) audit.Actor {
 	return a
 }
 
-// NewVisitor is somebody who came in with a session, or without one.
+// NewVisitor returns the visitor of a session.
 func NewVisitor(u User, s *Session, in []Membership) *Visitor {
 	return &Visitor{user: &u, session: s, in: in}
 }
 
-// KeyHolder is a program with an operator's key: one that was found good, and has
-// the permission account.Admin.
+// KeyHolder returns the visitor of a program with an operator's key. The key must be valid and have the permission
+// account.Admin.
 func KeyHolder(k *account.Key) *Visitor { return &Visitor{key: k} }

@@ -1,5 +1,5 @@
-// Package oidctest is an OpenID Connect provider for tests: a real HTTP server
-// with discovery, keys, a plain sign-in page, and codes that want PKCE.
+// Package oidctest runs an OpenID Connect provider for tests: a real HTTP server with discovery, keys, a plain sign-in
+// page, and codes that require PKCE.
 package oidctest
 
 import (
@@ -23,31 +23,31 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Client is who may ask for identities.
+// These constants are the credentials of the only client.
 const (
 	ClientID     = "weir"
 	ClientSecret = "a-secret-of-the-client-with-many-characters"
 )
 
-// Person is somebody who can sign in at the provider.
+// Person can sign in at the provider.
 type Person struct {
 	Subject  string
 	Email    string
-	Verified any // the claim email_verified; nil for none
+	Verified any // the claim email_verified; nil to omit it
 	Name     string
 	Groups   []string
-	// Thin puts e-mail and groups into the user info alone, and not into the token.
+	// Thin puts e-mail and groups only into the user info, not into the token.
 	Thin bool
-	SID  string // what the provider calls the session; empty for none
+	SID  string // the provider's id of the session; empty for none
 }
 
-// Server is a provider that runs. Change its fields before the first request.
+// Server is a running provider. Change its fields before the first request.
 type Server struct {
 	URL string // the issuer
 	Now func() time.Time
-	// Spoil changes the claims of a token before it is signed; nil for nothing.
+	// Spoil changes the claims of a token before it is signed; nil for no change.
 	Spoil func(claims map[string]any)
-	// SignWith signs tokens with a key that nobody published.
+	// SignWith signs tokens with an unpublished key.
 	SignWith *ecdsa.PrivateKey
 
 	server *httptest.Server
@@ -57,11 +57,11 @@ type Server struct {
 	people map[string]Person // by subject
 	codes  map[string]grant
 	tokens map[string]string // subjects by access token
-	asked  map[string]int    // by path
+	asked  map[string]int    // requests by path
 	away   http.HandlerFunc
 }
 
-// grant is what a code stands for.
+// grant holds the facts behind a code.
 type grant struct {
 	subject, nonce, challenge, redirect string
 }
@@ -101,24 +101,24 @@ func Start(everybody ...Person) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the provider.
+// Close stops the provider.
 func (s *Server) Close() { s.server.Close() }
 
-// Put adds a person, or changes one.
+// Put adds or replaces a person.
 func (s *Server) Put(p Person) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.people[p.Subject] = p
 }
 
-// Instead answers all requests in the provider's place, until it is nil.
+// Instead lets h answer all requests in the provider's place; nil ends that.
 func (s *Server) Instead(h http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = h
 }
 
-// Asked is how often a path was asked for.
+// Asked returns the number of requests to a path.
 func (s *Server) Asked(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *Server) Asked(path string) int {
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that left is no concern of a test's
+	_ = json.NewEncoder(w).Encode(v) // a client that disconnected does not matter to the test
 }
 
 func (s *Server) discover(w http.ResponseWriter, _ *http.Request) {
@@ -169,7 +169,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 	_ = page.Execute(w, map[string]any{"People": all, "Query": template.URL(r.URL.RawQuery)})
 }
 
-// authorize sends somebody back with a code.
+// authorize redirects the browser back with a code.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if q.Get("client_id") != ClientID || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" ||
@@ -191,7 +191,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusSeeOther)
 }
 
-// token changes a code for tokens, once, for whoever knows the verifier.
+// token exchanges a code for tokens, once, if the client knows the verifier.
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	id, secret, _ := r.BasicAuth()
 	if id == "" {
@@ -272,8 +272,7 @@ func (s *Server) sign(claims map[string]any) (string, error) {
 	return signed.CompactSerialize()
 }
 
-// LogoutToken is a token that ends the sessions of a subject, with these claims in the place of its own; nil takes one
-// away.
+// LogoutToken returns a token that ends the sessions of a subject. The given claims replace its own; nil removes one.
 func (s *Server) LogoutToken(subject string, claims map[string]any) (string, error) {
 	c := map[string]any{
 		"iss": s.URL, "sub": subject, "aud": ClientID, "iat": s.Now().Unix(), "exp": s.Now().Add(time.Minute).Unix(),
@@ -304,8 +303,8 @@ func bearer(r *http.Request) string {
 	return token
 }
 
-// SignIn does what a browser does with the sign-in page at an address that the
-// gateway sent it to, and returns the query with which it comes back.
+// SignIn submits the sign-in page at an address as a browser does, and returns the query string of the redirect back to
+// the gateway.
 func (s *Server) SignIn(address, subject string) (url.Values, error) {
 	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
