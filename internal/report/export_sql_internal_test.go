@@ -50,18 +50,18 @@ func sold() []*Exported {
 	return append(list, failed)
 }
 
-// engine loads a file as docs/metering.md says and answers questions: the cells of rows, nil for null.
+// engine loads a file as docs/exports.md says and answers questions: the cells of rows, nil for null.
 type engine func(t *testing.T, file string, statements []string) [][][]*string
 
-// engines are the databases that docs/metering.md names.
+// engines are the databases that docs/exports.md names.
 func engines() map[string]engine {
 	return map[string]engine{"SQLite": askSQLite, "PostgreSQL": askPostgres, "DuckDB": askDuckDB}
 }
 
-// documented are the statements of SQL of docs/metering.md: the table, and the questions.
+// documented are the statements of SQL of docs/exports.md: the table, and the questions.
 func documented(t *testing.T) (table string, questions []string) {
 	t.Helper()
-	text := string(must.Get(os.ReadFile("../../docs/metering.md"))(t))
+	text := string(must.Get(os.ReadFile("../../docs/exports.md"))(t))
 	for i, q := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(text, -1) {
 		if i == 0 {
 			table = q[1]
@@ -72,7 +72,7 @@ func documented(t *testing.T) (table string, questions []string) {
 	return table, questions
 }
 
-// TestExportInSQL asks an exported file what docs/metering.md asks it, in each database that it names.
+// TestExportInSQL asks an exported file what docs/exports.md asks it, in each database that it names.
 func TestExportInSQL(t *testing.T) {
 	t.Parallel()
 	want := []string{
