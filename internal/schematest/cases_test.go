@@ -31,7 +31,7 @@ func TestCases(t *testing.T) {
 				to.format = "openai"
 			}
 			r := newRoute(t, client{name: c.Client, path: c.Path}, to)
-			out, dropped, err := r.sent(c.Body)
+			out, dropped, err := r.sent(r.client.asked(c.Body))
 			if err != nil {
 				if e := llm.AsError(err); c.Refused == "" || !strings.Contains(e.Param, c.Refused) {
 					t.Fatalf("refused for %q: %s, want %q", e.Param, e.Message, c.Refused)

@@ -96,14 +96,14 @@ func isSeenInTree(ask rules.Ask) bool {
 // breaks reports whether what is sent for a client's request breaks a rule: by its body, or by its tree.
 func (r *route) breaks(rule *rules.Rule, body []byte) bool {
 	if isSeenInTree(rule.Ask) {
-		head, tree, err := r.decoded(body)
-		if err != nil {
+		a := r.client.asked(body)
+		if a.err != nil {
 			return false
 		}
-		fitted, err := r.fitted(tree, head.Stream)
+		fitted, err := r.fitted(a)
 		return err == nil && rule.Ask.Broken(fitted, nil) != ""
 	}
-	out, _, err := r.sent(body)
+	out, _, err := r.sent(r.client.asked(body))
 	if err != nil {
 		return false
 	}

@@ -34,7 +34,8 @@ func TestDocumentsMoveBetweenVendors(t *testing.T) {
 			m.ask(turn)
 			r := one(m.generator, routes...)
 			body := encoded(object{"model": "m", "max_tokens": 4096, "messages": m.said})
-			out, dropped, err := r.sent(body)
+			a := r.client.asked(body)
+			out, dropped, err := r.sent(a)
 			if err != nil {
 				t.Fatalf("-seed %d: %s refuses: %v\n%s", s, r.target.vendor(), err, body)
 			}
@@ -42,7 +43,7 @@ func TestDocumentsMoveBetweenVendors(t *testing.T) {
 				t.Errorf("-seed %d: %s gets %s\n%s\n%s\nis sent as\n%s", s, r.target.vendor(), v.Kind(), v, body, out)
 			}
 			m.judge(s, r, out, dropped)
-			m.answer(r, body)
+			m.answer(r, a.tree)
 			if t.Failed() {
 				return
 			}
@@ -86,11 +87,7 @@ func (m *documentMover) judge(seed uint64, r *route, out []byte, dropped []strin
 }
 
 // answer appends an answer of a target's, which cites a document as it has it.
-func (m *documentMover) answer(r *route, body []byte) {
-	_, tree, err := r.decoded(body)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+func (m *documentMover) answer(r *route, tree *llm.Request) {
 	known := &llm.Called{Documents: llm.DocumentsOf(tree.Messages)}
 	s := llm.Source{Document: 1 + m.IntN(m.documents), Quote: fmt.Sprint("quote ", len(m.cited))}
 	s.Place = known.Known(&s).Place

@@ -147,7 +147,7 @@ func (m *mover) move(routes []*route, fail func(kind, text string)) {
 	for range turns {
 		r := one(m.generator, routes...)
 		body := encoded(m.history.request(m.said))
-		out, _, err := r.sent(body)
+		out, _, err := r.sent(r.client.asked(body))
 		if err != nil {
 			fail(fmt.Sprintf("%s refuses: %v", r.target.vendor(), err), string(body))
 			return

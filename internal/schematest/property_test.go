@@ -78,9 +78,9 @@ func tryAll(t *testing.T, c client, routes []*route) []outcome {
 	t.Helper()
 	outcomes := make([]outcome, len(routes))
 	for s := range tried() {
-		body := encoded(c.make(newGenerator(s)))
+		a := c.asked(encoded(c.make(newGenerator(s))))
 		for i, r := range routes {
-			outcomes[i].add(r, body, s)
+			outcomes[i].add(r, a, s)
 		}
 	}
 	for i, r := range routes {
@@ -129,11 +129,11 @@ func (o *outcome) log(t *testing.T) {
 }
 
 // add sends a conversation, and counts what becomes of it.
-func (o *outcome) add(r *route, body []byte, seed uint64) {
+func (o *outcome) add(r *route, a *asked, seed uint64) {
 	if o.words == nil {
 		o.left, o.words, o.kinds = map[string]bool{}, map[string]int{}, map[string]uint64{}
 	}
-	out, dropped, err := r.sent(body)
+	out, dropped, err := r.sent(a)
 	if err != nil {
 		e := llm.AsError(err)
 		o.refused++
@@ -171,11 +171,11 @@ func (r *route) report(t *testing.T, kind string, seed uint64) {
 	has := func(o object) bool {
 		body := encoded(o)
 		is := func(v schematest.Violation) bool { return v.Kind() == kind }
-		return len(r.client.known(t, body)) == 0 && slices.ContainsFunc(r.violations(body), is)
+		return slices.ContainsFunc(r.violations(body), is) && len(r.client.known(t, body)) == 0
 	}
 	smallest := shrunk(r.client.make(newGenerator(seed)), has)
 	body := encoded(smallest)
-	out, _, _ := r.sent(body)
+	out, _, _ := r.sent(r.client.asked(body))
 	found := r.judged(out)
 	t.Errorf("-seed %d: %s\n%s\nis sent as\n%s", seed, cmp.Or(fmt.Sprint(found), kind), body, out)
 }

@@ -122,36 +122,43 @@ func (r *route) judgeBy(isJudge func(*rules.Rule) bool) {
 // isOwn reports whether the client speaks the target's wire format.
 func (r *route) isOwn() bool { return r.in.Name == r.target.format }
 
-// sent is what goes to the provider, or why nothing does.
-func (r *route) sent(body []byte) (out []byte, dropped []string, err error) {
-	r.names, r.before = nil, nil
-	head, tree, err := r.decoded(body)
-	if err != nil {
-		return nil, nil, err
+// asked is a client's request, decoded once for all targets, as the gateway does. err says why it cannot be.
+type asked struct {
+	body []byte
+	head llm.Head
+	tree *llm.Request
+	err  error
+}
+
+func (c client) asked(body []byte) *asked {
+	a, in := &asked{body: body}, dialects().Named(c.name)
+	if a.head, a.err = in.Scan(body, httptest.NewRequest("POST", c.path, bytes.NewReader(body))); a.err == nil {
+		a.tree, a.err = in.DecodeRequest(body)
 	}
-	if r.isOwn() && !r.breaksOwn(tree, body) {
-		out := r.in.Splice(nil, body, &head, llm.Splice{Model: r.target.model, Stream: head.Stream}, r.quirks)
+	return a
+}
+
+// sent is what goes to the provider, or why nothing does.
+func (r *route) sent(a *asked) (out []byte, dropped []string, err error) {
+	r.names, r.before = nil, nil
+	if a.err != nil {
+		return nil, nil, a.err
+	}
+	if r.isOwn() && !r.breaksOwn(a) {
+		out := r.in.Splice(nil, a.body, &a.head, llm.Splice{Model: r.target.model, Stream: a.head.Stream}, r.quirks)
 		return out, nil, nil
 	}
-	fitted, err := r.fitted(tree, head.Stream)
+	fitted, err := r.fitted(a)
 	if err != nil {
 		return nil, nil, err
 	}
 	return r.out.EncodeRequest(fitted, r.quirks)
 }
 
-func (r *route) decoded(body []byte) (head llm.Head, tree *llm.Request, err error) {
-	if head, err = r.in.Scan(body, httptest.NewRequest("POST", r.client.path, bytes.NewReader(body))); err != nil {
-		return head, nil, err
-	}
-	tree, err = r.in.DecodeRequest(body)
-	return head, tree, err
-}
-
 // fitted is a request as the target's rules have it.
-func (r *route) fitted(tree *llm.Request, stream bool) (*llm.Request, error) {
-	request := *compose.Offered(r.target.format, tree)
-	request.Model, request.Stream = r.target.model, stream
+func (r *route) fitted(a *asked) (*llm.Request, error) {
+	request := *compose.Offered(r.target.format, a.tree)
+	request.Model, request.Stream = r.target.model, a.head.Stream
 	request.Messages, r.before = callid.History(request.Messages, r.target.provider)
 	fitted, names, err := r.rules.Fit(&request, r.isOwn())
 	r.names = names
@@ -159,13 +166,13 @@ func (r *route) fitted(tree *llm.Request, stream bool) (*llm.Request, error) {
 }
 
 // breaksOwn reports whether a request in the target's own wire format cannot go as it came.
-func (r *route) breaksOwn(tree *llm.Request, body []byte) bool {
-	return r.rules.MayBreakOwn(r.target.model, body) && r.rules.BreaksOwn(r.target.model, tree, body)
+func (r *route) breaksOwn(a *asked) bool {
+	return r.rules.MayBreakOwn(r.target.model, a.body) && r.rules.BreaksOwn(r.target.model, a.tree, a.body)
 }
 
 // violations are the vendor's rules that a request breaks, if it is sent: those of its schema, and those of the table.
 func (r *route) violations(body []byte) []schematest.Violation {
-	out, _, err := r.sent(body)
+	out, _, err := r.sent(r.client.asked(body))
 	if err != nil {
 		return nil
 	}

@@ -13,14 +13,23 @@ func shrunk(request object, has func(object) bool) object {
 	if err := json.Unmarshal(encoded(request), &smallest); err != nil || !has(smallest) {
 		return request
 	}
-	for again := true; again; {
-		again = false
-		for _, without := range removals(smallest, func(v any) any { return v }) {
-			if next := without(); has(next.(object)) {
-				smallest, again = next.(object), true
-				break
-			}
+	for before := -1; before != len(encoded(smallest)); {
+		before = len(encoded(smallest))
+		smallest = passed(smallest, has)
+	}
+	return smallest
+}
+
+// passed is a request without what may go, each part tried once.
+func passed(smallest object, has func(object) bool) object {
+	all := func() []func() any { return removals(smallest, func(v any) any { return v }) }
+	for i, tries := 0, all(); i < len(tries); {
+		if next := tries[i]().(object); has(next) {
+			smallest = next
+			tries = all() // the next part has moved to the place of this one
+			continue
 		}
+		i++
 	}
 	return smallest
 }
