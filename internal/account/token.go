@@ -18,7 +18,7 @@ import (
 const TokenPattern = `wk_[0-9A-Za-z]{46}`
 
 const (
-	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	base62       = llm.Alphanumerics
 	tokenPrefix  = "wk_"
 	randomDigits = 40 // 238 bits
 	sumDigits    = 6  // 62^6 is more than 2^32

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 )
 
@@ -161,18 +160,6 @@ func (c *call) read(buf *[]byte) error {
 	}
 	c.meet()
 	return c.obey()
-}
-
-// obey refuses a chat that breaks a rule of the vendor, in its words.
-func (c *call) obey() error {
-	if !c.s.strict || c.o.Op != llm.OpChat {
-		return nil
-	}
-	c.req.Model = c.spec.name
-	if says := rules.For(c.spec.vendor, c.d.Name).Broken(c.req, c.body); says != "" {
-		return llm.Invalid("", says)
-	}
-	return nil
 }
 
 // hashOf is the hash of the request with that body: and of the model, where that

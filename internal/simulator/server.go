@@ -60,6 +60,7 @@ type Server struct {
 
 	mux     *http.ServeMux
 	specs   specCache
+	rules   ruleCache
 	memo    memo
 	visits  visits
 	ledger  *Ledger

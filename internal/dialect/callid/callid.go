@@ -21,7 +21,6 @@ const (
 	mostLength   = 40
 	uniqueLength = 10
 	originLength = 2
-	letters      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
 // Namer names the calls of one answer.
@@ -40,7 +39,7 @@ func NewNamer(request [16]byte, provider string, before []string, names map[stri
 	for _, id := range before {
 		used[id] = true
 	}
-	return &Namer{unique: base62(binary.BigEndian.Uint64(request[8:]), uniqueLength), origin: origin(provider), used: used, names: names}
+	return &Namer{unique: llm.Base62(binary.BigEndian.Uint64(request[8:]), uniqueLength), origin: origin(provider), used: used, names: names}
 }
 
 // ID returns the id for a call of the function name: the provider's own where it is one of many, else another. MadeUp says
@@ -140,7 +139,7 @@ type own struct{ provider, shortened string }
 
 func read(id string) (o own, ok bool) {
 	rest, ok := strings.CutPrefix(id, prefix)
-	if !ok || len(rest) < uniqueLength+2 || rest[uniqueLength] != '_' || strings.Trim(rest[:uniqueLength], letters) != "" {
+	if !ok || len(rest) < uniqueLength+2 || rest[uniqueLength] != '_' || strings.Trim(rest[:uniqueLength], llm.Alphanumerics) != "" {
 		return o, false
 	}
 	position, given, more := strings.Cut(rest[uniqueLength+1:], "_")
@@ -159,14 +158,4 @@ func given(id, name, provider string) (string, bool) {
 		return lengthened(o.shortened, name)
 	}
 	return "", false
-}
-
-// base62 returns the last n digits of a number.
-func base62(v uint64, n int) string {
-	out := make([]byte, n)
-	for i := range out {
-		out[n-1-i] = letters[v%uint64(len(letters))]
-		v /= uint64(len(letters))
-	}
-	return string(out)
 }

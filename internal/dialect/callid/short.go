@@ -4,13 +4,15 @@ import (
 	"encoding/hex"
 	"hash/fnv"
 	"strings"
+
+	"weir/internal/llm"
 )
 
 // origin returns two letters for a provider, by which most are told apart.
 func origin(provider string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(provider)) // never fails
-	return base62(h.Sum64(), originLength)
+	return llm.Base62(h.Sum64(), originLength)
 }
 
 // Marks stand for what ids often have in them; "-" and two hexadecimal digits stand for another byte.
@@ -46,7 +48,7 @@ func shortened(id, name string) string {
 	return out.String()
 }
 
-func isWord(c byte) bool { return c == '_' || strings.IndexByte(letters, c) >= 0 }
+func isWord(c byte) bool { return c == '_' || strings.IndexByte(llm.Alphanumerics, c) >= 0 }
 
 // lengthened returns what was shortened.
 func lengthened(short, name string) (string, bool) {

@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"weir/internal/llm"
 )
 
 // Form is how a vendor wants an id or a name to look. The zero Form takes none.
@@ -44,7 +47,7 @@ const hashed = 11
 // there is room, it begins as the text does.
 func (f *Form) Make(s string) string {
 	if f.Most <= 2*hashed || f.Signs == "" {
-		return base62(s, min(f.Most, hashed))
+		return hash(s, min(f.Most, hashed))
 	}
 	clean := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && f.Signs == AnySign || f.takes(r) {
@@ -55,21 +58,15 @@ func (f *Form) Make(s string) string {
 	if f.NoDigitFirst && !f.begins(clean) {
 		clean = "_" + clean
 	}
-	return clean[:min(len(clean), f.Most-hashed-1)] + "_" + base62(s, hashed)
+	return clean[:min(len(clean), f.Most-hashed-1)] + "_" + hash(s, hashed)
 }
 
-const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-// base62 returns n letters and digits of a hash of a text; at most hashed of them differ.
-func base62(s string, n int) string {
+// hash returns n letters and digits of a hash of a text; at most hashed of them differ.
+func hash(s string, n int) string {
 	sum := sha256.Sum256([]byte(s))
-	v := binary.BigEndian.Uint64(sum[:])
-	out := make([]byte, n)
-	for i := range out {
-		out[i] = digits[v%uint64(len(digits))]
-		v /= uint64(len(digits))
-	}
-	return string(out)
+	digits := []byte(llm.Base62(binary.BigEndian.Uint64(sum[:]), n))
+	slices.Reverse(digits) // as former versions have it in conversations
+	return string(digits)
 }
 
 // String says how it looks.

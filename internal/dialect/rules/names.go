@@ -140,7 +140,7 @@ func (a EndUser) Broken(r *llm.Request, _ []byte) string {
 
 // Fit puts a hash in its place, which tells end users apart as well.
 func (a EndUser) Fit(f *Fitting) error {
-	f.User = base62(f.User, hashed)
+	f.User = hash(f.User, hashed)
 	return nil
 }
 

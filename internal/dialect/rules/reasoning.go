@@ -105,8 +105,8 @@ func (a ToolsElsewhere) String() string {
 // Format is the wire format in which requests for a model that are translated are to come where the target has it; empty
 // for its usual one.
 func (s Set) Format(model string) string {
-	for i := range s.rules {
-		if a, ok := s.rules[i].Ask.(ToolsElsewhere); ok && s.rules[i].holds(model) {
+	for _, rule := range s.of(model).all {
+		if a, ok := rule.Ask.(ToolsElsewhere); ok {
 			return a.Format
 		}
 	}

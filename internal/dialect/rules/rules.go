@@ -55,24 +55,31 @@ type Ask interface {
 }
 
 // Set is the rules of a provider in one wire format.
-type Set struct{ rules []Rule }
+type Set struct {
+	rules  []Rule
+	own    bool // some hold for clients of the target's own wire format, too
+	models *byModel
+}
 
 // For returns the rules of a provider of that name, which may be one that the catalogue does not have, in a wire format.
 func For(provider, format string) Set {
-	var s Set
+	var of []Rule
 	for _, rule := range Table() {
 		rule.Of = slices.DeleteFunc(slices.Clone(rule.Of), func(o Of) bool {
 			return o.Provider != "" && o.Provider != provider || o.Format != "" && o.Format != format
 		})
 		if len(rule.Of) > 0 {
-			s.rules = append(s.rules, rule)
+			of = append(of, rule)
 		}
 	}
-	return s
+	return New(of)
 }
 
 // New returns the set of some rules.
-func New(rules []Rule) Set { return Set{rules} }
+func New(rules []Rule) Set {
+	own := slices.ContainsFunc(rules, func(r Rule) bool { return r.Own })
+	return Set{rules, own, new(byModel)}
+}
 
 // All are the rules, whichever models they are of.
 func (s Set) All() []Rule { return s.rules }
@@ -83,9 +90,12 @@ func (s Set) All() []Rule { return s.rules }
 func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[string]string, err error) {
 	var f *Fitting // most requests need none
 	fitted = r
-	for i := range s.rules {
-		rule := &s.rules[i]
-		if own && !rule.Own || !rule.holds(r.Model) || rule.Ask.Broken(fitted, nil) == "" {
+	held := s.of(r.Model)
+	if own {
+		held.all = held.own
+	}
+	for _, rule := range held.all {
+		if rule.Ask.Broken(fitted, nil) == "" {
 			continue
 		}
 		if f == nil {
@@ -104,11 +114,7 @@ func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[strin
 
 // Broken returns the vendor's message to a request that breaks a rule; empty for one that breaks none.
 func (s Set) Broken(r *llm.Request, body []byte) string {
-	for i := range s.rules {
-		rule := &s.rules[i]
-		if !rule.holds(r.Model) {
-			continue
-		}
+	for _, rule := range s.of(r.Model).all {
 		if what := rule.Ask.Broken(r, body); what != "" {
 			return strings.ReplaceAll(rule.Says, "%s", what)
 		}
@@ -119,29 +125,12 @@ func (s Set) Broken(r *llm.Request, body []byte) string {
 // MayBreakOwn reports whether a body may break a rule that holds for clients of the same wire format, too: it has the
 // word without which it breaks none.
 func (s Set) MayBreakOwn(model string, body []byte) bool {
-	for i := range s.rules {
-		rule := &s.rules[i]
-		if rule.Own && rule.holds(model) && bytes.Contains(body, []byte(rule.Word)) {
-			return true
-		}
-	}
-	return false
+	return s.own && slices.ContainsFunc(s.of(model).own, func(r *Rule) bool { return bytes.Contains(body, []byte(r.Word)) })
 }
 
 // BreaksOwn reports whether a request for a model breaks such a rule.
 func (s Set) BreaksOwn(model string, r *llm.Request, body []byte) bool {
-	for i := range s.rules {
-		rule := &s.rules[i]
-		if rule.Own && rule.holds(model) && rule.Ask.Broken(r, body) != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// holds reports whether the rule is of a model.
-func (r *Rule) holds(model string) bool {
-	return slices.ContainsFunc(r.Of, func(o Of) bool { return o.has(model) })
+	return slices.ContainsFunc(s.of(model).own, func(rule *Rule) bool { return rule.Ask.Broken(r, body) != "" })
 }
 
 func (o *Of) has(model string) bool {

@@ -92,8 +92,8 @@ func (a LeastOutput) String() string {
 
 // Raised is the output cap that goes to a model where a client of another wire format gave that one, in tokens.
 func (s Set) Raised(model string, limit int64) int64 {
-	for i := range s.rules {
-		if a, ok := s.rules[i].Ask.(LeastOutput); ok && s.rules[i].holds(model) {
+	for _, rule := range s.of(model).all {
+		if a, ok := rule.Ask.(LeastOutput); ok {
 			limit = max(limit, a.Tokens)
 		}
 	}
