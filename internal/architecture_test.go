@@ -15,7 +15,7 @@ import (
 
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
-	{"audit", "disk", "h1", "kept", "lifetime", "llm", "outbound", "pdf", "picture", "rawjson", "recording", "sse", "systemd"},
+	{"audit", "disk", "fairqueue", "h1", "kept", "lifetime", "llm", "outbound", "pdf", "picture", "rawjson", "recording", "sse", "systemd"},
 	{"backup", "charge", "dialect", "dialect/alike", "dialect/callid", "dialect/clienttool", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/position", "dialect/proof", "dialect/rules", "dialect/stamp", "form", "front", "idempotency", "managed", "seal"},
 	{"conversation", "credential", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},

@@ -49,6 +49,8 @@ func (c *call) newAttempt() *attempt {
 
 // prepare prepares an attempt at the first remaining target with a wire format that can express the request and a price
 // that the caller's budgets can pay. It returns the error of the first target if there is none.
+//
+// Stage 8: prepare.
 func (c *call) prepare() (*attempt, error) {
 	var first error
 	for {

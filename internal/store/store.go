@@ -20,6 +20,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"weir/internal/fairqueue"
 	"weir/internal/kept"
 	"weir/internal/llm"
 )
@@ -58,12 +59,10 @@ type conn struct {
 	clock  *clock
 	log    *slog.Logger
 
-	turns *turns // of reports
-
 	pools
-	// writing is held by whoever applies a batch and, where the engine has one
-	// writer, by whoever writes: waiting here is fair and costs nothing,
-	// waiting for SQLite's own lock is sleeping and trying again.
+	reportQueue *fairqueue.Queue // of reports and long lists
+	// writing is held while a batch is applied and, on an engine with one writer, during every write: waiting here is
+	// fair and cheap, while waiting for SQLite's own lock means to sleep and retry.
 	writing chan struct{}
 	bulk    bulk // on fast
 	outbox  outbox
@@ -184,7 +183,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &conn{engine: e, clock: newClock(o, e), log: o.Log, turns: newTurns(), writing: make(chan struct{}, 1)}
+	c := &conn{engine: e, clock: newClock(o, e), log: o.Log, reportQueue: newReportQueue(), writing: make(chan struct{}, 1)}
 	var err error
 	if c.pools, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

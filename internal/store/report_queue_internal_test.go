@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"modernc.org/sqlite"
@@ -64,15 +61,10 @@ func TestReportsLeaveReaders(t *testing.T) {
 		return err
 	}
 	ask := func(account string) { done <- uses(account) }
-	waiting := func(account string) int {
-		s.turns.mu.Lock()
-		defer s.turns.mu.Unlock()
-		return len(s.turns.by[account])
-	}
 	for range 1 + mostWaiting {
 		go ask("acc_a")
 	}
-	eventually(t, func() bool { return waiting("acc_a") == mostWaiting && inside.Load() == 1 })
+	eventually(t, func() bool { return s.reportQueue.Waiting("acc_a") == mostWaiting && inside.Load() == 1 })
 	if e, ok := errors.AsType[*llm.Error](uses("acc_a")); !ok || e.Code != llm.CodeRateLimited || e.RetryAfter <= 0 {
 		t.Errorf("one more: got %v, want it refused with a time to come again", e)
 	}
@@ -87,7 +79,9 @@ func TestReportsLeaveReaders(t *testing.T) {
 	for range 2 + mostWaiting {
 		must.Do(t, <-done)
 	}
-	s.turns.mustEnd(t)
+	if !s.reportQueue.Idle() {
+		t.Error("a report still runs or waits")
+	}
 }
 
 // TestListsTakeTurns has whatever lists all that an account has wait for the account's turn.
@@ -95,7 +89,7 @@ func TestListsTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := must.Get(Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "weir.db")}))(t)
 	t.Cleanup(func() { must.Do(t, s.Close()) })
-	must.Do(t, s.turns.take(t.Context(), "acc_a"))
+	must.Do(t, s.enterReports(t.Context(), "acc_a"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	for what, list := range map[string]func() error{
@@ -144,57 +138,4 @@ func eventually(t *testing.T, is func() bool) {
 			t.Fatal("what is waited for has not come in a minute")
 		}
 	}
-}
-
-// mustEnd holds that nobody has a turn or waits for one.
-func (t *turns) mustEnd(test *testing.T) {
-	test.Helper()
-	if len(t.reading) != 0 || len(t.by) != 0 || len(t.order) != 0 {
-		test.Errorf("%v read, %v have or want turns, %v wait; want nobody", t.reading, t.by, t.order)
-	}
-}
-
-// TestTurnsOfReports is two accounts that want many turns each and a third that wants one: each
-// has one at a time, they come around, and who leaves or waits for too long is in nobody's way.
-func TestTurnsOfReports(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns()
-		must.Do(t, turns.take(t.Context(), "a"))
-		must.Do(t, turns.take(t.Context(), "z"))
-		ctx, leave := context.WithCancel(t.Context())
-		var got []string
-		var all sync.WaitGroup
-		for _, account := range []string{"a", "a", "b", "b", "gone", "b", "c"} {
-			all.Go(func() {
-				ctx := ctx
-				if account != "gone" {
-					ctx = t.Context()
-				}
-				if turns.take(ctx, account) == nil {
-					got = append(got, account)
-					time.Sleep(time.Second)
-					turns.leave(account)
-				}
-			})
-			synctest.Wait()
-		}
-		leave()
-		turns.leave("a")
-		all.Wait()
-		if want := []string{"a", "b", "c", "a", "b", "b"}; !slices.Equal(got, want) {
-			t.Errorf("got the turns %q, want %q", got, want)
-		}
-		began := time.Now()
-		if e, ok := errors.AsType[*llm.Error](turns.take(t.Context(), "z")); !ok || e.Code != llm.CodeRateLimited || time.Since(began) != turnWait {
-			t.Errorf("no turn in time: got %v after %s, want it refused after %s", e, time.Since(began), turnWait)
-		}
-		soon, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if e, ok := errors.AsType[*llm.Error](turns.take(soon, "z")); !ok || e.Code != llm.CodeRateLimited {
-			t.Errorf("no turn before somebody's deadline: got %v, want it refused", e)
-		}
-		turns.leave("z")
-		turns.mustEnd(t)
-	})
 }
