@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
 	{"config", "provider", "account", "reconcile", "report", "telemetry", "webhook"},
-	{"people", "route", "ratelimit"},
+	{"capacity", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports"},
 	{"dashboard", "gateway", "api", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
 	{"app"},

@@ -22,13 +22,13 @@ func (g *instance) drain(server *front.Server) error {
 	g.draining.Store(true)
 	g.dashboard.Stop()
 	timeout := g.options.Config.DrainTimeout
-	g.options.Log.Info("stopping", "in_flight", g.gateway.InFlight(), "timeout", timeout)
+	g.options.Log.Info("stopping", "in_flight", g.gateway.Capacity().InFlight(), "timeout", timeout)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := server.Shutdown(ctx)
 	g.awaitSettled(ctx) // answers are read, too, for which no client waits
 	if ctx.Err() != nil {
-		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.InFlight())
+		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.Capacity().InFlight())
 		g.gateway.Stop()
 		told, cancel := context.WithTimeout(context.Background(), toldTimeout)
 		defer cancel()
@@ -43,7 +43,7 @@ func (g *instance) drain(server *front.Server) error {
 
 // awaitSettled waits until no request is in the pipeline.
 func (g *instance) awaitSettled(ctx context.Context) {
-	for g.gateway.InFlight() > 0 && ctx.Err() == nil {
+	for g.gateway.Capacity().InFlight() > 0 && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -28,7 +28,7 @@ func BenchmarkRefusal(b *testing.B) {
 		handler.ServeHTTP(&sink{header: http.Header{}}, r)
 	}()
 	defer func() { never.Close(); <-served }()
-	for g.gateway.InFlight() == 0 {
+	for g.gateway.Capacity().InFlight() == 0 {
 		runtime.Gosched()
 	}
 	out := &sink{header: http.Header{}}

@@ -148,7 +148,7 @@ func TestDefectInRequest(t *testing.T) {
 	if body := w.Body.String(); w.Code != 500 || !strings.Contains(body, `"INTERNAL_ERROR"`) || strings.Contains(body, "secret") {
 		t.Errorf("got %d %s, want a 500 that does not say why", w.Code, body)
 	}
-	if n := g.gateway.InFlight(); n != 0 {
+	if n := g.gateway.Capacity().InFlight(); n != 0 {
 		t.Errorf("%d requests in flight, want none", n)
 	}
 }

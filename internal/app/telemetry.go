@@ -23,8 +23,8 @@ const metricsPattern = "GET /metrics"
 // measure registers what the parts of the gateway tell of themselves.
 func (g *instance) measure() {
 	m := g.metrics
-	telemetry.Gauge(m, "weir_requests_in_flight", "Requests in the pipeline.", g.gateway.InFlight)
-	telemetry.Gauge(m, "weir_requests_waiting", "Requests that wait to come into the pipeline.", g.gateway.Waiting)
+	telemetry.Gauge(m, "weir_requests_in_flight", "Requests in the pipeline.", g.gateway.Capacity().InFlight)
+	telemetry.Gauge(m, "weir_requests_waiting", "Requests that wait to come into the pipeline.", g.gateway.Capacity().Waiting)
 	telemetry.Gauge(m, "weir_holds_open", "Attempts that are open in the ledger.", g.ledger.InFlight)
 	telemetry.Gauge(m, "weir_ledger_lag_bytes", "Bytes of the journal that the database does not have yet.",
 		func() int64 { lag, _ := g.ledger.Lag(); return lag })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"weir/internal/capacity"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
@@ -36,7 +37,7 @@ func (c *call) forward() error {
 	for {
 		c.attempt = a
 		c.dropTree() // an answer may take long
-		c.held.endAnswer()
+		c.held.EndAnswer()
 		c.rescue.words.counted = 0
 		err := c.send(&upstream.Lifetime, a)
 		if err == nil {
@@ -64,14 +65,14 @@ func (c *call) next(ctx context.Context, f *provider.Failure) *attempt {
 	if !isDiverged(f) {
 		c.plan.Failed(f, now)
 	}
-	if c.client.gone() || c.server.stopping.Err() != nil {
+	if c.client.Gone() || c.server.stopping.Err() != nil {
 		return nil
 	}
 	if c.out.committed() { // headers and comments are not part of an answer
 		return c.rescue.elsewhere(f)
 	}
 	pause, ok := c.plan.After(f, now)
-	if !ok || !c.server.pause(ctx, pause) || c.client.gone() {
+	if !ok || !c.server.pause(ctx, pause) || c.client.Gone() {
 		return nil
 	}
 	next, err := c.prepare()
@@ -179,7 +180,7 @@ func (c *call) send(ctx context.Context, a *attempt) error {
 	if a.keepBack(resp); c.out != nil && len(a.back) > 0 {
 		c.out.tell(a.answered())
 	}
-	a.answer = arriving{ReadCloser: resp.Body, held: &c.held}
+	a.answer = capacity.Arriving{ReadCloser: resp.Body, Held: &c.held}
 	resp.Body = &a.answer
 	if c.Head.Stream && resp.Streamed {
 		return c.relayStream(a, resp)
@@ -192,7 +193,7 @@ func (a *attempt) outcome() quote.Answer {
 	c := a.call
 	return quote.Answer{
 		Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: c.server.ledger.Now(),
-		Gone: c.client.gone(),
+		Gone: c.client.Gone(),
 	}
 }
 
@@ -245,8 +246,8 @@ func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	if c.rescue.broke != nil {
 		f = c.rescue.broke // the failures of later attempts are only logged
 	}
-	if c.client.gone() {
-		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(errGone, f)}
+	if c.client.Gone() {
+		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(capacity.ErrGone, f)}
 	}
 	if c.out != nil && len(c.out.pending) > 0 {
 		c.out.write(c.out.pending) // no better answer will follow

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/capacity"
 	"weir/internal/llm"
 )
 
@@ -22,8 +23,6 @@ const (
 	believeLength = 64 << 10
 	// keepBody is the largest buffer that returns to the pool.
 	keepBody = 1 << 20
-	// mostGarbage is how many bytes of larger buffers may be released before a garbage collection is started.
-	mostGarbage = 64 << 20
 )
 
 // readBody reads the body into a pooled buffer, within the limit.
@@ -59,7 +58,7 @@ func (c *call) readBody() error {
 		return nil
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)
-	case errors.Is(err, errShed):
+	case errors.Is(err, capacity.ErrRefused):
 		return err
 	case errors.Is(err, errExpands):
 		return llm.Errorf(llm.CodeRequestTooLarge, "The request body is compressed to less than a %dth of its length. "+
@@ -142,7 +141,7 @@ var errTooLarge = errors.New("gateway: body too large")
 // together stay within their bound; an announced length reserves nothing.
 type bodyReader struct {
 	r     *http.Request
-	held  *capacity
+	held  *capacity.Held
 	limit int // bytes
 }
 
@@ -152,12 +151,12 @@ func (b *bodyReader) readAll(buf []byte) ([]byte, error) {
 		if len(buf) == cap(buf) {
 			buf = grown(buf, b.growBy(len(buf)))
 		}
-		if more := takes(int64(cap(buf))) - b.held.reserved; more > 0 {
-			if err := b.held.reserve(more); err != nil {
+		if more := takes(int64(cap(buf))) - b.held.Reserved(); more > 0 {
+			if err := b.held.Reserve(more); err != nil {
 				return buf, err
 			}
 		}
-		if len(buf) > largeBody {
+		if len(buf) > capacity.LargeBody {
 			runtime.Gosched() // a body that arrives without a pause would delay other goroutines
 		}
 		n, err := b.r.Body.Read(buf[len(buf):cap(buf)])
@@ -244,6 +243,6 @@ func (c *call) releaseBody() {
 		c.server.bodies.Put(c.pooled)
 	}
 	c.dropTree()
-	c.held.giveBack(c.held.reserved)
+	c.held.ReleaseAll()
 	c.pooled, c.Body = nil, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/budget"
+	"weir/internal/capacity"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
@@ -28,8 +29,8 @@ type call struct {
 	started    time.Time
 	id         requestID
 	measured   measured
-	client     client
-	held       capacity
+	client     capacity.Client
+	held       capacity.Held
 
 	principal *account.Principal
 	token     string                // empty if the principal was known without a key
@@ -60,9 +61,6 @@ type requestID struct {
 	uuid.UUID
 	text string
 }
-
-// errGone means that the client has left and cannot be answered.
-var errGone = errors.New("gateway: the client left")
 
 // handle runs the request. It is the only function that turns an error into a reply and logs it.
 func (c *call) handle() {
@@ -110,7 +108,7 @@ func (c *call) run() error {
 // finish releases everything that the call holds, however it ended.
 func (c *call) finish() {
 	defer c.leave() // last, because a stop then closes the ledger and the database
-	defer c.upstream.endDeparture(c.server)
+	defer c.upstream.endDeparture(c.server, c.held.Account())
 	defer c.upstream.endDrain(c.server)
 	c.releaseReservation()
 	c.abandonHold()
@@ -119,21 +117,21 @@ func (c *call) finish() {
 	c.settleLimits()
 	c.idem.release()
 	c.releaseBody()
-	c.held.endAnswer()
+	c.held.EndAnswer()
 }
 
 // leave frees the pipeline slot and counts the request.
 func (c *call) leave() {
 	c.measured.done(c.server, c.started)
 	switch {
-	case !c.held.admitted:
+	case !c.held.IsAdmitted():
 	case c.late.shared == nil:
-		c.server.leave(c.held.account, c.held.priority())
+		c.server.capacity.Leave(c.held.Account(), c.held.Priority())
 	default:
-		limited, server, account, priority := c.limited, c.server, c.held.account, c.held.priority()
+		limited, node, account, priority := c.limited, c.server.capacity, c.held.Account(), c.held.Priority()
 		c.late.shared.end = func(used int64) {
 			limited.Settle(used)
-			server.leave(account, priority)
+			node.Leave(account, priority)
 		}
 		c.late.shared.leave(c.spent.tokens)
 	}
@@ -157,9 +155,9 @@ func (c *call) recoverPanic() {
 //
 // Stage 2: authenticate.
 func (c *call) authenticate() error {
-	again := c.held.admitted
+	again := c.held.IsAdmitted()
 	if !again {
-		if err := c.held.enter(); err != nil {
+		if err := c.held.Enter(); err != nil {
 			return err
 		}
 	}
@@ -179,7 +177,7 @@ func (c *call) authenticate() error {
 	if again {
 		return nil
 	}
-	return c.held.takeShare(c.principal.Account().ID)
+	return c.held.TakeShare(c.principal.Account().ID)
 }
 
 // oldKey is how old the check of a key may be when its request continues.
@@ -193,9 +191,9 @@ const oldKey = time.Second
 func (c *call) check() (answered bool, err error) {
 	work := len(c.Body)
 	if c.translates() {
-		work = treeWork(c.Body)
+		work = capacity.TreeWork(c.Body)
 	}
-	err = c.held.inTurn(work, func() error {
+	err = c.held.InTurn(work, func() error {
 		if c.narrow(); !c.translates() {
 			return nil
 		}
@@ -236,7 +234,7 @@ func (c *call) Tree() (*llm.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.held.reserve(size); err != nil {
+	if err := c.held.Reserve(size); err != nil {
 		return nil, err
 	}
 	c.tree.size += size
@@ -245,11 +243,11 @@ func (c *call) Tree() (*llm.Request, error) {
 }
 
 // Step runs work on size bytes when it is the request's turn.
-func (c *call) Step(size int, work func()) { c.held.step(size, work) }
+func (c *call) Step(size int, work func()) { c.held.Step(size, work) }
 
 // dropTree releases the memory of the tree. The next call of Tree decodes the body again.
 func (c *call) dropTree() {
-	c.held.giveBack(c.tree.size)
+	c.held.Release(c.tree.size)
 	c.tree = tree{called: c.tree.called}
 }
 

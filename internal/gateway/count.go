@@ -3,6 +3,7 @@ package gateway
 import (
 	"strconv"
 
+	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/llm"
 )
@@ -10,7 +11,7 @@ import (
 // countHere answers a request to count tokens with an estimate by Weir's own vocabulary, because the model's provider
 // cannot count in the client's wire format. It calls no provider.
 func (c *call) countHere() error {
-	if err := c.held.inTurn(treeWork(c.Body), func() error { _, err := c.Tree(); return err }); err != nil {
+	if err := c.held.InTurn(capacity.TreeWork(c.Body), func() error { _, err := c.Tree(); return err }); err != nil {
 		return err
 	}
 	body := c.Op.EncodeReply(nil, &llm.Reply{Counted: c.InputTokens()})

@@ -35,7 +35,7 @@ func (a *attempt) affordCounted(budgets []budget.Budget, inputs *quote.Inputs, r
 func (a *attempt) countThere() (int64, error) {
 	c, p := a.call, a.Target.Provider
 	c.spent.counted = true
-	if err := c.held.inTurn(a.work(), a.makeBody); err != nil {
+	if err := c.held.InTurn(a.work(), a.makeBody); err != nil {
 		return 0, err
 	}
 	c.measured.asked(c.server.now())

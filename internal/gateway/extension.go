@@ -32,7 +32,7 @@ type ownFields struct {
 //
 // Stage 4: scan.
 func (c *call) scan() error {
-	if err := c.held.inTurn(len(c.Body), c.scanBody); err != nil {
+	if err := c.held.InTurn(len(c.Body), c.scanBody); err != nil {
 		return err
 	}
 	leftOut, err := c.own.attribute(c)
@@ -42,7 +42,7 @@ func (c *call) scan() error {
 	if err != nil || !c.Head.Stream {
 		return err
 	}
-	return c.held.enterStream()
+	return c.held.EnterStream()
 }
 
 func (c *call) scanBody() (err error) {
@@ -54,7 +54,7 @@ func (c *call) scanBody() (err error) {
 	if err != nil || cut == nil {
 		return err
 	}
-	if err := c.client.left(len(c.Body)); err != nil {
+	if err := c.client.Left(len(c.Body)); err != nil {
 		return err
 	}
 	c.Body = cut

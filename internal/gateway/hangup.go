@@ -69,5 +69,5 @@ func (h *hangUp) give(c *call, reply *lateReply) {
 	}
 	told := h.told
 	h.told = nil
-	c.server.late.came(told, reply, capacity{server: c.server, account: c.held.account})
+	c.server.late.came(told, reply, c.server.capacity.Hold(nil, c.held.Account()))
 }

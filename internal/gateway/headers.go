@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -98,7 +99,7 @@ func (c *call) fail(err error) {
 	if c.out.fail(e) {
 		return
 	}
-	if c.measured.status = c.Dialect.Status(e.Code); errors.Is(err, errGone) {
+	if c.measured.status = c.Dialect.Status(e.Code); errors.Is(err, capacity.ErrGone) {
 		c.measured.status = statusGone
 		return
 	}
@@ -188,11 +189,11 @@ func (c *call) logFailure(err error, e *llm.Error) {
 func logLevel(e *llm.Error) slog.Level {
 	switch e.Code {
 	case llm.CodeInternal:
-		if !errors.Is(e, errGone) {
+		if !errors.Is(e, capacity.ErrGone) {
 			return slog.LevelError
 		}
 	case llm.CodeOverloaded:
-		if !errors.Is(e, errShed) { // too many to log each
+		if !errors.Is(e, capacity.ErrRefused) { // too many to log each
 			return slog.LevelWarn
 		}
 	case llm.CodeProviderError, llm.CodeProviderTimeout, llm.CodeProviderUnavailable:

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/idempotency"
 	"weir/internal/kept"
@@ -76,8 +77,8 @@ func content(body []byte, formType string) []byte {
 // replay answers with the stored reply.
 func (i *idempotent) replay(sealed []byte) error {
 	c := i.call
-	if n := int64(len(sealed)); n > freeArrival && !c.held.takeAnswer(arrivalCopies*n) {
-		return c.held.shed(telemetry.AccountBodies) // a request must not wait while it holds the stored reply in memory
+	if n := int64(len(sealed)); n > capacity.FreeAnswer && !c.held.TryAnswer(capacity.AnswerCopies*n) {
+		return c.held.Refuse(telemetry.AccountBodies) // a request must not wait while it holds the stored reply in memory
 	}
 	box, err := i.sealer()
 	if err != nil {

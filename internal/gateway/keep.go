@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"weir/internal/capacity"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/kept"
@@ -28,9 +29,9 @@ func (c *call) recall() error {
 		Account: c.principal.Account().ID, Scope: c.principal.Key().ID,
 		Token: llm.NewSecret(c.token),
 	}
-	body, turn, err := c.server.kept.Expand(c.r.Context(), owner, c.Body, c.held.forReading())
+	body, turn, err := c.server.kept.Expand(c.r.Context(), owner, c.Body, forReading(&c.held))
 	if err != nil && c.r.Context().Err() != nil {
-		return errGone
+		return capacity.ErrGone
 	}
 	if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
 		return &llm.Error{
@@ -50,7 +51,7 @@ func (c *call) recall() error {
 	}
 	c.Body = body
 	model := c.Head.Model // may be the default model
-	return c.held.inTurn(len(c.Body), func() (err error) {
+	return c.held.InTurn(len(c.Body), func() (err error) {
 		c.Head, err = c.Op.Scan(c.Body, c.r)
 		c.Head.Model = model
 		return err
@@ -58,20 +59,20 @@ func (c *call) recall() error {
 }
 
 // forReading returns memory and turns of the caller's account for reading stored conversations.
-func (h *capacity) forReading() conversation.Capacity {
-	return conversation.Capacity{Turn: h.turnFor, Reserve: func(n int64) error {
+func forReading(h *capacity.Held) conversation.Capacity {
+	return conversation.Capacity{Turn: h.TurnFor, Reserve: func(n int64) error {
 		if n <= 0 {
-			h.giveBack(-n)
+			h.Release(-n)
 			return nil
 		}
-		return h.reserve(n)
+		return h.Reserve(n)
 	}}
 }
 
 // ReadCapacity returns the same for requests outside the pipeline. done releases the memory that is still reserved.
 func (s *Server) ReadCapacity(r *http.Request, account string) (held conversation.Capacity, done func()) {
-	h := &capacity{server: s, client: &client{r: r}, account: account}
-	return h.forReading(), func() { h.giveBack(h.reserved) }
+	h := s.capacity.Hold(&capacity.Client{Request: r}, account)
+	return forReading(&h), h.ReleaseAll
 }
 
 // echo returns the fields of the request that its answer repeats.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"weir/internal/account"
+	"weir/internal/capacity"
 	"weir/internal/ledger"
 	"weir/internal/provider"
 	"weir/internal/quote"
@@ -21,7 +22,7 @@ type lateAttempts struct {
 // late is one late attempt. Its answer is read for its usage.
 type late struct {
 	attempt  *attempt
-	held     capacity
+	held     capacity.Held
 	answer   *provider.Late
 	upstream *upstreamContext
 	id       string            // of the request
@@ -72,7 +73,7 @@ func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlem
 	target := *a.Target
 	own.Target, own.Request = &target, &quote.Request{Dialect: c.Dialect, Op: c.Op, Head: c.Head}
 	c.late.last = &late{
-		attempt: own, held: capacity{server: c.server, client: &client{r: c.r}, account: c.held.account},
+		attempt: own, held: c.server.capacity.Hold(&capacity.Client{Request: c.r}, c.held.Account()),
 		answer: f.Late, upstream: upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
 		told: &lateAnswer{read: make(chan struct{})}, reply: a.lateReply(),
 	}
@@ -94,7 +95,7 @@ func (c *call) readLate(counts bool) {
 		used := int64(0)
 		defer func() { l.shared.leave(used) }()
 		defer s.drains.Add(-1)
-		defer l.held.endAnswer()
+		defer l.held.EndAnswer()
 		settlement := l.settlement(s)
 		settlement.Counts = counts
 		s.settle(l.attempt.hold, &settlement)
@@ -106,7 +107,7 @@ func (c *call) readLate(counts bool) {
 // tell passes the settled answer to repeats of its request. The cost of the answer is known if the attempt was the only
 // one of its request.
 func (l *late) tell(s *Server, settlement *ledger.Settlement) {
-	reply, room := l.reply, capacity{server: s, account: l.held.account}
+	reply, room := l.reply, s.capacity.Hold(nil, l.held.Account())
 	if reply.body == nil {
 		s.late.came(l.told, nil, room)
 		return
@@ -130,7 +131,7 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	a := l.attempt
 	resp, body, err := l.answer.ReadAll()
 	if err == nil {
-		_, err = a.tallyWhole(&l.held, resp, body)
+		_, err = a.tallyWhole(server, &l.held, resp, body)
 	}
 	if err == nil {
 		l.reply.read(a, resp, body)

@@ -65,7 +65,7 @@ func (c *call) settleLimits() {
 // for the request's own fault, or its client left.
 func (a *attempt) countRejected(f *provider.Failure) {
 	c := a.call
-	if !c.spent.costs && (c.plan.Rejected(f) || c.client.gone()) {
+	if !c.spent.costs && (c.plan.Rejected(f) || c.client.Gone()) {
 		c.server.limits.Rejected(ratelimit.CallerOf(c.principal), int64(len(c.spent.models)))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"mime"
 
 	"weir/internal/budget"
+	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
 	"weir/internal/ledger"
@@ -29,7 +30,7 @@ type attempt struct {
 
 	hold     *ledger.Hold // nil before it is opened, and after its late answer is detached
 	tally    quote.Tally
-	answer   arriving
+	answer   capacity.Arriving
 	ids      callIDs
 	back     []dialect.Header   // headers of the answer for the client
 	resumes  *resume            // how it continues an interrupted answer; nil if it does not
@@ -78,7 +79,7 @@ func (a *attempt) ask() error {
 	if err := a.afford(); err != nil {
 		return err
 	}
-	return c.held.inTurn(a.work(), func() error { return a.makeBody() })
+	return c.held.InTurn(a.work(), func() error { return a.makeBody() })
 }
 
 // work returns the most work that building the attempt's body can take, in bytes. A body that is passed through is
@@ -87,7 +88,7 @@ func (a *attempt) work() int {
 	if a.Spoken == a.Op && !a.Quirks.ParsesDocuments && !a.Quirks.SoundApart && !a.mayBreakOwn() {
 		return len(a.call.Body)
 	}
-	return treeWork(a.call.Body)
+	return capacity.TreeWork(a.call.Body)
 }
 
 // mayBreakOwn reports whether a body in the target's own format must be decoded, because it may break a rule of the
@@ -128,7 +129,7 @@ func (a *attempt) makeBody() error {
 	if err != nil {
 		return err
 	}
-	if err := c.client.left(len(c.Body)); err != nil {
+	if err := c.client.Left(len(c.Body)); err != nil {
 		return err
 	}
 	if c.Dialect.InputFirst && c.Head.Stream {
@@ -207,11 +208,11 @@ func (a *attempt) afford() error {
 		return nil
 	}
 	var inputs quote.Inputs
-	work := treeWork(c.Body)
+	work := capacity.TreeWork(c.Body)
 	if quote.HasDocument(c.Body) {
-		work += largeBody
+		work += capacity.LargeBody
 	}
-	err := c.held.inTurn(work, func() (err error) {
+	err := c.held.InTurn(work, func() (err error) {
 		inputs, err = a.inputs()
 		return err
 	})
@@ -265,11 +266,11 @@ func (a *attempt) inputs() (quote.Inputs, error) {
 
 func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how quote.Precision) error {
 	c := a.call
-	work := treeWork(c.Body)
+	work := capacity.TreeWork(c.Body)
 	if how == quote.Fine {
 		work = quote.CountingWork * len(c.Body)
 	}
-	err := c.held.inTurn(work, func() error {
+	err := c.held.InTurn(work, func() error {
 		a.demand = a.Demand(inputs, how)
 		return a.demand.Refusal(a.Target.FullName())
 	})
@@ -286,7 +287,7 @@ func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how qu
 	reservation, err := c.server.ledger.Reserve(c.r.Context(), need)
 	switch {
 	case err != nil && c.r.Context().Err() != nil:
-		return errGone
+		return capacity.ErrGone
 	case err != nil:
 		return err
 	}

@@ -32,10 +32,10 @@ func newAsked(tb quotetest.Failer, of quotetest.Asked) *attempt {
 	f := quotetest.New(tb, of)
 	c := &call{
 		Request: quote.Request{Dialect: f.Dialect, Op: f.Op, Head: f.Head, Header: f.Request.Header, Body: f.Body}, r: f.Request,
-		server: &Server{now: func() time.Time { return f.Now }, bounds: parse.NewLimiter(), bodiesInFlight: newShares(1<<40, 1)},
+		server: &Server{now: func() time.Time { return f.Now }, bounds: parse.NewLimiter(), capacity: newCapacity(1 << 40)},
 		table:  f.Table, started: f.Now,
 	}
-	c.Source, c.client.r, c.held = c, c.r, capacity{server: c.server, client: &c.client}
+	c.Source, c.client.Request, c.held = c, c.r, c.server.capacity.Hold(&c.client, "")
 	return &attempt{call: c, Quote: quote.New(&c.Request, f.Table, f.Target, f.Now)}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
@@ -14,6 +15,12 @@ import (
 	"weir/internal/quote"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
+)
+
+const (
+	freeKept    = 4 << 10  // bytes of a stream's state that need no reservation
+	usualPiece  = 16 << 10 // bytes sent at once, at most as a rule
+	usualEvents = 32       // events in one such piece, at most as a rule
 )
 
 // mostNames bounds the names in one event, in bytes: ids, the model, the tier, a tool's name.
@@ -33,7 +40,7 @@ func (c *call) relayStream(a *attempt, resp *provider.Response) error {
 		decoder: from.NewDecoder(a.Quirks),
 		stream:  c.out, tally: &a.tally,
 	}
-	a.answer.events = r.reader
+	a.answer.Events = r.reader
 	r.tally.Status, r.tally.Text = resp.Status, freeKept
 	a.servedAs(resp)
 	c.upstream.ending.Store(false)
@@ -72,7 +79,7 @@ type relay struct {
 func (r *relay) run() error {
 	for {
 		frame, err := r.reader.Next()
-		if err != nil && r.tally.Whole() && !r.call.client.gone() {
+		if err != nil && r.tally.Whole() && !r.call.client.Gone() {
 			return nil // only the end marker is missing
 		}
 		if errors.Is(err, io.EOF) {
@@ -87,7 +94,7 @@ func (r *relay) run() error {
 		if r.tally.Done {
 			break // the rest is sent with the end and reserves memory until then
 		}
-		large := len(frame.Raw) > freeEvent
+		large := len(frame.Raw) > capacity.FreeEvent
 		if large || !r.reader.Buffered() {
 			r.flush(large)
 		}
@@ -124,7 +131,7 @@ func (r *relay) flush(large bool) {
 		}
 		r.out, r.events, r.last = nil, nil, nil
 	}
-	r.call.held.passedOn()
+	r.call.held.Sent()
 }
 
 // keep reserves memory for the state that stays until the answer has ended. It waits if no memory is free.
@@ -139,7 +146,7 @@ func (r *relay) keep() error {
 	if n <= freeKept {
 		return nil
 	}
-	return r.call.held.keep(eventCopies * int64(n))
+	return r.call.held.Keep(capacity.EventCopies * int64(n))
 }
 
 // remember reserves memory for n bytes more of stored text: for the tally, which counts tokens if the provider reports
@@ -147,10 +154,10 @@ func (r *relay) keep() error {
 func (r *relay) remember(n int) {
 	t, w, held := r.tally, &r.call.rescue.words, &r.call.held
 	if more := t.Kept() + n - t.Text; more > 0 && t.Text < quote.MostText {
-		t.Text += held.keepText(more)
+		t.Text += held.KeepText(more)
 	}
 	if more := len(w.text) + n - w.counted - freeKept; more > 0 && w.on && !w.other {
-		got := held.keepText(more)
+		got := held.KeepText(more)
 		w.counted += got
 		w.other = got == 0
 	}

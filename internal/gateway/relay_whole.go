@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
@@ -39,7 +40,7 @@ func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	if err != nil {
 		return err
 	}
-	reply, err := a.tallyWhole(&c.held, resp, body)
+	reply, err := a.tallyWhole(c.server, &c.held, resp, body)
 	if err != nil {
 		return err
 	}
@@ -89,11 +90,11 @@ func (a *attempt) servedAs(resp *provider.Response) {
 }
 
 // tallyWhole decodes a whole reply and tallies it. Even an invalid reply may carry usage, which is tallied.
-func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byte) (reply *llm.Reply, err error) {
-	if err := a.boundAnswer(held, body); err != nil {
+func (a *attempt) tallyWhole(s *Server, held *capacity.Held, resp *provider.Response, body []byte) (reply *llm.Reply, err error) {
+	if err := a.boundAnswer(s, held, body); err != nil {
 		return nil, err
 	}
-	held.step(a.replyWork(body), func() { reply, err = a.Spoken.DecodeReply(body, a.Quirks) })
+	held.Step(a.replyWork(body), func() { reply, err = a.Spoken.DecodeReply(body, a.Quirks) })
 	a.tally.Status, a.tally.Text = resp.Status, quote.MostText
 	a.servedAs(resp)
 	if reply != nil {
@@ -111,7 +112,7 @@ func (a *attempt) replyWork(body []byte) int {
 	if a.Op.Op == llm.OpEmbed {
 		return len(body)
 	}
-	return treeWork(body)
+	return capacity.TreeWork(body)
 }
 
 // checkWhole returns an error if a decoded reply is no answer to the request.
@@ -133,15 +134,15 @@ const largeAnswer = 256 << 10
 
 // boundAnswer reserves the memory that a large answer of a chat needs before it is decoded. It refuses an answer with
 // more elements than a request may have.
-func (a *attempt) boundAnswer(held *capacity, body []byte) error {
+func (a *attempt) boundAnswer(s *Server, held *capacity.Held, body []byte) error {
 	if len(body) < largeAnswer || a.Op.Op != llm.OpChat || rawjson.Validate(body, parse.MaxDepth) != nil {
 		return nil // invalid JSON is not decoded
 	}
-	size, err := held.server.bounds.Measure(body)
+	size, err := s.bounds.Measure(body)
 	if err != nil {
 		return fmt.Errorf("gateway: an answer of %d bytes: %s", len(body), llm.AsError(err).Message)
 	}
-	return held.awaitAnswer(size)
+	return held.AwaitAnswer(size)
 }
 
 // encode writes the reply in the client's format: the provider's own bytes if both use the same format, else a
@@ -172,7 +173,7 @@ func (w *wholeReply) send(contentType string) {
 			c.server.encoders.Put(buf)
 		}
 	}()
-	c.held.step(w.attempt.replyWork(w.body), func() { *buf = w.encode((*buf)[:0]) })
+	c.held.Step(w.attempt.replyWork(w.body), func() { *buf = w.encode((*buf)[:0]) })
 	told := w.attempt.answered()
 	if cost := c.spent.cost(); cost != nil {
 		told.Cost = cost.String()

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weir/internal/capacity"
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/quote"
@@ -31,11 +32,11 @@ type lateAnswer struct {
 	read     chan struct{} // closed when the answer has been read
 	reply    *lateReply    // set when read is closed; nil if no answer arrived
 
-	waiting int         // waiting requests; this and the fields below are guarded by lateAnswers.mu
-	owed    int         // requests that got an error and have not been repeated yet
-	gone    bool        // the answer is no longer available
-	expiry  *time.Timer // of a stored reply
-	room    capacity    // the memory that it holds
+	waiting int           // waiting requests; this and the fields below are guarded by lateAnswers.mu
+	owed    int           // requests that got an error and have not been repeated yet
+	gone    bool          // the answer is no longer available
+	expiry  *time.Timer   // of a stored reply
+	room    capacity.Held // the memory that it holds
 }
 
 // lateReply is a late answer that has arrived, with the values that its headers need.
@@ -134,7 +135,7 @@ func (l *lateAnswers) remove(a *lateAnswer) {
 	}
 	if a.gone = true; a.expiry != nil {
 		a.expiry.Stop()
-		a.room.endAnswer()
+		a.room.EndAnswer()
 	}
 }
 
@@ -150,12 +151,12 @@ func (l *lateAnswers) has(key string) bool {
 
 // came ends the wait for an answer; reply is nil if none arrived. The answer is stored for a while if room, the
 // capacity of its account, has memory for it.
-func (l *lateAnswers) came(a *lateAnswer, reply *lateReply, room capacity) {
+func (l *lateAnswers) came(a *lateAnswer, reply *lateReply, room capacity.Held) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a.reply = reply
 	close(a.read)
-	if a.gone || reply == nil || !room.takeAnswer(int64(len(reply.body))) {
+	if a.gone || reply == nil || !room.TryAnswer(int64(len(reply.body))) {
 		l.remove(a)
 		return
 	}
@@ -223,7 +224,7 @@ func (a *lateAnswer) await(c *call) error {
 			"these requests is still awaited: send the same request again to receive it without a second charge.")
 	case <-c.r.Context().Done():
 		if stopping.Err() == nil {
-			return errGone
+			return capacity.ErrGone
 		}
 	case <-stopping.Done():
 	}
@@ -236,12 +237,12 @@ func (r *lateReply) send(c *call) error {
 	ids := callIDs{before: r.before, names: r.names}
 	a := &attempt{call: c, Quote: r.quote, dropped: slices.Clip(r.dropped), ids: ids}
 	a.Request = &c.Request
-	if err := a.boundAnswer(&c.held, r.body); err != nil {
+	if err := a.boundAnswer(c.server, &c.held, r.body); err != nil {
 		return err
 	}
 	var reply *llm.Reply
 	var err error
-	c.held.step(a.replyWork(r.body), func() { reply, err = a.Spoken.DecodeReply(r.body, a.Quirks) })
+	c.held.Step(a.replyWork(r.body), func() { reply, err = a.Spoken.DecodeReply(r.body, a.Quirks) })
 	if err != nil {
 		return provider.Malformed(err)
 	}

@@ -3,16 +3,15 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/capacity"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
@@ -85,11 +84,6 @@ const (
 	defaultMaxBodies      = 10 // times MaxBody
 	leastMaxBodies        = 5  // times MaxBody: a single account may use 47 % of it, and a large body counts twice
 	bodiesOfMemory        = 3  // all bodies together get 1/bodiesOfMemory of GOMEMLIMIT, if that is less
-
-	// placeFactor and bodyFactor are the factors of shares for pipeline slots and for bytes of bodies: an account that
-	// is alone may use 88 % of all slots, so that few stay idle, and 47 % of the bytes.
-	placeFactor = 16
-	bodyFactor  = 1
 )
 
 // Server runs requests through the pipeline.
@@ -104,29 +98,21 @@ type Server struct {
 	now         func() time.Time
 	log         *slog.Logger
 
-	metrics   *telemetry.Metrics
-	admission *admission
-	places    *shares // pipeline slots
-	waiting   *shares // requests that wait for a slot of their account's share
-	maxBody   int64
-	maxBodies int64
-	timing    Timing
+	metrics  *telemetry.Metrics
+	capacity *capacity.Node
+	maxBody  int64
+	timing   Timing
 
-	stopping context.Context // ends with errStopping when the server stops reading answers
+	stopping context.Context // ends with capacity.ErrStopping when the server stops reading answers
 	stop     context.CancelCauseFunc
 
 	drains     atomic.Int64 // answers that are read after their clients have left
 	mostDrains int64
 	late       lateAnswers // answers of requests that got an error before
 
-	bodiesInFlight  *shares        // bytes of requests
-	answersInFlight *shares        // bytes of answers
-	garbage         atomic.Int64   // bytes of large bodies that were released
-	overdraft       chan struct{}  // holds one element while an answer exceeds its share
-	processor       *processor     // fair turns for the work of decoding and encoding
-	bounds          *parse.Limiter // bounds of decoded JSON
-	bodies          sync.Pool      // of *[]byte
-	encoders        sync.Pool      // of *[]byte, for replies
+	bounds   *parse.Limiter // bounds of decoded JSON
+	bodies   sync.Pool      // of *[]byte
+	encoders sync.Pool      // of *[]byte, for replies
 }
 
 // maxBodies returns how many bytes all request bodies together may have. maxBody is the bound of one body, memory that
@@ -140,14 +126,11 @@ func New(o Options) *Server {
 	s := &Server{
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
 		limits: o.Limits, refused: o.Refused,
-		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies,
+		now: o.Now, log: o.Log, maxBody: o.MaxBody,
 		metrics: o.Metrics, timing: o.Timing.withDefaults(),
 	}
 	if s.maxBody == 0 {
 		s.maxBody = defaultMaxBody
-	}
-	if s.maxBodies == 0 {
-		s.maxBodies = maxBodies(s.maxBody, debug.SetMemoryLimit(-1))
 	}
 	if s.refused == nil {
 		s.refused = func(*account.Principal, *llm.Error) {}
@@ -155,15 +138,15 @@ func New(o Options) *Server {
 	if s.metrics == nil {
 		s.metrics = telemetry.New("")
 	}
-	places := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
-	s.mostDrains = max(leastDrains, places/drainsShare)
+	slots := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
+	s.mostDrains = max(leastDrains, slots/drainsShare)
 	s.late = lateAnswers{most: 2 * s.mostDrains, keep: s.timing.KeepLate, byKey: map[string][]*lateAnswer{}}
-	s.bodiesInFlight, s.bounds = newShares(s.maxBodies, bodyFactor), parse.NewLimiter()
-	s.answersInFlight, s.overdraft = newShares(s.maxBodies/arrivalShare, bodyFactor), make(chan struct{}, 1)
-	s.places, s.waiting = newShares(places, placeFactor), newShares(max(minQueue, places/keptShare), bodyFactor)
-	s.processor = newProcessor(runtime.GOMAXPROCS(0))
-	s.admission = newAdmission(places, s.places.alone(), floor())
+	s.bounds = parse.NewLimiter()
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
+	s.capacity = capacity.New(capacity.Options{
+		Slots: slots, Bodies: cmp.Or(o.MaxBodies, maxBodies(s.maxBody, debug.SetMemoryLimit(-1))),
+		Stopping: s.stopping, Metrics: s.metrics, Log: s.log,
+	})
 	s.bodies.New = func() any { return new([]byte) }
 	s.encoders.New = func() any { return new([]byte) }
 	return s
@@ -204,18 +187,16 @@ func (s *Server) newCall(w http.ResponseWriter, r *http.Request, d *dialect.Dial
 		started: s.ledger.Now().UTC().Truncate(time.Microsecond),
 	}
 	c.measured.route = counted
-	c.Source, c.client.r = c, r
-	c.held.server, c.held.client = s, &c.client
+	c.Source, c.client.Request = c, r
+	c.held = s.capacity.Hold(&c.client, "")
 	return c
 }
 
 // Stop ends all requests at once. Waiting clients get an error, if Base is the context of their connections.
-func (s *Server) Stop() { s.stop(errStopping) }
+func (s *Server) Stop() { s.stop(capacity.ErrStopping) }
 
 // Base returns the context that a server must derive its request contexts from. Stop ends it.
 func (s *Server) Base() context.Context { return s.stopping }
-
-var errStopping = errors.New("gateway: stopping")
 
 // stopped returns the error for clients of requests that Stop ended.
 func stopped(err error) error {
@@ -225,14 +206,5 @@ func stopped(err error) error {
 	}
 }
 
-// InFlight returns how many requests are in the pipeline.
-func (s *Server) InFlight() int64 {
-	inFlight, _ := s.admission.holding()
-	return inFlight
-}
-
-// Waiting returns how many requests wait for admission to the pipeline.
-func (s *Server) Waiting() int64 {
-	_, waiting := s.admission.holding()
-	return waiting
-}
+// Capacity returns the capacity that requests share.
+func (s *Server) Capacity() *capacity.Node { return s.capacity }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/llm"
 )
@@ -98,7 +99,7 @@ func (s *clientStream) keepAlive() {
 // send writes and flushes; the caller holds the mutex. A client that receives nothing for too long counts as gone.
 func (s *clientStream) send(b []byte) {
 	c := s.call
-	if c.client.gone() {
+	if c.client.Gone() {
 		return
 	}
 	s.last = c.server.now()
@@ -115,7 +116,7 @@ func (s *clientStream) send(b []byte) {
 	if err == nil {
 		err = s.control.Flush()
 	}
-	if err != nil && c.client.writeFailed.CompareAndSwap(false, true) {
+	if err != nil && c.client.WriteFailed() {
 		c.upstream.context.Ended()
 	}
 }
@@ -151,7 +152,7 @@ func (s *clientStream) isBroken() bool {
 // abortBroken aborts the connection, or the HTTP/2 stream, of an answer that is not whole, so that its body has no
 // well-formed end: some programs ignore error events and would treat the answer as whole.
 func (s *clientStream) abortBroken(err error) {
-	if s.isBroken() || errors.Is(err, errGone) {
+	if s.isBroken() || errors.Is(err, capacity.ErrGone) {
 		panic(http.ErrAbortHandler) // net/http's signal to abort
 	}
 }

@@ -20,6 +20,9 @@ type reading struct {
 	hangUp   hangUp
 }
 
+// departureTime bounds how long a request whose client has left keeps its turn to end.
+const departureTime = 250 * time.Millisecond
+
 // The values of departed, which record how the request ends after its client has left.
 const (
 	stays   = iota
@@ -49,7 +52,7 @@ func (u *upstreamContext) Ended() {
 		u.End()
 		return
 	}
-	depart := func() { c.upstream.depart(&u.Lifetime, u.End, &c.held) }
+	depart := func() { c.upstream.depart(&u.Lifetime, u.End, c.server, c.held.Account()) }
 	if d := c.drain(); d > 0 {
 		c.upstream.hangUp.offer(c)
 		c.server.drainFor(d, &u.Lifetime, u.End, depart)
@@ -60,8 +63,7 @@ func (u *upstreamContext) Ended() {
 
 // depart ends an answer after its client has left, in a turn: its settlement is work, and thousands of clients may
 // leave at once. Until then the answer is still read.
-func (u *reading) depart(ctx context.Context, cancel context.CancelFunc, held *capacity) {
-	s, account := held.server, held.account
+func (u *reading) depart(ctx context.Context, cancel context.CancelFunc, s *Server, account string) {
 	if u.departed.Load() != stays {
 		cancel()
 		return
@@ -69,20 +71,20 @@ func (u *reading) depart(ctx context.Context, cancel context.CancelFunc, held *c
 	go func() {
 		defer cancel()
 		defer context.AfterFunc(s.stopping, cancel)()
-		switch turns := s.processor.departures; {
-		case !turns.take(ctx, account, false):
+		switch {
+		case !s.capacity.Depart(ctx, account):
 		case u.departed.CompareAndSwap(stays, leaves):
-			time.AfterFunc(departureTime, func() { u.endDeparture(s) }) // the settlement may be blocked
+			time.AfterFunc(departureTime, func() { u.endDeparture(s, account) }) // the settlement may be blocked
 		default:
-			turns.end()
+			s.capacity.Departed(account)
 		}
 	}()
 }
 
 // endDeparture ends the turn of a request that has ended, if it has one.
-func (u *reading) endDeparture(s *Server) {
+func (u *reading) endDeparture(s *Server, account string) {
 	if u.departed.Swap(hasLeft) == leaves {
-		s.processor.departures.end()
+		s.capacity.Departed(account)
 	}
 }
 

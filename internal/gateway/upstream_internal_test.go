@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -24,8 +25,9 @@ type departing struct {
 
 func newDeparting(t *testing.T) *departing {
 	t.Helper()
-	d := &departing{server: &Server{processor: newProcessor(1)}}
+	d := &departing{server: &Server{}}
 	d.server.stopping, d.server.stop = context.WithCancelCause(t.Context())
+	d.server.capacity = newCapacity(1 << 40)
 	d.client, d.leave = context.WithCancel(t.Context())
 	return d
 }
@@ -34,7 +36,7 @@ func newDeparting(t *testing.T) *departing {
 func (d *departing) stream(of string, works time.Duration) {
 	var u reading
 	ctx, cancel := context.WithCancel(context.WithoutCancel(d.client))
-	context.AfterFunc(d.client, func() { u.depart(ctx, cancel, &capacity{server: d.server, account: of}) })
+	context.AfterFunc(d.client, func() { u.depart(ctx, cancel, d.server, of) })
 	d.all.Go(func() {
 		<-ctx.Done()
 		d.mu.Lock()
@@ -45,7 +47,7 @@ func (d *departing) stream(of string, works time.Duration) {
 		d.mu.Lock()
 		d.working--
 		d.mu.Unlock()
-		u.endDeparture(d.server)
+		u.endDeparture(d.server, of)
 	})
 }
 
@@ -66,9 +68,28 @@ func (d *departing) end(t *testing.T) time.Duration {
 	took := time.Since(began)
 	time.Sleep(departureTime)
 	synctest.Wait()
-	d.server.processor.departures.mustEnd(t, departuresPerCPU)
+	d.checkIdle(t)
 	return took
 }
+
+// checkIdle checks that every turn is free.
+func (d *departing) checkIdle(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // a turn that is not free now is not waited for
+	for i := range departures() {
+		if !d.server.capacity.Depart(ctx, "idle") {
+			t.Errorf("%d of %d turns are free", i, departures())
+			return
+		}
+	}
+	for range departures() {
+		d.server.capacity.Departed("idle")
+	}
+}
+
+// departures returns how many requests may end at a time.
+func departures() int { return 8 * runtime.GOMAXPROCS(0) }
 
 // TestDepartures holds that of many streams whose clients leave at once few end at a time, and the
 // accounts one after the other.
@@ -81,12 +102,12 @@ func TestDepartures(t *testing.T) {
 		}
 		d.stream("modest", time.Millisecond)
 		d.end(t)
-		if d.most != departuresPerCPU || len(d.order) != 201 {
-			t.Errorf("%d streams ended, %d at once; want 201, %d at once", len(d.order), d.most, departuresPerCPU)
+		if d.most != departures() || len(d.order) != 201 {
+			t.Errorf("%d streams ended, %d at once; want 201, %d at once", len(d.order), d.most, departures())
 		}
 		// It is one of those that have the second turns, which are given at the same time.
-		if at := d.place("modest"); at >= 2*departuresPerCPU {
-			t.Errorf("%d streams ended before the one of another account, want fewer than %d", at, 2*departuresPerCPU)
+		if at := d.place("modest"); at >= 2*departures() {
+			t.Errorf("%d streams ended before the one of another account, want fewer than %d", at, 2*departures())
 		}
 	})
 }
@@ -97,7 +118,7 @@ func TestBlockedDepartures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeparting(t)
-		for range departuresPerCPU {
+		for range departures() {
 			d.stream("blocked", time.Hour)
 		}
 		d.leave()
@@ -121,7 +142,7 @@ func TestDeparturesAtStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeparting(t)
-		for range 4 * departuresPerCPU {
+		for range 4 * departures() {
 			d.stream("a", time.Second)
 		}
 		d.server.Stop()

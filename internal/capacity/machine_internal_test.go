@@ -1,4 +1,4 @@
-package gateway
+package capacity
 
 import (
 	"runtime/metrics"
@@ -144,13 +144,13 @@ func TestLook(t *testing.T) {
 func TestTelling(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	var told telling
+	var told summary
 	for _, test := range []struct {
 		after time.Duration
 		shed  uint64
 		want  uint64 // 0 for nothing
 	}{{0, 0, 0}, {time.Second, 3, 3}, {2 * time.Second, 50, 0}, {11 * time.Second, 90, 87}, {40 * time.Second, 90, 0}} {
-		n, say := told.look(test.shed, start.Add(test.after))
+		n, say := told.due(test.shed, start.Add(test.after))
 		if n != test.want || say != (test.want > 0) {
 			t.Errorf("%d refused after %s: got %d %t, want %d", test.shed, test.after, n, say, test.want)
 		}

@@ -1,4 +1,4 @@
-package gateway
+package capacity
 
 import (
 	"net/http"
@@ -285,7 +285,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // BenchmarkAdmission is what coming in and leaving costs.
 func BenchmarkAdmission(b *testing.B) {
-	a := newAdmission(defaultMaxConcurrency, defaultMaxConcurrency, floor())
+	a := newAdmission(4096, 4096, floor())
 	header := http.Header{"Content-Type": {"application/json"}}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,4 +1,4 @@
-package gateway
+package capacity
 
 import "sync"
 

@@ -1,8 +1,6 @@
-package gateway
+package capacity
 
 import (
-	"context"
-	"errors"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -32,9 +30,6 @@ const (
 	// sayEvery is the shortest time between two log lines about refused requests.
 	sayEvery = 10 * time.Second
 )
-
-// errShed marks a refusal that is not logged by itself but counted in a summary line.
-var errShed = errors.New("gateway: shed")
 
 // strain measures overload. 0 is none; up to 1 it is the share of batch requests that are refused; the excess over 1 is
 // the share of other streams that are refused. It rises quickly, falls slowly, and stays unchanged between half the
@@ -153,35 +148,14 @@ func (m *machine) late(h *metrics.Float64Histogram) time.Duration {
 	return late
 }
 
-// Watch measures the machine's condition until ctx ends and adjusts the admission of requests to it.
-func (s *Server) Watch(ctx context.Context) {
-	every := time.NewTicker(lookEvery)
-	defer every.Stop()
-	m := newMachine()
-	var told telling
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-every.C:
-			c := m.look()
-			s.admission.adjust(c)
-			if n, say := told.look(s.metrics.AllShed(), now); say {
-				s.log.Warn("requests are refused: the gateway is overloaded", "refused", n, "in_flight",
-					s.InFlight(), "late", c.late, "memory", c.memory)
-			}
-		}
-	}
-}
-
-// telling decides when refused requests are logged: the first at once, and their number at most every sayEvery after
+// summary decides when refused requests are logged: the first at once, and their number at most every sayEvery after
 // that.
-type telling struct {
+type summary struct {
 	last uint64
 	at   time.Time
 }
 
-func (t *telling) look(shed uint64, now time.Time) (n uint64, say bool) {
+func (t *summary) due(shed uint64, now time.Time) (n uint64, due bool) {
 	if shed == t.last || now.Sub(t.at) < sayEvery {
 		return 0, false
 	}

@@ -1,4 +1,4 @@
-package gateway
+package capacity
 
 import (
 	"math"
@@ -216,7 +216,7 @@ func (a *admission) takesStream(p telemetry.Priority, few bool) telemetry.Reason
 // refusal returns the error that a refused client receives.
 func refusal(reason telemetry.Reason, p telemetry.Priority) *llm.Error {
 	e := &llm.Error{
-		Code: llm.CodeOverloaded, Err: errShed, RetryAfter: interactiveRetry,
+		Code: llm.CodeOverloaded, Err: ErrRefused, RetryAfter: interactiveRetry,
 		Message: "The gateway is at its limit of requests in flight. Try again shortly.",
 	}
 	if p == telemetry.Batch {

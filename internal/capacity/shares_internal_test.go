@@ -1,4 +1,4 @@
-package gateway
+package capacity
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/llm"
-	"weir/internal/telemetry"
 )
 
 // TestShares is what accounts get that take all they can, one after the other, and what is
@@ -25,11 +24,11 @@ func TestShares(t *testing.T) {
 		most, factor, alone int64
 		each                []int64
 	}{
-		{1, placeFactor, 1, []int64{1}},
-		{2, placeFactor, 2, []int64{2}},
-		{10, placeFactor, 10, []int64{10}},
-		{40, placeFactor, 36, []int64{36, 2, 1, 1}},
-		{4096, placeFactor, 3615, []int64{3615, 212, 16, 16, 16, 16}},
+		{1, slotFactor, 1, []int64{1}},
+		{2, slotFactor, 2, []int64{2}},
+		{10, slotFactor, 10, []int64{10}},
+		{40, slotFactor, 36, []int64{36, 2, 1, 1}},
+		{4096, slotFactor, 3615, []int64{3615, 212, 16, 16, 16, 16}},
 		{512 << 10, bodyFactor, 240 << 10, []int64{240 << 10, 120 << 10, 60 << 10}},
 	} {
 		s := newShares(test.most, test.factor)
@@ -53,7 +52,7 @@ func TestShares(t *testing.T) {
 func TestSharesHold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		s := newShares(rapid.Int64Range(floorShare, 1<<16).Draw(rt, "most"), rapid.SampledFrom([]int64{bodyFactor, placeFactor}).Draw(rt, "factor"))
+		s := newShares(rapid.Int64Range(floorShare, 1<<16).Draw(rt, "most"), rapid.SampledFrom([]int64{bodyFactor, slotFactor}).Draw(rt, "factor"))
 		held := map[string]int64{}
 		for range rapid.IntRange(1, 300).Draw(rt, "steps") {
 			id := fmt.Sprint(rapid.IntRange(1, keptShare-1).Draw(rt, "account"))
@@ -90,7 +89,7 @@ func TestSharesHold(t *testing.T) {
 func TestSharesEven(t *testing.T) {
 	t.Parallel()
 	const accounts = 4
-	for _, factor := range []int64{bodyFactor, placeFactor} {
+	for _, factor := range []int64{bodyFactor, slotFactor} {
 		s := newShares(4096, factor)
 		for range 10_000 {
 			for i := range accounts {
@@ -115,7 +114,7 @@ func TestSharesEven(t *testing.T) {
 // TestBelow says who holds less than an even part.
 func TestBelow(t *testing.T) {
 	t.Parallel()
-	s := newShares(4096, placeFactor)
+	s := newShares(4096, slotFactor)
 	want := func(id string, want bool) {
 		t.Helper()
 		if got := s.below(id); got != want {
@@ -136,20 +135,20 @@ func TestBelow(t *testing.T) {
 func TestAwaitShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{places: newShares(1, placeFactor)}
-		s.places.take("a", 1)
+		n := newNode(t, 1, 1024)
+		n.slots.take("a", 1)
 		began := time.Now()
-		if got := s.awaitShare(t.Context(), "a"); got != ownShare || time.Since(began) != queueWait {
+		if got := n.awaitShare(t.Context(), "a"); got != ownShare || time.Since(began) != queueWait {
 			t.Errorf("got %d after %s, want no place after %s", got, time.Since(began), queueWait)
 		}
-		time.AfterFunc(queueWait/2, func() { s.places.giveBack("a", 1) })
-		if got := s.awaitShare(t.Context(), "a"); got != granted {
+		time.AfterFunc(queueWait/2, func() { n.slots.giveBack("a", 1) })
+		if got := n.awaitShare(t.Context(), "a"); got != granted {
 			t.Errorf("got %d, want the place that was left", got)
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		leave()
 		began = time.Now()
-		if got := s.awaitShare(ctx, "a"); got != ownShare || time.Since(began) != 0 {
+		if got := n.awaitShare(ctx, "a"); got != ownShare || time.Since(began) != 0 {
 			t.Errorf("got %d after %s for a client that left, want nothing at once", got, time.Since(began))
 		}
 	})
@@ -159,14 +158,15 @@ func TestAwaitShare(t *testing.T) {
 // accounts theirs; what was refused does not count.
 func TestReserveBytes(t *testing.T) {
 	t.Parallel()
-	s := &Server{bodiesInFlight: newShares(1024, bodyFactor), metrics: telemetry.New("")}
-	of := func(account string) *capacity {
+	n := newNode(t, 1, 1024)
+	of := func(account string) *Held {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
-		return &capacity{server: s, client: &client{r: r}, account: account}
+		held := n.Hold(&Client{Request: r}, account)
+		return &held
 	}
 	a, b := of("a"), of("b")
 	for _, test := range []struct {
-		held *capacity
+		held *Held
 		n    int64
 		told string
 	}{
@@ -175,14 +175,14 @@ func TestReserveBytes(t *testing.T) {
 		{b, 240, ""},
 		{b, 512, "The gateway is at its limit of request bodies"},
 	} {
-		err := test.held.reserve(test.n)
+		err := test.held.Reserve(test.n)
 		if (err == nil) != (test.told == "") || err != nil && !strings.Contains(llm.AsError(err).Message, test.told) {
 			t.Errorf("%s reserves %d: %v, want %q", test.held.account, test.n, err, test.told)
 		}
 	}
-	a.giveBack(a.reserved)
-	b.giveBack(b.reserved)
-	if s.bodiesInFlight.all != 0 || len(s.bodiesInFlight.by) != 0 {
-		t.Errorf("%d bytes are left, of %v", s.bodiesInFlight.all, s.bodiesInFlight.by)
+	a.ReleaseAll()
+	b.ReleaseAll()
+	if n.bodies.all != 0 || len(n.bodies.by) != 0 {
+		t.Errorf("%d bytes are left, of %v", n.bodies.all, n.bodies.by)
 	}
 }

@@ -1,0 +1,18 @@
+package capacity
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"weir/internal/telemetry"
+)
+
+// newNode returns a node with so many slots and bytes of request bodies; answers have half as many bytes.
+func newNode(t *testing.T, slots, bodies int64) *Node {
+	t.Helper()
+	return New(Options{
+		Slots: slots, Bodies: bodies, Stopping: context.WithoutCancel(t.Context()), Metrics: telemetry.New(""),
+		Log: slog.New(slog.DiscardHandler),
+	})
+}

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/capacity"
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/quote"
+	"weir/internal/quotetest"
+	"weir/internal/route"
+	"weir/internal/telemetry"
+)
+
+// newCapacity returns a node with so many bytes of request bodies.
+func newCapacity(bodies int64) *capacity.Node {
+	return capacity.New(capacity.Options{
+		Slots: 4096, Bodies: bodies, Stopping: context.Background(), Metrics: telemetry.New(""),
+		Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// longestWait is the longest wait for a turn.
+const longestWait = 10 * time.Second
+
+// occupy takes all turns of large steps until the returned function is called, in a bubble of synctest.
+func occupy(n *capacity.Node) (release func()) {
+	done := make(chan struct{})
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		go func() {
+			r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", nil)
+			held := n.Hold(&capacity.Client{Request: r}, "other")
+			_ = held.InTurn(capacity.LargeBody, func() error { <-done; return nil })
+		}()
+	}
+	synctest.Wait()
+	return func() { close(done) }
+}
+
+// TestLeftInBetween is a client that leaves during a step of the work on its large body: the
+// next one is not begun.
+func TestLeftInBetween(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	scanned := 0
+	clientAPI := &dialect.Operation{Scan: func([]byte, *http.Request) (llm.Head, error) {
+		scanned++
+		leave()
+		return llm.Head{}, nil
+	}}
+	body := `{"fallbacks":[],"a":"` + strings.Repeat("a", capacity.LargeBody) + `"}`
+	r := httptest.NewRequestWithContext(ctx, "POST", "/", nil)
+	c := &call{r: r, client: capacity.Client{Request: r}, Request: quote.Request{Op: clientAPI, Body: []byte(body)}}
+	if err := c.scanBody(); !errors.Is(err, capacity.ErrGone) || scanned != 1 {
+		t.Errorf("%v, scanned %d times; want it to end after the first time", err, scanned)
+	}
+}
+
+// TestDenseBodies holds that a body which is much work for its length takes turns in every step
+// that decodes or translates it, and one of plain text does not, nor one that goes as it came.
+func TestDenseBodies(t *testing.T) {
+	t.Parallel()
+	const message = `{"role":"user","content":"a"}`
+	dense := `{"model":"m","messages":[` + strings.Repeat(message+",", 699) + message + `]}`
+	plain := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("word ", 4000) + `"}]}`
+	steps := map[string]func(a *attempt) error{
+		"check": func(a *attempt) error { _, err := a.call.check(); return err },
+		"ask":   func(a *attempt) error { return a.ask() },
+		"count": func(a *attempt) error { return a.call.countHere() },
+		"reply": func(a *attempt) error {
+			reply := strings.Replace(dense, "messages", "choices", 1)
+			_, err := a.tallyWhole(a.call.server, &a.call.held, &provider.Response{}, []byte(reply))
+			return err
+		},
+	}
+	for _, tt := range []struct {
+		step, target, body string
+		waits              bool
+	}{
+		{"check", "anthropic", dense, true},
+		{"ask", "anthropic", dense, true},
+		{"count", "anthropic", dense, true},
+		{"reply", "openai", plain, true},
+		{"check", "anthropic", plain, false},
+		{"ask", "anthropic", plain, false},
+		{"check", "openai", dense, false},
+		{"ask", "openai", dense, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			if len(tt.body) >= capacity.LargeBody {
+				t.Fatalf("a body of %d bytes, want less than %d", len(tt.body), capacity.LargeBody)
+			}
+			a := newAsked(t, quotetest.Asked{ClientAPI: "openai", Target: tt.target, Body: tt.body})
+			c := a.call
+			c.w = httptest.NewRecorder()
+			c.principal, c.targets = &account.Principal{}, []route.Target{*a.Target}
+			defer occupy(c.server.capacity)()
+			began := time.Now()
+			err := steps[tt.step](a)
+			if waited := time.Since(began) == longestWait; waited != tt.waits {
+				t.Errorf("%s of %.40q to %s: waited %t, want %t (%v)", tt.step, tt.body, tt.target, waited, tt.waits, err)
+			}
+		})
+	}
+}
