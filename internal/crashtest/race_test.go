@@ -228,7 +228,7 @@ func (f *fleet) race(r *race, name string) {
 	looked := f.neverOverdrawn(f.t, m.account)
 	f.t.Logf("%s: the providers charge $%s, spent $%s of $%s, at most $%s settled and held: %s, %d after it; %d commits looked at",
 		name, truth, spent, r.limit, peak, got, rest, looked)
-	least := r.limit / 2 // what docs/limits.md promises
+	least := r.limit / 2 // what docs/holds-evidence.md promises
 	if r.kills > 0 {
 		least = r.limit / 8 // what a node that was killed had under way counts with the most that it can cost
 	}

@@ -252,10 +252,10 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestBounds holds docs/limits.md to the bounds.
+// TestBounds holds docs/capacity.md to the bounds.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/limits.md")
+	text, err := os.ReadFile("../../docs/capacity.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type held struct {
 	most       int64 // that may be held for a token of truth, in tenths
 }
 
-// holds are the requests of the table in docs/limits.md. How a vendor writes an agent's tools is not known; they are taken for
+// holds are the requests of the table in docs/holds-evidence.md. How a vendor writes an agent's tools is not known; they are taken for
 // four fifths of their JSON.
 func holds(t *testing.T) []held {
 	t.Helper()
@@ -59,7 +59,7 @@ func holds(t *testing.T) []held {
 }
 
 // TestHoldsOverTruth holds how much is held for a token that the vendor counts, by the vocabulary that is here, and prints the
-// table of docs/limits.md with -v. A provider that counts says the truth.
+// table of docs/holds-evidence.md with -v. A provider that counts says the truth.
 func TestHoldsOverTruth(t *testing.T) {
 	t.Parallel()
 	for _, h := range holds(t) {

@@ -95,7 +95,7 @@ var bodies = map[string]string{
 
 // TestSearchesOfVendors holds, with the provider's charge as the judge, that no budget is passed by models that search the
 // web, and which budgets let such a request through: with pricing.tools: usual all of ten times its usual cost do, and a
-// refusal without it says so. The rows are those of the table in docs/metering.md.
+// refusal without it says so. The rows are those of the table in docs/holds-evidence.md.
 func TestSearchesOfVendors(t *testing.T) {
 	t.Parallel()
 	openai := charges{input: 2000, output: 10_000, fee: 10_000_000, searches: 1, found: 8000}
