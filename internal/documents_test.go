@@ -73,3 +73,23 @@ func TestErrorsAreDocumented(t *testing.T) {
 		t.Errorf("docs/troubleshooting.md has %d rows, want one for each of the %d codes", rows, len(codes))
 	}
 }
+
+// TestActionsAreDocumented checks that docs/audit.md lists every action of the audit log, and no other.
+func TestActionsAreDocumented(t *testing.T) {
+	t.Parallel()
+	code := must.Get(os.ReadFile("audit/audit.go"))(t)
+	actions := regexp.MustCompile(`(?m)^\t\w+ +Action = "([a-z_.]+)"`).FindAllSubmatch(code, -1)
+	if len(actions) < 40 {
+		t.Fatalf("got %d actions, want at least 40: this test looks for them in another form", len(actions))
+	}
+	_, list, _ := strings.Cut(string(must.Get(os.ReadFile("../docs/audit.md"))(t)), "\n## Actions\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	for _, m := range actions {
+		if !strings.Contains(list, "`"+string(m[1])+"`") {
+			t.Errorf("docs/audit.md does not list the action %s", m[1])
+		}
+	}
+	if got := len(regexp.MustCompile("`[a-z_]+\\.[a-z_]+`").FindAllString(list, -1)); got != len(actions) {
+		t.Errorf("docs/audit.md lists %d actions, want the %d of the code", got, len(actions))
+	}
+}
