@@ -10,10 +10,10 @@ import (
 	"weir/internal/must"
 )
 
-// TestSecurityPage holds docs/security.md to the tests that it names.
+// TestSecurityPage checks that the tests which docs/security-evidence.md names exist.
 func TestSecurityPage(t *testing.T) {
 	t.Parallel()
-	page := must.Get(os.ReadFile("../docs/security.md"))(t)
+	page := must.Get(os.ReadFile("../docs/security-evidence.md"))(t)
 	named := regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
 	if len(named) < 100 {
 		t.Errorf("got %d tests, want some hundred: this test looks for them in another form", len(named))

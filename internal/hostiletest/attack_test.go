@@ -317,7 +317,7 @@ func (r *result) judge(t *testing.T) {
 	}
 }
 
-// row is the attack's line of the table in docs/security.md.
+// row is the attack's line of the table in docs/security-evidence.md.
 func (r *result) row(a *attack) string {
 	n := len(r.good.took)
 	return fmt.Sprintf("| %s | %s | %d of %d | %d ms | %d MB |", a.name, a.held, n-len(r.good.failed), n, r.good.p99().Milliseconds(), r.peak>>20)
