@@ -40,7 +40,7 @@ func TestStatements(t *testing.T) {
 	if got := closing("2026-10"); got.status != http.StatusSeeOther || got.header.Get("Location") != list+"?done=statement-closed" {
 		t.Fatalf("October: got %d to %q", got.status, got.header.Get("Location"))
 	}
-	if got := closing("2026-10"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text, "the next one is of 2026-11") {
+	if got := closing("2026-10"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text, "the next one is for 2026-11") {
 		t.Errorf("October again: got %d, want it refused", got.status)
 	}
 	if all := must.Get(s.store.Reports.Statements(t.Context(), s.acme.ID))(t); len(all) != 1 {

@@ -9,7 +9,7 @@ import (
 	"weir/internal/people"
 )
 
-// SetDisabled keeps a user out, or lets them in again.
+// SetDisabled disables a user, or enables them again.
 func (s *People) SetDisabled(ctx context.Context, by audit.Actor, userID string, disabled bool) error {
 	return s.changePeople(ctx, "change access of user", func(tx *sql.Tx) error {
 		l, err := s.subject(ctx, tx, by, userID)
@@ -34,7 +34,8 @@ func (s *People) SetDisabled(ctx context.Context, by audit.Actor, userID string,
 	})
 }
 
-// subject is the user of whom an operator disposes, who is none.
+// subject returns the user whom an operator wants to change. It returns people.ErrOperator if the user is an
+// operator.
 func (s *People) subject(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) (people.Login, error) {
 	if err := mayOperate(ctx, tx, by, s.clock.now()); err != nil {
 		return people.Login{}, err
@@ -46,8 +47,8 @@ func (s *People) subject(ctx context.Context, tx *sql.Tx, by audit.Actor, userID
 	return l, err
 }
 
-// shutOut ends a user's sessions and their playgrounds' keys, and what would begin a session: links, and invitations that
-// they made.
+// shutOut ends a user's sessions and revokes the keys of their playgrounds. It also deletes everything that could
+// start a session: reset links, and invitations that the user made.
 func (s *People) shutOut(ctx context.Context, tx *sql.Tx, by audit.Actor, l *people.Login) error {
 	for _, statement := range []string{"DELETE FROM sessions WHERE who = ?", "DELETE FROM resets WHERE who = ?"} {
 		if _, err := tx.ExecContext(ctx, statement, l.ID); err != nil {
@@ -60,7 +61,7 @@ func (s *People) shutOut(ctx context.Context, tx *sql.Tx, by audit.Actor, l *peo
 	return s.withdraw(ctx, tx, by, l.ID, "")
 }
 
-// RemoveUser forgets a user with all that is theirs.
+// RemoveUser deletes a user and all data about them.
 func (s *People) RemoveUser(ctx context.Context, by audit.Actor, userID string) error {
 	return s.changePeople(ctx, "remove user", func(tx *sql.Tx) error {
 		l, err := s.subject(ctx, tx, by, userID)
@@ -99,13 +100,13 @@ func (s *People) RemoveUser(ctx context.Context, by audit.Actor, userID string) 
 	})
 }
 
-// SetFactor gives a user a second factor, or takes it away, and ends all sessions but one.
+// SetFactor sets or removes a user's second factor, and ends all their sessions except keep.
 func (s *People) SetFactor(ctx context.Context, by audit.Actor, userID string, f people.Factor, keep string) error {
 	return s.changePeople(ctx, "set second factor", func(tx *sql.Tx) error {
 		l, err := loginOf(ctx, tx, userID)
 		switch {
 		case err != nil:
-		case by.ID != l.ID: // somebody else's: an operator does that
+		case by.ID != l.ID: // another user's factor: only an operator may change it
 			err = mayOperate(ctx, tx, by, s.clock.now())
 		case keep != "":
 			err = stillIn(ctx, tx, keep, l.ID)
@@ -122,7 +123,8 @@ func (s *People) SetFactor(ctx context.Context, by audit.Actor, userID string, f
 		}
 		for _, code := range f.Recovery {
 			if err == nil {
-				_, err = tx.ExecContext(ctx, "INSERT INTO recovery_codes (who, hash) VALUES (?, ?)", l.ID, code.String())
+				_, err = tx.ExecContext(ctx, "INSERT INTO recovery_codes (who, hash) VALUES (?, ?)",
+					l.ID, code.String())
 			}
 		}
 		if err == nil {
@@ -139,7 +141,8 @@ func (s *People) SetFactor(ctx context.Context, by audit.Actor, userID string, f
 	})
 }
 
-// PassFactor uses a code up, or keeps what a passkey has become, and starts a session in place of the one that is pending.
+// PassFactor marks a code as used, or stores the new state of a passkey, and replaces the pending session by a new
+// one.
 func (s *People) PassFactor(ctx context.Context, by audit.Actor, p people.Passing) error {
 	return s.changePeople(ctx, "pass second factor", func(tx *sql.Tx) error {
 		who := p.Session.UserID
@@ -149,7 +152,8 @@ func (s *People) PassFactor(ctx context.Context, by audit.Actor, p people.Passin
 			statement = "UPDATE passkeys SET credential = ?, used = ? WHERE id = ? AND who = ?"
 			args = []any{string(p.Passkey.Credential), micros(*p.Passkey.Used), p.Passkey.ID, who}
 		case p.Step > 0:
-			statement, args = "UPDATE users SET totp_step = ? WHERE id = ? AND totp_step < ?", []any{p.Step, who, p.Step}
+			statement, args = "UPDATE users SET totp_step = ? WHERE id = ? AND totp_step < ?",
+				[]any{p.Step, who, p.Step}
 		}
 		n, err := affected(tx.ExecContext(ctx, statement, args...))
 		if err == nil && n > 0 {
@@ -166,7 +170,7 @@ func (s *People) PassFactor(ctx context.Context, by audit.Actor, p people.Passin
 	})
 }
 
-// revokeMade revokes those keys that a user made for which is reports true.
+// revokeMade revokes the keys that a user made, if is returns true for them.
 func (s *Accounts) revokeMade(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string,
 	is func(*account.Key) bool,
 ) error {

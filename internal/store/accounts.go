@@ -12,10 +12,10 @@ import (
 	"weir/internal/webhook"
 )
 
-// Accounts are the accounts with their keys, and the feed of what changed.
+// Accounts stores the accounts and their keys, and the feed of changes.
 type Accounts struct{ *conn }
 
-// Stores is what account.NewService asks for.
+// Stores returns the stores for account.NewService.
 func (s *Accounts) Stores() account.Stores {
 	return account.Stores{Lookups: s, Accounts: s, Keys: s, Setup: s}
 }
@@ -23,7 +23,7 @@ func (s *Accounts) Stores() account.Stores {
 const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, " +
 	"credit_from, goodwill, price_lists, per, created, closed"
 
-// accountRow is a row of accountColumns, before what is encoded in it is read.
+// accountRow is a scanned row of accountColumns, with its encoded columns not decoded yet.
 type accountRow struct {
 	account.Account
 	credit, from sql.NullInt64
@@ -62,8 +62,7 @@ func scanAccount(row scanner) (account.Account, error) {
 	return r.account()
 }
 
-// List is all accounts by name; or the one of that name or id, if there
-// is one.
+// List returns all accounts by name, or only the one with that name or id, if it exists.
 func (s *Accounts) List(ctx context.Context, nameOrID string) ([]account.Account, error) {
 	query, args := "SELECT "+accountColumns+" FROM accounts", []any(nil)
 	if nameOrID != "" {
@@ -73,7 +72,7 @@ func (s *Accounts) List(ctx context.Context, nameOrID string) ([]account.Account
 	return listed("read accounts", rows, err, scanAccount)
 }
 
-// CreateAccount adds an account; account.ErrExists when its name is taken.
+// CreateAccount adds an account. It returns account.ErrExists if the name is taken.
 func (s *Accounts) CreateAccount(ctx context.Context, by audit.Actor, a account.Account) error {
 	return s.write(ctx, s.sure, "create account", func(tx *sql.Tx) error { return s.createAccount(ctx, tx, by, &a) })
 }
@@ -86,8 +85,7 @@ func (s *conn) createAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a 
 	return err
 }
 
-// Bootstrap adds the account if there is none at all, and reports whether it
-// did.
+// Bootstrap adds the account if there is no account at all, and reports whether it did.
 func (s *Accounts) Bootstrap(ctx context.Context, by audit.Actor, a account.Account) (created bool, err error) {
 	err = s.write(ctx, s.sure, "create first account", func(tx *sql.Tx) error {
 		created, err = s.insertAccount(ctx, tx, by, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts)")
@@ -96,11 +94,11 @@ func (s *Accounts) Bootstrap(ctx context.Context, by audit.Actor, a account.Acco
 	return created, err
 }
 
-// insertAccount adds an account if the condition holds.
+// insertAccount adds an account if the condition is true, and reports whether it did.
 func (s *conn) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account, condition string,
 	args ...any,
 ) (bool, error) {
-	if err := s.inTurn(ctx, tx); err != nil { // the condition is about what others add
+	if err := s.inTurn(ctx, tx); err != nil { // because concurrent transactions may change the condition
 		return false, err
 	}
 	per, err := encodePer(a.Per)
@@ -123,12 +121,12 @@ func (s *conn) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a 
 	return true, s.noteAccount(ctx, tx, by, audit.AccountCreated, nil, a)
 }
 
-// UpdateAccount changes the account of that id and returns it as it is then;
-// or account.ErrNotFound.
+// UpdateAccount changes the account with that id and returns the result. It returns account.ErrNotFound if there is
+// no such account.
 func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account,
 	err error,
 ) {
-	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency, per any // NULL leaves a column as it is
+	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency, per any // NULL leaves a column unchanged
 	if u.Suspended != nil {
 		suspended = number(*u.Suspended)
 	}
@@ -162,7 +160,8 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 			" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
 			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency),"+
-			" per = coalesce(?, per) WHERE id = ? RETURNING "+accountColumns, suspended, onDisconnect, limit, period, rpm, tpm,
+			" per = coalesce(?, per) WHERE id = ? RETURNING "+accountColumns, suspended, onDisconnect, limit,
+			period, rpm, tpm,
 			concurrency, per, id)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
@@ -172,8 +171,8 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 	return a, err
 }
 
-// accountInTurn is the account of that id, which no other transaction changes
-// until this one ends; or account.ErrNotFound, or account.Closed.
+// accountInTurn returns the account with that id. No other transaction changes it until this one ends. The error is
+// account.ErrNotFound if it does not exist, or account.Closed if it is closed.
 func (s *conn) accountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
 	a, err := s.anyAccountInTurn(ctx, tx, id)
 	if err == nil && a.Closed != nil {
@@ -182,7 +181,7 @@ func (s *conn) accountInTurn(ctx context.Context, tx *sql.Tx, id string) (accoun
 	return a, err
 }
 
-// anyAccountInTurn is one that may be closed.
+// anyAccountInTurn works like accountInTurn, but also returns a closed account.
 func (s *conn) anyAccountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return account.Account{}, err
@@ -201,9 +200,9 @@ func updateAction(before, after *account.Account) audit.Action {
 	return audit.AccountResumed
 }
 
-// AddCredit adds to the credit of an account, or to its goodwill, and returns it as it is
-// then, or as it stays where that is account.ErrTooMuch. The first credit counts from
-// what was spent until then; what is given to an account without credit is no credit.
+// AddCredit adds to the credit of an account, or to its goodwill, and returns the account afterwards. If the sum
+// would be too large, it returns account.ErrTooMuch with the unchanged account. The first credit applies to spending
+// from then on. Goodwill for an account without credit does not create a credit.
 func (s *Accounts) AddCredit(ctx context.Context, by audit.Actor, e account.CreditEntry) (a account.Account,
 	err error,
 ) {
@@ -255,12 +254,11 @@ func (s *conn) addCredit(ctx context.Context, tx *sql.Tx, by audit.Actor, e *acc
 	return a, s.noteAccount(ctx, tx, by, action, &before, &a)
 }
 
-// CreateSetupToken keeps the hash of a token that is good once, until it
-// expires.
+// CreateSetupToken stores the hash of a token that can be used once, until it expires.
 func (s *Accounts) CreateSetupToken(ctx context.Context, by audit.Actor, hash account.Hash, created,
 	expires time.Time,
 ) error {
-	return s.write(ctx, s.sure, "create set-up token", func(tx *sql.Tx) error {
+	return s.write(ctx, s.sure, "create setup token", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO setup_tokens (hash, created, expires) VALUES (?, ?, ?)",
 			hash.String(), micros(created), micros(expires))
 		if err != nil {
@@ -272,7 +270,7 @@ func (s *Accounts) CreateSetupToken(ctx context.Context, by audit.Actor, hash ac
 	})
 }
 
-// orNotFound says in account's words that a row is not there.
+// orNotFound converts sql.ErrNoRows to account.ErrNotFound.
 func orNotFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return account.ErrNotFound
@@ -280,8 +278,7 @@ func orNotFound(err error) error {
 	return err
 }
 
-// noteAccount notes a change of an account, in the feed of changes too. Before is
-// nil for a new one.
+// noteAccount adds a change of an account to the audit log and the feed of changes. before is nil for a new account.
 func (s *conn) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
 	after *account.Account,
 ) error {

@@ -14,23 +14,23 @@ import (
 	"weir/internal/ledger"
 )
 
-// Ledger is what journals say of attempts: it is applied, corrected, verified and, when it
-// is old, deleted.
+// Ledger stores the attempts of all journals. It applies journals, adds corrections, verifies sums and deletes old
+// rows.
 type Ledger struct {
 	*conn
 	applier *applier
 	others  atomic.Int64 // attempts: see OtherAttempts
-	// checks and packs are how often days were checked, and packed again: see turn.
+	// checks and packs count how often days were checked and packed again: see turn.
 	checks, packs turn
-	mostPacked    int // bounds the sums of a packed row
+	mostPacked    int // limits the sums in a packed row
 }
 
-// ledger makes the part that keeps attempts and their sums.
+// ledger returns the part that stores attempts and their sums.
 func (o *Options) ledger(c *conn) *Ledger {
 	return &Ledger{conn: c, applier: newApplier(c), mostPacked: cmp.Or(o.MostPacked, mostPacked)}
 }
 
-// Position is how far the journal is applied; 0 when nothing of it is.
+// Position returns how far the journal is applied; 0 if none of it is.
 func (s *Ledger) Position(ctx context.Context, journal uuid.UUID) (ledger.Position, error) {
 	var pos ledger.Position
 	err := s.read.QueryRowContext(ctx, "SELECT position FROM journals WHERE journal = ?", journal.String()).Scan(&pos)
@@ -40,7 +40,7 @@ func (s *Ledger) Position(ctx context.Context, journal uuid.UUID) (ledger.Positi
 	return pos, nil
 }
 
-// OpenAttempts are the attempts of the journal that are not settled, whole.
+// OpenAttempts returns the attempts of the journal that are not settled, with all their fields.
 func (s *Ledger) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.Attempt, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE outcome = 'open'"+
 		" AND journal = (SELECT number FROM journals WHERE journal = ?) ORDER BY day, request, n", journal.String())
@@ -63,21 +63,20 @@ func (s *Ledger) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.
 	return list, nil
 }
 
-// Durable makes everything applied survive a power cut: a commit on the sure
-// pool syncs the log that all commits before it are in too.
+// Durable makes everything applied so far survive a power cut: a commit on the pool sure syncs the log that contains
+// all earlier commits.
 func (s *Ledger) Durable(ctx context.Context) error {
 	return s.write(ctx, s.sure, "make the database durable", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(
-			ctx, "INSERT INTO durable (id, times) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET times = durable.times + 1")
+			ctx, "INSERT INTO durable (id, times) VALUES (1, 1) ON CONFLICT (id) DO UPDATE"+
+				" SET times = durable.times + 1")
 		return err
 	})
 }
 
-// Apply writes a batch, what it adds to the rollups, and the position behind
-// it, in one transaction. The error is ledger.ErrMoved when the database is
-// not at the position where the batch begins. A settled attempt that is
-// settled in the database already changes nothing there; that is a defect, and
-// logged.
+// Apply writes a batch, its sums in the rollups, and the position after it, in one transaction. It returns
+// ledger.ErrMoved if the database is not at the position where the batch starts. A settlement of an attempt that is
+// already settled in the database changes nothing; it is a defect, and logged.
 func (s *Ledger) Apply(ctx context.Context, b *ledger.Batch) error {
 	release, err := s.acquire(ctx)
 	if err != nil {
@@ -100,48 +99,47 @@ func (s *Ledger) Apply(ctx context.Context, b *ledger.Batch) error {
 	return fmt.Errorf("apply batch: %w", err)
 }
 
-// errSettledBefore says that a batch settles what is settled.
+// errSettledBefore means that a batch settles an attempt that is already settled.
 var errSettledBefore = errors.New("an attempt of the batch is settled already")
 
-// telling is a threshold, in percent, of which there is an event.
+// telling is a threshold, in percent, that an event reports.
 type telling struct {
 	of      limited
 	percent int64
 }
 
-// maxTold and maxBudgets are how many events and budgets are remembered at most.
+// maxTold and maxBudgets bound how many events and budgets are remembered.
 const (
 	maxTold    = 1 << 16
 	maxBudgets = 1 << 17
 )
 
-// applier applies batches. It is used by whoever may write.
+// applier applies batches. Its user must have the right to write.
 type applier struct {
 	engine *engine
 	bulk   *bulk
 	log    *slog.Logger
 	clock  *clock
 	outbox outbox
-	// summed is what may be added up by end user and tags. sums, by hour, parts and speeds are of the batch at hand; late are
-	// its attempts that may be among what is added up.
+	// summed is how far sums by end user and tags may exist. sums, parts and speeds belong to the current batch, as
+	// does late: its attempts that those sums may already cover.
 	summed summedUpto
 	sums   buckets
 	late   []lateAttempt
 	parts  balances // of parts of accounts and keys
 	speeds speeds
-	// told is the highest threshold of each budget that the database has an event
-	// of; telling are those of which the batch at hand writes one. They count for
-	// the batch of that journal that begins there.
+	// told is the highest threshold of each budget that has an event in the database; telling are the thresholds that
+	// get one with the current batch. They are valid for the batch of that journal that starts at that position.
 	journal uuid.UUID
 	at      ledger.Position
 	told    map[limited]int64
 	telling []telling
-	// unpriced are the models of which there is an event that they have no price, and
-	// unpricing those of which the batch at hand writes one.
+	// unpriced are the models without a price that have an event in the database; unpricing are those that get one
+	// with the current batch.
 	unpriced  map[modelDay]bool
 	unpricing []modelDay
-	// budgets are those of accounts and keys by id, nil for none, as they were
-	// when the feed of changes was at learnt.
+	// budgets holds the budgets of accounts and keys by id, nil for none, as of the position learnt in the feed of
+	// changes.
 	budgets map[string]*budgetRow
 	learnt  int64
 
@@ -158,7 +156,7 @@ func newApplier(c *conn) *applier {
 	}
 }
 
-// settler writes settled rows and adds up what they add to the rollups.
+// settler writes settled rows and adds them to the sums for the rollups.
 type settler func(ctx context.Context, journal int64, list []ledger.Entry) error
 
 func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) error {
@@ -166,7 +164,7 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
 	journal, summed, err := move(ctx, tx, b)
 	if err != nil {
 		return err
@@ -174,7 +172,7 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	a.summed = summed
 	a.summed.setNow(a.clock.now())
 	a.telling, a.unpricing = a.telling[:0], a.unpricing[:0]
-	if b.Journal != a.journal || b.From != a.at { // the first batch, or a database that went back and lost some
+	if b.Journal != a.journal || b.From != a.at { // the first batch, or the database went back and lost some
 		a.told, a.budgets, a.unpriced = nil, nil, nil
 	}
 	if err := a.write(a.engine.within(ctx), tx, journal, b, settle); err != nil {
@@ -187,7 +185,7 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	return nil
 }
 
-// remember takes note of the events that were committed with a batch.
+// remember records the events that were committed with a batch.
 func (a *applier) remember(b *ledger.Batch) {
 	a.journal, a.at = b.Journal, b.To
 	if a.told == nil || len(a.told)+len(a.telling) > maxTold {
@@ -204,10 +202,10 @@ func (a *applier) remember(b *ledger.Batch) {
 	}
 }
 
-// move sets the journal's position to the end of the batch and returns the
-// journal's number, and what may be added up by end user and tags. The position is compared and set by one statement,
-// which waits for whoever has set it and not committed: of two connections that
-// apply one batch, as when the first was given up and lives on, one alone does.
+// move sets the journal's position to the end of the batch. It returns the journal's number, and how far sums by end
+// user and tags may exist. One statement compares and sets the position, and waits for a transaction that has set it
+// and not committed. So if two connections apply one batch, as when the first was given up but lives on, only one
+// succeeds.
 func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, summed summedUpto, err error) {
 	const returning = " RETURNING number, (SELECT coalesce(max(day), 0) FROM attributed_days)," +
 		" coalesce((SELECT upto FROM attributed_days ORDER BY day DESC LIMIT 1), '')"
@@ -216,10 +214,11 @@ func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, summe
 		int64(b.To), b.Journal.String(), int64(b.From)).Scan(&number, &summed.day, &summed.upto)
 	if errors.Is(err, sql.ErrNoRows) && b.From == 0 {
 		err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, ?)"+
-			" ON CONFLICT (journal) DO NOTHING"+returning, b.Journal.String(), int64(b.To)).Scan(&number, &summed.day, &summed.upto)
+			" ON CONFLICT (journal) DO NOTHING"+returning, b.Journal.String(), int64(b.To)).Scan(&number,
+			&summed.day, &summed.upto)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, summed, fmt.Errorf("%w: the batch begins at %d, where it is not", ledger.ErrMoved, b.From)
+		return 0, summed, fmt.Errorf("%w: it is not at %d, where the batch starts", ledger.ErrMoved, b.From)
 	}
 	if err != nil {
 		return 0, summed, fmt.Errorf("write position: %w", err)
@@ -278,8 +277,7 @@ func (a *applier) open(ctx context.Context, journal int64, list []ledger.Attempt
 	return err
 }
 
-// settle writes all rows at once; it fails with errSettledBefore when one of
-// them is settled already.
+// settle writes all rows at once. It fails with errSettledBefore if one of them is already settled.
 func (a *applier) settle(ctx context.Context, journal int64, list []ledger.Entry) error {
 	touched, err := a.bulk.insert(ctx, a.settled, len(list), func(dst []any, i int) []any {
 		return bindEntry(dst, journal, &list[i].Attempt, &list[i].Settlement)
@@ -293,7 +291,7 @@ func (a *applier) settle(ctx context.Context, journal int64, list []ledger.Entry
 	return err
 }
 
-// settleEach writes row by row and leaves out what is settled already.
+// settleEach writes row by row and skips rows that are already settled.
 func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.Entry) error {
 	for i := range list {
 		e := &list[i]
@@ -313,7 +311,7 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 	return nil
 }
 
-// count adds what a settled attempt adds to the rollups.
+// count adds a settled attempt to the sums for the rollups.
 func (a *applier) count(e *ledger.Entry) {
 	b, s := bucketOf(&e.Attempt), sumsOf(e)
 	a.sums.add(b, s)

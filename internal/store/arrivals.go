@@ -12,7 +12,7 @@ import (
 	"weir/internal/people"
 )
 
-// Arrive lets in somebody who comes by single sign-on.
+// Arrive signs in a user who arrives by single sign-on.
 func (s *People) Arrive(ctx context.Context, a people.Arrival) (u people.User, err error) {
 	err = s.changePeople(ctx, "sign in by single sign-on", func(tx *sql.Tx) error {
 		var known bool
@@ -37,7 +37,7 @@ func (s *People) Arrive(ctx context.Context, a people.Arrival) (u people.User, e
 	return u, err
 }
 
-// arriving is the actor of what an arrival does.
+// arriving returns the arriving user as the actor of the changes.
 func arriving(a *people.Arrival, u *people.User) audit.Actor {
 	by := a.By
 	by.Kind, by.ID, by.Name = audit.User, u.ID, u.Email
@@ -53,8 +53,8 @@ func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.
 	return l.User, err == nil, err
 }
 
-// introduce finds the user of the verified address, or makes one, and keeps who
-// they are for the provider: from then on the address does not count.
+// introduce finds the user with the verified address, or creates one. It stores the provider's subject for that user:
+// later sign-ins are identified by it and no longer by the address.
 func (s *People) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
 	if a.Email == "" {
 		return people.User{}, people.ErrNotFound
@@ -73,9 +73,8 @@ func (s *People) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (
 	return l.User, err
 }
 
-// meet sees whether a user may be who arrives. Where nobody has proven yet that
-// the address was theirs, somebody may have come first who has it not: what they
-// chose as a password does not let them in any more, nor do their sessions.
+// meet checks whether the identity may belong to an existing user. If nobody has proven before that the address is
+// theirs, somebody else may have registered it: then the password and the sessions of the user are removed.
 func (s *People) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	var others int64
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(
@@ -89,7 +88,7 @@ func (s *People) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *peo
 	return s.prove(ctx, tx, arriving(a, u), u)
 }
 
-// welcome makes a user of whoever may come in.
+// welcome creates a user if sign-up is allowed or the address has an invitation.
 func (s *People) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
 	u := people.User{ID: a.NewID, Email: a.Email, Name: a.Name, Created: a.Session.Created}
 	if !a.SignUp {
@@ -106,7 +105,7 @@ func (s *People) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (pe
 	return u, s.addUser(ctx, tx, arriving(a, &u), &u, llm.Secret{}, true)
 }
 
-// takeUpAll takes up all invitations of an address that is verified.
+// takeUpAll accepts all invitations of a verified address.
 func (s *People) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	rows, err := tx.QueryContext(ctx, invitationQuery+"i.email = ? ORDER BY i.id", micros(a.Session.Created), u.Email)
 	list, err := collect(rows, err, scanInvitation)
@@ -118,14 +117,14 @@ func (s *People) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u
 	return err
 }
 
-// grant makes roles follow groups. The last operator and the last owner of an
-// account stay: somebody has to be able to mend a mistake in the groups.
+// grant sets the roles that follow from the user's groups. The last operator, and the last owner of an account, keep
+// their roles, so that somebody can correct a mistake in the groups.
 func (s *People) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	by := arriving(a, u)
 	if on := a.Grants.Operator; on != nil {
 		err := s.setOperator(ctx, tx, by, u.ID, *on)
 		if errors.Is(err, people.ErrLast) {
-			s.log.Warn("single sign-on would remove the last operator; they stay operator", "user", u.Email)
+			s.log.Warn("single sign-on would remove the last operator; the user remains operator", "user", u.Email)
 			err = nil
 		}
 		if err != nil {
@@ -144,7 +143,7 @@ func (s *People) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u
 	role := a.Grants.Roles[name]
 	id, err := accountNamed(ctx, tx, name)
 	if errors.Is(err, people.ErrNotFound) {
-		s.log.Warn("the configuration gives roles in an account that does not exist", "account", name)
+		s.log.Warn("the configuration grants roles in an account that does not exist", "account", name)
 		return nil
 	}
 	if err != nil {
@@ -160,7 +159,7 @@ func (s *People) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u
 		err = nil
 	}
 	if errors.Is(err, people.ErrLast) {
-		s.log.Warn("single sign-on would remove the last owner of an account; they stay owner", "user", u.Email,
+		s.log.Warn("single sign-on would remove the last owner of an account; the user remains owner", "user", u.Email,
 			"account", name)
 		err = nil
 	}

@@ -9,8 +9,8 @@ import (
 	"weir/internal/ledger"
 )
 
-// openColumns are the columns of attempts that are known when an attempt is
-// opened, settledColumns those that its settlement fills in.
+// openColumns are the columns of attempts that are known when an attempt is opened; its settlement fills in
+// settledColumns.
 const (
 	openColumns    = "day, request, n, journal, account, key, model, opened, opening"
 	settledColumns = "outcome, provenance, cost, settlement"
@@ -18,7 +18,7 @@ const (
 	numColumns     = 13
 )
 
-// insertOpened leaves rows alone that are there.
+// insertOpened returns the insertion of open attempts. It leaves existing rows unchanged.
 func insertOpened() *insertion {
 	return &insertion{
 		head:    "INSERT INTO attempts (" + attemptColumns + ") VALUES ",
@@ -27,8 +27,8 @@ func insertOpened() *insertion {
 	}
 }
 
-// insertSettled settles rows that are open, and leaves alone those that are
-// settled: they do not count as touched.
+// insertSettled returns the insertion of settled attempts. It settles rows that are open and leaves settled rows
+// unchanged, so that they do not count as changed.
 func insertSettled() *insertion {
 	var set []string
 	for c := range strings.SplitSeq(settledColumns, ", ") {
@@ -49,8 +49,7 @@ func bindEntry(dst []any, journal int64, a *ledger.Attempt, s *ledger.Settlement
 		string(s.Outcome), string(s.Provenance), int64(s.Cost), encodeSettlement(a, s))
 }
 
-// scanEntry reads a row of attemptColumns. Of the price only the version is
-// set.
+// scanEntry scans a row of attemptColumns. Only the version of the price is set.
 func scanEntry(row scanner) (e ledger.Entry, err error) {
 	var (
 		day, journal, opened              int64

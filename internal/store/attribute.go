@@ -16,32 +16,32 @@ import (
 const (
 	// attributeAfter is how long after its end a day is added up: most of its requests have ended by then.
 	attributeAfter = time.Hour
-	// attributeBehind is how old requests are at least that are added up of a day that is not over, and lateAfter from which
-	// age on it is looked whether they are: less, for a transaction takes its time.
+	// attributeBehind is the least age of requests that are added up on the current day. From the age of lateAfter
+	// on, attempts are handled as if they may have been added up; it is shorter because a transaction takes time.
 	attributeBehind = 30 * time.Minute
 	lateAfter       = 20 * time.Minute
-	// claimedFor is how long a node that adds up some accounts of a day keeps others from it. Two that do so at once do the
-	// work twice, and no harm.
+	// claimedFor is how long a node that adds up some accounts of a day excludes other nodes from it. If two nodes do
+	// it at the same time, the work is done twice, without harm.
 	claimedFor = 10 * time.Minute
-	// attributeAccounts is how many accounts are added up between two transactions.
+	// attributeAccounts is how many accounts are added up between two claims.
 	attributeAccounts = 50
-	// attributeBytes is from how many bytes of sums on they are written, which others wait for.
+	// attributeBytes is the size of sums above which they are written, because other transactions wait for a write.
 	attributeBytes = 1 << 20
-	// attributeAgain is how often accounts are added up once more of which attempts were settled meanwhile. If that does not
-	// do, there is a next time.
+	// attributeAgain is how often accounts are added up again because attempts were settled meanwhile. The rest waits
+	// for the next call.
 	attributeAgain = 3
 )
 
-// The states of a day in attributed_days.
+// States of a day in attributed_days.
 const (
 	notAttributed = iota
 	isAttributed
 	attributionDeleted
 )
 
-// Attribute adds up, by end user and tags, each day from a moment on that is not added up yet, and what there is of those
-// that are not over. Another node that does so leaves it the days that it has begun. Tags are the names of those that are
-// told apart; none for those that have cost most.
+// Attribute adds up, by end user and tags, each day since from that is not added up yet, and the requests so far of
+// the current day. It skips days that another node has claimed. tags are the names of the tags that are reported
+// separately; if there are none, the tags with the highest cost are.
 func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) error {
 	days, err := daysOf(ctx, s.read, tableDays, "period", dayOf(from), s.lastOver())
 	if err != nil {
@@ -55,13 +55,13 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 		}
 	}
 	if err := s.checkAttributed(ctx, checked); err != nil {
-		return fmt.Errorf("check end users and tags: %w", err)
+		return fmt.Errorf("check sums of end users and tags: %w", err)
 	}
 	done, err := attributedDays(ctx, s.read, isAttributed, attributionDeleted)
 	if err != nil {
 		return fmt.Errorf("add up end users and tags: %w", err)
 	}
-	var all []error // of which none keeps other days from being added up
+	var all []error // an error does not stop the other days
 	for _, day := range days {
 		if slices.Contains(done, day) {
 			continue
@@ -79,10 +79,10 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 	return errors.Join(all...)
 }
 
-// everyRequest is behind the ids of all requests.
+// everyRequest sorts after the ids of all requests.
 const everyRequest = "g"
 
-// attributeSoFar adds up what days have that are not over.
+// attributeSoFar adds up the requests so far of the days that are not over.
 func (s *Ledger) attributeSoFar(ctx context.Context, tags []string) error {
 	now := s.clock.now()
 	days, err := daysOf(ctx, s.read, tableDays, "period", s.lastOver()+1, dayOf(now))
@@ -94,21 +94,23 @@ func (s *Ledger) attributeSoFar(ctx context.Context, tags []string) error {
 	return err
 }
 
-// requestsBefore is the first id that a request may have of that moment: see ledger.NewID.
+// requestsBefore returns the lowest id that a request of that time may have: see ledger.NewID.
 func requestsBefore(t time.Time) string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:], uint64(max(t.UnixMilli(), 0))<<16)
 	return id.String()
 }
 
-// attributeTogether adds up all accounts again, of days of which one was closed since.
+// attributeTogether adds up the sums over all accounts again for the days on which an account was closed since.
 func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
-	rows, err := s.read.QueryContext(ctx, "SELECT a.day FROM attribution_sums a JOIN attributed_days d ON d.day = a.day"+
+	rows, err := s.read.QueryContext(ctx, "SELECT a.day FROM attribution_sums a JOIN attributed_days d"+
+		" ON d.day = a.day"+
 		" WHERE a.account = ? AND a.sums IS NULL AND d.state = ?", allAccounts, isAttributed)
 	days, err := collect(rows, err, scanOne[int64])
 	for _, day := range days {
 		if err == nil {
-			err = s.attributeSome(ctx, &attributing{day: day, upto: everyRequest, tags: tags, accounts: []string{allAccounts}})
+			err = s.attributeSome(ctx, &attributing{day: day, upto: everyRequest, tags: tags,
+				accounts: []string{allAccounts}})
 		}
 	}
 	return err
@@ -117,19 +119,20 @@ func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
 // checkedDays is how many of the last days are checked each time.
 const checkedDays = 3
 
-// turn is which days and months are checked, however long ago they were: each in one of 24 turns, of which there is one an
-// hour. The first one is by the hour: a process that is started every few hours does not begin anew.
+// turn selects the days and months that are checked in the current hour, of any age: each period belongs to one of 24
+// turns. The first turn follows from the hour of the day, so that a process that restarts every few hours reaches
+// all.
 type turn struct{ taken atomic.Int64 }
 
-// next takes the next turn, and tells whether a period is checked in it.
+// next starts the next turn and returns a function that reports whether a period is checked in it.
 func (t *turn) next(now time.Time) (isChecked func(period int64) bool) {
 	t.taken.CompareAndSwap(0, 24+int64(now.UTC().Hour()))
 	at := (t.taken.Add(1) - 1) % 24
 	return func(period int64) bool { return period%24 == at }
 }
 
-// checkAttributed has accounts added up again, of whose day all rows are there, whose sums do not have all attempts: where a
-// node of an earlier version has settled some.
+// checkAttributed finds accounts with sums of a day that miss attempts, and has them added up again. This happens if
+// a node of an earlier version settled the attempts. It skips days with deleted rows.
 func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 	for _, day := range days {
 		accounts, err := s.wronglyAttributed(ctx, day)
@@ -140,7 +143,8 @@ func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 			continue
 		}
 		err = s.write(ctx, s.sure, "add a day up again", func(tx *sql.Tx) error {
-			n, err := affected(tx.ExecContext(ctx, "UPDATE attributed_days SET state = ?, claimed = 0 WHERE day = ? AND state = ?",
+			n, err := affected(tx.ExecContext(ctx, "UPDATE attributed_days SET state = ?, claimed = 0"+
+				" WHERE day = ? AND state = ?",
 				notAttributed, day, isAttributed))
 			if err != nil || n == 0 {
 				return err
@@ -154,30 +158,33 @@ func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 	return nil
 }
 
-// wronglyAttributed are the accounts whose sums of a day that is added up have not as many attempts as there were.
+// wronglyAttributed returns the accounts that have fewer or more attempts in their sums of a day than on the day.
 func (s *Ledger) wronglyAttributed(ctx context.Context, day int64) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT d.account FROM (SELECT account, sum(attempts) AS n FROM "+tableDays+
-		" WHERE period = ? GROUP BY account UNION ALL SELECT '', coalesce(sum(attempts), 0) FROM "+tableDays+" WHERE period = ?) d"+
+		" WHERE period = ? GROUP BY account UNION ALL SELECT '', coalesce(sum(attempts), 0) FROM "+tableDays+
+		" WHERE period = ?) d"+
 		" LEFT JOIN attribution_sums a ON a.account = d.account AND a.day = ?"+
 		" WHERE coalesce(a.attempts, 0) <> d.n AND EXISTS (SELECT 1 FROM attributed_days WHERE day = ? AND state = ?)"+
-		" AND NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" c WHERE c.period = ? AND (c.account = d.account OR d.account = ''))"+
+		" AND NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" c WHERE c.period = ? AND (c.account = d.account"+
+		" OR d.account = ''))"+
 		" AND NOT (d.account = '' AND a.sums IS NULL)", day, day, day, day, isAttributed, day)
 	return collect(rows, err, scanOne[string])
 }
 
-// attributedDays are the days whose state is one from the first to the last.
+// attributedDays returns the days with a state between first and last.
 func attributedDays(ctx context.Context, q querier, first, last int) ([]int64, error) {
 	rows, err := q.QueryContext(ctx, "SELECT day FROM attributed_days WHERE state BETWEEN ? AND ?", first, last)
 	return collect(rows, err, scanOne[int64])
 }
 
-// lastOver is the last day that is over for so long that it can be added up.
+// lastOver returns the last day that ended at least attributeAfter ago.
 func (s *conn) lastOver() int64 {
 	return dayOf(s.clock.now().UTC().Add(-attributeAfter).AddDate(0, 0, -1))
 }
 
-// attributeDay adds up the requests of a day before one, some accounts at a time, and reports whether that is done, by
-// whomever. Those that are added up stay so: whoever goes on begins with the others.
+// attributeDay adds up the requests of a day with ids less than upto, some accounts at a time. It reports whether the
+// day is complete, by this node or another. Finished accounts remain finished: the next call continues with the
+// others.
 func (s *Ledger) attributeDay(ctx context.Context, day int64, upto string, tags []string) (done bool, err error) {
 	p := attributing{day: day, upto: upto, tags: tags}
 	for {
@@ -196,7 +203,7 @@ func (s *Ledger) attributeDay(ctx context.Context, day int64, upto string, tags 
 	}
 }
 
-// attributeSome adds up accounts of a day, and writes what they come to, but for those of which attempts were settled
+// attributeSome adds up accounts of a day and writes their sums, except for accounts with attempts that were settled
 // meanwhile.
 func (s *Ledger) attributeSome(ctx context.Context, p *attributing) error {
 	var list []accountDay
@@ -224,8 +231,10 @@ func (s *Ledger) writeAttributed(ctx context.Context, list []accountDay, upto st
 		others = 0
 		for i := range list {
 			a := &list[i]
-			n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ?, upto = ? WHERE account = ? AND day = ?"+
-				" AND version = ? AND upto = ? AND upto < ?", a.sums, a.attempts, upto, a.account, a.day, a.version, a.upto, upto))
+			n, err := affected(tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ?, upto = ?"+
+				" WHERE account = ? AND day = ?"+
+				" AND version = ? AND upto = ? AND upto < ?", a.sums, a.attempts, upto, a.account, a.day,
+				a.version, a.upto, upto))
 			if err != nil {
 				return err
 			}
@@ -239,19 +248,19 @@ func (s *Ledger) writeAttributed(ctx context.Context, list []accountDay, upto st
 	return err
 }
 
-// OtherAttempts is how many attempts this process has added up whose end user, or one of whose tags, is not told apart.
+// OtherAttempts returns how many attempts this process has added up under report.Other, by their end user or a tag.
 func (s *Ledger) OtherAttempts() int64 { return s.others.Load() }
 
-// accountDay is a row of attribution_sums.
+// accountDay holds a row of attribution_sums.
 type accountDay struct {
 	accountOn
 	version, attempts int64
-	upto              string // empty where nothing is added up
-	sums              []byte // see packSums; nil likewise
-	others            int64  // attempts that are not told apart
+	upto              string // empty if nothing is added up
+	sums              []byte // see packSums; nil if nothing is added up
+	others            int64  // attempts added up under report.Other
 }
 
-// with has sums in place of those that there are.
+// with returns the row with its sums replaced.
 func (a accountDay) with(all buckets) (accountDay, error) {
 	var err error
 	a.attempts = 0
@@ -262,8 +271,8 @@ func (a accountDay) with(all buckets) (accountDay, error) {
 	return a, err
 }
 
-// attributeCorrections says for whom and for what corrected attempts of a day were where that is not known: corrections
-// did not have it.
+// attributeCorrections sets the attribution of a day's corrections from their attempts, if it is missing: corrections
+// of earlier versions did not have it.
 func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
 	corrections, err := readCorrections(ctx, s.read, day, day, "")
 	if err != nil {
@@ -291,7 +300,8 @@ func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
 			if err != nil || closed {
 				return err
 			}
-			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = ? WHERE day = ? AND request = ? AND n = ?", text, day,
+			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = ? WHERE day = ? AND request = ?"+
+				" AND n = ?", text, day,
 				c.id.Request.String(), int64(c.id.N))
 			return err
 		})
@@ -307,21 +317,23 @@ func (s *Ledger) attributed(ctx context.Context, account string, p *attributing)
 	all := newAttributedDay(p.tags)
 	a.accountOn = accountOn{account, p.day}
 	err = s.moment(ctx, s.reports, "add up end users and tags", func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, "SELECT version, upto, sums FROM attribution_sums WHERE account = ? AND day = ?", account, p.day).
+		err := tx.QueryRowContext(ctx, "SELECT version, upto, sums FROM attribution_sums WHERE account = ?"+
+			" AND day = ?", account, p.day).
 			Scan(&a.version, &a.upto, &a.sums)
 		switch {
-		case isNone(err): // the day was given up meanwhile
+		case isNone(err): // the day was dropped meanwhile
 			return nil
 		case err != nil:
 			return err
-		case a.upto >= p.upto: // another node has come further
+		case a.upto >= p.upto: // another node has added up more
 			return nil
 		case account == allAccounts:
 			return all.addAccounts(ctx, tx, p.day)
 		}
 		return all.addAccount(ctx, tx, &a, p.upto)
 	})
-	if errors.Is(err, errPacked) { // of an account among all: it is added up again, and all are the next time
+	if errors.Is(err, errPacked) {
+		// One account's sums cannot be read: it is added up again now, and the sums over all accounts the next time.
 		return a, errors.Join(err, s.write(ctx, s.sure, "add an account up again", func(tx *sql.Tx) error {
 			return addUpAgain(ctx, tx, p.day, all.damaged)
 		}))
@@ -331,10 +343,10 @@ func (s *Ledger) attributed(ctx context.Context, account string, p *attributing)
 	}
 	if p.upto == everyRequest {
 		all.shorten(mostAttributed, mostAttributedText)
-	} else { // there is more to come, by which it may be told apart
+	} else { // more requests will follow, so twice as much is stored until then
 		all.shorten(2*mostAttributed, 2*mostAttributedText)
 	}
-	if account != allAccounts && p.upto == everyRequest { // of those they are counted before
+	if account != allAccounts && p.upto == everyRequest { // the sums over all accounts would count them twice
 		a.others = all.others()
 	}
 	return a.with(all.buckets)

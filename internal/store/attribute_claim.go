@@ -6,33 +6,36 @@ import (
 	"math"
 )
 
-// attributing is a day that is added up, and the accounts that are next.
+// attributing is a day that is being added up, with the accounts that are next.
 type attributing struct {
 	day      int64
-	upto     string   // the requests before it are added up, by their ids
-	tags     []string // the names of those that are told apart; none for those that most attempts have
-	after    string   // the account behind which it begins
-	accounts []string // which are not added up
-	again    int      // how often it has begun with the first account again
+	upto     string   // requests with a lower id are added up
+	tags     []string // the tags that are reported separately; if empty, those that most attempts have
+	after    string   // the last account of the previous selection
+	accounts []string // the selected accounts, which are not added up
+	again    int      // how often it has started again with the first account
 	held     bool     // the day is claimed
-	refused  bool     // another node has claimed it, or it is left for the next time
-	done     bool     // it is added up so far, or its sums are deleted
+	refused  bool     // another node has claimed it, or it waits for the next call
+	done     bool     // it is added up to upto, or its sums are deleted
 }
 
-// claim claims a day and selects some accounts of it. Where none is left, the day is done.
+// claim claims a day and selects some accounts of it. If no account is left, the day is done.
 func (s *Ledger) claim(ctx context.Context, p *attributing) error {
 	var next attributing
 	err := s.write(ctx, s.sure, "claim day", func(tx *sql.Tx) (err error) {
-		next = *p // a transaction may begin again
+		next = *p // the transaction may be run again
 		now := micros(s.clock.now())
 		free := now
 		if p.held {
 			free = math.MaxInt64
 		}
-		// This keeps those who settle attempts of the day from going on: see addLate.
-		n, err := affected(tx.ExecContext(ctx, "INSERT INTO attributed_days (day, state, upto, claimed) VALUES (?, ?, ?, ?) ON CONFLICT (day) "+
-			"DO UPDATE SET claimed = excluded.claimed, upto = CASE WHEN attributed_days.upto < excluded.upto THEN excluded.upto"+
-			" ELSE attributed_days.upto END WHERE attributed_days.state = ? AND attributed_days.claimed < ?", p.day, notAttributed, p.upto,
+		// This makes transactions that settle attempts of the day wait: see addLate.
+		n, err := affected(tx.ExecContext(ctx, "INSERT INTO attributed_days (day, state, upto, claimed)"+
+			" VALUES (?, ?, ?, ?) ON CONFLICT (day) "+
+			"DO UPDATE SET claimed = excluded.claimed, upto = CASE WHEN attributed_days.upto < excluded.upto"+
+			" THEN excluded.upto"+
+			" ELSE attributed_days.upto END WHERE attributed_days.state = ? AND attributed_days.claimed < ?", p.day,
+			notAttributed, p.upto,
 			now+claimedFor.Microseconds(), notAttributed, free))
 		if err != nil {
 			return err
@@ -54,10 +57,10 @@ func (s *Ledger) claim(ctx context.Context, p *attributing) error {
 // choose selects the next accounts.
 func (p *attributing) choose(ctx context.Context, tx *sql.Tx, now int64) (err error) {
 	if p.accounts, err = p.left(ctx, tx, p.after); err == nil && len(p.accounts) == 0 && p.after != "" {
-		p.accounts, err = p.left(ctx, tx, "") // those of which attempts were settled meanwhile
+		p.accounts, err = p.left(ctx, tx, "") // accounts with attempts that were settled meanwhile
 		p.again++
 	}
-	if err == nil && len(p.accounts) > 0 && p.upto == everyRequest { // all together are without them
+	if err == nil && len(p.accounts) > 0 && p.upto == everyRequest { // the sums over all accounts do not have them
 		err = dropSums(ctx, tx, p.day, allAccounts)
 	}
 	if err == nil && len(p.accounts) == 0 && p.upto == everyRequest {
@@ -83,7 +86,8 @@ func (p *attributing) choose(ctx context.Context, tx *sql.Tx, now int64) (err er
 	}
 	p.after = p.accounts[len(p.accounts)-1]
 	for _, account := range p.accounts {
-		_, err := tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, upto, attempts) VALUES (?, ?, ?, '', 0)"+
+		_, err := tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, upto, attempts)"+
+			" VALUES (?, ?, ?, '', 0)"+
 			" ON CONFLICT (account, day) DO NOTHING", account, p.day, now)
 		if err != nil {
 			return err
@@ -92,18 +96,21 @@ func (p *attributing) choose(ctx context.Context, tx *sql.Tx, now int64) (err er
 	return nil
 }
 
-// left are some accounts behind one that are not added up, by their ids.
+// left returns some accounts after the given one that are not added up, ordered by id.
 func (p *attributing) left(ctx context.Context, tx *sql.Tx, after string) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT d.account FROM "+tableDays+" d WHERE d.period = ? AND d.account > ? AND NOT EXISTS"+
-		" (SELECT 1 FROM attribution_sums a WHERE a.account = d.account AND a.day = ? AND a.upto >= ?) ORDER BY d.account LIMIT ?",
+	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT d.account FROM "+tableDays+" d WHERE d.period = ?"+
+		" AND d.account > ? AND NOT EXISTS"+
+		" (SELECT 1 FROM attribution_sums a WHERE a.account = d.account AND a.day = ? AND a.upto >= ?)"+
+		" ORDER BY d.account LIMIT ?",
 		p.day, after, p.day, p.upto, attributeAccounts)
 	return collect(rows, err, scanOne[string])
 }
 
-// notYetTogether is that of all accounts together where it is not added up, which is done last.
+// notYetTogether returns allAccounts if the sums over all accounts are missing. They are added up last.
 func notYetTogether(ctx context.Context, tx *sql.Tx, day int64) (accounts []string, err error) {
 	var done bool
-	err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attribution_sums WHERE account = ? AND day = ? AND sums IS NOT NULL)", allAccounts, day).
+	err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attribution_sums WHERE account = ? AND day = ?"+
+		" AND sums IS NOT NULL)", allAccounts, day).
 		Scan(&done)
 	if !done {
 		accounts = []string{allAccounts}

@@ -9,22 +9,22 @@ import (
 	"weir/internal/report"
 )
 
-// What is told apart of an account's day. Beyond that, what costs least is added up as report.Other.
+// Limits of an account's day. Beyond them, the values with the lowest cost are added up under report.Other.
 const (
 	mostAttributed     = 2000    // sums
-	mostAttributedText = 1 << 20 // bytes of what names them
-	mostTagNames       = 20      // those that have cost most, where nobody names others
+	mostAttributedText = 1 << 20 // bytes of the texts that name them
+	mostTagNames       = 20      // the tags with the highest cost, if none are configured
 )
 
-// attributed is for whom and for what some attempts were, as sums have it.
+// attributed is the attribution of some attempts as sums store it: end user and tags.
 type attributed struct {
-	User string    // report.Other for one who is not told apart
-	Tags []llm.Tag // by name; values likewise
-	// Known are the names of tags that are told apart, where there may be others; nil for all names.
+	User string    // report.Other for a user who is not reported separately
+	Tags []llm.Tag // by name; values may be report.Other too
+	// Known are the names of the tags that are reported separately if others were left out; nil if all are.
 	Known []string
 }
 
-// others are all who are not told apart.
+// others returns the attribution of everything that is not reported separately.
 func others() *attributed { return &attributed{User: report.Other, Known: []string{}} }
 
 func attributedOf(a *llm.Attribution) attributed {
@@ -33,7 +33,7 @@ func attributedOf(a *llm.Attribution) attributed {
 	return attributed{User: a.User, Tags: tags}
 }
 
-// tag is the value of a tag, and whether there is one.
+// tag returns the value of a tag, and whether there is one.
 func (a *attributed) tag(name string) (string, bool) {
 	if value, ok := a.own(name); ok {
 		return value, true
@@ -44,13 +44,13 @@ func (a *attributed) tag(name string) (string, bool) {
 	return report.Other, true
 }
 
-// own is the value of a tag that it has.
+// own returns the value of one of its own tags.
 func (a *attributed) own(name string) (string, bool) {
 	of := llm.Attribution{Tags: a.Tags}
 	return of.Tag(name)
 }
 
-// text is one for each value, empty for the zero one.
+// text encodes the attribution. Equal ones have equal texts; the zero value has the empty text.
 func (a *attributed) text() string {
 	if a.User == "" && len(a.Tags) == 0 && a.Known == nil {
 		return ""
@@ -85,8 +85,7 @@ func parseAttributed(text string) (a attributed, err error) {
 	return a, err
 }
 
-// nearest is what of those that are told apart has somebody who may not be told apart in all, with the most that is true of
-// them; else they are of others.
+// nearest returns the entry of toldApart that agrees best with a, or others if none agrees.
 func nearest(toldApart []attributed, a *attributed) *attributed {
 	if a.text() == "" {
 		return a
@@ -100,8 +99,8 @@ func nearest(toldApart []attributed, a *attributed) *attributed {
 	return found
 }
 
-// agrees is how much more than nothing is told of an attempt by what it was added to, or may have been added to; 0 where it
-// was not.
+// agrees returns how well an attempt's attribution, with, fits into the sums of a: the number of matching values plus
+// 1. It returns 0 if the attempt does not belong there.
 func (a *attributed) agrees(with *attributed) int {
 	n := 1
 	switch a.User {
@@ -126,47 +125,49 @@ func (a *attributed) agrees(with *attributed) int {
 			known++
 		}
 	}
-	if known < len(a.Tags) { // it has a tag that the attempt has not
+	if known < len(a.Tags) { // a has a tag that the attempt does not have
 		return 0
 	}
 	return n
 }
 
-// attributedTo is the bucket for whom and for what an attempt is.
+// attributedTo returns the bucket with the attribution a.
 func (b bucket) attributedTo(a *attributed) bucket {
 	b.attribution = a.text()
 	return b
 }
 
-// withoutAttribution is the bucket of all end users and tags.
+// withoutAttribution returns the bucket of all end users and tags.
 func (b bucket) withoutAttribution() bucket {
 	b.attribution = ""
 	return b
 }
 
-// ofSums is the bucket without the account and the day, of which an account's sums of a day are.
+// ofSums returns the bucket without account and day, as an account's sums of a day have it.
 func (b bucket) ofSums() bucket {
 	b.account, b.period = "", 0
 	return b
 }
 
-// withoutKey is the bucket of all keys, as that of all accounts together has it.
+// withoutKey returns the bucket of all keys, as the sums over all accounts have it.
 func (b bucket) withoutKey() bucket {
 	b.key = ""
 	return b
 }
 
-// allAccounts stands for them: what they come to together, without keys, is a row of attribution_sums too.
+// allAccounts is the account of the row of attribution_sums with the sums over all accounts, without keys.
 const allAccounts = ""
 
 func (a *attributed) isOther() bool {
-	return a.User == report.Other || a.Known != nil || slices.ContainsFunc(a.Tags, func(t llm.Tag) bool { return t.Value == report.Other })
+	return a.User == report.Other || a.Known != nil || slices.ContainsFunc(a.Tags,
+		func(t llm.Tag) bool { return t.Value == report.Other })
 }
 
-// userDimension stands for the end user among names of tags, which are not empty.
+// userDimension denotes the end user among names of tags, which are not empty.
 const userDimension = ""
 
-// value is that of a tag, or the end user; empty for none, and for a tag without a value, which takes no room.
+// value returns the value of a tag, or the end user. It is empty if there is none, and for a tag without a value,
+// which takes no space.
 func (a *attributed) value(dimension string) string {
 	if dimension == userDimension {
 		return a.User
@@ -175,7 +176,7 @@ func (a *attributed) value(dimension string) string {
 	return value
 }
 
-// set changes a value that there is.
+// set changes an existing value.
 func (a *attributed) set(dimension, value string) {
 	if dimension == userDimension {
 		a.User = value
@@ -187,7 +188,7 @@ func (a *attributed) set(dimension, value string) {
 	}
 }
 
-// keep leaves out tags of other names than those, which are sorted; none for all.
+// keep removes the tags that are not in the sorted list of names; nil keeps all.
 func (a *attributed) keep(names []string) {
 	if names == nil {
 		return
@@ -195,8 +196,9 @@ func (a *attributed) keep(names []string) {
 	n := len(a.Tags)
 	a.Tags = slices.DeleteFunc(a.Tags, func(t llm.Tag) bool { return !slices.Contains(names, t.Name) })
 	switch {
-	case a.Known != nil: // of what was left out before nobody knows
-		a.Known = slices.DeleteFunc(slices.Clone(a.Known), func(name string) bool { return !slices.Contains(names, name) })
+	case a.Known != nil: // it is not known which tags were removed before
+		a.Known = slices.DeleteFunc(slices.Clone(a.Known),
+			func(name string) bool { return !slices.Contains(names, name) })
 	case len(a.Tags) < n:
 		a.Known = names
 	}

@@ -14,30 +14,31 @@ import (
 	"weir/internal/report"
 )
 
-// attributedDay is an account's day, bounded.
+// attributedDay adds up an account's day within bounds.
 type attributedDay struct {
 	buckets
-	named   int      // buckets that are of an end user or a tag
-	text    int      // bytes of what names them
-	damaged []string // the account whose sums cannot be read
-	tags    []string // the names that are told apart; empty for those that most attempts have
-	// mostNamed and mostText are how much of both there may be before it is shortened.
+	named   int      // buckets with an end user or a tag
+	text    int      // bytes of the texts that name them
+	damaged []string // the account with unreadable sums
+	tags    []string // the tags that are reported separately; if empty, those that most attempts have
+	// mostNamed and mostText bound named and text before the day is shortened.
 	mostNamed, mostText int
 }
 
 func newAttributedDay(tags []string) *attributedDay {
-	return &attributedDay{buckets: buckets{}, tags: tags, mostNamed: 4 * mostAttributed, mostText: 4 * mostAttributedText}
+	return &attributedDay{buckets: buckets{}, tags: tags, mostNamed: 4 * mostAttributed,
+		mostText: 4 * mostAttributedText}
 }
 
 func (d *attributedDay) addTo(b bucket, s *sums) {
 	if d.put(b, s); d.named > d.mostNamed || d.text > d.mostText {
 		d.shorten(2*mostAttributed, 2*mostAttributedText)
-		// What cannot be shortened is not looked at again and again.
+		// If it cannot be shortened further, it is not tried again for each bucket.
 		d.mostNamed, d.mostText = max(d.mostNamed, 2*d.named), max(d.mostText, 2*d.text)
 	}
 }
 
-// put adds sums, and counts what is named.
+// put adds sums and counts the named buckets.
 func (d *attributedDay) put(b bucket, s *sums) {
 	if d.buckets[b] == nil && b.attribution != "" {
 		d.named++
@@ -46,12 +47,13 @@ func (d *attributedDay) put(b bucket, s *sums) {
 	d.add(b, s)
 }
 
-// shorten brings it down to so many named buckets, or two of each key and model, and so many bytes: of end users, or of
-// the tag that has most values, the dearest are told apart, as many as there is room for.
+// shorten reduces the day to that many named buckets, or two for each key and model, and that many bytes of text. It
+// keeps as many values as possible, those with the highest cost, of the end users or of the tag that has the most
+// values.
 func (d *attributedDay) shorten(most, text int) {
 	parsed := map[string]attributed{}
 	for b := range d.buckets {
-		if a, err := parseAttributed(b.attribution); err == nil { // it is one of ours
+		if a, err := parseAttributed(b.attribution); err == nil { // this package wrote the text
 			parsed[b.attribution] = a
 		}
 	}
@@ -60,7 +62,7 @@ func (d *attributedDay) shorten(most, text int) {
 	for round := 1; d.named > most || d.text > text; round *= 2 {
 		name, dearest := d.widest(parsed)
 		if len(dearest) == 0 {
-			// Then there are too many tags that some attempts have and others have not.
+			// Some attempts have many tags that others do not have.
 			names := d.dearestTags(parsed)
 			if len(names) == 0 {
 				return
@@ -68,7 +70,7 @@ func (d *attributedDay) shorten(most, text int) {
 			d.leaveOut(parsed, names[:len(names)/2])
 			continue
 		}
-		fewer := max(d.named-most, round) // most often there is one bucket less for each
+		fewer := max(d.named-most, round) // one value less is usually one bucket less
 		if d.text > text {
 			fewer = max(fewer, len(dearest)/2)
 		}
@@ -84,7 +86,7 @@ func (d *attributedDay) shorten(most, text int) {
 	}
 }
 
-// pairs are how many keys and models are named: so many sums there are of the day anyway.
+// pairs returns how many keys and models the named buckets have: the day has that many sums in any case.
 func (d *attributedDay) pairs() int {
 	all := map[bucket]bool{}
 	for b := range d.buckets {
@@ -95,7 +97,8 @@ func (d *attributedDay) pairs() int {
 	return len(all)
 }
 
-// widest is the dimension with most values that are told apart, and these, the dearest first; none where no dimension has any.
+// widest returns the dimension with the most values that are reported separately, and these values by descending
+// cost. There are none if no dimension has any.
 func (d *attributedDay) widest(parsed map[string]attributed) (name string, dearest []string) {
 	sums := map[string]map[string]llm.Money{}
 	note := func(dimension, value string, cost llm.Money) {
@@ -124,7 +127,7 @@ func (d *attributedDay) widest(parsed map[string]attributed) (name string, deare
 	})
 }
 
-// replace changes for whom and for what each bucket is, and adds up those that are the same then.
+// replace changes the attribution of each bucket, and adds up buckets that become equal.
 func (d *attributedDay) replace(parsed map[string]attributed, change func(a *attributed)) {
 	old := d.buckets
 	d.buckets, d.named, d.text = make(buckets, len(old)), 0, 0
@@ -140,7 +143,7 @@ func (d *attributedDay) replace(parsed map[string]attributed, change func(a *att
 	}
 }
 
-// shortenTags leaves out tags of names that are not told apart.
+// shortenTags removes the tags that are not reported separately.
 func (d *attributedDay) shortenTags(parsed map[string]attributed) {
 	names := slices.Clone(d.tags)
 	if len(names) == 0 {
@@ -152,15 +155,15 @@ func (d *attributedDay) shortenTags(parsed map[string]attributed) {
 	d.leaveOut(parsed, names)
 }
 
-// leaveOut leaves out tags of other names.
+// leaveOut removes the tags that are not in the list of names.
 func (d *attributedDay) leaveOut(parsed map[string]attributed, names []string) {
 	names = slices.Clone(names)
 	slices.Sort(names)
 	d.replace(parsed, func(a *attributed) { a.keep(names) })
 }
 
-// dearestTags are the names of all tags, those first whose attempts have cost most, or of which there are most: attempts
-// that cost nothing, which everybody can make, displace no tag.
+// dearestTags returns the names of all tags, by descending cost and then number of their attempts. So attempts that
+// cost nothing, which any client can make, do not displace a tag.
 func (d *attributedDay) dearestTags(parsed map[string]attributed) []string {
 	type weight struct {
 		cost     llm.Money
@@ -179,24 +182,24 @@ func (d *attributedDay) dearestTags(parsed map[string]attributed) []string {
 	})
 }
 
-// others are how many attempts are not told apart, by their end user or a tag.
+// others returns how many attempts are added up under report.Other, by their end user or a tag.
 func (d *attributedDay) others() (attempts int64) {
 	for b, s := range d.buckets {
-		if a, err := parseAttributed(b.attribution); err == nil && a.isOther() { // it is one of ours
+		if a, err := parseAttributed(b.attribution); err == nil && a.isOther() { // this package wrote the text
 			attempts += s[measureAttempts]
 		}
 	}
 	return attempts
 }
 
-// addAccount adds what is added up of an account's day, the rows behind that up to a request, and, at first, what those come
-// to that are deleted.
+// addAccount adds the stored sums of an account's day and the attempts after them, up to a request. If nothing is
+// stored, it also adds the checkpoints of deleted rows.
 func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDay, upto string) error {
 	from := a.upto
 	if from != "" {
 		have, err := unpackBuckets(a.sums)
 		if errors.Is(err, errPacked) {
-			from = "" // from its rows, then
+			from = "" // add up from the rows
 		} else if err != nil {
 			return err
 		}
@@ -208,7 +211,8 @@ func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDa
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+isOn("day", a.day)+
+	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+
+		isOn("day", a.day)+
 		" AND request >= ? AND request < ? AND outcome <> 'open'", a.account, from, upto)
 	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		to := attributedOf(&e.Attribution)
@@ -231,7 +235,8 @@ func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDa
 
 // addAccounts adds the sums of all accounts.
 func (d *attributedDay) addAccounts(ctx context.Context, tx *sql.Tx, day int64) error {
-	rows, err := tx.QueryContext(ctx, "SELECT account, sums FROM attribution_sums WHERE day = ? AND account <> ? AND sums IS NOT NULL", day, allAccounts)
+	rows, err := tx.QueryContext(ctx, "SELECT account, sums FROM attribution_sums WHERE day = ? AND account <> ?"+
+		" AND sums IS NOT NULL", day, allAccounts)
 	return eachRow(rows, err, func(row scanner) error {
 		var a accountDay
 		if err := row.Scan(&a.account, &a.sums); err != nil {

@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// RetainAttribution deletes the sums by end user and tags of days before a moment.
+// RetainAttribution deletes the sums by end user and tags of the days before a time.
 func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error {
 	day := dayOf(before)
 	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ? WHERE day < ? AND state <> ?", attributionDeleted, day, attributionDeleted)
+		_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ? WHERE day < ? AND state <> ?",
+			attributionDeleted, day, attributionDeleted)
 		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE day < ? AND attribution <> ''", day)
+			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE day < ?"+
+				" AND attribution <> ''", day)
 		}
 		return err
 	})
@@ -43,13 +45,15 @@ func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error 
 	return nil
 }
 
-// isClosed reports whether an account is closed, whose end users and tags nobody has any more.
+// isClosed reports whether an account is closed. A closed account has no end users and tags any more.
 func isClosed(ctx context.Context, q querier, account string) (closed bool, err error) {
-	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM accounts WHERE id = ? AND closed IS NOT NULL)", account).Scan(&closed)
+	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM accounts WHERE id = ? AND closed IS NOT NULL)",
+		account).Scan(&closed)
 	return closed, err
 }
 
-// isClosedFor is isClosed until the transaction ends: an account that is closed meanwhile forgets only then.
+// isClosedFor reports whether an account is closed, and holds a lock so that it deletes its end users and tags only
+// after the transaction has ended.
 func (s *conn) isClosedFor(ctx context.Context, tx *sql.Tx, account string) (bool, error) {
 	if err := s.lock(ctx, tx, "attribution of "+account); err != nil {
 		return false, err
@@ -57,15 +61,16 @@ func (s *conn) isClosedFor(ctx context.Context, tx *sql.Tx, account string) (boo
 	return isClosed(ctx, tx, account)
 }
 
-// forgetAttribution takes end users and tags out of the sums of an account that is closed, which stay. Those of all accounts
-// together are added up again.
+// forgetAttribution removes end users and tags from the sums of a closed account; the sums remain. The sums over all
+// accounts are added up again.
 func (s *conn) forgetAttribution(ctx context.Context, account string) error {
 	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
 		err := s.lock(ctx, tx, "attribution of "+account) // see isClosedFor
 		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ? AND attribution <> ''", account)
+			_, err = tx.ExecContext(ctx, "UPDATE corrections SET attribution = '' WHERE account = ?"+
+				" AND attribution <> ''", account)
 		}
-		if err == nil { // those who add to a day now, and may have asked before the account was closed, end first
+		if err == nil { // wait for transactions that add to a day now and may have read before the account was closed
 			_, err = tx.ExecContext(ctx, "UPDATE attributed_days SET day = day WHERE state <> ?", attributionDeleted)
 		}
 		return err
@@ -73,7 +78,7 @@ func (s *conn) forgetAttribution(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	// Of days that are added up now, whoever does so may have read who it was.
+	// A node that adds up a day now may have read the names before.
 	rows, err := s.read.QueryContext(ctx, "SELECT a.day, CASE WHEN d.state = ? THEN a.sums END FROM attribution_sums a"+
 		" JOIN attributed_days d ON d.day = a.day WHERE a.account = ?", isAttributed, account)
 	var named []int64
@@ -90,7 +95,7 @@ func (s *conn) forgetAttribution(ctx context.Context, account string) error {
 	}
 	for _, day := range named {
 		err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
-			// The day before its sums, as whoever settles attempts.
+			// It locks the day before its sums, in the order that settling uses.
 			_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET day = day WHERE day = ?", day)
 			if err == nil {
 				err = changeAttributed(ctx, tx, accountOn{account, day}, func(have buckets, _ string) (buckets, error) {
@@ -118,13 +123,14 @@ func (a *accountDay) isNamed() bool {
 	return err != nil || slices.ContainsFunc(u.attributions, func(of attributed) bool { return of.text() != "" })
 }
 
-// closedLately is for how long the names of a closed account are looked for again: whoever closed it may have ended before
-// it had forgotten them.
+// closedLately is how long the names of a closed account are searched again, because the process that closed it may
+// have ended before they were deleted.
 const closedLately = 24 * time.Hour
 
-// forgetClosed forgets end users and tags of accounts that were closed lately.
+// forgetClosed removes end users and tags of accounts that were closed recently.
 func (s *conn) forgetClosed(ctx context.Context) error {
-	rows, err := s.read.QueryContext(ctx, "SELECT id FROM accounts WHERE closed > ?", micros(s.clock.now().Add(-closedLately)))
+	rows, err := s.read.QueryContext(ctx, "SELECT id FROM accounts WHERE closed > ?",
+		micros(s.clock.now().Add(-closedLately)))
 	accounts, err := collect(rows, err, scanOne[string])
 	for _, account := range accounts {
 		if err == nil {

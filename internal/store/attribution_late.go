@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// summedUpto is what of attempts may be added up.
+// summedUpto describes which attempts may have been added up.
 type summedUpto struct {
-	day  int64  // the last one of which somebody adds up requests,
-	upto string // and before which one
-	// Whatever the database says, attempts of days before today and of requests before old may be, for somebody may begin
-	// meanwhile.
+	day  int64  // the last day with requests that a node adds up,
+	upto string // up to this request
+	// Another node may start meanwhile, so attempts of days before today and of requests before old may be added up
+	// even if the database says otherwise.
 	today int64
 	old   string
 }
@@ -23,7 +23,7 @@ func (s *summedUpto) setNow(now time.Time) {
 	s.today, s.old = dayOf(now.UTC()), requestsBefore(now.Add(-lateAfter))
 }
 
-// has reports whether an attempt of a day may be added up already.
+// has reports whether an attempt of a day may have been added up.
 func (s *summedUpto) has(day int64, request string) bool {
 	return day < max(s.day, s.today) || day == s.day && request < s.upto || request < s.old
 }
@@ -35,7 +35,7 @@ type lateAttempt struct {
 	*sums
 }
 
-// addLate adds attempts to what is added up, and takes back what is packed of their days.
+// addLate adds attempts to the sums that exist, and deletes the packed sums of their days.
 func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 	byDay := map[int64]map[string][]lateAttempt{}
 	for _, l := range late {
@@ -49,18 +49,19 @@ func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 		return err
 	}
 	for _, day := range days {
-		// Nobody begins to add the day up, or ends, until this is committed.
+		// This makes nodes that start or finish adding up the day wait until this is committed.
 		var state int
 		var upto string
 		err := tx.QueryRowContext(ctx, "INSERT INTO attributed_days (day, state, upto, claimed) VALUES (?, ?, '', 0)"+
-			" ON CONFLICT (day) DO UPDATE SET day = excluded.day RETURNING state, upto", day, notAttributed).Scan(&state, &upto)
+			" ON CONFLICT (day) DO UPDATE SET day = excluded.day RETURNING state, upto", day,
+			notAttributed).Scan(&state, &upto)
 		if err != nil {
 			return err
 		}
 		if state == attributionDeleted {
 			continue
 		}
-		if state == notAttributed { // those behind are in no sums
+		if state == notAttributed { // later attempts are not in any sums
 			leaveOutFrom(byDay[day], upto)
 		}
 		again, err := mayAddUpAgain(ctx, tx, day, len(byDay[day]))
@@ -94,7 +95,7 @@ func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 	return nil
 }
 
-// leaveOutFrom leaves out requests that are not before one.
+// leaveOutFrom removes the requests from upto on.
 func leaveOutFrom(byAccount map[string][]lateAttempt, upto string) {
 	for account, list := range byAccount {
 		if list = slices.DeleteFunc(list, func(l lateAttempt) bool { return l.request >= upto }); len(list) == 0 {
@@ -105,18 +106,20 @@ func leaveOutFrom(byAccount map[string][]lateAttempt, upto string) {
 	}
 }
 
-// mostLate is of how many accounts' attempts are added to what is added up. Of more it would take those too long who wait.
+// mostLate is how many accounts may have attempts that are added to existing sums. With more, other transactions
+// would wait too long.
 const mostLate = 20
 
-// mayAddUpAgain reports whether so many accounts are added up again: where all rows of the day are there.
+// mayAddUpAgain reports whether that many accounts are added up again, which needs all rows of the day.
 func mayAddUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts int) (may bool, err error) {
 	if accounts > mostLate {
-		err = tx.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+" WHERE period = ?)", day).Scan(&may)
+		err = tx.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM "+tableCheckpoints+
+			" WHERE period = ?)", day).Scan(&may)
 	}
 	return may, err
 }
 
-// addUpAgain has accounts added up again of a day that is.
+// addUpAgain has accounts of a day added up again.
 func addUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts []string) error {
 	_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ? WHERE day = ?", notAttributed, day)
 	if err == nil {
@@ -125,14 +128,15 @@ func addUpAgain(ctx context.Context, tx *sql.Tx, day int64, accounts []string) e
 	return err
 }
 
-// dropSums takes back what is added up of a day. Whoever adds it up now begins again.
+// dropSums deletes an account's sums of a day. A node that is adding them up starts again.
 func dropSums(ctx context.Context, tx *sql.Tx, day int64, accounts ...string) error {
 	for some := range slices.Chunk(accounts, bulkRows) {
 		args := []any{day}
 		for _, account := range some {
 			args = append(args, account)
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = NULL, upto = '', attempts = 0, version = version + 1 WHERE day = ? AND "+
+		_, err := tx.ExecContext(ctx, "UPDATE attribution_sums"+
+			" SET sums = NULL, upto = '', attempts = 0, version = version + 1 WHERE day = ? AND "+
 			among("account", len(some)), args...)
 		if err != nil {
 			return err
@@ -141,15 +145,18 @@ func dropSums(ctx context.Context, tx *sql.Tx, day int64, accounts ...string) er
 	return nil
 }
 
-// addLateOf adds to an account's day in that state those that are before what is added up so far, and returns what it
-// added. Of an account that is being added up it says that this has to begin again.
-func addLateOf(ctx context.Context, tx *sql.Tx, on accountOn, state int, late []lateAttempt) (added buckets, err error) {
-	if state == isAttributed { // which may be without the account
+// addLateOf adds the attempts that are before the end of an account's sums of a day, and returns the added sums. If a
+// node is adding up the account, it starts again.
+func addLateOf(ctx context.Context, tx *sql.Tx, on accountOn, state int, late []lateAttempt) (
+	added buckets, err error,
+) {
+	if state == isAttributed { // the account may have no sums
 		none, err := packSums(buckets{})
 		if err != nil {
 			return nil, err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, upto, attempts, sums) VALUES (?, ?, 0, ?, 0, ?)"+
+		_, err = tx.ExecContext(ctx, "INSERT INTO attribution_sums (account, day, version, upto, attempts, sums)"+
+			" VALUES (?, ?, 0, ?, 0, ?)"+
 			" ON CONFLICT (account, day) DO NOTHING", on.account, on.day, everyRequest, none)
 		if err != nil {
 			return nil, err
@@ -175,7 +182,8 @@ func addLateOf(ctx context.Context, tx *sql.Tx, on accountOn, state int, late []
 	return added, err
 }
 
-// addWithin adds to an account's day, as far as possible to those whom it tells apart, with the tags that it tells apart.
+// addWithin adds to an account's day. As far as possible it adds to the end users and tags that the day reports
+// separately.
 func (m buckets) addWithin(late buckets) error {
 	toldApart := make([]attributed, 0, len(m))
 	text := 0
@@ -209,10 +217,13 @@ func (m buckets) addWithin(late buckets) error {
 	return nil
 }
 
-// changeAttributed changes what is added up of an account's day, if it is. Whoever adds it up now begins again.
-func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn, change func(have buckets, upto string) (buckets, error)) error {
+// changeAttributed changes the sums of an account's day, if they exist. A node that is adding them up starts again.
+func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn,
+	change func(have buckets, upto string) (buckets, error),
+) error {
 	var a accountDay
-	err := tx.QueryRowContext(ctx, "UPDATE attribution_sums SET version = version + 1 WHERE account = ? AND day = ? RETURNING upto, sums",
+	err := tx.QueryRowContext(ctx, "UPDATE attribution_sums SET version = version + 1 WHERE account = ? AND day = ?"+
+		" RETURNING upto, sums",
 		on.account, on.day).Scan(&a.upto, &a.sums)
 	if isNone(err) || err == nil && a.upto == "" {
 		return nil
@@ -231,7 +242,8 @@ func changeAttributed(ctx context.Context, tx *sql.Tx, on accountOn, change func
 		a, err = a.with(have)
 	}
 	if err == nil {
-		_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ? WHERE account = ? AND day = ?", a.sums, a.attempts,
+		_, err = tx.ExecContext(ctx, "UPDATE attribution_sums SET sums = ?, attempts = ? WHERE account = ?"+
+			" AND day = ?", a.sums, a.attempts,
 			on.account, on.day)
 	}
 	return err

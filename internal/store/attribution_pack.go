@@ -8,22 +8,23 @@ import (
 	"weir/internal/llm"
 )
 
-// Sums are one value of the database, those of an account's day by end user and tags, and those of rollup_packed: a byte that
-// says which format it has, and then lists, each with its length before it, of numbers as encoding/binary has them (Uvarint, of measures Varint):
+// Packed sums are one value of the database: the sums of an account's day by end user and tags, or a row of
+// rollup_packed. They start with a byte that is the format. Lists follow, each preceded by its length. Numbers are
+// encoded as in encoding/binary: measures as Varint, all others as Uvarint.
 //
-//	texts         bytes each; what follows refers to them by number
-//	measures      the names of those that any of the sums has
-//	attributions  the end user; names and values of tags; and, with one more than their number before them, the names of
-//	              tags that are told apart, 0 for all
-//	sums          model, key, provider, attribution; a bit for each of the measures that differs from 0; these
+//	texts         bytes of each; everything below refers to texts by number
+//	measures      the names of the measures that any of the sums has
+//	attributions  the end user; names and values of tags; and the names of tags that are reported separately,
+//	              preceded by their number plus 1, or 0 for all
+//	sums          model, key, provider, attribution; a bit for each measure that is not 0; these measures
 //
-// In the second format each of the sums has its account first.
+// In the second format each of the sums starts with its account.
 const (
 	packFormat         = 1
 	packFormatAccounts = 2
 )
 
-// packSums writes sums. The same ones are the same bytes. It writes no periods.
+// packSums encodes sums without their periods. Equal sums have equal bytes.
 func packSums(all buckets) ([]byte, error) {
 	p := packer{texts: map[string]uint64{}}
 	sorted := all.sorted()
@@ -72,7 +73,7 @@ func packSums(all buckets) ([]byte, error) {
 // packer numbers texts.
 type packer struct {
 	texts map[string]uint64
-	bytes []byte // of all of them
+	bytes []byte // of all texts
 }
 
 // text appends the number of a text.
@@ -117,43 +118,44 @@ func appendMeasures(dst []byte, s *sums, measures []int) []byte {
 	return dst
 }
 
-// errPacked says that packed sums are damaged, or of a later version.
+// errPacked means that packed sums are damaged, or written by a later version.
 var errPacked = errors.New("packed sums cannot be read: a later version of weir wrote them, or they are damaged")
 
-// packedSums are read one after another.
+// packedSums reads packed sums one after another.
 type packedSums struct {
 	unpacker
 	texts        []string
 	measures     []int
 	attributions []attributed
-	free         []llm.Tag // for attributions
-	left         int       // sums
-	withAccounts bool      // they have accounts of their own
-	// packedName and sums are what next has read.
+	free         []llm.Tag // spare ones for attributions
+	left         int       // sums not read yet
+	withAccounts bool      // each of the sums has an account
+	// packedName and sums are the result of next.
 	packedName
 	sums
 }
 
-// packedName is what sums are of: which of texts, and of attributions.
+// packedName identifies sums by indexes into texts and attributions.
 type packedName struct{ account, model, key, provider, attribution int }
 
-// bucketOn is what the sums that next has read are of, but for whom and for what.
+// bucketOn returns the bucket of the current sums, without attribution.
 func (u *packedSums) bucketOn(on accountOn) *bucket {
 	if u.withAccounts {
 		on.account = u.texts[u.account]
 	}
 	return &bucket{
-		period: on.day, account: on.account, model: u.texts[u.model], key: u.texts[u.key], provider: u.texts[u.provider],
+		period: on.day, account: on.account, model: u.texts[u.model], key: u.texts[u.key],
+		provider: u.texts[u.provider],
 	}
 }
 
-// unpackSums reads what is before the sums, of which next reads each.
+// unpackSums reads everything before the sums; next reads each of them.
 func unpackSums(packed []byte) (*packedSums, error) {
 	if len(packed) == 0 || packed[0] != packFormat && packed[0] != packFormatAccounts {
 		return nil, errPacked
 	}
 	u := &packedSums{unpacker: unpacker{data: packed, at: 1}, withAccounts: packed[0] == packFormatAccounts}
-	whole := string(packed) // of which texts are parts
+	whole := string(packed) // texts are substrings of it
 	u.texts = make([]string, u.length())
 	for i := range u.texts {
 		n := u.length()
@@ -192,7 +194,7 @@ func (u *packedSums) attributed() attributed {
 	return a
 }
 
-// tags makes room for some, of which many are made at once.
+// tags returns n tags; it allocates many at once.
 func (u *packedSums) tags(n int) []llm.Tag {
 	if len(u.free) < n {
 		u.free = make([]llm.Tag, max(n, freeTags))
@@ -204,7 +206,7 @@ func (u *packedSums) tags(n int) []llm.Tag {
 
 const freeTags = 1024
 
-// next reads the next sums, and reports false behind the last.
+// next reads the next sums. It returns false after the last.
 func (u *packedSums) next() bool {
 	if u.left == 0 || u.damaged {
 		u.damaged = u.damaged || u.at < len(u.data)
@@ -227,7 +229,7 @@ func (u *packedSums) next() bool {
 	return !u.damaged
 }
 
-// unpackBuckets reads all sums, without a period, and without an account where they have none of their own.
+// unpackBuckets reads all sums. They have no period, and an account only in the second format.
 func unpackBuckets(packed []byte) (buckets, error) {
 	u, err := unpackSums(packed)
 	if err != nil {
@@ -246,7 +248,7 @@ func unpackBuckets(packed []byte) (buckets, error) {
 	return all, u.failed()
 }
 
-// failed is an error where what was read was damaged.
+// failed returns errPacked if damaged data was read.
 func (u *packedSums) failed() error {
 	if u.damaged {
 		return errPacked
@@ -261,7 +263,7 @@ func (u *packedSums) text() string {
 	return ""
 }
 
-// unpacker reads numbers. What is damaged reads as 0.
+// unpacker reads numbers. Damaged data reads as 0.
 type unpacker struct {
 	data    []byte
 	at      int
@@ -271,7 +273,7 @@ type unpacker struct {
 func (u *unpacker) fail() { u.at, u.damaged = len(u.data), true }
 
 func (u *unpacker) uvarint() uint64 {
-	if u.at < len(u.data) && u.data[u.at] < 0x80 { // as most are
+	if u.at < len(u.data) && u.data[u.at] < 0x80 { // the most frequent case
 		u.at++
 		return uint64(u.data[u.at-1])
 	}
@@ -284,16 +286,16 @@ func (u *unpacker) uvarint() uint64 {
 	return v
 }
 
-// varint is likewise what binary.Varint reads.
+// varint decodes like binary.Varint.
 func (u *unpacker) varint() int64 {
 	v := u.uvarint()
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// index is a number below a bound.
+// index reads a number below a bound.
 func (u *unpacker) index(below int) int { return u.bounded(u.uvarint(), below) }
 
-// length is how much follows, of which each takes a byte at least.
+// length reads the length of a list of elements that take at least a byte each.
 func (u *unpacker) length() int {
 	v := u.uvarint()
 	return u.bounded(v, len(u.data)-u.at+1)

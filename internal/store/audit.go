@@ -12,11 +12,10 @@ import (
 	"weir/internal/audit"
 )
 
-// AuditLog reads the audit log, which everything that changes writes.
+// AuditLog reads the audit log. Every change adds an entry to it.
 type AuditLog struct{ *conn }
 
-// record adds an entry to the audit log, in the transaction of what it tells.
-// Entries take their places in turn.
+// record adds an entry to the audit log, in the transaction of the change. Entries are written in turn.
 func (s *conn) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return err
@@ -53,7 +52,7 @@ func (s *conn) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 const auditColumns = "seq, at, actor_kind, actor_id, actor_name, address, request, action, object_kind, object_id, " +
 	"object_name, account, was, became, hash, actor_salt, actor_proof, object_salt, object_proof"
 
-// proofColumns are the last four of auditColumns.
+// proofColumns returns the last four of auditColumns.
 func proofColumns(p *audit.Proofs) (c [4]string) {
 	if p == nil {
 		return c
@@ -67,7 +66,7 @@ func proofColumns(p *audit.Proofs) (c [4]string) {
 	return c
 }
 
-// proofsOf reads what proofColumns gives.
+// proofsOf decodes the output of proofColumns.
 func proofsOf(c [4]string) *audit.Proofs {
 	var p audit.Proofs
 	if c[1] != "" {
@@ -110,7 +109,7 @@ func scanAudit(row scanner) (e audit.Entry, err error) {
 	return e, e.Hash.UnmarshalText([]byte(hash))
 }
 
-// auditWhere is the condition of a query, with its arguments.
+// auditWhere returns the condition of a query, with its arguments.
 func auditWhere(q *audit.Query) (condition string, args []any) {
 	where := []string{"1 = 1"}
 	add := func(condition string, values ...any) {
@@ -143,7 +142,7 @@ func auditWhere(q *audit.Query) (condition string, args []any) {
 	return strings.Join(where, " AND "), args
 }
 
-// Entries are those of the audit log that a query selects, the newest first.
+// Entries returns the entries of the audit log that a query selects, newest first.
 func (s *AuditLog) Entries(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
 	where, args := auditWhere(&q)
 	order := "seq DESC"
@@ -158,14 +157,14 @@ func (s *AuditLog) Entries(ctx context.Context, q audit.Query) ([]audit.Entry, e
 	return list, err
 }
 
-// Export calls fn with every entry of the audit log that a query selects, the oldest first, those
-// that are written meanwhile too. The query's limit does not count.
+// Export calls fn with every entry of the audit log that a query selects, oldest first, including entries that are
+// written meanwhile. It ignores the query's limit.
 func (s *AuditLog) Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
 	return s.each(ctx, "export audit log", q, fn)
 }
 
-// Verify looks at the whole audit log: whether each entry follows from the one before it, and
-// whether the head of an earlier look is among them; zero for none.
+// Verify checks the whole audit log: whether each entry's hash follows from the previous one, and whether the head of
+// an earlier verification, from, is among them. A zero from skips the latter.
 func (s *AuditLog) Verify(ctx context.Context, from audit.Hash) (audit.Verification, error) {
 	chain := audit.NewChain(from)
 	err := s.each(ctx, "verify audit log", audit.Query{}, func(e *audit.Entry) error {
@@ -178,9 +177,8 @@ func (s *AuditLog) Verify(ctx context.Context, from audit.Hash) (audit.Verificat
 // auditPiece is how many entries are read at a time.
 const auditPiece = 500
 
-// each calls fn with every entry that a query selects, the oldest first. They are read in pieces,
-// so that fn, which may wait for a client, has no connection. Entries are never deleted, and change only where a
-// person is forgotten.
+// each calls fn with every entry that a query selects, oldest first. It reads them in pieces, so that no connection
+// is held while fn waits for a client. Entries are never deleted, and change only when a person's data is deleted.
 func (s *AuditLog) each(ctx context.Context, doing string, q audit.Query, fn func(*audit.Entry) error) error {
 	for {
 		where, args := auditWhere(&q)

@@ -15,8 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// scopeDay names a balance of one journal: what an account, a key or a part of one has spent
-// on a day.
+// scopeDay identifies a balance of one journal: the spending of an account, a key or a part of one on a day.
 type scopeDay struct {
 	scope string
 	day   int64
@@ -26,10 +25,10 @@ func compareScopeDays(a, b scopeDay) int {
 	return cmp.Or(strings.Compare(a.scope, b.scope), cmp.Compare(a.day, b.day))
 }
 
-// balances are amounts by scope and day.
+// balances holds amounts by scope and day.
 type balances map[scopeDay]llm.Money
 
-// balancesOf folds sums by hour into what they add to the balances.
+// balancesOf converts sums by hour to the amounts that they add to the balances.
 func balancesOf(hours buckets) balances {
 	m := balances{}
 	for b, s := range hours {
@@ -42,7 +41,7 @@ func balancesOf(hours buckets) balances {
 	return m
 }
 
-// sorted are the names in the order of the table's primary key.
+// sorted returns the names in the order of the table's primary key.
 func (m balances) sorted() []scopeDay { return slices.SortedFunc(maps.Keys(m), compareScopeDays) }
 
 func insertBalances() *insertion {
@@ -53,8 +52,8 @@ func insertBalances() *insertion {
 	}
 }
 
-// balance adds what the batch's attempts have cost to the balances of the
-// journal, and writes the events of budgets that it has brought to a threshold.
+// balance adds the charges of the batch's attempts to the balances of the journal, and writes the events of budgets
+// that reached a threshold.
 func (a *applier) balance(ctx context.Context, tx *sql.Tx, journal int64, now time.Time) error {
 	m := balancesOf(a.sums)
 	maps.Copy(m, a.parts)
@@ -68,25 +67,24 @@ func (a *applier) balance(ctx context.Context, tx *sql.Tx, journal int64, now ti
 	return a.notice(ctx, tx, names, journal, now)
 }
 
-// thresholds are the parts of a budget, in percent, at which somebody is told.
+// thresholds are the shares of a budget, in percent, that cause an event.
 var thresholds = [...]int64{50, 80, 95, 100}
 
-// passed stands behind the last threshold: a provider has billed more than it was
-// asked for, and the other nodes have been told.
+// passed follows the last threshold: a provider has billed more than it was allowed to, and the other nodes have been
+// notified.
 const passed = 101
 
-// budgetRow is a budget with whose it is.
+// budgetRow is a budget with its owner.
 type budgetRow struct {
 	id, account  string      // its scope, and the account
 	owner        string      // the account or key
-	part         budget.Part // which part of the owner it is of; zero for all of it
+	part         budget.Part // the part of the owner that the budget is for; zero for all of it
 	limit        llm.Money
 	period       budget.Period
 	credit, from sql.NullInt64
 }
 
-// notice writes an event for each threshold that a budget of those scopes has
-// reached, once for each limit and period.
+// notice writes an event for each threshold that a budget of the scopes has reached, once for each limit and period.
 func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, journal int64, now time.Time) error {
 	days := map[string][]int64{}
 	var ids []string
@@ -106,7 +104,7 @@ func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, jour
 		}
 	}
 	if err := a.spentOf(ctx, tx, all); err != nil {
-		return fmt.Errorf("read what was spent of budgets: %w", err)
+		return fmt.Errorf("read spending of budgets: %w", err)
 	}
 	for i := range all {
 		if err := a.tellOf(ctx, tx, &all[i], journal, now); err != nil {
@@ -116,8 +114,7 @@ func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, jour
 	return nil
 }
 
-// learnBudgets reads which budgets those scopes have, where that is not known
-// since the last change to any account or key.
+// learnBudgets reads the budgets of the scopes that have not been read since the last change of any account or key.
 func (a *applier) learnBudgets(ctx context.Context, tx *sql.Tx, ids []string) error {
 	var place int64 // in the feed, which has every change in the order of commits
 	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM changes").Scan(&place); err != nil {
@@ -147,7 +144,7 @@ func (a *applier) learnBudgets(ctx context.Context, tx *sql.Tx, ids []string) er
 	return nil
 }
 
-// budgetRows are the budgets that those scopes have.
+// budgetRows reads the budgets of the scopes.
 func (a *applier) budgetRows(ctx context.Context, tx *sql.Tx, ids []string) (list []budgetRow, err error) {
 	if a.engine.arrays {
 		return budgetRowsIn(ctx, tx, " = ANY (?)", ids)
@@ -178,26 +175,25 @@ func budgetRowsIn(ctx context.Context, tx *sql.Tx, in string, args ...any) ([]bu
 	})
 }
 
-// budgetProgress is how one budget stands in one period.
+// budgetProgress is the spending of one budget in one period.
 type budgetProgress struct {
 	*budgetRow
 	limited
-	next  llm.Money // when there is something to tell
-	spent llm.Money // with from
+	next  llm.Money // the spending that makes the next event due
+	spent llm.Money // including from
 }
 
-// limited names what each threshold is told of once.
+// limited identifies a limit; each of its thresholds is reported once.
 type limited struct {
 	scope  string
 	number int64 // of the period
 	limit  llm.Money
-	credit bool // it is what was paid beforehand
-	// from is what does not count of what was spent: credit that begins anew may be as
-	// much as the one before.
+	credit bool // it is a credit
+	// from is spending that does not count. A credit that starts anew may have the same amount as the previous one.
 	from llm.Money
 }
 
-// once names what is told of it, and of nothing else.
+// once returns the id of an event about the limit, which no other event has.
 func (l *limited) once(of string) []string {
 	parts := []string{l.scope, of, l.limit.String(), strconv.FormatInt(l.number, 10)}
 	if l.credit {
@@ -206,8 +202,8 @@ func (l *limited) once(of string) []string {
 	return parts
 }
 
-// appendProgresses appends those of a budget in the periods that those days are
-// in, but for what all is told of.
+// appendProgresses appends the progress of a budget in the periods of those days, unless all of its events are
+// written.
 func (a *applier) appendProgresses(all []budgetProgress, b *budgetRow, days []int64) []budgetProgress {
 	if b.limit > 0 {
 		for i, day := range days {
@@ -236,7 +232,7 @@ func (a *applier) appendProgress(all []budgetProgress, b *budgetRow, of limited)
 	return all
 }
 
-// numberOf is the number of the period that a day is in.
+// numberOf returns the number of the period that contains a day.
 func numberOf(p budget.Period, day int64) int64 {
 	switch p {
 	case budget.PeriodMonth:
@@ -247,8 +243,7 @@ func numberOf(p budget.Period, day int64) int64 {
 	return day
 }
 
-// spentOf fills in what was spent: with one query for all where each takes a way
-// to the database.
+// spentOf fills in the spending, with one query for all budgets if each query is a network round trip.
 func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 	if len(all) == 0 {
 		return nil
@@ -272,7 +267,7 @@ func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []budgetProgress)
 	return nil
 }
 
-// spentOfMany leaves 0 where there is nothing to tell.
+// spentOfMany fills in the spending of the budgets that have a due event, and leaves 0 in the others.
 func spentOfMany(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 	scopes := make([]string, len(all))
 	firsts, lasts, nexts := make([]int64, len(all)), make([]int64, len(all)), make([]int64, len(all))
@@ -297,12 +292,12 @@ func spentOfMany(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 	})
 }
 
-// Spent is what a scope has spent in a period.
+// Spent returns the spending of a scope in a period.
 func (s *Ledger) Spent(ctx context.Context, scope string, period int64) (llm.Money, error) {
 	return spentIn(ctx, s.read, scope, period)
 }
 
-// SpentOn is what a scope has spent on days, yyyymmdd, both inclusive.
+// SpentOn returns the spending of a scope on the days from first to last, yyyymmdd, both inclusive.
 func (s *Ledger) SpentOn(ctx context.Context, scope string, first, last int64) (llm.Money, error) {
 	return spentOn(ctx, s.read, scope, first, last)
 }

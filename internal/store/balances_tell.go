@@ -11,8 +11,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// tellOf writes the events of the thresholds that a budget has reached and that
-// are not known to be told, and has the other nodes stop where it is passed.
+// tellOf writes the events of the thresholds that a budget has reached and that are not known to be written. If the
+// limit is passed, it makes the other nodes stop.
 func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *budgetProgress, journal int64, now time.Time) error {
 	if s.spent < s.next {
 		return nil
@@ -37,9 +37,8 @@ func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *budgetProgress, jou
 	return a.callBack(ctx, tx, s.id, s.number, journal)
 }
 
-// callBack has all other nodes give back what they have of a budget that is
-// passed, because a provider billed more than it was asked for: so nobody spends
-// any more of it.
+// callBack makes all other nodes return their leases of a budget that is passed because a provider billed more than
+// it was allowed to, so that no node spends more of it.
 func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number, journal int64) error {
 	if !a.engine.shared {
 		return nil
@@ -53,12 +52,11 @@ func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number
 	return err
 }
 
-// tell writes the event of a threshold, and of the budget's end with the last one,
-// if they are not there.
+// tell writes the event of a threshold, and at 100 percent the event that the budget is exceeded, unless they exist.
 func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent llm.Money, percent int64,
 	now time.Time,
 ) error {
-	if s.part.Value == "" { // of end users and tags there are too many to tell that each nears its end
+	if s.part.Value == "" { // there are too many end users and tags for an event of each threshold
 		e := s.event(webhook.BudgetThreshold, percent, spent, now)
 		told, err := a.outbox.tell(ctx, tx, &e)
 		if err != nil {
@@ -77,8 +75,8 @@ func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent
 	return err
 }
 
-// event is one about the budget, and about one of its thresholds where percent is not
-// 0. What is told of a period is told again in no other one.
+// event returns an event about the budget, or about one of its thresholds if percent is not 0. Its id is unique to
+// the period.
 func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, now time.Time) webhook.Event {
 	b := webhook.Budget{
 		Of: "account", Period: budget.PeriodOf(s.number), LimitUSD: s.limited.limit.String(), SpentUSD: spent.String(),
@@ -112,6 +110,6 @@ func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, n
 	return e
 }
 
-// keptTold is until when it is known what was told of a day, or of a period that ends
-// with it: an answer may settle late.
+// keptTold returns until when the database remembers the events of a day, or of a period that ends with it: an answer
+// may be settled late.
 func keptTold(day int64) time.Time { return timeOfDay(day).AddDate(0, 0, 40) }

@@ -10,58 +10,55 @@ import (
 	"time"
 )
 
-// bulkRows is the most rows that one statement inserts. More would save little
-// and make statements that are slow to prepare; SQLite takes 32,766 values.
+// bulkRows is the most rows that one statement inserts. More would save little and make statements slow to prepare.
+// SQLite accepts at most 32,766 values.
 const bulkRows = 64
 
-// statementRest is a pause behind each statement of batches of smallBatch rows where there is one processor alone, in
-// which others have it: nothing that comes over the network is looked at while a goroutine can go on. Larger ones are of a
-// gateway that is busy: its requests wait for one another. The system may make a millisecond of it, in which nobody else
-// writes.
+// statementRest is a pause after each statement of batches of at most smallBatch rows on a machine with one
+// processor, so that other goroutines run: the network is not polled while any goroutine can run. Larger batches come
+// from a busy gateway, where requests wait for each other anyway. The system may extend the pause to a millisecond,
+// and nothing else can be written meanwhile.
 const (
 	statementRest = 20 * time.Microsecond
 	smallBatch    = 256
 )
 
-// bulk is the one connection that applies batches, with its statements, which
-// stay prepared: one for each insertion and each power of two of rows. It is
-// used by whoever holds conn.writing.
+// bulk is the connection that applies batches, with its prepared statements: one for each insertion and each power of
+// two of rows. The caller must hold conn.writing.
 type bulk struct {
 	db     *sql.DB
-	arrays bool      // rows go in as arrays, one for each column
-	rests  bool      // statements have a statementRest behind them
+	arrays bool      // rows are inserted as arrays, one for each column
+	rests  bool      // a statementRest follows each statement
 	conn   *sql.Conn // nil until it is needed, and after an error
 	ready  map[*insertion]*[7]*sql.Stmt
 	args   []any
 }
 
-// insertion is an INSERT statement: the text before and behind its rows of
-// values.
+// insertion is an INSERT statement: the text before and after its rows of values.
 type insertion struct {
 	head    string // "INSERT INTO t (a, b) VALUES "
 	columns int
 	tail    string // " ON CONFLICT ..."
 }
 
-// sql is the statement for that many rows.
+// sql returns the statement for that many rows.
 func (in *insertion) sql(rows int) string {
 	row := "(" + strings.Repeat("?,", in.columns-1) + "?)"
 	return in.head + strings.Repeat(row+",", rows-1) + row + in.tail
 }
 
-// rowsAtOnce is how many of the rows that are left the next statement inserts: a power of two, so that
-// there are few statements.
+// rowsAtOnce returns how many of the remaining rows the next statement inserts: a power of two, so that there are few
+// statements.
 func rowsAtOnce(left int) int { return min(bulkRows, 1<<(bits.Len(uint(left))-1)) }
 
-// begin starts a transaction on the connection, or on another one when it was
-// cut since it was used.
+// begin starts a transaction on the connection, or on a new one if the connection is broken.
 func (b *bulk) begin(ctx context.Context) (*sql.Tx, error) {
 	if b.conn != nil {
 		tx, err := b.conn.BeginTx(ctx, nil)
 		if !errors.Is(err, driver.ErrBadConn) {
 			return tx, err
 		}
-		_ = b.close() // it is broken, which is known
+		_ = b.close() // its error adds nothing: the connection is broken
 	}
 	conn, err := b.db.Conn(ctx)
 	if err != nil {
@@ -71,8 +68,8 @@ func (b *bulk) begin(ctx context.Context) (*sql.Tx, error) {
 	return b.conn.BeginTx(ctx, nil)
 }
 
-// insert inserts n rows, whose values bind appends, and returns how many rows
-// the statements touched. It belongs into the transaction of begin.
+// insert inserts n rows and returns how many rows the statements changed. bind appends the values of a row. It must
+// run in the transaction of begin.
 func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (touched int64,
 	err error,
 ) {
@@ -124,7 +121,7 @@ func (b *bulk) statement(ctx context.Context, in *insertion, rows int) (*sql.Stm
 	return *slot, nil
 }
 
-// close gives the connection up; begin takes a new one.
+// close closes the connection; begin opens a new one.
 func (b *bulk) close() error {
 	if b.conn == nil {
 		return nil

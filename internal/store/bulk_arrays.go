@@ -12,10 +12,9 @@ import (
 // arrayRows bounds the arrays of one statement.
 const arrayRows = 4096
 
-// insertArrays is insert by one statement for any number of rows, whose
-// columns it passes as arrays: there is one text to prepare, and a value costs
-// a fraction of what a parameter of its own does. Values are int64 or string,
-// the same type in every row. A statement takes its rows in their order.
+// insertArrays inserts any number of rows and passes their columns as arrays: there is one text to prepare, and a
+// value costs a fraction of a parameter. Values are int64 or string, the same type in every row. A statement
+// processes its rows in their order.
 func (b *bulk) insertArrays(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (
 	touched int64, err error,
 ) {
@@ -51,7 +50,7 @@ func (b *bulk) insertArrays(ctx context.Context, in *insertion, n int, bind func
 	return touched, nil
 }
 
-// column is an array that grows; one of its two lists is used.
+// column is a growing array; one of its two lists is used.
 type column struct {
 	numbers []int64
 	texts   []string
@@ -64,7 +63,7 @@ func (c *column) array() any {
 	return c.texts
 }
 
-// columns turns rows into arrays.
+// columns converts rows to arrays.
 func (b *bulk) columns(in *insertion, rows int, bind func(dst []any, row int) []any) ([]any, error) {
 	columns := make([]column, in.columns)
 	for i := range rows {
@@ -88,7 +87,7 @@ func (b *bulk) columns(in *insertion, rows int, bind func(dst []any, row int) []
 	return arrays, nil
 }
 
-// fromArrays is the statement that takes its rows from arrays of these types.
+// fromArrays returns the statement that reads its rows from arrays of these types.
 func (in *insertion) fromArrays(columns []any) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSuffix(in.head, "VALUES "))

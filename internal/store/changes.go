@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// keepChanges is how long the feed reaches back. Who asks less often is
-	// told that something was lost.
+	// keepChanges is how long changes stay in the feed. Nodes that read it less often are told that changes were
+	// lost.
 	keepChanges = time.Hour
 	mostChanges = 1000 // in one answer
 )
 
-// changed adds to the feed of changes, and forgets what is old there. The last
-// change before this one stays, since whoever has read up to it looks for it.
-// Changes take their places in turn: else one that commits late would stand
-// before one that was read already, and nobody would see it.
+// changed adds to the feed of changes, and deletes old entries. It leaves the last change before this one, because
+// readers up to it look for it. Changes are written in turn: otherwise one that commits late would be placed before
+// one that was read already, and be missed.
 func (s *conn) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind, id string) error {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return err
@@ -37,8 +36,8 @@ func (s *conn) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind,
 	return nil
 }
 
-// Changes is what changed after a place in the feed. The place itself is read
-// too: when it is not there, the feed was cut, or the database is another one.
+// Changes returns the changes after a place in the feed. It also reads the place itself: if that is missing, the feed
+// was truncated, or the database is another one.
 func (s *Accounts) Changes(ctx context.Context, after int64) (account.Changes, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT seq, kind, id FROM changes WHERE seq >= ? ORDER BY seq LIMIT ?",
 		after, mostChanges)

@@ -8,17 +8,15 @@ import (
 	"time"
 )
 
-// clockTolerance is how far the machine's clock may be from the database's before the
-// times that nodes share are corrected: more than clocks that are set by NTP differ,
-// and less than anything that is kept here lasts.
+// clockTolerance is the difference between the machine's clock and the database's above which shared times are
+// corrected. Clocks that are synchronized with NTP differ by less, and everything stored here lasts longer.
 const clockTolerance = time.Second
 
-// clock is the clock by which everything in the database is written and compared. All
-// nodes share it: it is the database's, or the machine's where the database has none
-// of its own.
+// clock is the clock that all nodes share. Every time in the database is written and compared by it. It is the
+// database's clock, or the machine's if the database has none of its own.
 type clock struct {
 	machine func() time.Time
-	ask     func(ctx context.Context, q querier) (int64, error) // nil: the machine's is the one
+	ask     func(ctx context.Context, q querier) (int64, error) // nil if the machine's clock is the shared one
 	// nanoseconds that the database's clock is ahead of the machine's; 0 within the tolerance
 	ahead atomic.Int64
 	log   *slog.Logger
@@ -35,11 +33,11 @@ func newClock(o *Options, e *engine) *clock {
 	return c
 }
 
-// now is the time without asking the database: the machine's, corrected by what the
-// database said last. It is at most clockTolerance off.
+// now returns the time without a query: the machine's, corrected by the last answer of the database. It is at most
+// clockTolerance off.
 func (c *clock) now() time.Time { return c.machine().Add(time.Duration(c.ahead.Load())) }
 
-// read asks the database for the time, in microseconds.
+// read returns the database's time, in microseconds.
 func (c *clock) read(ctx context.Context, q querier) (int64, error) {
 	if c.ask == nil {
 		return micros(c.machine()), nil
@@ -53,8 +51,8 @@ func (c *clock) read(ctx context.Context, q querier) (int64, error) {
 	return us, nil
 }
 
-// compare corrects now, where the database said a time that is too far from what the
-// machine's clock showed before and after it was asked.
+// compare sets the correction of now if the database's time differs too much from the machine's times before and
+// after the query.
 func (c *clock) compare(before, after, said time.Time) {
 	old := time.Duration(c.ahead.Load())
 	fits := func(ahead time.Duration) bool {
@@ -74,16 +72,15 @@ func (c *clock) compare(before, after, said time.Time) {
 	}
 }
 
-// Now is the time by the clock that all nodes share, without asking the database for
-// it: at most a second off. Everything that is written to the database or compared
-// with what is there goes by it.
+// Now returns the time of the clock that all nodes share, without a query; it is at most a second off. Every time
+// that is written to the database, or compared with a time in it, is by this clock.
 func (s *DB) Now() time.Time { return s.clock.now() }
 
-// ClockOffset is how far the database's clock is ahead of this machine's; 0 where
-// they agree to a second.
+// ClockOffset returns how far the database's clock is ahead of this machine's; 0 if they differ by less than a
+// second.
 func (s *DB) ClockOffset() time.Duration { return time.Duration(s.clock.ahead.Load()) }
 
-// Time is that by the clock that all nodes share, as the database says now.
+// Time returns the time of the clock that all nodes share, read from the database.
 func (s *conn) Time(ctx context.Context) (time.Time, error) {
 	us, err := s.clock.read(ctx, s.read)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"weir/internal/audit"
 )
 
-// ofAccount are the entries of the audit log about an account, whose words can be forgotten.
+// ofAccount selects the audit log's entries about an account that have a hash in place of a name that can be deleted.
 const ofAccount = " WHERE object_proof <> '' AND account = ? AND "
 
-// CloseAccount closes the account of that id for good, and returns it as it is then; or account.ErrNotFound. Its keys
-// are revoked, nobody is a member or invited, its endpoints and what is kept for its clients go, and so does what may
-// name somebody: its own name, and the labels and tags of its keys, in the audit log too, and end users and tags in
-// sums. One that is closed stays as it is.
+// CloseAccount closes the account with that id permanently and returns it; the error is account.ErrNotFound if it
+// does not exist. Its keys are revoked, and its members, invitations, webhook endpoints and the data stored for its
+// clients are deleted. Names of people are deleted as well: the account's name, and the labels and tags of its keys,
+// also in the audit log, and end users and tags in sums. A closed account is returned unchanged.
 func (s *Accounts) CloseAccount(ctx context.Context, by audit.Actor, id string, at time.Time) (a account.Account,
 	err error,
 ) {

@@ -12,12 +12,12 @@ import (
 	"weir/internal/llm"
 )
 
-// micros is a time as it is stored.
+// micros converts a time to its stored form, microseconds.
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// microsOrNil is a time that may be absent as it is stored.
+// microsOrNil converts an optional time to its stored form.
 func microsOrNil(t *time.Time) any {
 	if t == nil {
 		return nil
@@ -25,32 +25,31 @@ func microsOrNil(t *time.Time) any {
 	return micros(*t)
 }
 
-// dayOf is a UTC date as it is stored, yyyymmdd.
+// dayOf returns the UTC date in its stored form, yyyymmdd.
 func dayOf(t time.Time) int64 {
 	y, m, d := t.UTC().Date()
 	return int64(y)*1e4 + int64(m)*100 + int64(d)
 }
 
-// hourOf is a UTC hour as it is stored, yyyymmddhh.
+// hourOf returns the UTC hour in its stored form, yyyymmddhh.
 func hourOf(t time.Time) int64 { return dayOf(t)*100 + int64(t.UTC().Hour()) }
 
-// dateText is a stored date in time.DateOnly.
+// dateText formats a stored date as time.DateOnly.
 func dateText(day int64) string {
 	return fmt.Sprintf("%04d-%02d-%02d", day/1e4, day/100%100, day%100)
 }
 
-// timeOfDay is when a stored day begins. A day behind the last one of its month is
-// one of the next months.
+// timeOfDay returns the start of a stored day. A day after the end of its month is one of the next month.
 func timeOfDay(day int64) time.Time {
 	return time.Date(int(day/1e4), time.Month(day/100%100), int(day%100), 0, 0, 0, 0, time.UTC)
 }
 
-// hourText is a stored hour in RFC 3339.
+// hourText formats a stored hour as RFC 3339.
 func hourText(hour int64) string {
 	return fmt.Sprintf("%sT%02d:00:00Z", dateText(hour/100), hour%100)
 }
 
-// periodText is a stored date or hour as reports show it, or a month, yyyymm.
+// periodText formats a stored date, hour or month (yyyymm) for reports.
 func periodText(period int64) string {
 	switch {
 	case period > lastDay:
@@ -61,14 +60,14 @@ func periodText(period int64) string {
 	return dateText(period)
 }
 
-// parseDate reads time.DateOnly; empty gives the bound itself.
+// parseDate parses time.DateOnly; for an empty text it returns empty.
 func parseDate(text string, empty int64) (int64, error) {
 	if text == "" {
 		return empty, nil
 	}
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return 0, fmt.Errorf("date %q: not of the form %s", text, time.DateOnly)
+		return 0, fmt.Errorf("date %q does not have the form %s", text, time.DateOnly)
 	}
 	return dayOf(t), nil
 }
@@ -80,13 +79,13 @@ func number(b bool) int64 {
 	return 0
 }
 
-// encodeCounts writes the classes that are not 0 as a JSON object.
+// encodeCounts encodes the classes that are not 0 as a JSON object.
 func encodeCounts(counts *[llm.NumClasses]int64) string {
 	var buf [128]byte
 	return string(appendCounts(buf[:0], counts))
 }
 
-// appendCounts appends what encodeCounts writes.
+// appendCounts appends the output of encodeCounts.
 func appendCounts(dst []byte, counts *[llm.NumClasses]int64) []byte {
 	from := len(dst)
 	dst = append(dst, '{')
@@ -105,7 +104,7 @@ func appendCounts(dst []byte, counts *[llm.NumClasses]int64) []byte {
 
 var errCounts = errors.New("not a JSON object of counts by class as weir writes it")
 
-// decodeCounts reads what encodeCounts wrote.
+// decodeCounts decodes the output of encodeCounts.
 func decodeCounts(text string) (counts [llm.NumClasses]int64, err error) {
 	err = eachCount(text, func(c llm.Class, n int64) { counts[c] = n })
 	return counts, err
@@ -132,7 +131,7 @@ func eachCount(text string, set func(llm.Class, int64)) error {
 	return nil
 }
 
-// storedTier and storedMode are a price's tier and mode as they are stored.
+// storedTier and storedMode are the stored forms of a price's tier and mode.
 type (
 	storedTier struct {
 		Above int64           `json:"above"`
@@ -146,7 +145,7 @@ type (
 	}
 )
 
-// encodeRates writes the rates that are known as a JSON object, 0 for what is free.
+// encodeRates encodes the known rates as a JSON object, with 0 for free classes.
 func encodeRates(r *llm.Rates) json.RawMessage {
 	dst := []byte{'{'}
 	for c, rate := range r {
@@ -162,7 +161,7 @@ func encodeRates(r *llm.Rates) json.RawMessage {
 	return append(dst, '}')
 }
 
-// decodeRates reads what encodeRates wrote.
+// decodeRates decodes the output of encodeRates.
 func decodeRates(text []byte) (r llm.Rates, err error) {
 	err = eachCount(string(text), func(c llm.Class, n int64) { r[c] = llm.RateOf(n) })
 	return r, err
@@ -187,7 +186,7 @@ func decodeTiers(list []storedTier) (tiers []llm.Tier, err error) {
 	return tiers, nil
 }
 
-// storedPrice is a price as the columns rates, tiers and modes have it.
+// storedPrice holds the columns rates, tiers and modes of a price.
 type storedPrice struct{ rates, tiers, modes string }
 
 func encodePrice(p *ledger.PriceRecord) (c storedPrice, err error) {
@@ -211,7 +210,7 @@ func encodePrice(p *ledger.PriceRecord) (c storedPrice, err error) {
 	return storedPrice{string(encodeRates(&p.Rates)), string(tiers), string(text)}, err
 }
 
-// decodePrice reads what encodePrice wrote.
+// decodePrice decodes the output of encodePrice.
 func decodePrice(version string, c storedPrice) (llm.Price, error) {
 	p := llm.Price{Version: version}
 	err := c.into(&p)

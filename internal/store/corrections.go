@@ -16,32 +16,34 @@ import (
 	"weir/internal/llm"
 )
 
-// isResolved says of a row of attempts whether a correction has resolved it: see ledger.Row.Resolved.
+// isResolved is the SQL condition that a correction has resolved a row of attempts: see ledger.Row.Resolved.
 const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request " +
 	"AND c.n = attempts.n" +
-	" AND (c.kind = '" + ledger.CorrectionResolved + "' OR (c.unpriced <> 0 OR c.margin_unpriced <> 0) AND attempts.provenance IN " +
+	" AND (c.kind = '" + ledger.CorrectionResolved + "' OR (c.unpriced <> 0 OR c.margin_unpriced <> 0)" +
+	" AND attempts.provenance IN " +
 	"('exact', 'assumed')))"
 
-// isUnresolved and isUnseen say of a settled row what ledger.Row does by these
-// names. What cost its estimate for certain has no bound in its settlement.
+// isUnresolved and isUnseen are the SQL conditions for ledger.Row.Unresolved and Unseen of a settled row. If the
+// estimated cost is certain, its settlement has no upper bound.
 const (
-	isUnresolved = "((provenance = 'unknown' OR settlement LIKE '%\"at_most\":%' OR settlement LIKE '%\"margin_uncertain\":%') AND NOT " + isResolved + ")"
-	isUnseen     = "(provenance IN ('estimated', 'unknown') AND " + isUnresolved + ")"
+	isUnresolved = "((provenance = 'unknown' OR settlement LIKE '%\"at_most\":%'" +
+		" OR settlement LIKE '%\"margin_uncertain\":%') AND NOT " + isResolved + ")"
+	isUnseen = "(provenance IN ('estimated', 'unknown') AND " + isUnresolved + ")"
 )
 
-// correction adds something, which may be negative, to a settled attempt.
+// correction is an amount, possibly negative, that is added to a settled attempt.
 type correction struct {
 	id      ledger.AttemptID
 	bucket  bucket // of the attempt's hour
 	usage   llm.Usage
 	cost    llm.Money
 	unknown int64
-	// uncertain is what it adds to what the attempt may have cost beyond its cost.
+	// uncertain is added to what the attempt may have cost beyond its cost.
 	uncertain llm.Money
-	// margin and marginUncertain are what it adds to what is charged beyond both.
+	// margin and marginUncertain are added to the charge beyond cost and uncertain.
 	margin, marginUncertain llm.Money
-	// unpriced is what it adds to the attempts whose cost has no price, and marginUnpriced to how many more there are whose
-	// charge has none.
+	// unpriced is added to the number of attempts whose cost has no price, and marginUnpriced to the number of
+	// further attempts whose charge has none.
 	unpriced, marginUnpriced int64
 	parts                    []string // scopes of the parts that it counts against
 	attribution              attributed
@@ -69,7 +71,7 @@ func (c *correction) sums() *sums {
 	return s
 }
 
-// correctionOf is what a correction of an attempt adds to the sums.
+// correctionOf returns the amounts that a correction of an attempt adds to the sums.
 func correctionOf(a *ledger.Row, c *ledger.Correction) correction {
 	sum := correction{
 		id: a.ID, bucket: bucketOf(&a.Attempt), usage: c.Usage, cost: c.Cost, uncertain: c.Uncertain, margin: c.Margin,
@@ -85,13 +87,12 @@ func correctionOf(a *ledger.Row, c *ledger.Correction) correction {
 	return sum
 }
 
-// Resolve decides by hand what an attempt cost in the end of which that is not known: a
-// row that corrects it, and the rollups, in one transaction. Its usage stays, unless
-// release says that the provider served nothing; then cost does not count. The error is
-// ledger.ErrNoAttempt, ErrOpen, ErrKnown or ErrResolved when there is nothing to decide.
+// Resolve sets the cost of an attempt whose end was not seen. In one transaction it adds a row that corrects the
+// attempt, and updates the rollups. The usage remains, unless release means that the provider served nothing; then
+// cost is ignored. The error is ledger.ErrNoAttempt, ErrOpen, ErrKnown or ErrResolved if there is nothing to resolve.
 func (s *Ledger) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
-	if cost < 0 || cost > llm.MaxCost { // what no attempt costs, and sums could not hold
-		return fmt.Errorf("resolve attempt %s: a cost of %s is not from 0 to %s", id, cost, llm.MaxCost)
+	if cost < 0 || cost > llm.MaxCost { // no attempt costs that much, and the sums would overflow
+		return fmt.Errorf("resolve attempt %s: the cost %s is not between 0 and %s", id, cost, llm.MaxCost)
 	}
 	return s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
 		a, err := s.attemptAlone(ctx, tx, id)
@@ -113,9 +114,8 @@ func (s *Ledger) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptI
 	})
 }
 
-// Correct corrects what an attempt cost by an amount, as often as there is reason to.
-// The error is ledger.ErrNoAttempt, ErrOpen, ErrReason, ErrAmount or ErrCorrections when
-// it cannot be.
+// Correct adds an amount to the cost of an attempt. An attempt can be corrected several times. The error is
+// ledger.ErrNoAttempt, ErrOpen, ErrReason, ErrAmount or ErrCorrections.
 func (s *Ledger) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) error {
 	return s.write(ctx, s.sure, "correct attempt "+q.ID.String(), func(tx *sql.Tx) error {
 		a, err := s.attemptAlone(ctx, tx, q.ID)
@@ -133,8 +133,7 @@ func (s *Ledger) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) 
 	})
 }
 
-// attemptAlone is an attempt with its corrections, which nobody else corrects until the
-// transaction ends.
+// attemptAlone returns an attempt with its corrections. No other transaction corrects it until this one ends.
 func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.Row, err error) {
 	if err := s.lockAttempt(ctx, tx, id); err != nil {
 		return a, err
@@ -155,14 +154,13 @@ func (s *Ledger) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptI
 	return s.lock(ctx, tx, "attempt "+id.String())
 }
 
-// decision is a correction of an attempt, which nobody else corrects meanwhile.
+// decision is a correction of an attempt that is locked.
 type decision struct {
 	attempt    ledger.Row
 	correction ledger.Correction
 }
 
-// correct writes corrections, what they add to the rollups and balances, and an entry
-// of the audit log for each.
+// correct writes corrections, adds them to the rollups and balances, and adds an audit log entry for each.
 func (s *Ledger) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []decision) error {
 	hours, parts := buckets{}, balances{}
 	for i := range list {
@@ -204,12 +202,12 @@ func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Acto
 		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key,
 		b.provider, b.model,
 		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain),
-		int64(sum.margin), int64(sum.marginUncertain), sum.unpriced, sum.marginUnpriced, parts, sum.attribution.text(), c.Reason, by.String(), micros(s.clock.now()))
+		int64(sum.margin), int64(sum.marginUncertain), sum.unpriced, sum.marginUnpriced, parts, sum.attribution.text(),
+		c.Reason, by.String(), micros(s.clock.now()))
 	return err
 }
 
-// addCorrected adds what corrections come to, in the order of batches: nobody waits for
-// somebody who waits.
+// addCorrected adds corrections to the rollups and balances, in the same order as batches, to avoid deadlocks.
 func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets, parts balances) error {
 	days := hours.days()
 	for _, to := range []struct {
@@ -238,13 +236,12 @@ func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets, parts balances
 	return nil
 }
 
-// noteCorrection writes what counts of an attempt without and with the correction to the
-// audit log, and that it changed to the feed.
+// noteCorrection adds an audit log entry with the charge before and after the correction, and a change to the feed.
 func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, d *decision) error {
 	a, c := &d.attempt, &d.correction
 	usage, cost := a.Corrected()
 	margin, _ := a.Margin()
-	cost += margin // what the account is charged, for it sees the entry
+	cost += margin // the charge of the account, which can read the entry
 	before, after := facts{"cost_usd": cost.String()}, facts{"cost_usd": (cost + c.Cost + c.Margin).String()}
 	if c.Reason != "" {
 		after["reason"] = c.Reason
@@ -267,7 +264,7 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 	return s.changed(ctx, tx, account.ChangedAttempt, a.Account)
 }
 
-// readCorrections reads the corrections of attempts of those days, of an account; empty for all.
+// readCorrections reads the corrections of attempts on the days from from to to, of an account; empty for all.
 func readCorrections(ctx context.Context, q querier, from, to int64, account string) ([]correction, error) {
 	rows, err := q.QueryContext(ctx, "SELECT "+correctionColumns+
 		" FROM corrections WHERE day BETWEEN ? AND ? AND (? = '' OR account = ?)", from, to, account, account)
@@ -277,7 +274,7 @@ func readCorrections(ctx context.Context, q querier, from, to int64, account str
 const correctionColumns = "request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, " +
 	"margin_uncertain, unpriced, margin_unpriced, parts, attribution"
 
-// scanCorrection reads a row of correctionColumns.
+// scanCorrection scans a row of correctionColumns.
 func scanCorrection(row scanner) (c correction, err error) {
 	var request, usage, parts, attribution string
 	b := &c.bucket

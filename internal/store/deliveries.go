@@ -13,8 +13,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// WaitingWebhooks are the endpoints for which deliveries are due, but for those that
-// are disabled or want to hear nothing for a while.
+// WaitingWebhooks returns the endpoints that have due deliveries, except those that are disabled or asked for a
+// pause.
 func (s *Webhooks) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
@@ -29,9 +29,8 @@ func (s *Webhooks) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, erro
 	})
 }
 
-// TakeDeliveries takes at most n due deliveries of an endpoint, those due first
-// before others. Until the lease is over they are due for nobody. The lease may be
-// lost in a power cut: then they are delivered again.
+// TakeDeliveries leases at most n due deliveries of an endpoint, those due earliest first. Until a lease ends, the
+// delivery is not due. A power cut may lose the lease: then it is delivered again.
 func (s *Webhooks) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
 	err = s.writeFast(ctx, "take deliveries", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
@@ -47,9 +46,8 @@ func (s *Webhooks) TakeDeliveries(ctx context.Context, endpoint string, n int) (
 	return jobs, err
 }
 
-// takeDue moves the time on at which deliveries are due. The condition stands twice
-// because of two that find the same ones at once: who comes second, sees what the
-// first has written.
+// takeDue moves the due times of deliveries to the end of the lease. The condition appears twice because two nodes
+// may select the same rows: the second one then sees the update of the first.
 func takeDue(ctx context.Context, tx *sql.Tx, endpoint string, n int, now int64) ([]webhook.Job, error) {
 	rows, err := tx.QueryContext(ctx, "UPDATE deliveries SET due = ?, takes = takes + 1 WHERE due <= ? AND id IN"+
 		" (SELECT id FROM deliveries WHERE webhook = ? AND due <= ? ORDER BY due, id LIMIT ?) RETURNING id, webhook, "+
@@ -62,8 +60,7 @@ func takeDue(ctx context.Context, tx *sql.Tx, endpoint string, n int, now int64)
 	})
 }
 
-// fillJobs adds what is sent, and where; none are left where the endpoint is disabled
-// or gone.
+// fillJobs adds the payload and the address. It returns none if the endpoint is disabled or deleted.
 func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([]webhook.Job, error) {
 	var to webhook.Job
 	var secret, former string
@@ -90,15 +87,14 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 			return nil, err
 		}
 	}
-	slices.SortFunc(jobs, func(a, b webhook.Job) int { return strings.Compare(a.ID, b.ID) }) // UUIDv7: the oldest first
+	slices.SortFunc(jobs, func(a, b webhook.Job) int { return strings.Compare(a.ID, b.ID) }) // UUIDv7: oldest first
 	return jobs, nil
 }
 
-// EndTries writes how tries ended. It may be lost in a power cut: then what was
-// delivered is delivered again.
+// EndTries writes the results of delivery attempts. A power cut may lose them: then it is delivered again.
 func (s *Webhooks) EndTries(ctx context.Context, list []webhook.Outcome) error {
 	list = slices.Clone(list)
-	// all lock in one order
+	// the same lock order everywhere
 	slices.SortStableFunc(list, func(a, b webhook.Outcome) int { return strings.Compare(a.Job.Webhook, b.Job.Webhook) })
 	var ends []ending
 	err := s.writeFast(ctx, "write tries", func(tx *sql.Tx) error {
@@ -122,14 +118,14 @@ func (s *Webhooks) EndTries(ctx context.Context, list []webhook.Outcome) error {
 		return err
 	}
 	for _, end := range ends {
-		if err := s.disable(ctx, end); err != nil { // the next try says so again
+		if err := s.disable(ctx, end); err != nil { // the next attempt returns it again
 			s.log.Warn("a webhook endpoint could not be disabled", "webhook", end.webhook, "err", err)
 		}
 	}
 	return nil
 }
 
-// ending says that an endpoint is to be disabled, if it is still at that address.
+// ending is an endpoint to be disabled if it still has that address.
 type ending struct{ webhook, url, why string }
 
 func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end ending, err error) {
@@ -160,10 +156,10 @@ func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end
 	return endpointFares(ctx, tx, o, now)
 }
 
-// shortError is how many characters are kept of why a try failed that is not among the last ones.
+// shortError is how many characters of the error of an earlier attempt are stored.
 const shortError = 100
 
-// keepTry writes a try, and forgets the first ones where there are many.
+// keepTry stores an attempt, and deletes the first ones if there are many.
 func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
 	_, err := tx.ExecContext(ctx, "INSERT INTO tries (delivery, n, at, took, status, error, answer) VALUES (?, ?, ?, "+
 		"?, ?, ?, ?) ON CONFLICT (delivery, n) DO NOTHING",
@@ -179,9 +175,8 @@ func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
 	return err
 }
 
-// endpointFares takes note of how an endpoint fares, and says whether it is to be
-// disabled because it wants no more events or has failed for long. What was heard at
-// another address than it has now does not count.
+// endpointFares records whether an endpoint fails, and returns an ending if it wants no more events or has failed for
+// long. An attempt at an earlier address of the endpoint does not count.
 func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end ending, err error) {
 	if o.State == webhook.Delivered {
 		_, err := tx.ExecContext(
@@ -195,7 +190,7 @@ func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int6
 			" WHERE id = ? AND url = ? AND disabled IS NULL RETURNING failing", now, now+o.Rest.Microseconds(),
 		now+o.Rest.Microseconds(), o.Job.Webhook, o.Job.URL).Scan(&since)
 	if isNone(err) {
-		return end, nil // disabled, moved or gone
+		return end, nil // disabled, moved or deleted
 	}
 	if err != nil {
 		return end, err
@@ -210,9 +205,9 @@ func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int6
 	return end, nil
 }
 
-// disable disables an endpoint, unless it has moved or fares well again by now. It is a
-// transaction of its own: whoever changes an endpoint by hand waits for a turn before
-// it locks the endpoint, and a try has it locked already.
+// disable disables an endpoint, unless its address has changed or it works again. It needs a transaction of its own:
+// a change by hand first waits for its turn and then locks the endpoint, and the result of an attempt has locked it
+// already.
 func (s *Webhooks) disable(ctx context.Context, end ending) error {
 	return s.write(ctx, s.sure, "disable endpoint", func(tx *sql.Tx) error {
 		before, err := s.webhookInTurn(ctx, tx, end.webhook)
@@ -234,13 +229,12 @@ func (s *Webhooks) disable(ctx context.Context, end ending) error {
 	})
 }
 
-// keepEvents is how long an event is kept, and a delivery when it has ended: longer than
-// webhook.RecoverFor, for which it is asked what was delivered.
+// keepEvents is how long an event is stored, and a delivery after its end. It is longer than webhook.RecoverFor,
+// within which deliveries can be queried for recovery.
 const keepEvents = 30 * 24 * time.Hour
 
-// RetainEvents forgets deliveries that ended long ago, those of endpoints that are
-// gone, old events that nobody is told of any more, and what was told and may be told
-// again.
+// RetainEvents deletes deliveries that ended long ago or that have no endpoint any more, old events without
+// deliveries, and expired records of written events.
 func (s *Webhooks) RetainEvents(ctx context.Context) error {
 	if err := s.retainLast(ctx); err != nil {
 		return err
@@ -255,13 +249,13 @@ func (s *Webhooks) RetainEvents(ctx context.Context) error {
 		{"told", "name", "until < ?", []any{micros(now)}},
 	} {
 		if err := s.clear(ctx, &old); err != nil {
-			return fmt.Errorf("forget old %s: %w", old.table, err)
+			return fmt.Errorf("delete old %s: %w", old.table, err)
 		}
 	}
 	return nil
 }
 
-// retainLast forgets deliveries that ended, but for the last ones of each endpoint.
+// retainLast deletes ended deliveries, except the last ones of each endpoint.
 func (s *Webhooks) retainLast(ctx context.Context) error {
 	all, err := s.AllWebhooks(ctx)
 	if err != nil {
@@ -281,7 +275,7 @@ func (s *Webhooks) retainLast(ctx context.Context) error {
 			})
 		}
 		if err != nil {
-			return fmt.Errorf("forget deliveries of an endpoint: %w", err)
+			return fmt.Errorf("delete deliveries of an endpoint: %w", err)
 		}
 	}
 	return nil

@@ -14,10 +14,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The columns opening and settlement of an attempt are JSON objects. What is
-// absent is zero, or follows from the other columns.
+// The columns opening and settlement of an attempt are JSON objects. An absent member is zero, or follows from the
+// other columns.
 
-// object writes a JSON object of members that are not zero.
+// object writes a JSON object with the members that are not zero.
 type object struct{ b []byte }
 
 func (o *object) name(name string) {
@@ -48,7 +48,7 @@ func (o *object) counts(name string, u *llm.Usage) {
 	}
 }
 
-// classes writes them also where there are none.
+// classes writes the member even if the set is empty.
 func (o *object) classes(name string, set llm.Classes) {
 	o.name(name)
 	o.b = rawjson.AppendString(o.b, strings.Join(set.Names(), " "))
@@ -82,7 +82,7 @@ func (o *object) texts(name string, texts []string) {
 
 func (o *object) String() string { return string(append(o.b, '}')) }
 
-// encodeOpening writes what is known when an attempt is opened.
+// encodeOpening encodes the data that is known when an attempt is opened.
 func encodeOpening(a *ledger.Attempt) string {
 	var buf [256]byte
 	o := object{append(buf[:0], '{')}
@@ -95,7 +95,7 @@ func encodeOpening(a *ledger.Attempt) string {
 	o.integer("hold", int64(a.Hold))
 	o.integer("waited", a.Opened.Sub(a.Arrived).Microseconds())
 	if t := a.Terms; t != nil {
-		o.name("markup") // also where it is 0: it says that there are terms
+		o.name("markup") // written even if it is 0: its presence means that there are terms
 		o.b = strconv.AppendInt(o.b, int64(t.Markup), 10)
 		o.text("own_price", t.Price.Version)
 		o.integer("charge_hold", int64(a.ChargeHold))
@@ -107,8 +107,7 @@ func encodeOpening(a *ledger.Attempt) string {
 	return o.String()
 }
 
-// decodeOpening reads what encodeOpening wrote, into an attempt that has its
-// model and its time of opening.
+// decodeOpening decodes the output of encodeOpening into an attempt that has its model and its time of opening.
 func decodeOpening(text string, a *ledger.Attempt) (err error) {
 	a.Requested, a.Arrived = a.FullModel(), a.Opened
 	return members(text, func(m rawjson.Member) {
@@ -143,7 +142,7 @@ func decodeOpening(text string, a *ledger.Attempt) (err error) {
 	}, &err)
 }
 
-// tagsOf are the members of an object.
+// tagsOf returns the members of an object.
 func tagsOf(v []byte) (tags []llm.Tag) {
 	for t := range rawjson.Members(v) {
 		tags = append(tags, llm.Tag{Name: t.Name(), Value: rawjson.Text(t.Value)})
@@ -151,7 +150,7 @@ func tagsOf(v []byte) (tags []llm.Tag) {
 	return tags
 }
 
-// encodeSettlement writes what is known when an attempt is settled.
+// encodeSettlement encodes the data that is known when an attempt is settled.
 func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
 	var buf [256]byte
 	o := object{append(buf[:0], '{')}
@@ -170,7 +169,8 @@ func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
 		o.classes("charge_unpriced", *s.ChargeUnpriced)
 	}
 	if s.Unpriced != 0 || !a.Price.Known() {
-		o.classes("unpriced", s.Unpriced) // without a price always: older rows have none, and all they used is unpriced
+		// Always written without a price: older rows do not have it, and all their usage is unpriced.
+		o.classes("unpriced", s.Unpriced)
 	}
 	if s.ProviderCost != nil {
 		o.name("provider_cost")
@@ -181,8 +181,7 @@ func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
 	return o.String()
 }
 
-// decodeSettlement reads what encodeSettlement wrote, of an attempt of which the opening
-// is read.
+// decodeSettlement decodes the output of encodeSettlement. The attempt's opening must have been decoded.
 func decodeSettlement(text string, a *ledger.Attempt, s *ledger.Settlement) (err error) {
 	if !a.Price.Known() && s.Outcome != ledger.OutcomeOpen {
 		s.Unpriced = s.Unpriced.With(llm.Input)
@@ -236,7 +235,7 @@ func classesOf(v []byte) (llm.Classes, error) {
 
 var errDetails = errors.New("not a JSON object as weir writes it")
 
-// members calls take with each member of the object until one gives an error.
+// members calls take with each member of the object until *err is set.
 func members(text string, take func(rawjson.Member), err *error) error {
 	b := []byte(text)
 	if rawjson.Validate(b, 3) != nil || rawjson.KindOf(b) != rawjson.Object {

@@ -11,9 +11,9 @@ import (
 	"weir/internal/report"
 )
 
-// Explain calls fn with what the sums of days are made of, by account, model and version of
-// the price, the oldest day first, each day as of one moment: of rows that are kept, of those that
-// retention has deleted, and of corrections. It ends with the first error of fn, which has no connection.
+// Explain calls fn with the components of the sums of each day, by account, model and version of the price, oldest
+// day first, each day as of one moment. They include the rows that are stored, those that retention has deleted, and
+// corrections. It ends with the first error of fn. No connection is held while fn runs.
 func (s *Reports) Explain(ctx context.Context, q report.ExportQuery, fn func(*report.Explanation) error) error {
 	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Reports) Explain(ctx context.Context, q report.ExportQuery, fn func(*re
 	return err
 }
 
-// explainedDays are the days of which there is something, the oldest first.
+// explainedDays returns the days that have attempts or corrections, oldest first.
 func explainedDays(ctx context.Context, tx *sql.Tx, from, to int64) ([]int64, error) {
 	all := map[int64]bool{}
 	for table, column := range map[string]string{"attempts": "day", "corrections": "day", tableExplanations: "period"} {
@@ -77,12 +77,12 @@ func (x *explainer) explain(ctx context.Context, day int64) (list []*report.Expl
 	return list, nil
 }
 
-// know reads the terms of all prices where those of a version are not known: prices are added, and never change.
+// know reads the terms of all prices if those of a version are not known. Prices are only added and never change.
 func (x *explainer) know(ctx context.Context, version string) error {
 	if _, known := x.terms[version]; known {
 		return nil
 	}
-	x.terms[version] = "" // stays where the version is of no price
+	x.terms[version] = "" // stays empty if the version belongs to no price
 	rows, err := x.tx.QueryContext(ctx, "SELECT version, rates, tiers, modes FROM prices")
 	return eachRow(rows, err, func(row scanner) error {
 		var version, rates, tiers, modes string

@@ -10,16 +10,16 @@ import (
 	"weir/internal/report"
 )
 
-// exportPiece is how many attempts one statement reads. A server that bounds the time of statements counts that of
-// whoever reads the rows, and SQLite keeps its log for as long as somebody reads.
+// exportPiece is how many attempts one statement reads. A server's statement time limit includes the time of reading
+// the rows, and SQLite's log grows as long as a statement reads.
 const exportPiece = 500
 
-// Export calls fn with each settled attempt that is kept, the oldest day first. Corrections are added in, so that the
-// costs add up to the rollups. It ends with the first error of fn. Of a price that is not kept only the version is set.
+// Export calls fn with each stored settled attempt, oldest day first. Corrections are added, so that the costs add up
+// to the rollups. It ends with the first error of fn. If a price is not stored, only its version is set.
 //
-// Attempts are read in pieces, each as of one moment, and fn has no connection. Each attempt that is settled in the
-// database at the start comes once. One that settles meanwhile comes once or not at all; one of a request behind the
-// last one of the start does not come.
+// Attempts are read in pieces, each as of one moment, and no connection is held while fn runs. Each attempt that is
+// settled in the database at the start is passed once. An attempt that is settled meanwhile is passed once or not at
+// all. Attempts after the last one at the start are not passed.
 func (s *Reports) Export(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error {
 	x := exporter{conn: s.conn, account: q.Account, book: priceBook{}}
 	err := x.start(ctx, q)
@@ -32,16 +32,16 @@ func (s *Reports) Export(ctx context.Context, q report.ExportQuery, fn func(*rep
 	return nil
 }
 
-// exporter goes up through attempts, in the order of their primary key.
+// exporter walks through attempts in the order of their primary key.
 type exporter struct {
 	*conn
 	account     string // id; empty for all
 	book        priceBook
-	after, last spot // the attempts that are left are behind after, up to and with last
+	after, last spot // the remaining attempts are after after, up to and including last
 	ended       bool
 }
 
-// start finds the last attempt there is.
+// start finds the last attempt.
 func (x *exporter) start(ctx context.Context, q report.ExportQuery) error {
 	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
@@ -84,8 +84,8 @@ func (x *exporter) piece(ctx context.Context, fn func(*report.Exported) error) e
 	return err
 }
 
-// attempts are the next ones, with their corrections and prices. Open ones are among them: a condition that leaves them
-// out would have a statement pass over as many of them as there are.
+// attempts returns the next ones, with their corrections and prices. It includes open ones: with a condition that
+// excludes them, a statement could skip any number of rows.
 func (x *exporter) attempts(ctx context.Context, tx *sql.Tx) ([]report.Exported, error) {
 	query, args := x.where("(a.day, a.request, a.n) > (?, ?, ?) AND (a.day, a.request, a.n) <= (?, ?, ?)",
 		x.after.day, x.after.request, x.after.n, x.last.day, x.last.request, x.last.n)
@@ -113,12 +113,13 @@ func (x *exporter) attempts(ctx context.Context, tx *sql.Tx) ([]report.Exported,
 	return list, err
 }
 
-// spotOfEntry is the place of an attempt.
+// spotOfEntry returns the place of an attempt.
 func spotOfEntry(e *ledger.Entry) spot {
 	return spot{dayOf(e.Arrived), e.ID.Request.String(), int64(e.ID.N)}
 }
 
-// correctionsBetween are the sums of corrections by attempt, of attempts behind one place up to and with another.
+// correctionsBetween returns the sums of corrections by attempt, for the attempts after after up to and including
+// last.
 func correctionsBetween(ctx context.Context, q querier, after, last spot) (map[ledger.AttemptID]*correction, error) {
 	rows, err := q.QueryContext(ctx, "SELECT "+correctionColumns+" FROM corrections"+
 		" WHERE (day, request, n) > (?, ?, ?) AND (day, request, n) <= (?, ?, ?)",
@@ -136,7 +137,7 @@ func correctionsBetween(ctx context.Context, q querier, after, last spot) (map[l
 	return byAttempt, err
 }
 
-// addCorrection adds what was corrected of an attempt, nil for nothing.
+// addCorrection adds a correction to an attempt; nil adds nothing.
 func addCorrection(e *report.Exported, c *correction) {
 	if c == nil {
 		return
@@ -154,8 +155,8 @@ func addCorrection(e *report.Exported, c *correction) {
 	}
 }
 
-// eachOfDay calls fn with each attempt of a day, in pieces as Export reads them, of an account; empty for all. The
-// transaction has them as of one moment.
+// eachOfDay calls fn with each attempt of a day and an account, empty for all, in pieces as Export does. The
+// transaction must see the database as of one moment.
 func eachOfDay(ctx context.Context, tx *sql.Tx, day int64, account string, fn func(*ledger.Entry) error) error {
 	for after := (spot{day: day}); ; {
 		query, args := (&exporter{account: account}).where("a.day = ? AND (a.request, a.n) > (?, ?)",
@@ -173,13 +174,13 @@ func eachOfDay(ctx context.Context, tx *sql.Tx, day int64, account string, fn fu
 	}
 }
 
-// scanExported reads a row of attemptColumns, with the names of the account and the key.
+// scanExported scans a row of attemptColumns, with the names of the account and the key.
 func scanExported(row scanner) (e report.Exported, err error) {
 	e.Entry, err = scanEntry(&longer{row, []any{&e.AccountName, &e.KeyLabel}})
 	return e, err
 }
 
-// longer is a row with more columns behind those that are asked for.
+// longer scans a row with more columns after the requested ones.
 type longer struct {
 	scanner
 	more []any

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// forgetObject forgets the words of what entries of the audit log are about, and forgetFacts what they say of it.
+	// forgetObject deletes the names of the objects of audit log entries, and forgetFacts the values.
 	forgetObject = "UPDATE audit SET object_name = '', object_salt = ''"
 	forgetFacts  = ", was = NULL, became = NULL"
 )
 
-// forget takes what names a person out of what stays: out of the entries of the audit log that have proofs, and out of
-// the rows that say who did something. They are known there by the user's id from then on.
+// forget deletes a person's name and address from the data that remains: from the audit log entries that have a
+// salted hash in place of them, and from the rows that name who did something. There the user's id remains.
 func (s *conn) forget(ctx context.Context, tx *sql.Tx, u *people.User) error {
 	const actor = "UPDATE audit SET actor_name = '', address = '', actor_salt = '' WHERE actor_proof <> '' AND "
 	for _, step := range []struct {
@@ -23,8 +23,10 @@ func (s *conn) forget(ctx context.Context, tx *sql.Tx, u *people.User) error {
 	}{
 		{actor + "actor_kind = 'user' AND actor_id = ?", []any{u.ID}},
 		{actor + "actor_kind = 'nobody' AND object_id = ?", []any{u.ID}},
-		{forgetObject + forgetFacts + " WHERE object_proof <> '' AND object_kind = 'user' AND object_id = ?", []any{u.ID}},
-		{forgetObject + forgetFacts + " WHERE object_proof <> '' AND object_kind = 'session' AND actor_id = ?", []any{u.ID}},
+		{forgetObject + forgetFacts + " WHERE object_proof <> '' AND object_kind = 'user'" +
+			" AND object_id = ?", []any{u.ID}},
+		{forgetObject + forgetFacts + " WHERE object_proof <> '' AND object_kind = 'session'" +
+			" AND actor_id = ?", []any{u.ID}},
 		{forgetObject + " WHERE object_proof <> '' AND object_kind = 'member' AND object_id = ?", []any{u.ID}},
 		{forgetObject + " WHERE object_proof <> '' AND object_kind = 'invitation' AND object_name = ?", []any{u.Email}},
 		{"UPDATE credits SET who = ? WHERE who = ?", []any{"user " + u.ID, "user " + u.Email}},

@@ -10,19 +10,18 @@ import (
 	"weir/internal/kept"
 )
 
-// IdempotencyRecord is a record with who runs its request.
+// IdempotencyRecord is a record with the node that runs its request.
 type IdempotencyRecord struct {
 	idempotency.Record
 	Node  string // the journal's id
-	Epoch string // which life of the node: another one each time it starts
+	Epoch string // the process of the node; it changes each time the node starts
 }
 
-// ErrIdempotencyLost says that a record is not the caller's any more.
-var ErrIdempotencyLost = errors.New("the idempotent request does not hold its key any more")
+// ErrIdempotencyLost means that the record no longer belongs to the caller.
+var ErrIdempotencyLost = errors.New("the idempotency key no longer belongs to this request")
 
-// IdempotencyBegin records a request until now + ttl and tells its state: new
-// when it is the caller's, who must then finish or forget it. Reply is what
-// IdempotencyFinish was given.
+// IdempotencyBegin records a request until now + ttl and returns its state. If it is new, it belongs to the caller,
+// who must then finish or forget it. reply is the argument of IdempotencyFinish.
 func (s *Kept) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl time.Duration) (state idempotency.State,
 	reply []byte, err error,
 ) {
@@ -35,8 +34,7 @@ func (s *Kept) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl ti
 	return state, reply, err
 }
 
-// beginIdempotent records the request. Again says that it may have been recorded before
-// without an answer.
+// beginIdempotent records the request. again means that an earlier call may have recorded it without returning.
 func (s *Kept) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyRecord, ttl time.Duration, again bool) (
 	idempotency.State, []byte, error,
 ) {
@@ -63,10 +61,10 @@ func (s *Kept) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyRe
 			return "", nil, err
 		}
 	}
-	return idempotency.Running, nil, nil // others take its place again and again
+	return idempotency.Running, nil, nil // other requests take its place repeatedly
 }
 
-// find tells the state of a record that is there, and whether it has expired.
+// find returns the state of an existing record, and whether it has expired.
 func (c *IdempotencyRecord) find(ctx context.Context, tx *sql.Tx, now time.Time, again bool) (state idempotency.State,
 	reply []byte, expired bool, err error,
 ) {
@@ -89,9 +87,9 @@ func (c *IdempotencyRecord) find(ctx context.Context, tx *sql.Tx, now time.Time,
 	return state, reply, false, nil
 }
 
-// IdempotencyFinish keeps the reply, which the caller has encrypted and
-// bounded, of a recorded request; nil says that it was streamed. A reply that may not be
-// kept is a kept.Refusal, and the record as one that was streamed.
+// IdempotencyFinish stores the reply of a recorded request, which the caller has encrypted and bounded; nil means
+// that the reply was streamed. If the reply must not be stored, it returns a kept.Refusal, and the record is as after
+// a streamed reply.
 func (s *Kept) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply []byte) error {
 	refused := error(nil)
 	if reply != nil {
@@ -118,23 +116,22 @@ func (s *Kept) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply
 	return refused
 }
 
-// IdempotencyForget gives a record up, so that the request can be made again.
+// IdempotencyForget deletes a record, so that the request can be made again.
 func (s *Kept) IdempotencyForget(ctx context.Context, c IdempotencyRecord) error {
 	return s.idempotency(ctx, "forget idempotent request", c, func(*sql.Tx) (string, []any, error) {
 		return "DELETE FROM idempotency", nil, nil
 	})
 }
 
-// beginTries is how often the begin or the end of a record is told, and beginPause
-// how long between two times: a connection may be cut before its answer comes, and
-// a client waits for it.
+// beginTries is how often the begin or the end of a record is tried, and beginPause the time between: a connection
+// may fail before its answer arrives, while a client waits.
 const (
 	beginTries = 3
 	beginPause = 50 * time.Millisecond
 )
 
-// idempotently runs do, and again where the database gave an error: then what it
-// did before may have been heard all the same.
+// idempotently calls do, and again after an error of the database. The failed call may have succeeded in the
+// database.
 func idempotently(ctx context.Context, do func(again bool) error) error {
 	for try := 1; ; try++ {
 		err := do(try > 1)
@@ -151,7 +148,7 @@ func idempotently(ctx context.Context, do func(again bool) error) error {
 	}
 }
 
-// idempotency runs a statement on the row that the record holds.
+// idempotency runs a statement on the row of the record.
 func (s *Kept) idempotency(ctx context.Context, doing string, c IdempotencyRecord, statement func(tx *sql.Tx) (string,
 	[]any, error),
 ) error {
@@ -172,15 +169,15 @@ func (s *Kept) idempotency(ctx context.Context, doing string, c IdempotencyRecor
 			}
 			return nil
 		})
-		if again && errors.Is(err, ErrIdempotencyLost) { // the time before was heard
+		if again && errors.Is(err, ErrIdempotencyLost) { // the previous call succeeded
 			return nil
 		}
 		return err
 	})
 }
 
-// IdempotencyRelease gives up what earlier lives of a node were running when
-// they died, and returns how many requests that were.
+// IdempotencyRelease deletes the records of requests that earlier processes of a node were running when they died,
+// and returns how many they were.
 func (s *Kept) IdempotencyRelease(ctx context.Context, node, epoch string) (n int64, err error) {
 	err = s.write(ctx, s.sure, "release idempotent requests", func(tx *sql.Tx) error {
 		n, err = s.forgetReplies(ctx, tx, "node = ? AND epoch <> ? AND state = ?", node, epoch,
@@ -190,8 +187,7 @@ func (s *Kept) IdempotencyRelease(ctx context.Context, node, epoch string) (n in
 	return n, err
 }
 
-// IdempotencySweep deletes what has expired, and returns how many requests
-// that were.
+// IdempotencySweep deletes expired records, and returns how many they were.
 func (s *Kept) IdempotencySweep(ctx context.Context) (int64, error) {
 	return s.inPortions(ctx, "sweep idempotent requests", func(tx *sql.Tx) (int64, error) {
 		return s.forgetReplies(ctx, tx,
@@ -200,7 +196,7 @@ func (s *Kept) IdempotencySweep(ctx context.Context) (int64, error) {
 	})
 }
 
-// forgetReplies deletes requests with what is kept of them, and returns how many those were.
+// forgetReplies deletes requests with their replies, and returns how many they were.
 func (s *Kept) forgetReplies(ctx context.Context, tx *sql.Tx, where string, args ...any) (n int64, err error) {
 	_, n, err = s.giveBack(ctx, tx, kept.Reply, "DELETE FROM idempotency WHERE "+where+
 		" RETURNING account, CASE WHEN reply IS NULL THEN 0 ELSE size END", args...)

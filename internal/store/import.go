@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// importRows is how many keys are taken over in one transaction: few enough that nobody else waits for long.
+	// importRows is how many keys one transaction imports: few, so that other writers do not wait for long.
 	importRows = 200
-	// mostNames is how many accounts there may be whose names differ in a number alone.
+	// mostNames is how many accounts may have names that differ only in a number.
 	mostNames = 1000
 )
 
-// errDryRun ends a transaction that was to show what it would do.
+// errDryRun rolls back a transaction that only shows what it would change.
 var errDryRun = errors.New("store: dry run")
 
-// Imported are the hashes of the tokens that keys of another gateway had when they were taken over.
+// Imported returns the hashes that imported keys' tokens had at import.
 func (s *Accounts) Imported(ctx context.Context) ([]account.Hash, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT imported FROM keys WHERE imported <> ''")
 	return listed("read keys of another gateway", rows, err, func(row scanner) (h account.Hash, err error) {
@@ -39,10 +39,9 @@ func (s *Accounts) Imported(ctx context.Context) ([]account.Hash, error) {
 	})
 }
 
-// Import takes over an account with its keys, and tells what that changes; with dryRun it changes nothing. What was
-// taken over before stays as it is, but for opening balances, which are raised. The account comes with its first keys,
-// or not at all; the others follow in transactions of their own. After an error it goes on where it was when it is
-// called again.
+// Import imports an account with its keys and returns the changes; with dryRun it changes nothing. Objects that were
+// imported before stay unchanged, except that opening balances are raised. One transaction imports the account with
+// its first keys; further transactions import the others. If it is called again after an error, it continues.
 func (s *Accounts) Import(ctx context.Context, by audit.Actor, a *imports.Account, dryRun bool) (
 	done imports.Done, err error,
 ) {
@@ -66,13 +65,13 @@ func (s *Accounts) Import(ctx context.Context, by audit.Actor, a *imports.Accoun
 	return done, nil
 }
 
-// importer takes over an account in a transaction.
+// importer imports an account in a transaction.
 type importer struct {
 	*Accounts
 	tx      *sql.Tx
 	by      audit.Actor
 	now     time.Time
-	id      string // of the account here
+	id      string // of the account in this installation
 	name    string
 	changes []imports.Change
 }
@@ -105,7 +104,7 @@ func (i *importer) account(ctx context.Context, a *imports.Account) error {
 	return i.changed(ctx, i.tx, account.ChangedImport, there.ID)
 }
 
-// newAccount makes the account. Where its name is taken, it gets a number behind it.
+// newAccount creates the account. If its name is taken, it appends a number.
 func (i *importer) newAccount(ctx context.Context, a *imports.Account) (account.Account, error) {
 	made := a.Account
 	made.ID, made.Created = uuid.Must(uuid.NewV7()).String(), i.now
@@ -128,7 +127,7 @@ func (i *importer) newAccount(ctx context.Context, a *imports.Account) (account.
 	return made, fmt.Errorf("%s: %w", a.From, account.ErrExists)
 }
 
-// identity is what is kept of which account it was at the other gateway: a hash, as that may name a person.
+// identity returns the stored form of the account's id at the other gateway: a hash, because it may name a person.
 func identity(from string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(from))) }
 
 func (i *importer) key(ctx context.Context, accountID string, k *imports.Key) error {
@@ -147,8 +146,7 @@ func (i *importer) key(ctx context.Context, accountID string, k *imports.Key) er
 		k.Opening)
 }
 
-// open brings the opening balance of a budget up to an amount. The budget is that of now, whatever it was at the
-// other gateway.
+// open raises the opening balance of a budget to an amount. It applies to the budget of this installation.
 func (i *importer) open(ctx context.Context, of audit.Object, accountID string, b account.Budget,
 	amount llm.Money,
 ) error {

@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	// goodUntil is when an invitation ends: one that was made with a key is not good
-	// for longer than the key.
+	// goodUntil is the end of an invitation: if a key made it, it ends with the key at the latest.
 	goodUntil = "CASE WHEN k.revoked IS NOT NULL THEN 0 WHEN k.expires < i.expires THEN k.expires ELSE i.expires END"
-	// openInvitations are those that nobody used, and that are good at a time.
+	// openInvitations selects the unused invitations that are valid at a time.
 	openInvitations = " FROM invitations i LEFT JOIN keys k ON k.id = i.inviter_id LEFT JOIN accounts a ON a.id = " +
 		"i.account" +
 		" WHERE i.used IS NULL AND " + goodUntil + " > ? AND "
@@ -38,8 +37,7 @@ func scanInvitation(row scanner) (i invitationRow, err error) {
 	return i, noPerson(err)
 }
 
-// Invite adds an invitation, in place of an earlier one of the same person to the
-// same place.
+// Invite adds an invitation. It replaces an earlier one of the same person to the same account.
 func (s *People) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (people.Invitation,
 	error,
 ) {
@@ -50,7 +48,7 @@ func (s *People) Invite(ctx context.Context, by audit.Actor, i people.Invitation
 	return n.Invitation, err
 }
 
-// CreateAccount makes an account with its credit and with invitations to it, or nothing.
+// CreateAccount creates an account with its credit and with invitations to it, in one transaction.
 func (s *People) CreateAccount(ctx context.Context, by audit.Actor, d account.Draft, invited []people.NewInvitation) (
 	a account.Account, err error,
 ) {
@@ -116,8 +114,7 @@ func invitationObject(i *people.Invitation) audit.Object {
 	return audit.Object{Kind: "invitation", ID: i.ID, Name: i.Email}
 }
 
-// inviteWhere finds the name of the account, and refuses to invite somebody who
-// is there.
+// inviteWhere reads the name of the account. It returns people.ErrExists if the person is already a member.
 func inviteWhere(ctx context.Context, tx *sql.Tx, i *people.Invitation) error {
 	there := "SELECT count(*) FROM users WHERE email = ? AND operator = 1"
 	args := []any{i.Email}
@@ -144,7 +141,7 @@ func inviteWhere(ctx context.Context, tx *sql.Tx, i *people.Invitation) error {
 	return nil
 }
 
-// Invitations are those of an account that nobody used, the newest first.
+// Invitations returns the unused invitations to an account, newest first.
 func (s *People) Invitations(ctx context.Context, accountID string, now time.Time) ([]people.Invitation, error) {
 	return reportList(ctx, s.conn, accountID, "read invitations", func(row scanner) (people.Invitation, error) {
 		i, err := scanInvitation(row)
@@ -152,7 +149,7 @@ func (s *People) Invitations(ctx context.Context, accountID string, now time.Tim
 	}, invitationQuery+"i.account = ? ORDER BY i.created DESC, i.id DESC", micros(now), accountID)
 }
 
-// CancelInvitation takes an invitation back; or people.ErrNotFound.
+// CancelInvitation deletes an invitation; or people.ErrNotFound.
 func (s *People) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
 	return s.changePeople(ctx, "cancel invitation", func(tx *sql.Tx) error {
 		i := people.Invitation{ID: id}
@@ -168,9 +165,8 @@ func (s *People) CancelInvitation(ctx context.Context, by audit.Actor, accountID
 	})
 }
 
-// withdraw takes back the open invitations that a user or a key made who has not
-// the right to any more: to one account, or all where it is empty. Else a link made
-// beforehand would let them in again.
+// withdraw deletes the open invitations of a user or a key that has lost the right to invite: to one account, or to
+// all if it is empty. Otherwise a link that they made before would let them in again.
 func (s *conn) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviterID, accountID string) error {
 	rows, err := tx.QueryContext(
 		ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter_id = ? AND (? = '' OR account = ?) RETURNING "+
@@ -220,7 +216,7 @@ func (s *People) CreateReset(ctx context.Context, by audit.Actor, r people.NewRe
 	})
 }
 
-// LinkByHash is a link that is good; or people.ErrNotFound.
+// LinkByHash returns a valid link; or people.ErrNotFound.
 func (s *People) LinkByHash(ctx context.Context, link people.Hash, now time.Time) (l people.Link, err error) {
 	for _, find := range []func(context.Context, people.Hash, time.Time) (people.Link, error){
 		s.inviteLink, s.resetLink, s.setupLink,
@@ -266,8 +262,8 @@ func (s *People) resetLink(ctx context.Context, link people.Hash, now time.Time)
 	return l, noPerson(err)
 }
 
-// setupGood is when a set-up link is good. Once there is an operator, none is: it
-// may stand in a log.
+// setupGood is the condition that a setup link is valid. Once there is an operator, none is, because links may be in
+// a log.
 const setupGood = "hash = ? AND used IS NULL AND expires > ? AND NOT EXISTS (SELECT 1 FROM users WHERE operator = 1)"
 
 func (s *People) setupLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
@@ -277,7 +273,7 @@ func (s *People) setupLink(ctx context.Context, link people.Hash, now time.Time)
 	return people.Link{Kind: people.SetupLink, Expires: fromMicros(expires)}, noPerson(err)
 }
 
-// UseSetup makes the first operator, owner of the account account.DefaultName.
+// UseSetup creates the first operator, who owns the account account.DefaultName.
 func (s *People) UseSetup(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "set up", func(tx *sql.Tx) error {
 		n, err := affected(tx.ExecContext(ctx, "UPDATE setup_tokens SET used = ? WHERE "+setupGood,
@@ -310,8 +306,7 @@ func accountNamed(ctx context.Context, tx *sql.Tx, name string) (id string, err 
 	return id, noPerson(err)
 }
 
-// UseInvitation makes the user, where there is none, and does what the
-// invitation says.
+// UseInvitation creates the user, if necessary, and carries out the invitation.
 func (s *People) UseInvitation(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "use invitation", func(tx *sql.Tx) error {
 		i, err := scanInvitation(tx.QueryRowContext(ctx, invitationQuery+"i.hash = ?", micros(a.At), a.Link.String()))
@@ -330,9 +325,8 @@ func (s *People) UseInvitation(ctx context.Context, a people.Admission) error {
 	})
 }
 
-// letIn makes the user of an admission. One who is there gets the password in
-// place of what there was, where an operator's word stands for the proof that was
-// missing: what somebody else may have chosen does not let them in any more.
+// letIn creates the user of an admission. If a user with an unproven address exists and an operator made the
+// invitation, the new password replaces the old one, so that the person who chose the old one loses access.
 func (s *People) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trusted bool) error {
 	l, err := loginOf(ctx, tx, a.User.ID)
 	switch {
@@ -349,7 +343,7 @@ func (s *People) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, tru
 	return s.setPassword(ctx, tx, a.By, l.ID, a.Password)
 }
 
-// takeUp uses an invitation up.
+// takeUp carries out an invitation and marks it as used.
 func (s *People) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *people.Invitation, u *people.User,
 	at time.Time,
 ) error {
@@ -362,9 +356,8 @@ func (s *People) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *peop
 	return s.join(ctx, tx, by, i.AccountID, u, i.Role, at)
 }
 
-// UseReset changes the password and ends all sessions of the user. The link proves
-// the address: it was mailed there, or an operator handed it over. Without a password
-// it uses a link to sign in, and changes nothing.
+// UseReset changes the password and ends all sessions of the user. The link proves the address, because it was mailed
+// there or an operator handed it over. Without a password, it uses a sign-in link and changes nothing else.
 func (s *People) UseReset(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "use reset", func(tx *sql.Tx) error {
 		var id string

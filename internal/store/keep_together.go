@@ -14,43 +14,45 @@ import (
 )
 
 const (
-	// togetherMost and togetherBytes are how many responses are kept by one transaction at most, and how
-	// many bytes, unless one alone has more.
+	// togetherMost and togetherBytes bound the responses in one transaction, by number and bytes. A single response
+	// may be larger.
 	togetherMost  = 64
 	togetherBytes = 4 << 20
-	// gatherTime is how long whoever writes next waits at most for others, until there are as many as were written
-	// last: they come in such numbers that it would wait for the writer otherwise.
+	// gatherTime is how long the next writer waits at most for others, until there are as many as in the last group.
+	// At that rate it would otherwise wait for the database's writer. Each probeEach-th group waits for the whole
+	// time.
 	gatherTime = 3 * time.Millisecond
 	probeEach  = 16
-	// togetherTime is how long that transaction may take: it does not end with one of its clients.
+	// togetherTime bounds that transaction, which does not end with the request of one of its clients.
 	togetherTime = 5 * time.Second
 )
 
-// together keeps responses that come at the same time by one transaction: whoever comes first writes
-// for all who wait by then, and the first of those who come meanwhile writes next. Clients that ask again as soon as they
-// have an answer come as a group again.
+// together stores responses that arrive at the same time by one transaction. The first one writes for all that wait
+// by then, and the first of those that arrive meanwhile writes next. Clients that send their next request as soon as
+// they have an answer arrive as a group again.
 type together struct {
 	mu      sync.Mutex
-	busy    bool // somebody writes, or has been told to
+	busy    bool // a writer is running or has been chosen
 	waiting []*keeping
-	groups  int       // that were written
-	last    int       // how many were in the last one
-	ended   time.Time // when that was
-	// wanted is how many must wait for whoever gathers to go on, and enough is told so; 0 while nobody gathers.
+	groups  int       // written so far
+	last    int       // size of the last one
+	ended   time.Time // when the last one was written
+	// wanted is how many must wait before the gathering writer continues; enough is closed then. It is 0 if no writer
+	// gathers.
 	wanted int
 	enough chan struct{}
 }
 
-// keeping is a response that is to be kept.
+// keeping is a response to be stored.
 type keeping struct {
 	*conversation.Record
 	size int64
-	next chan struct{} // has one element when it is this one's turn to write
-	done chan struct{} // closed when it was written
-	err  error         // then
+	next chan struct{} // receives a value when this one must write
+	done chan struct{} // closed when it is written
+	err  error         // valid when done is closed
 }
 
-// keep has write called for the response, with others, and returns what became of it.
+// keep calls write for the response, together with others, and returns its result.
 func (t *together) keep(ctx context.Context, k *keeping, write func(context.Context, []*keeping)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -74,7 +76,7 @@ func (t *together) keep(ctx context.Context, k *keeping, write func(context.Cont
 		if t.giveUp(k) {
 			return ctx.Err()
 		}
-		<-k.done // within togetherTime: it is being written
+		<-k.done // at most togetherTime: it is being written
 		return k.err
 	}
 	t.gather()
@@ -92,8 +94,8 @@ func (t *together) keep(ctx context.Context, k *keeping, write func(context.Cont
 	return k.err
 }
 
-// gather waits until as many wait as were written last, but not long, and not at all when that is long ago.
-// One group of probeEach waits for all who come in that time, as more may have come since.
+// gather waits until as many wait as in the last group, but at most gatherTime, and not at all if the last group was
+// longer ago. Each probeEach-th group waits for more, in case the number of clients has grown.
 func (t *together) gather() {
 	t.mu.Lock()
 	want := t.last
@@ -115,14 +117,14 @@ func (t *together) gather() {
 	}
 }
 
-// pass tells the next one to write.
+// pass makes the first waiting one the next writer.
 func (t *together) pass() {
 	if t.busy = len(t.waiting) > 0; t.busy {
 		t.waiting[0].next <- struct{}{}
 	}
 }
 
-// take is who is written for now.
+// take removes and returns the group to be written now.
 func (t *together) take() []*keeping {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +139,7 @@ func (t *together) take() []*keeping {
 	return group
 }
 
-// giveUp takes one that nobody waits for any more out of those that wait, and reports whether it was among them.
+// giveUp removes a response from the waiting ones because its client has left, and reports whether it was waiting.
 func (t *together) giveUp(k *keeping) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,7 +158,8 @@ func (t *together) giveUp(k *keeping) bool {
 
 var (
 	insertResponses = &insertion{
-		head: "INSERT INTO responses (id, account, scope, previous, created, expires, sealed, size) VALUES ", columns: 8,
+		head: "INSERT INTO responses (id, account, scope, previous, created, expires, sealed, size)" +
+			" VALUES ", columns: 8,
 		tail: " ON CONFLICT (id) DO NOTHING",
 	}
 	insertItems = &insertion{
@@ -165,11 +168,10 @@ var (
 	}
 )
 
-// errKeptBefore says that some response has the place of one with the same id.
-var errKeptBefore = errors.New("a response with the same id is kept")
+// errKeptBefore means that a response with the same id exists.
+var errKeptBefore = errors.New("a response with the same id exists")
 
-// writeTogether keeps responses, by one transaction where nothing is in the way, and those of which something is
-// one by one.
+// writeTogether stores responses in one transaction if possible, and the others one by one.
 func (s *Kept) writeTogether(ctx context.Context, group []*keeping) {
 	slices.SortStableFunc(group, func(a, b *keeping) int { return strings.Compare(a.Account, b.Account) })
 	var alone []*keeping
@@ -185,7 +187,7 @@ func (s *Kept) writeTogether(ctx context.Context, group []*keeping) {
 			switch err := s.enter(ctx, tx, rest[0].Account, kept.Response, int64(n), size); {
 			case err == nil:
 				fit = append(fit, rest[:n]...)
-			case errors.Is(err, kept.OverQuota): // for some of them there may be room
+			case errors.Is(err, kept.OverQuota): // some of them may fit
 				alone = append(alone, rest[:n]...)
 			default:
 				return err
@@ -219,15 +221,16 @@ func (s *Kept) insertResponses(ctx context.Context, tx *sql.Tx, list []*keeping)
 			items = append(items, [2]string{item, r.ID})
 		}
 	}
-	slices.SortFunc(items, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) }) // in one order, as everybody does
+	// The same lock order everywhere.
+	slices.SortFunc(items, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	_, err = s.insertRows(ctx, tx, insertItems, len(items), func(dst []any, i int) []any {
 		return append(dst, items[i][0], items[i][1])
 	})
 	return err
 }
 
-// insertRows inserts n rows in a transaction of writeFast, and returns how many there are more. Where
-// there is one writer, the statements stay prepared.
+// insertRows inserts n rows in a transaction of writeFast, and returns how many rows were added. If there is one
+// writer, the statements stay prepared.
 func (s *Kept) insertRows(ctx context.Context, tx *sql.Tx, in *insertion, n int, bind func(dst []any, row int) []any) (
 	touched int64, err error,
 ) {

@@ -15,22 +15,22 @@ import (
 	"weir/internal/kept"
 )
 
-// Kept is what is kept for clients: replies to idempotent requests, and responses.
+// Kept stores data for clients: replies to idempotent requests, and responses.
 type Kept struct {
 	*conn
 	quota    kept.Quota
 	together together
 }
 
-// checkSpace refuses what the disk has no room for. The administration's answers, of an empty
-// account, are small, and each is of something that was written beside it.
+// checkSpace returns kept.DiskFull if the disk has no room. Replies of the administration API, which have an empty
+// account, are not checked: they are small, and each belongs to a change that is written anyway.
 func (s *Kept) checkSpace(account string, size int64) error {
 	if s.engine.free == nil || s.quota.FreeDisk == 0 || account == "" {
 		return nil
 	}
 	free, err := s.engine.free()
 	if err != nil {
-		return fmt.Errorf("look at the disk: %w", err)
+		return fmt.Errorf("read free disk space: %w", err)
 	}
 	if free-size < s.quota.FreeDisk {
 		return kept.DiskFull
@@ -38,8 +38,8 @@ func (s *Kept) checkSpace(account string, size int64) error {
 	return nil
 }
 
-// enter counts so many more of a kind for the account, or refuses what its quota has no room
-// for. The sums of an account are one row, so that no two nodes take the same room.
+// enter adds n items of a kind to the account's sums, or returns kept.OverQuota. The sums of an account are one row,
+// so that concurrent nodes cannot exceed the quota.
 func (s *Kept) enter(ctx context.Context, tx *sql.Tx, account string, kind kept.Kind, n, size int64) error {
 	bytes, number := cmp.Or(s.quota.Bytes, math.MaxInt64), cmp.Or(s.quota.Number, math.MaxInt64)
 	if account == "" {
@@ -52,14 +52,15 @@ func (s *Kept) enter(ctx context.Context, tx *sql.Tx, account string, kind kept.
 		"replies = kept.replies + excluded.replies, reply_bytes = kept.reply_bytes + excluded.reply_bytes"
 	if kind == kept.Response {
 		columns, added = "responses, response_bytes",
-			"responses = kept.responses + excluded.responses, response_bytes = kept.response_bytes + excluded.response_bytes"
+			"responses = kept.responses + excluded.responses, response_bytes = kept.response_bytes +"+
+				" excluded.response_bytes"
 	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO kept (account, "+columns+
 		") VALUES (?, ?, ?) ON CONFLICT (account) DO UPDATE SET "+added+
 		" WHERE kept.replies + kept.responses <= ? AND kept.reply_bytes + kept.response_bytes <= ?", account, n,
 		size, number-n, bytes-size)
 	if err != nil {
-		return fmt.Errorf("count what is kept: %w", err)
+		return fmt.Errorf("add to kept sums: %w", err)
 	}
 	if rows, err := result.RowsAffected(); err != nil || rows > 0 {
 		return err
@@ -67,9 +68,9 @@ func (s *Kept) enter(ctx context.Context, tx *sql.Tx, account string, kind kept.
 	return kept.OverQuota
 }
 
-// giveBack runs a statement that returns account and size of rows of a kind that are kept
-// no longer, and takes them out of the sums. A size of 0 is of a request of which nothing
-// was kept. It tells what is gone, and how many rows there were.
+// giveBack runs a statement that returns the account and size of rows of a kind that are deleted, and subtracts them
+// from the sums. A size of 0 means that nothing was stored for the request. It returns the sums and how many rows
+// there were.
 func (s *Kept) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, statement string, args ...any) (
 	all kept.Usage, n int64, err error,
 ) {
@@ -96,7 +97,7 @@ func (s *Kept) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, stateme
 	if err != nil {
 		return all, n, err
 	}
-	for _, account := range slices.Sorted(maps.Keys(by)) { // in one order, as everybody does
+	for _, account := range slices.Sorted(maps.Keys(by)) { // the same lock order everywhere
 		u := by[account]
 		if all.Add(u); u.Replies+u.Responses == 0 {
 			continue
@@ -106,31 +107,30 @@ func (s *Kept) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, stateme
 				" response_bytes = response_bytes - ? WHERE account = ?", u.Replies, u.ReplyBytes, u.Responses,
 			u.ResponseBytes, account)
 		if err != nil {
-			return all, n, fmt.Errorf("count what is kept no longer: %w", err)
+			return all, n, fmt.Errorf("subtract from kept sums: %w", err)
 		}
 	}
 	return all, n, nil
 }
 
-// Usage is what is kept for each account that has anything, by its id.
+// Usage returns the amounts that are stored for each account that has any, by its id.
 func (s *Kept) Usage(ctx context.Context) ([]kept.Usage, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT account, replies, reply_bytes, responses, response_bytes FROM kept"+
 		" WHERE replies + responses > 0 ORDER BY account")
-	return listed("read what is kept", rows, err, func(row scanner) (u kept.Usage, err error) {
+	return listed("read kept sums", rows, err, func(row scanner) (u kept.Usage, err error) {
 		return u, row.Scan(&u.Account, &u.Replies, &u.ReplyBytes, &u.Responses, &u.ResponseBytes)
 	})
 }
 
-// Purge deletes what was kept before a moment for an account, the responses whole and
-// of the replies all but that their keys were used, so that no request with such a
-// key is made twice. It returns what is gone, and goes on where it was when it is called
-// again after an error.
+// Purge deletes the data that was stored for an account before a time: responses completely, replies except for the
+// fact that their keys were used, so that no request with such a key is run twice. It returns the deleted amounts. If
+// it is called again after an error, it continues.
 func (s *Kept) Purge(ctx context.Context, by audit.Actor, account audit.Object, before time.Time) (all kept.Usage,
 	err error,
 ) {
 	for first, more := true, true; more; first = false {
 		var some kept.Usage
-		err := s.writeDeletion(ctx, "purge what is kept", func(tx *sql.Tx) (err error) {
+		err := s.writeDeletion(ctx, "purge kept data", func(tx *sql.Tx) (err error) {
 			if some, err = s.purgeSome(ctx, tx, account.ID, micros(before)); err != nil || !first ||
 				some == (kept.Usage{}) {
 				return err
@@ -148,12 +148,13 @@ func (s *Kept) Purge(ctx context.Context, by audit.Actor, account audit.Object, 
 	return all, nil
 }
 
-// purgeSome purges as much as one transaction does.
+// purgeSome purges the portion of one transaction.
 func (s *Kept) purgeSome(ctx context.Context, tx *sql.Tx, account string, before int64) (kept.Usage, error) {
 	const replies = "UPDATE idempotency SET state = ?, reply = NULL WHERE (scope, key) IN (SELECT scope, key FROM " +
 		"idempotency" +
-		" WHERE account = ? AND expires < ? AND reply IS NOT NULL LIMIT ?) AND reply IS NOT NULL RETURNING account, size"
-	made := before + idempotency.TTL.Microseconds() // as when they expire
+		" WHERE account = ? AND expires < ? AND reply IS NOT NULL LIMIT ?) AND reply IS NOT NULL" +
+		" RETURNING account, size"
+	made := before + idempotency.TTL.Microseconds() // compared with the expiry
 	some, n, err := s.giveBack(ctx, tx, kept.Reply, replies, string(idempotency.Spent), account, made, retainRows)
 	if err != nil || n > 0 {
 		return some, err

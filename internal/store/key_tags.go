@@ -6,7 +6,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// encodeKeyTags writes the column tags of a key.
+// encodeKeyTags encodes the column tags of a key.
 func encodeKeyTags(t *account.KeyTags) string {
 	o := object{[]byte{'{'}}
 	o.tags("defaults", t.Defaults)
@@ -20,7 +20,7 @@ func encodeKeyTags(t *account.KeyTags) string {
 	return o.String()
 }
 
-// decodeKeyTags reads what encodeKeyTags wrote.
+// decodeKeyTags decodes the output of encodeKeyTags.
 func decodeKeyTags(text string) (t account.KeyTags) {
 	for m := range rawjson.Members(rawjson.Get([]byte(text), "defaults")) {
 		t.Defaults = append(t.Defaults, llm.Tag{Name: m.Name(), Value: rawjson.Text(m.Value)})

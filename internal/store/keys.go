@@ -18,7 +18,7 @@ import (
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
 	"concurrency, budget, budget_period, creator, former_last4, former_until, tags, per"
 
-// keyRow is a row of keyColumns, before what is encoded in it is read.
+// keyRow is a scanned row of keyColumns, with its encoded columns not decoded yet.
 type keyRow struct {
 	account.Key
 	permissions, models, tags, per string
@@ -53,7 +53,7 @@ func (r *keyRow) key() (account.Key, error) {
 	return k, nil
 }
 
-// of are columns of the table that a statement calls so.
+// of qualifies columns with the name of their table in a statement.
 func of(table, columns string) string {
 	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
 }
@@ -73,9 +73,8 @@ func scanKey(row scanner) (account.Key, error) {
 	return r.key()
 }
 
-// KeyByHash is the key whose token has that hash, revoked and expired ones
-// too, and its account; or account.ErrNotFound. By the token that it had before,
-// it expires when that does.
+// KeyByHash returns the key with that hash of its token, even if it is revoked or expired, and its account; or
+// account.ErrNotFound. If it is found by its former token, its expiry is at most that of the former token.
 func (s *Accounts) KeyByHash(ctx context.Context, hash account.Hash) (a account.Account, k account.Key, err error) {
 	a, k, err = s.keyBy(ctx, "k.hash", hash)
 	if !errors.Is(err, account.ErrNotFound) {
@@ -111,21 +110,21 @@ func (s *Accounts) keyBy(ctx context.Context, column string, hash account.Hash) 
 	return a, k, err
 }
 
-// Keys are the keys of the account of that id, oldest first.
+// Keys returns the keys of the account with that id, oldest first.
 func (s *Accounts) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
 	return reportList(ctx, s.conn, accountID, "read keys", scanKey, "SELECT "+keyColumns+
 		" FROM keys WHERE account = ? ORDER BY created, id", accountID)
 }
 
-// CreateKey adds a key whose token has that hash.
+// CreateKey adds a key with the hash of its token.
 func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key, hash account.Hash) error {
 	return s.write(ctx, s.sure, "create key", func(tx *sql.Tx) error {
 		return s.insertKey(ctx, tx, by, &k, hash, "")
 	})
 }
 
-// insertKey adds a key whose token has that hash. Imported is the hash of the token by which it was taken over; empty
-// for one that is made here.
+// insertKey adds a key with the hash of its token. imported is the hash of the token that it had when it was
+// imported; empty for a key that was made here.
 func (s *Accounts) insertKey(ctx context.Context, tx *sql.Tx, by audit.Actor, k *account.Key, hash account.Hash,
 	imported string,
 ) error {
@@ -161,8 +160,8 @@ func (s *Accounts) insertKey(ctx context.Context, tx *sql.Tx, by audit.Actor, k 
 	return s.noteKey(ctx, tx, by, audit.KeyCreated, nil, k)
 }
 
-// adminBy is audit.ErrNotAllowed for an actor who may make no key that administers the
-// installation, or not any more.
+// adminBy returns audit.ErrNotAllowed if the actor may not make keys that administer the installation, or no longer
+// may.
 func (s *Accounts) adminBy(ctx context.Context, tx *sql.Tx, by audit.Actor) error {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return err
@@ -170,8 +169,7 @@ func (s *Accounts) adminBy(ctx context.Context, tx *sql.Tx, by audit.Actor) erro
 	return mayOperate(ctx, tx, by, s.clock.now())
 }
 
-// Key is the key of that id, revoked and expired ones too; or
-// account.ErrNotFound.
+// Key returns the key with that id, even if it is revoked or expired; or account.ErrNotFound.
 func (s *Accounts) Key(ctx context.Context, id string) (account.Key, error) {
 	k, err := keyOf(ctx, s.read, id)
 	if err != nil {
@@ -185,8 +183,8 @@ func keyOf(ctx context.Context, q querier, id string) (account.Key, error) {
 	return k, orNotFound(err)
 }
 
-// keyInTurn is the key of that id, which no other transaction changes until this
-// one ends; or account.ErrNotFound.
+// keyInTurn returns the key with that id. No other transaction changes it until this one ends. The error is
+// account.ErrNotFound if it does not exist.
 func (s *Accounts) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Key, error) {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return account.Key{}, err
@@ -194,8 +192,8 @@ func (s *Accounts) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (accoun
 	return keyOf(ctx, tx, id)
 }
 
-// UpdateKey changes the key of that id and returns it as it is then; or
-// account.ErrNotFound, account.ErrRevoked, or what account.Loosened says.
+// UpdateKey changes the key with that id and returns the result. The error is account.ErrNotFound,
+// account.ErrRevoked, or the one of account.Loosened.
 func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u account.KeyUpdate) (k account.Key,
 	err error,
 ) {
@@ -256,7 +254,7 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 	return k, err
 }
 
-// rotate gives a key another token. The one of before stays good for as long as is asked.
+// rotate replaces the token of a key. The former token remains valid for the requested time.
 func rotate(ctx context.Context, tx *sql.Tx, before *account.Key, r *account.Rotation) error {
 	former, until := "''", any(nil)
 	last4 := ""
@@ -268,7 +266,7 @@ func rotate(ctx context.Context, tx *sql.Tx, before *account.Key, r *account.Rot
 	return err
 }
 
-// updated is a key as an update makes it.
+// updated returns a key with an update applied.
 func updated(k account.Key, u *account.KeyUpdate) account.Key {
 	if u.Label != nil {
 		k.Label = *u.Label
@@ -303,7 +301,7 @@ func updated(k account.Key, u *account.KeyUpdate) account.Key {
 	return k
 }
 
-// jsonList is a list as it is stored; nil is an empty one.
+// jsonList encodes a list for storage; nil becomes an empty list.
 func jsonList[T ~string](list []T) (string, error) {
 	if list == nil {
 		list = []T{}
@@ -312,9 +310,8 @@ func jsonList[T ~string](list []T) (string, error) {
 	return string(b), err
 }
 
-// RevokeKey revokes the key of that id, unless it is revoked, takes back the open
-// invitations that were made with it, and returns it as it is then; or
-// account.ErrNotFound.
+// RevokeKey revokes the key with that id, unless it is revoked, deletes the open invitations that were made with it,
+// and returns the result; or account.ErrNotFound.
 func (s *Accounts) RevokeKey(ctx context.Context, by audit.Actor, id string, at time.Time) (k account.Key, err error) {
 	err = s.write(ctx, s.sure, "revoke key", func(tx *sql.Tx) error {
 		if k, err = s.keyInTurn(ctx, tx, id); err != nil || k.Revoked != nil {
@@ -341,11 +338,11 @@ func (s *Accounts) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, be
 	return k, err
 }
 
-// KeysUsed is when each key of an account, by id, was used last: when its last
-// attempt was opened. Keys that never were are not in it.
+// KeysUsed returns when each key of an account was last used, by id. It is the time when its last attempt was opened.
+// Unused keys are not in it.
 func (s *Accounts) KeysUsed(ctx context.Context, account string) (map[string]time.Time, error) {
 	used := map[string]time.Time{}
-	err := s.report(ctx, account, "read when keys were used", func(tx *sql.Tx) error {
+	err := s.report(ctx, account, "read last use of keys", func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(
 			ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
 		return eachRow(rows, err, func(row scanner) error {
@@ -359,8 +356,7 @@ func (s *Accounts) KeysUsed(ctx context.Context, account string) (map[string]tim
 	return used, err
 }
 
-// noteKey notes a change of a key, in the feed of changes too. Before is nil for
-// a new one.
+// noteKey adds a change of a key to the audit log and the feed of changes. before is nil for a new key.
 func (s *Accounts) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
 	after *account.Key,
 ) error {
@@ -387,7 +383,7 @@ func (s *Accounts) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, acti
 	return s.changed(ctx, tx, account.ChangedKey, after.ID)
 }
 
-// eventKey is what events say of a key.
+// eventKey returns the form of a key in events.
 func eventKey(k *account.Key) webhook.Key {
 	return webhook.Key{ID: k.ID, Label: k.Label, Last4: k.Last4, Expires: k.Expires}
 }

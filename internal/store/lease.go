@@ -15,19 +15,20 @@ import (
 	"weir/internal/llm"
 )
 
-// Leases are the budget leases, and the nodes that have them.
+// Leases stores the budget leases, and the nodes that have them.
 type Leases struct{ *conn }
 
-// errUnsettled says that the database lost commits a moment ago, and that not
-// all nodes have told it yet what they hold.
+// errUnsettled means that the database lost commits recently, and that not all nodes have reported since which
+// amounts they hold.
 var errUnsettled = errors.New(
-	"the database has changed hands, and not every node has told it yet what it holds of budgets")
+	"the database failed over or was restored, and not every node has reported its budget leases since:" +
+		" try again shortly")
 
-// heardFor is how long after a change of a budget each node has heard of it, and has told what is under way there:
-// account.Service looks for changes four times a second, and a node beats as often.
+// heardFor is how long after a change of a budget all nodes know of it and have reported their amounts in use:
+// account.Service checks for changes four times a second, and a node sends heartbeats as often.
 const heardFor = 1200 * time.Millisecond
 
-// noteBudget notes that a budget or credit, of the scope or a part of it, is another one than before.
+// noteBudget records that a budget or credit of the scope, or of a part of it, has changed.
 func (s *conn) noteBudget(ctx context.Context, tx *sql.Tx, scope string) error {
 	now, err := s.clock.read(ctx, tx)
 	if err == nil {
@@ -37,8 +38,8 @@ func (s *conn) noteBudget(ctx context.Context, tx *sql.Tx, scope string) error {
 	return err
 }
 
-// isChanging reports whether a budget was changed so lately that another node may not have told yet what is under way
-// there, which counts in the new period too.
+// isChanging reports whether a budget changed so recently that another node may not have reported its amounts in use,
+// which count in the new period too.
 func (s *Leases) isChanging(ctx context.Context, tx *sql.Tx, scope string, sh *shares) (bool, error) {
 	if sh.alive <= 1 {
 		return false, nil
@@ -50,12 +51,12 @@ func (s *Leases) isChanging(ctx context.Context, tx *sql.Tx, scope string, sh *s
 	return n > 0, err
 }
 
-// wantedFor is how long a node's want is seen by others.
+// wantedFor is how long other nodes see that a node wants more.
 const wantedFor = 2 * time.Second
 
-// Lease changes the lease that a journal's node has of a budget: see
-// budget.Leases. What all nodes may come to is, of each, what it was granted or
-// has spent, whichever is more; and what no journal has.
+// Lease changes the lease that a journal's node has of a budget: see budget.Leases. The amount that all nodes may
+// spend is the sum over journals of the larger of the grant and the spending, plus the spending that belongs to no
+// journal.
 func (s *Leases) Lease(ctx context.Context, r budget.LeaseRequest) (l budget.Lease, err error) {
 	err = s.writeLease(ctx, "lease "+r.Budget.Scope, func(tx *sql.Tx) error {
 		if err := s.lockBudget(ctx, tx, r.Budget); err != nil {
@@ -86,8 +87,8 @@ func (s *Leases) Lease(ctx context.Context, r budget.LeaseRequest) (l budget.Lea
 	return l, err
 }
 
-// writeLease runs fn in a transaction. Where the database is this node's alone
-// a lease may be lost in a power cut: the next life reconciles it.
+// writeLease runs fn in a transaction. If only this node uses the database, a power cut may lose a lease: the node's
+// next start reconciles it.
 func (s *Leases) writeLease(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
 	if s.engine.shared {
 		return s.write(ctx, s.sure, doing, fn)
@@ -95,13 +96,13 @@ func (s *Leases) writeLease(ctx context.Context, doing string, fn func(tx *sql.T
 	return s.writeFast(ctx, doing, fn)
 }
 
-// lockBudget keeps others from dealing out the same budget.
+// lockBudget prevents concurrent leases of the same budget.
 func (s *Leases) lockBudget(ctx context.Context, tx *sql.Tx, b budget.ID) error {
 	return s.lock(ctx, tx, fmt.Sprintf("budget %s %d", b.Scope, b.Period))
 }
 
-// checkSettled refuses to deal out anything while a live node has not told a
-// database that may have lost commits what it holds.
+// checkSettled returns an error while the database may have lost commits and a live node has not reported since which
+// amounts it holds.
 func (s *Leases) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error {
 	if s.engine.incarnation == nil {
 		return nil
@@ -119,7 +120,7 @@ func (s *Leases) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error 
 	return err
 }
 
-// budgetLimit is what a scope may come to in a period, 0 for no limit, and its budget of another period.
+// budgetLimit returns the limit of a scope in a period, 0 for none, and its budget of another period.
 func budgetLimit(ctx context.Context, q querier, b budget.ID) (limit llm.Money, beside budget.Budget, err error) {
 	var (
 		set          budget.Budget
@@ -143,13 +144,13 @@ func budgetLimit(ctx context.Context, q querier, b budget.ID) (limit llm.Money, 
 	}
 	total := budget.Budget{Period: budget.PeriodTotal}
 	if credit.Valid {
-		total.Limit = max(1, llm.Money(credit.Int64+from.Int64)) // credit that is spent is a limit too
+		total.Limit = max(1, llm.Money(credit.Int64+from.Int64)) // used up credit is a limit too
 	}
 	limit, beside = inPeriod(b, set, total)
 	return limit, beside, nil
 }
 
-// inPeriod is the least limit of those budgets that are for a period, 0 for none, and the first for another period.
+// inPeriod returns the lowest limit of the budgets for a period, 0 for none, and the first budget for another period.
 func inPeriod(b budget.ID, all ...budget.Budget) (limit llm.Money, beside budget.Budget) {
 	for _, one := range all {
 		switch {
@@ -165,22 +166,21 @@ func inPeriod(b budget.ID, all ...budget.Budget) (limit llm.Money, beside budget
 	return limit, beside
 }
 
-// shares is what the nodes have of a budget.
+// shares holds the nodes' leases of a budget.
 type shares struct {
 	own     int64 // this journal's number
-	alive   int64 // nodes
+	alive   int64 // number of live nodes
 	spent   llm.Money
 	granted llm.Money
-	there   bool // the row of what was granted
+	there   bool // whether the row of the grant exists
 	at      ledger.Position
-	others  llm.Money // what all others may come to
-	idle    llm.Money // of it, what live ones have not spent
-	wanted  bool      // another node found too little left, a moment ago
+	others  llm.Money // the most that all other nodes may spend
+	idle    llm.Money // the unspent amount of the other live nodes' leases
+	wanted  bool      // another node recently found too little left
 	now     int64
 }
 
-// shares reads, in one statement and so as of one moment, what each journal has
-// spent and was granted.
+// shares reads the spending and the grant of each journal, in one statement and so as of one moment.
 func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r budget.LeaseRequest, now int64) (*shares, error) {
 	sh := &shares{now: now, alive: 1}
 	var err error
@@ -196,7 +196,8 @@ func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r budget.LeaseRequest, 
 	rows, err := tx.QueryContext(ctx, "SELECT b.journal, sum(b.spent), sum(b.granted), max(b.wanted), max(b.there),"+
 		" (SELECT position FROM journals WHERE number = ?),"+
 		" (SELECT count(*) FROM nodes n WHERE n.journal = b.journal AND n.seen > ? AND n.stopped IS NULL)"+
-		" FROM (SELECT journal, spent, 0 AS granted, 0 AS wanted, 0 AS there FROM balances WHERE scope = ? AND day BETWEEN ? AND ?"+
+		" FROM (SELECT journal, spent, 0 AS granted, 0 AS wanted, 0 AS there FROM balances WHERE scope = ?"+
+		" AND day BETWEEN ? AND ?"+
 		" UNION ALL SELECT journal, 0, granted, wanted, 1 FROM slices WHERE scope = ? AND period = ?"+
 		" UNION ALL SELECT number, 0, 0, 0, 0 FROM journals WHERE number = ?) AS b GROUP BY b.journal",
 		sh.own, now-aliveFor.Microseconds(), r.Budget.Scope, first, last, r.Budget.Scope, r.Budget.Period, sh.own)
@@ -210,7 +211,7 @@ func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r budget.LeaseRequest, 
 	return sh, nil
 }
 
-// share is what one journal has of a budget.
+// share holds one journal's lease and spending of a budget.
 type share struct {
 	journal, wanted int64
 	spent, granted  llm.Money
@@ -228,7 +229,7 @@ func (sh *shares) add(one *share) {
 	case sh.own:
 		sh.spent, sh.granted, sh.there = one.spent, one.granted, one.there
 		return
-	case noJournal: // which has no leases; corrections may be negative
+	case noJournal: // it has no leases; corrections may be negative
 		sh.others += one.spent
 		return
 	}
@@ -239,12 +240,11 @@ func (sh *shares) add(one *share) {
 	sh.wanted = sh.wanted || one.wanted > sh.now-wantedFor.Microseconds()
 }
 
-// noJournal is the number of what is in the balances and in no journal.
+// noJournal is the number of balances that belong to no journal.
 const noJournal = 0
 
-// deal decides what the node may come to, and writes it. A request for more
-// never takes anything away, so that the node may go on while it waits for the
-// answer.
+// deal decides how much the node may spend, and writes it. A request for more never reduces the lease, so that the
+// node may continue to spend while it waits for the answer.
 func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *budget.LeaseRequest, l *budget.Lease) error {
 	used := r.Used
 	if r.Unknown {
@@ -267,20 +267,21 @@ func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *budget.LeaseRequest, 
 		l.Excess = max(0, sh.others+granted-l.Limit)
 	}
 	if l.Excess > 0 {
-		wanted = sh.now // of what others do not use
+		wanted = sh.now // of what other nodes do not use
 	}
 	if sh.idle == 0 {
-		wanted = 0 // nobody has anything to give back
+		wanted = 0 // no other node can return anything
 	}
 	return sh.write(ctx, tx, r.Budget, granted, wanted)
 }
 
-// write writes what the node is granted. What it has spent is in the balances: a lease of no more needs
-// no row, or who makes up end users of whom each has a budget has a row written for each request that is refused.
+// write writes the node's grant. A grant of no more than the spending needs no row, because the balances have it.
+// Otherwise a client that invents end users, each with a budget, would cause a row for each refused request.
 func (sh *shares) write(ctx context.Context, tx *sql.Tx, b budget.ID, granted llm.Money, wanted int64) (err error) {
 	switch {
 	case granted > sh.spent || wanted > 0:
-		_, err = tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, ?, ?)"+
+		_, err = tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted)"+
+			" VALUES (?, ?, ?, ?, ?)"+
 			" ON CONFLICT (scope, period, journal) DO UPDATE SET granted = excluded.granted, wanted = excluded.wanted",
 			b.Scope, b.Period, sh.own, int64(granted), wanted)
 	case sh.there:
@@ -290,9 +291,8 @@ func (sh *shares) write(ctx context.Context, tx *sql.Tx, b budget.ID, granted ll
 	return err
 }
 
-// portion is how much of what is left a node gets: all of it when it is alone,
-// else a part that leaves the others as much, and while one of them found too
-// little no more than is needed.
+// portion returns how much of the rest a node gets: all of it if it is the only node, else a fraction that leaves as
+// much to the others. While another node wants more, it gets only what it needs.
 func (sh *shares) portion(r *budget.LeaseRequest, left llm.Money) llm.Money {
 	most := min(left, r.Most)
 	switch {
@@ -304,7 +304,7 @@ func (sh *shares) portion(r *budget.LeaseRequest, left llm.Money) llm.Money {
 	return max(most, left/llm.Money(2*sh.alive))
 }
 
-// journalNumber is the number of a journal, which it gets when it has none.
+// journalNumber returns the number of a journal. If it has none, it gets one.
 func journalNumber(ctx context.Context, tx *sql.Tx, journal uuid.UUID) (number int64, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT number FROM journals WHERE journal = ?", journal.String()).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -318,8 +318,8 @@ func journalNumber(ctx context.Context, tx *sql.Tx, journal uuid.UUID) (number i
 	return number, nil
 }
 
-// Reconcile takes back what earlier lives of the journal's node had leased and
-// not spent, in portions: where ctx ends before all of it, the next call goes on.
+// Reconcile takes back the leases that earlier starts of the journal's node had and did not spend. It works in
+// portions; if ctx ends first, the next call continues.
 func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
 	for more := true; more; {
 		err := s.writeLease(ctx, "reconcile slices", func(tx *sql.Tx) error {
@@ -336,9 +336,8 @@ func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
 	return nil
 }
 
-// reconcile brings leases of a journal down to what it has spent, retainRows at
-// most, and reports whether there are more. A lease of what is spent needs no row.
-// Nobody else deletes meanwhile.
+// reconcile deletes at most retainRows leases of a journal, and reports whether there are more. The balances have
+// what was spent. No other transaction deletes meanwhile.
 func (s *Leases) reconcile(ctx context.Context, tx *sql.Tx, number int64) (more bool, err error) {
 	if err := s.lock(ctx, tx, "deletion"); err != nil {
 		return false, err
@@ -350,8 +349,8 @@ func (s *Leases) reconcile(ctx context.Context, tx *sql.Tx, number int64) (more 
 	return more, nil
 }
 
-// spentOf is an expression for what the journal of a lease, a row of that name,
-// has spent of it. Its arguments are budget.FirstDayNumber, lastDay and budget.FirstDayNumber.
+// spentOf returns an SQL expression for the amount that the journal of a lease, a row of that name, has spent of it.
+// Its arguments are budget.FirstDayNumber, lastDay and budget.FirstDayNumber.
 func spentOf(slice string) string {
 	const expression = "coalesce((SELECT sum(b.spent) FROM balances b" +
 		" WHERE b.scope = o.scope AND b.journal = o.journal AND b.day BETWEEN" +
@@ -360,9 +359,9 @@ func spentOf(slice string) string {
 	return strings.ReplaceAll(expression, "o.", slice+".")
 }
 
-// RetainBudgets forgets budget leases whose period is over or that are all spent.
+// RetainBudgets deletes budget leases that are fully spent or belong to a past period.
 func (s *Leases) RetainBudgets(ctx context.Context) error {
-	// An attempt of yesterday may still be under way, so may one of last month.
+	// Attempts of yesterday or of last month may still be in progress.
 	now := s.clock.now().UTC()
 	day, month := budget.PeriodDay.Number(now.AddDate(0, 0, -2)), budget.PeriodMonth.Number(now.AddDate(0, -2, 0))
 	var errs []error

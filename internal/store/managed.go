@@ -12,22 +12,22 @@ import (
 	"weir/internal/seal"
 )
 
-// mostVersions is how many versions of the managed configuration are kept.
+// mostVersions is how many versions of the managed configuration are stored.
 const mostVersions = 1000
 
-// Managed is the configuration that is managed in the database, in versions.
+// Managed stores the managed configuration, in versions.
 type Managed struct{ *conn }
 
-// Seq is the place of the version in force; 0 for none.
+// Seq returns the number of the version in force; 0 for none.
 func (s *Managed) Seq(ctx context.Context) (seq int64, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM managed_versions").Scan(&seq)
 	if err != nil {
-		return 0, fmt.Errorf("look for a managed configuration: %w", err)
+		return 0, fmt.Errorf("read the version of the managed configuration: %w", err)
 	}
 	return seq, nil
 }
 
-// Version is the version of that place, with its document; the one in force where it is 0. Its Seq is 0 where there is
+// Version returns the version with that number, with its document; 0 means the one in force. Its Seq is 0 if there is
 // none.
 func (s *Managed) Version(ctx context.Context, seq int64) (v managed.Version, err error) {
 	var at int64
@@ -44,8 +44,8 @@ func (s *Managed) Version(ctx context.Context, seq int64) (v managed.Version, er
 	return v, nil
 }
 
-// Versions are at most so many, without their documents, the newest first: those before a place, or the newest of all
-// where it is 0.
+// Versions returns at most most versions, without their documents, newest first: those before a number, or the newest
+// of all if it is 0.
 func (s *Managed) Versions(ctx context.Context, before int64, most int) ([]managed.Version, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT seq, at, who, summary FROM managed_versions WHERE seq < ? OR ? = 0"+
 		" ORDER BY seq DESC LIMIT ?", before, before, int64(most))
@@ -58,8 +58,8 @@ func (s *Managed) Versions(ctx context.Context, before int64, most int) ([]manag
 	return listed("read the versions of the managed configuration", rows, err, scan)
 }
 
-// Put adds the version behind that of place after, of which it is told what it changes. managed.ErrChanged where that
-// is not the newest any more.
+// Put adds the version after the one with number after; changes describes it for the audit log. It returns
+// managed.ErrChanged if that is no longer the newest.
 func (s *Managed) Put(ctx context.Context, by audit.Actor, after int64, sealed string, changes []managed.Change) error {
 	return s.write(ctx, s.sure, "change the managed configuration", func(tx *sql.Tx) error {
 		if err := s.inTurn(ctx, tx); err != nil {
@@ -78,7 +78,7 @@ func (s *Managed) Put(ctx context.Context, by audit.Actor, after int64, sealed s
 			return err
 		}
 		if master != seal.NameOf(sealed) {
-			return fmt.Errorf("the managed configuration is sealed with the key %s, and %s is in use",
+			return fmt.Errorf("the managed configuration is sealed with the key %s, but the installation uses %s",
 				seal.NameOf(sealed), master)
 		}
 		paths := make([]string, len(changes))
@@ -98,14 +98,14 @@ func (s *Managed) Put(ctx context.Context, by audit.Actor, after int64, sealed s
 	})
 }
 
-// NoteTest tells the audit log that an object is tested that is not saved so.
+// NoteTest adds an audit log entry that an unsaved object is tested.
 func (s *Managed) NoteTest(ctx context.Context, by audit.Actor, c *managed.Change) error {
 	return s.write(ctx, s.sure, "note a test", func(tx *sql.Tx) error {
 		return s.noteChange(ctx, tx, by, audit.ConfigTested, c)
 	})
 }
 
-// noteChange tells the audit log of one object.
+// noteChange adds an audit log entry about one object.
 func (s *Managed) noteChange(ctx context.Context, tx *sql.Tx, by audit.Actor, a audit.Action, c *managed.Change) error {
 	_, err := s.note(ctx, tx, audit.Entry{
 		Actor: by, Action: a, Object: audit.Object{Kind: c.Section, Name: c.Name},
@@ -113,7 +113,7 @@ func (s *Managed) noteChange(ctx context.Context, tx *sql.Tx, by audit.Actor, a 
 	return err
 }
 
-// factOf is an object of a document; nil for none.
+// factOf returns the facts of an object of a document; nil for none.
 func factOf(v any) facts {
 	if v == nil {
 		return nil
@@ -123,12 +123,12 @@ func factOf(v any) facts {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil // what came out of YAML can be written
+		return nil // a value parsed from YAML can always be encoded
 	}
 	return facts{"value": string(text)}
 }
 
-// resealManaged seals every version with the newest key of the ring.
+// resealManaged encrypts every version with the newest key of the ring.
 func resealManaged(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT seq, document FROM managed_versions ORDER BY seq")
 	scan := func(r scanner) (v managed.Version, err error) { return v, r.Scan(&v.Seq, &v.Sealed) }

@@ -21,20 +21,19 @@ func scanMember(row scanner) (m people.Membership, err error) {
 	return m, err
 }
 
-// Members are the members of an account, by e-mail.
+// Members returns the members of an account, by e-mail.
 func (s *People) Members(ctx context.Context, accountID string) ([]people.Membership, error) {
 	return reportList(ctx, s.conn, accountID, "read members", scanMember, memberQuery+"m.account = ? ORDER BY u.email",
 		accountID)
 }
 
-// Memberships are all members of all accounts, by the name of the account and
-// their e-mail.
+// Memberships returns all members of all accounts, by the name of the account and their e-mail.
 func (s *People) Memberships(ctx context.Context) ([]people.Membership, error) {
 	return reportList(ctx, s.conn, "", "read members of all accounts", scanMember,
 		memberQuery+"1 = 1 ORDER BY a.name, u.email")
 }
 
-// memberships are the accounts of a user, by name.
+// memberships returns the accounts of a user, by name.
 func (s *People) memberships(ctx context.Context, userID string) ([]people.Membership, error) {
 	rows, err := s.read.QueryContext(ctx, memberQuery+"m.who = ? ORDER BY a.name", userID)
 	return collect(rows, err, scanMember)
@@ -63,7 +62,7 @@ func (s *People) SetRole(ctx context.Context, by audit.Actor, accountID, userID 
 	})
 }
 
-// RemoveMember takes a member out of an account.
+// RemoveMember removes a member from an account.
 func (s *People) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
 	return s.changePeople(ctx, "remove member", func(tx *sql.Tx) error {
 		if err := mayManage(ctx, tx, by, accountID, s.clock.now()); err != nil {
@@ -77,7 +76,7 @@ func (s *People) RemoveMember(ctx context.Context, by audit.Actor, accountID, us
 	})
 }
 
-// setRole changes the role of a member, who leaves with an empty one.
+// setRole changes the role of a member; an empty role removes the member.
 func (s *People) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *people.Membership, r people.Role) error {
 	if m.Role == r {
 		return nil
@@ -100,7 +99,7 @@ func (s *People) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peo
 	if err == nil && m.Role == people.Owner {
 		err = s.withdraw(ctx, tx, by, m.UserID, m.AccountID)
 	}
-	if err == nil && (r == "" || r == people.Viewer) { // who may not use the playground any more
+	if err == nil && (r == "" || r == people.Viewer) { // viewers may not use the playground
 		err = s.accounts.revokeMade(ctx, tx, by, m.UserID, func(k *account.Key) bool {
 			return k.IsPlayground() && k.AccountID == m.AccountID
 		})
@@ -111,7 +110,7 @@ func (s *People) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peo
 	return s.tell(ctx, tx, e, facts{"role": m.Role}, after)
 }
 
-// otherOwner is people.ErrLast when the account has no owner but this one.
+// otherOwner returns people.ErrLast if the account has no other owner.
 func otherOwner(ctx context.Context, tx *sql.Tx, m *people.Membership) error {
 	var others int64
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM members m JOIN users u ON u.id = m.who"+
@@ -123,7 +122,7 @@ func otherOwner(ctx context.Context, tx *sql.Tx, m *people.Membership) error {
 	return err
 }
 
-// join makes a user a member of an account, unless they are.
+// join makes a user a member of an account, unless they are one already.
 func (s *People) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, u *people.User, r people.Role,
 	at time.Time,
 ) error {

@@ -14,27 +14,26 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// The schema only moves forward: a new file is added at the end, none is
-// changed once it was released.
+// migrations holds the schema's migrations. New ones are added at the end; released ones never change.
 //
 //go:embed migrations
 var migrations embed.FS
 
 const lockRetry = 10 * time.Millisecond
 
-// MigrationStatus is where a database's schema stands.
+// MigrationStatus describes the version of a database's schema.
 type MigrationStatus struct {
-	Current int64 // the version of the database; 0 for an empty one
+	Current int64 // the version of the database; 0 if it is empty
 	Target  int64 // the version that this program needs
-	// Least is the oldest version whose programs can use a database that is newer than this program; 0 otherwise.
+	// Least is the oldest program version that can use a database that is newer than this program; 0 otherwise.
 	Least int64
 }
 
 // Pending reports whether the database has to be migrated.
 func (m MigrationStatus) Pending() bool { return m.Current < m.Target }
 
-// CheckMigrations tells where the schema of a database stands and changes
-// nothing. It is an error when there is no database.
+// CheckMigrations returns the status of a database's schema and changes nothing. It returns an error if there is no
+// database.
 func CheckMigrations(ctx context.Context, o Options) (status MigrationStatus, err error) {
 	s, err := o.existing()
 	if err != nil {
@@ -44,8 +43,7 @@ func CheckMigrations(ctx context.Context, o Options) (status MigrationStatus, er
 	return s.MigrationStatus(ctx)
 }
 
-// MigrationStatus tells where the schema stands. Once Open has succeeded,
-// nothing is pending.
+// MigrationStatus returns the status of the schema. After Open has succeeded, nothing is pending.
 func (s *DB) MigrationStatus(ctx context.Context) (MigrationStatus, error) {
 	target, err := newestMigration(s.engine.migrations)
 	if err != nil {
@@ -62,12 +60,12 @@ func (s *DB) MigrationStatus(ctx context.Context) (MigrationStatus, error) {
 	}
 	err = s.read.QueryRowContext(ctx, "SELECT least FROM schema_compatibility").Scan(&status.Least)
 	if err != nil {
-		return status, fmt.Errorf("read which programs can use the schema: %w", err)
+		return status, fmt.Errorf("read the oldest version that can use the schema: %w", err)
 	}
 	return status, nil
 }
 
-// newestMigration is the highest number that a migration's file begins with.
+// newestMigration returns the highest migration number in the directory.
 func newestMigration(dir string) (newest int64, err error) {
 	files, err := fs.ReadDir(migrations, dir)
 	if err != nil {
@@ -84,8 +82,7 @@ func newestMigration(dir string) (newest int64, err error) {
 	return newest, nil
 }
 
-// migrate brings the schema up to date. A database that is up to date costs
-// three small queries.
+// migrate brings the schema up to date. If it is up to date, that takes three small queries.
 func (s *DB) migrate(ctx context.Context) error {
 	unready, err := s.engine.check(ctx, s.read)
 	if err != nil {
@@ -107,18 +104,18 @@ func (s *DB) migrate(ctx context.Context) error {
 	return status.refuseNewer()
 }
 
-// refuseNewer refuses a schema that this program cannot use. It can use one of a newer program that has only added to
-// it, so that nodes can be replaced one after the other, and a new version be taken back.
+// refuseNewer returns an error if this program cannot use the schema. It can use the schema of a newer program that
+// only added to it, so that nodes can be upgraded one after the other, and an upgrade can be undone.
 func (m MigrationStatus) refuseNewer() error {
 	if m.Current <= m.Target || m.Least <= m.Target {
 		return nil
 	}
-	return fmt.Errorf("the database has schema version %d, and this weir knows versions up to %d: a newer weir has "+
-		"used it; run that one, or restore a backup from before", m.Current, m.Target)
+	return fmt.Errorf("the database has schema version %d, but this weir supports versions up to %d: a newer weir has "+
+		"used it; run the newer weir, or restore an older backup", m.Current, m.Target)
 }
 
-// up applies one migration after the other, each in a transaction of its own: one that is broken off was not begun.
-// It logs those of a database that is not new.
+// up applies the pending migrations, each in its own transaction, so that an interrupted one leaves no trace. It logs
+// them unless the database is new.
 func (e *engine) up(ctx context.Context, log *slog.Logger) (err error) {
 	db, release, err := e.prepare(ctx)
 	if err != nil {

@@ -15,43 +15,40 @@ const (
 	// moveRows and moveBytes bound one transaction of a move.
 	moveRows  = 5000
 	moveBytes = 8 << 20
-	// moveTable holds how far a move is, in the database that it fills. Nobody
-	// else opens a database that has it.
+	// moveTable stores the progress of a move, in the target database. A database that has it cannot be opened
+	// otherwise.
 	moveTable = "moving"
 )
 
-// MoveOptions say what is moved where.
+// MoveOptions says which databases a move copies between.
 type MoveOptions struct {
-	From Options // of SQLite
-	To   Options // of PostgreSQL
-	// ID tells this installation from others: a move that was interrupted is
-	// taken up again by the same one alone.
+	From Options // the SQLite database
+	To   Options // the PostgreSQL database
+	// ID identifies this installation: only the same one can continue an interrupted move.
 	ID string
-	// Progress is told how many rows of all are there; nil for nobody.
+	// Progress is called with the number of rows that are copied, and of all rows; nil for none.
 	Progress func(done, total int64)
-	// Rows bounds those of one transaction, for tests; 0 for moveRows.
+	// Rows bounds the rows of one transaction, for tests; 0 means moveRows.
 	Rows int
 }
 
-// Moved is what a move did.
+// Moved is the result of a move.
 type Moved struct {
 	Tables int
 	Rows   int64
-	Kept   int64 // of Rows, how many an earlier, interrupted move had brought
+	Kept   int64 // of Rows, how many an earlier, interrupted move had copied
 }
 
-// Why a database cannot be moved into.
+// Reasons why a database cannot be the target of a move.
 var (
-	ErrNotEmpty   = errors.New("the database that is to be filled has data of its own: give an empty one")
-	ErrMoving     = errors.New("another weir move fills that database right now")
-	errMoveTarget = errors.New("an installation can be moved to PostgreSQL alone: give a postgres:// URL")
+	ErrNotEmpty   = errors.New("the target database already has data: use an empty database")
+	ErrMoving     = errors.New("another \"weir move\" is filling that database: wait until it ends")
+	errMoveTarget = errors.New("an installation can only be moved to PostgreSQL: use a postgres:// URL")
 )
 
-// Move copies an installation from SQLite to PostgreSQL, and compares what is
-// there at the end. Nobody else can write to the SQLite database meanwhile; it
-// stays as it is. A move that was interrupted, by a kill too, goes on where it
-// was; when the installation was used in between, it begins again. The error
-// is ErrNotEmpty or ErrMoving when the other database is not free.
+// Move copies an installation from SQLite to PostgreSQL and then compares both. No other process can write to the
+// SQLite database meanwhile; it is not changed. An interrupted move, even by a kill, continues; if the installation
+// was used in between, it starts again. The error is ErrNotEmpty or ErrMoving if the target is not free.
 func Move(ctx context.Context, o MoveOptions) (m Moved, err error) {
 	if o.To.URL.IsZero() {
 		return m, errMoveTarget
@@ -81,7 +78,7 @@ func (o *Options) exists() error {
 		return err
 	}
 	if err := e.exists(); err != nil {
-		return fmt.Errorf("there is nothing to move: %w", err)
+		return fmt.Errorf("there is no database to move: %w", err)
 	}
 	return nil
 }
@@ -95,11 +92,11 @@ type table struct {
 	rows    int64
 }
 
-// readTables lists the tables in the order in which they were made: one that
-// refers to another comes after it.
+// readTables lists the tables in the order of their creation: a table comes after the tables that it refers to.
 func readTables(ctx context.Context, tx *sql.Tx) ([]table, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table'"+
-		" AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name NOT IN ('goose_db_version', 'schema_compatibility') ORDER BY rowid")
+		" AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name NOT IN ('goose_db_version', 'schema_compatibility')"+
+		" ORDER BY rowid")
 	tables, err := collect(rows, err, func(row scanner) (t table, err error) { return t, row.Scan(&t.name) })
 	for i := range tables {
 		if err == nil {
@@ -131,7 +128,7 @@ func (t *table) read(ctx context.Context, tx *sql.Tx) error {
 	return tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name).Scan(&t.rows)
 }
 
-// after selects so many rows behind a place, which is values of the primary key.
+// after selects at most most rows after a place, which is the values of the primary key.
 func (t *table) after(ctx context.Context, tx *sql.Tx, place []any, most int) (*sql.Rows, error) {
 	key, where := strings.Join(t.key, ", "), ""
 	if len(place) > 0 {
@@ -141,7 +138,7 @@ func (t *table) after(ctx context.Context, tx *sql.Tx, place []any, most int) (*
 	return tx.QueryContext(ctx, query, append(place, most)...)
 }
 
-// portion is some rows of a table, as pgx takes them for COPY.
+// portion is a portion of a table's rows, which pgx reads for COPY.
 type portion struct {
 	table *table
 	rows  *sql.Rows
@@ -180,13 +177,13 @@ func (p *portion) Next() bool {
 	return true
 }
 
-// Values is the row that Next has read.
+// Values returns the row that Next has read.
 func (p *portion) Values() ([]any, error) { return p.values, nil }
 
-// Err is why Next gave no more.
+// Err returns the error that ended Next.
 func (p *portion) Err() error { return errors.Join(p.err, p.rows.Err()) }
 
-// place is the primary key of the last row that was read, as it is kept.
+// place encodes the primary key of the last row that was read.
 func (p *portion) place() (string, error) {
 	key := make([]any, 0, len(p.table.key))
 	for _, name := range p.table.key {
@@ -200,7 +197,7 @@ func (p *portion) place() (string, error) {
 	return string(b), err
 }
 
-// parsePlace reads what place wrote: whole numbers and texts.
+// parsePlace decodes the output of place: integers and texts.
 func parsePlace(text string) ([]any, error) {
 	if text == "" {
 		return nil, nil
@@ -209,7 +206,7 @@ func parsePlace(text string) ([]any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&list); err != nil {
-		return nil, fmt.Errorf("the place %q in a table: %w", text, err)
+		return nil, fmt.Errorf("progress of the move %q: %w", text, err)
 	}
 	for i, v := range list {
 		number, ok := v.(json.Number)
@@ -218,7 +215,7 @@ func parsePlace(text string) ([]any, error) {
 		}
 		n, err := number.Int64()
 		if err != nil {
-			return nil, fmt.Errorf("the place %q in a table: %w", text, err)
+			return nil, fmt.Errorf("progress of the move %q: %w", text, err)
 		}
 		list[i] = n
 	}

@@ -15,12 +15,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// mover copies tables. One connection to the target does everything, and holds
-// the lock against another mover.
+// mover copies tables. It uses one connection to the target, which also holds the lock against other movers.
 type mover struct {
 	options MoveOptions
 	log     *slog.Logger
-	tx      *sql.Tx // of the source; nobody else writes there until it ends
+	tx      *sql.Tx // of the source; it blocks other writers until it ends
 	to      *pgx.Conn
 	tables  []table
 	total   int64
@@ -35,11 +34,11 @@ func (m *mover) run(ctx context.Context, source *DB, target *engine) error {
 	if err != nil {
 		return err
 	}
-	config.DialFunc = postgresDial(0) // adding up a big table takes longer than any query of a gateway
+	config.DialFunc = postgresDial(0) // adding up a large table takes longer than any query of a gateway
 	if m.to, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return err
 	}
-	defer func() { _ = m.to.Close(context.WithoutCancel(ctx)) }() // what was to be kept is committed
+	defer func() { _ = m.to.Close(context.WithoutCancel(ctx)) }() // everything to be stored is committed
 	var free bool
 	if err := m.to.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", lockSpace, lockMove).Scan(&free); err != nil {
 		return err
@@ -53,8 +52,7 @@ func (m *mover) run(ctx context.Context, source *DB, target *engine) error {
 	})
 }
 
-// migrateFor brings the schema of a database up to date that Open refuses
-// because a move fills it.
+// migrateFor brings the schema of a database up to date that Open refuses because a move is filling it.
 func (o *Options) migrateFor(ctx context.Context, e *engine) error {
 	s, err := o.connect(e)
 	if err != nil {
@@ -94,7 +92,7 @@ func (m *mover) all(ctx context.Context) (err error) {
 	return m.finish(ctx)
 }
 
-// fingerprint changes when the installation is used.
+// fingerprint returns a hash that changes when the installation is used.
 func (m *mover) fingerprint(ctx context.Context) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, m.options.ID)
@@ -115,8 +113,8 @@ func (m *mover) fingerprint(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// begin makes the table of places, or takes up the one that is there. Its row
-// without a name has the installation's fingerprint.
+// begin creates the table of places, or continues with an existing one. Its row without a name has the installation's
+// fingerprint.
 func (m *mover) begin(ctx context.Context) error {
 	print, err := m.fingerprint(ctx)
 	if err != nil {
@@ -133,20 +131,20 @@ func (m *mover) begin(ctx context.Context) error {
 		var id, before string
 		err := tx.QueryRow(ctx, "SELECT id, place FROM moving WHERE name = ''").Scan(&id, &before)
 		if err != nil {
-			return fmt.Errorf("read how far the move is: %w", err)
+			return fmt.Errorf("read progress of the move: %w", err)
 		}
 		if id != m.options.ID {
-			return fmt.Errorf("%w: another installation's move into it is not finished", ErrNotEmpty)
+			return fmt.Errorf("%w: the move of another installation into it is not complete", ErrNotEmpty)
 		}
 		if before == print {
 			return nil
 		}
-		m.log.Warn("the installation was used since the move was interrupted: the move begins again")
+		m.log.Warn("the installation was used since the move was interrupted: the move starts again")
 		return m.again(ctx, tx, print)
 	})
 }
 
-// first marks an empty database as one that is being filled.
+// first marks an empty database as the target of a move.
 func (m *mover) first(ctx context.Context, tx pgx.Tx, print string) error {
 	for i := range m.tables {
 		var filled bool
@@ -165,7 +163,7 @@ func (m *mover) first(ctx context.Context, tx pgx.Tx, print string) error {
 	return err
 }
 
-// again forgets what an earlier move has brought.
+// again deletes the rows of an earlier move.
 func (m *mover) again(ctx context.Context, tx pgx.Tx, print string) error {
 	var names []string
 	for i := range m.tables {
@@ -181,7 +179,7 @@ func (m *mover) again(ctx context.Context, tx pgx.Tx, print string) error {
 	return err
 }
 
-// copyTable copies what is behind the place where the table stands.
+// copyTable copies the rows of a table that are not copied yet.
 func (m *mover) copyTable(ctx context.Context, t *table) error {
 	var text string
 	var done int64
@@ -208,9 +206,10 @@ func (m *mover) copyTable(ctx context.Context, t *table) error {
 	}
 }
 
-// copyPortion copies some rows and the place behind them in one transaction.
+// copyPortion copies some rows and the place after them in one transaction.
 func (m *mover) copyPortion(ctx context.Context, t *table, place []any) (n int64, next string, err error) {
-	rows, err := t.after(ctx, m.tx, place, cmp.Or(m.options.Rows, moveRows)) //nolint:rowserrcheck // portion.Err checks it
+	//nolint:rowserrcheck // portion.Err checks it
+	rows, err := t.after(ctx, m.tx, place, cmp.Or(m.options.Rows, moveRows))
 	if err != nil {
 		return 0, "", err
 	}
@@ -231,9 +230,8 @@ func (m *mover) copyPortion(ctx context.Context, t *table, place []any) (n int64
 	return n, next, err
 }
 
-// compare counts and adds up a table on both sides: of numbers what is left
-// when they are divided by a prime, since times add up to more than 64 bits; of
-// texts and bytes the lengths.
+// compare counts and adds up a table on both sides. It adds up numbers modulo a prime, because sums of times exceed
+// 64 bits, and the lengths of texts and bytes.
 func (m *mover) compare(ctx context.Context, t *table) error {
 	query := "SELECT count(*)"
 	for i, column := range t.columns {
@@ -254,7 +252,7 @@ func (m *mover) compare(ctx context.Context, t *table) error {
 	for i, name := range slices.Concat([]string{"rows"}, t.columns) {
 		if got[i] != want[i] {
 			return fmt.Errorf(
-				"the copy differs: the sum of %s is %d, and %d in SQLite; empty the database and move again", name,
+				"the copy differs: the sum of %s is %d, but %d in SQLite; empty the database and move again", name,
 				got[i], want[i])
 		}
 	}
@@ -269,7 +267,7 @@ func pointers(list []int64) []any {
 	return dest
 }
 
-// finish lets numbers go on where they are and opens the database to gateways.
+// finish sets the sequences to continue after the existing numbers and opens the database to gateways.
 func (m *mover) finish(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, m.to, func(tx pgx.Tx) error {
 		for name, column := range map[string]string{"changes": "seq", "journals": "number"} {
@@ -285,6 +283,6 @@ func (m *mover) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.to.Exec(ctx, "ANALYZE") // until autovacuum has been there
+	_, err = m.to.Exec(ctx, "ANALYZE") // until autovacuum has run
 	return err
 }

@@ -15,15 +15,13 @@ import (
 )
 
 const (
-	// aliveFor is how long after its last heartbeat a node is taken to be alive.
+	// aliveFor is how long after its last heartbeat a node counts as alive.
 	aliveFor = 3 * time.Second
-	// leasesFor is how long after it a node may spend its leases.
+	// leasesFor is how long after its last heartbeat a node may spend its leases.
 	leasesFor = 3 * time.Minute
 )
 
-// Beat says that a node is alive: see budget.Leases. Where the database is the
-// node's alone, that says it all. A power cut may take a heartbeat away: the next
-// one is not far.
+// Beat records a heartbeat of a node: see budget.Leases. A power cut may lose it: the next one follows soon.
 func (s *Leases) Beat(ctx context.Context, n budget.Node) (b budget.Beat, err error) {
 	err = s.writeFast(ctx, "node's heartbeat", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
@@ -60,7 +58,7 @@ func (s *Leases) Beat(ctx context.Context, n budget.Node) (b budget.Beat, err er
 	return b, err
 }
 
-// beat reads what a node has to know of the others.
+// beat reads the state of the other nodes.
 func (s *Leases) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *budget.Beat) (err error) {
 	b.For = leasesFor
 	alive, err := countAlive(ctx, tx, now)
@@ -77,7 +75,8 @@ func (s *Leases) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *bud
 	}
 	rows, err := tx.QueryContext(
 		ctx, "SELECT DISTINCT s.scope, s.period FROM slices s WHERE s.wanted > ? AND s.wanted > 0 AND s.journal <> ?"+
-			" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period AND o.journal = ? AND "+
+			" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period"+
+			" AND o.journal = ? AND "+
 			"o.granted > "+spentOf("o")+")",
 		now-wantedFor.Microseconds(), number, number, budget.FirstDayNumber, lastDay, budget.FirstDayNumber)
 	b.Wanted, err = collect(rows, err, func(row scanner) (id budget.ID, err error) {
@@ -86,15 +85,14 @@ func (s *Leases) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *bud
 	return err
 }
 
-// countAlive is how many nodes are alive.
+// countAlive returns how many nodes are alive, at least 1.
 func countAlive(ctx context.Context, q querier, now int64) (n int64, err error) {
 	err = q.QueryRowContext(ctx, "SELECT count(*) FROM nodes WHERE seen > ? AND stopped IS NULL",
 		now-aliveFor.Microseconds()).Scan(&n)
 	return max(1, n), err
 }
 
-// Leave says that a node stops, and gives back its leases: all that it did is
-// in the database.
+// Leave records that a node stops, and returns its leases. All its attempts must be in the database.
 func (s *Leases) Leave(ctx context.Context, journal uuid.UUID) error {
 	if err := s.Reconcile(ctx, journal); err != nil {
 		return err
@@ -113,7 +111,7 @@ func (s *Leases) Leave(ctx context.Context, journal uuid.UUID) error {
 	})
 }
 
-// Nodes are the nodes, alive and not, by their start.
+// Nodes returns all nodes, alive or not, by their start.
 func (s *Leases) Nodes(ctx context.Context) ([]budget.KnownNode, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
@@ -139,17 +137,16 @@ func (s *Leases) Nodes(ctx context.Context) ([]budget.KnownNode, error) {
 	})
 }
 
-// Why a node cannot be forgotten.
+// Reasons why a node cannot be forgotten.
 var (
 	ErrNoNode    = errors.New("there is no such node")
 	ErrNodeAlive = errors.New(
-		"the node may still be spending: stop it first, and wait three minutes after it was last heard of")
+		"the node may still spend its leases: stop it, and wait three minutes after its last heartbeat")
 )
 
-// ForgetNode gives up a node that will never come back, with its journal:
-// what it had leased of budgets and not reported is free again, and what it
-// spent of that and did not report is lost. One that was forgotten and still has
-// leases, because that was interrupted, loses them the next time.
+// ForgetNode removes a node that will never return, with its journal. The budget leases that it did not report as
+// spent become available again; the spending that it did not report is lost. If that is interrupted after the node is
+// removed, the next call releases its leases.
 func (s *Leases) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
 	err := s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) error { return s.forgetNode(ctx, tx, by, journal) })
 	if err != nil {
@@ -185,10 +182,11 @@ func (s *Leases) forgetNode(ctx context.Context, tx *sql.Tx, by audit.Actor, jou
 	return err
 }
 
-// isForgotten is nil for a node that was forgotten and still has leases, else ErrNoNode.
+// isForgotten returns nil for a node that was removed and still has leases, else ErrNoNode.
 func isForgotten(ctx context.Context, q querier, journal uuid.UUID) error {
 	var leases bool
-	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM slices s JOIN journals j ON j.number = s.journal WHERE j.journal = ?)",
+	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM slices s JOIN journals j ON j.number = s.journal"+
+		" WHERE j.journal = ?)",
 		journal.String()).Scan(&leases)
 	if err == nil && !leases {
 		err = ErrNoNode

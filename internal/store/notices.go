@@ -16,12 +16,11 @@ import (
 	"weir/internal/webhook"
 )
 
-// TellExceeded writes the event of a budget that has refused a request, if what is
-// settled leaves no room for that: what is held only may be given back. Of an end user
-// or a tag that has spent nothing, which a client may make up, nothing is told. It
-// reports whether it is told, by now or before.
+// TellExceeded writes the event of a budget that has refused a request, if the settled spending leaves no room for
+// the request: amounts that are only held may be released. It writes no event for an end user or a tag without
+// spending, which a client may invent. It reports whether the event is written, now or before.
 func (s *Webhooks) TellExceeded(ctx context.Context, x budget.Exceeded) (told bool, err error) {
-	err = s.write(ctx, s.sure, "tell of budget", func(tx *sql.Tx) error {
+	err = s.write(ctx, s.sure, "write event of budget", func(tx *sql.Tx) error {
 		told = false
 		list, err := budgetRowsOf(ctx, tx, x.Budget.Scope)
 		if err != nil {
@@ -52,7 +51,7 @@ func (s *Webhooks) TellExceeded(ctx context.Context, x budget.Exceeded) (told bo
 	return told, err
 }
 
-// budgetRowsOf are the budgets of a scope.
+// budgetRowsOf returns the budgets of a scope.
 func budgetRowsOf(ctx context.Context, tx *sql.Tx, scope string) ([]budgetRow, error) {
 	if owner, _, ok := budget.PartOf(scope); ok {
 		return partRows(ctx, tx, owner, []string{scope})
@@ -60,7 +59,7 @@ func budgetRowsOf(ctx context.Context, tx *sql.Tx, scope string) ([]budgetRow, e
 	return budgetRowsIn(ctx, tx, " IN (?)", scope)
 }
 
-// progress are those of a budget row in the period of that number.
+// progress returns the progress of a budget row in the period with that number.
 func (b *budgetRow) progress(number int64) (all []budgetProgress) {
 	if b.limit > 0 && budget.PeriodOf(number) == b.period {
 		all = append(all, budgetProgress{budgetRow: b, limited: limited{scope: b.id, number: number, limit: b.limit}})
@@ -71,7 +70,7 @@ func (b *budgetRow) progress(number int64) (all []budgetProgress) {
 	return all
 }
 
-// prepaid names the credit.
+// prepaid identifies the credit.
 func (b *budgetRow) prepaid() limited {
 	return limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true, from: llm.Money(b.from.Int64)}
 }
@@ -82,9 +81,8 @@ type modelDay struct {
 	day   int64
 }
 
-// tellUnpriced writes an event for each model that the batch has used without a
-// price, once a day. All nodes tell of them in one order, so that none waits for
-// another one that waits for it.
+// tellUnpriced writes an event for each model that the batch has used without a price, once a day. All nodes write
+// them in the same order, to avoid deadlocks.
 func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, now time.Time) error {
 	var news []modelDay
 	for b, sum := range days {
@@ -106,24 +104,23 @@ func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, no
 	return nil
 }
 
-// used reports whether anything was used: a model that a client made up is asked for,
-// and not used.
+// used reports whether there is any usage. A model name that a client made up has requests and no usage.
 func (s *sums) used() bool {
 	return slices.ContainsFunc(s[measureUsage:], func(n int64) bool { return n != 0 })
 }
 
-// isNothing reports whether nothing was used, by no request that counts: see used.
+// isNothing reports whether the sums contain neither usage nor a request that counts: see used.
 func (s *sums) isNothing() bool {
 	return s[measureRequests] == 0 && s[measureTokens] == 0 && s[measureCost] == 0 && s[measureUncertain] == 0 &&
 		s[measureMargin] == 0 && s[measureMarginUncertain] == 0
 }
 
-// calendarEvery is how often it is looked whether a day is over or a key expires.
+// calendarEvery is the interval between checks of days and keys.
 const calendarEvery = 10 * time.Minute
 
-// RunCalendar tells of what comes with time until ctx ends: keys that expire, days that are over.
-// The time is that of the database: a node whose clock is a day ahead would tell of a day that is
-// not over, and then nobody would any more.
+// RunCalendar writes the events of expiring keys and past days until ctx ends. It uses the database's time: a node
+// with a clock that is a day ahead would write the event of a day that is not over, and then no node would write it
+// again.
 func (s *Webhooks) RunCalendar(ctx context.Context) {
 	every := time.NewTicker(calendarEvery)
 	defer every.Stop()
@@ -143,7 +140,7 @@ func (s *Webhooks) RunCalendar(ctx context.Context) {
 	}
 }
 
-// expiringAhead are how long before a key expires it is told, the last one first.
+// expiringAhead returns how long before the expiry of a key an event is written, the shortest time first.
 func expiringAhead() []time.Duration { return []time.Duration{24 * time.Hour, 7 * 24 * time.Hour} }
 
 // TellExpiring writes an event for each key that will expire soon.
@@ -165,8 +162,7 @@ func (s *Webhooks) TellExpiring(ctx context.Context, now time.Time) error {
 	return s.tellAll(ctx, events)
 }
 
-// expiring is the event of a key that will expire soon; false where it was made so
-// late that this is no news.
+// expiring returns the event of a key that will expire soon; false if the key was made after the event was due.
 func expiring(k *account.Key, now time.Time) (webhook.Event, bool) {
 	for _, ahead := range expiringAhead() {
 		from := k.Expires.Add(-ahead)
@@ -182,18 +178,18 @@ func expiring(k *account.Key, now time.Time) (webhook.Event, bool) {
 }
 
 const (
-	// usageAfter is how long after the end of a day its usage is told: requests that
-	// came before it have ended by then.
+	// usageAfter is how long after the end of a day its usage event is written: earlier requests have ended by then.
 	usageAfter = time.Hour
-	usageDays  = 3 // that are told late, where no gateway was running
+	usageDays  = 3 // past days that still get an event if no gateway was running
 )
 
-// TellUsage writes an event for each account that was used on a day that is over.
+// TellUsage writes an event for each account with usage on a past day.
 func (s *Webhooks) TellUsage(ctx context.Context, now time.Time) error {
 	for back := range usageDays {
 		day := dayOf(now.Add(-usageAfter).AddDate(0, 0, -1-back))
 		rows, err := s.read.QueryContext(
-			ctx, "SELECT account, sum(requests), sum(tokens), sum(cost + margin), sum(unpriced + margin_unpriced) FROM rollup_uses WHERE period "+
+			ctx, "SELECT account, sum(requests), sum(tokens), sum(cost + margin), sum(unpriced + margin_unpriced)"+
+				" FROM rollup_uses WHERE period "+
 				"= ? GROUP BY account HAVING "+used("sum", "")+" ORDER BY account", day)
 		events, err := collect(rows, err, func(row scanner) (e webhook.Event, err error) {
 			u := webhook.Usage{Date: dateText(day), AsOf: now.UTC().Truncate(time.Microsecond)}
@@ -208,7 +204,7 @@ func (s *Webhooks) TellUsage(ctx context.Context, now time.Time) error {
 			err = s.tellAll(ctx, events)
 		}
 		if err != nil {
-			return fmt.Errorf("tell usage of %s: %w", dateText(day), err)
+			return fmt.Errorf("write usage events of %s: %w", dateText(day), err)
 		}
 	}
 	return nil
@@ -216,7 +212,7 @@ func (s *Webhooks) TellUsage(ctx context.Context, now time.Time) error {
 
 const tellRows = 100 // events in one transaction
 
-// tellAll writes those of the events that were not told.
+// tellAll writes the events that have not been written before.
 func (s *Webhooks) tellAll(ctx context.Context, events []webhook.Event) error {
 	for some := range slices.Chunk(events, tellRows) {
 		var news []webhook.Event
@@ -232,7 +228,7 @@ func (s *Webhooks) tellAll(ctx context.Context, events []webhook.Event) error {
 		if len(news) == 0 {
 			continue
 		}
-		err := s.write(ctx, s.sure, "tell", func(tx *sql.Tx) error {
+		err := s.write(ctx, s.sure, "write events", func(tx *sql.Tx) error {
 			for i := range news {
 				e := news[i]
 				if _, err := s.outbox.tell(ctx, tx, &e); err != nil {

@@ -11,16 +11,16 @@ import (
 	"weir/internal/llm"
 )
 
-// opening is what was spent of a budget before, at another gateway.
+// opening is the earlier spending of a budget, at another gateway.
 type opening struct {
-	object  audit.Object // the account or key whose budget it is
+	object  audit.Object // the account or key that has the budget
 	account string
 	period  int64
 	amount  llm.Money
 }
 
-// raise brings an opening balance up to an amount, and reports by how much. One that is there and more stays: what
-// another gateway counts anew is a period of its own.
+// raise raises an opening balance to an amount, and returns by how much. A higher balance remains: if the other
+// gateway starts to count again, that is another period.
 func (s *Accounts) raise(ctx context.Context, tx *sql.Tx, by audit.Actor, o *opening) (llm.Money, error) {
 	var was llm.Money
 	err := tx.QueryRowContext(ctx, "SELECT amount FROM openings WHERE scope = ? AND period = ?", o.object.ID,
@@ -52,10 +52,11 @@ func (s *Accounts) raise(ctx context.Context, tx *sql.Tx, by audit.Actor, o *ope
 	return more, s.changed(ctx, tx, account.ChangedAttempt, o.account)
 }
 
-// readOpenings are the opening balances of a scope, or all with "", as they stand in the balances.
+// readOpenings returns the opening balances of a scope, or of all if it is empty, by the days of their balances.
 func readOpenings(ctx context.Context, q querier, scope string) (balances, error) {
 	all := balances{}
-	rows, err := q.QueryContext(ctx, "SELECT scope, period, amount FROM openings WHERE ? = '' OR scope = ?", scope, scope)
+	rows, err := q.QueryContext(ctx, "SELECT scope, period, amount FROM openings WHERE ? = ''"+
+		" OR scope = ?", scope, scope)
 	err = eachRow(rows, err, func(row scanner) error {
 		var scope string
 		var period int64
@@ -68,7 +69,7 @@ func readOpenings(ctx context.Context, q querier, scope string) (balances, error
 	return all, err
 }
 
-// of are the balances of a day.
+// of returns the balances of a day.
 func (m balances) of(day int64) balances {
 	some := balances{}
 	for name, amount := range m {

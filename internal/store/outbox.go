@@ -13,15 +13,14 @@ import (
 	"weir/internal/webhook"
 )
 
-// outbox writes events, in the transactions of what they tell.
+// outbox writes events, in the transactions of the changes that they report.
 type outbox struct {
 	engine *engine
 	clock  *clock
 	room   *room
 }
 
-// tell writes an event and its deliveries, unless it is there or was told. It
-// reports whether it did.
+// tell writes an event and its deliveries, unless it exists or was written before. It reports whether it did.
 func (o *outbox) tell(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, error) {
 	if o.room.none() {
 		return false, nil
@@ -48,8 +47,7 @@ func (o *outbox) tell(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, 
 	return true, err
 }
 
-// first reports whether the event is not one that was told, and takes note that it
-// is now.
+// first reports whether the event has not been written before, and records that it is written now.
 func (o *outbox) first(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, error) {
 	if e.Once == "" {
 		return true, nil
@@ -66,20 +64,20 @@ func (o *outbox) first(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool,
 		" ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE told.until <= ? OR told.until > ?", e.Once,
 		until, micros(e.At), wrong)
 	if err != nil {
-		return false, fmt.Errorf("take note of event: %w", err)
+		return false, fmt.Errorf("record event: %w", err)
 	}
 	n, err := result.RowsAffected()
 	return n > 0, err
 }
 
-// farAhead is how far ahead of others a node's clock may be for what it has told for a
-// moment, such as a minute, to count: beyond that it is wrong, and would silence them.
+// farAhead bounds how far ahead a node's clock may be. Records of events that concern a short time, such as a minute,
+// and that are further ahead come from a wrong clock, and would suppress the events of other nodes.
 const farAhead = time.Hour
 
-// never is a time that does not come.
+// never is a time that is never reached.
 const never = 1<<63 - 1
 
-// write writes the event, with the names that its ids have now.
+// write writes the event, with the current names of its objects.
 func (o *outbox) write(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, error) {
 	if err := fillNames(ctx, tx, e); err != nil {
 		return false, fmt.Errorf("write event: %w", err)
@@ -98,8 +96,7 @@ func (o *outbox) write(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool,
 	return n > 0, err
 }
 
-// fillNames looks up what an event says of its account and of its key, where their
-// ids alone are known.
+// fillNames reads the names of an event's account and key if only their ids are known.
 func fillNames(ctx context.Context, tx *sql.Tx, e *webhook.Event) error {
 	if e.Account != "" && e.Data.Account == nil {
 		a := webhook.Account{ID: e.Account}
@@ -119,7 +116,7 @@ func fillNames(ctx context.Context, tx *sql.Tx, e *webhook.Event) error {
 	return nil
 }
 
-// audience are the endpoints that are to be told of an event.
+// audience returns the endpoints that receive an event.
 func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]webhook.Endpoint, error) {
 	kind, _ := webhook.KindOf(e.Type)
 	where, args := "account = ''", []any(nil)
@@ -136,15 +133,14 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 	return slices.DeleteFunc(all, func(w webhook.Endpoint) bool { return !w.Wants(e.Type) }), err
 }
 
-// deliverRows is how many deliveries are written with one statement: what concerns
-// everybody goes to every endpoint there is, and each statement may take its way to a
-// database far off.
+// deliverRows is how many deliveries one statement writes. An event for all accounts goes to every endpoint, and each
+// statement may be a round trip to a distant database.
 const deliverRows = 200
 
-// addressed is an event and an endpoint that is to be told of it, by their ids.
+// addressed is an event and an endpoint that receives it, by their ids.
 type addressed struct{ event, endpoint string }
 
-// deliver writes deliveries, which are due at once, and returns the id of the last one.
+// deliver writes deliveries, which are due immediately, and returns the id of the last one.
 func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, all ...addressed) (id string, err error) {
 	if len(all) == 0 {
 		return "", nil
@@ -171,19 +167,19 @@ func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, all ...addressed) (id 
 
 // Tell writes an event, and the deliveries to all endpoints that want it.
 func (s *Webhooks) Tell(ctx context.Context, e webhook.Event) error {
-	return s.write(ctx, s.sure, "tell of "+string(e.Type), func(tx *sql.Tx) error {
+	return s.write(ctx, s.sure, "write event "+string(e.Type), func(tx *sql.Tx) error {
 		again := e
 		_, err := s.outbox.tell(ctx, tx, &again)
 		return err
 	})
 }
 
-// TellOne writes an event and its delivery to one endpoint, whatever it wants.
+// TellOne writes an event and its delivery to one endpoint, whether or not it wants such events.
 func (s *Webhooks) TellOne(ctx context.Context, endpoint string, e webhook.Event) (delivery string, err error) {
 	if err := s.wake(ctx, endpoint); err != nil {
 		return "", err
 	}
-	err = s.write(ctx, s.sure, "tell one endpoint", func(tx *sql.Tx) error {
+	err = s.write(ctx, s.sure, "write event for one endpoint", func(tx *sql.Tx) error {
 		to, err := unlessDisabled(webhookOf(ctx, tx, endpoint))
 		if err != nil {
 			return err
@@ -222,7 +218,7 @@ func scanDelivery(row scanner) (d webhook.Delivery, err error) {
 	return d, err
 }
 
-// Deliveries are those that a query selects.
+// Deliveries returns the deliveries that a query selects.
 func (s *Webhooks) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
 	where, args := "d.webhook = ?", []any{q.Webhook}
 	if q.State != "" {
@@ -236,7 +232,7 @@ func (s *Webhooks) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]w
 	return listed("read deliveries", rows, err, scanDelivery)
 }
 
-// Delivery is the delivery of that id; or webhook.ErrNotFound.
+// Delivery returns the delivery with that id; or webhook.ErrNotFound.
 func (s *Webhooks) Delivery(ctx context.Context, id string) (d webhook.Detail, err error) {
 	if d.Delivery, err = scanDelivery(s.read.QueryRowContext(ctx, deliveryQuery+"d.id = ?", id)); err != nil {
 		return d, noWebhook(err)
@@ -257,7 +253,7 @@ func (s *Webhooks) Delivery(ctx context.Context, id string) (d webhook.Detail, e
 	return d, err
 }
 
-// Redeliver lets a delivery be tried anew, at once.
+// Redeliver makes a delivery due immediately, as if it were new.
 func (s *Webhooks) Redeliver(ctx context.Context, id string) error {
 	var endpoint string
 	if err := s.read.QueryRowContext(ctx, "SELECT webhook FROM deliveries WHERE id = ?", id).Scan(

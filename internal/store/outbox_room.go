@@ -12,20 +12,20 @@ import (
 	"weir/internal/webhook"
 )
 
-// leastFree is how much of the database's disk has to be free for deliveries to be written, in
-// bytes: what is left is for operators, who suspend and revoke.
+// leastFree is the free space on the database's disk, in bytes, below which no deliveries are written. The rest is
+// for changes by operators, such as suspending accounts and revoking keys.
 const leastFree = 128 << 20
 
-// room is what deliveries may take of the disk.
+// room checks the free space for deliveries.
 type room struct {
-	free func() (int64, error) // nil where the disk is not ours to look at
+	free func() (int64, error) // nil if the disk belongs to another machine
 	log  *slog.Logger
 
 	mu   sync.Mutex
-	said time.Time // when it was logged last that there is none
+	said time.Time // when the lack of space was last logged
 }
 
-// none reports whether the disk has too little room, and says so once a minute.
+// none reports whether the disk has too little space, and logs it once a minute.
 func (r *room) none() bool {
 	if r == nil || r.free == nil {
 		return false
@@ -38,18 +38,18 @@ func (r *room) none() bool {
 	defer r.mu.Unlock()
 	if now := time.Now(); now.Sub(r.said) >= time.Minute {
 		r.said = now
-		r.log.Error("webhook events are not kept: the disk of the database has too little room. Free some, or have a "+
-			"larger one", "free_bytes", free, "least_bytes", int64(leastFree))
+		r.log.Error("webhook events are dropped: the database's disk has too little space; free some, or use a "+
+			"larger disk", "free_bytes", free, "least_bytes", int64(leastFree))
 	}
 	return true
 }
 
-// waiting is a subquery of how many deliveries of an endpoint are under way, up to a number.
+// waiting is a subquery that counts the pending deliveries of an endpoint, up to a limit.
 const waiting = "(SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook = webhooks.id AND d.due IS NOT " +
 	"NULL LIMIT ?) AS few)"
 
-// fitting are the endpoints for which not too many deliveries wait. The others are one event behind
-// more.
+// fitting returns the endpoints that do not have too many pending deliveries. It counts the event as dropped for the
+// others.
 func (o *outbox) fitting(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoints []webhook.Endpoint) (
 	fit []webhook.Endpoint, err error,
 ) {
@@ -86,7 +86,7 @@ func (o *outbox) fitting(ctx context.Context, tx *sql.Tx, e *webhook.Event, endp
 	return fit, nil
 }
 
-// waitingForEach is how many deliveries of each of the endpoints are under way, as far as it matters.
+// waitingForEach returns how many pending deliveries each of the endpoints has, up to the highest bound.
 func waitingForEach(ctx context.Context, tx *sql.Tx, endpoints []webhook.Endpoint) (map[string]int, error) {
 	type waits struct {
 		id string
@@ -110,7 +110,7 @@ func waitingForEach(ctx context.Context, tx *sql.Tx, endpoints []webhook.Endpoin
 	return all, nil
 }
 
-// waitingFor is how many deliveries of an endpoint are under way, most at most.
+// waitingFor returns how many pending deliveries an endpoint has, at most most.
 func waitingFor(ctx context.Context, q querier, endpoint string, most int) (n int, err error) {
 	err = q.QueryRowContext(ctx, "SELECT "+waiting+" FROM webhooks WHERE id = ?", int64(most), endpoint).Scan(&n)
 	if err != nil {
@@ -119,8 +119,8 @@ func waitingFor(ctx context.Context, q querier, endpoint string, most int) (n in
 	return n, nil
 }
 
-// accountIsFull reports whether as many deliveries wait for all endpoints of the event's account as
-// may. What everybody is told of is looked at by endpoint alone.
+// accountIsFull reports whether the endpoints of the event's account together have too many pending deliveries. An
+// event for all accounts is only checked for each endpoint.
 func (o *outbox) accountIsFull(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoints []webhook.Endpoint) (
 	bool, error,
 ) {
@@ -141,8 +141,8 @@ func (o *outbox) accountIsFull(ctx context.Context, tx *sql.Tx, e *webhook.Event
 	return sum >= webhook.MostWaitingInAll, nil
 }
 
-// isCrowding reports whether of what waits for an endpoint of the installation the event's account has as much as there
-// is room for more: who makes events of its own takes no place of others'.
+// isCrowding reports whether the event's account has as many pending deliveries at an endpoint of the installation as
+// there is free room. So an account that causes many events does not take the room of the others.
 func isCrowding(ctx context.Context, tx *sql.Tx, e *webhook.Event, to *webhook.Endpoint, waits int) (bool, error) {
 	free := max(0, webhook.MostWaiting("")-waits)
 	if to.Account != "" || e.Account == "" || waits < free {
@@ -158,7 +158,7 @@ func isCrowding(ctx context.Context, tx *sql.Tx, e *webhook.Event, to *webhook.E
 	return n >= free, nil
 }
 
-// mayAdd refuses a delivery that people ask for where there is no room for it.
+// mayAdd returns webhook.ErrNoRoom if there is no room for a delivery that a person requests.
 func (o *outbox) mayAdd(ctx context.Context, q querier, to *webhook.Endpoint) error {
 	if o.room.none() {
 		return webhook.ErrNoRoom

@@ -17,15 +17,14 @@ import (
 	"weir/internal/report"
 )
 
-// Reports are what people and programs read of the ledger.
+// Reports reads the ledger for people and programs.
 type Reports struct{ *conn }
 
-var errRange = fmt.Errorf("the dates have to be of the form %s, the first not after the last, at most %d days",
+var errRange = fmt.Errorf("use dates of the form %s, the first not after the last, and at most %d days",
 	time.DateOnly, report.MaxDays)
 
-// daysBetween are all days of a range, as they are stored, as arguments of a
-// query: between the days of an account lie those of all others, so that days
-// are named one by one.
+// daysBetween returns all days of a range, in their stored form, as arguments of a query. Queries list the days
+// because the rows of an account are not adjacent: those of a day are followed by other accounts' rows.
 func daysBetween(from, to string) ([]any, error) {
 	first, err := time.Parse(time.DateOnly, from)
 	last, lerr := time.Parse(time.DateOnly, to)
@@ -39,13 +38,13 @@ func daysBetween(from, to string) ([]any, error) {
 	return days, nil
 }
 
-// among is the condition that a column has one of n values.
+// among returns the condition that a column has one of n values.
 func among(column string, n int) string {
 	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
 
-// Overview is what an account used between two dates, by day, and by the models that cost most. It
-// reads rollups alone, which the database adds up. It is an error when the range is not one.
+// Overview returns an account's usage between two dates, by day, and by the models that cost most. The database adds
+// it up from rollups. It returns an error if the range is invalid.
 func (s *Reports) Overview(ctx context.Context, q report.OverviewQuery) (report.Overview, error) {
 	days, err := daysBetween(q.From, q.To)
 	if err != nil {
@@ -69,8 +68,8 @@ func (s *Reports) Overview(ctx context.Context, q report.OverviewQuery) (report.
 // overview adds up rows of days and models.
 type overview struct {
 	report.Overview
-	days   map[int64]int  // places in Days
-	models map[string]int // places in Models
+	days   map[int64]int  // indexes into Days
+	models map[string]int // indexes into Models
 }
 
 func newOverview(days []any) *overview {
@@ -84,14 +83,14 @@ func newOverview(days []any) *overview {
 	return v
 }
 
-// usedRow is what a day has, or a model on a day.
+// usedRow holds the sums of a day, or of a model on a day.
 type usedRow struct {
 	day   int64
 	model string
 	report.Sum
 }
 
-// readDays reads the sums of days, and those of all.
+// readDays reads the sums of days and their total.
 func (v *overview) readDays(ctx context.Context, q querier, where string, args []any) error {
 	return readUsed(ctx, q, "period, ''", "sum", where+" GROUP BY period", args, func(r *usedRow) error {
 		v.Days[v.days[r.day]].Add(&r.Sum)
@@ -131,12 +130,12 @@ func (v *overview) readModels(ctx context.Context, q querier, where string, args
 	})
 }
 
-// readUsed calls fn with rows of uses and of speeds: the columns of the key, and the others each by
-// a function, which may be none.
+// readUsed calls fn with rows of uses and of speeds. key lists the first columns; function, which may be empty, is
+// applied to the others.
 func readUsed(ctx context.Context, q querier, key, function, where string, args []any, fn func(*usedRow) error) error {
 	var m sums
 	var r usedRow
-	dest := append([]any{&r.day, &r.model}, m.dest()...) // once: there may be many rows
+	dest := append([]any{&r.day, &r.model}, m.dest()...) // reused, because there may be many rows
 	rows, err := q.QueryContext(ctx, "SELECT "+key+", "+columnsBy(function, measureColumns())+
 		" FROM rollup_uses WHERE "+where, args...)
 	if err := each(rows, err, func(row scanner) (usedRow, error) {
@@ -159,12 +158,12 @@ func readUsed(ctx context.Context, q querier, key, function, where string, args 
 	return nil
 }
 
-// columnsBy are columns, each by a function of SQL; empty for none.
+// columnsBy applies an SQL function, which may be empty, to columns.
 func columnsBy(function string, columns []string) string {
 	return function + "(" + strings.Join(columns, "), "+function+"(") + ")"
 }
 
-// reported are the sums in the words of reports.
+// reported converts sums for reports.
 func (s *sums) reported() report.Sum {
 	return report.Sum{
 		Usage: *s.usage(), Cost: s.charge(), Requests: s[measureRequests], Attempts: s[measureAttempts],
@@ -173,8 +172,8 @@ func (s *sums) reported() report.Sum {
 	}
 }
 
-// KeySpend is what each key of an account used between two dates, as
-// OverviewQuery has them, the dearest first, at most so many; keys without use are not in it.
+// KeySpend returns the usage of each key of an account between two dates, see OverviewQuery, by descending charge, at
+// most most of them. Unused keys are not in it.
 func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most int) ([]report.KeySum, error) {
 	days, err := daysBetween(from, to)
 	if err != nil {
@@ -182,15 +181,15 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most i
 	}
 	return reportList(ctx, s.conn, account, "read spending of keys", func(row scanner) (k report.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain, &k.Unpriced)
-	}, "SELECT key, sum(requests), sum(cost + margin), sum(uncertain + margin_uncertain), sum(unpriced + margin_unpriced) FROM rollup_day WHERE account = ? AND "+
+	}, "SELECT key, sum(requests), sum(cost + margin), sum(uncertain + margin_uncertain), sum(unpriced +"+
+		" margin_unpriced) FROM rollup_day WHERE account = ? AND "+
 		among("period", len(days))+" GROUP BY key HAVING "+used("sum", "")+" ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?",
 		slices.Concat([]any{account}, days, []any{most})...)
 }
 
-var errMonth = errors.New("not a month, which is yyyymm")
+var errMonth = errors.New("not a month of the form yyyymm")
 
-// AccountsOverview is what every account there is used in a month, yyyymm, the
-// dearest first.
+// AccountsOverview returns the usage of every account in a month, yyyymm, by descending charge.
 func (s *Reports) AccountsOverview(ctx context.Context, month int64) (list []report.AccountSum, err error) {
 	if budget.PeriodOf(month) != budget.PeriodMonth {
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
@@ -198,23 +197,25 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) (list []rep
 	f := usesFilter{all: true}
 	f.from, f.to = budget.DaysOf(month)
 	u := newUsesRows(&f, report.UsesQuery{By: []report.Dimension{report.ByAccount}})
-	u.most = math.MaxInt // no more than there are accounts
+	u.most = math.MaxInt // at most the number of accounts
 	err = s.report(ctx, "", "read overview of accounts", func(tx *sql.Tx) error {
 		if err := s.readOfAll(ctx, tx, u); err != nil {
 			return err
 		}
-		rows, err := tx.QueryContext(ctx, "SELECT a.id, (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
+		rows, err := tx.QueryContext(ctx, "SELECT a.id, (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w"+
+			" ON w.key = k.id WHERE k.account = a.id)"+
 			" FROM accounts a")
 		list, err = collect(rows, err, u.scanAccountSum)
 		return err
 	})
 	slices.SortFunc(list, func(a, b report.AccountSum) int {
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Account, b.Account))
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests),
+			strings.Compare(a.Account, b.Account))
 	})
 	return list, err
 }
 
-// scanAccountSum reads an account and when it was last used, and adds what it used.
+// scanAccountSum scans an account and the time of its last use, and adds its usage.
 func (u *usesRows) scanAccountSum(row scanner) (a report.AccountSum, err error) {
 	var used int64
 	if err := row.Scan(&a.Account, &used); err != nil {
@@ -231,7 +232,7 @@ func (u *usesRows) scanAccountSum(row scanner) (a report.AccountSum, err error) 
 	return a, err
 }
 
-// Unpriced are the models that were used without a price, by name.
+// Unpriced returns the models that were used without a price, by name.
 func (s *Reports) Unpriced(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error) {
 	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
@@ -250,10 +251,10 @@ func (s *Reports) Unpriced(ctx context.Context, q report.UnpricedQuery) ([]repor
 		f.from, f.to, q.After, q.Limit)
 }
 
-// FirstDay is the first UTC day on which a provider was used, as time.DateOnly has it; empty for none.
+// FirstDay returns the first UTC day with usage of a provider, as time.DateOnly; empty for none.
 func (s *Reports) FirstDay(ctx context.Context, provider string) (string, error) {
 	scan := scanOne[int64]
-	days, err := reportList(ctx, s.conn, "", "read when a provider was used first", scan,
+	days, err := reportList(ctx, s.conn, "", "read first use of a provider", scan,
 		"SELECT period FROM rollup_day WHERE provider = ? ORDER BY period LIMIT 1", provider)
 	if err != nil || len(days) == 0 {
 		return "", err
@@ -261,45 +262,47 @@ func (s *Reports) FirstDay(ctx context.Context, provider string) (string, error)
 	return dateText(days[0]), nil
 }
 
-// UnseenAttempts are at most so many attempts of a model ("<provider>/<model>") on a UTC day whose end nobody saw: see
-// ledger.Row.Unseen.
+// UnseenAttempts returns at most most attempts of a model ("<provider>/<model>") on a UTC day that have an unseen
+// end: see ledger.Row.Unseen.
 func (s *Reports) UnseenAttempts(ctx context.Context, date, model string, most int) ([]ledger.Entry, error) {
 	day, err := parseDate(date, lastDay)
 	if err != nil {
 		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
 	}
 	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", scanEntry, "SELECT "+attemptColumns+
-		" FROM attempts WHERE day = ? AND model = ? AND outcome <> 'open' AND "+isUnseen+" LIMIT ?", day, model, int64(most))
+		" FROM attempts WHERE day = ? AND model = ? AND outcome <> 'open' AND "+isUnseen+" LIMIT ?", day,
+		model, int64(most))
 }
 
-// isUncertain says of a row r of a rollup that nobody knows what something cost or is charged: the charge at an account's own
-// price may have a bound where the cost has none.
+// isUncertain is the SQL condition that the cost or the charge in a row r of a rollup is uncertain: the charge at an
+// account's own price may have an upper bound when the cost has none.
 const isUncertain = "(r.uncertain > 0 OR r.margin_uncertain > 0)"
 
-// Unseen is what each account has between two dates, as UsesQuery has them, of attempts
-// whose end nobody saw and that nobody has resolved; accounts without any are not in it.
-// Those that may have cost most come first. It reads rollups and corrections alone.
+// Unseen returns for each account the unresolved attempts between two dates, see UsesQuery, that have an unseen end;
+// accounts without any are not in it. The accounts with the highest uncertain amount come first. It reads only
+// rollups and corrections.
 func (s *Reports) Unseen(ctx context.Context, from, to string) ([]report.UnseenSum, error) {
 	f, err := newUsesFilter(report.UsesQuery{From: from, To: to})
 	if err != nil {
 		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
 	}
-	// An estimated attempt stays one when it is resolved; what is uncertain of it goes, and
-	// its row in time. A resolved one whose row is gone is taken to have been estimated.
+	// An attempt that is resolved remains estimated in the rollup, but no longer uncertain, and its row is deleted in
+	// time. A resolved one without a row is assumed to have been estimated.
 	scan := func(row scanner) (u report.UnseenSum, err error) {
 		var first int64
 		err = row.Scan(&u.Account, &u.Attempts, &u.Uncertain, &first)
 		u.First = dateText(first)
 		return u, err
 	}
-	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", scan, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
-		"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN "+isUncertain+" THEN r.estimated - "+
-		"(SELECT "+
-		"count(*) FROM corrections c"+
-		" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
-		" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+
-		ledger.CorrectionResolved+"'"+
-		" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
-		" FROM rollup_uses r WHERE ("+isUncertain+" OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
-		" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
+	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", scan,
+		"SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
+			"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN "+isUncertain+" THEN r.estimated - "+
+			"(SELECT "+
+			"count(*) FROM corrections c"+
+			" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
+			" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+
+			ledger.CorrectionResolved+"'"+
+			" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
+			" FROM rollup_uses r WHERE ("+isUncertain+" OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
+			" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
 }

@@ -15,7 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// storedPer is an account.Per as the column per of an account or a key has it.
+// storedPer is the form of an account.Per in the column per of an account or a key.
 type storedPer struct {
 	Tag         string        `json:"tag,omitempty"`
 	RPM         int64         `json:"rpm,omitempty"`
@@ -25,10 +25,10 @@ type storedPer struct {
 	Period      budget.Period `json:"period,omitempty"`
 }
 
-// noPer is the column per of an account or a key that has none.
+// noPer is the column per of an account or a key without limits for its parts.
 const noPer = "[]"
 
-// encodePer writes the column per.
+// encodePer encodes the column per.
 func encodePer(list []account.Per) (string, error) {
 	stored := make([]storedPer, len(list))
 	for i := range list {
@@ -42,7 +42,7 @@ func encodePer(list []account.Per) (string, error) {
 	return string(text), err
 }
 
-// decodePer reads what encodePer wrote.
+// decodePer decodes the output of encodePer.
 func decodePer(text string) (list []account.Per, err error) {
 	if text == noPer {
 		return nil, nil
@@ -61,7 +61,7 @@ func decodePer(text string) (list []account.Per, err error) {
 	return list, nil
 }
 
-// per adds what each end user, and each value of a tag, may use.
+// per adds the limits of each end user, and of each value of a tag.
 func (f facts) per(list []account.Per) {
 	for i := range list {
 		p := &list[i]
@@ -81,7 +81,7 @@ func (f facts) per(list []account.Per) {
 	}
 }
 
-// partBudget is the budget of a part of an account or a key; none where its owner has none for it.
+// partBudget returns the budget of a part of an account or a key; zero if it has none.
 func partBudget(ctx context.Context, q querier, owner string, p budget.Part) (budget.Budget, error) {
 	var text string
 	err := q.QueryRowContext(ctx, "SELECT per FROM accounts WHERE id = ? UNION ALL SELECT per FROM keys WHERE id = ?",
@@ -94,7 +94,7 @@ func partBudget(ctx context.Context, q querier, owner string, p budget.Part) (bu
 	return budget.Budget{Period: b.Period, Limit: b.Limit}, err
 }
 
-// addParts adds what a row is charged to the parts that it counts against, beside its account and key.
+// addParts adds the charge of a row to the parts that it counts against, in addition to its account and key.
 func (m balances) addParts(e *ledger.Entry) {
 	m.addScopes(e.PartScopes(), dayOf(e.Arrived), e.Charged())
 }
@@ -111,11 +111,12 @@ func (m balances) addCorrection(c *correction) {
 	m.addScopes(c.parts, c.bucket.ofDay().period, c.sums().charged())
 }
 
-// checkpointParts keeps what deleted rows were charged to parts.
+// checkpointParts stores the charges of deleted rows to parts.
 func checkpointParts(ctx context.Context, tx *sql.Tx, m balances) error {
 	for _, name := range m.sorted() {
 		_, err := tx.ExecContext(ctx, "INSERT INTO part_checkpoints (scope, day, spent) VALUES (?, ?, ?)"+
-			" ON CONFLICT (scope, day) DO UPDATE SET spent = part_checkpoints.spent + excluded.spent", name.scope, name.day,
+			" ON CONFLICT (scope, day) DO UPDATE SET spent = part_checkpoints.spent + excluded.spent",
+			name.scope, name.day,
 			int64(m[name]))
 		if err != nil {
 			return fmt.Errorf("checkpoint of parts: %w", err)
@@ -124,7 +125,7 @@ func checkpointParts(ctx context.Context, tx *sql.Tx, m balances) error {
 	return nil
 }
 
-// readPartCheckpoints are what deleted rows of a day were charged to parts.
+// readPartCheckpoints returns the charges of deleted rows of a day to parts.
 func readPartCheckpoints(ctx context.Context, q querier, day int64) (balances, error) {
 	m := balances{}
 	rows, err := q.QueryContext(ctx, "SELECT scope, spent FROM part_checkpoints WHERE day = ?", day)
@@ -138,7 +139,7 @@ func readPartCheckpoints(ctx context.Context, q querier, day int64) (balances, e
 	return m, err
 }
 
-// ownersOf are those scopes that are whole accounts and keys, and the parts of each owner among them.
+// ownersOf separates the scopes into whole accounts and keys, and parts by their owner.
 func ownersOf(scopes []string) (whole []string, parts map[string][]string) {
 	for _, scope := range scopes {
 		owner, _, isPart := budget.PartOf(scope)
@@ -169,7 +170,7 @@ func (a *applier) learnParts(ctx context.Context, tx *sql.Tx, parts map[string][
 	return nil
 }
 
-// partRows are the budgets that parts of an owner have.
+// partRows returns the budgets of an owner's parts.
 func partRows(ctx context.Context, q querier, owner string, scopes []string) (rows []budgetRow, err error) {
 	var id, text string
 	err = q.QueryRowContext(ctx, "SELECT id, per FROM accounts WHERE id = ? UNION ALL SELECT account, per FROM keys"+
@@ -184,19 +185,21 @@ func partRows(ctx context.Context, q querier, owner string, scopes []string) (ro
 	for _, scope := range scopes {
 		_, part, _ := budget.PartOf(scope)
 		if b := account.PartBudget(list, part); b.Limit > 0 {
-			rows = append(rows, budgetRow{id: scope, account: id, owner: owner, part: part, limit: b.Limit, period: b.Period})
+			rows = append(rows, budgetRow{id: scope, account: id, owner: owner, part: part, limit: b.Limit,
+				period: b.Period})
 		}
 	}
 	return rows, err
 }
 
-// partsFrom is the day from which it is known what parts have spent, at a moment: the first of the month before the last.
+// partsFrom returns the first day that still has the spending of parts at a time: the first of the month before the
+// last.
 func partsFrom(now time.Time) int64 {
 	year, month, _ := now.UTC().Date()
 	return dayOf(time.Date(year, month-2, 1, 0, 0, 0, 0, time.UTC))
 }
 
-// forgetParts forgets what parts have spent of budgets whose periods are over: it names end users.
+// forgetParts deletes the spending of parts in past periods, because it names end users.
 func (s *Leases) forgetParts(ctx context.Context, now time.Time) error {
 	from := partsFrom(now)
 	for _, old := range []leftover{
@@ -204,7 +207,7 @@ func (s *Leases) forgetParts(ctx context.Context, now time.Time) error {
 		{table: "part_checkpoints", key: "scope", where: "day < ?", args: []any{from}},
 	} {
 		if err := s.clear(ctx, &old); err != nil {
-			return fmt.Errorf("forget what parts have spent: %w", err)
+			return fmt.Errorf("delete spending of parts: %w", err)
 		}
 	}
 	return s.write(ctx, s.sure, "forget parts of corrections", func(tx *sql.Tx) error {
@@ -213,7 +216,7 @@ func (s *Leases) forgetParts(ctx context.Context, now time.Time) error {
 	})
 }
 
-// withoutParts are those that are of no part.
+// withoutParts removes the balances of parts.
 func (m balances) withoutParts() balances {
 	maps.DeleteFunc(m, func(name scopeDay, _ llm.Money) bool {
 		_, _, isPart := budget.PartOf(name.scope)

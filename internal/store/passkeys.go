@@ -8,7 +8,7 @@ import (
 	"weir/internal/people"
 )
 
-// Passkeys are those of a user, the first one made first.
+// Passkeys returns the passkeys of a user, oldest first.
 func (s *People) Passkeys(ctx context.Context, userID string) ([]people.Passkey, error) {
 	rows, err := s.read.QueryContext(ctx,
 		"SELECT id, name, credential, created, used FROM passkeys WHERE who = ? ORDER BY created, id", userID)

@@ -13,15 +13,14 @@ import (
 	"weir/internal/people"
 )
 
-// People are the users with their sessions, what they are members of, and the links and
-// identities by which they come in.
+// People stores the users with their sessions, memberships, links and identities.
 type People struct {
 	*conn
 	accounts *Accounts
 	webhooks *Webhooks
 }
 
-// Stores is what people.New asks for.
+// Stores returns the stores for people.New.
 func (s *People) Stores() people.Stores {
 	return people.Stores{
 		Users: s, Passwords: s, Members: s, Sessions: s, Invitations: s, Admissions: s, Throttles: s,
@@ -29,8 +28,8 @@ func (s *People) Stores() people.Stores {
 	}
 }
 
-// changePeople runs fn in a transaction that no other change of people runs
-// beside: what it finds is so until it ends.
+// changePeople runs fn in a transaction. Changes of people run one after the other, so that the data that fn reads
+// does not change until it ends.
 func (s *People) changePeople(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
 	return s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
 		if err := s.inTurn(ctx, tx); err != nil {
@@ -47,7 +46,7 @@ func userObject(u *people.User) audit.Object {
 const userColumns = "u.id, u.email, u.name, u.operator, u.password, u.proven, u.created, u.seen, " +
 	"u.disabled, u.totp, u.totp_step"
 
-// userRow is a row of userColumns, before what is encoded in it is read.
+// userRow is a scanned row of userColumns, with its encoded columns not decoded yet.
 type userRow struct {
 	people.User
 	hash, totp     string
@@ -77,7 +76,7 @@ func scanLogin(row scanner) (people.Login, error) {
 	return r.login(), nil
 }
 
-// noPerson says in the words of people that a row is not there.
+// noPerson converts sql.ErrNoRows to people.ErrNotFound.
 func noPerson(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return people.ErrNotFound
@@ -94,7 +93,7 @@ func (s *People) HasOperator(ctx context.Context) (has bool, err error) {
 	return has, nil
 }
 
-// Login is the user of that id or e-mail; or people.ErrNotFound.
+// Login returns the user with that id or e-mail; or people.ErrNotFound.
 func (s *People) Login(ctx context.Context, idOrEmail string) (people.Login, error) {
 	l, err := loginOf(ctx, s.read, idOrEmail)
 	if err != nil {
@@ -108,7 +107,7 @@ func loginOf(ctx context.Context, q querier, idOrEmail string) (people.Login, er
 		idOrEmail, idOrEmail))
 }
 
-// Users are all users, by e-mail.
+// Users returns all users, by e-mail.
 func (s *People) Users(ctx context.Context) ([]people.User, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+userColumns+" FROM users u ORDER BY u.email")
 	return listed("read users", rows, err, func(row scanner) (people.User, error) {
@@ -132,8 +131,8 @@ func (s *People) RenameUser(ctx context.Context, by audit.Actor, id, name string
 	})
 }
 
-// SetPassword gives the user of a session a password, ends all sessions and starts one; people.ErrNotFound where the
-// session has ended meanwhile.
+// SetPassword sets the password of the user of a session, ends all sessions and starts one. It returns
+// people.ErrNotFound if the session has ended meanwhile.
 func (s *People) SetPassword(ctx context.Context, by audit.Actor, session string, hash llm.Secret,
 	n people.NewSession,
 ) error {
@@ -149,8 +148,7 @@ func (s *People) SetPassword(ctx context.Context, by audit.Actor, session string
 	})
 }
 
-// setPassword changes the password, or takes it away, and ends what came with
-// the old one: sessions, and links for a new one.
+// setPassword sets the password, or removes it, and ends the sessions and the reset links that existed before.
 func (s *People) setPassword(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string, hash llm.Secret) error {
 	l, err := loginOf(ctx, tx, userID)
 	if err == nil {
@@ -170,7 +168,7 @@ func (s *People) setPassword(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 	return s.tell(ctx, tx, e, facts{"password": l.Password}, facts{"password": !hash.IsZero(), "sessions_ended": ended})
 }
 
-// affected is how many rows a statement changed.
+// affected returns how many rows a statement changed.
 func affected(result sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
@@ -178,8 +176,7 @@ func affected(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-// Rehash replaces the hash of a password by another one of the same password,
-// unless it changed meanwhile.
+// Rehash replaces the hash of a password by another one of the same password, unless it changed meanwhile.
 func (s *People) Rehash(ctx context.Context, userID string, old, hash llm.Secret) error {
 	return s.write(ctx, s.sure, "renew hash of password", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE users SET password = ? WHERE id = ? AND password = ?", hash.Reveal(),
@@ -188,7 +185,7 @@ func (s *People) Rehash(ctx context.Context, userID string, old, hash llm.Secret
 	})
 }
 
-// SetOperator makes a user an operator or none, for somebody who operates when it is written.
+// SetOperator makes a user an operator, or removes the role. The actor must be an operator when it is written.
 func (s *People) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
 	return s.changePeople(ctx, "change operator", func(tx *sql.Tx) error {
 		if err := mayOperate(ctx, tx, by, s.clock.now()); err != nil {
@@ -229,15 +226,13 @@ func (s *People) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: userObject(&l.User)})
 }
 
-// revokeAccess takes away what would let in again somebody who is no operator any
-// more, or tell them what goes on: their open invitations, links for somebody's new
-// password, keys that administer the installation, and its endpoints.
+// revokeAccess removes everything that would let a former operator regain access or learn of changes: their open
+// invitations, reset links, keys that administer the installation, and webhook endpoints.
 func (s *People) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
 	if err := s.withdraw(ctx, tx, by, userID, ""); err != nil {
 		return err
 	}
-	// Only operators have such links to hand over; whose is whose is not kept, and a
-	// new one is soon made.
+	// Only operators can hand over such links. They have no record of their creator, and new ones are easily made.
 	if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE mailed = 0"); err != nil {
 		return err
 	}
@@ -249,8 +244,8 @@ func (s *People) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, u
 	})
 }
 
-// prove notes that the address of a user is theirs. Somebody else may have been in as this user before: what they set up
-// neither lets them in any more nor keeps the holder out.
+// prove records that a user's address is proven. Somebody else may have used this account before, so everything that
+// they set up is removed: it must neither grant them access nor lock out the owner of the address.
 func (s *People) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User) error {
 	if u.Proven {
 		return nil
@@ -258,7 +253,8 @@ func (s *People) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *peopl
 	for _, statement := range []string{
 		"UPDATE users SET proven = 1, password = '', totp = '', totp_step = 0 WHERE id = ?",
 		"DELETE FROM recovery_codes WHERE who = ?", "DELETE FROM passkeys WHERE who = ?",
-		"DELETE FROM identities WHERE who = ?", "DELETE FROM sessions WHERE who = ?", "DELETE FROM resets WHERE who = ?",
+		"DELETE FROM identities WHERE who = ?", "DELETE FROM sessions WHERE who = ?",
+		"DELETE FROM resets WHERE who = ?",
 	} {
 		if _, err := tx.ExecContext(ctx, statement, u.ID); err != nil {
 			return err
@@ -278,7 +274,7 @@ func (s *People) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *peopl
 	return s.tell(ctx, tx, e, facts{"email_proven": false}, facts{"email_proven": true})
 }
 
-// addUser adds a user; people.ErrExists when the address is one's already.
+// addUser adds a user; people.ErrExists if the address is in use.
 func (s *People) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User, hash llm.Secret,
 	proven bool,
 ) error {

@@ -14,47 +14,47 @@ import (
 	"weir/internal/llm"
 )
 
-// Pools of connections. What a node holds in all counts against the server's
-// max_connections, which is 100 unless somebody raised it.
+// Sizes of the connection pools. A node's connections count against the server's max_connections, which is 100 by
+// default.
 const (
 	postgresReaders = 4
 	postgresFast    = 3 // one of them applies batches
 	postgresSure    = 4
-	// oldestPostgres is the oldest version that its makers supported when this
-	// was written (https://www.postgresql.org/support/versioning/).
+	// oldestPostgres is the oldest version that was supported upstream when this was written
+	// (https://www.postgresql.org/support/versioning/).
 	oldestPostgres = 140000
 )
 
-// Advisory locks, in the second half of PostgreSQL's key space of two numbers
-// (https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS).
-// The first number is "weir" in ASCII, so that other programs in the database
-// are not met.
+// Advisory locks, with keys of two numbers
+// (https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS). The first number is "weir" in
+// ASCII, so that they do not collide with locks of other programs in the database.
 const (
 	lockSpace   = 0x77656972
 	lockMigrate = 1 // of a session: brings the schema up to date
 	lockFeed    = 2 // of a transaction: writes the feed of changes
 	lockMove    = 3 // of a session: moves an installation into the database
-	// lockNames is the first number of locks of a transaction that have a name.
+	// lockNames is the first number of the named locks, which a transaction holds.
 	lockNames = lockSpace + 1
 )
 
-// Codes of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+// PostgreSQL's error codes (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 const (
 	pgReadOnly       = "25006"
 	pgUniqueViolated = "23505"
-	pgTwice          = "21000" // ON CONFLICT DO UPDATE met one row twice
+	pgTwice          = "21000" // ON CONFLICT DO UPDATE got the same row twice
 	pgNoTable        = "42P01"
 	pgSerialization  = "40001"
 	pgDeadlock       = "40P01"
 	pgTooMany        = "53300"
 )
 
-// setting is one of a session's. What the database's URL says of it wins.
+// setting is a session setting. A value in the database URL takes precedence.
 type setting struct{ name, value string }
 
-// Settings of a session, whatever those of the role are. A server that lost its client ends the transaction,
-// and with it the locks, within a minute. All SQL here is for the isolation that is PostgreSQL's own default, with locks
-// of its own: under a stricter one whoever has waited for a lock always loses, as what it sees is from before.
+// Session settings, which override those of the role. If a client disappears, the server ends its transaction, and
+// with it the locks, within a minute. The SQL is written for PostgreSQL's default isolation, with explicit locks.
+// Under a stricter isolation, a transaction that has waited for a lock would always fail, because its snapshot is
+// older.
 var (
 	sessionOfAll = []setting{
 		{"jit", "off"},
@@ -69,17 +69,17 @@ var (
 )
 
 const (
-	// A commit without waiting for the disk
-	// (https://www.postgresql.org/docs/current/wal-async-commit.html): a crash
-	// may lose the last of them, never one before another that stays.
+	// commitFast makes commits return before they are on the disk
+	// (https://www.postgresql.org/docs/current/wal-async-commit.html). A crash may lose the last ones, but never one
+	// that is followed by a surviving commit.
 	commitFast = "SET synchronous_commit = off"
-	// A commit that is on the disk when it returns, and all before it: the log
-	// is written in one order. A stricter setting of the server's stays.
+	// commitSure makes commits return when they, and all commits before them, are on the disk: the log is written in
+	// order. A stricter setting of the server remains.
 	commitSure = "SELECT set_config('synchronous_commit', 'on', false)" +
 		" WHERE current_setting('synchronous_commit') = 'off'"
 )
 
-// postgresEngine is PostgreSQL, or what speaks its protocol, at that URL.
+// postgresEngine returns the engine for PostgreSQL, or a server that speaks its protocol, at target.
 func postgresEngine(target llm.Secret) (*engine, error) {
 	config, conns, err := postgresConfig(target)
 	if err != nil {
@@ -90,7 +90,7 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 		migrations: "migrations/postgres", dialect: goose.DialectPostgres,
 		arrays: true, manyWriters: true, interrupts: true, daysTogether: true,
 		snapshot: &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-		exists:   func() error { return nil }, // the first query says so
+		exists:   func() error { return nil }, // the first query returns the error
 		open:     func() (pools, error) { return postgresPools(config, conns, short), nil },
 		shortage: short,
 		prepare:  func(ctx context.Context) (*sql.DB, func() error, error) { return postgresPrepare(ctx, config) },
@@ -113,7 +113,7 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 	}, nil
 }
 
-// postgresPools gives the pools so many connections each, in the order of their fields.
+// postgresPools opens the pools with these sizes, in the order of the fields of pools.
 func postgresPools(config *pgx.ConnConfig, conns poolSizes, short *shortage) pools {
 	return pools{
 		read:    postgresPool(short, config, conns[0], sessionOfAll, ""),
@@ -123,21 +123,20 @@ func postgresPools(config *pgx.ConnConfig, conns poolSizes, short *shortage) poo
 	}
 }
 
-// postgresPrepare locks out other processes that would migrate too. The
-// connection that holds the lock is the one that migrates.
+// postgresPrepare locks out other processes that would migrate. The connection that holds the lock also migrates.
 func postgresPrepare(ctx context.Context, config *pgx.ConnConfig) (*sql.DB, func() error, error) {
 	patient := config.Copy()
-	patient.DialFunc = postgresDial(0) // a migration may take its time
+	patient.DialFunc = postgresDial(0) // no limit, because a migration may take long
 	db := postgresPool(nil, patient, 1, sessionOfAll, "")
 	if _, err := db.ExecContext(ctx, "SELECT pg_advisory_lock(?, ?)", lockSpace, lockMigrate); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("wait for another process that migrates the database: %w", err),
 			db.Close())
 	}
-	return db, db.Close, nil // which gives the lock back
+	return db, db.Close, nil // closing it releases the lock
 }
 
-// postgresCheck refuses a pooler that pools transactions, a server that is too old, and a
-// database that is half filled.
+// postgresCheck returns an error for a pooler that pools transactions, for a server that is too old, and for a
+// database that "weir move" has not filled completely.
 func postgresCheck(ctx context.Context, db *sql.DB) (unready bool, err error) {
 	if err := refuseShared(ctx, db); err != nil {
 		return false, err
@@ -153,27 +152,26 @@ func postgresCheck(ctx context.Context, db *sql.DB) (unready bool, err error) {
 			oldestPostgres/10000)
 	}
 	if half {
-		return false, errors.New("an installation is being moved into this database and not all of it is there: run " +
-			"\"weir move\" again until it says that it is done")
+		return false, errors.New("an installation is being moved into this database and is incomplete: run " +
+			"\"weir move\" again until it reports that it is done")
 	}
 	return false, nil
 }
 
-// postgresNow is the time by the server's clock, in microseconds.
+// postgresNow returns the time of the server's clock, in microseconds.
 func postgresNow(ctx context.Context, q querier) (us int64, err error) {
 	err = q.QueryRowContext(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&us)
 	return us, err
 }
 
-// postgresIncarnation is the timeline that the server writes, which is another
-// one after a standby took over and after a restored backup
-// (https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-TIMELINES).
+// postgresIncarnation returns the timeline that the server writes. It changes when a standby is promoted and when a
+// backup is restored (https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-TIMELINES).
 func postgresIncarnation(ctx context.Context, q querier) (timeline string, err error) {
 	err = q.QueryRowContext(ctx, "SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)").Scan(&timeline)
 	return timeline, err
 }
 
-// postgresCode is the code of PostgreSQL's error, if it is one.
+// postgresCode returns the code of an error of PostgreSQL; empty for other errors.
 func postgresCode(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code

@@ -23,17 +23,16 @@ import (
 )
 
 const (
-	connectTimeout = 5 * time.Second // of one host of several, unless the URL says connect_timeout
-	// silence is how long a server may say nothing while it is waited for. It
-	// bounds every call, also one whose caller sets no deadline, on a server
-	// that is frozen or cut off. It is longer than any time limit of a session.
+	connectTimeout = 5 * time.Second // for one of several hosts, unless the URL sets connect_timeout
+	// silence is how long a server may send nothing while a call waits for it. It bounds every call to a server that
+	// is frozen or unreachable, even if the caller sets no deadline. It is longer than all time limits of a session.
 	silence = 60 * time.Second
-	// idleConn is when a connection that nobody used is given back. Behind a pooler that
-	// pools sessions each takes a connection of the server's as long as it is open.
+	// idleConn is how long an unused connection stays open. Behind a pooler that pools sessions, an open connection
+	// occupies one of the server's.
 	idleConn = 20 * time.Second
 )
 
-// postgresConfig reads a URL, and how many connections it gives to each pool. Errors do not tell its passwords.
+// postgresConfig parses a URL, and the sizes of the pools in it. Its errors do not contain passwords.
 func postgresConfig(target llm.Secret) (config *pgx.ConnConfig, conns poolSizes, err error) {
 	config, err = pgx.ParseConfig(target.Reveal())
 	if err != nil {
@@ -48,7 +47,7 @@ func postgresConfig(target llm.Secret) (config *pgx.ConnConfig, conns poolSizes,
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "weir"
 	}
-	if config.ValidateConnect == nil { // a standby is not the database
+	if config.ValidateConnect == nil { // a standby is not accepted
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	config.ValidateConnect = answered(config.ValidateConnect)
@@ -57,14 +56,14 @@ func postgresConfig(target llm.Secret) (config *pgx.ConnConfig, conns poolSizes,
 	return config, conns, nil
 }
 
-// keeps reports whether a connection can be used further after an error. One
-// to a server that writes no more cannot: the next one finds the new primary.
+// keeps reports whether a connection can be used after an error. A connection to a server that has become read-only
+// cannot: the next one finds the new primary.
 func keeps(e *pgconn.PgError) bool {
 	return !strings.EqualFold(e.SeverityUnlocalized, "FATAL") && !strings.EqualFold(e.Severity, "FATAL") &&
 		e.Code != pgReadOnly && !strings.HasPrefix(e.Code, "57P")
 }
 
-// withoutSecrets hides in a text whatever may be a password of the URL.
+// withoutSecrets replaces everything in a text that may be a password of the URL.
 func withoutSecrets(text string, target llm.Secret) string {
 	raw := target.Reveal()
 	hidden := []string{raw}
@@ -90,8 +89,7 @@ func withoutSecrets(text string, target llm.Secret) string {
 	return text
 }
 
-// settingsBeside are the statements that make those of the settings that the database's
-// URL does not have.
+// settingsBeside returns the SET statements for the settings that the database URL does not have.
 func settingsBeside(config *pgx.ConnConfig, settings []setting) (statements string) {
 	for _, s := range settings {
 		if _, own := config.RuntimeParams[s.name]; !own {
@@ -101,8 +99,8 @@ func settingsBeside(config *pgx.ConnConfig, settings []setting) (statements stri
 	return statements
 }
 
-// postgresPool is a pool of up to n connections, each with these settings and prepared by
-// a statement. It notes how each try to connect ends, where that is not nil.
+// postgresPool opens a pool of up to n connections. Each gets these settings and then runs statement. short, if not
+// nil, records the result of each attempt to connect.
 func postgresPool(short *shortage, config *pgx.ConnConfig, n int, settings []setting, statement string) *sql.DB {
 	session := settingsBeside(config, settings) + statement
 	set := stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
@@ -116,8 +114,7 @@ func postgresPool(short *shortage, config *pgx.ConnConfig, n int, settings []set
 	return db
 }
 
-// postgresConnector makes connections that take ? for a parameter, as SQLite
-// does.
+// postgresConnector opens connections that accept ? for parameters, as SQLite does.
 type postgresConnector struct {
 	driver.Connector
 	short *shortage
@@ -137,13 +134,13 @@ func (c postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return postgresConn{inner}, nil
 }
 
-// postgresConn is pgx's connection but for the form of parameters.
+// postgresConn is a connection of pgx that accepts ? for parameters.
 type postgresConn struct{ *stdlib.Conn }
 
 // IsValid reports whether the connection can be used again.
 func (c postgresConn) IsValid() bool { return !c.Conn.Conn().IsClosed() }
 
-// Prepare is PrepareContext without a context.
+// Prepare calls PrepareContext with a background context.
 func (c postgresConn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
 }
@@ -158,8 +155,8 @@ func (c postgresConn) ExecContext(ctx context.Context, query string, args []driv
 	return c.Conn.ExecContext(ctx, numbered(query), args)
 }
 
-// QueryContext runs a query. One that only reads, outside a transaction, is run
-// again on another connection when it finds its own broken.
+// QueryContext runs a query. If its connection turns out to be broken, a SELECT outside a transaction is run again on
+// another connection.
 func (c postgresConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	harmless := c.Conn.Conn().PgConn().TxStatus() == 'I' && strings.HasPrefix(query, "SELECT")
 	rows, err := c.Conn.QueryContext(ctx, numbered(query), args)
@@ -169,7 +166,7 @@ func (c postgresConn) QueryContext(ctx context.Context, query string, args []dri
 	return rows, err
 }
 
-// BeginTx begins a transaction, on another connection when this one is broken.
+// BeginTx begins a transaction, on another connection if this one is broken.
 func (c postgresConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.Conn.BeginTx(ctx, o)
 	if err != nil && c.broke(ctx, err) {
@@ -178,12 +175,12 @@ func (c postgresConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.T
 	return tx, err
 }
 
-// broke reports whether an error ended the connection, in good time.
+// broke reports whether an error ended the connection before any deadline.
 func (c postgresConn) broke(ctx context.Context, err error) bool {
 	return c.Conn.Conn().IsClosed() && ctx.Err() == nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// numbered writes $1, $2, ... for each ? that does not stand in a literal.
+// numbered replaces each ? outside of literals by $1, $2, ...
 func numbered(query string) string {
 	if strings.IndexByte(query, '?') < 0 {
 		return query
@@ -205,8 +202,8 @@ func numbered(query string) string {
 	return string(b)
 }
 
-// postgresDial dials connections that give up after a silence; 0 for never. A
-// server whose machine is gone is noticed sooner, by keep-alive.
+// postgresDial returns a function that dials connections. Their reads and writes fail after limit without any data; 0
+// means no limit. Keep-alive detects a machine that is gone sooner.
 func postgresDial(limit time.Duration) pgconn.DialFunc {
 	dialer := &net.Dialer{
 		Timeout:         connectTimeout,
@@ -221,8 +218,7 @@ func postgresDial(limit time.Duration) pgconn.DialFunc {
 	}
 }
 
-// patientConn ends a read or a write in which nothing happens for the limit.
-// Deadlines that its user sets count when they are earlier.
+// patientConn ends a read or a write if no data moves for limit. Earlier deadlines of its user apply.
 type patientConn struct {
 	net.Conn
 	limit time.Duration
@@ -247,7 +243,7 @@ func (c *patientConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// until sets the deadline of a call that is about to be made.
+// until sets the deadline of a read or write that is about to start.
 func (c *patientConn) until(user *time.Time, set func(time.Time) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -282,8 +278,7 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 	return c.settle(c.Conn.SetWriteDeadline, t)
 }
 
-// settle passes a deadline on to a call that may be under way; that of the
-// limit stays when the user takes hers back.
+// settle passes a deadline on to a call that may be in progress. If the user removes her deadline, the limit remains.
 func (c *patientConn) settle(set func(time.Time) error, t time.Time) error {
 	if t.IsZero() {
 		t = time.Now().Add(c.limit)

@@ -14,21 +14,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// The least and the most connections of a node, pool by pool, in the order of pools. An installation behind a pooler
-// sets fewer than the most, by poolSize in the URL.
+// The fewest and the most connections of a node's pools, in the order of pools. Behind a pooler, poolSize in the URL
+// can set fewer.
 var (
 	fewestConns = poolSizes{2, 1, 2, 2}
 	mostConns   = poolSizes{postgresReaders, reportsAtOnce, postgresFast, postgresSure}
 )
 
-// poolSizes are the most connections of each pool, in the order of pools.
+// poolSizes holds the most connections of each pool, in the order of pools.
 type poolSizes [4]int
 
-// poolSize is the parameter of a URL that bounds the connections of a node. It has the name of pgx's own pool
+// poolSize is the URL parameter that bounds the connections of a node. It has the name that pgx's own pool uses
 // (https://pkg.go.dev/github.com/jackc/pgx/v5/pgxpool#ParseConfig, v5.12.0).
 const poolSize = "pool_max_conns"
 
-// takePoolSize takes the parameter out of the settings for the server, and shares the connections out to the pools.
+// takePoolSize removes the parameter from the settings for the server and distributes the connections over the pools.
 func takePoolSize(config *pgx.ConnConfig) (conns poolSizes, err error) {
 	value, given := config.RuntimeParams[poolSize]
 	if !given {
@@ -41,7 +41,8 @@ func takePoolSize(config *pgx.ConnConfig) (conns poolSizes, err error) {
 	}
 	n, err := strconv.Atoi(value)
 	if left += n; err != nil || left < 0 {
-		return conns, fmt.Errorf("%s of the database URL is %q: give a whole number from %d on", poolSize, value, n-left)
+		return conns, fmt.Errorf("%s in the database URL is %q: set it to a whole number from %d on",
+			poolSize, value, n-left)
 	}
 	for i := 0; left > 0 && conns != mostConns; i = (i + 1) % len(conns) {
 		if conns[i] < mostConns[i] {
@@ -52,26 +53,26 @@ func takePoolSize(config *pgx.ConnConfig) (conns poolSizes, err error) {
 	return conns, nil
 }
 
-// errUnanswered is the error of a connection that was accepted, and whose first question had no answer in time.
-var errUnanswered = errors.New("the database server accepts connections and answers nothing: if a pooler is in " +
+// errUnanswered means that a connection was accepted, but its first query was not answered in time.
+var errUnanswered = errors.New("the database server accepts connections but does not answer: if there is a pooler in " +
 	"between, all connections of its pool are in use, so raise its size (PgBouncer: default_pool_size), or let each " +
 	"node open fewer (" + poolSize + " in the database URL)")
 
-// answered says errUnanswered where the first question of a connection has no answer in time.
+// answered makes validate return errUnanswered if the first query of a connection is not answered in time.
 func answered(validate pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	return func(ctx context.Context, conn *pgconn.PgConn) error {
 		err := validate(ctx, conn)
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return errUnanswered // alone: pgx says no more than that it was late of what has a time-out in it
+			return errUnanswered // not wrapped, because pgx replaces the text of errors that contain a timeout
 		}
 		return err
 	}
 }
 
-// shortage remembers why the newest try to connect had no connection for itself.
+// shortage remembers why the last attempt to connect failed for lack of connections.
 type shortage struct{ reason atomic.Pointer[string] }
 
-// note notes how a try to connect ended, nil for a connection. A nil shortage notes nothing.
+// note records the result of an attempt to connect, nil for success. A nil shortage records nothing.
 func (s *shortage) note(err error) {
 	if s == nil {
 		return
@@ -80,14 +81,15 @@ func (s *shortage) note(err error) {
 	var refused *pgconn.PgError
 	switch {
 	case errors.Is(err, errUnanswered):
-		reason = "the server accepts them and answers nothing; if a pooler is in between, its pool is used up"
-	case errors.As(err, &refused) && (refused.Code == pgTooMany || strings.Contains(refused.Message, "max_client_conn")):
-		reason = "the server takes no more"
+		reason = "the server accepts them but does not answer; if there is a pooler in between, its pool is used up"
+	case errors.As(err, &refused) &&
+		(refused.Code == pgTooMany || strings.Contains(refused.Message, "max_client_conn")):
+		reason = "the server accepts no more"
 	}
 	s.reason.Store(&reason)
 }
 
-// String is the reason; empty for none.
+// String returns the reason; empty for none.
 func (s *shortage) String() string {
 	if reason := s.reason.Load(); reason != nil {
 		return *reason
@@ -95,7 +97,7 @@ func (s *shortage) String() string {
 	return ""
 }
 
-// Shortage says why the database gives this node no connection although it can be reached; empty where it does.
+// Shortage returns why a reachable database has no connection for this node; empty if it has one.
 func (s *DB) Shortage() string {
 	if s.engine.shortage == nil {
 		return ""
@@ -103,13 +105,14 @@ func (s *DB) Shortage() string {
 	return s.engine.shortage.String()
 }
 
-// errShared refuses a pooler that gives the connection to the server away between transactions.
-var errShared = errors.New("a pooler between this program and the database gives its connections to others between " +
-	"transactions: let it pool sessions (PgBouncer: pool_mode = session), or name the server itself in the database URL")
+// errShared means that a pooler gives the server's connection to other clients between transactions.
+var errShared = errors.New("a pooler between this program and the database shares its connections with other " +
+	"clients between transactions: let it pool sessions (PgBouncer: pool_mode = session), or set the database URL to " +
+	"the server itself")
 
-// refuseShared refuses a database behind a pooler that pools transactions or statements: what is prepared or locked
-// on a connection would be another program's. Two connections at a time that are served by one process of the server,
-// or one that is served by two processes, show it.
+// refuseShared returns an error for a database behind a pooler that pools transactions or statements, because
+// prepared statements and locks on a connection would belong to other programs. It detects one if the same server
+// process serves two connections at once, or if two processes serve one connection.
 func refuseShared(ctx context.Context, db *sql.DB) error {
 	const rounds = 2
 	var served [2]int64
@@ -119,13 +122,13 @@ func refuseShared(ctx context.Context, db *sql.DB) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = conn.Close() }() // gives it back
+		defer func() { _ = conn.Close() }() // returns it to the pool
 		conns[i] = conn
 	}
 	for round := range rounds {
 		for i, conn := range conns {
 			var pid int64
-			// A statement that is prepared would end with an error of its own.
+			// A prepared statement would end with an error of its own.
 			row := conn.QueryRowContext(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol)
 			if err := row.Scan(&pid); err != nil {
 				return err
@@ -139,14 +142,14 @@ func refuseShared(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// waitForPooler is how long the only host of a URL may take to answer: a pooler lets a connection wait for another
-// one to be given back, and keeps those in its queue that gave up. Of several hosts each has connectTimeout, so that
-// one that hangs does not keep a node from the next.
+// waitForPooler is how long the only host of a URL may take to answer. A pooler lets a connection wait until another
+// one is returned, and leaves clients that gave up in its queue. With several hosts, each has connectTimeout, so that
+// a frozen one does not prevent a node from trying the next.
 const waitForPooler = idleConn + connectTimeout
 
-// connectTime is how long a host may take to answer.
+// connectTime returns how long a host may take to answer.
 func connectTime(config *pgx.ConnConfig) time.Duration {
-	for _, other := range config.Fallbacks { // the same host stands twice where TLS is tried first
+	for _, other := range config.Fallbacks { // the same host appears twice if TLS is tried first
 		if other.Host != config.Host || other.Port != config.Port {
 			return connectTimeout
 		}

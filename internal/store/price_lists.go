@@ -13,7 +13,7 @@ import (
 // noPriceLists is the column price_lists of an account that has none.
 const noPriceLists = "[]"
 
-// decodePriceLists reads the column price_lists.
+// decodePriceLists decodes the column price_lists.
 func decodePriceLists(text string) (lists []account.PriceList, err error) {
 	if text == noPriceLists {
 		return nil, nil
@@ -27,8 +27,8 @@ func decodePriceLists(text string) (lists []account.PriceList, err error) {
 	return lists, nil
 }
 
-// setPriceList adds a price list to the account of that id and returns the account as it is then; or
-// account.ErrNotFound. Its entry of the audit log is not the account's: whoever sees a markup knows the cost.
+// setPriceList adds a price list to the account with that id and returns the result; or account.ErrNotFound. Its
+// audit log entry does not belong to the account, because a markup reveals the cost.
 func (s *Accounts) setPriceList(ctx context.Context, by audit.Actor, id string, l *account.PriceList) (
 	a account.Account, err error,
 ) {
@@ -42,7 +42,8 @@ func (s *Accounts) setPriceList(ctx context.Context, by audit.Actor, id string, 
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE accounts SET price_lists = ? WHERE id = ?", string(text), id); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE accounts SET price_lists = ? WHERE id = ?", string(text),
+			id); err != nil {
 			return err
 		}
 		e := audit.Entry{

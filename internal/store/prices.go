@@ -19,7 +19,7 @@ func insertPrices() *insertion {
 	}
 }
 
-// price keeps prices that are not kept yet.
+// price stores new prices.
 func (a *applier) price(ctx context.Context, list []ledger.PriceRecord) error {
 	rows := make([]storedPrice, len(list))
 	for i := range list {
@@ -40,13 +40,13 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// errNoPrice says that the rates behind a version are not in the database.
+// errNoPrice means that the price with a version is not in the database.
 var errNoPrice = errors.New("the price is not in the database")
 
-// priceBook remembers prices by version; nil for one that is not there.
+// priceBook caches prices by version; nil for one that does not exist.
 type priceBook map[string]*llm.Price
 
-// fill completes a price of which the version is known.
+// fill completes a price that has its version.
 func (b priceBook) fill(ctx context.Context, q querier, p *llm.Price) error {
 	if !p.Known() {
 		return nil
@@ -67,7 +67,7 @@ func (b priceBook) fill(ctx context.Context, q querier, p *llm.Price) error {
 	return nil
 }
 
-// fillAll fills in the prices of an attempt: that of its provider, and one of the account's own.
+// fillAll completes the prices of an attempt: that of its provider, and that of the account's own terms.
 func (b priceBook) fillAll(ctx context.Context, q querier, a *ledger.Attempt) error {
 	err := b.fill(ctx, q, &a.Price)
 	if !a.Terms.Own() || err != nil && !errors.Is(err, errNoPrice) {
@@ -76,8 +76,7 @@ func (b priceBook) fillAll(ctx context.Context, q querier, a *ledger.Attempt) er
 	return cmp.Or(b.fill(ctx, q, &a.Terms.Price), err)
 }
 
-// load reads all prices there are. A connection to PostgreSQL cannot ask for
-// one while it gives rows.
+// load reads all prices. A PostgreSQL connection cannot run a query for one while it reads rows.
 func (b priceBook) load(ctx context.Context, q querier) error {
 	rows, err := q.QueryContext(ctx, "SELECT version, rates, tiers, modes FROM prices")
 	err = eachRow(rows, err, func(row scanner) error {

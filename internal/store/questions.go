@@ -20,7 +20,7 @@ func insertQuestions() *insertion {
 	}
 }
 
-// question writes which providers are to be asked about attempts of the batch.
+// question writes questions to providers about attempts of the batch.
 func (a *applier) question(ctx context.Context, list []ledger.Entry, now time.Time) error {
 	var ask []*ledger.Entry
 	for i := range list {
@@ -36,9 +36,9 @@ func (a *applier) question(ctx context.Context, list []ledger.Entry, now time.Ti
 	return err
 }
 
-// TakeQuestions takes at most n due questions to those providers, those due first before
-// others. They are due again after the pause that follows, whatever becomes of this time,
-// and no more after the last one. That may be lost in a power cut: then they are asked once more.
+// TakeQuestions leases at most n due questions to those providers, those due earliest first. Each becomes due again
+// after its next pause, and never after the last one. A power cut may lose the lease: then the question is asked once
+// more.
 func (s *Ledger) TakeQuestions(ctx context.Context, providers []string, n int) (list []ledger.Question, err error) {
 	err = s.writeFast(ctx, "take questions", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
@@ -51,8 +51,7 @@ func (s *Ledger) TakeQuestions(ctx context.Context, providers []string, n int) (
 	return list, err
 }
 
-// takeQuestions has the condition on due twice because of two that find the same ones at
-// once, as takeDue has.
+// takeQuestions has the condition on due twice, as takeDue does, because two nodes may select the same rows.
 func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, now int64) ([]ledger.Question, error) {
 	var next strings.Builder
 	var args []any
@@ -78,9 +77,9 @@ func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, n
 	})
 }
 
-// AnswerQuestion resolves an attempt by what its provider says of the reply, keeps what it says
-// that it charges, and forgets the question. It reports false, and changes nothing else, where that
-// decides nothing: see ledger.Row.Tell.
+// AnswerQuestion resolves an attempt by its provider's answer about the reply, stores the provider's own cost, and
+// deletes the question. If the answer decides nothing, it reports false and changes nothing else: see
+// ledger.Row.Tell.
 func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
 	resolved bool, err error,
 ) {
@@ -94,7 +93,7 @@ func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm
 			err = priceBook{}.fillAll(ctx, tx, &a.Attempt)
 		}
 		if errors.Is(err, ledger.ErrNoAttempt) || errors.Is(err, errNoPrice) {
-			return nil // retention deleted it, or nobody knows the price any more
+			return nil // retention deleted the attempt or its price
 		}
 		if err != nil {
 			return err
@@ -117,7 +116,7 @@ func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm
 	return resolved && err == nil, err
 }
 
-// RetainQuestions forgets questions whose time is over.
+// RetainQuestions deletes expired questions.
 func (s *Ledger) RetainQuestions(ctx context.Context) error {
 	now := micros(s.clock.now())
 	return s.clear(ctx, &leftover{"questions", "attempt", "until < ?", []any{now}})

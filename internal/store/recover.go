@@ -11,14 +11,12 @@ import (
 	"weir/internal/webhook"
 )
 
-// recoverRows is how many deliveries one transaction begins anew: few enough that
-// nobody else waits for long.
+// recoverRows is how many deliveries one transaction restarts: few, so that other writers do not wait for long.
 const recoverRows = 200
 
-// Recover sends an endpoint at once what it has not taken of the events since a time, as
-// far as it was there by then: deliveries that failed, or wait for long, are tried anew,
-// and events that it wants and was never sent, such as those of while it was disabled,
-// are sent. It returns how many, at most webhook.MostRecovered; then there may be more.
+// Recover sends an endpoint all events since a time that it has not received. Deliveries that failed or wait for a
+// retry are tried again now, and events that it wants and was never sent, for example while it was disabled, are
+// sent. It returns how many, at most webhook.MostRecovered; then there may be more.
 func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n int, err error) {
 	e, err := unlessDisabled(webhookOf(ctx, s.read, id))
 	if err == nil {
@@ -33,7 +31,7 @@ func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n i
 		for more := true; more && n < webhook.MostRecovered; {
 			list, err := r.find(ctx, &e, from, last)
 			if err != nil {
-				return n, fmt.Errorf("look what was not taken: %w", err)
+				return n, fmt.Errorf("find missing events: %w", err)
 			}
 			if len(list) == 0 {
 				break
@@ -52,7 +50,7 @@ func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n i
 	return n, s.forgetDropped(ctx, id)
 }
 
-// forgetDropped begins to count anew what an endpoint was not sent: it was sent that by hand.
+// forgetDropped resets the number of events that were dropped for an endpoint, because they have been sent by hand.
 func (s *Webhooks) forgetDropped(ctx context.Context, id string) error {
 	return s.writeFast(ctx, "recover", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET dropped = 0 WHERE id = ? AND dropped > 0", id)
@@ -60,17 +58,15 @@ func (s *Webhooks) forgetDropped(ctx context.Context, id string) error {
 	})
 }
 
-// recovery is a way in which something was not taken. It is looked for before anybody has
-// to wait for it to begin anew.
+// recovery is a kind of missing events. It finds them before it takes any lock.
 type recovery struct {
-	// find finds what stands behind a place, of events from a time on.
+	// find returns missing ones after a place, for events since from.
 	find func(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error)
-	// begin begins those anew for which that is still so, and returns how many.
+	// begin restarts the ones that are still missing, and returns how many.
 	begin func(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, ids []any) (int, error)
 }
 
-// place is where something stands among others: by its time, and by its id among those
-// of one time.
+// place is a position in a list ordered by time and id.
 type place struct {
 	at int64
 	id string
@@ -93,9 +89,8 @@ func (s *Webhooks) beginSome(ctx context.Context, id string, list []place, r *re
 	return n, err
 }
 
-// wake has an endpoint wait no more for the time for which it wanted to hear nothing:
-// what people send by hand is sent at once. It is a transaction of its own, for tries
-// that end lock deliveries before their endpoint.
+// wake ends the pause that an endpoint asked for: events sent by hand are sent immediately. It needs a transaction of
+// its own, because the result of an attempt locks deliveries before their endpoint.
 func (s *Webhooks) wake(ctx context.Context, id string) error {
 	return s.writeFast(ctx, "wake endpoint", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET rests = 0 WHERE id = ? AND rests > 0", id)
@@ -104,11 +99,10 @@ func (s *Webhooks) wake(ctx context.Context, id string) error {
 }
 
 const (
-	// beginAnew lets a delivery be tried as one that is new. What comes of a try under
-	// way is not waited for.
+	// beginAnew restarts a delivery. The result of an attempt in progress is ignored.
 	beginAnew = "state = ?, begun = ?, due = ?, takes = takes + 1, failed = 0, ended = NULL"
-	// unsuccessful deliveries have failed, or wait longer for their next try than one
-	// under way may take.
+	// unsuccessful selects deliveries that have failed, or wait longer for their next attempt than an attempt may
+	// take.
 	unsuccessful = "(deliveries.state = ? OR deliveries.failed > 0 AND deliveries.due > ?)"
 )
 
@@ -146,7 +140,7 @@ func (s *Webhooks) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, i
 	return int(n), err
 }
 
-// unsent events are not on their way to an endpoint.
+// unsent selects events without a delivery to an endpoint.
 const unsent = "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id AND d.webhook = ?)"
 
 func (s *Webhooks) missed(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// reportsAtOnce is how many reports are read at once, each on a connection of its own pool:
-	// those of read are for what requests need.
+	// reportsAtOnce is how many reports are read at once. Each has a connection of its own pool, because the pool read
+	// serves requests.
 	reportsAtOnce = 2
-	// mostWaiting is how many reports of one account wait for their turn, and turnWait for how long.
+	// mostWaiting is how many reports of one account may wait, and turnWait is the longest wait.
 	mostWaiting = 16
 	turnWait    = 10 * time.Second
 )
@@ -41,8 +41,8 @@ func (s *conn) enterReports(ctx context.Context, account string) error {
 	return err
 }
 
-// report runs fn in the account's turn, in a transaction that sees the database as of one moment
-// and changes nothing. An empty account is all accounts. Doing names the operation in errors.
+// report runs fn in the account's turn, in a read-only transaction that sees the database at one moment.
+// An empty account reads for all accounts. doing names the operation in errors.
 func (s *conn) report(ctx context.Context, account, doing string, fn func(tx *sql.Tx) error) error {
 	if err := s.enterReports(ctx, account); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -51,7 +51,7 @@ func (s *conn) report(ctx context.Context, account, doing string, fn func(tx *sq
 	return s.moment(ctx, s.reports, doing, fn)
 }
 
-// reportList is report of the rows of one query.
+// reportList runs one query like report and returns its rows.
 func reportList[T any](ctx context.Context, s *conn, account, doing string, scan func(scanner) (T, error),
 	query string, args ...any,
 ) (list []T, err error) {

@@ -16,22 +16,19 @@ import (
 )
 
 const (
-	// mostLooked is how many attempts one page of requests looks through, where a
-	// key, a model or an end is asked for that is rare. The next page goes on from
-	// there.
+	// mostLooked is how many attempts one page of requests searches if the filter matches few. The next page
+	// continues there.
 	mostLooked = 5_000
-	// firstLook is how many attempts are read at first for each request wanted.
+	// firstLook is how many attempts are read at first for each requested request.
 	firstLook = 2
 )
 
-// errNoRequest says that there is no such request.
-var errNoRequest = errors.New("there is no such request")
+// errNoRequest means that the request does not exist.
+var errNoRequest = errors.New("the request does not exist")
 
-// Requests is a page of an account's requests, the newest first, and where the
-// next one begins: no place when there is none. A page may have fewer requests
-// than its limit, even none, and a next one all the same: what was asked for is
-// rare, and there is more to look through. Requests of days that retention has
-// taken are not there.
+// Requests returns a page of an account's requests, newest first, and the place of the next page, which is zero if
+// there is none. If the filter matches few requests, a page may have fewer requests than its limit, even none, and a
+// next page. Requests of days that retention has deleted are not included.
 func (s *Reports) Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error) {
 	l, err := newLook(&q)
 	if err != nil {
@@ -44,10 +41,9 @@ func (s *Reports) Requests(ctx context.Context, q report.RequestsQuery) ([]repor
 	return list, l.next(), nil
 }
 
-// RequestsSince are the newest requests of an account behind a place, the newest
-// first, 1 to report.MaxRequests. Those of another node may come later than
-// their ids say, and one that is under way will change: whoever follows asks
-// from a little before, and replaces what it has.
+// RequestsSince returns the newest requests of an account after a place, newest first, 1 to report.MaxRequests.
+// Requests of other nodes may appear later than the order of ids suggests, and requests in progress will change: a
+// follower should query from a little earlier, and replace the ones that it has.
 func (s *Reports) RequestsSince(ctx context.Context, account string, after report.Cursor, limit int) (
 	[]report.Request, error,
 ) {
@@ -68,7 +64,7 @@ type spot struct {
 	n       int64
 }
 
-// spotOf is the place before the n-th attempt of a request.
+// spotOf returns the place before the n-th attempt of a request.
 func spotOf(c report.Cursor, n int64, none spot) (spot, error) {
 	if c == (report.Cursor{}) {
 		return none, nil
@@ -77,32 +73,33 @@ func spotOf(c report.Cursor, n int64, none spot) (spot, error) {
 	return spot{day, c.ID.String(), n}, err
 }
 
-// looked is what is looked at of an attempt.
+// looked holds the columns of an attempt that the search reads.
 type looked struct {
 	spot
 	key, model, outcome, opening string
-	unseen                       bool // nobody saw its end, or has resolved it; false unless that is asked for
+	unseen                       bool // its end is unseen and unresolved; set only if the query filters by it
 }
 
-// look goes down through an account's attempts, and finds requests.
+// look searches an account's attempts from the newest down and collects requests.
 type look struct {
 	q            *report.RequestsQuery
-	above, below spot // the attempts that are left are between
+	above, below spot // the remaining attempts are between them
 	last         looked
-	matches      bool // the request of last is of the model asked for
-	unseen       bool // it has an attempt whose end nobody saw
+	matches      bool // the request of last has the requested model
+	unseen       bool // it has an attempt with an unseen end
 	seen         int  // attempts
 	found        []spot
-	done         bool // the page is there
+	done         bool // the page is complete
 	ended        bool // there are no more
 }
 
 func newLook(q *report.RequestsQuery) (*look, error) {
 	if q.Limit < 1 || q.Limit > report.MaxRequests {
-		return nil, fmt.Errorf("a limit of %d is not from 1 to %d", q.Limit, report.MaxRequests)
+		return nil, fmt.Errorf("the limit %d is not between 1 and %d", q.Limit, report.MaxRequests)
 	}
 	if !q.Ended.Known() {
-		return nil, fmt.Errorf("requests that ended %q: say %q, %q, %q, or nothing for all", q.Ended, report.EndedOK,
+		return nil, fmt.Errorf("unknown filter %q for the end of requests: use %q, %q, %q, or leave it empty for all",
+			q.Ended, report.EndedOK,
 			report.EndedError, report.EndedUnseen)
 	}
 	f, err := newUsesFilter(report.UsesQuery{From: q.From, To: q.To})
@@ -117,7 +114,7 @@ func newLook(q *report.RequestsQuery) (*look, error) {
 	return l, err
 }
 
-// look reads pieces that double until there is a page.
+// look reads pieces of doubling size until the page is complete.
 func (s *Reports) look(ctx context.Context, doing string, l *look) (list []report.Request, err error) {
 	err = s.report(ctx, l.q.Account, doing, func(tx *sql.Tx) error {
 		for size := firstLook * (l.q.Limit + 1); !l.done; size *= 2 {
@@ -138,7 +135,7 @@ func (s *Reports) look(ctx context.Context, doing string, l *look) (list []repor
 	return list, err
 }
 
-// piece looks at the next attempts.
+// piece reads the next attempts.
 func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 	a, b := &l.above, &l.below
 	unseen := "0"
@@ -169,10 +166,10 @@ func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 }
 
 // errEnough ends the reading of a piece.
-var errEnough = errors.New("the page is there")
+var errEnough = errors.New("the page is complete")
 
-// take looks at an attempt. The last one of a request comes first, so that a
-// request is whole where the next one begins.
+// take checks an attempt. The last attempt of a request comes first, so a request is complete when the next one
+// starts.
 func (l *look) take(r *looked) error {
 	if r.request != l.last.request || r.day != l.last.day {
 		l.finish()
@@ -196,7 +193,7 @@ func (l *look) take(r *looked) error {
 	return nil
 }
 
-// finish decides about the request whose attempts were all looked at.
+// finish checks a request after all its attempts have been read.
 func (l *look) finish() {
 	r := &l.last
 	if r.request != "" && l.matches && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome),
@@ -206,7 +203,7 @@ func (l *look) finish() {
 	l.last = looked{}
 }
 
-// next is where the next page begins.
+// next returns the place of the next page.
 func (l *look) next() report.Cursor {
 	if l.ended {
 		return report.Cursor{}
@@ -218,8 +215,8 @@ func (l *look) next() report.Cursor {
 	return report.Cursor{Date: dateText(l.below.day), ID: id}
 }
 
-// attemptsOf reads the attempts of requests, with their corrections, in the
-// order of the requests and of their numbers.
+// attemptsOf reads the attempts of requests, with their corrections, in the order of the requests and of their
+// numbers.
 func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]report.Attempt, error) {
 	if len(requests) == 0 {
 		return nil, nil
@@ -247,7 +244,7 @@ func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]report.At
 	return list, nil
 }
 
-// wanted is a table of requests to join.
+// wanted returns a WITH clause that is a table of requests to join.
 func wanted(requests []spot) (with string, args []any) {
 	const row = "(cast(? AS BIGINT), cast(? AS TEXT))"
 	for _, r := range requests {
@@ -286,11 +283,10 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 	return all, err
 }
 
-// Request is a request of an account with all its attempts, their prices and
-// the arithmetic of what they cost; false when the account has no such request,
-// or retention has taken it.
+// Request returns a request of an account with all its attempts, their prices and the calculation of their cost;
+// false if the account has no such request, or retention has deleted it.
 //
-// Of an account with a price list it has what that is charged: see report.Attempt.HideCost.
+// If the account has a price list, it contains the charge in place of the cost: see report.Attempt.HideCost.
 func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
 	err error,
 ) {
@@ -301,7 +297,7 @@ func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d 
 	return d, there, err
 }
 
-// RequestAtCost is Request for operators: attempts are told at what they cost, and their terms beside it.
+// RequestAtCost returns a request for operators: attempts have their cost, and the account's terms in addition.
 func (s *Reports) RequestAtCost(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
 	err error,
 ) {
@@ -335,7 +331,7 @@ func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) 
 	book := priceBook{}
 	for i := range d.Parts {
 		a := &d.Parts[i]
-		// Without its price the cost is told as what nothing explains.
+		// Without its price, the cost cannot be explained.
 		if err := book.fillAll(ctx, tx, &a.Attempt); err != nil && !errors.Is(err, errNoPrice) {
 			return d, err
 		}

@@ -9,15 +9,12 @@ import (
 	"weir/internal/ledger"
 )
 
-// resolveRows is how many attempts one transaction resolves: few enough that nobody else
-// waits for long.
+// resolveRows is how many attempts one transaction resolves: few, so that other writers do not wait for long.
 const resolveRows = 100
 
-// ResolveOlder resolves, by a rule, what the attempts cost that were opened before a
-// moment and whose end nobody saw: see ledger.Row.Unseen. Each gets a correction
-// of its own. It goes on from where it was when it is called again after an error. It
-// tells progress, in attempts; progress may be nil. What it returns is what was resolved,
-// or would be.
+// ResolveOlder resolves by a rule the cost of the attempts that were opened before a time and have an unseen end: see
+// ledger.Row.Unseen. Each gets a correction of its own. If it is called again after an error, it continues with the
+// rest. It reports progress, in attempts; progress may be nil. It returns what it resolved, or would resolve.
 func (s *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.ResolveQuery,
 	progress func(done, total int64),
 ) (ledger.Resolution, error) {
@@ -45,13 +42,13 @@ func (s *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.Reso
 	return done, err
 }
 
-// resolveSome resolves those of the attempts that nobody has resolved meanwhile.
+// resolveSome resolves the attempts that have not been resolved meanwhile.
 func (s *Ledger) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.Row) (
 	sum ledger.Resolution, err error,
 ) {
 	err = s.write(ctx, s.sure, "resolve attempts", func(tx *sql.Tx) error {
 		sum = ledger.Resolution{}
-		for i := range list { // in the order of their places, as everybody does
+		for i := range list { // always in the order of their places, to avoid deadlocks
 			if err := s.lockAttempt(ctx, tx, list[i].ID); err != nil {
 				return err
 			}
@@ -80,7 +77,7 @@ func (s *Ledger) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Ru
 	return sum, nil
 }
 
-// spotsOf are the requests of the attempts, each once.
+// spotsOf returns the requests of the attempts, each once.
 func spotsOf(list []ledger.Row) (spots []spot) {
 	for i := range list {
 		at := spot{day: dayOf(list[i].Arrived), request: list[i].ID.Request.String()}
@@ -91,25 +88,24 @@ func spotsOf(list []ledger.Row) (spots []spot) {
 	return spots
 }
 
-// older looks for the attempts of a query whose end nobody saw.
+// older finds the attempts of a query that have an unseen end.
 type older struct {
 	store *Ledger
 	query *ledger.ResolveQuery
 }
 
-// each calls fn with some attempts after the other, in the order of days, requests and
-// numbers.
+// each calls fn with groups of attempts, in the order of days, requests and numbers.
 func (o *older) each(ctx context.Context, fn func([]ledger.Row) error) error {
 	days, err := o.days(ctx)
 	if err != nil {
-		return fmt.Errorf("look for unresolved attempts: %w", err)
+		return fmt.Errorf("find unresolved attempts: %w", err)
 	}
 	for _, day := range days {
 		last := ledger.AttemptID{}
 		for more := true; more; {
 			list, err := o.some(ctx, day, last)
 			if err != nil {
-				return fmt.Errorf("look for unresolved attempts of %s: %w", dateText(day), err)
+				return fmt.Errorf("find unresolved attempts of %s: %w", dateText(day), err)
 			}
 			if len(list) == 0 {
 				break
@@ -123,15 +119,16 @@ func (o *older) each(ctx context.Context, fn func([]ledger.Row) error) error {
 	return nil
 }
 
-// days are those whose sums say that something is unresolved.
+// days returns the days with unresolved attempts, by their sums.
 func (o *older) days(ctx context.Context) ([]int64, error) {
 	rows, err := o.store.read.QueryContext(
-		ctx, "SELECT DISTINCT period FROM rollup_uses WHERE period <= ? AND (uncertain <> 0 OR margin_uncertain <> 0 OR unknown <> 0)"+
+		ctx, "SELECT DISTINCT period FROM rollup_uses WHERE period <= ? AND (uncertain <> 0 OR margin_uncertain <> 0"+
+			" OR unknown <> 0)"+
 			" AND (? = '' OR account = ?) ORDER BY period", dayOf(o.query.Before), o.query.Account, o.query.Account)
 	return collect(rows, err, scanOne[int64])
 }
 
-// some reads attempts behind one, with their corrections.
+// some reads the attempts after last, with their corrections.
 func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]ledger.Row, error) {
 	s, q := o.store, o.query
 	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+

@@ -10,13 +10,11 @@ import (
 	"weir/internal/kept"
 )
 
-// itemSize is what an item takes, in bytes, by which a response is found: two hashes, in the
-// table and in the indexes.
+// itemSize is the space, in bytes, of an item in the index of responses: two hashes, in the table and in the indexes.
 const itemSize = 256
 
-// KeepResponse keeps a response, in the place of one with the same id. A power
-// cut may take it away, as it takes answers that are on their way. One that may not be
-// kept is a kept.Refusal.
+// KeepResponse stores a response. It replaces one with the same id. A power cut may lose it, as it loses answers in
+// flight. If the response must not be stored, the error is a kept.Refusal.
 func (s *Kept) KeepResponse(ctx context.Context, r *conversation.Record) error {
 	size := int64(len(r.Sealed) + itemSize*len(r.Items))
 	if err := s.checkSpace(r.Account, size); err != nil {
@@ -26,7 +24,7 @@ func (s *Kept) KeepResponse(ctx context.Context, r *conversation.Record) error {
 	return s.together.keep(ctx, k, s.writeTogether)
 }
 
-// keepAlone keeps a response by a transaction of its own.
+// keepAlone stores a response in a transaction of its own.
 func (s *Kept) keepAlone(ctx context.Context, k *keeping) error {
 	var refused error
 	err := s.writeFast(ctx, "keep response", func(tx *sql.Tx) error {
@@ -35,7 +33,7 @@ func (s *Kept) keepAlone(ctx context.Context, k *keeping) error {
 			return err
 		}
 		if refused = s.enter(ctx, tx, k.Account, kept.Response, 1, k.size); refused != nil {
-			if errors.Is(refused, kept.OverQuota) { // what had the id is gone all the same
+			if errors.Is(refused, kept.OverQuota) { // the previous response with the id is deleted in any case
 				return nil
 			}
 			return refused
@@ -48,15 +46,14 @@ func (s *Kept) keepAlone(ctx context.Context, k *keeping) error {
 	return refused
 }
 
-// Response is the sealed content of a response, or conversation.ErrNotFound.
+// Response returns the encrypted content of a response, or conversation.ErrNotFound.
 func (s *Kept) Response(ctx context.Context, id string) (sealed []byte, err error) {
 	const query = "SELECT sealed FROM responses WHERE id = ? AND expires > ?"
 	err = s.read.QueryRowContext(ctx, query, id, micros(s.clock.now())).Scan(&sealed)
 	return sealed, missing("read response", err)
 }
 
-// ResponseOfItem is the newest response that has the item, or
-// conversation.ErrNotFound.
+// ResponseOfItem returns the newest response that has the item, or conversation.ErrNotFound.
 func (s *Kept) ResponseOfItem(ctx context.Context, item string) (l conversation.Link, err error) {
 	const query = "SELECT r.id, r.previous, length(r.sealed) FROM response_items i JOIN responses r ON r.id = " +
 		"i.response" +
@@ -65,8 +62,8 @@ func (s *Kept) ResponseOfItem(ctx context.Context, item string) (l conversation.
 	return l, missing("find item", err)
 }
 
-// ResponseChain is a response and the ones before it, the newest first, up to
-// most of them or to one that is not there.
+// ResponseChain returns a response and its predecessors, newest first, at most most of them. It ends at one that does
+// not exist.
 func (s *Kept) ResponseChain(ctx context.Context, id string, most int) ([]conversation.Link, error) {
 	now := micros(s.clock.now())
 	rows, err := s.read.QueryContext(ctx, "WITH RECURSIVE chain (id, previous, size, turn) AS ("+
@@ -79,7 +76,7 @@ func (s *Kept) ResponseChain(ctx context.Context, id string, most int) ([]conver
 	})
 }
 
-// DeleteResponse deletes a response, or reports conversation.ErrNotFound.
+// DeleteResponse deletes a response, or returns conversation.ErrNotFound.
 func (s *Kept) DeleteResponse(ctx context.Context, id string) error {
 	return s.write(ctx, s.sure, "delete response", func(tx *sql.Tx) error {
 		_, n, err := s.giveBack(ctx, tx, kept.Response,
@@ -91,8 +88,7 @@ func (s *Kept) DeleteResponse(ctx context.Context, id string) error {
 	})
 }
 
-// SweepResponses deletes what has expired, and returns how many responses that
-// were.
+// SweepResponses deletes expired responses, and returns how many they were.
 func (s *Kept) SweepResponses(ctx context.Context) (int64, error) {
 	const some = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires <= ? LIMIT ?) RETURNING " +
 		"account, size"
@@ -102,8 +98,8 @@ func (s *Kept) SweepResponses(ctx context.Context) (int64, error) {
 	})
 }
 
-// inPortions runs a deletion of retainRows rows at most until there is less to delete, and
-// returns how many rows are gone.
+// inPortions runs a deletion of at most retainRows rows until there is less to delete, and returns how many rows are
+// deleted.
 func (s *Kept) inPortions(ctx context.Context, doing string, some func(tx *sql.Tx) (int64, error)) (deleted int64,
 	err error,
 ) {
@@ -119,8 +115,7 @@ func (s *Kept) inPortions(ctx context.Context, doing string, some func(tx *sql.T
 	return deleted, nil
 }
 
-// missing is an error of a query for one row, in the words of the package
-// conversation.
+// missing converts sql.ErrNoRows to conversation.ErrNotFound and wraps other errors.
 func missing(doing string, err error) error {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -11,26 +11,28 @@ import (
 	"weir/internal/report"
 )
 
-// retainRows is how many rows one transaction deletes: few enough that the
-// projector waits for milliseconds only.
+// retainRows is how many rows one transaction deletes: few, so that the projector waits only milliseconds.
 const retainRows = 500
 
-// Retain deletes the settled attempts of whole UTC days before a moment, those that are
-// unresolved, which somebody may resolve yet, only before an earlier one: see
-// ledger.Row.Unresolved. What they add up to goes into checkpoints in the same
-// transactions, so that Verify goes on from there, and by the version of their price into
-// explanations. A day is added up by end user and tags before: see Attribute.
-func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time, tags []string) (all report.Retained, err error) {
+// Retain deletes the settled attempts of whole UTC days before a time. Unresolved attempts, which may still be
+// resolved, are deleted only before an earlier time: see ledger.Row.Unresolved. The same transactions add the deleted
+// rows to checkpoints, as the base for Verify, and to explanations, by the version of their price. A day is first
+// added up by end user and tags: see Attribute.
+func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time, tags []string) (
+	all report.Retained, err error,
+) {
 	all.Rows, err = s.retainRows(ctx, before, tags, "outcome <> 'open' AND NOT "+isUnresolved)
 	if err == nil {
-		all.Unresolved, err = s.retainRows(ctx, unresolved, tags, "outcome <> 'open'") // which the others have left
+		all.Unresolved, err = s.retainRows(ctx, unresolved, tags, "outcome <> 'open'") // only unresolved ones are left
 	}
 	all.Rows += all.Unresolved
 	return all, err
 }
 
-// retainRows deletes the attempts before a moment of which the condition holds.
-func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string, where string) (deleted int64, failed error) {
+// retainRows deletes the attempts before a time that satisfy the condition where.
+func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string, where string) (
+	deleted int64, failed error,
+) {
 	days, err := daysOf(ctx, s.read, "attempts", "day", firstDay, dayOf(before)-1)
 	if err != nil {
 		return 0, fmt.Errorf("delete old attempts: %w", err)
@@ -39,7 +41,7 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 		if day <= s.lastOver() {
 			done, err := s.attributeDay(ctx, day, everyRequest, tags)
 			failed = errors.Join(failed, err)
-			if !done { // another node adds it up now, or nobody can
+			if !done { // another node adds it up now, or it failed
 				continue
 			}
 		}
@@ -60,30 +62,31 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 				return deleted, errors.Join(failed, err)
 			}
 			deleted, r.from = deleted+n, last
-			more = n > 0 // fewer than asked for says that others delete too
+			more = n > 0 // fewer rows than the limit mean that another node deletes too
 		}
 	}
 	return deleted, failed
 }
 
-// isBegunAgain reports whether a day is added up again, for which its rows are needed, and keeps others from that.
+// isBegunAgain reports whether a day is being added up again, which needs its rows. It locks the day, so that this
+// does not start.
 func isBegunAgain(ctx context.Context, tx *sql.Tx, day int64) (bool, error) {
 	var state int
-	err := tx.QueryRowContext(ctx, "UPDATE attributed_days SET day = day WHERE day = ? RETURNING state", day).Scan(&state)
+	err := tx.QueryRowContext(ctx, "UPDATE attributed_days SET day = day WHERE day = ? RETURNING state",
+		day).Scan(&state)
 	if isNone(err) {
 		return false, nil
 	}
 	return state == notAttributed, err
 }
 
-// leftover are rows that nobody needs any more.
+// leftover selects rows to delete.
 type leftover struct {
 	table, key, where string
 	args              []any
 }
 
-// clear deletes rows, a few at a time. They are looked for before anybody has to
-// wait for the deletion.
+// clear deletes rows, a few at a time. It finds them before it locks anything.
 func (s *conn) clear(ctx context.Context, old *leftover) error {
 	for {
 		rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT "+old.key+" FROM "+old.table+" WHERE "+old.where+
@@ -107,8 +110,9 @@ func (s *conn) clear(ctx context.Context, old *leftover) error {
 	}
 }
 
-// deleteSome deletes retainRows rows at most, of a table whose primary key is a list of columns, and reports whether there
-// are more. How many were deleted would not tell: PostgreSQL skips those that somebody else deletes.
+// deleteSome deletes at most retainRows rows of a table with a primary key of several columns, and reports whether
+// there are more. The number of deleted rows would not show that: PostgreSQL skips rows that another transaction
+// deletes.
 func (old *leftover) deleteSome(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	rows := " FROM " + old.table + " WHERE " + old.where
 	_, err = tx.ExecContext(ctx, "DELETE FROM "+old.table+" WHERE ("+old.key+") IN (SELECT "+old.key+rows+" LIMIT ?)",
@@ -119,16 +123,16 @@ func (old *leftover) deleteSome(ctx context.Context, tx *sql.Tx) (more bool, err
 	return more, err
 }
 
-// retention deletes the rows of a day of which a condition holds.
+// retention deletes the rows of a day that satisfy a condition.
 type retention struct {
 	day                       int64
 	where                     string
-	from                      string // the request at which it goes on; what is before it stays
+	from                      string // the request where it continues; earlier rows stay
 	checkpoints, explanations *rollup
 }
 
-// some deletes the next rows, up to those of a last request. What it adds up is what it
-// deleted, whoever deletes or settles beside it.
+// some deletes the next rows and returns the last request of them. It adds up exactly the rows that it deleted, even
+// if concurrent transactions delete or settle others.
 func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string, err error) {
 	rows, err := tx.QueryContext(ctx, "DELETE FROM attempts WHERE day = ? AND "+r.where+" AND (request, n) IN"+
 		" (SELECT request, n FROM attempts WHERE day = ? AND request >= ? AND "+r.where+" ORDER BY request, n LIMIT ?)"+
@@ -155,12 +159,11 @@ func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string,
 	return n, last, err
 }
 
-// RetainExplanations forgets by which prices the days before a moment came about. Their
-// sums stay.
+// RetainExplanations deletes the sums by price of the days before a time. The sums of the days remain.
 func (s *Ledger) RetainExplanations(ctx context.Context, before time.Time) error {
 	explanations := newRollup(tableExplanations)
 	for more := true; more; {
-		err := s.writeDeletion(ctx, "forget old explanations", func(tx *sql.Tx) (err error) {
+		err := s.writeDeletion(ctx, "delete old explanations", func(tx *sql.Tx) (err error) {
 			more, err = forgetSome(ctx, tx, dayOf(before), explanations)
 			return err
 		})
@@ -171,8 +174,7 @@ func (s *Ledger) RetainExplanations(ctx context.Context, before time.Time) error
 	return nil
 }
 
-// forgetSome adds some explanations before a day to what nobody knows the price of any
-// more.
+// forgetSome moves some explanations before a day to the sums of report.PriceForgotten.
 func forgetSome(ctx context.Context, tx *sql.Tx, day int64, explanations *rollup) (more bool, err error) {
 	rows, err := tx.QueryContext(ctx, "DELETE FROM explanations WHERE (period, account, model, price) IN"+
 		" (SELECT period, account, model, price FROM explanations WHERE period < ? AND price <> ? ORDER BY period, "+

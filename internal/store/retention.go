@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Retention is how long is kept what is deleted by its age.
+// Retention says how long data is stored that is deleted by age.
 type Retention struct {
-	Requests     time.Duration // rows of attempts; of those that nobody has resolved twice as long
+	Requests     time.Duration // rows of attempts; unresolved ones are stored twice as long
 	Explanations time.Duration // of the sums of days
 	Attribution  time.Duration // sums by end user and tag
-	Tags         []string      // that these tell apart: see Ledger.Attribute
+	Tags         []string      // tags that these sums report separately: see Ledger.Attribute
 }
 
 const retainEvery = time.Hour
 
-// RunRetention deletes, every hour until ctx ends, what has been kept long enough.
+// RunRetention deletes expired data every hour until ctx ends.
 func (s *DB) RunRetention(ctx context.Context, now func() Retention) {
 	every := time.NewTicker(retainEvery)
 	defer every.Stop()
@@ -35,7 +35,8 @@ func (s *DB) retain(ctx context.Context, r *Retention) {
 		s.log.Error("usage could not be added up by end user and tag; reports read the requests meanwhile", "err", err)
 	}
 	if err := s.Ledger.PackRollups(ctx); err != nil && ctx.Err() == nil {
-		s.log.Error("usage of all accounts could not be packed; reports read the sums of each account meanwhile", "err", err)
+		s.log.Error("usage of all accounts could not be packed; reports read the sums of each account meanwhile",
+			"err", err)
 	}
 	s.notDeleted(ctx, "end users and tags of closed accounts", s.forgetClosed(ctx))
 	s.notDeleted(ctx, "sums by end user and tag", s.Ledger.RetainAttribution(ctx, s.Now().Add(-r.Attribution)))
@@ -59,9 +60,9 @@ func (s *DB) retain(ctx context.Context, r *Retention) {
 	s.notDeleted(ctx, "responses", err)
 }
 
-// notDeleted logs an error, unless the process is about to end.
+// notDeleted logs an error, unless ctx has ended.
 func (s *DB) notDeleted(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		s.log.Error("what was kept long enough could not be deleted", "what", what, "err", err)
+		s.log.Error("expired data could not be deleted", "what", what, "err", err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"weir/internal/people"
 )
 
-// isTrusted reports whether the actor administers the whole installation, still: they may
-// be no operator any more, or their key revoked, since they were let in. Who an account's
-// owner invites may not be who the address says.
+// isTrusted reports whether the actor may currently administer the whole installation: since the request was
+// authenticated, they may have lost the operator role, or their key may have been revoked. An address that an
+// account's owner invites is not trusted to belong to that person.
 func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor, now time.Time) (bool, error) {
 	switch by.Kind {
 	case audit.User:
@@ -49,7 +49,7 @@ func owns(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string) (bo
 	return l.Disabled == nil, err
 }
 
-// mayManage is audit.ErrNotAllowed for an actor who is not trusted and does not own the account.
+// mayManage returns audit.ErrNotAllowed if the actor is neither trusted nor an owner of the account.
 func mayManage(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, now time.Time) error {
 	allowed, err := isTrusted(ctx, tx, by, now)
 	if err == nil && !allowed {
@@ -61,7 +61,7 @@ func mayManage(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string
 	return err
 }
 
-// mayOperate is audit.ErrNotAllowed for an actor who is not trusted.
+// mayOperate returns audit.ErrNotAllowed if the actor is not trusted.
 func mayOperate(ctx context.Context, tx *sql.Tx, by audit.Actor, now time.Time) error {
 	return mayManage(ctx, tx, by, "", now)
 }

@@ -14,7 +14,7 @@ import (
 	"weir/internal/report"
 )
 
-// What a rollup counts. The usage classes follow the other measures.
+// Measures of a rollup. The usage classes follow the other measures.
 const (
 	measureRequests = iota
 	measureCost     // nano-USD
@@ -27,12 +27,12 @@ const (
 	measureUncertain       // nano-USD that may have been spent beyond measureCost
 	measureMargin          // nano-USD that are charged beyond measureCost
 	measureMarginUncertain // nano-USD that may be charged beyond measureMargin and measureUncertain
-	measureMarginUnpriced  // attempts whose charge has no price, less those whose cost has none, in measureUnpriced
+	measureMarginUnpriced  // attempts with an unpriced charge, minus those with an unpriced cost, in measureUnpriced
 	measureUsage
 	numMeasures = measureUsage + llm.NumClasses
 )
 
-// measureColumns are the columns of the measures in a rollup's table.
+// measureColumns returns the columns of the measures in a rollup's table.
 func measureColumns() []string {
 	columns := []string{
 		"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown", "uncertain",
@@ -44,7 +44,7 @@ func measureColumns() []string {
 	return columns
 }
 
-// sums are the values of the measures.
+// sums holds the values of the measures.
 type sums [numMeasures]int64
 
 func (s *sums) add(o *sums) {
@@ -53,20 +53,20 @@ func (s *sums) add(o *sums) {
 	}
 }
 
-// charged is what counts against budgets.
+// charged returns the amount that counts against budgets.
 func (s *sums) charged() llm.Money { return s.charge() + s.uncertain() }
 
-// charge is what the account is charged, as far as costs are known, and uncertain what that may come to beyond it.
+// charge returns the account's charge, as far as costs are known; uncertain returns how much more may be charged.
 func (s *sums) charge() llm.Money { return llm.Money(s[measureCost] + s[measureMargin]) }
 
 func (s *sums) uncertain() llm.Money {
 	return llm.Money(s[measureUncertain] + s[measureMarginUncertain])
 }
 
-// unpriced are the attempts of which something has no price in what is charged.
+// unpriced returns the number of attempts with an unpriced class in their charge.
 func (s *sums) unpriced() int64 { return s[measureUnpriced] + s[measureMarginUnpriced] }
 
-// marginOf is what of these is beyond what providers charge.
+// marginOf returns the parts of the sums that exceed the cost.
 func (s *sums) marginOf() report.Margin {
 	return report.Margin{
 		Margin: llm.Money(s[measureMargin]), MarginUncertain: llm.Money(s[measureMarginUncertain]),
@@ -76,7 +76,7 @@ func (s *sums) marginOf() report.Margin {
 
 func (s *sums) usage() *llm.Usage { return (*llm.Usage)(s[measureUsage:]) }
 
-// dest are the places to scan a row's measures into.
+// dest returns pointers to scan a row's measures into.
 func (s *sums) dest() []any {
 	dest := make([]any, numMeasures)
 	for i := range s {
@@ -85,11 +85,11 @@ func (s *sums) dest() []any {
 	return dest
 }
 
-// bucket names a row of a rollup.
+// bucket identifies a row of a rollup.
 type bucket struct {
 	period                        int64 // yyyymmdd or yyyymmddhh
 	account, model, key, provider string
-	attribution                   string // of sums by end user and tags alone: see attributed.text
+	attribution                   string // only in sums by end user and tags: see attributed.text
 }
 
 func compareBuckets(a, b bucket) int {
@@ -103,20 +103,20 @@ func (b bucket) ofDay() bucket {
 	return b
 }
 
-// ofPrice is the bucket of a price's version, which stands in the place of the key.
+// ofPrice returns the bucket of a price's version, which replaces the key.
 func (b bucket) ofPrice(version string) bucket {
 	return bucket{period: b.period, account: b.account, model: b.model, key: version}
 }
 
-// ofUses is the bucket without what a table without keys has not.
+// ofUses returns the bucket of a table without keys.
 func (b bucket) ofUses() bucket { return bucket{period: b.period, account: b.account, model: b.model} }
 
-// bucketOf is the hour's bucket of an attempt: that in which its request came.
+// bucketOf returns the bucket of the hour when the attempt's request arrived.
 func bucketOf(a *ledger.Attempt) bucket {
 	return bucket{period: hourOf(a.Arrived), account: a.Account, model: a.FullModel(), key: a.Key, provider: a.Provider}
 }
 
-// sumsOf is what a settled attempt adds to its buckets.
+// sumsOf returns the amounts that a settled attempt adds to its buckets.
 func sumsOf(e *ledger.Entry) *sums {
 	s := &sums{
 		measureRequests:        number(e.Counts),
@@ -140,8 +140,8 @@ func sumsOf(e *ledger.Entry) *sums {
 	return s
 }
 
-// isError reports whether the provider is to blame: a client that left and a
-// process that died are not its errors.
+// isError reports whether the outcome is an error of the provider. A client that left and a process that died are
+// not.
 func isError(o ledger.Outcome) bool {
 	switch o {
 	case ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut:
@@ -150,7 +150,7 @@ func isError(o ledger.Outcome) bool {
 	return false
 }
 
-// buckets are sums by bucket.
+// buckets holds sums by bucket.
 type buckets map[bucket]*sums
 
 func (m buckets) add(b bucket, s *sums) {
@@ -164,10 +164,10 @@ func (m buckets) add(b bucket, s *sums) {
 // addEntry adds a settled attempt to the bucket of its hour.
 func (m buckets) addEntry(e *ledger.Entry) { m.add(bucketOf(&e.Attempt), sumsOf(e)) }
 
-// days folds hours into days.
+// days adds up hours by day.
 func (m buckets) days() buckets { return m.folded(bucket.ofDay) }
 
-// uses folds the keys of an account together.
+// uses adds up the keys of an account.
 func (m buckets) uses() buckets { return m.folded(bucket.ofUses) }
 
 func (m buckets) folded(fold func(bucket) bucket) buckets {
@@ -178,31 +178,29 @@ func (m buckets) folded(fold func(bucket) bucket) buckets {
 	return into
 }
 
-// sorted are the names in the order of a table's primary key.
+// sorted returns the buckets in the order of a table's primary key.
 func (m buckets) sorted() []bucket { return slices.SortedFunc(maps.Keys(m), compareBuckets) }
 
-// The tables of sums.
+// Tables of sums.
 const (
 	tableHours       = "rollup_hour"
 	tableDays        = "rollup_day"
 	tableUses        = "rollup_uses" // days without keys
 	tableCheckpoints = "checkpoints" // days of deleted rows
-	// tableExplanations has days of deleted rows by the version of their price, which
-	// stands in the place of a bucket's key.
+	// tableExplanations has days of deleted rows by the version of their price, which replaces the bucket's key.
 	tableExplanations = "explanations"
 )
 
 // rollup is a table of sums by bucket.
 type rollup struct {
 	table        string
-	names        []string // columns behind the model; the first is of the primary key
+	names        []string // columns after the model; the first is in the primary key
 	usual, all   []int    // measures
 	narrow, wide *insertion
 }
 
-// newRollup prepares for additions to a table. Most of the measures of most
-// rows are 0, and each value costs: rows that add to the usual measures alone
-// have a narrower insertion.
+// newRollup prepares additions to a table. Most measures of most rows are 0, and each value costs time, so rows that
+// only add to the usual measures have a narrower insertion.
 func newRollup(table string) *rollup {
 	r := &rollup{table: table, names: []string{"key", "provider"}, usual: []int{
 		measureRequests, measureCost, measureTokens, measureAttempts,
@@ -222,7 +220,7 @@ func newRollup(table string) *rollup {
 	return r
 }
 
-// addTo is the insertion that adds those measures to the table.
+// addTo returns the insertion that adds those measures to the table.
 func (r *rollup) addTo(measures []int) *insertion {
 	names := measureColumns()
 	columns, key := []string{"period", "account", "model"}, "period, account, model"
@@ -241,9 +239,8 @@ func (r *rollup) addTo(measures []int) *insertion {
 	}
 }
 
-// add adds sums to the table, in the order of its primary key, so that the
-// table is gone through once. With arrays, where many add at once, all rows go
-// in one statement: two that meet in many rows do not wait for each other.
+// add adds sums to the table, in the order of its primary key, so that it is walked through once. With arrays, one
+// statement inserts all rows: two concurrent ones that share many rows then lock them in one order.
 func (r *rollup) add(ctx context.Context, into *bulk, m buckets) error {
 	var narrow, wide []bucket
 	for b, s := range m {
@@ -282,7 +279,7 @@ func (r *rollup) bind(dst []any, b *bucket, s *sums, measures []int) []any {
 	return dst
 }
 
-// within reports whether no measure but those differs from 0.
+// within reports whether all other measures are 0.
 func (s *sums) within(measures []int) bool {
 	rest := *s
 	for _, m := range measures {
@@ -311,9 +308,10 @@ type rolled struct {
 	sums
 }
 
-// columns are what scanRolled reads, empty where the table has not all of them.
+// columns returns the columns for scanRolled, with empty texts for columns that the table does not have.
 func (r *rollup) columns() string {
-	names := slices.Concat([]string{"period", "account", "model"}, r.names, []string{"''", "''"}[len(r.names):], measureColumns())
+	names := slices.Concat([]string{"period", "account", "model"}, r.names, []string{"''", "''"}[len(r.names):],
+		measureColumns())
 	return strings.Join(names, ", ")
 }
 

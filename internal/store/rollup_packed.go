@@ -11,16 +11,16 @@ import (
 	"weir/internal/budget"
 )
 
-// tablePacked has what rollup_day has of all accounts, in one row for each day and each month that is over.
+// tablePacked stores the sums of rollup_day over all accounts, in one row for each past day and month.
 const tablePacked = "rollup_packed"
 
-// mostPacked bounds the sums of a row. Reports of a period that has more read the rollups.
+// mostPacked bounds the sums of a row. Reports over a period with more sums read the rollups.
 const mostPacked = 100_000
 
-// PackRollups writes the row of each day and each month that is over and has none that is up to date, up to the last day
-// that Attribute has begun: a node whose clock is behind knows by that, too, that it adds to a day that may be packed. The
-// last days are added up again each time, and the others every 24 hours, as months are: a node of an earlier version may have
-// added something to them.
+// PackRollups writes the missing and outdated rows of past days and months. It stops at the last day that Attribute
+// has started, so that a node with a slow clock also detects that it adds to a day that may be packed. It adds up the
+// last days each time, and the other periods every 24 hours, because a node of an earlier version may have added to
+// them.
 func (s *Ledger) PackRollups(ctx context.Context) error {
 	last, err := s.lastAttributed(ctx)
 	if err != nil {
@@ -31,15 +31,16 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 		return fmt.Errorf("pack sums: %w", err)
 	}
 	now := s.clock.now().UTC()
-	var months []int64 // that are over
+	var months []int64 // past ones
 	for i := range days {
-		if month := days[i] / 100; month < min(dayOf(now.Add(-attributeAfter)), last+1)/100 && !slices.Contains(months, month) {
+		if month := days[i] / 100; month < min(dayOf(now.Add(-attributeAfter)), last+1)/100 &&
+			!slices.Contains(months, month) {
 			months = append(months, month)
 		}
 	}
 	isChecked := s.packs.next(now)
-	var all []error                                   // of which none keeps other periods from being packed
-	for _, periods := range [][]int64{days, months} { // in this order: where a day changes, so does its month
+	var all []error                                   // an error does not stop the other periods
+	for _, periods := range [][]int64{days, months} { // in this order, because a changed day changes its month
 		there, err := packedPeriods(ctx, s.read)
 		if err != nil {
 			return errors.Join(append(all, fmt.Errorf("pack sums: %w", err))...)
@@ -57,11 +58,12 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// lastAttributed is the last day of which all attempts that are settled from now on are late: see summedUpto.
+// lastAttributed returns the last day that counts all attempts settled from now on as late: see summedUpto.
 func (s *Ledger) lastAttributed(ctx context.Context) (int64, error) {
 	var day int64
 	var upto string
-	err := s.read.QueryRowContext(ctx, "SELECT day, upto FROM attributed_days ORDER BY day DESC LIMIT 1").Scan(&day, &upto)
+	err := s.read.QueryRowContext(ctx, "SELECT day, upto FROM attributed_days ORDER BY day DESC"+
+		" LIMIT 1").Scan(&day, &upto)
 	if isNone(err) {
 		return firstDay, nil
 	}
@@ -71,19 +73,20 @@ func (s *Ledger) lastAttributed(ctx context.Context) (int64, error) {
 	return day, err
 }
 
-// packedPeriod says whether a day or a month is packed.
+// packedPeriod describes the packed row of a day or a month.
 type packedPeriod struct {
-	version, packed int64 // as in the table; but for a month the version is the sum of its days'
+	version, packed int64 // as in the table, but a month's version is the sum of its days' versions
 	hasSums         bool
 }
 
 func (p packedPeriod) isUpToDate() bool { return p.packed == p.version }
 
-// isReadable reports whether reports read the row.
+// isReadable reports whether reports may read the row.
 func (p packedPeriod) isReadable() bool { return p.isUpToDate() && p.hasSums }
 
 func packedPeriods(ctx context.Context, q querier) (map[int64]packedPeriod, error) {
-	rows, err := q.QueryContext(ctx, "SELECT period, version, packed, by_both IS NOT NULL FROM "+tablePacked+" ORDER BY period") // months first
+	rows, err := q.QueryContext(ctx, "SELECT period, version, packed, by_both IS NOT NULL FROM "+tablePacked+
+		" ORDER BY period") // months first
 	there := map[int64]packedPeriod{}
 	err = eachRow(rows, err, func(row scanner) error {
 		var period int64
@@ -112,15 +115,17 @@ func (p *packedRow) equals(o *packedRow) bool {
 }
 
 func readPacked(ctx context.Context, q querier, period int64) (p packedRow, err error) {
-	err = q.QueryRowContext(ctx, "SELECT version, packed, by_model, by_key, by_both FROM "+tablePacked+" WHERE period = ?", period).
+	err = q.QueryRowContext(ctx, "SELECT version, packed, by_model, by_key, by_both FROM "+tablePacked+
+		" WHERE period = ?", period).
 		Scan(&p.version, &p.packed, &p.byModel, &p.byKey, &p.byBoth)
 	return p, err
 }
 
-// pack writes the row of a period, unless it is up to date and what it would write.
+// pack writes the row of a period, unless it is up to date and unchanged.
 func (s *Ledger) pack(ctx context.Context, period int64) error {
 	err := s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" (period, version, packed) VALUES (?, 0, -1) ON CONFLICT (period) DO NOTHING", period)
+		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" (period, version, packed) VALUES (?, 0, -1)"+
+			" ON CONFLICT (period) DO NOTHING", period)
 		return err
 	})
 	if err != nil {
@@ -150,19 +155,20 @@ func (s *Ledger) pack(ctx context.Context, period int64) error {
 	if have.packed == want.packed && have.equals(&want) {
 		return nil
 	}
-	if period > lastMonth { // somebody may have added to the day who did not say so: its month may lack that, too
+	if period > lastMonth { // a node may have added to the day without a new version: its month may lack that too
 		want.version++
 		want.packed++
 	}
 	return s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+" SET version = ?, packed = ?, by_model = ?, by_key = ?, by_both = ?"+
-			" WHERE period = ? AND version = ? AND packed = ?", // else another node was faster
+		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+
+			" SET version = ?, packed = ?, by_model = ?, by_key = ?, by_both = ?"+
+			" WHERE period = ? AND version = ? AND packed = ?", // otherwise another node was faster
 			want.version, want.packed, want.byModel, want.byKey, want.byBoth, period, have.version, have.packed)
 		return err
 	})
 }
 
-// lastMonth is the last month, as months are stored; days are above it.
+// lastMonth is the highest stored month; days are greater numbers.
 const lastMonth = lastDay / 100
 
 func packedRowOf(all buckets) (p packedRow, err error) {
@@ -175,17 +181,18 @@ func packedRowOf(all buckets) (p packedRow, err error) {
 	return p, err
 }
 
-// ofModel is the bucket of all accounts and keys, and ofKey that of all models.
+// ofModel returns the bucket of all accounts and keys, and ofKey that of all models.
 func (b bucket) ofModel() bucket { return bucket{model: b.model, provider: b.provider} }
 func (b bucket) ofKey() bucket   { return bucket{account: b.account, key: b.key} }
 
-// readPeriod adds up what rollup_day has of a day or a month; nil where that has more than so many sums.
+// readPeriod adds up a day or a month of rollup_day; nil if there are more than most sums.
 func readPeriod(ctx context.Context, tx *sql.Tx, period int64, most int) (buckets, error) {
 	first, last := period, period
 	if period <= lastMonth {
 		first, last = budget.DaysOf(period)
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT 0, account, model, key, provider, "+columnsBy("sum", measureColumns())+" FROM "+tableDays+
+	rows, err := tx.QueryContext(ctx, "SELECT 0, account, model, key, provider, "+columnsBy("sum", measureColumns())+
+		" FROM "+tableDays+
 		" WHERE period BETWEEN ? AND ? GROUP BY account, model, key, provider LIMIT ?", first, last, most+1)
 	all := buckets{}
 	err = each(rows, err, scanRolled, func(r *rolled) error {
@@ -198,12 +205,13 @@ func readPeriod(ctx context.Context, tx *sql.Tx, period int64, most int) (bucket
 	return all, err
 }
 
-// dropPacked takes back the rows of days to which something is added, and by their versions those of their months.
-// Whoever is about to write one does so in vain.
+// dropPacked empties the rows of days that get additions, and increases their versions, which outdates the rows of
+// their months. A concurrent write of one of these rows has no effect.
 func dropPacked(ctx context.Context, tx *sql.Tx, days []int64) error {
 	slices.Sort(days)
 	for _, day := range slices.Compact(days) {
-		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" AS p (period, version, packed) VALUES (?, 1, -1) ON CONFLICT (period) DO UPDATE"+
+		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" AS p (period, version, packed) VALUES (?, 1, -1)"+
+			" ON CONFLICT (period) DO UPDATE"+
 			" SET version = p.version + 1, by_model = NULL, by_key = NULL, by_both = NULL", day)
 		if err != nil {
 			return fmt.Errorf("packed sums of %s: %w", dateText(day), err)

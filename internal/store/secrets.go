@@ -11,11 +11,11 @@ import (
 	"weir/internal/webhook"
 )
 
-// Reseal seals all secrets in the database with the newest key of the ring, in one
-// transaction, and returns how many there are.
+// Reseal encrypts all secrets in the database with the newest key of the ring, in one transaction, and returns how
+// many there are.
 func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) (n int, err error) {
 	newest := ring.Newest()
-	err = s.write(ctx, s.sure, "seal secrets anew", func(tx *sql.Tx) error {
+	err = s.write(ctx, s.sure, "reseal secrets", func(tx *sql.Tx) error {
 		if err := s.inTurn(ctx, tx); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) 
 	return n, err
 }
 
-// resealWebhooks does so with the secrets of endpoints.
+// resealWebhooks encrypts the secrets of webhook endpoints.
 func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
 	type row struct{ id, secret, former string }
 	rows, err := tx.QueryContext(ctx, "SELECT id, secret, former FROM webhooks ORDER BY id")
@@ -74,7 +74,7 @@ func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, er
 	return n, nil
 }
 
-// resealFactors does so with the secrets of second factors.
+// resealFactors encrypts the secrets of second factors.
 func resealFactors(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
 	type row struct{ id, secret string }
 	rows, err := tx.QueryContext(ctx, "SELECT id, totp FROM users WHERE totp <> '' ORDER BY id")
@@ -94,8 +94,7 @@ func resealFactors(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err
 	return len(all), nil
 }
 
-// SealedWith is how many secrets in the database are sealed with each master key, by
-// its name.
+// SealedWith returns how many secrets in the database are encrypted with each master key, by its name.
 func (s *Webhooks) SealedWith(ctx context.Context) (map[string]int, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''"+
@@ -111,7 +110,7 @@ func (s *Webhooks) SealedWith(ctx context.Context) (map[string]int, error) {
 	return counts, nil
 }
 
-// orNone is a text as a fact; nil for none.
+// orNone returns a text as a fact; nil if it is empty.
 func orNone(text string) any {
 	if text == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 const sessionColumns = "s.id, s.who, s.method, s.address, s.agent, s.created, s.seen, s.expires, s.pending"
 
-// sessionRow is a row of sessionColumns, before its times are read.
+// sessionRow is a scanned row of sessionColumns, with its times not converted yet.
 type sessionRow struct {
 	people.Session
 	created, seen, expires int64
@@ -33,7 +33,7 @@ func scanSession(row scanner) (people.Session, error) {
 	return r.session(), err
 }
 
-// StartSession starts a session, and forgets those whose time is over.
+// StartSession starts a session, and deletes expired ones.
 func (s *People) StartSession(ctx context.Context, by audit.Actor, n people.NewSession) error {
 	return s.changePeople(ctx, "start session", func(tx *sql.Tx) error { return s.startSession(ctx, tx, by, n) })
 }
@@ -63,8 +63,8 @@ func (s *People) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n
 	return s.tell(ctx, tx, e, nil, facts{"method": n.Method, "agent": n.Agent})
 }
 
-// asksFactor reports whether a session begins with one factor alone where its user has two. Single sign-on has its
-// own, and the link of the command line is for who has lost theirs.
+// asksFactor reports whether a session starts with one factor although its user has two. Single sign-on has its own
+// second factor, and the command line's link is for users who have lost theirs.
 func asksFactor(l *people.Login, n *people.NewSession) bool {
 	byOne := n.Method == people.ByPassword || n.Method == people.ByInvitation || n.Method == people.ByReset
 	return l.SecondFactor && byOne && !n.Passed
@@ -72,8 +72,7 @@ func asksFactor(l *people.Login, n *people.NewSession) bool {
 
 func sessionObject(n *people.Session) audit.Object { return audit.Object{Kind: "session", ID: n.ID} }
 
-// stillIn refuses with people.ErrNotFound what a session of a user begins that has ended meanwhile: its request was let
-// in before.
+// stillIn returns people.ErrNotFound if a session of a user has ended since its request was authenticated.
 func stillIn(ctx context.Context, tx *sql.Tx, session, userID string) error {
 	var n int64
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sessions WHERE id = ? AND who = ?", session, userID).Scan(&n)
@@ -83,8 +82,7 @@ func stillIn(ctx context.Context, tx *sql.Tx, session, userID string) error {
 	return err
 }
 
-// VisitorBySession is whose session has that token, over or not; or
-// people.ErrNotFound.
+// VisitorBySession returns the visitor with the session of that token, even if it has expired; or people.ErrNotFound.
 func (s *People) VisitorBySession(ctx context.Context, token people.Hash) (*people.Visitor, error) {
 	var r sessionRow
 	var u userRow
@@ -101,7 +99,7 @@ func (s *People) VisitorBySession(ctx context.Context, token people.Hash) (*peop
 	return people.NewVisitor(u.login().User, new(r.session()), in), nil
 }
 
-// TouchSession notes when and from where a session was last used.
+// TouchSession records the time and the address of a session's last use.
 func (s *People) TouchSession(ctx context.Context, n people.Session) error {
 	return s.writeFast(ctx, "touch session", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE sessions SET seen = ?, address = ? WHERE id = ? AND seen < ?",
@@ -114,7 +112,7 @@ func (s *People) TouchSession(ctx context.Context, n people.Session) error {
 	})
 }
 
-// Sessions are the sessions of a user, the one used last first.
+// Sessions returns the sessions of a user, most recently used first.
 func (s *People) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+sessionColumns+
 		" FROM sessions s WHERE s.who = ? ORDER BY s.seen DESC, s.id", userID)
@@ -150,7 +148,7 @@ func (s *conn) endSessions(ctx context.Context, tx *sql.Tx, by audit.Actor, rows
 	return len(list), err
 }
 
-// logouts end sessions of single sign-on.
+// logouts ends sessions of single sign-on.
 type logouts struct{ *People }
 
 // EndByLogout ends the sessions that a provider of single sign-on has ended.
@@ -169,7 +167,7 @@ func (s logouts) EndByLogout(ctx context.Context, by audit.Actor, l people.Logou
 	return ended, err
 }
 
-// useLogout takes note that a logout token is used, and forgets those that have expired.
+// useLogout records that a logout token is used, and deletes expired records.
 func useLogout(ctx context.Context, tx *sql.Tx, l *people.Logout) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM logout_tokens WHERE until <= ?", micros(l.At)); err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 	"modernc.org/sqlite"
 )
 
-// snapshotPages are copied at once, between looks at whether to stop.
+// snapshotPages is how many pages are copied between checks of the context.
 const snapshotPages = 512
 
-// OpenExisting opens a database that is there, as it is: nothing is migrated. A schema newer than this program is
-// refused.
+// OpenExisting opens an existing database without migrating it. It returns an error if the schema is newer than this
+// program.
 func OpenExisting(ctx context.Context, o Options) (*DB, error) {
 	s, err := o.existing()
 	if err != nil {
@@ -28,7 +28,7 @@ func OpenExisting(ctx context.Context, o Options) (*DB, error) {
 	return s, nil
 }
 
-// existing is connect, and an error where there is no database.
+// existing calls connect; it returns an error if there is no database.
 func (o *Options) existing() (*DB, error) {
 	e, err := o.engine()
 	if err == nil {
@@ -40,21 +40,20 @@ func (o *Options) existing() (*DB, error) {
 	return o.connect(e)
 }
 
-// Snapshot copies an SQLite database, as it is at one moment, to a file that is not there yet, while others use it. The
-// log of SQLite grows until it is done, for none of it can be taken into the database meanwhile. Progress is in
-// pages; nil for nobody.
+// Snapshot copies an SQLite database, as of one moment, to a new file while it is in use. SQLite's log grows until
+// the copy is complete, because it cannot be checkpointed meanwhile. progress is in pages and may be nil.
 //
 // https://www.sqlite.org/backup.html
 func (s *DB) Snapshot(ctx context.Context, to string, progress func(done, total int64)) (err error) {
 	if s.engine.shared {
-		return errors.New("only a database in the data directory can be copied")
+		return errors.New("only an SQLite database can be copied")
 	}
 	c, err := s.read.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	const begin = "BEGIN; SELECT count(*) FROM sqlite_schema" // what is read first decides which moment it is
+	const begin = "BEGIN; SELECT count(*) FROM sqlite_schema" // the first read determines the moment
 	if _, err := c.ExecContext(ctx, begin); err != nil {
 		return fmt.Errorf("copy the database: %w", err)
 	}
@@ -66,7 +65,7 @@ func (s *DB) Snapshot(ctx context.Context, to string, progress func(done, total 
 	return nil
 }
 
-// copyPages copies what a connection of the driver reads.
+// copyPages copies the pages that the driver's connection reads.
 func copyPages(ctx context.Context, driver any, to string, progress func(done, total int64)) (err error) {
 	source, ok := driver.(interface {
 		NewBackup(to string) (*sqlite.Backup, error)

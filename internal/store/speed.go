@@ -13,7 +13,7 @@ import (
 
 const tableSpeed = "rollup_speed"
 
-// speedColumns are the columns of the buckets of a report.Speed.
+// speedColumns returns the columns of the buckets of a report.Speed.
 func speedColumns() []string {
 	columns := make([]string, report.NumSpeeds)
 	for i := range columns {
@@ -23,10 +23,10 @@ func speedColumns() []string {
 	return columns
 }
 
-// speeds are times to first token by day, account and model.
+// speeds holds times to first token by day, account and model.
 type speeds map[bucket]*report.Speed
 
-// addEntry counts a whole answer that began with a first piece.
+// addEntry counts a complete answer with a first token.
 func (m speeds) addEntry(hour *bucket, e *ledger.Entry) {
 	if e.Outcome != ledger.OutcomeOK || e.FirstToken.Microseconds() <= 0 {
 		return
@@ -53,8 +53,7 @@ func insertSpeeds() *insertion {
 	}
 }
 
-// addSpeeds adds what the batch's answers took, in the order of the table's
-// primary key.
+// addSpeeds writes the times of the batch, in the order of the table's primary key.
 func (a *applier) addSpeeds(ctx context.Context) error {
 	names := slices.SortedFunc(maps.Keys(a.speeds), compareBuckets)
 	_, err := a.bulk.insert(ctx, a.speed, len(names), func(dst []any, i int) []any {

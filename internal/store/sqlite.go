@@ -20,19 +20,18 @@ import (
 const (
 	readers     = 4
 	busyTimeout = "10000" // milliseconds that a connection waits for another process
-	// cacheKiB bounds each connection's cache of pages. A report of a year of
-	// one account's usage fits in.
+	// cacheKiB bounds each connection's page cache. A report over one account's usage of a year fits into it.
 	cacheKiB = "8192"
-	// journalBytes is what the log is cut to when it begins anew (https://sqlite.org/pragma.html#pragma_journal_size_limit),
-	// twice what it comes to by itself: it is longer where somebody read for long, or wrote much at once.
+	// journalBytes is the size of the log after it is truncated at a restart
+	// (https://sqlite.org/pragma.html#pragma_journal_size_limit). It is twice its usual size; the log is longer after
+	// a long read or a large write.
 	journalBytes = "8388608"
-	// oldestSQLite has no bug that can corrupt a database in WAL mode, which
-	// every version from 3.7.0 to 3.51.2 has (https://sqlite.org/wal.html,
-	// "the WAL-reset bug").
+	// oldestSQLite is the first version without a bug that can corrupt a database in WAL mode. Versions 3.7.0 to
+	// 3.51.2 have it (https://sqlite.org/wal.html, "the WAL-reset bug").
 	oldestSQLite = "3.51.3"
 )
 
-// sqliteEngine is SQLite at that path, in WAL mode.
+// sqliteEngine returns the engine for the SQLite file at path, in WAL mode.
 func sqliteEngine(path string) (*engine, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -69,8 +68,8 @@ func sqlitePools(path string) (p pools, err error) {
 	return p, err
 }
 
-// privateFile makes the database file, and the directory it lies in, for the
-// owner alone. SQLite gives the files beside it the same mode.
+// privateFile creates the database file and its directory with access for the owner only. SQLite creates its other
+// files with the same mode.
 func privateFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -82,8 +81,7 @@ func privateFile(path string) error {
 	return f.Close()
 }
 
-// sqlitePool is a pool of n connections that are kept open. The driver applies
-// busy_timeout before everything else.
+// sqlitePool opens a pool of n connections that stay open. The driver applies busy_timeout before the other pragmas.
 func sqlitePool(path string, n int, params url.Values) (*sql.DB, error) {
 	params.Set("_busy_timeout", busyTimeout)
 	params.Set("_foreign_keys", "1")
@@ -100,8 +98,7 @@ func sqlitePool(path string, n int, params url.Values) (*sql.DB, error) {
 	return db, nil
 }
 
-// sqlitePrepare locks out other processes that would migrate too, and turns
-// WAL mode on, which the file remembers.
+// sqlitePrepare locks out other processes that would migrate, and turns WAL mode on, which the file stores.
 func sqlitePrepare(ctx context.Context, path string) (*sql.DB, func() error, error) {
 	lock := flock.New(path+"-lock", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
@@ -122,14 +119,15 @@ func sqliteCheck(ctx context.Context, db *sql.DB) (unready bool, err error) {
 		return false, err
 	}
 	if olderVersion(version, oldestSQLite) {
-		return false, fmt.Errorf("SQLite %s is built in, which can corrupt a database; weir needs %s or newer", version,
+		return false, fmt.Errorf("this program contains SQLite %s, which can corrupt a database: build it with %s or"+
+			" newer", version,
 			oldestSQLite)
 	}
 	err = db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
 	return mode != "wal", err
 }
 
-// olderVersion compares dotted numbers.
+// olderVersion reports whether version a is older than b. Both are dotted numbers.
 func olderVersion(a, b string) bool {
 	var x, y [3]int
 	_, _ = fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2])

@@ -13,13 +13,13 @@ import (
 	"weir/internal/report"
 )
 
-// OldestStatement is the first month, yyyymm, of which a statement may be: no ledger has anything before it.
+// OldestStatement is the first month, yyyymm, that a statement can have. No ledger has earlier entries.
 const OldestStatement = 2025_01
 
-// CloseStatement closes the statement of an account for a month, yyyymm, and returns it. It has what the account is charged
-// for the days of the month, and what days before, from the month of the first statement on, have come to since the
-// statement before. The error is a *llm.Error with
-// CodeInvalidRequest where the month is not over, not the next one, or the first and too long ago.
+// CloseStatement closes the statement of an account for a month, yyyymm, and returns it. It contains the charges of
+// the days of the month, and changes since the previous statement to earlier days, from the month of the first
+// statement on. The error is a *llm.Error with CodeInvalidRequest if the month is not over, is not the next one, or
+// is the first and too long ago.
 func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account string, month int64) (
 	st report.Statement, err error,
 ) {
@@ -39,11 +39,12 @@ func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account str
 			return err
 		}
 		if next := timeOfDay(last.month*100 + 101); last.number > 0 && dayOf(next)/100 != month {
-			return llm.Invalidf("month", "Statements are closed month after month: the next one is of %s, behind number %d of %s.",
+			return llm.Invalidf("month", "Statements are closed month after month: the next one is for %s, "+
+				"after number %d for %s.",
 				next.Format("2006-01"), last.number, periodText(last.month))
 		}
 		if last.number == 0 && month < OldestStatement {
-			return llm.Invalidf("month", "The first statement is of %s at the earliest. Check the year.",
+			return llm.Invalidf("month", "The first statement is for %s at the earliest. Check the year.",
 				periodText(OldestStatement))
 		} else if last.number == 0 {
 			first = month
@@ -60,18 +61,18 @@ func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account str
 	return st, err
 }
 
-// CheckOver refuses a month, yyyymm, that is not over.
+// CheckOver returns an error if a month, yyyymm, is not over.
 func CheckOver(month int64, now time.Time) error {
 	if dayOf(now)/100 <= month {
-		return llm.Invalidf("month", "The month %s is not over. Close its statement in the next one.", periodText(month))
+		return llm.Invalidf("month", "The month %s is not over. Close its statement after it has ended.", periodText(month))
 	}
 	return nil
 }
 
-// statementOf is a statement by its number and month.
+// statementOf identifies a statement by its number and month.
 type statementOf struct{ number, month int64 }
 
-// lastStatement is the month of an account's first statement, and its last one with the hash; 0 for none.
+// lastStatement returns the month of an account's first statement, and its last one with the hash; 0 for none.
 func lastStatement(ctx context.Context, tx *sql.Tx, account string) (first int64, last statementOf, hash string,
 	err error,
 ) {
@@ -84,13 +85,19 @@ func lastStatement(ctx context.Context, tx *sql.Tx, account string) (first int64
 	return first, last, hash, err
 }
 
-// statementLines is what the sums of the days of some months have beyond the statements that are closed.
-func statementLines(ctx context.Context, tx *sql.Tx, account string, first, month int64) ([]report.StatementLine, error) {
+// statementLines returns the sums of the days of some months minus the closed statements.
+func statementLines(ctx context.Context, tx *sql.Tx, account string, first, month int64) (
+	[]report.StatementLine, error,
+) {
 	const sums = "SELECT period AS day, model, requests, tokens, cost + margin AS charge, " +
-		"uncertain + margin_uncertain AS uncertain, unpriced + margin_unpriced AS unpriced FROM rollup_uses WHERE account = ? AND period BETWEEN ? AND ? AND "
-	const closed = "SELECT day, model, -requests, -tokens, -charge, -uncertain, -unpriced FROM statement_lines WHERE account = ?"
-	rows, err := tx.QueryContext(ctx, "SELECT day, model, sum(requests), sum(tokens), sum(charge), sum(uncertain), sum(unpriced) FROM ("+
-		sums+used("", "")+" UNION ALL "+closed+") AS u GROUP BY day, model HAVING sum(requests) <> 0 OR sum(tokens) <> 0 OR "+
+		"uncertain + margin_uncertain AS uncertain, unpriced + margin_unpriced AS unpriced FROM rollup_uses" +
+		" WHERE account = ? AND period BETWEEN ? AND ? AND "
+	const closed = "SELECT day, model, -requests, -tokens, -charge, -uncertain, -unpriced FROM statement_lines" +
+		" WHERE account = ?"
+	rows, err := tx.QueryContext(ctx, "SELECT day, model, sum(requests), sum(tokens), sum(charge), sum(uncertain),"+
+		" sum(unpriced) FROM ("+
+		sums+used("", "")+" UNION ALL "+closed+") AS u GROUP BY day, model HAVING sum(requests) <> 0 OR"+
+		" sum(tokens) <> 0 OR "+
 		"sum(charge) <> 0 OR sum(uncertain) <> 0 OR sum(unpriced) <> 0 ORDER BY day, model",
 		account, first*100, month*100+99, account)
 	return collect(rows, err, scanStatementLine)
@@ -114,8 +121,10 @@ func (s *Ledger) insertStatement(ctx context.Context, tx *sql.Tx, by audit.Actor
 		if day, err = parseDate(l.Date, 0); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO statement_lines (account, number, day, model, requests, tokens, charge,"+
-			" uncertain, unpriced) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", st.Account, st.Number, day, l.Model, l.Requests, l.Tokens,
+		_, err = tx.ExecContext(ctx, "INSERT INTO statement_lines (account, number, day, model, requests,"+
+			" tokens, charge,"+
+			" uncertain, unpriced) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", st.Account, st.Number, day, l.Model,
+			l.Requests, l.Tokens,
 			int64(l.Charge), int64(l.Uncertain), l.Unpriced)
 	}
 	if err != nil {
@@ -130,7 +139,7 @@ func (s *Ledger) insertStatement(ctx context.Context, tx *sql.Tx, by audit.Actor
 	return err
 }
 
-// Statements are the statements of an account, by number.
+// Statements returns the statements of an account, by number.
 func (s *Reports) Statements(ctx context.Context, account string) (list []report.Statement, err error) {
 	err = s.report(ctx, account, "read statements", func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, "SELECT account, number, month, closed, hash FROM statements"+
@@ -142,7 +151,8 @@ func (s *Reports) Statements(ctx context.Context, account string) (list []report
 			return st, err
 		})
 		for i := 0; i < len(list) && err == nil; i++ {
-			rows, err = tx.QueryContext(ctx, "SELECT day, model, requests, tokens, charge, uncertain, unpriced FROM statement_lines"+
+			rows, err = tx.QueryContext(ctx, "SELECT day, model, requests, tokens, charge, uncertain, unpriced"+
+				" FROM statement_lines"+
 				" WHERE account = ? AND number = ? ORDER BY day, model", account, list[i].Number)
 			list[i].Lines, err = collect(rows, err, scanStatementLine)
 		}
@@ -151,9 +161,10 @@ func (s *Reports) Statements(ctx context.Context, account string) (list []report
 	return list, err
 }
 
-// VerifyStatements recomputes the hashes of all statements, and finds what is missing between them.
+// VerifyStatements recomputes the hashes of all statements, and finds missing ones.
 func (s *Reports) VerifyStatements(ctx context.Context) (n int, faults []report.StatementFault, err error) {
-	accounts, err := reportList(ctx, s.conn, "", "read statements", scanOne[string], "SELECT DISTINCT account FROM statements ORDER BY account")
+	accounts, err := reportList(ctx, s.conn, "", "read statements", scanOne[string], "SELECT DISTINCT account"+
+		" FROM statements ORDER BY account")
 	for i := 0; i < len(accounts) && err == nil; i++ {
 		var list []report.Statement
 		list, err = s.Statements(ctx, accounts[i])
@@ -172,10 +183,10 @@ func verifyStatements(list []report.Statement) (faults []report.StatementFault) 
 			faults = append(faults, report.StatementFault{Account: st.Account, Number: st.Number, What: what})
 		}
 		if st.Number != before.Number+1 {
-			fault("the statement before it is missing")
+			fault("the previous statement is missing")
 		}
 		if st.Sum(before.Hash) != st.Hash {
-			fault("its lines are not those that it was closed with")
+			fault("its lines have changed since it was closed")
 		}
 		before = st
 	}

@@ -1,10 +1,8 @@
-// Package store keeps everything that is not in the journal in a database. A DB
-// is one open database; a type for each part of what is in it has the methods,
-// and implements the interfaces of those who use it.
+// Package store stores in a database everything that is not in the journal. A DB is one open database. It has one
+// type for each part of the data. Their methods implement the interfaces of the packages that use them.
 //
-// SQL here is written once, in the subset that SQLite and PostgreSQL share;
-// what an engine does its own way is a field of engine. All text of SQL stands
-// beside the function that runs it.
+// SQL is written once, in the subset that SQLite and PostgreSQL share. Differences between the engines are fields of
+// engine. The text of a statement is next to the function that runs it.
 package store
 
 import (
@@ -25,19 +23,19 @@ import (
 	"weir/internal/llm"
 )
 
-// Options says where the database is.
+// Options says which database to open.
 type Options struct {
-	Path string       // the SQLite file; made when it is not there
+	Path string       // the SQLite file; created if it does not exist
 	URL  llm.Secret   // postgres:// or postgresql://; empty for SQLite at Path
 	Log  *slog.Logger // nil for none
-	Kept kept.Quota   // of what is kept for clients
-	// What follows is for tests. Clock is the clock that all nodes share; nil for the database's, or Machine where that
-	// has none. Machine is the clock of this machine; nil for time.Now.
+	Kept kept.Quota   // limits the data that is stored for clients
+	// The fields below are for tests. Clock is the clock that all nodes share; if nil, it is the database's, or
+	// Machine if the database has none. Machine is the clock of this machine; if nil, time.Now.
 	Clock, Machine func() time.Time
-	MostPacked     int // bounds the sums of a packed row; 0 for mostPacked
+	MostPacked     int // limits the sums in a packed row; 0 means mostPacked
 }
 
-// DB is an open database with all its parts. All their methods may be called at once.
+// DB is an open database with all its parts. Their methods may be called concurrently.
 type DB struct {
 	*conn
 
@@ -52,8 +50,8 @@ type DB struct {
 	Managed  *Managed
 }
 
-// conn is what the parts of a database share: its connections, transactions on them,
-// and what several parts do in one, such as writing the audit log.
+// conn is shared by the parts of a database: it has connections, transactions, and steps that several parts do within
+// one transaction, such as writing the audit log.
 type conn struct {
 	engine *engine
 	clock  *clock
@@ -64,22 +62,20 @@ type conn struct {
 	// writing is held while a batch is applied and, on an engine with one writer, during every write: waiting here is
 	// fair and cheap, while waiting for SQLite's own lock means to sleep and retry.
 	writing chan struct{}
-	bulk    bulk // on fast
+	bulk    bulk // on the pool fast
 	outbox  outbox
 }
 
-// pools are the connections to a database, by what they are for.
+// pools are the connection pools of a database, by purpose.
 type pools struct {
-	// read and reports are pools of connections that see commits as they are made:
-	// reports for what reads many rows, read for what nothing long may be in the way of,
-	// such as the key of a request. fast and sure are for writing. A commit on fast is there for every process at
-	// once but may be lost in a power cut, which is enough for what the journal
-	// can repeat; a commit on sure is on the disk, and everything committed
-	// before it is too.
+	// read and reports see commits immediately: reports is for queries that read many rows, read for short queries
+	// that must not wait behind them, such as the look-up of a request's API key. fast and sure are for writing. A
+	// commit on fast is visible to every process at once, but a power cut may lose it; that is enough for data that
+	// the journal can restore. A commit on sure is on the disk, together with all commits before it.
 	read, reports, fast, sure *sql.DB
 }
 
-// close closes those that are open.
+// close closes the pools that are open.
 func (p *pools) close() (err error) {
 	for _, db := range []*sql.DB{p.read, p.reports, p.fast, p.sure} {
 		if db != nil {
@@ -89,60 +85,55 @@ func (p *pools) close() (err error) {
 	return err
 }
 
-// engine is what differs between databases.
+// engine describes how a database engine differs from the others.
 type engine struct {
 	migrations string        // directory of the embedded migrations
 	dialect    goose.Dialect // for the table of applied migrations
-	// exists is nil when there is a database.
+	// exists returns nil if there is a database.
 	exists func() error
-	// open gives the pools of a conn.
+	// open opens the connection pools.
 	open func() (pools, error)
-	// prepare makes a database that is not up to date ready for migrations,
-	// alone: it holds a lock until release is called.
+	// prepare makes a database ready for migrations. It holds a lock against other processes until release is called.
 	prepare func(ctx context.Context) (db *sql.DB, release func() error, err error)
-	// check refuses a database program that is too old, and reports whether
-	// prepare has to run whatever the schema is.
+	// check returns an error if the database engine is too old, and reports whether prepare has to run even if the
+	// schema is up to date.
 	check func(ctx context.Context, db *sql.DB) (unready bool, err error)
-	// shared says that other nodes may use the database. The next three are nil
-	// where none can: lock keeps others from what has that name until the
-	// transaction ends, now is the time by its clock in microseconds, for clock alone,
-	// incarnation changes when commits may have been lost.
+	// shared means that other nodes may use the database. The next three are nil if it is false. lock holds a lock
+	// with that name until the transaction ends. now returns the time by the database's clock, in microseconds; only
+	// clock calls it. incarnation returns an id that changes when commits may have been lost.
 	shared      bool
 	lock        func(ctx context.Context, tx *sql.Tx, name string) error
 	now         func(ctx context.Context, q querier) (int64, error)
 	incarnation func(ctx context.Context, q querier) (string, error)
-	shortage    *shortage // notes why no connection was to be had; nil where none is lacking
-	// free is how many bytes are free on the database's disk; nil where that is not ours.
+	shortage    *shortage // records why no connection was available; nil if the engine never lacks one
+	// free returns the free bytes on the database's disk; nil if the disk belongs to another machine.
 	free func() (int64, error)
-	// noTable reports whether err says that a table is missing.
+	// noTable reports whether err means that a table does not exist.
 	noTable func(err error) bool
 
-	// manyWriters says that transactions which write may run at once.
+	// manyWriters means that several transactions may write concurrently.
 	manyWriters bool
-	// again reports whether err says that a transaction lost against another
-	// one, and has done nothing; nil where there is no other one.
+	// again reports whether err means that a transaction was aborted because of a concurrent one and may be run
+	// again; nil if that cannot happen.
 	again func(err error) bool
-	// inTurn makes transactions that call it commit one after the other; nil
-	// where all do. What is read after it has all that the earlier ones wrote.
+	// inTurn makes the transactions that call it commit one after the other; nil if all do. A read after it sees
+	// everything that the earlier ones wrote.
 	inTurn func(ctx context.Context, tx *sql.Tx) error
-	// snapshot are the options of a transaction that sees one moment.
+	// snapshot holds the options of a transaction that sees the database as of one moment.
 	snapshot *sql.TxOptions
-	// interrupts says that a statement has to be told of its context, because
-	// the database may be away. It costs a goroutine, more than a statement of
-	// SQLite's does.
+	// interrupts means that statements need a context that can end, because the database may be unreachable. That
+	// costs a goroutine, which is more than a statement costs with SQLite.
 	interrupts bool
-	// arrays says that rows are inserted from arrays, one for each column.
+	// arrays means that rows are inserted from arrays, one for each column.
 	arrays bool
-	// twice reports whether err says that one statement had a row twice; nil
-	// where it may.
+	// twice reports whether err means that one statement had the same row twice; nil if that is allowed.
 	twice func(err error) bool
-	// daysTogether says that one query adds up all days of a rollup, and not one
-	// for each.
+	// daysTogether means that one query adds up all days of a rollup, instead of one query for each day.
 	daysTogether bool
 }
 
-// within is the context of a statement in a transaction that ctx ends: one
-// that nothing interrupts, where interrupting costs more than it is worth.
+// within returns the context for statements of a transaction that ends with ctx. If interrupting statements costs too
+// much, the returned context never ends.
 func (e *engine) within(ctx context.Context) context.Context {
 	if e.interrupts {
 		return ctx
@@ -151,14 +142,13 @@ func (e *engine) within(ctx context.Context) context.Context {
 }
 
 const (
-	// maxRetries is how often a transaction that lost against another one is
-	// tried again, after a pause that doubles.
+	// maxRetries is how often a transaction is run if concurrent ones abort it. The pause between doubles each time.
 	maxRetries = 6
 	retryPause = 2 * time.Millisecond
 )
 
-// Open opens the database and brings its schema up to date. Any number of
-// processes may do so at once. A schema newer than this program is refused.
+// Open opens the database and brings its schema up to date. Several processes may do so at the same time. It returns
+// an error if the schema is newer than this program.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	e, err := o.engine()
 	if err != nil {
@@ -178,7 +168,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return s, nil
 }
 
-// connect makes a DB whose schema nobody has looked at.
+// connect opens the pools and makes a DB. It does not check the schema.
 func (o *Options) connect(e *engine) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -204,23 +194,24 @@ func (o *Options) engine() (*engine, error) {
 	case scheme == "postgres" || scheme == "postgresql":
 		return postgresEngine(o.URL)
 	case isURL:
-		return nil, fmt.Errorf("database URL with the scheme %q: not a database that weir knows; give a postgres:// "+
+		return nil, fmt.Errorf("the database URL has the scheme %q, which weir does not support: use a postgres:// "+
 			"URL, or leave the setting empty to use SQLite in the data directory", scheme)
 	case !o.URL.IsZero():
-		return nil, errors.New("the database setting is not a URL: give a postgres:// URL, or leave it empty to use " +
+		return nil, errors.New("the database setting is not a URL: set it to a postgres:// URL, or leave it" +
+			" empty to use " +
 			"SQLite in the data directory")
 	case o.Path == "":
-		return nil, errors.New("no path for the database is given")
+		return nil, errors.New("the database has no path: set the data directory")
 	}
 	return sqliteEngine(o.Path)
 }
 
-// Close closes the database. Nothing may use it or its parts any more.
+// Close closes the database. The DB and its parts must not be used afterwards.
 func (s *DB) Close() error {
 	return errors.Join(s.bulk.close(), s.close())
 }
 
-// acquire waits for the right to write, which release gives back.
+// acquire waits for the right to write; release returns it.
 func (s *conn) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case s.writing <- struct{}{}:
@@ -230,8 +221,8 @@ func (s *conn) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// write runs fn in a transaction on one of the writing pools, and once more
-// when it lost against another transaction. Doing names the operation in errors.
+// write runs fn in a transaction on one of the writing pools, and again if a concurrent transaction aborted it. doing
+// names the operation in errors.
 func (s *conn) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
 	begin := func(ctx context.Context) (*sql.Tx, error) { return db.BeginTx(ctx, nil) }
 	if s.engine.manyWriters {
@@ -240,16 +231,16 @@ func (s *conn) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *
 	return s.alone(ctx, doing, func() error { return transact(ctx, begin, doing, fn) })
 }
 
-// lock keeps others from what has that name until the transaction ends.
+// lock holds the lock with that name until the transaction ends.
 func (s *conn) lock(ctx context.Context, tx *sql.Tx, name string) error {
-	if s.engine.lock == nil { // there is one writer at a time
+	if s.engine.lock == nil { // only one writer at a time
 		return nil
 	}
 	return s.engine.lock(ctx, tx, name)
 }
 
-// writeDeletion is write of a deletion of many rows, one after the other on all nodes: two that
-// delete the same rows, each in an order of its own, would wait for each other.
+// writeDeletion runs fn, which deletes many rows, in a transaction on the pool sure. Deletions run one after the
+// other on all nodes, because two that delete the same rows in different orders would deadlock.
 func (s *conn) writeDeletion(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
 	return s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
 		if err := s.lock(ctx, tx, "deletion"); err != nil {
@@ -259,7 +250,7 @@ func (s *conn) writeDeletion(ctx context.Context, doing string, fn func(tx *sql.
 	})
 }
 
-// alone calls do while nobody else writes.
+// alone calls do while no other goroutine of this process writes.
 func (s *conn) alone(ctx context.Context, doing string, do func() error) error {
 	release, err := s.acquire(ctx)
 	if err != nil {
@@ -269,8 +260,7 @@ func (s *conn) alone(ctx context.Context, doing string, do func() error) error {
 	return do()
 }
 
-// writeFast is write on the pool of fast, whose connection bulk holds where there
-// is one.
+// writeFast runs fn in a transaction on the pool fast. If the engine has one writer, bulk holds its connection.
 func (s *conn) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
 	if s.engine.manyWriters {
 		return s.write(ctx, s.fast, doing, fn)
@@ -284,7 +274,7 @@ func (s *conn) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx) 
 	})
 }
 
-// repeat runs a transaction until it has not lost against another one.
+// repeat calls run again while concurrent transactions abort it, at most maxRetries times.
 func (s *conn) repeat(ctx context.Context, run func() error) error {
 	pause := retryPause
 	for try := 1; ; try++ {
@@ -301,7 +291,7 @@ func (s *conn) repeat(ctx context.Context, run func() error) error {
 	}
 }
 
-// inTurn makes transactions that call it commit one after the other.
+// inTurn makes the transactions that call it commit one after the other.
 func (s *conn) inTurn(ctx context.Context, tx *sql.Tx) error {
 	if s.engine.inTurn == nil {
 		return nil
@@ -312,8 +302,8 @@ func (s *conn) inTurn(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// moment runs fn in a transaction of a reading pool that sees the database as of one moment and
-// changes nothing. Doing names the operation in errors.
+// moment runs fn in a transaction of a reading pool that sees the database as of one moment and changes nothing.
+// doing names the operation in errors.
 func (s *conn) moment(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, s.engine.snapshot)
 	if err == nil {
@@ -326,7 +316,7 @@ func (s *conn) moment(ctx context.Context, db *sql.DB, doing string, fn func(tx 
 	return nil
 }
 
-// transact runs fn in a transaction, for whoever may write.
+// transact runs fn in a transaction. The caller must have the right to write.
 func transact(ctx context.Context, begin func(context.Context) (*sql.Tx, error), doing string,
 	fn func(tx *sql.Tx) error,
 ) error {
@@ -343,7 +333,7 @@ func transact(ctx context.Context, begin func(context.Context) (*sql.Tx, error),
 	return nil
 }
 
-// ended forgets that a transaction was over already when it was rolled back.
+// ended drops the error of rolling back a transaction that has already ended.
 func ended(err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		return nil
@@ -361,7 +351,7 @@ func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([
 	return list, err
 }
 
-// listed is what collect gives where that is all; doing names the operation in errors.
+// listed calls collect and wraps its error; doing names the operation.
 func listed[T any](doing string, rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
 	list, err := collect(rows, err, scan)
 	if err != nil {
@@ -370,7 +360,7 @@ func listed[T any](doing string, rows *sql.Rows, err error, scan func(scanner) (
 	return list, nil
 }
 
-// each calls fn with each row of a query, until it gives an error.
+// each calls fn with each row of a query until it returns an error.
 func each[T any](rows *sql.Rows, err error, scan func(scanner) (T, error), fn func(*T) error) error {
 	return eachRow(rows, err, func(row scanner) error {
 		v, err := scan(row)
@@ -381,7 +371,7 @@ func each[T any](rows *sql.Rows, err error, scan func(scanner) (T, error), fn fu
 	})
 }
 
-// eachRow calls fn to scan each row of a query, until it gives an error.
+// eachRow calls fn to scan each row of a query until it returns an error.
 func eachRow(rows *sql.Rows, err error, fn func(scanner) error) error {
 	if err != nil {
 		return err
@@ -395,5 +385,5 @@ func eachRow(rows *sql.Rows, err error, fn func(scanner) error) error {
 	return rows.Err()
 }
 
-// scanner is a row of a result: *sql.Row or *sql.Rows.
+// scanner is one row of a result: *sql.Row or *sql.Rows.
 type scanner interface{ Scan(dest ...any) error }

@@ -9,11 +9,11 @@ import (
 	"weir/internal/people"
 )
 
-// errWait undoes what an attempt has counted before a mark said to wait.
+// errWait rolls back the counts of an attempt that has to wait.
 var errWait = errors.New("wait")
 
-// TrySignIn counts an attempt as failed in all marks, unless one of them says to
-// wait: then it counts nothing, and returns how long.
+// TrySignIn counts an attempt as failed in all marks. If one of them requires a wait, it counts nothing and returns
+// how long.
 func (s *People) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, known bool,
 	err error,
 ) {
@@ -45,9 +45,8 @@ func (s *People) TrySignIn(ctx context.Context, marks []people.Mark, now time.Ti
 	return 0, known, err
 }
 
-// countFailure counts one failure in a mark, and returns how long it says to
-// wait and whether it has seen a success lately. The insertion locks the row, so
-// that whoever comes at once waits and finds the new count.
+// countFailure counts one failure in a mark. It returns how long the mark requires to wait, and whether it had a
+// recent success. The insertion locks the row, so that concurrent attempts read the new count.
 func countFailure(ctx context.Context, tx *sql.Tx, m *people.Mark, now time.Time) (wait time.Duration, known bool,
 	err error,
 ) {
@@ -65,7 +64,7 @@ func countFailure(ctx context.Context, tx *sql.Tx, m *people.Mark, now time.Time
 	return fromMicros(until).Sub(now), success > micros(now.Add(-people.KnownFor)), err
 }
 
-// PassSignIn takes back what TrySignIn counted, because it was a success.
+// PassSignIn undoes the counts of TrySignIn, because the attempt succeeded.
 func (s *People) PassSignIn(ctx context.Context, marks []people.Mark, now time.Time) error {
 	return s.write(ctx, s.sure, "count sign-in", func(tx *sql.Tx) error {
 		for i := range marks {

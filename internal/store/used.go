@@ -8,8 +8,8 @@ import (
 	"weir/internal/ledger"
 )
 
-// insertUsed only moves forward: a journal that is behind, or that is applied
-// again, has older times.
+// insertUsed returns the insertion of times of last use. It never moves a time back: a journal that is behind, or
+// that is applied again, has older times.
 func insertUsed() *insertion {
 	return &insertion{
 		head:    "INSERT INTO key_used (key, at) VALUES ",
@@ -18,7 +18,7 @@ func insertUsed() *insertion {
 	}
 }
 
-// use notes when the keys of a batch were used last.
+// use stores when the keys of a batch were last used.
 func (a *applier) use(ctx context.Context, b *ledger.Batch) error {
 	used := map[string]int64{}
 	for i := range b.Opened {
@@ -34,7 +34,7 @@ func (a *applier) use(ctx context.Context, b *ledger.Batch) error {
 	return err
 }
 
-// latest moves the time of a key on to an attempt of it.
+// latest updates the time of the attempt's key if the attempt is newer.
 func latest(used map[string]int64, a *ledger.Attempt) {
 	if at := micros(a.Opened); at > used[a.Key] {
 		used[a.Key] = at

@@ -11,14 +11,14 @@ import (
 	"weir/internal/report"
 )
 
-// firstDay and lastDay are no bounds, as dates are stored.
+// firstDay and lastDay are the open bounds of stored dates.
 const (
 	firstDay = 0
 	lastDay  = 9999_12_31
 )
 
-// Uses is a page of an account's usage. It reads rollups alone: by date and model the one without keys; of all
-// accounts what is packed of them. By end users and tags it reads their sums, and the rows of attempts that are not in them.
+// Uses returns a page of an account's usage. It reads only rollups: by date and model the one without keys, over all
+// accounts the packed one. By end users and tags it reads their sums, and the rows of attempts that are not in them.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 	return page, err
 }
 
-// usesFilter is what a query selects.
+// usesFilter holds the filters of a query.
 type usesFilter struct {
 	account, model, key string // empty for all models, for all keys
 	all                 bool   // of all accounts
@@ -56,17 +56,17 @@ func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
 	return f, err
 }
 
-// used is the condition on sums, each by a function of SQL or by none, that something was used.
-// Attempts that nobody was charged for add a row to the rollup as well: of a target that another
-// one stood in for, and of a model that a client has misspelt.
+// used returns the condition that sums contain usage; function is an SQL function for each column, or empty. Attempts
+// without a charge add rows to the rollup too: targets that failed and were replaced by another one, and model names
+// that a client has misspelt.
 func used(function, row string) string {
 	column := func(name string) string { return function + "(" + row + name + ") <> 0" }
 	return "(" + column("requests") + " OR " + column("tokens") + " OR " + column("cost") + " OR " +
 		column("uncertain") + " OR " + column("margin") + " OR " + column("margin_uncertain") + ")"
 }
 
-// usedUp is the condition on a row of the rollup that something was used that has a price: tokens,
-// or units of another class.
+// usedUp returns the condition that a row of the rollup contains usage that has a price: tokens, or units of another
+// class.
 func usedUp() string {
 	columns := []string{"tokens", "cost", "uncertain"}
 	for c := llm.NumTokens; c < llm.NumClasses; c++ {
@@ -75,13 +75,13 @@ func usedUp() string {
 	return "(" + strings.Join(columns, " <> 0 OR ") + " <> 0)"
 }
 
-// where is the condition on the rows r of the rollup, apart from the period.
+// where returns the condition on the rows r of the rollup, except for the period.
 func (f *usesFilter) where() (text string, args []any) {
 	text, args = f.among()
 	return text + " AND " + used("", "r."), args
 }
 
-// among is the condition on rows r of attempts or sums, of whatever day.
+// among returns the condition on rows r of attempts or sums, except for the day.
 func (f *usesFilter) among() (text string, args []any) {
 	if text, args = "r.account = ?", []any{f.account}; f.all {
 		text, args = "1 = 1", nil
@@ -95,9 +95,8 @@ func (f *usesFilter) among() (text string, args []any) {
 	return text, args
 }
 
-// daysOf selects the days between two bounds for which a table has rows, the
-// newest first. It jumps from day to day through the table's primary key, and
-// so costs nothing for the rows between.
+// daysOf returns the days between two bounds that have rows in a table, newest first. It jumps from day to day
+// through the table's primary key, so its cost does not depend on the rows in between.
 func daysOf(ctx context.Context, q querier, table, column string, from, to int64) ([]int64, error) {
 	query := strings.NewReplacer("TABLE", table, "COLUMN", column).Replace(
 		"WITH RECURSIVE days (day) AS (" + "SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN <= ?)" + " UNION ALL " +
@@ -107,17 +106,17 @@ func daysOf(ctx context.Context, q querier, table, column string, from, to int64
 	return collect(rows, err, scanOne[int64])
 }
 
-// scanOne reads a row of one column.
+// scanOne scans a row of one column.
 func scanOne[T any](row scanner) (v T, err error) {
 	err = row.Scan(&v)
 	return v, err
 }
 
-// mostNamed is how many periods a query names one by one, which are two years of hours.
+// mostNamed is how many periods a query lists: two years of hours.
 const mostNamed = 20_000
 
-// periodsOf is the condition on the rows r of a rollup that they are between two periods. It names those that
-// there are one by one, because between two periods of an account lie the rows of all others.
+// periodsOf returns the condition that rows r of a rollup are between two periods. It lists the existing periods,
+// because the rows of an account are not adjacent: those of a period are followed by other accounts' rows.
 func periodsOf(ctx context.Context, q querier, table string, from, to int64) (string, error) {
 	periods, err := daysOf(ctx, q, table, "period", from, to)
 	switch {
@@ -129,27 +128,27 @@ func periodsOf(ctx context.Context, q querier, table string, from, to int64) (st
 	return isOn("r.period", periods...), nil
 }
 
-// isOn is the condition on a column that it is one of those days, or other periods. There are two at least: of one alone SQLite reads the
-// rows of all accounts, where an index has those of one account on some days.
+// isOn returns the condition that a column is one of those days or other periods. The list has at least two values:
+// with a single one SQLite reads the rows of all accounts, instead of the index that has an account's rows by day.
 func isOn(column string, days ...int64) string {
 	if len(days) == 0 {
 		return "1 = 0"
 	}
-	names := []string{"0"} // which is no day
+	names := []string{"0"} // 0 is not a day
 	for _, day := range days {
 		names = append(names, count(day))
 	}
 	return column + " IN (" + strings.Join(names, ", ") + ")"
 }
 
-// usesDay is what one day has.
+// usesDay holds the sums of one day.
 type usesDay struct {
 	day     int64
 	entries int
 	total   report.Totals
 }
 
-// page first adds up each day, and then reads the days that the page is of.
+// page first adds up each day, and then reads the days on the page.
 func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, offset int) (page report.UsesPage,
 	err error,
 ) {
@@ -157,8 +156,8 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 	if err != nil {
 		return page, err
 	}
-	var on []any // the days that the page is of
-	skip := 0    // entries of the first of them that are not on it
+	var on []any // the days on the page
+	skip := 0    // entries of the first day that are before the page
 	for _, d := range days {
 		if end := page.Count + d.entries; end > offset && page.Count < offset+limit {
 			if len(on) == 0 {
@@ -169,8 +168,8 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 		page.Count += d.entries
 		page.Total.Add(&d.total)
 	}
-	// Only the first and the last day may have more than the page: one alone is read in the order of
-	// the table, no further than needed.
+	// Only the first and the last day may have entries outside the page. A single day is read in the order of the
+	// table, no further than needed.
 	first, last := min(1, len(on)), min(max(1, len(on)-1), len(on))
 	for _, some := range [][]any{on[:first], on[first:last], on[last:]} {
 		if len(some) == 0 {
@@ -185,7 +184,7 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 	return page, nil
 }
 
-// days adds up each day that has rows, the newest first.
+// days adds up each day that has rows, newest first.
 func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay, error) {
 	if e.daysTogether {
 		return f.allDays(ctx, tx)
@@ -197,9 +196,8 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay
 	return f.eachDay(ctx, tx, days)
 }
 
-// eachDay adds up each day by itself: an account's rows of one lie together,
-// between two days lie those of all others. It is for an engine that is in this
-// process: elsewhere each query takes a way there.
+// eachDay adds up each day by a query of its own, because an account's rows of a day are adjacent. It is for an
+// engine in this process: otherwise each query is a network round trip.
 func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
 	where, args := f.where()
 	stmt, err := tx.PrepareContext(
@@ -209,8 +207,7 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 		return nil, err
 	}
 	defer stmt.Close()
-	// A query that can be interrupted costs a goroutine, more than the query.
-	// ctx still ends the transaction.
+	// A query that can be interrupted costs a goroutine, more than the query. ctx still ends the transaction.
 	ctx = context.WithoutCancel(ctx)
 	list := make([]usesDay, len(days))
 	for i, day := range days {
@@ -225,8 +222,8 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 	return list, nil
 }
 
-// allDays adds up all days with one query. An index of the account's rows has the sums,
-// in the order in which they are grouped.
+// allDays adds up all days with one query. An index of the account's rows contains the sums, in the order of the
+// groups.
 func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 	where, args := f.where()
 	rows, err := tx.QueryContext(
@@ -238,8 +235,7 @@ func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error)
 	})
 }
 
-// entries reads the entries of those days. They are named one by one, because
-// between two days lie the rows of all accounts.
+// entries reads the entries of those days. The query lists the days, because the rows of an account are not adjacent.
 func (f *usesFilter) entries(ctx context.Context, tx *sql.Tx, days []any, limit, offset int) ([]report.Use, error) {
 	where, args := f.where()
 	query := "SELECT r.period, r.model, r." + strings.Join(measureColumns(), ", r.") +
@@ -263,7 +259,7 @@ func scanUse(row scanner) (u report.Use, err error) {
 	return u, nil
 }
 
-// use are the sums as an entry.
+// use converts the sums to an entry.
 func (s *sums) use() report.Use {
 	return report.Use{
 		Usage: *s.usage(), Requests: s[measureRequests], Cost: s.charge(), Unpriced: s.unpriced(),
@@ -271,19 +267,21 @@ func (s *sums) use() report.Use {
 	}
 }
 
-// totalColumns are the sums that totalsDest has the places of: costs are what the account is charged.
+// totalColumns returns the columns for totalsDest. Costs are the account's charges.
 func totalColumns(row string) []string {
 	return []string{
-		row + "tokens", row + "requests", row + "cost + " + row + "margin", row + "uncertain + " + row + "margin_uncertain",
-		row + "margin", row + "margin_uncertain", row + "unpriced + " + row + "margin_unpriced", row + "margin_unpriced",
+		row + "tokens", row + "requests", row + "cost + " + row + "margin",
+		row + "uncertain + " + row + "margin_uncertain", row + "margin", row + "margin_uncertain",
+		row + "unpriced + " + row + "margin_unpriced", row + "margin_unpriced",
 	}
 }
 
-// totalsOrNone adds up columns, to 0 where there are no rows.
+// totalsOrNone adds up columns, to 0 if there are no rows.
 func totalsOrNone(columns []string) string {
 	return "coalesce(sum(" + strings.Join(columns, "), 0), coalesce(sum(") + "), 0)"
 }
 
 func totalsDest(t *report.Totals) []any {
-	return []any{&t.Tokens, &t.Requests, &t.Cost, &t.Uncertain, &t.Margin.Margin, &t.MarginUncertain, &t.Unpriced, &t.MarginUnpriced}
+	return []any{&t.Tokens, &t.Requests, &t.Cost, &t.Uncertain, &t.Margin.Margin, &t.MarginUncertain, &t.Unpriced,
+		&t.MarginUnpriced}
 }

@@ -14,11 +14,11 @@ import (
 type usesGroups struct {
 	*usesFilter
 	by      []report.Dimension
-	grouped bool // not by date and model, which entries have without a group
-	byCost  bool // the dearest first
+	grouped bool // has groups; without any, entries are by date and model
+	byCost  bool // ordered by descending charge
 	table   string
-	scale   int64  // how many of its periods a day has room for
-	periods string // the condition on them
+	scale   int64  // how many of its period numbers a day covers
+	periods string // the condition on the periods
 }
 
 func newUsesGroups(f *usesFilter, q report.UsesQuery) *usesGroups {
@@ -35,7 +35,7 @@ func newUsesGroups(f *usesFilter, q report.UsesQuery) *usesGroups {
 	return g
 }
 
-// column is the expression of a dimension.
+// column returns the expression of a dimension.
 func (g *usesGroups) column(d report.Dimension) string {
 	switch d {
 	case report.ByHour:
@@ -48,7 +48,7 @@ func (g *usesGroups) column(d report.Dimension) string {
 	return "r." + string(d) // account, model, provider, key
 }
 
-// query selects the dimensions of groups and the sums of measures.
+// query returns the query for the dimensions of groups and the sums of measures.
 func (g *usesGroups) query(measures []string) (text string, args []any) {
 	var columns, places []string
 	for i, d := range g.by {
@@ -62,7 +62,8 @@ func (g *usesGroups) query(measures []string) (text string, args []any) {
 		" GROUP BY " + strings.Join(places, ", "), args
 }
 
-// order is the dearest first where that is asked for; the newest first, then by the other dimensions.
+// order returns the ORDER BY clause: by descending charge if requested, then newest first, then by the other
+// dimensions.
 func (g *usesGroups) order() string {
 	var first, times, others []string
 	if g.byCost {
@@ -84,8 +85,10 @@ func (g *usesGroups) page(ctx context.Context, tx *sql.Tx, limit, offset int) (p
 		return page, err
 	}
 	having := " HAVING " + used("sum", "r.")
-	text, args := g.query([]string{"tokens", "requests", "cost", "uncertain", "margin", "margin_uncertain", "unpriced", "margin_unpriced"})
-	err = tx.QueryRowContext(ctx, "SELECT count(*), "+totalsOrNone(totalColumns(""))+" FROM ("+text+having+") AS g", args...).
+	text, args := g.query([]string{"tokens", "requests", "cost", "uncertain", "margin", "margin_uncertain", "unpriced",
+		"margin_unpriced"})
+	err = tx.QueryRowContext(ctx, "SELECT count(*), "+totalsOrNone(totalColumns(""))+" FROM ("+text+having+
+		") AS g", args...).
 		Scan(append([]any{&page.Count}, totalsDest(&page.Total)...)...)
 	if err != nil || offset >= page.Count {
 		return page, err

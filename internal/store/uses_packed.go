@@ -9,8 +9,11 @@ import (
 	"weir/internal/report"
 )
 
-// pageOfAll is usage of all accounts: of months and days that are packed from their rows, of others from the rollup.
-func (s *Reports) pageOfAll(ctx context.Context, tx *sql.Tx, u *usesRows, limit, offset int) (page report.UsesPage, err error) {
+// pageOfAll returns usage over all accounts: it reads packed months and days from their rows, and others from the
+// rollup.
+func (s *Reports) pageOfAll(ctx context.Context, tx *sql.Tx, u *usesRows, limit, offset int) (
+	page report.UsesPage, err error,
+) {
 	switch err := s.readOfAll(ctx, tx, u); {
 	case errors.Is(err, errManyGroups), errors.Is(err, errLongGroups):
 		return u.usesGroups.page(ctx, tx, limit, offset)
@@ -31,7 +34,9 @@ func (s *Reports) readOfAll(ctx context.Context, tx *sql.Tx, u *usesRows) error 
 	}
 	err = u.readDays(ctx, tx, days, there)
 	if errors.Is(err, errPacked) {
-		s.log.Warn("a report over all accounts takes longer, because it adds up the sums of each account; they are packed again within a day", "err", err)
+		s.log.Warn("a report over all accounts takes longer, because it adds up the sums of each account;"+
+			" they are packed "+
+			"again within a day", "err", err)
 		clear(u.groups)
 		u.text = 0
 		err = u.readDays(ctx, tx, days, nil)
@@ -39,7 +44,7 @@ func (s *Reports) readOfAll(ctx context.Context, tx *sql.Tx, u *usesRows) error 
 	return err
 }
 
-// readDays reads days, where there is packed what they or their months have.
+// readDays reads days: packed ones from their own rows or their month's, others from the rollup.
 func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there map[int64]packedPeriod) error {
 	var packed, others []int64
 	for _, day := range days {
@@ -48,7 +53,7 @@ func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there
 			period = month
 		}
 		switch {
-		case len(packed) > 0 && packed[len(packed)-1] == period: // a month that has the day after, too
+		case len(packed) > 0 && packed[len(packed)-1] == period: // a month that also contains the day after
 		case there[period].isReadable():
 			packed = append(packed, period)
 		default:
@@ -70,13 +75,13 @@ func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there
 	})
 }
 
-// isWhole reports whether all days of a month are asked for.
+// isWhole reports whether all days of a month are requested.
 func (u *usesRows) isWhole(month int64) bool {
 	first := month*100 + 1
 	return u.from <= first && dayOf(timeOfDay(first).AddDate(0, 1, -1)) <= u.to
 }
 
-// addPeriods adds what is packed of periods.
+// addPeriods adds the packed sums of periods.
 func (u *usesRows) addPeriods(ctx context.Context, tx *sql.Tx, periods []int64) error {
 	column := "by_model"
 	if u.key != "" || u.has(report.ByKey) || u.has(report.ByAccount) {
@@ -85,7 +90,8 @@ func (u *usesRows) addPeriods(ctx context.Context, tx *sql.Tx, periods []int64) 
 			column = "by_both"
 		}
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT period, "+column+" FROM "+tablePacked+" WHERE "+isOn("period", periods...))
+	rows, err := tx.QueryContext(ctx, "SELECT period, "+column+" FROM "+tablePacked+" WHERE "+
+		isOn("period", periods...))
 	return eachRow(rows, err, func(row scanner) error {
 		var on accountOn
 		var packed sql.RawBytes

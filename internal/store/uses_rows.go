@@ -13,32 +13,31 @@ import (
 	"weir/internal/report"
 )
 
-// maxUsesRows, maxUsesSums, maxUsesGroups and maxUsesText bound how many attempts and sums of days one report reads, and what it groups
-// them by.
+// maxUsesRows, maxUsesSums, maxUsesGroups and maxUsesText bound how many attempts and sums of days one report reads,
+// and how many groups it has.
 const (
 	maxUsesRows   = 200_000
 	maxUsesSums   = 5_000_000
 	maxUsesGroups = 200_000
-	maxUsesText   = 64 << 20 // bytes of what names the groups
+	maxUsesText   = 64 << 20 // bytes of the texts that name the groups
 )
 
-// usesRows adds up usage by end users and tags: from sums of days; by hour, and of attempts that are in no sums yet, from
-// their rows, with the sums of rows that retention has deleted, which have neither a user nor tags; and what was corrected
-// of both.
+// usesRows adds up usage by end users and tags from the sums of days. By hour, and for attempts that are not in sums
+// yet, it reads rows and the sums of deleted rows, which have neither a user nor tags. It adds corrections to both.
 type usesRows struct {
 	*usesGroups
-	tags   []llm.Tag // all of which an attempt has to have
+	tags   []llm.Tag // an attempt must have all of them
 	groups map[string]*rowGroup
 	most   int                      // groups
-	text   int                      // bytes of what names the groups
-	name   []byte                   // of the group at hand
-	ofDay  map[packedName]*rowGroup // those of the day at hand
-	// summed are the days that are read from their sums alone, and byRow the others that have any.
+	text   int                      // bytes of the texts that name the groups
+	name   []byte                   // of the current group
+	ofDay  map[packedName]*rowGroup // the groups of the current day
+	// summed are the days that are read only from their sums, and byRow the other days with usage.
 	summed, byRow []int64
-	// upto is before which requests days of byRow are read from sums; accounts may have fewer in theirs.
+	// upto is where the sums of days of byRow end; earlier requests are in them, but some accounts may have fewer.
 	upto map[int64]string
 	rows int // that were read
-	// corrected are the corrections of which it is not known yet whether their attempts are in sums, and byAttempt those of
+	// corrected are the corrections of attempts that may be in sums or rows, and byAttempt the corrections of
 	// attempts that are read from rows.
 	corrected map[accountOn][]*correction
 	byAttempt map[ledger.AttemptID]*correction
@@ -50,7 +49,7 @@ type accountOn struct {
 	day     int64
 }
 
-// rowGroup is a group with the values by which groups are sorted.
+// rowGroup is a group with its values, which determine its order.
 type rowGroup struct {
 	values []*string
 	sums
@@ -58,8 +57,10 @@ type rowGroup struct {
 
 func newUsesRows(f *usesFilter, q report.UsesQuery) *usesRows {
 	return &usesRows{
-		usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, most: maxUsesGroups, ofDay: map[packedName]*rowGroup{},
-		upto: map[int64]string{}, corrected: map[accountOn][]*correction{}, byAttempt: map[ledger.AttemptID]*correction{},
+		usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, most: maxUsesGroups,
+		ofDay: map[packedName]*rowGroup{},
+		upto:  map[int64]string{}, corrected: map[accountOn][]*correction{},
+		byAttempt: map[ledger.AttemptID]*correction{},
 	}
 }
 
@@ -70,14 +71,15 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 	return u.sorted(limit, offset), nil
 }
 
-// sorted is a page of the groups.
+// sorted returns a page of the groups.
 func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool { return g.isNothing() })
 	sorted := slices.SortedFunc(maps.Values(u.groups), u.compare)
 	for _, g := range sorted {
 		page.Total.Add(&report.Totals{
-			Tokens: g.sums[measureTokens], Requests: g.sums[measureRequests], Cost: g.charge(), Uncertain: g.uncertain(),
-			Unpriced: g.unpriced(), Margin: g.marginOf(),
+			Tokens: g.sums[measureTokens], Requests: g.sums[measureRequests], Cost: g.charge(),
+			Uncertain: g.uncertain(),
+			Unpriced:  g.unpriced(), Margin: g.marginOf(),
 		})
 	}
 	page.Count = len(sorted)
@@ -91,7 +93,8 @@ func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 	return page
 }
 
-// compare puts the dearest first where that is asked for; the newest first, then goes by the other values A to Z, and has those without a value last.
+// compare orders groups by descending charge if requested, then newest first, then by the other values in ascending
+// order; groups without a value come last.
 func (u *usesRows) compare(a, b *rowGroup) int {
 	first, times, others := 0, 0, 0
 	if u.byCost {
@@ -107,7 +110,7 @@ func (u *usesRows) compare(a, b *rowGroup) int {
 	return cmp.Or(first, times, others)
 }
 
-// compareValues has nil last, whichever way round the others are.
+// compareValues orders nil last in both directions.
 func compareValues(a, b *string, downward bool) int {
 	switch {
 	case a == nil || b == nil:
@@ -122,7 +125,7 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	if err := u.days(ctx, tx); err != nil {
 		return err
 	}
-	corrections, err := readCorrections(ctx, tx, u.from, u.to, u.account) // of all accounts where it is empty
+	corrections, err := readCorrections(ctx, tx, u.from, u.to, u.account) // of all accounts if it is empty
 	if err != nil {
 		return err
 	}
@@ -154,9 +157,10 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// days finds out where each day is read from.
+// days decides how each day is read.
 func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
-	if u.byRow, err = daysOf(ctx, tx, tableUses, "period", u.from, u.to); err != nil || slices.Contains(u.by, report.ByHour) {
+	if u.byRow, err = daysOf(ctx, tx, tableUses, "period", u.from, u.to); err != nil ||
+		slices.Contains(u.by, report.ByHour) {
 		return err
 	}
 	if u.summed, err = attributedDays(ctx, tx, isAttributed, isAttributed); err != nil {
@@ -167,17 +171,21 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 	return nil
 }
 
-// readAttempts adds up the rows of a day that are not in its sums, each with what was corrected of it, which it takes out of
+// readAttempts adds up the rows of a day that are not in its sums, each with its corrections, which it removes from
 // byAttempt.
 func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, day int64) error {
 	where, args := u.among()
 	upto := u.upto[day]
-	query := "SELECT " + attemptColumns + " FROM attempts r WHERE " + where + " AND " + isOn("r.day", day) + " AND r.request >= ? AND r.outcome <> 'open'"
+	query := "SELECT " + attemptColumns + " FROM attempts r WHERE " + where + " AND " + isOn("r.day", day) +
+		" AND r.request >= ? AND r.outcome <> 'open'"
 	args = append(args, upto)
-	if u.all && upto != "" { // accounts of which fewer are in sums
-		query += " UNION ALL SELECT " + of("r", attemptColumns) + " FROM (SELECT DISTINCT d.account, coalesce(s.upto, '') AS upto FROM " + tableDays +
-			" d LEFT JOIN attribution_sums s ON s.account = d.account AND s.day = d.period WHERE d.period = ? AND coalesce(s.upto, '') < ?) x" +
-			" JOIN attempts r ON r.account = x.account AND " + isOn("r.day", day) + " AND r.request >= x.upto AND r.request < ? WHERE " + where +
+	if u.all && upto != "" { // accounts with fewer requests in their sums
+		query += " UNION ALL SELECT " + of("r", attemptColumns) +
+			" FROM (SELECT DISTINCT d.account, coalesce(s.upto, '') AS upto FROM " + tableDays +
+			" d LEFT JOIN attribution_sums s ON s.account = d.account AND s.day = d.period WHERE d.period = ?" +
+			" AND coalesce(s.upto, '') < ?) x" +
+			" JOIN attempts r ON r.account = x.account AND " + isOn("r.day", day) + " AND r.request >= x.upto" +
+			" AND r.request < ? WHERE " + where +
 			" AND r.outcome <> 'open'"
 		args = append(append(args, day, upto, upto), args[:len(args)-1]...)
 	}
@@ -196,7 +204,7 @@ func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, day int64) erro
 	})
 }
 
-// deleted are the sums of rows that retention has deleted, by day.
+// deleted returns the sums of rows that retention has deleted, by day.
 func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
 	if len(u.tags) > 0 {
 		return nil, nil
@@ -204,7 +212,8 @@ func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
 	where, args := u.among()
 	notSummed := ""
 	if !u.has(report.ByHour) {
-		notSummed = " AND NOT EXISTS (SELECT 1 FROM attribution_sums s WHERE s.account = r.account AND s.day = r.period AND s.upto <> '')"
+		notSummed = " AND NOT EXISTS (SELECT 1 FROM attribution_sums s WHERE s.account = r.account" +
+			" AND s.day = r.period AND s.upto <> '')"
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+
 		tableCheckpoints+" r WHERE "+isOn("r.period", u.byRow...)+" AND "+where+notSummed, args...)
@@ -213,7 +222,7 @@ func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
 
 func (u *usesRows) has(d report.Dimension) bool { return slices.Contains(u.by, d) }
 
-// add adds sums to the group of a bucket, which is of a day where the hour is not known.
+// add adds sums to the group of a bucket. The bucket is a day's if the hour is not known.
 func (u *usesRows) add(b *bucket, a *attributed, s *sums) error {
 	g, err := u.group(b, a)
 	if g != nil {
@@ -222,7 +231,7 @@ func (u *usesRows) add(b *bucket, a *attributed, s *sums) error {
 	return err
 }
 
-// group is that of a bucket; nil where it is not asked for.
+// group returns the group of a bucket; nil if a filter excludes it.
 func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 	if u.model != "" && b.model != u.model || u.key != "" && b.key != u.key {
 		return nil, nil
@@ -243,22 +252,22 @@ func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 	values := make([]*string, len(u.by))
 	for i, d := range u.by {
 		if value, ok := valueOf(d, b, a); ok {
-			value = strings.Clone(value) // it may be a part of what is much longer
+			value = strings.Clone(value) // it may be a substring of a much longer text
 			values[i] = &value
 		}
 	}
 	return u.newGroup(values)
 }
 
-// addName adds a value, if there is one, to the name at hand.
+// addName appends a value, if there is one, to the current name.
 func (u *usesRows) addName(value string, ok bool) {
 	if ok {
 		u.name = append(append(u.name, '='), value...)
 	}
-	u.name = append(u.name, 0) // which is in no value
+	u.name = append(u.name, 0) // no value contains it
 }
 
-// newGroup is a group of the name at hand.
+// newGroup adds a group with the current name.
 func (u *usesRows) newGroup(values []*string) (*rowGroup, error) {
 	if len(u.groups) == u.most {
 		return nil, errManyGroups
@@ -271,7 +280,7 @@ func (u *usesRows) newGroup(values []*string) (*rowGroup, error) {
 	return g, nil
 }
 
-// groupOf is the group of values, all of which are known.
+// groupOf returns the group of values, which must all be set.
 func (u *usesRows) groupOf(values []*string) (*rowGroup, error) {
 	u.name = u.name[:0]
 	for _, value := range values {
@@ -283,7 +292,7 @@ func (u *usesRows) groupOf(values []*string) (*rowGroup, error) {
 	return u.newGroup(values)
 }
 
-// valueOf is the value of a dimension, and whether there is one.
+// valueOf returns the value of a dimension, and whether there is one.
 func valueOf(d report.Dimension, b *bucket, a *attributed) (string, bool) {
 	day, isHour := b.period, b.period > lastDay
 	if isHour {

@@ -20,14 +20,16 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 		which = "r.account <> ?"
 	}
 	query := func(which string, days []int64) string {
-		return "SELECT r.account, r.day, r.upto, r.sums FROM attribution_sums r WHERE r.sums IS NOT NULL AND " + which + " AND " +
+		return "SELECT r.account, r.day, r.upto, r.sums FROM attribution_sums r WHERE r.sums IS NOT NULL AND " +
+			which + " AND " +
 			isOn("r.day", days...)
 	}
 	apart := slices.DeleteFunc(slices.Clone(u.summed), func(day int64) bool { return slices.Contains(days, day) })
 	if !u.has(report.ByHour) {
 		apart = append(apart, u.byRow...)
 	}
-	text, args := query(which, apart), []any{u.account} // which is the one for all together where all are asked for
+	// Over all accounts u.account is empty, which is the row of their common sums: it is excluded.
+	text, args := query(which, apart), []any{u.account}
 	if len(days) > 0 {
 		text, args = text+" UNION ALL "+query("r.account = ?", days), append(args, allAccounts)
 	}
@@ -45,7 +47,8 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 			return fmt.Errorf("account %s on %s: %w", on.account, dateText(on.day), err)
 		}
 		if read += sums.left; read > maxUsesSums {
-			return llm.Invalidf("start_date", "More than %d sums of days are too many to add up by users or tags. Ask for fewer days "+
+			return llm.Invalidf("start_date", "More than %d sums of days are too many to add up by users or tags."+
+				" Request fewer days "+
 				"with start_date and end_date.", maxUsesSums)
 		}
 		u.upto[on.day] = max(u.upto[on.day], upto)
@@ -61,7 +64,7 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// correctRows takes note of corrections of attempts that are read from rows.
+// correctRows records corrections of attempts that are read from rows.
 func (u *usesRows) correctRows(corrections []*correction) {
 	for _, c := range corrections {
 		if sum := u.byAttempt[c.id]; sum != nil {
@@ -72,12 +75,14 @@ func (u *usesRows) correctRows(corrections []*correction) {
 	}
 }
 
-// daysTogether are the days on which all accounts are added up together, where nothing tells them or their keys apart.
+// daysTogether returns the days that can be read from the sums over all accounts, if the report needs neither
+// accounts nor keys.
 func (u *usesRows) daysTogether(ctx context.Context, tx *sql.Tx) ([]int64, error) {
 	if u.key != "" || u.has(report.ByKey) || u.has(report.ByAccount) {
 		return nil, nil
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT day FROM attribution_sums r WHERE account = ? AND sums IS NOT NULL AND "+isOn("r.day", u.summed...), allAccounts)
+	rows, err := tx.QueryContext(ctx, "SELECT day FROM attribution_sums r WHERE account = ? AND sums IS NOT NULL AND "+
+		isOn("r.day", u.summed...), allAccounts)
 	days, err := collect(rows, err, scanOne[int64])
 	for on, corrections := range u.corrected {
 		if slices.Contains(days, on.day) && on.account != allAccounts {
@@ -89,7 +94,8 @@ func (u *usesRows) daysTogether(ctx context.Context, tx *sql.Tx) ([]int64, error
 	return days, err
 }
 
-// addDay adds the sums of an account's day, and what was corrected of them: of whom they do not tell apart it is of others.
+// addDay adds the sums of an account's day and their corrections. Corrections with an attribution that is not
+// reported separately count as report.Other.
 func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 	var corrections, ofRows []*correction
 	for _, c := range u.corrected[on] {
@@ -107,13 +113,15 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 	return u.addCorrected(corrections, sums.attributions)
 }
 
-// addPacked adds packed sums, of an account's day where they say nothing else.
+// addPacked adds packed sums. Without accounts of their own, they are those of an account's day.
 func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
-	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" || u.has(report.ByKey)
+	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" ||
+		u.has(report.ByKey)
 	byAccount := u.has(report.ByAccount)
 	byName := byModel || byKey || byAccount
 	clear(u.ofDay)
-	ofAttribution := make([]*rowGroup, len(sums.attributions)) // those of the day, where nothing else tells them apart
+	// The groups of the day, if only the attribution distinguishes them.
+	ofAttribution := make([]*rowGroup, len(sums.attributions))
 	leftOut := &rowGroup{}
 	for sums.next() {
 		name := sums.packedName
@@ -149,7 +157,7 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 	return sums.failed()
 }
 
-// addCorrected adds corrections to what they are of among those that are told apart.
+// addCorrected adds corrections to the group of the attribution that fits best.
 func (u *usesRows) addCorrected(corrections []*correction, toldApart []attributed) error {
 	for _, c := range corrections {
 		day := c.bucket.ofDay()
@@ -162,10 +170,10 @@ func (u *usesRows) addCorrected(corrections []*correction, toldApart []attribute
 
 var (
 	errManyGroups = errUsesRows(maxUsesGroups, "groups")
-	errLongGroups = errUsesRows(maxUsesText, "bytes of what names the groups")
+	errLongGroups = errUsesRows(maxUsesText, "bytes of group names")
 )
 
 func errUsesRows(most int, of string) error {
 	return llm.Invalidf("start_date", "More than %d %s are too many to add up by users or tags. "+
-		"Ask for fewer days with start_date and end_date, or for one key or model.", most, of)
+		"Request fewer days with start_date and end_date, or one key or model.", most, of)
 }

@@ -14,16 +14,14 @@ import (
 )
 
 const (
-	// mostDifferences is how many differences are told; a database with more
-	// is not mended one by one.
+	// mostDifferences is how many differences are listed; a database with more cannot be corrected one by one.
 	mostDifferences = 1000
 	progressRows    = 1000
 )
 
-// Verify recomputes every rollup from the rows, their corrections and the
-// checkpoints of deleted rows, and the cost of every row from its price, all
-// as of one moment. It tells progress, in rows, every thousand rows; progress
-// may be nil. At most the first thousand differences are listed.
+// Verify recomputes every rollup from the rows, their corrections and the checkpoints of deleted rows, and the cost
+// of every row from its price, all as of one moment. It reports progress, in rows, every thousand rows; progress may
+// be nil. It lists at most the first thousand differences.
 func (s *Ledger) Verify(ctx context.Context, progress func(done, total int64)) (report.Verification, error) {
 	v := &verifier{book: priceBook{}, progress: progress}
 	if progress == nil {
@@ -36,18 +34,17 @@ func (s *Ledger) Verify(ctx context.Context, progress func(done, total int64)) (
 	return v.result, err
 }
 
-// verifier goes through the database day by day, with the sums of one day in
-// memory.
+// verifier checks the database day by day, with the sums of one day in memory.
 type verifier struct {
 	tx       *sql.Tx
 	book     priceBook
 	now      time.Time
 	progress func(done, total int64)
 	total    int64
-	// corrected is what corrections add to the costs of the attempts of the day at hand.
+	// corrected holds the sums of the corrections of the current day's attempts.
 	corrected map[ledger.AttemptID]llm.Money
 	openings  balances
-	parts     balances // of the day at hand
+	parts     balances // of the current day
 	result    report.Verification
 }
 
@@ -78,20 +75,19 @@ func (v *verifier) run(ctx context.Context) error {
 	return nil
 }
 
-// estimate says how many rows there are, for the progress alone: counting them
-// would read them all.
+// estimate computes how many rows there are, for the progress only: counting would read them all.
 func (v *verifier) estimate(ctx context.Context) error {
 	return v.tx.QueryRowContext(ctx, "SELECT (SELECT coalesce(sum(attempts), 0) FROM rollup_day)"+
 		" - (SELECT coalesce(sum(attempts), 0) FROM checkpoints)"+
 		" + (SELECT count(*) FROM attempts WHERE outcome = 'open')").Scan(&v.total)
 }
 
-// days are all days on which anything is recorded, the oldest first.
+// days returns all days with any records, oldest first.
 func (v *verifier) days(ctx context.Context) ([]int64, error) {
 	all := map[int64]bool{}
 	for _, t := range []struct {
 		table, column string
-		perDay        int64 // periods of the column in a day
+		perDay        int64 // period numbers of the column in a day
 	}{
 		{"attempts", "day", 1},
 		{"corrections", "day", 1},
@@ -158,8 +154,8 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 	return v.rollups(ctx, day, hours, days, len(checkpoint) > 0)
 }
 
-// rollups compares what the rollups of a day say with what its rows and corrections say, and with the sums of rows that
-// are deleted, which have no hours.
+// rollups compares the rollups of a day with its rows and corrections, and with the sums of deleted rows, which have
+// no hours.
 func (v *verifier) rollups(ctx context.Context, day int64, hours, days buckets, deleted bool) error {
 	rolledDays, err := newRollup(tableDays).read(ctx, v.tx, day, day)
 	if err != nil {
@@ -176,7 +172,7 @@ func (v *verifier) rollups(ctx context.Context, day int64, hours, days buckets, 
 	v.result.Rollups += int64(len(rolledDays) + len(rolledUses) + len(rolledHours))
 	v.compare("day", days, rolledDays)
 	v.compare("uses", days.uses(), rolledUses)
-	if deleted { // the day's must add up
+	if deleted { // the sums of the day must match
 		v.compare("hour", days, rolledHours.days())
 	} else {
 		v.compare("hour", hours, rolledHours)
@@ -184,7 +180,7 @@ func (v *verifier) rollups(ctx context.Context, day int64, hours, days buckets, 
 	return nil
 }
 
-// attribution compares the sums by end user and tags of a day that is added up with what there was before corrections.
+// attribution compares the sums by end user and tags of a complete day with the sums before corrections.
 func (v *verifier) attribution(ctx context.Context, day int64, days buckets) error {
 	var state int64
 	err := v.tx.QueryRowContext(ctx, "SELECT state FROM attributed_days WHERE day = ?", day).Scan(&state)
@@ -195,7 +191,8 @@ func (v *verifier) attribution(ctx context.Context, day int64, days buckets) err
 		return err
 	}
 	all, whole := buckets{}, buckets{}
-	rows, err := v.tx.QueryContext(ctx, "SELECT account, attempts, sums FROM attribution_sums WHERE day = ? AND sums IS NOT NULL", day)
+	rows, err := v.tx.QueryContext(ctx, "SELECT account, attempts, sums FROM attribution_sums WHERE day = ?"+
+		" AND sums IS NOT NULL", day)
 	err = eachRow(rows, err, func(row scanner) error {
 		var account string
 		var a accountDay
@@ -218,14 +215,15 @@ func (v *verifier) attribution(ctx context.Context, day int64, days buckets) err
 			attempts += s[measureAttempts]
 		}
 		if attempts != a.attempts {
-			v.differ("attribution", &bucket{period: day, account: account}, "attempts of all sums", attempts, a.attempts)
+			v.differ("attribution", &bucket{period: day, account: account}, "attempts of all sums",
+				attempts, a.attempts)
 		}
 		return nil
 	})
 	if err == nil {
 		v.compare("attribution", days, all)
 	}
-	if err == nil && len(whole) > 0 { // else they are added up again
+	if err == nil && len(whole) > 0 { // otherwise they are added up again
 		v.compare("attribution of all accounts", days.folded(func(b bucket) bucket {
 			b.account = allAccounts
 			return b.withoutKey()
@@ -252,14 +250,15 @@ func (v *verifier) rows(ctx context.Context, day int64) (buckets, error) {
 		v.margin(e)
 		if cost := e.Cost + v.corrected[e.ID]; cost < 0 {
 			b := bucketOf(&e.Attempt)
-			v.differ("row", &b, "corrected cost of attempt "+e.ID.String()+", which is not below 0", 0, int64(cost))
+			v.differ("row", &b, "corrected cost of attempt "+e.ID.String()+", which must not be negative", 0,
+				int64(cost))
 		}
 		return nil
 	})
 	return hours, err
 }
 
-// cost compares what a row says that it cost with what its price says.
+// cost compares a row's cost with the cost at its price.
 func (v *verifier) cost(e *ledger.Entry) {
 	want, what := llm.Money(0), "cost of attempt "+e.ID.String()
 	price, missing := &e.Price, false
@@ -283,7 +282,7 @@ func (v *verifier) cost(e *ledger.Entry) {
 	}
 }
 
-// margin compares what a row says that is charged beyond its cost with what its price list says.
+// margin compares a row's margin with the margin by its price list.
 func (v *verifier) margin(e *ledger.Entry) {
 	if e.Terms == nil && e.Margin == 0 && e.MarginUncertain == 0 && e.ChargeUnpriced == nil {
 		return
@@ -294,7 +293,7 @@ func (v *verifier) margin(e *ledger.Entry) {
 	}
 	if a.Terms.Own() {
 		if full := v.book[a.Terms.Price.Version]; full != nil {
-			a.Terms.Price = *full // of this row alone
+			a.Terms.Price = *full // only for this row
 		}
 	}
 	if e.ChargeUnpriced == nil && a.Terms.Own() {
@@ -317,7 +316,7 @@ func (v *verifier) margin(e *ledger.Entry) {
 	}
 }
 
-// balances compares what the balances of a day say with what its rows and opening balances say.
+// balances compares the balances of a day with its rows and opening balances.
 func (v *verifier) balances(ctx context.Context, day int64, days buckets) error {
 	want, have := v.openings.of(day), balances{}
 	for b, s := range days {
@@ -336,7 +335,7 @@ func (v *verifier) balances(ctx context.Context, day int64, days buckets) error 
 	if err != nil {
 		return err
 	}
-	if day < partsFrom(v.now) { // what they have spent is forgotten, or about to be
+	if day < partsFrom(v.now) { // their spending is deleted, or about to be
 		want, have = want.withoutParts(), have.withoutParts()
 	}
 	all := maps.Clone(want)
@@ -350,8 +349,7 @@ func (v *verifier) balances(ctx context.Context, day int64, days buckets) error 
 	return nil
 }
 
-// explanations compares what a day's deleted rows add up to by price with their
-// checkpoint.
+// explanations compares a day's deleted rows by price with their checkpoint.
 func (v *verifier) explanations(ctx context.Context, day int64, checkpoint buckets) error {
 	explained, err := newRollup(tableExplanations).read(ctx, v.tx, day, day)
 	if err != nil {
@@ -366,7 +364,7 @@ func (v *verifier) explanations(ctx context.Context, day int64, checkpoint bucke
 	return nil
 }
 
-// compare lists where a rollup is not what the rows add up to.
+// compare lists the differences between a rollup and the sums of the rows.
 func (v *verifier) compare(rollup string, rows, rolled buckets) {
 	names := measureColumns()
 	all := maps.Clone(rows)

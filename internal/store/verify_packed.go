@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// packed compares what is packed of days and months with what the rollup of days says.
+// packed compares packed days and months with the rollup of days.
 func (v *verifier) packed(ctx context.Context) error {
 	there, err := packedPeriods(ctx, v.tx)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"weir/internal/webhook"
 )
 
-// Webhooks are the endpoints with their secrets, the events and their deliveries.
+// Webhooks stores the endpoints with their secrets, the events and their deliveries.
 type Webhooks struct{ *conn }
 
-// Stores is what webhook.NewService asks for.
+// Stores returns the stores for webhook.NewService.
 func (s *Webhooks) Stores() webhook.Stores {
 	return webhook.Stores{Endpoints: s, Secrets: s, Deliveries: s}
 }
@@ -37,7 +37,7 @@ func scanWebhook(row scanner) (e webhook.Endpoint, err error) {
 	return e, json.Unmarshal([]byte(types), &e.Types)
 }
 
-// noWebhook says in webhook's words that a row is not there.
+// noWebhook converts sql.ErrNoRows to webhook.ErrNotFound.
 func noWebhook(err error) error {
 	if isNone(err) {
 		return webhook.ErrNotFound
@@ -45,10 +45,10 @@ func noWebhook(err error) error {
 	return err
 }
 
-// isNone reports whether an error says that there is no row.
+// isNone reports whether an error means that there is no row.
 func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
-// ignoreNotFound is an error but for account.ErrNotFound.
+// ignoreNotFound drops account.ErrNotFound.
 func ignoreNotFound(err error) error {
 	if errors.Is(err, account.ErrNotFound) {
 		return nil
@@ -60,14 +60,13 @@ func webhookOf(ctx context.Context, q querier, id string) (webhook.Endpoint, err
 	return scanWebhook(q.QueryRowContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id))
 }
 
-// Webhook is the endpoint of that id; or webhook.ErrNotFound.
+// Webhook returns the endpoint with that id; or webhook.ErrNotFound.
 func (s *Webhooks) Webhook(ctx context.Context, id string) (webhook.Endpoint, error) {
 	e, err := webhookOf(ctx, s.read, id)
 	return s.asOfNow(e), err
 }
 
-// unlessDisabled is an endpoint that was read, if something may be sent to it; else
-// webhook.ErrDisabled.
+// unlessDisabled returns an endpoint that was read; webhook.ErrDisabled if it is disabled.
 func unlessDisabled(e webhook.Endpoint, err error) (webhook.Endpoint, error) {
 	if err == nil && e.Disabled != nil {
 		err = webhook.ErrDisabled
@@ -75,7 +74,7 @@ func unlessDisabled(e webhook.Endpoint, err error) (webhook.Endpoint, error) {
 	return e, err
 }
 
-// asOfNow forgets what is over.
+// asOfNow removes the end of a secret's rotation that is past.
 func (s *Webhooks) asOfNow(e webhook.Endpoint) webhook.Endpoint {
 	if e.Rotated != nil && !s.clock.now().Before(*e.Rotated) {
 		e.Rotated = nil
@@ -83,14 +82,12 @@ func (s *Webhooks) asOfNow(e webhook.Endpoint) webhook.Endpoint {
 	return e
 }
 
-// Webhooks are the endpoints of an account, of the installation where it is empty,
-// in the order in which they were made.
+// Webhooks returns the endpoints of an account, or of the installation if it is empty, oldest first.
 func (s *Webhooks) Webhooks(ctx context.Context, accountID string) ([]webhook.Endpoint, error) {
 	return s.listWebhooks(ctx, "WHERE account = ? ORDER BY id", accountID)
 }
 
-// AllWebhooks are the endpoints of the installation and then those of all accounts, in
-// the order in which they were made.
+// AllWebhooks returns the endpoints of the installation and then those of all accounts, oldest first.
 func (s *Webhooks) AllWebhooks(ctx context.Context) ([]webhook.Endpoint, error) {
 	return s.listWebhooks(ctx, "ORDER BY CASE WHEN account = '' THEN 0 ELSE 1 END, id")
 }
@@ -104,8 +101,7 @@ func (s *Webhooks) listWebhooks(ctx context.Context, which string, args ...any) 
 	return list, err
 }
 
-// MasterKey is the name of the master key that secrets are sealed with; newest
-// becomes it where there is none yet.
+// MasterKey returns the name of the master key that encrypts secrets. If there is none yet, newest becomes it.
 func (s *Webhooks) MasterKey(ctx context.Context, newest string) (name string, err error) {
 	err = s.write(ctx, s.sure, "find master key", func(tx *sql.Tx) error {
 		if newest != "" {
@@ -121,7 +117,7 @@ func (s *Webhooks) MasterKey(ctx context.Context, newest string) (name string, e
 	return name, err
 }
 
-// masterKey is the name of the master key; empty where nothing is sealed yet.
+// masterKey returns the name of the master key; empty if nothing is encrypted yet.
 func masterKey(ctx context.Context, q querier) (name string, err error) {
 	err = q.QueryRowContext(ctx, "SELECT name FROM master_key WHERE id = 1").Scan(&name)
 	if isNone(err) {
@@ -130,8 +126,7 @@ func masterKey(ctx context.Context, q querier) (name string, err error) {
 	return name, err
 }
 
-// checkMaster refuses a secret that is sealed with another key than all others are
-// by now.
+// checkMaster returns an error if a secret is encrypted with another key than the current master key.
 func checkMaster(ctx context.Context, tx *sql.Tx, sealed webhook.Sealed) error {
 	name, err := masterKey(ctx, tx)
 	if err == nil && name != sealed.Key {
@@ -175,7 +170,7 @@ func (s *Webhooks) AddWebhook(ctx context.Context, by audit.Actor, e webhook.End
 	})
 }
 
-// openInTurn is nil for an account that is open, and for the installation, whose id is empty.
+// openInTurn returns nil for an account that is not closed, and for the installation, which has an empty id.
 func (s *Webhooks) openInTurn(ctx context.Context, tx *sql.Tx, accountID string) error {
 	if accountID == "" {
 		return s.inTurn(ctx, tx)
@@ -184,8 +179,7 @@ func (s *Webhooks) openInTurn(ctx context.Context, tx *sql.Tx, accountID string)
 	return err
 }
 
-// webhookInTurn is the endpoint of that id, which no other transaction changes until
-// this one ends.
+// webhookInTurn returns the endpoint with that id. No other transaction changes it until this one ends.
 func (s *Webhooks) webhookInTurn(ctx context.Context, tx *sql.Tx, id string) (webhook.Endpoint, error) {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return webhook.Endpoint{}, err
@@ -193,7 +187,7 @@ func (s *Webhooks) webhookInTurn(ctx context.Context, tx *sql.Tx, id string) (we
 	return webhookOf(ctx, tx, id)
 }
 
-// UpdateWebhook changes an endpoint and returns it as it is then.
+// UpdateWebhook changes an endpoint and returns the result.
 func (s *Webhooks) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u webhook.Update) (e webhook.Endpoint,
 	err error,
 ) {
@@ -225,7 +219,7 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, by audit.Actor, id string,
 	return s.asOfNow(e), err
 }
 
-// updatedWebhook is an endpoint as an update makes it.
+// updatedWebhook returns an endpoint with an update applied.
 func (s *Webhooks) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.Endpoint {
 	if u.URL != nil && *u.URL != e.URL {
 		e.URL, e.Failing, e.Dropped = *u.URL, nil, 0
@@ -247,9 +241,9 @@ func (s *Webhooks) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook
 	return e
 }
 
-// stopWebhooks disables the installation's endpoints that a user made, or gave their
-// address, by hand or with a key of theirs: they would go on to tell somebody of
-// everything who is no operator any more. Another operator who enables one answers for it.
+// stopWebhooks disables the installation's endpoints that a user created or readdressed, directly or with one of
+// their keys. Otherwise the endpoints would report everything to somebody who is no longer an operator. An operator
+// who enables one again becomes responsible for it.
 func (s *Webhooks) stopWebhooks(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
 	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE account = '' AND disabled IS NULL"+
 		" AND (maker = ? OR maker IN (SELECT id FROM keys WHERE creator = ?)) ORDER BY id", userID, userID)
@@ -271,8 +265,8 @@ func (s *Webhooks) stopWebhooks(ctx context.Context, tx *sql.Tx, by audit.Actor,
 	return nil
 }
 
-// RemoveWebhook takes an endpoint away. Its deliveries, which may be many, are out of
-// sight with it, and deleted a few at a time by RetainEvents: nobody else waits.
+// RemoveWebhook deletes an endpoint. RetainEvents deletes its deliveries, a few at a time, so that no other
+// transaction waits for many rows.
 func (s *Webhooks) RemoveWebhook(ctx context.Context, by audit.Actor, id string) error {
 	return s.write(ctx, s.sure, "remove endpoint", func(tx *sql.Tx) error {
 		before, err := s.webhookInTurn(ctx, tx, id)
@@ -286,8 +280,8 @@ func (s *Webhooks) RemoveWebhook(ctx context.Context, by audit.Actor, id string)
 	})
 }
 
-// RotateWebhook gives an endpoint another secret. The one before it signs too for
-// webhook.RotateFor, by the clock by which deliveries are due.
+// RotateWebhook replaces an endpoint's secret. The former secret also signs for webhook.RotateFor, by the clock of
+// the due times of deliveries.
 func (s *Webhooks) RotateWebhook(ctx context.Context, by audit.Actor, id string, sealed webhook.Sealed) (
 	e webhook.Endpoint, err error,
 ) {
@@ -323,8 +317,7 @@ func webhookObject(e *webhook.Endpoint) audit.Object {
 	return audit.Object{Kind: "webhook", ID: e.ID, Name: e.URL}
 }
 
-// noteWebhook notes a change of an endpoint. Before is nil for a new one, after for
-// one that is gone.
+// noteWebhook adds a change of an endpoint to the audit log. before is nil for a new one, after for a deleted one.
 func (s *Webhooks) noteWebhook(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
 	after *webhook.Endpoint,
 ) error {

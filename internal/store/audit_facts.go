@@ -13,12 +13,11 @@ import (
 	"weir/internal/llm"
 )
 
-// facts are what the audit log says of something, by the names that listings have
-// too: amounts as decimals of US dollars, times as RFC 3339 has them, nil for what
-// there is none of. No secret is among them, and no hash of one.
+// facts are the values of an object for the audit log, by the names that listings use: amounts as decimals of US
+// dollars, times in RFC 3339, nil if there is no value. They contain no secrets and no hashes of secrets.
 type facts map[string]any
 
-// tell records an entry with these facts, whether they differ or not; nil for none.
+// tell records an entry with these facts, even if they are equal; nil for none.
 func (s *conn) tell(ctx context.Context, tx *sql.Tx, e audit.Entry, before, after facts) (err error) {
 	if e.Before, err = before.without(nil); err == nil {
 		e.After, err = after.without(nil)
@@ -29,8 +28,8 @@ func (s *conn) tell(ctx context.Context, tx *sql.Tx, e audit.Entry, before, afte
 	return s.record(ctx, tx, e)
 }
 
-// note records an entry with what differs between before and after, nil for what
-// is not there. It reports false, and records nothing, where nothing differs.
+// note records an entry with the differences between before and after; nil for an object that does not exist. It
+// reports false, and records nothing, if there are none.
 func (s *conn) note(ctx context.Context, tx *sql.Tx, e audit.Entry, before, after facts) (bool, error) {
 	var err error
 	e.Before, e.After, err = difference(before, after)
@@ -43,8 +42,8 @@ func (s *conn) note(ctx context.Context, tx *sql.Tx, e audit.Entry, before, afte
 	return true, s.record(ctx, tx, e)
 }
 
-// difference is what only before has, and what only after has, as JSON objects;
-// nil for nothing.
+// difference returns the facts that differ, as they are in before and in after, as JSON objects; nil if there are
+// none.
 func difference(before, after facts) (was, became json.RawMessage, err error) {
 	if was, err = before.without(after); err != nil {
 		return nil, nil, err
@@ -53,8 +52,8 @@ func difference(before, after facts) (was, became json.RawMessage, err error) {
 	return was, became, err
 }
 
-// without are the facts that are not among the others, or not the same there, as
-// a JSON object; nil for none. Beside nothing, what there is none of is no fact.
+// without returns the facts that others does not have or has with another value, as a JSON object; nil if there are
+// none. If others is nil, facts without a value are left out.
 func (f facts) without(others facts) (json.RawMessage, error) {
 	object := map[string]json.RawMessage{}
 	for name, value := range f {
@@ -92,7 +91,7 @@ func (f facts) budget(b account.Budget) {
 	}
 }
 
-// timeFact is a time, to the microsecond; nil for none.
+// timeFact formats a time to the microsecond; nil for none.
 func timeFact(t *time.Time) any {
 	if t == nil {
 		return nil

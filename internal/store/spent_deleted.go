@@ -10,11 +10,11 @@ import (
 	"weir/internal/llm"
 )
 
-// isAlone says of a correction c whether its row is deleted.
+// isAlone is the SQL condition that the row of a correction c is deleted.
 const isAlone = "NOT EXISTS (SELECT 1 FROM attempts a WHERE a.day = c.day AND a.request = c.request AND a.n = c.n)"
 
-// SpentBeside is what a scope spent on days, yyyymmdd, both inclusive, by its balances and not by rows that are there:
-// opening balances, and what deleted rows and their corrections came to.
+// SpentBeside returns the spending of a scope on the days from first to last, yyyymmdd, both inclusive, that is in
+// its balances but not in existing rows: opening balances, and the sums of deleted rows and their corrections.
 func (s *Ledger) SpentBeside(ctx context.Context, scope string, first, last int64) (llm.Money, error) {
 	sum := s.besideWhole
 	if _, _, isPart := budget.PartOf(scope); isPart {
@@ -22,17 +22,18 @@ func (s *Ledger) SpentBeside(ctx context.Context, scope string, first, last int6
 	}
 	spent, err := sum(ctx, scope, first, last)
 	if err != nil {
-		return 0, fmt.Errorf("read what was spent beside rows: %w", err)
+		return 0, fmt.Errorf("read spending of deleted rows: %w", err)
 	}
 	return spent, nil
 }
 
-// besideWhole is that of an account or a key.
+// besideWhole returns the spending without rows of an account or a key.
 func (s *Ledger) besideWhole(ctx context.Context, scope string, first, last int64) (spent llm.Money, err error) {
 	const charged = "coalesce(sum(cost + uncertain + margin + margin_uncertain), 0)"
 	err = s.read.QueryRowContext(ctx, "SELECT (SELECT "+charged+" FROM checkpoints WHERE period BETWEEN ? AND ?"+
 		" AND (account = ? OR key = ?)) + (SELECT "+charged+" FROM corrections c WHERE day BETWEEN ? AND ?"+
-		" AND (account = ? OR key = ?) AND "+isAlone+")", first, last, scope, scope, first, last, scope, scope).Scan(&spent)
+		" AND (account = ? OR key = ?) AND "+isAlone+")", first, last, scope, scope, first, last, scope,
+		scope).Scan(&spent)
 	if err != nil {
 		return 0, err
 	}
@@ -45,7 +46,7 @@ func (s *Ledger) besideWhole(ctx context.Context, scope string, first, last int6
 	return spent, err
 }
 
-// besidePart is that of a part, which has no opening balance.
+// besidePart returns the spending without rows of a part, which has no opening balance.
 func (s *Ledger) besidePart(ctx context.Context, scope string, first, last int64) (spent llm.Money, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM part_checkpoints WHERE scope = ?"+
 		" AND day BETWEEN ? AND ?", scope, first, last).Scan(&spent)
@@ -53,8 +54,10 @@ func (s *Ledger) besidePart(ctx context.Context, scope string, first, last int64
 		return 0, err
 	}
 	owner, _, _ := budget.PartOf(scope)
-	rows, err := s.read.QueryContext(ctx, "SELECT parts, cost + uncertain + margin + margin_uncertain FROM corrections c"+
-		" WHERE day BETWEEN ? AND ? AND (account = ? OR key = ?) AND parts <> '[]' AND "+isAlone, first, last, owner, owner)
+	rows, err := s.read.QueryContext(ctx, "SELECT parts, cost + uncertain + margin + margin_uncertain"+
+		" FROM corrections c"+
+		" WHERE day BETWEEN ? AND ? AND (account = ? OR key = ?) AND parts <> '[]' AND "+isAlone, first,
+		last, owner, owner)
 	err = eachRow(rows, err, func(row scanner) error {
 		var text string
 		var charged llm.Money

@@ -18,7 +18,7 @@ const (
 	foreignBytes = 1 << 20   // of a row, as JSON
 )
 
-// Foreign is the PostgreSQL database of another program as of one moment. It is read, and never written.
+// Foreign reads the PostgreSQL database of another program as of one moment. It never writes.
 type Foreign struct {
 	db *sql.DB
 	tx *sql.Tx
@@ -34,7 +34,7 @@ func OpenForeign(ctx context.Context, target llm.Secret) (*Foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.ValidateConnect = nil // a standby is as good
+	config.ValidateConnect = nil // a standby can be read too
 	db := postgresPool(nil, config, 1, sessionOfAll, "")
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -43,16 +43,16 @@ func OpenForeign(ctx context.Context, target llm.Secret) (*Foreign, error) {
 	return &Foreign{db, tx}, nil
 }
 
-// Close closes it.
+// Close ends the transaction and closes the database.
 func (f *Foreign) Close() error { return errors.Join(ended(f.tx.Rollback()), f.db.Close()) }
 
-// Rows calls a function with each row of a table, as a JSON object of its columns. The error is fs.ErrNotExist where
-// there is no such table.
+// Rows calls each with each row of a table, as a JSON object of its columns. The error is fs.ErrNotExist if there is
+// no such table.
 func (f *Foreign) Rows(ctx context.Context, table string, each func(row []byte) error) error {
 	name := pgx.Identifier{table}.Sanitize()
 	var there bool
 	if err := f.tx.QueryRowContext(ctx, "SELECT to_regclass(?) IS NOT NULL", name).Scan(&there); err != nil {
-		return fmt.Errorf("look for the table %s: %w", table, err)
+		return fmt.Errorf("find the table %s: %w", table, err)
 	}
 	if !there {
 		return fmt.Errorf("table %s: %w", table, fs.ErrNotExist)
@@ -66,7 +66,7 @@ func (f *Foreign) Rows(ctx context.Context, table string, each func(row []byte) 
 			return err
 		}
 		if n++; n > foreignRows {
-			return fmt.Errorf("it has more than %d rows", foreignRows)
+			return fmt.Errorf("the table has more than %d rows", foreignRows)
 		}
 		if len(text) > foreignBytes {
 			return fmt.Errorf("row %d is longer than %d bytes", n, foreignBytes)
@@ -79,13 +79,13 @@ func (f *Foreign) Rows(ctx context.Context, table string, each func(row []byte) 
 	return nil
 }
 
-// withoutPrisma is a database URL without what Prisma alone puts into it
-// (https://www.prisma.io/docs/orm/overview/databases/postgresql#arguments, 2026-11): PostgreSQL refuses what it does
-// not know.
+// withoutPrisma returns a database URL without the parameters that only Prisma understands
+// (https://www.prisma.io/docs/orm/overview/databases/postgresql#arguments, 2026-11), because PostgreSQL rejects
+// unknown parameters.
 func withoutPrisma(target llm.Secret) (llm.Secret, error) {
 	u, err := url.Parse(target.Reveal())
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return target, errors.New("the database to import from is given as a URL of the form " +
+		return target, errors.New("the database to import from must be a URL of the form " +
 			"postgres://user:password@host:5432/database")
 	}
 	q := u.Query()
@@ -93,7 +93,8 @@ func withoutPrisma(target llm.Secret) (llm.Secret, error) {
 		q.Set("search_path", schema)
 	}
 	for _, name := range []string{
-		"schema", "connection_limit", "pool_timeout", "pgbouncer", "socket_timeout", "statement_cache_size", "sslaccept",
+		"schema", "connection_limit", "pool_timeout", "pgbouncer", "socket_timeout",
+		"statement_cache_size", "sslaccept",
 		"sslidentity", "sslpassword", "options",
 	} {
 		q.Del(name)

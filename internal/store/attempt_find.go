@@ -9,9 +9,8 @@ import (
 	"weir/internal/ledger"
 )
 
-// Attempt is the attempt of that id as it was settled, or as it was opened
-// when its outcome is ledger.OutcomeOpen; false when there is none. What was
-// corrected later is not in it.
+// Attempt returns the attempt with that id as it was settled, or as it was opened if its outcome is
+// ledger.OutcomeOpen; false if there is none. It does not include corrections.
 func (s *Reports) Attempt(ctx context.Context, id ledger.AttemptID) (ledger.Entry, bool, error) {
 	e, _, err := findAttempt(ctx, s.read, id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -26,7 +25,7 @@ func (s *Reports) Attempt(ctx context.Context, id ledger.AttemptID) (ledger.Entr
 	return e, true, nil
 }
 
-// findAttempt looks on each day there is, because the table is ordered by day.
+// findAttempt searches each day, because the table is ordered by day.
 func findAttempt(ctx context.Context, q querier, id ledger.AttemptID) (e ledger.Entry, day int64, err error) {
 	days, err := daysOf(ctx, q, "attempts", "day", firstDay, lastDay)
 	if err != nil {
