@@ -9,22 +9,21 @@ import (
 	"weir/internal/llm"
 )
 
-// Attempt is an attempt as it counts against budgets, from Begin to Spend: also against those
-// that it has reserved nothing in, because they were set, or given another period, after its
-// request came.
+// Attempt is an attempt as it counts against budgets, from Begin to Spend. It also counts against budgets without a
+// reservation, because they were set, or got another period, after its request arrived.
 type Attempt struct {
 	Account, Key string    // ids
 	Parts        []string  // scopes of the parts of both that it counts against
-	Arrived      time.Time // when its request came
-	Most         llm.Money // what it may cost at most
+	Arrived      time.Time // when its request arrived
+	Most         llm.Money // the most that it may cost
 	Reservation  *Reservation
 
-	late           []*lease // which hold Most for it, too
+	late           []*lease // leases that hold Most for it without a reservation
 	account        *accountLeases
 	previous, next *Attempt // of the account; guarded by its lock
 }
 
-// Begin counts an attempt that is about to be opened. It is followed by one Spend or Drop.
+// Begin counts an attempt that is about to be opened. One Spend or Drop must follow.
 func (l *Service) Begin(a *Attempt) {
 	if l.leases == nil {
 		return
@@ -39,7 +38,7 @@ func (l *Service) Begin(a *Attempt) {
 	p.first = a
 	untold := l.changedSince(a)
 	p.each(a, func(s *lease) {
-		if s.known && s.hold(a) { // the others look for what is under way when they are
+		if s.known && s.hold(a) { // other nodes must learn of the attempts in progress while the budget exists
 			untold = untold || s.gone.IsZero()
 		}
 	})
@@ -49,8 +48,7 @@ func (l *Service) Begin(a *Attempt) {
 	}
 }
 
-// changedSince reports whether the attempt's request may not know of a budget that it counts
-// against, because that came later.
+// changedSince reports whether a budget that the attempt counts against may have changed since its request arrived.
 func (l *Service) changedSince(a *Attempt) bool {
 	for _, scope := range [...]string{a.Account, a.Key} {
 		if at, ok := l.changes.Load(scope); ok && !at.(time.Time).Before(a.Arrived) {
@@ -60,7 +58,7 @@ func (l *Service) changedSince(a *Attempt) bool {
 	return false
 }
 
-// scopes are all that the attempt counts against.
+// scopes yields all scopes that the attempt counts against.
 func (a *Attempt) scopes(yield func(scope string) bool) {
 	if !yield(a.Account) || !yield(a.Key) {
 		return
@@ -72,7 +70,7 @@ func (a *Attempt) scopes(yield func(scope string) bool) {
 	}
 }
 
-// hold holds what the attempt may cost, unless that is reserved, and reports whether it did.
+// hold holds the attempt's maximum cost, unless that is reserved, and reports whether it did.
 func (s *lease) hold(a *Attempt) bool {
 	if a.Reservation != nil && slices.Contains(a.Reservation.leases, s) {
 		return false
@@ -82,7 +80,7 @@ func (s *lease) hold(a *Attempt) bool {
 	return true
 }
 
-// end forgets an attempt that is no longer under way.
+// end removes an attempt that is no longer in progress.
 func (p *accountLeases) end(a *Attempt) {
 	for _, s := range a.late {
 		s.held -= a.Most
@@ -108,8 +106,8 @@ func (l *Service) Drop(a *Attempt) {
 	a.Reservation.Release()
 }
 
-// Spend ends an attempt that was settled at that place of the journal, and books its cost.
-// Next is the reservation of the attempt that was opened with the settlement; nil for none.
+// Spend ends an attempt that was settled at that place of the journal, and adds its cost. next is the reservation of
+// the attempt that was opened with the settlement; nil for none.
 func (l *Service) Spend(a *Attempt, cost llm.Money, at Position, next *Reservation) {
 	p := a.account
 	if p == nil {
@@ -162,10 +160,10 @@ func (id ID) covers(a *Attempt) bool {
 		(id.Scope == a.Account || id.Scope == a.Key || slices.Contains(a.Parts, id.Scope))
 }
 
-// Changed says that the budgets of those accounts and keys may be others. What is under way of
-// them here is told to the other nodes, if there can be any, at the next beat.
+// Changed notifies the service that the budgets of those accounts and keys may have changed. If there can be other
+// nodes, the next heartbeat reports the attempts in progress to them.
 func (l *Service) Changed(scopes map[string]bool) {
-	if v := l.valid.Load(); v != nil && v.forever { // there is nobody to tell
+	if v := l.valid.Load(); v != nil && v.forever { // there are no other nodes
 		l.accounts.Range(func(_, p any) bool {
 			p.(*accountLeases).change(scopes)
 			return true
@@ -179,7 +177,7 @@ func (l *Service) Changed(scopes map[string]bool) {
 	l.tellOf(scopes)
 }
 
-// tellOf has what is under way of those accounts and keys told at the next beat.
+// tellOf makes the next heartbeat report the attempts in progress of those accounts and keys.
 func (l *Service) tellOf(scopes map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,8 +187,8 @@ func (l *Service) tellOf(scopes map[string]bool) {
 	maps.Copy(l.changed, scopes)
 }
 
-// tellUnderWay tells the database what is under way here of each budget that those accounts and
-// keys may have by now.
+// tellUnderWay reports to the database the attempts in progress here, for each budget that the changed accounts and
+// keys may have now.
 func (l *Service) tellUnderWay(ctx context.Context) {
 	l.mu.Lock()
 	changed := l.changed
@@ -202,7 +200,7 @@ func (l *Service) tellUnderWay(ctx context.Context) {
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)
 		for _, s := range p.untoldLeases(changed, l.now()) {
-			if leasing, _ := p.stateOf(s); !leasing { // else whoever does tells it
+			if leasing, _ := p.stateOf(s); !leasing { // else the lease in progress reports it
 				// inTurn logs the error.
 				_ = l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.tellLease(ctx, p, s) })
 			}
@@ -221,7 +219,7 @@ func (p *accountLeases) stateOf(s *lease) (leasing, untold bool) {
 }
 
 func (l *Service) tellLease(ctx context.Context, p *accountLeases, s *lease) error {
-	if !s.known { // only whoever leases changes it
+	if !s.known { // only the holder of leasing changes it
 		if err := l.settleUp(ctx, s); err != nil {
 			return err
 		}
@@ -233,8 +231,8 @@ func (l *Service) tellLease(ctx context.Context, p *accountLeases, s *lease) err
 	return l.yield(ctx, p, s)
 }
 
-// untoldLeases are those of which others may not know all that is under way here: of changed
-// accounts and keys, made where they are not there, and those that could not be told yet.
+// untoldLeases returns the leases with attempts in progress that other nodes may not know: leases of changed accounts
+// and keys, which it creates if necessary, and leases that could not be reported before.
 func (p *accountLeases) untoldLeases(changed map[string]bool, now time.Time) (all []*lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

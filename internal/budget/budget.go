@@ -1,6 +1,6 @@
-// Package budget keeps to what accounts and keys may spend, on any number of nodes. The database
-// leases each node a part of a budget; the node reserves amounts of its leases for attempts, in
-// memory, and asks for more near the end.
+// Package budget enforces the spending limits of accounts and keys, on any number of nodes. The database leases each
+// node an amount of a budget. The node reserves amounts of its leases for attempts, in memory, and leases more when
+// they run low.
 package budget
 
 import (
@@ -12,18 +12,18 @@ import (
 	"weir/internal/llm"
 )
 
-// Period is the stretch of time that a budget is for, in UTC.
+// Period is the kind of period of a budget, in UTC.
 type Period string
 
-// The periods.
+// Kinds of periods.
 const (
 	PeriodDay   Period = "day"
 	PeriodMonth Period = "month"
 	PeriodTotal Period = "total"
 )
 
-// Number names the period that a moment is in: yyyymmdd, yyyymm, or 0 for all
-// time. No two kinds of period have a number in common.
+// Number returns the number of the period that contains t: yyyymmdd, yyyymm, or 0 for all time. Numbers of different
+// kinds differ.
 func (p Period) Number(t time.Time) int64 {
 	year, month, day := t.UTC().Date()
 	switch p {
@@ -35,10 +35,10 @@ func (p Period) Number(t time.Time) int64 {
 	return 0
 }
 
-// FirstDayNumber is the least number of a day: those of months are less.
+// FirstDayNumber is less than the number of any day and greater than that of any month.
 const FirstDayNumber int64 = 10_000_000
 
-// PeriodOf is the kind of period that has that number.
+// PeriodOf returns the kind of the period with that number.
 func PeriodOf(number int64) Period {
 	switch {
 	case number == 0:
@@ -49,8 +49,7 @@ func PeriodOf(number int64) Period {
 	return PeriodDay
 }
 
-// DaysOf are the first and the last day, as yyyymmdd, of the period with that
-// number.
+// DaysOf returns the first and the last day, as yyyymmdd, of the period with that number.
 func DaysOf(number int64) (first, last int64) {
 	switch PeriodOf(number) {
 	case PeriodDay:
@@ -61,7 +60,7 @@ func DaysOf(number int64) (first, last int64) {
 	return 0, 99_99_99_99
 }
 
-// Ends is when the period that a moment is in is over; false for all time.
+// Ends returns when the period that contains t ends; false for all time.
 func (p Period) Ends(t time.Time) (time.Time, bool) {
 	year, month, day := t.UTC().Date()
 	switch p {
@@ -73,7 +72,7 @@ func (p Period) Ends(t time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Starts is when the period that a moment is in began; the zero time for all time.
+// Starts returns when the period that contains t started; the zero time for all time.
 func (p Period) Starts(t time.Time) time.Time {
 	year, month, day := t.UTC().Date()
 	switch p {
@@ -85,109 +84,103 @@ func (p Period) Starts(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Budget is what an account or a key may spend in a period. An account's
-// credit is a budget for all time: what was paid in beforehand, on top of what
-// was spent before.
+// Budget limits the spending of an account or a key in a period. An account's credit is a budget for all time: the
+// amount paid in advance plus the spending before it.
 type Budget struct {
 	Scope  string // account or key id, or a part of it
-	Of     string // "account" or "API key", or a part of it, for people
+	Of     string // "account" or "API key", or a part of it, for messages
 	Period Period
 	Limit  llm.Money
 }
 
-// ID names what nodes share of a budget: its scope and its period.
+// ID identifies a budget that nodes share: its scope and its period.
 type ID struct {
 	Scope  string
 	Period int64 // see Period.Number
 }
 
-// Leases is the database as it deals out budget leases to nodes. What all
-// nodes may come to, by their leases, never passes a budget's limit.
+// Leases leases budgets to nodes; the database implements it. The sum of all nodes' leases never exceeds a budget's
+// limit.
 type Leases interface {
 	// Lease changes the lease that a journal's node has of a budget.
 	Lease(ctx context.Context, r LeaseRequest) (Lease, error)
-	// Reconcile takes back what earlier lives of the journal's node had leased
-	// and not spent. The journal is in the database up to its present epoch.
+	// Reconcile takes back the leases that earlier processes of the journal's node did not spend. The database must
+	// have the journal up to its current epoch.
 	Reconcile(ctx context.Context, journal uuid.UUID) error
-	// Beat says that the node is alive, and tells what it has to know of the
-	// others.
+	// Beat records a heartbeat of the node, and returns the state of the others.
 	Beat(ctx context.Context, n Node) (Beat, error)
-	// Leave says that the node stops, and gives back its leases.
+	// Leave records that the node stops, and returns its leases.
 	Leave(ctx context.Context, journal uuid.UUID) error
 }
 
-// LeaseRequest asks for a lease. The node may come to Used and what it is
-// granted beyond that.
+// LeaseRequest requests a lease. The node may spend Used plus the amount granted beyond it.
 type LeaseRequest struct {
 	Journal uuid.UUID
 	Budget  ID
-	// Used is what the node's attempts of the period have come to, with those
-	// under way at their holds. Unknown says that it is not known yet: then it
-	// is what the database has.
+	// Used is the cost of the node's attempts in the period, including the holds of those in progress. Unknown means
+	// that it is not known yet: then the database's amount applies.
 	Used    llm.Money
 	Unknown bool
-	// Least is how much more is needed; when it is not to be had, nothing more
-	// is granted. Most is how much would be of use. Both zero gives back
-	// everything that is not used.
+	// Least is how much more is needed; if less is available, nothing more is granted. Most is how much more is
+	// useful. If both are zero, the request returns everything unused.
 	Least, Most llm.Money
 }
 
-// GivesBack reports whether nothing more is asked for.
+// GivesBack reports whether the request only returns the unused amount.
 func (r *LeaseRequest) GivesBack() bool { return r.Least == 0 && r.Most == 0 }
 
 // Lease is the answer to a LeaseRequest.
 type Lease struct {
-	Limit llm.Money // the budget's; 0 when there is none any more
-	// Changing says that nothing more is granted because the budget was changed a moment ago, and not every node has
-	// told yet what is under way there.
+	Limit llm.Money // the budget's; 0 if it does not exist any more
+	// Changing means that nothing more is granted because the budget has changed, and not every node has reported its
+	// attempts in progress yet.
 	Changing bool
-	// Beside is another budget of the scope, of another period, of which a request may not know that came
-	// before it was set; a limit of 0 for none.
+	// Beside is another budget of the scope, for another period. Requests that arrived before it was set do not know
+	// it. A limit of 0 means none.
 	Beside  Budget
-	Granted llm.Money // what the node's attempts of the period may come to
-	// Spent is what the database has of this journal's in the period, up to At.
+	Granted llm.Money // how much the node's attempts may cost in the period
+	// Spent is this journal's spending of the period in the database, up to At.
 	Spent llm.Money
 	At    Position
-	// Left is what nobody has. Idle is what other live nodes have and had not
-	// spent when the database last heard of them: they give back what they do
-	// not hold when they see that it is wanted.
+	// Left is the amount that no node has. Idle is the unspent part of other live nodes' leases, as of their last
+	// report: they return the part that they do not hold when they see that it is wanted.
 	Left, Idle llm.Money
-	// Excess is by how much all nodes may come to more than the limit, such as after it was
-	// lowered: of what the node was granted, so much is not to be spent.
+	// Excess is by how much all leases together exceed the limit, for example after it was lowered. The node must not
+	// spend that part of its grant.
 	Excess llm.Money
 }
 
-// Node is a gateway process to the others.
+// Node describes a gateway process to the others.
 type Node struct {
 	Journal uuid.UUID
 	Name    string // of its host
 	Address string // where it listens
 	Version string
 	Started time.Time
-	// Incarnation of the database in which the node has told all that it holds;
-	// empty leaves what the database has of that.
+	// Incarnation is the last incarnation of the database that received all leases of the node; empty leaves the
+	// stored one unchanged.
 	Incarnation string
 }
 
-// KnownNode is a node as the database knows it.
+// KnownNode is a node with its state in the database.
 type KnownNode struct {
 	Node
-	Seen    time.Time  // when it was last heard of
-	Stopped *time.Time // nil for one that has not said that it stops
+	Seen    time.Time  // last heartbeat
+	Stopped *time.Time // nil if it has not reported that it stops
 	Alive   bool
 }
 
-// NodeState is whether a node runs.
+// NodeState describes whether a node is running.
 type NodeState string
 
-// The states.
+// States of a node.
 const (
 	NodeAlive   NodeState = "alive"
-	NodeSilent  NodeState = "silent"  // it is not heard of, and has not said that it stops
-	NodeStopped NodeState = "stopped" // it has said so
+	NodeSilent  NodeState = "silent"  // no heartbeats, and no report that it stops
+	NodeStopped NodeState = "stopped" // it reported that it stops
 )
 
-// State is whether the node runs.
+// State returns the node's state.
 func (n *KnownNode) State() NodeState {
 	switch {
 	case n.Stopped != nil:
@@ -198,21 +191,21 @@ func (n *KnownNode) State() NodeState {
 	return NodeSilent
 }
 
-// Beat is what a node has to know of the others.
+// Beat is the state of the other nodes.
 type Beat struct {
-	// Alive is how many nodes are, this one too; at least 1.
+	// Alive is how many nodes are alive, including this one; at least 1.
 	Alive int
-	// For is how long from before the question on the node may spend its
-	// leases; 0 for ever, where no other node can be.
+	// For is how long after the heartbeat was sent the node may spend its leases; 0 for ever, if there cannot be
+	// other nodes.
 	For time.Duration
-	// Wanted are the budgets of which some node found too little left.
+	// Wanted are the budgets that another node has too little of.
 	Wanted []ID
 	// At is how far the database is in this node's journal.
 	At Position
-	// Incarnation changes when the database may have lost commits: a standby
-	// took over. Told is the one in which the node has told all that it holds.
+	// Incarnation changes when the database may have lost commits, because a standby took over. Told is the one to
+	// which the node has reported all its leases.
 	Incarnation, Told string
 }
 
-// Position is a place in a node's journal. It only grows, over restarts too.
+// Position is a place in a node's journal. It only grows, also over restarts.
 type Position int64

@@ -8,50 +8,49 @@ import (
 	"weir/internal/llm"
 )
 
-// accountLeases is what an account and its keys may still spend on this node.
+// accountLeases holds the leases of an account and its keys on this node.
 type accountLeases struct {
 	mu     sync.Mutex
-	scopes map[string][]*lease // each has few: the periods of now, and what is left of those before
-	makers map[string]string   // id of the key with which the request came that a scope is here for; empty for none
-	made   map[string]int      // how many scopes are here for requests with a key, by its id
-	first  *Attempt            // of those under way, in no order
-	untold bool                // something is under way that the other nodes do not know all of
+	scopes map[string][]*lease // each has few: the current periods, and the rest of earlier ones
+	makers map[string]string   // for each scope, the id of the key of the request that created it; empty for none
+	made   map[string]int      // for each key id, how many scopes its requests created
+	first  *Attempt            // first of a list of the attempts in progress, in no order
+	untold bool                // the other nodes do not know all attempts in progress
 }
 
-// lease is this node's part of a budget in a period. It is guarded by the lock
-// of its account's budgets.
+// lease is this node's lease of a budget in a period. The lock of its account's leases guards it.
 type lease struct {
 	id     ID
-	budget Budget    // as the request had it that came last of all,
-	asOf   time.Time // at that time
+	budget Budget    // as the latest request had it,
+	asOf   time.Time // which arrived at that time
 
-	known   bool      // spent is what it says; until then late has what was settled
-	late    []spend   // settled since somebody asked what was spent
-	granted llm.Money // what spent and held may come to
-	spent   llm.Money // what this journal's attempts of the period have cost
-	since   Position  // what was settled up to there is in spent by what the database said
-	held    llm.Money // what those under way may cost, as far as they hold it here
-	full    bool      // nobody has any more to give, but what other nodes hold
-	excess  llm.Money // of granted, what is beyond the limit of all nodes
+	known   bool      // spent is valid; until then late has the settlements
+	late    []spend   // settled since spent was read
+	granted llm.Money // limit of spent and held
+	spent   llm.Money // cost of this journal's attempts in the period
+	since   Position  // spent, as read from the database, contains all settlements up to here
+	held    llm.Money // the most that the attempts in progress may cost, as far as they hold it here
+	full    bool      // only other nodes have any left
+	excess  llm.Money // part of granted that exceeds the limit of all nodes together
 
-	changed bool          // the budget, or what others hold of it, was changed since the last lease; of whoever leases
-	untold  bool          // others may not know all that is in use here
-	leasing chan struct{} // closed when the lease under way has ended; nil for none
-	failed  time.Time     // when the database last gave an error; zero for never since
-	refused llm.Money     // there was not so much to be had,
-	until   time.Time     // which is believed until then
-	used    time.Time     // when it last was
-	gone    time.Time     // when the database said that the budget is no more; zero while it is
-	beside  Budget        // another one of the scope, as the last lease had it; a limit of 0 for none
+	changed bool          // the budget, or other nodes' leases of it, changed since the last lease; guarded by leasing
+	untold  bool          // other nodes may not know all that is in use here
+	leasing chan struct{} // closed when the lease in progress ends; nil for none
+	failed  time.Time     // last error of the database; zero if it has answered since
+	refused llm.Money     // such an amount was not available,
+	until   time.Time     // which is assumed until then
+	used    time.Time     // last use
+	gone    time.Time     // when the database reported that the budget does not exist any more; zero while it exists
+	beside  Budget        // another budget of the scope, from the last lease; a limit of 0 for none
 }
 
-// spend is a settlement, by its place in the journal.
+// spend is a settlement with its place in the journal.
 type spend struct {
 	at   Position
 	cost llm.Money
 }
 
-// available is what may still be reserved; less than 0 where more is held and spent already.
+// available returns how much can still be reserved. It is negative if more is held and spent than granted.
 func (s *lease) available() llm.Money {
 	if !s.known {
 		return 0
@@ -59,22 +58,22 @@ func (s *lease) available() llm.Money {
 	return s.granted - s.excess - s.inUse()
 }
 
-// inUse is what the node cannot give back.
+// inUse returns the amount that the node cannot return.
 func (s *lease) inUse() llm.Money { return s.spent + s.held }
 
 // spare reports whether more was granted than is in use.
 func (s *lease) spare() bool { return s.granted > s.inUse() }
 
-// Reservation is an amount held in budgets for an attempt that is about to be opened. The
-// attempt carries it. A nil Reservation holds nothing.
+// Reservation is an amount held in budgets for an attempt that is about to be opened. It belongs to the attempt. A
+// nil Reservation holds nothing.
 type Reservation struct {
 	budgets *accountLeases
 	leases  []*lease
-	amount  llm.Money // held in each of them, once the attempt before is settled
-	extra   llm.Money // of it, what is held already
+	amount  llm.Money // held in each of them once the previous attempt is settled
+	extra   llm.Money // the part of it that is already held
 }
 
-// Amount is how much the attempt may cost.
+// Amount returns how much the attempt may cost.
 func (c *Reservation) Amount() llm.Money {
 	if c == nil {
 		return llm.MaxCost
@@ -82,7 +81,7 @@ func (c *Reservation) Amount() llm.Money {
 	return c.amount
 }
 
-// Release gives the room back, of an attempt that is not opened.
+// Release releases the amount, for an attempt that is not opened.
 func (c *Reservation) Release() {
 	if c == nil {
 		return
@@ -95,7 +94,7 @@ func (c *Reservation) Release() {
 	c.leases = nil
 }
 
-// freed is how much of the lease a hold frees when it is settled at that cost.
+// freed returns how much of the lease a hold frees when it is settled at that cost.
 func (c *Reservation) freed(s *lease, cost llm.Money) llm.Money {
 	if c != nil {
 		for _, mine := range c.leases {
@@ -107,7 +106,7 @@ func (c *Reservation) freed(s *lease, cost llm.Money) llm.Money {
 	return -cost
 }
 
-// find is the lease of that name; nil where there is none.
+// find returns the lease with that id; nil if there is none.
 func (p *accountLeases) find(id ID) *lease {
 	for _, s := range p.scopes[id.Scope] {
 		if s.id == id {
@@ -117,7 +116,7 @@ func (p *accountLeases) find(id ID) *lease {
 	return nil
 }
 
-// forget drops the lease, unless that is done already.
+// forget removes the lease, unless that is already done.
 func (p *accountLeases) forget(s *lease) {
 	all := p.scopes[s.id.Scope]
 	if !slices.Contains(all, s) {
@@ -135,8 +134,8 @@ func (p *accountLeases) forget(s *lease) {
 	}
 }
 
-// Recount has the account's budgets, or all with "", leased anew before more of them is
-// spent: what was spent was corrected in the database, where this node did not see it.
+// Recount makes the account's budgets, or all if it is empty, be leased again before more of them is spent, because
+// corrections in the database changed their spending.
 func (l *Service) Recount(account string) {
 	if account == "" {
 		l.accounts.Range(func(_, v any) bool {
@@ -148,7 +147,7 @@ func (l *Service) Recount(account string) {
 	}
 }
 
-// change has the leases of those accounts and keys, or all with nil, leased anew.
+// change makes the leases of those accounts and keys, or all if scopes is nil, be leased again.
 func (p *accountLeases) change(scopes map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,14 +161,14 @@ func (p *accountLeases) change(scopes map[string]bool) {
 	}
 }
 
-// change has the lease leased anew, since the budget is not what it was.
+// change makes the lease be leased again, because the budget has changed.
 func (s *lease) change() {
 	s.granted, s.full, s.excess, s.until, s.gone = s.inUse(), false, 0, time.Time{}, time.Time{}
 	s.changed = s.known || s.leasing != nil
 }
 
-// counting appends the leases that count for a request: of the budgets that it knows of, and of those that
-// were set beside them or in their place since.
+// counting appends the leases that a request counts against: of the budgets that it knows, and of budgets that were
+// added or replaced them since.
 func (p *accountLeases) counting(dst []*lease, n *Need, now time.Time) []*lease {
 	for i := range n.Budgets {
 		s := p.leaseOf(&n.Budgets[i], n.Key, n.At, now)
@@ -192,7 +191,7 @@ func (p *accountLeases) counting(dst []*lease, n *Need, now time.Time) []*lease 
 	return dst
 }
 
-// leaseOf is the lease of a budget at a moment, made for a request with the key when it is not there.
+// leaseOf returns the lease of a budget at a time. If there is none, it makes one for a request with the key.
 func (p *accountLeases) leaseOf(b *Budget, key string, at, now time.Time) *lease {
 	id := ID{b.Scope, b.Period.Number(at)}
 	s := p.find(id)
@@ -205,12 +204,12 @@ func (p *accountLeases) leaseOf(b *Budget, key string, at, now time.Time) *lease
 		p.scopes[id.Scope] = append(p.scopes[id.Scope], s)
 	}
 	s.used = now
-	if at.Before(s.asOf) { // others know better
+	if at.Before(s.asOf) { // a later request has newer data
 		return s
 	}
 	s.asOf = at
 	back := !s.gone.IsZero() && now.Sub(s.gone) >= goneFor
-	if s.budget.Limit != b.Limit || back { // somebody changed it
+	if s.budget.Limit != b.Limit || back { // the budget has changed
 		s.budget = *b
 		s.change()
 	}

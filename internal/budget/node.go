@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// beatEvery is how often a node says that it is alive, where there can be
-	// others, and sees what they want.
+	// beatEvery is the interval of heartbeats, if there can be other nodes. A heartbeat also reads their needs.
 	beatEvery = 250 * time.Millisecond
-	// sweepEvery is how often leases are looked through that nobody uses.
+	// sweepEvery is the interval of searches for unused leases.
 	sweepEvery = 10 * time.Second
-	// idleFor is how long a lease is kept that nobody uses.
+	// idleFor is how long an unused lease is held.
 	idleFor = time.Minute
-	// changesFor is how long it is known when an account or a key changed: as long as a request may
-	// take from its first byte to its last attempt.
+	// changesFor is how long the change of an account or a key is remembered: the longest time from a request's first
+	// byte to its last attempt.
 	changesFor = 30 * time.Minute
-	// beatMargin is how long before its time is up a node stops to spend its
-	// leases: for clocks that do not run alike, and for what is under way.
+	// beatMargin is how long before its time ends a node stops spending its leases, to allow for differences between
+	// clocks and for attempts in progress.
 	beatMargin = 5 * time.Second
 )
 
@@ -29,15 +28,15 @@ type validity struct {
 	until   time.Time
 }
 
-// covers reports whether they may be at that time. Nil covers nothing.
+// covers reports whether leases may be spent at that time. A nil validity covers no time.
 func (v *validity) covers(now time.Time) bool {
 	return v != nil && (v.forever || now.Before(v.until))
 }
 
-// Alive is how many nodes share the database, this one too; at least 1.
+// Alive returns how many nodes share the database, including this one; at least 1.
 func (l *Service) Alive() int { return max(1, int(l.alive.Load())) }
 
-// Join makes the node known before it serves.
+// Join sends the first heartbeat, before the node serves.
 func (l *Service) Join(ctx context.Context) error {
 	if l.leases == nil {
 		l.valid.Store(&validity{forever: true})
@@ -51,14 +50,13 @@ func (l *Service) Join(ctx context.Context) error {
 	return err
 }
 
-// hear takes note of what a question brought that was asked then.
+// hear applies the answer to a heartbeat that was sent at asked.
 func (l *Service) hear(asked time.Time, got Beat) {
 	l.alive.Store(int64(got.Alive))
 	l.valid.Store(&validity{forever: got.For == 0, until: asked.Add(got.For - beatMargin)})
 }
 
-// Run keeps the node known, gives back what others want and what nobody
-// uses, until ctx ends.
+// Run sends heartbeats and returns amounts that others want or that are unused, until ctx ends.
 func (l *Service) Run(ctx context.Context) {
 	if l.leases == nil {
 		return
@@ -87,8 +85,7 @@ func (l *Service) Run(ctx context.Context) {
 	}
 }
 
-// recover gives back what earlier lives had leased, as soon as the database has
-// all that they did.
+// recover returns the leases of earlier processes of this node, once the database has all their settlements.
 func (l *Service) recover(stop context.Context) {
 	ctx, cancel := context.WithTimeout(stop, leaseLimit)
 	defer cancel()
@@ -96,12 +93,12 @@ func (l *Service) recover(stop context.Context) {
 	if err == nil {
 		err = l.reconcileOnce(ctx)
 	}
-	if err != nil && stop.Err() == nil { // the first lease does it
+	if err != nil && stop.Err() == nil { // the first lease tries again
 		l.log.Warn("budget leases from before the start could not be returned yet", "err", err)
 	}
 }
 
-// beatLogged is a beat, with an outage logged once.
+// beatLogged sends a heartbeat, and logs an outage once.
 func (l *Service) beatLogged(stop context.Context) {
 	ctx, cancel := context.WithTimeout(stop, leaseLimit)
 	defer cancel()
@@ -110,7 +107,7 @@ func (l *Service) beatLogged(stop context.Context) {
 		err = ctx.Err()
 	}
 	switch {
-	case stop.Err() != nil: // nobody is away: this node stops
+	case stop.Err() != nil: // this node stops, so it is no outage
 		return
 	case err != nil && l.failed == nil:
 		l.log.Error("the database cannot be reached; this node's budget leases stay valid for a while", "err", err)
@@ -120,7 +117,7 @@ func (l *Service) beatLogged(stop context.Context) {
 	l.failed = err
 }
 
-// beat tells the others of this node, and does what they ask for.
+// beat sends a heartbeat and handles the answer.
 func (l *Service) beat(ctx context.Context) error {
 	asked, had := l.now(), l.position()
 	got, err := l.leases.Beat(ctx, l.node)
@@ -141,8 +138,7 @@ func (l *Service) beat(ctx context.Context) error {
 	return nil
 }
 
-// tell brings a database that may have lost commits up to what this node has
-// spent and holds.
+// tell reports this node's spending and holds to a database that may have lost commits.
 func (l *Service) tell(ctx context.Context, incarnation string) (Beat, error) {
 	l.log.Warn("the database has failed over; this node reports its budget leases to it again", "incarnation",
 		incarnation)
@@ -160,7 +156,7 @@ func (l *Service) tell(ctx context.Context, incarnation string) (Beat, error) {
 	return l.leases.Beat(ctx, told)
 }
 
-// eachLease calls fn with every lease, under no lock.
+// eachLease calls fn with every lease, without a lock.
 func (l *Service) eachLease(fn func(*accountLeases, *lease)) {
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)
@@ -174,8 +170,8 @@ func (l *Service) eachLease(fn func(*accountLeases, *lease)) {
 	})
 }
 
-// alone runs fn as the only one that leases the lease, and reports whether it
-// did: not where somebody does already, or the lease is not in use yet.
+// alone runs fn as the only call that changes the lease at the database, and reports whether it did. It does not if a
+// concurrent call does so, or if the lease is not in use yet.
 func (l *Service) alone(p *accountLeases, s *lease, fn func() error) (ran bool, err error) {
 	p.mu.Lock()
 	if s.leasing != nil || !s.known {
@@ -192,9 +188,8 @@ func (l *Service) alone(p *accountLeases, s *lease, fn func() error) (ran bool, 
 	return true, err
 }
 
-// yieldWanted gives back what is not used of budgets of which another node found
-// too little left. What is in use is not to be used again before the database was asked: the
-// other one may have more than the limit allows.
+// yieldWanted returns the unused amounts of budgets that another node has too little of. The amount in use must not
+// be reused before the next lease, because the other node may hold more than the limit allows.
 func (l *Service) yieldWanted(ctx context.Context, ids []ID) {
 	if len(ids) == 0 {
 		return
@@ -225,8 +220,8 @@ func (l *Service) yieldWanted(ctx context.Context, ids []ID) {
 	}
 }
 
-// yieldUnknown gives back a lease that the database has and this life of the
-// node does not know of: the answer to a lease was lost.
+// yieldUnknown returns a lease that the database has but this process does not know, because the answer to its
+// request was lost.
 func (l *Service) yieldUnknown(ctx context.Context, id ID) error {
 	if err := l.flush(ctx); err != nil {
 		return err
@@ -245,8 +240,7 @@ func (l *Service) yieldUnknown(ctx context.Context, id ID) error {
 	return err
 }
 
-// assert tells a database that may have lost commits what this node has spent
-// and holds of each budget.
+// assert reports this node's spending and holds of each budget to a database that may have lost commits.
 func (l *Service) assert(ctx context.Context) (err error) {
 	l.eachLease(func(p *accountLeases, s *lease) {
 		if err == nil {
@@ -256,8 +250,7 @@ func (l *Service) assert(ctx context.Context) (err error) {
 	return err
 }
 
-// assertOne waits for a lease that is under way: it may be one of those that
-// were lost.
+// assertOne also waits for a lease in progress, because that may be lost too.
 func (l *Service) assertOne(ctx context.Context, p *accountLeases, s *lease) error {
 	for {
 		p.mu.Lock()
@@ -278,7 +271,7 @@ func (l *Service) assertOne(ctx context.Context, p *accountLeases, s *lease) err
 	}
 }
 
-// sweep gives back and forgets what nobody has used for a while.
+// sweep returns and removes leases that have not been used for a while.
 func (l *Service) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
 	defer cancel()
@@ -299,7 +292,7 @@ func (l *Service) sweep(ctx context.Context) {
 			return
 		}
 		if _, err := l.alone(p, s, func() error { return l.giveBack(ctx, p, s) }); err != nil {
-			return // it may be needed to give it back later
+			return // the lease stays, so that it can be returned later
 		}
 		p.mu.Lock()
 		if s.held == 0 && s.leasing == nil && !s.spare() {
@@ -309,8 +302,8 @@ func (l *Service) sweep(ctx context.Context) {
 	})
 }
 
-// reconcileOnce takes back, once in this life, what earlier lives of the node
-// had leased and not spent. All they did is in the database.
+// reconcileOnce takes back, once in this process, the leases of earlier processes of the node. The database must have
+// all their settlements.
 func (l *Service) reconcileOnce(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,7 +317,7 @@ func (l *Service) reconcileOnce(ctx context.Context) error {
 	return nil
 }
 
-// Leave gives back everything, once all is settled that was under way.
+// Leave returns all leases. All attempts must be settled.
 func (l *Service) Leave(ctx context.Context) error {
 	if l.leases == nil {
 		return nil

@@ -7,31 +7,31 @@ import (
 	"weir/internal/llm"
 )
 
-// A part of an account or a key is what one end user of it does, or what is done with one value of a tag. Its scope is
-// the id of its owner, the account or the key, a slash, and the part: "user=VALUE" or "tag:NAME=VALUE", where a NAME has
-// no equals sign.
+// A part of an account or a key is one of its end users, or one value of a tag. Its scope is the id of its owner,
+// which is the account or the key, a slash, and the part: "user=VALUE" or "tag:NAME=VALUE". A NAME has no equals
+// sign.
 const (
 	partOf   = "/"
 	userPart = "user="
 	tagPart  = "tag:"
 )
 
-// UserScope is the scope of an end user of the owner.
+// UserScope returns the scope of an end user of the owner.
 func UserScope(owner, user string) string { return owner + partOf + userPart + user }
 
-// TagScope is the scope of a value of a tag of the owner.
+// TagScope returns the scope of a value of a tag of the owner.
 func TagScope(owner string, t llm.Tag) string {
 	return owner + partOf + tagPart + t.Name + "=" + t.Value
 }
 
-// Part is what a scope is of an account or a key.
+// Part identifies a part of an account or a key.
 type Part struct {
 	Tag   string // name of the tag; empty for an end user
 	Value string // the end user, or the value of the tag
 }
 
-// PartOf is the owner of a scope, an account or a key, and which part of it the scope is. It reports false where it is
-// all of the owner.
+// PartOf returns the owner of a scope, an account or a key, and the part of it. It returns false if the scope is the
+// whole owner.
 func PartOf(scope string) (owner string, p Part, ok bool) {
 	owner, part, ok := strings.Cut(scope, partOf)
 	if !ok {
@@ -45,29 +45,29 @@ func PartOf(scope string) (owner string, p Part, ok bool) {
 	return owner, p, true
 }
 
-// ownerOf is the account or key whose scope, or part, it is.
+// ownerOf returns the account or key that the scope, or the part, belongs to.
 func ownerOf(scope string) string {
 	owner, _, _ := strings.Cut(scope, partOf)
 	return owner
 }
 
-// Parts are the parts of an account and a key that an attempt counts against. Bit 0 is the end user of the account and
-// bit 1 that of the key; bits 2n+2 and 2n+3 are the same of tag n of its attribution.
+// Parts is the set of parts of an account and a key that an attempt counts against. Bit 0 is the end user of the
+// account and bit 1 that of the key; bits 2n+2 and 2n+3 are tag n of its attribution, for the account and the key.
 type Parts uint64
 
-// The owners of a part.
+// Owners of a part.
 const (
 	AccountPart = 0
 	KeyPart     = 1
 )
 
-// User is the end user of an owner.
+// User adds the end user of an owner.
 func (p Parts) User(owner int) Parts { return p | 1<<owner }
 
-// Tag is the tag at that place of an attribution, of an owner.
+// Tag adds the tag with that index in the attribution, for an owner.
 func (p Parts) Tag(owner, place int) Parts { return p | 1<<(2*place+2+owner) }
 
-// Scopes are the scopes of the parts.
+// Scopes returns the scopes of the parts.
 func (p Parts) Scopes(account, key string, a *llm.Attribution) (all []string) {
 	for owner, id := range [...]string{AccountPart: account, KeyPart: key} {
 		if p&Parts(0).User(owner) != 0 {
@@ -82,12 +82,12 @@ func (p Parts) Scopes(account, key string, a *llm.Attribution) (all []string) {
 	return all
 }
 
-// maxScopes is of how many accounts, keys and parts of these a node has leases at a time, of one account. Each takes
-// memory for a minute, and who names end users and tags is the client. One key has leases made for at most half of those
-// that are left, so that it leaves some to the others.
+// maxScopes bounds the accounts, keys and parts with leases on a node, for each account. A lease takes memory for a
+// minute, and clients choose end users and tags. One key can use at most half of the remaining ones, so that some
+// remain for other keys.
 const maxScopes = 20_000
 
-// isCrowded reports whether there is no room for the lease of a part that the node has none of.
+// isCrowded reports whether there is no room for the lease of a new part.
 func (p *accountLeases) isCrowded(n *Need) bool {
 	if p.made[n.Key] < maxScopes-len(p.scopes) {
 		return false

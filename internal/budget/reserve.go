@@ -11,58 +11,56 @@ import (
 )
 
 const (
-	// leaseTries and leaseWait bound how often and how long a reservation is tried again
-	// after a lease: others may have been quicker each time, as many as there
-	// are requests at once.
+	// leaseTries and leaseWait bound how often and how long a reservation is tried again after a lease: each time,
+	// other concurrent requests may have reserved the amount first.
 	leaseTries = 1000
 	leaseWait  = 5 * time.Second
 	// leaseLimit bounds one lease, with the wait for the projector before it.
 	leaseLimit = 2 * time.Second
-	// refusedFor is how long it is believed that a budget has no more.
+	// refusedFor is how long a budget is assumed to have no more after a refusal.
 	refusedFor = 250 * time.Millisecond
-	// failedFor is how long the database is not asked again after an error.
+	// failedFor is how long the database is not queried again after an error.
 	failedFor = 250 * time.Millisecond
-	// wantedFor is how long a node waits for others to give back what they do
-	// not need, and wantedPause how long between two looks.
+	// wantedFor is how long a node waits for others to return unused amounts, and wantedPause the time between two
+	// queries.
 	wantedFor   = 800 * time.Millisecond
 	wantedPause = 50 * time.Millisecond
-	// unlimited is the lease of a budget that is no more, and goneFor how long
-	// that is believed: whoever still asks after that knows of one.
+	// unlimited is the lease of a budget that does not exist any more, and goneFor how long that is assumed: later
+	// requests know of a new one.
 	unlimited = math.MaxInt64 / 2
 	goneFor   = time.Second
 )
 
-// Need is the room that an attempt needs.
+// Need is the amount that an attempt needs.
 type Need struct {
 	Account string    // id
 	Key     string    // id of the caller's key
-	Budgets []Budget  // all that the attempt counts against; none: there is always room
-	At      time.Time // when the client's request came
-	Least   llm.Money // what the attempt costs at most when it may say little
-	Most    llm.Money // what it costs at most when it may say all it can; both 0 for an attempt that costs nothing
-	// After is the reservation of the attempt that this one follows, nil for none, and Charged what
-	// that one will cost: what it frees serves the next one.
+	Budgets []Budget  // all budgets that the attempt counts against; without any there is no limit
+	At      time.Time // when the client's request arrived
+	Least   llm.Money // the attempt's maximum cost with a short answer
+	Most    llm.Money // its maximum cost with the longest answer; both are 0 for an attempt that costs nothing
+	// After is the reservation of the previous attempt, nil for none, and Charged the cost of that attempt. The
+	// amount that it frees is available to this one.
 	After   *Reservation
 	Charged llm.Money
 }
 
-// Reserve holds an amount in all the budgets, as much as there is between Least and
-// Most, or none: then the error is a *llm.Error with CodeBudgetExceeded. An attempt that
-// costs nothing at most needs no room, also where a budget is spent. When nobody can
-// say, because the database that deals out the budgets is away, the code is CodeOverloaded.
-// The reservation belongs into an Attempt, or is released.
+// Reserve holds an amount in all the budgets, as much as is available between Least and Most. If less is available,
+// the error is a *llm.Error with CodeBudgetExceeded. An attempt that costs nothing is not refused, even if a budget
+// is used up. If the database that leases the budgets is not available, the code is CodeOverloaded. The reservation
+// must be passed on in an Attempt, or be released.
 func (l *Service) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 	if len(n.Budgets) == 0 {
 		return nil, nil
 	}
 	if l.leases == nil {
-		return nil, errors.New("budget: there are budgets, and no database that leases them")
+		return nil, errors.New("budget: there are budgets, but no database to lease them from")
 	}
 	p := l.leasesOf(n.Account)
 	if n.Least == 0 && n.Most == 0 {
 		return &Reservation{budgets: p}, nil
 	}
-	n.Least = min(max(n.Least, 1), llm.MaxCost) // something, so that a budget that is spent refuses
+	n.Least = min(max(n.Least, 1), llm.MaxCost) // not 0, so that a used up budget refuses it
 	n.Most = min(max(n.Most, n.Least), llm.MaxCost)
 	var asked map[*lease]bool
 	began := l.now()
@@ -79,21 +77,22 @@ func (l *Service) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 			return nil, err
 		}
 	}
-	return nil, l.away(errors.New("other requests were quicker each time"))
+	return nil, l.away(errors.New("other requests reserved the amount first each time"))
 }
 
-// leasesOf is that of an account, made when it is not there.
+// leasesOf returns the leases of an account, creating them if necessary.
 func (l *Service) leasesOf(account string) *accountLeases {
 	if p, ok := l.accounts.Load(account); ok {
 		return p.(*accountLeases)
 	}
-	p, _ := l.accounts.LoadOrStore(account, &accountLeases{scopes: map[string][]*lease{}, makers: map[string]string{}, made: map[string]int{}})
+	p, _ := l.accounts.LoadOrStore(account, &accountLeases{
+		scopes: map[string][]*lease{}, makers: map[string]string{}, made: map[string]int{},
+	})
 	return p.(*accountLeases)
 }
 
-// take reserves what there is on this node. Where that is too little, lacking is
-// a lease of which more is to be leased first, if it was not asked for yet;
-// where no more is to be had, it is an error.
+// take reserves the amount that is available on this node. If that is too little, lacking is a lease that must be
+// extended first, unless that was tried already. If the budget has no more, it returns an error.
 func (l *Service) take(p *accountLeases, n *Need, asked map[*lease]bool) (reservation *Reservation,
 	lacking *lease, err error,
 ) {
@@ -132,12 +131,13 @@ func (l *Service) take(p *accountLeases, n *Need, asked map[*lease]bool) (reserv
 	return reservation, nil, nil
 }
 
-// freed is what the attempt before frees of a lease.
+// freed returns how much of a lease the previous attempt frees.
 func (n *Need) freed(s *lease) llm.Money { return n.After.freed(s, n.Charged) }
 
-var errUnsure = errors.New("this node has not heard from the database for so long that its leases may be another's")
+var errUnsure = errors.New("this node has had no contact with the database for so long that its leases may belong to " +
+	"another node")
 
-// away is what a client is told when nobody can say what a budget has left.
+// away returns the client's error if the rest of a budget is unknown.
 func (l *Service) away(err error) error {
 	return &llm.Error{
 		Code:       llm.CodeOverloaded,
@@ -147,7 +147,7 @@ func (l *Service) away(err error) error {
 	}
 }
 
-// exceeded is what a client is told when its budget has no room.
+// exceeded returns the client's error if a budget has too little left.
 func exceeded(s *lease, n *Need) error {
 	b := &s.budget
 	limit := fmt.Sprintf("$%s in all", b.Limit)
@@ -157,7 +157,7 @@ func exceeded(s *lease, n *Need) error {
 	what := fmt.Sprintf("The budget of this %s, %s, has no room for this request: it needs at least $%s, and $%s is "+
 		"neither spent nor held.", b.Of, limit, n.Least, s.refused-1)
 	if ends, ok := b.Period.Ends(n.At); ok {
-		what += fmt.Sprintf(" It will reset at %s.", ends.Format(time.RFC3339)) // by which LangChain knows a quota
+		what += fmt.Sprintf(" It will reset at %s.", ends.Format(time.RFC3339)) // LangChain recognizes a quota by this
 	}
 	return &llm.Error{
 		Code: llm.CodeBudgetExceeded, Message: what,
@@ -165,22 +165,22 @@ func exceeded(s *lease, n *Need) error {
 	}
 }
 
-// Exceeded is the cause of a refusal: a budget that has no room, as this node sees
-// it, for what a request needs at least.
+// Exceeded is the cause of a refusal: a budget that has too little left, as this node knows it, for the least amount
+// that a request needs.
 type Exceeded struct {
 	Budget Budget
 	At     time.Time // of the request
 	Least  llm.Money
-	Left   llm.Money // what is neither spent nor held
+	Left   llm.Money // neither spent nor held
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (x *Exceeded) Error() string {
 	return fmt.Sprintf("budget of %s %s: at least %s is needed", x.Budget.Of, x.Budget.Scope, x.Least)
 }
 
-// lease gets more of the lease, or waits for whoever is getting it. Where that
-// fails, a request for which there is enough does without.
+// lease extends the lease, or waits for a concurrent call that does. If that fails, but the lease has enough for the
+// request, it returns nil.
 func (l *Service) lease(ctx context.Context, p *accountLeases, s *lease, n *Need) error {
 	err := l.leaseInTurn(ctx, p, s, n)
 	if err == nil {
@@ -198,7 +198,7 @@ func (l *Service) leaseInTurn(ctx context.Context, p *accountLeases, s *lease, n
 	return l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.leaseMore(ctx, p, s, n) })
 }
 
-// inTurn runs fn as the only one that leases the lease, or waits for whoever does.
+// inTurn runs fn, which must be the only one that changes the lease at the database, or waits for a concurrent call.
 func (l *Service) inTurn(ctx context.Context, p *accountLeases, s *lease, fn func(context.Context) error) error {
 	p.mu.Lock()
 	if busy := s.leasing; busy != nil {
@@ -207,11 +207,11 @@ func (l *Service) inTurn(ctx context.Context, p *accountLeases, s *lease, fn fun
 	}
 	if now := l.now(); now.Sub(s.failed) < failedFor {
 		p.mu.Unlock()
-		return l.away(errors.New("the database gave an error a moment ago"))
+		return l.away(errors.New("the database returned an error a moment ago"))
 	}
 	s.leasing = make(chan struct{})
 	p.mu.Unlock()
-	// Others wait for it: it does not end with this request alone.
+	// Others wait for it, so it does not end with this request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseLimit)
 	defer cancel()
 	err := fn(ctx)
@@ -245,8 +245,7 @@ func (l *Service) await(ctx context.Context, busy <-chan struct{}) error {
 	}
 }
 
-// leaseMore asks the database, several times where other nodes may give back
-// something meanwhile.
+// leaseMore requests more from the database, several times if other nodes may return something meanwhile.
 func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *Need) error {
 	if err := l.settleUp(ctx, s); err != nil {
 		return err
@@ -262,9 +261,9 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 		}
 		p.mu.Lock()
 		enough, spare := s.enough(n), s.spare()
-		more := got.Idle > 0 || spare && l.Alive() > 1 // may come back from others, or find its use there
+		more := got.Idle > 0 || spare && l.Alive() > 1 // other nodes may return or need some
 		if got.Changing {
-			deadline = l.now().Add(wantedFor) // who asked waits no longer than its own time
+			deadline = l.now().Add(wantedFor) // callers wait only for their own time
 		}
 		last := !more && !got.Changing || s.changed || !l.now().Before(deadline)
 		if !enough && last && !s.changed {
@@ -274,7 +273,7 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 		if enough || last {
 			return nil
 		}
-		if err := l.giveBack(ctx, p, s); err != nil { // together it may be enough for somebody
+		if err := l.giveBack(ctx, p, s); err != nil { // so that the returned amounts may be enough for one node
 			return err
 		}
 		select {
@@ -285,8 +284,10 @@ func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *
 	}
 }
 
-// leaseOnce asks the database, and takes note of the answer.
-func (l *Service) leaseOnce(ctx context.Context, p *accountLeases, s *lease, request func() LeaseRequest) (Lease, error) {
+// leaseOnce requests a lease from the database and applies the answer.
+func (l *Service) leaseOnce(ctx context.Context, p *accountLeases, s *lease, request func() LeaseRequest) (
+	Lease, error,
+) {
 	l.loading.RLock()
 	defer l.loading.RUnlock()
 	got, err := l.ask(ctx, p, s, request)
@@ -299,8 +300,8 @@ func (l *Service) leaseOnce(ctx context.Context, p *accountLeases, s *lease, req
 	return got, nil
 }
 
-// ask asks the database, which is told what is in use here by that, unless this is not known.
-// Request is called under the lock of the account's leases.
+// ask sends a request to the database. Unless the request is Unknown, it also reports the amount in use here. request
+// is called under the lock of the account's leases.
 func (l *Service) ask(ctx context.Context, p *accountLeases, s *lease, request func() LeaseRequest) (Lease, error) {
 	p.mu.Lock()
 	r := request()
@@ -317,7 +318,7 @@ func (l *Service) ask(ctx context.Context, p *accountLeases, s *lease, request f
 	return got, err
 }
 
-// more is the request for what is needed.
+// more returns the request for the amount that n needs.
 func (l *Service) more(s *lease, n *Need) LeaseRequest {
 	free := n.freed(s)
 	return LeaseRequest{
@@ -326,8 +327,8 @@ func (l *Service) more(s *lease, n *Need) LeaseRequest {
 	}
 }
 
-// giveBack returns what the node does not use of a lease. Nothing is reserved of
-// it meanwhile, and nothing after an error: it may be another node's by then.
+// giveBack returns the unused amount of a lease. Meanwhile nothing is reserved of it; after an error nothing is
+// either, because another node may have it by then.
 func (l *Service) giveBack(ctx context.Context, p *accountLeases, s *lease) error {
 	p.mu.Lock()
 	spare := s.spare()
@@ -338,7 +339,7 @@ func (l *Service) giveBack(ctx context.Context, p *accountLeases, s *lease) erro
 	return l.yield(ctx, p, s)
 }
 
-// yield tells the database that the node may come to no more than it uses.
+// yield reports to the database that the node will spend no more than the amount in use.
 func (l *Service) yield(ctx context.Context, p *accountLeases, s *lease) error {
 	got, err := l.ask(ctx, p, s, func() LeaseRequest {
 		s.granted, s.full = s.inUse(), false
@@ -356,10 +357,9 @@ func (l *Service) yield(ctx context.Context, p *accountLeases, s *lease) error {
 	return nil
 }
 
-// settleUp makes sure that the database knows all that this journal had before
-// the lease began to count.
+// settleUp ensures that the database has all settlements of this journal from before the lease.
 func (l *Service) settleUp(ctx context.Context, s *lease) error {
-	if s.known { // only whoever leases changes it
+	if s.known { // only the holder of leasing changes it
 		return nil
 	}
 	if err := l.flush(ctx); err != nil {
@@ -368,11 +368,11 @@ func (l *Service) settleUp(ctx context.Context, s *lease) error {
 	return l.reconcileOnce(ctx)
 }
 
-// enough reports whether there is room for the least that is needed.
+// enough reports whether the lease has the least amount that is needed.
 func (s *lease) enough(n *Need) bool { return s.known && s.available()+n.freed(s) >= n.Least }
 
-// leased takes note of a lease. What was granted while the budget was changed
-// may be of the old one: it is leased anew.
+// leased applies the answer to a lease request. If the budget changed in the meantime, the grant may belong to the
+// old budget, so it is not used and leased again.
 func (p *accountLeases) leased(s *lease, got *Lease, now time.Time) {
 	if !s.known {
 		for a := p.first; a != nil; a = a.next {
@@ -395,6 +395,6 @@ func (p *accountLeases) leased(s *lease, got *Lease, now time.Time) {
 	s.granted, s.full, s.excess = max(s.granted, got.Granted), got.Left <= 0, got.Excess
 	s.beside = got.Beside
 	if s.gone = (time.Time{}); got.Limit == 0 && (!got.Changing || got.Beside.Limit == 0) {
-		s.granted, s.gone = unlimited, now // else it may be back before this node hears of it
+		s.granted, s.gone = unlimited, now // else the budget may exist again before this node learns of it
 	}
 }

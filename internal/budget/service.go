@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// Options is what a Service is made of. Flush returns once all that this node settled so far is in
-// the database, Position is how far that has come, and WentBack is told where the database has
-// gone back to.
+// Options configures a Service. Flush returns once everything that this node has settled is in the database. Position
+// returns how far the database is in the journal. WentBack is called with its position after the database went back.
 type Options struct {
-	Leases   Leases // nil where there are no budgets
+	Leases   Leases // nil if there are no budgets
 	Node     Node
 	Flush    func(context.Context) error
 	Position func() Position
 	WentBack func(Position)
 	Log      *slog.Logger
-	// Now is this machine's clock, SharedNow the one by which attempts are dated.
+	// Now is this machine's clock, SharedNow the one that dates attempts.
 	Now, SharedNow func() time.Time
 }
 
-// Service has what this node leased of budgets, and reserves amounts of that for attempts.
+// Service holds this node's leases of budgets, and reserves amounts of them for attempts.
 type Service struct {
 	leases   Leases
 	node     Node
@@ -36,17 +35,17 @@ type Service struct {
 	accounts sync.Map // *accountLeases by account id
 	valid    atomic.Pointer[validity]
 	alive    atomic.Int64
-	untold   atomic.Bool  // some account's leases are
-	changes  sync.Map     // when accounts and keys last changed, by id; for changesFor
-	failed   error        // what the last beat gave
-	loading  sync.RWMutex // held to write by who takes away leases that nobody has loaded
+	untold   atomic.Bool  // some accountLeases are untold
+	changes  sync.Map     // time of the last change of accounts and keys, by id; for changesFor
+	failed   error        // result of the last heartbeat
+	loading  sync.RWMutex // write-locked to return leases that no request has loaded
 
 	mu         sync.Mutex
 	reconciled bool
 	changed    map[string]bool // see Changed
 }
 
-// NewService makes a service. It leases nothing before Join.
+// NewService returns a Service. It leases nothing before Join.
 func NewService(o Options) *Service {
 	return &Service{
 		leases: o.Leases, node: o.Node, flush: o.Flush, position: o.Position, wentBack: o.WentBack, log: o.Log,
