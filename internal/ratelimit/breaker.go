@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// breaker says whether Valkey is asked. It opens at the first call that fails
-// or does not come in time, so that the next request does not wait, and closes
-// when a probe has come in time.
+// breaker decides whether Valkey is called. It opens at the first call that fails or times out, so that later
+// requests do not wait, and closes when a probe succeeds in time.
 type breaker struct {
 	log     *slog.Logger
 	outages atomic.Int64
 	opened  atomic.Bool
-	// unsure is until when, in the limiter's time, this node asks its own memory
-	// as well: for a window after Valkey came back, maybe empty.
+	// unsure is the end, in the limiter's time, of the window after an outage. Within it this node also checks its
+	// own memory, because Valkey's data may be empty.
 	unsure atomic.Int64
 
 	mu    sync.Mutex

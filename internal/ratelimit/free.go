@@ -8,18 +8,18 @@ import (
 	"weir/internal/llm"
 )
 
-// Rejections are how many attempts a minute of a key, and of an account, may be rejected by providers for nothing;
-// 0 for any number. Each leaves a row in the ledger, and costs nothing that would bound them.
+// Rejections bounds the attempts a minute of a key and of an account that providers may reject without a charge; 0
+// means no limit. Each attempt adds a row to the ledger, and no budget bounds them.
 type Rejections struct{ PerKey, PerAccount int64 }
 
-// The windows of attempts that cost nothing are beside those of the limits. Their requests are attempts at providers
-// that are unavailable, and their tokens are attempts that were rejected.
+// The windows of attempts that cost nothing are separate from those of the limits. Their requests are attempts at
+// unavailable providers, and their tokens are rejected attempts.
 const (
 	freeOfKey rank = numRanks + iota
 	freeOfAccount
 )
 
-// freeWindow says whose attempts for nothing a window counts.
+// freeWindow identifies a window of attempts that cost nothing.
 type freeWindow struct {
 	subject subject
 	most    int64 // a minute
@@ -35,9 +35,8 @@ func (l *Limiter) free(c *Caller) [2]freeWindow {
 	}
 }
 
-// Rejected counts so many attempts of a request that providers rejected, though it was let in, and which cost nothing.
-// What is counted beyond the limit, because it was in flight already, has to be waited for: so on average there are no
-// more than the limit.
+// Rejected counts attempts of an admitted request that providers rejected without a charge. Attempts in flight may
+// exceed the limit; the excess delays later ones, so that the average does not exceed the limit.
 func (l *Limiter) Rejected(c Caller, attempts int64) {
 	now := l.elapsed()
 	for _, f := range l.free(&c) {
@@ -56,8 +55,8 @@ func (l *Limiter) Rejected(c Caller, attempts int64) {
 	}
 }
 
-// admitRejected refuses a caller of whose attempts providers have rejected too many within a minute. It asks Valkey
-// where this node has seen such an attempt of the caller.
+// admitRejected refuses a caller if providers have rejected too many of its attempts within a minute. It queries
+// Valkey if this node has seen a rejected attempt of the caller.
 func (l *Limiter) admitRejected(ctx context.Context, c *Caller) error {
 	seen, err := l.lookAtRejected(c)
 	if err != nil || !seen || l.remote == nil {
@@ -82,7 +81,7 @@ func (l *Limiter) admitRejected(ctx context.Context, c *Caller) error {
 	return nil
 }
 
-// lookAtRejected is admitRejected by what this node knows. Seen is whether it knows of any.
+// lookAtRejected checks the same by this node's data. seen reports whether the node has seen any.
 func (l *Limiter) lookAtRejected(c *Caller) (seen bool, err error) {
 	now, nodes := l.elapsed(), l.sharers()
 	for _, f := range l.free(c) {
@@ -102,7 +101,7 @@ func (l *Limiter) lookAtRejected(c *Caller) (seen bool, err error) {
 	return seen, nil
 }
 
-// sharers returns among how many nodes this one has to divide limits that it decides by itself; 1 for none but this.
+// sharers returns by how many nodes this one divides limits that it decides by itself; 1 if it has them alone.
 func (l *Limiter) sharers() int64 {
 	if l.remote == nil {
 		return 1
@@ -117,13 +116,14 @@ func (l *Limiter) tooManyRejected(f *freeWindow, wait time.Duration) error {
 	l.refused.Add(1)
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: wait,
-		Message: fmt.Sprintf("Providers have rejected %d requests of this %s within a minute, and no more are sent for now. "+
-			"Correct the requests: the answers to them say what is wrong. %s", f.most, f.title(), llm.TryAgain(wait)),
+		Message: fmt.Sprintf("Providers have rejected %d requests of this %s within a minute, so no more are "+
+			"sent for now. Correct the requests: their error messages say what is wrong. %s", f.most, f.title(),
+			llm.TryAgain(wait)),
 		Err: &Exceeded{Of: f.of, What: "rejected", Limit: f.most},
 	}
 }
 
-// title returns the owner of the window for people.
+// title returns the owner of the window for messages.
 func (f *freeWindow) title() string {
 	if f.of == "key" {
 		return "API key"
@@ -131,9 +131,8 @@ func (f *freeWindow) title() string {
 	return f.of
 }
 
-// AdmitUnavailable lets a request try a provider that is unavailable, so that somebody notices when it is back: as many
-// of a key and an account within a minute as may be rejected, and beyond these one a second. The error says how many
-// there were.
+// AdmitUnavailable admits a request to an unavailable provider, so that its recovery is noticed: within a minute as
+// many of a key and an account as may be rejected, and after that one a second. The error has the limit.
 func (l *Limiter) AdmitUnavailable(c Caller) error {
 	now := l.elapsed()
 	for _, f := range l.free(&c) {

@@ -8,33 +8,30 @@ import (
 )
 
 const (
-	// probeEvery is how often a Valkey that is away is asked whether it is back,
-	// and checkEvery how often one that is there is asked whether it still is,
-	// for it may be that nobody else asks.
+	// probeEvery is the interval of probes during an outage of Valkey, and checkEvery the interval of checks
+	// otherwise, because there may be no requests that would detect an outage.
 	probeEvery = 200 * time.Millisecond
 	checkEvery = 400 * time.Millisecond
-	// patience is how long what no request waits for may take.
+	// patience bounds calls that no request waits for.
 	patience = 500 * time.Millisecond
-	// renewEvery is how often a node says which slots it holds. They are free a
-	// minute after it said so last.
+	// renewEvery is how often a node renews the slots that it holds. They expire a minute after the last renewal.
 	renewEvery = 15 * time.Second
-	// anewAfter is after how many probes in vain another connection is made, by
-	// the address as it resolves then.
+	// anewAfter is the number of failed probes that lead to a new connection, with the address resolved again.
 	anewAfter = 20
 )
 
-// run keeps in touch until ctx ends.
+// run maintains the connection and the counters until ctx ends.
 func (v *remote) run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { v.keep(ctx) })
 	running.Go(func() { v.send(ctx) })
 	running.Wait()
-	for v.outbox.len() > 0 && v.tell(context.WithoutCancel(ctx)) { // what the last requests left
+	for v.outbox.len() > 0 && v.tell(context.WithoutCancel(ctx)) { // changes of the last requests
 		continue
 	}
 }
 
-// keep probes and renews.
+// keep probes Valkey and renews slots.
 func (v *remote) keep(ctx context.Context) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
@@ -66,7 +63,7 @@ func (v *remote) keep(ctx context.Context) {
 	}
 }
 
-// probe does once what a request does, on a counter of its own.
+// probe makes the same call as a request, on a counter of its own.
 func (v *remote) probe(ctx context.Context) error {
 	if v.client.Load() == nil {
 		if err := v.connect(); err != nil {
@@ -77,13 +74,13 @@ func (v *remote) probe(ctx context.Context) error {
 	return err
 }
 
-// answersInTime says whether requests would get their answers.
+// answersInTime reports whether a call with the timeout of requests succeeds.
 func (v *remote) answersInTime(ctx context.Context) bool {
 	_, err := v.call(ctx, v.timeout, probeScript())
 	return err == nil
 }
 
-// probeScript takes of a limit that nobody comes to.
+// probeScript returns a call with a limit that is never reached.
 func probeScript() *script {
 	const plenty = "1000000000"
 	return &script{
@@ -92,8 +89,7 @@ func probeScript() *script {
 	}
 }
 
-// renew says which slots are held, so that they are not taken to be free, nor
-// forgotten by a server that has lost its data.
+// renew renews the held slots, so that they do not expire and are restored on a server that has lost its data.
 func (v *remote) renew(ctx context.Context) {
 	var slots []change
 	v.slots.Lock()
@@ -118,8 +114,7 @@ func (v *remote) renew(ctx context.Context) {
 	}
 }
 
-// freeAgain frees those slots that were given back while it was said that they
-// are held.
+// freeAgain frees slots that were released during the renewal.
 func (v *remote) freeAgain(slots []change) {
 	v.slots.Lock()
 	defer v.slots.Unlock()
@@ -130,8 +125,7 @@ func (v *remote) freeAgain(slots []change) {
 	}
 }
 
-// send tells Valkey what waits to be told, unless it is away: then that waits
-// too, as far as there is room.
+// send sends waiting changes to Valkey. During an outage they wait, up to maxPending.
 func (v *remote) send(ctx context.Context) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
@@ -150,7 +144,7 @@ func (v *remote) send(ctx context.Context) {
 	}
 }
 
-// tell tells one batch, and says whether it was heard.
+// tell sends one batch, and reports whether that succeeded.
 func (v *remote) tell(ctx context.Context) bool {
 	s := &script{}
 	n := v.outbox.take(maxBatch, s)

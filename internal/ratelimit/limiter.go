@@ -9,21 +9,20 @@ import (
 	"weir/internal/llm"
 )
 
-// Options is what a Limiter is made of. Now and Log are required.
+// Options configures a Limiter. Now and Log are required.
 type Options struct {
 	Policy Policy
-	// Valkey is a redis:// URL (or rediss, valkey, valkeys); empty for limits in
-	// memory.
+	// Valkey is a redis:// URL (or rediss, valkey, valkeys); empty for limits in memory.
 	Valkey llm.Secret
-	// Nodes is how many nodes share the limits, at least 1; nil for one alone.
+	// Nodes returns how many nodes share the limits, at least 1; nil means one.
 	Nodes func() int
-	// Timeout is how long a request waits for Valkey; 0 for 50 ms.
+	// Timeout is how long a request waits for Valkey; 0 means 50 ms.
 	Timeout time.Duration
 	Now     func() time.Time
 	Log     *slog.Logger
 }
 
-// Limiter says who may ask now. All its methods may be called at once.
+// Limiter decides whether a request is admitted now. Its methods may be called concurrently.
 type Limiter struct {
 	policy atomic.Pointer[Policy]
 	memory *memory
@@ -36,8 +35,8 @@ type Limiter struct {
 	admitted, refused, alone atomic.Int64
 }
 
-// New makes a limiter. A Valkey that cannot be reached is no error: it is asked
-// again for as long as Run runs. The error is that its URL is not one.
+// New returns a limiter. It returns an error if the URL of Valkey is invalid, but not if Valkey cannot be reached:
+// Run connects again.
 func New(o Options) (*Limiter, error) {
 	l := &Limiter{memory: newMemory(), nodes: o.Nodes, now: o.Now, start: o.Now()}
 	l.Use(o.Policy)
@@ -52,21 +51,18 @@ func New(o Options) (*Limiter, error) {
 	return l, err
 }
 
-// Use puts another policy in force, for all requests from now on.
+// Use replaces the policy for all later requests.
 func (l *Limiter) Use(p Policy) { l.policy.Store(&p) }
 
-// elapsed is the limiter's own time, which a change of the system's clock does
-// not touch.
+// elapsed returns the limiter's own time, which changes of the system clock do not affect.
 func (l *Limiter) elapsed() time.Duration { return l.now().Sub(l.start) }
 
-// Reserve takes what a request needs of all limits that hold for its caller and its parts:
-// one request, so many tokens, one slot; or nothing of any, and then the error
-// is a *llm.Error with CodeRateLimited that says which limit it is, with
-// RetryAfter, after which the request is admitted if nobody else asks. It waits
-// for Valkey at most as long as Options says, and never for anything else.
+// Reserve takes the request from all limits of its caller and its parts: one request, its tokens, and one slot. If
+// one limit is exceeded, it takes nothing. The error is then a *llm.Error with CodeRateLimited that names the limit,
+// and the request would be admitted after RetryAfter if no other request comes. It waits at most the configured
+// timeout, for Valkey.
 //
-// Settle has to be called on r, whatever becomes of the request. Where nothing
-// is limited r stays as it is.
+// Settle must be called on r, however the request ends. If nothing is limited, r is unchanged.
 func (l *Limiter) Reserve(ctx context.Context, r *Reservation, c Caller, tokens int64) error {
 	if err := l.admitRejected(ctx, &c); err != nil {
 		return err
@@ -89,8 +85,8 @@ func (l *Limiter) Reserve(ctx context.Context, r *Reservation, c Caller, tokens 
 	return no.err()
 }
 
-// decide asks whoever has to be asked: Valkey, or this node where there is none
-// or it is away, or both, for a window after it came back.
+// decide asks Valkey, or this node's memory if there is no Valkey or during an outage, or both for a window after
+// one.
 func (l *Limiter) decide(ctx context.Context, r *Reservation, tokens int64) refusal {
 	if l.remote == nil {
 		r.enforce(1, tokens)
@@ -122,7 +118,7 @@ func (l *Limiter) decide(ctx context.Context, r *Reservation, tokens int64) refu
 	return no
 }
 
-// afterwards puts a request that Valkey has decided on in its place.
+// afterwards applies Valkey's decision about a request.
 func (l *Limiter) afterwards(r *Reservation, no refusal) {
 	switch {
 	case no.wait == 0:
@@ -145,10 +141,9 @@ func (l *Limiter) decideAlone(r *Reservation, tokens int64) refusal {
 	return no
 }
 
-// Look is the refusal that Reserve would give now, as far as this node knows without
-// asking anybody; nil where it may be admitted. It takes nothing. Of what Valkey counts
-// a node knows that all requests of a minute are used, from when it was told so and
-// until when it was told; and nothing of tokens.
+// Look returns the refusal that Reserve would return now, by this node's data only; nil if the request may be
+// admitted. It takes nothing. With Valkey, a node only knows from an earlier refusal until when all requests of a
+// minute are used; it knows nothing about tokens.
 func (l *Limiter) Look(c Caller, tokens int64) error {
 	if _, err := l.lookAtRejected(&c); err != nil {
 		return err
@@ -164,7 +159,7 @@ func (l *Limiter) Look(c Caller, tokens int64) error {
 		nodes, alone = l.nodes(), open || unsure
 	}
 	if !alone {
-		nodes = 1 // what Valkey refuses by
+		nodes = 1 // Valkey enforces the whole limits
 	}
 	r.enforce(int64(max(1, nodes)), min(maxTokens, max(0, tokens)))
 	no := r.look(l.memory, l.elapsed(), alone)
@@ -175,8 +170,8 @@ func (l *Limiter) Look(c Caller, tokens int64) error {
 	return no.err()
 }
 
-// Status is what a caller has left, as far as this node knows without asking
-// anybody, for replies to requests that are not limited or did not come so far.
+// Status returns the remaining limits of a caller, by this node's data only. It is for replies to requests that are
+// not limited or were refused earlier.
 func (l *Limiter) Status(c Caller) llm.RateLimitStatus {
 	own, some := l.policy.Load().limits(&c)
 	if !some {
@@ -199,15 +194,15 @@ func (l *Limiter) Status(c Caller) llm.RateLimitStatus {
 	return statusOf(&levels)
 }
 
-// Run keeps in touch with Valkey until ctx ends, and then tells it what is left
-// to be told. Without Valkey it has nothing to do.
+// Run maintains the connection to Valkey until ctx ends, and then sends the remaining changes. Without Valkey it
+// returns at once.
 func (l *Limiter) Run(ctx context.Context) {
 	if l.remote != nil {
 		l.remote.run(ctx)
 	}
 }
 
-// Close gives the connections back. Nothing is asked after it.
+// Close closes the connections. The limiter must not be used afterwards.
 func (l *Limiter) Close() error {
 	if l.remote != nil {
 		l.remote.close()
@@ -215,12 +210,11 @@ func (l *Limiter) Close() error {
 	return nil
 }
 
-// Shared says whether the limits are kept on Valkey.
+// Shared reports whether the limits are on Valkey.
 func (l *Limiter) Shared() bool { return l.remote != nil }
 
-// Degraded is why limits are decided from this node's memory though they are to
-// be shared; nil where all is well. It holds no secret, and addresses: it is for
-// the log and for operators.
+// Degraded returns why limits are decided from this node's memory although they should be shared; nil if all is well.
+// It contains no secret, but addresses: it is for the log and for operators.
 func (l *Limiter) Degraded() error {
 	if l.remote == nil {
 		return nil
@@ -228,19 +222,19 @@ func (l *Limiter) Degraded() error {
 	return l.remote.breaker.problem()
 }
 
-// Stats are counts since the start, and gauges.
+// Stats holds counts since the start, and gauges.
 type Stats struct {
-	Admitted int64 // requests that some limit holds for
+	Admitted int64 // requests with some limit
 	Refused  int64
-	Alone    int64 // of both, decided from memory while Valkey was away
-	Outages  int64 // times that Valkey was taken to be away
-	Dropped  int64 // changes to counters that Valkey was not told
-	Pending  int   // of these, that wait to be told
+	Alone    int64 // of both, decided from memory during an outage of Valkey
+	Outages  int64 // detected outages of Valkey
+	Dropped  int64 // changes of counters that were not sent to Valkey
+	Pending  int   // changes that wait to be sent
 	Windows  int   // in memory
 	Degraded bool
 }
 
-// Stats are the limiter's figures.
+// Stats returns the limiter's figures.
 func (l *Limiter) Stats() Stats {
 	s := Stats{Admitted: l.admitted.Load(), Refused: l.refused.Load(), Alone: l.alone.Load(), Windows: l.memory.count()}
 	if v := l.remote; v != nil {

@@ -7,15 +7,14 @@ import (
 	"weir/internal/llm"
 )
 
-// Limits are what may be asked for in any 60 seconds, and at a time; 0 for no
-// limit.
+// Limits bounds requests and tokens in any 60 seconds, and concurrent requests; 0 means no limit.
 type Limits struct {
 	RPM         int64 // requests a minute
 	TPM         int64 // tokens a minute, of input and output
-	Concurrency int64 // requests at a time
+	Concurrency int64 // concurrent requests
 }
 
-// or is the limits, with those of the defaults where there are none.
+// or returns the limits, with the defaults for missing ones.
 func (l Limits) or(defaults Limits) Limits {
 	if l.RPM == 0 {
 		l.RPM = defaults.RPM
@@ -29,10 +28,10 @@ func (l Limits) or(defaults Limits) Limits {
 	return l
 }
 
-// some says whether there is any.
+// some reports whether there is any limit.
 func (l *Limits) some() bool { return l.RPM|l.TPM|l.Concurrency != 0 }
 
-// share is what one of so many nodes may give of the limits: at least 1.
+// share returns one node's share of the limits: at least 1.
 func (l Limits) share(nodes int64) Limits {
 	return Limits{share(l.RPM, nodes), share(l.TPM, nodes), share(l.Concurrency, nodes)}
 }
@@ -44,22 +43,22 @@ func share(limit, nodes int64) int64 {
 	return max(1, limit/nodes)
 }
 
-// Policy is what holds for everybody. Its zero value limits nothing.
+// Policy holds the limits of the configuration. Its zero value limits nothing.
 type Policy struct {
 	Installation Limits // of all requests together
-	PerKey       Limits // of each key, where it has none of its own
-	PerAccount   Limits // of each account, likewise
+	PerKey       Limits // of each key without limits of its own
+	PerAccount   Limits // of each account without limits of its own
 	Rejected     Rejections
 }
 
-// Caller is who asks, with limits of their own.
+// Caller identifies the client, with its own limits.
 type Caller struct {
 	Key, Account             string // ids
 	KeyLimits, AccountLimits Limits
-	Parts                    []account.PartLimits // such as its end user; none where nothing limits these
+	Parts                    []account.PartLimits // such as its end user; only parts with a limit
 }
 
-// CallerOf is a caller whose key was found good; nobody for nil.
+// CallerOf returns the caller of an authenticated key; the zero Caller for nil.
 func CallerOf(p *account.Principal) Caller {
 	key, acc := p.Key(), p.Account()
 	if key == nil || acc == nil {
@@ -68,7 +67,8 @@ func CallerOf(p *account.Principal) Caller {
 	return Caller{Key: key.ID, Account: acc.ID, KeyLimits: Limits(key.Limits), AccountLimits: Limits(acc.Limits)}
 }
 
-// rank is a level of limits, in the order in which their windows are locked. Parts are of the key's rank, and come before it.
+// rank is a level of limits. Windows are locked in the order of ranks. Parts have the rank of the key and come before
+// it.
 type rank int
 
 const (
@@ -78,14 +78,13 @@ const (
 	numRanks
 )
 
-// limits are those of each rank that hold for the caller, and whether there are
-// any.
+// limits returns the caller's limits by rank, and whether there are any.
 func (p *Policy) limits(c *Caller) (all [numRanks]Limits, some bool) {
 	all = [numRanks]Limits{c.KeyLimits.or(p.PerKey), c.AccountLimits.or(p.PerAccount), p.Installation}
 	return all, all[ofKey].some() || all[ofAccount].some() || all[ofInstallation].some() || len(c.Parts) > 0
 }
 
-// id names the caller's window at a rank.
+// id returns the id of the caller's window at a rank.
 func (c *Caller) id(r rank) string {
 	switch r {
 	case ofKey:
@@ -96,14 +95,13 @@ func (c *Caller) id(r rank) string {
 	return ""
 }
 
-// usage is how much of its limits a level has given, and when all of that is
-// there again, in nanoseconds from when it was looked at.
+// usage is the used part of a level's limits, and the time until all of it is available again, in nanoseconds.
 type usage struct {
 	requests, tokens           int64
 	resetRequests, resetTokens int64
 }
 
-// statusOf is the least of what the levels have left.
+// statusOf returns the least that any level has left.
 func statusOf(levels *[numRanks]level) (s llm.RateLimitStatus) {
 	for i := range levels {
 		l := &levels[i]
@@ -113,7 +111,7 @@ func statusOf(levels *[numRanks]level) (s llm.RateLimitStatus) {
 	return s
 }
 
-// tighten makes the allowance that of a level, if that has less left.
+// tighten sets the allowance to that of a level, if the level has less left.
 func tighten(a *llm.Allowance, limit, used, reset int64) {
 	if limit == 0 {
 		return

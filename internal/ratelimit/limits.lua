@@ -1,26 +1,26 @@
--- The limits of Weir, as they are kept on Valkey or Redis.
+-- The rate limits on Valkey or Redis.
 --
--- ARGV is a list of operations, each a letter and its arguments, which take
--- their keys from KEYS in order:
+-- ARGV is a list of operations. Each is a letter followed by its arguments, and
+-- reads its keys from KEYS in order:
 --
---   s  second refund excess   of a window: tokens of that second were not used,
---                             others were used beside those
---   f  member                 of a set of slots: it is free again
---   h  member                 of a set of slots: it is still held
+--   s  second refund excess   for a window: subtract refund from the tokens of
+--                             that second, and add excess tokens now
+--   f  member                 for a set of slots: free the slot
+--   h  member                 for a set of slots: renew the slot
 --   r  member levels, and for each level rpm tpm concurrency tokens
---                             of a window and a set of slots for each level: take
---                             one request, so many tokens and a slot of each, or
---                             nothing of any. It comes last.
+--                             for a window and a set of slots for each level: take
+--                             one request, the tokens and a slot from each, or
+--                             nothing from any. It must be the last operation.
 --
--- A window is a hash: n<second> requests and t<second> tokens of that second, n
--- and t their sums, first and last the seconds that there can be something of.
--- A set of slots is sorted by when they are free unless somebody says that they
--- are held.
+-- A window is a hash: n<second> and t<second> are the requests and tokens of a
+-- second, n and t their sums, first and last the range of seconds that may have
+-- fields. A set of slots is sorted by the time when a slot expires unless it is
+-- renewed.
 --
 -- The answer to r is: the level (from 1) and the limit (1 requests, 2 tokens, 3
--- slots) that the request would have to wait longest for, 0 where it is
--- admitted; how long, in microseconds; the second; and of each level what its
--- window holds, n and t, and when all of that has left it, in microseconds.
+-- slots) that require the longest wait, 0 if the request is admitted; that wait,
+-- in microseconds; the second; and for each level the counts of its window, n
+-- and t, and the time until they have left it, in microseconds.
 
 local SPAN, SLOT, SKEW = 61, 60000, 60
 local time = redis.call('TIME')
@@ -30,8 +30,8 @@ local ms = math.floor(now / 1000)
 
 local function number(v) return tonumber(v or 0) end
 
--- load reads a window without what is older than a minute. One from the future
--- is of a clock that was set back since.
+-- load reads a window and removes seconds older than a minute. It deletes a
+-- window in the future, because the clock has been set back since.
 local function load(key)
   local w = { key = key, first = sec, last = sec, n = 0, t = 0, bn = 0, bt = 0 }
   local h = redis.call('HMGET', key, 'first', 'last', 'n', 't', 'n' .. sec, 't' .. sec)
@@ -69,7 +69,7 @@ local function add(w, n, t)
   if fresh then redis.call('EXPIRE', w.key, SPAN + SKEW) end
 end
 
--- wait is how long it is until so many fewer are in a window.
+-- wait returns the time until the window's count is lower by over.
 local function wait(w, over, what)
   if over <= 0 then return 0 end
   local fields = {}

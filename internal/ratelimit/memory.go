@@ -8,13 +8,13 @@ import (
 
 const (
 	shardCount = 64
-	// sweepAt is how many windows a shard has before it looks for idle ones the
-	// first time; after that, when it has twice as many as were left.
+	// sweepAt is how many windows a shard has when it first removes idle ones. After that, it does so at twice the
+	// number that remained.
 	sweepAt = 64
 )
 
-// memory is the windows of this node. What is in use is bounded by who came in
-// the last minute; of what is idle, there is at most as much again, and some.
+// memory holds the windows of this node. The callers of the last minute bound the windows in use; there are at most
+// about as many idle ones.
 type memory struct {
 	seed   maphash.Seed
 	shards [shardCount]shard
@@ -27,7 +27,7 @@ type shard struct {
 	sweepAt int
 }
 
-// subject is whose a window is.
+// subject identifies the owner of a window.
 type subject struct {
 	rank rank
 	id   string
@@ -39,7 +39,7 @@ func (m *memory) shard(s subject) *shard {
 	return &m.shards[maphash.String(m.seed, s.id)%shardCount]
 }
 
-// find is the window of a subject, or nil.
+// find returns the window of a subject, or nil.
 func (m *memory) find(s subject) *window {
 	if s.rank == ofInstallation {
 		return &m.whole
@@ -50,7 +50,7 @@ func (m *memory) find(s subject) *window {
 	return sh.windows[s]
 }
 
-// lock is the window of a subject, made where there is none, and locked.
+// lock returns the window of a subject, creating it if necessary, and locked.
 func (m *memory) lock(s subject, now time.Duration) *window {
 	for {
 		w := m.find(s)
@@ -66,7 +66,7 @@ func (m *memory) lock(s subject, now time.Duration) *window {
 	}
 }
 
-// open is the window of a subject, made where there is none.
+// open returns the window of a subject, creating it if necessary.
 func (sh *shard) open(s subject, now time.Duration) *window {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -84,8 +84,8 @@ func (sh *shard) open(s subject, now time.Duration) *window {
 	return w
 }
 
-// sweep forgets idle windows. One that somebody holds is not idle, and is not
-// waited for: its holder may wait for this shard.
+// sweep removes idle windows. A locked one is not idle; sweep does not wait for it, because its holder may wait for
+// this shard.
 func (sh *shard) sweep(now time.Duration) {
 	for s, w := range sh.windows {
 		if !w.mu.TryLock() {
@@ -99,7 +99,7 @@ func (sh *shard) sweep(now time.Duration) {
 	sh.sweepAt = max(sweepAt, 2*len(sh.windows))
 }
 
-// count is how many windows there are.
+// count returns how many windows there are.
 func (m *memory) count() (n int) {
 	for i := range m.shards {
 		m.shards[i].mu.RLock()

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// maxPending bounds what waits to be told to Valkey. Beyond it the oldest is
-	// dropped: what was taken then counts until it leaves the window by itself.
+	// maxPending bounds the changes that wait to be sent to Valkey. Beyond it the oldest is dropped: the amount it
+	// concerns then counts until it leaves the window.
 	maxPending = 16 << 10
-	// maxBatch is how many operations go in one call that nobody waits for, and
-	// maxCarried how many go along with one that somebody does.
+	// maxBatch is how many operations a call in the background has, and maxCarried how many are added to the call of
+	// a request.
 	maxBatch   = 256
 	maxCarried = 16
 )
 
-// script is the text of a call: keys and arguments, as limits.lua wants them.
+// script holds the keys and arguments of a call, in the form of limits.lua.
 type script struct{ keys, args []string }
 
 func (s *script) op(key string, args ...string) {
@@ -24,7 +24,7 @@ func (s *script) op(key string, args ...string) {
 	s.args = append(s.args, args...)
 }
 
-// change is one operation on a counter that nobody waits for.
+// change is an operation on a counter that no request waits for.
 type change struct {
 	key                    string
 	member                 string // of a slot; empty for a window
@@ -39,14 +39,14 @@ func (c *change) write(s *script) {
 	s.op(c.key, "s", strconv.FormatInt(c.second, 10), strconv.FormatInt(c.refund, 10), strconv.FormatInt(c.excess, 10))
 }
 
-// outbox is what waits to be told to Valkey.
+// outbox holds the changes that wait to be sent to Valkey.
 type outbox struct {
 	dropped atomic.Int64
-	wake    chan struct{} // there is something
+	wake    chan struct{} // signals new changes
 
 	mu      sync.Mutex
 	pending []change
-	first   int // of pending that was not taken yet
+	first   int // index of the first pending change that was not taken
 }
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
@@ -73,8 +73,7 @@ func (o *outbox) put(changes ...change) {
 	}
 }
 
-// take moves up to so many changes, the oldest first, into a call, and says how
-// many.
+// take moves up to most changes, oldest first, into a call, and returns how many.
 func (o *outbox) take(most int, into *script) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

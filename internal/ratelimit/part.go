@@ -9,11 +9,11 @@ import (
 	"weir/internal/llm"
 )
 
-// maxNewParts is how many parts of one account or key may come in a minute that were not seen before: each takes memory.
-// One key has at most half of those that are left, so that it leaves some to the others.
+// maxNewParts is how many new parts of one account or key are admitted in a minute, because each takes memory. One
+// key can use at most half of the remaining ones, so that some remain for other keys.
 const maxNewParts = 20_000
 
-// admitParts refuses a caller of whom too many new parts have come.
+// admitParts refuses a caller with too many new parts.
 func (l *Limiter) admitParts(c *Caller) error {
 	for i := range c.Parts {
 		p := &c.Parts[i]
@@ -27,7 +27,7 @@ func (l *Limiter) admitParts(c *Caller) error {
 		l.refused.Add(1)
 		return &llm.Error{
 			Code: llm.CodeRateLimited, RetryAfter: time.Minute,
-			Message: "Too many end users or values of tags that were not seen before have come within a minute. Try again " +
+			Message: "Too many new end users or values of tags have been seen within a minute. Try again " +
 				"in a minute.",
 			Err: &Exceeded{Of: p.Of(), What: "rpm", Limit: came},
 		}
@@ -35,24 +35,24 @@ func (l *Limiter) admitParts(c *Caller) error {
 	return nil
 }
 
-// LimitsTokens reports whether some limit of tokens a minute holds for the caller.
+// LimitsTokens reports whether the caller has a limit of tokens a minute.
 func (l *Limiter) LimitsTokens(c Caller) bool {
 	own, _ := l.policy.Load().limits(&c)
 	return slices.ContainsFunc(own[:], func(of Limits) bool { return of.TPM > 0 }) ||
 		slices.ContainsFunc(c.Parts, func(p account.PartLimits) bool { return p.Limits.TPM > 0 })
 }
 
-// newParts counts the parts that came in a minute: all of an owner's, and those with one key.
+// newParts counts the new parts of a minute: all of an owner's, and those with one key.
 type newParts struct {
 	mu     sync.Mutex
 	minute int64
 	came   map[ownerKey]int64
 }
 
-// ownerKey is an owner of parts and a key; an empty one for all its keys.
+// ownerKey is an owner of parts and a key; an empty key means all its keys.
 type ownerKey struct{ owner, key string }
 
-// admit counts a part that comes with a key, unless there is no room for it. Came is how many have come with the key.
+// admit counts a new part, unless there is no room for it. came is how many have come with the key.
 func (n *newParts) admit(owner, key string, now time.Duration) (came int64, admitted bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

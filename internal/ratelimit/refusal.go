@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// limited is what a limit counts.
+// limited is a kind of limit.
 type limited int
 
 const (
@@ -16,12 +16,11 @@ const (
 	theSlots
 )
 
-// busyRetry is when to try again where nobody knows: as soon as another request
-// of the same caller has ended.
+// busyRetry is the wait if the end of the wait is unknown: a slot is free as soon as another request of the same
+// caller ends.
 const busyRetry = time.Second
 
-// refusal is the limit for which a request would have to wait longest; its
-// zero value is none.
+// refusal is the limit that requires the longest wait; its zero value means none.
 type refusal struct {
 	of   *level
 	what limited
@@ -34,7 +33,7 @@ func (n *refusal) note(of *level, what limited, wait time.Duration) {
 	}
 }
 
-// err tells the client.
+// err returns the client's error.
 func (n *refusal) err() error {
 	l := n.of
 	who := [numRanks]string{"This API key", "This account", "This installation"}[l.subject.rank]
@@ -52,7 +51,7 @@ func (n *refusal) err() error {
 		text = fmt.Sprintf("%s is limited to %s at a time.", who, counted(l.limits.Concurrency, "request"))
 	}
 	if l.limits != l.own {
-		text += " That is this node's share, while the limits' store is away or just back."
+		text += " This is this node's share during, and shortly after, an outage of the store of rate limits."
 	}
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: n.wait,
@@ -61,14 +60,14 @@ func (n *refusal) err() error {
 	}
 }
 
-// Exceeded is the cause of a refusal: the limit that the request would have passed.
+// Exceeded is the cause of a refusal: the limit that the request would have exceeded.
 type Exceeded struct {
 	Of    string // "key", "account", "installation", "user" or "tag"
 	What  string // "rpm", "tpm", "concurrency" or "rejected"
 	Limit int64
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (x *Exceeded) Error() string { return fmt.Sprintf("%s of the %s: %d", x.What, x.Of, x.Limit) }
 
 func (n *refusal) exceeded() *Exceeded {

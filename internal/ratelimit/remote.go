@@ -20,16 +20,14 @@ var limitsLua string
 
 const (
 	defaultTimeout = 50 * time.Millisecond
-	// connectWithin bounds a connection and its handshake, which no request
-	// waits for.
+	// connectWithin bounds a connection with its handshake. No request waits for it.
 	connectWithin = time.Second
-	// keyPrefix has the hash tag that keeps all keys on one node of a cluster,
-	// as a script wants it
+	// keyPrefix has a hash tag that keeps all keys on one node of a cluster, which scripts require
 	// (https://valkey.io/topics/cluster-spec/#hash-tags).
 	keyPrefix = "weir:{limits}:"
 )
 
-// remote is the counters on Valkey.
+// remote holds the counters on Valkey.
 type remote struct {
 	options valkey.ClientOption
 	timeout time.Duration
@@ -49,12 +47,12 @@ func newRemote(o *Options, now func() time.Duration) (*remote, error) {
 	options, err := valkey.ParseURL(o.Valkey.Reveal())
 	if err != nil {
 		return nil, errors.New(
-			"ratelimit: the URL of Valkey is not one: it has to be redis://[[user]:password@]host[:port][/database]")
+			"ratelimit: the URL of Valkey is invalid: use the form redis://[[user]:password@]host[:port][/database]")
 	}
 	options.Dialer.Timeout = cmp.Or(options.Dialer.Timeout, connectWithin)
 	options.ConnWriteTimeout = cmp.Or(options.ConnWriteTimeout, connectWithin)
 	options.DisableRetry, options.DisableCache, options.AlwaysPipelining = true, true, true
-	options.PipelineMultiplex = -1 // one connection, so that what is said first is heard first
+	options.PipelineMultiplex = -1 // one connection, so that calls keep their order
 	options.ClientName = "weir"
 	v := &remote{
 		options: options, timeout: cmp.Or(o.Timeout, defaultTimeout), now: now,
@@ -67,7 +65,7 @@ func newRemote(o *Options, now func() time.Duration) (*remote, error) {
 	return v, nil
 }
 
-// connect makes the client, which connects again by itself from then on.
+// connect makes the client, which reconnects by itself afterwards.
 func (v *remote) connect() error {
 	client, err := valkey.NewClient(v.options)
 	if err != nil {
@@ -77,7 +75,7 @@ func (v *remote) connect() error {
 	return nil
 }
 
-// close gives the connection back. The next probe makes another.
+// close closes the connection. The next probe makes another one.
 func (v *remote) close() {
 	if client := v.client.Swap(nil); client != nil {
 		(*client).Close()
@@ -86,31 +84,29 @@ func (v *remote) close() {
 
 var errNotConnected = errors.New("ratelimit: not connected to Valkey")
 
-// answerHead is how many numbers there are in an answer before those of the
-// levels, and answerLevel how many each of these has.
+// answerHead is how many numbers an answer has before those of the levels, and answerLevel how many each level has.
 const answerHead, answerLevel = 4, 3
 
-// call runs the script: by its hash, and by its text where the server has not
-// seen it, as after a restart.
+// call runs the script: by its hash, or by its text if the server does not know it, as after a restart.
 func (v *remote) call(ctx context.Context, within time.Duration, s *script) ([]int64, error) {
 	client := v.client.Load()
 	if client == nil {
 		return nil, errNotConnected
 	}
-	// A client that leaves is no sign that Valkey is away.
+	// A client that leaves does not mean that Valkey is unavailable.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	answer, err := v.lua.Exec(ctx, *client, s.keys, s.args).AsIntSlice()
 	if err == nil && len(answer) < answerHead {
-		err = fmt.Errorf("an answer of %d numbers", len(answer))
+		err = fmt.Errorf("the answer has %d numbers", len(answer))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask Valkey: %w", err)
+		return nil, fmt.Errorf("call Valkey: %w", err)
 	}
 	return answer, nil
 }
 
-// name names the slots of a reservation, where it takes any.
+// name assigns a name to the slots of a reservation, if it takes any.
 func (v *remote) name(r *Reservation) {
 	for i := range r.len() {
 		if r.level(i).own.Concurrency > 0 {
@@ -120,14 +116,14 @@ func (v *remote) name(r *Reservation) {
 	}
 }
 
-// reserve takes what the request needs of all levels, or nothing.
+// reserve takes the request from all levels, or nothing.
 func (v *remote) reserve(ctx context.Context, r *Reservation) (no refusal, err error) {
 	s := script{keys: make([]string, 0, 2*r.len()), args: make([]string, 0, answerHead+4*r.len())}
 	carried := v.outbox.take(maxCarried, &s)
 	levels := v.write(r, &s)
 	answer, err := v.call(ctx, v.timeout, &s)
 	if err == nil && len(answer) < answerHead+answerLevel*len(levels) {
-		err = fmt.Errorf("ask Valkey: an answer of %d numbers", len(answer))
+		err = fmt.Errorf("call Valkey: the answer has %d numbers", len(answer))
 	}
 	if err != nil {
 		v.outbox.dropped.Add(int64(carried))
@@ -145,8 +141,7 @@ func (v *remote) reserve(ctx context.Context, r *Reservation) (no refusal, err e
 	return no, nil
 }
 
-// write writes the operation r for the levels that are limited, and returns
-// these.
+// write appends the operation r for the limited levels, and returns these levels.
 func (v *remote) write(r *Reservation, s *script) []*level {
 	levels := make([]*level, 0, r.len())
 	for i := range r.len() {
@@ -167,22 +162,26 @@ func (v *remote) write(r *Reservation, s *script) []*level {
 func (s *subject) windowKey() string { return keyPrefix + "w:" + rankNames[s.rank] + s.id }
 func (s *subject) slotsKey() string  { return keyPrefix + "c:" + rankNames[s.rank] + s.id }
 
-// rankNames stand in keys.
-var rankNames = [...]string{ofKey: "key:", ofAccount: "account:", ofInstallation: "all", freeOfKey: "free:key:", freeOfAccount: "free:account:"}
+// rankNames are parts of the keys.
+var rankNames = [...]string{
+	ofKey: "key:", ofAccount: "account:", ofInstallation: "all",
+	freeOfKey: "free:key:", freeOfAccount: "free:account:",
+}
 
-// settle tells Valkey, some time, what has become of a request.
+// settle sends the result of a request to Valkey, in the background.
 func (v *remote) settle(r *Reservation, tokens int64) {
 	for i := range r.len() {
 		if l := r.level(i); r.at != 0 && l.own.TPM > 0 && tokens != l.asked {
 			v.outbox.put(change{
-				key: l.subject.windowKey(), second: r.at, refund: max(0, l.asked-tokens), excess: max(0, tokens-l.asked),
+				key: l.subject.windowKey(), second: r.at, refund: max(0, l.asked-tokens),
+				excess: max(0, tokens-l.asked),
 			})
 		}
 	}
 	v.free(r)
 }
 
-// free gives the slots back, which an unanswered question may have taken too.
+// free releases the slots. A call without an answer may have taken them too.
 func (v *remote) free(r *Reservation) {
 	if r.member == "" {
 		return
@@ -195,7 +194,7 @@ func (v *remote) free(r *Reservation) {
 	}
 }
 
-// slotsKeys are the keys of the sets in which the request has a slot.
+// slotsKeys returns the keys of the sets that have a slot of the request.
 func slotsKeys(r *Reservation) []string {
 	keys := make([]string, 0, numRanks)
 	for i := range r.len() {
@@ -206,8 +205,7 @@ func slotsKeys(r *Reservation) []string {
 	return keys
 }
 
-// hold notes the slots of an admitted request, which this node has to say that
-// it holds as long as it does.
+// hold records the slots of an admitted request, which this node must renew until the request ends.
 func (v *remote) hold(r *Reservation) {
 	if r.member == "" {
 		return

@@ -9,32 +9,32 @@ import (
 	"weir/internal/llm"
 )
 
-// Reservation is what one request has taken of its limits. Its zero value has
-// taken nothing. It belongs to one goroutine.
+// Reservation holds the amounts that one request has taken from its limits. Its zero value holds nothing. It belongs
+// to one goroutine.
 type Reservation struct {
-	limiter *Limiter // nil where nothing limits the request
+	limiter *Limiter // nil if nothing limits the request
 	parts   []level  // those of its parts, in the order of their scopes
 	levels  [numRanks]level
 	taken   bool // and not settled
 
-	at     int64  // seconds of the server's clock at which it counted there; 0 where it did not
-	member string // the name of the request's slots there; empty for none
+	at     int64  // second of Valkey's clock when it counted the request; 0 if it did not
+	member string // name of the request's slots on Valkey; empty for none
 }
 
-// level is what limits a request for one reason: its key, or its end user.
+// level is one set of limits of a request, such as those of its key or its end user.
 type level struct {
 	subject subject
-	part    *account.PartLimits // nil for one of the caller
-	own     Limits              // as they are for all nodes together
+	part    *account.PartLimits // nil for a level of the caller
+	own     Limits              // limits for all nodes together
 	window  *window
-	limits  Limits // in force: a node's share, where it is alone
+	limits  Limits // limits in force: a node's share, if it decides alone
 	second  int64  // of the bucket
-	tokens  int64  // taken of it
-	asked   int64  // tokens that Valkey is asked for
-	used    usage  // of all, with this
+	tokens  int64  // taken from it
+	asked   int64  // tokens requested from Valkey
+	used    usage  // of all requests, including this one
 }
 
-// prepare puts the limits of a caller into the levels. Two requests have the parts that they have in common in one order.
+// prepare sets the limits of a caller in the levels. Parts are sorted, so that all requests lock them in one order.
 func (r *Reservation) prepare(c *Caller, own *[numRanks]Limits) {
 	for i := range r.levels {
 		r.levels[i] = level{subject: subject{rank(i), c.id(rank(i))}, own: own[i]}
@@ -50,7 +50,7 @@ func (r *Reservation) prepare(c *Caller, own *[numRanks]Limits) {
 	slices.SortFunc(r.parts, func(a, b level) int { return strings.Compare(a.subject.id, b.subject.id) })
 }
 
-// len is how many levels there are, and level is one of them, in the order in which their windows are locked.
+// len returns how many levels there are, and level one of them, in the lock order of their windows.
 func (r *Reservation) len() int { return len(r.parts) + len(r.levels) }
 
 func (r *Reservation) level(i int) *level {
@@ -60,18 +60,18 @@ func (r *Reservation) level(i int) *level {
 	return &r.levels[i-len(r.parts)]
 }
 
-// limited says whether the level has any limits.
+// limited reports whether the level has any limits.
 func (l *level) limited() bool { return l.limits.some() }
 
-// Asked says whether some limit holds for the request, and was asked.
+// Asked reports whether the request had limits, and they were checked.
 func (r *Reservation) Asked() bool { return r.limiter != nil }
 
-// Status is what the caller, without its parts, had left when the request was admitted or
-// refused, with what has been settled since. Nothing limited is all zeros.
+// Status returns the remaining limits of the caller, without its parts, when the request was admitted or refused,
+// adjusted by its settlement. It is zero if nothing is limited.
 func (r *Reservation) Status() llm.RateLimitStatus { return statusOf(&r.levels) }
 
-// enforce sets the limits by which the request is judged, and what it takes of
-// each: no more than there is at all, so that a large request has its turn too.
+// enforce sets the limits for the request, and the tokens that it takes from each: at most the whole limit, so that a
+// large request can be admitted too.
 func (r *Reservation) enforce(nodes int64, tokens int64) {
 	for i := range r.len() {
 		l := r.level(i)
@@ -103,8 +103,7 @@ func (r *Reservation) unlock() {
 	}
 }
 
-// reserve takes what the request needs from the windows of this node, or
-// nothing.
+// reserve takes the request from the windows of this node, or nothing.
 func (r *Reservation) reserve(m *memory, now time.Duration) (no refusal) {
 	r.lock(m, now)
 	defer r.unlock()
@@ -122,7 +121,7 @@ func (r *Reservation) reserve(m *memory, now time.Duration) (no refusal) {
 	return no
 }
 
-// judge notes in no for what the request would have to wait longest.
+// judge adds the level's refusals to no, which keeps the longest wait.
 func (l *level) judge(now time.Duration, no *refusal) {
 	w := l.window
 	if l.limits.RPM > 0 {
@@ -136,8 +135,7 @@ func (l *level) judge(now time.Duration, no *refusal) {
 	}
 }
 
-// look judges the request by what this node knows: by its own windows where it decides
-// alone, else by what it was told.
+// look checks the request by this node's data: by its own windows if it decides alone, else by Valkey's last answers.
 func (r *Reservation) look(m *memory, now time.Duration, alone bool) (no refusal) {
 	for i := range r.len() {
 		l := r.level(i)
@@ -159,7 +157,7 @@ func (r *Reservation) look(m *memory, now time.Duration, alone bool) (no refusal
 	return no
 }
 
-// take counts the request in its windows, which are locked.
+// take counts the request in its windows, which must be locked.
 func (r *Reservation) take(now time.Duration) {
 	for i := range r.len() {
 		l := r.level(i)
@@ -175,8 +173,8 @@ func (r *Reservation) take(now time.Duration) {
 	r.taken = true
 }
 
-// record counts in this node's windows what was admitted elsewhere, and what is
-// known from there, a refusal too.
+// record counts a request that Valkey admitted in this node's windows, and stores Valkey's answer, also for a
+// refusal.
 func (r *Reservation) record(m *memory, now time.Duration, no refusal) {
 	r.lock(m, now)
 	defer r.unlock()
@@ -193,7 +191,7 @@ func (r *Reservation) record(m *memory, now time.Duration, no refusal) {
 	}
 }
 
-// giveBack undoes a reservation that came to nothing.
+// giveBack undoes a reservation.
 func (r *Reservation) giveBack() {
 	for i := range r.len() {
 		l := r.level(i)
@@ -208,9 +206,8 @@ func (r *Reservation) giveBack() {
 	r.taken = false
 }
 
-// Settle ends the reservation, the first time it is called: the tokens that
-// were really used count in place of those that were taken, those beyond from
-// now. The request is no longer one at a time.
+// Settle ends the reservation at its first call: the used tokens replace the taken ones. Additional tokens count from
+// now on. The slot is released.
 func (r *Reservation) Settle(tokens int64) {
 	if !r.taken {
 		return
@@ -239,9 +236,8 @@ func (r *Reservation) Settle(tokens int64) {
 	}
 }
 
-// Estimate is how many tokens are taken for a request before anybody knows: a
-// quarter of its bytes, and as many as it can get as an answer, of each of the
-// choices that it asks for. It is at least 1.
+// Estimate returns how many tokens are taken for a request before its usage is known: a quarter of its bytes, plus
+// its maximum output for each of its choices. It is at least 1.
 func Estimate(bytes, output, choices int64) int64 {
 	output, choices = min(maxTokens, max(0, output)), min(maxChoices, max(1, choices))
 	return min(maxTokens, max(1, bytes/bytesPerToken+output*choices))
@@ -249,8 +245,7 @@ func Estimate(bytes, output, choices int64) int64 {
 
 const (
 	bytesPerToken = 4 // a common ratio
-	// maxTokens is the most that is believed of one request; sums of it are
-	// exact wherever they are counted.
+	// maxTokens bounds the tokens that one request can count for, so that all sums are exact.
 	maxTokens  = 1 << 40
 	maxChoices = 1 << 10
 )

@@ -7,33 +7,31 @@ import (
 	"time"
 )
 
-// span is how many seconds after the beginning of a bucket everything in it is
-// at least 60 seconds old.
+// span is how many seconds after the start of a bucket all its events are at least 60 seconds old.
 const span = 61
 
-// bucket is what was given in one second.
+// bucket holds the counts of one second.
 type bucket struct {
 	second, requests, tokens int64
 }
 
-// window is what a level has given of its limits. Seconds count from when the
-// limiter was made.
+// window holds the counts of a level. Seconds count from the creation of the limiter.
 type window struct {
 	mu       sync.Mutex
-	dead     bool // it was forgotten: look for another
+	dead     bool // it was removed: find another
 	inFlight int64
-	requests int64    // the sum of the buckets
-	tokens   int64    // likewise
-	buckets  []bucket // oldest first, none empty of time: at most span
+	requests int64    // sum of the buckets
+	tokens   int64    // sum of the buckets
+	buckets  []bucket // oldest first, at most span
 
-	shared usage         // what all nodes together have given, as it was last told
-	told   time.Duration // when
+	shared usage         // counts of all nodes, from Valkey's last answer
+	told   time.Duration // time of that answer
 
-	full   time.Duration // until when all requests of a minute are used, as it was last told
-	fullOf int64         // of so many
+	full   time.Duration // until when all requests of a minute are used, by the last refusal
+	fullOf int64         // the limit of that refusal
 }
 
-// advance drops what is older than 60 seconds.
+// advance removes events older than 60 seconds.
 func (w *window) advance(now time.Duration) {
 	oldest, n := second(now)-span+1, 0
 	for n < len(w.buckets) && w.buckets[n].second < oldest {
@@ -48,8 +46,8 @@ func (w *window) advance(now time.Duration) {
 
 func second(at time.Duration) int64 { return int64(at / time.Second) }
 
-// add counts what is given now, and returns in which second. A clock that was
-// read before another's and comes after it counts as that.
+// add counts an event, and returns its second. If a concurrent caller has already added a later bucket, it counts
+// there.
 func (w *window) add(now time.Duration, requests, tokens int64) int64 {
 	at, last := second(now), len(w.buckets)-1
 	if last < 0 || w.buckets[last].second < at {
@@ -72,7 +70,7 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// takeBack uncounts what was given in a second, if that is in the window.
+// takeBack subtracts counts of a second, if that is in the window.
 func (w *window) takeBack(at, requests, tokens int64) {
 	i, found := slices.BinarySearchFunc(w.buckets, at, func(b bucket, at int64) int { return int(b.second - at) })
 	if !found {
@@ -93,8 +91,7 @@ func (b *bucket) countOf(what limited) int64 {
 	return b.requests
 }
 
-// wait is how long it is until so many fewer are in the window: 0 where none
-// need be.
+// wait returns how long it takes until over events have left the window; 0 if over is not positive.
 func (w *window) wait(now time.Duration, over int64, of limited) time.Duration {
 	if over <= 0 {
 		return 0
@@ -104,13 +101,13 @@ func (w *window) wait(now time.Duration, over int64, of limited) time.Duration {
 			return w.buckets[i].leaves() - now
 		}
 	}
-	return busyRetry // nobody asks for more than the limit
+	return busyRetry // no request takes more than the limit
 }
 
-// leaves is when a bucket is out of the window.
+// leaves returns when a bucket leaves the window.
 func (b *bucket) leaves() time.Duration { return time.Duration(b.second+span) * time.Second }
 
-// usage is what the window holds.
+// usage returns the counts of the window.
 func (w *window) usage(now time.Duration) usage {
 	u := usage{requests: w.requests, tokens: w.tokens}
 	for i := len(w.buckets) - 1; i >= 0 && (u.resetRequests == 0 || u.resetTokens == 0); i-- {
@@ -125,7 +122,7 @@ func (w *window) usage(now time.Duration) usage {
 	return u
 }
 
-// view is what is known of the window and of its like at other nodes.
+// view returns the counts of the window, or Valkey's last answer where that is higher.
 func (w *window) view(now time.Duration) usage {
 	u, age := w.usage(now), int64(now-w.told)
 	if s := &w.shared; s.requests > u.requests && s.resetRequests > age {
@@ -137,7 +134,7 @@ func (w *window) view(now time.Duration) usage {
 	return u
 }
 
-// idle says whether nobody would miss the window.
+// idle reports whether the window can be removed.
 func (w *window) idle(now time.Duration) bool {
 	w.advance(now)
 	return w.inFlight == 0 && len(w.buckets) == 0 && w.full <= now

@@ -1,5 +1,4 @@
-// Package redistest runs a real redis-server for tests, on a port of loopback,
-// and breaks it.
+// Package redistest runs a real redis-server for tests, on a loopback port, and breaks it.
 package redistest
 
 import (
@@ -30,8 +29,8 @@ type Server struct {
 	cmd  *exec.Cmd
 }
 
-// Start starts a server. Where there is none to start the test is skipped, or
-// fails where WEIR_TEST_REQUIRE is "all".
+// Start starts a server. If redis-server is not installed, it skips the test, or fails it if WEIR_TEST_REQUIRE is
+// "all".
 func Start(t testing.TB) *Server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -49,13 +48,13 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Addr is where it listens.
+// Addr returns the address where it listens.
 func (s *Server) Addr() string { return s.addr }
 
-// URL is where it listens, for the configuration.
+// URL returns the address where it listens, for the configuration.
 func (s *Server) URL() llm.Secret { return llm.NewSecret("redis://" + s.addr) }
 
-// Run starts the server, empty, and returns when it answers.
+// Run starts the server without data, and returns when it answers.
 func (s *Server) Run() {
 	s.t.Helper()
 	_, port, err := net.SplitHostPort(s.addr)
@@ -79,7 +78,7 @@ func (s *Server) Run() {
 	}
 }
 
-// Kill ends the server, with all it knows.
+// Kill ends the server, which loses its data.
 func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
@@ -89,7 +88,7 @@ func (s *Server) Kill() {
 	s.cmd = nil
 }
 
-// Freeze stops the process: its connections stay, and nothing answers.
+// Freeze stops the process: its connections stay open, without answers.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 
 // Thaw ends Freeze.
@@ -100,7 +99,7 @@ func (s *Server) signal(sig os.Signal) {
 	must.Do(s.t, s.cmd.Process.Signal(sig))
 }
 
-// Do sends a command of words and wants an answer that is no error.
+// Do sends a command and returns the answer. It fails the test if the answer is an error.
 func (s *Server) Do(command string) string {
 	s.t.Helper()
 	answer, err := s.ask(command)
