@@ -13,25 +13,23 @@ import (
 	"weir/internal/seal"
 )
 
-// content is what is kept of a response. Its JSON shares memory with what it
-// was read from.
+// content is the stored content of a response. Its JSON shares memory with the bytes that it was decoded from.
 type content struct {
-	previous string // the id that it goes on from; empty for none
-	input    []item // of its own request alone
-	response []byte // as the client got it
+	previous string // the id of the previous response; empty for none
+	input    []item // of its own request only
+	response []byte // as the client received it
 }
 
-// item is one item of an input. It may be known by an id that does not stand in
-// it.
+// item is one item of an input. Its id may not be in its JSON.
 type item struct {
 	id  string
 	raw []byte // nil for one that is left out
 }
 
-// output is the response's own items.
+// output returns the response's own items.
 func (c *content) output() []byte { return rawjson.Get(c.response, "output") }
 
-// encode writes the content as JSON.
+// encode encodes the content as JSON.
 func (c *content) encode() []byte {
 	size := len(c.response) + len(c.previous)
 	for _, it := range c.input {
@@ -65,13 +63,13 @@ func decodeContent(text []byte) (c content) {
 	return c
 }
 
-// box seals the content of the owner's response of that name.
+// box returns the cipher for the content of the owner's response with that name.
 func box(o *Owner, name string) (cipher.AEAD, error) {
 	return seal.New(o.Token.Reveal(), o.Scope+name, "weir responses v1")
 }
 
-// unseal reads what was sealed for the owner's response of that name, in its place. What another token sealed, as the one
-// that the key had before it was rotated, is not there for this one: ErrNotFound.
+// unseal decrypts the owner's response with that name, in place. If another token encrypted it, such as the one
+// before a rotation of the key, the error is ErrNotFound.
 func unseal(o *Owner, name string, sealed []byte) (content, error) {
 	b, err := box(o, name)
 	if err != nil {
@@ -79,12 +77,12 @@ func unseal(o *Owner, name string, sealed []byte) (content, error) {
 	}
 	text, err := b.Open(sealed[:0], nil, sealed, []byte(name))
 	if err != nil {
-		return content{}, fmt.Errorf("open a kept response: %w: %w", ErrNotFound, err)
+		return content{}, fmt.Errorf("decrypt a stored response: %w: %w", ErrNotFound, err)
 	}
 	return decodeContent(text), nil
 }
 
-// prefixes are what the ids of items begin with.
+// prefixes are the prefixes of items' ids, by type.
 var prefixes = map[string]string{
 	"":                        "msg_",
 	kindMessage:               "msg_",
@@ -95,7 +93,7 @@ var prefixes = map[string]string{
 	"custom_tool_call_output": "ctc_",
 }
 
-// newID is an id for an item that has none of its own, at that place of the input of a response.
+// newID returns an id for an item without one, at index place of the input of a response.
 func newID(raw []byte, of own, place int) string {
 	prefix, ok := prefixes[kindOf(raw)]
 	switch {
@@ -107,9 +105,8 @@ func newID(raw []byte, of own, place int) string {
 	return prefix + strings.ToLower(rand.Text())
 }
 
-// own is what the id of a response that the gateway made has in common with those of its items:
-// resp_UUID and msg_UUID_0. Such items are found by their response, and have no entry of their own.
-// It is empty for a provider's.
+// own is the part that the ids of a response made by the gateway and of its items have in common: resp_UUID and
+// msg_UUID_0. Such items are found by their response, and have no index entry. It is empty for a provider's response.
 type own string
 
 const responsePrefix = "resp_"
@@ -122,7 +119,7 @@ func ownOf(response string) own {
 	return own(id)
 }
 
-// ownOfItem is that of the response that the item's id names; empty where it names none.
+// ownOfItem returns the own of the response that the item's id contains; empty if it contains none.
 func ownOfItem(item string) own {
 	_, rest, _ := strings.Cut(item, "_")
 	id, _, ok := strings.Cut(rest, "_")

@@ -1,12 +1,10 @@
-// Package conversation keeps what was answered to POST /v1/responses, so that
-// later requests can go on from it (previous_response_id), refer to parts of it
-// (item_reference), read it and delete it, whichever provider answered:
-// https://platform.openai.com/docs/guides/conversation-state. Providers see none
-// of this: a request that goes on from another reaches them with all of its
-// input.
+// Package conversation stores the answers to POST /v1/responses, so that later requests can continue from one
+// (previous_response_id), refer to its items (item_reference), read it and delete it, independent of the provider
+// that answered: https://platform.openai.com/docs/guides/conversation-state. Providers do not see this: a request
+// that continues a conversation reaches them with its whole input.
 //
-// What is kept belongs to the API key that asked for it. It is sealed with a key
-// that only the holder of that API key can derive, and named by hashes.
+// Stored responses belong to the API key of the request. They are encrypted with a key that only the holder of that
+// API key can derive, and their ids are hashes.
 package conversation
 
 import (
@@ -21,106 +19,104 @@ import (
 )
 
 const (
-	// maxTurns is how many responses a conversation may go on from.
+	// maxTurns is how many responses a conversation may have.
 	maxTurns = 1000
-	// maxBytes bounds all that is read of a conversation, as it is kept.
+	// maxBytes bounds the stored bytes that are read for a conversation.
 	maxBytes = 64 << 20
-	// maxItems is how many items of one response can be referred to, and how many
-	// items one request may refer to: each is looked up.
+	// maxItems is how many items of one response can be referred to, and how many items one request may refer to,
+	// because each needs a query.
 	maxItems = 4096
-	// maxInput is how many items a request may have itself: the shortest take
-	// many times their size.
+	// maxInput is how many items a request's own input may have: the shortest ones need many times their size.
 	maxInput = 1 << 16
-	// largeRead is from how many bytes on conversations are read atOnce at a time. The
-	// database has readers beside them, which are for all that is small.
+	// largeRead is the size of a large conversation; at most atOnce large ones are read concurrently. So the database
+	// has readers left for small ones.
 	largeRead = 64 << 10
 	atOnce    = 2
-	// readWithin is how long the database has.
+	// readWithin bounds the queries of a read.
 	readWithin = 5 * time.Second
-	// copies is how many bytes of memory a byte takes that is read: as the database gives
-	// it, and as it is then.
+	// copies is how many bytes of memory a stored byte takes: encrypted from the database, and decrypted.
 	copies = 2
 )
 
-// ErrNotFound says that the store has no such response, or has it no longer.
+// ErrNotFound means that the store does not have the response, or no longer.
 var ErrNotFound = errors.New("conversation: not found")
 
-// Record is a response as it is stored. Its ids are hashes.
+// Record is the stored form of a response. Its ids are hashes.
 type Record struct {
-	Account  string // whose quota it counts in
+	Account  string // id of the account, for its quota
 	Scope    string // the API key's id
 	ID       string
-	Previous string   // the response that it goes on from; empty for none
+	Previous string   // the previous response; empty for none
 	Items    []string // the items that it can be found by
 	Created  time.Time
 	Expires  time.Time
 	Sealed   []byte
 }
 
-// Link is a response's place in a conversation.
+// Link is a response's position in a conversation.
 type Link struct {
 	ID       string
 	Previous string
-	Size     int64 // bytes of what is sealed
+	Size     int64 // encrypted bytes
 }
 
-// Store keeps the responses of all nodes. What has expired is not there.
+// Store stores the responses of all nodes. It does not return expired ones.
 type Store interface {
-	// KeepResponse keeps a response, in the place of one with the same id, or tells by a
-	// kept.Refusal why it may not.
+	// KeepResponse stores a response, and replaces one with the same id. If it must not be stored, the error is a
+	// kept.Refusal.
 	KeepResponse(ctx context.Context, r *Record) error
-	// Response is the sealed content of a response, or ErrNotFound.
+	// Response returns the encrypted content of a response, or ErrNotFound.
 	Response(ctx context.Context, id string) ([]byte, error)
-	// ResponseChain is a response and the ones before it, the newest first, up
-	// to most of them or to one that is not there.
+	// ResponseChain returns a response and its predecessors, newest first, at most most of them. It ends at one that
+	// does not exist.
 	ResponseChain(ctx context.Context, id string, most int) ([]Link, error)
-	// ResponseOfItem is the newest response with an item, or ErrNotFound.
+	// ResponseOfItem returns the newest response with an item, or ErrNotFound.
 	ResponseOfItem(ctx context.Context, item string) (Link, error)
-	// DeleteResponse deletes a response, or reports ErrNotFound.
+	// DeleteResponse deletes a response, or returns ErrNotFound.
 	DeleteResponse(ctx context.Context, id string) error
 }
 
-// Owner is the API key to which responses belong.
+// Owner is the API key that responses belong to.
 type Owner struct {
 	Account string // the account's id
 	Scope   string // the key's id
 	Token   llm.Secret
 }
 
-// name is an id of the owner's as it is stored.
+// name returns the stored form of one of the owner's ids.
 func (o *Owner) name(id string) string { return seal.Digest(o.Scope, id) }
 
-// Options is what a Service is made of.
+// Options configures a Service.
 type Options struct {
 	Store Store
 	Now   func() time.Time
-	TTL   func() time.Duration // how long a response is kept; 0 keeps none
+	TTL   func() time.Duration // how long a response is stored; 0 stores none
 }
 
-// Service keeps responses. All its methods may be called at once.
+// Service stores responses. Its methods may be called concurrently.
 type Service struct {
 	store Store
 	now   func() time.Time
 	ttl   func() time.Duration
-	large chan struct{} // has one for each large conversation that is read
+	large chan struct{} // holds a value for each large conversation being read
 }
 
-// New makes a service.
+// New returns a service.
 func New(o Options) *Service {
 	return &Service{store: o.Store, now: o.Now, ttl: o.TTL, large: make(chan struct{}, atOnce)}
 }
 
-// Capacity is what an account has of memory and processor to read what is kept.
+// Capacity gives a request memory and processor time of its account to read stored responses.
 type Capacity struct {
-	// Reserve asks for n bytes more, which the request has until it ends or gives them back
-	// as -n. Its error is for the client; there is none up to 0.
+	// Reserve takes n bytes of memory until the request ends; a negative n returns them. Its error is for the client;
+	// it has none if n is at most 0.
 	Reserve func(n int64) error
-	// Turn does work on so many bytes: at once where they are few, else when the account
-	// has its turn. Its own error is for the client.
+	// Turn calls work, which processes size bytes: immediately if they are few, else in the account's turn. Its own
+	// error is for the client.
 	Turn func(size int64, work func() error) error
 }
 
-// reading does work that reads so many bytes of what is kept, once there is capacity for them.
+// reading calls read, which reads size bytes of stored responses, when there is capacity for them.
 func (s *Service) reading(ctx context.Context, capacity *Capacity, size int64, read func(context.Context) error) error {
 	if err := capacity.Reserve(copies * size); err != nil {
 		return err
@@ -152,7 +148,7 @@ func (s *Service) texts(o *Owner) *texts {
 	return &texts{service: s, owner: o, read: map[string]content{}}
 }
 
-// of is a stored response, or ErrNotFound.
+// of returns a stored response, or ErrNotFound.
 func (t *texts) of(ctx context.Context, name string) (content, error) {
 	if c, ok := t.read[name]; ok {
 		return c, nil
@@ -168,7 +164,7 @@ func (t *texts) of(ctx context.Context, name string) (content, error) {
 	return c, err
 }
 
-// history is the responses of a conversation, the oldest first.
+// history returns the responses of a conversation, oldest first.
 func (t *texts) history(ctx context.Context, links []Link) ([]content, error) {
 	list := make([]content, 0, len(links))
 	for _, l := range slices.Backward(links) {
@@ -181,9 +177,9 @@ func (t *texts) history(ctx context.Context, links []Link) ([]content, error) {
 	return list, nil
 }
 
-// links are a response and all before it, the newest first. The oldest has a
-// previous one where that is not there any more. Errors are ErrNotFound,
-// *llm.Error for a conversation that is too long, and the store's.
+// links returns a response and all its predecessors, newest first. If the previous one of the oldest no longer
+// exists, the oldest still has its id. Errors are ErrNotFound, *llm.Error for a conversation that is too long, and
+// those of the store.
 func (s *Service) links(ctx context.Context, o *Owner, id string) ([]Link, error) {
 	links, err := s.store.ResponseChain(ctx, o.name(id), maxTurns+1)
 	if err != nil {

@@ -18,16 +18,14 @@ const (
 	previousField = "previous_response_id"
 )
 
-// Turn is what is remembered of a request until it is answered. It shares
-// memory with the request's body.
+// Turn holds the data of a request that is needed when it is answered. It shares memory with the request's body.
 type Turn struct {
 	previous string
 	input    []item
 	keep     bool
 }
 
-// Echo is what the answer says of the turn, whoever gives it: whether it is kept,
-// and what it goes on from.
+// Echo returns the fields that the answer repeats from the request: whether it is stored, and the previous response.
 func (t *Turn) Echo() []llm.Field {
 	echo := []llm.Field{{Name: "store", Value: strconv.AppendBool(nil, t.keep)}}
 	if t.previous != "" {
@@ -36,14 +34,12 @@ func (t *Turn) Echo() []llm.Field {
 	return echo
 }
 
-// Expand puts what came before a request into its input: all of the response
-// that it goes on from and of those before, and the items that it refers to. The
-// body has passed the scan of its wire format; where there is nothing to put
-// in, it is returned as it is. All other members keep their bytes and their
-// order; instructions of earlier requests are not carried over. What is to be read
-// has its capacity before it is read, and so has the body that is returned, as far as can be
-// told; the rest, or what was too much, before it is written.
-// Errors are *llm.Error, but for the store's own and those of the capacity.
+// Expand inserts the earlier conversation into a request's input: the previous response and all before it, and the
+// items that the request refers to. The body must have passed the scan of its wire format. If there is nothing to
+// insert, it is returned unchanged. All other members keep their bytes and their order; instructions of earlier
+// requests are not included. Memory for stored responses is reserved before they are read, and memory for the new
+// body as far as its size is known; a difference is reserved or returned before the body is written. Errors are
+// *llm.Error, or those of the store and of capacity.
 func (s *Service) Expand(ctx context.Context, o Owner, body []byte, capacity Capacity) ([]byte, *Turn, error) {
 	p := &plan{turn: &Turn{}}
 	err := capacity.Turn(int64(len(body)), func() error { return s.plan(ctx, &o, body, p) })
@@ -67,14 +63,15 @@ func (s *Service) Expand(ctx context.Context, o Owner, body []byte, capacity Cap
 	return body, p.turn, nil
 }
 
-// plan is what is to be read for a request.
+// plan lists the stored responses that a request needs.
 type plan struct {
 	turn  *Turn
-	chain []Link          // what it goes on from, the newest first
-	items map[string]Link // the responses that have the items, by the items' ids
-	reads map[string]bool // the stored ids of all responses; nil for nothing
+	chain []Link          // the previous responses, newest first
+	items map[string]Link // the responses that contain items, by the items' ids
+	reads map[string]bool // the stored ids of all responses; nil for none
 	size  int64           // bytes of them
-	// bytes that are likely to be put in: of the responses, and those of an item's again for each time that it is named again
+	// estimated bytes of the inserted items: of the responses, plus an item's response for each further reference to
+	// it
 	body int64
 }
 
@@ -88,7 +85,7 @@ func (p *plan) add(links ...Link) {
 	}
 }
 
-// plan finds what is to be read for a request, and how much that is.
+// plan finds the stored responses that a request needs, and their size.
 func (s *Service) plan(ctx context.Context, o *Owner, body []byte, p *plan) error {
 	r, err := readRequest(body)
 	if err != nil {
@@ -115,7 +112,7 @@ func (s *Service) plan(ctx context.Context, o *Owner, body []byte, p *plan) erro
 	return s.find(ctx, o, p)
 }
 
-// find finds the responses with the items that are referred to.
+// find finds the responses that contain the referenced items.
 func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 	references, size := 0, int64(0)
 	found := map[string]bool{}
@@ -128,7 +125,7 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 			return llm.Invalid(inputField+"["+strconv.Itoa(i)+"].id", "A reference needs the id of an item, a string.")
 		}
 		if references++; references > maxItems {
-			return llm.Invalidf(inputField, "The input refers to more than %d items. Send some of them as they are.",
+			return llm.Invalidf(inputField, "The input refers to more than %d items. Send some of them in the input.",
 				maxItems)
 		}
 		p.turn.input[i].id = id
@@ -148,13 +145,13 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 		p.add(l)
 	}
 	if size > maxBytes {
-		return llm.Invalidf(inputField, "The items that are referred to stand in responses of more than %d MiB. Send "+
-			"what matters of them as it is.", maxBytes>>20)
+		return llm.Invalidf(inputField, "The referenced items are in responses of more than %d MiB. Send "+
+			"the necessary parts of them in the input.", maxBytes>>20)
 	}
 	return nil
 }
 
-// linkOf is the response that has the item: the one that its id names, or the newest.
+// linkOf returns the response that contains the item: the one in its id, or the newest.
 func (s *Service) linkOf(ctx context.Context, o *Owner, item string) (Link, error) {
 	if of := ownOfItem(item); of != "" {
 		chain, err := s.store.ResponseChain(ctx, o.name(responsePrefix+string(of)), 1)
@@ -165,7 +162,7 @@ func (s *Service) linkOf(ctx context.Context, o *Owner, item string) (Link, erro
 	return s.store.ResponseOfItem(ctx, o.name(item))
 }
 
-// fill is the body with all of the turn's conversation as its input.
+// fill returns the body with the whole conversation as its input.
 func (s *Service) fill(ctx context.Context, o *Owner, body []byte, p *plan, capacity *Capacity) ([]byte, error) {
 	read := s.texts(o)
 	before, err := read.before(ctx, p)
@@ -182,11 +179,11 @@ func (s *Service) fill(ctx context.Context, o *Owner, body []byte, p *plan, capa
 		return nil, err
 	}
 	body = rewrite(body, items)
-	p.turn.input = slices.Clone(items[own:]) // as they stand in the body: what was read is not needed any more
+	p.turn.input = slices.Clone(items[own:]) // now parts of the body, so that the stored responses can be freed
 	return body, nil
 }
 
-// request is what of a body decides how it is expanded.
+// request holds the fields of a body that determine how it is expanded.
 type request struct {
 	previous string
 	input    []byte
@@ -221,7 +218,7 @@ func (r *request) member(m rawjson.Member) (err error) {
 		background, invalid := parse.Bool(m.Value, "background")
 		if err = invalid; background {
 			err = llm.Invalid("background",
-				"Responses are not made in the background here. Leave background out; an answer that takes long can "+
+				"Background responses are not supported here. Leave background out; an answer that takes long can "+
 					"be streamed.")
 		}
 	case "conversation":
@@ -232,7 +229,7 @@ func (r *request) member(m rawjson.Member) (err error) {
 	return err
 }
 
-// inputItems is a request's input as items. A string is a message of the user.
+// inputItems returns a request's input as items. A string becomes a message of the user.
 func inputItems(input []byte) ([]item, error) {
 	switch rawjson.KindOf(input) {
 	case rawjson.Invalid:
@@ -259,14 +256,14 @@ func inputItems(input []byte) ([]item, error) {
 	return list, nil
 }
 
-// itemFields decide whether an item stands for another one. A provider that
-// reads another one of two such fields would look it up among all that the
-// gateway's own key has there, whichever of the gateway's clients it belongs to.
+// itemFields are the fields that make an item a reference; duplicates are refused. A provider that uses the other one
+// of two such fields would look the item up among all items of the gateway's own key, including those of other
+// clients.
 var itemFields = rawjson.Names{"type", "id", "role"}
 
 func anyMember(rawjson.Member) error { return nil }
 
-// refers reports whether some item stands for another one.
+// refers reports whether some item is a reference.
 func refers(list []item) bool {
 	for _, it := range list {
 		if isReference(it.raw) {
@@ -276,8 +273,7 @@ func refers(list []item) bool {
 	return false
 }
 
-// isReference reports whether an item stands for another one. Its type may be
-// left out.
+// isReference reports whether an item is a reference to another one. Its type may be absent.
 func isReference(raw []byte) bool {
 	switch kindOf(raw) {
 	case "item_reference":
@@ -288,7 +284,7 @@ func isReference(raw []byte) bool {
 	return false
 }
 
-// before reads the conversation that a request goes on from, if it does.
+// before reads the conversation that a request continues, if any.
 func (t *texts) before(ctx context.Context, p *plan) ([]content, error) {
 	if len(p.chain) == 0 {
 		return nil, nil
@@ -303,7 +299,7 @@ func (t *texts) before(ctx context.Context, p *plan) ([]content, error) {
 	return list, nil
 }
 
-// noPrevious is in the vendor's words, by which programs know it.
+// noPrevious has OpenAI's text, because programs match on it.
 func noPrevious(id string) *llm.Error {
 	return &llm.Error{
 		Code: llm.CodeInvalidRequest, Param: previousField, Word: "previous_response_not_found",
@@ -315,7 +311,7 @@ func noItem(id string) *llm.Error {
 	return llm.Invalidf(inputField, "Item with id '%s' not found.", shown(id))
 }
 
-// maxShown bounds, in bytes, what an error repeats of an id.
+// maxShown bounds, in bytes, how much of an id an error repeats.
 const maxShown = 100
 
 func shown(id string) string {
@@ -325,7 +321,7 @@ func shown(id string) string {
 	return id
 }
 
-// unfound is the error for the client where something was not found.
+// unfound returns missing in place of ErrNotFound.
 func unfound(err error, missing *llm.Error) error {
 	if errors.Is(err, ErrNotFound) {
 		return missing
@@ -333,7 +329,7 @@ func unfound(err error, missing *llm.Error) error {
 	return err
 }
 
-// resolve puts the items that are referred to in the places of the references.
+// resolve replaces references by the items that they refer to.
 func (t *texts) resolve(ctx context.Context, p *plan) error {
 	seen := map[string]map[string][]byte{} // the items of a response by their ids
 	list := make([]item, 0, len(p.turn.input))

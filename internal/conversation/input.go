@@ -4,7 +4,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// said is what was said in responses, the input and the output of each.
+// said returns the input and the output items of responses.
 func said(list []content) (items []item) {
 	for i := range list {
 		items = append(items, list[i].input...)
@@ -13,7 +13,7 @@ func said(list []content) (items []item) {
 	return items
 }
 
-// sizeOf is how long a body with these items can get.
+// sizeOf returns the maximum length of a body with these items.
 func sizeOf(body []byte, items []item) int64 {
 	size := int64(len(body)) + int64(len(inputField)) + 8
 	for _, it := range items {
@@ -22,8 +22,8 @@ func sizeOf(body []byte, items []item) int64 {
 	return size
 }
 
-// rewrite is the body with these items as its input, and nothing to go on from. The items
-// share memory with it then.
+// rewrite returns the body with these items as its input and without previous_response_id. The items then share its
+// memory.
 func rewrite(body []byte, items []item) []byte {
 	out := append(make([]byte, 0, sizeOf(body, items)), '{')
 	done := false
@@ -42,7 +42,7 @@ func rewrite(body []byte, items []item) []byte {
 	return append(out, '}')
 }
 
-// comma separates members of the object that dst ends with.
+// comma appends a comma if the object that dst ends with has a member.
 func comma(dst []byte) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')

@@ -8,9 +8,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Keep keeps a response, which is whole and as the client gets it, with the
-// input that it answers. Without a turn, or where the request wants nothing kept,
-// it does nothing. A kept.Refusal is the error where no more may be kept.
+// Keep stores a complete response, as the client receives it, with its input. It does nothing without a turn, or if
+// the request must not be stored. If the response must not be stored, the error is a kept.Refusal.
 func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte) error {
 	id := idOf(response)
 	if turn == nil || !turn.keep || id == "" {
@@ -23,7 +22,7 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	c := content{previous: turn.previous, input: turn.input, response: completed(response, turn.previous)}
 	name, text := o.name(id), c.encode()
 	if len(text) > maxBytes {
-		return fmt.Errorf("%d bytes, of which at most %d are kept: %w", len(text), maxBytes, kept.TooLarge)
+		return fmt.Errorf("%d bytes, but at most %d are stored: %w", len(text), maxBytes, kept.TooLarge)
 	}
 	b, err := box(&o, name)
 	if err != nil {
@@ -40,7 +39,7 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	return s.store.KeepResponse(ctx, r)
 }
 
-// name gives an item an id, unless it has one.
+// name sets the id of an item, unless it has one.
 func (it *item) name(of own, place int) {
 	if it.id == "" {
 		it.id = idOf(it.raw)
@@ -50,8 +49,8 @@ func (it *item) name(of own, place int) {
 	}
 }
 
-// names are the stored ids of as many items as can be referred to, and are not found by their
-// response: of the answer, then of the input.
+// names returns the stored ids of the items that can be referred to and are not found by their response: of the
+// answer, then of the input, at most maxItems.
 func (c *content) names(o *Owner, of own) (names []string) {
 	add := func(id string) {
 		if id != "" && len(names) < maxItems && (of == "" || ownOfItem(id) != of) {
@@ -67,8 +66,8 @@ func (c *content) names(o *Owner, of own) (names []string) {
 	return names
 }
 
-// completed is the response with what its provider could not know of it: that
-// it is kept, and which one it goes on from.
+// completed adds fields to the response that its provider could not know: that it is stored, and its previous
+// response.
 func completed(response []byte, previous string) []byte {
 	response = rawjson.Splice(nil, response, rawjson.Set(response, "store", []byte("true")))
 	if previous == "" {

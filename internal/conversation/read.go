@@ -11,9 +11,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Get is the response of that id, as it was answered:
-// https://platform.openai.com/docs/api-reference/responses/get. One that is not
-// there, or not the owner's, is an *llm.Error.
+// Get returns the response with that id, as it was answered:
+// https://platform.openai.com/docs/api-reference/responses/get. If it does not exist or belongs to another owner, the
+// error is an *llm.Error.
 func (s *Service) Get(ctx context.Context, o Owner, id string, capacity Capacity) (response []byte, err error) {
 	links, err := s.newest(ctx, &o, id)
 	if err != nil {
@@ -27,13 +27,13 @@ func (s *Service) Get(ctx context.Context, o Owner, id string, capacity Capacity
 		if err := capacity.Reserve(int64(len(c.response))); err != nil {
 			return err
 		}
-		response = bytes.Clone(c.response) // its input may be many times as long
+		response = bytes.Clone(c.response) // a copy, because the stored input may be many times as long
 		return nil
 	})
 	return response, err
 }
 
-// newest is the response of that id, without those before it.
+// newest returns the response with that id, without its predecessors.
 func (s *Service) newest(ctx context.Context, o *Owner, id string) ([]Link, error) {
 	links, err := s.store.ResponseChain(ctx, o.name(id), 1)
 	if err == nil && len(links) == 0 {
@@ -42,9 +42,9 @@ func (s *Service) newest(ctx context.Context, o *Owner, id string) ([]Link, erro
 	return links, err
 }
 
-// Delete deletes the response of that id, and says so in the vendor's words:
-// https://platform.openai.com/docs/api-reference/responses/delete. A later
-// request can go on neither from it nor from what followed it.
+// Delete deletes the response with that id, and returns OpenAI's answer:
+// https://platform.openai.com/docs/api-reference/responses/delete. Later requests cannot continue from it, nor from
+// the responses after it.
 func (s *Service) Delete(ctx context.Context, o Owner, id string) ([]byte, error) {
 	if err := s.store.DeleteResponse(ctx, o.name(id)); err != nil {
 		return nil, unfound(err, noResponse(id))
@@ -52,7 +52,7 @@ func (s *Service) Delete(ctx context.Context, o Owner, id string) ([]byte, error
 	return append(rawjson.AppendString([]byte(`{"id":`), id), `,"object":"response","deleted":true}`...), nil
 }
 
-// Cancel refuses: only what is made in the background could be cancelled
+// Cancel returns an error, because only background responses could be cancelled
 // (https://platform.openai.com/docs/api-reference/responses/cancel).
 func (s *Service) Cancel(ctx context.Context, o Owner, id string) error {
 	if _, err := s.newest(ctx, &o, id); err != nil {
@@ -68,17 +68,15 @@ func noResponse(id string) *llm.Error {
 	}
 }
 
-// Page says which items are listed.
+// Page selects the items of a list.
 type Page struct {
-	After     string // the id of the item before the first; empty for the first of all
-	Limit     int    // from 1
-	Ascending bool   // the oldest first
+	After     string // the id of the item before the first; empty to start with the first
+	Limit     int    // at least 1
+	Ascending bool   // oldest first
 }
 
-// InputItems lists what a response answers: the items of all turns before it,
-// and of its own input
-// (https://platform.openai.com/docs/api-reference/responses/input-items). Of turns
-// that are not there any more it lists nothing.
+// InputItems lists the items that a response answers: those of all previous turns, and its own input
+// (https://platform.openai.com/docs/api-reference/responses/input-items). Turns that no longer exist are left out.
 func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page, capacity Capacity) (page []byte,
 	err error,
 ) {
@@ -104,7 +102,7 @@ func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page, ca
 	return page, err
 }
 
-// asked is what the last response of a conversation answers.
+// asked returns the items that the last response of a conversation answers.
 func asked(history []content) (list []item) {
 	last := len(history) - 1
 	for i := range history[:last] {
@@ -116,7 +114,7 @@ func asked(history []content) (list []item) {
 	return append(list, history[last].input...)
 }
 
-// of is the page of a list, and whether more follows. The list is its to change.
+// of returns the page of a list, and whether more items follow. It may change the list.
 func (p *Page) of(list []item) (page []item, more bool, err error) {
 	if !p.Ascending {
 		slices.Reverse(list)
@@ -148,7 +146,7 @@ func appendList(dst []byte, list []item, more bool) []byte {
 	return append(strconv.AppendBool(append(dst, `,"has_more":`...), more), '}')
 }
 
-// appendListed writes an item with its id, and a message in its long form.
+// appendListed appends an item with its id, and a message in its long form.
 func (it *item) appendListed(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"id":`...), it.id)
 	kind := kindOf(it.raw)
@@ -173,7 +171,7 @@ func (it *item) appendListed(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendText writes a text, which is JSON, as a part of a message.
+// appendText appends a text, which is JSON, as a content part of a message.
 func appendText(dst []byte, role string, text []byte) []byte {
 	kind, more := "input_text", ""
 	if role == "assistant" {

@@ -16,19 +16,16 @@ const (
 
 func kindOf(raw []byte) string { return rawjson.Text(rawjson.Get(raw, "type")) }
 
-// idOf is the id that stands in an item.
+// idOf returns the id in an item's JSON.
 func idOf(raw []byte) string { return rawjson.Text(rawjson.Get(raw, "id")) }
 
-// replay is an answer's items as they may stand in the input of a later
-// request, to whichever provider that goes.
+// replay returns an answer's items in the form for the input of a later request, to any provider.
 //
-// They stay as they are where all thinking can be handed back, which is how the
-// vendor documents it. Thinking without its content, open or encrypted, is known
-// only to a provider that has stored it; any other refuses it ("Item with id 'rs_…'
-// not found"). It is left out, and with it all by which a provider would miss it
-// ("… was provided without its required 'reasoning' item"): ids, and calls of the
-// provider's own tools. Where the client is to answer a call by its id, the
-// conversation is bound to that provider anyway, and all stays.
+// They are unchanged if all reasoning can be sent back, as OpenAI documents it. Reasoning without content, open or
+// encrypted, is known only to the provider that has stored it; others refuse it ("Item with id 'rs_…' not found"). It
+// is left out, together with everything that makes a provider miss it ("… was provided without its required
+// 'reasoning' item"): ids, and calls of the provider's own tools. If the client must answer a call by its id, the
+// conversation is bound to that provider anyway, and all items are unchanged.
 func replay(output []byte) []item {
 	how := mannerOf(output)
 	var list []item
@@ -38,10 +35,10 @@ func replay(output []byte) []item {
 	return list
 }
 
-// manner is how the items of one answer are handed back.
+// manner says how the items of one answer are sent back.
 type manner struct {
-	lost  bool // some thinking has no content
-	bound bool // some call is to be answered by its own id
+	lost  bool // some reasoning has no content
+	bound bool // some call must be answered by its own id
 }
 
 func mannerOf(output []byte) (m manner) {
@@ -56,7 +53,7 @@ func mannerOf(output []byte) (m manner) {
 	return m
 }
 
-// replay is one item as it may be handed back; nil for none.
+// replay returns one item in the form to be sent back; nil for none.
 func (m manner) replay(v []byte) []byte {
 	lost := m.lost && !m.bound
 	switch kind := kindOf(v); kind {
@@ -85,7 +82,7 @@ func (m manner) replay(v []byte) []byte {
 	return v
 }
 
-// without is an item without one of its members.
+// without returns an item without one of its members.
 func without(v []byte, name string) []byte {
 	if rawjson.Get(v, name) == nil {
 		return v
@@ -98,9 +95,8 @@ func without(v []byte, name string) []byte {
 	})
 }
 
-// thought is a reasoning item that says all of itself, with nothing that is
-// refused in an input; nil for one that does not. The vendor refuses a status,
-// and open thinking beside the encrypted form of it.
+// thought returns a reasoning item with its complete content, without the members that OpenAI refuses in an input: a
+// status, and open reasoning next to encrypted reasoning. It returns nil for an item without content.
 func thought(v []byte) []byte {
 	says := "content"
 	if rawjson.Text(rawjson.Get(v, "encrypted_content")) != "" {
@@ -115,14 +111,13 @@ func thought(v []byte) []byte {
 		}
 		return ""
 	})
-	if rawjson.Get(out, "summary") == nil { // without which it is refused
+	if rawjson.Get(out, "summary") == nil { // required
 		out = rawjson.Splice(nil, out, rawjson.Set(out, "summary", []byte("[]")))
 	}
 	return out
 }
 
-// plain is an assistant's message in the short form, which needs no id and is
-// known to all.
+// plain returns an assistant's message in the short form, which needs no id and which all providers know.
 func plain(v []byte) []byte {
 	out := rawjson.Rewrite(v, func(n string) string {
 		if n == "id" || n == "status" {

@@ -1,6 +1,6 @@
 // Package idempotency keeps a record of each request that carries an Idempotency-Key
-// (https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/): the
-// pipeline's and the administration's.
+// (https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/), for the client APIs and the
+// administration API.
 package idempotency
 
 import (
@@ -16,45 +16,44 @@ const (
 	maxKey = 255 // bytes of the header
 )
 
-// TTL is for how long a key holds.
+// TTL is how long a key is valid.
 const TTL = 24 * time.Hour
 
-// State says what is known of a key.
+// State is the state of a key.
 type State string
 
-// The states.
+// States of a key.
 const (
-	New     State = "new"         // this request is the first, and now runs
-	Running State = "running"     // the first one still runs
-	Done    State = "done"        // the first one's reply is kept
-	Spent   State = "done_stream" // the first one has ended, and its reply is not kept
-	Other   State = "conflict"    // it was used with another request
+	New     State = "new"         // this request is the first, and is running now
+	Running State = "running"     // the first request is still running
+	Done    State = "done"        // the first request's reply is stored
+	Spent   State = "done_stream" // the first request has ended, and its reply is not stored
+	Other   State = "conflict"    // the key was used with another request
 )
 
-// Record is a request that carries a key.
+// Record describes a request that carries a key.
 type Record struct {
-	Account string // whose quota a reply counts in; empty for none
-	Scope   string // the caller, whose keys are not another's
-	Key     string // the header, hashed, in hexadecimal
-	Body    string // what was asked, hashed, in hexadecimal
-	Request string // the request's id, which no other record has
+	Account string // id of the account that stores the reply; empty for none
+	Scope   string // the caller; keys of different callers are independent
+	Key     string // SHA-256 of the header, in hexadecimal
+	Body    string // SHA-256 of the request, in hexadecimal
+	Request string // the request's id, unique among records
 }
 
-// Store keeps the records of all nodes.
+// Store stores the records of all nodes.
 type Store interface {
-	// Begin makes the record, unless there is one, and says what it found; the reply
-	// is that of Done.
+	// Begin adds the record, unless one exists, and returns the state; for Done also the reply.
 	Begin(ctx context.Context, c Record, ttl time.Duration) (State, []byte, error)
-	// Keep ends a record with its reply, which the caller has sealed and bounded; nil
-	// where none is kept: Spent. So it is with a kept.Refusal, the error where no more may
-	// be kept.
+	// Keep ends a record with its reply, which the caller has encrypted and bounded. nil means that no reply is
+	// stored: the state becomes Spent. If the reply must not be stored, the error is a kept.Refusal, and the state
+	// becomes Spent.
 	Keep(ctx context.Context, c Record, reply []byte) error
-	// Forget ends a record as if it had never been.
+	// Forget deletes a record.
 	Forget(ctx context.Context, c Record) error
 }
 
-// KeyOf is the key of a request, empty for none. One that is too long is refused, and two,
-// of which a proxy may have read the other one.
+// KeyOf returns the key of a request, empty for none. It returns an error if the key is too long, or if there are
+// two, because a proxy may have used the other one.
 func KeyOf(h http.Header) (string, error) {
 	key := h.Get(header)
 	if len(key) > maxKey {
@@ -63,8 +62,8 @@ func KeyOf(h http.Header) (string, error) {
 	return key, llm.Once(h, header)
 }
 
-// Begin makes a record for 24 hours. It is New, or Done with the first request's reply;
-// anything else is an error, which for Spent says why there is no reply.
+// Begin adds a record for 24 hours. The state is New, or Done with the first request's reply. All other states return
+// an error; spent is its message for the state Spent.
 func Begin(ctx context.Context, s Store, c Record, spent string) (State, []byte, error) {
 	state, reply, err := s.Begin(ctx, c, TTL)
 	if err != nil {
@@ -86,12 +85,13 @@ func Begin(ctx context.Context, s Store, c Record, spent string) (State, []byte,
 	return "", nil, &llm.Error{Code: llm.CodeIdempotencyConflict, Message: message, Param: header}
 }
 
-// Unopened says that what was kept for an Idempotency-Key cannot be opened with the token of the request: it was sealed
-// with the one that the key had before it was rotated.
+// Unopened returns the error for a stored reply that cannot be decrypted with the token of the request, because it
+// was encrypted with the key's former token, before a rotation.
 func Unopened(err error) error {
 	return &llm.Error{
 		Code: llm.CodeIdempotencyConflict, Param: header, Err: err,
-		Message: "The Idempotency-Key was used with another token of this API key, before it was rotated: only that " +
-			"token opens what was answered. The request is not made again. Use a new Idempotency-Key to make it again.",
+		Message: "The Idempotency-Key was used with another token of this API key, before the key was rotated: " +
+			"only that token decrypts the stored reply. The request was not made again: to make it again, use a new " +
+			"Idempotency-Key.",
 	}
 }

@@ -1,51 +1,51 @@
-// Package kept is how much is kept for clients, and how much may be: replies for an
-// Idempotency-Key, and responses of the Responses API.
+// Package kept defines the amount of data that is stored for clients, and its bounds: replies for an Idempotency-Key,
+// and responses of the Responses API.
 package kept
 
-// Quota bounds what is kept. 0 is no bound.
+// Quota bounds the stored data. 0 means no bound.
 type Quota struct {
-	Bytes    int64 // for an account, of replies and responses together, as they are sealed
+	Bytes    int64 // for an account, of replies and responses together, encrypted
 	Number   int64 // for an account, of both together
-	FreeDisk int64 // bytes that have to be free on the database's disk, where that is ours, for anything to be kept
+	FreeDisk int64 // bytes of the database's disk that must be free, if it is this machine's
 }
 
-// Refusal is the error of what is not kept.
+// Refusal is the error for data that is not stored.
 type Refusal string
 
-// The refusals.
+// Refusals.
 const (
-	OverQuota Refusal = "quota" // the account has as much as it may
+	OverQuota Refusal = "quota" // the account has reached its quota
 	DiskFull  Refusal = "disk"  // too little of the disk is free
-	TooLarge  Refusal = "size"  // no reply or response of that size is kept
+	TooLarge  Refusal = "size"  // replies or responses of that size are not stored
 )
 
-// Error says why.
+// Error returns the reason.
 func (r Refusal) Error() string {
 	switch r {
 	case OverQuota:
-		return "as much is kept for the account as may be (kept.bytes_per_account, kept.replies_per_account)"
+		return "the account has reached its quota (kept.bytes_per_account, kept.replies_per_account)"
 	case DiskFull:
-		return "less of the disk is free than has to be (kept.min_free_disk)"
+		return "the disk has too little free space (kept.min_free_disk)"
 	}
-	return "it is larger than what is kept"
+	return "it is too large to be stored"
 }
 
-// Kind is what is kept.
+// Kind is a kind of stored data.
 type Kind string
 
-// The kinds.
+// Kinds of stored data.
 const (
 	Reply    Kind = "reply"    // for an Idempotency-Key
 	Response Kind = "response" // of the Responses API
 )
 
-// Usage is what is kept, of an account or of all.
+// Usage is the amount of stored data, of an account or of all.
 type Usage struct {
-	Account       string // its id; empty for the administration's replies, which belong to none
+	Account       string // its id; empty for replies of the administration API, which belong to no account
 	Replies       int64
 	ReplyBytes    int64
 	Responses     int64
-	ResponseBytes int64 // with what they are found by
+	ResponseBytes int64 // including their index
 }
 
 // Add adds another one's numbers.
