@@ -1,5 +1,5 @@
-// Package backup keeps an installation in one file: a tar archive, compressed by Zstandard (RFC 8878), of the database,
-// the journal and, last, a manifest with the SHA-256 of each.
+// Package backup stores an installation in one file: a tar archive, compressed with Zstandard (RFC 8878), of the
+// database, the journal and, last, a manifest with the SHA-256 of each file.
 package backup
 
 import (
@@ -27,23 +27,23 @@ import (
 const (
 	format       = 1
 	manifestName = "manifest.json"
-	partSuffix   = ".part" // of a file that is not whole yet
+	partSuffix   = ".part" // of an incomplete file
 	mostFiles    = 8 << 10 // of an archive: a journal of half a terabyte
 	maxManifest  = mostFiles << 9
-	maxWindow    = 64 << 20 // of memory, that unpacking takes
+	maxWindow    = 64 << 20 // memory for decompression
 )
 
-// Manifest is what an archive says of itself.
+// Manifest describes an archive.
 type Manifest struct {
 	Format   int       `json:"format"`
-	Created  time.Time `json:"created"` // when the backup began
+	Created  time.Time `json:"created"` // start of the backup
 	Version  string    `json:"version"` // of the program
 	Schema   int64     `json:"schema"`  // of the database
 	Journals []Journal `json:"journals,omitempty"`
 	Files    []File    `json:"files"`
 }
 
-// Journal is a journal of which an archive has what the database does not.
+// Journal is a journal with records that the database in the archive does not have.
 type Journal struct {
 	ID  string `json:"id"`
 	Dir string `json:"dir"` // name of its directory
@@ -51,20 +51,20 @@ type Journal struct {
 
 // File is one file of an archive.
 type File struct {
-	Name   string `json:"name"` // slashes separate
+	Name   string `json:"name"` // separated by slashes
 	Size   int64  `json:"size"` // in bytes
 	SHA256 string `json:"sha256"`
 }
 
-// Has reports whether the archive has a file of that name.
+// Has reports whether the archive has a file with that name.
 func (m *Manifest) Has(name string) bool {
 	return slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name })
 }
 
-// Progress is told how many bytes of how many are done.
+// Progress is called with the number of bytes that are done, and their total.
 type Progress func(done, total int64)
 
-// Writer makes an archive.
+// Writer writes an archive.
 type Writer struct {
 	path  string
 	file  *os.File
@@ -73,8 +73,7 @@ type Writer struct {
 	files []File
 }
 
-// Create begins an archive that will be at the path, readable by its owner alone. Until Finish it is at the path with
-// ".part" behind it.
+// Create starts an archive at path, readable by its owner only. Until Finish, it has the suffix ".part".
 func Create(path string) (*Writer, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("%s exists already: name another file", path), err)
@@ -90,10 +89,12 @@ func Create(path string) (*Writer, error) {
 	return &Writer{path: path, file: f, zstd: z, tar: tar.NewWriter(z)}, nil
 }
 
-// tooMany refuses an archive whose files no reader would take.
-func tooMany() error { return fmt.Errorf("it has more than %d files, which no backup has", mostFiles) }
+// tooMany returns the error for an archive with more files than a reader accepts.
+func tooMany() error {
+	return fmt.Errorf("it has more than %d files, but a backup has at most that many", mostFiles)
+}
 
-// Add copies a file into the archive, as long as it is now.
+// Add copies a file into the archive, up to its current size.
 func (w *Writer) Add(name, from string, progress Progress) error {
 	if len(w.files) == mostFiles {
 		return fmt.Errorf("write %s: %w", w.path, tooMany())
@@ -128,7 +129,8 @@ func (w *Writer) begin(name string, size int64) error {
 	return nil
 }
 
-// Finish writes the manifest, whose format and files are filled in, and gives the archive its name once the disk has it.
+// Finish writes the manifest, with its format and files filled in, and renames the archive after syncing it to the
+// disk.
 func (w *Writer) Finish(m Manifest) (Manifest, error) {
 	m.Format, m.Files = format, w.files
 	text, err := json.MarshalIndent(&m, "", "  ")
@@ -147,9 +149,9 @@ func (w *Writer) Finish(m Manifest) (Manifest, error) {
 	return m, err
 }
 
-// Abandon deletes what was written. After Finish it does nothing.
+// Abandon deletes the incomplete archive. After Finish it does nothing.
 func (w *Writer) Abandon() error {
-	_ = w.zstd.Close() // the file is not wanted
+	_ = w.zstd.Close() // the file is deleted anyway
 	_ = w.file.Close()
 	err := os.Remove(w.path + partSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,9 +160,9 @@ func (w *Writer) Abandon() error {
 	return err
 }
 
-// Extract writes the files of an archive below a directory, and is an error unless all are there as the manifest says.
-// With an empty directory it only looks. Else it looks first: nothing is written of what is no whole backup, or of more
-// than the disk has free.
+// Extract writes the files of an archive below a directory. It returns an error unless all files are as the manifest
+// says. If dir is empty, it only checks the archive. Otherwise it checks first, so that nothing is written if the
+// backup is incomplete or larger than the free disk space.
 func Extract(path, dir string, progress Progress) (m Manifest, err error) {
 	if dir == "" {
 		return read(path, "", math.MaxInt64, progress)
@@ -170,7 +172,7 @@ func Extract(path, dir string, progress Progress) (m Manifest, err error) {
 	}
 	room, err := disk.Free(dir)
 	if err != nil {
-		return m, fmt.Errorf("look how much room is at %s: %w", dir, err)
+		return m, fmt.Errorf("read free disk space at %s: %w", dir, err)
 	}
 	if m, err = read(path, "", room, nil); err != nil {
 		return m, err
@@ -178,7 +180,7 @@ func Extract(path, dir string, progress Progress) (m Manifest, err error) {
 	return read(path, dir, room, progress)
 }
 
-// read reads an archive of at most so many bytes, unpacked.
+// read reads an archive of at most room bytes, decompressed.
 func read(path, dir string, room int64, progress Progress) (m Manifest, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -197,10 +199,10 @@ func read(path, dir string, room int64, progress Progress) (m Manifest, err erro
 	defer z.Close()
 	m, err = extract(tar.NewReader(z), dir, room)
 	if err == nil {
-		_, err = io.Copy(io.Discard, z) // to the end, where the checksum of all is
+		_, err = io.Copy(io.Discard, z) // to the end, which has the checksum of the whole
 	}
 	if err != nil {
-		return m, fmt.Errorf("%s is not a whole backup: %w", path, err)
+		return m, fmt.Errorf("%s is not a complete backup: %w", path, err)
 	}
 	return m, nil
 }
@@ -222,8 +224,8 @@ func extract(from *tar.Reader, dir string, room int64) (m Manifest, err error) {
 			return m, tooMany()
 		}
 		if room -= head.Size; room < 0 || head.Size < 0 {
-			return m, fmt.Errorf("%s in it has %d bytes, which are more than the disk has free: use another disk, or "+
-				"free room", head.Name, head.Size)
+			return m, fmt.Errorf("its file %s has %d bytes, more than the free disk space: use another disk, or "+
+				"free some space", head.Name, head.Size)
 		}
 		f, err := extractFile(from, head, dir)
 		if err != nil {
@@ -235,7 +237,7 @@ func extract(from *tar.Reader, dir string, room int64) (m Manifest, err error) {
 
 func extractFile(from io.Reader, head *tar.Header, dir string) (f File, err error) {
 	if head.Typeflag != tar.TypeReg || !filepath.IsLocal(head.Name) || strings.Contains(head.Name, `\`) {
-		return f, fmt.Errorf("it has %q, which is no file of a backup", head.Name)
+		return f, fmt.Errorf("its file %q does not belong to a backup", head.Name)
 	}
 	sum := sha256.New()
 	to := io.Writer(sum)
@@ -264,11 +266,11 @@ func readManifest(from io.Reader, found []File) (m Manifest, err error) {
 		return m, fmt.Errorf("its manifest: %w", err)
 	}
 	if m.Format != format {
-		return m, fmt.Errorf("it has format %d, and this version reads %d: use the version that wrote it, %s", m.Format,
+		return m, fmt.Errorf("it has format %d, but this version reads %d: use the version that wrote it, %s", m.Format,
 			format, m.Version)
 	}
 	if len(found) != len(m.Files) {
-		return m, fmt.Errorf("it has %d files, and its manifest names %d", len(found), len(m.Files))
+		return m, fmt.Errorf("it has %d files, but its manifest lists %d", len(found), len(m.Files))
 	}
 	for i := range found {
 		if found[i] != m.Files[i] {
@@ -281,7 +283,7 @@ func readManifest(from io.Reader, found []File) (m Manifest, err error) {
 
 func hexOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
-// counter tells of the bytes that are written to it.
+// counter reports the number of bytes that are written to it.
 type counter struct {
 	done, total int64
 	progress    Progress

@@ -22,13 +22,13 @@ const (
 	connectTime = 10 * time.Second
 	answerTime  = time.Minute
 	idleTime    = 90 * time.Second
-	// mostAnswer is how many bytes an answer has that is no object, such as a list or an error, and mostNames how many
-	// objects a list names in all its parts.
+	// mostAnswer is the most bytes of an answer that is not an object, such as a list or an error, and mostNames the
+	// most objects that a list has in all its pages.
 	mostAnswer = 8 << 20
 	mostNames  = 1_000_000
 )
 
-// bucket is a Target at a service with the API of Amazon S3.
+// bucket is a Target on a service with the API of Amazon S3.
 type bucket struct {
 	client       *minio.Client
 	name, prefix string
@@ -87,7 +87,8 @@ func (b *bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 func (b *bucket) List(ctx context.Context, prefix string) (names []string, err error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the listing
 	defer cancel()
-	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
+	options := minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}
+	for o := range b.client.ListObjects(ctx, b.name, options) {
 		if o.Err != nil {
 			return nil, o.Err
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Where a target has what.
+// Names of the files in a target.
 const (
 	fullPrefix  = "full/weir-"
 	fullSuffix  = ".backup"
@@ -19,10 +19,10 @@ const (
 	chunkTime   = "20060102T150405.000Z"
 )
 
-// FullName is the name of a backup of the database that began then.
+// FullName returns the name of a backup of the database that started then.
 func FullName(began time.Time) string { return fullPrefix + began.UTC().Format(fullTime) + fullSuffix }
 
-// ParseFull is when a backup of that name began; false for another file.
+// ParseFull returns when a backup with that name started; false for another file.
 func ParseFull(name string) (began time.Time, ok bool) {
 	text, isFull := strings.CutPrefix(name, fullPrefix)
 	text, isBackup := strings.CutSuffix(text, fullSuffix)
@@ -30,28 +30,29 @@ func ParseFull(name string) (began time.Time, ok bool) {
 	return began, isFull && isBackup && err == nil
 }
 
-// Chunk is a part of one file of a journal, compressed by Zstandard.
+// Chunk is a piece of one file of a journal, compressed with Zstandard.
 type Chunk struct {
-	Journal string    // its identity
+	Journal string    // its id
 	Segment string    // name of the file
 	Offset  int64     // in the file, in bytes
 	Length  int64     // in bytes
 	At      time.Time // when it was copied
 }
 
-// Name is the name of the chunk in a target. Names are in the order of the bytes.
+// Name returns the name of the chunk in a target. Names sort in the order of the bytes.
 func (c *Chunk) Name() string {
 	return fmt.Sprintf("%s%s_%012d_%012d_%s%s", chunkPrefix+c.Journal+"/", c.Segment, c.Offset, c.Length,
 		c.At.UTC().Format(chunkTime), chunkSuffix)
 }
 
-// ParseChunk reads the name of a chunk; false for another file.
+// ParseChunk parses the name of a chunk; false for another file.
 func ParseChunk(name string) (c Chunk, ok bool) {
 	rest, isChunk := strings.CutPrefix(name, chunkPrefix)
 	rest, isCompressed := strings.CutSuffix(rest, chunkSuffix)
 	journal, rest, hasJournal := strings.Cut(rest, "/")
 	parts := strings.Split(rest, "_")
-	if !isChunk || !isCompressed || !hasJournal || len(parts) != 4 || strings.Contains(rest, "/") || !filepath.IsLocal(parts[0]) {
+	if !isChunk || !isCompressed || !hasJournal || len(parts) != 4 || strings.Contains(rest, "/") ||
+		!filepath.IsLocal(parts[0]) {
 		return c, false
 	}
 	c.Journal, c.Segment = journal, parts[0]
@@ -62,7 +63,7 @@ func ParseChunk(name string) (c Chunk, ok bool) {
 	return c, err1 == nil && err2 == nil && err3 == nil && c.Offset >= 0 && c.Length > 0
 }
 
-// Fulls are when the backups of the database began that a target has, the oldest first.
+// Fulls returns when the database backups in a target started, oldest first.
 func Fulls(ctx context.Context, target Target) (began []time.Time, err error) {
 	names, err := target.List(ctx, fullPrefix)
 	for _, name := range names {
@@ -73,7 +74,7 @@ func Fulls(ctx context.Context, target Target) (began []time.Time, err error) {
 	return began, err
 }
 
-// Chunks are what a target has of a journal, in the order of the bytes; of all journals for an empty name.
+// Chunks returns the chunks of a journal in a target, in the order of the bytes; of all journals if the id is empty.
 func Chunks(ctx context.Context, target Target, journal string) (chunks []Chunk, err error) {
 	prefix := chunkPrefix
 	if journal != "" {

@@ -14,30 +14,30 @@ import (
 	"weir/internal/llm"
 )
 
-// Target is where backups are kept. Names have slashes, and are in order of the alphabet in lists.
+// Target stores backups. Names contain slashes; lists are sorted by name.
 type Target interface {
-	// Put makes a file of that size; a file of that name is replaced, and is there whole or not at all.
+	// Put writes a file of that size. It replaces a file with that name. An incomplete file is never visible.
 	Put(ctx context.Context, name string, from io.Reader, size int64) error
-	// Get reads a file.
+	// Get opens a file for reading.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
-	// List names the files that begin with that.
+	// List returns the names of the files with that prefix.
 	List(ctx context.Context, prefix string) ([]string, error)
 	// Remove deletes a file.
 	Remove(ctx context.Context, name string) error
 }
 
-// BucketOptions say how an S3-compatible bucket is reached. What is empty comes from the environment, in AWS's own
+// BucketOptions describes the access to an S3-compatible bucket. Empty fields are read from AWS's environment
 // variables (https://docs.aws.amazon.com/cli/v1/userguide/cli-configure-envvars.html).
 type BucketOptions struct {
 	Endpoint        string // http:// or https:// and host; empty for AWS
 	Region          string
 	AccessKeyID     string
 	SecretAccessKey llm.Secret
-	Proxy           llm.Secret // as outbound.ParseProxy has it
-	CAFile          string     // as outbound.Certificates has it
+	Proxy           llm.Secret // see outbound.ParseProxy
+	CAFile          string     // see outbound.Certificates
 }
 
-// OpenTarget opens a directory, or a bucket where it begins with s3://.
+// OpenTarget opens a directory, or a bucket if where starts with s3://.
 func OpenTarget(where string, o BucketOptions) (Target, error) {
 	rest, isBucket := strings.CutPrefix(where, "s3://")
 	if !isBucket {
@@ -54,7 +54,7 @@ func (d Directory) path(name string) string {
 	return filepath.Join(string(d), filepath.FromSlash(name))
 }
 
-// Put writes a file beside its place, and moves it there when the disk has it.
+// Put writes a temporary file, and renames it after syncing it to the disk.
 func (d Directory) Put(_ context.Context, name string, from io.Reader, size int64) error {
 	path := d.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

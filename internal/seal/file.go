@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ReadKeys reads a file with a key a line; none where it is not there.
+// ReadKeys reads a file with one key a line. A missing file has no keys.
 func ReadKeys(path string) (keys []Key, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,8 +31,8 @@ func ReadKeys(path string) (keys []Key, err error) {
 	return keys, nil
 }
 
-// WriteKeys writes the keys to the path, for good and for whoever may read what is
-// there: place is os.Rename to replace that, and os.Link to leave it.
+// WriteKeys writes the keys to path, synced to the disk and with the permissions of the file that is there. place is
+// os.Rename to replace that file, or os.Link to keep it.
 func WriteKeys(path string, keys []Key, place func(from, to string) error) error {
 	var text strings.Builder
 	text.WriteString(
@@ -40,7 +40,7 @@ func WriteKeys(path string, keys []Key, place func(from, to string) error) error
 	for _, k := range keys {
 		text.WriteString(k.Text().Reveal() + "\n")
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // for its owner alone
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // readable by its owner only
 	if err != nil {
 		return err
 	}
@@ -63,9 +63,8 @@ func WriteKeys(path string, keys []Key, place func(from, to string) error) error
 	return err
 }
 
-// readableAs gives a file to those who may read the one that it is to replace. A
-// first file is its maker's; root makes it for the owner of the directory, as whom
-// the gateway runs.
+// readableAs gives f the permissions of the file that it will replace. A first file belongs to its creator; if root
+// creates it, it belongs to the owner of the directory, which is the gateway's user.
 func readableAs(f *os.File, path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -84,7 +83,7 @@ func readableAs(f *os.File, path string) error {
 	return giveAs(f, info)
 }
 
-// syncDir makes what was placed in a directory outlive a power cut.
+// syncDir syncs a directory, so that its new entries survive a power cut.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// giveAs gives a file to the owner and the group of another one.
+// giveAs sets a file's owner and group to those of another one.
 func giveAs(f *os.File, like fs.FileInfo) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"weir/internal/llm"
 )
 
-// ErrNoKey says that a text is sealed with a master key that is not at hand.
-var ErrNoKey = errors.New("seal: the master key is not at hand")
+// ErrNoKey means that a text is encrypted with a master key that is not available.
+var ErrNoKey = errors.New("seal: the master key is not available")
 
 // Key is a master key: 32 random bytes.
 type Key struct {
@@ -26,14 +26,14 @@ type Key struct {
 	secret llm.Secret // the bytes
 }
 
-// NewKey makes a master key.
+// NewKey generates a master key.
 func NewKey() Key {
 	b := make([]byte, keySize)
-	_, _ = rand.Read(b) // never gives an error
+	_, _ = rand.Read(b) // never returns an error
 	return keyOf(b)
 }
 
-// ParseKey reads a master key: 32 bytes in base64 or hexadecimal digits.
+// ParseKey parses a master key: 32 bytes in base64 or hexadecimal digits.
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	for _, decode := range []func(string) ([]byte, error){
@@ -52,32 +52,31 @@ func keyOf(b []byte) Key {
 	return Key{name: hex.EncodeToString(sum[:8]), secret: llm.NewSecret(string(b))}
 }
 
-// Name is what a key is known by, which gives nothing of it away: the first 8 bytes
-// of a SHA-256, in hexadecimal digits.
+// Name returns the name of the key, which reveals nothing about it: the first 8 bytes of a SHA-256, in hexadecimal
+// digits.
 func (k Key) Name() string { return k.name }
 
-// Text is the key in base64, as ParseKey reads it.
+// Text returns the key in base64, which ParseKey parses.
 func (k Key) Text() llm.Secret {
 	return llm.NewSecret(base64.StdEncoding.EncodeToString([]byte(k.secret.Reveal())))
 }
 
-// Ring is the master keys at hand. All its methods may be called at once.
+// Ring holds the available master keys. Its methods may be called concurrently.
 type Ring struct {
 	load func() ([]Key, error)
 
 	mu   sync.Mutex
-	keys []Key // the first one is to seal with
+	keys []Key // the first one encrypts
 }
 
-// NewRing is a ring of the keys that load gives, the newest first. It is called at
-// once, and again when a text turns up that is sealed with none of them: another
-// process may have made a new one.
+// NewRing returns a ring of the keys that load returns, newest first. It calls load immediately, and again if a text
+// is encrypted with another key, because another process may have created one.
 func NewRing(load func() ([]Key, error)) (*Ring, error) {
 	r := &Ring{load: load}
 	return r, r.Reload()
 }
 
-// Reload takes the keys that there are now.
+// Reload loads the keys again.
 func (r *Ring) Reload() error {
 	keys, err := r.load()
 	if err != nil {
@@ -89,7 +88,7 @@ func (r *Ring) Reload() error {
 	return nil
 }
 
-// Newest is the name of the key to seal with; empty where there is none.
+// Newest returns the name of the key that encrypts; empty if there is none.
 func (r *Ring) Newest() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +98,7 @@ func (r *Ring) Newest() string {
 	return r.keys[0].name
 }
 
-// key is the key of that name; or ErrNoKey.
+// key returns the key with that name; or ErrNoKey.
 func (r *Ring) key(name string) (Key, error) {
 	for try := range 2 {
 		r.mu.Lock()
@@ -115,14 +114,14 @@ func (r *Ring) key(name string) (Key, error) {
 			}
 		}
 	}
-	return Key{}, fmt.Errorf("%w: it is the one named %s", ErrNoKey, name)
+	return Key{}, fmt.Errorf("%w: its name is %s", ErrNoKey, name)
 }
 
-// envelope is the first part of a sealed text.
+// envelope is the first part of an encrypted text.
 const envelope = "v1"
 
-// partsOf are the parts of a sealed text: the envelope, the name of its master key, its
-// own key, and the text; nil where it is none.
+// partsOf returns the parts of an encrypted text: the envelope, the name of its master key, its encrypted key, and
+// the encrypted text; nil if it is not one.
 func partsOf(sealed string) []string {
 	parts := strings.Split(sealed, ".")
 	if len(parts) != 4 || parts[0] != envelope {
@@ -131,8 +130,7 @@ func partsOf(sealed string) []string {
 	return parts
 }
 
-// NameOf is the name of the key that a text is sealed with; empty where it is no
-// sealed text.
+// NameOf returns the name of the key that encrypted a text; empty if it is not an encrypted text.
 func NameOf(sealed string) string {
 	if parts := partsOf(sealed); parts != nil {
 		return parts[1]
@@ -140,16 +138,15 @@ func NameOf(sealed string) string {
 	return ""
 }
 
-// Seal seals a text with the key of that name, in an envelope: a random key of its
-// own seals the text with AES-256-GCM, and the master key seals that key. About is
-// what the text belongs to; it opens with the same alone.
+// Seal encrypts a text with the key of that name, as an envelope: a random key encrypts the text with AES-256-GCM,
+// and the master key encrypts that key. about names the owner of the text; Open needs the same.
 func (r *Ring) Seal(name string, text []byte, about string) (string, error) {
 	master, err := r.key(name)
 	if err != nil {
 		return "", err
 	}
 	inner := make([]byte, keySize)
-	_, _ = rand.Read(inner) // never gives an error
+	_, _ = rand.Read(inner) // never returns an error
 	wrapped, err := sealWith([]byte(master.secret.Reveal()), inner, "key of "+about)
 	if err != nil {
 		return "", err
@@ -158,8 +155,8 @@ func (r *Ring) Seal(name string, text []byte, about string) (string, error) {
 	return strings.Join([]string{envelope, name, wrapped, sealed}, "."), err
 }
 
-// Open opens what Seal has sealed. ErrNoKey says that its master key is not at hand;
-// any other error that the text is not what was sealed, or belongs to something else.
+// Open decrypts a text of Seal. ErrNoKey means that its master key is not available; any other error means that the
+// text was changed, or has another owner.
 func (r *Ring) Open(sealed, about string) ([]byte, error) {
 	parts := partsOf(sealed)
 	if parts == nil {
@@ -176,7 +173,7 @@ func (r *Ring) Open(sealed, about string) ([]byte, error) {
 	return openWith(inner, parts[3], about)
 }
 
-// Reseal seals a sealed text with the newest key.
+// Reseal encrypts an encrypted text with the newest key.
 func (r *Ring) Reseal(sealed, about string) (string, error) {
 	text, err := r.Open(sealed, about)
 	if err != nil {
