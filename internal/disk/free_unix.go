@@ -1,11 +1,11 @@
 //go:build linux || darwin
 
-// Package disk is what the machine says of a disk.
+// Package disk reports the free space of a disk.
 package disk
 
 import "syscall"
 
-// Free is how many bytes a process without privileges may still write where a path is.
+// Free returns how many bytes a process without privileges can still write at a path.
 func Free(path string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -1,5 +1,5 @@
-// Package managed is what the parts of the gateway say to each other of the managed configuration: providers, models,
-// aliases, prices and limits that are kept in the database in versions, beside the configuration file.
+// Package managed defines the types of the managed configuration: providers, models, aliases, prices and limits that
+// are stored in the database in versions, in addition to the configuration file.
 package managed
 
 import (
@@ -10,27 +10,27 @@ import (
 	"weir/internal/audit"
 )
 
-// ErrChanged says that somebody else has changed the managed configuration meanwhile.
-var ErrChanged = errors.New("the managed configuration was changed meanwhile: look at it, and try again")
+// ErrChanged means that the managed configuration has changed meanwhile.
+var ErrChanged = errors.New("the managed configuration was changed meanwhile: check the new version, and try again")
 
-// ErrUnknown says that there is no such section or object.
-var ErrUnknown = errors.New("it is not there")
+// ErrUnknown means that a section or object does not exist.
+var ErrUnknown = errors.New("it does not exist")
 
-// About is what a document is sealed for: see seal.Ring.
+// About is the context for the encryption of documents: see seal.Ring.
 const About = "managed configuration"
 
-// Configuration is what operators see and change of the configuration. Errors of what they get wrong are *llm.Error.
+// Configuration reads and changes the managed configuration for operators. Errors in their input are *llm.Error.
 type Configuration interface {
-	// State is what is in force.
+	// State returns the configuration in force.
 	State(ctx context.Context) (State, error)
-	// Edit makes a change, which every node has in force within a second.
+	// Edit makes a change, which is in force on every node within a second.
 	Edit(ctx context.Context, by audit.Actor, e Edit) (Result, error)
-	// Versions are at most so many versions with their changes, the newest first: those before the one given, or all
-	// where it is 0.
+	// Versions returns at most most versions with their changes, newest first: those before a number, or all if it is
+	// 0.
 	Versions(ctx context.Context, before int64, most int) ([]Version, error)
-	// Restore puts an earlier version in force again, as a new one. After is that of Edit.
+	// Restore puts an earlier version in force again, as a new one. after has the meaning of Edit.After.
 	Restore(ctx context.Context, by audit.Actor, seq int64, after *int64) (Result, error)
-	// Test asks a provider.
+	// Test sends requests to a provider.
 	Test(ctx context.Context, by audit.Actor, t Trial) (Finding, error)
 }
 
@@ -40,29 +40,29 @@ type Version struct {
 	At      time.Time
 	By      string   // actor as a line of text
 	Summary string   // the paths that it changed
-	Sealed  string   // the document; empty in lists
-	Changes []Change // against the version before; nil where that is not kept, or was not asked for
+	Sealed  string   // the encrypted document; empty in lists
+	Changes []Change // from the previous version; nil if that is not stored, or was not requested
 }
 
-// Change is what becomes of one object. Before is nil for one that is new, and After for one that goes.
+// Change is the change of one object. Before is nil for a new one, and After for a removed one.
 type Change struct {
 	Path          string // such as providers.house
 	Section, Name string
 	Before, After any // values of YAML, without secrets
 }
 
-// Ref names an object. The sections limits, cors and retention have one object each, whose name is empty.
+// Ref identifies an object. The sections limits, cors and retention have one object each, with an empty name.
 type Ref struct{ Section, Name string }
 
-// Source is where an object is from.
+// Source is the origin of an object.
 type Source string
 
-// The sources. What the file has is changed there alone.
+// Sources. Objects of the file can only be changed there.
 const (
 	FromFile        Source = "file"
 	FromManaged     Source = "managed"
 	FromEnvironment Source = "environment"
-	FromDefault     Source = "default" // nobody says anything of it
+	FromDefault     Source = "default" // not set anywhere
 )
 
 // Object is a part of the configuration that can be managed.
@@ -71,12 +71,12 @@ type Object struct {
 	Path          string // such as providers.house
 	Value         any    // of YAML, without secrets
 	Source        Source
-	File          string   // that it is from; empty for none
-	Line          int      // where it begins there, from 1
-	Variables     []string // of the environment, which say something of it and count before anything else
+	File          string   // the file that has it; empty for none
+	Line          int      // of its start in the file, from 1
+	Variables     []string // environment variables that set parts of it, and take precedence
 }
 
-// State is what is in force.
+// State is the configuration in force.
 type State struct {
 	Version int64 // newest; 0 for none
 	InForce int64 // on the node that answers
@@ -84,53 +84,53 @@ type State struct {
 	Objects []Object
 }
 
-// Edit is a change. Objects take the places of those of their names.
+// Edit is a change. Its objects replace those with the same names.
 type Edit struct {
 	Text   []byte // a document in YAML or JSON; nil for none
-	Put    *Ref   // one object more; nil for none
+	Put    *Ref   // one more object; nil for none
 	Value  []byte // of Put, in YAML or JSON
 	Remove []Ref
-	Prune  bool   // remove what is managed and not in Text
+	Prune  bool   // remove managed objects that are not in Text
 	DryRun bool   // change nothing
-	After  *int64 // the version that is in force; ErrChanged where it is another; nil for whatever is
+	After  *int64 // the expected version in force; ErrChanged if it is another; nil for any
 }
 
-// Result is what a change did, or would do.
+// Result is the result of a change, made or not.
 type Result struct {
 	Version int64 // in force from now on
 	Changes []Change
 }
 
-// Trial asks a provider what it is.
+// Trial describes a test of a provider.
 type Trial struct {
 	Name  string // of the provider
-	Value []byte // the provider as it is to be, in YAML or JSON; nil for as it is in force
-	Model string // its name of a model that is asked for answers of a few tokens, which cost; empty for none
+	Value []byte // the provider's configuration, in YAML or JSON; nil for the one in force
+	Model string // the provider's name of a model that is sent small requests, which cost money; empty for none
 }
 
-// Finding is what came of a Trial.
+// Finding is the result of a Trial.
 type Finding struct {
 	Provider, Dialect, BaseURL string
-	Listed                     bool          // the provider has told its models
-	Models                     []string      // as it told, sorted
+	Listed                     bool          // the provider returned its models
+	Models                     []string      // as returned, sorted
 	Latency                    time.Duration // of the list of models
-	Problem                    string        // what is wrong, and what to set; empty for nothing
-	BaseURLFound               string        // where the list of models was instead; empty for nowhere
+	Problem                    string        // the problem, and the setting to change; empty for none
+	BaseURLFound               string        // the base URL that has the list of models instead; empty for none
 	Answers                    []Answer      // of Model
 }
 
-// What a Trial asks of a model.
+// Requests that a Trial sends to a model.
 const (
 	Streaming = "streaming"
 	Tools     = "tools"
 	Images    = "images"
 )
 
-// Answer is what came of a request for a few tokens.
+// Answer is the result of a small request.
 type Answer struct {
 	What    string
 	Works   bool
-	Said    string        // what was wrong
+	Said    string        // the problem
 	Latency time.Duration // to the end of the answer
-	Cost    string        // in US dollars; empty for unknown
+	Cost    string        // in US dollars; empty if unknown
 }
