@@ -7,31 +7,31 @@ import (
 	"unicode/utf8"
 )
 
-// index is all places at which words begin, in the order of what stands there, so that a search
-// reads those alone that begin with what is searched for.
+// index holds all places at which words begin, sorted by the text there, so that a search only reads the places that
+// begin with a word of the query.
 type index struct {
-	texts  []string // titles, headings and texts of sections, in lower case: three for each
+	texts  []string // titles, headings and texts of sections, in lower case: three per section
 	places []spot
 }
 
-// spot is where a word begins: in which of the texts, and at which byte.
+// spot is the place of a word: the text and the byte in it.
 type spot struct{ text, at uint32 }
 
-// found is a section that has all words.
+// found is a section that has all words of the query.
 type found struct {
 	section int
 	score   int
-	first   int // byte of the first hit in its text; beyond the end where the text has none
-	words   int // which words were found, a bit for each
-	hits    int // of the word that is looked for, in the text
+	first   int // byte of the first hit in its text; beyond the end if there is none
+	words   int // found words, one bit each
+	hits    int // hits of the current word in the text
 }
 
 const (
-	textsEach = 3 // texts of a section: title, heading, text
+	textsEach = 3 // texts per section: title, heading, text
 	nowhere   = 1 << 30
 )
 
-// newIndex reads the sections.
+// newIndex indexes the sections.
 func newIndex(sections []section) *index {
 	x := &index{}
 	for i := range sections {
@@ -46,8 +46,8 @@ func newIndex(sections []section) *index {
 	return x
 }
 
-// add adds a text. Words begin behind spaces, and within what is written together, as in
-// "X-Request-Id", wherever letters begin or end.
+// add adds a text. A word begins after a space, and inside compounds such as "X-Request-Id" where letters begin or
+// end.
 func (x *index) add(text string) {
 	n := uint32(len(x.texts)) //nolint:gosec // a few thousand
 	x.texts = append(x.texts, text)
@@ -60,14 +60,13 @@ func (x *index) add(text string) {
 	}
 }
 
-// from is what stands at a place: the longest query, at most.
+// from returns the text at a place, at most as long as the longest query.
 func (x *index) from(s spot) string {
 	text := x.texts[s.text][s.at:]
 	return text[:min(len(text), mostQuery*utf8.UTFMax)]
 }
 
-// find is the sections that have words which begin with all of the words, the best first,
-// mostResults at most.
+// find returns the sections that have words with all the given prefixes, best first, at most mostResults.
 func (x *index) find(words []string) []found {
 	all := make([]found, len(x.texts)/textsEach)
 	for i, word := range words {

@@ -1,9 +1,8 @@
-// Package manual is the documents of the repository as pages, below /docs: for everybody,
-// without a session, a script or a database.
+// Package manual serves the documents of the repository as pages below /docs: to everyone, without a session, a
+// script or a database.
 //
-// A page is a file of Markdown. All of them are read when the first one is asked for, and
-// kept (pages.go); what Markdown becomes is in markdown.go, the search in search.go. The
-// list of pages, in its groups and its order, is docs/README.md.
+// A page is a file of Markdown. The first request reads all of them into memory (pages.go). markdown.go renders
+// Markdown, search.go searches. docs/README.md lists the pages, in groups and in order.
 package manual
 
 import (
@@ -27,32 +26,33 @@ import (
 //go:embed layout.html manual.css
 var files embed.FS
 
-// root is the path of the start page; all others are below it.
+// root is the path of the start page; all other pages are below it.
 const root = "/docs"
 
-// writeWithin is how long a client may take for a piece of a page.
+// writeWithin bounds the time in which a client accepts a piece of a page.
 const writeWithin = 30 * time.Second
 
-// policy lets a page have what is of this site, without scripts (Content Security Policy
-// Level 3). Drawings have styles of their own inside, and may load nothing.
+// policy allows a page only resources of this site, without scripts (Content Security Policy Level 3). A drawing may
+// have inline styles, but may not load anything.
 const (
-	policy        = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; " +
+		"frame-ancestors 'none'"
 	drawingPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 )
 
-// Options is what a Server is made of.
+// Options holds the options of New.
 type Options struct {
-	// Documents are the files, by their paths in the repository.
+	// Documents holds the files, by their paths in the repository.
 	Documents fs.FS
-	// StyleSheet and Icon are what the pages share with others of the site: CSS, and SVG.
+	// StyleSheet (CSS) and Icon (SVG) are shared with the other pages of the site.
 	StyleSheet, Icon []byte
-	// Theme is light, dark, or empty for what the browser prefers.
+	// Theme returns light, dark, or "" for the browser's preference.
 	Theme   func(*http.Request) string
 	Version string
 	Log     *slog.Logger
 }
 
-// Server serves the documents. It may be called at once.
+// Server serves the documents. It is safe for concurrent use.
 type Server struct {
 	options Options
 	layout  *template.Template
@@ -61,18 +61,17 @@ type Server struct {
 	icon    string
 	read    func() (*library, error)
 	pages   rendered
-	// searching has a place for each search under way.
+	// searching has a place for each running search.
 	searching chan struct{}
 }
 
-// asset is a file that pages load, which browsers may keep for ever: a hash of it is in
-// its path.
+// asset is a file that pages load. Browsers may cache it for ever, because its path contains a hash of it.
 type asset struct {
 	kind    string
 	content []byte
 }
 
-// New makes a server. It reads no document yet.
+// New creates a server. It does not read the documents yet.
 func New(o Options) (*Server, error) {
 	layout, err := template.ParseFS(files, "layout.html")
 	if err != nil {
@@ -104,31 +103,31 @@ func hash(content []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// view is what the template sees.
+// view holds the data of the template.
 type view struct {
 	Title             string
 	Theme, Version    string
 	Style, Icon, Root string
 	Groups            []group
-	Page              *page // nil for the search and for what is not there
+	Page              *page // nil for the search and for unknown pages
 	Body              template.HTML
 	Previous, Next    *page
 	Missing           bool
 	Query             string
 	Searched, TooLong bool
-	Dropped           bool // words of the query were not looked for
-	Count             int  // of results
+	Dropped           bool // some words of the query were ignored
+	Count             int  // number of results
 	Results           template.HTML
-	QueryMost         int // characters of a query
+	QueryMost         int // maximum characters of a query
 	WordsMost         int
 	ResultsMost       int
 	status            int
 }
 
-// Current reports whether the page is the one that is shown.
+// Current reports whether the page is the shown one.
 func (v view) Current(p *page) bool { return v.Page == p }
 
-// Within reports whether the pages below a page are listed: it is shown, or one of them is.
+// Within reports whether to list the pages below a page: if it or one of them is shown.
 func (v view) Within(p *page) bool { return v.Page == p || slices.Contains(p.Below, v.Page) }
 
 // ServeHTTP answers a path below /docs.
@@ -147,7 +146,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	all, err := s.read()
 	if err != nil {
 		s.options.Log.ErrorContext(r.Context(), "documents cannot be read", "err", err)
-		http.Error(w, "The documents cannot be read. The log says why.", http.StatusInternalServerError)
+		http.Error(w, "The documents cannot be read. See the log for the reason.", http.StatusInternalServerError)
 		return
 	}
 	switch drawing, isDrawing := all.drawings[path]; {
@@ -171,8 +170,7 @@ func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request, name string)
 	write(w, a.kind, a.content, http.StatusOK)
 }
 
-// send answers with what a browser may keep, and asks for again by its ETag
-// (RFC 9110, section 8.8.3).
+// send answers with content that a browser may cache and revalidates by its ETag (RFC 9110, section 8.8.3).
 func send(w http.ResponseWriter, r *http.Request, kind string, content []byte, status int) {
 	sendTagged(w, r, kind, content, tagOf(content), status)
 }
@@ -183,7 +181,7 @@ func sendTagged(w http.ResponseWriter, r *http.Request, kind string, content []b
 	h := w.Header()
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "no-cache")
-	// a list of tags, which are too long to be part of another
+	// The header is a list of tags; one tag cannot be part of another, because all have the same length.
 	if status == http.StatusOK && strings.Contains(r.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -196,5 +194,6 @@ func write(w http.ResponseWriter, kind string, content []byte, status int) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	w.WriteHeader(status)
 	dialect.WriteBody(w, content, writeWithin)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the connection's next answer has its own
+	// because the next answer on the connection has its own deadline
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// tree is a document, parsed.
+// tree is a parsed document.
 type tree struct {
 	source   []byte
 	document ast.Node
 }
 
-// markdown is the Markdown of the repository: CommonMark and tables
-// (https://github.github.com/gfm/#tables-extension-). The policy of the pages takes no
-// styles in the text, so that cells are aligned by an attribute.
+// markdown returns the Markdown of the repository: CommonMark and tables
+// (https://github.github.com/gfm/#tables-extension-). Cells are aligned by an attribute, because the pages' policy
+// forbids inline styles.
 func markdown() goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.NewTable(
@@ -34,24 +34,26 @@ func markdown() goldmark.Markdown {
 	)
 }
 
-// noHTML leaves HTML in Markdown out, but for the marks of a superior figure.
+// noHTML removes HTML from Markdown, except for superscript tags.
 type noHTML struct{}
 
-// RegisterFuncs is renderer.NodeRenderer's.
+// RegisterFuncs implements renderer.NodeRenderer.
 func (noHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHTMLBlock, func(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 		return ast.WalkSkipChildren, nil
 	})
-	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (
+		ast.WalkStatus, error,
+	) {
 		if mark := string(n.(*ast.RawHTML).Segments.Value(source)); entering && (mark == "<sup>" || mark == "</sup>") {
-			_, _ = w.WriteString(mark) // the writer keeps its error
+			_, _ = w.WriteString(mark) // the writer stores its error
 		}
 		return ast.WalkSkipChildren, nil
 	})
 }
 
-// render is the document as HTML. What is wider than a phone scrolls by itself, with the
-// keyboard too; a cell without words heads no column.
+// render renders the document as HTML. Wide elements scroll separately, also with the keyboard. An empty header cell
+// becomes a plain cell.
 func (t *tree) render() (template.HTML, error) {
 	var out bytes.Buffer
 	if err := markdown().Renderer().Render(&out, t.source, t.document); err != nil {
@@ -62,7 +64,7 @@ func (t *tree) render() (template.HTML, error) {
 		"<pre>", `<pre tabindex="0">`, "<th></th>", "<td></td>",
 	).Replace(out.String())
 	text = regexp.MustCompile("<img [^>]*>").ReplaceAllString(text, scrolls("span", "drawing", "Drawing")+"$0</span>")
-	return template.HTML(text), nil // no HTML of a document is in it
+	return template.HTML(text), nil // documents cannot contain HTML
 }
 
 func scrolls(element, class, label string) string {
@@ -79,7 +81,7 @@ func walk[N ast.Node](t *tree, do func(N)) {
 	})
 }
 
-// identify gives headings the ids that GitHub gives them, by which links find them.
+// identify sets the ids of headings that GitHub sets, which links use.
 func (t *tree) identify() {
 	seen := map[string]int{}
 	walk(t, func(h *ast.Heading) {
@@ -92,9 +94,8 @@ func (t *tree) identify() {
 	})
 }
 
-// slug is a heading as GitHub writes it into a link: in lower case, hyphens for spaces, and
-// nothing for what is neither a letter, a mark, a digit, a hyphen nor an underscore
-// (https://github.com/gjtorikian/html-pipeline/blob/v2.14.3/lib/html/pipeline/toc_filter.rb).
+// slug converts a heading as GitHub does for links: lower case, hyphens for spaces, and only letters, marks, digits,
+// hyphens and underscores (https://github.com/gjtorikian/html-pipeline/blob/v2.14.3/lib/html/pipeline/toc_filter.rb).
 func slug(heading string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -113,7 +114,7 @@ func id(n ast.Node) string {
 	return string(text)
 }
 
-// headings are the title of the document and its headings of the second level.
+// headings returns the title of the document and its headings of the second level.
 func (t *tree) headings() (title string, second []heading) {
 	walk(t, func(h *ast.Heading) {
 		switch text := plain(h, t.source); {
@@ -126,8 +127,8 @@ func (t *tree) headings() (title string, second []heading) {
 	return title, second
 }
 
-// resolve has links lead to pages of the site. What leads to a file of the repository that
-// is none of them becomes its words.
+// resolve changes links to files into links to pages of the site. A link to another file of the repository becomes
+// plain text.
 func (t *tree) resolve(file string, l *library) {
 	var links []*ast.Link
 	var images []*ast.Image
@@ -150,7 +151,7 @@ func lead(n ast.Node, destination *[]byte, file string, l *library) {
 	*destination = []byte(to)
 }
 
-// resolve is where a link of a file leads on the site; false for nowhere.
+// resolve returns the target of a file's link on the site, or false if there is none.
 func (l *library) resolve(file, to string) (string, bool) {
 	if strings.Contains(to, ":") || strings.HasPrefix(to, "#") || strings.HasPrefix(to, "/") {
 		return to, true
@@ -170,7 +171,7 @@ func (l *library) resolve(file, to string) (string, bool) {
 	return "", false
 }
 
-// unwrap puts what is in a node in its place.
+// unwrap replaces a node by its children.
 func unwrap(n ast.Node) {
 	parent := n.Parent()
 	for child := n.FirstChild(); child != nil; child = n.FirstChild() {
@@ -179,7 +180,7 @@ func unwrap(n ast.Node) {
 	parent.RemoveChild(parent, n)
 }
 
-// plain is the words of a node.
+// plain returns the text of a node.
 func plain(n ast.Node, source []byte) string {
 	var out strings.Builder
 	writePlain(&out, n, source)

@@ -13,40 +13,40 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// start is the file of the start page, which lists all others.
+// start is the file of the start page, which lists all other pages.
 const start = "docs/README.md"
 
-// library is all documents, read.
+// library holds all documents.
 type library struct {
 	groups   []group
-	pages    map[string]*page // by the path behind /docs/; empty for the start page
-	order    []*page          // as the navigation has them, those that it lacks not at all
+	pages    map[string]*page // by the path after /docs/; empty for the start page
+	order    []*page          // in the order of the navigation; pages that are not in it are left out
 	drawings map[string][]byte
-	// searchPage stands for the page of the search, which is no document.
+	// searchPage represents the search page, which is not a document.
 	searchPage *page
-	sections   []section // of pages in order
-	index      *index    // of sections
+	sections   []section // of the pages, in order
+	index      *index    // of the sections
 }
 
-// group is the pages for one purpose, such as "Operate".
+// group holds the pages for one purpose, such as "Operate".
 type group struct {
 	Name  string
 	Pages []*page
 }
 
-// page is a document.
+// page holds a document.
 type page struct {
-	File     string    // in the repository
-	Path     string    // on the site, from its root
-	Title    string    // its first heading
-	Label    string    // in the navigation; the title where that has no other
-	Headings []heading // of the second level
-	Below    []*page   // those of the folder of the same name
+	File     string    // path in the repository
+	Path     string    // path on the site, from its root
+	Title    string    // first heading
+	Label    string    // text in the navigation, by default the title
+	Headings []heading // headings of the second level
+	Below    []*page   // pages in the folder of the same name
 	body     template.HTML
 	sections []section
 }
 
-// heading is a place of a page.
+// heading is a heading of a page and its id.
 type heading struct{ Text, ID string }
 
 // readLibrary reads all documents.
@@ -90,14 +90,14 @@ func readLibrary(documents fs.FS) (*library, error) {
 	return l, nil
 }
 
-// address is the path of a document on the site.
+// address returns the path of a document on the site.
 func address(file string) string {
 	name := strings.TrimPrefix(strings.TrimSuffix(file, ".md"), "docs/")
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "README"), "/")
 	return strings.TrimSuffix(root+"/"+name, "/")
 }
 
-// find is the page of a file; nil for none.
+// find returns the page of a file, or nil.
 func (l *library) find(file string) *page {
 	p := l.pages[strings.TrimPrefix(strings.TrimPrefix(address(file), root), "/")]
 	if p == nil || p.File != file {
@@ -106,8 +106,8 @@ func (l *library) find(file string) *page {
 	return p
 }
 
-// arrange puts the pages in the groups and the order of the start page: a heading of the
-// second level is a group, the first link of a list's item is a page of it.
+// arrange groups and orders the pages as on the start page: a heading of the second level is a group, and the first
+// link of each list item is a page of it.
 func (l *library) arrange(first *page, t *tree) {
 	l.order = []*page{first}
 	for n := t.document.FirstChild(); n != nil; n = n.NextSibling() {
@@ -128,7 +128,7 @@ func (l *library) arrange(first *page, t *tree) {
 	l.index = newIndex(l.sections)
 }
 
-// add puts a page that a link leads to at the end of a group, and those below it behind it.
+// add appends the page of a link to a group, and the pages below it.
 func (l *library) add(g *group, link *ast.Link, source []byte) {
 	if link == nil {
 		return
@@ -160,7 +160,7 @@ func firstLink(n ast.Node) (found *ast.Link) {
 	return found
 }
 
-// view is the page at a path behind /docs/, or what says that there is none.
+// view returns the page at a path after /docs/, or a page that reports that there is none.
 func (l *library) view(at string) view {
 	p := l.pages[at]
 	if p == nil {
@@ -178,7 +178,7 @@ func (l *library) view(at string) view {
 	return v
 }
 
-// parse reads Markdown.
+// parse parses Markdown.
 func parse(content []byte) *tree {
 	t := &tree{source: content, document: markdown().Parser().Parse(text.NewReader(content))}
 	t.identify()

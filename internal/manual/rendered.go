@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Everybody may search, without a key: so few searches are under way at once, one waits so long
-// for its turn, and whoever is refused is to come back after so many seconds.
+// Bounds of searches, which everyone may use without a key: the searches at once, the time that another one waits,
+// and the seconds after which a refused client should retry.
 const (
 	searchesAtOnce = 2
 	searchWait     = 250 * time.Millisecond
 	searchAgain    = "1"
 )
 
-// rendered is the pages that were shown, each made once for each theme.
+// rendered caches the shown pages, each once per theme.
 type rendered struct {
 	mu    sync.Mutex
 	pages map[pageTheme]renderedPage
 }
 
-// pageTheme names a page, nil for what is not there, in a theme.
+// pageTheme identifies a page in a theme; the page is nil for unknown paths.
 type pageTheme struct {
 	page  *page
 	theme string
@@ -36,7 +36,7 @@ type renderedPage struct {
 	err     error
 }
 
-// get is a page, which render makes where nobody has asked for it.
+// get returns a page from the cache; on the first request render renders it.
 func (c *rendered) get(of pageTheme, render func() ([]byte, error)) renderedPage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *rendered) get(of pageTheme, render func() ([]byte, error)) renderedPage
 	return p
 }
 
-// theme is that of whoever asks: one of three.
+// theme returns the client's theme: light, dark or "".
 func (s *Server) theme(r *http.Request) string {
 	if t := s.options.Theme(r); t == "light" || t == "dark" {
 		return t
@@ -60,7 +60,7 @@ func (s *Server) theme(r *http.Request) string {
 	return ""
 }
 
-// show answers with a page, which depends on the cookie of the theme.
+// show answers with a page, which depends on the theme's cookie.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, v view, all *library) {
 	theme := s.theme(r)
 	p := s.pages.get(pageTheme{v.Page, theme}, func() ([]byte, error) { return s.render(&v, theme, all) })
@@ -74,10 +74,10 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, v view, all *libra
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.options.Log.ErrorContext(r.Context(), "page of the documents failed", "path", r.URL.Path, "err", err)
-	http.Error(w, "This page cannot be shown. The log says why.", http.StatusInternalServerError)
+	http.Error(w, "This page cannot be shown. See the log for the reason.", http.StatusInternalServerError)
 }
 
-// render makes a whole page.
+// render renders a whole page.
 func (s *Server) render(v *view, theme string, all *library) ([]byte, error) {
 	s.fill(v, all)
 	v.Theme = theme
@@ -86,16 +86,16 @@ func (s *Server) render(v *view, theme string, all *library) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// fill adds what all pages have.
+// fill adds the data that all pages have.
 func (s *Server) fill(v *view, all *library) {
 	v.Version, v.Style, v.Icon, v.Root = s.options.Version, s.style, s.icon, root
 	v.Groups, v.QueryMost, v.WordsMost, v.ResultsMost = all.groups, mostQuery, mostWords, mostResults
 }
 
-// here stands in the page of the search for what was found.
+// here marks the place of the results in the search page.
 const here = "<!--found-->"
 
-// search answers with what is found for a query.
+// search answers a query with its results.
 func (s *Server) search(w http.ResponseWriter, r *http.Request, all *library) {
 	theme := s.theme(r)
 	frame := s.pages.get(pageTheme{all.searchPage, theme}, func() ([]byte, error) {
@@ -109,10 +109,10 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, all *library) {
 	switch {
 	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", searchAgain)
-		http.Error(w, "Too many people search the documents at this moment. Try again in a second.",
+		http.Error(w, "Too many searches are running. Try again in a second.",
 			http.StatusServiceUnavailable)
 		return
-	case r.Context().Err() != nil: // nobody reads the answer
+	case r.Context().Err() != nil: // the client has disconnected
 		return
 	case err != nil:
 		s.fail(w, r, err)
@@ -125,7 +125,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, all *library) {
 
 var errBusy = errors.New("manual: too many searches at once")
 
-// found is the part of the page of the search that tells what was found.
+// found renders the results for the search page.
 func (s *Server) found(r *http.Request, all *library) (v view, article []byte, err error) {
 	if err := s.takeTurn(r.Context()); err != nil {
 		return v, nil, err
@@ -138,7 +138,7 @@ func (s *Server) found(r *http.Request, all *library) (v view, article []byte, e
 	return v, out.Bytes(), err
 }
 
-// takeTurn waits for a place among the searches under way.
+// takeTurn waits for a place among the running searches.
 func (s *Server) takeTurn(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

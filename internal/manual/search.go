@@ -11,8 +11,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// Bounds of a search: characters of a query, words of it that count and their least characters,
-// results, and the bytes of text around a hit.
+// Bounds of a search: characters of a query, its significant words and their shortest length, results, and the bytes
+// of text around a hit.
 const (
 	mostQuery   = 100
 	mostWords   = 5
@@ -21,7 +21,7 @@ const (
 	snippet     = 200
 )
 
-// What a word is worth by where it is, and how often it counts in a text.
+// Scores of a word by its place, and the most hits that count in a text.
 const (
 	inTitle   = 12
 	inHeading = 8
@@ -29,16 +29,15 @@ const (
 	mostHits  = 4
 )
 
-// section is a heading of a page and what is below it up to the next one: what a search
-// finds.
+// section is a heading of a page and the text up to the next heading. It is the unit of search results.
 type section struct {
 	page    *page
-	heading heading // empty before the first one
+	heading heading // empty before the first heading
 	text    string
-	lower   string // text, in lower case
+	lower   string // the text in lower case
 }
 
-// sections are the document in the parts that a search finds.
+// sections splits the document into sections.
 func (t *tree) sections(p *page) []section {
 	var all []section
 	var out strings.Builder
@@ -65,7 +64,7 @@ func newSection(p *page, at heading, text string) section {
 	return section{page: p, heading: at, text: text, lower: lower(text)}
 }
 
-// lower puts letters of ASCII into lower case, so that the text keeps its places.
+// lower converts only ASCII letters to lower case, so that byte positions stay the same.
 func lower(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < utf8.RuneSelf {
@@ -75,8 +74,8 @@ func lower(text string) string {
 	}, text)
 }
 
-// search is the page of what is found for a query: sections that have words which begin with all
-// of its words, those first that have them in their titles.
+// search returns the page of results for a query: sections that have words with all the query's words as prefixes,
+// those with hits in their titles first.
 func (l *library) search(query string) view {
 	query = strings.TrimSpace(strings.ToValidUTF8(query, ""))
 	v := view{Title: "Search", Searched: query != "", status: http.StatusOK}
@@ -99,8 +98,8 @@ func (l *library) search(query string) view {
 	return v
 }
 
-// wordsOf are the words of a query, each once, and whether some of it were dropped. What is
-// written together, as in "weir.yaml" or "X-Request-Id", is one.
+// wordsOf returns the distinct words of a query, and whether some were dropped. A compound such as "weir.yaml" or
+// "X-Request-Id" is one word.
 func wordsOf(query string) (words []string, dropped bool) {
 	for _, word := range strings.Fields(lower(query)) {
 		word = trim(word)
@@ -115,13 +114,12 @@ func wordsOf(query string) (words []string, dropped bool) {
 	return words, dropped
 }
 
-// trim takes off what is around a word.
+// trim removes punctuation around a word.
 func trim(word string) string {
 	return strings.TrimFunc(word, func(c rune) bool { return strings.ContainsRune(`"'.,;:!?()`+"`", c) })
 }
 
-// write writes the section as a result, around a place in its text. A template would take ten times
-// as long.
+// write writes the section as a result, with the text around a place. A template would take ten times as long.
 func (s *section) write(out *strings.Builder, first int, words []string) {
 	href, heading := s.page.Path, s.heading.Text
 	if heading == s.page.Title {
@@ -140,7 +138,7 @@ func (s *section) write(out *strings.Builder, first int, words []string) {
 
 func isWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// cut writes the text around a place in it, with all words marked.
+// cut writes the text around a place, with all words marked.
 func (s *section) cut(out *strings.Builder, first int, words []string) {
 	text := s.text
 	from := 0
@@ -160,7 +158,7 @@ func (s *section) cut(out *strings.Builder, first int, words []string) {
 	}
 }
 
-// nextSpace is where the next word ends, so that no character is cut through.
+// nextSpace returns the end of the word at a place, so that no character is cut.
 func nextSpace(text string, at int) int {
 	if i := strings.IndexByte(text[at:], ' '); i >= 0 {
 		return at + i
@@ -168,9 +166,9 @@ func nextSpace(text string, at int) int {
 	return len(text)
 }
 
-// mark writes a text, escaped, in which what was searched for is marked. Low is the text in lower case.
+// mark writes an escaped text with the searched words marked. Low is the text in lower case.
 func mark(out *strings.Builder, text, low string, words []string) {
-	next := make([]int, len(words)) // where each word is next
+	next := make([]int, len(words)) // next place of each word
 	for at := 0; at < len(text); {
 		hit, length := len(text), 0
 		for i, word := range words {
@@ -189,7 +187,7 @@ func mark(out *strings.Builder, text, low string, words []string) {
 	}
 }
 
-// indexFrom is where a word is in a text from a place on; the end of the text for nowhere.
+// indexFrom returns the place of a word at or after from, or the length of the text if there is none.
 func indexFrom(text, word string, from int) int {
 	if i := strings.Index(text[from:], word); i >= 0 {
 		return from + i

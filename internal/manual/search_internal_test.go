@@ -44,7 +44,7 @@ func TestSearchIsBounded(t *testing.T) {
 		}
 	}
 	s := newTestServer(t)
-	if body := get(t.Context(), s, "/docs/search?q=a+budget").Body.String(); !strings.Contains(body, "were not looked for") {
+	if body := get(t.Context(), s, "/docs/search?q=a+budget").Body.String(); !strings.Contains(body, "The search ignored") {
 		t.Error("a word that was dropped: the page does not say so")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// comparison compares what holds at present with what is to hold.
+// comparison compares the present state with the planned one.
 type comparison struct {
 	options   *Options
 	now, then *replay
@@ -15,7 +15,7 @@ type comparison struct {
 	result    Result
 }
 
-// rowKey is whose requests a row has.
+// rowKey identifies the account and the key of a row.
 type rowKey struct{ account, key string }
 
 // request replays a request.
@@ -50,7 +50,7 @@ func (c *comparison) decided(now, then *outcome, certain bool) {
 	if then.target != nil && then.refused == NotRefused {
 		d.Target = then.target.FullName()
 	}
-	// What was served, and would be refused by what holds at present, met something else then.
+	// A request that was served but would be refused under the present state was decided under another state.
 	d.Estimated = !certain || then.estimated || now.refused != NotRefused
 	k := rowKey{first.Account, first.Key}
 	if c.rows[k] == nil {
@@ -83,7 +83,7 @@ func (r *Row) add(d *Decision, refusedNow bool) {
 	r.Planned = min(llm.MaxCost, r.Planned) + min(llm.MaxCost, d.Planned)
 }
 
-// done is what came of all.
+// done returns the result of all requests.
 func (c *comparison) done(cut bool) Result {
 	c.result.Cut = cut
 	for _, row := range c.rows {

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// remembered is for how long limits remember a request.
+	// remembered is how long limits remember a request.
 	remembered = 61 * time.Second
-	// around is how many tokens a budget reserves around any request, and aroundTimes how many times its bytes at most
-	// around its messages: see package quote.
+	// around is the number of tokens that a budget reserves around any request, and aroundTimes the largest multiple
+	// of its bytes for the text around its messages: see package quote.
 	around, aroundTimes = 1024, 4
-	// leastOutput is the shortest answer, in tokens, that is asked for where there is little room: see package quote.
+	// leastOutput is the shortest answer, in tokens, that is requested if there is little room: see package quote.
 	leastOutput = 256
 )
 
-// demand is what a budget would have been asked for, as far as the record tells: by the bytes of the request (coarse), by
-// its tokens (fine), and the most and the least that this can have been.
+// demand is the usage that a request reserved from budgets, as far as the record shows: by the bytes of the request
+// (coarse), by its tokens (fine), and the largest and the smallest possible value.
 type demand struct{ high, coarse, fine, low llm.Usage }
 
-// demandOf is the demand of an attempt. Its bound is what a budget was asked for, if there was one when it was recorded;
-// else it is of the bytes of the request, with no room around them.
+// demandOf returns the demand of an attempt. Its bound is the usage that it reserved, if it had a budget when it was
+// recorded; otherwise the bound covers only the bytes of the request.
 func demandOf(e *ledger.Entry, budgeted bool) demand {
 	counted := e.Usage.InputTokens()
 	d := demand{e.Bound, e.Bound, withInput(e.Bound, counted+around), withInput(e.Bound, max(counted, around))}
@@ -36,7 +36,7 @@ func demandOf(e *ledger.Entry, budgeted bool) demand {
 	return d
 }
 
-// withInput is a bound with so many tokens of input, and all else as it is.
+// withInput returns a bound with that many input tokens and all other classes unchanged.
 func withInput(u llm.Usage, tokens int64) llm.Usage {
 	for class := range u {
 		if llm.Class(class).IsInput() {

@@ -12,16 +12,19 @@ import (
 	"weir/internal/llm"
 )
 
-// leases deals out whole budgets to the one node that a replay is. It is used by one goroutine.
+// leases grants whole budgets to the replay, which acts as the only node. It is used by one goroutine.
 type leases struct {
 	options *Options
 	budgets map[string][]budget.Budget // by scope
-	per     map[string][]account.Per   // of parts, by the id of their owner
-	unsure  map[string]bool            // scopes of which the attempts do not tell when all was spent
+	// limits and budgets of end users and tag values, by the id of their account or key
+	per    map[string][]account.Per
+	unsure map[string]bool // scopes with spending at unknown times
 }
 
 func newLeases(o *Options, s *State) *leases {
-	l := &leases{options: o, budgets: map[string][]budget.Budget{}, per: map[string][]account.Per{}, unsure: map[string]bool{}}
+	l := &leases{
+		options: o, budgets: map[string][]budget.Budget{}, per: map[string][]account.Per{}, unsure: map[string]bool{},
+	}
 	for _, k := range s.Keys {
 		a := s.Accounts[k.AccountID]
 		if a == nil {
@@ -37,7 +40,7 @@ func newLeases(o *Options, s *State) *leases {
 	return l
 }
 
-// of are the budgets of a scope.
+// of returns the budgets of a scope.
 func (l *leases) of(scope string) []budget.Budget {
 	owner, part, ok := budget.PartOf(scope)
 	if !ok {
@@ -50,7 +53,7 @@ func (l *leases) of(scope string) []budget.Budget {
 	return []budget.Budget{{Scope: scope, Period: b.Period, Limit: b.Limit}}
 }
 
-// Lease leases all of a budget.
+// Lease leases the whole budget.
 func (l *leases) Lease(ctx context.Context, r budget.LeaseRequest) (got budget.Lease, err error) {
 	for _, b := range l.of(r.Budget.Scope) {
 		if b.Period == budget.PeriodOf(r.Budget.Period) {
@@ -65,27 +68,27 @@ func (l *leases) Lease(ctx context.Context, r budget.LeaseRequest) (got budget.L
 	beside := llm.Money(0)
 	if from := max(first, budget.PeriodDay.Number(l.options.From)); err == nil && from <= last {
 		if first > before {
-			from = first // a month's opening balance is before its first day
+			from = first // the opening balance of a month is before its first day
 		}
 		beside, err = l.options.Beside(ctx, r.Budget.Scope, from, last)
 	}
 	if err != nil {
-		return got, fmt.Errorf("look up what was spent: %w", err)
+		return got, fmt.Errorf("read the spending: %w", err)
 	}
 	got.Spent += beside
 	l.unsure[r.Budget.Scope] = l.unsure[r.Budget.Scope] || beside != 0
 	return got, nil
 }
 
-// Reconcile has nothing to take back.
+// Reconcile does nothing, because no lease has to be returned.
 func (l *leases) Reconcile(context.Context, uuid.UUID) error { return nil }
 
-// Beat says that the node is alone.
+// Beat reports that one node is alive.
 func (l *leases) Beat(context.Context, budget.Node) (budget.Beat, error) {
 	return budget.Beat{Alive: 1}, nil
 }
 
-// Leave has nothing to give back.
+// Leave does nothing, because no lease has to be returned.
 func (l *leases) Leave(context.Context, uuid.UUID) error { return nil }
 
 // clock is the time of a replay, which never goes back.

@@ -12,34 +12,34 @@ import (
 	"weir/internal/route"
 )
 
-// outcome is what becomes of a request in a replay.
+// outcome is the course of a request in a replay.
 type outcome struct {
 	replay    *replay
 	request   request
 	principal *account.Principal
 	limited   ratelimit.Reservation
-	target    *route.Target // which answers in the place of the recorded one; nil for that
+	target    *route.Target // answers instead of the recorded target; nil for the same
 	refused   Refusal
 	estimated bool
-	charge    llm.Money // what the attempts that have ended are charged
+	charge    llm.Money // charge of the attempts that have ended
 	tokens    int64
 
-	n       int // the attempt under way
+	n       int // index of the current attempt
 	counted *budget.Attempt
-	cost    llm.Money // what it will be charged, at most
+	cost    llm.Money // its charge, at most
 	over    func()
 }
 
-// targets sets who answers, none for who did.
+// targets sets the target that answers; an empty list means the recorded one.
 func (o *outcome) targets(all []route.Target) {
 	if len(all) > 0 {
 		o.target = &all[0]
-		o.estimate() // another model counts and answers otherwise
+		o.estimate() // another model counts tokens and answers differently
 	}
 }
 
-// estimate says that the record does not tell for certain what becomes of the request, nor what becomes of those of its
-// account that come after it, for as long as its limits and budgets remember it.
+// estimate records that the result of the request is uncertain, and so are the results of later requests of its
+// account, as long as its limits and budgets remember it.
 func (o *outcome) estimate() {
 	first := o.request.first()
 	until := first.Arrived.Add(remembered)
@@ -54,18 +54,18 @@ func (o *outcome) estimate() {
 	}
 	o.estimated = true
 	o.replay.doubt(first.Account, until)
-	if o.replay.state.Policy.Installation != (ratelimit.Limits{}) { // which accounts share
+	if o.replay.state.Policy.Installation != (ratelimit.Limits{}) { // these limits are shared by all accounts
 		o.replay.doubt("", first.Arrived.Add(remembered))
 	}
 }
 
-// limit takes what the request needs of limits, and reports whether it may go on.
+// limit reserves the request and its tokens from the rate limits, and reports whether it may continue.
 func (o *outcome) limit() bool {
 	r, first := o.replay, o.request.first()
 	tokens := tokensOf(first, r.present.Table)
 	caller := ratelimit.CallerOf(o.principal)
 	caller.Parts = o.principal.PartLimits(&first.Attribution)
-	if r.limits.LimitsTokens(caller) { // of which nobody knows how many were reserved
+	if r.limits.LimitsTokens(caller) { // the record does not show how many tokens were reserved
 		o.estimate()
 	}
 	return r.limits.Reserve(r.ctx, &o.limited, caller, tokens) == nil
@@ -82,7 +82,7 @@ func (o *outcome) begin() {
 	o.open(reservation)
 }
 
-// entry is the attempt under way.
+// entry returns the current attempt.
 func (o *outcome) entry() *ledger.Entry { return &o.request[o.n] }
 
 // open counts an attempt until it ends.
@@ -90,14 +90,15 @@ func (o *outcome) open(reservation *budget.Reservation) {
 	e := o.entry()
 	parts := o.principal.Parts(&e.Attribution).Scopes(e.Account, e.Key, &e.Attribution)
 	o.counted = &budget.Attempt{
-		Account: e.Account, Key: e.Key, Parts: parts, Arrived: e.Arrived, Most: o.most(e.Bound), Reservation: reservation,
+		Account: e.Account, Key: e.Key, Parts: parts, Arrived: e.Arrived,
+		Most: o.most(e.Bound), Reservation: reservation,
 	}
 	o.cost = min(o.charged(), reservation.Amount())
 	o.replay.budgets.Begin(o.counted)
 	heap.Push(&o.replay.underWay, &ending{e.Opened.Add(e.Duration), o})
 }
 
-// endAttempt ends the attempt under way, and begins the one that followed it.
+// endAttempt ends the current attempt, and begins the next one.
 func (o *outcome) endAttempt() {
 	r := o.replay
 	o.tokens += o.entry().Usage.TotalTokens()
@@ -129,13 +130,13 @@ func (o *outcome) finish() {
 	}
 }
 
-// after is the attempt that another one follows.
+// after is the attempt that the next one follows.
 type after struct {
 	reservation *budget.Reservation
 	charged     llm.Money
 }
 
-// reserve reserves what the attempt needs of budgets.
+// reserve reserves the attempt's demand from the budgets.
 func (o *outcome) reserve(a *after) (*budget.Reservation, bool) {
 	e := o.entry()
 	budgets := o.principal.Budgets(&e.Attribution)
@@ -166,12 +167,12 @@ func (o *outcome) reserve(a *after) (*budget.Reservation, bool) {
 	return got, true
 }
 
-// isUnsure reports whether the record does not tell when all was spent of some budget.
+// isUnsure reports whether the record does not show when some of the budgets were spent.
 func (o *outcome) isUnsure(budgets []budget.Budget) bool {
 	return slices.ContainsFunc(budgets, func(b budget.Budget) bool { return o.replay.leases.unsure[b.Scope] })
 }
 
-// take reserves a bound; nil where there is no room.
+// take reserves a bound; it returns nil if there is no room.
 func (o *outcome) take(need *budget.Need, bound llm.Usage) *budget.Reservation {
 	need.Most = o.most(bound)
 	need.Least = need.Most
@@ -186,5 +187,5 @@ func (o *outcome) take(need *budget.Need, bound llm.Usage) *budget.Reservation {
 	return got
 }
 
-// recorded is the caller as they are at present, and are taken to have been.
+// recorded returns the caller with the present state, which is assumed to be the recorded one.
 func (o *outcome) recorded() *account.Principal { return callerOf(o.replay.present, o.entry().Key) }

@@ -1,5 +1,5 @@
-// Package plan tells what a change would have done: it replays recorded requests against changed limits, budgets, keys,
-// aliases and prices, with the code that enforces these, and compares with what happened.
+// Package plan computes what a change would have done: it replays recorded requests against changed limits, budgets,
+// keys, aliases and prices, with the code that enforces these, and compares the results with the recorded ones.
 package plan
 
 import (
@@ -17,86 +17,86 @@ import (
 	"weir/internal/route"
 )
 
-// State is what requests are held to.
+// State is the set of accounts, keys, limits, routes and aliases that a replay applies.
 type State struct {
 	Accounts map[string]*account.Account // by id
 	Keys     map[string]*account.Key     // by id
 	Policy   ratelimit.Policy
 	Table    *route.Table
-	Aliases  map[string]bool // names of those that are not what they are at present
+	Aliases  map[string]bool // names of the aliases that differ from the present ones
 }
 
-// Ask is what the administration asks for.
+// Ask is a request of the administration for a plan.
 type Ask struct {
-	Change managed.Edit // of the managed configuration; the zero value for none
+	Change managed.Edit // of the managed configuration; may be the zero value
 	Scopes Scopes
 	Days   int // 0 for a week
 }
 
-// Options is what a plan is made of.
+// Options holds the options of Make.
 type Options struct {
-	// Now is what holds at present, Then what is to hold.
+	// Now is the present state, Then the planned one.
 	Now, Then State
 	From      time.Time // midnight of the first day, UTC
-	Most      int       // how many attempts are read; the rest is left out, and the Result says so
+	Most      int       // maximum number of attempts; Result.Cut reports whether there are more
 	// Attempts calls fn with each settled attempt since From, by day and request.
 	Attempts func(ctx context.Context, fn func(*ledger.Entry) error) error
-	// Spent is what a scope spent on days, yyyymmdd, both inclusive.
+	// Spent returns the spending of a scope on days, yyyymmdd, both inclusive.
 	Spent func(ctx context.Context, scope string, first, last int64) (llm.Money, error)
-	// Beside is what it spent on days by its balances, and not by the attempts: opening balances, and what
-	// deleted ones came to.
+	// Beside returns the spending of a scope on days that is in its balances but not in the attempts: opening
+	// balances, and the cost of deleted attempts.
 	Beside func(ctx context.Context, scope string, first, last int64) (llm.Money, error)
-	// Decided is told of each request; nil for nobody.
+	// Decided receives each request; it may be nil.
 	Decided func(*Decision)
 	Log     *slog.Logger
 }
 
-// Refusal is why a request would have been refused.
+// Refusal is the reason why a request would have been refused.
 type Refusal string
 
-// The refusals.
+// The reasons of refusals.
 const (
 	NotRefused    Refusal = ""
-	RefusedModel  Refusal = "model"  // its key may not use the model, or nobody serves it
-	RefusedLimit  Refusal = "limit"  // of requests, tokens or requests at a time
-	RefusedBudget Refusal = "budget" // of the key or the account, or credit
+	RefusedModel  Refusal = "model"  // its key may not use the model, or no provider serves it
+	RefusedLimit  Refusal = "limit"  // of requests, tokens or concurrent requests
+	RefusedBudget Refusal = "budget" // of the key or the account, or its credit
 )
 
-// Decision is what a request would have met.
+// Decision is the planned result of a request.
 type Decision struct {
 	Request      string // its id
 	Account, Key string // ids
-	Model        string // as it was asked for
+	Model        string // as requested
 	Refused      Refusal
-	Target       string    // the model that would have answered, where another did; empty for the same
-	Cost         llm.Money // what the account was charged
-	Planned      llm.Money // what it would have been charged
-	Estimated    bool      // the record does not suffice to tell for certain
+	Target       string    // the model that would have answered, if it is another one; else empty
+	Cost         llm.Money // the account's charge
+	Planned      llm.Money // the planned charge
+	Estimated    bool      // the record does not determine the result
 }
 
-// Row is what the requests of a key would have met.
+// Row holds the planned results of the requests of a key.
 type Row struct {
 	Account, Key string // ids
 	AccountName  string
 	KeyLabel     string
 	Requests     int64
 	Refused      map[Refusal]int64
-	RefusedNow   int64 // that what holds at present would have refused
+	RefusedNow   int64 // that the present state would have refused
 	Elsewhere    int64
 	Estimated    int64
-	Cost         llm.Money // what the account was charged
-	Planned      llm.Money // what it would have been charged
+	Cost         llm.Money // the account's charge
+	Planned      llm.Money // the planned charge
 }
 
-// Result is what a change would have done.
+// Result holds the planned results of all requests.
 type Result struct {
 	From, To time.Time // of the first and the last request
 	Rows     []Row     // by account and key
 	Total    Row
-	Cut      bool // there are more attempts than were read
+	Cut      bool // there are more attempts than Options.Most
 }
 
-// errCut ends the reading.
+// errCut stops the reading.
 var errCut = errors.New("plan: enough attempts")
 
 // Make replays the recorded requests.
@@ -126,7 +126,7 @@ func Make(ctx context.Context, o Options) (Result, error) {
 	if err != nil && !cut {
 		return Result{}, fmt.Errorf("replay requests: %w", err)
 	}
-	if !cut { // else some attempts of the last one may be missing
+	if !cut { // otherwise some attempts of the last request may be missing
 		in.end()
 	}
 	now.end()

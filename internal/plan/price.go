@@ -5,8 +5,8 @@ import (
 	"weir/internal/llm"
 )
 
-// price is what the attempt under way costs in the replay, and by which terms its account is charged. It is false where
-// both are the recorded ones.
+// price returns the price of the current attempt in the replay, and the terms by which its account is charged. Other
+// is false if both are the recorded ones.
 func (o *outcome) price() (p llm.Price, terms *charge.Terms, other bool) {
 	e, r := o.entry(), o.replay
 	if o.target != nil {
@@ -26,7 +26,7 @@ func (o *outcome) price() (p llm.Price, terms *charge.Terms, other bool) {
 	return e.Price, e.Terms, false
 }
 
-// most is what the attempt is charged at most where it uses so much at most.
+// most returns the charge of the attempt for a bound of its usage.
 func (o *outcome) most(bound llm.Usage) llm.Money {
 	e := o.entry()
 	p, terms, other := o.price()
@@ -36,7 +36,7 @@ func (o *outcome) most(bound llm.Usage) llm.Money {
 	return terms.Bound(min(llm.MaxCost, p.Bound(&bound)), &p, &bound, "")
 }
 
-// charges is what the attempt is charged, as far as that is known.
+// charges returns the attempt's charge, as far as it is known.
 func (o *outcome) charges() llm.Money {
 	e := o.entry()
 	p, terms, other := o.price()
@@ -46,5 +46,5 @@ func (o *outcome) charges() llm.Money {
 	return terms.Charge(min(llm.MaxCost, p.Cost(&e.Usage, e.Tier)), &p, &e.Usage, e.Tier)
 }
 
-// charged is what the attempt is charged, at most.
+// charged returns the upper bound of the attempt's charge.
 func (o *outcome) charged() llm.Money { return o.charges() + o.entry().Charged() - o.entry().Charge() }

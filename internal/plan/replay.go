@@ -14,19 +14,20 @@ import (
 	"weir/internal/route"
 )
 
-// replay holds requests to a state, at their times.
+// replay applies a state to requests, at their times.
 type replay struct {
-	ctx       context.Context
-	state     *State
-	present   *State // what is taken to have held when they were recorded
-	clock     clock
-	limits    *ratelimit.Limiter
-	budgets   *budget.Service
-	leases    *leases
-	callers   map[string]*account.Principal // by key
-	underWay  endings
-	settled   budget.Position
-	uncertain map[string]time.Time // until when what becomes of requests of an account, or of all with "", depends on estimates
+	ctx      context.Context
+	state    *State
+	present  *State // assumed to be the state when the requests were recorded
+	clock    clock
+	limits   *ratelimit.Limiter
+	budgets  *budget.Service
+	leases   *leases
+	callers  map[string]*account.Principal // by key
+	underWay endings
+	settled  budget.Position
+	// uncertain has the time until which results depend on estimates, by account; "" means all accounts.
+	uncertain map[string]time.Time
 }
 
 func newReplay(ctx context.Context, o *Options, s *State) (*replay, error) {
@@ -48,7 +49,7 @@ func newReplay(ctx context.Context, o *Options, s *State) (*replay, error) {
 	return r, r.budgets.Join(ctx)
 }
 
-// caller is who has that key; nil where nobody does any more.
+// caller returns the caller with that key; nil if the key no longer exists.
 func (r *replay) caller(key string) *account.Principal {
 	p, known := r.callers[key]
 	if known {
@@ -59,7 +60,8 @@ func (r *replay) caller(key string) *account.Principal {
 	return p
 }
 
-// callerOf is who has that key. One whose account is suspended by now was not when they asked.
+// callerOf returns the caller with that key. An account that is suspended now was not suspended when its requests
+// were served.
 func callerOf(s *State, key string) *account.Principal {
 	k := s.Keys[key]
 	if k == nil || s.Accounts[k.AccountID] == nil {
@@ -70,7 +72,7 @@ func callerOf(s *State, key string) *account.Principal {
 	return account.NewPrincipal(&a, k)
 }
 
-// admit holds a request to the state when it comes. Over is called when it has ended.
+// admit applies the state to a request when it arrives. Over is called when the request has ended.
 func (r *replay) admit(in request, over func()) *outcome {
 	first := in.first()
 	r.until(first.Arrived)
@@ -94,24 +96,24 @@ func (r *replay) admit(in request, over func()) *outcome {
 	return o
 }
 
-// isCertain reports whether nothing that becomes of requests of an account at a moment depends on estimates.
+// isCertain reports whether the results of an account's requests at a time are free of estimates.
 func (r *replay) isCertain(account string, at time.Time) bool {
 	return !r.uncertain[account].After(at) && !r.uncertain[""].After(at)
 }
 
-// doubt says that what becomes of requests depends on an estimate until a moment.
+// doubt records that results of an account's requests depend on an estimate until a time.
 func (r *replay) doubt(account string, until time.Time) {
 	if r.uncertain[account].Before(until) {
 		r.uncertain[account] = until
 	}
 }
 
-// route is who may answer now in the place of who did; none for the same. A name that means the same as at present is
-// answered as it was.
+// route returns the targets that would answer instead of the recorded one; none for the same. A name with the same
+// meaning as at present keeps its recorded target.
 func (r *replay) route(p *account.Principal, first *ledger.Entry) ([]route.Target, Refusal) {
 	then, err := r.state.Table.Targets(nil, first.Requested, "")
 	if err != nil {
-		then = nil // such as a name at a vendor's own client API: as it was
+		then = nil // such as a name at a vendor's own client API: the target stays
 		if r.state.Table != r.present.Table && r.knows(first) {
 			return nil, RefusedModel
 		}
@@ -136,20 +138,20 @@ func (r *replay) route(p *account.Principal, first *ledger.Entry) ([]route.Targe
 	return then, NotRefused
 }
 
-// sameTargets reports whether a name means the same models, in whatever order one request tries them.
+// sameTargets reports whether a name means the same models, in any order.
 func sameTargets(now, then []route.Target) bool {
 	return len(now) == len(then) && !slices.ContainsFunc(then, func(t route.Target) bool {
 		return !slices.ContainsFunc(now, func(n route.Target) bool { return n.FullName() == t.FullName() })
 	})
 }
 
-// knows reports whether the name is one of a model or an alias at present.
+// knows reports whether the name is a model or an alias at present.
 func (r *replay) knows(first *ledger.Entry) bool {
 	_, err := r.present.Table.Targets(nil, first.Requested, "")
 	return err == nil
 }
 
-// until has all end that ends up to a moment.
+// until ends all attempts that end up to a time.
 func (r *replay) until(at time.Time) {
 	for len(r.underWay) > 0 && !r.underWay[0].at.After(at) {
 		e := heap.Pop(&r.underWay).(*ending)
@@ -159,43 +161,43 @@ func (r *replay) until(at time.Time) {
 	r.clock.forward(at)
 }
 
-// end has everything end.
+// end ends all attempts.
 func (r *replay) end() {
 	for len(r.underWay) > 0 {
 		r.until(r.underWay[0].at)
 	}
 }
 
-// ending is when an attempt that is under way ends.
+// ending is the time at which an attempt ends.
 type ending struct {
 	at      time.Time
 	outcome *outcome
 }
 
-// endings are those under way, the first to end first.
+// endings is a heap of the current attempts, ordered by their ends.
 type endings []*ending
 
-// Len is for container/heap.
+// Len implements container/heap.
 func (e endings) Len() int { return len(e) }
 
-// Less is for container/heap.
+// Less implements container/heap.
 func (e endings) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
 
-// Swap is for container/heap.
+// Swap implements container/heap.
 func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
 
-// Push is for container/heap.
+// Push implements container/heap.
 func (e *endings) Push(v any) { *e = append(*e, v.(*ending)) }
 
-// Pop is for container/heap.
+// Pop implements container/heap.
 func (e *endings) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
 	return last
 }
 
-// tokensOf is how many tokens were reserved for a request, as far as its record tells: a quarter of its bytes, which bound
-// its input, and its cap or a usual answer.
+// tokensOf returns the tokens that were reserved for a request, as far as its record shows: a quarter of its bytes,
+// which bound its input, and its cap or the usual length of an answer.
 func tokensOf(e *ledger.Entry, table *route.Table) int64 {
 	const usual = 1024
 	output := e.Bound[llm.Output]
@@ -205,7 +207,7 @@ func tokensOf(e *ledger.Entry, table *route.Table) int64 {
 	return ratelimit.Estimate(e.Bound.InputTokens(), output, 1)
 }
 
-// isOpen reports whether a request had no cap of its own, as far as its record tells.
+// isOpen reports whether a request had no cap of its own, as far as its record shows.
 func isOpen(e *ledger.Entry, table *route.Table) bool {
 	targets, err := table.Targets(nil, e.FullModel(), "")
 	return err == nil && e.Bound[llm.Output] >= table.OutputCap(&targets[0])

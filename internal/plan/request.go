@@ -4,13 +4,13 @@ import (
 	"weir/internal/ledger"
 )
 
-// request is the attempts of a recorded request.
+// request holds the attempts of a recorded request.
 type request []ledger.Entry
 
 func (r request) first() *ledger.Entry { return &r[0] }
 
-// grouped passes on requests with all their attempts. Ids of requests sort by when they came (UUIDv7), and so does the
-// record.
+// grouped passes on requests with all their attempts. The record is ordered by request id (UUIDv7), and so by
+// arrival.
 type grouped struct {
 	next    func(request)
 	current request
