@@ -10,17 +10,17 @@ import (
 	"weir/internal/llm"
 )
 
-// allowance is a budget, or credit, with what is left of it.
+// allowance holds a budget or credit and its remaining amount.
 type allowance struct {
 	Name, Note  string
 	Level       Level
 	Spent, Left llm.Money
 	Limit       llm.Money
-	Forecast    string // empty while there is none
-	Short       bool   // it does not last to the end of its period
+	Forecast    string // empty if there is none
+	Short       bool   // whether it ends before its period does
 }
 
-// allowances are what the account may still spend, and what becomes of it at the present pace.
+// allowances returns the account's budget and credit, with forecasts at the present rate of spending.
 func (h *overviewHandlers) allowances(ctx context.Context, a *account.Account, x *spentSums, now time.Time) (
 	all []allowance, err error,
 ) {
@@ -77,8 +77,8 @@ func budgetNote(p budget.Period, now time.Time) string {
 	return "never resets"
 }
 
-// forecast says what is spent at the end of the period if the rest of it is as what has passed:
-// at least a tenth, so that an hour does not speak for a month.
+// forecast projects the spending to the end of the period, once a tenth of the period has passed, so that an hour
+// does not stand for a month.
 func (x *allowance) forecast(starts, now, ends time.Time) {
 	whole, passed := ends.Sub(starts), now.Sub(starts)
 	if x.Spent <= 0 || x.Left <= 0 || passed < whole/10 {
@@ -86,7 +86,7 @@ func (x *allowance) forecast(starts, now, ends time.Time) {
 	}
 	pace := float64(x.Spent) / float64(passed)
 	if total := pace * float64(whole); total <= float64(x.Limit) {
-		x.Forecast = fmt.Sprintf("At this pace %s will be spent by then.", amount(llm.Money(total)))
+		x.Forecast = fmt.Sprintf("At this rate, %s will be spent by then.", amount(llm.Money(total)))
 		return
 	}
 	x.Short = true
@@ -95,13 +95,13 @@ func (x *allowance) forecast(starts, now, ends time.Time) {
 	if whole <= oneDay {
 		when = at.UTC().Format("15:04") + " UTC"
 	}
-	x.Forecast = "At this pace the limit is reached about " + when + "."
+	x.Forecast = "At this rate, the limit is reached about " + when + "."
 }
 
-// mostForecast is how far ahead the end of what has no period is said.
+// mostForecast bounds how far in the future the end of an allowance without a period is shown.
 const mostForecast = 365 * oneDay
 
-// lasts says when what has no period is spent, if the days to come are as those that are shown.
+// lasts estimates when an allowance without a period is spent, if the spending of the shown days continues.
 func (x *allowance) lasts(of *spentSums, now time.Time) {
 	cost, passed := of.whole.Total.Cost, now.Sub(of.span.from)
 	if cost <= 0 || x.Left <= 0 || passed < oneDay || !of.span.to.Equal(today(now)) {
@@ -109,8 +109,8 @@ func (x *allowance) lasts(of *spentSums, now time.Time) {
 	}
 	left := float64(x.Left) / float64(cost) * float64(passed)
 	if left > float64(mostForecast) {
-		x.Forecast = "At the pace of the days shown it lasts for more than a year."
+		x.Forecast = "At the rate of the days shown, it lasts for more than a year."
 		return
 	}
-	x.Forecast = "At the pace of the days shown it lasts until about " + day(now.Add(time.Duration(left))) + "."
+	x.Forecast = "At the rate of the days shown, it lasts until about " + day(now.Add(time.Duration(left))) + "."
 }

@@ -23,10 +23,10 @@ func TestForecast(t *testing.T) {
 		{"too early", budget.PeriodMonth, time.Date(2026, 11, 3, 23, 0, 0, 0, time.UTC), 50 * llm.USD, "", false},
 		{"nothing spent", budget.PeriodMonth, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC), 0, "", false},
 		{"all spent", budget.PeriodMonth, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC), 101 * llm.USD, "", false},
-		{"enough", budget.PeriodMonth, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC), 20 * llm.USD, "At this pace $40.00 will be spent by then.", false},
-		{"as much as there is", budget.PeriodMonth, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC), 50 * llm.USD, "At this pace $100.00 will be spent by then.", false},
-		{"short", budget.PeriodMonth, time.Date(2026, 11, 11, 0, 0, 0, 0, time.UTC), 50 * llm.USD, "At this pace the limit is reached about 21 Nov 2026.", true},
-		{"a day", budget.PeriodDay, time.Date(2026, 11, 11, 6, 0, 0, 0, time.UTC), 50 * llm.USD, "At this pace the limit is reached about 12:00 UTC.", true},
+		{"enough", budget.PeriodMonth, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC), 20 * llm.USD, "At this rate, $40.00 will be spent by then.", false},
+		{"as much as there is", budget.PeriodMonth, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC), 50 * llm.USD, "At this rate, $100.00 will be spent by then.", false},
+		{"short", budget.PeriodMonth, time.Date(2026, 11, 11, 0, 0, 0, 0, time.UTC), 50 * llm.USD, "At this rate, the limit is reached about 21 Nov 2026.", true},
+		{"a day", budget.PeriodDay, time.Date(2026, 11, 11, 6, 0, 0, 0, time.UTC), 50 * llm.USD, "At this rate, the limit is reached about 12:00 UTC.", true},
 	} {
 		x := allowanceOf("", "", tt.spent, 100*llm.USD)
 		ends, _ := tt.period.Ends(tt.now)
@@ -47,8 +47,8 @@ func TestLasts(t *testing.T) {
 		spent llm.Money
 		want  string
 	}{
-		{"ten days more", span{now.AddDate(0, 0, -10), now}, 50 * llm.USD, "At the pace of the days shown it lasts until about 1 Dec 2026."},
-		{"long", span{now.AddDate(0, 0, -10), now}, llm.USD, "At the pace of the days shown it lasts for more than a year."},
+		{"ten days more", span{now.AddDate(0, 0, -10), now}, 50 * llm.USD, "At the rate of the days shown, it lasts until about 1 Dec 2026."},
+		{"long", span{now.AddDate(0, 0, -10), now}, llm.USD, "At the rate of the days shown, it lasts for more than a year."},
 		{"not to today", span{now.AddDate(0, 0, -10), now.AddDate(0, 0, -1)}, 50 * llm.USD, ""},
 		{"unused", span{now.AddDate(0, 0, -10), now}, 0, ""},
 		{"today alone", span{now, now}, 50 * llm.USD, ""},

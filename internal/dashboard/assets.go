@@ -17,12 +17,11 @@ import (
 //go:embed assets pages parts
 var files embed.FS
 
-// styleSheet is the name of all style sheets in one, in the order of their names.
+// styleSheet is the name of the combined style sheet, in the order of the files' names.
 const styleSheet = "weir.css"
 
-// assets are the files that pages name. Their path has a hash of all of them, so
-// that a browser may keep them for ever, and modules find one another beside
-// themselves.
+// assets holds the files that pages load. Their path contains a hash of all of them, so that browsers may cache them
+// for ever and modules can import each other by relative paths.
 type assets struct {
 	content map[string][]byte // by name
 	hash    string
@@ -68,11 +67,11 @@ func hashAll(content map[string][]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// path is where a browser finds the asset of that name.
+// path returns the path of the asset with that name.
 func (a *assets) path(name string) string { return "/assets/" + a.hash + "/" + name }
 
-// serve serves a file. A hash that is another's comes from a page of another
-// version, while nodes change over: it gets what there is here, but not to keep.
+// serve serves a file. A request with another hash comes from a page of another version, while nodes are updated: it
+// gets this version's file, without permission to cache it.
 func (a *assets) serve(w http.ResponseWriter, r *http.Request, _ *people.Visit) {
 	name := r.PathValue("name")
 	content, ok := a.content[name]
@@ -88,10 +87,10 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request, _ *people.Visit) 
 	if r.PathValue("hash") == a.hash {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	_, _ = w.Write(content) // a client that is gone does not need it
+	_, _ = w.Write(content) // a client that has disconnected does not need it
 }
 
-// contentType is the type of a file of ours, whatever the machine thinks of it.
+// contentType returns the media type of an asset, independent of the machine's settings.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".css":

@@ -19,15 +19,15 @@ import (
 	"weir/internal/people"
 )
 
-// auditHandlers answer the page of the audit log, and its files.
+// auditHandlers serves the page of the audit log and its exports.
 type auditHandlers struct {
 	site     *site
 	accounts *account.Service
 	log      AuditLog
-	files    *slots // files that are being downloaded
+	files    *slots // limits the running exports
 }
 
-// auditPage is the log of who changed what.
+// auditPage shows entries of the audit log.
 type auditPage struct {
 	Filters  Filters
 	Entries  []auditRow
@@ -39,7 +39,7 @@ type auditPage struct {
 	Problems []Problem
 }
 
-// auditRow is one entry.
+// auditRow shows one entry.
 type auditRow struct {
 	Seq     int64
 	At      time.Time
@@ -48,11 +48,11 @@ type auditRow struct {
 	From    string // address
 	Action  audit.Action
 	Object  string
-	Account *Link // that it concerns; nil for none, and where it is the object
+	Account *Link // account of the entry; nil for none, and if the account is the object
 	Changes []Change
 }
 
-// verified is the result of a look at the whole chain.
+// verified shows the result of a verification of the whole chain.
 type verified struct {
 	Title, Text string
 	Head        string
@@ -61,7 +61,7 @@ type verified struct {
 
 const (
 	auditPath  = "/operator/audit"
-	auditShown = 50  // entries on a page
+	auditShown = 50  // entries per page
 	maxShown   = 200 // bytes of a value
 )
 
@@ -69,8 +69,7 @@ func (h *auditHandlers) page(w http.ResponseWriter, r *http.Request, v *people.V
 	return h.show(w, r, v, nil, &form{})
 }
 
-// query reads the fields that select entries. What is wrong with them is
-// said in the form.
+// query reads the filters. It adds mistakes to the form.
 func (h *auditHandlers) query(r *http.Request, f *form) (audit.Query, error) {
 	get := func(name string) string { return strings.TrimSpace(f.values.Get(name)) }
 	q := audit.Query{Actor: get("actor"), Action: audit.Action(get("action")), Limit: auditShown + 1}
@@ -92,7 +91,7 @@ func (h *auditHandlers) query(r *http.Request, f *form) (audit.Query, error) {
 	return q, err
 }
 
-// placeOf is a place in the log; 0 for what is none.
+// placeOf parses a place in the log; 0 if it is invalid.
 func placeOf(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -129,8 +128,7 @@ func (h *auditHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	return h.site.show(w, r, v, page{name: "audit", title: "Audit log", status: status, data: p})
 }
 
-// auditPageOf shows a list that has one entry more than a page where there are
-// more behind it.
+// auditPageOf builds the page from a list that has one more entry than a page if there are further entries.
 func auditPageOf(list []audit.Entry, q *audit.Query, f *form, accounts map[string]string) auditPage {
 	more := len(list) > auditShown
 	switch {
@@ -161,8 +159,7 @@ func auditPageOf(list []audit.Entry, q *audit.Query, f *form, accounts map[strin
 	return p
 }
 
-// auditHref is a page of the log with what selects its entries, and one thing
-// more.
+// auditHref returns the path of a page of the log, with the filters and one more parameter.
 func auditHref(path string, values url.Values, key, value string) string {
 	query := url.Values{key: {value}}
 	for _, name := range auditFields {
@@ -192,7 +189,7 @@ func auditFilters(f *form) Filters {
 	return x
 }
 
-// actionChoices are the kinds of action, and that one where it is something else.
+// actionChoices returns the groups of actions, and the chosen action if it is not one of them.
 func actionChoices(chosen string) []Choice {
 	all := []Choice{
 		{Value: "", Label: "All actions"},
@@ -229,7 +226,7 @@ func auditRowOf(e *audit.Entry, accounts map[string]string) auditRow {
 	return row
 }
 
-// changesOf puts what there was beside what there is, by name.
+// changesOf pairs the values before and after a change, by name.
 func changesOf(before, after json.RawMessage) []Change {
 	was, is := valuesOf(before), valuesOf(after)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
@@ -241,7 +238,7 @@ func changesOf(before, after json.RawMessage) []Change {
 	return all
 }
 
-// valuesOf are the values of a JSON object; of anything else, that as a whole.
+// valuesOf returns the values of a JSON object, or any other value under the name "value".
 func valuesOf(raw json.RawMessage) map[string]json.RawMessage {
 	if len(raw) == 0 {
 		return nil
@@ -253,7 +250,7 @@ func valuesOf(raw json.RawMessage) map[string]json.RawMessage {
 	return values
 }
 
-// valueText is a value as people read it; empty for none.
+// valueText formats a value for people; empty for none.
 func valueText(raw json.RawMessage) string {
 	var text string
 	switch {
@@ -299,7 +296,7 @@ func verifiedOf(v *audit.Verification) *verified {
 	return out
 }
 
-// export sends all entries that are selected, the oldest first.
+// export sends all selected entries, oldest first.
 func (h *auditHandlers) export(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := &form{values: r.URL.Query()}
 	format := f.values.Get("format")
@@ -327,13 +324,13 @@ func (h *auditHandlers) export(w http.ResponseWriter, r *http.Request, v *people
 	err = export(out, func(fn func(*audit.Entry) error) error {
 		return h.log.Export(r.Context(), q, fn)
 	})
-	if err == nil && !out.begun { // no entry, and no heads either
+	if err == nil && !out.begun { // a JSON Lines file without entries
 		_, err = out.Write(nil)
 	}
 	if err != nil && out.begun {
-		h.site.log.ErrorContext(r.Context(), "export of the audit log was cut short", "request_id", v.Origin.Request,
+		h.site.log.ErrorContext(r.Context(), "export of the audit log was aborted", "request_id", v.Origin.Request,
 			"err", err)
-		panic(http.ErrAbortHandler) // so that nobody takes what came for the whole
+		panic(http.ErrAbortHandler) // so that clients do not accept a partial file as complete
 	}
 	return err
 }

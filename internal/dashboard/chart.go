@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// maxSeries is how many series a chart has colours for.
+// maxSeries is the number of series for which charts have colours.
 const maxSeries = 6
 
-// bars is a picture of bars side by side, each a stack of series.
+// bars is a bar chart in which each bar is a stack of series.
 type bars struct {
-	label string // what the picture shows, for those who hear it
+	label string // text for screen readers
 	unit  func(int64) string
 	stack []stack
 }
 
 // stack is one bar.
 type stack struct {
-	name   string  // under the bar
-	title  string  // of the whole of it
+	name   string  // below the bar
+	title  string  // tooltip
 	values []int64 // by series, at most maxSeries; none is negative
 }
 
@@ -31,18 +31,17 @@ func (s *stack) sum() (n int64) {
 	return n
 }
 
-// The picture's measures, in the units of its viewBox.
+// Dimensions of the chart, in the units of its viewBox.
 const (
 	chartWidth  = 720.0
 	chartLeft   = 60.0
 	chartTop    = 12.0
 	chartBottom = 172.0
 	chartHeight = 196.0
-	mostNames   = 10 // under the bars
+	mostNames   = 10 // below the bars
 )
 
-// picture draws the bars. Chart.js finds each as a g of class slot, in the order
-// of the rows of the chart's table.
+// picture draws the bars. chart.js finds each as a g of class slot, in the order of the rows of the chart's table.
 func (b *bars) picture() template.HTML {
 	top := int64(1)
 	for i := range b.stack {
@@ -55,7 +54,7 @@ func (b *bars) picture() template.HTML {
 	return closePicture(&out)
 }
 
-// openPicture begins a picture with its axes, of which the upright one ends at top.
+// openPicture starts a chart with its axes; the vertical one ends at top.
 func openPicture(out *strings.Builder, label string, top int64, unit func(int64) string) {
 	fmt.Fprintf(out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight,
 		template.HTMLEscapeString(label))
@@ -67,7 +66,7 @@ func openPicture(out *strings.Builder, label string, top int64, unit func(int64)
 	}
 }
 
-// closePicture ends a picture with its base line.
+// closePicture ends a chart with its base line.
 func closePicture(out *strings.Builder) template.HTML {
 	fmt.Fprintf(out, `<path class="base" d="M%g %gH%g"/></svg>`, chartLeft, chartBottom, chartWidth)
 	return template.HTML(out.String())
@@ -85,7 +84,7 @@ func (b *bars) draw(out *strings.Builder, top int64) {
 		y := chartBottom
 		for n, v := range s.values {
 			if v > 0 {
-				height := max(float64(v)/float64(top)*(chartBottom-chartTop), 1) // what is there is seen
+				height := max(float64(v)/float64(top)*(chartBottom-chartTop), 1) // so that small values are visible
 				y -= height
 				out.WriteString(box("d"+strconv.Itoa(n+1), x+(slot-width)/2, y, width, height))
 			}
@@ -97,29 +96,29 @@ func (b *bars) draw(out *strings.Builder, top int64) {
 	}
 }
 
-// below is a name under the base line.
+// below draws a name below the base line.
 func below(out *strings.Builder, x float64, name string) {
 	fmt.Fprintf(out, `<text x="%s" y="%g" text-anchor="middle">%s</text>`, tenth(x), chartHeight-4,
 		template.HTMLEscapeString(name))
 }
 
-// lines is a picture of series as lines over the same points.
+// lines is a line chart of series over the same points.
 type lines struct {
-	label  string // what the picture shows, for those who hear it
+	label  string // text for screen readers
 	unit   func(int64) string
 	series int // at most two
 	points []point
 }
 
-// point is what the series have at one place.
+// point holds the values of the series at one place.
 type point struct {
 	name   string  // below it
-	title  string  // of the whole of it
-	values []int64 // by series; none is negative. Empty where nothing is known: lines have a gap there
+	title  string  // tooltip
+	values []int64 // by series, not negative; empty if unknown, which leaves a gap in the lines
 }
 
-// picture draws the lines. Chart.js finds each point as a g of class slot, in the order of the rows
-// of the chart's table.
+// picture draws the lines. chart.js finds each point as a g of class slot, in the order of the rows of the chart's
+// table.
 func (l *lines) picture() template.HTML {
 	top := int64(1)
 	for i := range l.points {
@@ -147,7 +146,7 @@ func (l *lines) picture() template.HTML {
 	return closePicture(&out)
 }
 
-// draw draws a series as one path. A point between two gaps is a short line, so that it is seen.
+// draw draws a series as one path. A point between two gaps becomes a short line, so that it is visible.
 func (l *lines) draw(out *strings.Builder, series int, slot float64, top int64) {
 	out.WriteString(`<path class="l` + strconv.Itoa(series+1) + `" d="`)
 	command := "M"
@@ -169,19 +168,18 @@ func (l *lines) draw(out *strings.Builder, series int, slot float64, top int64) 
 	out.WriteString(`"/>`)
 }
 
-// box is a rectangle as a path, which is shorter.
+// box draws a rectangle as a path, which is shorter.
 func box(class string, x, y, width, height float64) string {
 	return `<path class="` + class + `" d="M` + tenth(x) + " " + tenth(y) + "h" + tenth(width) + "v" + tenth(height) +
 		"h-" + tenth(width) + `z"/>`
 }
 
-// tenth writes a measure to a tenth of a unit.
+// tenth formats a coordinate with one decimal.
 func tenth(x float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
 }
 
-// niceTop is where an axis ends that reaches n, from 1 up: a round number whose
-// half is one, too.
+// niceTop returns the end of an axis that includes n, which is at least 1: a round number whose half is round, too.
 func niceTop(n int64) int64 {
 	const most = 100_000_000_000_000_000
 	for unit := int64(1); unit <= most; unit *= 10 {

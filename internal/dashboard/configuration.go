@@ -14,16 +14,16 @@ import (
 	"weir/internal/people"
 )
 
-// configurationPath is where the pages of the managed configuration are.
+// configurationPath is the path of the pages of the managed configuration.
 const configurationPath = "/operator/configuration"
 
-// configurationHandlers answer the pages of the managed configuration.
+// configurationHandlers serves the pages of the managed configuration.
 type configurationHandlers struct {
 	site         *site
 	installation *Installation
 }
 
-// configurationPage is what can be changed while the gateway runs, but for providers.
+// configurationPage shows the configuration that can be changed while the gateway runs, except providers.
 type configurationPage struct {
 	Problem  string
 	Behind   bool // this node does not use the newest version yet
@@ -33,27 +33,27 @@ type configurationPage struct {
 	Older    string
 }
 
-// objectGroup is the objects of a section.
+// objectGroup holds the objects of a section.
 type objectGroup struct {
 	Ident, Title, About string
-	Add                 Link // Href empty: nothing can be added
+	Add                 Link // Href is empty if nothing can be added
 	Objects             []objectRow
 }
 
-// objectRow is an object with where it is from.
+// objectRow shows an object and its source.
 type objectRow struct {
 	Name, Text, From string
-	Change           string   // path of its form; empty where it cannot be changed here
-	Remove           *Confirm // nil for the same
+	Change           string   // path of its form; empty if it cannot be changed here
+	Remove           *Confirm // nil if it cannot be removed here
 }
 
-// versionRow is a version with what it changed.
+// versionRow shows a version and its changes.
 type versionRow struct {
 	Seq     int64
 	At      time.Time
 	By      string
 	Changes []Change
-	Kept    bool // what it changed is known
+	Kept    bool // whether its changes are still stored
 	Undo    Confirm
 }
 
@@ -64,7 +64,7 @@ func (h *configurationHandlers) show(w http.ResponseWriter, r *http.Request, v *
 	if err != nil {
 		return err
 	}
-	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // anything else is the newest
+	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // anything else means the newest
 	versions, err := h.installation.Config.Versions(r.Context(), max(before, 0), versionsShown+1)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func objectGroupOf(c *configSection, objects []managed.Object) objectGroup {
 			row.Remove = &Confirm{
 				Ident: "remove-" + c.section + "-" + strconv.Itoa(i), Button: "Remove", Object: o.Path,
 				Title:  "Remove " + o.Path + "?",
-				Text:   "It is no longer in force, on every node within a second. It can be undone below.",
+				Text:   "It is removed on every node within a second. You can undo this below.",
 				Action: configurationPath + "/remove?" + objectQuery(c.section, o.Name), Verb: "Remove it",
 			}
 		}
@@ -126,7 +126,7 @@ func editPath(section, name string) string {
 	return configurationPath + "/edit?" + objectQuery(section, name)
 }
 
-// objectText is a value of the configuration in JSON, as YAML has it too; empty for none.
+// objectText formats a value of the configuration as JSON, which is YAML too; empty for none.
 func objectText(v any) string {
 	if v == nil {
 		return ""
@@ -160,7 +160,7 @@ func versionRowOf(v *managed.Version, newest bool) versionRow {
 	return row
 }
 
-// restore puts a version in force again; that of number 0 is none at all.
+// restore restores a version; version 0 is an empty configuration.
 func (h *configurationHandlers) restore(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
 	if err != nil || seq < 0 {
@@ -181,7 +181,7 @@ func (h *configurationHandlers) remove(w http.ResponseWriter, r *http.Request, v
 	return h.followed(w, r, v, err)
 }
 
-// followed goes on after a change, or says on the page why it was not made.
+// followed redirects after a change, or shows the page with the reason why the change failed.
 func (h *configurationHandlers) followed(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) error {
 	f := sent(r)
 	if err == nil {

@@ -14,33 +14,33 @@ import (
 	"weir/internal/plan"
 )
 
-// configSection is a section of the configuration as the pages have it.
+// configSection describes the form of a section of the configuration.
 type configSection struct {
 	section, title, noun, about string
-	one                         bool // it is one object, without a name
+	one                         bool // it is a single object without a name
 	name                        Field
 	members                     []configMember
-	more                        string // an example of further members
+	more                        string // example of further members
 }
 
-// configMember is a member that has a field of its own.
+// configMember describes a member with its own field.
 type configMember struct {
 	key   string
 	field Field
-	list  bool // an item a line
-	whole bool // a number
+	list  bool // one item per line
+	whole bool // a whole number
 }
 
-// configSections are those that have a page here; providers have pages of their own.
+// configSections lists the sections that have a form here; providers have their own pages.
 var configSections = []configSection{
 	{
 		section: "aliases", title: "Aliases", noun: "an alias", about: "Names of your own for one or more models.",
 		name: Field{
-			Label: "Name", Hint: "One word without a slash. An asterisk at its end stands for the rest of a name.",
+			Label: "Name", Hint: "One word without a slash. An asterisk at its end matches the rest of a name.",
 		},
 		members: []configMember{
 			{key: "targets", list: true, field: Field{
-				Label: "Targets", Lines: 3, Required: true, Hint: "Models as provider/model-name, one a line.",
+				Label: "Targets", Lines: 3, Required: true, Hint: "Models as provider/model-name, one per line.",
 			}},
 			{key: "strategy", field: Field{Label: "Strategy", Choices: []Choice{
 				{Value: "fallback", Label: "fallback: in this order"},
@@ -49,19 +49,20 @@ var configSections = []configSection{
 			}}},
 			{key: "weights", list: true, whole: true, field: Field{
 				Label: "Weights", Optional: true, Lines: 3,
-				Hint: "A number from 0 to 1000 for each target, one a line.",
+				Hint: "A number from 0 to 1000 for each target, one per line.",
 			}},
 		},
 		more: "on: [overloaded, timeout]",
 	},
 	{
 		section: "prices", title: "Prices", noun: "a price",
-		about: "US dollars per million tokens, or per unit of other classes. They replace all prices of a model in the " +
+		about: "US dollars per million tokens, or per unit of other classes. They replace all prices of a model " +
+			"in the " +
 			"price data.",
 		name: Field{
 			Label: "Model", Example: "house/small since 2027-01-31",
-			Hint: "As provider/model-name, or provider/* for all of a provider. With “since” and a day behind it " +
-				"the price holds from that day on, in UTC.",
+			Hint: "As provider/model-name, or provider/* for all of a provider. With “since” and a date after it, " +
+				"the price is valid from that UTC day on.",
 		},
 		members: []configMember{
 			{key: "input", field: Field{Label: "Input", Mode: "decimal", Short: true}},
@@ -72,60 +73,63 @@ var configSections = []configSection{
 	},
 	{
 		section: "models", title: "Models", noun: "a model",
-		about: "What the model data does not know, or knows otherwise.",
+		about: "Properties of models that the model data does not have, or has wrong.",
 		name:  Field{Label: "Model", Hint: "As provider/model-name."},
 		members: []configMember{
 			{key: "context", whole: true, field: Field{Label: "Context window, tokens", Mode: "numeric", Short: true}},
-			{key: "max_output", whole: true, field: Field{Label: "Largest answer, tokens", Mode: "numeric", Short: true}},
+			{key: "max_output", whole: true, field: Field{
+				Label: "Largest answer, tokens", Mode: "numeric", Short: true,
+			}},
 		},
 		more: "tools: true",
 	},
 	{
 		section: "limits", title: "Limits", noun: "limits", one: true,
-		about: "Of all requests together. 0 is no limit. Keys and accounts without limits of their own have per_key and " +
-			"per_account.",
+		about: "For all requests together; 0 means no limit. per_key and per_account apply to keys and accounts " +
+			"without limits of their own.",
 		members: []configMember{
-			{key: "rpm", whole: true, field: Field{Label: "Requests a minute", Mode: "numeric", Short: true}},
-			{key: "tpm", whole: true, field: Field{Label: "Tokens a minute", Mode: "numeric", Short: true}},
-			{key: "concurrency", whole: true, field: Field{Label: "Requests at a time", Mode: "numeric", Short: true}},
+			{key: "rpm", whole: true, field: Field{Label: "Requests per minute", Mode: "numeric", Short: true}},
+			{key: "tpm", whole: true, field: Field{Label: "Tokens per minute", Mode: "numeric", Short: true}},
+			{key: "concurrency", whole: true, field: Field{Label: "Concurrent requests", Mode: "numeric", Short: true}},
 		},
 		more: "per_key: {rpm: 60}",
 	},
 	{
 		section: "cors", title: "CORS origins", noun: "origins", one: true,
-		about: "Other sites whose programs in browsers may use the client APIs.",
+		about: "Sites with browser programs that may use the client APIs.",
 		members: []configMember{{key: "origins", list: true, field: Field{
-			Label: "Origins", Lines: 3, Hint: "One a line, such as https://app.example.com. A single * is all.",
+			Label: "Origins", Lines: 3, Hint: "One per line, such as https://app.example.com. A single * allows all.",
 		}}},
 	},
 	{
 		section: "retention", title: "Retention", noun: "retention", one: true,
-		about: "How long data is kept, in days such as 90d. What is older is deleted within an hour. Other sums are kept.",
+		about: "How long data is stored, in days such as 90d. Older data are deleted within an hour. Other sums stay.",
 		members: []configMember{
 			{key: "requests", field: Field{Label: "Requests", Short: true, Example: "90d"}},
 			{key: "attribution", field: Field{Label: "End users and tags in sums", Short: true, Example: "400d"}},
 			{key: "tags", list: true, field: Field{
 				Label: "Tags in sums", Lines: 3,
-				Hint: "Names, one a line, 20 at most. Empty: those that most attempts of a day have. What is deleted has no other tags.",
+				Hint: "Names, one per line, at most 20. If empty, the most frequent tags of a day. Deleted days " +
+					"have only these tags.",
 			}},
 			{key: "explanations", field: Field{Label: "Prices behind sums", Short: true, Example: "2557d"}},
-			{key: "responses", field: Field{Label: "Kept responses", Short: true, Example: "30d"}},
+			{key: "responses", field: Field{Label: "Stored responses", Short: true, Example: "30d"}},
 		},
 	},
 }
 
-// editPage is the form of an object.
+// editPage shows the form of an object.
 type editPage struct {
 	Title, About, Back string
-	Name               *Field // nil where it cannot be chosen
+	Name               *Field // nil if the name cannot be chosen
 	Fields             []Field
 	More               *Field
 	Version            string
 	Problems           []Problem
-	Preview            *preview // nil where nobody asked for one
+	Preview            *preview // nil unless requested
 }
 
-// asked is the section and the object that the query names.
+// asked returns the section and the object of the query.
 func (h *configurationHandlers) asked(r *http.Request) (c *configSection, s managed.State, o *managed.Object,
 	err error,
 ) {
@@ -139,7 +143,7 @@ func (h *configurationHandlers) asked(r *http.Request) (c *configSection, s mana
 	}
 	o = objectOf(s.Objects, q.Get("section"), q.Get("name"))
 	if o.Source == managed.FromFile {
-		return nil, s, nil, llm.Invalid("", "This is changed where it is from: "+fromOf(o)+".")
+		return nil, s, nil, llm.Invalid("", "This can only be changed at its source: "+fromOf(o)+".")
 	}
 	return &configSections[i], s, o, nil
 }
@@ -148,7 +152,7 @@ func (h *configurationHandlers) showEdit(w http.ResponseWriter, r *http.Request,
 	return h.showPreview(w, r, v, f, nil)
 }
 
-// showPreview shows the form of an object, with what its change would have done.
+// showPreview shows the form of an object, with the preview of its change.
 func (h *configurationHandlers) showPreview(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form,
 	would *preview,
 ) error {
@@ -182,7 +186,7 @@ func editPageOf(c *configSection, o *managed.Object, f *form) editPage {
 	if c.more != "" {
 		more := f.field(Field{
 			Name: "more", Label: "Other settings", Optional: true, Lines: 4, Value: restOf(is, without),
-			Hint: "Further members as in weir.yaml, one a line, such as " + c.more,
+			Hint: "Further members as in weir.yaml, one per line, such as " + c.more,
 		})
 		p.More = &more
 	}
@@ -190,7 +194,7 @@ func editPageOf(c *configSection, o *managed.Object, f *form) editPage {
 	return p
 }
 
-// of is the field with what an object has.
+// of returns the field with the object's value.
 func (m *configMember) of(is map[string]any) Field {
 	x := m.field
 	x.Name, x.Complete, x.Choices = m.key, "off", slices.Clone(x.Choices)
@@ -209,7 +213,7 @@ func (m *configMember) of(is map[string]any) Field {
 	return x
 }
 
-// read is what the form has in the field; nil for nothing.
+// read parses the field of the form; it returns nil if it is empty.
 func (m *configMember) read(f *form) any {
 	text := strings.TrimSpace(f.values.Get(m.key))
 	if text == "" {
@@ -225,7 +229,8 @@ func (m *configMember) read(f *form) any {
 	return list
 }
 
-// item is a text, or the number that it is. What is none is for the configuration to refuse.
+// item returns a number if the member is one, else the text. The configuration refuses a text that should be a
+// number.
 func (m *configMember) item(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); m.whole && err == nil {
 		return n
@@ -243,7 +248,7 @@ func (h *configurationHandlers) edit(w http.ResponseWriter, r *http.Request, v *
 	if !c.one && o.Value == nil {
 		name = strings.Join(strings.Fields(f.values.Get("name")), " ")
 		if objectOf(s.Objects, c.section, name).Value != nil {
-			f.mistake("name", "There is one of that name already. Change it, or choose another name.")
+			f.mistake("name", "This name already exists. Change that object, or choose another name.")
 			return h.showEdit(w, r, v, f)
 		}
 	}

@@ -7,17 +7,17 @@ import (
 	"weir/internal/llm"
 )
 
-// keepFor is how long a browser keeps a cookie: the longest that RFC 6265bis
-// allows. When a session is over is for the server to say.
+// keepFor is the lifetime of a cookie in the browser: the longest that RFC 6265bis allows. The server decides when a
+// session ends.
 const keepFor = 400 * 24 * time.Hour
 
-// cookies are those of the dashboard.
+// cookies reads and sets the cookies of the dashboard.
 type cookies struct {
-	insecure bool // they go over plain http too
+	insecure bool // also send them over plain http
 }
 
-// name is the name of a cookie. With the prefix __Host- a browser takes it
-// over https alone, for this host alone (RFC 6265bis, 4.1.3.2).
+// name returns the name of a cookie. With the prefix __Host- a browser sends it only over https and only to this host
+// (RFC 6265bis, 4.1.3.2).
 func (c *cookies) name(suffix string) string {
 	if c.insecure {
 		return "weir" + suffix
@@ -25,14 +25,14 @@ func (c *cookies) name(suffix string) string {
 	return "__Host-weir" + suffix
 }
 
-// Names of cookies, after the first part.
+// Suffixes of the cookies' names.
 const (
 	sessionCookie = ""
 	themeCookie   = "-theme"
 	oidcCookie    = "-oidc"
 )
 
-// session is the secret of the session that the request comes with; empty for none.
+// session returns the secret of the request's session, or "".
 func (c *cookies) session(r *http.Request) string { return c.get(r, sessionCookie) }
 
 func (c *cookies) get(r *http.Request, suffix string) string {
@@ -43,8 +43,7 @@ func (c *cookies) get(r *http.Request, suffix string) string {
 	return one.Value
 }
 
-// set sets a cookie that scripts cannot read, and that requests from other
-// sites have only when they are links.
+// set sets a cookie that scripts cannot read, and that requests from other sites carry only for links.
 func (c *cookies) set(w http.ResponseWriter, suffix, value string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{
 		Name: c.name(suffix), Value: value, Path: "/", MaxAge: int(age / time.Second),

@@ -18,74 +18,70 @@ import (
 	"weir/internal/webhook"
 )
 
-// Options is what a Server is made of.
+// Options holds the services that a Server needs.
 type Options struct {
 	People   *people.Service
 	Accounts *account.Service
-	// KeysUsed is when each key of an account, by id, was last used; nil where
-	// nobody knows.
+	// KeysUsed returns when each key of an account was last used, by key id; nil if that is not known.
 	KeysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
-	// PublicURL is the address at which the gateway is reached, without a slash
-	// at its end: for snippets and links that people send to one another.
+	// PublicURL returns the address of the gateway, without a slash at its end, for snippets and for links that
+	// people send to each other.
 	PublicURL func(*http.Request) string
-	// DefaultModel is the model that answers where none is named; nil for none.
+	// DefaultModel returns the model for requests without a model; nil for none.
 	DefaultModel func() string
-	// ExampleModel is the model that examples name where there is no default; nil for none.
+	// ExampleModel returns the model for examples if there is no default model; nil for none.
 	ExampleModel func() string
-	// Chat takes a request in the words of POST /v1/chat/completions through the
-	// pipeline for that caller; nil for no playground.
+	// Chat sends a request in the format of POST /v1/chat/completions through the pipeline for that caller; nil for
+	// no playground.
 	Chat func(http.ResponseWriter, *http.Request, *account.Principal)
-	// Reports are what accounts used, and Requests their single requests; nil where
-	// nobody keeps them: then their pages are not there.
+	// Reports reads the usage of accounts, and Requests their single requests; nil for no pages of them.
 	Reports  Reports
 	Requests RequestLog
-	// Statements are what accounts are charged a month; nil for no pages of them.
+	// Statements closes and lists the monthly statements of accounts; nil for no pages of them.
 	Statements *Statements
-	// Spent is what accounts have spent; nil where nobody knows.
+	// Spent returns the spending of accounts; nil if it is not known.
 	Spent account.Spender
-	// Flush returns when what is settled so far is in the Reports; nil where it
-	// always is.
+	// Flush returns when the Reports include all attempts that are settled so far; nil if they always do.
 	Flush func(ctx context.Context) error
-	// Models are those that requests can go to, with their prices of now; nil for no
-	// page of them.
+	// Models returns the models that requests can go to, with their present prices; nil for no page of them.
 	Models func() []route.Model
-	// Turn does work for an account, which is as much as so many bytes of a body are to read, in its turn where that is
-	// much; nil where nobody waits for one.
+	// Turn runs work when it is the account's turn, if the work is as much as reading a body of that size; nil to run
+	// it at once.
 	Turn func(r *http.Request, account string, size int64, work func() error) error
-	// Webhooks are the endpoints that are told of events; nil for no pages of them.
+	// Webhooks manages the webhook endpoints; nil for no pages of them.
 	Webhooks *webhook.Service
-	// Installation is what pages of operators ask; nil for none of these pages.
+	// Installation provides the data of the operators' pages; nil for none of these pages.
 	Installation *Installation
-	Insecure     bool // cookies go over plain http too
+	Insecure     bool // send cookies also over plain http
 	Version      string
 	Now          func() time.Time
 	Log          *slog.Logger
 }
 
-// Reports are what accounts used. Dates are as report.OverviewQuery has them.
+// Reports reads the usage of accounts. Dates have the form of report.OverviewQuery.
 type Reports interface {
 	Overview(ctx context.Context, q report.OverviewQuery) (report.Overview, error)
 	KeySpend(ctx context.Context, accountID, from, to string, most int) ([]report.KeySum, error)
 	Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error)
 }
 
-// RequestLog has the single requests of accounts, the newest first.
+// RequestLog reads the single requests of accounts, newest first.
 type RequestLog interface {
 	Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error)
 	RequestsSince(ctx context.Context, accountID string, after report.Cursor, limit int) ([]report.Request, error)
 	Request(ctx context.Context, accountID string, id uuid.UUID) (report.RequestDetail, bool, error)
-	// RequestAtCost is for operators: attempts are told at what they cost.
+	// RequestAtCost returns attempts at their purchase cost, for operators.
 	RequestAtCost(ctx context.Context, accountID string, id uuid.UUID) (report.RequestDetail, bool, error)
 }
 
-// Server serves the pages. All its methods may be called at once.
+// Server serves the pages. Its methods are safe for concurrent use.
 type Server struct {
 	site   *site
 	tails  *tails
 	routes []people.Route
 }
 
-// New makes a server.
+// New creates a server.
 func New(o Options) (*Server, error) {
 	all, err := readAssets()
 	if err != nil {
@@ -114,44 +110,42 @@ func New(o Options) (*Server, error) {
 	return &Server{site: s, tails: t, routes: routes}, nil
 }
 
-// Routes are the pages, each with the right that it asks.
+// Routes returns the pages, each with the right that it requires.
 func (s *Server) Routes() []people.Route { return s.routes }
 
-// Session is the secret of the session that the request comes with; empty for none.
+// Session returns the secret of the request's session, or "".
 func (s *Server) Session(r *http.Request) string { return s.site.cookies.session(r) }
 
-// Refuse answers with the page of an error. Who would have to be signed in first
-// is sent to sign in, and comes back afterwards. V may be nil.
+// Refuse answers with an error page. It redirects a request without a session to the sign-in page, which leads back
+// afterwards. V may be nil.
 func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
 	s.site.refuse(w, r, v, err)
 }
 
-// StyleSheet is the CSS of all pages, and Icon their icon in SVG: for other pages of the
-// same site, which look like them.
+// StyleSheet returns the CSS of all pages, for other pages of the site in the same style.
 func (s *Server) StyleSheet() []byte { return s.site.assets.content[styleSheet] }
 
-// Icon is the icon of the site; see StyleSheet.
+// Icon returns the icon of the site in SVG; see StyleSheet.
 func (s *Server) Icon() []byte { return s.site.assets.content["icon.svg"] }
 
-// Theme is what the browser chose: light, dark, or empty for what its system prefers.
+// Theme returns the browser's choice: light, dark, or "" for the system's preference.
 func (s *Server) Theme(r *http.Request) string { return s.site.theme(r) }
 
-// Stop ends the live tails, so that a server that waits for its answers to end
-// can stop. It may be called again.
+// Stop ends the live tails, so that a server that waits for its answers can stop. It may be called again.
 func (s *Server) Stop() { s.tails.once.Do(func() { close(s.tails.stopped) }) }
 
 const (
-	// maxForm is how long what a form sends may be, in bytes.
+	// maxForm bounds the bytes of a form.
 	maxForm = 64 << 10
-	// formTime is how long it may take: who sends it is not known yet.
+	// formTime bounds the time for sending a form, because its sender is not authenticated yet.
 	formTime = 5 * time.Second
 )
 
-// serve answers a request, or says what stood against it.
+// serve answers a request, or returns an error.
 type serve func(w http.ResponseWriter, r *http.Request, v *people.Visit) error
 
-// route is a route whose errors become pages. What comes by POST is a form; it is
-// read and bounded here. That no other site sent it is for whoever lets it in.
+// route returns a route that shows errors as pages. It reads and bounds the form of a POST. The guard in front of it
+// checks that the form does not come from another site.
 func (s *site) route(pattern string, right people.Right, h serve) people.Route {
 	return people.Route{Pattern: pattern, Right: right, Serve: func(w http.ResponseWriter, r *http.Request,
 		v *people.Visit,
@@ -170,14 +164,14 @@ func (s *site) route(pattern string, right people.Right, h serve) people.Route {
 	}}
 }
 
-// maxQuery bounds the query of a page in bytes. The longest that it has are an address to go on to and the words of a
+// maxQuery bounds the bytes of a page's query. The longest queries have an address to return to and the answer of a
 // provider of single sign-on.
 const maxQuery = 8 << 10
 
-// checkQuery refuses a query that is longer than any of a page.
+// checkQuery refuses a longer query.
 func checkQuery(r *http.Request) error {
 	if len(r.URL.RawQuery) > maxQuery {
-		return llm.Invalidf("", "The address of the page has more than %d bytes behind its question mark. Shorten it.",
+		return llm.Invalidf("", "The query of the address is longer than %d bytes. Shorten it.",
 			maxQuery)
 	}
 	return nil
@@ -188,7 +182,7 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(formTime)) // not every writer has one
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(formTime)) // not every writer supports it
 	if err := r.ParseForm(); err != nil {
 		return formError(err)
 	}
@@ -201,7 +195,7 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// goAfter goes on to a page after what ended so.
+// goAfter redirects to a page, or returns err if it is set.
 func goAfter(w http.ResponseWriter, r *http.Request, path string, err error) error {
 	if err != nil {
 		return err
@@ -209,7 +203,7 @@ func goAfter(w http.ResponseWriter, r *http.Request, path string, err error) err
 	return goTo(w, r, path)
 }
 
-// goTo answers a form with the page that comes after it.
+// goTo redirects a form to the next page.
 func goTo(w http.ResponseWriter, r *http.Request, path string) error {
 	http.Redirect(w, r, path, http.StatusSeeOther)
 	return nil

@@ -9,7 +9,7 @@ import (
 	"weir/internal/people"
 )
 
-// designPage shows every component, with made-up values.
+// designPage shows all components with invented values.
 type designPage struct {
 	Colours  []string
 	Tiles    []Tile
@@ -70,8 +70,10 @@ func designPageOf(now time.Time) designPage {
 			{Name: "from", ID: "d-from", Label: "From", Kind: "date", Value: now.UTC().Format(time.DateOnly)},
 			{Name: "model", ID: "d-model", Label: "Model", Kind: "text"},
 		}},
-		Pager:  Pager{Newer: "#pager", Older: "#pager", Shown: "26 to 50"},
-		Levels: []Level{levelOf(24, 100, ""), levelOf(51, 100, "good"), levelOf(82, 100, "warn"), levelOf(99, 100, "bad")},
+		Pager: Pager{Newer: "#pager", Older: "#pager", Shown: "26 to 50"},
+		Levels: []Level{
+			levelOf(24, 100, ""), levelOf(51, 100, "good"), levelOf(82, 100, "warn"), levelOf(99, 100, "bad"),
+		},
 		Chart: Chart{
 			Title: "Spend by day", Summary: "Three days, total $32.00", Legend: []string{
 				"openai/gpt-5-mini",
@@ -107,7 +109,7 @@ func designFields() []Field {
 	}
 }
 
-// designChart is a picture of a few bars.
+// designChart draws an example with a few bars.
 func designChart() template.HTML {
 	b := bars{label: "Spend rose from 5 to 17 dollars a day", unit: func(n int64) string {
 		return amount(llm.Money(n))

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// writeLimit is how long a client may take for each piece of a download.
+// writeLimit bounds the time in which a client accepts a piece of a download.
 const writeLimit = 30 * time.Second
 
-// download sends a file whose length nobody knows yet. Until its first byte is
-// written, a page may be sent in its place.
+// download sends a file of unknown length. Until its first byte is written, an error page may be sent instead.
 type download struct {
 	w           http.ResponseWriter
 	name        string // of the file
@@ -18,7 +17,7 @@ type download struct {
 	begun       bool
 }
 
-// Write sends a piece. It is an error when the client does not take it in time.
+// Write sends a piece. It fails if the client does not accept it in time.
 func (d *download) Write(p []byte) (int, error) {
 	if !d.begun {
 		d.begun = true
@@ -27,12 +26,12 @@ func (d *download) Write(p []byte) (int, error) {
 		d.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment",
 			map[string]string{"filename": d.name}))
 	}
-	// where there is none, the connection has no deadline
+	// A writer without write deadlines needs none.
 	_ = http.NewResponseController(d.w).SetWriteDeadline(time.Now().Add(writeLimit))
 	return d.w.Write(p)
 }
 
-// end lets the connection serve what comes next.
+// end removes the deadline, so that the connection can serve the next request.
 func (d *download) end() {
 	_ = http.NewResponseController(d.w).SetWriteDeadline(time.Time{})
 }

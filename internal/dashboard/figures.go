@@ -9,11 +9,11 @@ import (
 	"weir/internal/llm"
 )
 
-// none stands in a table where there is nothing to say.
+// none fills an empty cell of a table.
 const none = "–"
 
-// amount is an amount of money for a glance: whole cents from a dollar up, four
-// digits that count below. Tables have it with all its digits, from dollars.
+// amount formats an amount for a quick look: cents from a dollar up, four significant digits below. Tables show
+// amounts with all digits.
 func amount(m llm.Money) string {
 	switch {
 	case m < 0:
@@ -28,8 +28,7 @@ func amount(m llm.Money) string {
 	return dollars(rounded(m, unit))
 }
 
-// rounded is the nearest multiple of the unit, half up; the amount is not
-// negative.
+// rounded returns the nearest multiple of the unit, half up; the amount must not be negative.
 func rounded(m, unit llm.Money) llm.Money {
 	rest := m % unit
 	if m -= rest; rest >= unit-rest {
@@ -38,7 +37,7 @@ func rounded(m, unit llm.Money) llm.Money {
 	return m
 }
 
-// compact is a count for a glance, to three digits from a hundred thousand up.
+// compact formats a count for a quick look, with three digits from a hundred thousand up.
 func compact(n int64) string {
 	if n < 100_000 {
 		return number(n)
@@ -60,7 +59,7 @@ func compact(n int64) string {
 	return strconv.FormatFloat(value, 'f', places, 64) + unit
 }
 
-// took is how long something took: to a millisecond below ten seconds.
+// took formats a duration, in milliseconds below ten seconds.
 func took(d time.Duration) string {
 	switch {
 	case d < 50*time.Microsecond:
@@ -76,7 +75,7 @@ func took(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 }
 
-// orNone is the text of a time that something took; none for 0.
+// orNone formats a duration, or returns none for 0.
 func orNone(d time.Duration) string {
 	if d <= 0 {
 		return none
@@ -84,8 +83,7 @@ func orNone(d time.Duration) string {
 	return took(d)
 }
 
-// percent is a share in whole percent, from 0 to 100. A part that is there is
-// not 0, and one that is not all is not 100.
+// percent returns a share in whole percent, from 0 to 100. It returns 0 only for nothing and 100 only for all.
 func percent(part, whole int64) int {
 	switch {
 	case whole <= 0 || part <= 0:
@@ -96,7 +94,7 @@ func percent(part, whole int64) int {
 	return min(max(int(float64(part)/float64(whole)*100+0.5), 1), 99)
 }
 
-// percentText is the text of a share, which says where it is nearly nothing or nearly all.
+// percentText formats a share, with "<" and ">" for nearly nothing and nearly all.
 func percentText(part, whole int64) string {
 	switch share := float64(part) / float64(whole); {
 	case part > 0 && share < 0.01:
@@ -107,8 +105,8 @@ func percentText(part, whole int64) string {
 	return fmt.Sprintf("%d %%", percent(part, whole))
 }
 
-// modelName is the name of a model with places at which a line may break.
+// modelName splits a model's name at the places where a line may break.
 func modelName(name string) []string { return strings.SplitAfter(name, "/") }
 
-// clock is the time of day of a moment, to the second.
+// clock formats a time of day to the second.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }

@@ -23,21 +23,19 @@ func formError(err error) error {
 	}
 }
 
-// form is what somebody typed, and what is wrong with it. The zero value is an
-// empty form.
+// form holds the values of a form and its mistakes. The zero value is an empty form.
 type form struct {
 	values  url.Values
 	wrong   map[string]string // by the field's name
-	general []string          // of no field
-	fields  []string          // that were made, in order
-	wait    time.Duration     // before it may be sent again; 0 for none
+	general []string          // mistakes without a field
+	fields  []string          // names of the created fields, in order
+	wait    time.Duration     // time before it may be sent again; 0 for none
 }
 
-// sent is the form of a request that came by POST.
+// sent returns the form of a POST.
 func sent(r *http.Request) *form { return &form{values: r.PostForm} }
 
-// refuse puts an error at its field. It reports whether the error is one of
-// what was typed; another one is not the form's to show.
+// refuse adds an error to its field. It reports whether the error is about the values; the form does not show others.
 func (f *form) refuse(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -59,7 +57,7 @@ func (f *form) refuse(err error) bool {
 	return true
 }
 
-// mistake says what is wrong with a field; the first thing said stands.
+// mistake records a field's mistake; the first one of a field counts.
 func (f *form) mistake(name, text string) {
 	if f.wrong == nil {
 		f.wrong = map[string]string{}
@@ -71,8 +69,7 @@ func (f *form) mistake(name, text string) {
 
 func (f *form) bad() bool { return len(f.wrong)+len(f.general) > 0 }
 
-// status is the page's: 422 for a form that was not taken, 429 for one that was
-// sent too often.
+// status returns the page's status: 422 for a refused form, 429 for one that was sent too often.
 func (f *form) status() int {
 	switch {
 	case f.wait > 0:
@@ -91,8 +88,7 @@ func unsent(show formServe) serve {
 	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error { return show(w, r, v, &form{}) }
 }
 
-// refused shows the form again with what is wrong with it, unless the error is not
-// the form's to show.
+// refused shows the form again with its mistakes, or returns an error that the form does not show.
 func (f *form) refused(w http.ResponseWriter, r *http.Request, v *people.Visit, err error, show formServe) error {
 	if f.refuse(err) {
 		return show(w, r, v, f)
@@ -100,8 +96,7 @@ func (f *form) refused(w http.ResponseWriter, r *http.Request, v *people.Visit, 
 	return err
 }
 
-// followed answers the form that ended so: with the page that comes after it, or
-// with its own, where what is refused is said.
+// followed redirects to the next page, or shows the form again with its mistakes.
 func (f *form) followed(w http.ResponseWriter, r *http.Request, v *people.Visit, to string, err error,
 	show formServe,
 ) error {
@@ -111,9 +106,8 @@ func (f *form) followed(w http.ResponseWriter, r *http.Request, v *people.Visit,
 	return goTo(w, r, to)
 }
 
-// field is a field with what was typed into it, but for a password, and with
-// what is wrong with it. Before anything was sent it keeps the value and the
-// choices that it comes with.
+// field returns a field with its sent value, except a password, and its mistake. Before the form is sent, the field
+// keeps its own value and choices.
 func (f *form) field(x Field) Field {
 	f.fields = append(f.fields, x.Name)
 	x.Error = f.wrong[x.Name]
@@ -132,9 +126,8 @@ func (f *form) field(x Field) Field {
 	return x
 }
 
-// problems is all that is wrong, in the order of the fields. Call it after all
-// fields are made: what is wrong with one that the page does not have is said
-// without a link.
+// problems returns all mistakes, in the order of the fields. Call it after all fields are created: a mistake of a
+// field that the page does not have is shown without a link.
 func (f *form) problems() []Problem {
 	var all []Problem
 	for _, text := range f.general {
@@ -153,7 +146,7 @@ func (f *form) problems() []Problem {
 	return all
 }
 
-// secret is what was typed into a field for a password.
+// secret returns the value of a password field.
 func secret(r *http.Request, name string) llm.Secret {
 	return llm.NewSecret(r.PostFormValue(name))
 }

@@ -9,17 +9,16 @@ import (
 	"weir/internal/llm"
 )
 
-// day is a date as people write it.
+// day formats a date for people.
 func day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
 
-// moment is a time to the minute.
+// moment formats a time to the minute.
 func moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
 
-// rfc3339 is a time as HTML's <time> has it.
+// rfc3339 formats a time for HTML's <time>.
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// between is how long ago a moment is, or how far ahead, in one unit; a date when it
-// is more than a month.
+// between formats the distance between two times in one unit, or the date if it is more than a month.
 func between(now, t time.Time) string {
 	d, form := now.Sub(t), "%s ago"
 	if d < 0 {
@@ -45,7 +44,7 @@ func many(n int64, unit string) string {
 	return number(n) + " " + unit + "s"
 }
 
-// number is a whole number with its thousands apart.
+// number formats a whole number with separators of thousands.
 func number(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	if n < 0 {
@@ -61,7 +60,7 @@ func grouped(digits string) string {
 	return digits
 }
 
-// dollars is an amount with all its digits, at least two of them cents.
+// dollars formats an amount with all its digits, at least two decimals.
 func dollars(m llm.Money) string {
 	text, negative := strings.CutPrefix(m.String(), "-")
 	whole, cents, _ := strings.Cut(text, ".")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// icons are drawn in lines on a square of 20.
+// icons are line drawings on a square of 20.
 var icons = map[string]string{
 	"overview":   `<path d="M3 14a7 7 0 1 1 14 0"/><path d="M10 14l3.500-5"/><path d="M3 17h14"/>`,
 	"keys":       `<circle cx="7" cy="13" r="3.500"/><path d="M9.500 10.500 16.500 3.500M13.500 6.500l2.500 2.500"/>`,
@@ -15,32 +15,36 @@ var icons = map[string]string{
 	"requests":   `<path d="M7 5h10M7 10h10M7 15h10M3 5h.5M3 10h.5M3 15h.5"/>`,
 	"playground": `<path d="M3 4h14v10H9l-4 3v-3H3z"/><path d="M7 8h6M7 11h3"/>`,
 	"models":     `<path d="m10 3 7 4-7 4-7-4zM3 11l7 4 7-4"/>`,
-	"webhooks":   `<circle cx="10" cy="5" r="2"/><circle cx="5" cy="15" r="2"/><circle cx="15" cy="15" r="2"/><path d="M9 7 6 13M11 7l3 6M7 15h6"/>`,
-	"members":    `<circle cx="7.500" cy="7" r="3"/><path d="M2.500 17c0-3 2-5 5-5s5 2 5 5M13 4.500a3 3 0 0 1 0 5M14.500 12.500c2 .7 3 2.300 3 4.500"/>`,
-	"accounts":   `<path d="M3 17V8l7-5 7 5v9zM8 17v-5h4v5"/>`,
-	"providers":  `<path d="M4 4h12v4H4zM4 12h12v4H4zM7 6h.5M7 14h.5"/>`,
-	"prices":     `<path d="M10 3H4v6l7.500 7.500 6-6zM7 6.500h.1"/>`,
-	"audit":      `<path d="M5 3h10v14H5zM8 7h4M8 10h4M8 13h2"/>`,
-	"system":     `<path d="M2 10h4l2-5 4 10 2-5h4"/>`,
-	"settings":   `<path d="M3 6h7M14 6h3M3 14h3M10 14h7"/><circle cx="12" cy="6" r="2"/><circle cx="8" cy="14" r="2"/>`,
-	"out":        `<path d="M12 4H4v12h8M9 10h8M14 7l3 3-3 3"/>`,
-	"copy":       `<path d="M7 7h10v10H7zM13 7V3H3v10h4"/>`,
-	"chevrons":   `<path d="m6.500 8 3.500-4 3.500 4M6.500 12l3.500 4 3.500-4"/>`,
-	"plus":       `<path d="M10 4v12M4 10h12"/>`,
+	"webhooks": `<circle cx="10" cy="5" r="2"/><circle cx="5" cy="15" r="2"/><circle cx="15" cy="15" ` +
+		`r="2"/><path d="M9 7 6 13M11 7l3 6M7 15h6"/>`,
+	"members": `<circle cx="7.500" cy="7" r="3"/><path d="M2.500 17c0-3 2-5 5-5s5 2 5 5M13 4.500a3 3 0 0 1 0 ` +
+		`5M14.500 12.500c2 .7 3 2.300 3 4.500"/>`,
+	"accounts":  `<path d="M3 17V8l7-5 7 5v9zM8 17v-5h4v5"/>`,
+	"providers": `<path d="M4 4h12v4H4zM4 12h12v4H4zM7 6h.5M7 14h.5"/>`,
+	"prices":    `<path d="M10 3H4v6l7.500 7.500 6-6zM7 6.500h.1"/>`,
+	"audit":     `<path d="M5 3h10v14H5zM8 7h4M8 10h4M8 13h2"/>`,
+	"system":    `<path d="M2 10h4l2-5 4 10 2-5h4"/>`,
+	"settings": `<path d="M3 6h7M14 6h3M3 14h3M10 14h7"/><circle cx="12" cy="6" r="2"/><circle cx="8" cy="14" ` +
+		`r="2"/>`,
+	"out":      `<path d="M12 4H4v12h8M9 10h8M14 7l3 3-3 3"/>`,
+	"copy":     `<path d="M7 7h10v10H7zM13 7V3H3v10h4"/>`,
+	"chevrons": `<path d="m6.500 8 3.500-4 3.500 4M6.500 12l3.500 4 3.500-4"/>`,
+	"plus":     `<path d="M10 4v12M4 10h12"/>`,
 }
 
-// icon is an icon by its name, which says nothing to those who hear the page:
-// the words beside it do.
+// icon returns an icon by its name. Screen readers skip it, because the text next to it says the same.
 func icon(name string) template.HTML {
 	return template.HTML(
-		`<svg viewBox="0 0 20 20" width="20" height="20" fill="none" stroke="currentColor" stroke-width="1.500" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">` +
+		`<svg viewBox="0 0 20 20" width="20" height="20" fill="none" stroke="currentColor" stroke-width="1.500" ` +
+			`stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">` +
 			icons[name] + `</svg>`)
 }
 
-// gauge is the picture beside the ways in: a staff gauge in a river.
+// gauge draws the picture of the sign-in pages: a staff gauge in a river.
 func gauge() template.HTML {
 	var b strings.Builder
-	b.WriteString(`<svg viewBox="0 0 600 800" preserveAspectRatio="xMidYMid slice" fill="none" stroke="currentColor" stroke-linecap="round">`)
+	b.WriteString(`<svg viewBox="0 0 600 800" preserveAspectRatio="xMidYMid slice" fill="none" ` +
+		`stroke="currentColor" stroke-linecap="round">`)
 	for i := range 14 {
 		y := 470 + 9*float64(i)*(1+float64(i)/9)
 		fmt.Fprintf(&b, `<path stroke-width="1.500" opacity="%.2f" d="%s"/>`, 0.8-0.045*float64(i),
@@ -50,15 +54,17 @@ func gauge() template.HTML {
 		y, length := 700-14*i, 14
 		if i%5 == 0 {
 			length = 34
-			fmt.Fprintf(&b, `<text x="188" y="%d" fill="currentColor" stroke="none" font-size="13" opacity="%s">%.1f</text>`, y+5, beneath(y), float64(i)/10)
+			fmt.Fprintf(&b, `<text x="188" y="%d" fill="currentColor" stroke="none" font-size="13" `+
+				`opacity="%s">%.1f</text>`, y+5, beneath(y), float64(i)/10)
 		}
 		fmt.Fprintf(&b, `<path stroke-width="1.500" opacity="%s" d="M140 %dh%d"/>`, beneath(y), y, length)
 	}
-	b.WriteString(`<path stroke-width="2" opacity=".9" d="M140 120V470"/><path stroke-width="2" opacity=".3" d="M140 470V720"/></svg>`)
+	b.WriteString(`<path stroke-width="2" opacity=".9" d="M140 120V470"/><path stroke-width="2" opacity=".3" ` +
+		`d="M140 470V720"/></svg>`)
 	return template.HTML(b.String())
 }
 
-// beneath is how strongly a mark of the gauge shows: what is under water less.
+// beneath returns the opacity of a mark of the gauge, which is lower under water.
 func beneath(y int) string {
 	if y > 470 {
 		return ".3"
@@ -66,7 +72,7 @@ func beneath(y int) string {
 	return ".9"
 }
 
-// wave is the path of a wave of that height and length across the picture.
+// wave returns the path of a wave of that height and length across the picture.
 func wave(y, height, length, phase float64) string {
 	var b strings.Builder
 	for x := -400.0; x <= 1000; x += 20 {

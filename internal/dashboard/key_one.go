@@ -12,15 +12,15 @@ import (
 	"weir/internal/people"
 )
 
-// keyPage is one key: what is known of it, and what can be changed.
+// keyPage shows one key and the forms that change it.
 type keyPage struct {
 	keyRow
 	Facts     []Fact
 	Base      string // path of the page
-	Usage     string // path of its usage; empty where there is none
+	Usage     string // path of its usage; empty if there is none
 	CanChange bool
 	Fields    keyForm
-	Once      string // name of the form that gives it another secret
+	Once      string // name of the form that rotates it, so that it is executed only once
 	Overlap   Field
 	Problems  []Problem
 }
@@ -68,7 +68,8 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 	}
 	if k.FormerUntil != nil && k.FormerUntil.After(now) {
 		p.Facts = append(p.Facts, Fact{
-			"Former key", "…" + k.FormerLast4 + ", valid until " + k.FormerUntil.UTC().Format("2 Jan 2006, 15:04") + " UTC",
+			"Former key", "…" + k.FormerLast4 + ", valid until " + k.FormerUntil.UTC().Format("2 Jan 2006, "+
+				"15:04") + " UTC",
 		})
 	}
 	p.Facts = append(p.Facts, perFacts(k.Per)...)
@@ -92,7 +93,7 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 	return p
 }
 
-// perFacts are what each end user, and each value of a tag, may use.
+// perFacts returns the limits and budget of each end user and each tag value.
 func perFacts(list []account.Per) (facts []Fact) {
 	for i := range list {
 		per := &list[i]
@@ -105,7 +106,7 @@ func perFacts(list []account.Per) (facts []Fact) {
 	return facts
 }
 
-// changeable is the key that the path names, which the visitor may change.
+// changeable returns the key in the path, if the visitor may change it.
 func (h *keyHandlers) changeable(r *http.Request, v *people.Visit) (*account.Key, error) {
 	k, err := h.find(r, v)
 	if err == nil {
@@ -130,7 +131,8 @@ func (h *keyHandlers) change(w http.ResponseWriter, r *http.Request, v *people.V
 	return f.followed(w, r, v, accountPath(v.Account.Name)+"/keys/"+k.ID+"?done=key-changed", err, h.showOne)
 }
 
-// updateOf is what the form changes of a key. What stays as it is is not written: somebody else may be changing it.
+// updateOf returns the form's changes of a key. Unchanged members are not written, because another request may be
+// changing them.
 func updateOf(k *account.Key, o *account.KeyOptions, expires string, now time.Time) account.KeyUpdate {
 	var u account.KeyUpdate
 	if o.Label != k.Label {
@@ -158,7 +160,7 @@ func updateOf(k *account.Key, o *account.KeyOptions, expires string, now time.Ti
 	return u
 }
 
-// rotate gives a key another secret, and shows it this once.
+// rotate replaces the secret of a key, and shows the new one only once.
 func (h *keyHandlers) rotate(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	k, err := h.changeable(r, v)
 	if err != nil {

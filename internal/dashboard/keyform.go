@@ -14,27 +14,27 @@ import (
 	"weir/internal/people"
 )
 
-// newKeyPage is the form of a new key.
+// newKeyPage shows the form of a new key.
 type newKeyPage struct {
-	Once     string // name of this form, so that it is followed once
+	Once     string // name of this form, so that it is executed only once
 	Fields   keyForm
 	Back     string
 	Problems []Problem
 }
 
-// keyForm are the fields of a key.
+// keyForm holds the fields of a key.
 type keyForm struct {
 	Label             Field
 	Permissions       Field
-	Service           *Field // of a new key, for whoever may make one that belongs to nobody
+	Service           *Field // only for a new key, if the visitor may create service keys
 	Expiry, Date      Field
 	Models            Field
 	Limits            []Field
 	Budget            []Field
-	ModelsOpen, Bound bool // what is rarely used stands open, for something is wrong or was typed there
+	ModelsOpen, Bound bool // whether to open the sections of rarely used fields, because they have values or mistakes
 }
 
-// keyShownPage shows a key, this once.
+// keyShownPage shows a new key, only once.
 type keyShownPage struct {
 	Label    string
 	Token    string
@@ -54,7 +54,7 @@ func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
 	return p
 }
 
-// keyFormOf are the fields of a key that is there; of a new one where it is nil.
+// keyFormOf returns the fields of an existing key, or of a new one if it is nil.
 func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 	var p keyForm
 	permissions, expiries := permissionChoices(v), expiryChoices()
@@ -89,14 +89,14 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 	return p
 }
 
-// serviceField asks whether a key is to belong to nobody; nil for whoever may make none of these.
+// serviceField returns the choice of a service key; nil if the visitor may not create service keys.
 func serviceField(v *people.Visit, f *form) *Field {
 	if v.May(people.Manage, v.Account.ID) != nil {
 		return nil
 	}
 	field := f.field(Field{
-		Name: "service", Label: "Whose key it is", Kind: "checkbox", Optional: true, Choices: []Choice{{
-			Value: "yes", Label: "Service key", Note: "It belongs to a program and to no person",
+		Name: "service", Label: "Owner of the key", Kind: "checkbox", Optional: true, Choices: []Choice{{
+			Value: "yes", Label: "Service key", Note: "It belongs to a program, not to a person",
 		}},
 	})
 	return &field
@@ -108,14 +108,14 @@ func expiryChoices() []Choice {
 		{Value: "30d", Label: "In 30 days"},
 		{Value: "90d", Label: "In 90 days"},
 		{Value: "1y", Label: "In a year"},
-		{Value: "date", Label: "On the date given"},
+		{Value: "date", Label: "On the given date"},
 	}
 }
 
-// keepExpiry leaves the expiry of a key as it is.
+// keepExpiry leaves the expiry of a key unchanged.
 const keepExpiry = "keep"
 
-// keptExpiry has the expiry of a key before the other choices.
+// keptExpiry adds the present expiry of a key as the first choice.
 func keptExpiry(k *account.Key, choices []Choice) []Choice {
 	if k.Expires == nil {
 		return choices
@@ -124,8 +124,8 @@ func keptExpiry(k *account.Key, choices []Choice) []Choice {
 	return append([]Choice{{Value: keepExpiry, Label: "On " + day(*k.Expires) + ", as now", Chosen: true}}, choices...)
 }
 
-// permissionChoices are what the visitor may let a key do. A key that administers
-// the installation is for operators to make.
+// permissionChoices returns the permissions that the visitor may give to a key. Only operators may create keys that
+// administer the installation.
 func permissionChoices(v *people.Visit) []Choice {
 	all := []Choice{
 		{Value: string(account.Chat), Label: "Chat", Note: "Send messages to models", Chosen: true},
@@ -139,7 +139,7 @@ func permissionChoices(v *people.Visit) []Choice {
 	return all
 }
 
-// limitNames are the limits, as the form names them.
+// limitNames lists the limits with their names in forms.
 var limitNames = []struct {
 	name, label string
 	of          func(*account.Limits) *int64
@@ -149,7 +149,7 @@ var limitNames = []struct {
 	{"concurrency", "Concurrent requests", func(l *account.Limits) *int64 { return &l.Concurrency }},
 }
 
-// limitFields are the fields of limits, with what they are. The names of fields begin with the prefix.
+// limitFields returns the fields of limits with their values. The names of the fields have the prefix.
 func limitFields(f *form, prefix string, l *account.Limits) (all []Field) {
 	for _, limit := range limitNames {
 		all = append(all, f.field(Field{
@@ -188,8 +188,7 @@ func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.V
 	return h.site.show(w, r, v, page{name: "key-shown", title: "Your new key", data: p})
 }
 
-// onceName is the name of a form that somebody sends; empty where it has none
-// of ours.
+// onceName returns the name of a sent form, or "" if it has no valid name.
 func onceName(v *people.Visit, values url.Values) string {
 	name := values.Get("once")
 	if name == "" || len(name) > 64 {
@@ -198,9 +197,8 @@ func onceName(v *people.Visit, values url.Values) string {
 	return v.User().ID + " " + name
 }
 
-// keyOptionsOf reads the form. What cannot be read is said at its field; what
-// the values mean is for account to judge. A key gets no permission but those
-// allowed.
+// keyOptionsOf reads the form. It adds unreadable values as mistakes; package account checks the meaning of the
+// values. A key only gets allowed permissions.
 func keyOptionsOf(f *form, allowed []Choice, now time.Time) account.KeyOptions {
 	o := account.KeyOptions{Label: strings.TrimSpace(f.values.Get("label"))}
 	for _, p := range f.values["permissions"] {
@@ -223,7 +221,7 @@ func keyOptionsOf(f *form, allowed []Choice, now time.Time) account.KeyOptions {
 
 const badLimit = "The limit is not a whole number. Enter one such as 600, or leave it empty for no limit."
 
-// wholeOf is a whole number that may be left out; people part thousands.
+// wholeOf parses an optional whole number, with or without separators of thousands.
 func wholeOf(f *form, name string) int64 {
 	text := strings.NewReplacer(",", "", " ", "", "_", "").Replace(f.values.Get(name))
 	if text == "" {
@@ -244,15 +242,15 @@ func budgetOf(f *form, prefix string) account.Budget {
 	}
 	limit, ok := amountOf(text)
 	if !ok || limit <= 0 {
-		f.mistake(prefix+"budget", "The budget is not an amount of US dollars above 0. Enter one such as 25 or 0.50, or "+
+		f.mistake(prefix+"budget", "The budget is not an amount of US dollars above 0. Enter one such as 25 or "+
+			"0.50, or "+
 			"leave it empty for no budget.")
 		return account.Budget{}
 	}
 	return account.Budget{Limit: limit, Period: budget.Period(f.values.Get(prefix + "period"))}
 }
 
-// expiryOf is the time until a key expires; 0 for never. A date counts to its
-// end, in UTC.
+// expiryOf returns the time until a key expires; 0 for never. A date includes its whole day, in UTC.
 func expiryOf(f *form, now time.Time) time.Duration {
 	switch choice := f.values.Get("expires"); choice {
 	case "", "never", keepExpiry:

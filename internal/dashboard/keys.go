@@ -12,7 +12,7 @@ import (
 	"weir/internal/people"
 )
 
-// keyHandlers answer the pages of API keys.
+// keyHandlers serves the pages of API keys.
 type keyHandlers struct {
 	site         *site
 	accounts     *account.Service
@@ -21,11 +21,11 @@ type keyHandlers struct {
 	publicURL    func(*http.Request) string
 	exampleModel func() string
 	once         *once
-	reports      Reports         // nil where nobody knows
-	budgetSpent  account.Spender // nil where nobody knows
+	reports      Reports         // nil if they are not known
+	budgetSpent  account.Spender // nil if it is not known
 }
 
-// keysPage is the list of an account's keys.
+// keysPage shows the list of an account's keys.
 type keysPage struct {
 	Suspended bool
 	CanMake   bool
@@ -34,17 +34,17 @@ type keysPage struct {
 	Keys      []keyRow
 	Shown     string // how many of them are shown; empty for all
 	Empty     Empty
-	Used      bool // when keys were last used is known
-	Spent     bool // what keys have spent is known
+	Used      bool // whether the last use of keys is known
+	Spent     bool // whether the spending of keys is known
 }
 
-// keyRow is a key in the list.
+// keyRow shows a key in the list.
 type keyRow struct {
 	ID, Label, Last4 string
 	Path             string // of the key's own page
 	Spent            spending
 	Badge            Badge
-	By               string // who made it; empty for nobody who is known
+	By               string // creator; empty if unknown
 	Service          bool   // it belongs to no person
 	Permissions      string
 	Models           []string
@@ -88,10 +88,10 @@ func (h *keyHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Vis
 	return h.site.show(w, r, v, page{name: "keys", title: "API Keys", data: p})
 }
 
-// mostSpends is how many keys' spending is read; an account has fewer in use.
+// mostSpends bounds the keys whose spending is read; an account has fewer in use.
 const mostSpends = 5000
 
-// spent is what keys have spent this month (UTC), by id.
+// spent returns the spending of keys in this UTC month, by id.
 func (h *keyHandlers) spent(ctx context.Context, accountID string) (map[string]spending, error) {
 	if h.reports == nil {
 		return nil, nil
@@ -106,7 +106,7 @@ func (h *keyHandlers) spent(ctx context.Context, accountID string) (map[string]s
 	return sums, err
 }
 
-// makers are the names of the account's members, by id.
+// makers returns the names of the account's members, by id.
 func (h *keyHandlers) makers(r *http.Request, v *people.Visit) (map[string]string, error) {
 	members, err := h.people.Members(r.Context(), v.Account.ID)
 	if err != nil {
@@ -119,7 +119,7 @@ func (h *keyHandlers) makers(r *http.Request, v *people.Visit) (map[string]strin
 	return names, nil
 }
 
-// nameOf is how people know somebody.
+// nameOf returns a person's name, or the e-mail address if there is none.
 func nameOf(name, email string) string {
 	if name != "" {
 		return name
@@ -127,8 +127,8 @@ func nameOf(name, email string) string {
 	return email
 }
 
-// keysPageOf is the page without what is known of the keys elsewhere. The keys
-// that are good come newest first, at most mostKeys; past ones have a view of their own.
+// keysPageOf builds the page without data from other services. It lists valid keys newest first, at most mostKeys;
+// past keys have their own view.
 func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) keysPage {
 	base := accountPath(v.Account.Name) + "/keys"
 	p := keysPage{
@@ -151,7 +151,7 @@ func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) ke
 	if past {
 		found = count[1]
 	}
-	p.Shown = shownOf(found, mostKeys, "API keys, the newest first. The API and weir keys list have all.")
+	p.Shown = shownOf(found, mostKeys, "API keys, newest first. The API and weir keys list show all.")
 	if count[1] > 0 {
 		p.Views = []Link{
 			{Label: "Active " + number(count[0]), Href: base, Current: !past},
@@ -172,8 +172,8 @@ func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) ke
 
 func keyRowOf(v *people.Visit, base string, k *account.Key, now time.Time) keyRow {
 	row := keyRow{
-		ID: k.ID, Path: base + "/" + k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator, Service: k.Creator == "", Models: k.Models,
-		Bounds:  boundsOf(k.Limits, k.Budget),
+		ID: k.ID, Path: base + "/" + k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator,
+		Service: k.Creator == "", Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
 		Created: k.Created, Expires: k.Expires, Permissions: permissionsOf(k.Permissions),
 	}
 	switch k.State(now) {
@@ -202,7 +202,7 @@ func permissionsOf(list []account.Permission) string {
 	return strings.Join(words, ", ")
 }
 
-// boundsOf says what limits and a budget allow, one thing a line.
+// boundsOf describes limits and a budget, one per line.
 func boundsOf(l account.Limits, b account.Budget) []string {
 	var all []string
 	for _, one := range []struct {
@@ -241,7 +241,7 @@ func (h *keyHandlers) revoke(w http.ResponseWriter, r *http.Request, v *people.V
 	return goAfter(w, r, accountPath(v.Account.Name)+"/keys?done=key-revoked", err)
 }
 
-// find is the key of the visit's account that the path names.
+// find returns the key in the path, if it belongs to the visit's account.
 func (h *keyHandlers) find(r *http.Request, v *people.Visit) (*account.Key, error) {
 	k, err := h.accounts.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.AccountID != v.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {

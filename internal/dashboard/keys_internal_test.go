@@ -21,7 +21,7 @@ func TestKeysShown(t *testing.T) {
 	}
 	for past, newest := range map[bool]string{false: "208", true: "209"} {
 		p := keysPageOf(visitOf(people.Owner), keys, past, testTime)
-		const shown = "100 of 105 API keys, the newest first. The API and weir keys list have all."
+		const shown = "100 of 105 API keys, newest first. The API and weir keys list show all."
 		if len(p.Keys) != mostKeys || p.Keys[0].Label != newest || p.Shown != shown {
 			t.Errorf("past %v: got %d keys, the first %q, shown %q", past, len(p.Keys), p.Keys[0].Label, p.Shown)
 		}

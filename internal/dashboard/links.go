@@ -8,19 +8,17 @@ import (
 	"weir/internal/people"
 )
 
-// linkPage is where a one-time link leads: to make oneself known, or to choose
-// a password.
+// linkPage is the page of a one-time link, with a form for the person's data or a password.
 type linkPage struct {
 	Title, Text, Verb string
-	Email             string // whom the link is for; empty where it is asked for
-	Known             bool   // they have a user and give their password
-	SSO               string // what they come in by in place of the form; empty for the form
+	Email             string // address of the link; empty if the form asks for it
+	Known             bool   // they have a user and enter their password
+	SSO               string // name of single sign-on if it replaces the form; empty for the form
 	Fields            []Field
 	Problems          []Problem
 }
 
-// useLink does what the form of a kind of link asks for: whoever uses the link is
-// signed in afterwards.
+// useLink executes the form of a kind of link, and signs the person in.
 func (h *signInHandlers) useLink(kind people.LinkKind) serve {
 	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 		f := sent(r)
@@ -33,8 +31,7 @@ func (h *signInHandlers) useLink(kind people.LinkKind) serve {
 	}
 }
 
-// link shows what a link of that kind is for. One that is used up, over, or of another
-// kind is not found.
+// link shows the page of a link of that kind. A link that is used, expired or of another kind is not found.
 func (h *signInHandlers) link(kind people.LinkKind) formServe {
 	return func(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
 		link, err := h.people.Link(r.Context(), r.PathValue("token"), kind)
@@ -72,7 +69,8 @@ func linkPageOf(link people.Link, f *form) linkPage {
 		p.Fields = []Field{f.field(password)}
 	case link.Unsaid:
 		p.Title, p.Text, p.Verb = invitedTo(link.Invitation),
-			"If you have a user with this address, enter its password. Else choose a name and a password.", "Accept"
+			"If you already have a user with this address, enter its password. Otherwise choose a name and a "+
+				"password.", "Accept"
 		name.First = true
 		p.Fields = []Field{f.field(name), f.field(password)}
 	case link.Known:
@@ -84,7 +82,8 @@ func linkPageOf(link people.Link, f *form) linkPage {
 		})}
 	case link.Claims:
 		p.Title, p.Verb = invitedTo(link.Invitation), "Accept and sign in"
-		p.Text = "Somebody else may have signed in with this address. Choose a new password: the old one stops working."
+		p.Text = "Another person may have signed in with this address. Choose a new password: the old one stops " +
+			"working."
 		password.Label, password.First = "New password", true
 		p.Fields = []Field{f.field(password)}
 	default:
@@ -96,8 +95,8 @@ func linkPageOf(link people.Link, f *form) linkPage {
 	return p
 }
 
-// dropPasswords is the page where passwords are switched off. An invitation is taken up
-// by whoever comes by single sign-on with its address.
+// dropPasswords removes password fields if passwords are disabled. A person who signs in by single sign-on with the
+// address of an invitation accepts it.
 func (p *linkPage) dropPasswords(kind people.LinkKind, sso string) {
 	p.Fields = slices.DeleteFunc(p.Fields, func(f Field) bool { return f.Kind == "password" })
 	if kind == people.InviteLink {
@@ -115,7 +114,7 @@ func invitedTo(i *people.Invitation) string {
 	return "Join " + i.AccountName
 }
 
-// follow does what the link of the path is for, and begins a session.
+// follow executes the link in the path, and starts a session.
 func (h *signInHandlers) follow(r *http.Request, kind people.LinkKind, from people.Origin) (llm.Secret, error) {
 	token := r.PathValue("token")
 	switch kind {
@@ -135,7 +134,7 @@ func personOf(r *http.Request) people.Person {
 	}
 }
 
-// forgotPage asks for an address, and then says the same of each.
+// forgotPage asks for an address, and then shows the same text for every address.
 type forgotPage struct {
 	Sent     bool
 	Email    Field

@@ -9,14 +9,14 @@ import (
 	"weir/internal/people"
 )
 
-// memberHandlers answer the page of an account's members.
+// memberHandlers serves the page of an account's members.
 type memberHandlers struct {
 	site      *site
 	people    *people.Service
 	publicURL func(*http.Request) string
 }
 
-// membersPage is an account, and who is in it.
+// membersPage shows an account and its members.
 type membersPage struct {
 	Name        string
 	Badge       Badge
@@ -26,12 +26,12 @@ type membersPage struct {
 	Invitations []invitationRow
 	InvitePath  string
 	Invite      []Field
-	SSO         string   // what gives the roles here; empty for nothing
-	Invited     *invited // whom this very form invited
+	SSO         string   // name of single sign-on if it grants the roles here; empty for none
+	Invited     *invited // the invitation that this request created
 	Problems    []Problem
 }
 
-// memberRow is a member in the list.
+// memberRow shows a member in the list.
 type memberRow struct {
 	Name, Email string
 	Role        people.Role
@@ -42,7 +42,7 @@ type memberRow struct {
 	Remove      Confirm
 }
 
-// invitationRow is an invitation that nobody accepted yet.
+// invitationRow shows a pending invitation.
 type invitationRow struct {
 	Email, By string
 	Role      people.Role
@@ -50,11 +50,11 @@ type invitationRow struct {
 	Cancel    Confirm
 }
 
-// invited is an invitation with its link, which is shown this once.
+// invited shows an invitation with its link, only once.
 type invited struct {
 	Email  string
 	Link   string
-	Unsent bool // there is mail, and it failed
+	Unsent bool // whether the mail failed
 }
 
 func membersPath(v *people.Visit) string { return accountPath(v.Account.Name) + "/members" }
@@ -74,7 +74,7 @@ func (h *memberHandlers) invite(w http.ResponseWriter, r *http.Request, v *peopl
 	return h.show(w, r, v, &form{}, just)
 }
 
-// invite invites whom the form names.
+// invite creates the invitation of the form.
 func (s *site) invite(r *http.Request, v *people.Visit, to *people.Service, base string, i people.Invitation) (
 	*invited, error,
 ) {
@@ -83,7 +83,7 @@ func (s *site) invite(r *http.Request, v *people.Visit, to *people.Service, base
 	if token.IsZero() {
 		return nil, err
 	}
-	if err != nil { // the invitation stands; its mail did not go out
+	if err != nil { // the invitation is valid, but its mail failed
 		s.log.WarnContext(r.Context(), "an invitation could not be mailed", "request_id", v.Origin.Request, "err", err)
 	}
 	return &invited{Email: i.Email, Link: base + "/invite/" + token.Reveal(), Unsent: err != nil}, nil
@@ -143,7 +143,7 @@ func membersPageOf(v *people.Visit, members []people.Membership, f *form) member
 	return p
 }
 
-// factsOf is what holds for the account.
+// factsOf returns the limits, budget and credit of the account.
 func factsOf(a *account.Account) []Fact {
 	facts := []Fact{{"Budget", "None"}, {"Limits", "None for this account"}}
 	if a.Budget.Limit > 0 {
@@ -177,7 +177,7 @@ func memberRowOf(v *people.Visit, m people.Membership) memberRow {
 	return row
 }
 
-// roleChoices are the roles, with that one chosen.
+// roleChoices returns the roles, with one chosen.
 func roleChoices(chosen people.Role) []Choice {
 	all := []Choice{
 		{Value: string(people.Owner), Label: "Owner", Note: "Manages members, keys and webhooks"},
@@ -190,7 +190,7 @@ func roleChoices(chosen people.Role) []Choice {
 	return all
 }
 
-// invitationRowOf is an invitation of those that have a path each below that one.
+// invitationRowOf returns the row of an invitation below that path.
 func invitationRowOf(path string, i people.Invitation) invitationRow {
 	row := invitationRow{Email: i.Email, By: i.By, Role: i.Role, Expires: i.Expires}
 	row.Cancel = Confirm{

@@ -15,7 +15,7 @@ import (
 	"weir/internal/route"
 )
 
-// modelHandlers answer the page of models.
+// modelHandlers serves the page of models.
 type modelHandlers struct {
 	site         *site
 	models       func() []route.Model
@@ -29,37 +29,37 @@ type modelsPage struct {
 	Problems []Problem
 	Rows     []modelRow
 	Pager    Pager
-	Count    int // that the filters select
+	Count    int // number of models that match the filters
 	Default  string
 	Empty    Empty
 }
 
-// modelRow is a model, or an alias.
+// modelRow shows a model or an alias.
 type modelRow struct {
-	Ident      string // of its name, to copy
+	Ident      string // id of its name, for copying
 	Name       string
 	Targets    []aliasTarget
 	Deprecated bool
 	Context    string
 	MaxOutput  string
 	Unpriced   bool
-	Prices     []Fact // of classes that have another price than input or output
+	Prices     []Fact // of classes with a price other than that of input or output
 	In, Out    string
 	Tiers      []string
 	Source     string
 	Abilities  []ability
 }
 
-// aliasTarget is a target of an alias, with its figures: empty where nothing is known of it.
+// aliasTarget shows a target of an alias and its figures, which are empty if unknown.
 type aliasTarget struct{ Name, Figures string }
 
-// ability is what a model can do, cannot, or nobody knows: yes, no, unknown.
+// ability is an ability of a model: yes, no or unknown.
 type ability struct{ Name, Kind string }
 
 const (
-	// modelsShown is how many models a page has.
+	// modelsShown is the number of models per page.
 	modelsShown = 40
-	// modelWork is how many bytes of a body are as much work to read as a model is to look at.
+	// modelWork is the work of checking a model, in bytes of a body that take as long to read.
 	modelWork = 128
 )
 
@@ -83,8 +83,8 @@ func (h *modelHandlers) list(w http.ResponseWriter, r *http.Request, v *people.V
 	})
 }
 
-// asCharged are models with the prices that the account pays, where it has a price list; operators see what providers
-// charge.
+// asCharged returns models with the prices that the account pays, if it has a price list; operators see the purchase
+// prices.
 func asCharged(all []route.Model, v *people.Visit, now time.Time) []route.Model {
 	if len(v.Account.PriceLists) == 0 || v.Operator() {
 		return all
@@ -97,7 +97,7 @@ func asCharged(all []route.Model, v *people.Visit, now time.Time) []route.Model 
 	return all
 }
 
-// modelsPageOf is the page of those that the query selects.
+// modelsPageOf builds the page of the models that match the query.
 func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 	f := &form{values: q}
 	offset := f.offset()
@@ -138,8 +138,7 @@ func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 	return p
 }
 
-// modelMatches reports whether each word of q is in the model's name, and it is
-// of the provider, and can do what is asked.
+// modelMatches reports whether a model matches the words, the provider and the ability of q.
 func modelMatches(m *route.Model, q url.Values) bool {
 	name := strings.ToLower(m.Name)
 	for word := range strings.FieldsSeq(strings.ToLower(q.Get("q"))) {
@@ -154,7 +153,7 @@ func modelMatches(m *route.Model, q url.Values) bool {
 	return can == "" || slices.Contains(m.Abilities.List(), pricing.NamedAbility{Name: can, Ability: pricing.Yes})
 }
 
-// aliasesOnly selects aliases, where a provider is chosen: none has such a name.
+// aliasesOnly selects aliases instead of a provider. No provider has such a name.
 const aliasesOnly = "*"
 
 func providerChoices(all []route.Model) []Choice {
@@ -182,7 +181,7 @@ func abilityChoices() []Choice {
 	return choices
 }
 
-// abilityText is an ability in a word or two.
+// abilityText names an ability in a word or two.
 func abilityText(name string) string {
 	switch name {
 	case "documents":
@@ -213,7 +212,7 @@ func modelRowOf(ident string, m *route.Model) modelRow {
 	return row
 }
 
-// targetFigures are the context and the prices of a model that an alias names.
+// targetFigures returns the context and the prices of an alias' target.
 func targetFigures(all []route.Model, name string) string {
 	i := slices.IndexFunc(all, func(m route.Model) bool { return m.Name == name })
 	if i < 0 {
@@ -226,7 +225,7 @@ func targetFigures(all []route.Model, name string) string {
 	return row.Context + " context, " + row.In + " in, " + row.Out + " out"
 }
 
-// sizeText is a number of tokens; a question mark where nobody knows it.
+// sizeText formats a number of tokens, or "?" if unknown.
 func sizeText(n int64) string {
 	if n <= 0 {
 		return "?"
@@ -234,7 +233,7 @@ func sizeText(n int64) string {
 	return compact(n)
 }
 
-// price fills in what the model costs, in dollars per million tokens.
+// price adds the model's prices, in dollars per million tokens.
 func (row *modelRow) price(p *llm.Price) {
 	r := &p.Rates
 	row.In, row.Out = perMillion(r[llm.Input]), perMillion(r[llm.Output])
@@ -251,8 +250,8 @@ func (row *modelRow) price(p *llm.Price) {
 	}
 }
 
-// usualRate is what a class costs that has no price of its own: that of input or
-// of output, and nothing for what is no token.
+// usualRate returns the price of a class without its own price: that of input or output, and 0 for units other than
+// tokens.
 func usualRate(r *llm.Rates, c llm.Class) llm.Rate {
 	switch {
 	case c.IsInput():

@@ -7,27 +7,26 @@ import (
 	"weir/internal/people"
 )
 
-// Link is a link by its label; Current says that it leads to where one is.
+// Link is a link with its label; Current marks the link to the current page.
 type Link struct {
 	Label, Href string
 	Icon        string
 	Current     bool
 }
 
-// NavGroup is links of one kind, under a label or none.
+// NavGroup holds related links, with or without a label.
 type NavGroup struct {
 	Label string
 	Links []Link
 }
 
-// place is a page of the navigation. It shows when its pattern is a route, to
-// whoever has the right.
+// place is a page of the navigation. It is shown to visitors with the right if its pattern is a route.
 type place struct {
 	label, icon, path string
 	right             people.Right
 }
 
-// accountPlaces are the pages of an account, after its path.
+// accountPlaces lists the pages of an account, after its path.
 var accountPlaces = []place{
 	{"Overview", "overview", "", people.Read},
 	{"API Keys", "keys", "/keys", people.Read},
@@ -40,7 +39,7 @@ var accountPlaces = []place{
 	{"Account", "members", "/members", people.Read},
 }
 
-// operatorPlaces are the pages of operators.
+// operatorPlaces lists the operators' pages.
 var operatorPlaces = []place{
 	{"Accounts", "accounts", "/operator/accounts", people.Operate},
 	{"Providers", "providers", "/operator/providers", people.Operate},
@@ -53,10 +52,10 @@ var operatorPlaces = []place{
 	{"Settings", "settings", "/operator/settings", people.Operate},
 }
 
-// accountPath is where the pages of an account are, by its name.
+// accountPath returns the path of an account's pages, by its name.
 func accountPath(name string) string { return "/accounts/" + url.PathEscape(name) }
 
-// navigation is the visitor's accounts and the pages that they may see.
+// navigation returns the visitor's accounts and the pages that they may see.
 func (s *site) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 	current := ""
 	if v.Account != nil {
@@ -70,7 +69,7 @@ func (s *site) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 		})
 		listed = listed || m.AccountName == current
 	}
-	if current != "" && !listed { // an operator's look at an account of others
+	if current != "" && !listed { // an operator visits an account of others
 		accounts = append(accounts, Link{Label: current, Href: accountPath(current), Current: true})
 	}
 	var groups []NavGroup
@@ -84,8 +83,8 @@ func (s *site) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 	return accounts, groups
 }
 
-// links are links to those of the list that are there and may be seen. The one
-// with the longest path in common with where one is, is the current one.
+// links returns links to those pages of the list that exist and that the visitor may see. The link with the longest
+// prefix of the current path is the current one.
 func (s *site) links(v *people.Visit, list []place, accountID, pattern, base, path string) []Link {
 	var links []Link
 	longest, at := 0, -1

@@ -14,7 +14,7 @@ import (
 	"weir/internal/plan"
 )
 
-// oneAccountPage is what an operator sets for an account.
+// oneAccountPage shows an operator's settings of an account.
 type oneAccountPage struct {
 	Name         string
 	Badge        Badge
@@ -29,22 +29,21 @@ type oneAccountPage struct {
 	Budget       []Field
 	HasCredit    bool
 	Credit       []Field
-	Once         string // name of the form of the credit, so that it is followed once
+	Once         string // name of the form of the credit, so that it is executed only once
 	EndCredit    Confirm
 	OnDisconnect Field
 	Facts        []Fact
 	Charge       chargePart
 	Per          perPart
 	Problems     []Problem
-	Preview      *preview // nil where nobody asked for one
+	Preview      *preview // nil unless requested
 }
 
-// accountForms are the forms of the page. All but the one that was sent are as
-// the account is.
+// accountForms holds the forms of the page. All except the sent one show the account's present values.
 type accountForms struct {
 	limits, budget, credit, onDisconnect, charge, per *form
 
-	preview *preview // nil where nobody asked for one
+	preview *preview // nil unless requested
 }
 
 func newAccountForms() *accountForms {
@@ -57,11 +56,10 @@ func (f *accountForms) all() []*form {
 	return []*form{f.limits, f.budget, f.credit, f.onDisconnect, f.charge, f.per}
 }
 
-// accountChange does what a form asks for, and says which one it is. What is
-// wrong with what was typed stands in the form, or is the error.
+// accountChange executes a form and returns it. Mistakes are in the form, or are the error.
 type accountChange func(r *http.Request, v *people.Visit, f *accountForms) (*form, error)
 
-// change does so, and goes on to the page that says it was done.
+// change executes a form, and redirects to the page with its confirmation.
 func (h *accountHandlers) change(done string, do accountChange) serve {
 	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 		forms := newAccountForms()
@@ -86,7 +84,7 @@ func (h *accountHandlers) resume(r *http.Request, v *people.Visit, _ *accountFor
 	return &form{}, err
 }
 
-// close closes the account, which has another name then.
+// close closes the account, which changes its name.
 func (h *accountHandlers) close(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
 	a, err := h.accounts.Close(r.Context(), v.By, v.Account.ID)
 	if err == nil {
@@ -173,7 +171,7 @@ func (h *accountHandlers) setOnDisconnect(r *http.Request, v *people.Visit, f *a
 	return f.onDisconnect, err
 }
 
-// amountOf is an amount of US dollars as people type it.
+// amountOf parses an amount of US dollars that a person typed.
 func amountOf(text string) (llm.Money, bool) {
 	m, err := llm.ParseMoney(strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), "$"))
 	return m, err == nil
@@ -199,7 +197,7 @@ func (h *accountHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	})
 }
 
-// spentOf is what the account has spent of what it may.
+// spentOf returns tiles with the account's spending, budget and credit.
 func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
 	now := h.site.now()
 	month, err := h.spent(r.Context(), a.ID, budget.PeriodMonth.Number(now))
@@ -223,8 +221,9 @@ func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, 
 func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAccountPage {
 	base, path := managePath(a.Name), accountPath(a.Name)
 	p := oneAccountPage{
-		Name: a.Name, Badge: accountBadge(a), Base: base, Suspended: a.Suspended, Closed: a.Closed != nil, HasCredit: a.Credit != nil,
-		Once: rand.Text(),
+		Name: a.Name, Badge: accountBadge(a), Base: base, Suspended: a.Suspended, Closed: a.Closed != nil,
+		HasCredit: a.Credit != nil,
+		Once:      rand.Text(),
 		Links: []Link{
 			{Label: "Overview", Href: path},
 			{Label: "API Keys", Href: path + "/keys"},
@@ -237,9 +236,11 @@ func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAcc
 			Action: base + "/suspend", Verb: "Suspend the account",
 		},
 		Close: Confirm{
-			Ident: "close", Button: "Close for good", Object: a.Name, Title: "Close " + a.Name + " for good?", Keep: "Keep it",
-			Text: "Its keys are revoked, and its members, webhooks and names are deleted. What it used and its statements " +
-				"stay. This cannot be undone.",
+			Ident: "close", Button: "Close for good", Object: a.Name, Title: "Close " + a.Name + " for " +
+				"good?", Keep: "Keep it",
+			Text: "Its keys are revoked, and its members, webhooks and names are deleted. Its usage and its " +
+				"statements " +
+				"remain. This cannot be undone.",
 			Action: base + "/close", Verb: "Close the account",
 		},
 		EndCredit: Confirm{
@@ -271,7 +272,7 @@ func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAcc
 	return p
 }
 
-// disconnectField is what is to be done with answers whose client leaves.
+// disconnectField returns the choice of what happens to answers after their client disconnects.
 func disconnectField(f *form, a *account.Account) Field {
 	return f.field(Field{
 		Name: "on_hangup", Label: "When a client disconnects before the end of an answer",
@@ -295,7 +296,7 @@ func disconnectField(f *form, a *account.Account) Field {
 	})
 }
 
-// wholeText is a limit as it is typed; empty for none.
+// wholeText formats a limit for a field; empty for none.
 func wholeText(n int64) string {
 	if n == 0 {
 		return ""
@@ -303,7 +304,7 @@ func wholeText(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// budgetFields are the two fields of a budget, with what it is.
+// budgetFields returns the two fields of a budget with their values.
 func budgetFields(f *form, prefix string, b account.Budget) []Field {
 	limit, period := "", b.Period
 	if b.Limit > 0 {

@@ -15,7 +15,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// accountHandlers answer the operator's pages of accounts.
+// accountHandlers serves the operator's pages of accounts.
 type accountHandlers struct {
 	site         *site
 	accounts     *account.Service
@@ -25,26 +25,26 @@ type accountHandlers struct {
 	once         *once
 }
 
-// allAccountsPage is the list of all accounts.
+// allAccountsPage lists all accounts.
 type allAccountsPage struct {
 	Hooks    []hookNotice // of the installation
 	Unseen   unseenView
 	Tiles    []Tile
 	Filters  Filters
 	Accounts []accountRow
-	Shown    string // when there are more than are shown
-	Sought   bool   // only some are asked for
+	Shown    string // set if there are more than are shown
+	Sought   bool   // whether a search is active
 	New      Field
 	Problems []Problem
 }
 
-// accountRow is an account in the list.
+// accountRow shows an account in the list.
 type accountRow struct {
 	Name, Path, Manage string
 	Badge              Badge
 	Spend, Budget      string
-	AtMost             string // empty where the spend is known
-	Purchase           string // what providers charge; empty without a price list
+	AtMost             string // empty if the spend is known
+	Purchase           string // purchase cost; empty without a price list
 	Requests, Errors   int64
 	Unpriced           bool
 	Used               *time.Time // nil for never
@@ -52,7 +52,7 @@ type accountRow struct {
 
 const accountsPath = "/operator/accounts"
 
-// managePath is where an operator sets what holds for an account.
+// managePath returns the path of an account's settings.
 func managePath(name string) string {
 	return accountsPath + strings.TrimPrefix(accountPath(name), "/accounts")
 }
@@ -87,8 +87,7 @@ func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "operator-accounts", title: "Accounts", status: f.status(), data: p})
 }
 
-// allAccountsPageOf lists the accounts in the order of what they spent, the
-// dearest first.
+// allAccountsPageOf lists the accounts by their spending, highest first.
 func allAccountsPageOf(all []account.Account, sums []report.AccountSum, sought string, f *form) allAccountsPage {
 	byID := make(map[string]*account.Account, len(all))
 	for i := range all {
@@ -115,16 +114,16 @@ func allAccountsPageOf(all []account.Account, sums []report.AccountSum, sought s
 	return p
 }
 
-// mostUnseen is how many accounts with such attempts are named.
+// mostUnseen bounds the named accounts with such attempts.
 const mostUnseen = 5
 
-// unseenView is the attempts whose end nobody saw, of all accounts.
+// unseenView shows the attempts of all accounts with an unknown end.
 type unseenView struct {
 	Attempts  int64
 	Days      int
 	Uncertain llm.Money
-	Accounts  []Link // their requests
-	More      string // how many accounts are not named; empty for none
+	Accounts  []Link // links to their requests
+	More      string // number of accounts that are not named; empty for none
 	Command   Code
 }
 
@@ -151,7 +150,7 @@ func unseenViewOf(all []account.Account, sums []report.UnseenSum, days int) unse
 	return v
 }
 
-// namesOf are the names of accounts, by id.
+// namesOf returns the names of accounts, by id.
 func namesOf(all []account.Account) map[string]string {
 	names := make(map[string]string, len(all))
 	for i := range all {
@@ -160,14 +159,13 @@ func namesOf(all []account.Account) map[string]string {
 	return names
 }
 
-// matches reports whether one of the texts has in it what is sought, in capitals
-// or not.
+// matches reports whether one of the texts contains the sought one, ignoring case.
 func matches(sought string, texts ...string) bool {
 	sought = strings.ToLower(sought)
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), sought) })
 }
 
-// shownOf says how much of a list is shown; empty for all of it.
+// shownOf describes how much of a list is shown; empty for all of it.
 func shownOf(found, limit int64, of string) string {
 	if found <= limit {
 		return ""
@@ -175,7 +173,7 @@ func shownOf(found, limit int64, of string) string {
 	return number(limit) + " of " + number(found) + " " + of
 }
 
-// searchOf is a field to search in a list.
+// searchOf returns a search field for a list.
 func searchOf(path, label, field, sought string) Filters {
 	f := Filters{Action: path, Label: label, Fields: []Field{{
 		Name: "q", Label: field, Kind: "search", Value: sought, Max: 256,
@@ -248,8 +246,7 @@ func accountBadge(a *account.Account) Badge {
 	return Badge{"good", "Active"}
 }
 
-// cents is an amount to the cent, for where many stand below one another; what
-// is less than a cent is said to be.
+// cents formats an amount to the cent, for columns; amounts below a cent are shown as such.
 func cents(m llm.Money) string {
 	const cent = llm.USD / 100
 	if m > 0 && m < cent {

@@ -14,27 +14,26 @@ import (
 )
 
 const (
-	// listsShown is how many price lists the page of an account shows, the last ones, and ownShown how many prices
-	// of each.
+	// listsShown bounds the price lists on the page of an account, newest first, and ownShown the prices of each.
 	listsShown = 5
 	ownShown   = 20
 )
 
-// chargePart is what an account is charged, and the form that changes it.
+// chargePart shows an account's charges and the form that changes them.
 type chargePart struct {
 	Fields []Field
-	Own    []Field        // the prices of the account's own; none where they are too many for a form
-	Lists  []priceListRow // the latest first
-	Left   int            // lists that are not shown
+	Own    []Field        // the account's own prices; empty if they are too many for a form
+	Lists  []priceListRow // newest first
+	Left   int            // number of lists that are not shown
 }
 
-// priceListRow is a price list.
+// priceListRow shows a price list.
 type priceListRow struct {
 	Since  time.Time
 	Badge  Badge
 	Markup string
 	Own    []overrideRow
-	Left   int // prices that are not shown
+	Left   int // number of prices that are not shown
 }
 
 // setPriceList sets a markup and the account's own prices.
@@ -44,13 +43,15 @@ func (h *accountHandlers) setPriceList(r *http.Request, v *people.Visit, f *acco
 	var err error
 	percent := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(r.PostFormValue("markup_percent")), "%"))
 	if l.Markup, err = charge.ParseMarkup(percent); err != nil {
-		f.charge.mistake("markup_percent", "The markup is not percent from -100 to 10000 with at most two decimals. "+
+		f.charge.mistake("markup_percent", "The markup must be a percentage from -100 to 10000 with at most two "+
+			"decimals. "+
 			"Enter one such as 15.")
 	}
 	at := h.site.now()
 	if text := r.PostFormValue("since"); text != "" {
 		if l.Since, err = time.Parse(time.DateOnly, text); err != nil {
-			f.charge.mistake("since", "The date does not exist. Enter one such as 2027-01-31, or nothing for now.")
+			f.charge.mistake("since", "The date does not exist. Enter one such as 2027-01-31, or leave it empty "+
+				"for now.")
 		}
 		at = l.Since
 	}
@@ -61,7 +62,7 @@ func (h *accountHandlers) setPriceList(r *http.Request, v *people.Visit, f *acco
 	if f.charge.bad() {
 		return f.charge, nil
 	}
-	if _, sent := r.PostForm[ownPricesField]; !sent { // there are too many for the form
+	if _, sent := r.PostForm[ownPricesField]; !sent { // they are too many for the form
 		if before := v.Account.PriceListAt(at); before != nil {
 			l.Prices = before.Prices
 		}
@@ -89,10 +90,10 @@ func chargePartOf(f *form, a *account.Account, now time.Time) chargePart {
 	}}
 	if len(own) <= maxOwnText {
 		p.Own = []Field{f.field(Field{
-			Name: ownPricesField, Label: "Prices of its own", Lines: 4, Optional: true, Value: own,
+			Name: ownPricesField, Label: "Own prices", Lines: 4, Optional: true, Value: own,
 			Example: "openai/gpt-5-mini input $0.50, output $4",
-			Hint: "A model a line, with US dollars for a million tokens or for one of anything else. Other models have " +
-				"the markup.",
+			Hint: "One model per line, in US dollars per million tokens or per unit. The markup applies to other " +
+				"models.",
 		})}
 	}
 	for i := range slices.Backward(a.PriceLists) {
@@ -121,7 +122,7 @@ const (
 	maxOwnText     = 32 << 10 // bytes, half of a form
 )
 
-// parseOwnPrices reads prices as ownPricesText writes them, and says what is wrong with them; empty for nothing.
+// parseOwnPrices parses prices in the format of ownPricesText. Wrong describes a mistake, or is empty.
 func parseOwnPrices(text string) (prices map[string]pricing.PriceOverride, wrong string) {
 	prices = map[string]pricing.PriceOverride{}
 	for line := range strings.Lines(text) {
@@ -130,13 +131,14 @@ func parseOwnPrices(text string) (prices map[string]pricing.PriceOverride, wrong
 			continue
 		}
 		if prices[name] != nil {
-			return nil, fmt.Sprintf("%.100q stands twice. Name each model once.", name)
+			return nil, fmt.Sprintf("%.100q appears twice. Name each model once.", name)
 		}
 		price := pricing.PriceOverride{}
 		for rate := range strings.SplitSeq(rates, ",") {
 			words := strings.Fields(rate)
 			if len(words) != 2 || price[words[0]] != "" {
-				return nil, fmt.Sprintf("The prices of %.100q are malformed. Write them as in: input $0.50, output $4.", name)
+				return nil, fmt.Sprintf("The prices of %.100q are malformed. Write them as in: input $0.50, "+
+					"output $4.", name)
 			}
 			price[words[0]] = strings.TrimPrefix(words[1], "$")
 		}
@@ -145,7 +147,7 @@ func parseOwnPrices(text string) (prices map[string]pricing.PriceOverride, wrong
 	return prices, ""
 }
 
-// ownPricesText has a line for each model.
+// ownPricesText formats prices, one model per line.
 func ownPricesText(prices map[string]pricing.PriceOverride) string {
 	var text strings.Builder
 	for _, row := range overrideRowsOf(prices, len(prices)) {

@@ -9,7 +9,7 @@ import (
 	"weir/internal/people"
 )
 
-// peopleHandlers answer the operator's page of people.
+// peopleHandlers serves the operator's page of people.
 type peopleHandlers struct {
 	site         *site
 	people       *people.Service
@@ -17,7 +17,7 @@ type peopleHandlers struct {
 	publicURL    func(*http.Request) string
 }
 
-// usersPage is everybody who may sign in.
+// usersPage lists all people who may sign in.
 type usersPage struct {
 	Filters     Filters
 	Users       []userRow
@@ -29,31 +29,31 @@ type usersPage struct {
 	Problems    []Problem
 }
 
-// userRow is a user in the list.
+// userRow shows a user in the list.
 type userRow struct {
 	Name, Email string
 	You         bool
 	Operator    bool
-	Unproven    bool // nobody has shown that the address is theirs
+	Unproven    bool // whether the address is not verified
 	In          []membershipTag
 	Way         string // how they sign in
 	Seen        *time.Time
 	ResetPath   string
 	Disabled    bool
-	Change      Confirm // makes an operator, or none
+	Change      Confirm // makes the user an operator, or removes that
 	Path        string  // of the user's own page
 }
 
-// membershipTag is an account of a user.
+// membershipTag shows an account of a user.
 type membershipTag struct {
 	Name, Path string
 	Role       people.Role
 }
 
-// resetMade is a link for a new password, which is shown this once.
+// resetMade holds a link for a new password, which is shown only once.
 type resetMade struct{ Email, Link string }
 
-// madeOnce is what the page shows this once.
+// madeOnce holds data that the page shows only once.
 type madeOnce struct {
 	invited *invited
 	reset   *resetMade
@@ -96,7 +96,7 @@ func (h *peopleHandlers) promote(w http.ResponseWriter, r *http.Request, v *peop
 func (h *peopleHandlers) demote(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	id, to := r.PathValue("user"), usersPath+"?done=operator-removed"
 	if u := v.User(); u != nil && u.ID == id {
-		to = "/" // this page is not theirs any more
+		to = "/" // they may no longer see this page
 	}
 	return (&form{}).followed(w, r, v, to, h.people.SetOperator(r.Context(), v.By, id, false), h.page)
 }
@@ -158,7 +158,8 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	name := nameOf(u.Name, u.Email)
 	row := userRow{
 		Name: name, Email: u.Email, Operator: u.Operator, Unproven: !u.Proven, In: in, Way: "Password", Seen: u.Seen,
-		Path: usersPath + "/" + u.ID, You: v.User() != nil && v.User().ID == u.ID, ResetPath: usersPath + "/" + u.ID + "/reset",
+		Path: usersPath + "/" + u.ID, You: v.User() != nil && v.User().ID == u.ID,
+		ResetPath: usersPath + "/" + u.ID + "/reset",
 	}
 	if !u.Password {
 		row.Way = "Single sign-on"
@@ -170,7 +171,7 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	return row
 }
 
-// operatorChange makes a user an operator, or none.
+// operatorChange makes a user an operator, or revokes that.
 func operatorChange(u *people.User, name string) Confirm {
 	change := Confirm{
 		Ident: "operator-" + u.ID, Button: "Make operator", Object: name, Title: "Make " + name + " an operator?",

@@ -429,14 +429,14 @@ func TestInstallation(t *testing.T) {
 	s := newSite(t, true)
 	s.come("ada", "")
 	s.see(t, "/operator/providers", `href="/operator/providers/house"`, "Unavailable", "weir.yaml, line 7")
-	s.see(t, "/operator/providers/house", "http://house.example/v1", "…9f3a", "12:00:40 UTC", "Unavailable", "503 from the provider", "weir.yaml, line 7. It is changed there")
+	s.see(t, "/operator/providers/house", "http://house.example/v1", "…9f3a", "12:00:40 UTC", "Unavailable", "503 from the provider", "weir.yaml, line 7. It can only be changed there")
 	if got := s.send(t, http.MethodPost, "/operator/providers/house/change", url.Values{}, nil); got.status != http.StatusBadRequest {
 		t.Errorf("a provider of the file: got %d, want 400", got.status)
 	}
 	if got := s.send(t, http.MethodGet, "/operator/providers/nobody", url.Values{}, nil); got.status != http.StatusNotFound {
 		t.Errorf("no provider: got %d, want 404", got.status)
 	}
-	s.see(t, "/operator/configuration", "Nothing was changed yet.")
+	s.see(t, "/operator/configuration", "There are no changes yet.")
 	s.see(t, "/operator/prices", "house/new", "1,204", `&#34;house/new&#34;: {input: &#34;?&#34;`, "Has a price now", "data 1.2.3", "input $0.25")
 	if text := s.see(t, "/operator/prices?q=house/new", "No price"); strings.Contains(text, `&#34;house/large&#34;: {`) {
 		t.Error("a model that has a price by now: got it among those to fill in")

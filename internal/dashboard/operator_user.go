@@ -8,7 +8,7 @@ import (
 	"weir/internal/people"
 )
 
-// userPage is a user, and what an operator can do with them.
+// userPage shows a user and an operator's actions.
 type userPage struct {
 	userRow
 	Changes  []Confirm
@@ -25,7 +25,7 @@ func (h *peopleHandlers) one(w http.ResponseWriter, r *http.Request, v *people.V
 	return h.site.show(w, r, v, page{name: "operator-user", title: p.Name, status: f.status(), data: p})
 }
 
-// change is what changes a user, and the word for what was done then.
+// change executes a change of a user, and shows the confirmation with that word.
 func (h *peopleHandlers) change(word string, change func(ctx context.Context, by audit.Actor, userID string) error,
 ) serve {
 	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -48,7 +48,7 @@ func (h *peopleHandlers) enable(ctx context.Context, by audit.Actor, userID stri
 	return h.people.SetDisabled(ctx, by, userID, false)
 }
 
-// userChanges are what can be done with a user.
+// userChanges returns the actions that are possible for a user.
 func userChanges(u *people.User, name string) []Confirm {
 	path := usersPath + "/" + u.ID
 	var all []Confirm
@@ -56,8 +56,9 @@ func userChanges(u *people.User, name string) []Confirm {
 		all = append(all, Confirm{
 			Ident: "factor-" + u.ID, Button: "Remove second factor", Object: "of " + name,
 			Title: "Remove the second factor of " + name + "?", Keep: "Leave it",
-			Text: "For somebody who has lost the app and the recovery codes. Make sure that it is them who asks: then " +
-				"the password alone lets them in. Their sessions end.",
+			Text: "For a user who has lost the app and the recovery codes. Verify that the request is from them: " +
+				"after this, " +
+				"the password alone is enough to sign in. Their sessions end.",
 			Action: path + "/second-factor/remove", Verb: "Remove the second factor",
 		})
 	}
@@ -66,17 +67,18 @@ func userChanges(u *people.User, name string) []Confirm {
 	case u.Disabled == nil:
 		all = append(all, Confirm{
 			Ident: "disable-" + u.ID, Button: "Disable", Object: name, Title: "Disable " + name + "?", Keep: "Leave it",
-			Text:   "Their sessions end, and nobody signs in as them. Roles, keys and the audit log stay as they are.",
+			Text:   "Their sessions end, and they cannot sign in. Roles, keys and the audit log stay unchanged.",
 			Action: path + "/disable", Verb: "Disable the user",
 		})
 	default:
 		all = append(all, Confirm{
 			Ident: "enable-" + u.ID, Button: "Enable", Object: name, Title: "Enable " + name + "?", Keep: "Leave it",
-			Text: "They sign in again, with the roles that they had.", Action: path + "/enable", Verb: "Enable the user",
+			Text: "They can sign in again, with the same roles.", Action: path + "/enable", Verb: "Enable the user",
 		}, Confirm{
 			Ident: "remove-" + u.ID, Button: "Remove", Object: name, Title: "Remove " + name + "?", Keep: "Leave it",
-			Text: "Their name, address, password and roles are deleted. Keys of accounts stay. The audit log knows them " +
-				"by their id alone from then on, but in older entries. This cannot be undone.",
+			Text: "Their name, address, password and roles are deleted. Keys of accounts stay. New entries of " +
+				"the audit log " +
+				"name them only by their id. This cannot be undone.",
 			Action: path + "/remove", Verb: "Remove the user",
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// overviewHandlers answer the first page of an account.
+// overviewHandlers serves the first page of an account.
 type overviewHandlers struct {
 	site      *site
 	accounts  *account.Service
@@ -26,31 +26,31 @@ type overviewHandlers struct {
 	flush     func(context.Context)
 	webhooks  *webhook.Service
 	publicURL func(*http.Request) string
-	model     func() string // for a first request; empty where the default answers
+	model     func() string // returns the model for a first request; empty if there is a default
 }
 
-// overviewPage is what an account used in a range of dates.
+// overviewPage shows the usage of an account in a range of dates.
 type overviewPage struct {
 	Suspended  bool
 	Hooks      []hookNotice
 	Range      string
 	Views      []Link
-	Used       bool // in the range
+	Used       bool // whether there is usage in the range
 	Spend      Chart
-	Health     []Chart // failures and times to first token, where there are any
+	Health     []Chart // failures and times to first token, if there are any
 	Tiles      []Tile
 	Notes      []string
 	Models     []modelSpend
-	MoreModels string // where the rest of them is; empty for none
+	MoreModels string // path of the other models; empty for none
 	Keys       []keySpend
 	KeysPath   string
 	Allowances []allowance
 }
 
-// mostListed is how many models and keys an overview names.
+// mostListed bounds the models and keys of an overview.
 const mostListed = 8
 
-// modelSpend is what a model was used for.
+// modelSpend shows the usage of a model.
 type modelSpend struct {
 	Name       string
 	Href       string
@@ -62,7 +62,7 @@ type modelSpend struct {
 	FirstToken string
 }
 
-// keySpend is what a key was used for.
+// keySpend shows the usage of a key.
 type keySpend struct {
 	Label, Href string
 	Level       Level
@@ -70,7 +70,7 @@ type keySpend struct {
 	Requests    int64
 }
 
-// boundOf is the upper bound of a cost; 0 where the cost is known.
+// boundOf returns the upper bound of a cost; 0 if the cost is known.
 func boundOf(cost, uncertain llm.Money) llm.Money {
 	if uncertain <= 0 {
 		return 0
@@ -78,7 +78,7 @@ func boundOf(cost, uncertain llm.Money) llm.Money {
 	return cost + uncertain
 }
 
-// withBound is a note with the upper bound of a cost, where the cost is not known.
+// withBound adds the upper bound of a cost to a note, if there is one.
 func withBound(note string, bound llm.Money) string {
 	if bound == 0 {
 		return note
@@ -126,11 +126,11 @@ func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 	return h.site.show(w, r, v, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p})
 }
 
-// flushWait is how long a page waits for what is settled to be in the reports.
+// flushWait bounds how long a page waits until the reports include the latest attempts.
 const flushWait = time.Second
 
-// flusher waits for what is settled to be in the reports. Without that a page
-// shows what there is: it is a little older.
+// flusher returns a function that waits until the reports include the latest attempts. If that takes too long, the
+// page shows slightly older data.
 func flusher(flush func(context.Context) error, log *slog.Logger) func(context.Context) {
 	return func(ctx context.Context) {
 		if flush == nil {
@@ -139,28 +139,28 @@ func flusher(flush func(context.Context) error, log *slog.Logger) func(context.C
 		within, cancel := context.WithTimeout(ctx, flushWait)
 		defer cancel()
 		if err := flush(within); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "a page is shown without what was settled last", "err", err)
+			log.WarnContext(ctx, "a page is shown without the latest attempts", "err", err)
 		}
 	}
 }
 
-// everUsed reports whether the account has any usage at all.
+// everUsed reports whether the account has any usage.
 func (h *overviewHandlers) everUsed(ctx context.Context, accountID string) (bool, error) {
 	p, err := h.reports.Uses(ctx, report.UsesQuery{Account: accountID, Limit: 1})
 	return p.Count > 0, err
 }
 
-// spentSums are the sums of an overview.
+// spentSums holds the sums of an overview.
 type spentSums struct {
 	span   span
 	whole  report.Overview
-	before report.Sum        // of as many days right before
-	series []report.ModelSum // the dearest models
+	before report.Sum        // of the same number of days before
+	series []report.ModelSum // the most expensive models
 	others bool              // there are more models
 	keys   []report.KeySum
 }
 
-// readSums reads what an account used.
+// readSums reads the usage of an account.
 func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
 	q := report.OverviewQuery{Account: accountID, From: of.first(), To: of.last(), Models: mostListed}
 	x := &spentSums{span: of}
@@ -183,7 +183,7 @@ func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of sp
 	return x, err
 }
 
-// names are those of the series, with one for all others.
+// names returns the names of the series, with one for all other models.
 func (x *spentSums) names() (names []string) {
 	for i := range x.series {
 		names = append(names, x.series[i].Model)
@@ -194,11 +194,11 @@ func (x *spentSums) names() (names []string) {
 	return names
 }
 
-// day is what the i-th day cost, by series.
+// day returns the cost of the i-th day, by series.
 func (x *spentSums) day(i int) (values []int64) {
 	var known int64
 	for s := range x.series {
-		cost := max(int64(x.series[s].Costs[i]), 0) // a correction may have taken more than there was
+		cost := max(int64(x.series[s].Costs[i]), 0) // a correction may be larger than the day's cost
 		values, known = append(values, cost), known+cost
 	}
 	if x.others {
@@ -223,7 +223,7 @@ func overviewPageOf(a *account.Account, keys []account.Key, x *spentSums, now ti
 	return p
 }
 
-// usagePath is where the usage of a model, or of all, in a range is.
+// usagePath returns the path of the usage of a model, or of all models, in a range.
 func usagePath(base string, of span, model string) string {
 	q := url.Values{"start_date": {of.first()}, "end_date": {of.last()}}
 	if model != "" {
@@ -236,7 +236,8 @@ func modelSpendOf(base string, x *spentSums, m *report.ModelSum) modelSpend {
 	return modelSpend{
 		Name: m.Model, Href: usagePath(base, x.span, m.Model),
 		Level: levelOf(int64(m.Cost), int64(x.whole.Total.Cost), ""),
-		Spent: spendingOf(m.Cost, m.Uncertain, m.Unpriced), Requests: m.Requests, Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: speedText(m.Speed.Median()),
+		Spent: spendingOf(m.Cost, m.Uncertain, m.Unpriced), Requests: m.Requests, Errors: m.Errors,
+		Tokens: m.Usage.TotalTokens(), FirstToken: speedText(m.Speed.Median()),
 	}
 }
 
@@ -274,7 +275,7 @@ func overviewTiles(x *spentSums) []Tile {
 	}
 }
 
-// notesOf says what the sums leave open.
+// notesOf describes the uncertain parts of the sums.
 func notesOf(t *report.Sum) (notes []string) {
 	if t.Unpriced > 0 {
 		notes = append(notes,

@@ -8,7 +8,7 @@ import (
 	"weir/internal/report"
 )
 
-// healthCharts are failures and times to first token, where there are any.
+// healthCharts returns charts of failures and times to first token, if there are any.
 func healthCharts(x *spentSums) (all []Chart) {
 	if x.whole.Total.Errors > 0 {
 		all = append(all, failureChart(x))
@@ -19,7 +19,7 @@ func healthCharts(x *spentSums) (all []Chart) {
 	return all
 }
 
-// spendChart is the spend by day, in a stack of the dearest models.
+// spendChart draws the spend by day, stacked by the most expensive models.
 func spendChart(x *spentSums) Chart {
 	total := &x.whole.Total
 	c := Chart{
@@ -58,10 +58,10 @@ func spendRow(name string, d *report.DaySum, values []int64) []string {
 	return row
 }
 
-// mostByDay is how many days failures and times are drawn of one by one; of more, weeks are.
+// mostByDay bounds the days that are drawn separately; longer ranges are drawn by week.
 const mostByDay = 45
 
-// steps are the days, or weeks from the first day on, and what they are.
+// steps returns the days, or weeks from the first day on, and their name.
 func (x *spentSums) steps() (all []report.DaySum, name string) {
 	if len(x.whole.Days) <= mostByDay {
 		return x.whole.Days, "Day"
@@ -76,7 +76,7 @@ func (x *spentSums) steps() (all []report.DaySum, name string) {
 	return all, "Week from"
 }
 
-// failureChart is which share of the attempts failed over time.
+// failureChart draws the share of failed attempts over time.
 func failureChart(x *spentSums) Chart {
 	total := &x.whole.Total
 	steps, name := x.steps()
@@ -87,11 +87,12 @@ func failureChart(x *spentSums) Chart {
 	b := bars{label: c.Title + ", " + c.Summary, unit: number}
 	for i := range steps {
 		d := &steps[i]
-		date, _ := time.Parse(time.DateOnly, d.Date) // a report's, which has this form
+		date, _ := time.Parse(time.DateOnly, d.Date) // cannot fail: the date is from a report
 		failed := max(d.Errors, 0)
 		b.stack = append(b.stack, stack{
 			name: date.Format("2 Jan"), values: []int64{failed},
-			title: fmt.Sprintf("%s: %s of %s failed", date.Format("2 Jan"), number(failed), many(d.Attempts, "attempt")),
+			title: fmt.Sprintf("%s: %s of %s failed",
+				date.Format("2 Jan"), number(failed), many(d.Attempts, "attempt")),
 		})
 		row := []string{day(date), none, none, none}
 		if d.Attempts > 0 {
@@ -103,14 +104,15 @@ func failureChart(x *spentSums) Chart {
 	return c
 }
 
-// speedChart is how long the first token took over time: half of the answers, and 95 of 100.
+// speedChart draws the time to first token: the median and the 95th percentile.
 func speedChart(x *spentSums) Chart {
 	total := &x.whole.Total.Speed
 	steps, name := x.steps()
 	c := Chart{
 		Title: "Time to first token", Legend: []string{"Median", "95 % within"},
 		Columns: []string{name, "Median", "95 % within", "Answers"},
-		Summary: fmt.Sprintf("%s, median %s, 95 %% within %s", x.span, speedText(total.Median()), speedText(total.P95())),
+		Summary: fmt.Sprintf("%s, median %s, 95 %% within %s",
+			x.span, speedText(total.Median()), speedText(total.P95())),
 	}
 	l := lines{
 		label: c.Title + ", " + c.Summary, series: len(c.Legend),
@@ -118,7 +120,7 @@ func speedChart(x *spentSums) Chart {
 	}
 	for i := range steps {
 		s := &steps[i].Speed
-		date, _ := time.Parse(time.DateOnly, steps[i].Date) // a report's, which has this form
+		date, _ := time.Parse(time.DateOnly, steps[i].Date) // cannot fail: the date is from a report
 		p := point{name: date.Format("2 Jan"), title: date.Format("2 Jan") + ": no answer"}
 		row := []string{day(date), none, none, none}
 		if n := s.Answers(); n > 0 {
@@ -133,7 +135,7 @@ func speedChart(x *spentSums) Chart {
 	return c
 }
 
-// speedText is a time of report.Speed. Of those below its first bound nothing more is known.
+// speedText formats a time of report.Speed. Times below its first bound are not known exactly.
 func speedText(d time.Duration) string {
 	if first := report.SpeedBound(0); d > 0 && d < first {
 		return "< " + took(first)

@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// Field is a control of a form, with its label. The zero Kind is text.
+// Field is a labelled control of a form. The zero Kind is text.
 type Field struct {
 	Name, Label string
-	ID          string // empty for f- and the name
-	Hint        string // what is asked for, in a sentence
-	Error       string // what is wrong with the value
+	ID          string // by default "f-" and the name
+	Hint        string // what to enter, in a sentence
+	Error       string // the mistake of the value
 	Value       string
 	Kind        string   // text, email, search, password, date, number, checkbox or radio
-	Choices     []Choice // a list to choose from; with Kind checkbox or radio, boxes
-	Lines       int      // more than 0: a text of several lines, so many of them shown
-	Complete    string   // what a browser may fill in, as HTML's autocomplete has it
-	Mode        string   // which keyboard a phone shows, as HTML's inputmode has it
-	Example     string   // shown while there is nothing in it
-	Max         int      // characters; 0 for no bound
+	Choices     []Choice // options of a list; for the Kinds checkbox and radio, of boxes
+	Lines       int      // if above 0, a multi-line text with that many visible lines
+	Complete    string   // value of HTML's autocomplete
+	Mode        string   // value of HTML's inputmode, which selects the keyboard of a phone
+	Example     string   // shown while it is empty
+	Max         int      // maximum number of characters; 0 for no bound
 	Required    bool
-	Optional    bool // says so
-	First       bool // has the focus when the page opens
-	Short       bool // is drawn for a few characters
+	Optional    bool // shows that it is optional
+	First       bool // whether it has the focus when the page opens
+	Short       bool // whether it is drawn for a few characters
 }
 
-// Choice is one of those that a field has.
+// Choice is an option of a field.
 type Choice struct {
 	Value, Label, Note string
 	Chosen             bool
 }
 
-// Ident is the field's id.
+// Ident returns the field's id.
 func (f Field) Ident() string {
 	if f.ID != "" {
 		return f.ID
@@ -39,7 +39,7 @@ func (f Field) Ident() string {
 	return "f-" + f.Name
 }
 
-// Described are the ids of what describes the field.
+// Described returns the ids of the elements that describe the field.
 func (f Field) Described() string {
 	var ids []string
 	if f.Hint != "" {
@@ -51,74 +51,69 @@ func (f Field) Described() string {
 	return strings.Join(ids, " ")
 }
 
-// Problem is something wrong with a form. Href leads to the field at fault, if
-// there is one.
+// Problem is a mistake of a form. Href links to its field, if there is one.
 type Problem struct{ Text, Href string }
 
-// Confirm is a button that opens a question, whose answer is a form.
+// Confirm is a button that opens a dialog with a form.
 type Confirm struct {
 	Ident  string // unique on the page
-	Button string // what opens it
-	Object string // of what, for those who hear the button alone
+	Button string // text of the button that opens it
+	Object string // object of the action, for screen readers
 	Title  string
-	Text   string  // what will be, then
-	Action string  // path that the form goes to
-	Verb   string  // of the button that does it
-	Keep   string  // of the button that does nothing; empty for "Keep it"
-	Fields []Field // asked for in the question
-	Once   string  // name of the form, where it is to be followed once; empty for none
+	Text   string  // consequences of the action
+	Action string  // path of the form
+	Verb   string  // text of the button that executes the action
+	Keep   string  // text of the button that cancels; empty for "Keep it"
+	Fields []Field // fields of the dialog
+	Once   string  // name of the form, if it must be executed only once; empty for none
 }
 
-// Badge is a state in a word. Kind is good, warn, bad, off or empty.
+// Badge shows a state. Kind is good, warn, bad, off or empty.
 type Badge struct{ Kind, Text string }
 
-// Fact is something that is known, by its name.
+// Fact is a named value.
 type Fact struct{ Label, Value string }
 
-// Tile is a figure that matters.
+// Tile shows a key figure.
 type Tile struct{ Label, Value, Note string }
 
-// Level is how much of a whole there is, in percent from 0 to 100. Kind is good,
-// warn, bad or empty.
+// Level shows a share in percent, from 0 to 100. Kind is good, warn, bad or empty.
 type Level struct {
 	Percent    int
 	Kind, Text string
 }
 
-// levelOf is how much of the whole a part is.
+// levelOf returns the level of a part of a whole.
 func levelOf(part, whole int64, kind string) Level {
 	return Level{Percent: percent(part, whole), Kind: kind, Text: percentText(part, whole)}
 }
 
-// Empty is said where there is nothing yet, with the next step. Without Href
-// there is none that the visitor could take.
+// Empty is shown instead of an empty list, with the next step. Without Href the visitor has no next step.
 type Empty struct{ Icon, Title, Text, Action, Href string }
 
-// Change is a value that was changed. Was or Is is empty where there was none, or
-// is none any more.
+// Change shows a changed value. Was or Is is empty if there was or is no value.
 type Change struct{ Name, Was, Is string }
 
-// Pager leads through a list: one by time by Newer and Older, another by Previous
-// and Next, which are empty where there is no more. Newest leads to the beginning
-// of a list that can be read one way alone.
+// Pager links to the other pages of a list: by Newer and Older for lists by time, by Previous and Next for others;
+// they are empty at the ends. Newest links to the start of a list that can only be read in one direction.
 type Pager struct{ Newer, Older, Newest, Previous, Next, Shown string }
 
-// Filters select what a page shows, by GET.
+// Filters is a form that filters the page, by GET.
 type Filters struct {
 	Action, Label string
 	Fields        []Field
-	Reset         string // where nothing is selected; empty for here
+	Reset         string // path without filters; empty if none is set
 }
 
-// Code is a text to copy.
+// Code is a text for copying.
 type Code struct {
 	Ident string // unique on the page
 	Label string
 	Text  string
 }
 
-// Chart is a picture drawn on the server, with the same as a table. Picture is
-// SVG of ours: nothing in it comes from outside without being escaped.
+// Chart is a picture drawn on the server, and the same data as a table. Picture is our own SVG, in which all foreign
+// text is escaped.
 type Chart struct {
 	Title, Summary string
 	Legend         []string // names of the series, in the order of their colours

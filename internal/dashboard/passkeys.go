@@ -7,10 +7,10 @@ import (
 	"weir/internal/people"
 )
 
-// challengePart is what a browser is asked for a passkey. Nothing is shown where it has no options.
+// challengePart holds the options for the browser's passkey dialog. Without options nothing is shown.
 type challengePart struct{ Options, State string }
 
-// passkeyRow is a passkey on its user's page.
+// passkeyRow shows a passkey on its user's page.
 type passkeyRow struct {
 	Name    string
 	Created time.Time
@@ -18,7 +18,7 @@ type passkeyRow struct {
 	Remove  Confirm
 }
 
-// passkeyPage adds a passkey.
+// passkeyPage shows the form that adds a passkey.
 type passkeyPage struct {
 	Email          string
 	Ask            challengePart
@@ -31,7 +31,7 @@ func passkeyRows(all []people.Passkey) (rows []passkeyRow) {
 		p := &all[i]
 		rows = append(rows, passkeyRow{Name: p.Name, Created: p.Created, Used: p.Used, Remove: Confirm{
 			Ident: "passkey-" + p.ID, Button: "Remove", Object: "the passkey " + p.Name, Title: "Remove this passkey?",
-			Text:   "It no longer stands in for a code. The browser or device still has its own copy: delete it there.",
+			Text:   "It can no longer replace a code. The browser or device still has its own copy: delete it there.",
 			Action: "/me/passkeys/" + p.ID + "/remove", Verb: "Remove the passkey",
 		}})
 	}
@@ -45,7 +45,8 @@ func (h *profileHandlers) showPasskey(w http.ResponseWriter, r *http.Request, v 
 	}
 	p := passkeyPage{Email: v.User().Email, Ask: challengePart(ask)}
 	p.Name = f.field(Field{
-		Name: "name", Label: "Name", Hint: "To tell it from others, such as Laptop.", Required: true, Max: 64,
+		Name: "name", Label: "Name", Required: true, Max: 64,
+		Hint:     "A name that distinguishes it from others, such as Laptop.",
 		Complete: "off",
 	})
 	p.Password = f.field(currentPassword("password"))
@@ -66,7 +67,7 @@ func (h *profileHandlers) removePasskey(w http.ResponseWriter, r *http.Request, 
 	return goAfter(w, r, "/me?done=passkey-removed", err)
 }
 
-// givePasskey takes what a passkey has signed for the second factor of somebody who signs in.
+// givePasskey accepts the signature of a passkey as the second factor of a person who signs in.
 func (h *signInHandlers) givePasskey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	session, err := h.people.Passkeys().Give(r.Context(), h.site.cookies.session(r), h.publicURL(r),
 		r.PostFormValue("state"), r.PostFormValue("answer"), v.Origin)

@@ -10,7 +10,7 @@ import (
 	"weir/internal/route"
 )
 
-// playgroundHandlers answer the playground and its requests.
+// playgroundHandlers serves the playground and its requests.
 type playgroundHandlers struct {
 	site         *site
 	accounts     *account.Service
@@ -20,14 +20,13 @@ type playgroundHandlers struct {
 	chat         func(http.ResponseWriter, *http.Request, *account.Principal)
 }
 
-// playgroundPage is what the page shows: models to choose from, and what asks
-// them.
+// playgroundPage shows the models and the panes of the playground.
 type playgroundPage struct {
-	Base     string // the address for curl
-	Path     string // to which requests go
-	Requests string // the account's, of which each has its cost
+	Base     string // address for curl
+	Path     string // path of its requests
+	Requests string // path of the account's requests, which show their cost
 	Models   []string
-	Chosen   string // the model of the first pane
+	Chosen   string // model of the first pane
 	Panes    []int  // their numbers
 }
 
@@ -47,8 +46,8 @@ func (h *playgroundHandlers) show(w http.ResponseWriter, r *http.Request, v *peo
 	})
 }
 
-// play asks a model as a client of the API does, and is metered like one, by a key
-// that stands for whoever is signed in. Errors are those of the API.
+// play sends a request like a client of the API. It is metered by a key that represents the signed-in person. Errors
+// have the format of the API.
 func (h *playgroundHandlers) play(w http.ResponseWriter, r *http.Request, v *people.Visit) {
 	guard(w.Header())
 	user := v.User()

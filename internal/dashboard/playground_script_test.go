@@ -31,7 +31,7 @@ for (const index of ["__proto__", "constructor", "length", 1e7, 4294967296, -1, 
     called(calls, [{ index, id: "x", function: { name: "f", arguments: "{}" } }]);
     wrong.push(JSON.stringify(index) + " was taken");
   } catch (error) {
-    if (!/numbered a tool call/.test(error.message)) wrong.push(JSON.stringify(index) + ": " + error.message);
+    if (!/index of a tool call/.test(error.message)) wrong.push(JSON.stringify(index) + ": " + error.message);
   }
   if (calls.size || [].id !== undefined || ({}).id !== undefined) wrong.push(JSON.stringify(index) + " left something");
 }

@@ -6,24 +6,24 @@ import (
 	"weir/internal/plan"
 )
 
-// previewRows is how many keys a preview shows.
+// previewRows bounds the keys of a preview.
 const previewRows = 20
 
-// preview is what a change would have done to the requests of the last days.
+// preview shows what a change would have done to the requests of the last days.
 type preview struct {
 	Rows  []previewRow
-	Left  int // keys that are not shown
+	Left  int // number of keys that are not shown
 	Total previewRow
 	Cut   bool
 }
 
-// previewRow is what the requests of a key would have met.
+// previewRow shows the planned results of a key's requests.
 type previewRow struct {
 	plan.Row
 	AllRefused int64
 }
 
-// previewOf replays the last week under a change, which is not made.
+// previewOf replays the last week under a change, without making it.
 func previewOf(ctx context.Context, ask func(context.Context, plan.Ask) (plan.Result, error), a plan.Ask) (*preview,
 	error,
 ) {

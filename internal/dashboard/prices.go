@@ -13,13 +13,13 @@ import (
 	"weir/internal/route"
 )
 
-// priceHandlers answer the page of prices.
+// priceHandlers serves the page of prices.
 type priceHandlers struct {
 	site         *site
 	installation *Installation
 }
 
-// pricesPage is what models cost, and which have no price.
+// pricesPage shows the prices of models, and the models without a price.
 type pricesPage struct {
 	Sources   PriceSources
 	Unpriced  []unpricedRow
@@ -31,32 +31,32 @@ type pricesPage struct {
 	Overrides []overrideRow
 }
 
-// unpricedRow is a model that was used without a price.
+// unpricedRow shows a model that was used without a price.
 type unpricedRow struct {
 	report.UnpricedModel
-	Since bool // it has a price by now, for what comes
+	Since bool // whether it has a price now
 }
 
-// priceRow is what a model costs, in US dollars for a million tokens.
+// priceRow shows the prices of a model, in US dollars per million tokens.
 type priceRow struct {
 	Name          string
-	Badge         *Badge // where there is something to say
+	Badge         *Badge // nil if there is nothing to report
 	Input, Output string
-	Others        []string // classes that cost otherwise
+	Others        []string // classes with other prices
 	Source        string
 	Checked       string
 }
 
-// overrideRow is a price of the operator's.
+// overrideRow shows the operator's own prices of a model.
 type overrideRow struct {
 	Name  string
 	Rates []string
 }
 
-// unpricedDays is how far back models without a price are looked for.
+// unpricedDays is the number of days in which models without a price are searched.
 const unpricedDays = 30
 
-// mostUnpriced is how many of them are read: some may have a price by now.
+// mostUnpriced bounds the models that are read, because some may have a price now.
 const mostUnpriced = 10 * most
 
 func (h *priceHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -106,7 +106,7 @@ func pricesPageOf(from PriceSources, all []route.Model, sought string) pricesPag
 	return p
 }
 
-// overrideRowsOf are prices by the names of their models, so many at most.
+// overrideRowsOf returns at most that many prices, by the names of their models.
 func overrideRowsOf[P ~map[string]string](prices map[string]P, most int) (rows []overrideRow) {
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
 		if len(rows) == most {
@@ -143,9 +143,8 @@ func priceRowOf(m *route.Model) priceRow {
 	return row
 }
 
-// yamlOf is what to write into the configuration for models without a price. The
-// names are in the double quotes of JSON, which YAML 1.2 reads as its own: they
-// come from clients.
+// yamlOf returns configuration for models without a price. It writes names in JSON's double quotes, which YAML 1.2
+// reads too, because the names are from clients.
 func yamlOf(models []string) string {
 	if len(models) == 0 {
 		return ""
@@ -158,11 +157,11 @@ func yamlOf(models []string) string {
 	return b.String()
 }
 
-// quote is a text in the double quotes of JSON.
+// quote writes a text in JSON's double quotes.
 func quote(text string) string {
 	var b strings.Builder
 	lines := json.NewEncoder(&b)
 	lines.SetEscapeHTML(false)
-	_ = lines.Encode(text) // no text fails to encode
+	_ = lines.Encode(text) // encoding a string cannot fail
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -38,7 +38,7 @@ func TestAddressNotProven(t *testing.T) {
 	text := s.send(t, "POST", "/operator/people/invite", url.Values{"email": {"cfo@example.com"}}, nil).text
 	link := strings.TrimPrefix(between(text, `<code id="link">`, `</code>`), "https://weir.example.com")
 	s.cookie = ""
-	s.see(t, link, "Become an operator", "New password", "Somebody else may have signed in")
+	s.see(t, link, "Become an operator", "New password", "Another person may have signed in")
 	s.refused(t, link, url.Values{"password": {"short"}}, "password")
 	s.do(t, link, url.Values{"password": {"another quiet river"}}, "/")
 	if text := s.see(t, "/operator/people", "cfo@example.com"); strings.Contains(text, "Address not proven") {

@@ -14,28 +14,28 @@ import (
 	"weir/internal/people"
 )
 
-// newProviderPage is the form of a new provider.
+// newProviderPage shows the form of a new provider.
 type newProviderPage struct {
 	Back     string
 	Name     Field
 	Key      Field
 	Fields   providerFields
-	Failed   bool // its test failed: it may be saved all the same
+	Failed   bool // whether its test failed; it can be saved anyway
 	Problems []Problem
 }
 
-// providerFields are what people say of a provider, but for its name and its keys.
+// providerFields holds the fields of a provider, except its name and its keys.
 type providerFields struct {
 	Dialect, BaseURL, Models, More Field
 	Private                        Field
 }
 
-// formMembers are the members that have fields of their own.
+// formMembers lists the members with their own fields.
 func formMembers() []string {
 	return []string{"dialect", "base_url", "models", "allow_private", "api_keys"}
 }
 
-// providerFieldsOf are the fields with what a provider has.
+// providerFieldsOf returns the fields with a provider's values.
 func providerFieldsOf(f *form, is map[string]any, dialects []string) (x providerFields) {
 	text := func(key string) string {
 		if is[key] == nil {
@@ -43,14 +43,15 @@ func providerFieldsOf(f *form, is map[string]any, dialects []string) (x provider
 		}
 		return fmt.Sprint(is[key])
 	}
-	choices := []Choice{{Value: "", Label: "That of the known provider"}}
+	choices := []Choice{{Value: "", Label: "Same as the known provider"}}
 	for _, name := range dialects {
 		choices = append(choices, Choice{Value: name, Label: name, Chosen: name == text("dialect")})
 	}
 	x.Dialect = f.field(Field{Name: "dialect", Label: "Wire format", Choices: choices})
 	x.BaseURL = f.field(Field{
 		Name: "base_url", Label: "Base URL", Mode: "url", Max: 2048, Complete: "off", Value: text("base_url"),
-		Hint: "With the version of the API. A known provider has its own.", Example: "https://llm.example.com/v1",
+		Hint: "With the version of the API. Leave it empty for a known " +
+			"provider.", Example: "https://llm.example.com/v1",
 	})
 	var models []string
 	list, _ := is["models"].([]any)
@@ -59,24 +60,24 @@ func providerFieldsOf(f *form, is map[string]any, dialects []string) (x provider
 	}
 	x.Models = f.field(Field{
 		Name: "models", Label: "Models", Optional: true, Lines: 4, Value: strings.Join(models, "\n"),
-		Hint: "The only ones that are asked for, one a line. If there is none, all are.",
+		Hint: "Models to serve, one per line. If empty, all models are served.",
 	})
 	x.Private = f.field(Field{
 		Name: "allow_private", Label: "Private addresses", Kind: "checkbox", Choices: []Choice{{
 			Value: "true", Label: "Allow a private address", Chosen: text("allow_private") == "true",
-			Note: "One of this machine, or of the gateway’s own network.",
+			Note: "An address of this machine, or of the gateway’s own network.",
 		}},
 	})
 	x.More = f.field(Field{
 		Name: "more", Label: "Other settings", Optional: true, Lines: 4, Value: restOf(is, formMembers()),
-		Hint: "Further members of a provider in weir.yaml, one a line, such as retries: 1",
+		Hint: "Further members of a provider in weir.yaml, one per line, such as retries: 1",
 	})
 	x.More.Value = withoutKeys(x.More.Value)
 	return x
 }
 
-// withoutKeys leaves out the admin key that somebody has typed: like a password it is not shown again. One that was sealed
-// is shown by its last characters, and one that is elsewhere by where it is.
+// withoutKeys removes a typed admin key, because keys are not shown again, like passwords. A sealed key is shown by
+// its last characters, and a reference by its name.
 func withoutKeys(more string) string {
 	lines := strings.Split(more, "\n")
 	for i, line := range lines {
@@ -89,7 +90,7 @@ func withoutKeys(more string) string {
 	return strings.Join(lines, "\n")
 }
 
-// restOf are the members of an object without some, as YAML: a line a member, with its value in JSON.
+// restOf returns the other members of an object as YAML: one line per member, with its value in JSON.
 func restOf(is map[string]any, without []string) string {
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(is)) {
@@ -100,7 +101,7 @@ func restOf(is map[string]any, without []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// readProvider is a provider as the form has it, in YAML. What it cannot be is for the configuration to say.
+// readProvider returns the form's provider in YAML. The configuration checks the values.
 func readProvider(f *form, keys []string) []byte {
 	is := map[string]any{}
 	for _, key := range []string{"dialect", "base_url"} {
@@ -120,7 +121,7 @@ func readProvider(f *form, keys []string) []byte {
 	return yamlWith(is, f.values.Get("more"))
 }
 
-// yamlWith is an object with further lines of YAML.
+// yamlWith returns an object with further lines of YAML.
 func yamlWith(is map[string]any, more string) []byte {
 	text := restOf(is, nil)
 	if more = strings.TrimSpace(strings.ReplaceAll(more, "\r\n", "\n")); more != "" {
@@ -141,7 +142,7 @@ func newProviderPageOf(f *form, dialects, known []string) newProviderPage {
 	p := newProviderPage{Back: providersPath, Failed: f.bad()}
 	p.Name = f.field(Field{
 		Name: "name", Label: "Name", Required: true, First: true, Max: 64, Complete: "off",
-		Hint: "What stands before the slash of its models. A known provider needs only a key: " +
+		Hint: "The text before the slash of its models. A known provider needs only a key: " +
 			strings.Join(known, ", ") + ".",
 	})
 	p.Key = f.field(Field{
@@ -153,7 +154,7 @@ func newProviderPageOf(f *form, dialects, known []string) newProviderPage {
 	return p
 }
 
-// create adds a provider, once it was tested, or without where that is asked for.
+// create tests and adds a provider; it skips the test if requested.
 func (h *providerHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	name := strings.TrimSpace(f.values.Get("name"))
@@ -162,7 +163,7 @@ func (h *providerHandlers) create(w http.ResponseWriter, r *http.Request, v *peo
 		return err
 	}
 	if objectOf(s.Objects, "providers", name).Value != nil {
-		f.mistake("name", "There is a provider of that name already. Choose another name.")
+		f.mistake("name", "A provider of that name already exists. Choose another name.")
 		return h.showNew(w, r, v, f)
 	}
 	value := readProvider(f, nonEmpty(strings.TrimSpace(f.values.Get("key"))))
@@ -192,7 +193,7 @@ func nonEmpty(text string) []string {
 	return []string{text}
 }
 
-// refuse shows a form again with what is wrong, unless the error is not the form's to show.
+// refuse shows the form again with its mistakes, or returns an error that the form does not show.
 func (h *providerHandlers) refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, err error,
 	show formServe,
 ) error {
@@ -205,7 +206,7 @@ func (h *providerHandlers) refuse(w http.ResponseWriter, r *http.Request, v *peo
 	return show(w, r, v, f)
 }
 
-// version is the one that a page was made of; nil where it does not say.
+// version returns the version that the page was built from; nil if it is not given.
 func version(r *http.Request) *int64 {
 	seq, err := strconv.ParseInt(r.PostFormValue("version"), 10, 64)
 	if err != nil {
@@ -214,7 +215,7 @@ func version(r *http.Request) *int64 {
 	return &seq
 }
 
-// edit changes a managed provider, and goes on to its page.
+// edit changes a managed provider, and redirects to its page.
 func (h *providerHandlers) edit(w http.ResponseWriter, r *http.Request, v *people.Visit,
 	change func(f *form, o *managed.Object) (value []byte, err error),
 ) error {
@@ -224,7 +225,7 @@ func (h *providerHandlers) edit(w http.ResponseWriter, r *http.Request, v *peopl
 		return err
 	}
 	if o.Source != managed.FromManaged {
-		return llm.Invalid("", "This provider is changed where it is from: "+fromOf(o)+".")
+		return llm.Invalid("", "This provider can only be changed at its source: "+fromOf(o)+".")
 	}
 	value, err := change(f, o)
 	if err == nil {
@@ -243,7 +244,7 @@ func (h *providerHandlers) change(w http.ResponseWriter, r *http.Request, v *peo
 	})
 }
 
-// setModels has a provider serve the models that its test found.
+// setModels sets the provider's models to those that its test found.
 func (h *providerHandlers) setModels(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	return h.edit(w, r, v, func(f *form, o *managed.Object) ([]byte, error) {
 		is := maps.Clone(fieldsOf(o.Value))
@@ -252,7 +253,7 @@ func (h *providerHandlers) setModels(w http.ResponseWriter, r *http.Request, v *
 	})
 }
 
-// withKeys is a provider with other keys.
+// withKeys returns a provider with other keys.
 func withKeys(o *managed.Object, keys []string) []byte {
 	is := maps.Clone(fieldsOf(o.Value))
 	is["api_keys"] = keys
@@ -263,7 +264,7 @@ func (h *providerHandlers) addKey(w http.ResponseWriter, r *http.Request, v *peo
 	return h.edit(w, r, v, func(f *form, o *managed.Object) ([]byte, error) {
 		key := strings.TrimSpace(f.values.Get("key"))
 		if key == "" {
-			return nil, llm.Invalid("key", "There is no key. Enter one.")
+			return nil, llm.Invalid("key", "The key is empty. Enter one.")
 		}
 		return withKeys(o, append(keyTexts(o.Value), key)), nil
 	})

@@ -14,69 +14,69 @@ import (
 	"weir/internal/route"
 )
 
-// providerPage is one provider.
+// providerPage shows one provider.
 type providerPage struct {
 	Name, Path string
 	ListPath   string
 	Row        providerRow
 	Facts      []Fact
-	Managed    bool // it can be changed here
+	Managed    bool // whether it can be changed here
 	Keys       []providerKey
 	NewKey     Field
-	Version    string // that the page was made of
+	Version    string // version that the page was built from
 	Targets    []targetRow
-	More       int64 // targets that are not shown, none of which fares worse
+	More       int64 // number of targets that are not shown; their state is not worse
 	Test       Field
-	Finding    *findingPart // nil where nothing was tested
-	TryAt      string       // path of the playground where models are tried; empty for nowhere
-	TryIn      string       // account of that
+	Finding    *findingPart // nil without a test
+	TryAt      string       // path of the playground for trying models; empty for none
+	TryIn      string       // account of the playground
 	Try        Field
 	Fields     providerFields
 	Remove     Confirm
 	Problems   []Problem
 }
 
-// providerKey is a key of a provider, as people see it.
+// providerKey shows a key of a provider.
 type providerKey struct {
-	Name   string // its last characters, or a reference
-	Until  string // when its rest ends; empty while it does not rest
+	Name   string // last characters, or a reference
+	Until  string // end of its pause; empty if it is not paused
 	Remove Confirm
 }
 
-// targetRow is how a model of a provider fares.
+// targetRow shows the state of a provider's model.
 type targetRow struct {
 	Name      string
 	Badge     Badge
-	Until     string // when it is tried again; empty for at once
-	Failures  int64  // in a row
+	Until     string // when it is tried again; empty for now
+	Failures  int64  // consecutive
 	Latency   string
 	LastError string
 	LastAt    *time.Time
 }
 
-// findingPart is what came of a test.
+// findingPart shows the result of a test.
 type findingPart struct {
 	managed.Finding
-	Shown    []string // models
+	Shown    []string // shown models
 	Answers  []answerRow
-	TakeOver string // all models, to be the only ones; empty where there are too many
+	TakeOver string // all models, to set as the provider's models; empty if they are too many
 	Latency  string
 }
 
-// answerRow is an answer of a test.
+// answerRow shows an answer of a test.
 type answerRow struct {
 	What, Latency, Said, Cost string
 	Badge                     Badge
 }
 
 const (
-	// mostTargets is how many models of a provider are shown.
+	// mostTargets bounds the shown models of a provider.
 	mostTargets = 100
-	// mostTested is how many models of a test are shown, and may be taken over.
+	// mostTested bounds the shown models of a test, and those that can be set.
 	mostTested = 200
 )
 
-// one finds the provider that the path names.
+// one returns the provider in the path.
 func (h *providerHandlers) one(r *http.Request) (s managed.State, c *route.ProviderCondition, o *managed.Object,
 	err error,
 ) {
@@ -99,7 +99,7 @@ func (h *providerHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 	return h.showTested(w, r, v, f, nil)
 }
 
-// showTested shows a provider with what came of a test; nil for none.
+// showTested shows a provider with the result of a test; nil for none.
 func (h *providerHandlers) showTested(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form,
 	tested *managed.Finding,
 ) error {
@@ -136,8 +136,8 @@ func providerPageOf(c *route.ProviderCondition, o *managed.Object, f *form, dial
 			Hint: "The key itself, or a reference such as ${NAME} or ${file:/path}.",
 		}),
 		Test: f.field(Field{
-			Name: "model", Label: "Model to ask", Optional: true, Complete: "off", Max: 256,
-			Hint: "The provider’s name of it. It is asked for three answers of a few tokens, which cost.",
+			Name: "model", Label: "Model to call", Optional: true, Complete: "off", Max: 256,
+			Hint: "The provider’s own name of the model. The test requests three short answers, which cost money.",
 		}),
 		Try: Field{
 			Name: "model", ID: "try", Label: "Model to try", Kind: "text", Example: c.Name + "/…", Required: true,
@@ -150,8 +150,9 @@ func providerPageOf(c *route.ProviderCondition, o *managed.Object, f *form, dial
 		p.Fields = providerFieldsOf(f, fieldsOf(o.Value), dialects)
 		p.Remove = Confirm{
 			Ident: "remove", Button: "Remove the provider", Object: c.Name, Title: "Remove this provider?",
-			Text: "Requests for its models are refused from then on. Aliases that name its models must be changed first. " +
-				"It can be undone on the page Configuration.",
+			Text: "Requests for its models are refused from then on. Aliases that name its models must be " +
+				"changed first. " +
+				"You can undo this on the page Configuration.",
 			Action: p.Path + "/remove", Verb: "Remove the provider",
 		}
 	}
@@ -159,13 +160,13 @@ func providerPageOf(c *route.ProviderCondition, o *managed.Object, f *form, dial
 	return p
 }
 
-// fieldsOf are the members of an object.
+// fieldsOf returns the members of an object.
 func fieldsOf(value any) map[string]any {
-	fields, _ := value.(map[string]any) // what is none has no members
+	fields, _ := value.(map[string]any) // other values have no members
 	return fields
 }
 
-// keyTexts are a provider's keys as the configuration shows them.
+// keyTexts returns a provider's keys in the form that the configuration shows.
 func keyTexts(value any) (all []string) {
 	list, _ := fieldsOf(value)["api_keys"].([]any)
 	for _, key := range list {
@@ -174,7 +175,7 @@ func keyTexts(value any) (all []string) {
 	return all
 }
 
-// keyName is a key for people: its last characters, where its text ends with these.
+// keyName returns the last characters of a key for people, if they are known.
 func keyName(text string) string {
 	sealed, ok := strings.CutPrefix(text, "sealed:")
 	if !ok {
@@ -197,7 +198,7 @@ func providerKeysOf(path string, c *route.ProviderCondition, o *managed.Object) 
 			key.Remove = Confirm{
 				Ident: "key-" + strconv.Itoa(i), Button: "Remove", Object: "the key " + key.Name,
 				Title:  "Remove this key?",
-				Text:   "Requests no longer use the key " + key.Name + ". Those under way end with it.",
+				Text:   "Requests no longer use the key " + key.Name + ". Running requests finish with it.",
 				Action: path + "/keys/" + strconv.Itoa(i) + "/remove", Verb: "Remove the key", Once: text,
 			}
 		}
@@ -257,7 +258,7 @@ func findingPartOf(f *managed.Finding) *findingPart {
 	return p
 }
 
-// test asks the provider, and shows what came of it.
+// test tests the provider, and shows the result.
 func (h *providerHandlers) test(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	name := r.PathValue("provider")
 	model := strings.TrimPrefix(strings.TrimSpace(r.PostFormValue("model")), name+"/")

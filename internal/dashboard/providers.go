@@ -16,10 +16,10 @@ import (
 	"weir/internal/route"
 )
 
-// providersPath is where the pages of providers are.
+// providersPath is the path of the pages of providers.
 const providersPath = "/operator/providers"
 
-// providerHandlers answer the pages of providers.
+// providerHandlers serves the pages of providers.
 type providerHandlers struct {
 	site         *site
 	accounts     *account.Service
@@ -27,32 +27,32 @@ type providerHandlers struct {
 	defaultModel func() string
 }
 
-// providersPage is how the providers fare.
+// providersPage shows the state of the providers.
 type providersPage struct {
 	Providers []providerRow
 	NewPath   string
 }
 
-// providerRow is one of them.
+// providerRow shows the state of one provider.
 type providerRow struct {
 	Name, Href string
 	Dialect    string
 	Badge      Badge
 	Requests   string // of the last hour
-	Errors     string // of these, in percent; empty for none
+	Errors     string // share of failed requests in percent; empty for none
 	FirstToken string
 	Bars       []trafficBar
 	Keys       string
 	From       string
 }
 
-// trafficBar is five minutes of the picture of an hour, in units of its view box.
+// trafficBar is a bar of five minutes in the chart of an hour, in units of its view box.
 type trafficBar struct{ X, Y, Height, BadY, BadHeight int }
 
-// barHeight is how high a bar is at most.
+// barHeight is the height of the highest bar.
 const barHeight = 16
 
-// trafficBars draws an hour, the bar of most attempts as high as there is room.
+// trafficBars draws an hour; the bar with the most attempts has the full height.
 func trafficBars(hour *route.Traffic) (bars []trafficBar) {
 	const width = 5
 	highest := int64(1)
@@ -81,7 +81,7 @@ func providersPageOf(all []route.ProviderCondition, objects []managed.Object) pr
 	for i := range all {
 		p.Providers = append(p.Providers, providerRowOf(&all[i], objectOf(objects, "providers", all[i].Name)))
 	}
-	for i := range objects { // one that this node does not use yet
+	for i := range objects { // a provider that this node does not use yet
 		o := &objects[i]
 		inUse := slices.ContainsFunc(all, func(c route.ProviderCondition) bool { return c.Name == o.Name })
 		if o.Section == "providers" && !inUse {
@@ -91,7 +91,7 @@ func providersPageOf(all []route.ProviderCondition, objects []managed.Object) pr
 	return p
 }
 
-// objectOf is an object of the configuration; one of the environment where nobody has it.
+// objectOf returns an object of the configuration; if there is none, an empty one from the environment.
 func objectOf(objects []managed.Object, section, name string) *managed.Object {
 	for i := range objects {
 		if o := &objects[i]; o.Section == section && o.Name == name {
@@ -120,7 +120,7 @@ func providerRowOf(c *route.ProviderCondition, o *managed.Object) providerRow {
 
 func providerPath(name string) string { return providersPath + "/" + url.PathEscape(name) }
 
-// fromOf is where an object is from, in a few words.
+// fromOf describes where an object is configured.
 func fromOf(o *managed.Object) string {
 	from := map[managed.Source]string{
 		managed.FromManaged: "Managed", managed.FromEnvironment: "Environment", managed.FromDefault: "Default",
@@ -132,8 +132,8 @@ func fromOf(o *managed.Object) string {
 	return from
 }
 
-// trialAccount is the account in which the visitor tries a model: the first of
-// their own, else the first one there is; empty for none.
+// trialAccount returns the account in which the visitor tries a model: the first of their own, else the default or
+// first account; empty for none.
 func (h *providerHandlers) trialAccount(ctx context.Context, v *people.Visit) (string, error) {
 	for _, m := range v.Memberships() {
 		if v.May(people.Use, m.AccountID) == nil {
@@ -150,7 +150,8 @@ func (h *providerHandlers) trialAccount(ctx context.Context, v *people.Visit) (s
 	return all[0].Name, nil
 }
 
-// trialModel is a model of a provider to try: the default one, or the first that is priced and not about to end.
+// trialModel returns a model of a provider for trying: the default model, or the first one that has a price and is
+// not deprecated.
 func (h *providerHandlers) trialModel(name string) string {
 	if usual := h.defaultModel(); strings.HasPrefix(usual, name+"/") {
 		return usual
@@ -163,7 +164,7 @@ func (h *providerHandlers) trialModel(name string) string {
 	return ""
 }
 
-// secondOf is a moment of about now to the second; empty for none.
+// secondOf formats a recent time to the second; empty for none.
 func secondOf(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -183,7 +184,7 @@ func stateBadge(s route.State) Badge {
 	return Badge{"off", "Not used yet"}
 }
 
-// refuseObject puts an error of a change at the field of the member that it is about.
+// refuseObject adds an error of a change to the field of its member.
 func (f *form) refuseObject(err error) bool {
 	e := llm.AsError(err)
 	if e.Code == llm.CodeConflict {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// reconciledDays is how many days are compared where nobody says, up to yesterday.
+	// reconciledDays is the default number of days to compare, up to yesterday.
 	reconciledDays = 7
-	// reconciledShown is how many rows the page has.
+	// reconciledShown bounds the rows of the page.
 	reconciledShown = 120
 )
 
-// reconciliationPage is what a provider reports beside what the ledger has.
+// reconciliationPage compares a provider's report with the ledger.
 type reconciliationPage struct {
 	Provider, Path string
 	Filters        Filters
@@ -31,14 +31,14 @@ type reconciliationPage struct {
 	Tiles          []Tile
 	Chart          Chart
 	Rows           []reconciledRow
-	Notes          []Fact // what the findings of the rows say
-	Left           int    // rows that are not shown
-	Agreed         int    // rows of which both say the same, which are not shown
-	File           string // all rows
+	Notes          []Fact // explanations of the rows' findings
+	Left           int    // number of rows that are not shown
+	Agreed         int    // number of rows that agree, which are not shown
+	File           string // path of a file with all rows
 	Problems       []Problem
 }
 
-// reconciledRow is a model on a day.
+// reconciledRow compares a model on a day.
 type reconciledRow struct {
 	Day, Model               string
 	Input, Output, TheirIn   int64
@@ -47,39 +47,40 @@ type reconciledRow struct {
 	Badge                    Badge
 }
 
-// findingText is what a finding is called, and what it says.
+// findingText returns the name and the explanation of a finding.
 func findingText(f reconcile.Finding) (name, note string) {
 	switch f {
 	case reconcile.Agrees:
 		return "Agrees", ""
 	case reconcile.Rounded:
-		return "Rounding", "The costs differ by no more than is rounded."
+		return "Rounding", "The costs differ only by rounding."
 	case reconcile.Midnight:
-		return "Midnight", "The provider counts some of it on the day before or after."
+		return "Midnight", "The provider counts some usage on the day before or after."
 	case reconcile.Unseen:
-		return "Unseen ends", "Requests whose end the gateway did not see, within what these may have cost."
+		return "Unknown ends", "Requests with an unknown end. The difference is within the bounds of their cost."
 	case reconcile.Unpriced:
-		return "No price", "The ledger has no price for some of it. Set one, so that later requests have it."
+		return "No price", "The ledger has no price for some usage. Set one for later requests."
 	case reconcile.Priced:
-		return "Another price", "As many tokens at another price: a tier, a discount, or a wrong price here."
+		return "Another price", "The same tokens at another price: a tier, a discount, or a wrong price in the ledger."
 	case reconcile.Cached:
-		return "Another cache", "As many tokens, but not as many from a cache."
+		return "Another cache", "The same number of tokens, but another number of cached ones."
 	case reconcile.More:
-		return "More there", "The provider has more: its keys are used elsewhere too, or the ledger lacks something."
+		return "Provider has more", "The provider reports more usage: its keys are also used elsewhere, or the " +
+			"ledger lacks usage."
 	case reconcile.Less:
-		return "Less there", "The provider has less than the ledger."
+		return "Provider has less", "The provider reports less usage than the ledger."
 	case reconcile.Mixed:
-		return "More and less", "More of some tokens, and less of others."
+		return "More and less", "The provider reports more tokens of some kinds and fewer of others."
 	}
 	return string(f), ""
 }
 
-// asked is the comparison that a page is asked for. It reports false where nobody has chosen days yet.
+// asked returns the requested comparison. It reports false if no days are chosen yet.
 func (h *providerHandlers) asked(r *http.Request) (a reconcile.Ask, f *form, chosen bool) {
 	q := r.URL.Query()
 	a.Provider, a.To = r.PathValue("provider"), today(h.site.now()).AddDate(0, 0, -1)
 	a.From = a.To.AddDate(0, 0, 1-reconciledDays)
-	elsewhere := r.Header.Get("Sec-Fetch-Site") == "cross-site" // a link there does not ask a provider
+	elsewhere := r.Header.Get("Sec-Fetch-Site") == "cross-site" // a link on another site must not query a provider
 	if !q.Has("from") && !q.Has("to") || elsewhere {
 		return a, &form{}, false
 	}
@@ -93,7 +94,7 @@ func (h *providerHandlers) asked(r *http.Request) (a reconcile.Ask, f *form, cho
 	return a, f, true
 }
 
-// reconciliation compares the days that were chosen. What the provider says of a failure is on the page.
+// reconciliation compares the chosen days. The page shows the provider's error message.
 func (h *providerHandlers) reconciliation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	if _, _, _, err := h.one(r); err != nil {
 		return err
@@ -112,11 +113,12 @@ func (h *providerHandlers) reconciliation(w http.ResponseWriter, r *http.Request
 	}
 	p := reconciliationPageOf(&a, f, &result, chosen && !f.bad())
 	return h.site.show(w, r, v, page{
-		name: "reconciliation", title: "Does " + a.Provider + " agree?", status: status, data: p,
+		name: "reconciliation", title: "Reconciliation: " + a.Provider, status: status, data: p,
 	})
 }
 
-// notCompared says on the page why nothing was compared, and with which status; or returns an error that is not for it.
+// notCompared shows on the page why the comparison failed, and returns the status; or it returns an error that the
+// page does not show.
 func (f *form) notCompared(err error) (status int, other error) {
 	e, ok := errors.AsType[*llm.Error](err)
 	switch {
@@ -174,7 +176,7 @@ func reconciliationPageOf(a *reconcile.Ask, f *form, result *reconcile.Result, c
 		{Label: "By the ledger", Value: dollars(ours), Note: "purchase cost"},
 		{Label: "By the provider", Value: dollars(theirs), Note: otherNote(result.Other)},
 		{Label: "Difference", Value: dollars(theirs - ours)},
-		{Label: "Not explained", Value: number(int64(result.Unexplained())), Note: "models on a day"},
+		{Label: "Unexplained", Value: number(int64(result.Unexplained())), Note: "models on a day"},
 	}
 	p.Chart = reconciliationChart(span{a.From, a.To}, result.Rows)
 	return p
@@ -184,7 +186,7 @@ func otherNote(other llm.Money) string {
 	if other == 0 {
 		return ""
 	}
-	return "and " + dollars(other) + " of no model"
+	return "and " + dollars(other) + " that belongs to no model"
 }
 
 func reconciledRowOf(r *reconcile.Row) reconciledRow {
@@ -207,7 +209,7 @@ func reconciledRowOf(r *reconcile.Row) reconciledRow {
 	return row
 }
 
-// reconciliationChart is what both sides have of each day.
+// reconciliationChart draws the cost of each day by the ledger and the provider.
 func reconciliationChart(of span, rows []reconcile.Row) Chart {
 	type sides struct{ ours, theirs llm.Money }
 	days, known := map[string]*sides{}, false
@@ -222,7 +224,8 @@ func reconciliationChart(of span, rows []reconcile.Row) Chart {
 			known = true
 		}
 	}
-	c := Chart{Title: "Cost by day", Summary: of.String(), Legend: []string{"Ledger"}, Columns: []string{"Day", "Ledger"}}
+	c := Chart{Title: "Cost by " +
+		"day", Summary: of.String(), Legend: []string{"Ledger"}, Columns: []string{"Day", "Ledger"}}
 	if known {
 		c.Legend, c.Columns = append(c.Legend, "Provider"), append(c.Columns, "Provider")
 	}
@@ -265,17 +268,18 @@ func (h *providerHandlers) reconciliationFile(w http.ResponseWriter, r *http.Req
 	out := &download{w: w, contentType: "text/csv; charset=utf-8", name: name}
 	defer out.end()
 	to := csv.NewWriter(out)
-	// What fails is the connection, which Error tells of at the end.
+	// Only the connection can fail, and Error reports that at the end.
 	_ = to.Write([]string{
 		"date", "model", "input_tokens", "input_tokens_provider", "cached_tokens", "cached_tokens_provider",
-		"output_tokens", "output_tokens_provider", "cost_usd", "cost_at_most_usd", "cost_usd_provider", "finding", "explained",
+		"output_tokens", "output_tokens_provider", "cost_usd", "cost_at_most_usd", "cost_usd_provider", "finding",
+		"explained",
 	})
 	for i := range result.Rows {
 		_ = to.Write(reconciledCells(&result.Rows[i]))
 	}
 	to.Flush()
 	if err := to.Error(); err != nil {
-		panic(http.ErrAbortHandler) // the server's way to end an answer that is not whole
+		panic(http.ErrAbortHandler) // makes the server abort the incomplete answer
 	}
 	return nil
 }

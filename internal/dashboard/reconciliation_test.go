@@ -23,7 +23,7 @@ func TestReconciliation(t *testing.T) {
 		t.Error("before days are chosen: got a comparison")
 	}
 	const days = "?from=2026-11-01&to=2026-11-03"
-	text := s.see(t, page+days, "$2.00", "$4.00", "More there", "provider: $3.00", "$1.00 to $1.50", "1 more models on a day agree", page+"/csv?from=2026-11-01&amp;to=2026-11-03")
+	text := s.see(t, page+days, "$2.00", "$4.00", "Provider has more", "provider: $3.00", "$1.00 to $1.50", "1 more models on a day agree", page+"/csv?from=2026-11-01&amp;to=2026-11-03")
 	if !strings.Contains(text, "<svg") || strings.Contains(text, "large") {
 		t.Error("got no chart, or a model that agrees")
 	}

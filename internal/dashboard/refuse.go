@@ -11,15 +11,14 @@ import (
 	"weir/internal/people"
 )
 
-// errorPage is what the page of an error shows.
+// errorPage shows an error.
 type errorPage struct {
 	Title, Text string
-	Request     string // id, by which the log has more
-	Home        string // label of the way out
+	Request     string // request id, to find it in the log
+	Home        string // label of the link back
 }
 
-// titles say what an error is to people. A code that is not here is a fault of
-// ours.
+// titles has the titles of errors. Other codes are internal errors.
 var titles = map[llm.Code]string{
 	llm.CodeInvalidRequest:  "Invalid request",
 	llm.CodeForbidden:       "Not allowed",
@@ -31,8 +30,8 @@ var titles = map[llm.Code]string{
 	llm.CodeProviderError:   "The provider did not answer",
 }
 
-// refuse answers with the page of an error. Who would have to be signed in first
-// is sent to sign in, and comes back afterwards. V may be nil.
+// refuse answers with an error page. It redirects a request without a session to the sign-in page, which leads back
+// afterwards. V may be nil.
 func (s *site) refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
 	e := llm.AsError(err)
 	if e.Code == llm.CodeAuthentication {
@@ -62,16 +61,16 @@ func (s *site) refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, e
 	}
 }
 
-// retryAfter says in whole seconds when to try again (RFC 9110, 10.2.3), 59 at most; nothing for 0. The page says the
-// whole time.
+// retryAfter sets the header Retry-After in whole seconds (RFC 9110, 10.2.3), at most 59; it sets nothing for 0. The
+// page shows the whole time.
 func retryAfter(w http.ResponseWriter, d time.Duration) {
 	if d > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(llm.RetrySeconds(d), 10))
 	}
 }
 
-// signInPath is where to sign in and come back to what was asked for. What a
-// form sent cannot be sent again.
+// signInPath returns the path of the sign-in page, which leads back to the requested page. A sent form cannot be
+// repeated.
 func signInPath(r *http.Request) string {
 	if r.Method != http.MethodGet || r.URL.Path == "/" {
 		return "/sign-in"

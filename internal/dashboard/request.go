@@ -17,23 +17,23 @@ import (
 	"weir/internal/report"
 )
 
-// requestPage is one request with all its attempts.
+// requestPage shows one request with its attempts.
 type requestPage struct {
 	ID       string
 	Model    string
 	Badge    Badge
 	Arrived  time.Time
 	Key      string
-	KeyPath  string // its requests
+	KeyPath  string // requests of the key
 	ListPath string
 	Tiles    []Tile
 	Facts    []Fact
 	Path     Chart
 	Attempts []attemptView
-	Hidden   int // attempts that the page has no room for
+	Hidden   int // number of attempts that are not shown
 }
 
-// attemptView is one attempt, with the arithmetic of its cost.
+// attemptView shows one attempt and the calculation of its cost.
 type attemptView struct {
 	N           int
 	Model       string
@@ -41,21 +41,21 @@ type attemptView struct {
 	Open        bool
 	Facts       []Fact
 	Lines       []costRow
-	Cost        string // what the lines add up to
+	Cost        string // sum of the lines
 	Corrections []correctionRow
-	Resolve     Code // how an operator decides what it cost; without text where that is known
+	Resolve     Code // command for operators that resolves it; without text if its cost is known
 }
 
-// costRow is a line of the arithmetic.
+// costRow shows a line of the calculation.
 type costRow struct{ What, Count, Rate, Amount string }
 
-// correctionRow is what was decided later.
+// correctionRow shows a correction.
 type correctionRow struct {
 	By, Text string
 	At       time.Time
 }
 
-// mostAttempts is how many attempts of a request a page shows.
+// mostAttempts bounds the shown attempts of a request.
 const mostAttempts = 20
 
 func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -71,7 +71,7 @@ func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "request", title: "Request", data: p})
 }
 
-// read is the request that the path names, with what is settled by now.
+// read returns the request in the path, with the latest settled attempts.
 func (h *requestHandlers) read(r *http.Request, v *people.Visit) (*report.RequestDetail, error) {
 	gone := llm.Errorf(llm.CodeNotFound, "There is no such request in this account, or it was deleted because of its "+
 		"age. Its cost stays in the usage report.")
@@ -94,7 +94,7 @@ func (h *requestHandlers) read(r *http.Request, v *people.Visit) (*report.Reques
 	return &d, nil
 }
 
-// cost answers the playground with what a request has cost, as its page shows it.
+// cost answers the playground with the cost of a request, in the format of its page.
 func (h *requestHandlers) cost(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	d, err := h.read(r, v)
 	if err != nil {
@@ -162,8 +162,7 @@ func provenanceText(p ledger.Provenance) string {
 	return "running"
 }
 
-// numbersOfAll says where the numbers of a request come from: those of the
-// attempt that is the least certain.
+// numbersOfAll describes the source of a request's numbers: that of its least certain attempt.
 func numbersOfAll(d *report.RequestDetail) string {
 	text := provenanceText(d.Provenance)
 	for i := range d.Parts {
@@ -176,7 +175,7 @@ func numbersOfAll(d *report.RequestDetail) string {
 	return text
 }
 
-// numbersOf says where the numbers of an attempt come from.
+// numbersOf describes the source of an attempt's numbers.
 func numbersOf(a *report.Attempt) string {
 	if a.Provenance == ledger.Unknown && a.Resolved() {
 		return "resolved later: the gateway did not see the end"
@@ -265,7 +264,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	if left+more > 0 {
 		add("Cost at most", dollars(cost+margin+left+more))
 	}
-	if a.Terms != nil { // an operator looks
+	if a.Terms != nil { // the visitor is an operator
 		add("Price list", termsText(a.Terms))
 		add("Purchase cost", dollars(cost))
 		add("Classes without a purchase price", strings.Join(ofCost.Names(), ", "))
@@ -285,16 +284,16 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	return facts
 }
 
-// termsText is by what an account is charged.
+// termsText describes the terms of an account's charge.
 func termsText(t *charge.Terms) string {
 	text := t.Markup.String() + " % on the cost"
 	if t.Own() {
-		return t.Price.Version + ", and " + text + " of what that has no rate for"
+		return t.Price.Version + ", and " + text + " of classes without a rate"
 	}
 	return text
 }
 
-// pricedAs says by which modes of the price an attempt was priced.
+// pricedAs describes the modes of the price that apply to an attempt.
 func pricedAs(a *report.Attempt) string {
 	switch {
 	case a.Billed:
@@ -318,13 +317,12 @@ func pricedAs(a *report.Attempt) string {
 	return cmp.Or(strings.Join(texts, "; "), "standard")
 }
 
-// costRows are the lines whose amounts add up to what the attempt cost. Without a
-// price they are what was used.
+// costRows returns lines whose amounts add up to the attempt's cost. Without a price they show the usage.
 func costRows(a *report.Attempt) (rows []costRow) {
 	priced := map[llm.Class]bool{}
 	for _, l := range a.Lines {
 		if l.Class == llm.Requests && l.Rate == llm.Free {
-			continue // there is no fee
+			continue // no fee
 		}
 		rows = append(rows, costRowOf(l))
 		priced[l.Class] = priced[l.Class] || l.What == report.LineUsage
@@ -347,7 +345,7 @@ func costRowOf(l report.CostLine) costRow {
 	case report.LineUsage:
 		row.What, row.Count, row.Rate = className(l.Class), countText(l.Class, l.Count), rateText(l.Class, l.Rate)
 		if !l.Rate.Known() {
-			row.Amount = none // which is not 0
+			row.Amount = none // unknown, which is not 0
 		}
 	case report.LineHold:
 		row.What = "Upper bound of the cost"
@@ -363,10 +361,10 @@ func costRowOf(l report.CostLine) costRow {
 	return row
 }
 
-// className is a class of usage for tables, whose prices say which are tokens.
+// className returns the name of a class for tables, where prices show which classes are tokens.
 func className(c llm.Class) string { return strings.Replace(c.What(), " tokens", "", 1) }
 
-// countText is how much of a class was used.
+// countText formats the count of a class.
 func countText(c llm.Class, n int64) string {
 	if c == llm.Milliseconds {
 		return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) + " s"
@@ -374,20 +372,20 @@ func countText(c llm.Class, n int64) string {
 	return number(n)
 }
 
-// rateText is the price of a class: of a million tokens, of a second, or of a unit.
+// rateText formats the price of a class: per million tokens, per second, or per unit.
 func rateText(c llm.Class, rate llm.Rate) string {
 	switch {
 	case !rate.Known():
 		return "unknown"
 	case int(c) < llm.NumTokens:
-		return perMillion(rate) + " a million"
+		return perMillion(rate) + " per million"
 	case c == llm.Milliseconds:
-		return "$" + cmp.Or(llm.FormatUnitRate(rate.Pico()*1000), "0") + " a second"
+		return "$" + cmp.Or(llm.FormatUnitRate(rate.Pico()*1000), "0") + " per second"
 	}
 	return "$" + llm.FormatUnitRate(rate.Pico()) + " each"
 }
 
-// perMillion is the price of a million tokens.
+// perMillion formats the price of a million tokens.
 func perMillion(rate llm.Rate) string {
 	if !rate.Known() {
 		return "?"

@@ -12,14 +12,13 @@ import (
 	"weir/internal/report"
 )
 
-// Measures of the picture of a request's way.
+// Dimensions of the timeline.
 const (
 	laneHeight = 40.0
 	laneBar    = 12.0
 )
 
-// pathChart is the way of a request: its attempts one below the other, by when
-// they began and ended.
+// pathChart draws the timeline of a request: its attempts below each other, by start and end.
 func pathChart(parts []report.Attempt) Chart {
 	c := Chart{Title: "Timeline", Columns: []string{"Attempt", "Model", "Outcome", "Started", "First token", "Ended"}}
 	whole := time.Millisecond
@@ -63,11 +62,11 @@ func pathPicture(parts []report.Attempt, whole time.Duration) template.HTML {
 		}
 	}
 	fmt.Fprintf(&out,
-		`<text x="0" y="%g">0</text><text x="%g" y="%g" text-anchor="middle">%s</text><text x="%g" y="%g" text-anchor="end">%s</text></svg>`,
+		`<text x="0" y="%g">0</text><text x="%g" y="%g" text-anchor="middle">%s</text><text x="%g" y="%g" `+
+			`text-anchor="end">%s</text></svg>`,
 		height-4, chartWidth/2, height-4, took(whole/2), chartWidth, height-4, took(whole))
 	return template.HTML(out.String())
 }
 
-// outcomeKind is the kind of badge that an outcome has, by which its bar is
-// drawn.
+// outcomeKind returns the kind of an outcome's badge, which also selects the colour of its bar.
 func outcomeKind(o ledger.Outcome) string { return cmp.Or(outcomeBadge(o).Kind, "open") }

@@ -14,7 +14,7 @@ import (
 	"weir/internal/report"
 )
 
-// requestHandlers answer the pages of requests.
+// requestHandlers serves the pages of requests.
 type requestHandlers struct {
 	site     *site
 	accounts *account.Service
@@ -24,42 +24,42 @@ type requestHandlers struct {
 	tails    *tails
 }
 
-// requestsPage is a list of an account's requests.
+// requestsPage lists the requests of an account.
 type requestsPage struct {
 	Filters  Filters
 	Problems []Problem
 	Rows     []requestRow
-	Tail     string // where new ones come from; empty on pages that none would stand on
+	Tail     string // path of the live tail; empty on pages without new requests
 	Pager    Pager
 	Filtered bool
 	Empty    Empty
 }
 
-// requestRow is a request in the list.
+// requestRow shows a request in the list.
 type requestRow struct {
 	ID, Href  string
 	Arrived   time.Time
 	Model     string // that answered, or was tried last
-	Requested string // what was asked for, where it is another name
+	Requested string // requested name, if it differs
 	Key       string
 	Badge     Badge
-	Open      bool // under way: its tokens and its cost come with its end
+	Open      bool // whether it is running; its tokens and cost are known at its end
 	Attempts  int
 	In, Out   int64
 	Cost      llm.Money
-	AtMost    llm.Money  // 0 where Cost is what it cost
-	Providers *llm.Money // what the providers say that it cost; nil where they do not
-	Purchase  *spending  // what providers charge; nil but for operators, of an account with a price list
+	AtMost    llm.Money  // 0 if Cost is exact
+	Providers *llm.Money // cost reported by the providers; nil if they do not report it
+	Purchase  *spending  // purchase cost; only for operators, of an account with a price list
 	Unpriced  bool
-	Doubt     string // of the numbers; empty for none
+	Doubt     string // reason why the numbers are not exact; empty for none
 	First     string // time to first token
 	Took      string
 }
 
-// requestsShown is how many requests a page has.
+// requestsShown is the number of requests per page.
 const requestsShown = 50
 
-// requestQuery reads what a list is asked for. What is wrong stands at its field.
+// requestQuery reads the filters of a list. It adds mistakes to the form.
 func requestQuery(f *form, accountID string) report.RequestsQuery {
 	q := report.RequestsQuery{
 		Account: accountID, Key: f.values.Get("key"), Model: f.values.Get("model"),
@@ -131,8 +131,7 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
 }
 
-// mostKeys is how many keys a list has: those made last, and in one to choose from the one that
-// is chosen.
+// mostKeys bounds the keys of a list to those created last, plus the chosen one in a list of choices.
 const mostKeys = 100
 
 func shownKeys(keys []account.Key, chosen string) (list []account.Key) {
@@ -191,7 +190,7 @@ func emptyRequests(base string, p *requestsPage) Empty {
 	}
 }
 
-// filtersOf are the parameters that select the same.
+// filtersOf returns the parameters of the same filters.
 func filtersOf(q *report.RequestsQuery) url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{
@@ -233,7 +232,7 @@ func requestRowOf(base string, x *report.Request, labels map[string]string) requ
 	return row
 }
 
-// doubtOf says why numbers are not the provider's own.
+// doubtOf describes why numbers are not the provider's own.
 func doubtOf(p ledger.Provenance) string {
 	switch p {
 	case ledger.Assumed:
@@ -246,7 +245,7 @@ func doubtOf(p ledger.Provenance) string {
 	return ""
 }
 
-// outcomeBadge says how an attempt ended.
+// outcomeBadge shows how an attempt ended.
 func outcomeBadge(o ledger.Outcome) Badge {
 	switch o {
 	case ledger.OutcomeOpen:

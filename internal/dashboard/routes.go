@@ -6,14 +6,14 @@ import (
 	"weir/internal/people"
 )
 
-// row is a route of the tables below: who may ask for it, and what answers.
+// row is a route of the tables below, with its right and its handler.
 type row struct {
 	pattern string
 	right   people.Right
 	answer  serve
 }
 
-// routes are all pages.
+// routes returns all pages.
 func (s *site) routes(o *Options, t *tails) []people.Route {
 	forms := &once{}
 	all := []people.Route{{Pattern: "GET /assets/{hash}/{name}", Right: people.Open, Serve: s.assets.serve}}
@@ -27,7 +27,7 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 	return all
 }
 
-// personalRoutes are those to sign in, and those of the user who is signed in.
+// personalRoutes returns the routes for signing in, and those of the signed-in user.
 func (s *site) personalRoutes(o *Options) []row {
 	in, me := &signInHandlers{s, o.People, o.PublicURL}, &profileHandlers{s, o.People, o.PublicURL}
 	return []row{
@@ -66,7 +66,7 @@ func (s *site) personalRoutes(o *Options) []row {
 	}
 }
 
-// accountRoutes are the pages of an account's keys and members.
+// accountRoutes returns the pages of an account's keys and members.
 func (s *site) accountRoutes(o *Options, forms *once) []row {
 	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.ExampleModel, forms, o.Reports, o.Spent}
 	members := &memberHandlers{s, o.People, o.PublicURL}
@@ -86,7 +86,7 @@ func (s *site) accountRoutes(o *Options, forms *once) []row {
 	}
 }
 
-// usageRoutes are the pages of an account's usage and requests, and of models.
+// usageRoutes returns the pages of an account's usage and requests, and of models.
 func (s *site) usageRoutes(o *Options, t *tails) []row {
 	flush := flusher(o.Flush, o.Log)
 	overview := &overviewHandlers{s, o.Accounts, o.Reports, o.Spent, flush, o.Webhooks, o.PublicURL, firstModel(o)}
@@ -124,7 +124,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 	return all
 }
 
-// playgroundRoutes are the playground, and its requests, whose bodies are not forms.
+// playgroundRoutes returns the playground and its requests, whose bodies are not forms.
 func (s *site) playgroundRoutes(o *Options) []people.Route {
 	h := &playgroundHandlers{s, o.Accounts, o.Models, o.DefaultModel, o.PublicURL, o.Chat}
 	return []people.Route{
@@ -133,8 +133,7 @@ func (s *site) playgroundRoutes(o *Options) []people.Route {
 	}
 }
 
-// webhookRoutes are the pages of endpoints, those of accounts and those of the
-// installation; none without webhooks.
+// webhookRoutes returns the pages of endpoints, of accounts and of the installation; none without webhooks.
 func (s *site) webhookRoutes(o *Options, forms *once) []row {
 	if o.Webhooks == nil {
 		return nil
@@ -162,8 +161,7 @@ func (h *webhookHandlers) routes(list string, right people.Right) []row {
 	}
 }
 
-// operatorRoutes are the operator's pages of accounts and people; none without an
-// Installation.
+// operatorRoutes returns the operator's pages of accounts and people; none without an Installation.
 func (s *site) operatorRoutes(o *Options, forms *once) []row {
 	if o.Installation == nil {
 		return nil
@@ -202,7 +200,7 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 	}
 }
 
-// installationRoutes are the operator's other pages; none without an Installation.
+// installationRoutes returns the operator's other pages; none without an Installation.
 func (s *site) installationRoutes(o *Options) []row {
 	if o.Installation == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"weir/internal/people"
 )
 
-// codePage asks for the second factor of somebody who signs in.
+// codePage asks for the second factor of a person who signs in.
 type codePage struct {
 	Next     string
 	Code     Field
@@ -21,12 +21,12 @@ type codePage struct {
 	Problems []Problem
 }
 
-// showCode asks for the second factor.
+// showCode shows the form for the second factor.
 func (h *signInHandlers) showCode(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
 	p := codePage{Next: people.LocalPath(r.FormValue("next"))}
 	p.Code = f.field(Field{
 		Name: "code", Label: "Code", Complete: "one-time-code", Required: true, First: true, Max: 64,
-		Hint: "Of your authenticator app, or a recovery code.",
+		Hint: "From your authenticator app, or a recovery code.",
 	})
 	p.Code.Value = ""
 	p.Problems = f.problems()
@@ -49,7 +49,7 @@ func (h *signInHandlers) giveCode(w http.ResponseWriter, r *http.Request, v *peo
 	return h.passed(w, r, v, session, err)
 }
 
-// passed starts the session of whoever has given the second factor, or asks for it again.
+// passed starts the session after a valid second factor, or asks for it again.
 func (h *signInHandlers) passed(w http.ResponseWriter, r *http.Request, v *people.Visit, session llm.Secret,
 	err error,
 ) error {
@@ -64,12 +64,12 @@ func (h *signInHandlers) passed(w http.ResponseWriter, r *http.Request, v *peopl
 	return goTo(w, r, people.LocalPath(r.PostFormValue("next")))
 }
 
-// factorPage sets a second factor up, or shows its recovery codes.
+// factorPage sets up a second factor, or shows its recovery codes.
 type factorPage struct {
 	Email, Secret  string
 	Picture        qrCode // of the address for the app
 	Code, Password Field
-	Recovery       []string // once it is set up
+	Recovery       []string // after it is set up
 	Problems       []Problem
 }
 
@@ -91,7 +91,7 @@ func (h *profileHandlers) showFactor(w http.ResponseWriter, r *http.Request, v *
 	return h.site.show(w, r, v, page{name: "factor", title: "Second factor", status: f.status(), data: p})
 }
 
-// factorSecret is the secret that a form which was refused had.
+// factorSecret returns the secret of a refused form.
 func factorSecret(r *http.Request) llm.Secret { return secret(r, "secret") }
 
 // qrCode is a QR code: Modules is a path of its dark squares, each of size 1.
@@ -100,7 +100,7 @@ type qrCode struct {
 	Modules string
 }
 
-// Margined is the size with the margin of four squares that a scanner needs (ISO/IEC 18004).
+// Margined returns the size with the margin of four squares that scanners need (ISO/IEC 18004).
 func (c qrCode) Margined() int { return c.Size + 8 }
 
 func qrCodeOf(text string) (qrCode, error) {
@@ -133,12 +133,12 @@ func (h *profileHandlers) setFactor(w http.ResponseWriter, r *http.Request, v *p
 func (h *profileHandlers) removeFactor(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := h.people.Factors().Remove(r.Context(), v.Visitor, secret(r, "confirm"), v.Origin)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Param == "password" {
-		err = e.At("confirm") // the page has another field for a password
+		err = e.At("confirm") // the page also has another field for a password
 	}
 	return sent(r).followed(w, r, v, "/me?done=factor-removed", err, h.show)
 }
 
-// currentPassword is the field for the password that there is.
+// currentPassword returns the field for the current password.
 func currentPassword(name string) Field {
 	return Field{
 		Name: name, Label: "Current password", Kind: "password", Complete: "current-password", Required: true,

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// settingsPage is the configuration in force.
+// settingsPage shows the configuration in force.
 type settingsPage struct {
 	File     string
 	Warnings []string
@@ -12,16 +12,16 @@ type settingsPage struct {
 	Shown    string
 }
 
-// settingGroup is the settings below one key.
+// settingGroup holds the settings below one key.
 type settingGroup struct {
 	Ident, Name string
 	Values      []Setting
 }
 
-// mostSettings bounds what the page lists: models and prices may be many.
+// mostSettings bounds the listed values, because models and prices may be many.
 const mostSettings = 500
 
-// settingsPageOf puts what has no group of its own first.
+// settingsPageOf builds the page; values without a group come first.
 func settingsPageOf(x Settings) settingsPage {
 	p := settingsPage{File: x.File, Warnings: x.Warnings, Groups: []settingGroup{{Ident: "s-", Name: "General"}}}
 	if n := len(x.Values); n > mostSettings {

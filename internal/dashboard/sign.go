@@ -7,25 +7,25 @@ import (
 	"weir/internal/people"
 )
 
-// signInHandlers sign users in: by password, by single sign-on and by one-time links.
+// signInHandlers signs people in: by password, single sign-on and one-time links.
 type signInHandlers struct {
 	site      *site
 	people    *people.Service
 	publicURL func(*http.Request) string
 }
 
-// signInPage is the way in.
+// signInPage shows the ways to sign in.
 type signInPage struct {
-	Fresh           bool // nobody has set up yet
+	Fresh           bool // whether the installation is not set up yet
 	SSO             string
 	SSOPath         string
-	Passwords       bool // one may be given
+	Passwords       bool // whether passwords are enabled
 	Next            string
 	Email, Password Field
 	Problems        []Problem
 }
 
-// page is the way in, for whoever is not signed in.
+// page shows the sign-in page, and redirects a signed-in user.
 func (h *signInHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	if v.User() != nil {
 		return goTo(w, r, people.LocalPath(r.URL.Query().Get("next")))
@@ -33,7 +33,7 @@ func (h *signInHandlers) page(w http.ResponseWriter, r *http.Request, v *people.
 	return h.ask(w, r, v)
 }
 
-// ask asks for what is still to be given: the second factor, or all.
+// ask asks for the second factor if it is pending, else for the password.
 func (h *signInHandlers) ask(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	pending, err := h.people.Factors().Pending(r.Context(), h.site.cookies.session(r))
 	if err != nil {
@@ -51,7 +51,8 @@ func (h *signInHandlers) show(w http.ResponseWriter, r *http.Request, v *people.
 		return err
 	}
 	p := signInPage{
-		Fresh: fresh, SSO: h.people.SSO().Name(), Passwords: h.people.Passwords(), Next: people.LocalPath(r.FormValue("next")),
+		Fresh: fresh, SSO: h.people.SSO().Name(), Passwords: h.people.Passwords(),
+		Next: people.LocalPath(r.FormValue("next")),
 	}
 	p.SSOPath = "/oidc/start?next=" + url.QueryEscape(p.Next)
 	p.Email = f.field(ownEmail())
@@ -63,7 +64,7 @@ func (h *signInHandlers) show(w http.ResponseWriter, r *http.Request, v *people.
 	return h.site.show(w, r, v, page{name: "sign-in", title: "Sign in", bare: true, status: f.status(), data: p})
 }
 
-// ownEmail is the field of whoever signs in.
+// ownEmail returns the field for the user's own address.
 func ownEmail() Field {
 	return Field{
 		Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254,
@@ -80,8 +81,7 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request, v *peopl
 	return goTo(w, r, people.LocalPath(r.PostFormValue("next")))
 }
 
-// signOut ends the session. Somebody who has none any more is signed out all
-// the same.
+// signOut ends the session. It also succeeds without a session.
 func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	if v.User() != nil {
 		if err := h.people.SignOut(r.Context(), v.Visitor, v.Origin); err != nil {
@@ -92,7 +92,7 @@ func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request, v *peop
 	return goTo(w, r, "/sign-in?done=signed-out")
 }
 
-// home sends who is signed in to their own page. Others sign in right here.
+// home redirects a signed-in user to their own page, and shows the sign-in page to others.
 func (h *signInHandlers) home(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	switch {
 	case v.User() == nil:
@@ -105,9 +105,8 @@ func (h *signInHandlers) home(w http.ResponseWriter, r *http.Request, v *people.
 	return goTo(w, r, "/me")
 }
 
-// startOIDC begins single sign-on. It is a link, since browsers hold the addresses
-// that a form leads on to against the policy for forms. It changes nothing here but
-// the browser's own cookie.
+// startOIDC starts single sign-on. It is a link, because browsers apply the policy for forms to redirects of a form.
+// It changes only the browser's own cookie.
 func (h *signInHandlers) startOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	address, state, err := h.people.SSO().Start(r.Context(), r.URL.Query().Get("next"), v.Origin)
 	if err != nil {
@@ -117,7 +116,7 @@ func (h *signInHandlers) startOIDC(w http.ResponseWriter, r *http.Request, v *pe
 	return goTo(w, r, address)
 }
 
-// logoutOIDC ends sessions that the provider of single sign-on has ended, which tells of it here.
+// logoutOIDC ends sessions when the provider of single sign-on reports that it has ended them.
 func (h *signInHandlers) logoutOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	_, err := h.people.SSO().Logout(r.Context(), r.PostFormValue("logout_token"), v.Origin)
 	return err

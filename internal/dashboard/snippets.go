@@ -7,7 +7,7 @@ import (
 	"weir/internal/account"
 )
 
-// snippetsOf are programs that use the key, ready to run.
+// snippetsOf returns programs that use the key, ready to run.
 func snippetsOf(base, key, model string) []Code {
 	return []Code{
 		{Ident: "snippet-curl", Label: "curl", Text: curlOf(base, key, model)},
@@ -17,8 +17,7 @@ func snippetsOf(base, key, model string) []Code {
 	}
 }
 
-// curlOf is a call of the service's own API. Without a model the default one
-// answers.
+// curlOf returns a request to the service's own API. Without a model the default model answers.
 func curlOf(base, key, model string) string {
 	named := ""
 	if model != "" {
@@ -79,8 +78,8 @@ func main() {
 	fmt.Println(reply.Choices[0].Message.Content)
 }`
 
-// modelFor is a model that the key may use, for an example: its first one that
-// is no pattern, else the one of all examples.
+// modelFor returns a model that the key may use, for an example: its first model that is not a pattern, else the
+// example model.
 func modelFor(k *account.Key, example string) string {
 	for _, m := range k.Models {
 		if !strings.ContainsAny(m, `*"'\`) {
@@ -90,7 +89,7 @@ func modelFor(k *account.Key, example string) string {
 	return example
 }
 
-// firstModel is the model that a first request has to name; empty where the default answers.
+// firstModel returns the model that a first request must name; empty if there is a default model.
 func firstModel(o *Options) func() string {
 	return func() string {
 		if o.DefaultModel() != "" {

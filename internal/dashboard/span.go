@@ -19,10 +19,10 @@ func (p span) first() string { return p.from.Format(time.DateOnly) }
 func (p span) last() string  { return p.to.Format(time.DateOnly) }
 func (p span) days() int     { return int(p.to.Sub(p.from)/oneDay) + 1 }
 
-// before are as many days right before.
+// before returns the range of the same number of days before.
 func (p span) before() span { return span{p.from.AddDate(0, 0, -p.days()), p.from.AddDate(0, 0, -1)} }
 
-// String says the range to people.
+// String formats the range for people.
 func (p span) String() string {
 	if p.from.Equal(p.to) {
 		return day(p.from)
@@ -33,12 +33,12 @@ func (p span) String() string {
 	return day(p.from) + " to " + day(p.to)
 }
 
-// usualDays is how many days pages show unless they are asked for others.
+// usualDays is the default number of days on pages.
 const usualDays = 30
 
 func today(now time.Time) time.Time { return now.UTC().Truncate(oneDay) }
 
-// lastDays are so many days to today.
+// lastDays returns the last n days, up to today.
 func lastDays(now time.Time, n int) span {
 	to := today(now)
 	return span{to.AddDate(0, 0, 1-n), to}
@@ -46,7 +46,7 @@ func lastDays(now time.Time, n int) span {
 
 const monthLayout = "2006-01"
 
-// monthOf is a month, up to today.
+// monthOf returns a month, up to today.
 func monthOf(now, first time.Time) span {
 	last := first.AddDate(0, 1, -1)
 	if t := today(now); t.Before(last) {
@@ -55,8 +55,7 @@ func monthOf(now, first time.Time) span {
 	return span{first, last}
 }
 
-// chosenSpan is the range that an overview is asked for: days=7, 30 or 90, or
-// month=2026-11.
+// chosenSpan returns the requested range of an overview: days=7, 30 or 90, or month=2026-11.
 func chosenSpan(now time.Time, q url.Values) (span, error) {
 	if text := q.Get("month"); text != "" {
 		first, err := time.Parse(monthLayout, text)
@@ -77,7 +76,7 @@ func chosenSpan(now time.Time, q url.Values) (span, error) {
 	}
 }
 
-// spanLinks lead to the ranges of an overview, from the page at that path.
+// spanLinks returns links to the ranges of an overview, on the page at that path.
 func spanLinks(now time.Time, path string, chosen span) []Link {
 	var links []Link
 	for _, n := range []int{7, usualDays, 90} {
@@ -93,7 +92,7 @@ func spanLinks(now time.Time, path string, chosen span) []Link {
 			Current: chosen == monthOf(now, first),
 		})
 	}
-	// On some days a month is as long as one of the others: one link is current.
+	// On some days a month is as long as one of the other ranges: mark only one link as current.
 	seen := false
 	for i := range links {
 		links[i].Current = links[i].Current && !seen
@@ -102,10 +101,8 @@ func spanLinks(now time.Time, path string, chosen span) []Link {
 	return links
 }
 
-// datesOf reads a range by the names of GET /v1/uses, from a form: dates, of
-// which the UTC date of a timestamp counts. Without them it is of the usual
-// days to the last. What is wrong stands at its field; the range is then the
-// usual one.
+// datesOf reads a range from a form, with the names of GET /v1/uses: dates, or timestamps, which mean their UTC date.
+// Without a start it has the usual number of days. It adds mistakes to the form and then returns the usual range.
 func datesOf(f *form, now time.Time) span {
 	usual := lastDays(now, usualDays)
 	to := f.date("end_date", usual.to)
@@ -126,7 +123,7 @@ func datesOf(f *form, now time.Time) span {
 	return chosen
 }
 
-// date is the date of a field, or the one for an empty field.
+// date returns the date of a field, or the usual one if the field is empty.
 func (f *form) date(name string, usual time.Time) time.Time {
 	text := f.values.Get(name)
 	if text == "" {
@@ -142,7 +139,7 @@ func (f *form) date(name string, usual time.Time) time.Time {
 	return usual
 }
 
-// bound is the date of a field; the zero time for an empty one.
+// bound returns the date of a field, or zero if it is empty.
 func (f *form) bound(name string) time.Time {
 	if f.values.Get(name) == "" {
 		return time.Time{}
@@ -150,7 +147,7 @@ func (f *form) bound(name string) time.Time {
 	return f.date(name, time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC))
 }
 
-// dateText is a bound as queries have it; empty for none.
+// dateText formats a bound for queries; empty for none.
 func dateText(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -4,10 +4,10 @@ import (
 	"weir/internal/llm"
 )
 
-// spending is a sum of charges, with what is not known of it.
+// spending is a sum of charges, with its uncertain part.
 type spending struct {
 	Cost     llm.Money
-	AtMost   llm.Money // 0 where Cost is known
+	AtMost   llm.Money // 0 if Cost is known
 	Unpriced bool      // some usage has no price and adds 0
 }
 
@@ -15,7 +15,7 @@ func spendingOf(cost, uncertain llm.Money, unpricedAttempts int64) spending {
 	return spending{Cost: cost, AtMost: boundOf(cost, uncertain), Unpriced: unpricedAttempts > 0}
 }
 
-// String is the sum in a line of text.
+// String formats the sum in a line of text.
 func (s spending) String() string {
 	text := dollars(s.Cost)
 	if s.AtMost > 0 {
@@ -27,7 +27,7 @@ func (s spending) String() string {
 	return text
 }
 
-// costText is what an attempt costs, as far as that is known.
+// costText formats the cost of an attempt, as far as it is known.
 func costText(cost llm.Money, unpriced bool) string {
 	switch {
 	case !unpriced:

@@ -14,30 +14,30 @@ import (
 	"weir/internal/report"
 )
 
-// Statements are the monthly statements of accounts.
+// Statements closes and lists the monthly statements of accounts.
 type Statements struct {
 	// Close closes the statement of an account, by its id, for a month, yyyymm. The error is a *llm.Error with
-	// CodeInvalidRequest where that cannot be.
+	// CodeInvalidRequest if that month cannot be closed.
 	Close func(ctx context.Context, by audit.Actor, account string, month int64) (report.Statement, error)
-	// List are those of an account, by number.
+	// List returns the statements of an account, by number.
 	List func(ctx context.Context, account string) ([]report.Statement, error)
 }
 
-// statementHandlers answer the pages of an account's statements.
+// statementHandlers serves the pages of an account's statements.
 type statementHandlers struct {
 	site       *site
 	statements *Statements
 }
 
-// statementsPage is the list, the newest first.
+// statementsPage lists the statements, newest first.
 type statementsPage struct {
 	Statements []statementRow
-	Close      *Confirm // nil but for operators, where a month may be closed
+	Close      *Confirm // for operators, if a month can be closed; else nil
 	Problems   []Problem
 	Empty      Empty
 }
 
-// statementRow is a statement with what it adds up to.
+// statementRow shows a statement and its sums.
 type statementRow struct {
 	*report.Statement
 	Path             string
@@ -45,7 +45,7 @@ type statementRow struct {
 	All, Corrections report.Totals
 }
 
-// statementPage is one statement.
+// statementPage shows one statement.
 type statementPage struct {
 	statementRow
 	Account string
@@ -53,18 +53,18 @@ type statementPage struct {
 	Tables  []statementTable
 }
 
-// statementTable is lines of a statement.
+// statementTable shows lines of a statement.
 type statementTable struct {
 	Ident, Title string
 	Lines        []report.StatementLine
-	Left         int // how many lines are not shown
+	Left         int // number of lines that are not shown
 	Total        report.Totals
 }
 
 const (
-	// linesShown is how many lines a table of a statement has.
+	// linesShown bounds the lines of a table of a statement.
 	linesShown = 150
-	// monthsToClose is how many months the first statement may be of, the last ones.
+	// monthsToClose is the number of recent months that the first statement may cover.
 	monthsToClose = 36
 )
 
@@ -94,10 +94,10 @@ func statementsPageOf(v *people.Visit, all []report.Statement, f *form, now time
 		path := statementsPath(v.Account.Name)
 		p.Close = &Confirm{
 			Ident: "close", Button: "Close a month", Object: "of " + v.Account.Name, Title: "Close a statement?",
-			Text: "A statement never changes. What comes later or is corrected is in the next one.",
+			Text: "A statement never changes. Later usage and corrections go into the next one.",
 			Fields: []Field{f.field(Field{
 				Name: "month", Label: "Month", Choices: months,
-				Hint: "Each further statement is of the month after it.",
+				Hint: "Each further statement covers the following month.",
 			})},
 			Action: path + "/close", Verb: "Close the statement", Keep: "Leave it open",
 		}
@@ -106,8 +106,8 @@ func statementsPageOf(v *people.Visit, all []report.Statement, f *form, now time
 	return p
 }
 
-// closable are the months of which the next statement may be: the one after the last statement, or each since the
-// account was made, where there is none.
+// closable returns the months that the next statement may cover: the one after the last statement or, if there is
+// none, each since the account was created.
 func closable(all []report.Statement, created, now time.Time) []Choice {
 	first, most := firstOfMonth(now).AddDate(0, -monthsToClose, 0), monthsToClose
 	if created.After(first) {
@@ -151,7 +151,7 @@ func (h *statementHandlers) close(w http.ResponseWriter, r *http.Request, v *peo
 	return f.followed(w, r, v, statementsPath(v.Account.Name)+"?done=statement-closed", err, h.list)
 }
 
-// one is the statement that the path names.
+// one returns the statement in the path.
 func (h *statementHandlers) one(r *http.Request, v *people.Visit) (*report.Statement, error) {
 	all, err := h.statements.List(r.Context(), v.Account.ID)
 	if err != nil {
@@ -177,7 +177,7 @@ func statementPageOf(account string, st *report.Statement) statementPage {
 	p := statementPage{statementRow: statementRowOf(account, st), Account: account}
 	p.Tiles = []Tile{
 		{Label: "Charge", Value: dollars(p.All.Cost), Note: noted(atMostNote(&p.All), unpricedNote(p.All.Unpriced))},
-		{Label: "Of it corrections", Value: dollars(p.Corrections.Cost), Note: "of months before"},
+		{Label: "Corrections", Value: dollars(p.Corrections.Cost), Note: "of earlier months, included in the charge"},
 		{Label: "Requests", Value: number(p.All.Requests)},
 		{Label: "Tokens", Value: number(p.All.Tokens)},
 	}
@@ -193,7 +193,7 @@ func statementPageOf(account string, st *report.Statement) statementPage {
 	}
 	p.Tables = []statementTable{
 		statementTableOf("lines", "By day and model", st.Lines[at:], month),
-		statementTableOf("corrections", "Corrections of months before", st.Lines[:at], p.Corrections),
+		statementTableOf("corrections", "Corrections of earlier months", st.Lines[:at], p.Corrections),
 	}
 	return p
 }
@@ -203,7 +203,7 @@ func statementTableOf(ident, title string, lines []report.StatementLine, total r
 	return statementTable{Ident: ident, Title: title, Lines: lines[:shown], Left: len(lines) - shown, Total: total}
 }
 
-// atMostNote is what the charge may come to; empty where it is exact.
+// atMostNote describes the upper bound of the charge; empty if it is exact.
 func atMostNote(t *report.Totals) string {
 	if t.Uncertain == 0 {
 		return ""
@@ -223,8 +223,9 @@ func (h *statementHandlers) download(w http.ResponseWriter, r *http.Request, v *
 	}
 	defer out.end()
 	if err := st.WriteCSV(out); err != nil {
-		h.site.log.DebugContext(r.Context(), "a file of a statement broke off", "account", v.Account.ID, "err", err)
-		panic(http.ErrAbortHandler) // the server's way to end an answer that is not whole
+		h.site.log.DebugContext(r.Context(), "the download of a statement was aborted",
+			"account", v.Account.ID, "err", err)
+		panic(http.ErrAbortHandler) // makes the server abort the incomplete answer
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"weir/internal/report"
 )
 
-// installationHandlers answer the pages of the installation and of its configuration.
+// installationHandlers serves the pages of the installation and its configuration.
 type installationHandlers struct {
 	site         *site
 	installation *Installation
@@ -33,22 +33,22 @@ func (h *installationHandlers) settings(w http.ResponseWriter, r *http.Request, 
 	})
 }
 
-// systemPage is how the installation does.
+// systemPage shows the state of the installation.
 type systemPage struct {
 	Parts    []systemPart
 	Nodes    []nodeRow
 	Versions []Fact
-	Export   []Field // what is asked for a file of the ledger
+	Export   []Field // fields of an export of the ledger
 }
 
-// systemPart is something that the gateway needs.
+// systemPart shows a service that the gateway needs.
 type systemPart struct {
 	Name  string
 	Badge Badge
 	Facts []string
 }
 
-// nodeRow is a gateway that shares the database.
+// nodeRow shows a node that shares the database.
 type nodeRow struct {
 	Node
 	Badge Badge
@@ -70,9 +70,13 @@ func systemPageOf(x *System, version string, now time.Time) systemPage {
 	p.Versions = append([]Fact{{"Weir", version}}, x.Versions...)
 	p.Export = []Field{
 		{Name: "format", Label: "Format", Choices: []Choice{
-			{Value: "focus", Label: "FOCUS " + slices.Max(report.FOCUSVersions()) + ", a row for each class of usage"}, {Value: "csv", Label: "CSV, a row for each attempt"},
+			{Value: "focus", Label: "FOCUS " + slices.Max(report.FOCUSVersions()) + ", a row for each class of usage"},
+			{Value: "csv", Label: "CSV, a row for each attempt"},
 		}},
-		{Name: "start_date", Label: "From", Kind: "date", Value: monthOf(now, today(now).AddDate(0, 0, 1-today(now).Day())).first(), Optional: true},
+		{
+			Name: "start_date", Label: "From", Kind: "date", Optional: true,
+			Value: monthOf(now, today(now).AddDate(0, 0, 1-today(now).Day())).first(),
+		},
 		{Name: "end_date", Label: "To", Kind: "date", Optional: true},
 	}
 	return p
@@ -86,7 +90,7 @@ func journalPart(j *JournalState) systemPart {
 	}
 	if j.Lost > 0 {
 		p.Badge = cmp.Or(failing(p.Badge), Badge{"warn", "Damaged"})
-		p.Facts = append(p.Facts, bytesText(j.Lost)+" could not be read back. The log says where")
+		p.Facts = append(p.Facts, bytesText(j.Lost)+" could not be read back. See the log for the place")
 	}
 	if j.Unknown > 0 {
 		p.Facts = append(p.Facts, many(j.Unknown, "attempt")+" settled as unknown since the start")
@@ -94,7 +98,7 @@ func journalPart(j *JournalState) systemPart {
 	return p
 }
 
-// failing is a badge that says so already, else none.
+// failing returns the badge if it already reports a failure, else none.
 func failing(b Badge) Badge {
 	if b.Kind == "bad" {
 		return b
@@ -107,12 +111,12 @@ func databasePart(d *DatabaseState, away string) systemPart {
 		" of " + number(d.Current)}}
 	if away != "" {
 		p.Badge = Badge{"bad", "Unavailable"}
-		p.Facts = append(p.Facts, away, "Usage is kept in the journal until the database is back")
+		p.Facts = append(p.Facts, away, "The journal stores usage until the database is back")
 	}
 	return p
 }
 
-// projectorPart is how far the database is behind the journal.
+// projectorPart shows how far the database is behind the journal.
 func projectorPart(j *JournalState) systemPart {
 	p := systemPart{"Projector", Badge{"good", "Up to date"}, []string{"The database has all records of the journal"}}
 	if j.Behind > 0 {
@@ -128,7 +132,8 @@ func projectorPart(j *JournalState) systemPart {
 func valkeyPart(x *ValkeyState) systemPart {
 	switch {
 	case !x.Used:
-		return systemPart{"Valkey", Badge{"off", "Not used"}, []string{"Each node keeps rate limits in its own memory"}}
+		return systemPart{"Valkey", Badge{"off", "Not used"}, []string{"Each node counts rate limits in its own " +
+			"memory"}}
 	case x.Problem != "":
 		return systemPart{
 			"Valkey",
@@ -149,7 +154,7 @@ func nodeBadge(n *Node) Badge {
 	return Badge{"warn", "Not responding"}
 }
 
-// bytesText is a number of bytes in the unit that fits it.
+// bytesText formats a number of bytes in a suitable unit.
 func bytesText(n int64) string {
 	switch {
 	case n < 10<<10:

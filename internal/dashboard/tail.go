@@ -19,24 +19,24 @@ import (
 // Bounds of the live tail.
 const (
 	maxTails    = 32               // on this node
-	maxTailsOf  = 8                // of them, of one person
-	tailsKept   = 8                // of them, for operators alone
-	maxTailsIn  = 16               // of an account, but of operators
-	tailFor     = 10 * time.Minute // one lasts, and waits for a request to end
-	tailEvery   = time.Second      // what is new is asked for
-	tailAlive   = 5 * time.Second  // between signs of life, and looks at the right to see
-	tailLate    = 15 * time.Second // what another node tells may be behind its id
-	tailWait    = 10 * time.Second // a browser may take for a piece
+	maxTailsOf  = 8                // of them, per person
+	tailsKept   = 8                // of them, reserved for operators
+	maxTailsIn  = 16               // per account, without operators
+	tailFor     = 10 * time.Minute // lasts at most, and waits for a request to end
+	tailEvery   = time.Second      // interval of reading new requests
+	tailAlive   = 5 * time.Second  // interval of keep-alives and checks of the right to read
+	tailLate    = 15 * time.Second // records of other nodes may arrive this long after their id's time
+	tailWait    = 10 * time.Second // maximum time in which a browser accepts a piece
 	mostInPiece = report.MaxRequests
 )
 
-// tails are what live tails of a node have in common.
+// tails holds the shared state of a node's live tails.
 type tails struct {
 	slots   *slots
-	shares  *slots // by account, but of operators
+	shares  *slots // by account, without operators
 	once    sync.Once
 	stopped chan struct{}
-	alive   time.Duration // tailAlive, but in tests
+	alive   time.Duration // tailAlive, except in tests
 }
 
 func newTails() *tails {
@@ -51,7 +51,7 @@ func newTails() *tails {
 	}}
 }
 
-// take gives a place to follow requests, until leave: one of the account's share, but to operators.
+// take takes a place for following requests, until leave: from the account's share, except for operators.
 func (t *tails) take(v *people.Visit) (leave func(), err error) {
 	who, account := v.By.ID, v.Account.ID
 	if err := t.slots.take(who); err != nil {
@@ -67,8 +67,8 @@ func (t *tails) take(v *people.Visit) (leave func(), err error) {
 	return func() { t.shares.leave(account); t.slots.leave(who) }, nil
 }
 
-// follow sends the account's new requests as they come, as server-sent events: a
-// row of the list each, again when it has changed.
+// follow sends the account's new requests as server-sent events: a row of the list for each, and again when it has
+// changed.
 func (h *requestHandlers) follow(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := &form{values: r.URL.Query()}
 	q := requestQuery(f, v.Account.ID)
@@ -89,7 +89,7 @@ func (h *requestHandlers) follow(w http.ResponseWriter, r *http.Request, v *peop
 		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys), sent: map[uuid.UUID]report.Request{},
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies of nginx's kind would hold events back
+	w.Header().Set("X-Accel-Buffering", "no") // otherwise proxies such as nginx buffer events
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -101,12 +101,11 @@ func (h *requestHandlers) follow(w http.ResponseWriter, r *http.Request, v *peop
 	return nil
 }
 
-// maySee reports whether whoever watches still has the right to: a session ends,
-// and so does a role.
+// maySee reports whether the visitor still has the right to read, because sessions and roles end.
 func (h *requestHandlers) maySee(ctx context.Context, r *http.Request, v *people.Visit) error {
 	secret := h.site.cookies.session(r)
 	if secret == "" {
-		return nil // let in without one, for this request alone
+		return nil // admitted without a session, for this request only
 	}
 	now, err := h.people.Visitor(ctx, secret, v.Origin)
 	if err != nil {
@@ -115,7 +114,7 @@ func (h *requestHandlers) maySee(ctx context.Context, r *http.Request, v *people
 	return now.May(people.Read, v.Account.ID)
 }
 
-// tail is what one watcher gets.
+// tail sends events to one client.
 type tail struct {
 	handlers *requestHandlers
 	to       http.ResponseWriter
@@ -123,13 +122,13 @@ type tail struct {
 	query    report.RequestsQuery
 	base     string
 	labels   map[string]string
-	sent     map[uuid.UUID]report.Request // the newest, as the last look had them
+	sent     map[uuid.UUID]report.Request // the newest requests, as last sent
 }
 
-// run follows until the context ends, the server stops, or somebody may no
-// longer see. The browser comes again by itself, but for the event end.
+// run follows the requests until the context ends, the server stops, or the visitor loses the right. The browser
+// reconnects by itself, except after the event "end".
 func (t *tail) run(ctx context.Context, may func() error) error {
-	defer func() { _ = t.control.SetWriteDeadline(time.Time{}) }() // the connection's next answer has its own
+	defer func() { _ = t.control.SetWriteDeadline(time.Time{}) }() // the connection's next answer has its own deadline
 	if err := t.send(sse.AppendComment(nil, "following")); err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 	}
 }
 
-// look sends what is new or has changed, the oldest first.
+// look sends new and changed requests, oldest first.
 func (t *tail) look(ctx context.Context) error {
 	list, err := t.handlers.requests.RequestsSince(ctx, t.query.Account, report.CursorAt(t.from()), mostInPiece)
 	if err != nil {
@@ -164,7 +163,7 @@ func (t *tail) look(ctx context.Context) error {
 	}
 	var events []byte
 	before := t.sent
-	// what is not among the newest any more does not come back
+	// Requests that are no longer among the newest do not return.
 	t.sent = make(map[uuid.UUID]report.Request, len(list))
 	for i := len(list) - 1; i >= 0; i-- {
 		x := &list[i]
@@ -185,8 +184,8 @@ func (t *tail) look(ctx context.Context) error {
 	return t.send(events)
 }
 
-// from is from when on requests may be new or change: a little before now, and
-// before the first one that was under way.
+// from returns the time since when requests may be new or changed: a little before now, and before the first running
+// one.
 func (t *tail) from() time.Time {
 	now := t.handlers.site.now()
 	from := now.Add(-tailLate)
@@ -201,14 +200,14 @@ func (t *tail) from() time.Time {
 	return from
 }
 
-// wants reports whether the filters of the list let the request in.
+// wants reports whether a request matches the filters of the list.
 func (t *tail) wants(x *report.Request) bool {
 	q := &t.query
 	return (q.Key == "" || x.Key == q.Key) && (q.Model == "" || x.Model == q.Model || x.Requested == q.Model) &&
 		q.Ended.Has(x.Outcome, x.Unseen)
 }
 
-// row is a row of the list. A key that was made since is looked up once more.
+// row returns a row of the list. It reads the keys again for an unknown key.
 func (t *tail) row(ctx context.Context, x *report.Request) ([]byte, error) {
 	if _, known := t.labels[x.Key]; !known {
 		keys, err := t.handlers.accounts.Keys(ctx, t.query.Account)
@@ -217,15 +216,16 @@ func (t *tail) row(ctx context.Context, x *report.Request) ([]byte, error) {
 		}
 		t.labels = labelsOf(keys)
 		if _, known := t.labels[x.Key]; !known {
-			t.labels[x.Key] = "" // asked for once
+			t.labels[x.Key] = "" // do not read again
 		}
 	}
 	row, err := t.handlers.site.execute("requests", "request-row", requestRowOf(t.base, x, t.labels))
-	return bytes.ReplaceAll(row, []byte{'\r'}, []byte{' '}), err // a name may have what ends a line of an event
+	// a name may contain a carriage return, which would end a line of the event
+	return bytes.ReplaceAll(row, []byte{'\r'}, []byte{' '}), err
 }
 
 func (t *tail) send(events []byte) error {
-	_ = t.control.SetWriteDeadline(time.Now().Add(tailWait)) // what cannot have one ends with the request
+	_ = t.control.SetWriteDeadline(time.Now().Add(tailWait)) // a writer without deadlines ends with the request
 	if _, err := t.to.Write(events); err != nil {
 		return err
 	}

@@ -7,8 +7,7 @@ import (
 	"weir/internal/people"
 )
 
-// theme is the choice of colours that the browser keeps: light, dark, or empty
-// for what the system prefers.
+// theme returns the browser's choice of colours: light, dark, or "" for the system's preference.
 func (s *site) theme(r *http.Request) string {
 	switch t := s.cookies.get(r, themeCookie); t {
 	case "light", "dark":

@@ -15,39 +15,39 @@ import (
 	"weir/internal/report"
 )
 
-// usageHandlers answer the page of usage, and its file.
+// usageHandlers serves the page of usage and its file.
 type usageHandlers struct {
 	site      *site
 	reports   Reports
 	accounts  *account.Service
 	flush     func(context.Context)
 	publicURL func(*http.Request) string
-	files     *slots // files that are being downloaded
+	files     *slots // limits the running downloads
 }
 
-// usagePage is usage by day and model, as GET /v1/uses has it.
+// usagePage shows usage by day and model, like GET /v1/uses.
 type usagePage struct {
 	Filters  Filters
 	Problems []Problem
 	Chart    Chart
-	Used     bool // anything that the filters select
+	Used     bool // whether the filters match any usage
 	Tiles    []Tile
 	Uses     []report.Use
-	Heads    []string   // of groups; empty for by day and model
-	Groups   []groupRow // in place of Uses
-	Purchase bool       // what providers charge is shown
+	Heads    []string   // of groups; empty for usage by day and model
+	Groups   []groupRow // instead of Uses
+	Purchase bool       // whether the purchase cost is shown
 	Total    report.Totals
 	Pager    Pager
 	CSV      string
-	FOCUS    string // a file of all attempts, for operators; empty for none
+	FOCUS    string // path of a file of all attempts, for operators; empty for none
 	Query    Code
 	Empty    Empty
 }
 
-// usesShown is how many entries a page of usage has.
+// usesShown is the number of entries per page.
 const usesShown = 50
 
-// usageQuery is what a page of usage is asked for.
+// usageQuery holds the parameters of a page of usage.
 type usageQuery struct {
 	grouping
 	form   *form
@@ -56,7 +56,7 @@ type usageQuery struct {
 	offset int
 }
 
-// maxModelName is how many bytes the name of a model in a filter may have.
+// maxModelName bounds the bytes of a model's name in a filter.
 const maxModelName = 256
 
 func usageQueryOf(q url.Values, now time.Time) *usageQuery {
@@ -70,7 +70,7 @@ func usageQueryOf(q url.Values, now time.Time) *usageQuery {
 	return u
 }
 
-// offset is how many entries of a list are before the page.
+// offset returns the number of entries before the page.
 func (f *form) offset() int {
 	text := f.values.Get("offset")
 	n, err := strconv.Atoi(text)
@@ -81,7 +81,7 @@ func (f *form) offset() int {
 	return n
 }
 
-// fields are the filters, with what they are now.
+// fields returns the filters with their values.
 func (u *usageQuery) fields(keys []account.Key) []Field {
 	if !u.form.bad() {
 		u.form.values = url.Values{"start_date": {u.span.first()}, "end_date": {u.span.last()}, "model": {u.model}}
@@ -93,7 +93,7 @@ func (u *usageQuery) fields(keys []account.Key) []Field {
 	}, u.grouping.fields(u.form, keys)...)
 }
 
-// query are the parameters that ask for the same, from another offset.
+// query returns the parameters of the same filters, with another offset.
 func (u *usageQuery) query(offset int) string {
 	q := u.parameters(offset)
 	if u.byCost {
@@ -102,7 +102,7 @@ func (u *usageQuery) query(offset int) string {
 	return q.Encode()
 }
 
-// parameters are those of GET /v1/uses.
+// parameters returns the parameters for GET /v1/uses.
 func (u *usageQuery) parameters(offset int) url.Values {
 	q := url.Values{"start_date": {u.span.first()}, "end_date": {u.span.last()}}
 	if u.model != "" {
@@ -115,7 +115,7 @@ func (u *usageQuery) parameters(offset int) url.Values {
 	return q
 }
 
-// narrowed is the query of the same by day and model, with more filters.
+// narrowed returns the query by day and model, with more filters.
 func (u *usageQuery) narrowed(filters url.Values) string {
 	q := u.parameters(0)
 	q.Del("group_by")
@@ -132,11 +132,11 @@ func (u *usageQuery) uses(accountID string) report.UsesQuery {
 	}
 }
 
-// usageFound is what the filters select.
+// usageFound holds the usage that matches the filters.
 type usageFound struct {
-	days   []report.DaySum // every day of the range, the first one first
+	days   []report.DaySum // all days of the range, in order
 	usage  llm.Usage       // in all
-	before report.Totals   // of as many days right before
+	before report.Totals   // of the same number of days before
 	page   report.UsesPage
 	keys   []account.Key
 }
@@ -162,12 +162,13 @@ func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	p.Purchase = v.Operator() && len(v.Account.PriceLists) > 0
 	if t := &p.Total; p.Purchase {
-		p.Tiles[0].Note = noted(p.Tiles[0].Note, "purchase cost "+spendingOf(t.Cost-t.Margin.Margin, 0, t.PurchaseUnpriced(t.Unpriced)).String())
+		purchase := spendingOf(t.Cost-t.Margin.Margin, 0, t.PurchaseUnpriced(t.Unpriced))
+		p.Tiles[0].Note = noted(p.Tiles[0].Note, "purchase cost "+purchase.String())
 	}
 	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
 
-// refused shows the filters alone, with what is wrong with them.
+// refused shows only the filters, with their mistakes.
 func (h *usageHandlers) refused(w http.ResponseWriter, r *http.Request, v *people.Visit, u *usageQuery) error {
 	base := accountPath(v.Account.Name) + "/usage"
 	p := usagePage{
@@ -204,7 +205,7 @@ func (h *usageHandlers) find(ctx context.Context, accountID string, u *usageQuer
 	return f, err
 }
 
-// findDays are the sums of all days of the range.
+// findDays returns the sums of all days of the range.
 func (h *usageHandlers) findDays(ctx context.Context, q report.UsesQuery, u *usageQuery) ([]report.DaySum, error) {
 	if !u.narrow() {
 		whole, err := h.reports.Overview(ctx, report.OverviewQuery{
@@ -222,7 +223,7 @@ func (h *usageHandlers) findDays(ctx context.Context, q report.UsesQuery, u *usa
 		x := &page.Uses[i]
 		at := slices.IndexFunc(days, func(d report.DaySum) bool { return x.Group[0] != nil && d.Date == *x.Group[0] })
 		if at < 0 {
-			continue // which no day has: there is none outside of the range
+			continue // a group without a day is outside of the range
 		}
 		days[at].Sum = report.Sum{
 			Usage: x.Usage, Cost: x.Cost, Requests: x.Requests, Attempts: x.Requests, Uncertain: x.Uncertain,
@@ -249,7 +250,10 @@ func usagePageOf(base, public string, u *usageQuery, found *usageFound) usagePag
 		},
 	}
 	spend := spendTile(uses.Total.Cost, uses.Total.Uncertain)
-	spend.Note = noted(noted(spend.Note, unpricedNote(uses.Total.Unpriced)), against(uses.Total.Cost, found.before.Cost, u.span.days()))
+	spend.Note = noted(
+		noted(spend.Note, unpricedNote(uses.Total.Unpriced)),
+		against(uses.Total.Cost, found.before.Cost, u.span.days()),
+	)
 	p.Tiles = []Tile{
 		spend,
 		exactly("Requests", compact(uses.Total.Requests), number(uses.Total.Requests)),
@@ -269,7 +273,7 @@ func usagePageOf(base, public string, u *usageQuery, found *usageFound) usagePag
 	return p
 }
 
-// noted is a note with another one behind it.
+// noted joins two notes.
 func noted(note, more string) string {
 	if note == "" || more == "" {
 		return note + more
@@ -277,7 +281,7 @@ func noted(note, more string) string {
 	return note + "; " + more
 }
 
-// unpricedNote says that a sum is without what has no price.
+// unpricedNote reports that a sum lacks usage without a price.
 func unpricedNote(attempts int64) string {
 	if attempts <= 0 {
 		return ""
@@ -291,7 +295,7 @@ func spendTile(cost, uncertain llm.Money) Tile {
 	return t
 }
 
-// exactly is a figure in short, with all its digits below where it is shortened.
+// exactly returns a tile with a short figure, and with all its digits below if they differ.
 func exactly(label, short, whole string) Tile {
 	if short == whole {
 		whole = ""
@@ -314,10 +318,10 @@ func (u *usageQuery) pager(base string, uses *report.UsesPage) (p Pager) {
 	return p
 }
 
-// mostBars is how many days are drawn one by one; of more, months are.
+// mostBars bounds the days that are drawn separately; longer ranges are drawn by month.
 const mostBars = 92
 
-// tokenChart is tokens in and out, by day or by month.
+// tokenChart draws input and output tokens, by day or by month.
 func tokenChart(of span, days []report.DaySum) Chart {
 	c := Chart{Title: "Tokens by day", Legend: []string{"In", "Out"}, Columns: []string{
 		"Day", "In", "Out", "Requests", "Spend",
@@ -332,7 +336,7 @@ func tokenChart(of span, days []report.DaySum) Chart {
 	b := bars{unit: compact}
 	for i := range days {
 		d := &days[i]
-		date, _ := time.Parse(time.DateOnly, d.Date) // a report's, which has this form
+		date, _ := time.Parse(time.DateOnly, d.Date) // cannot fail: the date is from a report
 		in, out := max(d.Usage.InputTokens(), 0), max(d.Usage.OutputTokens(), 0)
 		total += in + out
 		b.stack = append(b.stack, stack{
@@ -341,7 +345,8 @@ func tokenChart(of span, days []report.DaySum) Chart {
 		})
 		row := []string{date.Format(long), none, none, none, none}
 		if d.Attempts > 0 {
-			row = []string{row[0], number(in), number(out), number(d.Requests), spendingOf(d.Cost, d.Uncertain, d.Unpriced).String()}
+			spent := spendingOf(d.Cost, d.Uncertain, d.Unpriced)
+			row = []string{row[0], number(in), number(out), number(d.Requests), spent.String()}
 		}
 		c.Rows = append(c.Rows, row)
 	}
@@ -351,7 +356,7 @@ func tokenChart(of span, days []report.DaySum) Chart {
 	return c
 }
 
-// byMonth adds up days of the same month.
+// byMonth adds up the days of each month.
 func byMonth(days []report.DaySum) (months []report.DaySum) {
 	for i := range days {
 		n := len(months)

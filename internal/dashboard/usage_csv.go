@@ -12,13 +12,12 @@ import (
 	"weir/internal/report"
 )
 
-// usesInPiece is how many entries are read at a time for a file, and groupsInPiece how many groups: for each piece all of
-// them are added up.
+// usesInPiece is the number of entries that are read at a time for a file, and groupsInPiece the number of groups,
+// which is larger because each read adds up all groups.
 const usesInPiece, groupsInPiece = 1000, 20_000
 
-// download answers with all that a page of usage selects, as a file (RFC 4180).
-// What breaks after its beginning breaks off the connection, so that nobody
-// takes a part for the whole.
+// download answers with all entries that match the filters, as a file (RFC 4180). An error after its start aborts the
+// connection, so that clients do not accept a partial file as complete.
 func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	u := usageQueryOf(r.URL.Query(), h.site.now())
 	if u.form.bad() {
@@ -30,7 +29,7 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	defer h.files.leave(v.By.ID)
 	h.flush(r.Context())
 	q := u.uses(v.Account.ID)
-	q.ByCost, q.Limit, q.Offset = false, usesInPiece, 0 // costs change, and entries with them their places
+	q.ByCost, q.Limit, q.Offset = false, usesInPiece, 0 // costs change, and with them the order of entries
 	if len(q.By) > 0 {
 		q.Limit = groupsInPiece
 	}
@@ -43,15 +42,16 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	f := &usageFile{to: csv.NewWriter(out), account: v.Account.ID, by: q.By, seen: map[string]bool{}}
 	if err := f.writeAll(r.Context(), h.reports, q, piece); err != nil {
 		if r.Context().Err() == nil {
-			h.site.log.ErrorContext(r.Context(), "a file of usage broke off", "account", v.Account.ID, "err", err)
+			h.site.log.ErrorContext(r.Context(), "the download of usage was aborted",
+				"account", v.Account.ID, "err", err)
 		}
-		panic(http.ErrAbortHandler) // the server's way to end an answer that is not whole
+		panic(http.ErrAbortHandler) // makes the server abort the incomplete answer
 	}
 	return nil
 }
 
-// fileName is the name of the file; names of accounts have nothing that a header
-// or a file system would mind.
+// fileName returns the name of the file. Names of accounts contain only characters that headers and file systems
+// allow.
 func fileName(account string, of span) string {
 	return "usage-" + account + "-" + of.first() + "-" + of.last() + ".csv"
 }
@@ -61,8 +61,8 @@ type usageFile struct {
 	to      *csv.Writer
 	account string
 	by      []report.Dimension // nil for date and model
-	last    report.Use         // that was written
-	seen    map[string]bool    // groups that were
+	last    report.Use         // last written entry
+	seen    map[string]bool    // written groups
 }
 
 func (f *usageFile) writeAll(ctx context.Context, from Reports, q report.UsesQuery, piece report.UsesPage) (err error) {
@@ -88,9 +88,8 @@ func (f *usageFile) writeAll(ctx context.Context, from Reports, q report.UsesQue
 	}
 }
 
-// write writes an entry that comes behind the last one. What is used while the
-// file is written moves entries on, never back: none is left out, and what comes
-// again is left out here.
+// write writes the next entry. New usage during the download moves entries to later places, never to earlier ones: so
+// no entry is missing, and entries that appear again are skipped.
 func (f *usageFile) write(u *report.Use) error {
 	if len(f.by) > 0 {
 		id := report.GroupID(f.account, f.by, u.Group)

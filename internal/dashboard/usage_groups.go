@@ -11,7 +11,7 @@ import (
 	"weir/internal/report"
 )
 
-// groupChoices are what usage can be grouped by on the page, but for tags.
+// groupChoices returns the dimensions by which the page groups usage, except tags.
 func groupChoices() []Choice {
 	return []Choice{
 		{Value: "", Label: "Day and model"},
@@ -25,7 +25,7 @@ func groupChoices() []Choice {
 	}
 }
 
-// headOf is a dimension as the head of a column.
+// headOf returns a dimension's header of a column.
 func headOf(d report.Dimension) string {
 	if tag := d.Tag(); tag != "" {
 		return tag
@@ -41,13 +41,13 @@ func headOf(d report.Dimension) string {
 const (
 	tagPrefix  = "tag."
 	sortByCost = "cost"
-	maxTagName = 64  // characters, as tags have at most
+	maxTagName = 64  // characters, as in tags
 	maxKeyID   = 64  // bytes
 	maxFilters = 16  // tags
 	maxTag     = 512 // characters of a value
 )
 
-// grouping is how usage is grouped, filtered further and sorted.
+// grouping holds how usage is grouped, filtered and sorted.
 type grouping struct {
 	by     []report.Dimension // nil for day and model
 	key    string             // id
@@ -55,7 +55,7 @@ type grouping struct {
 	byCost bool
 }
 
-// groupingOf reads a grouping by the names of GET /v1/uses, and of the page's own fields.
+// groupingOf reads a grouping from the parameters of GET /v1/uses and the page's own fields.
 func groupingOf(f *form) (g grouping) {
 	var err error
 	text := f.values.Get("group_by")
@@ -73,7 +73,7 @@ func groupingOf(f *form) (g grouping) {
 	case sortByCost:
 		g.byCost = true
 	default:
-		f.mistake("sort", "Choose one of the ways to sort.")
+		f.mistake("sort", "The order is not in the list. Choose one from the list.")
 	}
 	for name, values := range f.values {
 		tag, ok := strings.CutPrefix(name, tagPrefix)
@@ -81,7 +81,7 @@ func groupingOf(f *form) (g grouping) {
 			continue
 		}
 		if !llm.IsTagName(tag) || !llm.IsTagValue(values[0]) {
-			f.mistake("tag", "A tag to filter by has a name or a value that no request can have. Filter by another one.")
+			f.mistake("tag", "The name or value of a tag filter is not valid. Use another one.")
 		}
 		g.tags = append(g.tags, llm.Tag{Name: tag, Value: values[0]})
 	}
@@ -92,7 +92,7 @@ func groupingOf(f *form) (g grouping) {
 	return g
 }
 
-// set adds the parameters that ask for the same.
+// set adds the parameters of the same grouping.
 func (g *grouping) set(q url.Values) {
 	if len(g.by) > 0 {
 		var names []string
@@ -109,10 +109,10 @@ func (g *grouping) set(q url.Values) {
 	}
 }
 
-// narrow reports whether more than dates and a model select what is shown.
+// narrow reports whether there are filters other than dates and a model.
 func (g *grouping) narrow() bool { return g.key != "" || len(g.tags) > 0 }
 
-// fields are those of a grouping.
+// fields returns the fields of a grouping.
 func (g *grouping) fields(f *form, keys []account.Key) []Field {
 	by := ""
 	if len(g.by) == 1 {
@@ -129,7 +129,7 @@ func (g *grouping) fields(f *form, keys []account.Key) []Field {
 	sort := Field{Name: "sort", Label: "Sort by", Choices: []Choice{
 		{Value: "", Label: "Date and name", Chosen: !g.byCost}, {Value: sortByCost, Label: "Cost", Chosen: g.byCost},
 	}}
-	all := []Field{group, {Name: "tag", Label: "Or by a tag", Value: tag, Example: "project", Max: maxTagName}, sort}
+	all := []Field{group, {Name: "tag", Label: "Or by tag", Value: tag, Example: "project", Max: maxTagName}, sort}
 	if g.key != "" {
 		all = append(all, Field{Name: "key", Label: "API key", Choices: []Choice{
 			{Value: g.key, Label: labelOf(g.key, keys), Chosen: true}, {Value: "", Label: "All keys"},
@@ -148,7 +148,7 @@ func (g *grouping) fields(f *form, keys []account.Key) []Field {
 	return all
 }
 
-// labelOf is the label of a key; its id where it is not known.
+// labelOf returns the label of a key, or its id if the key is unknown.
 func labelOf(id string, keys []account.Key) string {
 	for i := range keys {
 		if keys[i].ID == id {
@@ -158,17 +158,17 @@ func labelOf(id string, keys []account.Key) string {
 	return id
 }
 
-// groupRow is a row of the table of groups.
+// groupRow shows a row of the table of groups.
 type groupRow struct {
 	Values []groupCell
 	*report.Use
-	Cached string // share of the tokens in that a cache had
+	Cached string // share of input tokens that were read from a cache
 }
 
-// groupCell is the value of a dimension. Href leads to what it is made of; empty for nowhere.
+// groupCell shows the value of a dimension. Href links to the usage behind it; empty for none.
 type groupCell struct{ Head, Text, Href string }
 
-// rows are the rows of a table of groups. Link is the page with other parameters.
+// rows returns the rows of a table of groups. Link returns the path of the page with other parameters.
 func (g *grouping) rows(uses []report.Use, keys []account.Key, link func(url.Values) string) []groupRow {
 	all := make([]groupRow, len(uses))
 	for i := range uses {
@@ -191,7 +191,7 @@ func (g *grouping) rows(uses []report.Use, keys []account.Key, link func(url.Val
 	return all
 }
 
-// filterOf is the parameter that selects a value of a dimension; empty for none.
+// filterOf returns the parameter that filters by a dimension's value; empty for none.
 func filterOf(d report.Dimension) string {
 	switch d {
 	case report.ByModel, report.ByKey:
@@ -203,7 +203,7 @@ func filterOf(d report.Dimension) string {
 	return ""
 }
 
-// cachedOf is which share of the tokens in was read from a cache.
+// cachedOf returns the share of input tokens that were read from a cache.
 func cachedOf(u *llm.Usage) string {
 	cached := u[llm.CacheRead] + u[llm.CacheReadAudio]
 	if in := u.InputTokens(); cached > 0 && in > 0 {
@@ -212,7 +212,7 @@ func cachedOf(u *llm.Usage) string {
 	return none
 }
 
-// against compares an amount with the one of the period before.
+// against compares an amount with that of the previous period.
 func against(now, before llm.Money, days int) string {
 	period := "the day before"
 	if days > 1 {

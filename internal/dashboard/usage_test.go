@@ -241,7 +241,7 @@ func TestOneRequest(t *testing.T) {
 	foreign := used(s.other, ago(0, time.Second), "openai/gpt")
 	s.journal().apply(t, nil, e, second, foreign)
 	path := "/accounts/acme/requests/" + e.ID.Request.String()
-	s.see(t, path, "$0.082275", "$0.08", "$1.25 a million", "$10.00 a million", "<td class=\"num\">$0.002275</td>", "openai/gpt@1", "fast", "upper bound: the gateway did not see the end")
+	s.see(t, path, "$0.082275", "$0.08", "$1.25 per million", "$10.00 per million", "<td class=\"num\">$0.002275</td>", "openai/gpt@1", "fast", "upper bound: the gateway did not see the end")
 	by := s.visitor.Actor(people.Origin{})
 	must.Do(t, s.store.Ledger.Resolve(t.Context(), by, e.ID, 7_000_000, false))
 	s.see(t, path, "-$0.073", "<td class=\"num\">$0.007</td>", "resolved later", "ada@example.com", "$0.009275")
@@ -267,7 +267,7 @@ func TestModels(t *testing.T) {
 		}
 		must.Equal(t, got, want, "%q", query)
 	}
-	s.see(t, "/accounts/acme/models", "<small>alias of</small><small>openai/gpt:", "400 k", "128 k", "$1.25", "Cache read $0.125 a million", "Unpriced", "prices@1, 2026-11-20", "no</span>", "yes</span>", "unknown</span>")
+	s.see(t, "/accounts/acme/models", "<small>alias of</small><small>openai/gpt:", "400 k", "128 k", "$1.25", "Cache read $0.125 per million", "Unpriced", "prices@1, 2026-11-20", "no</span>", "yes</span>", "unknown</span>")
 	got := s.send(t, "GET", "/accounts/acme/models?"+url.Values{"offset": {"x"}}.Encode(), nil, nil)
 	if got.status != http.StatusUnprocessableEntity {
 		t.Errorf("offset=x: got %d, want 422", got.status)
@@ -326,9 +326,9 @@ func TestUnseen(t *testing.T) {
 	}
 	s.come("ada", "")
 	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")
-	s.see(t, "/operator/accounts", "The gateway did not see the end of 1 attempt", "in the last 180 days", "$0.497725 higher", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
+	s.see(t, "/operator/accounts", "1 attempt has an unknown end", "in the last 180 days", "$0.497725 higher", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
 	must.Do(t, s.store.Ledger.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false))
-	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "did not see the end") {
+	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "an unknown end") {
 		t.Error("resolved: got the line about it, want none")
 	}
 }
@@ -348,7 +348,7 @@ func TestArithmetic(t *testing.T) {
 	e.Tier = "priority"
 	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, "priority"), e.Price.Unpriced(&e.Usage, "priority")
 	s.journal().apply(t, nil, e)
-	text := s.see(t, "/accounts/acme/requests/"+e.ID.Request.String(), "priority, tokens at 1.75 times the standard rates", "more than 500 input tokens", "16 s", "a second", "at least $")
+	text := s.see(t, "/accounts/acme/requests/"+e.ID.Request.String(), "priority, tokens at 1.75 times the standard rates", "more than 500 input tokens", "16 s", "per second", "at least $")
 	for c := range llm.Class(llm.NumClasses) {
 		if !strings.Contains(text, `<th scope="row">`+strings.Replace(c.What(), " tokens", "", 1)+"</th>") {
 			t.Errorf("%s: got no row of it", c)

@@ -16,41 +16,41 @@ import (
 	"weir/internal/people"
 )
 
-// site is what all pages share: how they are drawn, and how errors become pages.
+// site holds the shared state of all pages: how they are rendered, and how errors become pages.
 type site struct {
 	assets    *assets
 	templates map[string]func() (*template.Template, error) // parsed once, when the page is first shown
-	has       map[string]bool                               // patterns of routes that there are
+	has       map[string]bool                               // patterns of the existing routes
 	cookies   cookies
 	version   string
 	now       func() time.Time
 	log       *slog.Logger
 }
 
-// view is what a template sees.
+// view holds the data of a template.
 type view struct {
 	Frame Frame
 	Page  any
 }
 
-// Frame is what stands around a page.
+// Frame holds the data of the frame of a page.
 type Frame struct {
-	Title    string // of the page, the first words of the window's
-	Account  string // name of the account that the page is of; empty for none
-	Path     string // of the page, to come back to
-	Bare     bool   // without navigation: a way in
-	Theme    string // light, dark, or empty for what the browser prefers
+	Title    string // title of the page, and start of the window's title
+	Account  string // name of the page's account; empty for none
+	Path     string // path of the page, to return to
+	Bare     bool   // whether it has no navigation, like the sign-in pages
+	Theme    string // light, dark, or "" for the browser's preference
 	Themes   []Choice
 	Accounts []Link // of the visitor
 	Nav      []NavGroup
 	Name     string // of the visitor
-	Email    string // of the visitor; empty for nobody
+	Email    string // of the visitor; empty if nobody is signed in
 	Version  string
-	Done     string   // what was done just now
+	Done     string   // confirmation of the last action
 	Scripts  []string // names of modules among the assets
 }
 
-// FullTitle is the window's title.
+// FullTitle returns the window's title.
 func (f Frame) FullTitle() string {
 	if f.Account != "" {
 		return f.Title + " · " + f.Account + " · Weir"
@@ -58,17 +58,17 @@ func (f Frame) FullTitle() string {
 	return f.Title + " · Weir"
 }
 
-// page is what a handler has to show.
+// page holds the data that a handler shows.
 type page struct {
 	name    string   // of the template
 	title   string   // of the window
 	bare    bool     // without navigation
 	status  int      // 0 for 200
-	scripts []string // beside copy.js
+	scripts []string // besides copy.js
 	data    any
 }
 
-// show answers with a page. Nothing is sent before all of it is there.
+// show answers with a page. It sends nothing before the page is complete.
 func (s *site) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p page) error {
 	text, err := s.execute(p.name, "layout", view{Frame: s.frame(r, v, p), Page: p.data})
 	if err != nil {
@@ -80,11 +80,11 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p p
 		w.WriteHeader(p.status)
 	}
 	dialect.WriteBody(w, text, writeLimit)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the connection's next answer has its own
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the connection's next answer has its own deadline
 	return nil
 }
 
-// execute executes a template of those that a page has.
+// execute executes a template of a page.
 func (s *site) execute(name, template string, v any) ([]byte, error) {
 	parsed, ok := s.templates[name]
 	if !ok {
@@ -107,7 +107,7 @@ func (s *site) frame(r *http.Request, v *people.Visit, p page) Frame {
 		Done: done[r.URL.Query().Get("done")], Scripts: append([]string{"copy.js"}, p.scripts...),
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		f.Path = "/" // what a form answered is not there to come back to
+		f.Path = "/" // the answer to a form is not a page to return to
 	}
 	f.Themes = themes(f.Theme)
 	if v == nil || v.User() == nil || p.bare {
@@ -121,8 +121,8 @@ func (s *site) frame(r *http.Request, v *people.Visit, p page) Frame {
 	return f
 }
 
-// parse reads the templates of parts/. Each of pages/ is read when it is first shown, with all of parts/: to read them all
-// takes longer than the rest of a start.
+// parse reads the templates of parts/. Those of pages/ are parsed together with parts/ when they are first shown,
+// because parsing all of them takes longer than the rest of the start.
 func (s *site) parse() (map[string]func() (*template.Template, error), error) {
 	parts, err := template.New("").Funcs(s.functions()).ParseFS(files, "parts/*.html")
 	if err != nil {

@@ -13,24 +13,23 @@ import (
 	"weir/internal/webhook"
 )
 
-// webhookHandlers answer the pages of webhook endpoints, of accounts and of the installation.
+// webhookHandlers serves the pages of webhook endpoints, of accounts and of the installation.
 type webhookHandlers struct {
 	site     *site
 	webhooks *webhook.Service
 	once     *once
 }
 
-// webhooksPath is where the endpoints of the installation are.
+// webhooksPath is the path of the installation's endpoints.
 const webhooksPath = "/operator/webhooks"
 
-// hookHome is whose endpoints a page has.
+// hookHome identifies the owner of a page's endpoints.
 type hookHome struct {
-	account string // id; empty for the installation's
-	path    string // of their list
+	account string // id; empty for the installation
+	path    string // of the list
 }
 
-// hookHomeOf is that of a visit: of the account that its path names, or of the
-// installation where it names none.
+// hookHomeOf returns the account in the visit's path, or the installation if there is none.
 func hookHomeOf(v *people.Visit) hookHome {
 	if v.Account == nil {
 		return hookHome{path: webhooksPath}
@@ -38,27 +37,27 @@ func hookHomeOf(v *people.Visit) hookHome {
 	return hookHome{v.Account.ID, accountPath(v.Account.Name) + "/webhooks"}
 }
 
-// kinds are the events that an endpoint may choose from.
+// kinds returns the events that an endpoint can receive.
 func (h hookHome) kinds() []webhook.Kind {
 	return slices.DeleteFunc(webhook.Kinds(), func(k webhook.Kind) bool {
 		return h.account != "" && k.To == webhook.ToOperators
 	})
 }
 
-// endpointPath is where the page of one of the visit's endpoints is.
+// endpointPath returns the path of one of the visit's endpoints.
 func endpointPath(v *people.Visit, e *webhook.Endpoint) string {
 	return hookHomeOf(v).path + "/" + e.ID
 }
 
-// find is the endpoint that the path names, if it is one of the visit's.
+// find returns the endpoint in the path, if it belongs to the visit's account or installation.
 func (h *webhookHandlers) find(r *http.Request, v *people.Visit) (webhook.Endpoint, error) {
 	return h.webhooks.EndpointOf(r.Context(), hookHomeOf(v).account, r.PathValue("webhook"))
 }
 
-// endpointServe answers a request for the endpoint that its path names.
+// endpointServe answers a request for the endpoint in its path.
 type endpointServe func(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error
 
-// one finds the endpoint first.
+// one finds the endpoint and calls answer.
 func (h *webhookHandlers) one(answer endpointServe) serve {
 	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 		e, err := h.find(r, v)
@@ -69,32 +68,31 @@ func (h *webhookHandlers) one(answer endpointServe) serve {
 	}
 }
 
-// hooksPage is a list of endpoints.
+// hooksPage lists endpoints.
 type hooksPage struct {
 	Intro   string
-	NewPath string // empty where there may be no more
+	NewPath string // empty if the maximum is reached
 	Rows    []hookRow
 	Empty   Empty
 	Check   []Code
 }
 
-// hookRow is an endpoint in the list.
+// hookRow shows an endpoint in the list.
 type hookRow struct {
 	URL, Href string
 	Created   time.Time
 	Events    hookEvents
 	Health    hookHealth
-	Last      *deliveryRow // nil for none yet
+	Last      *deliveryRow // nil if there is none yet
 }
 
-// hookEvents is what an endpoint is told of: some events by name, and how many
-// more; none named for all.
+// hookEvents shows the events of an endpoint: the first names and the number of others; no names for all events.
 type hookEvents struct {
 	Named []string
 	More  int
 }
 
-const mostNamed = 3 // events of an endpoint in the list
+const mostNamed = 3 // named events of an endpoint in the list
 
 func hookEventsOf(types []webhook.Type) (e hookEvents) {
 	for _, t := range types[:min(len(types), mostNamed)] {
@@ -104,8 +102,7 @@ func hookEventsOf(types []webhook.Type) (e hookEvents) {
 	return e
 }
 
-// hookHealth is how an endpoint stands, and since when and why where it is not
-// well.
+// hookHealth shows the state of an endpoint and, if it is not healthy, the reason and since when.
 type hookHealth struct {
 	Badge Badge
 	Since *time.Time
@@ -141,7 +138,7 @@ func (h *webhookHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "webhooks", title: "Webhooks", data: hooksPageOf(home, list, last)})
 }
 
-// hooksPageOf lists endpoints, each with its last delivery by its id.
+// hooksPageOf lists endpoints, each with its last delivery, by endpoint id.
 func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook.Delivery) hooksPage {
 	p := hooksPage{Intro: "Endpoints that receive the events of this account.", NewPath: home.path + "/new"}
 	if home.account == "" {
@@ -172,7 +169,7 @@ func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook
 	return p
 }
 
-// hookNotice is an endpoint that somebody should look at.
+// hookNotice shows an endpoint that needs attention.
 type hookNotice struct {
 	Kind      string // of the note: bad or warn
 	Href, URL string
@@ -180,11 +177,11 @@ type hookNotice struct {
 	Since     time.Time
 }
 
-// noticedAfter is how long an endpoint may fail until other pages tell of it.
+// noticedAfter is how long an endpoint must fail until other pages report it.
 const noticedAfter = oneDay
 
-// hookNotices tell of the endpoints of the visit's account, or of the installation,
-// to which nothing comes any more. Who may not look after them hears nothing.
+// hookNotices returns notices about failing endpoints of the visit's account, or of the installation, for visitors
+// who may manage them.
 func hookNotices(ctx context.Context, hooks *webhook.Service, v *people.Visit, now time.Time) ([]hookNotice, error) {
 	home, right := hookHomeOf(v), people.Operate
 	if home.account != "" {
@@ -222,7 +219,7 @@ func hookNoticesOf(home hookHome, list []webhook.Endpoint, now time.Time) (all [
 	return all
 }
 
-// droppedText is what a notice says of events that were not sent; empty for none.
+// droppedText reports dropped events; empty for none.
 func droppedText(e *webhook.Endpoint) string {
 	if e.Dropped == 0 {
 		return ""

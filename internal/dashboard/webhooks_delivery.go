@@ -13,41 +13,41 @@ import (
 	"weir/internal/webhook"
 )
 
-// deliveryPage is one delivery: what was sent, and what came of every try.
+// deliveryPage shows one delivery: its request and the result of every try.
 type deliveryPage struct {
 	Type     webhook.Type
 	Path     string
 	HookPath string
 	URL      string
 	Badge    Badge
-	Disabled bool // the endpoint: nothing is sent again
+	Disabled bool // whether the endpoint is disabled, so that nothing is sent again
 	At       time.Time
 	Due      *time.Time
 	Event    string // id
 	Headers  Code
 	Body     Code
-	Tries    []tryView // the newest first
-	Hidden   int       // older tries that the page has no room for
+	Tries    []tryView // newest first
+	Hidden   int       // number of older tries that are not shown
 	Problems []Problem
 }
 
-// tryView is a try, with what the receiver answered.
+// tryView shows a try and the receiver's answer.
 type tryView struct {
 	N      int
 	Badge  Badge
 	Facts  []Fact
-	Answer string // how it began; empty for nothing
+	Answer string // start of the answer; empty for none
 }
 
 const (
 	mostTries = 20
-	// Answers are shown whole of the newest try, and of others this much, in bytes:
-	// a page has 150 KB for all of them.
+	// The answer of the newest try is shown whole, others up to this number of bytes, because a page may have 150 KB
+	// for all of them.
 	maxAnswerShown = 400
 )
 
-// findDelivery is the delivery that the path names, with its endpoint, if that is one
-// of the visit's.
+// findDelivery returns the delivery in the path, and its endpoint, if it belongs to the visit's account or
+// installation.
 func (h *webhookHandlers) findDelivery(r *http.Request, v *people.Visit) (webhook.Detail, webhook.Endpoint, error) {
 	e, err := h.find(r, v)
 	if err != nil {
@@ -93,13 +93,13 @@ func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliv
 	p.Hidden = max(0, len(history)-mostTries)
 	for i := range history[:len(history)-p.Hidden] {
 		v := tryViewOf(&history[i], i == 0)
-		v.N = len(history) - i // its own numbers may have gaps
+		v.N = len(history) - i // the stored numbers may have gaps
 		p.Tries = append(p.Tries, v)
 	}
 	return p
 }
 
-// sentHeaders are the headers of the last try, as far as they are kept.
+// sentHeaders returns the headers of the last try, as far as they are stored.
 func sentHeaders(d *webhook.Detail) string {
 	at := "(set when it is sent)"
 	if d.Last != nil {
@@ -111,7 +111,7 @@ func sentHeaders(d *webhook.Detail) string {
 	}, "\n")
 }
 
-// prettyJSON is JSON with its members below one another.
+// prettyJSON formats JSON with indentation.
 func prettyJSON(text []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, text, "", "  ") != nil {

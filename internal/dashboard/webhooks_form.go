@@ -12,27 +12,27 @@ import (
 	"weir/internal/webhook"
 )
 
-// newHookPage is the form of a new endpoint.
+// newHookPage shows the form of a new endpoint.
 type newHookPage struct {
 	Back     string
-	Once     string // name of this form, so that it is followed once
+	Once     string // name of this form, so that it is executed only once
 	Fields   hookFields
 	Problems []Problem
 }
 
-// hookFields are what people say of an endpoint.
+// hookFields holds the fields of an endpoint.
 type hookFields struct {
 	URL     Field
 	Events  Field
-	Private *Field // nil for those who may not permit it
+	Private *Field // nil for visitors who may not allow it
 }
 
-// hookSecretPage shows the secret of an endpoint, this once.
+// hookSecretPage shows the secret of an endpoint, only once.
 type hookSecretPage struct {
 	Title  string
 	URL    string
 	Secret string
-	Former *time.Time // until when the one before signs too; nil for none
+	Former *time.Time // until when the former secret signs, too; nil for none
 	Back   string
 	Check  []Code
 }
@@ -49,7 +49,7 @@ func newHookPageOf(home hookHome, operator bool, f *form) newHookPage {
 	return p
 }
 
-// hookFieldsOf are the fields with what the endpoint has.
+// hookFieldsOf returns the fields with the endpoint's values.
 func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x hookFields) {
 	hint := "Events are sent to this address by POST over https."
 	if e.AllowPrivate && !operator {
@@ -83,8 +83,7 @@ func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x
 	return x
 }
 
-// readHook is what the form says of an endpoint. What cannot be is said at its
-// field; what an address may be is for webhook to judge.
+// readHook reads the endpoint of the form. It adds mistakes to the fields; package webhook checks the address.
 func readHook(home hookHome, operator bool, f *form) webhook.Endpoint {
 	e := webhook.Endpoint{
 		Account: home.account, URL: strings.TrimSpace(f.values.Get("url")),
@@ -121,7 +120,7 @@ func (h *webhookHandlers) create(w http.ResponseWriter, r *http.Request, v *peop
 	return h.showSecret(w, r, v, "Secret of the new endpoint", &e, secret)
 }
 
-// rotate gives an endpoint another secret, and shows it.
+// rotate replaces the secret of an endpoint, and shows the new one.
 func (h *webhookHandlers) rotate(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	name := onceName(v, r.PostForm)
 	if !h.once.first(name, h.site.now()) {
@@ -145,8 +144,8 @@ func (h *webhookHandlers) showSecret(w http.ResponseWriter, r *http.Request, v *
 	return h.site.show(w, r, v, page{name: "webhook-secret", title: title, data: p})
 }
 
-// checkSnippets are programs that check the signature of an event. They use the
-// libraries of the specification, https://github.com/standard-webhooks/standard-webhooks.
+// checkSnippets are programs that check the signature of an event, with the libraries of the specification,
+// https://github.com/standard-webhooks/standard-webhooks.
 var checkSnippets = []Code{
 	{Ident: "check-python", Label: "Python", Text: `# pip install standardwebhooks
 import os

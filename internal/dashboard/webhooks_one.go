@@ -16,13 +16,13 @@ import (
 	"weir/internal/webhook"
 )
 
-// hookPage is one endpoint with its deliveries.
+// hookPage shows one endpoint and its deliveries.
 type hookPage struct {
 	URL, Path  string
 	ListPath   string
 	Health     hookHealth
 	Disabled   bool
-	GivesUp    *time.Time // when it is disabled, if nothing changes
+	GivesUp    *time.Time // when it is disabled, if it keeps failing
 	Views      []Link
 	Deliveries []deliveryRow
 	Filtered   bool
@@ -30,7 +30,7 @@ type hookPage struct {
 	Pager      Pager
 	Fields     hookFields
 	Facts      []Fact
-	Former     *time.Time // until when the secret before signs too
+	Former     *time.Time // until when the former secret signs, too
 	Rotate     Confirm
 	Disable    Confirm
 	Remove     Confirm
@@ -38,21 +38,21 @@ type hookPage struct {
 	Problems   []Problem
 }
 
-// deliveryRow is a delivery in a list.
+// deliveryRow shows a delivery in a list.
 type deliveryRow struct {
 	Href  string
 	Type  webhook.Type
 	At    time.Time // of the event
 	Badge Badge
-	Due   *time.Time // of the next try, after one that failed
+	Due   *time.Time // of the next try, after a failed one
 	Tries int
-	Last  string // what came of the last try; empty for none yet
+	Last  string // result of the last try; empty for none yet
 	Took  string
 }
 
 const (
 	deliveriesShown = 25
-	maxProblem      = 120 // bytes of what went wrong, in a list
+	maxProblem      = 120 // bytes of an error in a list
 )
 
 func deliveryRowOf(hook string, d *webhook.Delivery) deliveryRow {
@@ -69,7 +69,7 @@ func deliveryRowOf(hook string, d *webhook.Delivery) deliveryRow {
 	return row
 }
 
-// deliveryBadge says how a delivery stands.
+// deliveryBadge shows the state of a delivery.
 func deliveryBadge(d *webhook.Delivery) Badge {
 	switch {
 	case d.State == webhook.Delivered:
@@ -82,7 +82,7 @@ func deliveryBadge(d *webhook.Delivery) Badge {
 	return Badge{"", "Waiting"}
 }
 
-// statusText is what came of a try in a few words.
+// statusText describes the result of a try.
 func statusText(t *webhook.Try) string {
 	if t.Status > 0 {
 		return "status " + number(int64(t.Status))
@@ -90,8 +90,7 @@ func statusText(t *webhook.Try) string {
 	return cut(t.Error, maxProblem)
 }
 
-// cut is the beginning of a text, at most so many bytes of it, with a mark where
-// more follows.
+// cut shortens a text to at most that many bytes, with a mark if more follows.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -99,8 +98,7 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// deliveryQuery reads which deliveries of an endpoint are asked for, and one more
-// than a page shows.
+// deliveryQuery reads the filters of an endpoint's deliveries. The query reads one more than a page shows.
 func deliveryQuery(id string, values url.Values) (webhook.DeliveryQuery, error) {
 	q := webhook.DeliveryQuery{Webhook: id, State: webhook.State(values.Get("state")), Limit: deliveriesShown + 1}
 	if q.State != "" && !slices.Contains(webhook.States(), q.State) {
@@ -134,8 +132,7 @@ func (h *webhookHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "webhook", title: "Webhook endpoint", status: f.status(), data: p})
 }
 
-// list puts deliveries onto the page; the last one, where there is one more than
-// fits, says that there are older ones.
+// list adds deliveries to the page; if there is one more than fits, it adds a link to older ones.
 func (p *hookPage) list(q webhook.DeliveryQuery, list []webhook.Delivery) {
 	href := func(state webhook.State, before string) string {
 		values := url.Values{}
@@ -166,7 +163,7 @@ func (p *hookPage) list(q webhook.DeliveryQuery, list []webhook.Delivery) {
 	p.Filtered = q.State != "" || q.Before != ""
 }
 
-// hookPageOf is the page without the deliveries.
+// hookPageOf builds the page without the deliveries.
 func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hookPage {
 	path := home.path + "/" + e.ID
 	p := hookPage{
@@ -182,8 +179,8 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 		},
 		Disable: Confirm{
 			Ident: "disable", Button: "Disable", Object: e.URL, Title: "Disable this endpoint?", Keep: "Leave it",
-			Text: "Nothing is sent to the endpoint until it is enabled again. Events of that time are sent only if " +
-				"somebody recovers them.",
+			Text: "Nothing is sent to the endpoint until it is enabled again. Events from that time are sent only if " +
+				"they are recovered.",
 			Action: path + "/disable", Verb: "Disable the endpoint",
 		},
 		Remove: Confirm{
@@ -197,7 +194,7 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 		p.Facts[0].Value = "Allowed by an operator"
 	}
 	if e.Rotated != nil {
-		p.Rotate.Text += " The secret before the current one, valid until " + moment(*e.Rotated) +
+		p.Rotate.Text += " The former secret, valid until " + moment(*e.Rotated) +
 			", stops signing at once."
 	}
 	if e.Disabled == nil && e.Failing != nil {
@@ -208,7 +205,7 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 	return p
 }
 
-// recoverField asks for how many hours back what an endpoint has not taken is sent.
+// recoverField returns the field with the period from which missed events are sent again.
 func recoverField() Field {
 	most := int(webhook.RecoverFor.Hours())
 	return Field{Name: "hours", Label: "Events of the last", Short: true, Choices: []Choice{
@@ -220,7 +217,7 @@ func recoverField() Field {
 	}}
 }
 
-// recover sends an endpoint what it has not taken.
+// recover sends missed events to an endpoint again.
 func (h *webhookHandlers) recover(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	f := sent(r)
 	text := f.values.Get("hours")
@@ -240,7 +237,7 @@ func (h *webhookHandlers) change(w http.ResponseWriter, r *http.Request, v *peop
 		return h.show(w, r, v, f)
 	}
 	u := webhook.Update{Types: &is.Types}
-	// it is permitted for the address on the page, not for one that just took its place
+	// The permission applies to the address on the page, not to one that has just replaced it.
 	if is.URL != e.URL || is.AllowPrivate {
 		u.URL = &is.URL
 	}
@@ -256,7 +253,7 @@ func (h *webhookHandlers) test(w http.ResponseWriter, r *http.Request, v *people
 	return (&form{}).followed(w, r, v, endpointPath(v, e)+"?done=webhook-tested", err, h.show)
 }
 
-// setDisabled disables an endpoint or enables it, and goes on to the page that says so.
+// setDisabled disables or enables an endpoint, and shows the confirmation.
 func (h *webhookHandlers) setDisabled(disabled bool, word string) serve {
 	return h.one(func(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 		_, err := h.webhooks.Change(r.Context(), v.By, e.ID, webhook.Update{Disabled: &disabled})

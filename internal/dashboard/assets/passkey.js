@@ -23,6 +23,6 @@ form.addEventListener("submit", async (event) => {
     answer.value = await ask();
     form.submit();
   } catch (error) {
-    said.textContent = `The browser gave no passkey: ${error.message} Try again.`;
+    said.textContent = `The browser did not return a passkey: ${error.message} Try again.`;
   }
 });

@@ -88,7 +88,7 @@ const mostCalls = 1000;
 function called(calls, pieces) {
   for (const piece of Array.isArray(pieces) ? pieces : []) {
     const index = piece?.index ?? 0;
-    if (!Number.isInteger(index) || index < 0 || index >= mostCalls) throw new Error("The provider numbered a tool call with no number from 0 to 999.");
+    if (!Number.isInteger(index) || index < 0 || index >= mostCalls) throw new Error("The index of a tool call from the provider is not a number from 0 to 999.");
     if (!calls.has(index)) calls.set(index, { id: "", type: "function", function: { name: "", arguments: "" } });
     const call = calls.get(index);
     call.id ||= piece?.id ?? "";
@@ -145,7 +145,7 @@ async function ask(pane, text, images, signal) {
     await charge(say(pane, "figures", heard.figures), response.headers.get("X-Request-Id"));
   } catch (error) {
     if (signal.aborted) say(pane, "failed", "Stopped.");
-    else if (error instanceof SyntaxError) say(pane, "failed", "This is not JSON. Correct the tools, or what the provider sent.");
+    else if (error instanceof SyntaxError) say(pane, "failed", "The tools, or the answer of the provider, are not valid JSON. Correct the tools.");
     else say(pane, "failed", error.message);
   }
   if (line.textContent === "") line.remove();

@@ -12,7 +12,7 @@ import (
 	"weir/internal/people"
 )
 
-// perPart is what each end user of an account, and each value of a tag, may use, and the form that changes it.
+// perPart shows the limits and budgets of an account's end users and tag values, and the form that changes them.
 type perPart struct {
 	Tag    Field
 	Limits []Field
@@ -20,10 +20,10 @@ type perPart struct {
 	Rows   []Fact
 }
 
-// perPrefix begins the names of the form's fields: the account's own limits and budget are on the page too.
+// perPrefix prefixes the names of the form's fields, because the page also has the account's own limits and budget.
 const perPrefix = "per_"
 
-// setPer sets what each end user may use, or what may be used for each value of a tag; nothing where all is empty.
+// setPer sets the limits and the budget of each end user or of each value of a tag; empty fields remove them.
 func (h *accountHandlers) setPer(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.per = sent(r)
 	p := account.Per{Tag: strings.TrimSpace(r.PostFormValue("tag"))}
@@ -50,12 +50,14 @@ func perPartOf(f *form, a *account.Account) perPart {
 	p := perPart{
 		Tag: f.field(Field{
 			Name: "tag", Label: "Tag", Optional: true, Max: 64, Example: "end users",
-			Hint: "The name of a tag, for each of its values. Leave it empty for each end user.",
+			Hint: "Name of a tag, to limit each of its values. Leave it empty to limit each end user.",
 		}),
 		Limits: limitFields(f, perPrefix, &user.Limits), Budget: budgetFields(f, perPrefix, user.Budget),
 	}
 	period := &p.Budget[1]
-	period.Choices = slices.DeleteFunc(period.Choices, func(c Choice) bool { return c.Value == string(budget.PeriodTotal) })
+	period.Choices = slices.DeleteFunc(period.Choices, func(c Choice) bool {
+		return c.Value == string(budget.PeriodTotal)
+	})
 	for i := range a.Per {
 		of := "Each end user"
 		if tag := a.Per[i].Tag; tag != "" {
@@ -66,7 +68,7 @@ func perPartOf(f *form, a *account.Account) perPart {
 	return p
 }
 
-// perText is limits and a budget in words.
+// perText describes limits and a budget.
 func perText(p *account.Per) string {
 	var all []string
 	for _, l := range limitNames {

@@ -7,20 +7,19 @@ import (
 	"weir/internal/llm"
 )
 
-// slots are what so many may have at once on a node: one person does not take all
-// where mostOf is less than most. All its methods may be called at once.
+// slots limits how many operations run at once on a node. One person cannot occupy all slots if mostOf is less than
+// most. Its methods are safe for concurrent use.
 type slots struct {
-	most, mostOf int // in all, and of one person
+	most, mostOf int // in all, and per person
 	code         llm.Code
-	wait         time.Duration // before somebody who had none asks again
-	full, own    string        // what is said where most, and where mostOf are taken
+	wait         time.Duration // time after which a refused person may retry
+	full, own    string        // messages if most slots, or mostOf of a person, are taken
 	mu           sync.Mutex
 	taken        int
-	of           map[string]int // by the id of who has them
+	of           map[string]int // by the id of their owner
 }
 
-// take gives a slot, until leave, unless there are none. The error is a *llm.Error
-// with RetryAfter.
+// take takes a slot, until leave. The error is a *llm.Error with RetryAfter.
 func (s *slots) take(who string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,11 +46,10 @@ func (s *slots) leave(who string) {
 	}
 }
 
-// Files are written while their readers take them, which may be slowly: so many at
-// once on a node.
+// Files are written while clients read them, possibly slowly, so their number at once is bounded per node.
 const (
 	maxUsageFiles   = 4
-	maxUsageFilesOf = 2 // of them, of one person
+	maxUsageFilesOf = 2 // of them, per person
 	maxAuditFiles   = 2
 )
 

@@ -1,8 +1,7 @@
 package dashboard
 
-// done is what a page says was done, by the word of the query "done". A word
-// that is not here says nothing, so that no link can make a page say what it
-// likes.
+// done maps the query "done" of a page to the confirmation that it shows. Unknown values show nothing, so that a link
+// cannot make a page show arbitrary text.
 var done = map[string]string{
 	"key-changed": "The key was changed. The change takes effect within a second.",
 	"key-rotated": "This form was already sent, and the key was rotated. Its secret is shown only once: if you did " +
@@ -23,7 +22,7 @@ var done = map[string]string{
 	"account-closed":       "The account was closed.",
 	"limits-set":           "The limits were set. They take effect within a second.",
 	"budget-set":           "The budget was set. It takes effect within a second.",
-	"price-list-set":       "The price list was set. It holds for requests that come from its moment on.",
+	"price-list-set":       "The price list was set. It applies to requests that arrive from its start on.",
 	"credit-added":         "The credit was changed.",
 	"credit-ended":         "The credit was ended. The account now spends without prepayment.",
 	"hangup-set":           "The setting was saved. It applies to answers from now on.",
@@ -42,7 +41,8 @@ var done = map[string]string{
 	"webhook-tested":  "A test event was queued. Its delivery is listed below. Reload the page to see the result.",
 	"webhook-rotated": "This form was already sent, and the secret was rotated. A secret is shown only once: if " +
 		"you did not copy it, rotate it again.",
-	"webhook-enabled": "The endpoint is enabled. It receives new events and those that still wait. To send the " +
+	"webhook-enabled": "The endpoint is enabled. It receives new events and those that are still waiting. To " +
+		"send the " +
 		"events that it missed, use Recover below.",
 	"webhook-disabled":    "The endpoint is disabled. Nothing is sent to it.",
 	"webhook-recovered":   "The missed events were queued. Reload the page to see the result.",

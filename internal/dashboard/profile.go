@@ -8,30 +8,30 @@ import (
 	"weir/internal/people"
 )
 
-// profileHandlers answer the page of a user's own profile.
+// profileHandlers serves the page of a user's own profile.
 type profileHandlers struct {
 	site      *site
 	people    *people.Service
 	publicURL func(*http.Request) string
 }
 
-// mePage is what is somebody's own: name, password, sessions.
+// mePage shows a user's own data: name, password, sessions.
 type mePage struct {
 	Email, Intro string
-	SSO          string // what gives roles that this session has not; empty for none
+	SSO          string // name of single sign-on if it grants roles that this session does not have; empty for none
 	Name         Field
 	HasPassword  bool
 	Passwords    []Field
-	SecondFactor bool  // there is one
+	SecondFactor bool  // whether there is one
 	Confirm      Field // the password, to remove it
 	Passkeys     []passkeyRow
-	MayAdd       bool // passkeys
+	MayAdd       bool // whether passkeys can be added
 	Sessions     []sessionRow
-	Others       bool // there are other sessions than this one
+	Others       bool // whether there are other sessions
 	Problems     []Problem
 }
 
-// sessionRow is a browser that is signed in.
+// sessionRow shows a browser that is signed in.
 type sessionRow struct {
 	Browser, Address string
 	Way              string // how it signed in
@@ -79,8 +79,9 @@ func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	p.Name = f.field(Field{
 		Name: "name", Label: "Name", Hint: "Others see it.", Value: u.Name, Complete: "name", Max: 100,
 	})
+	// Keep the stored name if another form of the page was sent.
 	if !f.values.Has("name") {
-		p.Name.Value = u.Name // another form of the page was sent
+		p.Name.Value = u.Name
 	}
 	p.Passwords = []Field{
 		f.field(currentPassword("current")),
@@ -121,14 +122,14 @@ func sessionRowOf(one people.Session, current string) sessionRow {
 	return row
 }
 
-// ways are the methods of a session in words.
+// ways describes the methods by which sessions start.
 var ways = map[string]string{
 	people.ByPassword: "with a password", people.ByInvitation: "by an invitation", people.ByReset: "by a reset link",
 	people.BySetup: "by the set-up link", people.ByLink: "by a link from the command line",
 	people.ByOIDC: "by single sign-on",
 }
 
-// introduction says in a sentence what somebody is here.
+// introduction describes a visitor's roles in a sentence.
 func introduction(v *people.Visit) string {
 	var in []string
 	for _, m := range v.Memberships() {
@@ -146,8 +147,8 @@ func introduction(v *people.Visit) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// browser is what a User-Agent header says in a few words, for somebody to know
-// their own browser by; it proves nothing.
+// browser describes a User-Agent header in a few words, by which people recognise their own browser; it is not
+// verified.
 func browser(agent string) string {
 	return named(agent, "Unknown browser", [][2]string{
 		{"Edg/", "Edge"},
@@ -169,7 +170,7 @@ func browser(agent string) string {
 	})
 }
 
-// named is the second of the first pair whose first is in the text.
+// named returns the second of the first pair whose first is in the text.
 func named(text, otherwise string, pairs [][2]string) string {
 	for _, p := range pairs {
 		if strings.Contains(text, p[0]) {

@@ -38,7 +38,7 @@ func TestPerOfOperators(t *testing.T) {
 	must.Equal(t, s.account(t, "acme").Per, []account.Per{
 		{Limits: account.Limits{RPM: 10}, Budget: account.Budget{Limit: 5 * llm.USD, Period: budget.PeriodMonth}},
 		{Tag: "team", Limits: account.Limits{Concurrency: 2}},
-	}, "what each may use")
+	}, "limits of each")
 	s.see(t, page, "Each end user", "requests per minute: 10, budget: $5.00 a month", "Each value of team")
 	s.do(t, page+"/per/set", url.Values{"tag": {"team"}}, page+"?done=limits-set")
 	if left := s.account(t, "acme").Per; len(left) != 1 || left[0].Tag != "" {

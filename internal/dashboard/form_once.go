@@ -7,19 +7,18 @@ import (
 
 const (
 	onceFor = time.Hour
-	onceMax = 4096 // forms remembered; beyond that the memory starts anew
+	onceMax = 4096 // remembered forms; beyond that it starts anew
 )
 
-// once remembers forms that were sent, so that a page loaded again does not do
-// again what must not be done twice. It is of this node alone, and forgets: a
-// convenience, not a promise.
+// once remembers sent forms, so that reloading a page does not repeat an action. It only knows the forms of this
+// node, and forgets them: a convenience, not a guarantee.
 type once struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
 
-// first reports whether the form of that name is sent for the first time. One
-// without a name always is.
+// first reports whether the form of that name is sent for the first time. It always reports true for a form without a
+// name.
 func (o *once) first(name string, now time.Time) bool {
 	if name == "" {
 		return true
@@ -36,7 +35,7 @@ func (o *once) first(name string, now time.Time) bool {
 	return true
 }
 
-// forget lets a form be sent again that was sent in vain.
+// forget allows a failed form to be sent again.
 func (o *once) forget(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

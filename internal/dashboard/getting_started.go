@@ -7,13 +7,12 @@ import (
 	"weir/internal/people"
 )
 
-// startPage is the first page of an account that has used nothing yet: what
-// comes next.
+// startPage is the first page of an account without usage: it shows the next steps.
 type startPage struct {
 	Suspended bool
 	Hooks     []hookNotice
 	CanMake   bool // keys
-	HasKey    bool // one that is good
+	HasKey    bool // whether there is a valid one
 	KeysPath  string
 	MembersAt string
 	Curl      Code
