@@ -11,28 +11,26 @@ import (
 )
 
 const (
-	askFor   = 20 * time.Second // one question, from the dial to the end of the answer
-	maxAsked = 8 << 20          // bytes of an answer: a Responses object has all of the text
-	// keysAsked is how many credentials a question is asked with: which one the reply was
-	// asked for with is not kept.
+	askFor   = 20 * time.Second // for one query, from dialing to the end of the answer
+	maxAsked = 8 << 20          // bytes of an answer: a Responses object contains the whole text
+	// keysAsked bounds the credentials that a query is tried with, because the ledger does not record which one the
+	// reply was requested with.
 	keysAsked = 4
 )
 
-// Asks reports whether the provider can be asked about replies in a wire format. Nil stands
-// for any.
+// Asks reports whether the provider can be queried about replies in a wire format; nil stands for any format.
 func (p *Provider) Asks(in *dialect.Dialect) bool {
 	way := p.opts.Ask
 	return way != nil && (way.Every || in == nil || in.Asks(way))
 }
 
-// ErrNotTold says that the provider was reached and does not say what the reply used: it is
-// still at work, has not put it on record yet, or keeps none.
-var ErrNotTold = errors.New("the provider does not say what the reply used")
+// ErrNotTold means that the provider was reached but did not report the usage of the reply: it is still working, has
+// not stored the reply yet, or does not store it.
+var ErrNotTold = errors.New("the provider does not report the usage of the reply")
 
-// Ask asks the provider what a reply used and cost in the end; key is a credential, as in
-// Call. It is a GET, which makes nothing and is charged for nothing, so that it needs no
-// hold of the ledger. Of the answer the usage, the tier and the provider's own figure are
-// decoded. The error is ErrNotTold, or a *Failure.
+// Ask queries the provider for the usage and cost of an earlier reply; key is a credential, as in Call. The query is a
+// GET, which is never charged, so that it needs no hold in the ledger. Only the usage, the service tier and the
+// provider's own cost are decoded. The error is ErrNotTold or a *Failure.
 func (p *Provider) Ask(ctx context.Context, id string, key int) (*llm.Reply, error) {
 	if key < 0 || key >= p.Keys() || !p.Asks(nil) {
 		return nil, p.internal(errNoKey)
@@ -49,7 +47,7 @@ func (p *Provider) Ask(ctx context.Context, id string, key int) (*llm.Reply, err
 	if f != nil {
 		return nil, f
 	}
-	reply, _ := way.Decode(body, quirks) // beside an error, such as that of a cancelled answer, is its usage
+	reply, _ := way.Decode(body, quirks) // the usage is also valid next to an error, such as that of a cancelled answer
 	if reply == nil || !reply.Reported || reply.Most != nil || reply.ID != id || len(reply.Choices) > 0 &&
 		reply.Choices[0].Finish == "" {
 		return nil, ErrNotTold
@@ -57,7 +55,7 @@ func (p *Provider) Ask(ctx context.Context, id string, key int) (*llm.Reply, err
 	return reply, nil
 }
 
-// AskWithAny asks with one credential after the other until one is told of the reply.
+// AskWithAny queries with one credential after the other until one of them gets the usage.
 func (p *Provider) AskWithAny(ctx context.Context, id string) (reply *llm.Reply, err error) {
 	for key := range min(p.Keys(), keysAsked) {
 		if reply, err = p.Ask(ctx, id, key); err == nil {
@@ -67,13 +65,13 @@ func (p *Provider) AskWithAny(ctx context.Context, id string) (reply *llm.Reply,
 	return nil, err
 }
 
-// bounds are those of a question that is charged for nothing.
+// bounds are the bounds of a query that is not charged.
 type bounds struct {
-	within time.Duration // from the dial to the end of the answer
+	within time.Duration // from dialing to the end of the answer
 	answer int64         // bytes
 }
 
-// question is the body of what the provider answers to a question that is charged for nothing.
+// question sends a query that is not charged, and returns the body of its answer.
 func (p *Provider) question(ctx context.Context, c *Call, method, target string, most bounds) ([]byte, *Failure) {
 	x := p.newExchange(ctx, false)
 	defer x.finish()

@@ -24,82 +24,71 @@ import (
 //go:embed catalog/*.json
 var catalogFiles embed.FS
 
-// Entry is a provider of the catalogue.
+// Entry describes a provider of the catalogue.
 type Entry struct {
 	Name  string `json:"name"`  // the <provider> of <provider>/<model-name>
-	Title string `json:"title"` // as people write it
+	Title string `json:"title"` // the name as people write it
 	// BaseURL may have placeholders, such as {region}.
 	BaseURL      string                 `json:"base_url"`
 	Placeholders map[string]Placeholder `json:"placeholders,omitempty"`
-	Dialect      string                 `json:"dialect"` // the name of its wire format
-	// Also are the names of further ones that it speaks at BaseURL.
+	Dialect      string                 `json:"dialect"` // name of its wire format
+	// Also names further wire formats that it uses at BaseURL.
 	Also []string          `json:"also,omitempty"`
 	Auth credential.Scheme `json:"auth"`
-	// Local is a server of one's own: it needs no key, and private addresses
-	// are where it lives.
+	// Local marks a self-hosted server: it needs no key and may have a private address.
 	Local bool `json:"local,omitempty"`
-	// Notice is the path at which such a server at BaseURL tells its version: one that
-	// does is used without being configured. Empty for none.
+	// Notice is the path at which such a server at BaseURL reports its version. A server that does so is used without
+	// being configured. Empty for none.
 	Notice string `json:"notice,omitempty"`
-	// KeyEnv are the environment variables that hold a key; the first that is
-	// set counts.
+	// KeyEnv names the environment variables that may hold a key; the first one that is set counts.
 	KeyEnv []string `json:"key_env,omitempty"`
-	// SwitchEnv are variables that say, as a key does, that the provider is
-	// meant. "0" and "false" are as good as nothing.
+	// SwitchEnv names variables that enable the provider, as a key does. "0" and "false" count as unset.
 	SwitchEnv []string `json:"switch_env,omitempty"`
-	// AmbientEnv are variables that switch it on, too, but may have been set
-	// for other programs.
+	// AmbientEnv names variables that also enable the provider, but may have been set for other programs.
 	AmbientEnv []string `json:"ambient_env,omitempty"`
-	// BaseURLEnv is the environment variable that holds another base URL.
+	// BaseURLEnv names the environment variable for another base URL.
 	BaseURLEnv string `json:"base_url_env"`
-	// BaseURLPath is what the address in BaseURLEnv leaves out at its end: the
-	// vendor's own SDKs, which read the variable too, add it to the address.
+	// BaseURLPath is the end of the path that an address in BaseURLEnv may omit: the vendor's own SDKs read the same
+	// variable and append the path.
 	BaseURLPath string `json:"base_url_path,omitempty"`
-	// HostEnv is one that holds an address in a looser form, such as a host
-	// alone; what it leaves out is taken from BaseURL.
+	// HostEnv names a variable that holds an address in a looser form, such as a host without scheme. Missing parts are
+	// taken from BaseURL.
 	HostEnv string     `json:"host_env,omitempty"`
 	Quirks  llm.Quirks `json:"quirks"`
-	// BaseURLs are where it speaks other wire formats, by their names, where
-	// that is not at BaseURL.
+	// BaseURLs maps the names of other wire formats to their base URLs, if they differ from BaseURL.
 	BaseURLs map[string]string `json:"base_urls,omitempty"`
-	// BillsAfterDisconnect is "yes" where the vendor says that it charges for all of a
-	// stream whose client has left, "no" where it says that it does not; empty where it
-	// says nothing. docs/metering.md has its words.
+	// BillsAfterDisconnect is "yes" if the vendor states that it charges for all of a stream after the client has left,
+	// "no" if it states that it does not; empty if it states nothing. docs/metering.md quotes it.
 	BillsAfterDisconnect string `json:"bills_after_disconnect,omitempty"`
-	// BillsRefusals is the vendor's page that says that it charges for requests that it
-	// refuses for what they say or for their length, and for those that run out of time
-	// (408); empty where none does. docs/metering.md has its words.
+	// BillsRefusals is the vendor's page which states that it charges for requests refused for their content or length,
+	// and for requests that time out (408); empty if there is none. docs/metering.md quotes it.
 	BillsRefusals string `json:"bills_refusals,omitempty"`
-	// FreesFailures is the vendor's page that says that it charges nothing for a request which it answers with an error
-	// status, whichever; empty where none does. docs/metering.md has its words.
+	// FreesFailures is the vendor's page which states that it does not charge for requests answered with any error
+	// status; empty if there is none. docs/metering.md quotes it.
 	FreesFailures string `json:"frees_failures,omitempty"`
-	// Ask is the name of the way in which the provider is asked about a reply by its id;
-	// empty where it cannot be.
+	// Ask names the method of querying the provider about a reply by its id; empty if that is impossible.
 	Ask string `json:"ask,omitempty"`
-	// Counter is the name of the way in which the provider counts the tokens of a chat; empty where it does not, and
-	// where it is not known to charge nothing for that. docs/metering.md has the vendors' words.
+	// Counter names the method by which the provider counts the tokens of a chat; empty if it cannot, or is not known
+	// to do so free of charge. docs/metering.md quotes the vendors.
 	Counter string `json:"counter,omitempty"`
-	// PriceSource is the provider's id in the price data where that is not Name; empty where
-	// it is, and for none.
+	// PriceSource is the provider's id in the price data if it differs from Name; empty otherwise.
 	PriceSource string `json:"price_source,omitempty"`
-	// RegionHost is a regular expression whose one group is the region that the host of
-	// an address names, where prices differ by region; empty where they do not.
+	// RegionHost is a regular expression with one group that matches the region in the host of a base URL, if prices
+	// differ by region; empty otherwise.
 	RegionHost string `json:"region_host,omitempty"`
-	// DefaultModel is a model of the quick and cheap kind; empty where it
-	// depends on what a server has loaded.
+	// DefaultModel is a fast and cheap model; empty if the models depend on the server.
 	DefaultModel string `json:"default_model,omitempty"`
-	// Rank orders the catalogue, and with it the shipped default models: the first entry,
-	// by rank from 1 upwards, that is switched on and has a DefaultModel gives the default.
-	// No two entries have the same one. Entries that may be switched on by variables meant
-	// for other programs, and then Local ones, come after those that need a key.
+	// Rank orders the catalogue and with it the default models: the enabled entry with a DefaultModel and the lowest
+	// rank, from 1, provides the default. Each rank is unique. Entries that need a key come first, then those that
+	// variables for other programs may enable, then Local ones.
 	Rank int    `json:"rank"`
-	Docs string `json:"docs"` // the vendor's page about its API
+	Docs string `json:"docs"` // the vendor's API documentation
 }
 
-// Catalogue is the well-known providers, ordered by Rank.
+// Catalogue is the list of well-known providers, ordered by Rank.
 type Catalogue []Entry
 
-// LoadCatalogue reads the embedded catalogue. Each call gives a new copy.
+// LoadCatalogue reads the embedded catalogue. Each call returns a new copy.
 func LoadCatalogue() (Catalogue, error) {
 	files, err := fs.Glob(catalogFiles, "catalog/*.json")
 	if err != nil {
@@ -132,7 +121,7 @@ func parseEntry(text []byte) (Entry, error) {
 		return e, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return e, errors.New("something stands behind its object")
+		return e, errors.New("data follows the JSON object")
 	}
 	if e.Name == "" || e.Title == "" || e.Dialect == "" || e.BaseURLEnv == "" || e.Docs == "" {
 		return e, errors.New("name, title, dialect, base_url_env and docs are required")
@@ -146,7 +135,7 @@ func parseEntry(text []byte) (Entry, error) {
 	return e, e.checkPlaceholders()
 }
 
-// Find is the entry of that name, or nil.
+// Find returns the entry of that name, or nil.
 func (c Catalogue) Find(name string) *Entry {
 	i := slices.IndexFunc(c, func(e Entry) bool { return e.Name == name })
 	if i < 0 {
@@ -155,8 +144,7 @@ func (c Catalogue) Find(name string) *Entry {
 	return &c[i]
 }
 
-// Options are what New needs for the provider, all but its keys, and but its
-// base URL where that has placeholders.
+// Options returns the options of the provider for New, without keys, and without a base URL if it has placeholders.
 func (e *Entry) Options(dialects dialect.Set) Options {
 	base := e.BaseURL
 	if len(e.Placeholders) > 0 {
@@ -191,25 +179,23 @@ func also(names []string, dialects dialect.Set) (all []*dialect.Dialect) {
 	return all
 }
 
-// Found is what the environment says about a provider.
+// Found describes the settings of the environment for a provider.
 type Found struct {
-	// On is whether the environment switches the provider on: by a key or
-	// another variable of the entry, or by the address of a Local one.
+	// On is true if the environment enables the provider: by a key or another variable of the entry, or by the address
+	// of a Local one.
 	On bool
-	// Ambient is whether it is switched on only by what may have been set for
-	// other programs.
+	// Ambient is true if only variables that may have been set for other programs enable it.
 	Ambient bool
-	APIKeys []llm.Secret // none or one
-	// BaseURL is the entry's own where the environment names no other; empty
-	// where Missing is not.
+	APIKeys []llm.Secret // at most one
+	// BaseURL is the entry's own, unless the environment sets another; empty if Missing is not.
 	BaseURL string
-	// Moved is whether the environment names another address than the vendor's.
+	// Moved is true if the environment sets another address than the vendor's.
 	Moved bool
-	// Missing are the variables without which nobody knows the base URL.
+	// Missing names the variables that the base URL needs and that are not set.
 	Missing []string
 }
 
-// Into puts what was found into the options of the provider.
+// Into copies the settings into the options of the provider.
 func (f *Found) Into(o *Options) {
 	if f.Moved {
 		o.Move(f.BaseURL)
@@ -217,8 +203,8 @@ func (f *Found) Into(o *Options) {
 	o.APIKeys, o.BaseURL = f.APIKeys, cmp.Or(f.BaseURL, o.BaseURL)
 }
 
-// Move puts the provider at another address than the vendor's. Whoever is there may speak less, and charge for counts,
-// but for a server of one's own, which has no address of its vendor's.
+// Move sets another address than the vendor's. The server there may support fewer wire formats and may charge for
+// counts of tokens, unless the provider is a self-hosted server anyway.
 func (o *Options) Move(address string) {
 	o.BaseURL, o.Also = address, nil
 	if !o.AllowPrivate {
@@ -226,7 +212,7 @@ func (o *Options) Move(address string) {
 	}
 }
 
-// FromEnv looks for the provider in the environment. Getenv is os.Getenv.
+// FromEnv reads the provider's settings from the environment. Getenv is os.Getenv.
 func (e *Entry) FromEnv(getenv func(string) string) Found {
 	var f Found
 	f.BaseURL, f.Missing = e.fill(getenv)
@@ -250,7 +236,7 @@ func (e *Entry) FromEnv(getenv func(string) string) Found {
 	return f
 }
 
-// withPath is an address with the path that it may leave out.
+// withPath returns an address with the path that it may omit.
 func (e *Entry) withPath(address string) string {
 	bare := strings.TrimRight(address, "/")
 	if e.BaseURLPath == "" || strings.HasSuffix(bare, e.BaseURLPath) {
@@ -259,7 +245,7 @@ func (e *Entry) withPath(address string) string {
 	return bare + e.BaseURLPath
 }
 
-// anySet reports whether one of the variables says yes.
+// anySet reports whether one of the variables is set to other than "0" or "false".
 func anySet(names []string, getenv func(string) string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		v := strings.ToLower(strings.TrimSpace(getenv(name)))
@@ -274,9 +260,8 @@ func (e *Entry) host(getenv func(string) string) string {
 	return strings.TrimSpace(getenv(e.HostEnv))
 }
 
-// completeURL fills in what an address such as "gpu-box", "0.0.0.0:11434" or
-// "https://gpu-box" leaves out. The address at which a server listens on every
-// interface is, from here, the loopback one.
+// completeURL completes an address such as "gpu-box", "0.0.0.0:11434" or "https://gpu-box" from base. A server that
+// listens on all interfaces is reached by the loopback address.
 func completeURL(host, base string) string {
 	b, err := url.Parse(base)
 	if err != nil {
@@ -288,7 +273,7 @@ func completeURL(host, base string) string {
 	}
 	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil {
-		return host // New says what is wrong with it
+		return host // New reports the error
 	}
 	name, port := u.Hostname(), u.Port()
 	if name == "" || name == "0.0.0.0" || name == "::" {

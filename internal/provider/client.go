@@ -18,82 +18,76 @@ import (
 	"weir/internal/llm"
 )
 
-// contentType is that of every request.
+// contentType is the default content type of requests.
 const contentType = "application/json"
 
 const (
-	firstRead     = 4 << 10 // for a reply whose length is not told
+	firstRead     = 4 << 10 // for a reply of unknown length
 	maxErrorBody  = 64 << 10
-	errorBodyTime = 10 * time.Second // how long an error's explanation is waited for
+	errorBodyTime = 10 * time.Second // how long to wait for the explanation of an error
 )
 
 var (
-	errNoPermit = errors.New("a request to a provider has no open hold of the ledger")
+	errNoPermit = errors.New("a request to a provider has no open hold in the ledger")
 	errNoKey    = errors.New("no such credential")
 	errNoPath   = errors.New("the wire format has no such operation")
-	errTarget   = errors.New("a character that no address can carry")
-	errValue    = errors.New("a character that no header can carry")
+	errTarget   = errors.New("a character that is not allowed in a URL")
+	errValue    = errors.New("a character that is not allowed in a header")
 )
 
-// Permit is leave to make one attempt: an opened hold of the ledger, usable
-// once.
+// Permit is the permission to make one attempt: an open hold in the ledger, which can be used once.
 type Permit interface {
-	// Use takes the leave. An error means that the attempt must not be made.
+	// Use consumes the permission. After an error the attempt must not be made.
 	Use() error
 }
 
-// Call is one attempt.
+// Call describes one attempt.
 type Call struct {
-	// Dialect is one that the provider speaks; nil for its usual one.
+	// Dialect is a wire format that the provider supports; nil means its usual one.
 	Dialect *dialect.Dialect
 	Op      llm.Op
 	Model   string // the provider's name of the model
 	Stream  bool
-	// Body is the request in the provider's wire format. It may still be read
-	// after Do has returned, so it is never to be changed or used again.
+	// Body is the request in the provider's wire format. It may still be read after Do has returned, so it must not be
+	// changed or reused.
 	Body []byte
-	// AttemptID goes along as X-Client-Request-Id, so that a provider's own
-	// records can be joined with the ledger's.
+	// AttemptID is sent as X-Client-Request-Id, so that the provider's records can be matched with the ledger's.
 	AttemptID string
-	// ContentType is that of Body; empty for JSON.
+	// ContentType is the content type of Body; empty means JSON.
 	ContentType string
-	// Header goes along beside the headers of every request, or in the place of
-	// those that are the wire format's own.
+	// Header is added to the headers of every request and replaces those of the wire format.
 	Header []dialect.Header
-	Key    int    // which credential, from 0 to Keys()-1
+	Key    int    // index of the credential, from 0 to Keys()-1
 	Hold   Permit // required; consumed before anything is sent
-	// Abandoned becomes true when nobody waits for the answer any more, which is read for
-	// its usage alone: then it is given up when it is longer than maxAbandoned. It may be
-	// nil.
+	// Abandoned becomes true when the client has left and the answer is read only for its usage. It is then aborted at
+	// maxAbandoned. It may be nil.
 	Abandoned *atomic.Bool
-	// KeepLate has the exchange go on where its first byte is late: see Failure.Late.
+	// KeepLate continues the exchange if its first byte is late: see Failure.Late.
 	KeepLate bool
 }
 
-// maxAbandoned is the longest whole answer, in bytes, that is read for its usage alone.
+// maxAbandoned is the longest whole answer that is read only for its usage, in bytes.
 const maxAbandoned = 1 << 20
 
-// Response is a provider's answer of a status of success. Body must be closed,
-// which aborts what is unfinished of it at once.
+// Response is a provider's answer with a success status. Body must be closed, which aborts the unread rest at once.
 type Response struct {
 	Status int
 	Header Header
-	// Body gives io.EOF or a *Failure at its end. Idle and total timers are in
-	// force while it is read.
+	// Body returns io.EOF or a *Failure at its end. The idle and total timeouts apply while it is read.
 	Body io.ReadCloser
-	// Streamed is whether Body is a stream of events. A provider that answers
-	// a stream's request with a whole reply leaves it false.
+	// Streamed is true if Body is a stream of events. It is false if the provider answers a request for a stream with a
+	// whole reply.
 	Streamed bool
 
 	exchange  *exchange
 	dialect   *dialect.Dialect
 	model     string
-	length    int64        // of Body; -1 for unknown
+	length    int64        // of Body; -1 if unknown
 	abandoned *atomic.Bool // as in Call
 }
 
-// Do makes one attempt. Every error is a *Failure. When ctx is cancelled the
-// exchange is aborted at once, at any point of it.
+// Do makes one attempt. Every error is a *Failure. When ctx is cancelled, the exchange is aborted at once, at any
+// stage.
 func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 	if c.Dialect == nil {
 		c.Dialect = p.opts.Dialect
@@ -110,7 +104,7 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 	return x.response(&c, a, f)
 }
 
-// response is what has come of an exchange, or how it failed.
+// response returns the result of an exchange.
 func (x *exchange) response(c *Call, a answer, f *Failure) (*Response, error) {
 	if f != nil && f.Late == nil {
 		x.finish()
@@ -137,7 +131,7 @@ func (p *Provider) send(x *exchange, c *Call, target string) (answer, *Failure) 
 	return a, x.sendFailure(c, err)
 }
 
-// target is the path and query of the request, or what is wrong with the call.
+// target returns the path and query of the request, or the mistake in the call.
 func (p *Provider) target(c *Call) (string, error) {
 	if c.Hold == nil {
 		return "", errNoPermit
@@ -150,13 +144,13 @@ func (p *Provider) target(c *Call) (string, error) {
 		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
 	}
 	path := o.Path(c.Model, c.Stream)
-	if !strings.HasPrefix(path, "/") { // else it could name another host
+	if !strings.HasPrefix(path, "/") { // otherwise it could name another host
 		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
 	}
 	return p.escape(p.prefix + path)
 }
 
-// check finds what of a call cannot be sent.
+// check checks that the call can be sent.
 func (p *Provider) check(c *Call) error {
 	if c.Key < 0 || c.Key >= p.Keys() {
 		return fmt.Errorf("key %d of %d: %w", c.Key, p.Keys(), errNoKey)
@@ -172,7 +166,7 @@ func (p *Provider) check(c *Call) error {
 	return nil
 }
 
-// escape makes of a path and query what a request may have.
+// escape returns a path and query with the escapes that a request needs.
 func (p *Provider) escape(path string) (string, error) {
 	if strings.Trim(path, unescaped) == "" {
 		return path, nil
@@ -181,18 +175,18 @@ func (p *Provider) escape(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path = u.RequestURI() // which leaves a query as it is
+	path = u.RequestURI() // leaves the query unchanged
 	if !isFieldValue(path) || strings.Contains(path, " ") {
 		return "", fmt.Errorf("target %q: %w", path, errTarget)
 	}
 	return path, nil
 }
 
-// unescaped are characters that mean themselves in a path and a query.
+// unescaped are the characters that need no escape in a path and a query.
 const unescaped = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/:?=&"
 
-// isFieldValue reports whether a text of ours may be sent as a header: it
-// holds nothing that would end the line, nor any other control character.
+// isFieldValue reports whether a text may be sent as a header: it contains no line break and no other control
+// character.
 func isFieldValue(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -202,8 +196,7 @@ func isFieldValue(s string) bool {
 	return true
 }
 
-// headers names every header of the request but those that say where it goes
-// and where its body ends.
+// headers sets all headers of the request except those for its destination and the length of its body.
 func (x *exchange) headers(c *Call, set func(name, value string)) {
 	p := x.provider
 	o := c.Dialect.For(c.Op)
@@ -235,20 +228,20 @@ func (x *exchange) headers(c *Call, set func(name, value string)) {
 	}
 }
 
-// judge tells an answer to the request from everything else that may come.
+// judge returns a failure unless the response is an answer to the request.
 func (r *Response) judge(stream bool, o *dialect.Operation) *Failure {
 	if r.Status != 200 && r.Status != 201 {
 		return r.judgeStatus()
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return r.protocol("content encoding %q, which was not asked for", enc)
+		return r.protocol("content encoding %q, which was not requested", enc)
 	}
 	contentType := r.Header.Get("Content-Type")
-	media, _, _ := strings.Cut(contentType, ";") // no parameter means anything here
+	media, _, _ := strings.Cut(contentType, ";") // parameters have no meaning here
 	media = strings.ToLower(strings.TrimSpace(media))
 	isJSON := media == "application/json" || strings.HasSuffix(media, "+json")
 	switch {
-	case contentType == "": // the decoder judges what comes
+	case contentType == "": // the decoder checks the content
 		r.Streamed = stream
 		return nil
 	case stream && media == o.Framing.ContentType:
@@ -262,14 +255,13 @@ func (r *Response) judge(stream bool, o *dialect.Operation) *Failure {
 	return r.protocol("content type %q", contentType)
 }
 
-// judgeStatus reads what the provider says about its error, as far as it comes
-// in good time.
+// judgeStatus reads the provider's explanation of an error status, as far as it arrives in time.
 func (r *Response) judgeStatus() *Failure {
 	switch {
 	case r.Status < 300:
-		return r.protocol("status %d, with which there is no whole answer", r.Status)
+		return r.protocol("status %d, which carries no complete answer", r.Status)
 	case r.Status < 400:
-		return r.protocol("status %d; a redirect is never followed, so base_url must name the final address", r.Status)
+		return r.protocol("status %d: redirects are not followed; set base_url to the final address", r.Status)
 	}
 	r.exchange.endWithin(errorBodyTime)
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxErrorBody))
@@ -279,7 +271,7 @@ func (r *Response) judgeStatus() *Failure {
 	return r.statusFailure(text)
 }
 
-// hold reads the whole reply, so that it can be judged, and keeps it as Body.
+// hold reads the whole reply to check it, and replaces Body by the result.
 func (r *Response) hold() *Failure {
 	text, f := r.readAll()
 	if f != nil {
@@ -290,9 +282,8 @@ func (r *Response) hold() *Failure {
 	return nil
 }
 
-// ReadAll reads the whole reply, up to the provider's bound, and closes Body.
-// A reply that is nothing but an error is that error. Every error is a
-// *Failure.
+// ReadAll reads the whole reply, up to the provider's bound, and closes Body. It returns a reply that is only an error
+// as that error. Every error is a *Failure.
 func (r *Response) ReadAll() ([]byte, error) {
 	defer func() { _ = r.Body.Close() }()
 	text, f := r.readAll()
@@ -312,9 +303,9 @@ func (r *Response) readAll() ([]byte, *Failure) {
 
 func (r *Response) isAbandoned() bool { return r.abandoned != nil && r.abandoned.Load() }
 
-// A reply is read in pieces, which double up to largePiece and are joined in the end: so there is
-// never more of it than twice its length. One of up to believedLength has one piece, if its
-// provider tells its length: what else is only announced takes nothing.
+// A reply is read in buffers that double up to largePiece and are joined at the end, so that it never takes more than
+// twice its length. A reply with an announced length up to believedLength is read into one buffer; larger announced
+// lengths allocate nothing.
 const (
 	largePiece     = 1 << 20
 	believedLength = 32 << 10
@@ -323,10 +314,10 @@ const (
 func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
 	size := int64(firstRead)
 	if r.length > 0 {
-		size = min(r.length, believedLength) + 1 // room to meet the end in
+		size = min(r.length, believedLength) + 1 // one more byte, to read io.EOF
 	}
-	var pieces [][]byte // that are full
-	before := int64(0)  // bytes in them
+	var pieces [][]byte // full buffers
+	before := int64(0)  // bytes in pieces
 	buf := make([]byte, 0, size)
 	for {
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
@@ -340,7 +331,7 @@ func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
 		case err == io.EOF:
 			return slices.Concat(append(pieces, buf)...), nil
 		case r.isAbandoned() && max(read, r.length) > maxAbandoned:
-			why := fmt.Errorf("a reply of more than %d bytes, for which nobody waits", maxAbandoned)
+			why := fmt.Errorf("a reply of more than %d bytes after its client has left", maxAbandoned)
 			return nil, r.exchange.provider.failure(KindCanceled, true, why)
 		case err != nil:
 			return nil, AsFailure(err)

@@ -13,8 +13,8 @@ import (
 	"weir/internal/outbound"
 )
 
-// Connections counts the connections to all providers together, and bounds them, so that files are left for clients
-// and the database. Those that are idle give way. A nil one has no bound.
+// Connections counts and bounds the connections to all providers together, so that open files remain for clients and
+// the database. Idle connections are closed to make room. A nil *Connections has no bound.
 type Connections struct {
 	most int64
 	open atomic.Int64 // being opened, in use or idle
@@ -23,23 +23,23 @@ type Connections struct {
 	pools map[*pool]struct{}
 }
 
-// NewConnections makes a count of at most so many connections.
+// NewConnections returns a bound of at most most connections.
 func NewConnections(most int) *Connections {
 	return &Connections{most: int64(most), pools: map[*pool]struct{}{}}
 }
 
-// idleAtOnce is how many idle connections are closed where the process can open no more files.
+// idleAtOnce is how many idle connections are closed when the process cannot open more files.
 const idleAtOnce = 32
 
-// Release closes the connections that have been idle for the longest, and reports whether there were any.
+// Release closes the connections that have been idle for longest, and reports whether there were any.
 func (c *Connections) Release() bool { return c.closeIdle(idleAtOnce) > 0 }
 
-// errBound is that there are as many connections as there may be, and all are in use.
-var errBound = errors.New("as many connections to providers are in use as the process's limit of open files allows: " +
+// errBound means that the maximum number of connections is in use.
+var errBound = errors.New("all connections to providers that the limit of open files allows are in use: " +
 	"raise the limit (ulimit -n, LimitNOFILE)")
 
-// take counts a connection that is to be opened. Beyond the bound an idle one is closed, and the next where somebody else
-// has taken its place.
+// take counts a connection before it is opened. At the bound it closes an idle one, and repeats that if another request
+// has taken the freed place.
 func (c *Connections) take() error {
 	for c != nil && !c.add() {
 		if c.closeIdle(1) == 0 && !c.add() {
@@ -49,8 +49,8 @@ func (c *Connections) take() error {
 	return nil
 }
 
-// add counts one more, and reports false where that is too many. It never counts too many for a moment, in which others
-// would be refused.
+// add counts one connection, and returns false at the bound. It never exceeds the bound, even for a moment, because
+// other requests would be refused.
 func (c *Connections) add() bool {
 	for {
 		n := c.open.Load()
@@ -63,14 +63,14 @@ func (c *Connections) add() bool {
 	}
 }
 
-// giveBack counts a connection that was closed.
+// giveBack counts a closed connection.
 func (c *Connections) giveBack() {
 	if c != nil {
 		c.open.Add(-1)
 	}
 }
 
-// closeIdle closes up to n connections, of all pools those that have been idle for the longest, and says how many.
+// closeIdle closes up to n connections that have been idle for longest, in all pools, and returns how many.
 func (c *Connections) closeIdle(n int) (closed int) {
 	if c == nil {
 		return 0
@@ -87,7 +87,7 @@ func (c *Connections) closeIdle(n int) (closed int) {
 	return closed
 }
 
-// oldest is the pool with the connection that has been idle for the longest; nil for none.
+// oldest returns the pool with the connection that has been idle for longest; nil if there is none.
 func (c *Connections) oldest() (found *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *Connections) oldest() (found *pool) {
 	return found
 }
 
-// watch has connections of the pool closed where others need their files, or no longer.
+// watch includes the pool in the search for idle connections, or removes it.
 func (c *Connections) watch(p *pool, watched bool) {
 	if c == nil {
 		return
@@ -112,8 +112,8 @@ func (c *Connections) watch(p *pool, watched bool) {
 	}
 }
 
-// isShortage reports whether a connection could not be opened for want of something of this machine's: a file, a local
-// port, memory. It is nothing that a provider has done.
+// isShortage reports whether opening a connection failed because this machine lacks a file, a local port or memory. The
+// provider is not at fault.
 func isShortage(err error) bool {
 	if errors.Is(err, errBound) || errors.Is(err, syscall.EADDRNOTAVAIL) && lacksPort(err) {
 		return true
@@ -124,8 +124,8 @@ func isShortage(err error) bool {
 	return outbound.IsShort(err)
 }
 
-// lacksFile tells a name that could not be looked up for want of a file from one that is not known. The resolver keeps
-// the text alone of what it met at a socket, and says of its own files that it could not read that there is no such host.
+// lacksFile reports whether a name was not resolved because a file could not be opened. The resolver keeps only the
+// text of a socket's error, and reports files that it could not open as "no such host".
 func lacksFile(unresolved *net.DNSError) bool {
 	if outbound.EndsShort(unresolved.Err) {
 		return true
@@ -137,9 +137,9 @@ func lacksFile(unresolved *net.DNSError) bool {
 	return outbound.IsShort(err)
 }
 
-// lacksPort tells that all local ports towards an address are in use from an address that this machine has no way to,
-// such as one of IPv6 where that is switched off: connect(2) has one error for both. UDP has ports of its own, and to
-// connect it sends nothing.
+// lacksPort reports whether all local ports towards an address are in use. connect(2) returns the same error for an
+// address without a route, such as IPv6 when it is disabled. To tell them apart, lacksPort connects by UDP, which has
+// its own ports and sends nothing.
 func lacksPort(err error) bool {
 	dialled, ok := errors.AsType[*net.OpError](err)
 	if !ok || dialled.Addr == nil {

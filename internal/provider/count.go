@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	countFor   = 5 * time.Second // one count, from the dial to the end of the answer
+	countFor   = 5 * time.Second // for one count, from dialing to the end of the answer
 	maxCounted = 1 << 20         // bytes of an answer: vLLM lists every token
-	// countsAtOnce is how many counts a provider is asked for at a time, each for another key of Weir's.
+	// countsAtOnce bounds the concurrent counts at a provider, each for another API key of Weir.
 	countsAtOnce = 4
-	// countsRest is how long a provider is asked for no count after one that it did not give.
+	// countsRest is how long no count is requested after a failed one.
 	countsRest = 10 * time.Second
 )
 
-// ErrNotCounted says that the provider was not asked for a count, as it counts others or did not count the last one.
-var ErrNotCounted = errors.New("the provider is not asked for a count of tokens now")
+// ErrNotCounted means that no count was requested, because others are running or the last one failed.
+var ErrNotCounted = errors.New("no count of tokens is requested from the provider now")
 
-// Counts reports whether the provider counts the tokens of chats in a wire format, and how; nil for not.
+// Counts returns how the provider counts the tokens of chats in a wire format; nil if it cannot.
 func (p *Provider) Counts(in *dialect.Dialect) *dialect.Counter {
 	if way := p.opts.Counter; way != nil && in.Counts(way) {
 		return way
@@ -33,9 +33,10 @@ func (p *Provider) Counts(in *dialect.Dialect) *dialect.Counter {
 	return nil
 }
 
-// Count asks the provider how many tokens its model reads of a chat, for the caller of that id. It is a POST that makes
-// nothing and is charged for nothing, so that it needs no hold of the ledger. A caller has one count at a time. Of the
-// call the dialect, model, body, headers and key count. The error is ErrNotCounted, or a *Failure.
+// Count lets the provider count the tokens of a chat for its model; caller is the id of an API key. The request is a
+// POST that generates nothing and is not charged, so that it needs no hold in the ledger. A caller has at most one
+// count at a time. Only the dialect, model, body, headers and key of the call are used. The error is ErrNotCounted or a
+// *Failure.
 func (p *Provider) Count(ctx context.Context, c Call, caller string) (int64, error) {
 	way := p.Counts(c.Dialect)
 	if way == nil || !p.counts.begin(caller, p.opts.Now()) {
@@ -75,14 +76,14 @@ func (p *Provider) count(ctx context.Context, way *dialect.Counter, c *Call) (in
 	return reply.Counted, nil
 }
 
-// counts are those that a provider is asked for.
+// counts are the running counts at a provider.
 type counts struct {
 	mu      sync.Mutex
-	callers []string // of those under way, at most countsAtOnce
+	callers []string // of running counts, at most countsAtOnce
 	rest    time.Time
 }
 
-// begin reports whether a count may be asked for.
+// begin reports whether a count may be requested, and registers it.
 func (c *counts) begin(caller string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,13 +94,16 @@ func (c *counts) begin(caller string, now time.Time) bool {
 	return true
 }
 
-// end takes note of a count that has come, or of why it has not. What the caller's request is refused for, or that the
-// caller left, says nothing of the next one's.
+// end removes a finished count. After a failure of the provider no counts are requested for a while; a refused request
+// or a client that left has no such effect.
 func (c *counts) end(caller string, f *Failure, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.callers = slices.DeleteFunc(c.callers, func(other string) bool { return other == caller })
-	if f != nil && f.Kind != KindCanceled && (f.Status < 400 || f.Status >= 500 || f.Status == http.StatusTooManyRequests) {
+	if f == nil || f.Kind == KindCanceled {
+		return
+	}
+	if f.Status < 400 || f.Status >= 500 || f.Status == http.StatusTooManyRequests {
 		c.rest = now.Add(countsRest)
 	}
 }

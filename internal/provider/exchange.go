@@ -13,16 +13,15 @@ import (
 	"weir/internal/lifetime"
 )
 
-// exchange is one request and its answer: the timers, and what is known of how
-// far it got.
+// exchange is one request and its answer, with its timers and its progress.
 type exchange struct {
 	watch
 
 	provider *Provider
 	parent   context.Context  // of the caller
-	signed   []dialect.Header // show who the gateway is where no key does
+	signed   []dialect.Header // headers that authenticate the gateway if no key does
 	link     lifetime.Link    // to the parent
-	sent     atomic.Bool      // some of the request may have gone out
+	sent     atomic.Bool      // a part of the request may have been sent
 }
 
 func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
@@ -35,20 +34,20 @@ func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
 	return x
 }
 
-// follow has the exchange aborted together with its caller's context.
+// follow aborts the exchange when its caller's context ends.
 func (x *exchange) follow() { x.link = lifetime.Follow(x.parent, x) }
 
-// Ended aborts it: its caller's context has ended.
+// Ended aborts the exchange, because its caller's context has ended.
 func (x *exchange) Ended() { x.abort(errGivenUp) }
 
-// finish ends the timers and aborts what is still under way.
+// finish stops the timers and aborts the unfinished rest.
 func (x *exchange) finish() {
 	x.link.Cut()
 	x.stop()
 	x.abort(errGivenUp)
 }
 
-// failure says what an error of the wire, or of a body once inBody, is.
+// failure classifies an error of the connection, or of the body if inBody is set.
 func (x *exchange) failure(err error, inBody bool) *Failure {
 	sent := inBody || x.sent.Load()
 	return x.provider.failure(x.kind(err, sent, inBody), sent, err)
@@ -84,7 +83,7 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-// isBroken tells a lost connection from an answer that could not be understood.
+// isBroken reports whether an error means a lost connection rather than an invalid answer.
 func isBroken(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
@@ -95,17 +94,17 @@ func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// body is the body of a reply under the timers of its exchange.
+// body is the body of a reply, read under the timers of its exchange.
 type body struct {
 	x     *exchange
 	src   io.ReadCloser
 	begun bool
-	reads int   // since the processor was last given up
-	err   error // what the body ended with
+	reads int   // since the last runtime.Gosched
+	err   error // error at the end of the body
 }
 
-// yieldEvery is after how many reads a body gives up the processor, on which others may wait:
-// a provider that sends without end never has its reader wait.
+// yieldEvery is the number of reads after which a body yields the processor, because the reads of a provider that sends
+// without pause never block.
 const yieldEvery = 2
 
 // Read returns io.EOF or a *Failure at the end.
@@ -135,7 +134,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// Close aborts what is unfinished. It may be called while Read waits.
+// Close aborts the unfinished exchange. It may be called while Read waits.
 func (b *body) Close() error {
 	err := b.src.Close()
 	b.x.finish()

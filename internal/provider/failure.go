@@ -12,35 +12,34 @@ import (
 	"weir/internal/llm"
 )
 
-// Kind says how an exchange with a provider failed.
+// Kind is a way in which an exchange with a provider failed.
 type Kind uint8
 
 // The kinds of failure.
 const (
-	// KindRefused is no connection: nothing was sent.
+	// KindRefused means that there was no connection: nothing was sent.
 	KindRefused Kind = iota + 1
-	// KindStatus is an answer with an error status, or with an error for its
-	// whole body whatever its status.
+	// KindStatus is an answer with an error status, or with only an error as its body at any status.
 	KindStatus
-	KindConnectTimeout // Timeouts.Connect ran out: nothing was sent
+	KindConnectTimeout // Timeouts.Connect expired: nothing was sent
 	KindFirstByteTimeout
 	KindIdleTimeout
 	KindTotalTimeout
 	KindReset     // the connection broke
-	KindProtocol  // what came is not the provider's protocol
+	KindProtocol  // the answer does not follow the provider's protocol
 	KindTruncated // the answer ended before it was complete
 	KindInStream  // an error that the provider reported in its stream
-	KindAborted   // the provider ended the answer by a finish reason that tells of a failure
-	KindCanceled  // our side gave up: the client left, the gateway stops, or its memory is taken
-	// KindCredential is that the gateway has no credential to show: nothing
-	// was sent. To ask this provider again does not help.
+	KindAborted   // the provider ended the answer with a finish reason that reports a failure
+	KindCanceled  // canceled by the gateway: the client left, the gateway is stopping, or memory is short
+	// KindCredential means that the gateway has no credential to send: nothing was sent, and a retry at this provider
+	// does not help.
 	KindCredential
-	// KindShortage is that this machine had no file, local port or memory for a
-	// connection: nothing was sent, and no provider is at fault.
+	// KindShortage means that this machine had no file, local port or memory for a connection: nothing was sent, and no
+	// provider is at fault.
 	KindShortage
 )
 
-// String is the kind in the words of logs and metrics, such as "idle_timeout".
+// String returns the kind's name in logs and metrics, such as "idle_timeout".
 func (k Kind) String() string {
 	names := [...]string{
 		"unknown", "refused", "status", "connect_timeout", "first_byte_timeout", "idle_timeout", "total_timeout",
@@ -52,44 +51,41 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Failure is how an exchange with a provider failed. It is the only type of
-// error that Do, ReadAll and the Body of a Response return.
+// Failure describes a failed exchange with a provider. It is the only type of error that Do, ReadAll and the Body of a
+// Response return.
 type Failure struct {
 	Kind Kind
-	// Status is the provider's HTTP status, or the one that its error names
-	// where it came with another; 0 where there was no answer.
+	// Status is the provider's HTTP status, or the one in its error if that differs; 0 without an answer.
 	Status int
-	// RetryAfter is when the provider wants to be asked again, at most an
-	// hour; 0 when it did not say.
+	// RetryAfter is the wait that the provider asks for, at most an hour; 0 if it gives none.
 	RetryAfter time.Duration
-	// Upstream is the provider's own explanation, without our credentials.
+	// Upstream is the provider's own explanation, without the gateway's credentials.
 	Upstream llm.ProviderError
-	// Err is what a client is told when nothing is left to try.
+	// Err is the error for the client when no target is left to try.
 	Err *llm.Error
-	// Late is the exchange where only its first byte was late, and Call.KeepLate has it
-	// go on: it is to be read, or closed. It is nil otherwise.
+	// Late is the exchange if only its first byte was late and Call.KeepLate was set. It must be read or closed. It is
+	// nil otherwise.
 	Late *Late
 
 	sent bool
-	lost bool // the connection to the provider ended before its answer came
-	ours bool // the attempt could not be made, whoever the provider is
+	lost bool // the connection to the provider ended before its answer arrived
+	ours bool // the attempt could not be made, with any provider
 }
 
-// Error is the kind and the error that a client is told.
+// Error returns the kind and the error for the client.
 func (f *Failure) Error() string { return f.Kind.String() + ": " + f.Err.Error() }
 
-// Unwrap is Err, so that llm.AsError finds it.
+// Unwrap returns Err, so that llm.AsError finds it.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Sent reports whether the provider may have worked on the request. It is
-// false only where certainly no byte of it went out.
+// Sent reports whether the provider may have worked on the request. It is false only if certainly no byte was sent.
 func (f *Failure) Sent() bool { return f.sent }
 
 // Refusal reports whether the provider answered with an error in place of an answer.
 func (f *Failure) Refusal() bool { return f.Kind == KindStatus || f.Kind == KindInStream }
 
-// Worked reports whether the provider refused the request only after work on it: for what
-// it or its answer says, for its length, or for the time that it took.
+// Worked reports whether the provider refused the request only after working on it: for the content of the request or
+// of the answer, for its length, or for a timeout.
 func (f *Failure) Worked() bool {
 	return f.Refusal() && (f.Status == http.StatusRequestTimeout || f.ByPolicy() || f.Overflow())
 }
@@ -97,22 +93,21 @@ func (f *Failure) Worked() bool {
 // ByPolicy reports whether the provider refused the request, or its own answer, by a content policy.
 func (f *Failure) ByPolicy() bool { return explain.Code(f.Err.Word, f.Err.Message) == explain.Policy }
 
-// Ours reports whether the attempt could not be made, whoever the provider is.
+// Ours reports whether the attempt could not be made, with any provider.
 func (f *Failure) Ours() bool { return f.ours }
 
-// Overflow reports whether the provider refused the request as longer than the
-// model's context window.
+// Overflow reports whether the provider refused the request because it exceeds the model's context window.
 func (f *Failure) Overflow() bool {
 	if !callersFault(f.Err.Code) {
 		return false
 	}
 	text := cmp.Or(f.Upstream.Message, f.Err.Message)
-	// Cohere's words are Bedrock's for a limit on tokens a minute, too, which is no fault of the caller's.
+	// Bedrock uses Cohere's words also for a limit on tokens a minute, which is not the caller's fault.
 	return explain.Code(cmp.Or(f.Upstream.Code, f.Err.Word), text) == explain.Context ||
 		strings.Contains(strings.ToLower(text), "too many tokens")
 }
 
-// setMisfit reads what of the request did not fit. That is a mistake in the request, also where the status is 413.
+// setMisfit reads which part of the request exceeded a bound. Such a failure is an invalid request, even at status 413.
 func (f *Failure) setMisfit() {
 	if !callersFault(f.Err.Code) {
 		return
@@ -126,7 +121,7 @@ func (f *Failure) setMisfit() {
 	}
 }
 
-// Reason is the failure in a few words fit to be shown to an operator.
+// Reason describes the failure in a few words for operators.
 func (f *Failure) Reason() string {
 	if f.Status == 0 {
 		return f.Kind.String() + ": " + f.Err.Message
@@ -138,8 +133,7 @@ func (f *Failure) Reason() string {
 	return strings.TrimSuffix(f.Err.Message, ".") + " (" + status + ")."
 }
 
-// Brief is the failure in the gateway's own words, without anything that the
-// provider said: fit to be shown to everybody.
+// Brief describes the failure without any text of the provider, so that everybody may see it.
 func (f *Failure) Brief() string {
 	if f.Status > 0 {
 		return fmt.Sprintf("status %d", f.Status)
@@ -151,47 +145,46 @@ func callersFault(c llm.Code) bool {
 	return c == llm.CodeInvalidRequest || c == llm.CodeRequestTooLarge
 }
 
-// Truncated is the failure of an answer that ended before it was complete: a
-// stream without a finish reason.
+// Truncated returns the failure of an answer that ended before it was complete, such as a stream without a finish
+// reason.
 func Truncated() *Failure {
 	return &Failure{Kind: KindTruncated, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The provider's answer "+
 		"ended before it was complete.")}
 }
 
-// Aborted is the failure of an answer that its provider ended by a finish reason that tells of a
-// failure: llm.FinishError.
+// Aborted returns the failure of an answer that its provider ended with llm.FinishError, a finish reason that reports a
+// failure.
 func Aborted() *Failure {
-	return &Failure{Kind: KindAborted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The provider broke its "+
-		"answer off: its finish reason tells of a failure. Send the request again.")}
+	return &Failure{Kind: KindAborted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The provider "+
+		"aborted its answer: the finish reason reports a failure. Send the request again.")}
 }
 
-// MalformedCall is the failure of an answer that calls a tool with arguments which are no JSON object, where its client has
-// no other.
+// MalformedCall returns the failure of an answer that calls a tool with arguments other than a JSON object, for clients
+// that accept only objects.
 func MalformedCall(tool string) *Failure {
-	return &Failure{Kind: KindAborted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The model called the tool %.64q "+
-		"with arguments that are no JSON object. Send the request again.", tool)}
+	return &Failure{Kind: KindAborted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The model called "+
+		"the tool %.64q with arguments that are not a JSON object. Send the request again.", tool)}
 }
 
-// GivenUp is the failure of an answer that our side reads no further.
+// GivenUp returns the failure of an answer that the gateway stops reading.
 func GivenUp(why *llm.Error) *Failure { return &Failure{Kind: KindCanceled, sent: true, Err: why} }
 
-// InStream is the failure that a provider reported in its stream.
+// InStream returns the failure that a provider reported in its stream.
 func InStream(err *llm.Error) *Failure {
 	return &Failure{Kind: KindInStream, RetryAfter: err.RetryAfter, Err: err, sent: true}
 }
 
-// Malformed is the failure of an answer that is not the provider's protocol.
+// Malformed returns the failure of an answer that does not follow the provider's protocol.
 func Malformed(err error) *Failure {
 	return &Failure{Kind: KindProtocol, sent: true, Err: &llm.Error{
 		Code:    llm.CodeProviderError,
-		Message: "The provider sent something that is not its protocol.",
+		Message: "The provider sent an answer that does not follow its protocol.",
 		Err:     err,
 	}}
 }
 
-// AsFailure is the failure behind any error met while an answer was read and
-// decoded: a Failure of the client as it is, an llm.Error of a decoder as
-// InStream, anything else as Malformed.
+// AsFailure returns the failure behind an error of reading or decoding an answer: a Failure unchanged, an llm.Error of
+// a decoder as InStream, any other error as Malformed.
 func AsFailure(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
@@ -202,9 +195,8 @@ func AsFailure(err error) *Failure {
 	return Malformed(err)
 }
 
-// Judge is AsFailure for an answer of this provider: of an error that it
-// reported in place of its answer, only what the caller has to put right is told
-// in its own words. Nothing of it has any of our credentials.
+// Judge is AsFailure for an answer of this provider. The client sees the text of an error reported by the provider only
+// if the caller can correct the mistake. It contains none of the gateway's credentials.
 func (p *Provider) Judge(err error) *Failure {
 	judged := *AsFailure(err)
 	told := *judged.Err
@@ -220,7 +212,7 @@ func (p *Provider) Judge(err error) *Failure {
 	return &judged
 }
 
-// failure is a failure that is no answer of the provider.
+// failure returns a failure without an answer of the provider.
 func (p *Provider) failure(k Kind, sent bool, cause error) *Failure {
 	told := &llm.Error{Code: codeOf(k), Message: p.message(k), Err: cause}
 	if k == KindShortage {
@@ -230,7 +222,7 @@ func (p *Provider) failure(k Kind, sent bool, cause error) *Failure {
 	return &Failure{Kind: k, sent: sent, Err: told}
 }
 
-// internal is a failure of our own, before anything was sent.
+// internal returns a failure of the gateway itself, before anything was sent.
 func (p *Provider) internal(err error) *Failure {
 	return &Failure{Kind: KindRefused, ours: true, Err: llm.AsError(fmt.Errorf("provider %s: %w", p.opts.Name, err))}
 }
@@ -269,7 +261,7 @@ func (p *Provider) message(k Kind) string {
 	case KindShortage:
 		return "The gateway can open no more connections to providers now. Try again shortly."
 	case KindCanceled:
-		return "The request was given up before the provider had answered."
+		return "The request was canceled before the provider had answered."
 	}
-	return fmt.Sprintf("The provider %s sent something that is not its protocol.", name)
+	return fmt.Sprintf("The provider %s sent an answer that does not follow its protocol.", name)
 }

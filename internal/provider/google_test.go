@@ -113,7 +113,7 @@ func TestGoogleFails(t *testing.T) {
 		"no JSON":   {file(t, canary), "GOOGLE_APPLICATION_CREDENTIALS"},
 		"refused":   {serviceAccount(t, refusing.URL), "the token server answered 400 invalid_grant"},
 		"broken":    {serviceAccount(t, broken.URL), "the token server answered 502"},
-		"split":     {serviceAccount(t, split.URL), "a character that no header can carry"},
+		"split":     {serviceAccount(t, split.URL), "a character that is not allowed in a header"},
 		"garbled":   {serviceAccount(t, garbled.URL), ""},
 		"not there": {serviceAccount(t, "http://127.0.0.1:1"), "refused"},
 	} {

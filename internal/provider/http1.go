@@ -15,23 +15,21 @@ import (
 )
 
 const (
-	// firstBuffer holds a small request, and then the head of its answer.
+	// firstBuffer is the size of a buffer for a small request, and then for the head of its answer.
 	firstBuffer = 4 << 10
-	// maxPooledBuffer is the largest buffer that is kept for another exchange.
+	// maxPooledBuffer is the largest buffer that is reused.
 	maxPooledBuffer = 64 << 10
-	// maxInlineBody is the largest body that is written before its answer is
-	// read. The buffers of the sockets hold more than that, so that no provider
-	// which answers early, and reads no further, is waited for.
+	// maxInlineBody is the largest body that is written before reading the answer starts. The socket buffers hold more,
+	// so the write does not block even if the provider answers early and stops reading.
 	maxInlineBody = 64 << 10
 )
 
-// http1 is an HTTP/1.1 client (RFC 9112) for one provider. It
-// starts no goroutine for a connection, and a stream that waits for its next
-// piece holds no buffer of ours. A request is never sent twice: see write.
+// http1 is an HTTP/1.1 client (RFC 9112) for one provider. It starts no goroutine per connection, and a stream that
+// waits for its next piece holds no buffer. It never sends a request twice: see write.
 type http1 struct {
 	route   *route
-	origin  string // of targets, where a proxy takes them whole; else empty
-	head    string // the part of every request's head that never changes
+	origin  string // prefix of targets for a proxy that needs absolute URLs; else empty
+	head    string // the constant part of each request's head
 	idle    pool
 	buffers sync.Pool // of *[]byte
 }
@@ -59,8 +57,7 @@ func newHTTP1(o *Options) (*http1, error) {
 	return w, nil
 }
 
-// hostField is the Host of a request (RFC 9110, section 7.2): without a port that its address
-// does not have.
+// hostField returns the Host header (RFC 9110, section 7.2), with a port only if the base URL has one.
 func hostField(u *url.URL, address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	host = withoutZone(host)
@@ -78,25 +75,25 @@ func (w *http1) close() {
 	w.idle.close()
 }
 
-// answer is what has come so far. Closing its body aborts the rest.
+// answer is the received part of an answer. Closing its body aborts the rest.
 type answer struct {
 	status int
 	header Header
-	length int64 // of the body; -1 for unknown
+	length int64 // of the body; -1 if unknown
 	body   io.ReadCloser
 }
 
-// Header gives the header of an answer.
+// Header is the header of an answer.
 type Header interface {
-	// Get is the first value of the field; empty for none. Its name is in
-	// canonical form, such as "Content-Type".
+	// Get returns the first value of the field; empty if absent. The name must be in canonical form, such as
+	// "Content-Type".
 	Get(name string) string
-	// All are the fields, with their names as they came.
+	// All returns all fields, with their names as received.
 	All() iter.Seq2[string, string]
 }
 
-// send sends a request and waits for the head of its answer. It sets x.sent before anything can
-// go out, and attaches to x what aborts it. With Call.KeepLate a late answer is a *lateError.
+// send sends a request and waits for the head of its answer. It sets x.sent before anything can be sent, and attaches
+// to x the function that aborts it. With Call.KeepLate the error of a late answer is a *lateError.
 func (w *http1) send(x *exchange, c *Call, method, target string) (answer, error) {
 	x.follow()
 	b := &http1Body{client: w, exchange: x}
@@ -109,11 +106,10 @@ func (w *http1) send(x *exchange, c *Call, method, target string) (answer, error
 	return b.answer()
 }
 
-// longAgo is a deadline that has passed: what waits for the connection returns.
+// longAgo is a deadline in the past: a pending read of the connection returns.
 var longAgo = time.Unix(1, 0)
 
-// answer waits for the head of the answer. Where it is late, and goes on to be waited
-// for, the error is errLate.
+// answer waits for the head of the answer. If the head is late but may still arrive, the error is a *lateError.
 func (b *http1Body) answer() (answer, error) {
 	h, err := b.readHead()
 	switch {
@@ -127,10 +123,9 @@ func (b *http1Body) answer() (answer, error) {
 	return answer{status: h.status, header: &b.fields, length: h.length, body: b}, nil
 }
 
-// write sends the request. It goes to a connection that was used before only
-// where the peer has neither closed it nor sent anything out of turn, and is
-// sent again only where not a byte of it went out: what a provider may have
-// begun to serve it must not serve twice.
+// write sends the request. It reuses a connection only if the peer has neither closed it nor sent anything unexpected.
+// It retries only if no byte was sent, because a provider must not serve a request twice that it may have begun to
+// serve.
 func (b *http1Body) write(c *Call, method, target string) error {
 	buf := b.client.buffer()
 	*buf = b.client.appendHead(*buf, b.exchange, c, method, target)
@@ -147,7 +142,7 @@ func (b *http1Body) write(c *Call, method, target string) error {
 		}
 		n, err := conn.write(buf, c.Body)
 		if n > 0 {
-			b.clean = err == nil // else there may be an answer all the same
+			b.clean = err == nil // otherwise an answer may still follow
 			b.client.release(buf)
 			return nil
 		}
@@ -159,8 +154,8 @@ func (b *http1Body) write(c *Call, method, target string) error {
 	}
 }
 
-// writeBeside sends the request while the answer is already waited for:
-// a provider may refuse a large body, and read no further.
+// writeBeside writes the request in the background while the answer is awaited, because a provider may refuse a large
+// body and stop reading.
 func (b *http1Body) writeBeside(buf *[]byte, body []byte) {
 	b.written = make(chan bool, 1)
 	go func() {
@@ -188,7 +183,7 @@ func (w *http1) appendHead(dst []byte, x *exchange, c *Call, method, target stri
 	return append(dst, "\r\n\r\n"...)
 }
 
-// connect is a connection to write to, attached to the exchange.
+// connect returns a connection to write to, attached to the exchange.
 func (w *http1) connect(x *exchange) (*conn, error) {
 	c := w.idle.take()
 	if c == nil {

@@ -11,33 +11,33 @@ import (
 	"weir/internal/h1"
 )
 
-// http1Body is one exchange on a connection: its answer's body once the head
-// is read. Read reads straight into its caller's memory.
+// http1Body is one exchange on a connection, and the body of its answer after the head was read. Read reads directly
+// into its caller's memory.
 type http1Body struct {
 	client   *http1
 	exchange *exchange
 	conn     *conn
-	written  chan bool // whether a write beside succeeded; nil where there was none
+	written  chan bool // result of a background write; nil without one
 	fields   fields
 
-	mu    sync.Mutex // held by a Read
+	mu    sync.Mutex // held during Read
 	frame h1.Framing
-	buf   *[]byte // the memory of rest; nil where there is none
-	rest  []byte  // what came along with the head
-	clean bool    // the connection may be used again once the body has ended
-	err   error   // what the body ended with
+	buf   *[]byte // memory of rest; nil if there is none
+	rest  []byte  // bytes received together with the head
+	clean bool    // the connection can be reused when the body has ended
+	err   error   // error at the end of the body
 }
 
-// readHead reads the head of the answer and finds out how its body ends.
+// readHead reads the head of the answer and determines how its body ends.
 func (b *http1Body) readHead() (head, error) {
 	if b.buf == nil {
 		b.buf = b.client.buffer()
 	}
-	runtime.Gosched() // the answer may come meanwhile: a read that finds none costs a system call
+	runtime.Gosched() // the answer may arrive meanwhile: a read without data costs a system call
 	h, rest, err := readHead(b.conn, b.buf)
 	if late := b.exchange.headCame(); late && (err == nil || errors.Is(err, os.ErrDeadlineExceeded)) {
 		if reset := b.conn.SetReadDeadline(time.Time{}); err != nil && reset == nil {
-			return h, errLate // what has come of the head stays in buf
+			return h, errLate // the received part of the head stays in buf
 		}
 	}
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *http1Body) readHead() (head, error) {
 	return h, nil
 }
 
-// drop gives the buffer back.
+// drop returns the buffer to the pool.
 func (b *http1Body) drop() {
 	if b.buf != nil {
 		b.client.release(b.buf)
@@ -64,7 +64,7 @@ func (b *http1Body) drop() {
 	b.buf, b.rest = nil, nil
 }
 
-// Read hands on what arrives as it arrives, and never the framing around it.
+// Read returns data as it arrives, without the framing.
 func (b *http1Body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +89,7 @@ func (b *http1Body) readRaw(p []byte) (int, error) {
 	return n, nil
 }
 
-// take takes the framing out of what was read, and gives how much is left.
+// take removes the framing from the bytes read, and returns the length of the rest.
 func (b *http1Body) take(raw []byte, err error) int {
 	n, used, frameErr := b.frame.Decode(raw)
 	switch {
@@ -105,8 +105,7 @@ func (b *http1Body) take(raw []byte, err error) int {
 	return n
 }
 
-// end ends the body, and gives the connection to the next exchange where it
-// is in order.
+// end ends the body and returns the connection to the pool if it can be reused.
 func (b *http1Body) end(err error) {
 	b.err = err
 	b.drop()
@@ -128,10 +127,10 @@ func (b *http1Body) isWritten() bool {
 	}
 }
 
-// Close aborts what is unfinished of the exchange. Where only the end of the
-// framing was left to read, and is there, the connection can be used again.
+// Close aborts the unfinished exchange. If only the end of the framing is unread and has arrived, the connection can be
+// reused.
 func (b *http1Body) Close() error {
-	if b.mu.TryLock() { // else a Read waits, which the abort ends
+	if b.mu.TryLock() { // otherwise a Read is waiting, which abort ends
 		b.readEnd()
 		b.mu.Unlock()
 	}
@@ -142,7 +141,7 @@ func (b *http1Body) Close() error {
 	return nil
 }
 
-// awaitWrite waits for the end of a write beside, once the connection is closed.
+// awaitWrite waits for the end of a background write after the connection was closed.
 func (b *http1Body) awaitWrite() {
 	if b.written != nil {
 		<-b.written
@@ -150,11 +149,11 @@ func (b *http1Body) awaitWrite() {
 	}
 }
 
-// readEnd reads what has arrived of a body that nobody wants any more.
+// readEnd reads the rest of a body as far as it has arrived.
 func (b *http1Body) readEnd() {
 	buf := b.client.buffer()
 	defer b.client.release(buf)
-	for range 2 { // what came along with the head, and what came since
+	for range 2 { // the bytes received with the head, and those since
 		if b.err != nil {
 			return
 		}

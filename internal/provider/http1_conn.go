@@ -11,20 +11,20 @@ import (
 const (
 	idleConnsPerHost = 512
 	idleConnTimeout  = 90 * time.Second
-	// maxConnAge is for how long a connection is used again: then the name is asked for anew,
-	// which may have another address.
+	// maxConnAge bounds the reuse of a connection, so that the host name is resolved again, which may give another
+	// address.
 	maxConnAge = 10 * time.Minute
 )
 
-// maxRecord is the longest record of TLS (RFC 8446, section 5.1).
+// maxRecord is the longest TLS record (RFC 8446, section 5.1).
 const maxRecord = 16 << 10
 
 // conn is one connection to a provider.
 type conn struct {
 	net.Conn // the socket, or TLS over it
 	socket   *socket
-	kill     func() // Close, made once
-	used     bool   // for an exchange before this one
+	kill     func() // Close as a function value, created once
+	used     bool   // by an earlier exchange
 	opened   time.Time
 	since    time.Time // when it became idle
 
@@ -35,12 +35,11 @@ func newConn(c net.Conn, s *socket) *conn {
 	return &conn{Conn: c, socket: s, kill: func() { _ = s.Close() }, opened: time.Now()}
 }
 
-// Close closes the socket at once. TLS would first say so, and wait for a peer that does not read.
+// Close closes the socket at once. Closing TLS would first send an alert and wait for a peer that does not read.
 func (c *conn) Close() error { return c.socket.Close() }
 
-// write sends head and body, in one write where they are one record or no TLS is between, and
-// gives how much of them went out. Of a record that went out in part a peer can make nothing: it
-// counts as not sent.
+// write sends head and body, in one write if they fit into one TLS record or there is no TLS, and returns how many
+// bytes were sent. A TLS record that was sent only in part counts as not sent, because the peer cannot decrypt it.
 func (c *conn) write(head *[]byte, body []byte) (int64, error) {
 	plain := c.Conn == net.Conn(c.socket)
 	if n := len(*head) + len(body); n <= cap(*head) || !plain && n <= maxRecord {
@@ -55,8 +54,8 @@ func (c *conn) write(head *[]byte, body []byte) (int64, error) {
 	return both.WriteTo(c.Conn)
 }
 
-// readNow reads what has arrived and does not wait. It returns io.EOF where
-// the peer has closed, and errNothingNow where there is nothing.
+// readNow reads the data that has arrived, without waiting. It returns io.EOF if the peer has closed the connection,
+// and errNothingNow if no data has arrived.
 func (c *conn) readNow(p []byte) (int, error) {
 	c.socket.noWait = true
 	n, err := c.Read(p)
@@ -64,25 +63,23 @@ func (c *conn) readNow(p []byte) (int, error) {
 	return n, err
 }
 
-// isQuiet reports whether the peer has neither closed nor sent a byte.
+// isQuiet reports whether the peer has neither closed the connection nor sent a byte.
 func (c *conn) isQuiet() bool {
 	_, err := c.readNow(c.one[:])
 	return errors.Is(err, errNothingNow)
 }
 
-// pool keeps connections between exchanges. The one that was used last is
-// used first, so that those which are not needed grow old. One timer closes
-// these; nothing watches a connection that is idle: it is looked at when it is
-// taken.
+// pool holds idle connections. The connection used last is reused first, so that surplus ones age, and one timer closes
+// them. Idle connections are not watched: take checks a connection before it is reused.
 type pool struct {
 	mu      sync.Mutex
-	idle    []*conn     // the longest idle first
-	timer   *time.Timer // nil until there was a connection
+	idle    []*conn     // longest idle first
+	timer   *time.Timer // nil before the first connection
 	ticking bool
 	closed  bool
 }
 
-// take is a connection that can be written to, or nil.
+// take returns a usable connection, or nil.
 func (p *pool) take() *conn {
 	for {
 		c := p.pop()
@@ -129,7 +126,7 @@ func (p *pool) push(c *conn) bool {
 	return true
 }
 
-// oldest is since when the longest idle connection has been so.
+// oldest returns since when the longest idle connection has been idle.
 func (p *pool) oldest() (since time.Time, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +148,7 @@ func (p *pool) closeOldest() bool {
 	return true
 }
 
-// sweep closes what has been idle for too long.
+// sweep closes connections that have been idle for too long.
 func (p *pool) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,7 +164,7 @@ func (p *pool) sweep() {
 	}
 }
 
-// close closes every idle connection, and whatever is put here from now on.
+// close closes all idle connections and those that are put back later.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

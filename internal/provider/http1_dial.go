@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// keptSessions is how many sessions of TLS are kept to be resumed: a server gives several.
+	// keptSessions is how many TLS sessions are stored for resumption: a server issues several.
 	keptSessions = 64
-	// handshakesAtOnce is how many connections to one provider agree on TLS at once: of a thousand
-	// at once each would take longer than its time.
+	// handshakesAtOnce bounds the concurrent TLS handshakes with one provider: among a thousand at once, each would
+	// exceed its timeout.
 	handshakesAtOnce = 64
 )
 
-// route is how connections to a provider are opened: straight or through a proxy, plain or
-// over TLS. Of a host's addresses the first to answer is taken (RFC 8305, net.Dialer).
+// route opens connections to a provider: directly or through a proxy, in plain text or over TLS. It uses the first of
+// the host's addresses that answers (RFC 8305, net.Dialer).
 type route struct {
 	dialer  net.Dialer
-	limit   time.Duration // of all handshakes behind the dial
+	limit   time.Duration // for all handshakes after dialing
 	address string        // of the provider, host and port
 	secure  *tls.Config   // nil for plain HTTP
-	turns   chan struct{} // has one for each connection that is opened now; nil for plain HTTP
+	turns   chan struct{} // semaphore of connections being opened; nil for plain HTTP
 	proxy   *url.URL      // nil for none
 	toProxy *tls.Config   // nil for a proxy without TLS
-	all     *Connections  // to all providers
+	all     *Connections  // connections to all providers
 }
 
 func newRoute(u *url.URL, o *Options) (*route, error) {
@@ -52,14 +52,15 @@ func newRoute(u *url.URL, o *Options) (*route, error) {
 		return &tls.Config{
 			RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 			ClientSessionCache: tls.NewLRUClientSessionCache(keptSessions),
-			// A request is one record, and one write.
+			// A request is one record and one write.
 			DynamicRecordSizingDisabled: true,
 		}
 	}
-	// A proxy is the operator's own, and usually on a private address.
+	// The operator chose the proxy, which usually has a private address.
 	control := reach(o.AllowPrivate || through != nil).Control
 	r := &route{
-		all: o.Connections, dialer: net.Dialer{Timeout: o.Timeouts.Connect, Control: control}, limit: o.Timeouts.Connect, proxy: through,
+		all: o.Connections, dialer: net.Dialer{Timeout: o.Timeouts.Connect, Control: control},
+		limit: o.Timeouts.Connect, proxy: through,
 	}
 	host, err := asciiHost(u)
 	if err != nil {
@@ -75,7 +76,7 @@ func newRoute(u *url.URL, o *Options) (*route, error) {
 	return r, nil
 }
 
-// reach is what a provider's addresses may be.
+// reach returns which addresses a provider may have.
 func reach(allowPrivate bool) outbound.Reach {
 	if allowPrivate {
 		return outbound.Anywhere
@@ -83,7 +84,7 @@ func reach(allowPrivate bool) outbound.Reach {
 	return outbound.Public
 }
 
-// asciiHost is the host of an address as name servers and certificates know it (RFC 5891).
+// asciiHost returns the host of a URL as name servers and certificates spell it (RFC 5891).
 func asciiHost(u *url.URL) (string, error) {
 	host := u.Hostname()
 	if strings.IndexFunc(host, func(r rune) bool { return r > '~' }) < 0 {
@@ -96,7 +97,7 @@ func asciiHost(u *url.URL) (string, error) {
 	return ascii, nil
 }
 
-// addressOf is what is dialled for an address.
+// addressOf returns the address to dial for a URL.
 func addressOf(u *url.URL, host string) string {
 	port := u.Port()
 	if port == "" {
@@ -105,20 +106,18 @@ func addressOf(u *url.URL, host string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// withoutZone is a host without the zone of an IPv6 address, which means something on this
-// machine alone.
+// withoutZone returns a host without the zone of an IPv6 address, which is only valid on this machine.
 func withoutZone(host string) string {
 	name, _, _ := strings.Cut(host, "%")
 	return name
 }
 
-// isRelayed reports whether a proxy takes whole requests, and opens no tunnel.
+// isRelayed reports whether requests are sent to a proxy with absolute URLs, without a tunnel.
 func (r *route) isRelayed() bool {
 	return r.proxy != nil && r.secure == nil && strings.HasPrefix(r.proxy.Scheme, "http")
 }
 
-// authorization is the line of a head that shows a proxy who we are; empty where its address
-// has no name and password (RFC 7617).
+// authorization returns the header line with the proxy's credentials; empty if its URL has none (RFC 7617).
 func (r *route) authorization() string {
 	if r.proxy == nil || r.proxy.User == nil {
 		return ""
@@ -128,7 +127,7 @@ func (r *route) authorization() string {
 	return "Proxy-Authorization: Basic " + credentials + "\r\n"
 }
 
-// dial opens a connection. The context ends whatever it waits for.
+// dial opens a connection, unless ctx ends first.
 func (r *route) dial(ctx context.Context) (*conn, error) {
 	if r.turns != nil {
 		select {
@@ -150,7 +149,7 @@ func (r *route) dial(ctx context.Context) (*conn, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	c, err := r.layers(ctx, s)
-	if !stop() { // it was closed
+	if !stop() { // the socket was closed
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -160,7 +159,7 @@ func (r *route) dial(ctx context.Context) (*conn, error) {
 	return newConn(c, s), nil
 }
 
-// open opens a socket. Where the process lacks a file, idle connections to providers give way.
+// open opens a socket. If the process lacks a file, idle connections to providers are closed.
 func (r *route) open(ctx context.Context, address string) (*socket, error) {
 	if err := r.all.take(); err != nil {
 		return nil, err
@@ -176,7 +175,7 @@ func (r *route) open(ctx context.Context, address string) (*socket, error) {
 	return newSocket(tcp, r.all), nil
 }
 
-// layers are what is above the socket.
+// layers adds the layers above the socket: TLS to the proxy, the tunnel, TLS to the provider.
 func (r *route) layers(ctx context.Context, c net.Conn) (_ net.Conn, err error) {
 	if r.toProxy != nil {
 		if c, err = handshake(ctx, c, r.toProxy); err != nil {
@@ -204,7 +203,7 @@ func handshake(ctx context.Context, c net.Conn, config *tls.Config) (net.Conn, e
 	return secure, secure.HandshakeContext(ctx)
 }
 
-// tunnel has an HTTP proxy connect to the provider (RFC 9110, section 9.3.6).
+// tunnel lets an HTTP proxy connect to the provider (RFC 9110, section 9.3.6).
 func (r *route) tunnel(c net.Conn) error {
 	request := "CONNECT " + r.address + " HTTP/1.1\r\nHost: " + r.address + "\r\n" + r.authorization() + "\r\n"
 	if _, err := io.WriteString(c, request); err != nil {
@@ -218,13 +217,12 @@ func (r *route) tunnel(c net.Conn) error {
 	case h.status/100 != 2:
 		return fmt.Errorf("status %d for CONNECT %s", h.status, r.address)
 	case len(rest) > 0:
-		return errors.New("more than the head of an answer to CONNECT")
+		return errors.New("the answer to CONNECT has data behind its head")
 	}
 	return nil
 }
 
-// socks has a SOCKS5 proxy connect to the provider, whose name goes to it unresolved (RFC 1928,
-// RFC 1929).
+// socks lets a SOCKS5 proxy connect to the provider and resolve its name (RFC 1928, RFC 1929).
 func (r *route) socks(ctx context.Context, c net.Conn) (net.Conn, error) {
 	var auth *proxy.Auth
 	if u := r.proxy.User; u != nil {
@@ -238,7 +236,7 @@ func (r *route) socks(ctx context.Context, c net.Conn) (net.Conn, error) {
 	return d.(proxy.ContextDialer).DialContext(ctx, "tcp", r.address)
 }
 
-// opened dials nothing: the connection to the proxy is there.
+// opened is a dialer that returns the existing connection to the proxy.
 type opened struct{ net.Conn }
 
 // Dial implements proxy.Dialer.

@@ -16,26 +16,26 @@ import (
 const maxReplyHeader = 64 << 10
 
 var (
-	errLongHead = fmt.Errorf("a head of more than %d bytes", maxReplyHeader)
-	errNotHTTP  = errors.New("not an answer of HTTP/1")
+	errLongHead = fmt.Errorf("the response header exceeds %d bytes", maxReplyHeader)
+	errNotHTTP  = errors.New("not an HTTP/1 response")
 	errField    = errors.New("malformed header")
 	errLength   = errors.New("malformed or contradictory Content-Length")
-	errTransfer = errors.New("a transfer encoding other than chunked alone")
+	errTransfer = errors.New("a transfer encoding other than chunked")
 )
 
-// fields are the lines of a header as they came, without most of a long one. They are searched where one
-// is asked for: hardly any ever is.
+// fields are the lines of a header as received; of a long header only a few. They are searched on demand, which is
+// rare.
 type fields string
 
 const (
-	usualFields = 4 << 10 // bytes of a header that is kept whole
+	usualFields = 4 << 10 // bytes up to which a header is stored whole
 	maxKeptLine = 1 << 10
 )
 
-// keptFields are what is kept of a longer header: all that is ever asked for.
+// keptFields are the fields stored of a longer header: all that are ever read.
 var keptFields = []string{"Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms"}
 
-// kept is what is kept of a header for as long as its answer lasts.
+// kept returns the part of a header that is stored as long as its answer.
 func (f fields) kept() fields {
 	if len(f) <= usualFields {
 		return f
@@ -77,14 +77,14 @@ func (f *fields) All() iter.Seq2[string, string] {
 type head struct {
 	status    int
 	fields    fields
-	length    int64 // of the body; -1 where none is declared
+	length    int64 // of the body; -1 if not declared
 	chunked   bool
 	closes    bool // "Connection: close"
 	keeps     bool // "Connection: keep-alive"
-	keepAlive bool // the connection outlives the answer, if its body does not end it
+	keepAlive bool // the connection can be reused, unless it ends with the body
 }
 
-// framing says how the body ends (RFC 9112, section 6.3).
+// framing returns how the body ends (RFC 9112, section 6.3).
 func (h *head) framing() h1.Framing {
 	switch {
 	case h.status < 200, h.status == 204, h.status == 304:
@@ -97,13 +97,12 @@ func (h *head) framing() h1.Framing {
 	return h1.Framing{Mode: h1.ByLength, Left: h.length}
 }
 
-// isInterim reports whether another head follows for the same request.
-// Switching protocols, which was never asked for, is an answer.
+// isInterim reports whether another head follows for the same request. 101 (Switching Protocols) was never requested
+// and counts as an answer.
 func (h *head) isInterim() bool { return h.status < 200 && h.status != 101 }
 
-// readHead reads the head of an answer, passing over interim ones (RFC 9110,
-// section 15.2). Rest is what came along behind it, in the memory of buf, which may hold
-// the beginning of the head already.
+// readHead reads the head of an answer and skips interim ones (RFC 9110, section 15.2). buf may hold the beginning of
+// the head already. rest holds the bytes received behind the head, in the memory of buf.
 func readHead(r io.Reader, buf *[]byte) (h head, rest []byte, err error) {
 	b := *buf
 	defer func() { *buf = b }()
@@ -134,8 +133,8 @@ func readHead(r io.Reader, buf *[]byte) (h head, rest []byte, err error) {
 	}
 }
 
-// endOfHead is where the empty line ends that ends a head; 0 where it is not
-// there yet. No line ends before seen.
+// endOfHead returns the index behind the empty line that ends a head; 0 if it has not arrived. No line ends before
+// seen.
 func endOfHead(b []byte, seen int) int {
 	for i := max(0, seen-2); ; i++ {
 		n := bytes.IndexByte(b[i:], '\n')
@@ -154,13 +153,13 @@ func endOfHead(b []byte, seen int) int {
 
 const version = "HTTP/1."
 
-// mayBeHead tells a server of something else by its first bytes.
+// mayBeHead reports whether the bytes may begin an HTTP/1 response.
 func mayBeHead(b []byte) bool {
 	n := min(len(b), len(version))
 	return string(b[:n]) == version[:n]
 }
 
-// parseHead parses a whole head, its empty line included.
+// parseHead parses a whole head, including its empty line.
 func parseHead(b []byte) (head, error) {
 	h := head{length: -1}
 	line, lines, _ := strings.Cut(string(b), "\n")
@@ -185,8 +184,7 @@ func parseHead(b []byte) (head, error) {
 	return h, nil
 }
 
-// parseStatus parses a status line (RFC 9112, section 4) and gives its minor
-// version.
+// parseStatus parses a status line (RFC 9112, section 4) and returns its minor version.
 func (h *head) parseStatus(line string) (minor byte, err error) {
 	rest, ok := strings.CutPrefix(line, version)
 	if !ok || len(rest) < len("1 200") || rest[0] != '0' && rest[0] != '1' || rest[1] != ' ' {
@@ -200,8 +198,8 @@ func (h *head) parseStatus(line string) (minor byte, err error) {
 	return rest[0], err
 }
 
-// parseField takes what decides on the framing from one line of the header
-// (RFC 9112, section 5). A line that continues the one before it is refused.
+// parseField reads the values that determine the framing from one header line (RFC 9112, section 5). It refuses
+// continuation lines.
 func (h *head) parseField(line string) error {
 	colon := strings.IndexByte(line, ':')
 	if colon <= 0 || !h1.IsToken(line[:colon]) {
@@ -234,8 +232,7 @@ func (h *head) setLength(value string) error {
 	return nil
 }
 
-// setConnection takes the options that close or keep a connection (RFC 9112,
-// section 9.3).
+// setConnection reads the options that close or keep a connection (RFC 9112, section 9.3).
 func (h *head) setConnection(value string) {
 	for option := range strings.SplitSeq(value, ",") {
 		switch option = strings.Trim(option, " \t"); {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// nothingNow says that nothing has arrived that could be read. It is a net.Error for TLS, which
-// goes on after one that is temporary.
+// nothingNow is the error of a read when no data has arrived. It is a temporary net.Error, after which TLS can
+// continue.
 type nothingNow struct{}
 
 var errNothingNow net.Error = nothingNow{}
@@ -19,18 +19,18 @@ func (nothingNow) Error() string   { return "nothing to read now" }
 func (nothingNow) Timeout() bool   { return true }
 func (nothingNow) Temporary() bool { return true }
 
-// moment is how long a socket is read where the system cannot tell what has arrived.
+// moment is how long a socket is read if the system cannot report what has arrived.
 const moment = time.Millisecond
 
-// socket is a connection below TLS, which can be read without waiting.
+// socket is a connection below TLS that can be read without waiting.
 type socket struct {
 	net.Conn
-	noWait bool         // Read returns errNothingNow where nothing has arrived
-	all    *Connections // that count it until it is closed
+	noWait bool         // Read returns errNothingNow if no data has arrived
+	all    *Connections // count the socket until it is closed
 	closed atomic.Bool
 
-	raw     syscall.RawConn       // nil where the system cannot tell
-	readRaw func(fd uintptr) bool // made once; works on the fields below
+	raw     syscall.RawConn       // nil if the system offers none
+	readRaw func(fd uintptr) bool // created once; works on the fields below
 	now     []byte
 	n       int
 	err     error

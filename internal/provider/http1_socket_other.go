@@ -9,5 +9,5 @@ import (
 
 func readNow(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
-// rawOf is nil: a socket is read for a moment to see what has arrived.
+// rawOf returns nil, so that a socket is read for a moment to find out what has arrived.
 func rawOf(any) syscall.RawConn { return nil }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// readNow reads from a socket that does not block. It returns io.EOF where the
-// peer has closed, and errNothingNow where nothing has arrived.
+// readNow reads from a non-blocking socket. It returns io.EOF if the peer has closed the connection, and errNothingNow
+// if no data has arrived.
 func readNow(fd uintptr, p []byte) (int, error) {
 	for {
 		n, err := syscall.Read(int(fd), p)
@@ -26,7 +26,7 @@ func readNow(fd uintptr, p []byte) (int, error) {
 	}
 }
 
-// rawOf is the socket's file descriptor; nil of what is none.
+// rawOf returns the raw connection of a socket; nil if c is not a socket.
 func rawOf(c any) syscall.RawConn {
 	s, ok := c.(syscall.Conn)
 	if !ok {

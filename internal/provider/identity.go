@@ -14,8 +14,8 @@ import (
 	"weir/internal/outbound"
 )
 
-// sign gets the headers of the exchange's request, and nothing where its key
-// is configured. Who cannot say who we are is never asked.
+// sign sets the authentication headers of the exchange's request, if they do not come from a configured key. A provider
+// is not called without credentials.
 func (p *Provider) sign(x *exchange, c *Call, target string) *Failure {
 	if p.identity == nil {
 		return nil
@@ -40,9 +40,9 @@ func (p *Provider) sign(x *exchange, c *Call, target string) *Failure {
 		logSafe(err.Error())))
 }
 
-var errCredential = errors.New("the credential that was found holds a character that no header can carry")
+var errCredential = errors.New("the credential contains a character that is not allowed in a header")
 
-// checkHeaders keeps what a token server says from ending a header.
+// checkHeaders refuses values that would end a header line, because they come from a token server.
 func checkHeaders(headers []dialect.Header) error {
 	for _, h := range headers {
 		if !isFieldValue(h.Value) {
@@ -52,7 +52,7 @@ func checkHeaders(headers []dialect.Header) error {
 	return nil
 }
 
-// newIdentity is what the environment says that the gateway is.
+// newIdentity returns the identity that the environment gives the gateway.
 func newIdentity(o *Options, way credential.Way) (*credential.Identity, error) {
 	u, err := url.Parse(o.BaseURL)
 	if err != nil {
@@ -65,10 +65,9 @@ func newIdentity(o *Options, way credential.Way) (*credential.Identity, error) {
 	return way.Identify(&credential.Options{URL: u, Client: client, Now: o.Now}), nil
 }
 
-// newIdentityClient is the HTTP client by which credentials are fetched. It
-// keeps to outbound.proxy and outbound.ca_file, and goes to the services of the
-// machine itself without a proxy. Only the operator's own settings say where
-// it goes, so that no address is forbidden.
+// newIdentityClient returns the HTTP client for fetching credentials. It uses outbound.proxy and outbound.ca_file, and
+// connects to the machine's own services without a proxy. No address is forbidden, because only the operator's settings
+// determine the addresses.
 func newIdentityClient(o *Options) (*http.Client, error) {
 	roots, err := outbound.Certificates(o.CAFile)
 	if err != nil {
@@ -98,8 +97,8 @@ const (
 	minOpaque  = 32
 )
 
-// logSafe is what a library says of a credential that it did not get, on one
-// short line and without anything that could be one.
+// logSafe returns a library's error about a missing credential as one short line, without anything that may be a
+// credential.
 func logSafe(s string) string {
 	fields := strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 	for i, field := range fields {
@@ -112,8 +111,7 @@ func logSafe(s string) string {
 	return s
 }
 
-// hideOpaque takes out the runs of characters that look like base64 or hex
-// and are too long to be a word.
+// hideOpaque replaces runs of characters that look like base64 or hex and are too long for a word.
 func hideOpaque(s string) string {
 	var out strings.Builder
 	for len(s) > 0 {

@@ -5,17 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// Late is an exchange whose answer did not begin in time, while the provider works on:
-// most vendors charge for it all the same, so that its usage is worth waiting for.
+// Late is an exchange whose answer did not begin in time, while the provider may still be working. Most vendors charge
+// for such an answer, so its usage is worth waiting for.
 type Late struct {
 	exchange *exchange
 	call     Call
 	wait     func() (answer, error)
 }
 
-// ReadAll waits for the whole answer, for the rest of the exchange's total time or until
-// the context that Do was given ends, and closes the exchange. The answer is as Do and
-// Response.ReadAll give it, of at most 1 MiB.
+// ReadAll waits for the whole answer, until the exchange's total timeout or the end of the context passed to Do, and
+// closes the exchange. It returns the same as Do and Response.ReadAll, for an answer of at most 1 MiB.
 func (l *Late) ReadAll() (*Response, []byte, error) {
 	x := l.exchange
 	l.call.Abandoned = new(atomic.Bool)
@@ -29,20 +28,20 @@ func (l *Late) ReadAll() (*Response, []byte, error) {
 	return r, text, err
 }
 
-// Close gives the exchange up.
+// Close aborts the exchange.
 func (l *Late) Close() { l.exchange.finish() }
 
-// errLate is an answer that did not begin in time, and that can be waited for.
+// errLate means that an answer did not begin in time and can be awaited further.
 var errLate = errors.New("no first byte in time")
 
-// lateError is errLate with the way to wait on.
+// lateError is errLate with the function that waits further.
 type lateError struct {
 	wait func() (answer, error)
 }
 
 func (*lateError) Error() string { return errLate.Error() }
 
-// sendFailure is what an error of wire.send is; nil for none.
+// sendFailure returns the failure for an error of wire.send; nil if there is none.
 func (x *exchange) sendFailure(c *Call, err error) *Failure {
 	if err == nil {
 		return nil

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	listFor = 10 * time.Second // one question for a list of models, from the dial to the end of the answer
-	// maxListed is how many models of a list are read, and maxListedName how long the name of one may be in bytes.
+	listFor = 10 * time.Second // for one list of models, from dialing to the end of the answer
+	// maxListed bounds the models read from a list, and maxListedName the length of a name in bytes.
 	maxListed     = 5000
 	maxListedName = 256
-	// keysListed is how many credentials are tried.
+	// keysListed bounds the credentials that are tried.
 	keysListed = 16
 )
 
-// ErrNoList says that the wire format has no list of models.
+// ErrNoList means that the wire format has no list of models.
 var ErrNoList = errors.New("the wire format has no list of models")
 
-// Listed is what a provider tells of its models.
+// Listed is a provider's list of its models.
 type Listed struct {
-	Names   []string // its own, sorted
-	BaseURL string   // where the list is, which may be another address than the provider's
+	Names   []string // the provider's names, sorted
+	BaseURL string   // address of the list, which may differ from the provider's
 	Took    time.Duration
 }
 
-// ListModels asks the provider for its models with each of its credentials: a GET, which is charged for nothing, so
-// that it needs no hold of the ledger. Where there is none at its address, those with and without a version are tried.
-// The error is ErrNoList, or a *Failure; Key is the credential that it is about.
+// ListModels requests the provider's list of models with each of its credentials. The request is a GET, which is not
+// charged, so that it needs no hold in the ledger. If the provider's address has no list, addresses with and without a
+// version are tried. The error is ErrNoList or a *Failure; key is the credential that it concerns.
 func (p *Provider) ListModels(ctx context.Context) (l Listed, key int, err error) {
 	if p.opts.Dialect.ListPath == "" {
 		return l, 0, ErrNoList
@@ -56,7 +56,7 @@ func (p *Provider) ListModels(ctx context.Context) (l Listed, key int, err error
 	return l, key, err
 }
 
-// otherPrefixes are the paths at which an API may be, where it is not at the one given.
+// otherPrefixes returns other paths at which the API may be.
 func otherPrefixes(prefix string) (all []string) {
 	for _, version := range []string{"/v1", "/v1beta"} {
 		if base, ok := strings.CutSuffix(prefix, version); ok {
@@ -78,14 +78,14 @@ func (p *Provider) listAt(ctx context.Context, prefix string, key int) (l Listed
 	if l.Names, err = modelNames(body); err != nil {
 		return l, &Failure{Kind: KindProtocol, Err: &llm.Error{
 			Code: llm.CodeProviderError, Err: err,
-			Message: fmt.Sprintf("The provider %s has no list of models there.", p.opts.Name),
+			Message: fmt.Sprintf("The provider %s returned no list of models at this address.", p.opts.Name),
 		}, sent: true}
 	}
 	return l, nil
 }
 
-// modelNames are the names in a list of models: OpenAI's data with ids, which some send without the object around it,
-// or models with names, Gemini's with a path before them.
+// modelNames returns the names in a list of models: OpenAI's data with ids, which some send without the surrounding
+// object, or models with names, which in Gemini's format have a path prefix.
 func modelNames(body []byte) (names []string, err error) {
 	list := body
 	if err := rawjson.Validate(body, maxListDepth); err != nil {
@@ -113,10 +113,10 @@ func modelNames(body []byte) (names []string, err error) {
 	return slices.Compact(names), nil
 }
 
-// maxListDepth is how deep the arrays and objects of a list may nest.
+// maxListDepth bounds the nesting of a list.
 const maxListDepth = 64
 
-// LastFour are the last characters of a key, of one that is long; empty for none.
+// LastFour returns the last four characters of a long key; empty for a short one or none.
 func (p *Provider) LastFour(key int) string {
 	const shown, long = 4, 16
 	if key >= len(p.opts.APIKeys) {

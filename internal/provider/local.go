@@ -9,11 +9,10 @@ import (
 	"net/http"
 )
 
-// wire carries requests to a provider, and answers back.
+// wire transports requests to a provider and its answers.
 type wire interface {
-	// send sends the request and waits for the head of its answer. It sets
-	// x.sent before anything can go out, and attaches to x what aborts it. With
-	// Call.KeepLate a late answer is a *lateError.
+	// send sends the request and waits for the head of its answer. It sets x.sent before anything can be sent, and
+	// attaches to x the function that aborts it. With Call.KeepLate the error of a late answer is a *lateError.
 	send(x *exchange, c *Call, method, target string) (answer, error)
 	// close closes idle connections.
 	close()
@@ -26,7 +25,7 @@ func newWire(o *Options) (wire, error) {
 	return newHTTP1(o)
 }
 
-// local is the way to a provider in this process.
+// local is the wire to a provider inside this process.
 type local struct {
 	transport http.RoundTripper
 }
@@ -59,14 +58,14 @@ func (l *local) roundTrip(req *http.Request, cancel context.CancelFunc) (answer,
 	return answer{res.StatusCode, localFields{res.Header}, res.ContentLength, &canceledBody{res.Body, cancel}}, nil
 }
 
-// roundTripLate is roundTrip for an answer that may be late: in a goroutine of its own, for
-// nobody can leave a RoundTripper and come back.
+// roundTripLate is roundTrip for an answer that may be late. It runs in a goroutine of its own, because a call of a
+// RoundTripper cannot be left and resumed.
 func (l *local) roundTripLate(x *exchange, req *http.Request, cancel context.CancelFunc) (answer, error) {
 	type result struct {
 		answer answer
 		err    error
 	}
-	results := make(chan result, 2) // that it is late, and the answer
+	results := make(chan result, 2) // the notice that it is late, and the answer
 	x.keepLate(func() bool {
 		results <- result{err: errLate}
 		return true
@@ -77,7 +76,7 @@ func (l *local) roundTripLate(x *exchange, req *http.Request, cancel context.Can
 		results <- result{a, err}
 	}()
 	await := func() (answer, error) {
-		r := <-results // which the total time ends
+		r := <-results // ends with the total timeout
 		return r.answer, r.err
 	}
 	a, err := await()
@@ -89,19 +88,19 @@ func (l *local) roundTripLate(x *exchange, req *http.Request, cancel context.Can
 
 func (*local) close() {}
 
-// canceledBody is a body whose request is canceled by closing it.
+// canceledBody is a body that cancels its request when it is closed.
 type canceledBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-// Close cancels first, so that what is unfinished cannot hold it up.
+// Close cancels first, so that it does not wait for the unfinished rest.
 func (b *canceledBody) Close() error {
 	b.cancel()
 	return b.ReadCloser.Close()
 }
 
-// localFields is a header of which all fields can be read.
+// localFields is a header that also iterates over its fields.
 type localFields struct{ http.Header }
 
 // All implements Header.

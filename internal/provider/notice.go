@@ -17,9 +17,8 @@ const (
 	maxNoticeReply = 16 << 10
 )
 
-// IsHere reports whether the server of an entry with a Notice answers on this machine, such
-// as an Ollama (https://docs.ollama.com/api-reference/get-version). It takes 200 ms at most.
-// Dial is that of a net.Dialer.
+// IsHere reports whether the server of an entry with a Notice answers on this machine, such as Ollama
+// (https://docs.ollama.com/api-reference/get-version). It takes at most 200 ms. Dial is that of a net.Dialer.
 func (e *Entry) IsHere(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error),
 ) bool {
 	u, err := url.Parse(e.BaseURL)

@@ -7,8 +7,8 @@ import (
 	"weir/internal/llm"
 )
 
-// Own reports whether all that a provider shows of who sends a request is its own: keys that were typed, or those of the
-// saved provider at the same host. Saved is nil for a provider that is new.
+// Own reports whether the provider's credentials are its own: keys that were typed, or those of the saved provider at
+// the same host. Saved is nil for a new provider.
 func (p *Provider) Own(saved *Provider, typed []string) bool {
 	same := saved != nil && saved.origin == p.origin
 	if len(p.opts.APIKeys) == 0 {
@@ -21,7 +21,7 @@ func (p *Provider) Own(saved *Provider, typed []string) bool {
 	})
 }
 
-// ShownURL is an address of the provider as people may see it: what stands for a reference in its base URL is not shown.
+// ShownURL returns an address of the provider as people may see it: values of references in its base URL are not shown.
 func (p *Provider) ShownURL(address string) string {
 	base, written := p.opts.BaseURL, p.opts.WrittenURL
 	if written == "" || written == base {

@@ -176,8 +176,8 @@ func (p *page) describe(t *testing.T, book *pricing.Book) {
 		p.PriceURL = urls[0]
 	}
 	does := map[string]string{
-		"images": "takes images", "documents": "takes documents (PDF)", "audio": "takes audio",
-		"tools": "calls tools", "structured": "keeps to a JSON schema", "reasoning": "reasons before it answers",
+		"images": "accepts images", "documents": "accepts documents (PDF)", "audio": "accepts audio",
+		"tools": "calls tools", "structured": "follows a JSON schema", "reasoning": "reasons before it answers",
 	}
 	for _, name := range pricing.AbilityNames() {
 		p.Abilities = append(p.Abilities, tally{Does: does[name]})
@@ -208,7 +208,7 @@ func ofModels(groups []rules.Of) string {
 	}
 	said := "`" + strings.Join(words, "`, `") + "`"
 	if len(except) > 0 {
-		said += ", but no `" + strings.Join(except, "`, `") + "`"
+		said += ", except `" + strings.Join(except, "`, `") + "`"
 	}
 	return said
 }
@@ -255,7 +255,7 @@ func sentence(l *pricing.Listing) string {
 // dollars is a rate for a million tokens.
 func dollars(r llm.Rate) string {
 	if !r.Known() {
-		return "nothing known"
+		return "unknown"
 	}
 	return "$" + llm.FormatRate(r.Pico())
 }
@@ -272,11 +272,12 @@ func thousands(n int64) string {
 func (p *page) Switch() string {
 	switch {
 	case p.Name == "ollama":
-		return "One at its usual port is noticed. One elsewhere is switched on by its address in " + p.SwitchShort() + ", or in `weir.yaml`:"
+		return "A server at the usual port is detected. Another one is enabled by its address in " + p.SwitchShort() +
+			", or in `weir.yaml`:"
 	case p.Local:
-		return "Switched on by its address in " + p.SwitchShort() + ", or in `weir.yaml`:"
+		return "Enabled by its address in " + p.SwitchShort() + ", or in `weir.yaml`:"
 	}
-	return "Switched on by " + p.SwitchShort() + ", or in `weir.yaml`:"
+	return "Enabled by " + p.SwitchShort() + ", or in `weir.yaml`:"
 }
 
 // SwitchShort is the variables that do it.
@@ -328,9 +329,9 @@ func (p *page) Format() string {
 
 // Address says where it is, and what fills its gaps.
 func (p *page) Address() string {
-	s := fmt.Sprintf("`%s`; another in `%s`", p.BaseURL, p.BaseURLEnv)
+	s := fmt.Sprintf("`%s`; set another in `%s`", p.BaseURL, p.BaseURLEnv)
 	if p.HostEnv != "" {
-		s += fmt.Sprintf(" (whole) or `%s` (a host, a host and port)", p.HostEnv)
+		s += fmt.Sprintf(" (a whole URL) or `%s` (a host, or host and port)", p.HostEnv)
 	}
 	s += " or `base_url`"
 	for _, name := range slices.Sorted(maps.Keys(p.Placeholders)) {
@@ -354,7 +355,7 @@ func (p *page) Credentials() string {
 	}
 	s := cmp.Or(ways[p.Auth], "`"+p.Auth+"`")
 	if p.Local {
-		s += ", if the server wants one"
+		s += ", if the server requires one"
 		if len(p.KeyEnv) > 0 {
 			s += ": " + either(p.KeyEnv) + " or `api_keys`"
 		}
@@ -365,9 +366,9 @@ func (p *page) Credentials() string {
 // Prices say where they are from.
 func (p *page) Prices() string {
 	if p.PriceURL == "" {
-		return "none embedded: its models are *unpriced* until you give theirs under `prices`"
+		return "none embedded: models are *unpriced* until you set `prices`"
 	}
-	return "embedded; yours under `prices` win"
+	return "embedded; your `prices` take precedence"
 }
 
 // Quirks are the departures in sentences; one that has none stands as it is.
@@ -383,43 +384,48 @@ func quirk(key string, raw json.RawMessage) string {
 	_ = json.Unmarshal([]byte(fmt.Sprintf("{%q:%s}", key, raw)), &q) // an unknown key stands as it is
 	switch {
 	case q.MaxOutputField != "":
-		return fmt.Sprintf("The cap on output goes in `%s`.", q.MaxOutputField)
+		return fmt.Sprintf("The output cap is sent as `%s`.", q.MaxOutputField)
 	case q.NoStreamOptions:
-		return "`stream_options` is not sent: usage comes in streams unasked."
+		return "`stream_options` is not sent, because streams report usage without it."
 	case q.Rename != nil:
 		var names []string
 		for _, from := range slices.Sorted(maps.Keys(q.Rename)) {
-			names = append(names, fmt.Sprintf("`%s` goes as `%s`", from, q.Rename[from]))
+			names = append(names, fmt.Sprintf("`%s` is sent as `%s`", from, q.Rename[from]))
 		}
 		return strings.Join(names, ", ") + "."
 	case q.RequiredToolChoice != "":
-		return fmt.Sprintf("That some tool must be called goes as `\"tool_choice\": \"%s\"`.", q.RequiredToolChoice)
+		return fmt.Sprintf("A required tool call is sent as `\"tool_choice\": \"%s\"`.", q.RequiredToolChoice)
 	case q.ReasoningBesideOutput:
-		return "Its `completion_tokens` leave reasoning out: it is added, not taken from them."
+		return "Its `completion_tokens` exclude reasoning tokens, which Weir adds."
 	case q.ReasoningBesideCap:
-		return "The cap on output may leave reasoning out: a budget holds the context window beside it, unless the request has a `thinking_budget` or `\"enable_thinking\": false`."
+		return "The output cap may exclude reasoning: under a budget the hold also covers the context window, " +
+			"unless the request has a `thinking_budget` or `\"enable_thinking\": false`."
 	case q.SoundApart:
-		return "Sound in a chat may be charged for by its length: where the model has no rate for sound it is an `other_tool` without a price, refused under a budget."
+		return "Sound in a chat may be charged by its length: if the model has no rate for sound, it counts as " +
+			"an unpriced `other_tool`, which a budget refuses."
 	case q.ParsesDocuments:
-		return "A document for a model that is not known to take documents is read into text for a fee that no reply tells: it is an `other_tool` without a price, refused under a budget."
+		return "For a model that is not known to accept documents, the provider converts a document to text " +
+			"for a fee that no reply reports: it counts as an unpriced `other_tool`, which a budget refuses."
 	case q.Documents == llm.DocumentsByURL:
-		return "A document goes as a `document_url`, inline as a data URL; one that is text goes as text."
+		return "A document is sent as a `document_url`, an inline one as a data URL; a text document is sent as text."
 	case q.BillsFetches:
-		return "It charges for each page that its own search of the web opens: these are `other_tool`."
+		return "It charges for each page that its own web search opens; these count as `other_tool`."
 	case q.IgnoresCallCaps:
-		return "It obeys no cap on the calls of its own tools, such as `max_tool_calls`: a budget holds ten calls of each."
+		return "It ignores caps on calls of its own tools, such as `max_tool_calls`: under a budget the hold " +
+			"covers ten calls of each."
 	case q.Drop != nil:
-		return "It has no word for these, so they are left out: " + code(q.Drop) + "."
+		return "These fields are not supported and are left out: " + code(q.Drop) + "."
 	case q.Takes != nil:
-		return "It takes these beyond its wire format, from clients of all APIs: " + code(q.Takes) + "."
+		return "It supports these in addition to its wire format, for clients of all APIs: " + code(q.Takes) + "."
 	case q.LeastAudioSeconds > 0:
-		return fmt.Sprintf("A recording is charged for as %d seconds at least.", q.LeastAudioSeconds)
+		return fmt.Sprintf("A recording is charged as at least %d seconds.", q.LeastAudioSeconds)
 	case q.NoTier:
-		return "Its answers do not tell the service tier: the one that was asked for is the one that served."
+		return "Its answers do not report the service tier: Weir assumes the requested one."
 	case q.Prefill == "yes":
-		return "An answer that breaks off can be continued behind its words: it takes a conversation that ends with the assistant's."
+		return "It accepts a conversation that ends with an assistant's message, so an interrupted answer can " +
+			"be continued behind its text."
 	case q.Prefill == "no":
-		return "It takes no conversation that ends with the assistant's words."
+		return "It does not accept a conversation that ends with an assistant's message."
 	}
 	return fmt.Sprintf("`%s`: `%s`", key, raw)
 }

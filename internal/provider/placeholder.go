@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// Placeholder says what stands for a {name} in the base URL of an Entry.
+// Placeholder describes a {name} in the base URL of an Entry.
 type Placeholder struct {
-	// Env are the environment variables that hold it; the first that is set
-	// counts.
+	// Env names the environment variables that may hold the value; the first one that is set counts.
 	Env []string `json:"env"`
-	// Default is what stands there where none is set; empty where one must be.
+	// Default is the value if no variable is set; empty if one must be set.
 	Default string `json:"default,omitempty"`
-	// Forms are what is written for a value, "{}" being the value: by the
-	// value, or by "*" for any other. Without them it is written as it is.
+	// Forms maps a value, or "*" for all others, to the text that is written, in which "{}" is replaced by the value.
+	// Without a form the value is written unchanged.
 	Forms map[string]string `json:"forms,omitempty"`
-	// Example is a value such as people give.
+	// Example is an example of a value.
 	Example string `json:"example"`
 }
 
-// fill writes the base URL with the values of the environment. Missing are the
-// variables that must be set for it, one for each placeholder.
+// fill returns the base URL with the values from the environment. Missing names the variables that must be set, one for
+// each placeholder.
 func (e *Entry) fill(getenv func(string) string) (base string, missing []string) {
 	var out strings.Builder
 	rest := e.BaseURL
@@ -38,7 +37,7 @@ func (e *Entry) fill(getenv func(string) string) (base string, missing []string)
 		if value == "" && !slices.Contains(missing, p.Env[0]) {
 			missing = append(missing, p.Env[0])
 		}
-		// People copy an address with all that stands in it.
+		// People may copy the value together with the text that follows it in the URL.
 		literal, _, _ := strings.Cut(rest, "{")
 		out.WriteString(p.form(strings.TrimSuffix(value, strings.TrimRight(literal, "/"))))
 	}
@@ -48,7 +47,7 @@ func (e *Entry) fill(getenv func(string) string) (base string, missing []string)
 	return out.String(), nil
 }
 
-// value is what the environment says, without a slash at its end.
+// value returns the value from the environment, without a slash at its end.
 func (p *Placeholder) value(getenv func(string) string) string {
 	for _, name := range p.Env {
 		if v := strings.TrimRight(strings.TrimSpace(getenv(name)), "/"); v != "" {
@@ -69,7 +68,7 @@ func (p *Placeholder) form(value string) string {
 	return strings.ReplaceAll(form, "{}", value)
 }
 
-// checkPlaceholders holds that the base URL can be filled in.
+// checkPlaceholders checks that the base URL can be completed.
 func (e *Entry) checkPlaceholders() error {
 	examples := map[string]string{}
 	for name, p := range e.Placeholders {
@@ -77,19 +76,19 @@ func (e *Entry) checkPlaceholders() error {
 			return fmt.Errorf("placeholders.%s: env and example are required", name)
 		}
 		if !strings.Contains(e.BaseURL, "{"+name+"}") {
-			return fmt.Errorf("placeholders.%s: base_url has none of it", name)
+			return fmt.Errorf("placeholders.%s: base_url does not contain it", name)
 		}
 		examples[p.Env[0]] = p.Example
 	}
 	for _, part := range strings.Split(e.BaseURL, "{")[1:] {
 		name, _, _ := strings.Cut(part, "}")
 		if _, ok := e.Placeholders[name]; !ok {
-			return fmt.Errorf("base_url: placeholders does not say what {%s} is", name)
+			return fmt.Errorf("base_url: {%s} is missing in placeholders", name)
 		}
 	}
 	base, missing := e.fill(func(name string) string { return examples[name] })
 	if missing != nil {
-		return fmt.Errorf("base_url: nothing for %s", missing)
+		return fmt.Errorf("base_url: no value for %s", missing)
 	}
 	if err := checkBaseURL(base, e.Local); err != nil {
 		return fmt.Errorf("base_url: %w", err)

@@ -100,14 +100,14 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 			`"base_url":"` + base + `","placeholders":` + placeholders + `}`
 	}
 	for want, text := range map[string]string{
-		"":                          entry("https://{r}.example/v1", `{"r":{"env":["R"],"example":"x"}}`),
-		"does not say what {r} is":  entry("https://{r}.example", `{}`),
-		"does not say what {open":   entry("https://{open", `{}`),
-		"placeholders.s: base_url":  entry("https://{r}.example", `{"r":{"env":["R"],"example":"x"},"s":{"env":["S"],"example":"x"}}`),
-		"placeholders.r: env and":   entry("https://{r}.example", `{"r":{"env":["R"]}}`),
-		"placeholders.r: env":       entry("https://{r}.example", `{"r":{"env":[],"example":"x"}}`),
-		"is not an http or https":   entry("{r}.example", `{"r":{"env":["R"],"example":"x"}}`),
-		`unknown field "otherwise"`: entry("https://{r}.example", `{"r":{"env":["R"],"example":"x","otherwise":1}}`),
+		"":                               entry("https://{r}.example/v1", `{"r":{"env":["R"],"example":"x"}}`),
+		"{r} is missing in placeholders": entry("https://{r}.example", `{}`),
+		"{open} is missing":              entry("https://{open", `{}`),
+		"placeholders.s: base_url":       entry("https://{r}.example", `{"r":{"env":["R"],"example":"x"},"s":{"env":["S"],"example":"x"}}`),
+		"placeholders.r: env and":        entry("https://{r}.example", `{"r":{"env":["R"]}}`),
+		"placeholders.r: env":            entry("https://{r}.example", `{"r":{"env":[],"example":"x"}}`),
+		"is not an http or https":        entry("{r}.example", `{"r":{"env":["R"],"example":"x"}}`),
+		`unknown field "otherwise"`:      entry("https://{r}.example", `{"r":{"env":["R"],"example":"x","otherwise":1}}`),
 	} {
 		_, err := provider.ParseEntry([]byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -1,7 +1,6 @@
-// Package provider reaches AI model providers. A provider is data: a
-// catalogue of the well-known ones is embedded, and an operator names others
-// by their base URL. Do makes one exchange with any of them, with every timer
-// in force, and turns whatever goes wrong into a Failure of one vocabulary.
+// Package provider calls AI model providers. A provider is data: a catalogue of well-known ones is embedded, and
+// operators define others by a base URL. Do makes one exchange with a provider under all timeouts, and reports each
+// error as a Failure.
 package provider
 
 import (
@@ -24,14 +23,12 @@ import (
 	"weir/internal/outbound"
 )
 
-// Timeouts bound one exchange with a provider. A zero is the default.
+// Timeouts bound one exchange with a provider. A zero field means its default.
 type Timeouts struct {
-	// Connect bounds opening a connection, and again its TLS handshake.
-	// Default 5 s.
+	// Connect bounds opening a connection, and separately its TLS handshake. Default 5 s.
 	Connect time.Duration
-	// FirstByte bounds the wait from the start of the exchange to the first
-	// byte of the reply's body. Default 120 s for streams, and 10 minutes for whole
-	// answers, which may be thought about for long.
+	// FirstByte bounds the wait from the start of the exchange to the first byte of the body. Default 120 s for
+	// streams, and 10 minutes for whole answers, because a model may think for long.
 	FirstByte time.Duration
 	// Idle bounds each later wait for a byte of the body. Default 60 s.
 	Idle time.Duration
@@ -39,111 +36,101 @@ type Timeouts struct {
 	Total time.Duration
 }
 
-// Options say what a provider is. Name, Dialect and BaseURL are required.
+// Options configure a provider. Name, Dialect and BaseURL are required.
 type Options struct {
 	// Name is the <provider> of <provider>/<model-name>.
 	Name    string
 	Dialect *dialect.Dialect
-	// Also are further wire formats that it speaks, at the same address and with
-	// the same credential. Of quirks those of llm.Quirks.Everywhere hold there.
+	// Also lists further wire formats that the provider supports at the same address with the same credential. Only the
+	// quirks in llm.Quirks.Everywhere apply to them.
 	Also []*dialect.Dialect
-	// Ask is how it is asked about a reply by its id; nil where it cannot be.
+	// Ask describes how to query the provider about a reply by its id; nil if that is impossible.
 	Ask *dialect.Inquiry
-	// Counter is how it is asked for a count of the tokens of a chat; nil where it cannot be.
+	// Counter describes how the provider counts the tokens of a chat; nil if it cannot.
 	Counter *dialect.Counter
-	// BaseURL is an http or https address, the API's version included.
+	// BaseURL is an http or https URL, including the API's version.
 	BaseURL string
-	// WrittenURL is BaseURL as people wrote it, where references in it stand for what nobody is to be shown; empty
-	// where that is BaseURL.
+	// WrittenURL is BaseURL with its references unresolved, since their values must not be shown; empty if it has none.
 	WrittenURL string
-	// APIKeys may be empty for a server that asks for none, and for a scheme
-	// that finds out who the gateway is.
+	// APIKeys may be empty for a server without authentication, and for a scheme that finds the gateway's identity.
 	APIKeys []llm.Secret
-	// Auth says how a request shows who sends it; empty is the usual way of
-	// the wire format.
+	// Auth is the authentication scheme; empty means the usual one of the wire format.
 	Auth credential.Scheme
-	// AllowPrivate permits loopback, private and link-local addresses. Nothing
-	// permits those of the clouds' metadata services.
+	// AllowPrivate permits loopback, private and link-local addresses. Addresses of cloud metadata services are never
+	// permitted.
 	AllowPrivate bool
-	// Models are the only ones served, by the provider's own names; empty for
-	// whatever is asked.
+	// Models lists the only models served, by the provider's names; empty permits all.
 	Models   []string
 	Timeouts Timeouts
-	// BillsAfterDisconnect says that the provider charges for all of a stream whose
-	// client has left: cancelling it saves nothing.
+	// BillsAfterDisconnect is set if the provider charges for all of a stream after the client has left, so that
+	// cancelling it saves nothing.
 	BillsAfterDisconnect bool
-	// BillsRefusals says that the provider charges for some requests that it refuses:
-	// those of Failure.Worked.
+	// BillsRefusals is set if the provider charges for the refused requests of Failure.Worked.
 	BillsRefusals bool
-	// FreesFailures says that the provider charges nothing for what it answers with an error status of its own.
+	// FreesFailures is set if the provider does not charge for requests that it answers with an error status of its
+	// own.
 	FreesFailures bool
-	// BillsItself has an attempt cost what the provider says that it charges, where it
-	// says so, and not what its usage comes to.
+	// BillsItself makes the cost of an attempt the charge that the provider reports, if it reports one, instead of the
+	// cost of its usage.
 	BillsItself    bool
-	wholeFirstByte time.Duration // of answers that are no streams
-	// Retries is how often a failed attempt may be made again at this
-	// provider; 0 for never.
+	wholeFirstByte time.Duration // for whole answers
+	// Retries bounds the retries of a failed attempt at this provider; 0 means none.
 	Retries int
 	Quirks  llm.Quirks
-	// PriceSource is the id of the provider in the price data; empty where that is Name, and
-	// for none.
+	// PriceSource is the provider's id in the price data if it differs from Name; empty otherwise.
 	PriceSource string
-	// RegionHost finds the region in the host of BaseURL, as Entry has it.
+	// RegionHost matches the region in the host of BaseURL, as in Entry.
 	RegionHost string
 
-	// Connections counts those to all providers; nil for no bound.
+	// Connections bounds the connections to all providers; nil means no bound.
 	Connections *Connections
-	// Proxy is what all requests go through, as outbound.ParseProxy has it; empty
-	// for none.
+	// Proxy is the proxy for all requests, in the form of outbound.ParseProxy; empty for none.
 	Proxy string
-	// CAFile is a file of PEM certificates trusted beside the system's.
+	// CAFile is a file of PEM certificates that are trusted in addition to the system's.
 	CAFile string
-	// UserAgent is the User-Agent header; empty is "weir".
+	// UserAgent is the User-Agent header; empty means "weir".
 	UserAgent string
-	// MaxReply bounds a whole reply in bytes; 0 is 32 MiB.
+	// MaxReply bounds a whole reply in bytes; 0 means 32 MiB.
 	MaxReply int64
-	// Local answers in this process, in place of a server at BaseURL; nil for none.
+	// Local answers requests inside this process instead of a server at BaseURL; nil for none.
 	Local http.RoundTripper
-	// Now is the clock by which dates in Retry-After are read; nil is time.Now.
+	// Now is the clock for dates in Retry-After; nil means time.Now.
 	Now func() time.Time
 }
 
 const (
 	defaultConnect   = 5 * time.Second
 	defaultFirstByte = 120 * time.Second
-	// defaultWholeFirstByte is what the vendors' SDKs wait for an answer that is no
-	// stream: https://github.com/openai/openai-python#timeouts,
-	// https://github.com/anthropics/anthropic-sdk-python#timeouts.
+	// defaultWholeFirstByte is how long the vendors' SDKs wait for a whole answer:
+	// https://github.com/openai/openai-python#timeouts, https://github.com/anthropics/anthropic-sdk-python#timeouts.
 	defaultWholeFirstByte = 10 * time.Minute
 	defaultIdle           = 60 * time.Second
 	defaultTotal          = 30 * time.Minute
 	defaultMaxReply       = 32 << 20
 
-	// DefaultRetries is Options.Retries where the configuration says nothing.
+	// DefaultRetries is the value of Options.Retries without a configured one.
 	DefaultRetries = 2
 )
 
-// Provider is one configured provider. It does not change once it is made;
-// its methods may be called concurrently.
+// Provider is a configured provider. It is immutable and safe for concurrent use.
 type Provider struct {
 	opts        Options
-	otherQuirks llm.Quirks           // of the wire formats in Also
+	otherQuirks llm.Quirks           // for the wire formats in Also
 	rules       map[string]rules.Set // by wire format
 	origin      string               // the base URL up to its path
-	prefix      string               // its path, without a slash at the end
+	prefix      string               // the path of the base URL, without a slash at the end
 	servesIn    string
 	wire        wire
 	counts      counts
 
-	header      string               // of the scheme, carries a key
-	credentials []llm.Secret         // its values, one for every key; none where none is sent
-	identity    *credential.Identity // shows who the gateway is in place of a key; nil where one is configured
-	// secrets are the credentials that no text may hold; those of the identity as last seen.
+	header      string               // name of the scheme's header for a key
+	credentials []llm.Secret         // header values, one for each key; empty if no key is sent
+	identity    *credential.Identity // authenticates the gateway if no key is configured; else nil
+	// secrets are the credentials that must not appear in any text; those of the identity as last seen.
 	secrets atomic.Pointer[secretParts]
 }
 
-// New makes a provider. An error names the configuration key at fault, such as
-// "providers.groq.base_url".
+// New returns a provider. An error names the invalid configuration key, such as "providers.groq.base_url".
 func New(o Options) (*Provider, error) {
 	o.fillDefaults()
 	if err := o.check(); err != nil {
@@ -160,7 +147,7 @@ func New(o Options) (*Provider, error) {
 			return nil, err
 		}
 	}
-	o.Proxy = "" // it may hold a password and is not needed again
+	o.Proxy = "" // it may contain a password and is no longer needed
 	keys := make([]string, len(o.APIKeys))
 	for i, key := range o.APIKeys {
 		keys[i] = key.Reveal()
@@ -177,7 +164,7 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
-// splitBaseURL parts an address where its path begins.
+// splitBaseURL splits a URL where its path begins.
 func splitBaseURL(s string) (origin, prefix string) {
 	s = strings.TrimRight(s, "/")
 	host := strings.Index(s, "://") + len("://")
@@ -214,15 +201,15 @@ func orDefault[T comparable](v *T, value T) {
 	}
 }
 
-// check returns errors that begin with the configuration key at fault.
+// check returns errors that begin with the invalid configuration key.
 func (o *Options) check() error {
 	switch {
 	case !validName(o.Name):
-		return errors.New(`name: not of lower-case letters, digits, "-", "_" and "."`)
+		return errors.New(`name: use only lower-case letters, digits, "-", "_" and "."`)
 	case o.Dialect == nil:
 		return errors.New("dialect: missing or unknown")
 	case o.Dialect.Path == nil:
-		return fmt.Errorf("dialect: %q cannot be spoken to a provider", o.Dialect.Name)
+		return fmt.Errorf("dialect: %q is not supported for providers", o.Dialect.Name)
 	case o.Retries < 0:
 		return fmt.Errorf("retries: %d is negative", o.Retries)
 	case o.MaxReply < 0:
@@ -279,7 +266,7 @@ func checkBaseURL(s string, allowPrivate bool) error {
 	return reach(allowPrivate).CheckHost(u.Hostname())
 }
 
-// hideUser leaves out of an address what may be a password.
+// hideUser removes from an address a part that may be a password.
 func hideUser(s string) string {
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		return redacted + s[i:]
@@ -287,15 +274,14 @@ func hideUser(s string) string {
 	return s
 }
 
-// Name is the <provider> of <provider>/<model-name>.
+// Name returns the <provider> of <provider>/<model-name>.
 func (p *Provider) Name() string { return p.opts.Name }
 
-// Dialect is the wire format that the provider is asked in, where nothing
-// speaks for another.
+// Dialect returns the wire format that is used for the provider by default.
 func (p *Provider) Dialect() *dialect.Dialect { return p.opts.Dialect }
 
-// Speaking is the wire format to ask the provider for a model in, for a client that speaks
-// the one given: the same, where it can, else the one that the model is best asked in.
+// Speaking returns the wire format to use at the provider for a client's wire format and a model: the client's own if
+// the provider supports it, else the best one for the model.
 func (p *Provider) Speaking(client *dialect.Dialect, model string) *dialect.Dialect {
 	if client == p.opts.Dialect || slices.Contains(p.opts.Also, client) {
 		return client
@@ -309,11 +295,10 @@ func (p *Provider) Speaking(client *dialect.Dialect, model string) *dialect.Dial
 	return p.opts.Dialect
 }
 
-// Rules are what its vendor asks of requests in a wire format that it speaks.
+// Rules returns the vendor's rules for requests in a wire format that the provider supports.
 func (p *Provider) Rules(d *dialect.Dialect) rules.Set { return p.rules[d.Name] }
 
-// Quirks are the provider's departures from a wire format that it speaks. They
-// are not to be changed.
+// Quirks returns the provider's departures from a wire format that it supports. They must not be changed.
 func (p *Provider) Quirks(d *dialect.Dialect) *llm.Quirks {
 	if d == p.opts.Dialect {
 		return &p.opts.Quirks
@@ -321,45 +306,41 @@ func (p *Provider) Quirks(d *dialect.Dialect) *llm.Quirks {
 	return &p.otherQuirks
 }
 
-// Prefills reports whether a conversation that ends with an assistant's message
-// is continued behind that message, in a wire format that the provider speaks.
+// Prefills reports whether the provider continues a conversation that ends with an assistant's message, in the wire
+// format d.
 func (p *Provider) Prefills(d *dialect.Dialect) bool {
 	return p.opts.Quirks.Prefill == "yes" || p.opts.Quirks.Prefill == "" && d.Prefill
 }
 
-// BaseURL is the provider's address as it was configured.
+// BaseURL returns the configured base URL.
 func (p *Provider) BaseURL() string { return p.opts.BaseURL }
 
-// PriceSource is the provider's id in the price data; empty where that is its name, and for
-// none.
+// PriceSource returns the provider's id in the price data if it differs from its name; empty otherwise.
 func (p *Provider) PriceSource() string { return p.opts.PriceSource }
 
-// Retries is how often a failed attempt may be made again at this provider.
+// Retries returns how often a failed attempt may be retried at this provider.
 func (p *Provider) Retries() int { return p.opts.Retries }
 
-// BillsAfterDisconnect reports whether the provider charges for all of a stream whose
-// client has left.
+// BillsAfterDisconnect reports whether the provider charges for all of a stream after the client has left.
 func (p *Provider) BillsAfterDisconnect() bool { return p.opts.BillsAfterDisconnect }
 
-// BillsRefusals reports whether the provider charges for a failure that has Worked.
+// BillsRefusals reports whether the provider charges for the failures of Failure.Worked.
 func (p *Provider) BillsRefusals() bool { return p.opts.BillsRefusals }
 
-// FreesFailures reports whether the provider charges nothing for what it answers with an error status of its own.
+// FreesFailures reports whether the provider does not charge for requests that it answers with an error status of its
+// own.
 func (p *Provider) FreesFailures() bool { return p.opts.FreesFailures }
 
-// BillsItself reports whether an attempt costs what the provider says that it charges.
+// BillsItself reports whether the cost of an attempt is the charge that the provider reports.
 func (p *Provider) BillsItself() bool { return p.opts.BillsItself }
 
-// Timeouts are the timers in force, defaults filled in; that of the first byte is for
-// streams.
+// Timeouts returns the timeouts, including defaults. FirstByte is the one for streams.
 func (p *Provider) Timeouts() Timeouts { return p.opts.Timeouts }
 
-// Keys is the number of credentials to balance over: Call.Key goes from 0 to
-// Keys()-1. It is 1 for a provider that asks for no key.
+// Keys returns the number of credentials: Call.Key ranges from 0 to Keys()-1. It is 1 for a provider without keys.
 func (p *Provider) Keys() int { return max(1, len(p.opts.APIKeys)) }
 
-// KeyID names a credential without giving it away: a digest of it, the same for
-// as long as the key is. It is empty for a provider that asks for no key.
+// KeyID identifies a credential by a digest that does not reveal it. It is empty for a provider without keys.
 func (p *Provider) KeyID(key int) string {
 	if key >= len(p.opts.APIKeys) {
 		return ""
@@ -368,18 +349,18 @@ func (p *Provider) KeyID(key int) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Reach is what its addresses may be.
+// Reach returns which addresses the provider may have.
 func (p *Provider) Reach() outbound.Reach { return reach(p.opts.AllowPrivate) }
 
-// Models is a copy of the list of models served; empty for any.
+// Models returns a copy of the list of served models; empty if all are served.
 func (p *Provider) Models() []string { return slices.Clone(p.opts.Models) }
 
-// Serves reports whether the provider takes requests for the model.
+// Serves reports whether the provider accepts requests for the model.
 func (p *Provider) Serves(model string) bool {
 	return len(p.opts.Models) == 0 || slices.Contains(p.opts.Models, model)
 }
 
-// Close closes idle connections. Exchanges under way go on.
+// Close closes idle connections. Running exchanges continue.
 func (p *Provider) Close() {
 	p.wire.close()
 	if p.identity != nil {

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// maxExplanation bounds, in bytes, what is passed on of a provider's explanation.
+	// maxExplanation bounds the part of a provider's explanation that is passed on, in bytes.
 	maxExplanation = 2 << 10
-	// minSecret is the length from which a key is looked for in a text; a
-	// shorter one, of a toy server, would be found in ordinary words.
+	// minSecret is the shortest key that is searched for in texts; shorter keys of test servers would match ordinary
+	// words.
 	minSecret = 8
-	// secretPart is how many bytes of a secret on end give it away. What vendors print
-	// of a key, "sk-proj-****abcd", has fewer.
+	// secretPart is how many bytes of a secret reveal it. The excerpts of a key that vendors print, "sk-proj-****abcd",
+	// are shorter.
 	secretPart = 16
 
 	redacted = "[redacted]"
 )
 
-// secretParts finds secrets in a text, wherever they stand: as they are, in a URL, or in
-// base64 (RFC 4648), where that of a longer text may contain them.
+// secretParts finds secrets in a text: unchanged, escaped for a URL, or in base64 (RFC 4648), also inside the encoding
+// of a longer text.
 type secretParts struct {
 	of    []string
-	long  *suffixarray.Index // of what is found by any secretPart bytes of it
-	short [][]byte           // what is found as a whole
+	long  *suffixarray.Index // secrets that are found by any secretPart bytes of them
+	short [][]byte           // secrets that are found only as a whole
 }
 
 func newSecretParts(secrets []string) *secretParts {
@@ -51,14 +51,14 @@ func newSecretParts(secrets []string) *secretParts {
 	return parts
 }
 
-// secretForms are how a secret is written. In base64 it depends on how many bytes stand
-// before it: of each case that is what the bytes before and behind do not change.
+// secretForms returns the spellings of a secret. Its base64 depends on the number of bytes before it modulo 3; for each
+// case it returns the characters that do not depend on the bytes around it.
 func secretForms(secret string) []string {
 	if len(secret) < minSecret {
 		return nil
 	}
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
-	for _, hex := range []string{"%%%02x", "%%%02X"} { // every byte of it, as RFC 3986 allows
+	for _, hex := range []string{"%%%02x", "%%%02X"} { // with each byte escaped, as RFC 3986 allows
 		var all strings.Builder
 		for _, c := range []byte(secret) {
 			fmt.Fprintf(&all, hex, c)
@@ -75,7 +75,7 @@ func secretForms(secret string) []string {
 	return slices.Compact(forms)
 }
 
-// at is how many bytes at the beginning of a text belong to a secret.
+// at returns how many bytes at the beginning of a text belong to a secret.
 func (s *secretParts) at(text []byte) int {
 	if len(text) >= secretPart && len(s.long.Lookup(text[:secretPart], 1)) > 0 {
 		return secretPart
@@ -88,7 +88,7 @@ func (s *secretParts) at(text []byte) int {
 	return 0
 }
 
-// hide takes the secrets out of a text.
+// hide replaces the secrets in a text.
 func (s *secretParts) hide(text string) string {
 	var out strings.Builder
 	in, end := []byte(text), 0
@@ -106,8 +106,8 @@ func (s *secretParts) hide(text string) string {
 	return out.String()
 }
 
-// redact bounds a text that may come from the provider and takes our credentials out of it.
-// Every such text that anybody is to see goes through it.
+// redact shortens a text that may come from the provider and removes the gateway's credentials. Every such text that is
+// shown must pass through it.
 func (p *Provider) redact(s string) string {
 	if s == "" {
 		return s
@@ -118,7 +118,7 @@ func (p *Provider) redact(s string) string {
 	return p.secretParts().hide(s)
 }
 
-// secretParts are those of the configured keys, or of what the identity shows at present.
+// secretParts returns the parts of the configured keys, or of the identity's current secrets.
 func (p *Provider) secretParts() *secretParts {
 	parts := p.secrets.Load()
 	if p.identity == nil {
@@ -131,7 +131,7 @@ func (p *Provider) secretParts() *secretParts {
 	return parts
 }
 
-// hide takes our credentials out of an error. A cause that has one keeps its text alone.
+// hide removes the gateway's credentials from an error. A cause that contains one is replaced by its cleaned text.
 func (p *Provider) hide(e *llm.Error) {
 	e.Message, e.Param, e.Word = p.redact(e.Message), p.redact(e.Param), p.redact(e.Word)
 	if e.Err == nil {

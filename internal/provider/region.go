@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Region is the region that the provider's address names, where prices differ by region;
-// empty for none.
+// Region returns the region in the provider's address, if prices differ by region; empty otherwise.
 func (o *Options) Region() string {
 	u, err := url.Parse(o.BaseURL)
 	if o.RegionHost == "" || err != nil {
@@ -20,11 +19,11 @@ func (o *Options) Region() string {
 	return found[1]
 }
 
-// ServesIn is the region that the provider's address names, in its host or its path; empty for none.
+// ServesIn returns the region in the host or path of the provider's address; empty if there is none.
 func (p *Provider) ServesIn() string { return p.servesIn }
 
-// location is the location that a path names, as in /projects/p/locations/europe-west4; empty for none, and for one that
-// is everywhere.
+// location returns the location in a path such as /projects/p/locations/europe-west4; empty if there is none or it is
+// global.
 func location(path string) string {
 	_, rest, _ := strings.Cut(path, "/locations/")
 	if name, _, _ := strings.Cut(rest, "/"); name != "global" {
@@ -33,5 +32,5 @@ func location(path string) string {
 	return ""
 }
 
-// Region is that of Options.
+// Region returns Options.Region.
 func (p *Provider) Region() string { return p.opts.Region() }

@@ -7,10 +7,9 @@ import (
 	"weir/internal/llm"
 )
 
-// Speaking is the entry of that name as its provider speaks a wire format, the
-// entry's own where that is empty. In another it is at the address that the
-// entry has for it, if any, and departs in what it does in every format alone. Nil for no
-// such entry.
+// Speaking returns the entry of that name for a wire format; an empty dialect means the entry's own. For another wire
+// format the entry has the address in BaseURLs, if any, and only the quirks that apply everywhere. It returns nil if
+// there is no such entry.
 func (c Catalogue) Speaking(name, dialect string) *Entry {
 	e := c.Find(name)
 	if e == nil || dialect == "" || dialect == e.Dialect {
@@ -24,8 +23,8 @@ func (c Catalogue) Speaking(name, dialect string) *Entry {
 	return &other
 }
 
-// Searching is the wire format to ask in for a search of the web: that one, unless it has no tool for it and another that
-// the provider speaks has.
+// Searching returns the wire format to use for a web search: d, unless only another wire format of the provider has a
+// search tool.
 func (p *Provider) Searching(d *dialect.Dialect) *dialect.Dialect {
 	if i := slices.IndexFunc(p.opts.Also, p.searches); i >= 0 && !p.searches(d) {
 		return p.opts.Also[i]
@@ -33,7 +32,7 @@ func (p *Provider) Searching(d *dialect.Dialect) *dialect.Dialect {
 	return d
 }
 
-// searches reports whether the provider has a tool for a search in a wire format that it speaks.
+// searches reports whether the provider has a web search tool in the wire format d.
 func (p *Provider) searches(d *dialect.Dialect) bool {
 	return d.SearchTool != nil && d.SearchTool(&llm.WebSearch{}, p.Quirks(d)) != nil
 }

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// statusOverloaded is Anthropic's "overloaded", which others have taken up.
+	// statusOverloaded is Anthropic's status for "overloaded", which other vendors use, too.
 	statusOverloaded = 529
-	// maxRetryAfter is the longest that a provider is taken at its word.
+	// maxRetryAfter is the longest Retry-After that is accepted.
 	maxRetryAfter = time.Hour
 )
 
-// statusFailure is the failure of an answer with an error status.
+// statusFailure returns the failure of an answer with an error status.
 func (r *Response) statusFailure(body []byte) *Failure {
 	p, status, h := r.exchange.provider, r.Status, r.Header
 	var upstream llm.ProviderError
@@ -36,16 +36,18 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	case status < http.StatusBadRequest:
 		status = namedStatus(body, upstream.Code, status)
 	case status >= http.StatusInternalServerError && upstream.Code == explain.Context:
-		status = http.StatusBadRequest // llama.cpp says so of an input that is longer than its batch
+		status = http.StatusBadRequest // llama.cpp answers so if the input is longer than its batch
 	case status == http.StatusForbidden && upstream.Code == explain.Policy:
-		status = http.StatusBadRequest // xAI says so of the caller's words, not of our credentials
+		status = http.StatusBadRequest // xAI answers so because of the caller's content
 	case status == http.StatusBadRequest && upstream.Code == "billing_error":
-		// Anthropic says so of an account without money; the caller cannot put it right
+		// Anthropic answers so if the account has no credit, which the caller cannot correct.
 		status = http.StatusPaymentRequired
 	}
 	status = cmp.Or(upstream.Status, status)
 	after := cmp.Or(retryAfter(h, p.opts.Now()), clampRetry(upstream.RetryAfter.Seconds()))
-	f := &Failure{Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true, lost: isLost(body)}
+	f := &Failure{
+		Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true, lost: isLost(body),
+	}
 	f.Err = &llm.Error{
 		Code:       statusCode(status),
 		Message:    p.statusMessage(f, r.model),
@@ -62,21 +64,20 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	case f.Overflow():
 		f.Err.Word = explain.Context
 	case upstream.Code == explain.Policy:
-		f.Err.Word, f.Err.Filtered = upstream.Code, upstream.Filtered // every provider's word for these, by now
+		f.Err.Word, f.Err.Filtered = upstream.Code, upstream.Filtered // the code is the same for all providers
 	default:
 		f.Err.Word = upstream.Word
 	}
 	return f
 }
 
-// ours tells the statuses that are about the gateway's own credentials.
+// ours reports whether a status concerns the gateway's own credentials.
 func ours(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusPaymentRequired || status == http.StatusForbidden
 }
 
-// statusCode is what a provider's status is to our client when nothing else is
-// left to try. Its 401, 402 and 403 are about our credentials, never the
-// caller's.
+// statusCode returns the error code for the client, after a provider's status when no target is left to try. 401, 402
+// and 403 concern the gateway's credentials, never the caller's.
 func statusCode(status int) llm.Code {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -95,21 +96,22 @@ func statusCode(status int) llm.Code {
 	return llm.CodeProviderError
 }
 
-// statusMessage is safe to show. Only what the caller has to put right is told
-// in the provider's own words.
+// statusMessage returns a message that is safe to show. It has the provider's own words only if the caller can correct
+// the mistake.
 func (p *Provider) statusMessage(f *Failure, model string) string {
 	name := p.opts.Name
 	switch statusCode(f.Status) {
 	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
-		return cmp.Or(f.Upstream.Message, fmt.Sprintf("The provider %s refused the request and did not say why.", name))
+		return cmp.Or(f.Upstream.Message,
+			fmt.Sprintf("The provider %s refused the request without an explanation.", name))
 	case llm.CodeModelNotFound:
 		if f.TooDear() {
-			return fmt.Sprintf("Nobody at the provider %s serves the model %q within the highest price of the request "+
-				"(provider.max_price). Under a budget that is what the budget has room for, and at most 16 times the model's "+
-				"price here. Raise the budget, or have the operator give the model its price in the configuration, under "+
-				"prices.", name, model)
+			return fmt.Sprintf("No endpoint of the provider %s serves the model %q within the highest price of the "+
+				"request (provider.max_price). Under a budget the gateway sets that price by the budget's room, to at "+
+				"most 16 times the model's price here. Raise the budget, or have the operator set the model's price "+
+				"under prices in the configuration.", name, model)
 		}
-		if f.Upstream.Word != "" && f.Upstream.Message != "" { // something else may be what is not found
+		if f.Upstream.Word != "" && f.Upstream.Message != "" { // the error may be about something other than the model
 			return f.Upstream.Message
 		}
 		return fmt.Sprintf("The provider %s has no model %q", name, model) + orAddress(f.Upstream.Message, model)
@@ -129,7 +131,7 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 	return fmt.Sprintf("The provider %s answered with status %d.", name, f.Status)
 }
 
-// orAddress returns the rest of that sentence. A 404 that does not speak of the model may be one of the address.
+// orAddress returns the rest of that sentence. A 404 that does not mention the model may be caused by a wrong address.
 func orAddress(said, model string) string {
 	switch lower := strings.ToLower(said); {
 	case strings.Contains(lower, "model"), strings.Contains(said, model):
@@ -140,7 +142,7 @@ func orAddress(said, model string) string {
 	return fmt.Sprintf(", or its base_url in the configuration is wrong: it said %q.", said)
 }
 
-// tryAgain returns the sentence that tells the wait; none for 0.
+// tryAgain returns a sentence with the wait; empty for 0.
 func tryAgain(wait time.Duration) string {
 	if wait == 0 {
 		return ""
@@ -148,10 +150,10 @@ func tryAgain(wait time.Duration) string {
 	return " " + llm.TryAgain(wait)
 }
 
-// isErrorBody reports whether a whole reply of status 200 is nothing but an
-// error. Some providers name one beside an answer; that is the dialect's.
+// isErrorBody reports whether a whole reply of status 200 is only an error. Errors next to an answer are decoded by the
+// dialect.
 func isErrorBody(body []byte) bool {
-	const near = 512 // an error stands at the front; answers are not searched whole
+	const near = 512 // an error is at the front; long answers are not searched
 	if !bytes.Contains(body[:min(len(body), near)], []byte(`"error"`)) {
 		return false
 	}
@@ -164,11 +166,11 @@ func isErrorBody(body []byte) bool {
 			if rawjson.HasElement(m.Value) {
 				return false
 			}
-		case "output", "embeddings": // an object is Bedrock's message, or Cohere's vectors by their type
+		case "output", "embeddings": // an object is Bedrock's message, or Cohere's vectors by type
 			if rawjson.HasElement(m.Value) || rawjson.KindOf(m.Value) == rawjson.Object {
 				return false
 			}
-		case "message": // a text is the error's
+		case "message": // a string belongs to the error
 			if rawjson.KindOf(m.Value) == rawjson.Object {
 				return false
 			}
@@ -181,8 +183,8 @@ func isErrorBody(body []byte) bool {
 	return found
 }
 
-// namedStatus is the status that an error names which came with a status of
-// success: as a number (OpenRouter) or as a word (OpenAI, Anthropic).
+// namedStatus returns the status that the error in a successful response names: as a number (OpenRouter) or as a word
+// (OpenAI, Anthropic).
 func namedStatus(body []byte, word string, otherwise int) int {
 	for _, path := range [][]string{{"error", "code"}, {"error", "status"}, {"code"}} {
 		n, ok := rawjson.AsInt(rawjson.Get(body, path...))
@@ -205,9 +207,8 @@ func namedStatus(body []byte, word string, otherwise int) int {
 	return otherwise
 }
 
-// retryAfter reads Retry-After (RFC 9110, section 10.2.3: seconds or a date)
-// and the milliseconds that OpenAI sends beside it. What is neither counts as
-// absent; the result is from 0 to an hour.
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3: seconds or a date) and OpenAI's header with milliseconds.
+// Invalid values count as absent. The result is between 0 and one hour.
 func retryAfter(h Header, now time.Time) time.Duration {
 	if ms, err := decimal(h.Get("Retry-After-Ms")); err == nil {
 		return clampRetry(ms / 1000)
@@ -224,7 +225,7 @@ func retryAfter(h Header, now time.Time) time.Duration {
 
 var errNotDecimal = errors.New("not a plain decimal")
 
-// decimal reads digits and a point alone; ParseFloat takes "Inf" and "0x1p9".
+// decimal parses digits and a decimal point only, since ParseFloat also accepts "Inf" and "0x1p9".
 func decimal(s string) (float64, error) {
 	if s == "" || strings.Trim(s, "0123456789.") != "" {
 		return 0, errNotDecimal

@@ -97,7 +97,7 @@ func TestNoExplanation(t *testing.T) {
 	t.Parallel()
 	p := answering(t, 400, http.Header{"Content-Encoding": {"gzip"}}, `{"error":{"message":"\u001f"}}`)
 	_, f := exchange(t.Context(), p, chat(true))
-	want := "The provider acme refused the request and did not say why."
+	want := "The provider acme refused the request without an explanation."
 	if f == nil || f.Err.Message != want {
 		t.Errorf("got %v, want %q", f, want)
 	}

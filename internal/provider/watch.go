@@ -6,36 +6,33 @@ import (
 	"time"
 )
 
-// errGivenUp is why an exchange was aborted that nobody wants any more.
+// errGivenUp is the cause when the gateway aborts an exchange that is no longer needed.
 var errGivenUp = errors.New("given up by our side")
 
-// expiry is why an exchange was aborted whose timer ran out.
+// expiry is the cause when a timer has expired.
 type expiry Kind
 
 // Error names the timer.
 func (e expiry) Error() string { return Kind(e).String() }
 
-// watch ends an exchange before its time: it holds the timers, and how to
-// abort what is under way. There is one time.Timer for all of
-// them, and it is not touched for every chunk: it fires at the earliest moment
-// at which something can have expired, looks, and is set anew. Only the time
-// that somebody waits for the provider counts as waiting; a client that reads
-// slowly does not make its provider idle.
+// watch holds the timers of an exchange and aborts it early. One time.Timer serves all timers, and is not reset for
+// every chunk: it fires at the earliest time at which a timer can have expired, checks, and is set again. Only the time
+// that a read waits for the provider counts: a client that reads slowly does not make its provider idle.
 type watch struct {
 	mu      sync.Mutex
-	kill    func() // ends what is under way at once; nil while nothing is
-	cause   error  // why the exchange was aborted; nil where it was not
+	kill    func() // aborts the current operation at once; nil if there is none
+	cause   error  // why the exchange was aborted; nil if it was not
 	timer   *time.Timer
 	stopped bool
-	onLate  func() bool   // called once, where the first byte is late; nil to abort the exchange then
-	late    bool          // it was, and the exchange goes on
-	kind    Kind          // what the expiry of the present wait is
-	limit   time.Duration // how long a wait may be
-	since   time.Time     // when the present wait began; zero while nobody waits
-	end     time.Time     // when the whole exchange has to be over
+	onLate  func() bool   // called once if the first byte is late; nil aborts the exchange then
+	late    bool          // the first byte was late, and the exchange continues
+	kind    Kind          // kind of the current wait's expiry
+	limit   time.Duration // longest duration of a wait
+	since   time.Time     // start of the current wait; zero without one
+	end     time.Time     // end of the whole exchange
 }
 
-// start begins the exchange with the wait for its first byte.
+// start starts the exchange with the wait for its first byte.
 func (w *watch) start(t *Timeouts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,8 +42,8 @@ func (w *watch) start(t *Timeouts) {
 	w.timer = time.AfterFunc(min(t.FirstByte, t.Total), w.look)
 }
 
-// attach names what ends the work that is now begun. It is false where the
-// exchange was aborted already.
+// attach sets the function that aborts the operation that begins now. It returns false if the exchange was aborted
+// already.
 func (w *watch) attach(kill func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +51,7 @@ func (w *watch) attach(kill func()) bool {
 	return w.cause == nil
 }
 
-// detach says that the work is over. It is false where it was aborted first.
+// detach marks the operation as finished. It returns false if it was aborted first.
 func (w *watch) detach() bool { return w.attach(nil) }
 
 // abort ends the exchange at once; only the first cause counts.
@@ -74,14 +71,14 @@ func (w *watch) abortLocked(cause error) {
 	}
 }
 
-// reason is why the exchange was aborted; nil where it was not.
+// reason returns why the exchange was aborted; nil if it was not.
 func (w *watch) reason() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cause
 }
 
-// look aborts the exchange when a timer has expired, and comes back otherwise.
+// look aborts the exchange if a timer has expired, and otherwise sets the timer again.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,15 +105,15 @@ func (w *watch) look() {
 	w.timer.Reset(min(next, w.end.Sub(now)))
 }
 
-// keepLate has f called, once, where the first byte does not come in time. Where f returns
-// true the exchange is not aborted, and may take its total time.
+// keepLate sets a function that is called once if the first byte does not arrive in time. If it returns true, the
+// exchange continues up to its total timeout.
 func (w *watch) keepLate(f func() bool) {
 	w.mu.Lock()
 	w.onLate = f
 	w.mu.Unlock()
 }
 
-// headCame ends what keepLate began. It reports whether the first byte was late.
+// headCame ends the effect of keepLate. It reports whether the first byte was late.
 func (w *watch) headCame() (late bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +121,7 @@ func (w *watch) headCame() (late bool) {
 	return w.late
 }
 
-// wait begins a wait, unless one is under way.
+// wait begins a wait, unless one has begun.
 func (w *watch) wait() {
 	w.mu.Lock()
 	if w.since.IsZero() {
@@ -140,7 +137,7 @@ func (w *watch) rest() {
 	w.mu.Unlock()
 }
 
-// limitWaits sets how long a wait may be from now on, and what its expiry is.
+// limitWaits sets the longest duration of waits from now on, and the kind of their expiry.
 func (w *watch) limitWaits(kind Kind, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,7 +147,7 @@ func (w *watch) limitWaits(kind Kind, limit time.Duration) {
 	}
 }
 
-// endWithin brings the end of the whole exchange nearer.
+// endWithin sets an earlier end of the whole exchange.
 func (w *watch) endWithin(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +157,7 @@ func (w *watch) endWithin(d time.Duration) {
 	}
 }
 
-// stop ends all timing.
+// stop stops the timer.
 func (w *watch) stop() {
 	w.mu.Lock()
 	w.stopped = true
