@@ -10,18 +10,18 @@ import (
 	"weir/internal/h1"
 )
 
-// body is the body of a request of HTTP/1.1.
+// body is the body of an HTTP/1.1 request.
 type body struct {
 	client  *client1
-	mu      sync.Mutex // a handler may read it when its answer goes out
+	mu      sync.Mutex // a handler may read the body while its answer is sent
 	framing h1.Framing
-	expects bool // the client waits to be told to send it
-	over    bool // its end was read
+	expects bool // the client waits for "100 Continue"
+	over    bool // read to its end
 	closed  bool
 	err     error // of the last read
 }
 
-// Read is io.Reader's.
+// Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -31,7 +31,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.read(p)
 }
 
-// Close is io.Closer's.
+// Close implements io.Closer.
 func (b *body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,11 +69,11 @@ func (b *body) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// step reads some bytes, which may be framing alone.
+// step reads some bytes, possibly only framing.
 func (b *body) step(p []byte) (n int, err error) {
 	c := b.client
 	if c.at == c.end {
-		if b.framing.Mode == h1.ByLength { // right to where it is wanted
+		if b.framing.Mode == h1.ByLength { // directly into p
 			n, err = c.wire.Read(b.framing.Limit(p))
 			if n > 0 {
 				n, _, err = b.decode(p[:n])
@@ -91,7 +91,7 @@ func (b *body) step(p []byte) (n int, err error) {
 	return n, err
 }
 
-// decode moves the body to the front of raw, n bytes, and says how much of raw was used.
+// decode moves the body to the front of raw, n bytes, and returns how much of raw it used.
 func (b *body) decode(raw []byte) (n, used int, err error) {
 	n, used, err = b.framing.Decode(raw)
 	b.over = errors.Is(err, io.EOF)
@@ -112,8 +112,8 @@ func asMalformed(err error) error {
 	return malformed(err.Error())
 }
 
-// drain reads what the handler has left before its answer goes out, and reports whether the connection
-// can be used again. The handler reads no more.
+// drain reads the rest of the body that the handler did not read, before the answer is sent. It reports whether the
+// connection can be reused. The handler must not read any more.
 func (b *body) drain() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

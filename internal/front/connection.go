@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// connection is one on the wire.
+// connection is a client's connection.
 type connection struct {
 	net.Conn
 	of            *Server
-	since         atomic.Int64  // age of the server when the wait began, in nanoseconds; 0 with a request, closedWaiting behind it
-	waits         atomic.Int32  // a wait: for what
-	gaveWay       time.Duration // for how long it had waited when it was closed for that
+	since         atomic.Int64  // start of the wait, as the server's age in ns; 0 during a request; see closedWaiting
+	waits         atomic.Int32  // a wait
+	gaveWay       time.Duration // how long it had waited when it was closed for a new one
 	isHTTP2       atomic.Bool
-	bodyRead      atomic.Int64 // its age when some of a body was last read, of HTTP/2
+	bodyRead      atomic.Int64 // age of the server when a body was last read, for HTTP/2
 	read, written deadline
 	watched       watched
 }
 
-// closedWaiting is the since of a connection that was closed while it waited: no request begins on it.
+// closedWaiting is the value of since after a connection was closed during a wait, so that no request begins on it.
 const closedWaiting = -1
 
-// wait says for what a connection waits that has no complete request. Such a connection gives way to new ones.
+// wait tells why a connection has no complete request. Such connections are closed to make room for new ones.
 type wait int32
 
 const (
 	forRequest wait = iota // idle
-	forHead                // some of the head has come
-	forEnd                 // the rest of a request that was refused is discarded
+	forHead                // a part of the head has arrived
+	forEnd                 // the rest of a refused request is being discarded
 	waits
 )
 
-// setWaiting begins a wait, and reports false where the connection was closed just now.
+// setWaiting begins a wait, and returns false if the connection has just been closed.
 func (c *connection) setWaiting(w wait) bool {
 	c.waits.Store(int32(w))
 	return c.setSince(int64(c.of.age()))
 }
 
-// setBusy says that there is a request, and reports false where the connection was closed just now.
+// setBusy begins a request, and returns false if the connection has just been closed.
 func (c *connection) setBusy() bool { return c.setSince(0) }
 
 func (c *connection) setSince(to int64) bool {
@@ -55,10 +55,10 @@ func (c *connection) setSince(to int64) bool {
 	}
 }
 
-// waiting is what a connection waits for.
+// waiting returns the connection's wait.
 func (c *connection) waiting() wait { return wait(c.waits.Load()) }
 
-// accept waits for a connection for which there is a place.
+// accept waits for a connection within the maximum number.
 func (s *Server) accept(l net.Listener) (*connection, error) {
 	for {
 		conn, err := l.Accept()
@@ -92,20 +92,21 @@ func (s *Server) add(c *connection) bool {
 }
 
 const (
-	// placesAtOnce is the part of all connections that is closed when a place is needed: whoever looks
-	// for the one that has waited longest looks at all.
+	// 1/placesAtOnce of all connections are closed at once to make room, because finding the longest wait requires a
+	// scan of all connections.
 	placesAtOnce = 64
-	// leastWait is for how long a connection waits before it gives way: its client, or the gateway, may not have got
-	// to it yet. New ones wait that long in the listener's queue, where they come in great numbers.
+	// leastWait is the shortest wait after which a connection may be closed for a new one, since its client or the
+	// gateway may not have had time to act. Until then, new connections wait in the listener's queue, which is much
+	// larger.
 	leastWait = 100 * time.Millisecond
 	waitLook  = 5 * time.Millisecond
-	// Where connections gave way that had waited for less than briefWait, answers end their connection for crowdTime: a
-	// client that is told so sends no request to a connection that is closed at that moment.
+	// If connections were closed after waits shorter than briefWait, all answers close their connections for crowdTime:
+	// a client that is told so does not send a request on a connection that is being closed.
 	briefWait, crowdTime = 2 * time.Second, 10 * time.Second
 )
 
-// makePlaces closes the connections that have waited longest for a complete request, or waits until one has waited
-// for leastWait, and reports whether there is any. The log tells of it.
+// makePlaces closes the connections that have waited longest for a complete request, or waits for one to reach
+// leastWait. It returns false if there are none. It logs the shortage.
 func (s *Server) makePlaces() bool {
 	closed := s.closeOldest(1+s.o.Most/placesAtOnce, func(c *connection) bool { return c.waited() >= leastWait })
 	if len(closed) == 0 && len(s.sinces(anyone)) > 0 {
@@ -119,18 +120,18 @@ func (s *Server) makePlaces() bool {
 	return len(closed) > 0
 }
 
-// waited says for how long the connection has waited; it does wait.
+// waited returns how long a waiting connection has waited.
 func (c *connection) waited() time.Duration { return c.of.age() - time.Duration(c.since.Load()) }
 
 func anyone(*connection) bool { return true }
 
-// isCrowded reports whether places are so short that no connection is to stay open for another request.
+// isCrowded reports whether connections are so scarce that none may be kept open for another request.
 func (s *Server) isCrowded() bool {
 	until := s.crowded.Load()
 	return until > 0 && int64(s.age()) < until
 }
 
-// sinces says since when such connections wait that do.
+// sinces returns the starts of the waits of all matching connections.
 func (s *Server) sinces(such func(*connection) bool) (all []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +143,7 @@ func (s *Server) sinces(such func(*connection) bool) (all []int64) {
 	return all
 }
 
-// closeOldest closes of such connections the up to n that have waited longest.
+// closeOldest closes up to n of the matching connections, those with the longest waits.
 func (s *Server) closeOldest(n int, such func(*connection) bool) []*connection {
 	all := s.sinces(such)
 	if len(all) == 0 {
@@ -153,8 +154,8 @@ func (s *Server) closeOldest(n int, such func(*connection) bool) []*connection {
 	return s.closeThose(func(c *connection, since time.Duration) bool { return int64(since) <= last && such(c) })
 }
 
-// closeThose closes connections that wait and of which this holds, for the age since which they do, and returns
-// them.
+// closeThose closes the waiting connections for which holds returns true, and returns them. holds gets the start of the
+// wait.
 func (s *Server) closeThose(holds func(c *connection, since time.Duration) bool) []*connection {
 	s.mu.Lock()
 	var those []*connection
@@ -173,18 +174,18 @@ func (s *Server) closeThose(holds func(c *connection, since time.Duration) bool)
 	return those
 }
 
-// shortage counts the connections that were closed to make places, since the log was last told of them. One
-// goroutine accepts connections, and has it.
+// shortage counts the connections that were closed to make room since the last log line. Only the accepting goroutine
+// uses it.
 type shortage struct {
 	closed  [waits]int
-	refused int // new ones
+	refused int // new connections that were refused
 	told    time.Duration
 }
 
-// tellEvery is how often the log is told of a shortage.
+// tellEvery is the shortest time between two log lines about a shortage.
 const tellEvery = time.Minute
 
-// tell counts connections that were closed, or a new one where there were none.
+// tell counts connections that were closed, or a refused new one if there were none.
 func (s *shortage) tell(of *Server, closed []*connection) {
 	for _, c := range closed {
 		s.closed[c.waiting()]++
@@ -194,12 +195,13 @@ func (s *shortage) tell(of *Server, closed []*connection) {
 	}
 	if now := of.age(); s.told == 0 || now-s.told >= tellEvery {
 		of.o.Log.Warn("connections were closed to make room for new ones", "idle", s.closed[forRequest],
-			"unfinished_heads", s.closed[forHead], "refused_requests", s.closed[forEnd], "new", s.refused, "most", of.o.Most)
+			"unfinished_heads", s.closed[forHead], "refused_requests", s.closed[forEnd],
+			"new", s.refused, "most", of.o.Most)
 		*s = shortage{told: now}
 	}
 }
 
-// Close is net.Conn's.
+// Close implements net.Conn.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
 	delete(c.of.open, c)
@@ -207,8 +209,8 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// Write is net.Conn's. Of HTTP/2 it gives up the processor, on which others may wait: such a connection
-// may never run out of what is to be written.
+// Write implements net.Conn. For HTTP/2 it yields the processor, because such a connection may always have more to
+// write.
 func (c *connection) Write(p []byte) (int, error) {
 	if c.isHTTP2.Load() {
 		runtime.Gosched()

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// lookEvery is how often it is looked which deadlines have passed. A timer for each read and write
-// would be most of what these cost.
+// lookEvery is how often expired deadlines are searched. A timer for each read and write would cost more than the reads
+// and writes themselves.
 const lookEvery = 250 * time.Millisecond
 
-// deadline is one of a connection, for reads or for writes. It passes up to lookEvery late.
+// deadline is a deadline for a connection's reads or writes. It may expire up to lookEvery late.
 type deadline struct {
 	server *Server
-	tell   func(time.Time) error // the socket
+	tell   func(time.Time) error // sets the socket's deadline
 
 	mu     sync.Mutex
 	at     time.Duration // age of the server; 0 for none
-	passed bool          // the socket was told
+	passed bool          // the socket's deadline was set
 }
 
 func (d *deadline) setIn(within time.Duration) { d.set(d.server.age() + within) }
@@ -36,21 +36,21 @@ func (d *deadline) set(at time.Duration) {
 	d.at = at
 	if d.passed {
 		d.passed = false
-		_ = d.tell(time.Time{}) // a socket that is closed needs none
+		_ = d.tell(time.Time{}) // an error means that the socket is closed
 	}
 }
 
-// look ends reads or writes whose deadline has passed.
+// look interrupts reads or writes after their deadline.
 func (d *deadline) look(now time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.at > 0 && d.at <= now && !d.passed {
 		d.passed = true
-		_ = d.tell(time.Unix(1, 0)) // long ago
+		_ = d.tell(time.Unix(1, 0)) // in the past
 	}
 }
 
-// tell makes the deadlines of a connection those of its socket.
+// tell connects the deadlines of a connection to its socket.
 func (c *connection) tell(conn net.Conn) {
 	c.read.server, c.read.tell = c.of, conn.SetReadDeadline
 	c.written.server, c.written.tell = c.of, conn.SetWriteDeadline

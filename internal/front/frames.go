@@ -9,74 +9,74 @@ import (
 )
 
 const (
-	// frameTime is what each frame of a connection of HTTP/2 takes: 50,000 of them a second.
+	// frameTime is the time that one connection is charged for an HTTP/2 frame: at most 50,000 frames a second.
 	frameTime = 20 * time.Microsecond
-	// allFramesTime is what each takes of all connections together, for each processor: 25,000 a
-	// second, which is about a quarter of it.
+	// allFramesTime is the time that all connections together are charged for a frame, per processor: 25,000 a second,
+	// which use about a quarter of it.
 	allFramesTime = 40 * time.Microsecond
-	// frameBurst is for how many frames at once nobody waits: 100 streams of two, and as many again.
+	// frameBurst is how many frames at once cause no wait: 100 streams of two frames, twice.
 	frameBurst = 400
-	// slower is for how much that all are behind each connection has its frames take once more, and
-	// slowest how much they can be behind.
+	// For each multiple of slower that the frames of all connections are behind, frames are charged once more; slowest
+	// bounds the backlog.
 	slower, slowest = 10 * time.Millisecond, 10 * time.Second
-	// lateTime is for how long at a stretch a client may send more than is read, unless it sends
-	// bodies that are read. What it has sent lies in the kernel, before word that it has left.
+	// lateTime is how long a client may continuously send more frames than are read, unless it sends bodies that are
+	// read. While its data waits in the kernel, its disconnect cannot be noticed.
 	lateTime = 5 * time.Second
 
-	// frameHeader and preface are the lengths of what stands before a payload, and before the first
-	// frame (RFC 9113, sections 4.1 and 3.4); headersFrame is the type that begins a stream.
+	// frameHeader is the length of a frame's header, preface that of the connection preface (RFC 9113, sections 4.1 and
+	// 3.4); headersFrame is the type of the frame that begins a stream.
 	frameHeader  = 9
 	preface      = 24
 	headersFrame = 1
 )
 
-// pace is how far the frames of all connections are behind.
+// pace measures the backlog of frames of all connections.
 type pace struct {
 	began time.Time
-	each  time.Duration // what a frame takes
-	due   atomic.Int64  // when, since began, all that have come would have come one by one, in nanoseconds
+	each  time.Duration // time charged for a frame
+	due   atomic.Int64  // time since began, in ns, when all frames would have arrived at the allowed rate
 }
 
 func newPace(processors int) *pace {
 	return &pace{began: time.Now(), each: allFramesTime / time.Duration(processors)}
 }
 
-// take counts frames, and is how many times as long each connection has them take.
+// take counts frames, and returns the factor by which each connection is charged for them.
 func (p *pace) take(frames int, now time.Time) time.Duration {
 	at := int64(now.Sub(p.began))
 	due := max(p.due.Add(int64(frames)*int64(p.each)), at)
-	if at == due || due > at+int64(slowest) { // others may have counted meanwhile: theirs are few
+	if at == due || due > at+int64(slowest) { // other connections may have counted frames meanwhile, but few
 		due = min(due, at+int64(slowest))
 		p.due.Store(due)
 	}
 	return 1 + time.Duration(due-at)/slower
 }
 
-// framesConn is a connection of HTTP/2 over TLS. It reads no more frames in a second than a client
-// needs: some kinds need no answer and have next to no bytes, and net/http takes them without end.
+// framesConn is an HTTP/2 connection over TLS. It limits the rate of frames that it reads, because some kinds of frames
+// need no answer and have hardly any bytes, and net/http reads them without limit.
 type framesConn struct {
 	net.Conn // TLS
 	below    *connection
 	header   [frameHeader]byte
-	got      int           // bytes of the header under way
-	payload  int           // bytes that are still to come of the frame under way
-	left     time.Duration // what frames may take before they wait; negative for what they are behind
-	read     time.Time     // when it was left
-	late     time.Time     // since when more come than are read; zero where all have been read since
+	got      int           // bytes received of the current header
+	payload  int           // bytes that remain of the current frame
+	left     time.Duration // time that frames may take without a wait; negative for a backlog
+	read     time.Time     // when left was updated
+	late     time.Time     // since when more frames arrive than are read; zero if all have been read
 }
 
-var errFrames = errors.New("more frames of HTTP/2 than the gateway takes")
+var errFrames = errors.New("too many HTTP/2 frames")
 
 func newFramesConn(c net.Conn, below *connection) *framesConn {
 	return &framesConn{Conn: c, below: below, payload: preface, left: frameBurst * frameTime, read: time.Now()}
 }
 
-// Read is net.Conn's. It waits where too many frames have come.
+// Read implements net.Conn. It waits if too many frames have arrived.
 func (c *framesConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	frames, streams := c.count(p[:n])
 	if streams > 0 {
-		runtime.Gosched() // they begin before more are read
+		runtime.Gosched() // so that the streams begin before more frames are read
 	}
 	if frames > 0 && !c.wait(c.early(frames, time.Now())) {
 		return 0, errFrames
@@ -84,7 +84,7 @@ func (c *framesConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// count is how many frames begin in p, and how many of these begin a stream.
+// count returns how many frames begin in p, and how many of them begin a stream.
 func (c *framesConn) count(p []byte) (frames, streams int) {
 	for len(p) > 0 {
 		if c.payload > 0 {
@@ -105,7 +105,7 @@ func (c *framesConn) count(p []byte) (frames, streams int) {
 	return frames, streams
 }
 
-// early is how long before they may so many frames come.
+// early returns how long to wait before so many frames are within the rate.
 func (c *framesConn) early(frames int, now time.Time) time.Duration {
 	times := c.below.of.pace.take(frames, now)
 	c.left, c.read = min(c.left+now.Sub(c.read)/times, frameBurst*frameTime), now
@@ -116,9 +116,9 @@ func (c *framesConn) early(frames int, now time.Time) time.Duration {
 	return -c.left * times
 }
 
-// wait waits for so long, and reports whether the connection may stay.
+// wait waits for d, and reports whether the connection may continue.
 func (c *framesConn) wait(d time.Duration) bool {
-	if d < time.Millisecond { // a timer is no more exact
+	if d < time.Millisecond { // timers are not more precise
 		return true
 	}
 	if c.late.IsZero() {

@@ -14,21 +14,20 @@ import (
 	"weir/internal/h1"
 )
 
-// heads counts what heads of requests take on all connections together, until their requests are
-// over.
+// heads counts the memory of request heads on all connections, until their requests have ended.
 type heads struct{ held atomic.Int64 }
 
 const (
-	freeHead = 8 << 10  // bytes of a head that are not counted: usual ones are shorter
-	headLine = 160      // bytes that a line counts for beyond its own: it becomes an entry of a map
-	maxHeads = 64 << 20 // bytes that all may take
-	// maxLines is how many lines a head may have: as Apache takes, and Envoy
+	freeHead = 8 << 10  // bytes of a head that do not count: usual heads are shorter
+	headLine = 160      // bytes counted for each line in addition, because it becomes a map entry
+	maxHeads = 64 << 20 // bytes of all heads together
+	// maxLines is how many lines a head may have, as in Apache and Envoy
 	// (https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestfields,
 	// https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/core/v3/protocol.proto, max_headers_count).
 	maxLines = 100
 )
 
-// grow counts n bytes more, or fewer, and reports whether there is room for them.
+// grow adds n bytes, which may be negative, and reports whether there is room for them.
 func (h *heads) grow(n int64) bool {
 	if h.held.Add(n) > maxHeads && n > 0 {
 		h.held.Add(-n)
@@ -37,7 +36,7 @@ func (h *heads) grow(n int64) bool {
 	return true
 }
 
-// refusal is why a request is answered by the front itself, behind which the connection is closed.
+// refusal is an error that the server answers itself, after which it closes the connection.
 type refusal struct {
 	status int
 	reason string
@@ -48,31 +47,31 @@ func (r *refusal) Error() string { return r.reason }
 func malformed(reason string) error { return &refusal{http.StatusBadRequest, reason} }
 
 var (
-	errBareLF   = malformed("a line of the head ends in LF alone")
+	errBareLF   = malformed("a header line ends in LF without CR")
 	errFolded   = malformed("a folded header")
 	errField    = malformed("a malformed header")
 	errLine     = malformed("a malformed request line")
 	errLength   = malformed("a malformed or second Content-Length")
-	errTwoSizes = malformed("a length beside chunks")
+	errTwoSizes = malformed("both Content-Length and Transfer-Encoding")
 	errHost     = malformed("a malformed, second or missing Host")
-	errOldChunk = malformed("chunks in HTTP/1.0")
-	errCoding   = &refusal{http.StatusNotImplemented, "a transfer coding other than chunked alone"}
+	errOldChunk = malformed("Transfer-Encoding in HTTP/1.0")
+	errCoding   = &refusal{http.StatusNotImplemented, "a transfer coding other than chunked"}
 	errVersion  = &refusal{http.StatusHTTPVersionNotSupported, "neither HTTP/1.1 nor HTTP/1.0"}
 	errExpect   = &refusal{http.StatusExpectationFailed, "an expectation other than 100-continue"}
-	errLines    = &refusal{http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("a head of more than %d lines", maxLines)}
-	errHeads    = &refusal{http.StatusServiceUnavailable, "more heads than the gateway takes: try again in a second"}
-	errLongHead = &refusal{http.StatusRequestHeaderFieldsTooLarge, "a head that is too long"}
+	errLines    = &refusal{http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("more than %d header lines", maxLines)}
+	errHeads    = &refusal{http.StatusServiceUnavailable, "too many request headers at once: try again in a second"}
+	errLongHead = &refusal{http.StatusRequestHeaderFieldsTooLarge, "the request header is too long"}
 )
 
-// headScan looks for the end of a head in what has come of it, each byte once.
+// headScan searches the end of a head as it arrives, and examines each byte once.
 type headScan struct {
-	line  int // where the line under way begins
-	seen  int // how much was looked at
+	line  int // start of the current line
+	seen  int // number of bytes examined
 	lines int
 }
 
-// end is where the head in b ends, behind its empty line; 0 while it is not there yet. Lines that end in
-// LF alone are refused: a proxy may see a head end where another does not (RFC 9112, section 11.2).
+// end returns the index behind the empty line that ends the head in b; 0 if it has not arrived. It refuses lines that
+// end in LF without CR, because a proxy may see the end of the head elsewhere (RFC 9112, section 11.2).
 func (s *headScan) end(b []byte) (int, error) {
 	for {
 		n := bytes.IndexByte(b[s.seen:], '\n')
@@ -94,11 +93,11 @@ func (s *headScan) end(b []byte) (int, error) {
 	}
 }
 
-// head is the head of a request as it is taken apart.
+// head is the head of a request while it is parsed.
 type head struct {
-	text    string // its lines, with the empty one
+	text    string // all lines, including the empty one
 	lines   int
-	length  int64 // declared; -1 for none
+	length  int64 // declared length; -1 for none
 	chunked bool
 	coded   bool // there is a Transfer-Encoding
 	hosts   int
@@ -107,7 +106,7 @@ type head struct {
 	expects bool // "Expect: 100-continue"
 }
 
-// parse makes the request that of the head, without its body.
+// parse sets the fields of the request from the head, except its body.
 func (h *head) parse(r *http.Request) error {
 	h.length = -1
 	line, rest, _ := strings.Cut(h.text, "\r\n")
@@ -126,7 +125,7 @@ func (h *head) parse(r *http.Request) error {
 			return err
 		}
 		if name == "Host" || name == "Transfer-Encoding" {
-			continue // as net/http has it
+			continue // as in net/http
 		}
 		if had := r.Header[name]; had != nil {
 			r.Header[name] = append(had, value)
@@ -138,7 +137,7 @@ func (h *head) parse(r *http.Request) error {
 	return h.judge(r)
 }
 
-// parseRequestLine takes the first line (RFC 9112, section 3).
+// parseRequestLine parses the first line (RFC 9112, section 3).
 func parseRequestLine(r *http.Request, line string) (err error) {
 	method, rest, ok := strings.Cut(line, " ")
 	target, version, more := strings.Cut(rest, " ")
@@ -151,7 +150,7 @@ func parseRequestLine(r *http.Request, line string) (err error) {
 		return errLine
 	case major != 1:
 		return errVersion
-	case minor > 0: // later ones are to be taken for HTTP/1.1 (RFC 9110, section 2.5)
+	case minor > 0: // later minor versions count as HTTP/1.1 (RFC 9110, section 2.5)
 		r.ProtoMinor = 1
 	}
 	r.Method, r.RequestURI, r.Proto, r.ProtoMajor = method, target, version, 1
@@ -159,7 +158,7 @@ func parseRequestLine(r *http.Request, line string) (err error) {
 		r.URL = &url.URL{Path: target}
 		return nil
 	}
-	if method == http.MethodConnect && target[0] != '/' { // net/http's way of reading a host alone
+	if method == http.MethodConnect && target[0] != '/' { // as net/http parses a host without a path
 		target = "http://" + target
 	}
 	if r.URL, err = url.ParseRequestURI(target); err != nil {
@@ -171,7 +170,7 @@ func parseRequestLine(r *http.Request, line string) (err error) {
 	return nil
 }
 
-// isPlainPath reports whether a target is a path that says what it is without being decoded.
+// isPlainPath reports whether a target is a path that needs no decoding.
 func isPlainPath(target string) bool {
 	for i := range len(target) {
 		c := target[i]
@@ -184,7 +183,7 @@ func isPlainPath(target string) bool {
 	return target[0] == '/'
 }
 
-// parseField takes a line of a header apart (RFC 9112, section 5).
+// parseField splits a header line (RFC 9112, section 5).
 func parseField(line string) (name, value string, err error) {
 	if line[0] == ' ' || line[0] == '\t' {
 		return "", "", errFolded
@@ -197,7 +196,7 @@ func parseField(line string) (name, value string, err error) {
 	return http.CanonicalHeaderKey(name), value, nil
 }
 
-// take takes what decides on the framing, and on the connection, from one line.
+// take reads the values that determine the framing and the reuse of the connection from one line.
 func (h *head) take(r *http.Request, name, value string) error {
 	switch name {
 	case "Host":
@@ -226,7 +225,7 @@ func (h *head) take(r *http.Request, name, value string) error {
 	return nil
 }
 
-// judge refuses a head whose lines contradict one another.
+// judge refuses a head with contradictory lines.
 func (h *head) judge(r *http.Request) error {
 	switch {
 	case h.coded && h.length >= 0:
@@ -238,7 +237,7 @@ func (h *head) judge(r *http.Request) error {
 	case h.hosts == 0 && r.ProtoMinor > 0:
 		return errHost
 	}
-	if r.URL.Host != "" { // of a target with a host (RFC 9112, section 3.2.2)
+	if r.URL.Host != "" { // for a target with a host (RFC 9112, section 3.2.2)
 		r.Host = r.URL.Host
 	}
 	if r.ContentLength = max(0, h.length); h.chunked {
@@ -248,7 +247,7 @@ func (h *head) judge(r *http.Request) error {
 	return nil
 }
 
-// body says how the body ends.
+// body returns how the body ends.
 func (h *head) body() h1.Framing {
 	if h.chunked {
 		return h1.Framing{Mode: h1.ByChunks}

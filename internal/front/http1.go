@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// usualHead is the room for what is read of a connection.
+	// usualHead is the size of a connection's read buffer.
 	usualHead = 4 << 10
-	// maxDrained is how many bytes of a body are read that its handler has left, so that the connection
-	// can be used again, and drainTime how long the answer waits for them.
+	// maxDrained is how many bytes of a body are read after its handler has finished, so that the connection can be
+	// reused, and drainTime how long the answer waits for them.
 	maxDrained = 256 << 10
 	drainTime  = 50 * time.Millisecond
 )
 
-// client1 is a client's connection of HTTP/1.1. One goroutine reads its requests and has the
-// handler answer them, one after the other.
+// client1 is a client's HTTP/1.1 connection. One goroutine reads its requests and lets the handler answer them one
+// after the other.
 type client1 struct {
 	server *Server
 	below  *connection
@@ -33,13 +33,13 @@ type client1 struct {
 	tls    *tls.ConnectionState // nil for plain HTTP
 	remote string
 	ctx    context.Context          // ends when the client leaves
-	under  atomic.Pointer[exchange] // the one under way, which ends then too
-	in     *buffer                  // in.b[at:end] was read, and not used; nil where there is nothing
+	under  atomic.Pointer[exchange] // the current exchange, which ends then, too
+	in     *buffer                  // in.b[at:end] was read and not used yet; nil if there is nothing
 	at     int
 	end    int
-	heads  int64 // bytes that are counted of the head
+	heads  int64 // bytes counted for the head
 	last   bool  // no request follows
-	unread bool  // what was sent before the answer was given may not have been read
+	unread bool  // data that the client sent may not have been read when the answer was sent
 	lost   bool  // an answer could not be written
 }
 
@@ -85,7 +85,7 @@ func (c *client1) serve() {
 	}
 }
 
-// left ends what is under way for a client that has left.
+// left ends the current exchange after the client has left.
 func (c *client1) left() {
 	if x := c.under.Load(); x != nil {
 		x.life.End()
@@ -102,7 +102,7 @@ func (c *client1) close() {
 	_ = c.wire.Close()
 }
 
-// releaseHead says that the request is over whose head was counted.
+// releaseHead releases the memory counted for the head of a finished request.
 func (c *client1) releaseHead() {
 	if c.heads > 0 {
 		c.server.heads.grow(-c.heads)
@@ -110,7 +110,7 @@ func (c *client1) releaseHead() {
 	}
 }
 
-// next waits for the next request, and reads its head.
+// next waits for the next request and reads its head.
 func (c *client1) next() (*exchange, error) {
 	var scan headScan
 	for begun, emptyLine := false, false; ; {
@@ -144,7 +144,7 @@ func (c *client1) next() (*exchange, error) {
 			return c.open(&h)
 		}
 		if !begun {
-			runtime.Gosched() // the next request may come meanwhile: a read that finds none costs a system call
+			runtime.Gosched() // the next request may arrive meanwhile: a read without data costs a system call
 		}
 		if err := c.fill(); err != nil {
 			return nil, err
@@ -155,7 +155,7 @@ func (c *client1) next() (*exchange, error) {
 	}
 }
 
-// count counts what a head takes.
+// count reserves memory for a head of n bytes.
 func (c *client1) count(n int64) error {
 	more := n - c.heads
 	if more <= 0 {
@@ -168,7 +168,7 @@ func (c *client1) count(n int64) error {
 	return nil
 }
 
-// unused is what was read, and not used.
+// unused returns the bytes that were read and not used yet.
 func (c *client1) unused() []byte {
 	if c.in == nil {
 		return nil
@@ -176,7 +176,7 @@ func (c *client1) unused() []byte {
 	return c.in.b[c.at:c.end]
 }
 
-// fill reads what there is behind what was read.
+// fill reads more data into the buffer.
 func (c *client1) fill() error {
 	switch {
 	case c.in == nil:
@@ -199,7 +199,7 @@ func (c *client1) fill() error {
 	return err
 }
 
-// dropInput gives the room back where nothing is in it.
+// dropInput returns an empty buffer to the pool.
 func (c *client1) dropInput() {
 	if c.in == nil || c.at < c.end {
 		return
@@ -210,7 +210,7 @@ func (c *client1) dropInput() {
 	c.in, c.at, c.end = nil, 0, 0
 }
 
-// shrinkInput takes what was read behind a long head to usual room.
+// shrinkInput moves the data behind a long head to a buffer of usual size.
 func (c *client1) shrinkInput() {
 	if c.in == nil || len(c.in.b) <= usualHead || c.end-c.at > usualHead {
 		return
@@ -222,13 +222,13 @@ func (c *client1) shrinkInput() {
 
 // exchange is a request and its answer.
 type exchange struct {
-	life     lifetime.Lifetime // ends with it, or when its client leaves
+	life     lifetime.Lifetime // ends with the exchange, or when its client leaves
 	request  *http.Request
 	body     body
 	response response
 }
 
-// open makes the exchange of a head.
+// open returns the exchange for a head.
 func (c *client1) open(h *head) (*exchange, error) {
 	x := &exchange{}
 	x.life.Begin(c.ctx)
@@ -248,23 +248,23 @@ func (c *client1) open(h *head) (*exchange, error) {
 	return x, nil
 }
 
-// answer has the handler answer.
+// answer lets the handler answer.
 func (c *client1) answer(x *exchange) {
 	c.under.Store(x)
 	defer c.under.Store(nil)
 	defer x.life.End()
-	if c.ctx.Err() != nil { // before it was under way
+	if c.ctx.Err() != nil { // the client left before the exchange began
 		x.life.End()
 	}
 	defer func() {
 		switch p := recover(); p {
 		case nil:
 			return
-		case http.ErrAbortHandler: // net/http's way to end an answer that is not whole
+		case http.ErrAbortHandler: // net/http's signal to abort an answer
 		default:
 			c.logPanic(p, x.request.URL.Path)
 		}
-		c.last, c.unread = true, true // a reset would take what was sent from the client
+		c.last, c.unread = true, true // a reset would discard data that was sent to the client
 		x.response.drop()
 	}()
 	if x.body.over {
@@ -276,7 +276,7 @@ func (c *client1) answer(x *exchange) {
 	c.below.written.set(0)
 }
 
-// refuse answers what is no request, and says nothing where the connection ended.
+// refuse answers an invalid request. It does nothing if the connection ended.
 func (c *client1) refuse(err error) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
@@ -298,7 +298,8 @@ func (c *client1) refuse(err error) {
 	c.lost = err != nil
 }
 
-// linger ends our side of the connection, and discards what is left of the request, which holds nothing meanwhile.
+// linger closes the sending side of the connection and discards the rest of the request, which holds no memory
+// meanwhile.
 func (c *client1) linger() {
 	c.below.written.setIn(lingerPause)
 	c.releaseHead()
@@ -307,5 +308,5 @@ func (c *client1) linger() {
 	if secure, ok := c.wire.(*tls.Conn); ok {
 		_ = secure.CloseWrite()
 	}
-	c.below.linger() // below TLS: what comes is of no interest
+	c.below.linger() // below TLS, because the data is discarded
 }

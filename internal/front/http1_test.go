@@ -302,10 +302,10 @@ func TestConnections(t *testing.T) {
 		{"a head that is none", []string{of("/") + "nonsense\r\n\r\n" + of("/")}, []string{"200 ", "400 400 Bad Request: a malformed request line\n"}},
 		{"an empty line before", []string{"\r\n" + of("/") + "\r\n" + end}, []string{"200 ", "200 "}},
 		{"two of them", []string{"\r\n", "\r\n" + of("/")}, []string{"400 400 Bad Request: a malformed request line\n"}},
-		{"too many lines", []string{"GET / HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", 200)}, []string{"431 431 Request Header Fields Too Large: a head of more than 100 lines\n"}},
+		{"too many lines", []string{"GET / HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", 200)}, []string{"431 431 Request Header Fields Too Large: more than 100 header lines\n"}},
 		{"more behind the last one", []string{end + strings.Repeat(of("/"), 50)}, []string{"200 "}},
 		{"a long head and more", []string{"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("y", 20<<10) + "\r\n\r\n" + end[:5], end[5:]}, []string{"200 ", "200 "}},
-		{"a head too long", []string{"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("y", 40<<10)}, []string{"431 431 Request Header Fields Too Large: a head that is too long\n"}},
+		{"a head too long", []string{"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("y", 40<<10)}, []string{"431 431 Request Header Fields Too Large: the request header is too long\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,39 +17,39 @@ import (
 )
 
 const (
-	// beginTime is the longest that a stream of HTTP/2 has the others of its connection wait.
+	// beginTime is the longest time that an HTTP/2 stream delays the others of its connection.
 	beginTime = 250 * time.Millisecond
-	// mostStreams is how many streams of all connections wait, to begin or to have their answers
-	// taken, before those are refused whose connection has more than its share of them.
+	// mostStreams is how many streams of all connections may wait, to begin or for their clients to read the answers.
+	// Beyond it, streams of connections with more than their share are refused.
 	mostStreams = 2048
 )
 
-// onHTTP2 is the key of what a context knows of a connection of HTTP/2.
+// onHTTP2 is the context key of an HTTP/2 connection.
 type onHTTP2 struct{}
 
-// onConnection has the streams of a connection of HTTP/2 begin one after the other, so that a
-// connection is no more work at a time than one of HTTP/1.1: the next one begins when the one before
-// is over, or is let in and reads its body, or takes longer than beginTime.
+// onConnection starts the streams of an HTTP/2 connection one after the other, so that a connection causes no more work
+// at a time than an HTTP/1.1 connection: a stream begins when the previous one has ended, or was admitted and reads its
+// body, or has taken longer than beginTime.
 type onConnection struct {
 	all     *streams
 	below   *connection
-	turn    chan struct{} // has one element while a stream begins
-	waiting int           // streams. Under all.mu
+	turn    chan struct{} // holds one element while a stream begins
+	waiting int           // waiting streams; guarded by all.mu
 }
 
-// streams counts those of all connections of HTTP/2 that wait: to begin, or for their clients to take
-// the answers. Requests that were let in have bounds of their own meanwhile.
+// streams counts the waiting streams of all HTTP/2 connections: those that wait to begin, or for their clients to read
+// the answers. Admitted requests have bounds of their own in between.
 type streams struct {
 	most int // see mostStreams
 
 	mu          sync.Mutex
 	waiting     int
-	connections int // that have any
+	connections int // connections with waiting streams
 }
 
-// newHTTP2 is net/http's server for connections on which TLS chose HTTP/2.
+// newHTTP2 returns net/http's server for connections for which TLS negotiated HTTP/2.
 func (s *Server) newHTTP2() *http.Server {
-	known := &tls.ConnectionState{HandshakeComplete: true} // net/http says nothing of TLS that it does not know
+	known := &tls.ConnectionState{HandshakeComplete: true} // net/http does not know the TLS state of these connections
 	h := &http.Server{
 		BaseContext: func(net.Listener) context.Context { return s.o.Base },
 		ConnContext: s.mark, ConnState: s.state, Protocols: new(http.Protocols),
@@ -71,14 +71,14 @@ func (s *Server) newHTTP2() *http.Server {
 	return h
 }
 
-// countFields refuses fields that HTTP/1.1 would refuse, too, and counts what the others take, as client1.count does,
-// until the request is over.
+// countFields refuses header fields that HTTP/1.1 would refuse, and counts the memory of the others until the request
+// has ended, as client1.count does.
 func (s *Server) countFields(fields http.Header) (taken int64, refused error) {
 	lines := 0
 	for name, values := range fields {
 		for _, v := range values {
 			lines++
-			if name == "Cookie" { // net/http joins its lines (RFC 9113, section 8.2.3)
+			if name == "Cookie" { // net/http joins the lines (RFC 9113, section 8.2.3)
 				lines += strings.Count(v, "; ")
 			}
 			taken += int64(len(name) + len(v) + headLine)
@@ -99,7 +99,7 @@ func (s *Server) countFields(fields http.Header) (taken int64, refused error) {
 	return taken, nil
 }
 
-// refuse answers a request over HTTP/2 by the front itself, and ends its connection: a new one costs its client more.
+// refuse answers an HTTP/2 request with an error and ends its connection: a new one costs the client more.
 func refuse(w http.ResponseWriter, why *refusal) {
 	w.Header().Set("Connection", "close")
 	if why.status == http.StatusServiceUnavailable {
@@ -108,10 +108,10 @@ func refuse(w http.ResponseWriter, why *refusal) {
 	http.Error(w, http.StatusText(why.status)+": "+why.reason, why.status)
 }
 
-// agreedListener gives net/http the connections on which TLS chose HTTP/2.
+// agreedListener passes the connections for which TLS negotiated HTTP/2 to net/http.
 type agreedListener struct{ *Server }
 
-// Accept is net.Listener's.
+// Accept implements net.Listener.
 func (l agreedListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.agreed:
@@ -121,14 +121,14 @@ func (l agreedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Addr is net.Listener's.
+// Addr implements net.Listener.
 func (l agreedListener) Addr() net.Addr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.listener.Addr()
 }
 
-// Close is net.Listener's. The server's own listener is closed beside it.
+// Close implements net.Listener. The server's own listener is closed separately.
 func (l agreedListener) Close() error {
 	l.agreeEnd()
 	return nil
@@ -140,27 +140,27 @@ func (s *Server) mark(ctx context.Context, conn net.Conn) context.Context {
 	})
 }
 
-// state is an http.Server's ConnState.
+// state implements http.Server.ConnState.
 func (s *Server) state(conn net.Conn, state http.ConnState) {
 	switch c := conn.(*framesConn).below; state {
 	case http.StateActive:
-		_ = c.setBusy() // what was closed ends by itself
+		_ = c.setBusy() // a connection that was closed ends by itself
 	case http.StateIdle:
 		c.setWaiting(forRequest)
 	}
 }
 
-// serve has next answer on a stream of HTTP/2.
+// serve lets next answer on an HTTP/2 stream.
 func (c *onConnection) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if !c.count(false) {
-		w.Header().Set("Connection", "close") // a new one costs its client more
+		w.Header().Set("Connection", "close") // a new connection costs the client more
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
 	if !c.begin(r.Context()) {
 		c.discount()
-		return // nobody waits for an answer
+		return // the client has left
 	}
 	s := &beginning{ReadCloser: r.Body, conn: c.below, end: sync.OnceFunc(func() {
 		<-c.turn
@@ -176,21 +176,21 @@ func (c *onConnection) serve(next http.Handler, w http.ResponseWriter, r *http.R
 	s.end()
 	c.count(true)
 	defer c.discount()
-	_ = http.NewResponseController(w).Flush() // or net/http would, and nobody would count it
+	_ = http.NewResponseController(w).Flush() // otherwise net/http would flush, and the stream would not be counted
 }
 
-// begin waits until a stream may begin, and reports false where its client has left.
+// begin waits until a stream may begin. It returns false if its client has left.
 func (c *onConnection) begin(ctx context.Context) bool {
 	select {
 	case c.turn <- struct{}{}:
-		runtime.Gosched() // other connections' streams come next
+		runtime.Gosched() // so that streams of other connections come next
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// count counts a stream that waits, and reports whether it may: one that has begun may in any case.
+// count counts a waiting stream, and reports whether it may wait: a stream that has begun always may.
 func (c *onConnection) count(begun bool) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -213,14 +213,14 @@ func (c *onConnection) discount() {
 	}
 }
 
-// beginning is the body of a stream that begins. Whoever reads it has let the request in.
+// beginning is the body of a stream that is beginning. Reading it means that the request was admitted.
 type beginning struct {
 	io.ReadCloser
 	conn *connection
 	end  func()
 }
 
-// Read is io.Reader's.
+// Read implements io.Reader.
 func (s *beginning) Read(p []byte) (int, error) {
 	s.end()
 	n, err := s.ReadCloser.Read(p)

@@ -2,31 +2,34 @@ package front
 
 import "time"
 
-// A connection whose request was refused before all of it had come is closed only when its client has sent the rest,
-// which is discarded: a close before would reset it, and take the answer from clients that send all before they read
-// (RFC 9112, section 9.6). These bound what that takes; nginx has the same times
+// If a request was refused before all of it had arrived, its connection is closed only after the client has sent the
+// rest, which is discarded. Closing it earlier would reset it, and a client that sends everything before it reads would
+// lose the answer (RFC 9112, section 9.6). These constants bound the cost; nginx uses the same times
 // (https://nginx.org/en/docs/http/ngx_http_core_module.html#lingering_time).
 const (
-	// lingerTime is for how long at most what a client sends is discarded, and lingerPause how long it may send nothing.
+	// lingerTime is how long data is discarded at most, and lingerPause how long the client may pause.
 	lingerTime  = 30 * time.Second
 	lingerPause = 5 * time.Second
-	// lingerRate is how many bytes a second it has to send, beyond the first lingerPause: as of a body that is read.
+	// lingerRate is how many bytes a second the client must send after the first lingerPause, as for a body that is
+	// read.
 	lingerRate = 32 << 10
-	// maxLingered is how many bytes are discarded: four times those of the largest body that is usual.
+	// maxLingered is how many bytes are discarded at most: four times the usual largest body.
 	maxLingered = 128 << 20
-	// lingerShare of all connections may linger at once, and minLingering in any case. Beyond it the oldest end, a part
-	// of them at a time.
+	// 1/lingerShare of all connections may linger at once, and at least minLingering. Beyond that, the oldest
+	// 1/lingerPart of them are closed.
 	lingerShare, minLingering, lingerPart = 16, 16, 4
-	// lingerStop is for how long a connection lingers once the server stops.
+	// lingerStop is how long a connection lingers after the server stops.
 	lingerStop = 500 * time.Millisecond
-	// What all that linger send is taken at lingerStep bytes in stepTime: less than half of a processor's time.
+	// All lingering connections together are read at lingerStep bytes per stepTime, which is less than half of a
+	// processor.
 	lingerStep = 256 << 10
 	stepTime   = 400 * time.Microsecond
 )
 
 func lingers(c *connection) bool { return c.waiting() == forEnd }
 
-// linger ends our side of the connection, whose answer has been written, and discards what its client still sends.
+// linger closes the sending side of the connection after its answer was written, and discards further data of the
+// client.
 func (c *connection) linger() {
 	s := c.of
 	c.read.set(0)
@@ -34,7 +37,7 @@ func (c *connection) linger() {
 		return
 	}
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // or it has broken, which shows below
+		_ = half.CloseWrite() // if it fails, the read below fails, too
 	}
 	defer s.lingering.Add(-1)
 	if most := max(minLingering, s.o.Most/lingerShare); int(s.lingering.Add(1)) > most {
@@ -43,7 +46,8 @@ func (c *connection) linger() {
 	c.discard(s.age())
 }
 
-// discard reads on from when the connection began to linger, until its client ends it or a bound is met.
+// discard reads from the connection until its client closes it or a bound is reached. began is the start of the
+// lingering.
 func (c *connection) discard(began time.Duration) {
 	s := c.of
 	buf := s.inputs.Get().(*buffer)

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// mostPending is how many bytes of an answer wait for more, unless they are flushed.
+	// mostPending is how many bytes of an answer are buffered without a flush.
 	mostPending = 16 << 10
-	// keepOutput is the largest buffer that is used again.
+	// keepOutput is the largest buffer that is reused.
 	keepOutput = 64 << 10
-	// sniffed is how much of an answer its type is guessed from where the handler does not tell it.
+	// sniffed is how many bytes of an answer are used to detect its content type, if the handler sets none.
 	sniffed = 512
 )
 
-// response is an http.ResponseWriter of HTTP/1.1. It takes no informational answers and no trailers:
-// nothing here has any.
+// response is an http.ResponseWriter for HTTP/1.1. It supports no informational answers and no trailers, because no
+// handler uses them.
 type response struct {
 	client   *client1
 	exchange *exchange
@@ -31,21 +31,21 @@ type response struct {
 	status   int // 0 before WriteHeader
 	length   int64
 	written  int64
-	out      *buffer // the head, until it has gone out; nil while there is nothing to write
-	pending  *buffer // of the body, likewise
-	sent     bool    // the head has gone out
+	out      *buffer // the head, until it is sent; nil if there is nothing to write
+	pending  *buffer // buffered part of the body
+	sent     bool    // the head was sent
 	chunked  bool
-	typed    bool // the handler told the type of the body
+	typed    bool // the handler set the content type
 	dated    bool
 	err      error
 }
 
-// Header is http.ResponseWriter's.
+// Header implements http.ResponseWriter.
 func (w *response) Header() http.Header { return w.header }
 
-// WriteHeader is http.ResponseWriter's.
+// WriteHeader implements http.ResponseWriter.
 func (w *response) WriteHeader(status int) {
-	if status < 100 || status > 999 { // as net/http: it is a defect
+	if status < 100 || status > 999 { // a bug in the handler, as in net/http
 		panic(fmt.Sprintf("invalid status %d", status))
 	}
 	if w.status != 0 || status < 200 {
@@ -71,13 +71,13 @@ func (w *response) WriteHeader(status int) {
 	w.out.b = out
 }
 
-// appendLines writes the lines of one name, but for what is decided when the head goes out.
+// appendLines appends the header lines of a name, except those that are decided when the head is sent.
 func (w *response) appendLines(out []byte, name string, values []string) []byte {
 	switch name {
 	case "Connection":
 		for _, v := range values {
 			w.client.last = w.client.last || h1.EqualFold(v, "close")
-			if h1.EqualFold(v, "upgrade") { // it goes with a header that is for the next hop alone
+			if h1.EqualFold(v, "upgrade") { // required with an Upgrade header, which is for the next hop only
 				out = append(out, "Connection: Upgrade\r\n"...)
 			}
 		}
@@ -107,7 +107,7 @@ func (w *response) appendLines(out []byte, name string, values []string) []byte 
 	return out
 }
 
-// sanitize makes spaces of what would end a line.
+// sanitize replaces control characters, which could end a line, by spaces.
 func sanitize(value []byte) {
 	for i, c := range value {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -116,12 +116,12 @@ func sanitize(value []byte) {
 	}
 }
 
-// hasBody reports whether answers of the status have one (RFC 9110, section 6.4.1).
+// hasBody reports whether answers of the status have a body (RFC 9110, section 6.4.1).
 func hasBody(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// Write is io.Writer's.
+// Write implements io.Writer.
 func (w *response) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -137,12 +137,12 @@ func (w *response) Write(p []byte) (int, error) {
 	w.written += int64(len(p))
 	switch {
 	case w.isHead():
-		if !w.sent && w.pending == nil { // its type may be guessed
+		if !w.sent && w.pending == nil { // for detecting the content type
 			w.pending = w.client.server.output()
 			w.pending.b = append(w.pending.b, p[:min(len(p), sniffed)]...)
 		}
 		return len(p), nil
-	case w.written == w.length, len(w.waiting())+len(p) > mostPending: // the last of it, or enough
+	case w.written == w.length, len(w.waiting())+len(p) > mostPending: // the end, or enough data
 		w.emit(p, false)
 	default:
 		if w.pending == nil {
@@ -158,7 +158,7 @@ func (w *response) Write(p []byte) (int, error) {
 
 func (w *response) isHead() bool { return w.exchange.request.Method == http.MethodHead }
 
-// FlushError sends what waits to be sent.
+// FlushError sends the buffered data.
 func (w *response) FlushError() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -169,10 +169,10 @@ func (w *response) FlushError() error {
 	return w.err
 }
 
-// Flush is http.Flusher's.
+// Flush implements http.Flusher.
 func (w *response) Flush() { _ = w.FlushError() }
 
-// SetReadDeadline is for http.ResponseController. It passes up to a quarter of a second late.
+// SetReadDeadline is for http.ResponseController. The deadline may expire up to a quarter of a second late.
 func (w *response) SetReadDeadline(t time.Time) error {
 	if errors.Is(w.err, errOver) {
 		return errOver
@@ -181,7 +181,7 @@ func (w *response) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline is for http.ResponseController. It passes up to a quarter of a second late.
+// SetWriteDeadline is for http.ResponseController. The deadline may expire up to a quarter of a second late.
 func (w *response) SetWriteDeadline(t time.Time) error {
 	if errors.Is(w.err, errOver) {
 		return errOver
@@ -190,7 +190,7 @@ func (w *response) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// finish sends what is left of the answer.
+// finish sends the rest of the answer.
 func (w *response) finish() {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -199,22 +199,22 @@ func (w *response) finish() {
 		w.emit(nil, true)
 	}
 	if w.length >= 0 && w.written < w.length && !w.isHead() && hasBody(w.status) {
-		w.client.last = true // its client waits for the rest
+		w.client.last = true // the client waits for the missing bytes
 	}
 	w.drop()
 	w.err = errOver
 }
 
-var errOver = errors.New("front: the request is over")
+var errOver = errors.New("front: the request has ended")
 
-// drop gives the buffers back.
+// drop returns the buffers to the pool.
 func (w *response) drop() {
 	w.client.server.keep(w.out)
 	w.client.server.keep(w.pending)
 	w.out, w.pending = nil, nil
 }
 
-// waiting is what waits of the body.
+// waiting returns the buffered part of the body.
 func (w *response) waiting() []byte {
 	if w.pending == nil {
 		return nil
@@ -222,7 +222,7 @@ func (w *response) waiting() []byte {
 	return w.pending.b
 }
 
-// emit sends the head, unless it has gone out, what waits, p behind it, and the end where this is the last.
+// emit sends the head unless it was sent, the buffered data, then p, and the end of the body if this is the last call.
 func (w *response) emit(p []byte, last bool) {
 	if w.err != nil {
 		return
@@ -260,10 +260,10 @@ func (w *response) emit(p []byte, last bool) {
 	w.drop()
 }
 
-// writeAll writes what is too long to be copied.
+// writeAll writes data that is too long to be copied.
 func (c *client1) writeAll(head, p []byte, tail string) error {
 	all := net.Buffers{head, p, []byte(tail)}
-	if c.tls == nil { // in one go
+	if c.tls == nil { // in a single system call
 		_, err := all.WriteTo(c.below.Conn)
 		return err
 	}
@@ -271,7 +271,7 @@ func (c *client1) writeAll(head, p []byte, tail string) error {
 	return err
 }
 
-// endHead writes what is decided when the head goes out, of a body that begins with what waits and p.
+// endHead appends the header lines that are decided when the head is sent, for a body that begins with pending and p.
 func (w *response) endHead(out, pending, p []byte, last bool) []byte {
 	c, r := w.client, w.exchange.request
 	body := hasBody(w.status)
@@ -279,7 +279,7 @@ func (w *response) endHead(out, pending, p []byte, last bool) []byte {
 		begin := append(pending[:len(pending):len(pending)], p[:min(len(p), sniffed)]...)
 		out = append(append(append(out, "Content-Type: "...), http.DetectContentType(begin)...), "\r\n"...)
 	}
-	if body && w.length < 0 && last && (!w.isHead() || w.written > 0) { // else it is not known
+	if body && w.length < 0 && last && (!w.isHead() || w.written > 0) { // otherwise the length is unknown
 		w.length = w.written
 	}
 	if w.length >= 0 && (body || w.isHead() && w.status != http.StatusNoContent) {
@@ -292,7 +292,7 @@ func (w *response) endHead(out, pending, p []byte, last bool) []byte {
 	c.last = c.last || r.Close || s.retiring.Load() || s.stopping.Load() || s.isCrowded()
 	switch {
 	case !body || w.length >= 0 || w.isHead():
-	case r.ProtoMinor == 0: // it ends with the connection
+	case r.ProtoMinor == 0: // the body ends with the connection
 		c.last = true
 	default:
 		w.chunked = true

@@ -1,9 +1,9 @@
-// Package front answers clients over HTTP: HTTP/1.1 (RFC 9112) itself, and HTTP/2 (RFC 9113) by
-// net/http, where TLS chose that. A handler is net/http's, and sees no difference.
+// Package front is the HTTP server for clients. It implements HTTP/1.1 (RFC 9112) itself, and uses net/http for HTTP/2
+// (RFC 9113) if TLS negotiated it. Handlers are net/http handlers and see no difference.
 //
-// A request of which a proxy in front may see the end elsewhere is refused: such a proxy lets its
-// client put a second request into the first, which then counts for whoever comes next on that
-// connection (RFC 9112, section 11.2).
+// It refuses requests for which a proxy in front may see another end than Weir does. Through such a proxy, a client
+// could hide a second request inside the first, which would then be treated as the next client's on that connection
+// (RFC 9112, section 11.2).
 package front
 
 import (
@@ -24,52 +24,52 @@ import (
 )
 
 const (
-	// handshakeTime is how long a client may take to agree on TLS.
+	// handshakeTime bounds a client's TLS handshake.
 	handshakeTime = 10 * time.Second
-	// acceptPause is the shortest pause after a connection that could not be accepted.
+	// acceptPause is the shortest pause after an error of accept.
 	acceptPause = 5 * time.Millisecond
-	// stopLook is how often a stop looks whether requests are over.
+	// stopLook is how often a stop checks whether all requests have ended.
 	stopLook = 5 * time.Millisecond
-	// retiredIdle is how long a connection of a server that retires may be idle.
+	// retiredIdle is how long a connection of a retiring server may be idle.
 	retiredIdle = time.Second
-	// maxStreams is how many streams a connection of HTTP/2 has at most: the fewest that RFC 9113,
-	// section 6.5.2, recommends.
+	// maxStreams bounds the streams of an HTTP/2 connection: the smallest number that RFC 9113, section 6.5.2,
+	// recommends.
 	maxStreams = 100
-	// writeTime is how long no byte may go over a connection of HTTP/2 on which some wait.
+	// writeTime is how long the writes of an HTTP/2 connection may make no progress.
 	writeTime = 30 * time.Second
 )
 
-// Options is what a Server is made of.
+// Options configure a Server.
 type Options struct {
 	Handler http.Handler
-	Base    context.Context // which requests' contexts come from; nil for context.Background
-	Secure  *tls.Config     // nil for plain HTTP; of protocols that it names beside HTTP, connections end with the handshake
+	Base    context.Context // parent of the requests' contexts; nil means context.Background
+	Secure  *tls.Config     // nil for plain HTTP; connections for protocols in NextProtos end after the handshake
 	Log     *slog.Logger    // nil for none
-	// Most is how many connections there are at most. Beyond it those are closed that have been without a
-	// complete request for the longest, and where all have one, the new one.
+	// Most bounds the connections. Beyond it, the connections that have been longest without a complete request are
+	// closed; if all have one, the new connection is closed.
 	Most int
-	// Release closes what the process can do without, where it can open no more files, and reports whether there was
-	// anything; nil for nothing.
+	// Release closes files that the process does not need, when it cannot open more, and reports whether there were
+	// any; it may be nil.
 	Release  func() bool
-	MaxHead  int           // bytes of the head of a request
-	HeadTime time.Duration // within which a head comes
-	IdleTime time.Duration // after which a connection without a request is closed, or up to lookEvery later
+	MaxHead  int           // bytes of a request's head
+	HeadTime time.Duration // time limit for a head
+	IdleTime time.Duration // idle time before a connection is closed, up to lookEvery late
 }
 
-// Server answers clients.
+// Server serves HTTP clients.
 type Server struct {
 	o       Options
 	heads   heads
 	streams streams
-	pace    *pace // of frames of HTTP/2
+	pace    *pace // of HTTP/2 frames
 	watch   *watch
 	http2   *http.Server
 
-	lingering atomic.Int64 // connections that do
-	crowded   atomic.Int64 // its age until which isCrowded
+	lingering atomic.Int64 // lingering connections
+	crowded   atomic.Int64 // age of the server until which isCrowded returns true
 	short     shortage
 
-	inputs, outputs sync.Pool // of *buffer: what is read, and what is to be written
+	inputs, outputs sync.Pool // of *buffer, for reading and writing
 	date            atomic.Pointer[date]
 
 	began    time.Time
@@ -77,7 +77,7 @@ type Server struct {
 	retiring atomic.Bool // see Retire
 	closed   context.Context
 	end      context.CancelFunc
-	agreed   chan net.Conn // on HTTP/2
+	agreed   chan net.Conn // HTTP/2 connections
 	agreeing context.Context
 	agreeEnd context.CancelFunc
 	blank    http.Request
@@ -87,7 +87,7 @@ type Server struct {
 	open     map[*connection]struct{}
 }
 
-// New makes a server.
+// New returns a server.
 func New(o Options) *Server {
 	if o.Base == nil {
 		o.Base = context.Background()
@@ -111,11 +111,10 @@ func New(o Options) *Server {
 	return s
 }
 
-// Serve answers on the listener until the server is closed or shut down; then the error is
-// http.ErrServerClosed.
+// Serve accepts connections until the server is closed or shut down. It then returns http.ErrServerClosed.
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
-	if s.listener = l; s.stopping.Load() { // before there was one to be closed
+	if s.listener = l; s.stopping.Load() { // the server stopped before it had a listener to close
 		_ = l.Close()
 	}
 	s.mu.Unlock()
@@ -133,14 +132,14 @@ func (s *Server) Serve(l net.Listener) error {
 			if err == nil {
 				_ = c.Close()
 			}
-			<-s.closed.Done() // requests have deadlines until they are over
+			<-s.closed.Done() // deadlines of requests still apply until then
 			return http.ErrServerClosed
 		case err != nil && !isOver(err):
 			if outbound.IsShort(err) && s.makeRoom() {
 				continue
 			}
 			pause = min(max(2*pause, acceptPause), time.Second)
-			s.o.Log.Error("a connection could not be accepted", "err", err, "pause", pause)
+			s.o.Log.Error("failed to accept a connection", "err", err, "pause", pause)
 			s.wait(pause)
 			continue
 		case err != nil:
@@ -155,14 +154,14 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// isOver reports whether no other connection is accepted after this error. There may be others after such as
-// that too many files are open (accept(2)).
+// isOver reports whether accept cannot succeed after this error. After others, such as too many open files (accept(2)),
+// it may.
 func isOver(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL)
 }
 
-// makeRoom closes connections of clients that wait, and what else the process can do without, and reports whether
-// there was anything. A file is closed when whoever reads it has let go of it: a moment later.
+// makeRoom closes connections of waiting clients and unneeded files, and reports whether there were any. It waits a
+// moment, because a file is closed only after its reader has released it.
 func (s *Server) makeRoom() bool {
 	released := s.o.Release != nil && s.o.Release()
 	made := s.makePlaces()
@@ -179,13 +178,13 @@ func (s *Server) wait(d time.Duration) {
 	}
 }
 
-// Retire has every answer over HTTP/1.1 that begins from now on end its connection, so that clients make new ones,
-// elsewhere or here, while the server goes on. Shutdown then takes one more request on each connection that was open
-// or idle a moment ago, for its client cannot know.
+// Retire lets every HTTP/1.1 answer that begins from now on close its connection, so that clients open new ones,
+// possibly to another server, while this one continues. Shutdown then still accepts one request on each connection that
+// was in use or idle a moment ago, because its client cannot know.
 func (s *Server) Retire() { s.retiring.Store(true) }
 
-// Shutdown takes no more connections and requests, and returns when those that there are have ended. Where
-// ctx ends before, the error is its own, and Close ends them.
+// Shutdown accepts no more connections and requests, and returns when the running requests have ended. If ctx ends
+// first, it returns ctx's error, and Close ends the requests.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopping.Store(true)
 	s.mu.Lock()
@@ -208,14 +207,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		grace = retiredIdle
 	}
 	for over := false; ; {
-		s.closeThose(func(c *connection, since time.Duration) bool { // net/http closes its own
+		s.closeThose(func(c *connection, since time.Duration) bool { // net/http closes its own connections
 			switch c.waiting() {
 			case forRequest:
 				return !c.isHTTP2.Load() && s.age()-since >= grace
 			case forEnd:
 				return s.age()-since >= lingerStop
 			}
-			return false // a head has its time
+			return false // a head that is arriving has its own timeout
 		})
 		if over && s.isEmpty() {
 			s.end()
@@ -263,8 +262,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// look ends reads and writes whose deadlines have passed, and closes what is idle for too long, until the
-// server is closed.
+// look interrupts reads and writes after their deadlines and closes idle connections, until the server is closed.
 func (s *Server) look() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -295,11 +293,11 @@ func (s *Server) look() {
 	}
 }
 
-// plainRefusal answers a client that speaks plain HTTP where TLS is spoken.
+// plainRefusal is the answer to a plain HTTP request on a TLS port.
 const plainRefusal = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n" +
 	"Content-Length: 53\r\n\r\nThis port speaks HTTPS. Use https:// in the address.\n"
 
-// isPlain reports whether what should be the head of a TLS record begins a request.
+// isPlain reports whether the first bytes, which should be a TLS record header, begin an HTTP request.
 func isPlain(head [5]byte) bool {
 	switch string(head[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO":
@@ -327,7 +325,7 @@ func (s *Server) handshake(c *connection) {
 		return
 	case "h2":
 		c.isHTTP2.Store(true)
-	default: // the handshake was all, as in TLS-ALPN-01
+	default: // only the handshake was needed, as in TLS-ALPN-01
 		_ = secure.Close()
 		return
 	}
@@ -338,13 +336,13 @@ func (s *Server) handshake(c *connection) {
 	}
 }
 
-// buffer is room that is used again.
+// buffer is a reusable buffer.
 type buffer struct{ b []byte }
 
-// output is room for what is to be written.
+// output returns a buffer for writing.
 func (s *Server) output() *buffer { return s.outputs.Get().(*buffer) }
 
-// keep gives room back; nil is none.
+// keep returns a buffer to the pool; it may be nil.
 func (s *Server) keep(out *buffer) {
 	if out != nil && cap(out.b) <= keepOutput {
 		out.b = out.b[:0]
@@ -352,7 +350,7 @@ func (s *Server) keep(out *buffer) {
 	}
 }
 
-// date is the time as a header has it, of a second.
+// date is the value of a Date header, cached for a second.
 type date struct {
 	second int64
 	text   string

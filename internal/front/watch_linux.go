@@ -8,35 +8,35 @@ import (
 	"syscall"
 )
 
-// watch notices clients that leave while their requests are answered. The kernel tells it so once of
-// each connection (epoll(7): EPOLLRDHUP, edge-triggered): a request costs nothing.
+// watch notices clients that disconnect while their requests are answered. The kernel reports it once for each
+// connection (epoll(7): EPOLLRDHUP, edge-triggered), so that a request costs nothing.
 type watch struct {
 	log  *slog.Logger
-	file *os.File // the epoll instance; nil where there is none
+	file *os.File // the epoll instance; nil if there is none
 
 	mu    sync.Mutex
 	next  uint64
 	leave map[uint64]context.CancelFunc
 }
 
-// watched is the number of a connection with its watch; 0 for none.
+// watched is the id of a connection in its watch; 0 for none.
 type watched uint64
 
 func newWatch(log *slog.Logger) *watch {
 	w := &watch{log: log, leave: map[uint64]context.CancelFunc{}}
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err == nil {
-		err = syscall.SetNonblock(fd, true) // so that the runtime waits for it, as for a socket
+		err = syscall.SetNonblock(fd, true) // so that the runtime polls it like a socket
 	}
 	if err != nil {
-		log.Error("clients that leave are noticed when they are written to: no epoll instance", "err", err)
+		log.Error("no epoll instance: clients that disconnect are noticed only at the next write", "err", err)
 		return w
 	}
 	w.file = os.NewFile(uintptr(fd), "epoll")
 	return w
 }
 
-// run calls what clients have for when they leave, until the watch is closed.
+// run calls the leave functions of clients that have disconnected, until the watch is closed.
 func (w *watch) run() {
 	if w.file == nil {
 		return
@@ -49,7 +49,7 @@ func (w *watch) run() {
 	for err == nil {
 		n := 0
 		err = raw.Read(func(fd uintptr) bool {
-			n, _ = syscall.EpollWait(int(fd), events, 0) // EINTR does not come without a wait
+			n, _ = syscall.EpollWait(int(fd), events, 0) // EINTR cannot occur without a wait
 			return n > 0
 		})
 		for _, e := range events[:max(0, n)] {
@@ -67,7 +67,7 @@ func (w *watch) left(id uint64) {
 	}
 }
 
-// add has leave called when the client of a connection has left.
+// add calls leave when the client of a connection has disconnected.
 func (w *watch) add(c *connection, leave context.CancelFunc) {
 	socket, ok := c.Conn.(syscall.Conn)
 	if !ok || w.file == nil {
@@ -95,14 +95,14 @@ func (w *watch) add(c *connection, leave context.CancelFunc) {
 		})
 	})
 	if failed != nil {
-		w.log.Warn("a client that leaves is noticed when it is written to", "err", failed)
+		w.log.Warn("a client that disconnects is noticed only at the next write", "err", failed)
 	}
 }
 
-// edgeTriggered is syscall.EPOLLET, which has a sign.
+// edgeTriggered is syscall.EPOLLET, which is negative.
 const edgeTriggered = 1 << 31
 
-// remove forgets a connection. The kernel does so when it is closed.
+// remove removes a connection. The kernel removes it when it is closed.
 func (w *watch) remove(c *connection) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 )
 
-// watch notices no clients that leave: they are noticed when they are written to.
+// watch notices nothing: clients that disconnect are noticed at the next write.
 type watch struct{}
 
 type watched struct{}

@@ -1,5 +1,5 @@
-// Package h1 has what clients and servers of HTTP/1.1 (RFC 9112) share: how the end of a body is
-// found, and what names and values of headers are.
+// Package h1 contains the parts of HTTP/1.1 (RFC 9112) that clients and servers share: finding the end of a body, and
+// the characters of header names and values.
 package h1
 
 import (
@@ -8,34 +8,33 @@ import (
 	"math"
 )
 
-// maxFraming bounds the bytes in a row that are not body: the size line of a
-// chunk with its extensions, or all trailers.
+// maxFraming bounds consecutive bytes of framing: the size line of a chunk with its extensions, or all trailers.
 const maxFraming = 16 << 10
 
 var (
 	errChunk   = errors.New("malformed chunked encoding")
-	errFraming = errors.New("more than 16 KiB of chunk extensions or trailers")
+	errFraming = errors.New("chunk extensions or trailers exceed 16 KiB")
 )
 
-// Mode is how the end of a body is known (RFC 9112, section 6.3).
+// Mode tells how the end of a body is found (RFC 9112, section 6.3).
 type Mode uint8
 
 // The modes.
 const (
-	ByLength Mode = iota // it has a declared length
-	ByChunks             // it comes in chunks, the last of which is empty
-	ByClose              // it ends with the connection
+	ByLength Mode = iota // declared length
+	ByChunks             // chunks, up to an empty one
+	ByClose              // end of the connection
 )
 
-// Framing finds a body in the bytes of a connection, however they are cut.
+// Framing finds a body in the bytes of a connection, which may be split anywhere.
 type Framing struct {
 	Mode  Mode
-	Left  int64 // bytes of the body, or of the chunk
+	Left  int64 // remaining bytes of the body or the chunk
 	place place
 	line  int // bytes of framing since the last byte of body
 }
 
-// place is where in a chunked body the next byte stands (RFC 9112, section 7.1).
+// place is the position of the next byte in a chunked body (RFC 9112, section 7.1).
 type place uint8
 
 const (
@@ -51,15 +50,14 @@ const (
 	inTrailerName
 	inTrailer // behind the colon
 	atTrailerLF
-	atLastLF // behind the CR of the empty line at the very end
+	atLastLF // behind the CR of the final empty line
 	atEnd
 )
 
 // Over reports whether there is no body to read.
 func (f *Framing) Over() bool { return f.Mode == ByLength && f.Left == 0 }
 
-// Limit is the part of p that may be read into without reading beyond a
-// declared length.
+// Limit returns the part of p that a read may fill without reading beyond a declared length.
 func (f *Framing) Limit(p []byte) []byte {
 	if f.Mode == ByLength && int64(len(p)) > f.Left {
 		return p[:f.Left]
@@ -67,8 +65,8 @@ func (f *Framing) Limit(p []byte) []byte {
 	return p
 }
 
-// Decode moves the body to the front of raw, n bytes, and says how much of raw
-// was used. Its error is io.EOF at the end of the body.
+// Decode moves the body to the front of raw, n bytes, and returns how much of raw it used. Its error is io.EOF at the
+// end of the body.
 func (f *Framing) Decode(raw []byte) (n, used int, err error) {
 	switch f.Mode {
 	case ByChunks:
@@ -83,7 +81,7 @@ func (f *Framing) Decode(raw []byte) (n, used int, err error) {
 	return n, n, err
 }
 
-// Closed says what it means that the connection was closed in order.
+// Closed returns the error of a body after the connection was closed: io.EOF if the body ends with it.
 func (f *Framing) Closed() error {
 	if f.Mode == ByClose {
 		return io.EOF
@@ -113,8 +111,7 @@ func (f *Framing) decodeChunks(raw []byte) (n, used int, err error) {
 	return n, used, nil
 }
 
-// step takes one byte of framing. Unlike in a head, a line ends in CR LF and
-// nothing else.
+// step processes one byte of framing. Unlike in a head, a line must end in CR LF.
 func (f *Framing) step(c byte) error {
 	if f.line++; f.line > maxFraming {
 		return errFraming

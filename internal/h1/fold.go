@@ -1,7 +1,7 @@
 package h1
 
-// EqualFold reports whether two texts are the same but for the case of letters, in ASCII alone: there are
-// letters outside it, such as the Kelvin sign, that Unicode takes for others of another case.
+// EqualFold reports whether two strings are equal except for the case of ASCII letters. Unicode folding would also
+// match other characters, such as the Kelvin sign with k.
 func EqualFold(a, b string) bool {
 	if len(a) != len(b) {
 		return false

@@ -2,7 +2,7 @@ package h1
 
 import "strings"
 
-// IsToken reports whether s may be a method or the name of a header (RFC 9110, section 5.6.2).
+// IsToken reports whether s is valid as a method or the name of a header (RFC 9110, section 5.6.2).
 func IsToken(s string) bool {
 	for i := range len(s) {
 		if !isToken(s[i]) {
@@ -17,7 +17,7 @@ func isToken(c byte) bool {
 		strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
-// IsText reports whether s may be the value of a header: it refuses control characters but the tab.
+// IsText reports whether s is valid as the value of a header, which may contain no control character except the tab.
 func IsText(s string) bool {
 	for i := range len(s) {
 		if !isText(s[i]) {
