@@ -89,7 +89,7 @@ func TestLineupMistakes(t *testing.T) {
 	for _, tc := range []struct{ file, env, want string }{
 		{"providers: {bedrock: {}}", "", "providers.bedrock.base_url: missing; set it, or AWS_REGION in the environment"},
 		{"providers: {azure: {api_keys: [k]}}", "", "providers.azure.base_url: missing; set it, or AZURE_OPENAI_ENDPOINT in the environment"},
-		{"providers: {bedrock: {api_keys: ['AKIA:hidden']}}", "AWS_REGION=us-east-1", "providers.bedrock.api_keys[0]: has a colon"},
+		{"providers: {bedrock: {api_keys: ['AKIA:hidden']}}", "AWS_REGION=us-east-1", "providers.bedrock.api_keys[0]: contains a colon"},
 	} {
 		_, _, _, err := lineupOf(t, tc.file, tc.env)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hidden") {

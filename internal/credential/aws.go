@@ -24,33 +24,32 @@ import (
 )
 
 const (
-	// bedrockService is the name of Amazon Bedrock in a signature's scope.
+	// bedrockService is the service name of Amazon Bedrock in a signature's scope.
 	bedrockService = "bedrock"
-	// bedrockToken holds an Amazon Bedrock API key. It wins, as in AWS's own
-	// SDKs: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html
+	// bedrockToken holds an Amazon Bedrock API key. It takes precedence, as in AWS's own SDKs:
+	// https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html
 	bedrockToken = "AWS_BEARER_TOKEN_BEDROCK"
 )
 
-// awsKeys are what the default chain found.
+// awsKeys are the credentials found by the default chain.
 type awsKeys struct {
 	aws.Credentials
-	token  string // an Amazon Bedrock API key in place of them
-	region string // of the environment or the profile; empty for none
+	token  string // an Amazon Bedrock API key, used instead
+	region string // from the environment or the profile; may be empty
 }
 
 // awsSigner signs requests to one host.
 type awsSigner struct {
 	signer  *v4.Signer
 	service string
-	content string // the type of each body
-	host    string // as the Host header has it
-	region  string // the host's; empty for that of the credentials
+	content string // content type of each body
+	host    string // as in the Host header
+	region  string // the host's; empty means that of the credentials
 	now     func() time.Time
 }
 
-// awsIdentity signs each request (AWS Signature Version 4) with the credentials
-// of the SDK's default chain: the environment, a profile with all that it may
-// name, a web identity, the container, the machine.
+// awsIdentity signs each request (AWS Signature Version 4) with the credentials of the SDK's default chain: the
+// environment, a profile and all that it refers to, a web identity, the container, the machine.
 func awsIdentity(o *Options) *Identity {
 	client := newAWSClient(o.Client)
 	k := newCredentialCache(o.Now, func(ctx context.Context) (lease[awsKeys], error) { return fetchAWS(ctx, client) })
@@ -77,8 +76,7 @@ func awsIdentity(o *Options) *Identity {
 	}
 }
 
-// newAWSClient is the SDK's own kind of client, which it gives short timers
-// where it asks the machine's metadata service.
+// newAWSClient returns the SDK's own type of client, which uses short timeouts for the machine's metadata service.
 func newAWSClient(client *http.Client) *awshttp.BuildableClient {
 	t := client.Transport.(*http.Transport)
 	return awshttp.NewBuildableClient().WithTransportOptions(func(own *http.Transport) {
@@ -87,7 +85,7 @@ func newAWSClient(client *http.Client) *awshttp.BuildableClient {
 	})
 }
 
-// fetchAWS walks the chain from its beginning, so that a changed file counts.
+// fetchAWS runs the chain from its beginning, so that changed files take effect.
 func fetchAWS(ctx context.Context, client *awshttp.BuildableClient) (lease[awsKeys], error) {
 	if token := strings.TrimSpace(os.Getenv(bedrockToken)); token != "" {
 		return lease[awsKeys]{value: awsKeys{token: token}}, nil
@@ -107,8 +105,7 @@ func fetchAWS(ctx context.Context, client *awshttp.BuildableClient) (lease[awsKe
 	return l, nil
 }
 
-// awsAnswer is an error that a service of AWS answered with, awsCall is the
-// operation that failed.
+// awsAnswer is an error returned by an AWS service, awsCall the operation that failed.
 type (
 	awsAnswer interface {
 		error
@@ -121,11 +118,10 @@ type (
 	}
 )
 
-// explainAWS leaves out what a service or a command answered: it may hold what
-// nobody is to read.
+// explainAWS omits the answer of a service or a command from an error, because it may contain secrets.
 func explainAWS(err error) error {
 	if _, ok := errors.AsType[*processcreds.ProviderError](err); ok {
-		return errors.New("the profile's credential_process gave none that can be used")
+		return errors.New("the profile's credential_process returned no usable credentials")
 	}
 	if _, ok := errors.AsType[*ssocreds.InvalidTokenError](err); ok {
 		return errors.New("the profile's sign-in (SSO) has ended; run `aws sso login`")
@@ -141,11 +137,10 @@ func explainAWS(err error) error {
 	return fmt.Errorf("%s answered %s", who, errorCode(answer.ErrorCode()))
 }
 
-var errNoRegion = errors.New("the region is not known: set AWS_REGION")
+var errNoRegion = errors.New("the region is unknown: set AWS_REGION")
 
-// sign gives the headers of a POST of the body to the target, which is escaped
-// already. Signed are the host, the type of the content, its hash and AWS's own
-// headers: nothing that a proxy on the way may change.
+// sign returns the headers of a POST of the body to the target, which is escaped already. The signature covers the
+// host, the content type, the hash of the body and AWS's own headers, none of which a proxy may change.
 func (s *awsSigner) sign(ctx context.Context, k *awsKeys, target string, body []byte) ([]dialect.Header, error) {
 	if k.token != "" {
 		return []dialect.Header{{Name: "Authorization", Value: "Bearer " + k.token}}, nil
@@ -177,14 +172,14 @@ func (s *awsSigner) sign(ctx context.Context, k *awsKeys, target string, body []
 	return signed, nil
 }
 
-// opaqueURL has the path of the target byte for byte, as the signer asks for.
+// opaqueURL returns a URL with the path of the target byte for byte, as the signer requires.
 func opaqueURL(host, target string) *url.URL {
 	path, query, _ := strings.Cut(target, "?")
 	return &url.URL{Opaque: "//" + host + path, RawQuery: query}
 }
 
-// regionOf is the region that a host of AWS names, such as
-// bedrock-runtime.eu-central-1.amazonaws.com; empty for none.
+// regionOf returns the region in an AWS host name, such as bedrock-runtime.eu-central-1.amazonaws.com; empty if there
+// is none.
 func regionOf(host string) string {
 	if !strings.Contains(host, ".amazonaws.") && !strings.HasSuffix(host, ".api.aws") {
 		return ""

@@ -1,5 +1,5 @@
-// Package credential is how a request to a provider shows who sends it: by a key,
-// or by what the environment says that the gateway is.
+// Package credential authenticates requests to a provider: by a key, or by the identity that the environment gives the
+// gateway.
 package credential
 
 import (
@@ -17,39 +17,36 @@ import (
 	"weir/internal/outbound"
 )
 
-// Scheme is the way in which a request shows who sends it, in the words of
-// the catalogue and the configuration.
+// Scheme is an authentication scheme, as named in the catalogue and the configuration.
 type Scheme string
 
-// The schemes. The first five send a configured key. The last three send it,
-// too, where there is one, and otherwise what the gateway's environment says
-// that it is: see Identity.
+// The schemes. The first five send a configured key. The last three also send a key if one is configured, and otherwise
+// use the gateway's identity: see Identity.
 const (
 	Bearer      Scheme = "bearer"         // Authorization: Bearer KEY
 	APIKey      Scheme = "api-key"        // Azure OpenAI
 	XAPIKey     Scheme = "x-api-key"      // Anthropic
-	XGoogAPIKey Scheme = "x-goog-api-key" // Gemini, whose key never stands in an address
+	XGoogAPIKey Scheme = "x-goog-api-key" // Gemini; the key must not appear in a URL
 	None        Scheme = "none"           // no key is sent
-	AWS         Scheme = "aws"            // Amazon Bedrock: AWS Signature Version 4; a key goes as bearer
-	Google      Scheme = "google"         // Vertex AI: Application Default Credentials; a key goes as x-goog-api-key
-	Entra       Scheme = "entra"          // Azure OpenAI: Microsoft Entra ID; a key goes as api-key
+	AWS         Scheme = "aws"            // Amazon Bedrock: AWS Signature Version 4; a key is sent as bearer
+	Google      Scheme = "google"         // Vertex AI: Application Default Credentials; a key is sent as x-goog-api-key
+	Entra       Scheme = "entra"          // Azure OpenAI: Microsoft Entra ID; a key is sent as api-key
 )
 
-// Schemes are all schemes.
+// Schemes returns all schemes.
 func Schemes() []Scheme {
 	return []Scheme{Bearer, APIKey, XAPIKey, XGoogAPIKey, None, AWS, Google, Entra}
 }
 
-// Way is what a Scheme does.
+// Way describes how a Scheme authenticates.
 type Way struct {
-	Header string // carries a key; empty where none is sent
-	prefix string // stands before it
-	// Identify is who the gateway is where no key is configured; nil for a
-	// scheme of keys alone.
+	Header string // header for a key; empty if none is sent
+	prefix string // prefix of the key
+	// Identify returns the gateway's identity if no key is configured; nil for a scheme with keys only.
 	Identify func(o *Options) *Identity
 }
 
-// Way is what the scheme does; false for a scheme that there is none of.
+// Way returns the description of the scheme; false if the scheme is unknown.
 func (s Scheme) Way() (w Way, ok bool) {
 	switch s {
 	case Bearer:
@@ -68,15 +65,15 @@ func (s Scheme) Way() (w Way, ok bool) {
 	return Way{}, false
 }
 
-// Check wants a scheme that there is.
+// Check checks that the scheme is known.
 func (s Scheme) Check() error {
 	if _, ok := s.Way(); !ok {
-		return fmt.Errorf("%q is none of %q", string(s), Schemes())
+		return fmt.Errorf("%q is unknown: use one of %q", string(s), Schemes())
 	}
 	return nil
 }
 
-// Values are those of the scheme's header, one for every key.
+// Values returns the values of the scheme's header, one for each key.
 func (w Way) Values(keys []llm.Secret) []llm.Secret {
 	if w.Header == "" {
 		return nil
@@ -88,54 +85,53 @@ func (w Way) Values(keys []llm.Secret) []llm.Secret {
 	return all
 }
 
-var errAccessKey = errors.New("has a colon, as no Amazon Bedrock API key has; " +
-	"access keys come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or a profile (AWS_PROFILE)")
+var errAccessKey = errors.New("contains a colon, so it is not an Amazon Bedrock API key; " +
+	"set access keys in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or in a profile (AWS_PROFILE)")
 
-// CheckKey wants a key that a header can carry.
+// CheckKey checks that a key is valid in a header.
 func (s Scheme) CheckKey(key string) error {
 	if s.IsAccessKey(key) {
 		return errAccessKey
 	}
 	if strings.TrimSpace(key) == "" {
-		return errors.New("empty; is the environment variable it names set?")
+		return errors.New("empty: check that the environment variable it refers to is set")
 	}
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("holds a space, a line break or a character that no header can carry")
+		return errors.New("contains a space, a line break or another character that is not allowed in a header")
 	}
 	return nil
 }
 
-// IsAccessKey reports whether a key is none of the provider's API keys but one of the
-// account's, which must not go anywhere as a bearer token.
+// IsAccessKey reports whether a key is an AWS access key, which must never be sent as a bearer token, and not an API
+// key of the provider.
 func (s Scheme) IsAccessKey(key string) bool { return s == AWS && strings.Contains(key, ":") }
 
-// Options are what an identity is found with.
+// Options are the parameters of an identity.
 type Options struct {
 	URL    *url.URL     // the provider's address
-	Client *http.Client // by which credentials are fetched
+	Client *http.Client // for fetching credentials
 	Now    func() time.Time
 }
 
-// Identity shows who the gateway is where no key is configured, by what its
-// environment gives it: variables, files, the role of the machine. Nothing of
-// it is read, and nobody is asked, before the first request.
+// Identity authenticates the gateway if no key is configured, by its environment: variables, files, the role of the
+// machine. Nothing is read or fetched before the first request.
 type Identity struct {
-	// Sign gives the headers that a POST of the body to the target, which is
-	// escaped already, carries. It waits for a credential at most until ctx ends.
+	// Sign returns the headers of a POST of the body to the target, which is escaped already. It waits for a credential
+	// until ctx ends.
 	Sign func(ctx context.Context, target string, body []byte) ([]dialect.Header, error)
-	// Secrets are what no text may hold.
+	// Secrets returns the values that must not appear in any text.
 	Secrets func() []string
-	// Close lets go of a credential that nobody waits for.
+	// Close cancels a fetch that no request waits for.
 	Close func()
 }
 
-// bearer is an access token (RFC 6750) and the headers that go along with it.
+// bearer is an access token (RFC 6750) and the headers to send with it.
 type bearer struct {
 	token string
 	more  []dialect.Header
 }
 
-// newBearerIdentity sends the token that fetch gets.
+// newBearerIdentity returns an identity that sends the token returned by fetch.
 func newBearerIdentity(o *Options, fetch func(ctx context.Context) (lease[bearer], error)) *Identity {
 	k := newCredentialCache(o.Now, fetch)
 	return &Identity{
@@ -157,7 +153,7 @@ func newBearerIdentity(o *Options, fetch func(ctx context.Context) (lease[bearer
 	}
 }
 
-// IsNear tells the machine's own services, which no proxy can reach.
+// IsNear reports whether a host is a service of the machine itself, which a proxy cannot reach.
 func IsNear(host string) bool {
 	if host == "localhost" || host == "metadata.google.internal" {
 		return true
@@ -166,8 +162,7 @@ func IsNear(host string) bool {
 	return err == nil && outbound.IsLocal(outbound.Embedded(a))
 }
 
-// errorCode is the word by which a service names its error; empty where it is
-// no word.
+// errorCode returns a service's error code; empty if it is not a single word.
 func errorCode(s string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_."
 	if len(s) > 64 || strings.Trim(s, letters) != "" {

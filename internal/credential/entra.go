@@ -13,15 +13,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// entraIdentity sends a Microsoft Entra ID token of the default chain: the
-// environment, a workload identity, a managed identity, the command lines.
-// https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
+// entraIdentity sends a Microsoft Entra ID token of the default chain: the environment, a workload identity, a managed
+// identity, command-line tools. https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
 func entraIdentity(o *Options) *Identity {
 	f := &entraFetcher{client: o.Client, scope: entraScope(o.URL.Hostname())}
 	return newBearerIdentity(o, f.fetch)
 }
 
-// entraScope is what a token is asked for, in the cloud that the host is of.
+// entraScope returns the scope of a token in the cloud that the host belongs to.
 func entraScope(host string) string {
 	domain := "azure.com"
 	for _, sovereign := range []string{"azure.us", "azure.cn"} {
@@ -32,8 +31,7 @@ func entraScope(host string) string {
 	return "https://cognitiveservices." + domain + "/.default"
 }
 
-// entraFetcher has the chain once it was needed: it remembers who in it had a
-// credential.
+// entraFetcher holds the chain after its first use, because the chain remembers which member had a credential.
 type entraFetcher struct {
 	client *http.Client
 	scope  string
@@ -58,11 +56,10 @@ func (f *entraFetcher) fetch(ctx context.Context) (lease[bearer], error) {
 	return lease[bearer]{value: bearer{token: token.Token}, end: token.ExpiresOn}, nil
 }
 
-// explainEntra leaves out what the token server answered, all but the number
-// by which Microsoft explains it.
+// explainEntra omits the token server's answer from an error, except the number in Microsoft's documentation.
 func explainEntra(err error) error {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
-	if !ok || e.RawResponse == nil { // nobody answered
+	if !ok || e.RawResponse == nil { // there was no answer
 		return err
 	}
 	number := regexp.MustCompile(`AADSTS[0-9]+`).FindString(err.Error())

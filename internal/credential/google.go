@@ -17,23 +17,21 @@ import (
 )
 
 const (
-	// googleScope is the one that Vertex AI asks for.
+	// googleScope is the scope that Vertex AI requires.
 	googleScope = "https://www.googleapis.com/auth/cloud-platform"
-	// googleQuota names the project that a user's own credentials count
-	// against, where their file does not.
+	// googleQuota names the project that a user's own credentials are charged to, if their file names none.
 	googleQuota = "GOOGLE_CLOUD_QUOTA_PROJECT"
 )
 
-// googleIdentity sends an access token of Google's Application Default
-// Credentials: https://cloud.google.com/docs/authentication/application-default-credentials
+// googleIdentity sends an access token of Google's Application Default Credentials:
+// https://cloud.google.com/docs/authentication/application-default-credentials
 func googleIdentity(o *Options) *Identity {
 	return newBearerIdentity(o, func(ctx context.Context) (lease[bearer], error) {
 		return fetchGoogle(ctx, o.Client)
 	})
 }
 
-// fetchGoogle looks for the credentials from the beginning, so that a changed
-// file counts, and asks for a token.
+// fetchGoogle searches the credentials from the beginning, so that changed files take effect, and fetches a token.
 func fetchGoogle(ctx context.Context, client *http.Client) (lease[bearer], error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
 	c, err := google.FindDefaultCredentials(ctx, googleScope)
@@ -51,8 +49,7 @@ func fetchGoogle(ctx context.Context, client *http.Client) (lease[bearer], error
 	return lease[bearer]{value: b, end: token.Expiry}, nil
 }
 
-// quotaProject is the project that the request counts against; empty for that
-// of the credentials.
+// quotaProject returns the project that the request's quota is charged to; empty for that of the credentials.
 func quotaProject(credentials []byte) string {
 	if project := os.Getenv(googleQuota); project != "" {
 		return project
@@ -66,7 +63,7 @@ func quotaProject(credentials []byte) string {
 	return file.QuotaProject
 }
 
-// explainGoogle leaves out what the token server answered.
+// explainGoogle omits the token server's answer from an error.
 func explainGoogle(err error) error {
 	e, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {

@@ -9,50 +9,48 @@ import (
 )
 
 const (
-	// fetchTime bounds getting a credential. A command such as "az" takes some
-	// seconds; a metadata service that is not there answers nothing at all.
+	// fetchTime bounds fetching a credential. A command such as "az" takes some seconds; an absent metadata service
+	// never answers.
 	fetchTime = 20 * time.Second
-	// renewBefore is how long before its end a credential is fetched anew,
-	// while it is still used.
+	// renewBefore is how long before its expiry a credential is renewed while it is still in use.
 	renewBefore = 5 * time.Minute
-	// renewAgain is the least time between two such fetches: some sources go
-	// on giving the same credential until shortly before its end.
+	// renewAgain is the shortest time between two renewals, because some sources return the same credential until
+	// shortly before its expiry.
 	renewAgain = 30 * time.Second
-	// lookAgain is after how long a credential without an end is looked for
-	// anew: it may have been exchanged in its file.
+	// lookAgain is how often a credential without an expiry is fetched again, because its file may have changed.
 	lookAgain = 10 * time.Minute
-	// lastMoments is how long before its end a credential is not used any more.
+	// lastMoments is how long before its expiry a credential is no longer used.
 	lastMoments = 10 * time.Second
-	// failureRest is how long nobody tries again to get what could not be had.
+	// failureRest is how long no fetch is attempted after a failed one.
 	failureRest = 5 * time.Second
 )
 
-// lease is a credential that is good for a while.
+// lease is a credential with an expiry.
 type lease[T any] struct {
 	value T
 	end   time.Time // zero for never
 }
 
-// credentialCache has one credential for all callers, fetched when it is first needed
-// and again before it ends. Whoever finds a good one never waits.
+// credentialCache holds one credential for all callers. It fetches it on first use and renews it before it expires. A
+// caller that finds a valid one never waits.
 type credentialCache[T any] struct {
 	fetch func(ctx context.Context) (lease[T], error)
 	now   func() time.Time
 
 	mu     sync.Mutex
-	had    []lease[T] // the present one, then the one before it
-	renew  time.Time  // when the present one is fetched anew
+	had    []lease[T] // the current one, then the previous one
+	renew  time.Time  // when to renew the current one
 	err    error      // why there is none
-	rest   time.Time  // until when that is taken for granted
-	flight *flight[T] // the fetch under way; nil for none
+	rest   time.Time  // until when err is returned without another fetch
+	flight *flight[T] // the running fetch; nil if there is none
 	closed bool
 }
 
-// flight is one fetch and those who wait for it.
+// flight is a running fetch with its waiting callers.
 type flight[T any] struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
-	done    chan struct{} // closed once value and err are set
+	done    chan struct{} // closed when value and err are set
 	value   T
 	err     error
 	waiting int
@@ -63,8 +61,7 @@ func newCredentialCache[T any](now func() time.Time, fetch func(ctx context.Cont
 	return &credentialCache[T]{fetch: fetch, now: now}
 }
 
-// get is a credential that is good now. It waits for one at most until ctx
-// ends; its own error is ctx's then.
+// get returns a valid credential. If it has to wait for one and ctx ends first, it returns ctx's error.
 func (k *credentialCache[T]) get(ctx context.Context) (T, error) {
 	value, f, err := k.look()
 	if f == nil {
@@ -81,8 +78,8 @@ func (k *credentialCache[T]) get(ctx context.Context) (T, error) {
 	}
 }
 
-// late is what a fetch came to whose time is over. It may not have ended: not
-// every source listens to its context.
+// late returns the result of a fetch after its timeout. The fetch may still be running, because not every source obeys
+// its context.
 func (f *flight[T]) late() (value T, err error) {
 	select {
 	case <-f.done:
@@ -92,10 +89,9 @@ func (f *flight[T]) late() (value T, err error) {
 	}
 }
 
-var errFetchTime = fmt.Errorf("none within %s", fetchTime)
+var errFetchTime = fmt.Errorf("no answer within %s", fetchTime)
 
-// look is the credential at hand, or why there is none, or else the fetch to
-// wait for.
+// look returns the current credential, or the error of the last fetch, or else the fetch to wait for.
 func (k *credentialCache[T]) look() (value T, f *flight[T], err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,8 +114,8 @@ func (l *lease[T]) isGood(now time.Time) bool {
 	return l.end.IsZero() || now.Add(lastMoments).Before(l.end)
 }
 
-// begin is the fetch under way, begun where there is none. It belongs to no
-// caller, so that none who leaves takes it from the others.
+// begin returns the running fetch, or starts one. The fetch does not depend on a caller's context, so that a caller
+// that leaves does not cancel it for the others.
 func (k *credentialCache[T]) begin() *flight[T] {
 	if k.flight != nil {
 		return k.flight
@@ -143,7 +139,7 @@ func (k *credentialCache[T]) finish(f *flight[T], l lease[T], err error) {
 	defer k.mu.Unlock()
 	now := k.now()
 	if err == nil && !l.isGood(now) {
-		err = errors.New("the one that was found has expired")
+		err = errors.New("the credential has expired")
 	}
 	f.value, f.err = l.value, err
 	k.flight = nil
@@ -157,7 +153,7 @@ func (k *credentialCache[T]) finish(f *flight[T], l lease[T], err error) {
 	close(f.done)
 }
 
-// renewal is when a credential that was got now is fetched anew.
+// renewal returns when to renew a credential that was fetched now.
 func renewal(now, end time.Time) time.Time {
 	if end.IsZero() {
 		return now.Add(lookAgain)
@@ -176,8 +172,7 @@ func (k *credentialCache[T]) leave(f *flight[T]) {
 	k.cancelIdle()
 }
 
-// close gives up a fetch that nobody waits for, now or later. Requests under
-// way still get theirs.
+// close cancels a fetch without waiting callers, now or later. Running requests still get their credential.
 func (k *credentialCache[T]) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -191,7 +186,7 @@ func (k *credentialCache[T]) cancelIdle() {
 	}
 }
 
-// known are the credentials that may still be on their way somewhere.
+// known returns the credentials that may still be in use.
 func (k *credentialCache[T]) known() []T {
 	k.mu.Lock()
 	defer k.mu.Unlock()

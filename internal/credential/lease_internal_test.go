@@ -191,7 +191,7 @@ func TestCredentialExpiredIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := source{life: lastMoments}
 		k := newCredentialCache(time.Now, s.fetch)
-		want(t, k, "error: the one that was found has expired", 0)
+		want(t, k, "error: the credential has expired", 0)
 	})
 }
 
@@ -222,8 +222,8 @@ func TestCredentialCacheIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := source{takes: time.Hour, ignoresContext: ignoresContext}
 			k := newCredentialCache(time.Now, s.fetch)
-			want(t, k, "error: none within 20s", fetchTime)
-			want(t, k, "error: none within 20s", 0)
+			want(t, k, "error: no answer within 20s", fetchTime)
+			want(t, k, "error: no answer within 20s", 0)
 			if n := s.fetches.Load(); n != 1 {
 				t.Errorf("got %d fetches, want 1", n)
 			}

@@ -1,5 +1,4 @@
-// Package outbound is how the gateway reaches out: which addresses it may dial, by
-// which proxy, and whose certificates it trusts.
+// Package outbound controls outgoing connections: the permitted addresses, the proxy, and the trusted certificates.
 package outbound
 
 import (
@@ -12,25 +11,23 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// Reach says which addresses may be dialled. Those of clouds' metadata services
-// never may.
+// Reach tells which addresses may be dialled. Addresses of cloud metadata services never may.
 type Reach int
 
 // The reaches.
 const (
-	Public   Reach = iota // those of the public internet alone
-	Local                 // private, loopback and otherwise local ones alone
+	Public   Reach = iota // only the public internet
+	Local                 // only private, loopback and other local addresses
 	Anywhere              // both
 )
 
 var (
-	errLocal    = errors.New("a private, loopback or otherwise local address; allow_private: true permits it")
-	errPublic   = errors.New("an address of the public internet, where plain http is not permitted")
-	errMetadata = errors.New("the address of a cloud's metadata service, which is never dialled")
+	errLocal    = errors.New("a private, loopback or other local address; allow_private: true permits it")
+	errPublic   = errors.New("an address of the public internet, for which plain http is not permitted")
+	errMetadata = errors.New("the address of a cloud metadata service, which is never dialled")
 )
 
-// metadataAddresses give credentials of the machine to whoever asks. Nothing
-// permits them.
+// metadataAddresses return credentials of the machine to any client. They are never permitted.
 var metadataAddresses = []netip.Addr{
 	netip.MustParseAddr("169.254.169.254"), // AWS, Azure, Google Cloud, Oracle and more
 	netip.MustParseAddr("169.254.170.2"),   // AWS ECS
@@ -42,7 +39,7 @@ var metadataAddresses = []netip.Addr{
 	netip.MustParseAddr("fd20:ce::254"),    // Google Cloud over IPv6
 }
 
-// Check says why an address may not be dialled, or nil.
+// Check returns the reason why an address may not be dialled, or nil.
 func (r Reach) Check(a netip.Addr) error {
 	a = Embedded(a)
 	local := IsLocal(a)
@@ -57,8 +54,8 @@ func (r Reach) Check(a netip.Addr) error {
 	return nil
 }
 
-// CheckHost refuses a literal address, or "localhost", at once; any other name is
-// judged by what it resolves to whenever it is dialled.
+// CheckHost refuses a forbidden literal address or "localhost" at once. Other names are checked when they are dialled,
+// by the addresses that they resolve to.
 func (r Reach) CheckHost(host string) error {
 	literal := host
 	if host == "localhost" {
@@ -74,8 +71,8 @@ func (r Reach) CheckHost(host string) error {
 	return nil
 }
 
-// Control is a net.Dialer.Control: it sees the resolved address of every dial, so
-// that no answer of a name server leads past it.
+// Control is a net.Dialer.Control. It checks the resolved address of every dial, so that DNS answers cannot bypass the
+// check.
 func (r Reach) Control(_, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -87,16 +84,14 @@ func (r Reach) Control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Refused reports whether an error is one of those with which a reach refuses an
-// address.
+// Refused reports whether an error is the refusal of an address by a Reach.
 func Refused(err error) bool {
 	return errors.Is(err, errLocal) || errors.Is(err, errPublic) || errors.Is(err, errMetadata)
 }
 
 var sixToFour = netip.MustParsePrefix("2002::/16") // RFC 3056
 
-// Embedded is the IPv4 address that stands in an IPv6 one, where one does, and the
-// address itself, without a zone, otherwise.
+// Embedded returns the IPv4 address embedded in an IPv6 address, or else the address itself without a zone.
 func Embedded(a netip.Addr) netip.Addr {
 	a = a.WithZone("").Unmap()
 	if !a.Is6() {
@@ -112,8 +107,8 @@ func Embedded(a netip.Addr) netip.Addr {
 	return a
 }
 
-// IsLocal reports whether an address is not on the public internet, as the IANA
-// registries of special-purpose addresses have it.
+// IsLocal reports whether an address is not on the public internet, by the IANA registries of special-purpose
+// addresses.
 func IsLocal(a netip.Addr) bool {
 	in := func(p netip.Prefix) bool { return p.Contains(a) }
 	if a.Is4() {

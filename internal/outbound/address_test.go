@@ -67,7 +67,7 @@ func TestCertificates(t *testing.T) {
 	if pool, err := outbound.Certificates(""); pool != nil || err != nil {
 		t.Errorf("no file: got %v, %v; want the system's alone", pool, err)
 	}
-	for file, want := range map[string]string{"missing.pem": "no such file", "address.go": "holds no PEM certificate"} {
+	for file, want := range map[string]string{"missing.pem": "no such file", "address.go": "contains no PEM certificate"} {
 		if _, err := outbound.Certificates(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "outbound.ca_file") {
 			t.Errorf("%s: got %v, want one that says %q", file, err, want)
 		}

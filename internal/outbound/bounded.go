@@ -7,16 +7,16 @@ import (
 	"net/http"
 )
 
-// Bounded asks through another RoundTripper, and ends answers whose bodies are longer than Most bytes with an error:
-// clients of others' libraries read whole answers into memory.
+// Bounded sends requests through another RoundTripper, and returns an error for bodies longer than Most bytes, because
+// libraries read whole answers into memory.
 type Bounded struct {
 	Through http.RoundTripper
 	Most    int64
-	// Whole says of which answers the body is passed on as it comes; nil for none.
+	// Whole selects the answers with bodies of any length; nil selects none.
 	Whole func(*http.Response) bool
 }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.Through.RoundTrip(r)
 	if err != nil || b.Whole != nil && b.Whole(response) {
@@ -39,7 +39,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readAtMost reads as long as there are bytes left to be read. Left is below 0 once there was one more.
+// readAtMost reads while left is not negative. It reads at most one byte more than left, after which left is negative.
 func readAtMost(from io.Reader, p []byte, left *int64) (int, error) {
 	if *left < 0 {
 		return 0, nil
@@ -50,17 +50,17 @@ func readAtMost(from io.Reader, p []byte, left *int64) (int, error) {
 	return n, err
 }
 
-// BoundedConn is a connection over which at most Left more bytes are read; then reading it is an error.
+// BoundedConn is a connection that returns an error after Left bytes were read.
 type BoundedConn struct {
 	net.Conn
 	Left int64
 }
 
-// Read is net.Conn's.
+// Read implements net.Conn.
 func (c *BoundedConn) Read(p []byte) (int, error) {
 	n, err := readAtMost(c.Conn, p, &c.Left)
 	if c.Left < 0 {
-		return n, fmt.Errorf("%s sends more than is read of it", c.RemoteAddr())
+		return n, fmt.Errorf("%s sent more data than is accepted", c.RemoteAddr())
 	}
 	return n, err
 }

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Certificates are the authorities of the system and those of a PEM file; nil, which
-// stands for the system's alone, where no file is named.
+// Certificates returns the system's authorities and those of a PEM file. Without a file it returns nil, which means
+// only the system's.
 func Certificates(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -18,10 +18,10 @@ func Certificates(file string) (*x509.CertPool, error) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // a system without certificates has the file's
+		pool = x509.NewCertPool() // a system without certificates
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("outbound.ca_file: %s holds no PEM certificate", file)
+		return nil, fmt.Errorf("outbound.ca_file: %s contains no PEM certificate", file)
 	}
 	return pool, nil
 }

@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// ProxySchemes are those of the proxies that can be gone through. To either kind of
-// SOCKS5 (RFC 1928) names go unresolved.
+// ProxySchemes returns the URL schemes of supported proxies. Both kinds of SOCKS5 (RFC 1928) resolve names at the
+// proxy.
 func ProxySchemes() []string { return []string{"http", "https", "socks5", "socks5h"} }
 
-// Proxy is an http.Transport.Proxy; nil for none. It is the proxy that resolves names,
-// so that of the addresses behind it only literal ones can be judged.
+// Proxy is an http.Transport.Proxy; nil for none. The proxy resolves names, so only literal addresses behind it can be
+// checked.
 type Proxy func(*http.Request) (*url.URL, error)
 
-// ParseProxy is the proxy of a URL, which may carry a password; none where it is empty.
-// What the environment says of proxies counts for nothing.
+// ParseProxy returns the proxy for a URL, which may contain a password; nil if the URL is empty. Proxy settings of the
+// environment are ignored.
 func ParseProxy(text string) (Proxy, error) {
 	u, err := ParseProxyURL(text)
 	if u == nil {
@@ -25,14 +25,14 @@ func ParseProxy(text string) (Proxy, error) {
 	return http.ProxyURL(u), nil
 }
 
-// ParseProxyURL is ParseProxy for who goes through the proxy by itself; nil for none.
+// ParseProxyURL is ParseProxy for callers that connect to the proxy themselves; nil for none.
 func ParseProxyURL(text string) (*url.URL, error) {
 	if text == "" {
 		return nil, nil
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(ProxySchemes(), u.Scheme) {
-		// the error of url.Parse has the password
+		// the error of url.Parse contains the password
 		return nil, errors.New(
 			`outbound.proxy: not an http, https or socks5 address such as "http://proxy.example.com:3128"`)
 	}

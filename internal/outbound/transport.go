@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Transport is an HTTP client's for whom the operator named: through the proxy, as ParseProxy has it, with the
-// authorities of the file, as Certificates has it. Connect bounds the connection, and the handshake of TLS, each.
+// Transport returns an HTTP transport for destinations that the operator configured, with the proxy (see ParseProxy)
+// and the authorities (see Certificates). Connect bounds the connection and the TLS handshake, each.
 func Transport(proxy, caFile string, connect time.Duration) (*http.Transport, error) {
 	through, err := ParseProxy(proxy)
 	if err != nil {

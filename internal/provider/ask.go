@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	askFor   = 20 * time.Second // for one query, from dialing to the end of the answer
+	askFor   = 20 * time.Second // for one query, from dialling to the end of the answer
 	maxAsked = 8 << 20          // bytes of an answer: a Responses object contains the whole text
 	// keysAsked bounds the credentials that a query is tried with, because the ledger does not record which one the
 	// reply was requested with.
@@ -67,7 +67,7 @@ func (p *Provider) AskWithAny(ctx context.Context, id string) (reply *llm.Reply,
 
 // bounds are the bounds of a query that is not charged.
 type bounds struct {
-	within time.Duration // from dialing to the end of the answer
+	within time.Duration // from dialling to the end of the answer
 	answer int64         // bytes
 }
 

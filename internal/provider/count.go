@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	countFor   = 5 * time.Second // for one count, from dialing to the end of the answer
+	countFor   = 5 * time.Second // for one count, from dialling to the end of the answer
 	maxCounted = 1 << 20         // bytes of an answer: vLLM lists every token
 	// countsAtOnce bounds the concurrent counts at a provider, each for another API key of Weir.
 	countsAtOnce = 4

@@ -30,7 +30,7 @@ const (
 	KindTruncated // the answer ended before it was complete
 	KindInStream  // an error that the provider reported in its stream
 	KindAborted   // the provider ended the answer with a finish reason that reports a failure
-	KindCanceled  // canceled by the gateway: the client left, the gateway is stopping, or memory is short
+	KindCanceled  // cancelled by the gateway: the client left, the gateway is stopping, or memory is short
 	// KindCredential means that the gateway has no credential to send: nothing was sent, and a retry at this provider
 	// does not help.
 	KindCredential
@@ -261,7 +261,7 @@ func (p *Provider) message(k Kind) string {
 	case KindShortage:
 		return "The gateway can open no more connections to providers now. Try again shortly."
 	case KindCanceled:
-		return "The request was canceled before the provider had answered."
+		return "The request was cancelled before the provider had answered."
 	}
 	return fmt.Sprintf("The provider %s sent an answer that does not follow its protocol.", name)
 }

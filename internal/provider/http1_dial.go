@@ -30,7 +30,7 @@ const (
 // the host's addresses that answers (RFC 8305, net.Dialer).
 type route struct {
 	dialer  net.Dialer
-	limit   time.Duration // for all handshakes after dialing
+	limit   time.Duration // for all handshakes after dialling
 	address string        // of the provider, host and port
 	secure  *tls.Config   // nil for plain HTTP
 	turns   chan struct{} // semaphore of connections being opened; nil for plain HTTP

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	listFor = 10 * time.Second // for one list of models, from dialing to the end of the answer
+	listFor = 10 * time.Second // for one list of models, from dialling to the end of the answer
 	// maxListed bounds the models read from a list, and maxListedName the length of a name in bytes.
 	maxListed     = 5000
 	maxListedName = 256

@@ -34,7 +34,7 @@ func TestNewNamesTheKeyAtFault(t *testing.T) {
 		"metadata service":                   func(o *provider.Options) { o.BaseURL, o.AllowPrivate = "http://169.254.169.254", true },
 		"providers.acme.auth: \"basic\"":     func(o *provider.Options) { o.Auth = "basic" },
 		"providers.acme.api_keys[1]: empty":  func(o *provider.Options) { o.APIKeys = secret(" ") },
-		"api_keys[1]: holds a space":         func(o *provider.Options) { o.APIKeys = secret("secret\n") },
+		"api_keys[1]: contains a space":      func(o *provider.Options) { o.APIKeys = secret("secret\n") },
 		"providers.acme.retries: -1":         func(o *provider.Options) { o.Retries = -1 },
 		"providers.acme.max_reply: -1":       func(o *provider.Options) { o.MaxReply = -1 },
 		"providers.acme.timeouts.connect":    func(o *provider.Options) { o.Timeouts.Connect = -1 },

@@ -34,7 +34,7 @@ const (
 	FaultContext           // the request is longer than the model's context window
 	FaultPolicy            // a content policy
 	FaultRequest           // 400, 413, 422
-	FaultCanceled          // canceled by the client or the gateway
+	FaultCanceled          // cancelled by the client or the gateway
 	FaultOurs              // the gateway could not make the attempt
 	numFaults
 )
