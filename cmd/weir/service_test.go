@@ -196,7 +196,7 @@ func TestPassedListenerRefused(t *testing.T) {
 	}{
 		"two":                {[]*os.File{tcp, tcp}, "", "passed 2 sockets (weir.socket:weir.socket)"},
 		"unix":               {[]*os.File{unix}, "", `"weir.socket" of the service manager is of network unix`},
-		"datagram":           {[]*os.File{datagram}, "", `take the socket "weir.socket" of the service manager`},
+		"datagram":           {[]*os.File{datagram}, "", `use the socket "weir.socket" of the service manager`},
 		"no number":          {nil, "LISTEN_FDS=many", `LISTEN_FDS is "many"`},
 		"of another process": {[]*os.File{tcp, tcp}, "LISTEN_PID=1", ""},
 		"none":               {nil, "LISTEN_FDS=0", ""},

@@ -13,17 +13,15 @@ import (
 // maxParts bounds the parts of a form.
 const maxParts = 100
 
-// Part is a part of a multipart/form-data body (RFC 7578), and where its
-// content stands in it.
+// Part is a part of a multipart/form-data body (RFC 7578), with the position of its content in the body.
 type Part struct {
 	Name    string
 	IsFile  bool
 	Content llm.Span
 }
 
-// Parts parts a body. Parsers differ in what they make of a form that is out of
-// the ordinary, and what this one reads must be what a provider obeys: such a
-// form is refused. Errors are *llm.Error.
+// Parts splits a body into its parts. It refuses unusual forms, because parsers read them differently and the provider
+// must read the same parts. Errors are *llm.Error.
 func Parts(body []byte, r *http.Request) ([]Part, error) {
 	boundary, err := boundaryOf(r)
 	if err != nil {
@@ -61,8 +59,8 @@ func Parts(body []byte, r *http.Request) ([]Part, error) {
 	return parts, nil
 }
 
-// boundaryOf is what the lines between the parts of a form begin with, of the
-// characters of RFC 2046, section 5.1.1.
+// boundaryOf returns the beginning of the lines between the parts of a form, with the characters of RFC 2046, section
+// 5.1.1.
 func boundaryOf(r *http.Request) ([]byte, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	boundary := params["boundary"]
@@ -71,12 +69,13 @@ func boundaryOf(r *http.Request) ([]byte, error) {
 			"'()+_,-./:=?", c)
 	}
 	if err != nil || boundary == "" || len(boundary) > 70 || strings.ContainsFunc(boundary, odd) {
-		return nil, llm.Invalid("", "The content type of a form names its boundary: multipart/form-data; boundary=...")
+		return nil, llm.Invalid("",
+			"The content type of a form must name its boundary: multipart/form-data; boundary=...")
 	}
 	return []byte("--" + boundary), nil
 }
 
 func errForm() error {
-	return llm.Invalid("", "The body is not a form of at most 100 parts as multipart/form-data, breaks off before "+
-		"its end, or has its boundary or something else where none belongs.")
+	return llm.Invalid("", "The body is not a valid multipart/form-data form of at most 100 parts. Check that it is "+
+		"complete, and that its boundary and other text appear only where they belong.")
 }

@@ -11,17 +11,17 @@ import (
 const maxHead = 8 << 10
 
 var (
-	// headField is a line of a head (RFC 9112, section 5), which is not folded.
+	// headField matches a line of a head (RFC 9112, section 5) that is not folded.
 	headField = regexp.MustCompile(`^([A-Za-z0-9-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)$`)
-	// parameter is one of a Content-Disposition (RFC 7578, section 4.2), in quotes
-	// or not. There are no escapes: parsers differ in what these mean.
+	// parameter matches a parameter of Content-Disposition (RFC 7578, section 4.2), with or without quotes. Escapes are
+	// not allowed, because parsers interpret them differently.
 	parameter = regexp.MustCompile(`^[ \t]*;[ \t]*(name|filename|filename\*)=(?:"([^"\\]*)"|([^"\\;,\s]+))[ \t]*`)
-	// fieldName is the name of a field.
+	// fieldName matches the name of a field.
 	fieldName = regexp.MustCompile(`^[A-Za-z0-9._-]+(\[[A-Za-z0-9._-]*\])*$`)
 )
 
-// partHead reads what a part is from the lines of its head. Only heads are taken
-// that every parser reads in the same way. Errors are *llm.Error.
+// partHead reads the head of a part. It accepts only heads that every parser reads in the same way. Errors are
+// *llm.Error.
 func partHead(head string) (p Part, err error) {
 	if len(head) > maxHead {
 		return p, errHead()
@@ -51,7 +51,7 @@ func partHead(head string) (p Part, err error) {
 	return p, nil
 }
 
-// isPlain reports whether content of that transfer encoding is what it is.
+// isPlain reports whether a transfer encoding leaves the content unchanged.
 func isPlain(encoding string) bool {
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "binary", "8bit", "7bit":
@@ -60,7 +60,7 @@ func isPlain(encoding string) bool {
 	return false
 }
 
-// disposition reads a name, and whether it is that of a file.
+// disposition reads the name of a part, and whether the part is a file.
 func disposition(value string) (p Part, err error) {
 	const kind = "form-data"
 	if len(value) < len(kind) || !strings.EqualFold(value[:len(kind)], kind) {
@@ -86,6 +86,7 @@ func disposition(value string) (p Part, err error) {
 }
 
 func errHead() error {
-	return llm.Invalid("", `A part of the form has a head that is not understood. Each needs one line such as `+
-		`Content-Disposition: form-data; name="model", and for a file filename="...": nothing in it is escaped, encoded or folded, and a name is of letters, digits, "_", "-", "." and brackets.`)
+	return llm.Invalid("", `A part of the form has an invalid head. Each part needs one line such as `+
+		`Content-Disposition: form-data; name="model", and for a file filename="...", without escapes, encodings or `+
+		`line folding. A name may contain letters, digits, "_", "-", "." and brackets.`)
 }

@@ -1,4 +1,4 @@
-// Package must ends a test whose preparation fails, and compares what it got.
+// Package must contains test helpers: they end a test when its setup fails, and compare results.
 package must
 
 import (
@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Test is a *testing.T, a *testing.B, or one of a property.
+// Test is a *testing.T, a *testing.B, or a property test.
 type Test interface {
 	Helper()
 	Fatal(args ...any)
 }
 
-// Do ends the test where there is an error.
+// Do ends the test if err is not nil.
 func Do(t Test, err error) {
 	t.Helper()
 	if err != nil {
@@ -22,8 +22,8 @@ func Do(t Test, err error) {
 	}
 }
 
-// Get is the value of a call, as in must.Get(os.ReadFile(path))(t), which ends the test where
-// the call gives an error, too.
+// Get returns the value of a call, as in must.Get(os.ReadFile(path))(t), and ends the test if the call returns an
+// error.
 func Get[T any](value T, err error) func(Test) T {
 	return func(t Test) T {
 		t.Helper()
@@ -32,7 +32,8 @@ func Get[T any](value T, err error) func(Test) T {
 	}
 }
 
-// Equal tells how got differs from want, and of what; the test goes on.
+// Equal reports the differences between got and want as an error of the test, which continues; what describes the
+// values.
 func Equal(t testing.TB, got, want any, what string, args ...any) {
 	t.Helper()
 	if diff := cmp.Diff(got, want); diff != "" {

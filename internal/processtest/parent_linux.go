@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// endWithParent kills the process should the test itself be killed.
+// endWithParent lets the kernel kill the process if the test process is killed.
 func endWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

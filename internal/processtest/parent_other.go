@@ -4,5 +4,5 @@ package processtest
 
 import "os/exec"
 
-// endWithParent does nothing: only Linux can have a process end with another.
+// endWithParent does nothing, because only Linux can kill a process together with its parent.
 func endWithParent(*exec.Cmd) {}

@@ -1,4 +1,4 @@
-// Package processtest starts programs as processes of a test, and ends them with it.
+// Package processtest starts programs as processes of a test and kills them when the test ends.
 package processtest
 
 import (
@@ -18,24 +18,24 @@ import (
 	"weir/internal/must"
 )
 
-// Patience bounds every wait for a process to do what it was told.
+// Patience bounds every wait for a process.
 const Patience = time.Minute
 
-// lastBytes bounds what LastLines gives.
+// lastBytes bounds the result of LastLines.
 const lastBytes = 4 << 10
 
-// Process is one that the test started. It is killed when the test ends.
+// Process is a process started by a test. It is killed when the test ends.
 type Process struct {
 	Cmd     *exec.Cmd
-	Log     string // the file with what it wrote to stderr
+	Log     string // file with its stderr
 	Started time.Time
-	Address chan string   // gets the address at which it answers
-	Over    chan struct{} // closed when it is dead
-	Ended   time.Time     // when it was seen dead; valid once Over is closed
+	Address chan string   // receives the address that the process listens on
+	Over    chan struct{} // closed when the process has ended
+	Ended   time.Time     // when its end was noticed; valid after Over is closed
 }
 
-// Start runs the command with its stderr in a file of that name. The word is
-// what stands before the address in the line that announces it.
+// Start starts the command with its stderr in the file log. The process announces its address by a line that begins
+// with word.
 func Start(t *testing.T, cmd *exec.Cmd, log, word string) *Process {
 	t.Helper()
 	p := &Process{Cmd: cmd, Log: log, Address: make(chan string, 1), Over: make(chan struct{})}
@@ -57,7 +57,7 @@ func Start(t *testing.T, cmd *exec.Cmd, log, word string) *Process {
 				p.Address <- strings.FieldsFunc(rest, func(r rune) bool { return r == ';' || r == '\n' })[0]
 			}
 		}
-		_ = cmd.Wait() // how it ended stands in cmd.ProcessState
+		_ = cmd.Wait() // the result is in cmd.ProcessState
 		p.Ended = time.Now()
 		_ = file.Close()
 	}()
@@ -65,7 +65,7 @@ func Start(t *testing.T, cmd *exec.Cmd, log, word string) *Process {
 	return p
 }
 
-// AwaitAddress waits until the process has said at which address it answers.
+// AwaitAddress waits until the process has announced its address.
 func (p *Process) AwaitAddress(t *testing.T) string {
 	t.Helper()
 	select {
@@ -79,13 +79,13 @@ func (p *Process) AwaitAddress(t *testing.T) string {
 	return ""
 }
 
-// Said is what the process wrote to stderr.
+// Said returns the stderr of the process.
 func (p *Process) Said() string {
-	text, _ := os.ReadFile(p.Log) // a log that is not there says nothing
+	text, _ := os.ReadFile(p.Log) // empty if there is no log
 	return string(text)
 }
 
-// LastLines is the end of what it wrote to stderr, for messages: the directories of a test that failed are gone.
+// LastLines returns the end of its stderr for messages, because the directories of a failed test are removed.
 func (p *Process) LastLines() string {
 	said := p.Said()
 	if cut := len(said) - lastBytes; cut > 0 {
@@ -94,13 +94,13 @@ func (p *Process) LastLines() string {
 	return said
 }
 
-// Kill is kill -9. It returns when the process is dead.
+// Kill kills the process (SIGKILL) and waits for its end.
 func (p *Process) Kill() {
-	_ = p.Cmd.Process.Kill() // it may be dead
+	_ = p.Cmd.Process.Kill() // it may have ended already
 	<-p.Over
 }
 
-// Stop asks the process to end, and reports whether it did so well and in time.
+// Stop sends SIGTERM to the process, and returns an error unless it ends successfully and in time.
 func (p *Process) Stop() error {
 	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *Process) Stop() error {
 	return nil
 }
 
-// EndsWithin reports whether the process ends within that time.
+// EndsWithin reports whether the process ends within d.
 func (p *Process) EndsWithin(d time.Duration) bool {
 	select {
 	case <-p.Over:
@@ -125,7 +125,7 @@ func (p *Process) EndsWithin(d time.Duration) bool {
 	}
 }
 
-// Run runs a command to its end and returns what it printed.
+// Run runs a command to its end and returns its stdout.
 func Run(t *testing.T, cmd *exec.Cmd) []byte {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -137,8 +137,8 @@ func Run(t *testing.T, cmd *exec.Cmd) []byte {
 	return stdout.Bytes()
 }
 
-// Build makes the program of a package in the directory, with these flags of go build, and
-// without the race detector, which is for tests in one process.
+// Build builds the program of a package into the directory, with the flags for go build, and without the race detector,
+// which only works within a process.
 func Build(t *testing.T, dir, what string, flags ...string) (path string) {
 	t.Helper()
 	path = filepath.Join(dir, filepath.Base(what)+".program")
@@ -147,8 +147,7 @@ func Build(t *testing.T, dir, what string, flags ...string) (path string) {
 	return path
 }
 
-// Environ is what the processes get of the environment: nothing that could
-// switch on a provider or change a setting.
+// Environ returns the environment of the processes, without variables that could enable a provider or change a setting.
 func Environ(more ...string) []string {
 	more = slices.Clone(more)
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {

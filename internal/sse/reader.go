@@ -7,18 +7,18 @@ import (
 	"iter"
 )
 
-// ErrTooLong says that an event is longer than the reader's bound.
+// ErrTooLong means that an event exceeds the reader's bound.
 var ErrTooLong = errors.New("sse: event is longer than the bound")
 
-// keepBuffer is the largest buffer, in bytes, that is kept for the next event.
+// keepBuffer is the largest buffer that is reused for the next event, in bytes.
 const keepBuffer = 8 << 10
 
-// IsOversized says whether a reader's buffer of that size, in bytes, has grown to an event that
-// is gone, for what is left in it.
+// IsOversized reports whether a reader's buffer of size bytes was grown for an earlier event and is too large for the
+// left bytes in it.
 func IsOversized(size, left int) bool { return size > keepBuffer && left <= keepBuffer/2 }
 
-// MoveToFront moves buf[start:end] to the front of buf, or of a small buffer in its place where
-// it is oversized, and says where it ends there.
+// MoveToFront moves buf[start:end] to the front of buf, or to a small buffer if buf is oversized. It returns the buffer
+// and the length of the data.
 func MoveToFront(buf []byte, start, end int) (moved []byte, length int) {
 	left := buf[start:end]
 	if IsOversized(len(buf), len(left)) {
@@ -29,33 +29,32 @@ func MoveToFront(buf []byte, start, end int) (moved []byte, length int) {
 
 const (
 	firstBuffer   = 4 << 10
-	maxEmptyReads = 100 // reads without a byte in a row before the source is given up
+	maxEmptyReads = 100 // consecutive reads without a byte before the source counts as broken
 )
 
-// Reader splits a stream into events. Lines end in LF, CR LF or CR, in any
-// mixture. Comments are passed over; they stay in the Raw of what follows.
+// Reader splits a stream into events. Lines end in LF, CR LF or CR, in any mixture. It skips comments, but Raw of the
+// next event includes them.
 type Reader struct {
 	src   io.Reader
 	max   int
 	buf   []byte
-	start int // where the unread part of buf begins
-	end   int // and ends
-	block int // where the block that is searched begins
-	line  int // where its unfinished line begins
-	seen  int // up to where that line holds no line end
+	start int // start of the unread part of buf
+	end   int // end of the unread part of buf
+	block int // start of the block that is searched
+	line  int // start of the block's unfinished line
+	seen  int // the unfinished line has no line end before this index
 	data  []byte
 	err   error
-	begun bool // a byte-order mark counts only before anything else
+	begun bool // a byte-order mark is only valid at the very beginning
 }
 
-// NewReader reads events of at most max bytes each, the blank line included.
+// NewReader returns a reader for events of at most max bytes each, including the blank line.
 func NewReader(src io.Reader, max int) *Reader {
 	return &Reader{src: src, max: max}
 }
 
-// Next is the next event that has data or a name. At the end of the stream it
-// returns io.EOF; what stands behind the last blank line is not an event, as
-// the standard says, and Rest gives it.
+// Next returns the next event that has data or a name. At the end of the stream it returns io.EOF. Text behind the last
+// blank line is not an event by the standard; Rest returns it.
 func (r *Reader) Next() (Event, error) {
 	for {
 		if end := r.blockEnd(); end > 0 {
@@ -78,8 +77,8 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// Buffered reports whether another whole event is there without reading on.
-// Comments alone are none: whoever waits for them to end may wait long.
+// Buffered reports whether another whole event can be returned without reading more. Comments do not count, because a
+// caller that waits for their end may wait for long.
 func (r *Reader) Buffered() bool {
 	for {
 		end := r.blockEnd()
@@ -94,16 +93,16 @@ func (r *Reader) Buffered() bool {
 	}
 }
 
-// Rest is what was read behind the last whole event.
+// Rest returns the bytes read behind the last whole event.
 func (r *Reader) Rest() []byte { return r.buf[r.start:r.end] }
 
-// blockEnd is the offset behind the blank line that ends the block, or 0. It
-// looks at every byte once, however small the pieces in which a stream comes.
+// blockEnd returns the offset behind the blank line that ends the block, or 0. It examines every byte once, however
+// small the pieces of the stream are.
 func (r *Reader) blockEnd() int {
 	b := r.buf[:r.end]
 	for {
 		end, next := lineEnd(b, r.seen)
-		// At the end of the stream a lone CR is no longer half of CR LF.
+		// At the end of the stream, a single CR ends a line.
 		if end < 0 || b[end] == '\r' && next == len(b) && r.err == nil {
 			r.seen = end
 			if end < 0 {
@@ -118,12 +117,11 @@ func (r *Reader) blockEnd() int {
 	}
 }
 
-// window is how far lineEnd looks for one kind of line end before it looks for
-// the other: more than a usual line, little enough for a stream of CR alone.
+// window is how many bytes lineEnd searches for one kind of line end before it searches for the other: longer than a
+// usual line, and short enough for a stream with only CR.
 const window = 512
 
-// lineEnd is the offset of the first line end in b from i on, and of what
-// follows it; -1 when there is none.
+// lineEnd returns the offset of the first line end in b from i on, and the offset behind it; -1 if there is none.
 func lineEnd(b []byte, i int) (end, next int) {
 	for i < len(b) {
 		w := b[i:min(i+window, len(b))]
@@ -146,7 +144,7 @@ func lineEnd(b []byte, i int) (end, next int) {
 	return -1, -1
 }
 
-// fill reads more of the stream, moving or growing the buffer within the bound.
+// fill reads more of the stream. It moves or grows the buffer within the bound.
 func (r *Reader) fill() error {
 	if r.end == len(r.buf) || r.start == r.end || IsOversized(len(r.buf), r.end-r.start) {
 		r.discard(r.start)
@@ -155,7 +153,7 @@ func (r *Reader) fill() error {
 		r.data = nil
 	}
 	if r.end == len(r.buf) && len(r.buf) >= r.max {
-		r.discard(r.block) // comments before the event are given up first
+		r.discard(r.block) // drop comments before the event first
 		if r.end == len(r.buf) {
 			return ErrTooLong
 		}
@@ -185,7 +183,7 @@ func (r *Reader) discard(n int) {
 	r.seen -= n
 }
 
-// parse reads the fields of one block.
+// parse parses the fields of one block.
 func (r *Reader) parse(block []byte) (ev Event, ok bool) {
 	block = r.withoutMark(block)
 	r.begun = true
@@ -202,7 +200,7 @@ func (r *Reader) parse(block []byte) (ev Event, ok bool) {
 	return ev, n > 0 || len(ev.Name) > 0
 }
 
-// withoutMark is the block without a byte-order mark, should it be the first.
+// withoutMark returns the block without a byte-order mark, if it is the first block.
 func (r *Reader) withoutMark(block []byte) []byte {
 	if r.begun {
 		return block
@@ -210,7 +208,7 @@ func (r *Reader) withoutMark(block []byte) []byte {
 	return bytes.TrimPrefix(block, []byte("\xef\xbb\xbf"))
 }
 
-// join adds the n-th data line. One line alone is not copied.
+// join appends the n-th data line. A single line is not copied.
 func (r *Reader) join(data, line []byte, n int) []byte {
 	if n == 1 {
 		return line

@@ -1,6 +1,5 @@
-// Package systemd is what a service and its service manager say to each other: which socket the manager has
-// opened for it (sd_listen_fds(3)), and what the service does (sd_notify(3)). Any manager that follows these
-// two pages does as well.
+// Package systemd implements the two protocols between a service and its service manager: passing sockets
+// (sd_listen_fds(3)) and status messages (sd_notify(3)). Other managers that follow these manual pages work as well.
 package systemd
 
 import (
@@ -11,12 +10,12 @@ import (
 	"strings"
 )
 
-// firstPassed is the first file descriptor of those that a service manager passes: SD_LISTEN_FDS_START of
+// firstPassed is the first file descriptor that a service manager passes: SD_LISTEN_FDS_START of
 // https://www.freedesktop.org/software/systemd/man/latest/sd_listen_fds.html
 const firstPassed = 3
 
-// Listener is the socket that the service manager has opened for this process, nil for none. It is an error if
-// there are several, or if the socket does not listen on TCP.
+// Listener returns the socket that the service manager has opened for this process; nil if there is none. Several
+// sockets, or a socket that does not listen on TCP, are an error.
 func Listener(getenv func(string) string) (net.Listener, error) {
 	count, err := passed(getenv)
 	if err != nil || count == 0 {
@@ -24,14 +23,14 @@ func Listener(getenv func(string) string) (net.Listener, error) {
 	}
 	name, _, _ := strings.Cut(getenv("LISTEN_FDNAMES"), ":")
 	if count > 1 {
-		return nil, fmt.Errorf("the service manager passed %d sockets (%s): the gateway takes one: leave one "+
+		return nil, fmt.Errorf("the service manager passed %d sockets (%s): the gateway accepts only one: keep one "+
 			"ListenStream= in the socket unit", count, getenv("LISTEN_FDNAMES"))
 	}
 	file := os.NewFile(firstPassed, name)
-	listener, err := net.FileListener(file) // of a copy, which no child process inherits
+	listener, err := net.FileListener(file) // duplicates the descriptor, which child processes do not inherit
 	_ = file.Close()
 	if err != nil {
-		return nil, fmt.Errorf("take the socket %q of the service manager: %w: set ListenStream=ADDRESS:PORT "+
+		return nil, fmt.Errorf("use the socket %q of the service manager: %w: set ListenStream=ADDRESS:PORT "+
 			"and Accept=no in the socket unit", name, err)
 	}
 	if _, ok := listener.(*net.TCPListener); !ok {
@@ -42,7 +41,7 @@ func Listener(getenv func(string) string) (net.Listener, error) {
 	return listener, nil
 }
 
-// passed is how many sockets are for this process.
+// passed returns how many sockets were passed to this process.
 func passed(getenv func(string) string) (int, error) {
 	number := getenv("LISTEN_FDS")
 	if number == "" || getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
@@ -50,7 +49,7 @@ func passed(getenv func(string) string) (int, error) {
 	}
 	count, err := strconv.Atoi(number)
 	if err != nil || count < 0 {
-		return 0, fmt.Errorf("LISTEN_FDS is %q: the service manager has to set it to the number of sockets", number)
+		return 0, fmt.Errorf("LISTEN_FDS is %q: the service manager must set it to the number of sockets", number)
 	}
 	return count, nil
 }

@@ -4,5 +4,5 @@ package systemd
 
 import "time"
 
-// monotonic is 0: systemd runs on Linux alone.
+// monotonic returns 0, because systemd runs only on Linux.
 func monotonic() time.Duration { return 0 }

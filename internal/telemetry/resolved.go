@@ -17,8 +17,7 @@ const (
 	lastClass  = 5
 )
 
-// Route counts the requests at one route of the service. What nobody asks for
-// is in no list: its counters are made for the first request.
+// Route counts the requests at one route. Unused routes are not listed: the counters are created at the first request.
 type Route struct {
 	metrics  *Metrics
 	pattern  string
@@ -30,13 +29,13 @@ type routeCounters struct {
 	seconds prometheus.Observer
 }
 
-// Route is the counters of the route with that pattern, which is one of a list
-// in the program, never a path that a client has asked for.
+// Route returns the counters of a route. The pattern is one of a list in the program, never a path requested by a
+// client.
 func (m *Metrics) Route(pattern string) *Route {
 	return &Route{metrics: m, pattern: pattern}
 }
 
-// resolve makes the counters; made twice at a time they are the same.
+// resolve creates the counters; concurrent calls create the same ones.
 func (r *Route) resolve() *routeCounters {
 	c := &routeCounters{seconds: r.metrics.seconds.WithLabelValues(r.pattern)}
 	for i := firstClass; i <= lastClass; i++ {
@@ -46,7 +45,7 @@ func (r *Route) resolve() *routeCounters {
 	return c
 }
 
-// Done counts a request that was answered with that HTTP status.
+// Done counts a request answered with an HTTP status.
 func (r *Route) Done(status int, took time.Duration) {
 	c := r.counters.Load()
 	if c == nil {
@@ -64,7 +63,7 @@ type providerCounters struct {
 	above, below, differs prometheus.Counter // of the provider's own cost
 }
 
-// outcomes are those that an attempt of a living process can have.
+// outcomes returns the outcomes that attempts of a running process can have.
 func outcomes() []ledger.Outcome {
 	return []ledger.Outcome{
 		ledger.OutcomeOK, ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut,
@@ -72,8 +71,8 @@ func outcomes() []ledger.Outcome {
 	}
 }
 
-// provider is the counters of a configured provider. They are made when the
-// first attempt at it has ended, for a reload may bring new ones.
+// provider returns the counters of a configured provider. They are created when its first attempt has ended, because a
+// reload may add providers.
 func (m *Metrics) provider(name string) *providerCounters {
 	if p, ok := (*m.providers.Load())[name]; ok {
 		return p

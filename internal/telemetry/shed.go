@@ -1,16 +1,16 @@
 package telemetry
 
-// Priority is how little a request minds to be refused.
+// Priority tells which requests are refused first under overload.
 type Priority uint8
 
 // The priorities, the most important first.
 const (
-	Interactive Priority = iota // somebody waits for the answer
-	Batch                       // nobody does: refused first
-	Priorities                  // how many there are
+	Interactive Priority = iota // a person waits for the answer
+	Batch                       // nobody waits: refused first
+	Priorities                  // number of priorities
 )
 
-// String is the priority as a label.
+// String returns the priority as a label.
 func (p Priority) String() string {
 	if p == Batch {
 		return "batch"
@@ -23,27 +23,27 @@ type Reason uint8
 
 // The reasons.
 const (
-	NotShed            Reason = iota // it did not
-	Concurrency                      // as many requests as may be are in flight
+	NotShed            Reason = iota // not refused
+	Concurrency                      // the maximum number of requests is in flight
 	CPU                              // the process waits for processors
-	Memory                           // GOMEMLIMIT is near
-	Bodies                           // bodies in flight take all the room that is for them
-	AccountConcurrency               // the account has its share of the requests in flight
-	AccountBodies                    // the account has its share of the room for bodies
-	Reasons                          // how many there are
+	Memory                           // memory use is close to GOMEMLIMIT
+	Bodies                           // bodies in flight use all the memory reserved for them
+	AccountConcurrency               // the account uses its share of the requests in flight
+	AccountBodies                    // the account uses its share of the memory for bodies
+	Reasons                          // number of reasons
 )
 
-// String is the reason as a label.
+// String returns the reason as a label.
 func (r Reason) String() string {
 	return [...]string{
 		"", "concurrency", "cpu", "memory", "bodies", "account_concurrency", "account_bodies", "",
 	}[min(r, Reasons)]
 }
 
-// Shed counts a request that was refused.
+// Shed counts a refused request.
 func (m *Metrics) Shed(r Reason, p Priority) { m.shed[r][p].Add(1) }
 
-// AllShed is how many requests were refused since the start.
+// AllShed returns how many requests were refused since the start.
 func (m *Metrics) AllShed() (n uint64) {
 	for r := range m.shed {
 		for p := range m.shed[r] {

@@ -1,12 +1,11 @@
-// Package telemetry is what the gateway counts of itself, for Prometheus
+// Package telemetry contains the gateway's metrics for Prometheus
 // (https://prometheus.io/docs/instrumenting/exposition_formats/).
 //
-// The label sets are bounded: routes, classes of statuses, configured
-// providers, outcomes, classes of tokens. No account, no key and no model is a
-// label, so that nothing here grows with what clients send, or tells of them.
+// The label sets are bounded: routes, classes of statuses, configured providers, outcomes, classes of tokens. Accounts,
+// keys and models are never labels, so that metrics neither grow with the requests of clients nor reveal them.
 //
-// What is counted for every request is resolved beforehand, and costs an atomic
-// addition and no allocation.
+// Metrics counted for every request are resolved beforehand, so that counting costs an atomic addition and no
+// allocation.
 package telemetry
 
 import (
@@ -25,7 +24,7 @@ import (
 	"weir/internal/llm"
 )
 
-// Metrics is the registry of one gateway, with all that it counts itself.
+// Metrics is the registry of one gateway, with its own metrics.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -43,12 +42,11 @@ type Metrics struct {
 	leftOut  atomic.Int64 // tags and end users
 	shed     [Reasons][Priorities]atomic.Uint64
 
-	mu        sync.Mutex // of those who add to providers
+	mu        sync.Mutex // guards changes of providers
 	providers atomic.Pointer[map[string]*providerCounters]
 }
 
-// longBuckets are for what a model's answer takes, shortBuckets for what the
-// gateway itself takes; in seconds.
+// longBuckets are for the duration of a model's answer, shortBuckets for the gateway's own time; in seconds.
 func longBuckets() []float64 {
 	return []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 }
@@ -57,20 +55,20 @@ func shortBuckets() []float64 {
 	return []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, .5}
 }
 
-// New makes a registry for the program of that version.
+// New returns a registry for a version of the program.
 func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_http_requests_total",
-			Help: "Requests answered, by route and class of status; 4xx has those whose client left, too.",
+			Help: "Requests answered, by route and class of status; 4xx includes requests that clients abandoned.",
 		}, []string{"route", "class"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "weir_http_request_duration_seconds",
 			Help: "Time from a request's head to the end of its answer, by route.", Buckets: longBuckets(),
 		}, []string{"route"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_upstream_attempts_total", Help: "Attempts at a provider that have ended, by how.",
+			Name: "weir_upstream_attempts_total", Help: "Attempts at a provider that have ended, by outcome.",
 		}, []string{"provider", "outcome"}),
 		first: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "weir_upstream_first_token_seconds",
@@ -78,8 +76,8 @@ func New(version string) *Metrics {
 		}, []string{"provider"}),
 		overhead: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "weir_gateway_overhead_seconds",
-			Help: "Time from the end of a request's body to its answer's end, less the time at the provider; of a " +
-				"stream, only until the provider is asked.", Buckets: shortBuckets(),
+			Help: "Time from the end of a request's body to its answer's end, minus the time at the provider; for a " +
+				"stream, only until the request is sent to the provider.", Buckets: shortBuckets(),
 		}),
 		cost: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_cost_nanousd_total",
@@ -87,16 +85,16 @@ func New(version string) *Metrics {
 		}),
 		told: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_provider_cost_difference_nanousd_total",
-			Help: "What providers say that attempts cost, above or below what their prices come to, in billionths of " +
-				"a US dollar.",
+			Help: "Difference between the cost that providers report and the cost by their prices, above or " +
+				"below, in billionths of a US dollar.",
 		}, []string{"provider", "sign"}),
 		differs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_provider_cost_differs_total",
-			Help: "Attempts whose provider says a cost that is more than 1 % off what their price comes to.",
+			Help: "Attempts with a reported cost that differs by more than 1 % from the cost by price.",
 		}, []string{"provider"}),
 		notKept: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_kept_refused_total",
-			Help: "Replies for an Idempotency-Key and responses of the Responses API that were not kept, by why.",
+			Help: "Replies for an Idempotency-Key and responses of the Responses API that were not stored, by reason.",
 		}, []string{"kind", "reason"}),
 	}
 	m.providers.Store(&map[string]*providerCounters{})
@@ -110,19 +108,19 @@ func New(version string) *Metrics {
 	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost, m.told, m.differs,
 		m.notKept,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	Counter(m, "weir_attribution_left_out_total", "Tags and end users in bodies of requests that are beyond the "+
-		"bounds: the provider has them, reports do not.", m.leftOut.Load)
+	Counter(m, "weir_attribution_left_out_total", "Tags and end users in request bodies that exceed the bounds: "+
+		"they are sent to the provider, but missing in reports.", m.leftOut.Load)
 	m.registerCounts()
 	m.registerShed()
 	m.registerBuild(version)
 	return m
 }
 
-// registerCounts makes the counter of counts that providers were asked for.
+// registerCounts registers the counter of token counts that providers were asked for.
 func (m *Metrics) registerCounts() {
 	m.counted = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_token_counts_total",
-		Help: "Requests near a budget's end whose provider was to count their tokens, and whether it did.",
+		Help: "Requests near a budget's end with a token count requested from the provider, by outcome.",
 	}, []string{"provider", "outcome"})
 	m.registry.MustRegister(m.counted)
 }
@@ -150,27 +148,27 @@ func (m *Metrics) registerBuild(version string) {
 	m.registry.MustRegister(build)
 }
 
-// scrapes is how many may read at a time, and scrapeTimeout for how long.
+// scrapes bounds the concurrent scrapes, and scrapeTimeout their duration.
 const (
 	scrapes       = 4
 	scrapeTimeout = 10 * time.Second
 )
 
-// Handler answers with everything that is registered.
+// Handler serves all registered metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout, EnableOpenMetrics: true,
 	})
 }
 
-// Gauge registers a number that goes up and down and is asked for when somebody
-// reads. The name is in Prometheus' form, with its unit at the end.
+// Gauge registers a number that may rise and fall, and that is read at each scrape. The name follows Prometheus' rules,
+// with its unit at the end.
 func Gauge[N int | int64 | float64](m *Metrics, name, help string, now func() N) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 		func() float64 { return float64(now()) }))
 }
 
-// Flag registers a gauge that is 1 while something is so, and else 0.
+// Flag registers a gauge that is 1 while now returns true, and 0 otherwise.
 func (m *Metrics) Flag(name, help string, now func() bool) {
 	Gauge(m, name, help, func() int {
 		if now() {
@@ -180,47 +178,45 @@ func (m *Metrics) Flag(name, help string, now func() bool) {
 	})
 }
 
-// Counter registers a number that only grows and is asked for when somebody
-// reads. Its name ends with _total.
+// Counter registers a number that only rises, and that is read at each scrape. Its name ends with _total.
 func Counter[N int | int64](m *Metrics, name, help string, now func() N) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
 		func() float64 { return float64(now()) }))
 }
 
-// GaugeBy registers a gauge with one label, whose values, a bounded number of
-// them, are told when somebody reads.
+// GaugeBy registers a gauge with one label. At each scrape, now reports its values, which must be bounded in number.
 func (m *Metrics) GaugeBy(name, label, help string, now func(tell func(value string, n float64))) {
 	m.registry.MustRegister(&family{prometheus.NewDesc(name, help, []string{label}, nil), now})
 }
 
-// family is the gauge of GaugeBy.
+// family is the collector of GaugeBy.
 type family struct {
 	desc *prometheus.Desc
 	now  func(tell func(value string, n float64))
 }
 
-// Describe is prometheus.Collector's.
+// Describe implements prometheus.Collector.
 func (f *family) Describe(to chan<- *prometheus.Desc) { to <- f.desc }
 
-// Collect is prometheus.Collector's.
+// Collect implements prometheus.Collector.
 func (f *family) Collect(to chan<- prometheus.Metric) {
 	f.now(func(value string, n float64) {
 		to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, n, value)
 	})
 }
 
-// Overhead counts what one request took of the gateway's own time.
+// Overhead counts the gateway's own time for one request.
 func (m *Metrics) Overhead(d time.Duration) { m.overhead.Observe(max(d, 0).Seconds()) }
 
-// LeftOut counts tags and end users that requests have in their bodies beyond the bounds.
+// LeftOut counts tags and end users in request bodies that exceed the bounds.
 func (m *Metrics) LeftOut(n int) { m.leftOut.Add(int64(n)) }
 
-// NotKept counts what was not kept for a client.
+// NotKept counts a reply or response that was not stored for a client.
 func (m *Metrics) NotKept(kind kept.Kind, why kept.Refusal) {
 	m.notKept.WithLabelValues(string(kind), string(why)).Inc()
 }
 
-// Counted counts a request whose tokens a provider was to count, and whether they were counted.
+// Counted counts a token count that was requested from a provider; done is false if it failed.
 func (m *Metrics) Counted(provider string, done bool) {
 	outcome := "failed"
 	if done {
@@ -229,7 +225,7 @@ func (m *Metrics) Counted(provider string, done bool) {
 	m.counted.WithLabelValues(provider, outcome).Inc()
 }
 
-// Attempt counts an attempt that has ended; the cost is nil without a price.
+// Attempt counts an ended attempt; the cost is nil without a price.
 func (m *Metrics) Attempt(provider string, s *ledger.Settlement, cost *llm.Money) {
 	m.provider(provider).ended(s)
 	for c, counter := range m.tokens {
@@ -242,8 +238,7 @@ func (m *Metrics) Attempt(provider string, s *ledger.Settlement, cost *llm.Money
 	}
 }
 
-// ProviderCost counts what a provider says that an attempt costs, which is so much more,
-// or less, than what its price comes to.
+// ProviderCost counts the difference between a provider's own cost of an attempt and the cost computed by its price.
 func (m *Metrics) ProviderCost(provider string, difference, computed llm.Money) {
 	p := m.provider(provider)
 	if difference > 0 {

@@ -4,5 +4,5 @@ package worktest
 
 import "time"
 
-// ProcessorTime is 0 where it is not measured.
+// ProcessorTime returns 0, because it is not measured here.
 func ProcessorTime() time.Duration { return 0 }

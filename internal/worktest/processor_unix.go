@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// ProcessorTime is what the process has taken of all processors so far, in its own code and
-// in the kernel.
+// ProcessorTime returns the time that the process has used on all processors, in its own code and in the kernel.
 func ProcessorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it asks of itself what every process may
+		panic(err) // cannot fail for the calling process
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

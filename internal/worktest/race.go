@@ -2,5 +2,5 @@
 
 package worktest
 
-// raced is whether the race detector is on.
+// raced is true if the race detector is enabled.
 const raced = true

@@ -1,4 +1,4 @@
-// Package worktest measures what decoders take of inputs: memory and processor time by byte.
+// Package worktest measures the memory and processor time that decoders need per byte of input.
 package worktest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// What a decoder may take for an input of n bytes: n times the one and the other on top.
+// A decoder may use, for an input of n bytes, n times the first value plus the second.
 const (
 	bytesPerByte = 1 << 10
 	bytesOnTop   = 2 << 20
@@ -21,32 +21,30 @@ const (
 	timeOnTop    = 50 * time.Millisecond
 )
 
-// An input is grown to small bytes and to times as much. The large one may take most times
-// what the small one takes, and what is on top; in quadratic time it would take times².
+// An input is grown to small bytes, and to times as many. The large one may need most times as much as the small one,
+// plus the fixed allowance; with quadratic time it would need times² as much.
 const (
 	small = 32 << 10
 	times = 4
 	most  = 2 * times
 )
 
-// tries is how often is measured what takes too much, since other work of the process counts,
-// the garbage collector's among it.
+// tries is how often an excessive measurement is repeated, because other work of the process counts, including the
+// garbage collector's.
 const tries = 3
 
-// oneIn is how many inputs there are for one that is grown while a target is fuzzed, since
-// most of its time should go into finding inputs.
+// During fuzzing, only one in oneIn inputs is grown, because most of the time should be spent on finding inputs.
 const oneIn = 16
 
-// work is what one call takes: bytes allocated, and time of all processors.
+// work is the cost of a call: bytes allocated, and time of all processors.
 type work struct {
 	bytes int64
 	time  time.Duration
 }
 
-// Check fails t where decode takes more memory or time of in than its bounds by byte, or
-// more than in proportion of in grown, which has one of its arrays, its strings or the whole
-// of it many times over. It calls decode many times, with bytes that decode must not keep.
-// With the race detector, which has memory and time of its own, nothing is measured.
+// Check fails t if decode needs more memory or time for in than its bounds per byte, or more than in proportion for in
+// grown, with one of its arrays, its strings or the whole repeated many times. It calls decode many times, with bytes
+// that decode must not retain. With the race detector, which uses memory and time of its own, it measures nothing.
 func Check(t testing.TB, in []byte, decode func([]byte)) {
 	t.Helper()
 	if raced {
@@ -94,7 +92,7 @@ func grown(in []byte, err error) error {
 	return fmt.Errorf("grown to %d bytes as %.100q…: %w", len(in), in, err)
 }
 
-// bounded is what decode takes of in, and an error where it is too much.
+// bounded returns the cost of decoding in, and an error if it is too high.
 func bounded(in []byte, decode func([]byte)) (work, error) {
 	w := measure(func() { decode(in) })
 	if limit := int64(len(in))*bytesPerByte + bytesOnTop; w.bytes > limit {
@@ -116,9 +114,8 @@ func measure(call func()) work {
 	return work{int64(after.TotalAlloc - before.TotalAlloc), took}
 }
 
-// Grow is in with more in it, of about size bytes. Where it is JSON, that is the elements of
-// one of its arrays or the content of one of its strings, as its hash decides; else the
-// whole of it.
+// Grow returns in with repeated content, of about size bytes. If in is JSON, the elements of one of its arrays or the
+// content of one of its strings are repeated, chosen by its hash; else the whole.
 func Grow(in []byte, size int) []byte {
 	if rawjson.Validate(in, maxDepth) == nil {
 		if places := repeatable(nil, in, in); len(places) > 0 {
@@ -128,17 +125,17 @@ func Grow(in []byte, size int) []byte {
 	return repeated(in, nil, size)
 }
 
-// maxDepth is how deep JSON may be nested that is grown inside.
+// maxDepth bounds the nesting of JSON that is grown inside.
 const maxDepth = 100
 
-// place is where in JSON something can be repeated, and what stands between.
+// place is a repeatable part of JSON, with its separator.
 type place struct {
 	from, to  int
 	separator string
 }
 
-// repeatable appends the places of v, which is a part of in that ends in its memory: arrays
-// and strings that are not empty.
+// repeatable appends the places of v, which is a part of in and shares the end of its memory: arrays and strings that
+// are not empty.
 func repeatable(dst []place, in, v []byte) []place {
 	switch rawjson.KindOf(v) {
 	case rawjson.Array:
@@ -173,7 +170,7 @@ func (p *place) times(in []byte, size int) []byte {
 	return append(out, in[p.to:]...)
 }
 
-// repeated is one as often as it fits in size bytes, once at least.
+// repeated returns one as often as it fits in size bytes, and at least once.
 func repeated(one, separator []byte, size int) []byte {
 	out := append([]byte{}, one...)
 	for len(out)+len(separator)+len(one) <= size {
@@ -182,7 +179,7 @@ func repeated(one, separator []byte, size int) []byte {
 	return out
 }
 
-// fuzzing tells a run that finds inputs from one that has those of the target alone.
+// fuzzing reports whether the run searches for new inputs, and not only runs those of the target.
 func fuzzing() bool {
 	f := flag.Lookup("test.fuzz")
 	return f != nil && f.Value.String() != ""
@@ -190,6 +187,6 @@ func fuzzing() bool {
 
 func sum(in []byte) uint32 {
 	h := fnv.New32a()
-	_, _ = h.Write(in) // which never fails
+	_, _ = h.Write(in) // never fails
 	return h.Sum32()
 }
