@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// chart is one figure of a section as bars, a bar for each subject that has it.
+// chart is one figure of a section as bars, one for each subject that has it.
 type chart struct {
 	title, section, key string
 	digits              int
@@ -33,11 +33,12 @@ const (
 	barHeight, barStep, titleHeight    = 16, 22, 40
 )
 
-// chartStyle draws for light and dark pages alike (https://www.w3.org/TR/mediaqueries-5/#prefers-color-scheme).
-const chartStyle = `text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font-weight:600}.bar{fill:#8c959f}.own{fill:#0969da}` +
+// chartStyle works on light and dark pages (https://www.w3.org/TR/mediaqueries-5/#prefers-color-scheme).
+const chartStyle = `text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font-weight:600}` +
+	`.bar{fill:#8c959f}.own{fill:#0969da}` +
 	`@media(prefers-color-scheme:dark){text{fill:#e6edf3}.bar{fill:#6e7681}.own{fill:#58a6ff}}`
 
-// chartsCommand draws what "bench run --json" printed.
+// chartsCommand draws the output of "bench run --json".
 func chartsCommand(_ context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%w: name the file that bench run --json printed", errUsage)
@@ -54,15 +55,16 @@ func chartsCommand(_ context.Context, args []string, stdout, _ io.Writer) error 
 	return err
 }
 
-// draw is all charts as one SVG, one below the other; those that were not measured are left out.
+// draw returns all charts as one SVG, one below the other. It omits charts that were not measured.
 func (r *findings) draw() string {
 	var body strings.Builder
 	y := 0
 	for _, c := range charts() {
 		y = r.drawChart(&body, c, y)
 	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" `+
-		`aria-label="Weir beside nginx"><style>%s</style>%s</svg>`+"\n", chartWidth, y+barStep, chartStyle, &body)
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" `+
+		`role="img" aria-label="Weir beside nginx"><style>%s</style>%s</svg>`+"\n",
+		chartWidth, y+barStep, chartStyle, &body)
 }
 
 func (r *findings) drawChart(w *strings.Builder, c chart, y int) (next int) {
@@ -93,7 +95,8 @@ func (r *findings) drawChart(w *strings.Builder, c chart, y int) (next int) {
 		value := strconv.FormatFloat(b.stat.Median, 'f', c.digits, 64)
 		fmt.Fprintf(w, `<text x="0" y="%d">%s</text>`+
 			`<rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="2"/><text x="%.1f" y="%d">%s</text>`,
-			y+barHeight-3, html.EscapeString(b.subject), class, labelWidth, y, width, barHeight, labelWidth+width+6, y+barHeight-3, value)
+			y+barHeight-3, html.EscapeString(b.subject), class, labelWidth, y, width, barHeight, labelWidth+width+6,
+			y+barHeight-3, value)
 		y += barStep
 	}
 	return y

@@ -18,7 +18,7 @@ import (
 // stopLimit is how long a child may take to stop before it is killed.
 const stopLimit = 5 * time.Second
 
-// child is a server that the benchmark started and will end.
+// child is a server started by the benchmark, which also stops it.
 type child struct {
 	name string
 	cmd  *exec.Cmd
@@ -26,11 +26,11 @@ type child struct {
 	done chan struct{}
 }
 
-// allCores is given for a core where a server may use all that there are.
+// allCores stands for all cores in place of one.
 const allCores = -1
 
-// start starts a server on one core, or on all. It lives until stop, or until this process
-// dies, and sees nothing of the environment but the path.
+// start starts a server on one core, or on all. It runs until stop, or until this process ends. Its environment has
+// only PATH and temporary directories.
 func (b *bench) start(name string, core int, argv ...string) (*child, error) {
 	c := &child{name: name, log: filepath.Join(b.dir, name+".log"), done: make(chan struct{})}
 	log, err := os.Create(c.log)
@@ -46,15 +46,15 @@ func (b *bench) start(name string, core int, argv ...string) (*child, error) {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {
-		_ = c.cmd.Wait() // however it ended, its log says why
+		_ = c.cmd.Wait() // its log shows the reason of its end
 		close(c.done)
 	}()
 	b.children = append(b.children, c)
 	return c, nil
 }
 
-// startOn starts a command on one core: a child inherits the affinity of the
-// thread that makes it, so its runtime sees one core from its first moment.
+// startOn starts a command on one core. A child inherits the affinity of the thread that creates it, so its runtime
+// sees one core from the start.
 func (b *bench) startOn(core int, cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -70,7 +70,7 @@ func bareEnv(dir string) []string {
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
-// stop asks the child to end, then ends it.
+// stop sends SIGTERM to the child, and kills it after stopLimit.
 func (c *child) stop() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -82,7 +82,7 @@ func (c *child) stop() {
 	<-c.done
 }
 
-// stopAll ends all children, the last one first.
+// stopAll stops all children, the last one first.
 func (b *bench) stopAll() {
 	for i := len(b.children) - 1; i >= 0; i-- {
 		b.children[i].stop()
@@ -90,7 +90,7 @@ func (b *bench) stopAll() {
 	b.children = nil
 }
 
-// said is the end of what the child wrote.
+// said returns the end of the child's output.
 func (c *child) said() string {
 	text, err := os.ReadFile(c.log)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *child) said() string {
 	return strings.TrimSpace(string(text[max(0, len(text)-keep):]))
 }
 
-// readyLimit bounds a start, and readyStep is how exactly it is timed.
+// readyLimit bounds a start, and readyStep is the precision of its measured time.
 const (
 	readyLimit = 15 * time.Second
 	readyStep  = 250 * time.Microsecond
@@ -126,7 +126,7 @@ func (c *child) ready(ctx context.Context, try func() error) error {
 	}
 }
 
-// freeAddr is an address on loopback that nobody listens on.
+// freeAddr returns an unused address on loopback.
 func freeAddr() (netip.AddrPort, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

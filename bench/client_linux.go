@@ -21,18 +21,18 @@ import (
 	"time"
 )
 
-// client is one connection, which is opened when it is needed; with HTTP/2, all of them are one.
+// client is one connection, opened on demand; with HTTP/2, all clients share one.
 type client struct {
 	o       *loadOptions
 	request []byte
-	roots   *x509.CertPool  // over TLS; nil for plain
+	roots   *x509.CertPool  // for TLS; nil for plain HTTP
 	http2   *http.Transport // nil for HTTP/1.1
 	conn    net.Conn
 	in      *bufio.Reader
-	release func() bool // from the context that would close the connection
+	release func() bool // stops the context from closing the connection
 }
 
-// prepare makes the first client of a load. Others are copies of it.
+// prepare returns the first client of a load. The others are copies of it.
 func (o *loadOptions) prepare() (*client, error) {
 	c := &client{o: o, request: o.request()}
 	if o.ca == "" {
@@ -52,7 +52,7 @@ func (o *loadOptions) prepare() (*client, error) {
 	return c, nil
 }
 
-// call makes the request and has the body read. A connection that failed is opened anew by the next call.
+// call sends the request and lets read read the body. After a failure, the next call opens a new connection.
 func (c *client) call(ctx context.Context, read func(io.Reader) error) (status int, retry bool, err error) {
 	if c.http2 != nil {
 		status, err = c.callHTTP2(ctx, read)
@@ -107,7 +107,8 @@ func (c *client) close() {
 
 func (c *client) callHTTP2(ctx context.Context, read func(io.Reader) error) (int, error) {
 	path, header, body := c.o.ask()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+c.o.target.String()+path, bytes.NewReader(body))
+	address := "https://" + c.o.target.String() + path
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
@@ -125,7 +126,7 @@ func discard(body io.Reader) error {
 	return err
 }
 
-// writeCertificate writes a certificate for loopback, which signs itself, and its key into dir.
+// writeCertificate writes a self-signed certificate for loopback and its key to dir.
 func writeCertificate(dir string) (cert, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// durations are measured, and kept one by one: a window has at most some millions.
+// durations stores each measured duration: a window has at most some millions.
 type durations []time.Duration
 
-// spread is what is told of durations, in microseconds.
+// spread is a summary of durations, in microseconds.
 type spread struct {
 	Count int64   `json:"count"`
 	P50   float64 `json:"p50_us"`

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// head is what load and mock need of the head of a message of HTTP/1.1 (RFC 9112). They read no more, for what they cost
-// is lost to the rate that they reach.
+// head holds the parts of an HTTP/1.1 head (RFC 9112) that load and mock need. They read no more, because their own
+// cost reduces the rate that they can reach.
 type head struct {
-	first   string // line
-	length  int64  // of the body; -1 for none
+	first   string // first line
+	length  int64  // of the body; -1 if unknown
 	chunked bool
-	retry   bool // it says when to try again
-	last    bool // the connection ends with it
+	retry   bool // has a Retry-After
+	last    bool // the connection ends after the message
 }
 
-// readHead reads a head, of which no line is longer than the reader's buffer.
+// readHead reads a head. No line may be longer than the reader's buffer.
 func readHead(in *bufio.Reader) (*head, error) {
 	h := &head{length: -1}
 	for {
@@ -61,7 +61,7 @@ func (h *head) field(name []byte, value string) (err error) {
 	return err
 }
 
-// status is that of an answer; 0 where it is none.
+// status returns the status of an answer; 0 if the first line is invalid.
 func (h *head) status() (n int) {
 	if text, ok := strings.CutPrefix(h.first, "HTTP/1.1 "); ok && len(text) >= 3 {
 		n, _ = strconv.Atoi(text[:3])
@@ -69,7 +69,7 @@ func (h *head) status() (n int) {
 	return n
 }
 
-// readBody has the body read, and leaves the reader behind it.
+// readBody lets read read the body, and leaves the reader behind it.
 func (h *head) readBody(in *bufio.Reader, read func(io.Reader) error) error {
 	if !h.chunked {
 		if h.length < 0 {
@@ -87,13 +87,14 @@ func (h *head) readBody(in *bufio.Reader, read func(io.Reader) error) error {
 	return err
 }
 
-// A piece of the mock's streams is the text t= and the time of its sending, in nanoseconds since 1970. It survives every
-// translation between dialects. What repeats a whole text, as the ends of a stream of responses do, is no piece.
+// A piece of the mock's streams is the text t= with the time of its sending, in nanoseconds since 1970. It survives
+// every translation between wire formats. Events that repeat a whole text, as at the end of a Responses stream, do not
+// count as pieces.
 const stampDigits = 19
 
 var stampMark = []byte(`"t=`)
 
-// readPieces calls found with the time at which each piece was sent.
+// readPieces calls found with the sending time of each piece.
 func readPieces(body io.Reader, found func(sent int64)) error {
 	lines := bufio.NewScanner(body)
 	for lines.Scan() {

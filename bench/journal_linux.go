@@ -14,10 +14,9 @@ import (
 	"time"
 )
 
-// journal measures what metering costs by itself: the ledger's own benchmark
-// opens and settles attempts from 32 goroutines on the gateway's core. Set
-// beside the CPU time of a request it is the share of the journal, and rather
-// more than that, for it holds the making of the records too.
+// journal measures the cost of metering: the ledger's own benchmark opens and settles attempts from 32 goroutines on
+// the gateway's core. Compared with the CPU time of a request it gives the share of the journal, or rather more,
+// because it includes building the records.
 func (b *bench) journal(ctx context.Context) error {
 	s := b.findings.section("journal", "Journal: open and settle one attempt, from 32 goroutines",
 		column{figMeter, "µs a request", 2}, column{figShare, "% of a request's CPU", 1})
@@ -29,7 +28,7 @@ func (b *bench) journal(ctx context.Context) error {
 
 func (b *bench) meter(ctx context.Context, s *section) error {
 	if b.meterTest == "" {
-		b.note("the journal was not measured: that takes the source of the gateway")
+		b.note("the journal was not measured: run bench in the source of the gateway")
 		return nil
 	}
 	cmd := exec.CommandContext(ctx, b.meterTest, "-test.run", "^$", "-test.bench", "^BenchmarkMeter$",
@@ -60,7 +59,7 @@ func (b *bench) meter(ctx context.Context, s *section) error {
 
 var benchLine = regexp.MustCompile(`(?m)^BenchmarkMeter/(\w+)\S*\s+\d+\s+([0-9.]+) ns/op`)
 
-// meterResults reads the output of BenchmarkMeter: microseconds by mode.
+// meterResults parses the output of BenchmarkMeter into microseconds by mode.
 func meterResults(text string) map[string][]float64 {
 	found := map[string][]float64{}
 	for _, m := range benchLine.FindAllStringSubmatch(text, -1) {
@@ -71,7 +70,7 @@ func meterResults(text string) map[string][]float64 {
 	return found
 }
 
-// disk measures what the disk under strict durability can do.
+// disk measures the disk that strict durability writes to.
 func (b *bench) disk(ctx context.Context) error {
 	f, err := os.Create(filepath.Join(b.dir, "disk"))
 	if err != nil {
@@ -94,23 +93,24 @@ func (b *bench) disk(ctx context.Context) error {
 		}
 		synced = append(synced, time.Since(start))
 	}
-	s := b.findings.section("disk", "Disk: 100 bytes", column{figWrite, "write, p50 µs", 1}, column{figSync, "and fdatasync, p50 µs", 0})
+	s := b.findings.section("disk", "Disk: 100 bytes",
+		column{figWrite, "write, p50 µs", 1}, column{figSync, "and fdatasync, p50 µs", 0})
 	s.row("this one").put(figWrite, plain.spread().P50).put(figSync, synced.spread().P50)
 	return nil
 }
 
-// busyLoad is a load average at which others take part of the cores.
+// busyLoad is the load average above which other processes distort the measurement.
 const busyLoad = 0.5
 
-// warnBusy notes that the machine was not the benchmark's alone.
+// warnBusy adds a note if other processes used the machine.
 func (b *bench) warnBusy() {
 	if load, err := strconv.ParseFloat(b.findings.Machine.Load, 64); err == nil && load > busyLoad {
-		b.note("others were at work on this machine (load average %.2f before the run): "+
-			"latencies, p99 above all, and rates by the clock say little; ratios of CPU time say more", load)
+		b.note("other processes used this machine (load average %.2f before the run): "+
+			"latencies, above all p99, and rates per second are unreliable; ratios of CPU time are more reliable", load)
 	}
 }
 
-// describe says what the run is measured on.
+// describe returns the machine that the run is measured on.
 func describe(ctx context.Context, b *bench) machine {
 	m := machine{
 		Date: time.Now().UTC().Format(time.RFC3339), CPU: "unknown CPU", Cores: runtime.NumCPU(),
@@ -132,7 +132,7 @@ func describe(ctx context.Context, b *bench) machine {
 
 var modelLine = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
 
-// lineOf is the first line of a file of /proc.
+// lineOf returns the first line of a file in /proc.
 func lineOf(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -142,8 +142,7 @@ func lineOf(file string) string {
 	return line
 }
 
-// commandSays is what a command prints, on either output; nothing where it
-// cannot be run.
+// commandSays returns the output of a command, stdout and stderr; empty if it fails.
 func commandSays(ctx context.Context, name string, args ...string) string {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {

@@ -16,42 +16,42 @@ import (
 	"time"
 )
 
-// keyVariable carries the API key, so that it shows in no list of processes.
+// keyVariable holds the API key, so that it does not appear in the list of processes.
 const keyVariable = "BENCH_KEY"
 
-// rivalKeyVariable carries the key that a rival asks for, if any.
+// rivalKeyVariable holds the key for the rival, if it needs one.
 const rivalKeyVariable = "BENCH_RIVAL_KEY"
 
-// loadOptions are one run of the load.
+// loadOptions configure one run of the load.
 type loadOptions struct {
 	target    netip.AddrPort
 	clientAPI string // one of clientAPIs
-	path      string // empty: the client API's
+	path      string // empty means the client API's path
 	model     string
 	key       string
 	stream    bool
-	pieces    int // that a whole stream has
+	pieces    int // in a whole stream
 	conns     int
-	ramp      time.Duration // in which the connections are opened
-	warm      time.Duration // before the window
+	ramp      time.Duration // time in which the connections are opened
+	warm      time.Duration // time before the window
 	duration  time.Duration // of the window
-	rate      int           // requests a second; 0 for as many as go
-	open      bool          // at that rate on all connections, whatever the answers do; else on one
-	batch     float64       // the share of requests that are of the priority batch, 0 to 1
-	ca        string        // file of certificates: over TLS; empty for plain
+	rate      int           // requests a second; 0 means as many as possible
+	open      bool          // sends at that rate on all connections, independently of the answers; else on one
+	batch     float64       // share of requests with the priority batch, 0 to 1
+	ca        string        // file of certificates for TLS; empty for plain HTTP
 	http2     bool          // over TLS, on one connection
-	pid       int           // the process whose CPU time and memory are read; 0 for none
+	pid       int           // process to measure CPU time and memory of; 0 for none
 }
 
-// loadResult is what one run measured. All counts are of the window.
+// loadResult holds the measurements of one run. All counts are of the window.
 type loadResult struct {
 	Seconds  float64 `json:"seconds"`
-	Requests int64   `json:"requests"` // answered in full with 200
+	Requests int64   `json:"requests"` // complete answers with status 200
 	Failures int64   `json:"failures"` // other statuses, lost connections, short streams
 	Failure  string  `json:"failure,omitempty"`
 	Pieces   int64   `json:"pieces,omitempty"`
-	// Answers counts Requests and those that ended between the window and the
-	// moment at which the process was idle again: the CPU time is of these.
+	// Answers counts Requests and those that ended between the window and the time when the process was idle again: the
+	// CPU time covers these.
 	Answers int64 `json:"answers"`
 	// Open is the number of streams that had a piece before the window.
 	Open      int     `json:"open,omitempty"`
@@ -79,20 +79,22 @@ func loadFlags(args []string, stderr io.Writer) (*loadOptions, error) {
 	var o loadOptions
 	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
 	target := fs.String("target", "", "loopback `address` to load")
-	fs.StringVar(&o.clientAPI, "api", "completions", "completions, chat (the native dialect), messages, responses or responses-unkept (store: false)")
-	fs.StringVar(&o.path, "path", "", "path, where it is not the API's own")
+	fs.StringVar(&o.clientAPI, "api", "completions",
+		"completions, chat (the native dialect), messages, responses or responses-unkept (store: false)")
+	fs.StringVar(&o.path, "path", "", "path, if it differs from the API's own")
 	fs.StringVar(&o.model, "model", "small", "model; with --stream its shape, such as s50d10ms")
-	fs.BoolVar(&o.stream, "stream", false, "ask for streams")
+	fs.BoolVar(&o.stream, "stream", false, "request streams")
 	fs.IntVar(&o.conns, "conns", 64, fmt.Sprintf("keep-alive connections, 1 to %d", mostConns))
 	fs.DurationVar(&o.ramp, "ramp", 0, "time in which the connections are opened")
 	fs.DurationVar(&o.warm, "warm", 200*time.Millisecond, "time before the window")
 	fs.DurationVar(&o.duration, "duration", 3*time.Second, "the window, 1ms to 1m")
-	fs.IntVar(&o.rate, "rate", 0, "requests a second on one connection, to 10000; with --open on all, to 100000 (default as many as go)")
-	fs.BoolVar(&o.open, "open", false, "send at the rate, at random times, whatever the answers do")
+	fs.IntVar(&o.rate, "rate", 0,
+		"requests a second on one connection, to 10000; with --open on all, to 100000 (default as many as possible)")
+	fs.BoolVar(&o.open, "open", false, "send at the rate, at random times, independently of the answers")
 	fs.Float64Var(&o.batch, "batch", 0, "with --open, the share of requests with X-Weir-Priority: batch, 0 to 1")
 	fs.StringVar(&o.ca, "ca", "", "`file` of certificates to trust: load over TLS")
 	fs.BoolVar(&o.http2, "http2", false, "with --ca, all requests on one connection of HTTP/2")
-	fs.IntVar(&o.pid, "pid", 0, "process whose CPU time and memory are read")
+	fs.IntVar(&o.pid, "pid", 0, "process to measure CPU time and memory of")
 	if err := parse(fs, args, stderr); err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func (o *loadOptions) check() error {
 	case !slices.Contains(clientAPIs(), o.clientAPI):
 		err = fmt.Errorf("--api is %q, not one of %q", o.clientAPI, clientAPIs())
 	case o.ca != "" && (o.stream || o.rate > 0), o.ca == "" && o.http2:
-		err = errors.New("--ca takes no --stream and no --rate, and --http2 needs it")
+		err = errors.New("--ca excludes --stream and --rate, and --http2 requires --ca")
 	case o.conns < 1 || o.conns > mostConns:
 		err = fmt.Errorf("--conns must be 1 to %d", mostConns)
 	case o.duration < time.Millisecond || o.duration > time.Minute:
@@ -118,7 +120,7 @@ func (o *loadOptions) check() error {
 	case o.warm < 0 || o.ramp < 0 || o.warm+o.ramp > time.Minute:
 		err = errors.New("--warm and --ramp together must be at most 1m")
 	case o.open && (o.rate < 1 || o.rate > 100_000 || o.stream):
-		err = errors.New("--open takes a --rate of 1 to 100000 and no --stream")
+		err = errors.New("--open requires a --rate of 1 to 100000 and excludes --stream")
 	case o.batch < 0 || o.batch > 1:
 		err = errors.New("--batch must be 0 to 1")
 	case !o.open && (o.rate < 0 || o.rate > 10_000):
@@ -137,18 +139,19 @@ func (o *loadOptions) check() error {
 
 const (
 	askSystem = "You answer in short and plain sentences, name your sources, and say so when you do not know."
-	askUser   = "A weir is a low dam across a river that raises the level of the water a little and lets it flow over the top. " +
-		"Explain to a curious child of ten how people measure the flow of a whole river with a weir, and why the height of the water is enough to know it."
+	askUser   = "A weir is a low dam across a river that raises the level of the water a little and lets it flow " +
+		"over the top. Explain to a curious child of ten how people measure the flow of a whole river with a weir, " +
+		"and why the height of the water is enough to know it."
 )
 
-// clientAPIs are those that can be loaded.
+// clientAPIs returns the client APIs that can be loaded.
 func clientAPIs() []string {
 	return []string{"completions", "chat", "messages", "responses", "responses-unkept"}
 }
 
 const mostConns = 16_384
 
-// ask is the one request of a run.
+// ask returns the request that a run repeats.
 func (o *loadOptions) ask() (path string, header http.Header, body []byte) {
 	header = http.Header{"User-Agent": {"bench"}, "Content-Type": {"application/json"}}
 	if o.key != "" {
@@ -184,12 +187,12 @@ func (o *loadOptions) ask() (path string, header http.Header, body []byte) {
 	return path, header, fmt.Appendf(nil, `{"model":"house/%s",`+shape+`%s}`, o.model, askSystem, askUser, extra)
 }
 
-// request is the same as bytes, head and body.
+// request returns the same as bytes, head and body.
 func (o *loadOptions) request() []byte {
 	path, header, body := o.ask()
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", path, o.target)
-	_ = header.Write(&b) // into memory
+	_ = header.Write(&b) // a write to memory
 	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
 	return b.Bytes()
 }

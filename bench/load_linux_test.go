@@ -123,8 +123,8 @@ func TestLoadCountsFailures(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, want string }{
-		{"", "say run, turns, charts, mock, load, seed or reports"},
-		{"walk", `there is no "walk"`},
+		{"", "name a command: run, turns, charts, mock, load, seed or reports"},
+		{"walk", `unknown command "walk"`},
 		{"load", "must be 127.0.0.1:PORT"},
 		{"load --target 192.0.2.1:80", "must be 127.0.0.1:PORT"},
 		{"mock --listen 0.0.0.0:80", "must be 127.0.0.1:PORT"},
@@ -134,8 +134,8 @@ func TestCommandRefuses(t *testing.T) {
 		{"load --target 127.0.0.1:1 --ramp 2m", "--warm and --ramp"},
 		{"load --target 127.0.0.1:1 --rate -1", "--rate must be"},
 		{"load --target 127.0.0.1:1 --stream --rate 1 --model s1d0", "exclude each other"},
-		{"load --target 127.0.0.1:1 --stream", "names no stream"},
-		{"run now", `"now" is too much`},
+		{"load --target 127.0.0.1:1 --stream", "does not describe a stream"},
+		{"run now", `unexpected argument "now"`},
 	} {
 		var out, said strings.Builder
 		err := dispatch(t.Context(), strings.Fields(c.line), &out, &said)
@@ -186,7 +186,7 @@ func TestMockSpeaksHTTP(t *testing.T) {
 	}{
 		{`{"model":"small"}`, 200, replyBytes, `"usage":{"prompt_tokens":110`},
 		{`{"model":"s2d1ms","stream":true}`, 200, 0, "data: [DONE]\n\n"},
-		{`{"model":"small","stream":true}`, 400, 0, "names no stream"},
+		{`{"model":"small","stream":true}`, 400, 0, "does not describe a stream"},
 		{strings.Repeat("x", 10<<10), 200, replyBytes, `"object":"chat.completion"`},
 		{strings.Repeat("x", maxRequest+1), 400, 0, "at most 65536"},
 	} {

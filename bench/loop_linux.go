@@ -11,34 +11,35 @@ import (
 
 const (
 	drainLimit  = 5 * time.Second // for the answers to the last requests
-	maxFailures = 1000            // more end a run that measures nothing but failures
-	// spinFor is how long before its time a paced request wakes and spins: more than a virtual machine takes to wake up.
+	maxFailures = 1000            // after more failures the run ends, because it measures only failures
+	// spinFor is how long before its time a paced request wakes up and spins: longer than a virtual machine takes to
+	// wake up.
 	spinFor = 200 * time.Microsecond
 )
 
-// loop is a load under way: clients, each a goroutine with a connection, that ask as their schedule has it.
+// loop is a running load: clients, each a goroutine with a connection, that send requests by a schedule.
 type loop struct {
 	o       *loadOptions
 	first   *client
 	clients sync.WaitGroup
 	fail    context.CancelCauseFunc
-	closing context.Context // ended when no more requests begin
+	closing context.Context // ends when no more requests may begin
 
 	mu     sync.Mutex
 	count  counts
-	opened int   // streams that had a piece
-	failed int64 // over the whole run
+	opened int   // streams with at least one piece
+	failed int64 // in the whole run
 }
 
-// counts are what the window counts.
+// counts are the counts of the window.
 type counts struct {
 	requests, failures, pieces int64
 	failure                    string // the last one
 	latency, first, piece      durations
 }
 
-// run runs the load. It is a closed loop, in which each connection sends the next request when the answer to the last one
-// is in; or a paced one, or an open one.
+// run runs the load. It is a closed loop, in which each connection sends the next request after the answer to the
+// previous one; or a paced loop, or an open one.
 func (o *loadOptions) run(ctx context.Context) (any, error) {
 	first, err := o.prepare()
 	if err != nil {
@@ -92,7 +93,7 @@ func (l *loop) window(ctx context.Context, stop func()) (*loadResult, error) {
 	return r, nil
 }
 
-// start opens the connections, evenly over the ramp, and loads them for a while.
+// start opens the connections, evenly over the ramp, and loads them for the warm-up time.
 func (l *loop) start(ctx context.Context) error {
 	conns, began := l.o.conns, time.Now()
 	if l.o.rate > 0 {
@@ -109,8 +110,8 @@ func (l *loop) start(ctx context.Context) error {
 	return pause(ctx, l.o.warm)
 }
 
-// wind reads the process at the end of the window. Streams are cut off as they are. Whole answers are awaited, and then
-// the work that the process does behind them, so that none of it goes uncounted.
+// wind measures the process at the end of the window. Streams are cut off. Whole answers are awaited, and then the
+// process's remaining work, so that all of it counts.
 func (l *loop) wind(ctx context.Context, w *watch) error {
 	if l.o.stream {
 		return w.end()
@@ -119,7 +120,7 @@ func (l *loop) wind(ctx context.Context, w *watch) error {
 	return w.quiet(ctx)
 }
 
-// await waits for all of a group, but not longer.
+// await waits for a group, up to a limit.
 func await(group *sync.WaitGroup, limit time.Duration) {
 	done := make(chan struct{})
 	go func() { group.Wait(); close(done) }()
@@ -129,7 +130,7 @@ func await(group *sync.WaitGroup, limit time.Duration) {
 	}
 }
 
-// repeat asks on one connection until the load closes.
+// repeat sends requests on one connection until the load closes.
 func (l *loop) repeat(ctx context.Context, c *client) {
 	defer c.close()
 	due := time.Now()
@@ -143,8 +144,8 @@ func (l *loop) repeat(ctx context.Context, c *client) {
 	}
 }
 
-// await waits for the time of a request, and gives when it begins. Times are those of the schedule, so no error adds up;
-// a request whose time passed while the one before was under way counts its wait.
+// await waits for the scheduled time of a request, and returns when it begins. Times follow the schedule, so errors do
+// not add up; a request that is due while the previous one is running counts its wait.
 func (l *loop) await(due time.Time) time.Time {
 	if time.Now().After(due) {
 		return due
@@ -157,7 +158,7 @@ func (l *loop) await(due time.Time) time.Time {
 	return time.Now()
 }
 
-// ask makes one request and counts what became of it.
+// ask sends one request and counts its result.
 func (l *loop) ask(ctx context.Context, c *client, from time.Time) {
 	pieces, read := 0, discard
 	if l.o.stream {
@@ -181,7 +182,7 @@ func (l *loop) ask(ctx context.Context, c *client, from time.Time) {
 		return
 	}
 	if ctx.Err() != nil || l.o.stream && l.closing.Err() != nil {
-		return // the load cut it off
+		return // cut off by the load
 	}
 	l.count.failures++
 	l.count.failure = err.Error()
@@ -190,7 +191,7 @@ func (l *loop) ask(ctx context.Context, c *client, from time.Time) {
 	}
 }
 
-// piece counts a piece of a stream that began then, with how many came before it.
+// piece counts a piece of a stream; before is the number of earlier pieces.
 func (l *loop) piece(began time.Time, sent int64, before int) {
 	now := time.Now()
 	l.mu.Lock()

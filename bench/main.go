@@ -1,19 +1,17 @@
-// Command bench measures the gateway beside nginx, as a reverse proxy, in one
-// run on one machine: the gateway alone on one core, a mock provider and the
-// load on another. See docs/performance.md for the method.
+// Command bench measures the gateway next to nginx as a reverse proxy, in one run on one machine: only the gateway on
+// one core, a mock provider and the load on another. See docs/performance.md for the method.
 //
 //	go run ./bench run
 //
-// The figures that noise moves least are quotients of one run: requests per CPU
-// second of the process, and their ratio to nginx. Absolute ones compare
-// nothing but the two columns they stand beside.
+// The figures that are least sensitive to noise are quotients of one run: requests per CPU second of the process, and
+// their ratio to nginx. Absolute figures are only comparable within one run.
 //
-// Two builds are set beside each other by turns: all run at once, and the load goes from one to the next.
+// Two builds are compared in turns: all run at the same time, and the load alternates between them.
 //
 //	go run ./bench turns --base PATH
 //
-// It also fills a database as a busy year does, and measures what reports take
-// there: go run ./bench seed, go run ./bench reports.
+// The command also fills a database like a busy year, and measures its reports: go run ./bench seed, go run ./bench
+// reports.
 package main
 
 import (
@@ -27,7 +25,7 @@ import (
 	"syscall"
 )
 
-const usage = `bench measures the gateway beside nginx on loopback.
+const usage = `bench measures the gateway next to nginx on loopback.
 
   bench run  [--gateway PATH] [--short] [--only PART] [--rival COMMAND] [--json] [--dir DIR]
   bench turns --base PATH [--gateway PATH] [--rounds N] [--only WORDS] [--rival COMMAND] [--json] [--dir DIR]
@@ -35,18 +33,18 @@ const usage = `bench measures the gateway beside nginx on loopback.
   bench mock --listen 127.0.0.1:PORT
   bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N]
   bench reports --database postgres://… | --data DIR [--rounds N]
-  bench load --target 127.0.0.1:PORT [--api chat|completions] [--conns N] [--duration D] [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
+  bench load --target 127.0.0.1:PORT [--api chat|completions] [--conns N] [--duration D]
+             [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
 
-Each but charts, which draws what "bench run --json" wrote as SVG, takes --help.
+All except charts, which draws the output of "bench run --json" as SVG, accept --help.
 `
 
-// errUsage is a command line that cannot be understood.
+// errUsage means that the command line is invalid.
 var errUsage = errors.New("wrong usage")
 
 func main() { os.Exit(command()) }
 
-// command runs the command line and gives the exit code: 0 done, 1 failed,
-// 2 wrong usage.
+// command runs the command line and returns the exit code: 0 success, 1 failure, 2 wrong usage.
 func command() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -64,7 +62,7 @@ func command() int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%w: say run, turns, charts, mock, load, seed or reports", errUsage)
+		return fmt.Errorf("%w: name a command: run, turns, charts, mock, load, seed or reports", errUsage)
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
@@ -72,15 +70,17 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	command := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"run": runCommand, "turns": turnsCommand, "charts": chartsCommand, "mock": mockCommand, "load": loadCommand, "seed": seedCommand, "reports": reportsCommand,
+		"run": runCommand, "turns": turnsCommand, "charts": chartsCommand, "mock": mockCommand, "load": loadCommand,
+		"seed": seedCommand, "reports": reportsCommand,
 	}[args[0]]
 	if command == nil {
-		return fmt.Errorf("%w: there is no %q: say run, turns, charts, mock, load, seed or reports", errUsage, args[0])
+		return fmt.Errorf("%w: unknown command %q: use run, turns, charts, mock, load, seed or reports",
+			errUsage, args[0])
 	}
 	return command(ctx, args[1:], stdout, stderr)
 }
 
-// parse reads flags into a set that prints its own help.
+// parse parses flags with a set that prints its own help.
 func parse(fs *flag.FlagSet, args []string, stderr io.Writer) error {
 	fs.SetOutput(stderr)
 	if err := fs.Parse(args); err != nil {
@@ -90,7 +90,7 @@ func parse(fs *flag.FlagSet, args []string, stderr io.Writer) error {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if fs.NArg() > 0 {
-		return fmt.Errorf("%w: %q is too much", errUsage, fs.Arg(0))
+		return fmt.Errorf("%w: unexpected argument %q", errUsage, fs.Arg(0))
 	}
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	idleAfter      = 2 * time.Second // after the start, memory at rest is read
+	idleAfter      = 2 * time.Second // idle memory is measured this long after the start
 	leavingStreams = 800
 )
 
-// atRest measures what a gateway costs before there is work, each on a process that has just started.
+// atRest measures the cost of a gateway without load, each time on a newly started process.
 func (b *bench) atRest(ctx context.Context) error {
 	s, err := b.newSite("batched", settings{})
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *bench) atRest(ctx context.Context) error {
 	return b.heldStreams(ctx, s)
 }
 
-// heldStreams measures the memory of many slow streams. The gateway starts anew for each client API.
+// heldStreams measures the memory of many slow streams. The gateway is restarted for each client API.
 func (b *bench) heldStreams(ctx context.Context, s *site) error {
 	held := b.findings.section("held_streams",
 		fmt.Sprintf("Memory: at rest, 2 s after the start, and with %d slow streams, one piece a second", b.plan.held),
@@ -69,7 +69,8 @@ func (b *bench) heldStreams(ctx context.Context, s *site) error {
 
 func (b *bench) hold(ctx context.Context, held *section, s *subject) error {
 	ramp := time.Duration(b.plan.held) * time.Second / 2000
-	r, err := b.load(ctx, s, heldModel, "--conns", fmt.Sprint(b.plan.held), "--ramp", ramp.String(), "--warm", "1s", "--duration", "1s")
+	r, err := b.load(ctx, s, heldModel, "--conns", fmt.Sprint(b.plan.held), "--ramp", ramp.String(),
+		"--warm", "1s", "--duration", "1s")
 	if err != nil {
 		return err
 	}
@@ -86,21 +87,21 @@ func (b *bench) hold(ctx context.Context, held *section, s *subject) error {
 
 func megabytes(n int64) float64 { return float64(n) / (1 << 20) }
 
-// turn is a table of which all subjects measure a row, in turns.
+// turn is a table with a row for each subject, measured in turns.
 type turn struct {
 	name, title string
 	rounds      int
 	model       string
-	args        []string // of the load
+	args        []string // arguments of the load
 	figures     []figure
 }
 
-// figure is a column of it.
+// figure is a column of the table.
 type figure struct {
 	column
 	of      func(*loadResult) float64
-	process bool                            // there is none where no process is measured
-	join    func(own, base float64) float64 // with that of the base in the same round; nil for the figure itself
+	process bool                            // only available for a process
+	join    func(own, base float64) float64 // combines it with the base's value in the same round; nil for none
 }
 
 func share(own, base float64) float64 { return own / base }
@@ -108,13 +109,15 @@ func over(own, base float64) float64  { return own - base }
 
 // The figures of a load.
 func cpuOfRequest(r *loadResult) float64 { return 1e6 * r.CPU / float64(r.Answers) }
+func cpuOfPiece(r *loadResult) float64   { return 1e6 * r.CPU / float64(r.Pieces) }
+func piecesOf(r *loadResult) float64     { return float64(r.Pieces) / r.Seconds }
 func perCore(r *loadResult) float64      { return float64(r.Answers) / r.CPU }
 func rateOf(r *loadResult) float64       { return float64(r.Requests) / r.Seconds }
 func p50Of(r *loadResult) float64        { return r.Latency.P50 }
 func p99Of(r *loadResult) float64        { return r.Latency.P99 }
 
-// take loads all subjects in turns, each round beginning with another one, so that what disturbs the machine disturbs them
-// all. The base is the subject that the others are set beside; -1 for none.
+// take loads all subjects in turns, starting each round with another one, so that disturbances of the machine affect
+// all. base is the index of the subject that the others are compared with; -1 for none.
 func (b *bench) take(ctx context.Context, t turn, base int, subjects []*subject) error {
 	results := make([][]*loadResult, len(subjects))
 	for round := range t.rounds {
@@ -151,7 +154,7 @@ func (b *bench) take(ctx context.Context, t turn, base int, subjects []*subject)
 	return nil
 }
 
-// underLoad measures what a request costs.
+// underLoad measures the cost of a request.
 func (b *bench) underLoad(ctx context.Context) error {
 	s, c, err := b.startVariant(ctx, "loaded", settings{})
 	if err != nil {
@@ -166,20 +169,29 @@ func (b *bench) underLoad(ctx context.Context) error {
 	base := slices.Index(beside, b.nginx)
 	streaming := append(beside, c, s.subject(onChat, c.child))
 	whole := append(slices.Clip(streaming), strict)
-	latency := []figure{{column: column{figP50, "p50 µs", 0}, of: p50Of}, {column: column{figP99, "p99 µs", 0}, of: p99Of}}
-	err = b.take(ctx, turn{"throughput", "Throughput: whole replies, 64 connections", b.plan.rounds, wholeModel, b.closed(), append([]figure{
+	latency := []figure{
+		{column: column{figP50, "p50 µs", 0}, of: p50Of},
+		{column: column{figP99, "p99 µs", 0}, of: p99Of},
+	}
+	rates := []figure{
 		{column{figPerCore, "requests/core-s", 0}, perCore, true, nil},
 		{column{figCPU, "µs CPU/request", 1}, cpuOfRequest, true, nil},
 		{column{figRatio, "of nginx", 2}, perCore, true, share},
 		{column{figRate, "requests/s", 0}, rateOf, false, nil},
-	}, latency...)}, base, whole)
+	}
+	err = b.take(ctx, turn{
+		"throughput", "Throughput: whole replies, 64 connections", b.plan.rounds, wholeModel,
+		b.closed(), append(rates, latency...),
+	}, base, whole)
 	if err != nil {
 		return err
 	}
 	paced := []string{"--rate", "200", "--duration", b.plan.paced.String()}
-	err = b.take(ctx, turn{"pace", "Latency: 200 requests/s, one connection", b.plan.pacedRounds, wholeModel, paced, append(latency,
-		figure{column{figOverP50, "p50 over nginx", 0}, p50Of, true, over}, figure{column{figOverP99, "p99 over nginx", 0}, p99Of, true, over},
-	)}, base, whole)
+	err = b.take(ctx, turn{
+		"pace", "Latency: 200 requests/s, one connection", b.plan.pacedRounds, wholeModel, paced, append(latency,
+			figure{column{figOverP50, "p50 over nginx", 0}, p50Of, true, over},
+			figure{column{figOverP99, "p99 over nginx", 0}, p99Of, true, over}),
+	}, base, whole)
 	if err != nil {
 		return err
 	}
@@ -188,7 +200,7 @@ func (b *bench) underLoad(ctx context.Context) error {
 		return err
 	}
 	memory := b.findings.section("memory", "Memory after all the load", column{figFull, "MB", 1})
-	for _, s := range append(beside, c) { // the client APIs are those of one process
+	for _, s := range append(beside, c) { // the client APIs share one process
 		if err := s.resident(memory); err != nil {
 			return err
 		}
@@ -206,15 +218,15 @@ func (s *subject) resident(to *section) error {
 	return err
 }
 
-// closed are the arguments of a closed loop.
+// closed returns the arguments of a closed loop.
 func (b *bench) closed() []string {
 	return []string{"--conns", "64", "--duration", b.plan.window.String()}
 }
 
 func (b *bench) streaming(ctx context.Context, base int, subjects []*subject) error {
 	figures := []figure{
-		{column{figPieceCPU, "µs CPU/piece", 1}, func(r *loadResult) float64 { return r.CPU * 1e6 / float64(r.Pieces) }, true, nil},
-		{column{figPieces, "pieces/s", 0}, func(r *loadResult) float64 { return float64(r.Pieces) / r.Seconds }, false, nil},
+		{column{figPieceCPU, "µs CPU/piece", 1}, cpuOfPiece, true, nil},
+		{column{figPieces, "pieces/s", 0}, piecesOf, false, nil},
 		{column{figFirst, "first piece p50 µs", 0}, func(r *loadResult) float64 { return r.First.P50 }, false, nil},
 		{column{figPieceLate, "piece p50 µs", 0}, func(r *loadResult) float64 { return r.Piece.P50 }, false, nil},
 	}
@@ -230,18 +242,17 @@ func (b *bench) streaming(ctx context.Context, base int, subjects []*subject) er
 		"streams_slow", "Streams: 50 pieces 10 ms apart, 500 connections", b.plan.streamRun, slowModel,
 		append(window, "--conns", "500", "--ramp", "500ms", "--warm", "300ms"), figures,
 	}, base, subjects)
-	if err != nil && ctx.Err() == nil { // a slow machine is overloaded by them
+	if err != nil && ctx.Err() == nil { // a slow machine is overloaded by these streams
 		b.note("not measured: streams with 10 ms between pieces: %v", err)
 		return nil
 	}
 	return err
 }
 
-// variants measures whole replies as clients, providers and databases of other kinds have them, beside the one that
-// throughput measures.
+// variants measures whole replies with other clients, providers and databases, next to the variant of throughput.
 func (b *bench) variants(ctx context.Context) (err error) {
 	kinds := []struct {
-		name, clientAPI string // the client API of the gateway before, or completions of a new one
+		name, clientAPI string // a client API of the previous gateway; empty for completions of a new one
 		of              settings
 	}{
 		{onCompletions, "", settings{}},
@@ -275,7 +286,8 @@ func (b *bench) variants(ctx context.Context) (err error) {
 		s.name = k.name
 		all = append(all, s)
 	}
-	err = b.take(ctx, turn{"variants", "Whole replies, 64 connections, other clients, providers and databases", b.plan.variants, wholeModel, b.closed(), []figure{
+	title := "Whole replies, 64 connections, other clients, providers and databases"
+	err = b.take(ctx, turn{"variants", title, b.plan.variants, wholeModel, b.closed(), []figure{
 		{column{figCPU, "µs CPU/request", 1}, cpuOfRequest, true, nil},
 		{column{figRatio, "of the first", 2}, perCore, true, share},
 		{column{figRate, "requests/s", 0}, rateOf, false, nil},
@@ -286,7 +298,7 @@ func (b *bench) variants(ctx context.Context) (err error) {
 	return b.afterLeaving(ctx, all[0])
 }
 
-// startVariant starts a gateway and makes a key.
+// startVariant starts a gateway and creates a key.
 func (b *bench) startVariant(ctx context.Context, name string, of settings) (*site, *subject, error) {
 	s, err := b.newSite(name, of)
 	if err != nil {
@@ -300,7 +312,7 @@ func (b *bench) startVariant(ctx context.Context, name string, of settings) (*si
 	return s, s.subject(onCompletions, c), err
 }
 
-// startPostgres is the URL of a database on a server of its own; empty where there is none.
+// startPostgres returns the URL of a database on a server of its own; empty if there is none.
 func (b *bench) startPostgres(ctx context.Context) (url string, stop func() error) {
 	server, err := pgtest.Start()
 	if err == nil {
@@ -313,12 +325,13 @@ func (b *bench) startPostgres(ctx context.Context) (url string, stop func() erro
 	return "", func() error { return nil }
 }
 
-// afterLeaving reads the memory of a gateway some time after the clients of many streams have left.
+// afterLeaving measures the memory of a gateway some time after the clients of many streams have left.
 func (b *bench) afterLeaving(ctx context.Context, s *subject) error {
 	if b.plan.afterLeaving == 0 {
 		return nil
 	}
-	r, err := b.load(ctx, s, heldModel, "--conns", fmt.Sprint(leavingStreams), "--ramp", "500ms", "--warm", "500ms", "--duration", "500ms")
+	r, err := b.load(ctx, s, heldModel, "--conns", fmt.Sprint(leavingStreams), "--ramp", "500ms",
+		"--warm", "500ms", "--duration", "500ms")
 	if err == nil {
 		err = pause(ctx, b.plan.afterLeaving)
 	}
@@ -326,7 +339,8 @@ func (b *bench) afterLeaving(ctx context.Context, s *subject) error {
 		return err
 	}
 	left := b.findings.section("memory_after_leaving",
-		fmt.Sprintf("Memory %s after the clients of %d streams left", b.plan.afterLeaving, r.Open), column{figFull, "MB", 1})
+		fmt.Sprintf("Memory %s after the clients of %d streams left", b.plan.afterLeaving, r.Open),
+		column{figFull, "MB", 1})
 	gateway := *s
 	gateway.name = "weir"
 	return gateway.resident(left)

@@ -22,8 +22,9 @@ const (
 	maxWait    = 10 * time.Second
 	maxPieces  = 100_000
 	replyBytes = 1100 // of a whole reply
-	chunkFront = `data: {"id":"chatcmpl-bench0123456789","object":"chat.completion.chunk","created":1760000000,"model":"bench","choices":`
-	mockUsage  = `{"prompt_tokens":110,"completion_tokens":50,"total_tokens":160}`
+	chunkFront = `data: {"id":"chatcmpl-bench0123456789","object":"chat.completion.chunk",` +
+		`"created":1760000000,"model":"bench","choices":`
+	mockUsage = `{"prompt_tokens":110,"completion_tokens":50,"total_tokens":160}`
 )
 
 func mockCommand(ctx context.Context, args []string, _, stderr io.Writer) error {
@@ -53,7 +54,7 @@ func mockCommand(ctx context.Context, args []string, _, stderr io.Writer) error 
 	return serveMock(ctx, l)
 }
 
-// loopback reads an address that no other machine can reach.
+// loopback parses an address that other machines cannot reach.
 func loopback(s string) (netip.AddrPort, error) {
 	at, err := netip.ParseAddrPort(s)
 	if err != nil || !at.Addr().Is4() || !at.Addr().IsLoopback() {
@@ -62,11 +63,11 @@ func loopback(s string) (netip.AddrPort, error) {
 	return at, nil
 }
 
-// mock is a provider that speaks OpenAI's Chat Completions and costs almost nothing: a goroutine for each connection,
-// prepared answers, one write each.
+// mock is a provider with OpenAI's Chat Completions that costs almost nothing: one goroutine per connection, prepared
+// answers, one write each.
 type mock struct {
-	whole, begin, end    []byte // a whole answer; the begin and the end of a stream
-	pieceFront, pieceEnd []byte // around the time of its sending
+	whole, begin, end    []byte // a whole answer; the beginning and the end of a stream
+	pieceFront, pieceEnd []byte // the parts of a piece around its sending time
 }
 
 func newMock() *mock {
@@ -75,14 +76,17 @@ func newMock() *mock {
 	}
 	piece, stamp := chunk(choice(`{"content":"t=@ "}`, "null"), stampDigits-1), []byte("@")
 	m := &mock{
-		begin: append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"),
+		begin: append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"+
+			"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"),
 			chunk(choice(`{"role":"assistant","content":""}`, "null"), 0)...),
 		end: bytes.Join([][]byte{
-			chunk(choice(`{}`, `"stop"`), 0), chunk(chunkFront+`[],"usage":`+mockUsage+"}\n\n", 0), chunk("data: [DONE]\n\n", 0), []byte("0\r\n\r\n"),
+			chunk(choice(`{}`, `"stop"`), 0), chunk(chunkFront+`[],"usage":`+mockUsage+"}\n\n", 0),
+			chunk("data: [DONE]\n\n", 0), []byte("0\r\n\r\n"),
 		}, nil),
 	}
 	m.pieceFront, m.pieceEnd, _ = bytes.Cut(piece, stamp)
-	const front = `{"id":"chatcmpl-bench0123456789","object":"chat.completion","created":1760000000,"model":"bench","choices":[{"index":0,"message":{"role":"assistant","content":"`
+	const front = `{"id":"chatcmpl-bench0123456789","object":"chat.completion","created":1760000000,"model":"bench",` +
+		`"choices":[{"index":0,"message":{"role":"assistant","content":"`
 	const back = `"},"finish_reason":"stop"}],"usage":` + mockUsage + "}"
 	text := strings.Repeat("A weir measures a river without stopping it. ", replyBytes/40)
 	m.whole = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s%s%s",
@@ -90,7 +94,7 @@ func newMock() *mock {
 	return m
 }
 
-// chunk frames data that has that many bytes more than it seems.
+// chunk returns data as an HTTP chunk, for more bytes than data has by more.
 func chunk(data string, more int) []byte {
 	return fmt.Appendf(nil, "%x\r\n%s\r\n", len(data)+more, data)
 }
@@ -113,13 +117,14 @@ func serveMock(ctx context.Context, l net.Listener) error {
 			defer func() { _ = conn.Close() }()
 			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 			if err := m.serve(conn); !errors.Is(err, io.EOF) {
-				_, _ = fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(err.Error()), err)
+				const head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
+				_, _ = fmt.Fprintf(conn, head, len(err.Error()), err)
 			}
 		})
 	}
 }
 
-// serve answers one connection, request after request, until it ends: io.EOF, or another error.
+// serve answers the requests of a connection until it ends with io.EOF or another error.
 func (m *mock) serve(conn net.Conn) error {
 	in, buf := bufio.NewReader(conn), []byte(nil)
 	for {
@@ -182,15 +187,16 @@ func (m *mock) stream(conn net.Conn, pieces int, delay time.Duration) error {
 	return err
 }
 
-// parseShape reads what a model's name asks of a stream, whatever stands before its last slash: "s50d10ms" is 50 pieces,
-// 10 ms apart.
+// parseShape reads the shape of a stream from a model's name, behind its last slash: "s50d10ms" means 50 pieces, 10 ms
+// apart.
 func parseShape(model string) (pieces int, delay time.Duration, err error) {
 	text, isStream := strings.CutPrefix(model[strings.LastIndexByte(model, '/')+1:], "s")
 	count, wait, _ := strings.Cut(text, "d")
 	pieces, err = strconv.Atoi(count)
 	delay, waitErr := time.ParseDuration(wait)
 	if !isStream || err != nil || waitErr != nil || pieces < 1 || pieces > maxPieces || delay < 0 || delay > maxWait {
-		return 0, 0, fmt.Errorf("the model %.40q names no stream: write s<pieces>d<delay> such as s50d10ms", model)
+		return 0, 0, fmt.Errorf(
+			"the model %.40q does not describe a stream: write s<pieces>d<delay>, such as s50d10ms", model)
 	}
 	return pieces, delay, nil
 }

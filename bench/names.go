@@ -1,6 +1,6 @@
 package main
 
-// Names of what is measured.
+// Names of the subjects.
 const (
 	onDirect      = "direct"
 	onNginx       = "nginx"
@@ -10,7 +10,7 @@ const (
 	onStrict      = "weir …/completions, strict"
 )
 
-// Keys of the figures. The report's readers know them.
+// Keys of the figures, on which readers of the report depend.
 const (
 	figIdle      = "idle_mb"
 	figFull      = "loaded_mb"

@@ -12,36 +12,36 @@ import (
 	"time"
 )
 
-// maxWaiting is how many requests of an open loop may be without a connection.
+// maxWaiting bounds the requests of an open loop that wait for a connection.
 const maxWaiting = 20_000
 
-// openKind is what became of the requests of one priority.
+// openKind counts the results of the requests of one priority.
 type openKind struct {
 	Sent    int64  `json:"sent"`
 	OK      int64  `json:"ok"`
 	Refused int64  `json:"refused"` // 503
-	Failed  int64  `json:"failed"`  // anything else
-	Latency spread `json:"latency"` // of those that were answered with 200
+	Failed  int64  `json:"failed"`  // any other result
+	Latency spread `json:"latency"` // of answers with status 200
 	took    durations
 }
 
-// openResult is what an open loop measured, of all requests that were due in its window.
+// openResult holds the measurements of an open loop, for all requests that were due in its window.
 type openResult struct {
 	Seconds     float64  `json:"seconds"`
 	Interactive openKind `json:"interactive"`
 	Batch       openKind `json:"batch"`
-	Refusal     spread   `json:"refusal"` // from the moment at which the request was due
+	Refusal     spread   `json:"refusal"` // from the time when the request was due
 	// Unsaid counts refusals without a Retry-After.
 	Unsaid int64 `json:"unsaid"`
-	// LastRefusal is when the last interactive request was due that was refused or failed, in seconds since the start; 0
-	// for none.
+	// LastRefusal is when the last refused or failed interactive request was due, in seconds since the start; 0 for
+	// none.
 	LastRefusal float64 `json:"last_refusal_seconds"`
 	Failure     string  `json:"failure,omitempty"` // the last one
 
 	refused durations
 }
 
-// order is a request of an open loop.
+// order is a scheduled request of an open loop.
 type order struct {
 	due   time.Time
 	batch bool
@@ -54,8 +54,8 @@ func (r *openResult) kind(o order) *openKind {
 	return &r.Interactive
 }
 
-// open sends at the times of a Poisson process, whatever the answers do: that is what many clients are who know nothing of
-// each other. A request that finds no connection free waits for one, and its wait counts.
+// open sends requests at the times of a Poisson process, independently of the answers, as many independent clients do.
+// A request waits if no connection is free, and its wait counts.
 func (l *loop) open(ctx context.Context) (*openResult, error) {
 	r, rng := &openResult{}, rand.New(rand.NewPCG(1, uint64(l.o.rate)))
 	p := l.newPool()
@@ -91,7 +91,7 @@ func (l *loop) open(ctx context.Context) (*openResult, error) {
 	return r, nil
 }
 
-// settle counts what became of a request.
+// settle counts the result of a request.
 func (l *loop) settle(r *openResult, o order, start time.Time, status int, retry bool, err error) {
 	took := time.Since(o.due)
 	l.mu.Lock()
@@ -119,7 +119,7 @@ func (l *loop) settle(r *openResult, o order, start time.Time, status int, retry
 	}
 }
 
-// pool is the connections of an open loop. The one that was used last is used next, so there are no more than needed.
+// pool holds the connections of an open loop. The one used last is used next, so that no more are opened than needed.
 type pool struct {
 	first    *client
 	requests [2][]byte // interactive, batch

@@ -8,7 +8,8 @@ import (
 	"io"
 )
 
-var errLinux = errors.New("the benchmark runs on Linux alone: it pins processes to cores and reads their CPU time from /proc")
+var errLinux = errors.New(
+	"the benchmark requires Linux: it pins processes to cores and reads their CPU time from /proc")
 
 func runCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
 

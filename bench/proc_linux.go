@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch reads the CPU time and the memory of a process around a window. All of it is zero for process 0.
+// watch measures the CPU time and the memory of a process over a window. All values are zero for process 0.
 type watch struct {
 	pid           int
 	before, after int64         // resident bytes before the load and at the end of the window
@@ -20,13 +20,13 @@ type watch struct {
 }
 
 const (
-	// A process is quiet when it uses less than a thirtieth of a core: with PostgreSQL it asks for news all the time.
+	// A process is quiet when it uses less than a thirtieth of a core; with PostgreSQL it polls all the time.
 	quietStep  = 250 * time.Millisecond
 	quietCPU   = quietStep / 30
 	quietLimit = 10 * time.Second
 )
 
-// begin reads the memory before there is load.
+// begin measures the memory before the load.
 func (w *watch) begin() error {
 	err := w.end()
 	w.before = w.after
@@ -54,7 +54,7 @@ func (w *watch) end() (err error) {
 	return err
 }
 
-// quiet ends the window once the process has nothing left to do.
+// quiet ends the window when the process has no more work.
 func (w *watch) quiet(ctx context.Context) error {
 	for deadline := time.Now().Add(quietLimit); time.Now().Before(deadline); {
 		known := w.cpu
@@ -82,7 +82,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// cpuOf is the CPU time that all threads of a process have used.
+// cpuOf returns the CPU time used by all threads of a process.
 func cpuOf(pid int) (time.Duration, error) {
 	threads, err := procfs.AllThreads(pid)
 	if err != nil {
@@ -93,7 +93,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	for _, thread := range threads {
 		stat, err := thread.Schedstat()
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-			continue // a thread that has just ended
+			continue // the thread has just ended
 		}
 		if err != nil {
 			return 0, err
@@ -106,7 +106,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	return sum, nil
 }
 
-// residentOf is the resident memory in bytes, counted exactly.
+// residentOf returns the exact resident memory in bytes.
 func residentOf(pid int) (int64, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -116,7 +116,7 @@ func residentOf(pid int) (int64, error) {
 	return int64(maps.Rss), err
 }
 
-// allowedCores are the cores that this process may use, in order.
+// allowedCores returns the cores that this process may use, in order.
 func allowedCores() (cores []int, err error) {
 	var s unix.CPUSet
 	err = unix.SchedGetaffinity(0, &s)
@@ -128,7 +128,7 @@ func allowedCores() (cores []int, err error) {
 	return cores, err
 }
 
-// pinThread binds a thread of this process to one core, or frees it for allCores; 0 is the one that calls.
+// pinThread pins a thread of this process to one core, or frees it for allCores; 0 is the calling thread.
 func pinThread(tid, core int) error {
 	var s unix.CPUSet
 	if core == allCores {
@@ -142,7 +142,7 @@ func pinThread(tid, core int) error {
 	return nil
 }
 
-// pinSelf binds all threads of this process.
+// pinSelf pins all threads of this process.
 func pinSelf(core int) error {
 	threads, err := procfs.AllThreads(os.Getpid())
 	for _, thread := range threads {

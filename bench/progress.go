@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// progress tells now and then, on one line, how far a long command is.
+// progress returns a function that prints, on one line and at intervals, how far a long command is.
 func progress(w io.Writer, what string) func(done, total int64) {
 	var last time.Time
 	return func(done, total int64) {

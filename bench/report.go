@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 )
 
-// findings are what a run found.
+// findings are the results of a run.
 type findings struct {
 	Machine  machine    `json:"machine"`
 	Sections []*section `json:"sections"`
@@ -19,7 +19,7 @@ type findings struct {
 	Notes    []string   `json:"notes,omitempty"`
 }
 
-// machine is what the figures were measured on.
+// machine describes the machine of the measurement.
 type machine struct {
 	Date    string `json:"date"`
 	CPU     string `json:"cpu"`
@@ -42,7 +42,7 @@ type section struct {
 type column struct {
 	key    string
 	head   string
-	digits int // behind the point
+	digits int // decimal places
 }
 
 type row struct {
@@ -50,7 +50,7 @@ type row struct {
 	Figures map[string]*stat `json:"figures"`
 }
 
-// stat is a figure over all its rounds.
+// stat summarizes a figure over all rounds.
 type stat struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
@@ -64,8 +64,8 @@ func (s *section) row(subject string) *row {
 	return r
 }
 
-// put adds a figure. Rounds without one, such as a quotient of nothing, do not
-// count; without any there is no figure.
+// put adds a figure. Rounds without a value, such as a quotient of zeros, do not count; without any value there is no
+// figure.
 func (r *row) put(key string, rounds ...float64) *row {
 	if s := statOf(rounds); s != nil {
 		r.Figures[key] = s
@@ -94,7 +94,7 @@ func (r *findings) section(name, title string, columns ...column) *section {
 	return s
 }
 
-// find is a figure of a subject, nil where it was not measured.
+// find returns a figure of a subject; nil if it was not measured.
 func (r *findings) find(section, subject, key string) *stat {
 	for _, s := range r.Sections {
 		for _, row := range s.Rows {
@@ -113,11 +113,11 @@ func (r *findings) writeJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// writeText writes the tables. A figure is the median of its rounds, with the
-// least and the greatest where there is more than one.
+// writeText writes the tables. A figure is the median of its rounds, with the minimum and maximum if there are several.
 func (r *findings) writeText(w io.Writer) error {
 	m := &r.Machine
-	_, err := fmt.Fprintf(w, "Date: %s\nMachine: %s, %d cores, Linux %s, load average before %s\nGateway: %s\nBeside: nginx %s; load and mock of %s\n",
+	_, err := fmt.Fprintf(w, "Date: %s\nMachine: %s, %d cores, Linux %s, load average before %s\nGateway: %s\n"+
+		"Compared with: nginx %s; load and mock built with %s\n",
 		m.Date, m.CPU, m.Cores, m.Kernel, m.Load, m.Gateway, orNone(m.Nginx), m.Go)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range r.Sections {

@@ -22,12 +22,12 @@ import (
 	"weir/internal/store"
 )
 
-// asking measures what the reports of a seeded database take.
+// asking measures the reports of a seeded database.
 type asking struct {
 	store        *store.DB
 	all, large   []string // account ids
 	budgeted     []string
-	from, to     string // the last year of it
+	from, to     string // its last year
 	month, until string // its last whole month
 	days30       string // 30 days before its end
 	journal      uuid.UUID
@@ -38,9 +38,9 @@ func reportsCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	fs := flag.NewFlagSet("bench reports", flag.ContinueOnError)
 	var at place
 	at.flags(fs)
-	rounds := fs.Int("rounds", 500, "how often each is asked, of accounts at `random`")
-	end := fs.String("end", "2026-11-21", "`date` behind the last day, as bench seed had it")
-	only := fs.String("only", "", "ask what has these `words` in it alone")
+	rounds := fs.Int("rounds", 500, "how often each report is read, for accounts at `random`")
+	end := fs.String("end", "2026-11-21", "`date` behind the last day, as in bench seed")
+	only := fs.String("only", "", "only read reports with these `words` in their names")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
@@ -50,9 +50,11 @@ func reportsCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	}
 	last, err := time.Parse(time.DateOnly, *end)
 	if err != nil || *rounds < 1 {
-		return fmt.Errorf("%w: --end is a date such as 2026-11-21, --rounds 1 or more", errUsage)
+		return fmt.Errorf("%w: --end must be a date such as 2026-11-21, and --rounds at least 1", errUsage)
 	}
-	a := &asking{journal: uuid.NewSHA1(uuid.NameSpaceURL, []byte("weir:bench:reports")), rand: rand.New(rand.NewPCG(3, 4))}
+	a := &asking{
+		journal: uuid.NewSHA1(uuid.NameSpaceURL, []byte("weir:bench:reports")), rand: rand.New(rand.NewPCG(3, 4)),
+	}
 	a.span(last)
 	if a.store, err = store.Open(ctx, o); err != nil {
 		return err
@@ -117,7 +119,7 @@ func (a *asking) questions() []question {
 	keysOfAll.By = []report.Dimension{report.ByKey}
 	monthOfAll := byAccount
 	monthOfAll.From, monthOfAll.To = a.days30, a.to
-	all := report.UsesQuery{Limit: 100}
+	all, failed := report.UsesQuery{Limit: 100}, report.RequestsQuery{Ended: report.EndedError}
 	return []question{
 		{"uses, no dates, first page, any account", a.all, a.uses(all)},
 		{"uses, no dates, first page, large account", a.large, a.uses(all)},
@@ -141,8 +143,8 @@ func (a *asking) questions() []question {
 		{"uses, a year by key, all accounts", a.all[:1], a.uses(keysOfAll)},
 		{"uses, 30 days by account, all accounts", a.all[:1], a.uses(monthOfAll)},
 		{"uses, a year by model and day, all accounts", a.all[:1], a.uses(byDay)},
-		{"balance of the month", a.budgeted, of(func(ctx context.Context, id string) (any, error) { return a.store.Ledger.Spent(ctx, id, 202611) })},
-		{"balance of all time, as credit asks it", a.all, of(func(ctx context.Context, id string) (any, error) { return a.store.Ledger.Spent(ctx, id, 0) })},
+		{"balance of the month", a.budgeted, a.spent(202611)},
+		{"balance of all time, as credit reads it", a.all, a.spent(0)},
 		{"keys of any account", a.all, a.keys},
 		{"keys of a large account, 204", a.large, a.keys},
 		{"a key by its hash, with its account", a.all, func(ctx context.Context, id string) error {
@@ -167,7 +169,7 @@ func (a *asking) questions() []question {
 		{"requests, first 50, large account", a.large, a.requests(report.RequestsQuery{})},
 		{"requests, first 50 before a month, large account", a.large, a.requests(report.RequestsQuery{To: a.until})},
 		{"requests of one key, first 50, large account", a.large, a.requestsOfKey},
-		{"requests that failed, of which there are none, large account", a.large, a.requests(report.RequestsQuery{Ended: report.EndedError})},
+		{"failed requests (there are none), large account", a.large, a.requests(failed)},
 		{"new requests, any account", a.all, of(func(ctx context.Context, id string) (any, error) {
 			return a.store.Reports.RequestsSince(ctx, id, report.Cursor{Date: a.to}, 50)
 		})},
@@ -179,11 +181,13 @@ func (a *asking) questions() []question {
 		{"heartbeat of a node", a.all[:1], of(func(ctx context.Context, _ string) (any, error) {
 			return a.store.Leases.Beat(ctx, budget.Node{Journal: a.journal, Name: "bench", Started: time.Now()})
 		})},
-		{"list of nodes", a.all[:1], of(func(ctx context.Context, _ string) (any, error) { return a.store.Leases.Nodes(ctx) })},
+		{"list of nodes", a.all[:1], of(func(ctx context.Context, _ string) (any, error) {
+			return a.store.Leases.Nodes(ctx)
+		})},
 	}
 }
 
-// of is a question of which the answer is not looked at.
+// of returns a question that ignores its answer.
 func of[T any](ask func(context.Context, string) (T, error)) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		_, err := ask(ctx, id)
@@ -191,14 +195,14 @@ func of[T any](ask func(context.Context, string) (T, error)) func(context.Contex
 	}
 }
 
-// keyOf is the first key of an account.
+// keyOf returns the first key of an account.
 func keyOf(id string) string {
 	var n int
-	_, _ = fmt.Sscanf(id, "00000000-0000-7000-8000-%d", &n) // another one has no such key, which the query says
+	_, _ = fmt.Sscanf(id, "00000000-0000-7000-8000-%d", &n) // other accounts have no such key, as the query reports
 	return keyID(n, 0)
 }
 
-// uses asks as GET /v1/uses does, and writes the reply.
+// uses reads usage as GET /v1/uses does, and encodes the reply.
 func (a *asking) uses(q report.UsesQuery) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		if !q.All {
@@ -206,11 +210,19 @@ func (a *asking) uses(q report.UsesQuery) func(context.Context, string) error {
 		}
 		page, err := a.store.Reports.Uses(ctx, q)
 		if err == nil && page.Count == 0 {
-			err = errors.New("no usage: is --end what bench seed had?")
+			err = errors.New("no usage: set --end as in bench seed")
 		}
 		if err == nil {
 			_, err = api.EncodeUses(q, page)
 		}
+		return err
+	}
+}
+
+// spent reads the balance of a period; 0 is all time.
+func (a *asking) spent(period int64) func(context.Context, string) error {
+	return func(ctx context.Context, id string) error {
+		_, err := a.store.Ledger.Spent(ctx, id, period)
 		return err
 	}
 }
@@ -233,7 +245,7 @@ func (a *asking) overview(from, to string) func(context.Context, string) error {
 	}
 }
 
-// requests asks for a page of 50.
+// requests reads a page of 50.
 func (a *asking) requests(q report.RequestsQuery) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		q.Account, q.Limit = id, 50
@@ -254,7 +266,7 @@ func (a *asking) newest(ctx context.Context, id string) error {
 	return err
 }
 
-// accounts asks for all of them, in the last whole month.
+// accounts reads the overview of all accounts for the last whole month.
 func (a *asking) accounts(ctx context.Context, _ string) error {
 	month, err := time.Parse(time.DateOnly, a.month)
 	if err == nil {
@@ -263,7 +275,7 @@ func (a *asking) accounts(ctx context.Context, _ string) error {
 	return err
 }
 
-// lease asks for a nano-dollar more than nothing, as a node does near a limit.
+// lease requests a lease of one nano-dollar, as a node does near a limit.
 func (a *asking) lease(ctx context.Context, id string) error {
 	_, err := a.store.Leases.Lease(ctx, budget.LeaseRequest{
 		Journal: a.journal, Budget: budget.ID{Scope: id, Period: 202611}, Unknown: true, Least: 1, Most: 1,

@@ -15,24 +15,30 @@ import (
 	"time"
 )
 
-// plan is how long and how often everything is measured.
+// plan is the length and the number of the measurements.
 type plan struct {
 	limit                                                time.Duration // of the whole run, after the build
 	rounds, pacedRounds, streamRun, variants, meterCount int
 	window, paced, streams                               time.Duration
 	held                                                 int // streams
 	starts                                               int
-	afterLeaving                                         time.Duration // until the memory is read; 0 to leave it out
+	afterLeaving                                         time.Duration // until the memory is measured; 0 skips it
 }
 
 func newPlan(short bool) plan {
 	if short {
-		return plan{time.Minute, 1, 1, 1, 1, 1, 700 * time.Millisecond, 600 * time.Millisecond, 700 * time.Millisecond, 500, 3, 0}
+		return plan{
+			time.Minute, 1, 1, 1, 1, 1,
+			700 * time.Millisecond, 600 * time.Millisecond, 700 * time.Millisecond, 500, 3, 0,
+		}
 	}
-	return plan{10 * time.Minute, 5, 3, 3, 3, 3, 2 * time.Second, 3 * time.Second, 1500 * time.Millisecond, 2000, 5, time.Minute}
+	return plan{
+		10 * time.Minute, 5, 3, 3, 3, 3,
+		2 * time.Second, 3 * time.Second, 1500 * time.Millisecond, 2000, 5, time.Minute,
+	}
 }
 
-// The parts of a run, which can be asked for alone.
+// The parts of a run, each of which can be run by itself.
 const (
 	atRest    = "rest: cold starts, idle memory, held streams"
 	underLoad = "load: throughput, pace, streams"
@@ -44,18 +50,18 @@ func parts() []string { return []string{atRest, underLoad, variants, journal} }
 
 // bench is one run.
 type bench struct {
-	only                  string // the part that is measured, by its first word; empty for all
+	only                  string // the part to measure, by its first word; empty for all
 	plan                  plan
-	self, gateway         string // the files of this program and of the gateway
-	root                  string // the source of both, empty where it is not at hand
-	meterTest             string // the ledger's test, built; empty without source
+	self, gateway         string // files of this program and of the gateway
+	root                  string // source of both; empty if it is not available
+	meterTest             string // the built test of the ledger; empty without source
 	dir                   string // temporary
 	gatewayCore, loadCore int
 	children              []*child
 	rivalCommand          string   // starts another gateway; empty for none
-	direct, nginx, rival  *subject // nginx and rival are nil where there are none
+	direct, nginx, rival  *subject // nginx and rival are nil if they are not available
 	secureMock            *subject // the mock over TLS
-	cert, key             string   // files of what TLS needs
+	cert, key             string   // files for TLS
 	findings              findings
 	progress              io.Writer
 }
@@ -63,13 +69,15 @@ type bench struct {
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench run", flag.ContinueOnError)
 	gateway := fs.String("gateway", "", "`file` of a gateway that is built already (default: build it)")
-	short := fs.Bool("short", false, "about a minute, to see that it works: the figures say little")
+	short := fs.Bool("short", false, "about a minute, as a check of the benchmark: the figures are unreliable")
 	asJSON := fs.Bool("json", false, "print JSON")
 	held := fs.Int("held", 0, "how many streams are held (default 2000)")
 	only := fs.String("only", "", "the `part` to measure: rest, load, variants or journal (default all)")
-	rival := fs.String("rival", "", "`command` of another gateway to measure: it listens on $BENCH_LISTEN (the port alone is $BENCH_PORT), asks "+
-		"the provider at the base URL $BENCH_PROVIDER for house/MODEL as MODEL, and takes the key $BENCH_RIVAL_KEY")
-	dir := fs.String("dir", "", "`directory` for temporary data, on the disk that strict is measured on (default the system's)")
+	rival := fs.String("rival", "", "`command` of another gateway to measure: it must listen on $BENCH_LISTEN (its "+
+		"port is $BENCH_PORT), send requests for house/MODEL as MODEL to the provider at the base URL "+
+		"$BENCH_PROVIDER, and accept the key $BENCH_RIVAL_KEY")
+	dir := fs.String("dir", "",
+		"`directory` for temporary data, on the disk to measure strict durability with (default the system's)")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
@@ -95,7 +103,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	return b.report(stdout, *asJSON, err)
 }
 
-// report writes the findings, also those of a run that an error ended.
+// report writes the findings, even if an error ended the run.
 func (b *bench) report(w io.Writer, asJSON bool, err error) error {
 	switch {
 	case len(b.findings.Sections) == 0:
@@ -106,13 +114,13 @@ func (b *bench) report(w io.Writer, asJSON bool, err error) error {
 	return errors.Join(err, b.findings.writeText(w))
 }
 
-// step is a part of a run.
+// step is a step of a run.
 type step struct {
 	name string
 	run  func(context.Context) error
 }
 
-// all does all steps, and leaves nothing behind.
+// all runs all steps and cleans up.
 func (b *bench) all(ctx context.Context, parent string, steps []step) (err error) {
 	if b.dir, err = os.MkdirTemp(parent, "weir-bench-"); err != nil {
 		return err
@@ -146,7 +154,7 @@ func (b *bench) note(format string, args ...any) {
 	b.findings.Notes = append(b.findings.Notes, fmt.Sprintf(format, args...))
 }
 
-// prepare builds what is not there, and puts this process on the load's core.
+// prepare builds the missing programs and pins this process to the load's core.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
@@ -160,7 +168,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	b.gatewayCore, b.loadCore = cores[0], cores[min(1, len(cores)-1)]
 	if len(cores) == 1 {
-		b.note("there is one core alone: the gateway shares it with the load, so no figure but CPU time means anything")
+		b.note("there is only one core: the gateway shares it with the load, so only CPU times are meaningful")
 	}
 	if err := b.raiseFiles(); err != nil {
 		return err
@@ -170,15 +178,14 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	return pinSelf(b.loadCore)
 }
 
-// build builds the gateway as a release is built, and the benchmark of the
-// ledger.
+// build builds the gateway as a release does, and the ledger's benchmark.
 func (b *bench) build(ctx context.Context) error {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if path := strings.TrimSpace(string(mod)); err == nil && path != "" && path != os.DevNull {
 		b.root = filepath.Dir(path)
 	}
 	if b.root == "" && b.gateway == "" {
-		return errors.New("run it in the source of the gateway, or name one that is built: --gateway FILE")
+		return errors.New("run bench in the source of the gateway, or name a built one: --gateway FILE")
 	}
 	fmt.Fprintln(b.progress, "bench: building")
 	if b.root != "" {
@@ -194,7 +201,7 @@ func (b *bench) build(ctx context.Context) error {
 	return err
 }
 
-// built returns the file of a gateway: the path, or, where that is a folder with the source, one of that name that it
+// built returns the file of a gateway: path itself, or, if path is a source directory, a program of that name that it
 // builds.
 func (b *bench) built(ctx context.Context, name, path string) (string, error) {
 	path, err := filepath.Abs(path)
@@ -217,8 +224,7 @@ func (b *bench) goTool(ctx context.Context, dir string, args ...string) error {
 	return nil
 }
 
-// raiseFiles lets children open as many files as the system allows, and holds
-// no more streams than that suffices for.
+// raiseFiles raises the limit of open files to the system's maximum, and reduces the number of held streams to it.
 func (b *bench) raiseFiles() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

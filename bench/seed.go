@@ -20,17 +20,17 @@ import (
 	"weir/internal/store"
 )
 
-// place is where a database is.
+// place is the location of a database.
 type place struct{ database, data string }
 
 func (p *place) flags(fs *flag.FlagSet) {
 	fs.StringVar(&p.database, "database", "", "`URL` of a PostgreSQL database, postgres://…")
-	fs.StringVar(&p.data, "data", "", "`directory` with an SQLite database, as weir serve --data has it")
+	fs.StringVar(&p.data, "data", "", "`directory` with an SQLite database, as in weir serve --data")
 }
 
 func (p *place) options() (o store.Options, err error) {
 	if (p.database == "") == (p.data == "") {
-		return o, fmt.Errorf("%w: give either --database URL or --data DIR", errUsage)
+		return o, fmt.Errorf("%w: set either --database URL or --data DIR", errUsage)
 	}
 	o.Log = slog.New(slog.DiscardHandler)
 	if p.database != "" {
@@ -41,8 +41,7 @@ func (p *place) options() (o store.Options, err error) {
 	return o, nil
 }
 
-// seedBatch is how many attempts go in at once, as many as the projector
-// writes at once under load.
+// seedBatch is how many attempts are written at once, which is as many as the projector writes under load.
 const seedBatch = 1000
 
 func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -50,9 +49,9 @@ func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	var at place
 	at.flags(fs)
 	var s year
-	fs.Int64Var(&s.Requests, "requests", 100_000_000, "`requests` in all, which the rollups stand for")
-	fs.Int64Var(&s.Rows, "rows", 5_000_000, "of them, how many, the last, have `rows` of their own")
-	fs.IntVar(&s.Days, "days", 365, "`days` over which they came")
+	fs.Int64Var(&s.Requests, "requests", 100_000_000, "`requests` in all, as counted by the rollups")
+	fs.Int64Var(&s.Rows, "rows", 5_000_000, "`rows` of the last requests; the others have only sums")
+	fs.IntVar(&s.Days, "days", 365, "`days` of the requests")
 	fs.IntVar(&s.Accounts, "accounts", 2000, "`accounts`: a hundredth of them large, a tenth middling")
 	end := fs.String("end", "2026-11-21", "`date` behind the last day")
 	if err := parse(fs, args, stderr); err != nil {
@@ -63,7 +62,7 @@ func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return err
 	}
 	if s.End, err = time.Parse(time.DateOnly, *end); err != nil {
-		return fmt.Errorf("%w: --end is a date such as 2026-11-21", errUsage)
+		return fmt.Errorf("%w: --end must be a date such as 2026-11-21", errUsage)
 	}
 	if err := s.check(); err != nil {
 		return err
@@ -80,22 +79,21 @@ func (s *year) check() error {
 	const most = 10_000_000_000
 	switch {
 	case s.Requests < 1 || s.Requests > most:
-		return fmt.Errorf("%w: --requests is from 1 to %d", errUsage, int64(most))
+		return fmt.Errorf("%w: --requests must be 1 to %d", errUsage, int64(most))
 	case s.Rows < 0 || s.Rows > s.Requests:
-		return fmt.Errorf("%w: --rows is from 0 to as many as there are requests", errUsage)
+		return fmt.Errorf("%w: --rows must be 0 to --requests", errUsage)
 	case s.Days < 1 || s.Days > 3650:
-		return fmt.Errorf("%w: --days is from 1 to 3650", errUsage)
+		return fmt.Errorf("%w: --days must be 1 to 3650", errUsage)
 	case s.Accounts < 1 || s.Accounts > 1_000_000:
-		return fmt.Errorf("%w: --accounts is from 1 to 1000000", errUsage)
+		return fmt.Errorf("%w: --accounts must be 1 to 1000000", errUsage)
 	case s.history() == 0 && s.Rows < s.Requests:
-		return fmt.Errorf("%w: there is no day left for the requests without rows: give more --days or fewer --rows", errUsage)
+		return fmt.Errorf("%w: no day is left for the requests without rows: set more --days or fewer --rows", errUsage)
 	}
 	return nil
 }
 
-// seeding fills a database: first accounts, keys and prices, then day by day
-// what retention has left of days gone by, then the rows of the last days, as a
-// gateway applies them. Each step is a transaction that says how far it is.
+// seeding fills a database: first accounts, keys and prices, then for each past day the sums that retention leaves,
+// then the rows of the last days, as a gateway applies them. Each step is a transaction that records its progress.
 type seeding struct {
 	year
 	options  store.Options
@@ -117,7 +115,8 @@ func (s *seeding) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.writer.db.Close()) }()
 	s.users = s.year.users()
-	for _, step := range []func(context.Context) error{s.claim, s.people, s.past, s.recent, s.attribute, s.writer.tidy} {
+	steps := []func(context.Context) error{s.claim, s.people, s.past, s.recent, s.attribute, s.writer.tidy}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -125,9 +124,10 @@ func (s *seeding) run(ctx context.Context) (err error) {
 	return nil
 }
 
-var errOther = errors.New("the database has other data in it, or that of another shape: give an empty one, or the flags that it was begun with")
+var errOther = errors.New("the database contains other data, or was filled with other flags: use an empty one, " +
+	"or the same flags")
 
-// claim refuses a database with anything that this command did not write.
+// claim refuses a database with data that this command did not write.
 func (s *seeding) claim(ctx context.Context) error {
 	journals, err := s.writer.journals(ctx)
 	if err != nil {
@@ -151,14 +151,14 @@ func (s *seeding) claim(ctx context.Context) error {
 	return s.store.Ledger.Apply(ctx, &ledger.Batch{Journal: s.journal("history"), Prices: prices()})
 }
 
-// people makes accounts and keys that are not there.
+// people creates the missing accounts and keys.
 func (s *seeding) people(ctx context.Context) error {
 	there, err := s.store.Accounts.List(ctx, "")
 	if err != nil {
 		return err
 	}
 	bar := progress(s.progress, "accounts")
-	from := max(0, len(there)-1) // the keys of the last one may be missing
+	from := max(0, len(there)-1) // the keys of the last account may be missing
 	for n := from; n < s.Accounts; n++ {
 		if err := s.person(ctx, n); err != nil {
 			return err
@@ -170,9 +170,13 @@ func (s *seeding) people(ctx context.Context) error {
 
 func (s *seeding) person(ctx context.Context, n int) error {
 	z := sizeOf(n)
-	a := account.Account{ID: accountID(n), Name: fmt.Sprintf("account-%06d", n), OnDisconnect: account.DisconnectCancel, Created: s.first()}
+	a := account.Account{
+		ID: accountID(n), Name: fmt.Sprintf("account-%06d", n), OnDisconnect: account.DisconnectCancel,
+		Created: s.first(),
+	}
 	if n%budgetEvery == 0 {
-		a.Budget = account.Budget{Limit: llm.Money(z.weight*int64(z.keys*z.models)) * llm.USD, Period: budget.PeriodMonth}
+		limit := llm.Money(z.weight*int64(z.keys*z.models)) * llm.USD
+		a.Budget = account.Budget{Limit: limit, Period: budget.PeriodMonth}
 	}
 	err := s.store.Accounts.CreateAccount(ctx, audit.Gateway(), a)
 	if err != nil && !errors.Is(err, account.ErrExists) {
@@ -196,7 +200,7 @@ func (s *seeding) person(ctx context.Context, n int) error {
 	return nil
 }
 
-// past writes the days of which only sums are left.
+// past writes the days that only have sums.
 func (s *seeding) past(ctx context.Context) error {
 	journal := s.journal("history")
 	done, err := s.store.Ledger.Position(ctx, journal)
@@ -237,7 +241,7 @@ func (s *seeding) recent(ctx context.Context) error {
 	return nil
 }
 
-// attribute adds up, by end user and tag, the days whose requests have rows, and packs what all accounts used.
+// attribute sums up usage by end user and tag for the days with request rows, and packs the usage of all accounts.
 func (s *seeding) attribute(ctx context.Context) error {
 	if err := s.store.Ledger.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()), nil); err != nil {
 		return err
@@ -250,10 +254,12 @@ func (s *seeding) summary() string {
 	for n := range s.Accounts {
 		keys += sizeOf(n).keys + sizeOf(n).idle
 	}
-	text := fmt.Sprintf("%d requests of %d accounts with %d keys and %d models on %d days: %d sums a day.\n%d days have sums alone, with checkpoints, as after retention; the last %d have %d rows.\n",
+	text := fmt.Sprintf("%d requests of %d accounts with %d keys and %d models on %d days: %d sums a day.\n"+
+		"%d days have only sums, with checkpoints, as after retention; the last %d have %d rows.\n",
 		s.Requests, s.Accounts, keys, models, s.Days, len(s.users), s.history(), s.rowDays(), s.Rows)
 	if s.rowsDone > 0 {
-		text += fmt.Sprintf("%d rows took %.0f s: %.0f a second.\n", s.rowsDone, s.rowsTook.Seconds(), float64(s.rowsDone)/s.rowsTook.Seconds())
+		text += fmt.Sprintf("%d rows took %.0f s: %.0f a second.\n", s.rowsDone, s.rowsTook.Seconds(),
+			float64(s.rowsDone)/s.rowsTook.Seconds())
 	}
 	return text + "Rows, checkpoints, rollups, balances and prices agree: weir ledger verify finds no difference.\n"
 }

@@ -16,8 +16,7 @@ import (
 	"weir/internal/store"
 )
 
-// sheet is rows of a table. A nil in the column journal stands for the number
-// of the journal.
+// sheet holds rows of a table. A nil in the column journal stands for the number of the journal.
 type sheet struct {
 	table   string
 	columns []string
@@ -30,18 +29,24 @@ func rollupRow(period int64, u *user, f *figures) []any {
 	return append(usesRow(period, [2]string{u.account, u.model}, f), u.key, u.provider)
 }
 
-// usesColumns are those of a rollup without keys.
+// usesColumns returns the columns of a rollup without keys.
 func usesColumns() []string {
-	return []string{"period", "account", "model", "requests", "attempts", "cost", "tokens", "use_input", "use_cache_read", "use_output"}
+	return []string{
+		"period", "account", "model", "requests", "attempts", "cost", "tokens",
+		"use_input", "use_cache_read", "use_output",
+	}
 }
 
-// usesRow is a row of it, of an account and a model.
+// usesRow returns a row of such a rollup, for an account and a model.
 func usesRow(period int64, of [2]string, f *figures) []any {
-	return []any{period, of[0], of[1], f.requests, f.requests, f.cost, f.input + f.cached + f.output, f.input, f.cached, f.output}
+	return []any{
+		period, of[0], of[1], f.requests, f.requests, f.cost, f.input + f.cached + f.output,
+		f.input, f.cached, f.output,
+	}
 }
 
-// sheets are what is left of a day of the history: its rollups, a checkpoint in
-// place of its rows, and what it added to the balances.
+// sheets returns the remains of a past day: its rollups, a checkpoint in place of its rows, and its additions to
+// balances.
 func (s *seeding) sheets(day int) []sheet {
 	r := rand.New(rand.NewPCG(2, uint64(day)))
 	date := s.first().AddDate(0, 0, day)
@@ -75,10 +80,12 @@ func (s *seeding) sheets(day int) []sheet {
 	for entry, sum := range uses {
 		unkeyed.rows = append(unkeyed.rows, usesRow(number, entry, sum))
 	}
-	speed := sheet{"rollup_speed", []string{"period", "account", "model", "ttft_200", "ttft_400", "ttft_800", "ttft_1600"}, nil}
+	columns := []string{"period", "account", "model", "ttft_200", "ttft_400", "ttft_800", "ttft_1600"}
+	speed := sheet{"rollup_speed", columns, nil}
 	for entry, sum := range uses {
-		half := sum.requests / 2
-		speed.rows = append(speed.rows, []any{number, entry[0], entry[1], half / 2, half - half/2, (sum.requests - half) / 2, sum.requests - half - (sum.requests-half)/2})
+		half, rest := sum.requests/2, sum.requests-sum.requests/2
+		row := []any{number, entry[0], entry[1], half / 2, half - half/2, rest / 2, rest - rest/2}
+		speed.rows = append(speed.rows, row)
 	}
 	balances := sheet{"balances", []string{"scope", "day", "journal", "spent"}, nil}
 	for scope, cost := range spent {
@@ -86,15 +93,14 @@ func (s *seeding) sheets(day int) []sheet {
 			balances.rows = append(balances.rows, []any{scope, number, nil, cost})
 		}
 	}
-	// Requests come in no order of accounts.
+	// Requests arrive in no order of accounts.
 	r.Shuffle(len(days.rows), func(i, j int) { days.rows[i], days.rows[j] = days.rows[j], days.rows[i] })
 	r.Shuffle(len(hours.rows), func(i, j int) { hours.rows[i], hours.rows[j] = hours.rows[j], hours.rows[i] })
 	return append(s.used(day, days.rows), hours, days, unkeyed, sheet{"checkpoints", days.columns, days.rows},
 		sheet{"explanations", unkeyed.columns, unkeyed.rows}, balances, speed)
 }
 
-// used is when the keys of a day's sums were used last: of the last day of the
-// history, because a key has one row.
+// used returns when the keys of a day's sums were last used, for the last past day only, because a key has one row.
 func (s *seeding) used(day int, rows [][]any) []sheet {
 	if day != s.history()-1 {
 		return nil
@@ -116,7 +122,7 @@ type writer struct {
 	postgres bool
 }
 
-var errElsewhere = errors.New("somebody else writes to the database: run one command at a time")
+var errElsewhere = errors.New("another process writes to the database: run one command at a time")
 
 func openWriter(o store.Options) (w writer, err error) {
 	if w.postgres = !o.URL.IsZero(); w.postgres {
@@ -142,15 +148,17 @@ func (w writer) journals(ctx context.Context) (list []string, err error) {
 	return list, errors.Join(err, rows.Err())
 }
 
-// day writes the sheets and moves the journal from that day to the next, in one transaction.
+// day writes the sheets and advances the journal from that day to the next, in one transaction.
 func (w writer) day(ctx context.Context, journal string, day int, sheets []sheet) error {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	var number int64
-	err = tx.QueryRowContext(ctx, "UPDATE journals SET position = $1 WHERE journal = $2 AND position = $3 RETURNING number", day+1, journal, day).Scan(&number)
+	err = tx.QueryRowContext(ctx,
+		"UPDATE journals SET position = $1 WHERE journal = $2 AND position = $3 RETURNING number",
+		day+1, journal, day).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errElsewhere
 	}
@@ -189,7 +197,7 @@ func (s *sheet) insert(ctx context.Context, tx *sql.Tx, journal int64) error {
 	return nil
 }
 
-// tidy leaves the tables as a database does by itself in time.
+// tidy brings the tables into the state that a database reaches by itself after some time.
 func (w writer) tidy(ctx context.Context) error {
 	statement := "PRAGMA wal_checkpoint(TRUNCATE)"
 	if w.postgres {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Models: one for whole replies, and the streams, which their names describe.
+// Models: one for whole replies, and streams that the names describe.
 const (
 	wholeModel = "small"
 	fastModel  = "s50d0"
@@ -26,16 +26,16 @@ const (
 	heldModel  = "s600d1s"
 )
 
-// subject is one thing to load.
+// subject is a server to load.
 type subject struct {
 	name       string
 	clientAPI  string
 	target     netip.AddrPort
-	streamPath string // where streams are at another path
+	streamPath string // path of streams, if it differs
 	key        string
-	ca         string // file of certificates, where it is reached over TLS
+	ca         string // file of certificates, if it uses TLS
 	http2      bool
-	child      *child // nil for the mock itself, whose CPU time is nobody's
+	child      *child // nil for the mock itself, which is not measured
 }
 
 func (s *subject) pid() int {
@@ -45,12 +45,15 @@ func (s *subject) pid() int {
 	return s.child.pid()
 }
 
-// load runs the load against a subject and reads what it measured. Failures are noted: a figure that has any is no figure.
+// load runs the load against a subject and returns its measurements. It notes failures, because they invalidate a
+// figure.
 func (b *bench) load(ctx context.Context, s *subject, model string, args ...string) (*loadResult, error) {
-	const grace = 2 * time.Minute // over the longest window, ramp and wait of a load
+	const grace = 2 * time.Minute // beyond the longest window, ramp and wait of a load
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	all := []string{"load", "--target", s.target.String(), "--api", s.clientAPI, "--pid", fmt.Sprint(s.pid()), "--model", model}
+	all := []string{
+		"load", "--target", s.target.String(), "--api", s.clientAPI, "--pid", fmt.Sprint(s.pid()), "--model", model,
+	}
 	if model != wholeModel {
 		all = append(all, "--stream", "--path", s.streamPath)
 	}
@@ -84,8 +87,7 @@ func (s *subject) lastWords() string {
 	return "\n" + s.child.name + " said:\n" + s.child.said()
 }
 
-// call makes one call on a new connection. It is an error unless the answer is
-// 200 and holds usage.
+// call sends one request on a new connection. It returns an error unless the answer is 200 and reports usage.
 func (s *subject) call() error {
 	o := loadOptions{target: s.target, clientAPI: s.clientAPI, model: wholeModel, key: s.key, ca: s.ca}
 	c, err := o.prepare()
@@ -106,8 +108,7 @@ func (s *subject) call() error {
 	return err
 }
 
-// startMock starts the provider, which is the subject that nothing stands before, and the same
-// over TLS.
+// startMock starts the mock provider, which is also the subject without a gateway, and the same over TLS.
 func (b *bench) startMock(ctx context.Context) (err error) {
 	if b.direct, err = b.mock(ctx, onDirect, ""); err != nil {
 		return err
@@ -133,9 +134,8 @@ func (b *bench) mock(ctx context.Context, name, ca string, args ...string) (*sub
 	return s, c.ready(ctx, s.call)
 }
 
-// nginxConfig is nginx as a reverse proxy that does nothing else: one process,
-// no log, connections kept on both sides. master_process is off so that it has
-// one process alone, which ends with this one.
+// nginxConfig configures nginx as a plain reverse proxy: no log, keep-alive connections on both sides. master_process
+// is off so that nginx is one process, which ends with this one.
 const nginxConfig = `daemon off; master_process off; worker_processes 1;
 pid %[1]s/nginx.pid;
 error_log stderr error;
@@ -157,7 +157,7 @@ http {
 }
 `
 
-// startNginx starts nginx where there is one.
+// startNginx starts nginx if it is installed.
 func (b *bench) startNginx(ctx context.Context) error {
 	path, err := exec.LookPath("nginx")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -179,11 +179,13 @@ func (b *bench) startNginx(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.nginx = &subject{name: onNginx, clientAPI: "completions", target: addr, streamPath: "/stream/v1/chat/completions", child: c}
+	b.nginx = &subject{
+		name: onNginx, clientAPI: "completions", target: addr, streamPath: "/stream/v1/chat/completions", child: c,
+	}
 	return c.ready(ctx, b.nginx.call)
 }
 
-// startRival starts another gateway by the command that --rival gave; its help says what that has to do.
+// startRival starts another gateway by the command in --rival; the flag's help describes it.
 func (b *bench) startRival(ctx context.Context) error {
 	if b.rivalCommand == "" {
 		return nil
@@ -198,12 +200,13 @@ func (b *bench) startRival(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.rival = &subject{name: onRival, clientAPI: "completions", target: addr, key: os.Getenv(rivalKeyVariable), child: c}
+	b.rival = &subject{
+		name: onRival, clientAPI: "completions", target: addr, key: os.Getenv(rivalKeyVariable), child: c,
+	}
 	return c.ready(ctx, b.rival.call)
 }
 
-// gatewayConfig is a gateway as its operator would configure it: one provider
-// with prices, and all that is on by default.
+// gatewayConfig is a typical configuration: one provider with prices, and all defaults.
 const gatewayConfig = `listen: %s
 data: %s
 max_concurrency: 40000
@@ -223,25 +226,25 @@ prices:
   house/s600d1s: {input: "0.15", output: "0.60"}
 `
 
-// site is a configured gateway with its data: what is there before its start.
+// site is a configured gateway with its data, before it is started.
 type site struct {
 	name    string
 	gateway string // file of the program
 	config  string // file
 	addr    netip.AddrPort
 	key     string
-	ca      string // file of certificates, where it is reached over TLS
-	core    int    // where it runs; allCores for all
+	ca      string // file of certificates, if it uses TLS
+	core    int    // core to run on; allCores for all
 }
 
-// settings are what a gateway is configured with that is not usual.
+// settings are the unusual settings of a gateway.
 type settings struct {
-	gateway        string // file of the program; empty for the one that is measured
+	gateway        string // file of the program; empty for the measured one
 	durability     string // empty for batched
 	database       string // empty for SQLite
 	secureProvider bool   // https
-	secure         bool   // clients come over TLS
-	allCores       bool   // it runs on all cores, beside the load and the mock
+	secure         bool   // clients use TLS
+	allCores       bool   // it runs on all cores, together with the load and the mock
 }
 
 func (b *bench) newSite(name string, of settings) (*site, error) {
@@ -249,7 +252,10 @@ func (b *bench) newSite(name string, of settings) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{name: name, gateway: cmp.Or(of.gateway, b.gateway), config: filepath.Join(b.dir, name+".yaml"), addr: addr, core: b.gatewayCore}
+	s := &site{
+		name: name, gateway: cmp.Or(of.gateway, b.gateway), config: filepath.Join(b.dir, name+".yaml"), addr: addr,
+		core: b.gatewayCore,
+	}
 	if of.allCores {
 		s.core = allCores
 	}
@@ -272,8 +278,8 @@ func (b *bench) newSite(name string, of settings) (*site, error) {
 	return s, os.WriteFile(s.config, text, 0o600)
 }
 
-// startSite starts the gateway and tells how long the first 200 of a chat call
-// took, from before its process was made. On its first start it says its key.
+// startSite starts the gateway and returns the time from before its process was created to the first answer 200 to a
+// chat request. On its first start the gateway prints its key.
 func (b *bench) startSite(ctx context.Context, s *site) (*child, time.Duration, error) {
 	began := time.Now()
 	c, err := b.start(s.name, s.core, s.gateway, "serve", "--config", s.config)
@@ -285,7 +291,7 @@ func (b *bench) startSite(ctx context.Context, s *site) (*child, time.Duration, 
 			s.key = firstKey(c.log)
 		}
 		if s.key == "" {
-			return errors.New("it has not said its first key")
+			return errors.New("it has not printed its first key")
 		}
 		return s.subject(onCompletions, c).call()
 	})
@@ -302,9 +308,10 @@ func firstKey(log string) string {
 	return string(keyPattern.Find(text))
 }
 
-// createKey makes the key of the benchmark, as its operator would.
+// createKey creates the benchmark's key by the command line.
 func (b *bench) createKey(ctx context.Context, s *site) error {
-	cmd := exec.CommandContext(ctx, s.gateway, "keys", "create", "--config", s.config, "--account", "default", "--label", "bench")
+	cmd := exec.CommandContext(ctx, s.gateway, "keys", "create", "--config", s.config, "--account", "default",
+		"--label", "bench")
 	cmd.Dir, cmd.Env = b.dir, bareEnv(b.dir)
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

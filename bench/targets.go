@@ -5,21 +5,23 @@ import (
 	"io"
 )
 
-// target is a promise about the gateway and what became of it.
+// target is a performance target of the project, with its result.
 type target struct {
 	Name  string  `json:"name"`
 	Got   float64 `json:"got"`
-	Least bool    `json:"at_least"` // Limit is the least allowed, not the most
+	Least bool    `json:"at_least"` // Limit is a minimum instead of a maximum
 	Limit float64 `json:"limit"`
 	Met   bool    `json:"met"`
 
-	section, key, subject string // where the figure stands
+	section, key, subject string // where the figure is in the findings
 }
 
-// promises are the targets of the project.
+// promises returns the targets of the project.
 func promises() []target {
 	at := func(section, key, name, subject string, least bool, limit float64) target {
-		return target{Name: name + " (" + subject + ")", Least: least, Limit: limit, section: section, key: key, subject: subject}
+		return target{
+			Name: name + " (" + subject + ")", Least: least, Limit: limit, section: section, key: key, subject: subject,
+		}
 	}
 	var all []target
 	for _, api := range []string{onCompletions, onChat} {
@@ -37,7 +39,7 @@ func promises() []target {
 		at("journal", figShare, "journal, % of the CPU of a request", "batched", false, 10))
 }
 
-// judge compares the medians with the targets. A figure that was not measured is left out, and noted.
+// judge compares the medians with the targets. It skips and notes figures that were not measured.
 func (r *findings) judge() {
 	for _, t := range promises() {
 		s := r.find(t.section, t.subject, t.key)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The gateways that are measured in turns. One build runs twice, and the two tell how far figures scatter.
+// The gateways that are measured in turns. The base runs twice, and the difference between the two shows the noise.
 const (
 	onBase      = "base"
 	onBaseAgain = "base, a second time"
@@ -31,11 +31,14 @@ type kind struct {
 	gateways    bool
 }
 
-// kinds returns all of them. The answer to a request for a stream has 50 pieces.
+// kinds returns all kinds. A stream has 50 pieces.
 func kinds() []kind {
 	const conns = 64
 	whole := func(name, title, clientAPI string, gateways bool) kind {
-		return kind{name: name, title: title, clientAPI: clientAPI, model: wholeModel, conns: conns, slice: 1000, slices: 8, gateways: gateways}
+		return kind{
+			name: name, title: title, clientAPI: clientAPI, model: wholeModel, conns: conns, slice: 1000, slices: 8,
+			gateways: gateways,
+		}
 	}
 	return []kind{
 		whole("completions", "Whole completions, passed through", "completions", false),
@@ -43,26 +46,32 @@ func kinds() []kind {
 		whole("messages", "Whole replies of /v1/messages, translated", "messages", true),
 		whole("responses", "Whole replies of /v1/responses, translated, store: false", "responses-unkept", true),
 		whole("kept", "Whole replies of /v1/responses, translated and kept", "responses", true),
-		{"fast-streams", "Streams of 50 pieces without pause, ten connections; CPU a piece", "completions", fastModel, 10, 40, 20, false},
+		{
+			"fast-streams", "Streams of 50 pieces without pause, ten connections; CPU a piece",
+			"completions", fastModel, 10, 40, 20, false,
+		},
 		{"translated-streams", "The same at /v1/messages, translated", "messages", fastModel, 10, 40, 20, true},
-		{"slow-streams", "500 streams of 50 pieces, 10 ms apart; CPU a piece", "completions", slowModel, 500, 500, 2, false},
+		{
+			"slow-streams", "500 streams of 50 pieces, 10 ms apart; CPU a piece",
+			"completions", slowModel, 500, 500, 2, false,
+		},
 	}
 }
 
 func turnsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench turns", flag.ContinueOnError)
-	base := fs.String("base", "", "`path` of the build to compare with: a program, or the source of one")
-	gateway := fs.String("gateway", "", "`path` of the build that is measured (default: the source around)")
+	base := fs.String("base", "", "`path` of the build to compare with: a program, or its source")
+	gateway := fs.String("gateway", "", "`path` of the build to measure (default: the current source)")
 	rounds := fs.Int("rounds", 7, "`number` of rounds of each kind")
-	only := fs.String("only", "", "measure the kinds with these `words` in their names alone")
-	rival := fs.String("rival", "", "`command` of another gateway to measure, as of bench run")
+	only := fs.String("only", "", "only measure kinds with these `words` in their names")
+	rival := fs.String("rival", "", "`command` of another gateway to measure, as in bench run")
 	asJSON := fs.Bool("json", false, "print JSON")
 	dir := fs.String("dir", "", "`directory` for temporary data (default the system's)")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
 	if *base == "" || *rounds < 1 {
-		return fmt.Errorf("%w: --base names a build to compare with, --rounds is 1 or more", errUsage)
+		return fmt.Errorf("%w: --base must name a build to compare with, and --rounds must be at least 1", errUsage)
 	}
 	b := &bench{plan: newPlan(false), gateway: *gateway, rivalCommand: *rival, progress: stderr}
 	b.plan.limit = time.Hour
@@ -77,7 +86,7 @@ func turnsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return b.report(stdout, *asJSON, err)
 }
 
-// turns sets a build beside another one.
+// turns compares a build with another one.
 type turns struct {
 	*bench
 	base     string // path
@@ -99,7 +108,7 @@ func (t *turns) start(ctx context.Context) error {
 		if name == onNew {
 			from = t.gateway
 		}
-		// how a file was written decides how much of it the system maps at once
+		// the way a file was written determines how much of it the system maps at once
 		if err := copyFile(program, from); err != nil {
 			return err
 		}
@@ -145,7 +154,8 @@ func (t *turns) all(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 	}
-	memory := t.findings.section("memory", "Memory", column{figIdle, "MB, 2 s after the start", 1}, column{figFull, "MB after all the load", 1})
+	memory := t.findings.section("memory", "Memory",
+		column{figIdle, "MB, 2 s after the start", 1}, column{figFull, "MB after all the load", 1})
 	for i, s := range t.gateways {
 		if err := s.resident(memory); err != nil {
 			return err
@@ -175,8 +185,8 @@ func (t *turns) kind(ctx context.Context, k *kind, subjects []*subject) error {
 	return nil
 }
 
-// round loads all in turns, each turn beginning with another one, and reads the processor time of each once it is
-// quiet.
+// round loads all contenders in turns, starting each turn with another one, and measures the CPU time of each when it
+// is quiet.
 func (k *kind) round(ctx context.Context, round int, all []*contender) error {
 	for _, c := range all {
 		if err := c.watch.mark(); err != nil {
@@ -199,13 +209,14 @@ func (k *kind) round(ctx context.Context, round int, all []*contender) error {
 	return nil
 }
 
-// tell writes the table of a kind.
+// tell adds the table of a kind.
 func (t *turns) tell(k *kind, all []*contender) {
 	unit, digits := "µs CPU a request", 1
 	if k.model != wholeModel {
 		unit, digits = "µs CPU a piece", 2
 	}
-	s := t.findings.section(k.name, k.title, column{figCPU, unit, digits}, column{"of_base", "of base", 3}, column{figRate, "requests/s", 0})
+	s := t.findings.section(k.name, k.title,
+		column{figCPU, unit, digits}, column{"of_base", "of base", 3}, column{figRate, "requests/s", 0})
 	for _, c := range all {
 		row := s.row(c.subject.name).put(figCPU, c.cpu...).put(figRate, c.rate...)
 		if c != all[0] {
@@ -221,7 +232,7 @@ func (t *turns) tell(k *kind, all []*contender) {
 	}
 }
 
-// contender holds a subject that is loaded in turns, on connections that stay open.
+// contender is a subject that is loaded in turns, on connections that stay open.
 type contender struct {
 	subject *subject
 	loop    *loop
@@ -234,7 +245,10 @@ type contender struct {
 }
 
 func (k *kind) contender(ctx context.Context, s *subject) (*contender, error) {
-	o := &loadOptions{target: s.target, clientAPI: k.clientAPI, model: k.model, key: s.key, conns: k.conns, stream: k.model != wholeModel}
+	o := &loadOptions{
+		target: s.target, clientAPI: k.clientAPI, model: k.model, key: s.key, conns: k.conns,
+		stream: k.model != wholeModel,
+	}
 	if o.stream {
 		o.path = s.streamPath
 		var err error
@@ -260,7 +274,7 @@ func (k *kind) contender(ctx context.Context, s *subject) (*contender, error) {
 	return c, err
 }
 
-// load has so many requests answered.
+// load sends requests until so many are answered.
 func (c *contender) load(ctx context.Context, requests int) error {
 	var left atomic.Int64
 	left.Store(int64(requests))
@@ -280,7 +294,7 @@ func (c *contender) load(ctx context.Context, requests int) error {
 	return ctx.Err()
 }
 
-// end takes note of a round.
+// end records the results of a round.
 func (c *contender) end() {
 	count := &c.loop.count
 	answers := float64(count.requests)

@@ -12,30 +12,30 @@ import (
 	"weir/internal/llm"
 )
 
-// year is the installation that a seeded database stands for. Everything in it
-// follows from its fields, so that a second run finds what the first one wrote.
+// year describes the installation of a seeded database. All data follows from its fields, so that a second run finds
+// the data of the first.
 type year struct {
-	Requests, Rows int64 // in all; of them, those with a row of their own, the last
+	Requests, Rows int64 // in all; the last Rows of them have a row of their own
 	Days           int
 	Accounts       int
 	End            time.Time // midnight behind the last day, UTC
 }
 
-// A hundredth of the accounts are large, a tenth middling, the rest small. Each
-// of an account's busy keys asks each of its models every day.
+// One in a hundred accounts is large, one in ten medium, the rest small. Each of an account's busy keys uses each of
+// its models every day.
 const (
 	models      = 30
 	largeEvery  = 100
 	mediumEvery = 10
-	idleKeys    = 200 // that a large account has beside the busy ones
-	budgetEvery = 4   // accounts, of which one has a budget a month
-	hoursADay   = 2   // in which a key asks a model
+	idleKeys    = 200 // of a large account, in addition to the busy ones
+	budgetEvery = 4   // one in so many accounts has a monthly budget
+	hoursADay   = 2   // hours in which a key uses a model
 )
 
-// size is what accounts of a size have.
+// size describes the accounts of a size.
 type size struct {
 	models, keys, idle int
-	weight             int64 // requests of a key to a model, beside those of others
+	weight             int64 // requests of a key to a model, relative to others
 }
 
 func sizeOf(account int) size {
@@ -48,7 +48,7 @@ func sizeOf(account int) size {
 	return size{2, 1, 0, 1}
 }
 
-// user is a key that asks a model.
+// user is a key that uses a model.
 type user struct {
 	account, key, model, provider string
 	price                         *ledger.PriceRecord
@@ -59,7 +59,7 @@ func accountID(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d
 
 func keyID(account, n int) string { return fmt.Sprintf("00000000-0000-7000-9%03d-%012d", n, account) }
 
-// prices are those of the models, from $0.10 to $3 a million tokens.
+// prices returns the prices of the models, from $0.10 to $3 a million tokens.
 func prices() []ledger.PriceRecord {
 	list := make([]ledger.PriceRecord, models)
 	for i := range list {
@@ -80,7 +80,7 @@ func modelName(model int) string {
 	return fmt.Sprintf("%s/model-%02d-2026-05", providerOf(model), model)
 }
 
-// users are all keys that ask a model, by account.
+// users returns all pairs of a key and a model that it uses, by account.
 func (s *year) users() []user {
 	priced := prices()
 	var list []user
@@ -89,14 +89,16 @@ func (s *year) users() []user {
 		for m := range z.models {
 			at := (a + m) % models
 			for k := range z.keys {
-				list = append(list, user{accountID(a), keyID(a, k), modelName(at), providerOf(at), &priced[at], z.weight})
+				list = append(list, user{
+					accountID(a), keyID(a, k), modelName(at), providerOf(at), &priced[at], z.weight,
+				})
 			}
 		}
 	}
 	return list
 }
 
-// rowDays is on how many days, the last, requests have rows.
+// rowDays returns on how many of the last days requests have rows.
 func (s *year) rowDays() int {
 	if s.Rows == 0 {
 		return 0
@@ -104,18 +106,18 @@ func (s *year) rowDays() int {
 	return int(min(int64(s.Days), max(1, (s.Rows*int64(s.Days)+s.Requests-1)/s.Requests)))
 }
 
-// history is how many days have rollups and no rows.
+// history returns how many days have rollups and no rows.
 func (s *year) history() int { return s.Days - s.rowDays() }
 
 func (s *year) first() time.Time { return s.End.AddDate(0, 0, -s.Days) }
 
-// journal is the identity under which a part of the data is written. Another
-// shape has another one.
+// journal returns the identity of the journal for a part of the data. Other flags give another one.
 func (s *year) journal(part string) uuid.UUID {
-	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "weir:bench:%s:%d:%d:%d:%d:%d", part, s.Requests, s.Rows, s.Days, s.Accounts, s.End.Unix()))
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "weir:bench:%s:%d:%d:%d:%d:%d",
+		part, s.Requests, s.Rows, s.Days, s.Accounts, s.End.Unix()))
 }
 
-// figures are what some requests add to a rollup.
+// figures are the additions of some requests to a rollup.
 type figures struct{ requests, cost, input, cached, output int64 }
 
 func (f *figures) add(o figures) {
@@ -126,9 +128,11 @@ func (f *figures) add(o figures) {
 	f.output += o.output
 }
 
-// figuresOf are those of n requests of a user.
+// figuresOf returns those of n requests of a user.
 func figuresOf(r *rand.Rand, u *user, n int64) figures {
-	usage := llm.Usage{llm.Input: n * (200 + r.Int64N(1500)), llm.CacheRead: n * r.Int64N(1000), llm.Output: n * (50 + r.Int64N(500))}
+	usage := llm.Usage{
+		llm.Input: n * (200 + r.Int64N(1500)), llm.CacheRead: n * r.Int64N(1000), llm.Output: n * (50 + r.Int64N(500)),
+	}
 	return figures{n, int64(costOf(u, &usage)), usage[llm.Input], usage[llm.CacheRead], usage[llm.Output]}
 }
 
@@ -137,14 +141,14 @@ func costOf(u *user, usage *llm.Usage) llm.Money {
 	return p.Cost(usage, "")
 }
 
-// dayRequests are how many requests each user makes on a day of the history.
+// dayRequests returns how many requests each user makes on a past day.
 func (s *year) dayRequests(r *rand.Rand, users []user, day int) []int64 {
 	all := s.Requests - s.Rows
 	days := int64(s.history())
 	quota := all*int64(day+1)/days - all*int64(day)/days
 	weights, total := make([]int64, len(users)), int64(0)
 	for i := range users {
-		weights[i] = users[i].weight * (50 + r.Int64N(101)) // a day is half to one and a half of the mean
+		weights[i] = users[i].weight * (50 + r.Int64N(101)) // a day has half to one and a half times the mean
 		total += weights[i]
 	}
 	before, given := int64(0), int64(0)
@@ -188,7 +192,7 @@ func (p *picker) pick(r *rand.Rand) *user {
 	return &p.users[lo]
 }
 
-// entry is the settled attempt with that number, of all that have rows.
+// entry returns the n-th settled attempt among those with rows.
 func (s *year) entry(r *rand.Rand, p *picker, n int64) ledger.Entry {
 	u := p.pick(r)
 	span := time.Duration(s.rowDays()) * 24 * time.Hour
@@ -198,23 +202,29 @@ func (s *year) entry(r *rand.Rand, p *picker, n int64) ledger.Entry {
 	return ledger.Entry{
 		Attempt: ledger.Attempt{
 			ID:      ledger.AttemptID{Request: requestID(at, r), N: 1},
-			Account: u.account, Key: u.key, Requested: u.model, Provider: u.provider, Model: u.model[len(u.provider)+1:],
+			Account: u.account, Key: u.key, Requested: u.model,
+			Provider: u.provider, Model: u.model[len(u.provider)+1:],
 			Attribution: attributionOf(n),
-			Opened:      at, Arrived: at, Stream: n%3 != 0, Price: llm.Price{Version: u.price.Version}, Bound: bound, Hold: costOf(u, &bound),
+			Opened:      at, Arrived: at, Stream: n%3 != 0, Price: llm.Price{Version: u.price.Version}, Bound: bound,
+			Hold: costOf(u, &bound),
 		},
 		Settlement: ledger.Settlement{
-			Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Counts: true, Finish: llm.FinishStop, Status: 200, Usage: usage, Cost: costOf(u, &usage),
-			FirstToken: time.Duration(100+r.IntN(900)) * time.Millisecond, Duration: time.Duration(1+r.IntN(20)) * time.Second,
+			Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Counts: true, Finish: llm.FinishStop, Status: 200,
+			Usage: usage, Cost: costOf(u, &usage),
+			FirstToken: time.Duration(100+r.IntN(900)) * time.Millisecond,
+			Duration:   time.Duration(1+r.IntN(20)) * time.Second,
 		},
 	}
 }
 
-// attributionOf has a request of one of 300 end users and one of 10 teams.
+// attributionOf returns the attribution of a request to one of 300 end users and one of 10 teams.
 func attributionOf(n int64) llm.Attribution {
-	return llm.Attribution{User: fmt.Sprintf("user-%03d", n%300), Tags: []llm.Tag{{Name: "team", Value: fmt.Sprintf("team-%d", n%10)}}}
+	return llm.Attribution{
+		User: fmt.Sprintf("user-%03d", n%300), Tags: []llm.Tag{{Name: "team", Value: fmt.Sprintf("team-%d", n%10)}},
+	}
 }
 
-// requestID is a UUID of version 7 of that moment.
+// requestID returns a UUID of version 7 with that time.
 func requestID(at time.Time, r *rand.Rand) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|0x7000|r.Uint64N(1<<12))
 	binary.BigEndian.PutUint64(id[8:], 1<<63|r.Uint64()>>2)

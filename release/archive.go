@@ -20,12 +20,12 @@ import (
 type entry struct {
 	name  string
 	mode  fs.FileMode // with fs.ModeDir for a directory
-	owner int         // user and group
-	from  string      // the file; empty for text
+	owner int         // user and group id
+	from  string      // source file; empty if text is set
 	text  []byte
 }
 
-// open is the content of a file, and its length.
+// open returns the content and the length of a file.
 func (e *entry) open() (io.ReadCloser, int64, error) {
 	if e.from == "" {
 		return io.NopCloser(bytes.NewReader(e.text)), int64(len(e.text)), nil
@@ -60,7 +60,7 @@ func (r *release) archives(context.Context) error {
 	return nil
 }
 
-// contents are the files of the archive for a target, in one directory.
+// contents returns the files of the archive for a target, in one directory.
 func (r *release) contents(t target) ([]entry, error) {
 	dir := "weir_" + r.fileVersion() + "_" + t.String()
 	all := []entry{
@@ -83,7 +83,7 @@ func (r *release) contents(t target) ([]entry, error) {
 	return all, err
 }
 
-// created writes a file.
+// created creates a file with the content that write writes.
 func created(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -153,7 +153,7 @@ func writeZip(w io.Writer, entries []entry, at time.Time) error {
 	return zw.Close()
 }
 
-// compressed writes a file with gzip, without its name and time.
+// compressed compresses a file with gzip, without its name and time.
 func compressed(from, to string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// bills writes a bill of materials for each program, in the form of CycloneDX: the modules that it says are in it.
+// bills writes a bill of materials for each program, in the CycloneDX format, from the modules recorded in the program.
 func (r *release) bills(context.Context) error {
 	for _, t := range r.targets {
 		info, err := buildinfo.ReadFile(r.program(t))
@@ -66,7 +66,7 @@ func (r *release) bill(t target, info *buildinfo.BuildInfo, sum string) *cyclone
 	return bom
 }
 
-// component is a module of a program. Its hash is that of go.sum, which is of all its files and their names:
+// component returns a module of a program. Its hash is that of go.sum, which covers all its files and their names:
 // https://pkg.go.dev/golang.org/x/mod/sumdb/dirhash#Hash1
 func component(m *debug.Module) cyclonedx.Component {
 	if m.Replace != nil {
@@ -82,7 +82,7 @@ func component(m *debug.Module) cyclonedx.Component {
 	return c
 }
 
-// sha256Of is the checksum of a file, in hexadecimal digits.
+// sha256Of returns the checksum of a file, in hexadecimal.
 func sha256Of(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

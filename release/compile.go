@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// target is what a program is built for.
+// target is a platform that a program is built for.
 type target struct{ system, processor string }
 
 func (t target) String() string { return t.system + "_" + t.processor }
 
-// program is the name of the program's file.
+// program returns the name of the program's file.
 func (t target) program() string {
 	if t.system == "windows" {
 		return "weir.exe"
@@ -26,25 +26,25 @@ func (t target) program() string {
 	return "weir"
 }
 
-// settings are variables of the go command that change what is built: those of a release, whatever the machine has.
+// settings are the variables of the go command that affect the build, fixed so that the machine's own have no effect.
 var settings = []string{
 	"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=off", "GOFLAGS=",
 	"GOWORK=off",
 }
 
-// stripped are the linker's flags that leave out symbols and debug information.
+// stripped are the linker flags that omit symbols and debug information.
 const stripped = "-s -w"
 
-// linkerFlags are those of a release.
+// linkerFlags returns the linker flags of a release.
 func linkerFlags(s *source, strip string) string {
 	return strings.TrimSpace(strip + " -buildid= -X main.release=" + s.version + " -X main.revision=" + s.commit +
 		" -X main.committed=" + s.time.Format(time.RFC3339))
 }
 
-// goToolchain matches the version of Go in go.mod, which is the one that builds.
+// goToolchain matches the Go version in go.mod that builds the release.
 var goToolchain = regexp.MustCompile(`(?m)^toolchain (go\S+)$`)
 
-// toolchain is that of the repository.
+// toolchain returns the Go version of the repository.
 func toolchain(root string) (string, error) {
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -53,10 +53,10 @@ func toolchain(root string) (string, error) {
 	if m := goToolchain.FindSubmatch(mod); m != nil {
 		return string(m[1]), nil
 	}
-	return "", errors.New("go.mod has no line `toolchain`, so that nobody knows which Go builds the release")
+	return "", errors.New("go.mod has no line `toolchain`: add one with the Go version that builds the release")
 }
 
-// goCommand is the go command for a target.
+// goCommand returns a go command for a target.
 func goCommand(ctx context.Context, root string, t target, args ...string) (*exec.Cmd, error) {
 	tool, err := toolchain(root)
 	if err != nil {

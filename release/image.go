@@ -20,11 +20,11 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user runs the program in the image, as in the manifests for Kubernetes.
+// user is the user id of the program in the image, as in the manifests for Kubernetes.
 const user = 65532
 
-// image writes the image for Linux, on all processors that are built for, as an archive in the layout of the Open
-// Container Initiative: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
+// image writes the Linux image, for all processors of the targets, as an archive in the OCI image layout:
+// https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
 func (r *release) image(context.Context) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	found := false
@@ -64,7 +64,7 @@ func (r *release) image(context.Context) error {
 	return created(name, func(w io.Writer) error { return writeTar(w, entries, r.time) })
 }
 
-// filesBelow are the entries of a directory.
+// filesBelow returns the entries of a directory.
 func filesBelow(dir string) ([]entry, error) {
 	var all []entry
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -82,7 +82,7 @@ func filesBelow(dir string) ([]entry, error) {
 	return all, err
 }
 
-// imageFor is the image for a processor: one layer, with the program and what it needs beside it.
+// imageFor returns the image for a processor: one layer with the program and its files.
 func (r *release) imageFor(t target) (v1.Image, error) {
 	var layer bytes.Buffer
 	if err := writeTarGz(&layer, r.imageFiles(t), r.time); err != nil {
@@ -111,7 +111,7 @@ func (r *release) imageFor(t target) (v1.Image, error) {
 	return mutate.ConfigFile(img, cfg)
 }
 
-// imageConfig is how the image is run.
+// imageConfig returns the configuration of the image.
 func (r *release) imageConfig() v1.Config {
 	return v1.Config{
 		Entrypoint: []string{"/usr/bin/weir"}, Cmd: []string{"serve"}, WorkingDir: "/etc/weir",
@@ -134,7 +134,7 @@ func (r *release) imageConfig() v1.Config {
 	}
 }
 
-// imageFiles are all files of the image.
+// imageFiles returns all files of the image.
 func (r *release) imageFiles(t target) []entry {
 	passwd := fmt.Appendf(nil, "weir:x:%d:%d:Weir:/data:/sbin/nologin\n", user, user)
 	dirs := []string{
@@ -156,13 +156,13 @@ func (r *release) imageFiles(t target) []entry {
 	})
 }
 
-// authorities are the certificates of Mozilla's list, as Go's module for them has it, so that they do not depend on the
-// machine that builds. One that is trusted for old certificates alone cannot be told so in a file, and is left out.
+// authorities returns the certificates of Mozilla's list from a Go module, so that they do not depend on the build
+// machine. It omits roots that are trusted only for old certificates, because a PEM file cannot express that.
 func authorities() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			_ = pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // to memory
+			_ = pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a write to memory
 		}
 	}
 	return all.Bytes()

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// licencesFile has the licences of all modules that are part of a program.
+// licencesFile returns the file with the licences of all modules in a program.
 func (r *release) licencesFile() string { return filepath.Join(r.stage, "licences") }
 
-// licenceNames matches files that say under which terms a module may be passed on.
+// licenceNames matches files with the terms of redistribution of a module.
 var licenceNames = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)`)
 
 // licences writes the file, from the sources of the modules and of the embedded data.
 func (r *release) licences(ctx context.Context) error {
-	modules := map[string]string{} // their directories, by their names and versions
+	modules := map[string]string{} // directories by names and versions
 	for _, t := range r.targets {
 		cmd, err := goCommand(ctx, r.root, t, "list", "-deps", "-f",
 			"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/weir")
@@ -70,7 +70,7 @@ func addLicences(all *bytes.Buffer, name, dir string) error {
 		fmt.Fprintf(all, "== %s, %s ==\n\n%s\n\n", name, e.Name(), bytes.TrimSpace(text))
 	}
 	if !found {
-		return errors.New(name + " has no licence that could be passed on with the program")
+		return errors.New(name + " has no licence file: add one, or remove the dependency")
 	}
 	return nil
 }

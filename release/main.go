@@ -1,6 +1,6 @@
-// Command release makes the files of a release of Weir from a clone: programs, archives, packages, an image, bills of
-// materials, checksums and a statement of provenance. The same commit gives the same bytes, whoever builds it, and
-// where. What it makes, and how to check it, is in docs/release.md.
+// Command release builds the files of a release of Weir from a clone: programs, archives, packages, an image, bills of
+// materials, checksums and a provenance statement. The build is reproducible: the same commit gives the same bytes on
+// every machine. docs/release.md describes the files and how to verify them.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// allTargets are what a release is built for.
+// allTargets are the platforms of a release.
 var allTargets = []target{
 	{"linux", "amd64"},
 	{"linux", "arm64"},
@@ -39,9 +39,10 @@ func run(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	root := flags.String("root", "..", "the clone to build")
-	out := flags.String("out", "../dist", "directory for the files; it must not exist, or be an earlier release's")
-	targets := flags.String("targets", "all", "what to build for, such as linux/amd64,darwin/arm64")
-	snapshot := flags.Bool("snapshot", false, "build what is there: a commit without a tag, with changes too")
+	out := flags.String("out", "../dist", "directory for the files; it must not exist, or contain an earlier release")
+	targets := flags.String("targets", "all", "targets, such as linux/amd64,darwin/arm64")
+	snapshot := flags.Bool("snapshot", false,
+		"build the clone as it is: without a tag, and even with uncommitted changes")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func parseTargets(text string) ([]target, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		system, processor, ok := strings.Cut(name, "/")
 		if !ok {
-			return nil, fmt.Errorf("%q is no target: write it as linux/amd64", name)
+			return nil, fmt.Errorf("%q is not a target: write it as linux/amd64", name)
 		}
 		all = append(all, target{system, processor})
 	}

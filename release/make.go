@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// release is one that is made.
+// release is a release in the making.
 type release struct {
 	source
 	root, out string
 	targets   []target
 	log       io.Writer
 
-	stage string // directory of what the files are made of
+	stage string // directory of the intermediate files
 }
 
-// checksumsFile has the checksums of all other files, which mark a directory as that of a release.
+// checksumsFile contains the checksums of all other files. It also marks a directory as that of a release.
 const checksumsFile = "SHA256SUMS"
 
-// make makes all files of the release.
+// make builds all files of the release.
 func (r *release) make(ctx context.Context) (err error) {
 	if err := r.begin(); err != nil {
 		return err
@@ -56,12 +56,12 @@ func (r *release) make(ctx context.Context) (err error) {
 
 func (r *release) say(format string, args ...any) { fmt.Fprintf(r.log, format+"\n", args...) }
 
-// begin makes the directory of the release, in place of that of an earlier one.
+// begin creates the directory of the release, and removes that of an earlier one.
 func (r *release) begin() error {
 	entries, err := os.ReadDir(r.out)
 	if len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(r.out, checksumsFile)); err != nil {
-			return fmt.Errorf("%s has files, and is not the directory of a release: name another one", r.out)
+			return fmt.Errorf("%s contains files and is not the directory of a release: name another one", r.out)
 		}
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -73,15 +73,15 @@ func (r *release) begin() error {
 	return os.MkdirAll(r.out, 0o755)
 }
 
-// program is the file of the program for a target.
+// program returns the file of the program for a target.
 func (r *release) program(t target) string { return filepath.Join(r.stage, t.String(), t.program()) }
 
-// file is a file of the release.
+// file returns the path of a file of the release.
 func (r *release) file(format string, args ...any) string {
 	return filepath.Join(r.out, "weir_"+r.fileVersion()+fmt.Sprintf(format, args...))
 }
 
-// completions are the scripts, by their shells.
+// completions are the completion scripts by shell.
 var completions = [][2]string{
 	{"bash", "weir.bash"},
 	{"zsh", "_weir"},
@@ -89,7 +89,8 @@ var completions = [][2]string{
 	{"powershell", "weir.ps1"},
 }
 
-// share writes what the program itself writes: completion and manual pages. They are the same for all targets.
+// share writes the files that the program itself generates: completion scripts and manual pages. They are the same for
+// all targets.
 func (r *release) share(ctx context.Context) error {
 	host := target{runtime.GOOS, runtime.GOARCH}
 	program := r.program(host)
@@ -127,7 +128,7 @@ func (r *release) share(ctx context.Context) error {
 	return nil
 }
 
-// sizes prints how large the files of the release are.
+// sizes prints the sizes of the files of the release.
 func (r *release) sizes() error {
 	entries, err := os.ReadDir(r.out)
 	if err != nil {

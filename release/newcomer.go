@@ -19,19 +19,19 @@ import (
 	"time"
 )
 
-// withinAll is how long the whole way may take a newcomer, and withinPackaged that from the package on.
+// withinAll bounds the time of all steps of a new user, and withinPackaged the time from the package on.
 const (
 	withinAll      = 5 * time.Minute
 	withinPackaged = 20 * time.Second
 )
 
-// newcomer walks the documented way in an empty home: docs/install.md, then docs/quickstart.md, with a browser's
-// requests where it says to open a page.
+// newcomer follows the documented steps in an empty home directory: docs/install.md, then docs/quickstart.md, with
+// requests of a browser for the pages.
 type newcomer struct {
 	home, weir string // weir is the installed program
 	log        io.Writer
 	gateway    *exec.Cmd
-	out        string // file with what the gateway printed
+	out        string // file with the gateway's output
 	base       string // address of the gateway
 	key        string
 	browser    *http.Client
@@ -54,7 +54,7 @@ func newcomerCommand(ctx context.Context, args []string) error {
 	return errors.Join(n.walk(ctx, *root, *file), os.RemoveAll(home))
 }
 
-// walk goes the whole way, and prints how long each step took.
+// walk runs all steps and prints the duration of each.
 func (n *newcomer) walk(ctx context.Context, root, file string) (err error) {
 	begun := time.Now()
 	if file == "" {
@@ -89,7 +89,7 @@ func (n *newcomer) walk(ctx context.Context, root, file string) (err error) {
 	fmt.Fprintf(n.log, "%8.2f s  from the package on (at most %s); %.2f s in all (at most %s)\n", took.Seconds(),
 		withinPackaged, all.Seconds(), withinAll)
 	if took > withinPackaged || all > withinAll {
-		return errors.New("that took too long")
+		return errors.New("the steps took too long")
 	}
 	return nil
 }
@@ -103,7 +103,8 @@ func (n *newcomer) step(ctx context.Context, name string, do func(context.Contex
 	return nil
 }
 
-// makePackage makes a release for this machine, and gives its archive or, where it can be unpacked, its Debian package.
+// makePackage builds a release for this machine and returns its Debian package, or its archive if it cannot be unpacked
+// here.
 func (n *newcomer) makePackage(ctx context.Context, root string) (string, error) {
 	s, err := describe(ctx, root, true)
 	if err != nil {
@@ -123,7 +124,7 @@ func (n *newcomer) makePackage(ctx context.Context, root string) (string, error)
 	return r.file("_%s.tar.gz", here), nil
 }
 
-// install unpacks a package below the home, where nothing of the machine is changed.
+// install unpacks a package below the home directory, so that the machine is not changed.
 func (n *newcomer) install(ctx context.Context, file string) error {
 	installed := filepath.Join(n.home, "installed")
 	if err := os.Mkdir(installed, 0o755); err != nil {
@@ -142,7 +143,7 @@ func (n *newcomer) install(ctx context.Context, file string) error {
 	return err
 }
 
-// environment is an empty one: no key of a provider, no configuration.
+// environment returns an environment without provider keys and configuration.
 func (n *newcomer) environment() []string {
 	return []string{"HOME=" + n.home, "PATH=" + os.Getenv("PATH")}
 }
@@ -163,15 +164,16 @@ var (
 	setupLink = regexp.MustCompile(`http://\S+/setup/\S+`)
 )
 
-// start starts the gateway, and waits for what its first start prints.
+// start starts the gateway and waits for the output of its first start.
 func (n *newcomer) start(ctx context.Context) error {
 	n.out = filepath.Join(n.home, "printed")
 	printed, err := os.Create(n.out)
 	if err != nil {
 		return err
 	}
-	defer printed.Close()                                                //nolint:errcheck // the gateway has its own
-	n.gateway = exec.Command(n.weir, "serve", "--listen", "127.0.0.1:0") // stop ends it
+	defer printed.Close() //nolint:errcheck // the gateway has a descriptor of its own
+	// stop ends the gateway.
+	n.gateway = exec.Command(n.weir, "serve", "--listen", "127.0.0.1:0")
 	n.gateway.Dir, n.gateway.Env = n.home, n.environment()
 	n.gateway.Stdout, n.gateway.Stderr = printed, printed
 	if err := n.gateway.Start(); err != nil {
@@ -208,7 +210,7 @@ func (n *newcomer) stop() error {
 	return g.Wait()
 }
 
-// ask sends a request and gives the answer's text, of at most a megabyte.
+// ask sends a request and returns the text of the answer, at most a megabyte.
 func (n *newcomer) ask(ctx context.Context, method, path, kind, body string) (status int, text string, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, n.base+path, strings.NewReader(body))
 	if err != nil {
@@ -231,7 +233,7 @@ func (n *newcomer) ask(ctx context.Context, method, path, kind, body string) (st
 	return answer.StatusCode, string(all), err
 }
 
-// page opens a page or, with fields, sends its form, and gives the page that comes.
+// page opens a page or, with fields, submits its form, and returns the resulting page.
 func (n *newcomer) page(ctx context.Context, path string, fields url.Values) (string, error) {
 	method, kind := http.MethodGet, ""
 	if fields != nil {
@@ -274,7 +276,7 @@ func (n *newcomer) setUp(ctx context.Context) error {
 	return err
 }
 
-// once matches what keeps a form from being sent twice.
+// once matches the token that prevents a form from being submitted twice.
 var once = regexp.MustCompile(`name="once" value="([^"]+)"`)
 
 func (n *newcomer) makeKey(ctx context.Context) error {
@@ -298,7 +300,7 @@ func (n *newcomer) makeKey(ctx context.Context) error {
 	return nil
 }
 
-// chart waits until the overview draws what was used: the gateway writes it to the database within a second.
+// chart waits until the overview shows a chart of the usage, which the gateway writes to the database within a second.
 func (n *newcomer) chart(ctx context.Context) error {
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(50 * time.Millisecond) {
 		text, err := n.page(ctx, "/accounts/default", nil)
@@ -319,7 +321,7 @@ func (n *newcomer) setBudget(ctx context.Context) error {
 	return err
 }
 
-// refused waits until a budget that is less than what was spent is in force.
+// refused waits until a budget below the amount spent takes effect.
 func (n *newcomer) refused(ctx context.Context) error {
 	said := ""
 	for begun := time.Now(); time.Since(begun) < 5*time.Second; time.Sleep(50 * time.Millisecond) {

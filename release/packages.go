@@ -15,10 +15,10 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// formats are those of packages.
+// formats are the package formats.
 var formats = []string{"deb", "rpm", "apk"}
 
-// packages writes the packages for Linux, as packages.yaml says.
+// packages writes the Linux packages described in packages.yaml.
 func (r *release) packages(context.Context) error {
 	for _, t := range r.targets {
 		if t.system != "linux" {

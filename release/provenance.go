@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// statement says of what and how files were made:
-// https://github.com/in-toto/attestation/blob/v1.1.0/spec/v1/statement.md
+// statement describes how files were built: https://github.com/in-toto/attestation/blob/v1.1.0/spec/v1/statement.md
 type statement struct {
 	Type          string    `json:"_type"`
 	Subject       []subject `json:"subject"`
@@ -25,8 +24,8 @@ type subject struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// predicate is https://slsa.dev/spec/v1.0/provenance. It has no times and no id of the run, so that it is the same
-// whenever it is made.
+// predicate follows https://slsa.dev/spec/v1.0/provenance. It has no times and no id of the run, so that it is
+// reproducible.
 type predicate struct {
 	BuildDefinition struct {
 		BuildType            string            `json:"buildType"`
@@ -41,13 +40,13 @@ type predicate struct {
 	} `json:"runDetails"`
 }
 
-// Names of this build. The repository has no address of its own that they could be below.
+// Names of this build. The repository has no URL to derive them from.
 const (
 	buildType = "urn:weir:release:v1"
-	builderID = "urn:weir:release:unattended" // a machine that nobody vouches for: the statement is not signed
+	builderID = "urn:weir:release:unattended" // an unattested machine: the statement is not signed
 )
 
-// provenance writes the statement about all files that there are.
+// provenance writes the statement about all files of the release.
 func (r *release) provenance(context.Context) error {
 	tool, err := toolchain(r.root)
 	if err != nil {
@@ -86,7 +85,7 @@ func (r *release) provenance(context.Context) error {
 	return os.WriteFile(r.file("_provenance.json"), append(text, '\n'), 0o644)
 }
 
-// subjects are the files that there are.
+// subjects returns the files of the release with their checksums.
 func (r *release) subjects() ([]subject, error) {
 	entries, err := os.ReadDir(r.out)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// source is what a release is made from.
+// source is the commit that a release is built from.
 type source struct {
 	version string // without the v
 	commit  string
-	time    time.Time // of the commit: every time in the files of the release
+	time    time.Time // of the commit, used as the time of all files
 }
 
-// fileVersion is the version in the names of files, where a plus has to be escaped in addresses.
+// fileVersion returns the version for file names, without the plus sign, which URLs must escape.
 func (s *source) fileVersion() string { return strings.ReplaceAll(s.version, "+", ".") }
 
-// developed matches what cmd/weir calls a build from a clone.
+// developed matches the version that cmd/weir reports for a build from a clone.
 var developed = regexp.MustCompile(`nextRelease = "(.+)"`)
 
-// describe is the source in a clone. A release is a commit with a tag such as v1.2.3, without changes.
+// describe returns the source in a clone. A release is a commit with a tag such as v1.2.3 and without changes.
 func describe(ctx context.Context, root string, snapshot bool) (source, error) {
 	var s source
 	var err error
@@ -60,7 +60,7 @@ func describe(ctx context.Context, root string, snapshot bool) (source, error) {
 	}
 	next := developed.FindSubmatch(text)
 	if next == nil {
-		return s, errors.New("cmd/weir/version.go names no next release")
+		return s, errors.New("cmd/weir/version.go has no nextRelease")
 	}
 	s.version = string(next[1]) + "+" + s.commit[:12]
 	if changes != "" {
