@@ -82,7 +82,10 @@ func (c Counts) String() string {
 }
 
 // Rules returns the whole table.
-func Rules() []Rule {
+func Rules() []Rule { return slices.Concat(exchangeRules(), statusRules(), requestRules()) }
+
+// exchangeRules returns the rules for failures of the connection and of the answer.
+func exchangeRules() []Rule {
 	return []Rule{
 		{
 			Fault: FaultUnreachable, Cause: llm.CauseUnreachable, When: "no connection, or none in time",
@@ -111,6 +114,12 @@ func Rules() []Rule {
 			Fault: FaultShape, Cause: llm.CauseBadAnswer, When: "not the protocol: an answer of unexpected form",
 			Again: true, Onward: true, Counts: ForAccount,
 		},
+	}
+}
+
+// statusRules returns the rules for failures of the provider that a status reports.
+func statusRules() []Rule {
+	return []Rule{
 		{
 			Fault: FaultServer, Cause: llm.CauseServerError, When: "500, 502, 408, an error in place of the answer",
 			Again: true, Onward: true, Counts: ForAll,
@@ -141,6 +150,12 @@ func Rules() []Rule {
 		// The key may lack access to the model or to a file of the request, which is no reason to keep others from the
 		// provider.
 		{Fault: FaultForbidden, Cause: llm.CauseForbidden, When: "403", OtherKey: true, Onward: true, Counts: ForAll},
+	}
+}
+
+// requestRules returns the rules for the model and the request itself, and for failures of the gateway.
+func requestRules() []Rule {
+	return []Rule{
 		{
 			Fault: FaultModel, Cause: llm.CauseModelNotFound,
 			When:   "404 of a model that an alias, `models` or `default_model` names",
