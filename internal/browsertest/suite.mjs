@@ -193,7 +193,7 @@ await step("somebody is invited by a link, and comes in with their role", async 
   await bob.getByLabel("E-mail").fill("bob@example.com");
   await bob.getByLabel("Password").fill("not the pass phrase");
   await bob.getByRole("button", { name: "Sign in" }).click();
-  await shown(bob, /is not right/);
+  await shown(bob, /is wrong/);
   bob.expecting = undefined;
   await bob.getByLabel("E-mail").fill("bob@example.com");
   await bob.getByLabel("Password").fill("the pass phrase of bob");
@@ -330,7 +330,7 @@ await step("a webhook is added, and its secret is shown once", async () => {
   ada.expecting = /422/;
   await ada.getByLabel("Address", { exact: true }).fill("ftp://example.com/");
   await ada.getByRole("button", { name: "Add the endpoint" }).click();
-  await shown(ada, /is not an address/);
+  await shown(ada, /The address .* is invalid/);
   ada.expecting = undefined;
   assert.ok(await ada.getByLabel(/^key\.created/).isChecked(), "what was chosen is there yet");
   await ada.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${listening.address().port}/hook`);

@@ -47,7 +47,7 @@ func sampleDeliveries() []webhook.Delivery {
 	due := testTime.Add(9 * time.Minute)
 	return []webhook.Delivery{
 		{ID: "019aa3a0-0000-7000-8000-000000000004", Event: "019aa39e-0000-7000-8000-000000000004", Type: webhook.Test, At: testTime, State: webhook.Pending, Due: &testTime},
-		{ID: "019aa3a0-0000-7000-8000-000000000003", Event: "019aa39e-0000-7000-8000-000000000003", Type: webhook.BudgetThreshold, At: testTime.Add(-time.Minute), State: webhook.Pending, Due: &due, Tries: 3, Last: &webhook.Try{N: 3, At: testTime, Took: 15 * time.Second, Error: strings.Repeat("no whole answer within 15s ", 9)}},
+		{ID: "019aa3a0-0000-7000-8000-000000000003", Event: "019aa39e-0000-7000-8000-000000000003", Type: webhook.BudgetThreshold, At: testTime.Add(-time.Minute), State: webhook.Pending, Due: &due, Tries: 3, Last: &webhook.Try{N: 3, At: testTime, Took: 15 * time.Second, Error: strings.Repeat("no complete answer within 15s ", 9)}},
 		{ID: "019aa3a0-0000-7000-8000-000000000002", Event: "019aa39e-0000-7000-8000-000000000002", Type: webhook.RateLimitExceeded, At: testTime.AddDate(0, 0, -4), State: webhook.Failed, Ended: &testTime, Tries: 14, Last: &webhook.Try{N: 14, At: testTime, Took: 31 * time.Millisecond, Status: 500, Error: "the receiver did not answer with 2xx", Answer: hostile}},
 		{ID: "019aa3a0-0000-7000-8000-000000000001", Event: "019aa39e-0000-7000-8000-000000000001", Type: webhook.KeyCreated, At: testTime.AddDate(0, 0, -5), State: webhook.Delivered, Ended: &testTime, Tries: 1, Last: &webhook.Try{N: 1, At: testTime, Took: 48 * time.Millisecond, Status: 204}},
 	}
@@ -55,7 +55,7 @@ func sampleDeliveries() []webhook.Delivery {
 
 func webhookSamples() []sample {
 	home := hookHome{"acc-1", sampleHookPath}
-	well, failing, off := sampleHook(nil), failingHook(50*time.Hour), disabledHook("its receiver answered 410: it wants no more events")
+	well, failing, off := sampleHook(nil), failingHook(50*time.Hour), disabledHook("its receiver answered 410 Gone")
 	deliveries := sampleDeliveries()
 	crowd := []webhook.Endpoint{well, failing, off}
 	for len(crowd) < webhook.MaxEndpoints {
@@ -66,7 +66,7 @@ func webhookSamples() []sample {
 	}
 	wrong := &form{values: url.Values{"url": {hostile}, "events": {string(webhook.KeyCreated), hostile}, "allow_private": {"on"}}}
 	readHook(home, false, wrong)
-	wrong.mistake("url", "That is not an address such as \"https://example.com/hooks/weir\".")
+	wrong.mistake("url", "The address \"ftp://example.com/\" is invalid. Write it like \"https://example.com/hooks/weir\".")
 	entry := func(home hookHome, operator bool, f *form) page {
 		return page{name: "webhook-new", title: "Add an endpoint", data: newHookPageOf(home, operator, f)}
 	}
@@ -99,7 +99,7 @@ func oneWebhookSamples(home hookHome, deliveries []webhook.Delivery) []sample {
 		many = append(many, deliveries...)
 	}
 	wrong := &form{values: url.Values{"url": {hostile}}}
-	wrong.mistake("url", "That is not an address such as \"https://example.com/hooks/weir\".")
+	wrong.mistake("url", "The address \"ftp://example.com/\" is invalid. Write it like \"https://example.com/hooks/weir\".")
 	rotated := sampleHook(func(e *webhook.Endpoint) { e.Rotated, e.AllowPrivate = new(testTime.Add(20*time.Hour)), true })
 	at := sampleHookPath + "/" + rotated.ID
 	details := func(e webhook.Endpoint, d webhook.Delivery, tries int, answer string) page {
@@ -125,7 +125,7 @@ func oneWebhookSamples(home hookHome, deliveries []webhook.Delivery) []sample {
 		{"webhook-delivery-most", at + "/deliveries/x", people.Owner, details(rotated, deliveries[2], mostTries+5, strings.Repeat(`"`, 4<<10))},
 		{"start-webhooks", "/accounts/acme", people.Owner, page{name: "start", title: "Overview", data: startPage{
 			KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", Curl: Code{Ident: "first-call", Label: "A first call", Text: "curl"},
-			Hooks: hookNoticesOf(home, []webhook.Endpoint{failingHook(50 * time.Hour), disabledHook("its receiver answered 410: it wants no more events")}, testTime),
+			Hooks: hookNoticesOf(home, []webhook.Endpoint{failingHook(50 * time.Hour), disabledHook("its receiver answered 410 Gone")}, testTime),
 		}}},
 	}
 }

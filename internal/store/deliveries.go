@@ -197,7 +197,7 @@ func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int6
 	}
 	switch {
 	case o.Gone:
-		return ending{o.Job.Webhook, o.Job.URL, "its receiver answered 410: it wants no more events"}, nil
+		return ending{o.Job.Webhook, o.Job.URL, "its receiver answered 410 Gone"}, nil
 	case now-since >= webhook.DisableAfter.Microseconds():
 		why := fmt.Sprintf("every delivery has failed for %d days", int(webhook.DisableAfter.Hours()/24))
 		return ending{o.Job.Webhook, o.Job.URL, why}, nil

@@ -18,44 +18,44 @@ import (
 )
 
 const (
-	// LeaseFor is how long a delivery is a node's that has taken it: longer than a
-	// try, so that two nodes never try at once.
+	// LeaseFor is how long a delivery is leased to the node that has taken it. It is longer than a try, so that two
+	// nodes never try at once.
 	LeaseFor = 2 * tryFor
-	// slots is how many tries a node makes at once, and perEndpoint how many of them
-	// at one endpoint, where the last one succeeded; else it is one.
+	// slots is the maximum number of concurrent tries of a node. perEndpoint is the maximum at one endpoint if its last
+	// try succeeded; otherwise the maximum is one.
 	slots       = 512
 	perEndpoint = 8
 
 	lookEvery   = 500 * time.Millisecond
-	askFor      = 10 * time.Second // of the database
-	finishFor   = 5 * time.Second  // for tries under way when the gateway stops
+	askFor      = 10 * time.Second // per database call
+	finishFor   = 5 * time.Second  // for running tries when the gateway stops
 	maxOutcomes = 256              // written in one transaction
 )
 
-// Waiting is an endpoint for which deliveries are due.
+// Waiting is an endpoint with due deliveries.
 type Waiting struct {
 	Webhook string
 	Failing bool // its last try failed
 }
 
-// Outbox is the deliveries as nodes take them.
+// Outbox is the queue of deliveries that nodes take from.
 type Outbox interface {
-	// WaitingWebhooks are the endpoints for which deliveries are due, in the order of
-	// their ids, but for those that are disabled or want to hear nothing for a while.
+	// WaitingWebhooks returns the endpoints with due deliveries, sorted by id, except disabled endpoints and those
+	// whose receiver asked for a pause.
 	WaitingWebhooks(ctx context.Context) ([]Waiting, error)
-	// TakeDeliveries takes at most that many due deliveries of an endpoint for
-	// LeaseFor, those due first before others. Nobody else gets them meanwhile.
+	// TakeDeliveries leases up to n due deliveries of an endpoint for LeaseFor, earliest due first. No other node gets
+	// them in that time.
 	TakeDeliveries(ctx context.Context, webhook string, n int) ([]Job, error)
-	// EndTries writes how tries ended. One whose delivery was taken by another node
-	// since, or begun anew, says nothing about that but a success.
+	// EndTries stores the results of tries. If another node has taken the delivery since, or it was restarted, only a
+	// success is stored.
 	EndTries(ctx context.Context, list []Outcome) error
 }
 
-// DelivererOptions is what a Deliverer is made of.
+// DelivererOptions configures a Deliverer.
 type DelivererOptions struct {
 	Outbox Outbox
 	Ring   *seal.Ring
-	// AllowPrivate lets every endpoint be on a private address.
+	// AllowPrivate permits every endpoint to have a private address.
 	AllowPrivate bool
 	Proxy        outbound.Proxy // nil for none
 	Roots        *x509.CertPool // nil for the system's
@@ -63,31 +63,30 @@ type DelivererOptions struct {
 	Log          *slog.Logger
 }
 
-// Deliverer sends what is due. It holds no delivery for longer than a try, and no
-// endpoint waits for another one.
+// Deliverer sends due deliveries. It leases a delivery only for one try, and slow endpoints do not delay others.
 type Deliverer struct {
 	options DelivererOptions
 	sender  *sender
 
-	busy    map[string]int // tries under way, by endpoint
+	busy    map[string]int // running tries by endpoint
 	running int
-	served  string // the endpoint whose turn was last
-	// unsigned is until when nothing is taken of endpoints whose secrets this node cannot
-	// open: others may.
+	served  string // the endpoint that was served last
+	// unsigned maps endpoints whose secrets this node cannot decrypt to the time until which it skips them, so that
+	// other nodes can try.
 	unsigned map[string]time.Time
 	ended    chan Outcome
-	unsaid   []Outcome // outcomes that the database does not know yet
+	unsaid   []Outcome // results that are not stored yet
 
 	delivered, failed atomic.Int64
 }
 
-// Stats are the tries of a deliverer since its start.
+// Stats counts the tries of a deliverer since its start.
 type Stats struct{ Delivered, Failed int64 }
 
-// Stats are how its tries have ended.
+// Stats returns the counts of tries.
 func (d *Deliverer) Stats() Stats { return Stats{d.delivered.Load(), d.failed.Load()} }
 
-// NewDeliverer makes a deliverer, which sends nothing before Run.
+// NewDeliverer returns a deliverer. Run starts the sending.
 func NewDeliverer(o DelivererOptions) *Deliverer {
 	return &Deliverer{
 		options: o, sender: newSender(o.Proxy, o.Roots, o.Version, nil),
@@ -95,7 +94,7 @@ func NewDeliverer(o DelivererOptions) *Deliverer {
 	}
 }
 
-// Run sends what is due until ctx ends, and gives tries under way a few seconds then.
+// Run sends due deliveries until ctx ends, and then gives running tries a few seconds.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer d.sender.close()
 	sending, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -119,9 +118,9 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-var errStopped = errors.New("the gateway stops")
+var errStopped = errors.New("the gateway is stopping")
 
-// finish waits for the tries under way, and ends those that take long.
+// finish waits for the running tries, and cancels slow ones.
 func (d *Deliverer) finish(stop context.CancelCauseFunc) {
 	patience := time.AfterFunc(finishFor, func() { stop(errStopped) })
 	defer patience.Stop()
@@ -131,7 +130,7 @@ func (d *Deliverer) finish(stop context.CancelCauseFunc) {
 	d.write(context.Background())
 }
 
-// note takes a try that has ended off the books, and keeps its outcome.
+// note records a finished try, and all others that have finished by then.
 func (d *Deliverer) note(o Outcome) {
 	for {
 		d.running--
@@ -148,7 +147,7 @@ func (d *Deliverer) note(o Outcome) {
 		default:
 			d.failed.Add(1)
 		}
-		select { // what else has ended goes along
+		select { // also record other finished tries
 		case o = <-d.ended:
 		default:
 			return
@@ -156,8 +155,8 @@ func (d *Deliverer) note(o Outcome) {
 	}
 }
 
-// write tells the database how tries ended. What it does not take is told again with
-// the next ones; after LeaseFor somebody tries those deliveries again.
+// write stores the results of tries. Results that it cannot store are retried with the next ones; after LeaseFor
+// another node repeats those deliveries.
 func (d *Deliverer) write(ctx context.Context) {
 	for len(d.unsaid) > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)
@@ -174,7 +173,7 @@ func (d *Deliverer) write(ctx context.Context) {
 	}
 }
 
-// take begins tries of what is due, as far as there is room.
+// take starts tries of due deliveries while slots are free.
 func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 	if ctx.Err() != nil || d.running >= slots {
 		return
@@ -200,7 +199,7 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 		if n <= 0 {
 			continue
 		}
-		d.served = w.Webhook // even if in vain: the others come first then
+		d.served = w.Webhook // also if that fails, so that the other endpoints come first next time
 		jobs, err := d.options.Outbox.TakeDeliveries(ctx, w.Webhook, n)
 		if err != nil {
 			d.fail(ctx, err)
@@ -214,8 +213,8 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 	}
 }
 
-// inTurn puts those first who come after the one that was served last: many that are
-// slow keep nobody waiting for more than a round.
+// inTurn rotates the list so that it starts after the endpoint that was served last. So slow endpoints delay others by
+// at most one round.
 func (d *Deliverer) inTurn(waiting []Waiting) []Waiting {
 	i := slices.IndexFunc(waiting, func(w Waiting) bool { return w.Webhook > d.served })
 	if i < 0 {
@@ -225,11 +224,11 @@ func (d *Deliverer) inTurn(waiting []Waiting) []Waiting {
 }
 
 func (d *Deliverer) fail(ctx context.Context, err error) {
-	d.options.Log.DebugContext(ctx, "webhooks that are due could not be read", "err", err)
+	d.options.Log.DebugContext(ctx, "due webhook deliveries could not be read", "err", err)
 }
 
-// try makes one try of a delivery. Its time is that of the job: receivers refuse what
-// is minutes off, as the clock of a single node may be.
+// try makes one try of a delivery. Its timestamp is the job's, by the shared clock, because receivers refuse timestamps
+// that are minutes off, as a single node's clock may be.
 func (d *Deliverer) try(ctx context.Context, j *Job) Outcome {
 	o := Outcome{Job: j, Try: Try{N: j.Take, At: j.At}}
 	signature, err := d.sign(j, j.At)
@@ -258,20 +257,20 @@ func (d *Deliverer) sign(j *Job, at time.Time) (string, error) {
 	return Signature(j.Event, at, j.Payload, secrets...)
 }
 
-// judge says what a try comes to.
+// judge sets the result of a try and the time of the next one.
 func (o *Outcome) judge(j *Job, a *answer, err error) {
 	switch {
 	case errors.Is(err, errStopped):
 		o.Undone = true
 		return
-	case a.status >= 200 && a.status < 300: // whatever became of its body
+	case a.status >= 200 && a.status < 300: // even if reading the body failed
 		o.State = Delivered
 		return
 	case a.status == 410:
-		o.State, o.Gone, o.Try.Error = Failed, true, "the receiver answered 410: it wants no more events"
+		o.State, o.Gone, o.Try.Error = Failed, true, "the receiver answered 410 Gone, so no further events are sent"
 		return
 	}
-	o.Try.Error = plain(describe(a, err), maxError) // a receiver's certificate may have a say in it
+	o.Try.Error = plain(describe(a, err), maxError) // the error may contain text from the receiver's certificate
 	if a.status == 429 || a.status == 503 || a.status == 502 || a.status == 504 {
 		o.Rest = min(a.retryAfter, longestRest)
 	}
@@ -283,18 +282,17 @@ func (o *Outcome) judge(j *Job, a *answer, err error) {
 	o.State, o.After = Pending, after
 }
 
-// noHost is said of a host that is not there and of one that may not be dialled: else
-// whoever may have an endpoint could ask which names there are inside.
-const noHost = "the host could not be found, or is at an address that is not permitted: a private, local or metadata " +
-	"one, or a public one without https"
+// noHost is the error for an unknown host and for a forbidden address. One text covers both, so that people with an
+// endpoint cannot probe for internal names.
+const noHost = "the host could not be found, or its address is not permitted: it is private, local or a metadata " +
+	"address, or public without https"
 
-// describe says for people why a try failed. What a name resolves to within the
-// gateway's network, and the gateway's own address, are not for everybody who may have
-// an endpoint.
+// describe returns the reason of a failed try for people. It reveals neither internal addresses nor the gateway's own
+// address, because people with an endpoint need not know them.
 func describe(a *answer, err error) string {
 	switch {
 	case err == nil && a.status >= 300 && a.status < 400:
-		return "the receiver answered with a redirect, which is not followed: give the address that it leads to"
+		return "the receiver answered with a redirect, which is not followed: set the URL to the redirect's target"
 	case err == nil:
 		return "the receiver did not answer with 2xx"
 	case outbound.Refused(err):

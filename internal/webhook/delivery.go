@@ -2,20 +2,20 @@ package webhook
 
 import "time"
 
-// State is how a delivery stands.
+// State is the state of a delivery.
 type State string
 
-// The states.
+// These are the states.
 const (
-	Pending   State = "pending"   // it is to be tried, for the first time or again
+	Pending   State = "pending"   // waits for the first try or a retry
 	Delivered State = "delivered" // the receiver answered with 2xx
-	Failed    State = "failed"    // it was tried for three days, or the endpoint is gone
+	Failed    State = "failed"    // failed for three days, or the endpoint is gone
 )
 
-// States are all of them.
+// States returns all states.
 func States() []State { return []State{Pending, Delivered, Failed} }
 
-// Delivery is one event on its way to one endpoint.
+// Delivery is the delivery of one event to one endpoint.
 type Delivery struct {
 	ID      string // UUIDv7
 	Webhook string // id of the endpoint
@@ -23,34 +23,34 @@ type Delivery struct {
 	Type    Type
 	At      time.Time // of the event
 	State   State
-	Due     *time.Time // of the next try; nil where there is none
+	Due     *time.Time // time of the next try; nil if there is none
 	Ended   *time.Time
-	Tries   int // that have ended; MaxTries for more
+	Tries   int // finished tries; at most MaxTries
 	// Last is the last try; nil before the first one.
 	Last *Try
 }
 
-// Detail is a delivery with what was sent and what came back.
+// Detail is a delivery with the sent payload and the receiver's answers.
 type Detail struct {
 	Delivery
 	URL     string // of the endpoint, as it is now
 	Payload []byte
-	History []Try // the last ones, MaxTries at most, in their order
+	History []Try // the last MaxTries, in order
 }
 
 // Try is one request to an endpoint.
 type Try struct {
-	N      int       // from 1; one that was cut short is left out
+	N      int       // from 1; interrupted tries are omitted
 	At     time.Time // of the header webhook-timestamp
 	Took   time.Duration
 	Status int    // of the answer; 0 for none
-	Error  string // what went wrong, for people; empty for a success
-	// Answer is how the answer's body began, at most 512 bytes of UTF-8; empty for
-	// tries before the last TriesInFull.
+	Error  string // the reason of a failure, for people; empty for a success
+	// Answer is the start of the response body, at most 512 bytes of UTF-8; empty for tries before the last
+	// TriesInFull.
 	Answer string
 }
 
-// DeliveryQuery selects deliveries of an endpoint, the newest first.
+// DeliveryQuery selects deliveries of an endpoint, newest first.
 type DeliveryQuery struct {
 	Webhook string
 	State   State  // empty for all
@@ -58,32 +58,32 @@ type DeliveryQuery struct {
 	Limit   int    // at least 1
 }
 
-// Job is a delivery that this node has taken, for as long as a lease lasts.
+// Job is a delivery that this node has leased.
 type Job struct {
 	ID      string
 	Webhook string
 	Event   string
 	Payload []byte
 	URL     string
-	// AllowPrivate is the endpoint's.
+	// AllowPrivate is the endpoint's field.
 	AllowPrivate bool
-	// Secrets are sealed, the present one first.
+	// Secrets are sealed; the current one is first.
 	Secrets []string
-	Take    int           // how often it was taken: the number of the try
-	Failed  int           // tries of this round that failed before
-	Age     time.Duration // since it was due first in this round
-	At      time.Time     // when it was taken, by the clock that all nodes share
+	Take    int           // number of leases so far: the number of the try
+	Failed  int           // failed tries of this round
+	Age     time.Duration // since it was first due in this round
+	At      time.Time     // when it was leased, by the clock that all nodes share
 }
 
-// Outcome is how a try ended, for the database.
+// Outcome is the result of a try, for the database.
 type Outcome struct {
 	Job    *Job
 	Try    Try
-	State  State         // Pending where it is to be tried again
-	After  time.Duration // until then, from when it is written
-	Rest   time.Duration // for which the receiver wants to hear nothing; 0 for none
-	Gone   bool          // the receiver said 410: nothing is to be sent to it any more
-	Undone bool          // it was no try: somebody is to make it, when After is over
-	// Unsigned says that this node could not sign, which another one may.
+	State  State         // Pending if there will be a retry
+	After  time.Duration // delay of the retry from when the result is stored
+	Rest   time.Duration // pause that the receiver asked for; 0 for none
+	Gone   bool          // the receiver answered 410: the endpoint gets no more events
+	Undone bool          // the request was not completed: repeat the try after After
+	// Unsigned reports that this node could not sign; another node may be able to.
 	Unsigned bool
 }

@@ -15,44 +15,42 @@ import (
 	"weir/internal/outbound"
 )
 
-// Endpoint is an address that is told of events.
+// Endpoint is an address that receives events.
 type Endpoint struct {
 	ID           string // UUIDv7
-	Account      string // id; empty for the installation's, which is told of every event
+	Account      string // id; empty for an endpoint of the installation, which receives every event
 	URL          string
-	Types        []Type // that it wants; empty for all
-	AllowPrivate bool   // it may be on a private address, and plain http there
+	Types        []Type // subscribed types; empty for all
+	AllowPrivate bool   // permits a private address, and plain http there
 	Created      time.Time
-	// Rotated is until when the secret before the present one signs too; nil for
-	// not any more.
+	// Rotated is the time until which the previous secret also signs; nil if it no longer does.
 	Rotated *time.Time
-	// Failing is since when every try has failed; nil where the last one did not.
+	// Failing is the time since when every try has failed; nil if the last one succeeded.
 	Failing *time.Time
-	// Disabled is since when nothing is sent, and Why says the reason; nil while it
-	// is.
+	// Disabled is the time since when no events are sent, and Why is the reason; nil if the endpoint is enabled.
 	Disabled *time.Time
 	Why      string
-	// Dropped is how many events were not sent because too many waited, since it was enabled, got
-	// its address or was sent what it had not taken.
+	// Dropped is the number of events that were dropped because too many deliveries were waiting. It restarts when the
+	// endpoint is enabled, changes its address or recovers events.
 	Dropped int64
 }
 
-// Wants reports whether the endpoint is to be told of events of a type.
+// Wants reports whether the endpoint subscribes to events of type t.
 func (e *Endpoint) Wants(t Type) bool {
 	return len(e.Types) == 0 || slices.Contains(e.Types, t)
 }
 
-// EndpointHealth is how an endpoint fares, in a word.
+// EndpointHealth summarizes the state of an endpoint.
 type EndpointHealth string
 
-// The states.
+// These are the states.
 const (
 	Active   EndpointHealth = "active"
 	Failing  EndpointHealth = "failing"
 	Disabled EndpointHealth = "disabled"
 )
 
-// Health is how the endpoint fares.
+// Health returns the state of the endpoint.
 func (e *Endpoint) Health() EndpointHealth {
 	switch {
 	case e.Disabled != nil:
@@ -63,35 +61,35 @@ func (e *Endpoint) Health() EndpointHealth {
 	return Active
 }
 
-// Why an endpoint is disabled that somebody disabled, and one of the installation whose
-// maker lost the role of an operator.
+// These are reasons to disable an endpoint: a person did, or it is an endpoint of the installation whose creator lost
+// the operator role.
 const (
 	ByHand           = "by hand"
-	ByFormerOperator = "whoever made it, or changed its address last, is no operator any more"
+	ByFormerOperator = "its creator, or the last person who changed its address, is no longer an operator"
 )
 
 const maxURL = 2048 // bytes
 
-// checkURL says what is wrong with an address. A name is judged by what it resolves
-// to whenever it is dialled.
+// checkURL returns an error for an address that no endpoint can have. The addresses that a host name resolves to are
+// checked on each dial.
 func checkURL(text string, allowPrivate bool) error {
 	u, err := url.Parse(text)
 	wrong := func(format string, args ...any) error { return llm.Invalid("url", fmt.Sprintf(format, args...)) }
 	switch {
 	case err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "":
-		return wrong(`%.200q is not an address such as "https://example.com/hooks/weir".`, text)
+		return wrong(`The address %.200q is invalid. Write it like "https://example.com/hooks/weir".`, text)
 	case len(text) > maxURL:
 		return wrong("The address is longer than %d bytes.", maxURL)
 	case u.User != nil:
-		return wrong("The address holds a user name or a password. Events are signed; what they come with is the " +
-			"receiver's to check.")
+		return wrong("The address contains a user name or a password. Remove it: events are signed, and the receiver " +
+			"checks the signature.")
 	case u.Fragment != "" || strings.HasSuffix(text, "#"):
-		return wrong(`The address ends with a fragment, "#…", which is never sent.`)
+		return wrong(`The address has a fragment, "#…", which is never sent. Remove it.`)
 	case u.Scheme == "http" && !allowPrivate:
-		return wrong("Events are sent over https alone. Plain http is for private addresses, where an operator " +
-			"permits them (allow_private).")
+		return wrong("Events are sent only over https. Plain http needs a private address and the permission of an " +
+			"operator (allow_private).")
 	case u.Port() != "" && !isPort(u.Port()):
-		return wrong("The port %q is none: it is from 1 to 65535.", u.Port())
+		return wrong("The port %q is invalid: write a number from 1 to 65535.", u.Port())
 	}
 	if err := checkHost(u, allowPrivate); err != nil {
 		return wrong("The address cannot be an endpoint: %v.", err)
@@ -99,15 +97,14 @@ func checkURL(text string, allowPrivate bool) error {
 	return nil
 }
 
-// checkHost refuses a host that is forbidden as it stands, however it is written. Where
-// there is a proxy nobody else does.
+// checkHost refuses a forbidden host in any notation. Behind a proxy this is the only check.
 func checkHost(u *url.URL, allowPrivate bool) error {
 	host, err := asciiHost(u.Hostname())
 	if err != nil {
-		return fmt.Errorf("%q is no name of a host", u.Hostname())
+		return fmt.Errorf("%q is not a valid host name", u.Hostname())
 	}
 	if isOddNumber(host) {
-		return fmt.Errorf("the host %q is a number that is no usual address; write it as 192.0.2.1 or [2001:db8::1]",
+		return fmt.Errorf("the host %q is an unusual notation of an address; write it as 192.0.2.1 or [2001:db8::1]",
 			u.Hostname())
 	}
 	name := strings.TrimRight(strings.ToLower(host), ".")
@@ -117,8 +114,8 @@ func checkHost(u *url.URL, allowPrivate bool) error {
 	return reach(u.Scheme, allowPrivate).CheckHost(name)
 }
 
-// asciiHost is a host as net/http asks for it: what is not ASCII becomes it, and some of
-// that are other ways to write digits and dots (UTS 46).
+// asciiHost returns the ASCII form of a host, as net/http dials it. Some non-ASCII characters are other notations of
+// digits and dots (UTS 46).
 func asciiHost(host string) (string, error) {
 	if !strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return host, nil
@@ -126,9 +123,8 @@ func asciiHost(host string) (string, error) {
 	return idna.Lookup.ToASCII(host)
 }
 
-// isOddNumber reports whether some resolvers would take a host for an address in
-// octal, hexadecimal or with parts left out: https://url.spec.whatwg.org/#concept-ipv4-parser
-// reads those whose last part is a number.
+// isOddNumber reports whether some resolvers would read a host as an address in octal, hexadecimal or with omitted
+// parts: https://url.spec.whatwg.org/#concept-ipv4-parser parses hosts whose last label is a number.
 func isOddNumber(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
@@ -144,7 +140,7 @@ func isPort(text string) bool {
 	return err == nil && a.Port() > 0
 }
 
-// reach is what may be dialled for an endpoint: plain http on local addresses alone.
+// reach returns the addresses that may be dialled for an endpoint. Plain http is limited to local addresses.
 func reach(scheme string, allowPrivate bool) outbound.Reach {
 	switch {
 	case scheme != "https":
@@ -155,8 +151,8 @@ func reach(scheme string, allowPrivate bool) outbound.Reach {
 	return outbound.Public
 }
 
-// checkTypes refuses a type that an endpoint of the account, of the installation where
-// it is empty, is never told of, and puts the others into the order of Kinds.
+// checkTypes returns an error for a type that endpoints of the account (of the installation if it is empty) never
+// receive. It returns the other types in the order of Kinds.
 func checkTypes(account string, types []Type) ([]Type, error) {
 	var all []string
 	for _, k := range Kinds() {
@@ -167,11 +163,11 @@ func checkTypes(account string, types []Type) ([]Type, error) {
 	place := func(t Type) int { return slices.Index(all, string(t)) }
 	for i, t := range types {
 		if k, ok := KindOf(t); ok && place(t) < 0 {
-			return nil, llm.Invalidf(fmt.Sprintf("events[%d]", i), "Endpoints of the installation alone are told of "+
-				"%q. An account's are told of: %s.", k.Type, strings.Join(all, ", "))
+			return nil, llm.Invalidf(fmt.Sprintf("events[%d]", i), "Only endpoints of the installation receive "+
+				"%q. An account's endpoints receive: %s.", k.Type, strings.Join(all, ", "))
 		}
 		if place(t) < 0 {
-			return nil, llm.Invalidf(fmt.Sprintf("events[%d]", i), "There is no event %q. There are: %s.", t,
+			return nil, llm.Invalidf(fmt.Sprintf("events[%d]", i), "There is no event %q. Choose from: %s.", t,
 				strings.Join(all, ", "))
 		}
 	}

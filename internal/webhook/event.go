@@ -1,7 +1,6 @@
-// Package webhook tells people's programs what happens, as the Standard Webhooks
-// specification has it (https://www.standardwebhooks.com): events, the endpoints
-// that want to hear of them, signatures, and the delivery that does not give up for
-// three days.
+// Package webhook sends events to people's programs by the Standard Webhooks specification
+// (https://www.standardwebhooks.com): events, the endpoints that subscribe to them, signatures, and deliveries that are
+// retried for three days.
 package webhook
 
 import (
@@ -13,10 +12,10 @@ import (
 	"weir/internal/budget"
 )
 
-// Type is what an event tells.
+// Type is the type of an event.
 type Type string
 
-// The types.
+// These are the types.
 const (
 	KeyCreated          Type = "key.created"
 	KeyExpiring         Type = "key.expiring"
@@ -34,41 +33,40 @@ const (
 	Test                Type = "webhook.test"
 )
 
-// Version is that of the payloads. It changes only where a field goes or comes to
-// mean something else; new ones may come at any time.
+// Version is the version of the payloads. It changes only if a field is removed or changes its meaning; new fields may
+// be added at any time.
 const Version = 1
 
-// Event is something that has happened. It is written in the transaction of what it
-// tells, together with its deliveries.
+// Event is an occurrence to report. It is written in the transaction of the change that it reports, together with its
+// deliveries.
 type Event struct {
-	ID      uuid.UUID // the same at every try, and after a database went back in time
+	ID      uuid.UUID // the same at every try, and after a database was restored
 	Type    Type
-	Account string // id of the account that it concerns; empty for none
+	Account string // id of the account concerned; empty for none
 	At      time.Time
 	Data    Data
-	// Once is what the event is told of once until a time comes; empty where it is
-	// told whenever it is written.
+	// Once identifies the occurrence if it must be reported only once until a time; empty to report each written event.
 	Once  string
 	Until time.Time
-	// Internal keeps an event from the endpoints of accounts, whatever its type.
+	// Internal hides an event from the endpoints of accounts, whatever its type.
 	Internal bool
 }
 
-// NewEvent is an event of now.
+// NewEvent returns an event with a new id.
 func NewEvent(t Type, account string, at time.Time, d Data) Event {
 	return Event{ID: uuid.Must(uuid.NewV7()), Type: t, Account: account, At: at, Data: d}
 }
 
-// TellOnce makes an event one that is told once until a time, however often it is
-// found: its id follows from what it is of (RFC 9562, version 5).
+// TellOnce limits an event to one report until a time, even if the occurrence is found again. Its id is derived from
+// the occurrence (RFC 9562, version 5).
 func (e *Event) TellOnce(until time.Time, of ...string) {
-	text, _ := json.Marshal(append([]string{string(e.Type)}, of...)) // texts always have a JSON
+	text, _ := json.Marshal(append([]string{string(e.Type)}, of...)) // never fails for strings
 	e.ID = uuid.NewSHA1(uuid.NameSpaceURL, text)
 	e.Once, e.Until = e.ID.String(), until
 }
 
-// Data is what an event tells, in the parts that its type has. Amounts are decimals
-// of US dollars, times RFC 3339 in UTC.
+// Data is the content of an event; its type determines the fields. Amounts are decimals of US dollars, times are RFC
+// 3339 in UTC.
 type Data struct {
 	Account   *Account   `json:"account,omitempty"`
 	Key       *Key       `json:"key,omitempty"`
@@ -82,20 +80,20 @@ type Data struct {
 	WebhookID string     `json:"webhook_id,omitempty"`
 }
 
-// Drift is what a provider reports otherwise than the ledger has it, of a UTC day.
+// Drift is a difference between a provider's report of a UTC day and the ledger.
 type Drift struct {
 	Provider string      `json:"provider"`
 	Date     string      `json:"date"`
-	Rows     int64       `json:"rows"`   // differences that are not explained
+	Rows     int64       `json:"rows"`   // unexplained differences
 	Models   []DriftedOf `json:"models"` // the first 20 of them
 }
 
-// DriftedOf is a model of which they differ.
+// DriftedOf is a model with a difference.
 type DriftedOf struct {
 	Model     string  `json:"model"`
 	Finding   string  `json:"finding"` // see docs/metering.md
 	OursUSD   string  `json:"ours_usd"`
-	TheirsUSD *string `json:"theirs_usd"` // null where the provider tells no cost of the model
+	TheirsUSD *string `json:"theirs_usd"` // null if the provider reports no cost of the model
 }
 
 // Account is the account that an event concerns.
@@ -114,46 +112,46 @@ type Key struct {
 
 // Budget is a budget in one of its periods.
 type Budget struct {
-	Of       string        `json:"of"` // "account", "key", "user", "tag", or "credit" for what was paid beforehand
+	Of       string        `json:"of"` // "account", "key", "user", "tag", or "credit" for prepaid credit
 	Part     *Part         `json:"part,omitempty"`
 	Period   budget.Period `json:"period"`       // "day", "month" or "total"
 	From     *string       `json:"period_start"` // UTC date; null for a total
 	LimitUSD string        `json:"limit_usd"`
-	SpentUSD string        `json:"spent_usd"` // settled, when the event was written
+	SpentUSD string        `json:"spent_usd"` // settled when the event was written
 }
 
-// Part is whose budget it is, of "user" and "tag".
+// Part names the end user or the tag value of a budget of "user" or "tag".
 type Part struct {
 	Tag   string `json:"tag,omitempty"` // its name
-	Value string `json:"value"`         // of the tag, or the end user
+	Value string `json:"value"`         // of the tag, or the id of the end user
 }
 
-// RateLimit is the limit that a request would have passed.
+// RateLimit is the limit that a request would have exceeded.
 type RateLimit struct {
 	Of    string `json:"of"`    // "key", "account" or "installation"
 	What  string `json:"what"`  // "rpm", "tpm", "concurrency" or "rejected"
 	Limit int64  `json:"limit"` // requests or tokens a minute, or requests at a time
 }
 
-// Target is a model at a provider, as a node found it.
+// Target is a model at a provider, as seen by one node.
 type Target struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
-	Node     string `json:"node"`             // that found it so: each looks for itself
-	Reason   string `json:"reason,omitempty"` // how the last try failed; provider.unavailable alone
+	Node     string `json:"node"`             // the observing node; each node observes separately
+	Reason   string `json:"reason,omitempty"` // the last failure; only for provider.unavailable
 }
 
-// Usage is what an account used on a UTC day, as far as it was settled by AsOf.
+// Usage is an account's usage on a UTC day, as far as it was settled at AsOf.
 type Usage struct {
 	Date     string    `json:"date"`
 	AsOf     time.Time `json:"as_of"`
 	Requests int64     `json:"requests"`
 	Tokens   int64     `json:"tokens"`
 	CostUSD  string    `json:"cost_usd"`
-	Unpriced int64     `json:"unpriced_requests"` // whose cost nobody knows
+	Unpriced int64     `json:"unpriced_requests"` // with an unknown cost
 }
 
-// payload is what is sent.
+// payload is the JSON document of an event.
 type payload struct {
 	ID        uuid.UUID `json:"id"`
 	Type      Type      `json:"type"`
@@ -162,7 +160,7 @@ type payload struct {
 	Data      Data      `json:"data"`
 }
 
-// Payload is what every try of the event sends.
+// Payload returns the body that every try of the event sends.
 func (e *Event) Payload() ([]byte, error) {
 	return json.Marshal(payload{ID: e.ID, Type: e.Type, Version: Version, Timestamp: e.At.UTC().Truncate(
 		time.Microsecond), Data: e.Data})

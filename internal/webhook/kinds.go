@@ -7,36 +7,35 @@ import (
 	"github.com/google/uuid"
 )
 
-// Audience is whose endpoints are told of an event, beside those of the
-// installation, which are told of all.
+// Audience says which endpoints receive an event, in addition to those of the installation, which receive all.
 type Audience string
 
-// The audiences.
+// These are the audiences.
 const (
-	ToAccount   Audience = "account"   // those of the account that it concerns
+	ToAccount   Audience = "account"   // those of the account concerned
 	ToEverybody Audience = "everybody" // those of all accounts
-	ToOperators Audience = "operators" // nobody else's
+	ToOperators Audience = "operators" // no others
 )
 
-// Kind is what is to be known of a type.
+// Kind describes a type of event.
 type Kind struct {
 	Type    Type
 	To      Audience
-	About   string // when it is told, in a sentence or two
+	About   string // when it is sent, in a sentence or two
 	Example Event
 }
 
-// Kinds are all types but Test, which nobody subscribes to.
+// Kinds returns all types except Test, which cannot be subscribed to.
 func Kinds() []Kind { return append(accountKinds(), modelKinds()...) }
 
-// accountKinds are those of accounts with their keys and budgets.
+// accountKinds returns the types about accounts, their keys and budgets.
 func accountKinds() []Kind {
 	return []Kind{
 		{Type: KeyCreated, To: ToAccount, About: "An API key was created.", Example: example(KeyCreated,
 			Data{Account: acme(), Key: exampleKey()})},
 		{
 			Type: KeyExpiring, To: ToAccount,
-			About:   "An API key will expire: told 7 days before and 1 day before, where the key was there by then.",
+			About:   "An API key will expire. Sent 7 days and 1 day before, if the key existed then.",
 			Example: example(KeyExpiring, Data{Account: acme(), Key: exampleKey()}),
 		},
 		{Type: KeyRevoked, To: ToAccount, About: "An API key was revoked.", Example: example(KeyRevoked,
@@ -46,33 +45,34 @@ func accountKinds() []Kind {
 			Example: example(AccountSuspended, Data{Account: acme()}),
 		},
 		{
-			Type: AccountResumed, To: ToAccount, About: "The account was resumed: its keys are good again.",
+			Type: AccountResumed, To: ToAccount, About: "The account was resumed: its keys are valid again.",
 			Example: example(AccountResumed, Data{Account: acme()}),
 		},
 		{
 			Type: BudgetThreshold, To: ToAccount,
-			About: "50, 80, 95 or 100 percent of a budget, or of prepaid credit, are spent: once each for a limit " +
-				"and a period.", Example: example(BudgetThreshold, Data{
+			About: "50, 80, 95 or 100 percent of a budget or of prepaid credit is spent. Sent once per threshold, " +
+				"limit and period.", Example: example(BudgetThreshold, Data{
 				Account: acme(), Budget: exampleBudget("80.12"), Threshold: 80,
 			}),
 		},
 		{
 			Type: BudgetExceeded, To: ToAccount,
-			About: "A budget, or prepaid credit, is spent, or a request was refused because what is left has no room " +
-				"for it: once for a limit and a period. Of an end user or a tag, only after something was spent.",
+			About: "A budget or prepaid credit is spent, or a request was refused because it did not fit into the " +
+				"rest. Sent once per limit and period; for an end user or a tag only after some money was spent.",
 			Example: example(BudgetExceeded, Data{Account: acme(), Budget: exampleBudget("99.97")}),
 		},
 		{
 			Type: RateLimitExceeded, To: ToAccount,
-			About: "A request was refused because of a limit: at most one event a minute for an account and a limit. `key` is the first one that met it.",
+			About: "A request was refused because of a rate limit. Sent at most once a minute per account and " +
+				"limit. `key` is the key of the first such request.",
 			Example: example(RateLimitExceeded, Data{Account: acme(), Key: exampleKey(), RateLimit: &RateLimit{
 				Of: "key", What: "rpm", Limit: 60,
 			}}),
 		},
 		{
 			Type: UsageDaily, To: ToAccount,
-			About: "A UTC day is over on which the account was used: told about an hour later. What settles after " +
-				"that is in the usage reports.", Example: example(UsageDaily,
+			About: "A UTC day with usage of the account is over. Sent about an hour later. Attempts that settle " +
+				"afterwards appear only in the usage reports.", Example: example(UsageDaily,
 				Data{Account: acme(), Usage: &Usage{
 					Date: "2026-11-20", AsOf: exampleTime(), Requests: 1204, Tokens: 3310877, CostUSD: "12.40713",
 				}}),
@@ -80,32 +80,34 @@ func accountKinds() []Kind {
 	}
 }
 
-// modelKinds are those of providers and their models.
+// modelKinds returns the types about providers and their models.
 func modelKinds() []Kind {
 	return []Kind{
 		{
 			Type: ProviderUnavailable, To: ToEverybody,
-			About: "A model has failed five times in a row at its provider, as one node found it. Failures that one " +
-				"account alone has met do not count. One that is not among the models listed, because only requests " +
-				"have named it, is told to the installation alone.", Example: example(ProviderUnavailable,
+			About: "A model failed five times in a row at its provider, as seen by one node. Failures of only one " +
+				"account do not count. For a model that is not listed, because only requests have named it, the " +
+				"event goes only to endpoints of the installation.", Example: example(ProviderUnavailable,
 				Data{Target: &Target{Provider: "openai", Model: "gpt-5-mini", Node: "weir-1", Reason: "status 503"}}),
 		},
 		{
 			Type: ProviderRecovered, To: ToEverybody,
-			About: "A model that had been unavailable answers again, as the same node found it.",
+			About: "A model that was unavailable answers again, as seen by the same node.",
 			Example: example(ProviderRecovered, Data{Target: &Target{
 				Provider: "openai", Model: "gpt-5-mini", Node: "weir-1",
 			}}),
 		},
 		{
 			Type: ModelUnpriced, To: ToOperators,
-			About:   "A model was used of which no price is known, so that the cost is not: once a UTC day for a model.",
+			About: "A model without a known price was used, so its cost is unknown. Sent once per UTC day and " +
+				"model.",
 			Example: example(ModelUnpriced, Data{Model: "house/experimental"}),
 		},
 		{
 			Type: UsageDrift, To: ToOperators,
-			About: "A provider reports of a UTC day what the ledger has otherwise, and nothing explains it: once a day " +
-				"for a provider with an admin_key.", Example: example(UsageDrift, Data{Drift: &Drift{
+			About: "A provider's report of a UTC day differs from the ledger without an explanation. Sent once per " +
+				"day and provider with an admin_key.",
+			Example: example(UsageDrift, Data{Drift: &Drift{
 				Provider: "openai", Date: "2026-11-20", Rows: 1,
 				Models: []DriftedOf{{Model: "gpt-5-mini", Finding: "more", OursUSD: "12.40", TheirsUSD: new("13.07")}},
 			}}),
@@ -113,7 +115,7 @@ func modelKinds() []Kind {
 	}
 }
 
-// KindOf is what is to be known of a type; false for none that can be subscribed to.
+// KindOf returns the description of a type; false for a type that cannot be subscribed to.
 func KindOf(t Type) (Kind, bool) {
 	all := Kinds()
 	i := slices.IndexFunc(all, func(k Kind) bool { return k.Type == t })

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	rateLimitEvery = time.Minute      // at most one event for an account and a limit
-	exceededEvery  = 5 * time.Second  // at most one question whether a budget is spent
-	exceededFor    = 10 * time.Minute // for which it is known that a budget is told of
-	maxNotices     = 1024             // that wait for the database
+	rateLimitEvery = time.Minute      // at most one event per account and limit
+	exceededEvery  = 5 * time.Second  // at most one check whether a budget is spent
+	exceededFor    = 10 * time.Minute // how long a reported budget is remembered
+	maxNotices     = 1024             // waiting to be written
 	maxOfOne       = maxNotices / 16  // of one account
-	maxKnown       = 1 << 14          // names remembered
+	maxKnown       = 1 << 14          // remembered names
 	noticeRetry    = time.Second
 )
 
-// NoticesOptions is what Notices are made of.
+// NoticesOptions configures Notices.
 type NoticesOptions struct {
-	// Tell writes an event, and TellExceeded that of a budget, if it is spent: then it
-	// reports true, however often it is asked.
+	// Tell writes an event. TellExceeded writes the event of a spent budget; it reports whether the budget is spent,
+	// and may be called repeatedly.
 	Tell         func(ctx context.Context, e Event) error
 	TellExceeded func(ctx context.Context, x budget.Exceeded) (bool, error)
 	Node         string
@@ -31,32 +31,31 @@ type NoticesOptions struct {
 	Log          *slog.Logger
 }
 
-// Notices take what happens in no transaction of its own, such as refusals, and have
-// it written beside. Whoever notices something never waits: where the database takes
-// nothing for long, what does not fit is lost, and logged.
+// Notices writes events that occur outside of a transaction, such as refusals, in the background. Callers never wait:
+// if the database is unavailable for long, events that do not fit into the queue are lost and logged.
 type Notices struct {
 	options NoticesOptions
 	queue   chan notice
 
 	mu    sync.Mutex
-	known map[string]time.Time // until when nothing of that name is noticed
-	waits map[string]int       // in the queue, by account
+	known map[string]time.Time // when each name may be reported again
+	waits map[string]int       // queued, by account
 }
 
-// notice is what is to be written, and the account that it is of; none for everybody's.
+// notice is a pending write, and its account; empty for none.
 type notice struct {
 	account string
 	write   func(context.Context) error
 }
 
-// NewNotices takes notices, which Run writes.
+// NewNotices returns Notices, which Run writes.
 func NewNotices(o NoticesOptions) *Notices {
 	return &Notices{
 		options: o, queue: make(chan notice, maxNotices), known: map[string]time.Time{}, waits: map[string]int{},
 	}
 }
 
-// Run writes what is noticed until ctx ends, and then what was noticed before.
+// Run writes notices until ctx ends, and then the remaining ones.
 func (n *Notices) Run(ctx context.Context) {
 	for {
 		select {
@@ -70,7 +69,7 @@ func (n *Notices) Run(ctx context.Context) {
 	}
 }
 
-// finish writes what waits, within a few seconds, and tries nothing again.
+// finish writes the remaining notices, within a few seconds and without retries.
 func (n *Notices) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, finishFor)
 	defer cancel()
@@ -86,7 +85,7 @@ func (n *Notices) finish(ctx context.Context) {
 	}
 }
 
-// write writes one notice, and tries again until it is written.
+// write writes one notice, and retries until it succeeds.
 func (n *Notices) write(ctx context.Context, write func(context.Context) error) {
 	for try := 1; ; try++ {
 		asking, cancel := context.WithTimeout(ctx, askFor)
@@ -106,7 +105,7 @@ func (n *Notices) write(ctx context.Context, write func(context.Context) error) 
 	}
 }
 
-// put has something written. One account with many keys takes no place of others'.
+// put queues a notice. One account cannot fill the queue.
 func (n *Notices) put(account string, write func(context.Context) error) {
 	if waits := n.wait(account, 1); account != "" && waits > maxOfOne {
 		n.wait(account, -1)
@@ -121,7 +120,7 @@ func (n *Notices) put(account string, write func(context.Context) error) {
 	}
 }
 
-// wait adds to how many notices of an account wait, and returns how many that are.
+// wait adds more to the number of queued notices of an account, and returns the sum.
 func (n *Notices) wait(account string, more int) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -133,8 +132,7 @@ func (n *Notices) wait(account string, more int) int {
 	return waits
 }
 
-// fresh reports whether nothing of that name was noticed lately, and takes note of
-// it for so long.
+// fresh reports whether that name was not reported recently, and remembers it for the given time.
 func (n *Notices) fresh(name string, lasts time.Duration) bool {
 	now := n.options.Now()
 	n.mu.Lock()
@@ -153,8 +151,8 @@ func (n *Notices) know(name string, until time.Time) {
 	n.known[name] = until
 }
 
-// RateLimited notices that a request of a key was refused because of a limit. One is told of for all
-// keys of the account: an account with many keys is not told more often.
+// RateLimited reports that a request of a key was refused because of a limit. All keys of an account share one event,
+// so that many keys do not cause more events.
 func (n *Notices) RateLimited(account, key string, limit RateLimit) {
 	of := fmt.Sprintf("%s %s %s", account, limit.Of, limit.What)
 	if !n.fresh("rate "+of, rateLimitEvery) {
@@ -162,11 +160,11 @@ func (n *Notices) RateLimited(account, key string, limit RateLimit) {
 	}
 	now := n.options.Now()
 	e := NewEvent(RateLimitExceeded, account, now, Data{Key: &Key{ID: key}, RateLimit: &limit})
-	e.Once, e.Until = string(RateLimitExceeded)+" "+of, now.Add(rateLimitEvery) // other nodes notice, too
+	e.Once, e.Until = string(RateLimitExceeded)+" "+of, now.Add(rateLimitEvery) // other nodes may report it too
 	n.put(account, func(ctx context.Context) error { return n.options.Tell(ctx, e) })
 }
 
-// Exceeded notices that a budget has refused a request of an account.
+// Exceeded reports that a budget has refused a request of an account.
 func (n *Notices) Exceeded(account string, x budget.Exceeded) {
 	name := fmt.Sprintf("budget %s %d %s", x.Budget.Scope, x.Budget.Period.Number(x.At), x.Budget.Limit)
 	if !n.fresh(name, exceededEvery) {
@@ -183,9 +181,9 @@ func (n *Notices) Exceeded(account string, x budget.Exceeded) {
 	})
 }
 
-// Provider notices that a model has become unavailable at its provider, or answers
-// again. One that is not public, because only clients' requests have named it, is for
-// operators: what one account asks for is not for others.
+// Provider reports that a model has become unavailable at its provider, or answers again. A model is not public if only
+// clients' requests have named it; then only operators receive the event, because one account's models are not for
+// others.
 func (n *Notices) Provider(t Type, of Target, public bool) {
 	of.Node = n.options.Node
 	e := NewEvent(t, "", n.options.Now(), Data{Target: &of})

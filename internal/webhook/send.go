@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	maxAnswer  = 512      // bytes of an answer's body that are kept
-	maxError   = 500      // bytes of why a try failed that are kept
-	maxRead    = 64 << 10 // that are read, so that the connection can be used again
+	maxAnswer  = 512      // stored bytes of a response body
+	maxError   = 500      // stored bytes of an error
+	maxRead    = 64 << 10 // bytes read so that the connection can be reused
 	maxHeaders = 64 << 10
-	idleConns  = 2  // to one host
-	maxIdle    = 64 // to all together
+	idleConns  = 2  // per host
+	maxIdle    = 64 // in total
 	idleFor    = 30 * time.Second
 )
 
-// sender makes the requests.
+// sender sends the requests.
 type sender struct {
-	// transports are by what may be dialled.
+	// transports are keyed by the addresses that may be dialled.
 	transports map[outbound.Reach]*http.Transport
 	agent      string
 }
 
-// newSender makes a sender. A proxy is the operator's own: who it reaches is for it
-// to say. Change is for tests: it changes what dials; nil for nothing.
+// newSender returns a sender. With a proxy, which belongs to the operator, the proxy decides which addresses are
+// reachable. Change modifies the dialer in tests; it may be nil.
 func newSender(proxy outbound.Proxy, roots *x509.CertPool, version string, change func(*net.Dialer)) *sender {
 	s := &sender{transports: map[outbound.Reach]*http.Transport{}, agent: "Weir-Webhooks/" + version}
 	for _, reach := range []outbound.Reach{outbound.Public, outbound.Local, outbound.Anywhere} {
@@ -56,8 +56,8 @@ func newSender(proxy outbound.Proxy, roots *x509.CertPool, version string, chang
 	return s
 }
 
-// http1 is HTTP/1.1 alone, which every receiver speaks: nothing bounds how many idle
-// connections of HTTP/2 there are, nor what comes over one between two tries.
+// http1 restricts connections to HTTP/1.1, which every receiver supports. For HTTP/2, net/http bounds neither the
+// number of idle connections nor the data received between two tries.
 func http1() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
@@ -70,11 +70,11 @@ func (s *sender) close() {
 	}
 }
 
-// answer is what a receiver said.
+// answer is a receiver's response.
 type answer struct {
 	status     int
 	body       string
-	retryAfter time.Duration // 0 where it did not say
+	retryAfter time.Duration // 0 if absent
 }
 
 // send makes one try of a job. Redirects are not followed: RoundTrip never does.
@@ -91,17 +91,17 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 			signature,
 		},
 	}
-	if err := checkHost(r.URL, allowPrivate); err != nil { // the proxy would not
+	if err := checkHost(r.URL, allowPrivate); err != nil { // a proxy would not check it
 		return answer{}, err
 	}
 	response, err := s.transports[reach(r.URL.Scheme, allowPrivate)].RoundTrip(r)
 	if err != nil {
 		return answer{}, causeOf(ctx, err)
 	}
-	defer func() { _ = response.Body.Close() }() // what matters of it was read
+	defer func() { _ = response.Body.Close() }() // the needed part was read
 	a := answer{status: response.StatusCode, retryAfter: retryAfter(response.Header.Get("Retry-After"), at)}
 	if a.status == http.StatusSwitchingProtocols {
-		return a, nil // what follows is the bare connection: reading it would end with no context
+		return a, nil // the body is the raw connection: reading it would not end with the context
 	}
 	begun, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err == nil {
@@ -114,16 +114,15 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 	return a, causeOf(ctx, err)
 }
 
-// plain is a text of somebody else's as every database keeps it: UTF-8 without a NUL,
-// of at most so many bytes.
+// plain returns foreign text in a form that every database stores: UTF-8 without NUL, of at most most bytes.
 func plain(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	return strings.ToValidUTF8(text[:min(len(text), most)], "") // without half a character at its end
+	return strings.ToValidUTF8(text[:min(len(text), most)], "") // drop a truncated character at the end
 }
 
-var errLate = fmt.Errorf("no whole answer within %s", tryFor)
+var errLate = fmt.Errorf("no complete answer within %s", tryFor)
 
-// causeOf is why the context ended, where that is why something failed.
+// causeOf returns the cause of the context's end if the context has ended, else err.
 func causeOf(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -131,8 +130,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// retryAfter reads the header of that name: seconds, or a date (RFC 9110, section
-// 10.2.3).
+// retryAfter parses the header of that name: seconds, or a date (RFC 9110, section 10.2.3).
 func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return time.Duration(max(0, n)) * time.Second

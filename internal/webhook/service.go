@@ -13,29 +13,28 @@ import (
 )
 
 const (
-	// RotateFor is how long the secret before the present one signs too.
+	// RotateFor is how long the previous secret also signs.
 	RotateFor = 24 * time.Hour
-	// RecoverFor is how far back an endpoint can be sent what it has not taken: for so
-	// long it is known what was delivered.
+	// RecoverFor is how far back missed events can be sent again: results of deliveries are stored for that time.
 	RecoverFor = 28 * 24 * time.Hour
-	// MostRecovered is how many deliveries begin anew at once.
+	// MostRecovered is the maximum number of deliveries that one call restarts.
 	MostRecovered = 100_000
-	// MaxTries is how many tries of a delivery are kept: the last ones.
+	// MaxTries is the number of last tries that are stored per delivery.
 	MaxTries = 20
-	// TriesInFull is how many of them have the receiver's answer.
+	// TriesInFull is the number of them that are stored with the receiver's answer.
 	TriesInFull = 3
-	// MaxEndpoints is how many an account, or the installation, may have.
+	// MaxEndpoints is the maximum number of endpoints of an account, or of the installation.
 	MaxEndpoints = 20
-	// mostOfAccounts is how many deliveries wait for an endpoint of an account at most, and
-	// mostOfInstallation for one of the installation: events beyond that are not sent to it.
+	// mostOfAccounts and mostOfInstallation bound the number of waiting deliveries per endpoint of an account or of the
+	// installation. Further events are not sent to it.
 	mostOfAccounts     = 1000
 	mostOfInstallation = 10_000
-	// MostWaitingInAll is how many wait for all endpoints of an account.
+	// MostWaitingInAll bounds the number of waiting deliveries of all endpoints of an account.
 	MostWaitingInAll = 5000
 )
 
-// MostWaiting is how many deliveries wait for an endpoint of the account at most, of the
-// installation where it is empty.
+// MostWaiting returns the maximum number of waiting deliveries per endpoint of the account, or of the installation if
+// it is empty.
 func MostWaiting(account string) int {
 	if account == "" {
 		return mostOfInstallation
@@ -43,103 +42,99 @@ func MostWaiting(account string) int {
 	return mostOfAccounts
 }
 
-// MostKept is how many deliveries of an endpoint are kept, besides those that wait.
+// MostKept returns the number of finished deliveries that are stored per endpoint.
 func MostKept(account string) int { return 2 * MostWaiting(account) }
 
-// What a store says of what should or should not be there.
+// These errors are returned by stores.
 var (
 	ErrNotFound = errors.New("webhook: not found")
-	ErrTooMany  = errors.New("webhook: there are as many endpoints as there may be")
+	ErrTooMany  = errors.New("webhook: too many endpoints")
 	ErrDisabled = errors.New("webhook: the endpoint is disabled")
-	// ErrNoRoom says that too many deliveries wait for an endpoint, or that the disk is nearly full.
-	ErrNoRoom = errors.New("webhook: no room for more deliveries")
-	// ErrOtherKey says that the secrets in the database are sealed with another
-	// master key by now.
-	ErrOtherKey = errors.New("webhook: sealed with another key")
+	// ErrNoRoom is returned if too many deliveries wait for an endpoint, or the disk is nearly full.
+	ErrNoRoom = errors.New("webhook: too many waiting deliveries")
+	// ErrOtherKey is returned if the secrets in the database are now sealed with another master key.
+	ErrOtherKey = errors.New("webhook: the secrets are sealed with another key")
 )
 
-// Sealed is a secret of an endpoint as it is kept, and the name of the master key
-// that it is sealed with.
+// Sealed is an endpoint's sealed secret, and the name of the master key that seals it.
 type Sealed struct{ Text, Key string }
 
-// Update is what changes of an endpoint; nil for what stays as it is.
+// Update changes the fields of an endpoint that are not nil.
 type Update struct {
 	URL          *string
 	Types        *[]Type
 	AllowPrivate *bool
-	Disabled     *bool // an endpoint that is enabled again begins without a failure
+	Disabled     *bool // enabling an endpoint also clears its failures
 }
 
-// Stores is where endpoints and deliveries live. Every change of an endpoint is in the
-// audit log, written in the same transaction.
+// Stores holds the stores of endpoints and deliveries. Every change of an endpoint writes the audit log in the same
+// transaction.
 type Stores struct {
 	Endpoints  EndpointStore
 	Secrets    SecretStore
 	Deliveries DeliveryStore
 }
 
-// EndpointStore keeps endpoints.
+// EndpointStore stores endpoints.
 type EndpointStore interface {
-	// AddWebhook adds an endpoint; ErrTooMany, ErrOtherKey, and audit.ErrNotAllowed where by neither
-	// owns the account nor is an operator, as for all that changes an endpoint but its removal.
+	// AddWebhook adds an endpoint. It returns ErrTooMany, ErrOtherKey, and audit.ErrNotAllowed if by is neither an
+	// owner of the account nor an operator. All changes of endpoints except removal return the latter.
 	AddWebhook(ctx context.Context, by audit.Actor, e Endpoint, s Sealed) error
-	// Webhooks are the endpoints of an account, of the installation where it is
-	// empty, in the order in which they were made.
+	// Webhooks returns the endpoints of an account, or of the installation if it is empty, oldest first.
 	Webhooks(ctx context.Context, account string) ([]Endpoint, error)
-	// Webhook is the endpoint of that id; or ErrNotFound.
+	// Webhook returns the endpoint with that id, or ErrNotFound.
 	Webhook(ctx context.Context, id string) (Endpoint, error)
-	// UpdateWebhook changes an endpoint and returns it as it is then; ErrNotFound.
+	// UpdateWebhook changes an endpoint and returns the result, or ErrNotFound.
 	UpdateWebhook(ctx context.Context, by audit.Actor, id string, u Update) (Endpoint, error)
-	// RemoveWebhook takes an endpoint away with its deliveries; ErrNotFound.
+	// RemoveWebhook removes an endpoint with its deliveries, or returns ErrNotFound.
 	RemoveWebhook(ctx context.Context, by audit.Actor, id string) error
 }
 
-// SecretStore keeps the secrets of endpoints, and what they are sealed with.
+// SecretStore stores the secrets of endpoints and the name of their master key.
 type SecretStore interface {
-	// MasterKey is the name of the master key that secrets are sealed with; newest
-	// becomes it where there is none yet.
+	// MasterKey returns the name of the master key that seals the secrets. If there is none yet, newest becomes it.
 	MasterKey(ctx context.Context, newest string) (string, error)
-	// RotateWebhook gives an endpoint another secret. The one before it signs too
-	// for RotateFor. ErrNotFound, ErrOtherKey.
+	// RotateWebhook replaces an endpoint's secret. The previous one also signs for RotateFor. It returns ErrNotFound or
+	// ErrOtherKey.
 	RotateWebhook(ctx context.Context, by audit.Actor, id string, s Sealed) (Endpoint, error)
 }
 
-// DeliveryStore keeps deliveries.
+// DeliveryStore stores deliveries.
 type DeliveryStore interface {
-	// TellOne writes an event and its delivery to one endpoint, whatever it wants;
-	// ErrNotFound, ErrDisabled, ErrNoRoom.
+	// TellOne writes an event and its delivery to one endpoint, even if the endpoint does not subscribe to it. It
+	// returns ErrNotFound, ErrDisabled or ErrNoRoom.
 	TellOne(ctx context.Context, webhook string, e Event) (delivery string, err error)
-	// Deliveries are those that a query selects.
+	// Deliveries returns the deliveries that a query selects.
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
-	// Delivery is the delivery of that id; or ErrNotFound.
+	// Delivery returns the delivery with that id, or ErrNotFound.
 	Delivery(ctx context.Context, id string) (Detail, error)
-	// Redeliver lets a delivery be tried anew, at once; ErrNotFound, ErrDisabled.
+	// Redeliver restarts a delivery, due at once. It returns ErrNotFound or ErrDisabled.
 	Redeliver(ctx context.Context, id string) error
-	// Recover sends an endpoint at once what it has not taken of the events since a
-	// time, and returns how many, MostRecovered at most; ErrNotFound, ErrDisabled, ErrNoRoom.
+	// Recover sends an endpoint the events since a time that it has not accepted, at once, and returns their number, at
+	// most MostRecovered. It returns ErrNotFound, ErrDisabled or ErrNoRoom.
 	Recover(ctx context.Context, id string, since time.Time) (int, error)
 }
 
-// Options is what a Service is made of.
+// Options configures a Service.
 type Options struct {
 	Stores
 	Ring *seal.Ring
-	// NewKey makes the ring's first key, where there is none and one may be made.
+	// NewKey creates the ring's first key if there is none and one may be created.
 	NewKey func() error
-	// AllowPrivate lets every endpoint be on a private address.
+	// AllowPrivate permits every endpoint to have a private address.
 	AllowPrivate bool
 	Now          func() time.Time
 }
 
-// Service is what people do with endpoints. All its methods may be called at once.
-// Errors of theirs that are an llm.Error may be shown.
+// Service manages endpoints and deliveries for people. All methods are safe for concurrent use. Errors of type
+// *llm.Error may be shown.
 type Service struct{ options Options }
 
-// NewService makes a service.
+// NewService returns a service.
 func NewService(o Options) *Service { return &Service{options: o} }
 
-// Add makes an endpoint of the account, of the installation where it is empty, and
-// returns its secret, this once.
+// Add creates an endpoint of the account, or of the installation if it is empty, and returns its secret, which is shown
+// only once.
 func (s *Service) Add(ctx context.Context, by audit.Actor, e Endpoint) (Endpoint, llm.Secret, error) {
 	if err := checkURL(e.URL, s.mayBePrivate(&e)); err != nil {
 		return e, llm.Secret{}, err
@@ -156,11 +151,11 @@ func (s *Service) Add(ctx context.Context, by audit.Actor, e Endpoint) (Endpoint
 	return e, secret, told(err, "")
 }
 
-// mayBePrivate reports whether the endpoint may be on a private address.
+// mayBePrivate reports whether the endpoint may have a private address.
 func (s *Service) mayBePrivate(e *Endpoint) bool { return e.AllowPrivate || s.options.AllowPrivate }
 
-// sealed seals a secret of an endpoint with the key that all secrets are sealed with,
-// and keeps it, twice where the key changed meanwhile.
+// sealed seals an endpoint's secret with the current master key and passes it to keep. If the master key changes in the
+// meantime, it tries once more.
 func (s *Service) sealed(ctx context.Context, id string, secret llm.Secret, keep func(Sealed) error) error {
 	for try := 0; ; try++ {
 		name, err := s.masterKey(ctx)
@@ -177,8 +172,7 @@ func (s *Service) sealed(ctx context.Context, id string, secret llm.Secret, keep
 	}
 }
 
-// masterKey is the name of the key that all secrets are sealed with; the first one
-// makes it.
+// masterKey returns the name of the key that seals all secrets. The first call creates it.
 func (s *Service) masterKey(ctx context.Context) (string, error) {
 	name, err := s.options.Secrets.MasterKey(ctx, s.options.Ring.Newest())
 	if err != nil || name != "" {
@@ -190,10 +184,10 @@ func (s *Service) masterKey(ctx context.Context) (string, error) {
 	return s.options.Secrets.MasterKey(ctx, s.options.Ring.Newest())
 }
 
-// SecretOf is what a secret of an endpoint belongs to, as seal.Ring has it.
+// SecretOf returns the context that an endpoint's secret is sealed with, see seal.Ring.
 func SecretOf(id string) string { return "webhook " + id }
 
-// told says an error in words that may be shown, where people can do something.
+// told converts a store's error into one for people, if they can act on it.
 func told(err error, id string) error {
 	switch {
 	case err == nil:
@@ -201,42 +195,41 @@ func told(err error, id string) error {
 	case errors.Is(err, ErrNotFound):
 		return llm.Errorf(llm.CodeNotFound, "There is no webhook endpoint %.60q here.", id).At("webhook")
 	case errors.Is(err, audit.ErrNotAllowed):
-		return llm.Errorf(llm.CodeForbidden, "You may not do this any more: your role was taken away.")
+		return llm.Errorf(llm.CodeForbidden, "You may no longer do this, because your role was removed.")
 	case errors.Is(err, ErrTooMany):
-		return llm.Invalidf("", "There are %d endpoints, as many as there may be. Remove one first.", MaxEndpoints)
+		return llm.Invalidf("", "There are already %d endpoints, the maximum. Remove one first.", MaxEndpoints)
 	case errors.Is(err, ErrDisabled):
 		return llm.Invalid("", "The endpoint is disabled. Enable it first.")
 	case errors.Is(err, ErrNoRoom):
 		return &llm.Error{
 			Code: llm.CodeRateLimited, RetryAfter: time.Minute,
-			Message: "Too many deliveries wait for this endpoint, or the disk is nearly full. Have its receiver take " +
-				"what waits, and try again.",
+			Message: "Too many deliveries wait for this endpoint, or the disk is nearly full. Make its receiver " +
+				"accept the waiting deliveries, and try again.",
 		}
 	case errors.Is(err, seal.ErrNoKey):
 		return &llm.Error{
 			Code: llm.CodeInternal,
-			Message: "The secrets in the database are sealed with a key that this gateway has not: give it the " +
-				"secrets.key of the node that made them, or the same secrets.key in the configuration of all.",
+			Message: "The secrets in the database are sealed with a key that this gateway does not have. Copy the " +
+				"file secrets.key of the node that created them, or configure the same secrets.key on all nodes.",
 			Err: err,
 		}
 	}
 	return err
 }
 
-// List are the endpoints of an account, of the installation where it is empty, in
-// the order in which they were made.
+// List returns the endpoints of an account, or of the installation if it is empty, oldest first.
 func (s *Service) List(ctx context.Context, account string) ([]Endpoint, error) {
 	return s.options.Endpoints.Webhooks(ctx, account)
 }
 
-// Endpoint is the endpoint of that id.
+// Endpoint returns the endpoint with that id.
 func (s *Service) Endpoint(ctx context.Context, id string) (Endpoint, error) {
 	e, err := s.options.Endpoints.Webhook(ctx, id)
 	return e, told(err, id)
 }
 
-// EndpointOf is the endpoint of that id, if it is one of the account's, or of the
-// installation's where that is empty: who may see the one learns nothing of others.
+// EndpointOf returns the endpoint with that id if it belongs to the account, or to the installation if that is empty.
+// Endpoints of others look as if they did not exist.
 func (s *Service) EndpointOf(ctx context.Context, account, id string) (Endpoint, error) {
 	gone := llm.Errorf(llm.CodeNotFound, "There is no such webhook endpoint here.").At("webhook")
 	known, err := uuid.Parse(id)
@@ -250,10 +243,10 @@ func (s *Service) EndpointOf(ctx context.Context, account, id string) (Endpoint,
 	return e, err
 }
 
-// DeliveryOf is the delivery of that id, if it is one of the endpoint's.
+// DeliveryOf returns the delivery with that id if it belongs to the endpoint.
 func (s *Service) DeliveryOf(ctx context.Context, e *Endpoint, id string) (Detail, error) {
-	gone := llm.Errorf(llm.CodeNotFound, "This endpoint has no such delivery. Deliveries are kept "+
-		"for a time.").At("delivery")
+	gone := llm.Errorf(llm.CodeNotFound, "This endpoint has no such delivery. Old deliveries are "+
+		"deleted.").At("delivery")
 	known, err := uuid.Parse(id)
 	if err != nil {
 		return Detail{}, gone
@@ -265,8 +258,7 @@ func (s *Service) DeliveryOf(ctx context.Context, e *Endpoint, id string) (Detai
 	return d, err
 }
 
-// Change changes an endpoint. A new address takes back the permission to be on a
-// private one, unless the same update gives it.
+// Change changes an endpoint. A new address revokes the permission to be private, unless the same update grants it.
 func (s *Service) Change(ctx context.Context, by audit.Actor, id string, u Update) (Endpoint, error) {
 	e, err := s.Endpoint(ctx, id)
 	if err != nil {
@@ -285,7 +277,7 @@ func (s *Service) Change(ctx context.Context, by audit.Actor, id string, u Updat
 	if u.AllowPrivate != nil {
 		e.AllowPrivate = *u.AllowPrivate
 	}
-	if u.URL != nil || u.AllowPrivate != nil { // the one was permitted for the other
+	if u.URL != nil || u.AllowPrivate != nil { // the permission belongs to the address
 		u.URL, u.AllowPrivate = &e.URL, &e.AllowPrivate
 		if err := checkURL(e.URL, s.mayBePrivate(&e)); err != nil {
 			return e, err
@@ -295,13 +287,13 @@ func (s *Service) Change(ctx context.Context, by audit.Actor, id string, u Updat
 	return e, told(err, id)
 }
 
-// Remove takes an endpoint away, with its deliveries.
+// Remove removes an endpoint with its deliveries.
 func (s *Service) Remove(ctx context.Context, by audit.Actor, id string) error {
 	return told(s.options.Endpoints.RemoveWebhook(ctx, by, id), id)
 }
 
-// RotateSecret gives an endpoint another secret and returns it, this once. The one
-// before it signs too for RotateFor.
+// RotateSecret replaces an endpoint's secret and returns the new one, which is shown only once. The previous one also
+// signs for RotateFor.
 func (s *Service) RotateSecret(ctx context.Context, by audit.Actor, id string) (e Endpoint, secret llm.Secret,
 	err error,
 ) {
@@ -313,8 +305,7 @@ func (s *Service) RotateSecret(ctx context.Context, by audit.Actor, id string) (
 	return e, secret, told(err, id)
 }
 
-// Test sends an endpoint an event that tells nothing, and returns the id of its
-// delivery.
+// Test sends an endpoint a test event, and returns the id of its delivery.
 func (s *Service) Test(ctx context.Context, id string) (string, error) {
 	e, err := s.Endpoint(ctx, id)
 	if err != nil {
@@ -325,30 +316,29 @@ func (s *Service) Test(ctx context.Context, id string) (string, error) {
 	return delivery, told(err, id)
 }
 
-// Deliveries are those that a query selects, the newest first.
+// Deliveries returns the deliveries that a query selects, newest first.
 func (s *Service) Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error) {
 	return s.options.Deliveries.Deliveries(ctx, q)
 }
 
-// Delivery is the delivery of that id.
+// Delivery returns the delivery with that id.
 func (s *Service) Delivery(ctx context.Context, id string) (Detail, error) {
 	d, err := s.options.Deliveries.Delivery(ctx, id)
 	return d, noDelivery(err, id)
 }
 
-// Redeliver sends a delivery again, at once and then as one that is new.
+// Redeliver sends a delivery again, at once, with all retries of a new one.
 func (s *Service) Redeliver(ctx context.Context, id string) error {
 	return noDelivery(s.options.Deliveries.Redeliver(ctx, id), id)
 }
 
-// Recover sends an endpoint at once what it has not taken of the events since a time, and
-// of the last RecoverFor: deliveries that failed or wait for their next try, and events
-// that it wants and was never sent, such as those of while it was disabled. It returns
-// how many, MostRecovered at most: then the next call has the rest.
+// Recover sends an endpoint, at once, the events since a time and within RecoverFor that it has not accepted: failed
+// deliveries, deliveries that wait for a retry, and subscribed events that were never sent, such as those while it was
+// disabled. It returns their number, at most MostRecovered; the next call sends the rest.
 func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int, error) {
 	now := s.options.Now()
 	if since.IsZero() || since.After(now) {
-		return 0, llm.Invalidf("since", "Since when? Give a time that has passed, such as %s.",
+		return 0, llm.Invalidf("since", "The time is missing or in the future. Give a past time, such as %s.",
 			now.Add(-24*time.Hour).UTC().Format(time.RFC3339))
 	}
 	if first := now.Add(-RecoverFor); since.Before(first) {

@@ -15,20 +15,20 @@ import (
 
 const (
 	secretPrefix = "whsec_"
-	secretSize   = 32 // bytes; the specification wants 24 to 64
+	secretSize   = 32 // bytes; the specification requires 24 to 64
 )
 
-var errShortSecret = errors.New("webhook: a secret that is no secret signs nothing")
+var errShortSecret = errors.New("webhook: the secret is malformed, so nothing was signed")
 
-// newSecret makes what an endpoint's events are signed with.
+// newSecret returns a new secret that signs an endpoint's events.
 func newSecret() llm.Secret {
 	b := make([]byte, secretSize)
-	_, _ = rand.Read(b) // never gives an error
+	_, _ = rand.Read(b) // never fails: see crypto/rand
 	return llm.NewSecret(secretPrefix + base64.StdEncoding.EncodeToString(b))
 }
 
-// Signature is the header webhook-signature of a try: a v1 signature, HMAC-SHA-256
-// in base64, for each of the secrets.
+// Signature returns the header webhook-signature of a try: a v1 signature, HMAC-SHA-256 in base64, for each of the
+// secrets.
 func Signature(id string, at time.Time, payload []byte, secrets ...llm.Secret) (string, error) {
 	signed := append([]byte(id+"."+strconv.FormatInt(at.Unix(), 10)+"."), payload...)
 	var all []string

@@ -447,7 +447,7 @@ func (o *office) runPeople() {
 	}
 	o.call(204, "DELETE /operator-invitations/{id}", "", at(again, "invitation", "id"))
 	squat(o.Gateway, "cfo@example.com")
-	if got := o.call(400, "POST /operators", `{"email":"cfo@example.com"}`); at(got, "param") != "email" || !strings.Contains(at(got, "detail"), "Nobody has proven") {
+	if got := o.call(400, "POST /operators", `{"email":"cfo@example.com"}`); at(got, "param") != "email" || !strings.Contains(at(got, "detail"), "is not proven") {
 		t.Errorf("a user whose address is not proven: got %v, want a refusal of the email", got)
 	}
 	if got := at(o.call(200, "GET /users", ""), "data", "2", "email_proven"); got != "false" {

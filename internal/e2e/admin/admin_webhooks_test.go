@@ -130,13 +130,13 @@ func TestWebhooksRefuse(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	for _, tt := range []struct{ path, body, param, says string }{
-		{"/webhooks", `{}`, "url", "not an address"},
+		{"/webhooks", `{}`, "url", "is invalid"},
 		{"/webhooks", `{"url":"http://example.com/"}`, "url", "https"},
 		{"/webhooks", `{"url":"https://169.254.169.254/","allow_private":true}`, "url", "cannot be an endpoint"},
 		{"/webhooks", `{"url":"https://example.com/","events":["key.made"]}`, "events[0]", "key.created"},
 		{"/webhooks", `{"url":"https://example.com/","events":"key.created"}`, "events", "a list"},
 		{"/webhooks", `{"url":"https://example.com/","secret":"x"}`, "secret", "not a field"},
-		{"/accounts/default/webhooks", `{"url":"https://example.com/","events":["key.created","model.unpriced"]}`, "events[1]", "installation alone"},
+		{"/accounts/default/webhooks", `{"url":"https://example.com/","events":["key.created","model.unpriced"]}`, "events[1]", "Only endpoints of the installation"},
 	} {
 		r := o.Do(harness.Ask{Method: "POST", Path: "/admin/v1" + tt.path, Body: tt.body, Key: o.admin})
 		p := map[string]any{}

@@ -255,7 +255,7 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 	}
 	list, err := f.Audit.Entries(t.Context(), audit.Query{Object: "his", Limit: 1})
 	if err != nil || len(list) != 1 || list[0].Action != audit.WebhookChanged || list[0].Actor.ID != boss.ID ||
-		!strings.Contains(string(list[0].After), "no operator any more") {
+		!strings.Contains(string(list[0].After), "no longer an operator") {
 		t.Errorf("audit log: got %+v, %v; want that the endpoint was disabled, and why", list, err)
 	}
 	change(hers, "his", webhook.Update{Disabled: new(false)}) // who answers for it now
