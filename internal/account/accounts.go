@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	// MaxName is how long the name of an account is at most, in bytes.
+	// MaxName is the maximum length of an account's name, in bytes.
 	MaxName      = 64
 	nameAlphabet = base62 + "-_."
 	setupFor     = 7 * 24 * time.Hour
 
-	// DefaultName is the name of the account that the first start makes.
+	// DefaultName is the name of the account that the first start creates.
 	DefaultName = "default"
 )
 
-// CreateAccount adds an account. The error is a *llm.Error with
-// CodeInvalidRequest when the name is taken or not one.
+// CreateAccount adds an account. The error is a *llm.Error with CodeInvalidRequest if the name is taken or invalid.
 func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string) (Account, error) {
 	if err := checkName(name); err != nil {
 		return Account{}, err
@@ -46,17 +45,18 @@ func (s *Service) newAccount(name string) Account {
 	return Account{ID: newID(), Name: name, OnDisconnect: DisconnectDefault, Created: s.now()}
 }
 
-// now is the time as it is kept: UTC, whole microseconds.
+// now returns the time in the stored form: UTC, whole microseconds.
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
 func checkName(name string) error {
 	switch {
 	case name == "" || len(name) > MaxName:
-		return llm.Invalidf("name", "An account's name has 1 to %d characters; this one has %d.", MaxName, len(name))
+		return llm.Invalidf("name", "An account's name must have 1 to %d characters; this one has %d.", MaxName,
+			len(name))
 	case strings.Trim(name, nameAlphabet) != "":
-		return llm.Invalidf("name", "The account name %q has a character other than letters, digits, dash, "+
+		return llm.Invalidf("name", "The account name %q has an invalid character. Use only letters, digits, dash, "+
 			"underscore and dot.", name)
-	case name == "." || name == "..": // which no address can have in its path
+	case name == "." || name == "..": // impossible in the path of a URL
 		return llm.Invalidf("name", "An account cannot be named %q. Choose another name.", name)
 	case uuid.Validate(name) == nil:
 		return llm.Invalidf("name", "The account name %q looks like an account's id. Choose another one.", name)
@@ -64,10 +64,10 @@ func checkName(name string) error {
 	return nil
 }
 
-// newID is an id of version 7 (RFC 9562), which sorts by the time it was made.
+// newID returns a UUID of version 7 (RFC 9562), which sorts by creation time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// Accounts are all accounts, by name.
+// Accounts returns all accounts, sorted by name.
 func (s *Service) Accounts(ctx context.Context) ([]Account, error) {
 	list, err := s.stores.Accounts.List(ctx, "")
 	if err != nil {
@@ -76,11 +76,10 @@ func (s *Service) Accounts(ctx context.Context) ([]Account, error) {
 	return list, nil
 }
 
-// Account is the account of that name or id. The error is a *llm.Error with
-// CodeNotFound when there is none.
+// Account returns the account with that name or id. The error is a *llm.Error with CodeNotFound if there is none.
 func (s *Service) Account(ctx context.Context, nameOrID string) (Account, error) {
 	if nameOrID == "" {
-		return Account{}, llm.Invalid("account", "No account is named. Give an account's name or id.")
+		return Account{}, llm.Invalid("account", "The account is missing. Give an account's name or id.")
 	}
 	list, err := s.stores.Accounts.List(ctx, nameOrID)
 	if err != nil {
@@ -96,7 +95,7 @@ func notFound(what, name string) error {
 	return llm.Errorf(llm.CodeNotFound, "There is no %s %q.", what, name).At(what)
 }
 
-// Suspend stops the account: its keys may do nothing until Resume.
+// Suspend suspends the account: its keys are refused until Resume.
 func (s *Service) Suspend(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
 	return s.update(ctx, by, nameOrID, Update{Suspended: new(true)})
 }
@@ -106,12 +105,11 @@ func (s *Service) Resume(ctx context.Context, by audit.Actor, nameOrID string) (
 	return s.update(ctx, by, nameOrID, Update{Suspended: new(false)})
 }
 
-// ClosedName begins the names of accounts that are closed, before their ids, and is the label of their keys.
+// ClosedName is the prefix of the names of closed accounts, before their ids, and the label of their keys.
 const ClosedName = "closed"
 
-// Close closes the account for good: its keys are revoked, its members leave, and what may name somebody is deleted.
-// What it used and what it was charged stays, under a name that says nothing. The error is a *llm.Error with
-// CodeNotFound when there is no such account.
+// Close closes the account for good: it revokes the keys, removes the members, and deletes data that may name people.
+// Usage and charges stay under a neutral name. The error is a *llm.Error with CodeNotFound if there is no such account.
 func (s *Service) Close(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
 	a, err := s.Account(ctx, nameOrID)
 	if err != nil {
@@ -124,38 +122,34 @@ func (s *Service) Close(ctx context.Context, by audit.Actor, nameOrID string) (A
 	return a, nil
 }
 
-// Closed says that an account is closed.
+// Closed returns the error for changes of a closed account.
 func Closed() error {
-	return llm.Invalid("account", "The account is closed, and nothing in it can be changed. Use another account.")
+	return llm.Invalid("account", "The account is closed and cannot be changed. Use another account.")
 }
 
-// MaxAmount bounds budgets and credit, so that sums with what was spent fit: a
-// billion dollars.
+// MaxAmount bounds budgets and credit to a billion dollars, so that sums with spent amounts do not overflow.
 const MaxAmount = 1_000_000_000 * llm.USD
 
-// SetBudget gives the account a budget, of at most a billion dollars; the zero
-// Budget takes it away.
+// SetBudget sets the account's budget, of at most a billion dollars; the zero Budget removes it.
 func (s *Service) SetBudget(ctx context.Context, by audit.Actor, nameOrID string, b Budget) (Account, error) {
 	return s.UpdateAccount(ctx, by, nameOrID, Update{Budget: &b})
 }
 
-// SetLimits gives the account limits; the zero Limits takes them away.
+// SetLimits sets the account's limits; the zero Limits removes them.
 func (s *Service) SetLimits(ctx context.Context, by audit.Actor, nameOrID string, l Limits) (Account, error) {
 	return s.UpdateAccount(ctx, by, nameOrID, Update{Limits: &l})
 }
 
-// AddCredit adds to what the account has paid beforehand; less than 0 takes some
-// away again. The first credit counts from what the account has spent until
-// then; what it may spend from there on is its credit. The error is a *llm.Error
-// with CodeInvalidRequest for 0, for more taken away than was paid, and for more
-// than a billion dollars in all.
+// AddCredit adds to the account's prepaid credit; a negative amount reduces it. The first credit counts from the
+// account's spending so far: from then on the account may spend its credit. The error is a *llm.Error with
+// CodeInvalidRequest for 0, for a reduction by more than was paid, and for a total above a billion dollars.
 func (s *Service) AddCredit(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
 	return s.addCredit(ctx, by, nameOrID, CreditEntry{Amount: amount})
 }
 
-// AddGoodwill gives the account an amount; less than 0 takes some away again. One that
-// pays beforehand has so much more credit; any other owes so much less, and goes on
-// without credit. The errors are those of AddCredit.
+// AddGoodwill grants the account an amount; a negative amount reduces the grant. It increases the credit of an account
+// with prepaid credit, and otherwise reduces the account's debt without giving it credit. The errors are those of
+// AddCredit.
 func (s *Service) AddGoodwill(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
 	return s.addCredit(ctx, by, nameOrID, CreditEntry{Amount: amount, Goodwill: true})
 }
@@ -163,14 +157,14 @@ func (s *Service) AddGoodwill(ctx context.Context, by audit.Actor, nameOrID stri
 func (s *Service) addCredit(ctx context.Context, by audit.Actor, nameOrID string, e CreditEntry) (Account, error) {
 	amount := e.Amount
 	if amount == 0 {
-		return Account{}, llm.Invalid("usd", "Credit is an amount of US dollars other than 0.")
+		return Account{}, llm.Invalid("usd", "The credit must be an amount of US dollars other than 0.")
 	}
 	a, err := s.Account(ctx, nameOrID)
 	if err != nil {
 		return Account{}, err
 	}
 	e.ID, e.AccountID, e.At = newID(), a.ID, s.now()
-	if amount <= MaxAmount { // else not even the sum may fit
+	if amount <= MaxAmount { // otherwise the sum may overflow
 		a, err = s.stores.Accounts.AddCredit(ctx, by, e)
 	} else {
 		err = ErrTooMuch
@@ -178,17 +172,18 @@ func (s *Service) addCredit(ctx context.Context, by audit.Actor, nameOrID string
 	switch {
 	case errors.Is(err, ErrOverdrawn) && e.Goodwill:
 		return Account{},
-			llm.Invalidf("usd", "The account was not given $%s; no more can be taken away than was given.", -amount)
+			llm.Invalidf("usd", "The account's goodwill is less than $%s. Remove at most what was granted.", -amount)
 	case errors.Is(err, ErrTooMuch) && e.Goodwill && a.Credit == nil:
 		return Account{},
-			llm.Invalidf("usd", "Goodwill comes to at most $%s in all; the account was given $%s.", MaxAmount,
+			llm.Invalidf("usd", "An account can have at most $%s of goodwill; this one already has $%s.", MaxAmount,
 				a.Goodwill)
 	case errors.Is(err, ErrOverdrawn):
 		return Account{},
-			llm.Invalidf("usd", "The account has not paid $%s; no more can be taken away than was paid in.", -amount)
+			llm.Invalidf("usd", "The account's credit is less than $%s. Remove at most what was paid in.", -amount)
 	case errors.Is(err, ErrTooMuch):
 		return Account{},
-			llm.Invalidf("usd", "Credit comes to at most $%s in all; the account has paid $%s.", MaxAmount, a.paid())
+			llm.Invalidf("usd", "An account can have at most $%s of credit; this one already has $%s.", MaxAmount,
+				a.paid())
 	case err != nil:
 		return Account{}, fmt.Errorf("add credit: %w", err)
 	}
@@ -196,7 +191,7 @@ func (s *Service) addCredit(ctx context.Context, by audit.Actor, nameOrID string
 	return a, nil
 }
 
-// paid is what the account has paid beforehand, in all.
+// paid returns the sum of the account's prepaid credit.
 func (a *Account) paid() llm.Money {
 	if a.Credit == nil {
 		return 0
@@ -204,22 +199,20 @@ func (a *Account) paid() llm.Money {
 	return a.Credit.Paid
 }
 
-// EndCredit lets the account spend without paying beforehand, as one that never
-// had credit.
+// EndCredit removes the account's prepaid credit, so that the account may spend without it.
 func (s *Service) EndCredit(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
 	return s.update(ctx, by, nameOrID, Update{EndCredit: true})
 }
 
-// SetOnDisconnect says what happens to answers whose client leaves.
+// SetOnDisconnect sets the handling of answers after the client disconnects.
 func (s *Service) SetOnDisconnect(ctx context.Context, by audit.Actor, nameOrID string, h OnDisconnect) (Account,
 	error,
 ) {
 	return s.UpdateAccount(ctx, by, nameOrID, Update{OnDisconnect: &h})
 }
 
-// UpdateAccount changes what is not nil of an account, all of it or nothing. The
-// error is a *llm.Error with CodeNotFound when there is no such account, and with
-// CodeInvalidRequest where what it is to become is at fault.
+// UpdateAccount changes the fields of an account that are not nil, in one transaction. The error is a *llm.Error:
+// CodeNotFound if there is no such account, CodeInvalidRequest for an invalid value.
 func (s *Service) UpdateAccount(ctx context.Context, by audit.Actor, nameOrID string, u Update) (Account, error) {
 	if err := u.check(); err != nil {
 		return Account{}, err
@@ -244,7 +237,7 @@ func (u *Update) check() error {
 	return firstOf(errs...)
 }
 
-// CheckAccount refuses an account that could not have been made here. The error is a *llm.Error with
+// CheckAccount returns an error for an account that this package would not create. The error is a *llm.Error with
 // CodeInvalidRequest.
 func CheckAccount(a *Account) error {
 	return firstOf(checkName(a.Name), checkLimits(a.Limits), checkBudget(a.Budget), checkPer(a.Per))
@@ -252,7 +245,7 @@ func CheckAccount(a *Account) error {
 
 func checkOnDisconnect(h OnDisconnect) error {
 	if h != DisconnectDefault && h != DisconnectCancel && h != DisconnectDrain {
-		return llm.Invalidf("on_hangup", "%q is not something to do when a client leaves. Use %q, %q or %q.", h,
+		return llm.Invalidf("on_hangup", "%q is not an action for a disconnected client. Use %q, %q or %q.", h,
 			DisconnectDefault, DisconnectCancel, DisconnectDrain)
 	}
 	return nil
@@ -275,9 +268,9 @@ func checkBudget(b Budget) error {
 	case b == Budget{}:
 		return nil
 	case b.Limit <= 0:
-		return llm.Invalidf("budget", "A budget is more than 0 US dollars; this one is %s.", b.Limit)
+		return llm.Invalidf("budget", "A budget must be more than 0 US dollars; this one is %s.", b.Limit)
 	case b.Limit > MaxAmount:
-		return llm.Invalidf("budget", "A budget is at most $%s; this one is %s.", MaxAmount, b.Limit)
+		return llm.Invalidf("budget", "A budget must be at most $%s; this one is $%s.", MaxAmount, b.Limit)
 	case b.Period != budget.PeriodDay && b.Period != budget.PeriodMonth && b.Period != budget.PeriodTotal:
 		return llm.Invalidf("period", "%q is not a budget's period. Use %q, %q or %q.", b.Period, budget.PeriodDay,
 			budget.PeriodMonth, budget.PeriodTotal)
@@ -285,13 +278,13 @@ func checkBudget(b Budget) error {
 	return nil
 }
 
-// Bootstrap makes the account DefaultName if there is no account at all, and
-// reports whether it did: true once a database, however many nodes start.
+// Bootstrap creates the account DefaultName if there is no account yet, and reports whether it did. It does so once per
+// database, even if several nodes start at once.
 func (s *Service) Bootstrap(ctx context.Context, by audit.Actor) (Account, bool, error) {
 	a := s.newAccount(DefaultName)
 	created, err := s.stores.Setup.Bootstrap(ctx, by, a)
 	if err != nil {
-		return Account{}, false, fmt.Errorf("make the first account: %w", err)
+		return Account{}, false, fmt.Errorf("create the first account: %w", err)
 	}
 	if !created {
 		return Account{}, false, nil
@@ -299,8 +292,8 @@ func (s *Service) Bootstrap(ctx context.Context, by audit.Actor) (Account, bool,
 	return a, true, nil
 }
 
-// CreateSetupToken makes the secret of a one-time set-up link, which is good
-// for seven days. Only its hash is kept.
+// CreateSetupToken returns the secret of a one-time set-up link, which is valid for seven days. Only its hash is
+// stored.
 func (s *Service) CreateSetupToken(ctx context.Context, by audit.Actor) (llm.Secret, error) {
 	token, now := randomText(setupDigits), s.now()
 	hash := sha256.Sum256([]byte(token))

@@ -7,9 +7,8 @@ import (
 	"weir/internal/llm"
 )
 
-// Token is the token of the Authorization header, else of the first of the
-// other headers that is there; empty if there is none. Of a header that stands more
-// than once a proxy may have read another one: the error is an *llm.Error.
+// Token returns the token of the Authorization header, or else of the first other header that is set; empty if there is
+// none. If a header occurs more than once, the error is an *llm.Error, because a proxy may have read another value.
 func Token(h http.Header, others ...string) (string, error) {
 	token, err := BearerToken(h), llm.Once(h, "Authorization")
 	for _, name := range others {
@@ -23,8 +22,8 @@ func Token(h http.Header, others ...string) (string, error) {
 	return token, err
 }
 
-// BearerToken is the token of an Authorization header, empty if there is none
-// (RFC 6750; the scheme's case does not count).
+// BearerToken returns the token of an Authorization header; empty if there is none (RFC 6750; the scheme is
+// case-insensitive).
 func BearerToken(h http.Header) string {
 	const scheme = "bearer "
 	v := h.Get("Authorization")

@@ -8,18 +8,17 @@ import (
 
 const (
 	shardCount = 64
-	// shardKnown and shardUnknown bound the cache to about 100,000 good keys
-	// and 16,000 bad ones.
+	// shardKnown and shardUnknown bound the cache to about 100,000 valid keys and 16,000 unknown tokens.
 	shardKnown   = 1600
 	shardUnknown = 256
-	// unknownFor is how long a token that no key has is not looked up again.
+	// unknownFor is how long an unknown token is not looked up again.
 	unknownFor = time.Second
 )
 
-// cache remembers what the store said about tokens, by their hash.
+// cache caches the results of token lookups, by hash.
 type cache struct {
-	// generation changes before anything is forgotten. What was looked up in
-	// an older one may be from before the change and is not remembered.
+	// generation is incremented before entries are dropped. A result that was looked up in an older generation may be
+	// outdated and is not cached.
 	generation atomic.Uint64
 	shards     [shardCount]shard
 }
@@ -27,12 +26,12 @@ type cache struct {
 type shard struct {
 	mu      sync.RWMutex
 	known   map[Hash]*Principal
-	unknown map[Hash]time.Time // until when
+	unknown map[Hash]time.Time // cached until
 }
 
 func (c *cache) shard(h *Hash) *shard { return &c.shards[h[0]%shardCount] }
 
-// get is the good key with that hash, or nil.
+// get returns the cached key with that hash, or nil.
 func (c *cache) get(h *Hash) *Principal {
 	s := c.shard(h)
 	s.mu.RLock()
@@ -41,7 +40,7 @@ func (c *cache) get(h *Hash) *Principal {
 	return p
 }
 
-// isUnknown reports whether no key has that hash, as far as is remembered.
+// isUnknown reports whether the hash is cached as unknown.
 func (c *cache) isUnknown(h *Hash, now time.Time) bool {
 	s := c.shard(h)
 	s.mu.RLock()
@@ -78,7 +77,7 @@ func (c *cache) putUnknown(h *Hash, generation uint64, now time.Time) {
 	s.unknown[*h] = now.Add(unknownFor)
 }
 
-// dropOne drops any one entry of a full map.
+// dropOne drops an arbitrary entry of a full map.
 func dropOne[V any](m map[Hash]V, limit int) {
 	if len(m) < limit {
 		return
@@ -89,7 +88,7 @@ func dropOne[V any](m map[Hash]V, limit int) {
 	}
 }
 
-// forget drops the good keys that stale picks, and all bad ones.
+// forget drops the cached keys for which stale returns true, and all unknown tokens.
 func (c *cache) forget(stale func(*Principal) bool) {
 	c.generation.Add(1)
 	for i := range c.shards {
@@ -105,8 +104,7 @@ func (c *cache) forget(stale func(*Principal) bool) {
 	}
 }
 
-// forgetIDs drops the keys with those ids and the keys of accounts with those
-// ids.
+// forgetIDs drops the keys with those ids and the keys of accounts with those ids.
 func (c *cache) forgetIDs(ids map[string]bool) {
 	c.forget(func(p *Principal) bool { return ids[p.key.ID] || ids[p.account.ID] })
 }

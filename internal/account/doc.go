@@ -1,8 +1,7 @@
-// Package account says who is calling and what they may do: accounts, their
-// API keys, and the Principal that a valid key stands for.
+// Package account authenticates callers: it manages accounts, their API keys, and the Principal that represents a valid
+// key.
 //
-// A key is checked without a database wherever that is possible: its checksum
-// refuses a typo, a cache knows the keys in use, and the store's feed of
-// changes tells the cache within a second what any process changed. A key in
-// the cache stays good while the database is away.
+// Most keys are checked without the database: the checksum rejects typos, a cache holds the keys in use, and the
+// store's feed of changes updates the cache within a second after any process changed a key. Cached keys stay valid
+// while the database is unavailable.
 package account

@@ -2,14 +2,14 @@ package account
 
 import "weir/internal/llm"
 
-// Draft is an account that is about to be made, and what it pays beforehand.
+// Draft is an account to be created, with its prepaid credit.
 type Draft struct {
 	Account Account
-	Credit  *CreditEntry // nil for an account that does not pay beforehand
+	Credit  *CreditEntry // nil for an account without prepaid credit
 }
 
-// Draft is an account of that name with what u gives it, and a credit; 0 for none. Nothing is kept of it. The
-// error is a *llm.Error with CodeInvalidRequest.
+// Draft returns a new account with that name, the settings of u and a credit; 0 for none. It stores nothing. The error
+// is a *llm.Error with CodeInvalidRequest.
 func (s *Service) Draft(name string, u Update, credit llm.Money) (Draft, error) {
 	if err := firstOf(checkName(name), u.check(), checkCredit(credit)); err != nil {
 		return Draft{}, err
@@ -36,12 +36,13 @@ func (s *Service) Draft(name string, u Update, credit llm.Money) (Draft, error) 
 
 func checkCredit(credit llm.Money) error {
 	if credit < 0 || credit > MaxAmount {
-		return llm.Invalidf("credit_usd", "A new account's credit is $0 to $%s; this one is %s.", MaxAmount, credit)
+		return llm.Invalidf("credit_usd", "A new account's credit must be $0 to $%s; this one is $%s.", MaxAmount,
+			credit)
 	}
 	return nil
 }
 
-// NameTaken says that there is an account of that name.
+// NameTaken returns the error for the name of an existing account.
 func NameTaken(name string) error {
-	return llm.Invalidf("name", "An account named %q exists already. Choose another name.", name)
+	return llm.Invalidf("name", "An account named %q already exists. Choose another name.", name)
 }

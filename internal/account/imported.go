@@ -6,21 +6,22 @@ import (
 	"sync/atomic"
 )
 
-// imported are the hashes of the tokens that other gateways made, of the keys that were taken over from them. A token
-// that has not the form of a key, and no checksum that tells a stranger's from a real one, is looked up in the store
-// only where its hash is among them: so bad tokens cost the store nothing, whatever they look like.
+// imported caches the hashes of keys that were imported from other gateways. Their tokens have neither the form of a
+// key nor a checksum. Such a token is looked up in the store only if its hash is cached here, so invalid tokens cost no
+// query.
 type imported struct {
-	hashes  atomic.Pointer[map[Hash]struct{}] // nil where they have to be read
-	reading chan struct{}                     // held by whoever reads them
+	hashes  atomic.Pointer[map[Hash]struct{}] // nil if they must be read
+	reading chan struct{}                     // held by the reader
 
 	mu sync.Mutex
-	// generation changes when they are forgotten: what was read in an older one may be from before the change.
+	// generation is incremented by forget. Hashes that were read in an older generation may be outdated.
 	generation int
 }
 
 func newImported() imported { return imported{reading: make(chan struct{}, 1)} }
 
-// has reports whether the hash is one of them. Of many who ask before they are read, one reads.
+// has reports whether the hash is that of an imported key. If several callers need the hashes before they are cached,
+// one reads them.
 func (i *imported) has(ctx context.Context, h *Hash, read func(context.Context) ([]Hash, error)) (bool, error) {
 	known := i.hashes.Load()
 	if known == nil {
@@ -62,7 +63,7 @@ func (i *imported) read(ctx context.Context, read func(context.Context) ([]Hash,
 	return &known, nil
 }
 
-// forget has them read again.
+// forget makes the next call read the hashes again.
 func (i *imported) forget() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

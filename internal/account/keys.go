@@ -16,35 +16,34 @@ import (
 
 const (
 	maxLabel    = 100
-	maxModels   = 100 // patterns of a key
-	maxPattern  = 200 // characters of a pattern
+	maxModels   = 100 // patterns per key
+	maxPattern  = 200 // characters per pattern
 	maxLifetime = 100 * 365 * 24 * time.Hour
 )
 
-// KeyOptions says what a new key is to be.
+// KeyOptions describes a new key.
 type KeyOptions struct {
-	Account     string // its name or id
+	Account     string // name or id
 	Label       string // 1 to 100 printable characters
 	Permissions []Permission
 	Models      []string      // see Principal.MayUse; empty for all
 	ExpiresIn   time.Duration // from now; 0 for never
-	Expires     time.Time     // the very moment, in place of ExpiresIn; zero where that counts
+	Expires     time.Time     // exact time, in place of ExpiresIn; zero to use ExpiresIn
 	Limits      Limits
 	Budget      Budget
 	Per         []Per
-	Creator     string // id of the user who makes it; empty for none
+	Creator     string // id of the user who creates it; empty for none
 	Tags        KeyTags
-	// Bounded refuses it where the account has MaxBounded keys in use.
+	// Bounded refuses the key if the account has MaxBounded active keys.
 	Bounded bool
 }
 
-// MaxBounded is how many keys in use an account may have for its members to make another one. Operators may go on.
+// MaxBounded is the number of active keys of an account above which members cannot create further ones. Operators can.
 const MaxBounded = 1000
 
-// CreateKey adds a key and returns it with its token, which nobody can see
-// again. Without permissions it gets Chat and Uses. The error is a *llm.Error with
-// CodeInvalidRequest or CodeNotFound where the options are at fault, CodeForbidden for the
-// permission Admin from somebody who is no operator any more.
+// CreateKey adds a key and returns it with its token, which cannot be shown again. Without permissions it gets Chat and
+// Uses. The error is a *llm.Error: CodeInvalidRequest or CodeNotFound for invalid options, CodeForbidden for the
+// permission Admin if by is no longer an operator.
 func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (Key, llm.Secret, error) {
 	if err := firstOf(checkReserved(o.Label), o.check(s.now())); err != nil {
 		return Key{}, llm.Secret{}, err
@@ -67,8 +66,7 @@ func (s *Service) createKey(ctx context.Context, by audit.Actor, o *KeyOptions) 
 	k.Last4 = token.Reveal()[tokenLength-4:]
 	err = s.stores.Keys.CreateKey(ctx, by, k, hashOf(token.Reveal()))
 	if errors.Is(err, audit.ErrNotAllowed) {
-		return Key{}, llm.Secret{}, forbidden("Only operators can give a key the permission \"admin\", and you are " +
-			"none any more.")
+		return Key{}, llm.Secret{}, notOperator()
 	}
 	if err != nil {
 		return Key{}, llm.Secret{}, fmt.Errorf("create key: %w", err)
@@ -77,7 +75,11 @@ func (s *Service) createKey(ctx context.Context, by audit.Actor, o *KeyOptions) 
 	return k, token, nil
 }
 
-// checkNumber refuses another key of an account that has MaxBounded in use.
+func notOperator() error {
+	return forbidden("Only operators can give a key the permission \"admin\", and you are no longer an operator.")
+}
+
+// checkNumber returns an error for an account with MaxBounded active keys.
 func (s *Service) checkNumber(ctx context.Context, account string) error {
 	list, err := s.stores.Keys.Keys(ctx, account)
 	if err != nil {
@@ -90,13 +92,13 @@ func (s *Service) checkNumber(ctx context.Context, account string) error {
 		}
 	}
 	if used >= MaxBounded {
-		return llm.Invalidf("", "The account has %d keys in use. Revoke some that are not needed, or ask an operator "+
-			"for another one.", used)
+		return llm.Invalidf("", "The account has %d active keys. Revoke some that are not needed, or ask an operator "+
+			"to create another one.", used)
 	}
 	return nil
 }
 
-// key is the key that the options ask for, without what is of its token.
+// key builds the key of the options, without the fields that describe its token.
 func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: newID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
@@ -132,7 +134,7 @@ func (o *KeyOptions) check(now time.Time) error {
 	)
 }
 
-// CheckKey refuses a key that could not have been made here at a moment. The error is a *llm.Error with
+// CheckKey returns an error for a key that this package would not create at that time. The error is a *llm.Error with
 // CodeInvalidRequest.
 func CheckKey(k *Key, now time.Time) error {
 	o := KeyOptions{
@@ -145,10 +147,10 @@ func CheckKey(k *Key, now time.Time) error {
 	return o.check(now)
 }
 
-// CheckTags refuses tags that no request could have.
+// CheckTags returns an error for tags that no request can have.
 func CheckTags(t *KeyTags) error {
 	if err := llm.CheckTags(t.Defaults); err != nil {
-		return llm.Invalidf("tags", "The key's tags are at fault: %s. Use names of up to 64 and values of up to 512 "+
+		return llm.Invalidf("tags", "The key's tags are invalid: %s. Use names of up to 64 and values of up to 512 "+
 			"printable characters.", err)
 	}
 	names := make([]llm.Tag, len(t.Required))
@@ -156,7 +158,7 @@ func CheckTags(t *KeyTags) error {
 		names[i] = llm.Tag{Name: name, Value: "x"}
 	}
 	if err := llm.CheckTags(names); err != nil {
-		return llm.Invalidf("required_tags", "The tags that the key requires are at fault: %s. Use names of up to 64 "+
+		return llm.Invalidf("required_tags", "The tags that the key requires are invalid: %s. Use names of up to 64 "+
 			"printable characters.", err)
 	}
 	all := len(t.Defaults)
@@ -166,13 +168,13 @@ func CheckTags(t *KeyTags) error {
 		}
 	}
 	if all > llm.MaxTags {
-		return llm.Invalidf("required_tags", "The key has and requires %d tags together, and a request has %d at most. "+
-			"Leave some out.", all, llm.MaxTags)
+		return llm.Invalidf("required_tags", "The key sets and requires %d tags in all; a request can have at "+
+			"most %d. Remove some.", all, llm.MaxTags)
 	}
 	return nil
 }
 
-// firstOf is the first error that is one.
+// firstOf returns the first error that is not nil.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -184,11 +186,11 @@ func firstOf(errs ...error) error {
 
 func checkLabel(label string) error {
 	if n := utf8.RuneCountInString(label); n == 0 || n > maxLabel {
-		return llm.Invalidf("label", "A key's label has 1 to %d characters; this one has %d.", maxLabel, n)
+		return llm.Invalidf("label", "A key's label must have 1 to %d characters; this one has %d.", maxLabel, n)
 	}
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
 	if strings.ContainsFunc(label, unprintable) || strings.TrimSpace(label) == "" {
-		return llm.Invalidf("label", "The label %q has a character that cannot be printed, or nothing but spaces.",
+		return llm.Invalidf("label", "The label %q is blank or has an unprintable character. Choose another one.",
 			label)
 	}
 	return nil
@@ -200,7 +202,7 @@ func checkPermissions(list []Permission) error {
 			return llm.Invalidf("permissions", "%q is not a permission. Use %q, %q or %q.", p, Chat, Uses, Admin)
 		}
 		if slices.Contains(list[:i], p) {
-			return llm.Invalidf("permissions", "The permission %q is given twice.", p)
+			return llm.Invalidf("permissions", "The permission %q is listed twice. List it once.", p)
 		}
 	}
 	return nil
@@ -208,7 +210,8 @@ func checkPermissions(list []Permission) error {
 
 func checkModels(list []string) error {
 	if len(list) > maxModels {
-		return llm.Invalidf("models", "A key has at most %d model patterns; this one has %d.", maxModels, len(list))
+		return llm.Invalidf("models", "A key can have at most %d model patterns; this one has %d.", maxModels,
+			len(list))
 	}
 	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == utf8.RuneError }
 	for i, m := range list {
@@ -217,7 +220,7 @@ func checkModels(list []string) error {
 				`%q is not a model pattern. Use a model's name, an alias, or a pattern such as "openai/*".`, m)
 		}
 		if slices.Contains(list[:i], m) {
-			return llm.Invalidf("models", "The model pattern %q is given twice.", m)
+			return llm.Invalidf("models", "The model pattern %q is listed twice. List it once.", m)
 		}
 	}
 	return nil
@@ -225,7 +228,7 @@ func checkModels(list []string) error {
 
 func checkExpiry(d time.Duration) error {
 	if d < 0 || d > maxLifetime {
-		return llm.Invalidf("expires", "A key expires between now and a hundred years from now, not after %s.", d)
+		return llm.Invalidf("expires", "A key must expire between now and a hundred years from now, not after %s.", d)
 	}
 	return nil
 }
@@ -236,13 +239,12 @@ func checkLimits(l Limits) error {
 
 func checkLimit(param string, n int64) error {
 	if n < 0 {
-		return llm.Invalidf(param, "A limit is 0, for none, or more; %d is not.", n)
+		return llm.Invalidf(param, "A limit must be 0, for no limit, or positive, not %d.", n)
 	}
 	return nil
 }
 
-// Keys are the keys of the account of that name or id, oldest first, revoked
-// and expired ones too.
+// Keys returns the keys of the account with that name or id, oldest first, including revoked and expired ones.
 func (s *Service) Keys(ctx context.Context, account string) ([]Key, error) {
 	a, err := s.Account(ctx, account)
 	if err != nil {
@@ -255,8 +257,8 @@ func (s *Service) Keys(ctx context.Context, account string) ([]Key, error) {
 	return list, nil
 }
 
-// Key is the key of that id, revoked and expired ones too. The error is a
-// *llm.Error with CodeNotFound when there is none.
+// Key returns the key with that id, even if revoked or expired. The error is a *llm.Error with CodeNotFound if there is
+// none.
 func (s *Service) Key(ctx context.Context, id string) (Key, error) {
 	k, err := s.stores.Keys.Key(ctx, id)
 	if errors.Is(err, ErrNotFound) {
@@ -268,10 +270,9 @@ func (s *Service) Key(ctx context.Context, id string) (Key, error) {
 	return k, nil
 }
 
-// UpdateKey changes what is not nil of a key. The error is a *llm.Error with
-// CodeNotFound when there is no such key, and with CodeInvalidRequest for a revoked
-// one and where what it is to become is at fault, and CodeForbidden where it is loosened
-// and must not be.
+// UpdateKey changes the fields of a key that are not nil. The error is a *llm.Error: CodeNotFound if there is no such
+// key, CodeInvalidRequest for a revoked key or an invalid value, CodeForbidden for a change that u.Tighten does not
+// permit.
 func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error) {
 	if err := firstOf(u.check(s.now()), s.checkPlayground(ctx, id, &u)); err != nil {
 		return Key{}, err
@@ -281,9 +282,9 @@ func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u Ke
 	case errors.Is(err, ErrNotFound):
 		return Key{}, notFound("key", id)
 	case errors.Is(err, audit.ErrNotAllowed):
-		return Key{}, forbidden("Only operators can give a key the permission \"admin\", and you are none any more.")
+		return Key{}, notOperator()
 	case errors.Is(err, ErrRevoked):
-		return Key{}, llm.Invalidf("key", "The key %q is revoked, which is for good. Make another one.", id)
+		return Key{}, llm.Invalidf("key", "The key %q is revoked for good. Create another one.", id)
 	case err != nil:
 		return Key{}, fmt.Errorf("change key: %w", err)
 	}
@@ -302,7 +303,7 @@ func (u *KeyUpdate) check(now time.Time) error {
 	if u.Permissions != nil {
 		errs = append(errs, checkPermissions(*u.Permissions))
 		if len(*u.Permissions) == 0 {
-			errs = append(errs, llm.Invalid("permissions", "A key has at least one permission: chat, uses or admin."))
+			errs = append(errs, llm.Invalid("permissions", "A key needs at least one permission: chat, uses or admin."))
 		}
 	}
 	if u.Expires != nil && !u.Expires.IsZero() {
@@ -317,20 +318,20 @@ func (u *KeyUpdate) check(now time.Time) error {
 	if u.Per != nil {
 		errs = append(errs, checkPer(*u.Per))
 	}
-	// Tags are checked where both those it has and those it requires are known: see CheckTags.
+	// CheckTags checks tags where both the default and the required tags are known.
 	return firstOf(errs...)
 }
 
 func checkExpiresAt(at, now time.Time) error {
 	if !at.After(now) || at.After(now.Add(maxLifetime)) {
-		return llm.Invalidf("expires", "A key expires between now and a hundred years from now, not at %s.",
+		return llm.Invalidf("expires", "A key must expire between now and a hundred years from now, not at %s.",
 			at.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// RevokeKey makes the key useless for ever; to do it again changes nothing.
-// The error is a *llm.Error with CodeNotFound when there is no such key.
+// RevokeKey revokes the key for good; repeating it has no effect. The error is a *llm.Error with CodeNotFound if there
+// is no such key.
 func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key, error) {
 	k, err := s.stores.Keys.RevokeKey(ctx, by, id, s.now())
 	if errors.Is(err, ErrNotFound) {
@@ -343,8 +344,7 @@ func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key
 	return k, nil
 }
 
-// ForgetAdmins has the keys with the permission Admin looked up again. It is for whoever
-// revoked some of them in the store.
+// ForgetAdmins drops the cached keys with the permission Admin. Call it after some of them were revoked in the store.
 func (s *Service) ForgetAdmins() {
 	s.cache.forget(func(p *Principal) bool { return slices.Contains(p.key.Permissions, Admin) })
 }

@@ -7,21 +7,21 @@ import (
 	"weir/internal/llm"
 )
 
-// maxPer is how many Pers an account or a key has at most.
+// maxPer is the maximum number of Pers of an account or a key.
 const maxPer = 8
 
-// Per is what each end user of an account or a key may use of it; or, with a tag, what may be used for each value of the
-// tag. What requests without an end user, or without the tag, use is not limited by it.
+// Per holds the limits and the budget of each end user of an account or a key or, with a tag, of each value of the tag.
+// It does not limit requests without an end user, or without the tag.
 type Per struct {
 	Tag    string // empty for end users
 	Limits Limits
-	Budget Budget // counts what requests use that come after it was set, in the period
+	Budget Budget // counts the requests of the period that arrive after it was set
 }
 
-// checkPer refuses a list that no account and no key can have.
+// checkPer returns an error for a list that no account or key can have.
 func checkPer(list []Per) error {
 	if len(list) > maxPer {
-		return llm.Invalidf("per_tag", "An account or a key has at most %d limits per end user and tag; these are %d.",
+		return llm.Invalidf("per_tag", "An account or a key can have at most %d limits per end user and tag, not %d.",
 			maxPer, len(list))
 	}
 	names := make([]llm.Tag, 0, len(list))
@@ -37,29 +37,30 @@ func checkPer(list []Per) error {
 			return e
 		}
 		if p.Limits == (Limits{}) && p.Budget == (Budget{}) {
-			return llm.Invalidf(param, "Nothing is limited. Give a limit or a budget, or leave %s out.", param)
+			return llm.Invalidf(param, "The entry limits nothing. Set a limit or a budget, or remove %s.", param)
 		}
 		if slices.ContainsFunc(list[:i], func(o Per) bool { return o.Tag == p.Tag }) {
-			return llm.Invalidf(param, "Two limits are of the same tag %q. Give each tag once.", p.Tag)
+			return llm.Invalidf(param, "The tag %q is listed twice. List each tag once.", p.Tag)
 		}
 	}
 	if err := llm.CheckTags(names); err != nil && len(names) > 0 {
-		return llm.Invalidf("per_tag", "The names of tags are at fault: %s. Use names of up to 64 printable "+
+		return llm.Invalidf("per_tag", "The names of tags are invalid: %s. Use names of up to 64 printable "+
 			"characters.", err)
 	}
 	return nil
 }
 
-// checkPartBudget refuses a budget for all time too: what each end user has spent is not kept for so long.
+// checkPartBudget also refuses a budget for all time, because the spending of each end user is not stored for that
+// long.
 func checkPartBudget(b Budget) error {
 	if b.Period == budget.PeriodTotal {
-		return llm.Invalidf("budget.period", "A budget of each end user, or of each value of a tag, is for a %q or a %q.",
+		return llm.Invalidf("budget.period", "The period of a budget per end user or tag value must be %q or %q.",
 			budget.PeriodDay, budget.PeriodMonth)
 	}
 	return checkBudget(b)
 }
 
-// loosenedPer is what Loosened says of what each end user, and each value of a tag, may use.
+// loosenedPer is the part of Loosened for the limits of each end user and each value of a tag.
 func loosenedPer(before, after []Per) error {
 	for i := range before {
 		was := &before[i]
@@ -71,7 +72,7 @@ func loosenedPer(before, after []Per) error {
 	return nil
 }
 
-// param is where it stands in a body.
+// param returns the name of the list's field in a request body.
 func (p *Per) param() string {
 	if p.Tag == "" {
 		return "per_user"
@@ -79,7 +80,7 @@ func (p *Per) param() string {
 	return "per_tag." + p.Tag
 }
 
-// name is what one of those that it limits is called.
+// name returns a name for one of the parts that it limits.
 func (p *Per) name() string {
 	if p.Tag == "" {
 		return "end user"
@@ -87,14 +88,14 @@ func (p *Per) name() string {
 	return "value of the tag " + p.Tag
 }
 
-// part is a part of an account or a key that a request counts against, with what it may use.
+// part is a part of an account or a key that a request counts against, with its limits.
 type part struct {
 	owner, scope string
 	per          *Per
-	ofKey        bool // and not of the account
+	ofKey        bool // false for a part of the account
 }
 
-// name is what it is called, for people.
+// name returns the part's name, for people.
 func (p *part) name() string {
 	if p.ofKey {
 		return p.per.name() + " with this API key"
@@ -102,7 +103,7 @@ func (p *part) name() string {
 	return p.per.name()
 }
 
-// parts are those of the caller that a request is of.
+// parts returns the parts of the caller that a request counts against.
 func (p *Principal) parts(a *llm.Attribution) (all []part) {
 	if !p.hasParts() {
 		return nil
@@ -112,7 +113,8 @@ func (p *Principal) parts(a *llm.Attribution) (all []part) {
 		for i := range list {
 			per := &list[i]
 			if value, ok := a.Tag(per.Tag); ok && per.Tag != "" {
-				all = append(all, part{id, budget.TagScope(id, llm.Tag{Name: per.Tag, Value: value}), per, owner == budget.KeyPart})
+				scope := budget.TagScope(id, llm.Tag{Name: per.Tag, Value: value})
+				all = append(all, part{id, scope, per, owner == budget.KeyPart})
 			} else if per.Tag == "" && a.User != "" {
 				all = append(all, part{id, budget.UserScope(id, a.User), per, owner == budget.KeyPart})
 			}
@@ -126,13 +128,13 @@ func (p *Principal) hasParts() bool {
 	return p != nil && p.account != nil && p.key != nil && len(p.account.Per)+len(p.key.Per) > 0
 }
 
-// LimitsEach reports whether each value of the tag, or each end user with an empty tag, has limits or a budget.
+// LimitsEach reports whether each value of the tag, or each end user for an empty tag, has limits or a budget.
 func (p *Principal) LimitsEach(tag string) bool {
 	of := func(per Per) bool { return per.Tag == tag }
 	return p.hasParts() && (slices.ContainsFunc(p.account.Per, of) || slices.ContainsFunc(p.key.Per, of))
 }
 
-// Parts are the parts of the caller's account and key whose budgets a request counts against.
+// Parts returns the parts of the caller's account and key whose budgets a request counts against.
 func (p *Principal) Parts(a *llm.Attribution) (all budget.Parts) {
 	if !p.hasParts() {
 		return 0
@@ -153,17 +155,17 @@ func (p *Principal) Parts(a *llm.Attribution) (all budget.Parts) {
 	return all
 }
 
-// PartLimits are the limits of a part of an account or a key.
+// PartLimits holds the limits of a part of an account or a key.
 type PartLimits struct {
-	Owner, Scope string // the id of the account or key, and the part of it
+	Owner, Scope string // id of the account or key, and its part
 	Limits       Limits
 	part         part
 }
 
-// Name is what the part is called, for people.
+// Name returns the part's name, for people.
 func (p *PartLimits) Name() string { return p.part.name() }
 
-// Of is "user" or "tag".
+// Of returns "user" or "tag".
 func (p *PartLimits) Of() string {
 	if p.part.per.Tag == "" {
 		return "user"
@@ -171,7 +173,7 @@ func (p *PartLimits) Of() string {
 	return "tag"
 }
 
-// PartLimits are the limits of the parts that a request is of; none for no limit.
+// PartLimits returns the limits of the parts that a request counts against; empty without limits.
 func (p *Principal) PartLimits(a *llm.Attribution) (all []PartLimits) {
 	for _, part := range p.parts(a) {
 		if part.per.Limits != (Limits{}) {
@@ -181,7 +183,8 @@ func (p *Principal) PartLimits(a *llm.Attribution) (all []PartLimits) {
 	return all
 }
 
-// PerOf is what each value of a tag may use by a list, or each end user with an empty tag; zero where nothing is limited.
+// PerOf returns the limits of each value of a tag in a list, or of each end user for an empty tag; the zero value if
+// there are none.
 func PerOf(list []Per, tag string) Per {
 	if i := slices.IndexFunc(list, func(p Per) bool { return p.Tag == tag }); i >= 0 {
 		return list[i]
@@ -189,7 +192,7 @@ func PerOf(list []Per, tag string) Per {
 	return Per{Tag: tag}
 }
 
-// WithPer is the list with one in the place of that for its tag, or without it where it limits nothing.
+// WithPer returns the list with p in place of the entry for its tag, or without that entry if p limits nothing.
 func WithPer(list []Per, p Per) []Per {
 	list = slices.DeleteFunc(slices.Clone(list), func(o Per) bool { return o.Tag == p.Tag })
 	if p.Limits == (Limits{}) && p.Budget == (Budget{}) {
@@ -198,17 +201,17 @@ func WithPer(list []Per, p Per) []Per {
 	return append(list, p)
 }
 
-// PartBudget is what a part of an owner may spend by its list; none for the zero Budget.
+// PartBudget returns the budget of a part in its owner's list; the zero Budget for none.
 func PartBudget(list []Per, p budget.Part) Budget {
 	return PerOf(list, p.Tag).Budget
 }
 
-// isAnother reports whether a budget is for another period than the one that was there, and not only another limit.
+// isAnother reports whether a budget changes its period, and not only its limit.
 func isAnother(before, after Budget) bool {
 	return before.Limit > 0 && after.Limit > 0 && before.Period != after.Period
 }
 
-// AnotherPeriod reports whether a budget has another period than it had: of an account or a key, or of its parts.
+// AnotherPeriod reports whether a budget of an account or a key, or of its parts, changes its period.
 func AnotherPeriod(before, after Budget, partsBefore, partsAfter []Per) bool {
 	for i := range partsBefore {
 		was := &partsBefore[i]

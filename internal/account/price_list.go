@@ -14,29 +14,30 @@ import (
 )
 
 const (
-	// maxListPrices is how many prices a price list has at most, and maxPriceLists how many lists an account has.
+	// maxListPrices is the maximum number of prices of a price list, and maxPriceLists the maximum number of lists of
+	// an account.
 	maxListPrices = 1000
 	maxPriceLists = 100
 )
 
-// PriceList is what an account is charged for requests that come from a moment on, until the next list holds.
+// PriceList determines an account's charges for requests that arrive from a time on, until the next list applies.
 type PriceList struct {
 	Since  time.Time     `json:"since"` // UTC, whole microseconds
 	Markup charge.Markup `json:"markup"`
-	// Prices are the account's own, by "<provider>/<model>" or "<provider>/*", of which the exact name wins. Other
-	// models have the markup.
+	// Prices are the account's own prices, by "<provider>/<model>" or "<provider>/*"; the exact name takes precedence.
+	// Other models are charged by the markup.
 	Prices map[string]pricing.PriceOverride `json:"prices,omitempty"`
 }
 
-// Check refuses a list that no account can have. The error is a *llm.Error with CodeInvalidRequest.
+// Check returns an error for a list that no account can have. The error is a *llm.Error with CodeInvalidRequest.
 func (l *PriceList) Check() error {
 	switch {
 	case l.Markup < charge.MinMarkup || l.Markup > charge.MaxMarkup:
-		return llm.Invalidf("markup_percent", "A markup is %s to %s percent; this one is %s.", charge.MinMarkup,
+		return llm.Invalidf("markup_percent", "A markup must be %s to %s percent; this one is %s.", charge.MinMarkup,
 			charge.MaxMarkup, l.Markup)
 	case len(l.Prices) > maxListPrices:
-		return llm.Invalidf("prices", "A price list has at most %d prices; this one has %d. Use \"<provider>/*\" for "+
-			"models with the same price.", maxListPrices, len(l.Prices))
+		return llm.Invalidf("prices", "A price list can have at most %d prices; this one has %d. Use \"<provider>/*\" "+
+			"for models with the same price.", maxListPrices, len(l.Prices))
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Prices)) {
 		if _, err := l.Prices[name].ListPrice(name); err != nil {
@@ -46,9 +47,9 @@ func (l *PriceList) Check() error {
 	return nil
 }
 
-// SetPriceList has the account charged by a list from its moment on, which is now where it is zero. Lists that would
-// hold from then or later go. The error is a *llm.Error with CodeInvalidRequest for a list that is none, or that would
-// hold in the past.
+// SetPriceList charges the account by the list from l.Since on, or from now if that is zero. It removes lists that
+// would apply at that time or later. The error is a *llm.Error with CodeInvalidRequest for an invalid list, or one that
+// would apply in the past.
 func (s *Service) SetPriceList(ctx context.Context, by audit.Actor, nameOrID string, l PriceList) (Account, error) {
 	now := s.now()
 	l.Since = l.Since.UTC().Truncate(time.Microsecond)
@@ -56,8 +57,8 @@ func (s *Service) SetPriceList(ctx context.Context, by audit.Actor, nameOrID str
 		l.Since = now
 	}
 	if l.Since.Before(now) {
-		return Account{}, llm.Invalidf("since", "A price list cannot hold in the past: it is %s now. Leave since out "+
-			"for now, or name a later time.", now.Format(time.RFC3339))
+		return Account{}, llm.Invalidf("since", "A price list cannot apply in the past: it is %s now. Leave since out "+
+			"for now, or set a later time.", now.Format(time.RFC3339))
 	}
 	if err := l.Check(); err != nil {
 		return Account{}, err
@@ -65,14 +66,14 @@ func (s *Service) SetPriceList(ctx context.Context, by audit.Actor, nameOrID str
 	return s.update(ctx, by, nameOrID, Update{PriceList: &l})
 }
 
-// WithPriceList are the price lists of an account, in the order of their moments, with a further one.
+// WithPriceList returns the account's price lists with l, ordered by start time.
 func (a *Account) WithPriceList(l *PriceList) []PriceList {
 	lists := slices.DeleteFunc(slices.Clone(a.PriceLists), func(o PriceList) bool { return !o.Since.Before(l.Since) })
 	lists = append(lists, *l)
 	return lists[max(0, len(lists)-maxPriceLists):]
 }
 
-// PriceListAt is the list that holds at a moment; nil for none.
+// PriceListAt returns the list that applies at a time; nil for none.
 func (a *Account) PriceListAt(at time.Time) *PriceList {
 	for i := len(a.PriceLists) - 1; i >= 0; i-- {
 		if l := &a.PriceLists[i]; !at.Before(l.Since) {
@@ -82,14 +83,14 @@ func (a *Account) PriceListAt(at time.Time) *PriceList {
 	return nil
 }
 
-// listTerms is a price list with its prices read.
+// listTerms is a price list with parsed prices.
 type listTerms struct {
 	since  time.Time
-	markup *charge.Terms // nil for the cost
+	markup *charge.Terms // nil to charge the cost
 	own    map[string]*charge.Terms
 }
 
-// termsOf reads the price lists of an account, the latest first.
+// termsOf parses the price lists of an account, latest first.
 func termsOf(a *Account) (all []listTerms) {
 	for i := len(a.PriceLists) - 1; i >= 0; i-- {
 		l := &a.PriceLists[i]
@@ -98,7 +99,7 @@ func termsOf(a *Account) (all []listTerms) {
 			t.markup = &charge.Terms{Markup: l.Markup}
 		}
 		for name, o := range l.Prices {
-			if p, err := o.ListPrice(name); err == nil { // whoever read the account has checked it
+			if p, err := o.ListPrice(name); err == nil { // the account's reader has already checked it
 				t.own[name] = &charge.Terms{Markup: l.Markup, Price: p}
 			}
 		}
@@ -107,7 +108,8 @@ func termsOf(a *Account) (all []listTerms) {
 	return all
 }
 
-// Terms are what the caller's account is charged for a model, for a request that came at a moment; nil for what it costs.
+// Terms returns the terms that the caller's account is charged by for a model, for a request that arrived at a time;
+// nil to charge the cost.
 func (p *Principal) Terms(provider, model string, came time.Time) *charge.Terms {
 	if p == nil {
 		return nil
@@ -115,7 +117,7 @@ func (p *Principal) Terms(provider, model string, came time.Time) *charge.Terms 
 	return termsAt(p.terms, provider, model, came)
 }
 
-// TermsAt are what the account is charged for models at a moment.
+// TermsAt returns the terms that the account is charged by for models at a time.
 func (a *Account) TermsAt(at time.Time) func(provider, model string) *charge.Terms {
 	all := termsOf(a)
 	return func(provider, model string) *charge.Terms { return termsAt(all, provider, model, at) }
@@ -141,10 +143,11 @@ func termsAt(all []listTerms, provider, model string, came time.Time) *charge.Te
 	return nil
 }
 
-// Charged reports whether the caller's account has a price list, now or later: what its requests cost is not told to it.
+// Charged reports whether the caller's account has a price list, now or later. The cost of its requests is then hidden
+// from it.
 func (p *Principal) Charged() bool { return p != nil && len(p.terms) > 0 }
 
-// CheckPriceLists refuses price lists that cannot be read.
+// CheckPriceLists returns an error for price lists that cannot be parsed.
 func CheckPriceLists(lists []PriceList) error {
 	for i := range lists {
 		if err := lists[i].Check(); err != nil {

@@ -8,28 +8,28 @@ import (
 	"weir/internal/llm"
 )
 
-// Principal is a caller whose key was found good. Its zero value, and nil, may
-// do nothing. Many requests share one: what it gives out is read, not changed.
+// Principal is an authenticated caller. Its zero value, and nil, have no rights. Requests share Principals, so the
+// values that it returns must not be changed.
 type Principal struct {
 	account *Account
 	key     *Key
 	budgets []budget.Budget
-	terms   []listTerms // the latest first; none where it is charged what it costs
+	terms   []listTerms // latest first; none if the account is charged the cost
 }
 
-// NewPrincipal is the holder of a key that was found good.
+// NewPrincipal returns the caller with a valid key.
 func NewPrincipal(a *Account, k *Key) *Principal {
 	return &Principal{account: a, key: k, budgets: budgetsOf(a, k), terms: termsOf(a)}
 }
 
-// budgetsOf are the budgets that a key's requests count against. Credit is a
-// budget for all time; with another one for all time the less of both.
+// budgetsOf returns the budgets that a key's requests count against. Credit acts as a budget for all time. If there is
+// another budget for all time, the lower one applies.
 func budgetsOf(a *Account, k *Key) (all []budget.Budget) {
 	if b := a.Budget; b.Limit > 0 {
 		all = append(all, budget.Budget{Scope: a.ID, Of: "account", Period: b.Period, Limit: b.Limit})
 	}
 	if a.Credit != nil {
-		total := max(1, a.Credit.From+a.Credit.Paid) // a budget of 0 would be none
+		total := max(1, a.Credit.From+a.Credit.Paid) // a budget of 0 would mean no budget
 		if len(all) > 0 && all[0].Period == budget.PeriodTotal {
 			all[0].Limit = min(all[0].Limit, total)
 		} else {
@@ -42,7 +42,7 @@ func budgetsOf(a *Account, k *Key) (all []budget.Budget) {
 	return all
 }
 
-// Budgets are what a request of the caller counts against; none for no limit.
+// Budgets returns the budgets that a request of the caller counts against; empty without budgets.
 func (p *Principal) Budgets(a *llm.Attribution) []budget.Budget {
 	if p == nil {
 		return nil
@@ -56,7 +56,7 @@ func (p *Principal) Budgets(a *llm.Attribution) []budget.Budget {
 	return all
 }
 
-// Account is the caller's account; nil for the zero value.
+// Account returns the caller's account; nil for the zero value.
 func (p *Principal) Account() *Account {
 	if p == nil {
 		return nil
@@ -64,7 +64,7 @@ func (p *Principal) Account() *Account {
 	return p.account
 }
 
-// Key is the caller's key; nil for the zero value.
+// Key returns the caller's key; nil for the zero value.
 func (p *Principal) Key() *Key {
 	if p == nil {
 		return nil
@@ -72,8 +72,7 @@ func (p *Principal) Key() *Key {
 	return p.key
 }
 
-// May returns nil when the caller has the permission, and a *llm.Error with
-// CodeForbidden that names what is missing otherwise.
+// May returns nil if the caller has the permission, else a *llm.Error with CodeForbidden that names it.
 func (p *Principal) May(permission Permission) error {
 	if err := p.active(); err != nil {
 		return err
@@ -84,9 +83,8 @@ func (p *Principal) May(permission Permission) error {
 	return nil
 }
 
-// MayUse returns nil when the key may use the model, and a *llm.Error with
-// CodeForbidden that names the model otherwise. A pattern of the key is the
-// name of a model or an alias; "*" in it stands for any run of characters.
+// MayUse returns nil if the key may use the model, else a *llm.Error with CodeForbidden that names the model. A pattern
+// of the key is the name of a model or an alias; "*" in it matches any run of characters.
 func (p *Principal) MayUse(model string) error {
 	if err := p.active(); err != nil {
 		return err
@@ -97,7 +95,7 @@ func (p *Principal) MayUse(model string) error {
 	return forbidden(fmt.Sprintf("This API key may not use the model %q.", model))
 }
 
-// Uses reports whether MayUse returns nil, and UsesAll whether it does for every model.
+// Uses reports whether MayUse returns nil.
 func (p *Principal) Uses(model string) bool { return p.active() == nil && p.uses(model) }
 
 // UsesAll reports whether the key may use every model.
@@ -111,7 +109,7 @@ func (p *Principal) uses(model string) bool {
 func (p *Principal) active() error {
 	switch {
 	case p == nil || p.account == nil || p.key == nil:
-		return forbidden("Nobody is signed in.")
+		return forbidden("No API key was authenticated.")
 	case p.account.Suspended:
 		return forbidden("This account is suspended.")
 	}

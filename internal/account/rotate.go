@@ -8,18 +8,18 @@ import (
 	"weir/internal/llm"
 )
 
-// MaxOverlap is the longest that a key's former token may be good after a rotation.
+// MaxOverlap is the longest time that a key's previous token stays valid after a rotation.
 const MaxOverlap = 30 * 24 * time.Hour
 
-// RotateKey gives a key another token and returns it, which nobody can see again. The one of before is good for
-// overlap, 0 to MaxOverlap, and no longer than the key; one that was good from an earlier rotation is not any more. Limits,
-// budget and usage are the key's, whichever token comes. The error is a *llm.Error with CodeNotFound when there is no
-// such key, and CodeInvalidRequest for one that is revoked or expired.
+// RotateKey gives a key a new token and returns it; it cannot be shown again. The previous token stays valid for
+// overlap, 0 to MaxOverlap, but no longer than the key. A token from before an earlier rotation becomes invalid.
+// Limits, budget and usage belong to the key and do not change. The error is a *llm.Error: CodeNotFound if there is no
+// such key, CodeInvalidRequest for a revoked or expired key.
 func (s *Service) RotateKey(ctx context.Context, by audit.Actor, id string, overlap time.Duration) (Key, llm.Secret,
 	error,
 ) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return Key{}, llm.Secret{}, llm.Invalidf("overlap", "The former key stays good for 0s to %s, not for %s.",
+		return Key{}, llm.Secret{}, llm.Invalidf("overlap", "The overlap must be 0s to %s, not %s.",
 			MaxOverlap, overlap)
 	}
 	k, err := s.Key(ctx, id)
@@ -27,7 +27,7 @@ func (s *Service) RotateKey(ctx context.Context, by audit.Actor, id string, over
 		return Key{}, llm.Secret{}, err
 	}
 	if k.State(s.now()) == KeyExpired {
-		return Key{}, llm.Secret{}, llm.Invalidf("key", "The key %q has expired. Change when it expires, or make "+
+		return Key{}, llm.Secret{}, llm.Invalidf("key", "The key %q has expired. Change its expiry, or create "+
 			"another one.", id)
 	}
 	token := newToken()

@@ -13,12 +13,11 @@ import (
 
 const (
 	pollEvery   = 250 * time.Millisecond
-	lookupLimit = 2 * time.Second // for one question to the store
-	retryAfter  = time.Second     // what a client is told when the store is away
+	lookupLimit = 2 * time.Second // per call of the store
+	retryAfter  = time.Second     // sent to clients if the store is unavailable
 )
 
-// Service answers who is calling, and administers accounts and keys. All its
-// methods may be called at once.
+// Service authenticates callers, and manages accounts and keys. All methods are safe for concurrent use.
 type Service struct {
 	stores Stores
 	clock  func() time.Time
@@ -27,17 +26,15 @@ type Service struct {
 	others imported
 }
 
-// NewService makes a service over stores. Its cache learns what other
-// processes changed only while Watch runs.
+// NewService returns a service. Its cache sees changes of other processes only while Watch runs.
 func NewService(stores Stores, clock func() time.Time, log *slog.Logger) *Service {
 	return &Service{stores: stores, clock: clock, log: log, others: newImported()}
 }
 
-// Authenticate is the caller to whom the token belongs. A token that is
-// missing, malformed, unknown, revoked or expired gives one and the same
-// *llm.Error with CodeAuthentication. When the key would have to be looked up
-// and the store is away, the code is CodeOverloaded with RetryAfter set.
-// A suspended account is authenticated; Principal refuses what it asks for.
+// Authenticate returns the caller with that token. For a missing, malformed, unknown, revoked or expired token the
+// error is always the same *llm.Error with CodeAuthentication. If the key is not cached and the store is unavailable,
+// the code is CodeOverloaded with RetryAfter. It also returns callers of suspended accounts; Principal refuses their
+// requests.
 func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, error) {
 	if token == "" || len(token) > MaxToken {
 		return nil, unauthenticated()
@@ -56,8 +53,7 @@ func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, e
 	return p, nil
 }
 
-// lookUp asks the store, unless the token cannot be a key or was asked for a
-// moment ago.
+// lookUp queries the store, unless the token cannot be a key or was unknown a moment ago.
 func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Principal, error) {
 	if s.cache.isUnknown(hash, s.clock()) {
 		return nil, unauthenticated()
@@ -91,8 +87,8 @@ func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Princi
 	return p, nil
 }
 
-// mayBeKey reports whether a token has the form of a key, or is one that was taken over from another gateway. One that
-// only begins as a key does is a typo, whatever was taken over.
+// mayBeKey reports whether a token has the form of a key, or is a key that was imported from another gateway. A token
+// with the prefix of a key but an invalid checksum is a typo and never an imported key.
 func (s *Service) mayBeKey(ctx context.Context, token string, hash *Hash) (bool, error) {
 	if strings.HasPrefix(token, tokenPrefix) {
 		return wellFormed(token), nil
@@ -101,16 +97,14 @@ func (s *Service) mayBeKey(ctx context.Context, token string, hash *Hash) (bool,
 }
 
 func unauthenticated() error {
-	return llm.Errorf(llm.CodeAuthentication, "No valid API key came with this request: it is missing, malformed, "+
-		"unknown, revoked or expired. Send a key of this gateway in a header, as \"Authorization: Bearer wk_...\", and "+
-		"none in the address.")
+	return llm.Errorf(llm.CodeAuthentication, "The request has no valid API key: it is missing, malformed, "+
+		"unknown, revoked or expired. Send a key of this gateway in a header, \"Authorization: Bearer wk_...\", "+
+		"and none in the URL.")
 }
 
-// Watch follows the store's feed of changes until ctx ends, so that what any
-// process revokes, suspends, resumes or creates counts here within a second.
-// While the store is away the cache stays as it is. It calls corrected with each account
-// of which attempts were corrected, and with "" where that may be any, and changed with the
-// accounts and keys that changed.
+// Watch follows the store's feed of changes until ctx ends, so that changes of any process take effect here within a
+// second. While the store is unavailable the cache does not change. Watch calls corrected for each account whose
+// attempts were corrected, with "" if that may be any account, and changed with the accounts and keys that changed.
 func (s *Service) Watch(ctx context.Context, corrected func(account string), changed func(ids map[string]bool)) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -134,7 +128,7 @@ func (s *Service) Watch(ctx context.Context, corrected func(account string), cha
 	}
 }
 
-// poll forgets what changed after place and returns the place to go on from.
+// poll drops cached entries that changed after place, and returns the place to continue from.
 func (s *Service) poll(ctx context.Context, place int64, corrected func(account string),
 	changed func(ids map[string]bool),
 ) (int64, error) {

@@ -8,17 +8,17 @@ import (
 	"weir/internal/llm"
 )
 
-// Spender tells what an account or a key, by its id, has spent in the period of that
-// number, as far as requests are settled: see budget.Period.Number.
+// Spender returns the settled spending of an account or a key, by its id, in the period of that number: see
+// budget.Period.Number.
 type Spender func(ctx context.Context, scope string, period int64) (llm.Money, error)
 
-// BudgetStatus is how an account's budgets stand, as far as requests are settled.
+// BudgetStatus reports an account's spending and credit, as far as requests are settled.
 type BudgetStatus struct {
-	Spent      llm.Money // of its budget, in the present period
-	CreditLeft llm.Money // of what it has paid beforehand; below 0 where a provider billed more than it was asked for
+	Spent      llm.Money // of the budget, in the current period
+	CreditLeft llm.Money // rest of the prepaid credit; negative if a provider charged more than expected
 }
 
-// BudgetStatus is how the account's budgets stand at a moment. What it has none of is 0.
+// BudgetStatus returns the status of the account's budget and credit at a time; 0 if the account has none.
 func (a *Account) BudgetStatus(ctx context.Context, now time.Time, spent Spender) (s BudgetStatus, err error) {
 	if a.Budget.Limit > 0 {
 		if s.Spent, err = spent(ctx, a.ID, a.Budget.Period.Number(now)); err != nil {
@@ -35,7 +35,7 @@ func (a *Account) BudgetStatus(ctx context.Context, now time.Time, spent Spender
 	return s, nil
 }
 
-// BudgetSpent is what of the key's budget is spent at a moment; 0 where it has none.
+// BudgetSpent returns the spending of the key's budget at a time; 0 without a budget.
 func (k *Key) BudgetSpent(ctx context.Context, now time.Time, spent Spender) (llm.Money, error) {
 	if k.Budget.Limit == 0 {
 		return 0, nil

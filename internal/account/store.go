@@ -9,20 +9,20 @@ import (
 	"weir/internal/llm"
 )
 
-// What a store says of a row that should or should not be there.
+// These errors are returned by stores.
 var (
 	ErrNotFound = errors.New("account: not found")
-	ErrExists   = errors.New("account: exists already")
-	// ErrOverdrawn says that more credit would be taken away than there is.
-	ErrOverdrawn = errors.New("account: not so much credit was paid in")
-	// ErrTooMuch says that the credit would come to more than MaxAmount.
-	ErrTooMuch = errors.New("account: more credit than there may be")
-	// ErrRevoked says that the key is revoked, and stays as it is.
+	ErrExists   = errors.New("account: already exists")
+	// ErrOverdrawn is returned for a reduction by more than the credit.
+	ErrOverdrawn = errors.New("account: the reduction exceeds the credit")
+	// ErrTooMuch is returned if the credit would exceed MaxAmount.
+	ErrTooMuch = errors.New("account: the credit exceeds the maximum")
+	// ErrRevoked is returned for changes of a revoked key.
 	ErrRevoked = errors.New("account: the key is revoked")
 )
 
-// Stores is where accounts and keys live. Every change is in the feed of changes,
-// and in the audit log as that of the actor, written in the same transaction.
+// Stores holds the stores of accounts and keys. Every change writes the feed of changes and, with its actor, the audit
+// log in the same transaction.
 type Stores struct {
 	Lookups  LookupStore
 	Accounts AccountStore
@@ -30,61 +30,56 @@ type Stores struct {
 	Setup    SetupStore
 }
 
-// LookupStore serves requests.
+// LookupStore serves the authentication of requests.
 type LookupStore interface {
-	// KeyByHash is the key whose token has that hash, revoked and expired ones
-	// too, and its account; or ErrNotFound.
+	// KeyByHash returns the key whose token has that hash, even if revoked or expired, and its account, or ErrNotFound.
 	KeyByHash(ctx context.Context, hash Hash) (Account, Key, error)
-	// Changes is what changed after a place in the feed.
+	// Changes returns the changes after a place in the feed.
 	Changes(ctx context.Context, after int64) (Changes, error)
-	// Imported are the hashes of the tokens that keys of another gateway had when they were taken over.
+	// Imported returns the token hashes of keys that were imported from other gateways.
 	Imported(ctx context.Context) ([]Hash, error)
 }
 
-// AccountStore administers accounts.
+// AccountStore stores accounts.
 type AccountStore interface {
-	// List is all accounts by name; or the one of that name or id, if
-	// there is one.
+	// List returns all accounts, sorted by name, or only the one with that name or id.
 	List(ctx context.Context, nameOrID string) ([]Account, error)
-	// CreateAccount adds an account; ErrExists when its name is taken.
+	// CreateAccount adds an account, or returns ErrExists if its name is taken.
 	CreateAccount(ctx context.Context, by audit.Actor, a Account) error
-	// UpdateAccount changes the account of that id and returns it as it is
-	// then; or ErrNotFound. What is so already is no change.
+	// UpdateAccount changes the account with that id and returns the result, or ErrNotFound. An update to the present
+	// values is not a change.
 	UpdateAccount(ctx context.Context, by audit.Actor, id string, u Update) (Account, error)
-	// CloseAccount closes the account of that id for good, with all that is in it, and returns it as it is then; or
-	// ErrNotFound. One that is closed stays as it is.
+	// CloseAccount closes the account with that id and its contents for good, and returns the result, or ErrNotFound.
+	// For a closed account it does nothing.
 	CloseAccount(ctx context.Context, by audit.Actor, id string, at time.Time) (Account, error)
-	// AddCredit adds at most MaxAmount to the credit of an account, or to its goodwill
-	// where it is given to one that does not pay beforehand, and returns it as it is then; ErrOverdrawn when the credit would come to less than 0, and ErrTooMuch
-	// when it would come to more than MaxAmount, with the account as it stays.
+	// AddCredit adds an amount to the credit of an account, or to the goodwill of an account without prepaid credit,
+	// and returns the result. It returns ErrOverdrawn if the sum would be negative, and ErrTooMuch with the unchanged
+	// account if it would exceed MaxAmount.
 	AddCredit(ctx context.Context, by audit.Actor, e CreditEntry) (Account, error)
 }
 
-// KeyStore administers keys.
+// KeyStore stores keys.
 type KeyStore interface {
-	// CreateKey adds a key whose token has that hash. audit.ErrNotAllowed where it is to have the
-	// permission Admin, and by is no operator any more, or their key is revoked.
+	// CreateKey adds a key whose token has that hash. For a key with the permission Admin it returns
+	// audit.ErrNotAllowed if by is no longer an operator or a key that is revoked.
 	CreateKey(ctx context.Context, by audit.Actor, k Key, hash Hash) error
-	// Keys are the keys of the account of that id, oldest first.
+	// Keys returns the keys of the account with that id, oldest first.
 	Keys(ctx context.Context, accountID string) ([]Key, error)
-	// Key is the key of that id, revoked and expired ones too; or ErrNotFound.
+	// Key returns the key with that id, even if revoked or expired, or ErrNotFound.
 	Key(ctx context.Context, id string) (Key, error)
-	// UpdateKey changes the key of that id and returns it as it is then; or
-	// ErrNotFound, ErrRevoked, or what Loosened says. What is so already is no
-	// change.
+	// UpdateKey changes the key with that id and returns the result, or ErrNotFound, ErrRevoked, or the error of
+	// Loosened. An update to the present values is not a change.
 	UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error)
-	// RevokeKey revokes the key of that id, unless it is revoked, and returns
-	// it as it is then; or ErrNotFound.
+	// RevokeKey revokes the key with that id, unless it is revoked, and returns the result, or ErrNotFound.
 	RevokeKey(ctx context.Context, by audit.Actor, id string, at time.Time) (Key, error)
 }
 
 // SetupStore serves the first start.
 type SetupStore interface {
-	// Bootstrap adds the account if there is none at all, and reports whether
-	// it did. Of many callers at once one is told so.
+	// Bootstrap adds the account if there is none yet, and reports whether it did. Of concurrent callers only one gets
+	// true.
 	Bootstrap(ctx context.Context, by audit.Actor, a Account) (bool, error)
-	// CreateSetupToken keeps the hash of a token that is good once, until it
-	// expires.
+	// CreateSetupToken stores the hash of a token that is valid once, until it expires.
 	CreateSetupToken(ctx context.Context, by audit.Actor, hash Hash, created, expires time.Time) error
 }
 
@@ -96,7 +91,7 @@ type Update struct {
 	Limits       *Limits
 	Per          *[]Per
 	EndCredit    bool
-	PriceList    *PriceList // a further one, see Account.WithPriceList
+	PriceList    *PriceList // an additional list, see Account.WithPriceList
 }
 
 // KeyUpdate changes the fields of a key that are not nil.
@@ -107,19 +102,20 @@ type KeyUpdate struct {
 	Limits   *Limits
 	Budget   *Budget
 	Per      *[]Per
-	Tags     *[]llm.Tag // of requests that have no tag of that name
-	Required *[]string  // names of tags without which a request is refused
-	Tighten  bool       // refuse what Loosened does
-	// Permissions are at least one. audit.ErrNotAllowed where Admin is added by somebody who is no operator.
+	Tags     *[]llm.Tag // added to requests without a tag of that name
+	Required *[]string  // names of tags that each request must have
+	Tighten  bool       // refuse changes that Loosened refuses
+	// Permissions must not be empty. The store returns audit.ErrNotAllowed if Admin is added by an actor who is not an
+	// operator.
 	Permissions *[]Permission
 	Rotate      *Rotation
 }
 
-// Rotation gives a key another token.
+// Rotation gives a key a new token.
 type Rotation struct {
 	Hash        Hash
 	Last4       string
-	FormerUntil time.Time // until when the token of before is good; zero for no longer
+	FormerUntil time.Time // end of the previous token's validity; zero to end it at once
 }
 
 // CreditEntry is a payment into an account's credit, or a correction of one.
@@ -127,34 +123,33 @@ type CreditEntry struct {
 	ID        string // UUID, version 7
 	AccountID string
 	Amount    llm.Money // other than 0
-	Goodwill  bool      // it was given, and not paid
+	Goodwill  bool      // granted, not paid
 	At        time.Time
 }
 
-// ChangeKind says what a change was made to.
+// ChangeKind names the kind of object that changed.
 type ChangeKind string
 
-// The kinds of change.
+// These are the kinds of change.
 const (
 	ChangedAccount ChangeKind = "account"
 	ChangedKey     ChangeKind = "key"
-	ChangedAttempt ChangeKind = "attempt" // a correction in the ledger, or of an opening balance, by the account
-	ChangedImport  ChangeKind = "import"  // keys of an account were taken over from another gateway
+	ChangedAttempt ChangeKind = "attempt" // a correction in the ledger or of an opening balance; ID is the account
+	ChangedImport  ChangeKind = "import"  // an account's keys were imported from another gateway
 )
 
-// Change says that something is not what it was.
+// Change reports that an object has changed.
 type Change struct {
-	Seq  int64 // its place in the feed
+	Seq  int64 // place in the feed
 	Kind ChangeKind
 	ID   string // of the account or key
 }
 
-// Changes is a stretch of the feed, in which changes become visible in the
-// order of their places.
+// Changes is a section of the feed. Changes become visible in the order of their places.
 type Changes struct {
 	List []Change
-	Last int64 // the place to ask from next
-	// Lost says that the feed does not reach back to the place asked for, or
-	// does not know it: anything may have changed.
+	Last int64 // the place to continue from
+	// Lost reports that the feed does not reach back to the requested place or does not know it: any object may have
+	// changed.
 	Lost bool
 }

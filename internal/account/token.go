@@ -11,33 +11,32 @@ import (
 	"weir/internal/llm"
 )
 
-// TokenPattern matches every API key, for secret scanners. The last six of its
-// characters are a checksum, so that a match can be told from a chance one
-// without asking anybody: the CRC-32 (IEEE) of the 43 characters before them,
-// in base 62 with the digits 0-9, A-Z, a-z, padded with zeros on the left.
+// TokenPattern matches every API key, for secret scanners. Its last six characters are a checksum, so that a scanner
+// can verify a match offline: the CRC-32 (IEEE) of the 43 characters before them, in base 62 with the digits 0-9, A-Z,
+// a-z, padded with zeros on the left.
 const TokenPattern = `wk_[0-9A-Za-z]{46}`
 
 const (
 	base62       = llm.Alphanumerics
 	tokenPrefix  = "wk_"
 	randomDigits = 40 // 238 bits
-	sumDigits    = 6  // 62^6 is more than 2^32
+	sumDigits    = 6  // 62^6 exceeds 2^32
 	tokenLength  = len(tokenPrefix) + randomDigits + sumDigits
 	setupDigits  = 43 // 256 bits
 
-	// MaxToken is the longest token, in bytes, that is looked at. Those of other gateways, which keys that were taken
-	// over still have, are of any length; they are a tenth of this.
+	// MaxToken is the length of the longest accepted token, in bytes. Imported keys keep tokens of other gateways,
+	// which may have any length; they have about a tenth of this.
 	MaxToken = 256
 )
 
-// Hash is the SHA-256 of a whole token, which is all that is kept of it. A
-// plain hash is enough for a secret of 238 random bits.
+// Hash is the SHA-256 of a whole token; the token itself is not stored. A plain hash is enough for a secret of 238
+// random bits.
 type Hash [sha256.Size]byte
 
-// String is the hash in lower-case hexadecimal digits.
+// String returns the hash in lower-case hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// ParseHash reads what String gives.
+// ParseHash parses the result of String.
 func ParseHash(text string) (h Hash, err error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(h) {
@@ -47,7 +46,7 @@ func ParseHash(text string) (h Hash, err error) {
 	return h, nil
 }
 
-// newToken makes an API key.
+// newToken returns a new API key.
 func newToken() llm.Secret {
 	body := tokenPrefix + randomText(randomDigits)
 	return llm.NewSecret(body + checksum(body))
@@ -72,16 +71,16 @@ func checksum(body string) string {
 	return string(digits[:])
 }
 
-// hashOf is the hash of a token of at most MaxToken bytes. It copies into an array
-// because a conversion to a slice would go to the heap.
+// hashOf returns the hash of a token of at most MaxToken bytes. It copies into an array because a conversion to a slice
+// would allocate.
 func hashOf(token string) Hash {
 	b := [MaxToken]byte{}
 	n := copy(b[:], token)
 	return sha256.Sum256(b[:n])
 }
 
-// randomText is n random base-62 digits. Bytes from 248 on are thrown away:
-// with them the first eight digits would come up more often than the rest.
+// randomText returns n random base-62 digits. It discards bytes from 248 on, because they would make the first eight
+// digits more likely than the others.
 func randomText(n int) string {
 	const fair = 256 - 256%len(base62)
 	text := make([]byte, 0, n)

@@ -97,14 +97,14 @@ func accountSamples() []sample {
 		sums = append(sums, report.AccountSum{Account: "acc-n"})
 	}
 	wrong := &form{values: url.Values{"name": {hostile}}}
-	wrong.mistake("name", "The account name has a character other than letters, digits, dash, underscore and dot.")
+	wrong.mistake("name", "The account name has an invalid character. Use only letters, digits, dash, underscore and dot.")
 	list := func(p allAccountsPage) page { return page{name: "operator-accounts", title: "Accounts", data: p} }
 	owing := newAccountForms()
 	owing.limits = &form{values: url.Values{"rpm": {"many"}}}
 	wholeOf(owing.limits, "rpm")
 	owing.credit = &form{values: url.Values{"usd": {hostile}, "way": {"take"}}}
 	owing.credit.mistake("usd", "The credit is not an amount of US dollars above 0. Enter one such as 20 or 0.50.")
-	owing.onDisconnect.mistake("on_hangup", "That is not something to do when a client leaves.")
+	owing.onDisconnect.mistake("on_hangup", "That is not an action for a disconnected client.")
 	a := visitOf("").Account
 	own := map[string]pricing.PriceOverride{}
 	for _, name := range sampleModels(ownShown + 1) {

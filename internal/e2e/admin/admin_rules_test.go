@@ -34,7 +34,7 @@ func TestAdministrationRefuses(t *testing.T) {
 		{400, "POST /accounts", `{"Name":"x"}`, "Name", `write \"name\"`},
 		{400, "POST /accounts", `{"name":"a","name":"b"}`, "name", "twice"},
 		{400, "POST /accounts", `{"name":1}`, "name", "a string"},
-		{400, "POST /accounts", `{"name":"default"}`, "name", "exists already"},
+		{400, "POST /accounts", `{"name":"default"}`, "name", "already exists"},
 		{400, "POST /accounts", `{"name":"x","budget":{"limit_usd":"1"}}`, "budget.period", "month"},
 		{400, "POST /accounts", `{"name":"x","limits":{"rpm":-1}}`, "limits.rpm", "from 0"},
 		{400, "POST /accounts", `{"name":"x","credit_usd":"-1"}`, "credit_usd", "$0 to"},
@@ -43,7 +43,7 @@ func TestAdministrationRefuses(t *testing.T) {
 		{400, "POST /accounts", `{"name":"x","members":[{"email":"a@b.example"},{"email":"A@b.example"}]}`, "members[1].email", "twice"},
 		{400, "POST /accounts", `{"name":"x","members":["a@b.example"]}`, "members[0]", "email and role"},
 		{400, "POST /accounts", `{"name":"x","members":[` + strings.Repeat(`{"email":"a@b.example"},`, 20) + `{"email":"a@b.example"}]}`, "members", "At most 20"},
-		{400, "POST /accounts", `{"name":"default","members":[{"email":"a@b.example"}]}`, "name", "exists already"},
+		{400, "POST /accounts", `{"name":"default","members":[{"email":"a@b.example"}]}`, "name", "already exists"},
 		{400, "POST /accounts", `{"name"}`, "", "not valid JSON"},
 		{400, "POST /accounts", `[]`, "", "not a JSON object"},
 		{413, "POST /accounts", `{"name":"` + strings.Repeat("x", 1<<20) + `"}`, "", "larger than 1048576 bytes"},
@@ -70,7 +70,7 @@ func TestAdministrationRefuses(t *testing.T) {
 		{400, "POST /accounts/default/keys", `{"label":"x","tags":{"a":"b"},"required_tags":["c1","c2","c3","c4","c5","c6","c7","c8","c9","c10","c11","c12","c13","c14","c15","c16"]}`, "required_tags", "17 tags together"},
 		{400, "POST /accounts/default/price-lists", `{"prices":{"small":{"input":"1"}}}`, "prices", "is malformed"},
 		{400, "POST /accounts/default/price-lists", `{"prices":{"a/b":{"inputs":"1"}}}`, "prices", "malformed"},
-		{400, "POST /accounts/default/credit", `{"amount_usd":"-1"}`, "amount_usd", "has not paid"},
+		{400, "POST /accounts/default/credit", `{"amount_usd":"-1"}`, "amount_usd", "is less than"},
 		{400, "POST /accounts/default/keys", `{"label":"x","service":1}`, "service", "true or false"},
 		{400, "POST /accounts/default/keys", `{"label":"x","service":true,"permissions":["admin"]}`, "service", "key of your own"},
 		{400, "POST /accounts/default/keys", `{}`, "label", "1 to 100"},
@@ -178,7 +178,7 @@ func TestAdministrationOnce(t *testing.T) {
 		t.Errorf("somebody else's request with the same key: got %d %s, want a key of its own", r.Status, r.Body)
 	}
 	for range 2 { // what was refused was not done, and is asked again
-		o.wantProblem("refused", post("/accounts", `{"name":"default"}`, "k2", o.admin), http.StatusBadRequest, "name", "exists already")
+		o.wantProblem("refused", post("/accounts", `{"name":"default"}`, "k2", o.admin), http.StatusBadRequest, "name", "already exists")
 	}
 	if r := post("/accounts", `{"name":"fine"}`, "k2", o.admin); r.Status != http.StatusCreated {
 		t.Errorf("the key of a refused request: got %d %s, want it free", r.Status, r.Body)

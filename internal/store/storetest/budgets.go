@@ -180,7 +180,7 @@ func testCreditAtOnce(t *testing.T, f *fixture) {
 			case err == nil:
 				paid.Add(1)
 			case e.Code != llm.CodeInvalidRequest || !strings.Contains(e.Message,
-				"at most $1000000000 in all; the account has paid $900000000."):
+				"at most $1000000000 of credit; this one already has $900000000."):
 				t.Errorf("credit beyond what there may be: got %v, want to be told the most, and what is paid", err)
 			}
 		})
