@@ -1,17 +1,16 @@
 package pricing
 
-// Ability is whether a model can do something. The zero value is that nobody
-// knows; it is neither of the others.
+// Ability says whether a model has an ability. The zero value means unknown, which is neither yes nor no.
 type Ability uint8
 
-// The states of an Ability.
+// These are the values of an Ability.
 const (
 	Unknown Ability = iota
 	Yes
 	No
 )
 
-// String is "unknown", "yes" or "no".
+// String returns "unknown", "yes" or "no".
 func (a Ability) String() string {
 	switch a {
 	case Yes:
@@ -22,7 +21,7 @@ func (a Ability) String() string {
 	return "unknown"
 }
 
-// abilityOf is what somebody says, who may say nothing.
+// abilityOf converts an optional statement; nil means unknown.
 func abilityOf(said *bool) Ability {
 	switch {
 	case said == nil:
@@ -33,7 +32,7 @@ func abilityOf(said *bool) Ability {
 	return No
 }
 
-// or is the ability where it is known, else the other.
+// or returns a if it is known, else b.
 func (a Ability) or(b Ability) Ability {
 	if a != Unknown {
 		return a
@@ -41,7 +40,7 @@ func (a Ability) or(b Ability) Ability {
 	return b
 }
 
-// and is what two have in common.
+// and returns a if both are equal, else Unknown.
 func (a Ability) and(b Ability) Ability {
 	if a != b {
 		return Unknown
@@ -49,25 +48,24 @@ func (a Ability) and(b Ability) Ability {
 	return a
 }
 
-// Abilities are what a model takes and does, as its vendor says it of the
-// model; a wire format may carry less.
+// Abilities holds the inputs that a model accepts and its features, as the vendor states them for the model. A wire
+// format may support fewer.
 type Abilities struct {
-	Images     Ability // takes images
-	Documents  Ability // takes PDF files
-	Audio      Ability // takes sound
+	Images     Ability // accepts images
+	Documents  Ability // accepts PDF files
+	Audio      Ability // accepts audio
 	Tools      Ability // calls tools
-	Structured Ability // keeps to a JSON schema in its answer
+	Structured Ability // follows a JSON schema in its answer
 	Reasoning  Ability // reasons before it answers
 }
 
-// NamedAbility is an ability with the name that data, configuration and
-// listings have for it.
+// NamedAbility is an ability with its name in data, configuration and listings.
 type NamedAbility struct {
 	Name    string
 	Ability Ability
 }
 
-// List is all abilities, always in the same order.
+// List returns all abilities, always in the same order.
 func (a *Abilities) List() []NamedAbility {
 	var list []NamedAbility
 	for _, name := range AbilityNames() {
@@ -76,7 +74,8 @@ func (a *Abilities) List() []NamedAbility {
 	return list
 }
 
-// Least is what both have. What is unknown of one is unknown of both.
+// Least returns the abilities that both have. An ability is unknown if it is unknown in one and not absent in the
+// other.
 func (a *Abilities) Least(b *Abilities) Abilities {
 	least := *a
 	for _, name := range AbilityNames() {
@@ -87,12 +86,12 @@ func (a *Abilities) Least(b *Abilities) Abilities {
 	return least
 }
 
-// AbilityNames are the names of the abilities, in the order of List.
+// AbilityNames returns the names of the abilities, in the order of List.
 func AbilityNames() []string {
 	return []string{"images", "documents", "audio", "tools", "structured", "reasoning"}
 }
 
-// field is the ability of that name; nil for none.
+// field returns the ability with that name; nil for an unknown name.
 func (a *Abilities) field(name string) *Ability {
 	switch name {
 	case "images":
@@ -111,7 +110,7 @@ func (a *Abilities) field(name string) *Ability {
 	return nil
 }
 
-// combine makes each ability what f makes of it and that of the other.
+// combine replaces each ability a by f(a, b), where b is the other's.
 func (a *Abilities) combine(b *Abilities, f func(a, b Ability) Ability) {
 	for _, name := range AbilityNames() {
 		x := a.field(name)

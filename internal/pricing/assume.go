@@ -6,8 +6,8 @@ import (
 	"weir/internal/llm"
 )
 
-// assume sets the basis and the ceiling of a price by its entries at that second. An entry that says what tokens cost
-// takes back what those before it say.
+// assume sets the basis and the ceiling of a price by its entries at that second. An entry that prices tokens resets
+// the values of earlier entries.
 func assume(p *llm.Price, now []*addition, sec int64) error {
 	for _, a := range now {
 		switch {
@@ -27,7 +27,7 @@ func assume(p *llm.Price, now []*addition, sec int64) error {
 	return nil
 }
 
-// raise multiplies a ceiling by that of the entry.
+// raise multiplies a ceiling by the entry's ceiling.
 func (a *addition) raise(ceiling *int64) error {
 	if a.Ceiling == "" {
 		return nil
@@ -37,13 +37,13 @@ func (a *addition) raise(ceiling *int64) error {
 	return err
 }
 
-// ended reports whether that second is after the last day for which the source of the entry says so.
+// ended reports whether that second is after the last day that the entry's source covers.
 func (a *addition) ended(sec int64) bool { return a.Until != nil && sec >= a.Until.next() }
 
-// next is the first second of the day after.
+// next returns the first second of the following day.
 func (d day) next() int64 { return int64(d) + secondsPerDay }
 
-// pricesTokens reports whether the entry says what tokens cost in the usual mode.
+// pricesTokens reports whether the entry prices tokens in the usual mode.
 func (a *addition) pricesTokens() bool {
 	if a.Free || a.Mode != "" {
 		return a.Free

@@ -65,12 +65,12 @@ func TestAssumedMistakes(t *testing.T) {
 	t.Parallel()
 	const entry = `"provider":"openai","models":["gpt-5-mini"],"source":"x"`
 	for text, want := range map[string]string{
-		`{"assumed": false, "entries": [{` + entry + `,"rates":{"input_mtok":"1"}}]}`:                                      "`assumed` must be true, or be left out",
-		`{"entries": [{` + entry + `,"rates":{"input_mtok":"1"},"ceiling":"1.5"}]}`:                                        "`ceiling` goes with `until`",
+		`{"assumed": false, "entries": [{` + entry + `,"rates":{"input_mtok":"1"}}]}`:                                      "`assumed` must be true or absent",
+		`{"entries": [{` + entry + `,"rates":{"input_mtok":"1"},"ceiling":"1.5"}]}`:                                        "`ceiling` needs `until`",
 		`{"entries": [{` + entry + `,"rates":{"input_mtok":"1"},"until":"2026-11-21","ceiling":"much"}]}`:                  "`ceiling` must be a decimal above 0",
 		`{"entries": [{` + entry + `,"rates":{"input_mtok":"1"},"until":"soon"}]}`:                                         "`until` must be a date",
-		`{"entries": [{` + entry + `,"rates":{"input_mtok":"1"},"since":"2026-11-22","until":"2026-11-21"}]}`:              "`until` is not before `since`",
-		`{"entries": [{` + entry + `,"mode":"priority","times":"2","until":"2026-11-21"}]}`:                                "goes without `mode`",
+		`{"entries": [{` + entry + `,"rates":{"input_mtok":"1"},"since":"2026-11-22","until":"2026-11-21"}]}`:              "`until` must not be before `since`",
+		`{"entries": [{` + entry + `,"mode":"priority","times":"2","until":"2026-11-21"}]}`:                                "cannot be combined with `mode`",
 		`{"entries": [{` + entry + `,"rates":{"input_mtok":"1"},"until":"2026-11-21","assumed":true}]}`:                    `unknown name "assumed"`,
 		`{"assumed": true, "entries": [{` + entry + `,"rates":{"input_mtok":"1"},"until":"2026-11-21","ceiling":"0.00"}]}`: "`ceiling` must be a decimal above 0",
 	} {

@@ -12,11 +12,10 @@ import (
 	"weir/internal/llm"
 )
 
-// Book answers what a model costs, how large it is and what it can do. It
-// never changes what it says about the same moment, and is safe for concurrent
-// use. Data is read when it is first asked for, a provider at a time.
+// Book returns the prices, sizes and abilities of models. Its answer for a given time never changes. It is safe for
+// concurrent use. Data is read on first use, one provider at a time.
 type Book struct {
-	index     *index // of prices, with the vendors that the supplement adds
+	index     *index // of prices, including the vendors that the supplement adds
 	abilities *index
 	prices    map[string][]ownPrice
 	models    map[string]ModelOverride
@@ -25,22 +24,22 @@ type Book struct {
 	vendors   map[string]*shelf[vendor]
 	sheets    map[string]*shelf[sheet]
 	extra     *supplement
-	own       map[string][]*addition // of the operator's files, by the provider they name
+	own       map[string][]*addition // of the operator's files, by provider
 	files     []FileInfo
 	warnings  Problems
 	assumed   Assumed
-	usual     bool            // of tools in budgets
+	usual     bool            // for tools in budgets
 	margin    int64           // as in Overrides
-	resellers map[string]bool // likewise
+	resellers map[string]bool // as in Overrides
 
 	mu    sync.RWMutex
-	cache map[key]*entry // at most maxCached
+	cache map[key]*entry // at most maxCached entries
 }
 
-// shelf holds a file of the data that is read once.
+// shelf holds a data file that is read once.
 type shelf[T any] struct {
 	once sync.Once
-	item *T // nil when it cannot be read; the tests read every one
+	item *T // nil if it cannot be read; a test reads every file
 }
 
 func shelves[T any](x *index) map[string]*shelf[T] {
@@ -51,7 +50,7 @@ func shelves[T any](x *index) map[string]*shelf[T] {
 	return all
 }
 
-// get is the file of that provider, nil when there is none.
+// get returns the file of that provider; nil if there is none.
 func get[T any](all map[string]*shelf[T], id string, read func(id string) (*T, error)) *T {
 	s := all[id]
 	if s == nil {
@@ -61,61 +60,59 @@ func get[T any](all map[string]*shelf[T], id string, read func(id string) (*T, e
 	return s.item
 }
 
-// Bounds of what is remembered of names that clients choose.
+// These constants bound the cache, because clients choose the names in it.
 const (
 	maxCached   = 4096
-	maxNameSize = 256 // bytes; no provider has a model of a longer name
+	maxNameSize = 256 // bytes; no provider's model has a longer name
 )
 
 type key struct{ provider, model string }
 
-// entry is all that is known of a name. The price of the moment is kept until
-// the next one begins.
+// entry holds the facts about a name. The current price is cached until the next one begins.
 type entry struct {
 	info   ModelInfo
 	known  bool
 	vendor string
-	region string // of the provider's address; empty where it names none
+	region string // in the provider's address; empty if it names none
 	basis  llm.Basis
-	model  *model     // nil: not in the data
-	own    []ownPrice // of the operator, which count first, each until the one before
-	fixed  *llm.Price // in place of the data's; nil for those of model
-	margin int64      // of its prices that are not of exactly this seller, in thousandths
-	resold bool       // no price is
-	// unprices has prices that are assumed taken for unknown.
+	model  *model     // nil if it is not in the data
+	own    []ownPrice // the operator's prices, which take precedence, latest first
+	fixed  *llm.Price // overrides the data's price; nil to use model's
+	margin int64      // in thousandths, for prices that are not of exactly this seller
+	resold bool       // the provider is a reseller: none of its prices is of exactly this seller
+	// unprices makes assumed prices unknown.
 	unprices bool
 	current  atomic.Pointer[quote]
 }
 
-// quote is a price and the Unix seconds in which it holds, until exclusive.
+// quote is a price and the range of Unix seconds in which it applies; until is exclusive.
 type quote struct {
 	price       llm.Price
 	from, until int64
 }
 
-// ModelInfo is what is known of a model besides its price.
+// ModelInfo holds the facts about a model other than its price.
 type ModelInfo struct {
 	ID         string // the model's name at its provider, without the provider
-	Context    int64  // context window in tokens, input and output; 0 unknown
-	MaxOutput  int64  // most tokens of output; 0 unknown
+	Context    int64  // context window in tokens, input plus output; 0 if unknown
+	MaxOutput  int64  // maximum output in tokens; 0 if unknown
 	Abilities  Abilities
-	Deprecated bool   // the provider has announced its end
-	Source     string // who says so: the data's name and version, or "operator"; for the price, where several do
-	Checked    string // the day of the data, YYYY-MM-DD; empty for the operator's
+	Deprecated bool   // the provider has announced its end of life
+	Source     string // name and version of the data, or "operator"; the source of the price if several differ
+	Checked    string // day of the data, YYYY-MM-DD; empty for the operator's
 }
 
-// operator is the source of what the configuration says.
+// operator is the source name of the configuration.
 const operator = "operator"
 
-// Listing is a model with its price at the moment of asking.
+// Listing is a model with its current price.
 type Listing struct {
 	ModelInfo
-	Price llm.Price // not Known when the model is unpriced
+	Price llm.Price // not Known if the model is unpriced
 }
 
-// NewBook makes a book of the embedded data and the operator's overrides. The
-// error says which override is wrong and what would be right; it is Problems where price
-// files have mistakes.
+// NewBook builds a book from the embedded data and the operator's overrides. The error names the wrong override and the
+// remedy. It is of type Problems for mistakes in price files.
 func NewBook(o Overrides) (*Book, error) {
 	s, err := readSupplement()
 	if err != nil {
@@ -160,51 +157,45 @@ func newBook(o Overrides, s *supplement) (*Book, error) {
 	return b, nil
 }
 
-// Files are the price files that the book was made of.
+// Files returns the book's price files.
 func (b *Book) Files() []FileInfo { return b.files }
 
-// Warnings are names in the price files that the data does not know. They keep nothing
-// from being used.
+// Warnings returns the names in the price files that the data does not know. Warnings do not prevent the use of a file.
 func (b *Book) Warnings() Problems { return b.warnings }
 
-// Source is the name and version of the embedded price data.
+// Source returns the name and version of the embedded price data.
 func (b *Book) Source() string { return b.index.title() }
 
-// Day is the day of the embedded price data, YYYY-MM-DD.
+// Day returns the day of the embedded price data, YYYY-MM-DD.
 func (b *Book) Day() string { return b.index.Day }
 
-// AbilitySource is the name and version of the embedded data about what models
-// can do, and AbilityDay its day, YYYY-MM-DD.
+// AbilitySource returns the name and version of the embedded data about abilities.
 func (b *Book) AbilitySource() string { return b.abilities.title() }
 
-// AbilityDay is the day of AbilitySource.
+// AbilityDay returns the day of that data, YYYY-MM-DD.
 func (b *Book) AbilityDay() string { return b.abilities.Day }
 
-// UsualTools reports whether budgets hold what tools of providers usually cost.
+// UsualTools reports whether budgets reserve the usual cost of providers' tools instead of the maximum.
 func (b *Book) UsualTools() bool { return b.usual }
 
-// Assumed is what becomes of prices that are not of exactly the model asked for.
+// Assumed returns the policy for prices that are not of exactly the requested model.
 func (b *Book) Assumed() Assumed { return b.assumed }
 
-// Price is what the model of that provider costs at that moment, in full: no
-// class waits for a default. The provider is the name in the configuration, or
-// the id of a price source. The price is not Known when neither the operator
-// nor the data has one; a model that is free is Known and costs 0. What Tiers
-// points to belongs to the book and must not be changed.
+// Price returns the complete price of a model at a provider at that time; no class depends on a default. The provider
+// is a name in the configuration, or the id of a price source. The price is not Known if neither the operator nor the
+// data has one. The price of a free model is Known and 0. Tiers points to data of the book and must not be changed.
 func (b *Book) Price(provider, model string, at time.Time) llm.Price {
 	return b.entry(provider, model).price(b.index, at.Unix()).price
 }
 
-// Model is what is known of the model, and whether the data or the operator's
-// models have it.
+// Model returns the facts about the model, and whether the data or the operator's models contain it.
 func (b *Book) Model(provider, model string) (ModelInfo, bool) {
 	e := b.entry(provider, model)
 	return e.info, e.known
 }
 
-// Models lists what the data and the operator know of the provider, by name,
-// with prices at that moment. Names of which the operator has only a pattern
-// are not listed.
+// Models lists the provider's models in the data and in the operator's overrides, sorted by name, with prices at that
+// time. Names that only an operator's pattern matches are not listed.
 func (b *Book) Models(provider string, at time.Time) []Listing {
 	found := map[string]*entry{}
 	v := b.vendor(b.list(provider))
@@ -233,7 +224,7 @@ func (b *Book) Models(provider string, at time.Time) []Listing {
 	return list
 }
 
-// URLs are the pages on which the provider publishes its prices.
+// URLs returns the provider's pages with its prices.
 func (b *Book) URLs(provider string) []string {
 	if v := b.vendor(b.list(provider)); v != nil {
 		return slices.Clone(v.URLs)
@@ -241,7 +232,7 @@ func (b *Book) URLs(provider string) []string {
 	return nil
 }
 
-// named are the provider's models that the operator names.
+// named returns the provider's models that the operator's overrides name.
 func (b *Book) named(provider string) (names []string) {
 	add := func(full string) {
 		if name, ok := strings.CutPrefix(full, provider+"/"); ok && name != "*" {
@@ -257,7 +248,7 @@ func (b *Book) named(provider string) (names []string) {
 	return names
 }
 
-// entry is the remembered answer for the name, or a new one.
+// entry returns the cached entry of the name, or a new one.
 func (b *Book) entry(provider, model string) *entry {
 	b.mu.RLock()
 	e := b.cache[key{provider, model}]
@@ -268,12 +259,12 @@ func (b *Book) entry(provider, model string) *entry {
 	if len(provider) > maxNameSize || len(model) > maxNameSize {
 		return b.newEntry(provider, model, match{})
 	}
-	// The names may be slices of a request's body, which is not to be kept.
+	// The names may be slices of a request body, which must not be retained.
 	provider, model = strings.Clone(provider), strings.Clone(model)
 	return b.remember(key{provider, model}, b.resolve(provider, model))
 }
 
-// remember keeps the entry, in the place of any other when there is no room.
+// remember caches the entry. A full cache drops an arbitrary entry.
 func (b *Book) remember(k key, e *entry) *entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -290,7 +281,7 @@ func (b *Book) remember(k key, e *entry) *entry {
 	return e
 }
 
-// resolve looks a name up in everything there is.
+// resolve looks up a name in all sources.
 func (b *Book) resolve(provider, model string) *entry {
 	name := fold(model)
 	if strings.HasPrefix(name, "arn:") {
@@ -304,15 +295,14 @@ func (b *Book) resolve(provider, model string) *entry {
 	return b.newEntry(provider, model, found)
 }
 
-// match is a model of the data that a name led to; its model is nil for none.
+// match is the model in the data that a name refers to; model is nil if there is none.
 type match struct {
-	vendor string // whose data it is in
+	vendor string // id of the vendor with the data
 	model  *model
 	basis  llm.Basis
 }
 
-// find is the model of that folded name in the data: the provider's own, or that of one
-// whose models it sells.
+// find returns the model with that folded name in the data of the provider, or of a vendor whose models it resells.
 func (b *Book) find(list, name string) match {
 	v := b.vendor(list)
 	if v == nil {
@@ -339,8 +329,8 @@ func (b *Book) find(list, name string) match {
 	return match{}
 }
 
-// basisAt is the basis of a price of the model in the provider's list, for the provider:
-// Vertex AI sells what the list has of the Gemini API, unless the operator says otherwise.
+// basisAt returns the basis of a price in the provider's list for the provider. Vertex AI uses the list of the Gemini
+// API, so its prices are another seller's, unless the operator sets them.
 func basisAt(provider string, m *model, basis llm.Basis) llm.Basis {
 	if basis == llm.BasisModel && isVertex(provider) && (m == nil || m.own == nil || m.own.Provider != provider) {
 		return llm.BasisSeller
@@ -355,8 +345,8 @@ func (b *Book) source(provider string) string {
 	return b.index.sourceFor(provider)
 }
 
-// list is the name of the provider's price list: its own where the operator's files have
-// entries for it, else its source's.
+// list returns the name of the provider's price list: its own if the operator's files have entries for it, else its
+// source's.
 func (b *Book) list(provider string) string {
 	if len(b.own[provider]) > 0 {
 		return provider
@@ -364,8 +354,8 @@ func (b *Book) list(provider string) string {
 	return b.source(provider)
 }
 
-// vendor is the price list of that name, nil when there is none. A file of the data that
-// cannot be read leaves its models unpriced.
+// vendor returns the price list with that name; nil if there is none. If a data file cannot be read, its models are
+// unpriced.
 func (b *Book) vendor(list string) *vendor {
 	return get(b.vendors, list, func(list string) (*vendor, error) {
 		source := b.source(list)

@@ -16,17 +16,17 @@ import (
 	"weir/internal/llm"
 )
 
-// Converted is a price list of others as a price file.
+// Converted is a third-party price list as a price file.
 type Converted struct {
 	File   []byte
 	Models int
-	// Left counts what has no place in a price file, by what it is.
+	// Left counts the omitted items, by kind.
 	Left map[string]int
-	// Twice are models that the list has twice with other prices, of which the later ones are in the file.
+	// Twice lists models with two different prices in the list. The file contains the later one.
 	Twice []string
 }
 
-// Lists of others that Convert reads, and where they are published.
+// These are the addresses of the lists that Convert reads.
 const (
 	litellmPage    = "https://github.com/BerriAI/litellm/blob/main/model_prices_and_context_window.json"
 	openrouterPage = "https://openrouter.ai/api/v1/models"
@@ -34,17 +34,17 @@ const (
 	genaiPage      = "https://github.com/pydantic/genai-prices/blob/main/prices/data.json"
 )
 
-// errNoList is the error for a text that is none of the lists.
-var errNoList = errors.New("none of the lists that can be read: LiteLLM's model_prices_and_context_window.json, what " +
-	"OpenRouter answers to /api/v1/models, models.dev's api.json, and prices/data.json of genai-prices")
+// errNoList is the error for a text in none of the list formats.
+var errNoList = errors.New("the format of the list is unknown: give LiteLLM's model_prices_and_context_window.json, " +
+	"OpenRouter's answer to /api/v1/models, models.dev's api.json, or prices/data.json of genai-prices")
 
-// Convert makes a price file of LiteLLM's model_prices_and_context_window.json, of OpenRouter's
-// answer to /api/v1/models, of models.dev's api.json or of prices/data.json of genai-prices. Day is that of the
-// list, YYYY-MM-DD. Prices that have no class here are left out, so that they stay unknown. The file is assumed
-// unless own says that the list is the operator's.
+// Convert converts LiteLLM's model_prices_and_context_window.json, OpenRouter's answer to /api/v1/models, models.dev's
+// api.json or prices/data.json of genai-prices into a price file. Day is the day of the list, YYYY-MM-DD. Prices
+// without a class here are omitted, so that they stay unknown. The file is marked as assumed unless own reports that
+// the list is the operator's.
 func Convert(text []byte, day string, own bool) (*Converted, error) {
 	if len(text) > MaxFile {
-		return nil, fmt.Errorf("longer than %d MiB", MaxFile>>20)
+		return nil, fmt.Errorf("the list is longer than %d MiB", MaxFile>>20)
 	}
 	book, err := NewBook(Overrides{})
 	if err != nil {
@@ -56,7 +56,7 @@ func Convert(text []byte, day string, own bool) (*Converted, error) {
 	return c.read(text)
 }
 
-// read reads a list of any form.
+// read reads a list in any of the formats.
 func (c *converter) read(text []byte) (*Converted, error) {
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
 		var vendors []genaiVendor
@@ -92,13 +92,13 @@ type converter struct {
 	own     bool
 	entries []entryJSON
 	left    map[string]int
-	last    map[string]string // the rates of each model in each mode, as JSON
-	added   map[string]bool   // models that the data lacks, and that an entry has added
+	last    map[string]string // rates of each model in each mode, as JSON
+	added   map[string]bool   // models that an entry has added because the data lacks them
 	twice   []string
-	book    *Book // of the embedded data
+	book    *Book // built from the embedded data
 }
 
-// entryJSON is an entry as a price file has it.
+// entryJSON is an entry of a price file.
 type entryJSON struct {
 	Provider string         `json:"provider"`
 	Models   []string       `json:"models"`
@@ -113,7 +113,7 @@ type entryJSON struct {
 	Note     string         `json:"note"`
 }
 
-// amountJSON is a price that has tiers.
+// amountJSON is a price with tiers.
 type amountJSON struct {
 	Base  string     `json:"base"`
 	Tiers []tierJSON `json:"tiers"`
@@ -124,20 +124,21 @@ type tierJSON struct {
 	Price string `json:"price"`
 }
 
-// offer is a model of a list with its prices by mode, the usual one under the empty name, and by their names in a file.
+// offer is a model of a list. Its prices are keyed by mode, with the empty name for the usual mode, and by their names
+// in a price file.
 type offer struct {
 	provider, id, source, note string
 
-	adds  map[string]any // the rule of a model that the data lacks; nil for its name alone
+	adds  map[string]any // the rule of a model that the data lacks; nil to match only its name
 	modes map[string]map[string]*amountJSON
-	times map[string]string // modes that are multiples
+	times map[string]string // modes that multiply the usual price
 	since string
 	when  []any
-	free  bool // the list says of what is free that it costs 0, and nothing of what it does not know
-	short bool // a dearer price, as of longer requests, could not be read
+	free  bool // the list says 0 only for free items and omits unknown prices
+	short bool // a higher price, such as for longer requests, could not be read
 }
 
-// rate is the price of that name in a mode, which is made if it is not there.
+// rate returns the price with that key in a mode, and adds it if absent.
 func (o *offer) rate(mode, key string) *amountJSON {
 	if o.modes == nil {
 		o.modes = map[string]map[string]*amountJSON{}
@@ -151,7 +152,7 @@ func (o *offer) rate(mode, key string) *amountJSON {
 	return o.modes[mode][key]
 }
 
-// set notes a price: that of requests of more than so many tokens of input, or for 0 the one of all.
+// set sets a price: above an input of that many tokens, or in general if above is 0.
 func (o *offer) set(mode, key string, above int64, price string) {
 	a := o.rate(mode, key)
 	if above == 0 {
@@ -161,14 +162,14 @@ func (o *offer) set(mode, key string, above int64, price string) {
 	a.Tiers = append(a.Tiers, tierJSON{above, price})
 }
 
-// has reports whether the embedded data has a model of that id at the provider.
+// has reports whether the embedded data has a model with that id at the provider.
 func (c *converter) has(provider, id string) bool {
 	v := c.book.vendor(c.book.source(provider))
 	return v != nil && slices.ContainsFunc(v.Models, func(m model) bool { return m.ID == id })
 }
 
-// sells adds a model in all its modes, the usual one first. A mode of tokens without the tiers of the usual one is left
-// out: what it costs beyond them is not known.
+// sells adds a model in all its modes, the usual one first. It omits a mode that prices tokens without the tiers of the
+// usual mode, because its price above them is unknown.
 func (c *converter) sells(o *offer) {
 	usual := c.amounts(o.modes[""])
 	switch {
@@ -181,7 +182,7 @@ func (c *converter) sells(o *offer) {
 	case !c.own && c.isFlat(o, usual):
 		c.left["model without a tier of the price that is known"]++
 		return
-	case !o.free && isNothing(usual): // the list has it for both
+	case !o.free && isNothing(usual): // such lists use 0 for free and for unknown
 		c.left["price of 0, which may be unknown"]++
 		return
 	}
@@ -200,7 +201,7 @@ func (c *converter) sells(o *offer) {
 	}
 }
 
-// isNothing reports whether all of the rates are 0 that are not of tools.
+// isNothing reports whether all rates except those of tools are 0.
 func isNothing(rates map[string]any) bool {
 	for key, v := range rates {
 		if v != "0" && !units[key].class.IsTool() {
@@ -210,8 +211,8 @@ func isNothing(rates map[string]any) bool {
 	return true
 }
 
-// isFlat reports whether longer requests would be cheaper by the list than by the data, which has a tier for them: a list
-// may have only the usual price.
+// isFlat reports whether longer requests would be cheaper by the list than by the data, which has a tier for them. The
+// list may omit the tier.
 func (c *converter) isFlat(o *offer, usual map[string]any) bool {
 	day, err := time.Parse(time.DateOnly, cmp.Or(c.day, c.book.Day()))
 	p := c.book.Price(o.provider, o.id, day)
@@ -231,8 +232,7 @@ func (c *converter) isFlat(o *offer, usual map[string]any) bool {
 	return false
 }
 
-// lacksTiers reports whether rates of a mode price tokens without a tier that those have in the usual one, or with one
-// that begins elsewhere.
+// lacksTiers reports whether a mode's rates price tokens without the tiers of the usual mode, or with other boundaries.
 func lacksTiers(usual, rates map[string]any) bool {
 	for key, v := range usual {
 		a, tiered := v.(*amountJSON)
@@ -252,7 +252,7 @@ func lacksTiers(usual, rates map[string]any) bool {
 	return false
 }
 
-// amounts are the rates of a mode. A tier without a price below it is left out.
+// amounts returns the rates of a mode. It omits a tier without a base price.
 func (c *converter) amounts(all map[string]*amountJSON) map[string]any {
 	rates := map[string]any{}
 	for key, a := range all {
@@ -270,11 +270,11 @@ func (c *converter) amounts(all map[string]*amountJSON) map[string]any {
 	return rates
 }
 
-// add adds an entry about a model. Of a model that the list has twice in the same mode the later one counts.
+// add adds an entry about a model. If the list contains a model twice in the same mode, the later one wins.
 func (c *converter) add(o *offer, e entryJSON) {
 	e.Provider, e.Models, e.Source, e.Seen, e.Note = o.provider, []string{o.id}, o.source, c.day, o.note
 	e.Since, e.When = o.since, o.when
-	said, _ := json.Marshal([]any{e.Times, e.Rates}) // strings and maps of them
+	said, _ := json.Marshal([]any{e.Times, e.Rates}) // never fails for strings and maps of them
 	name := e.Provider + "/" + o.id
 	when, _ := json.Marshal([]any{name, e.Mode, e.Since, e.When})
 	switch was, again := c.last[string(when)]; {
@@ -293,10 +293,10 @@ func (c *converter) add(o *offer, e entryJSON) {
 	c.entries = append(c.entries, e)
 }
 
-// file writes the entries, one a line.
+// file writes the entries, one per line.
 func (c *converter) file(about string) (*Converted, error) {
 	if len(c.entries) == 0 {
-		return nil, errors.New("no model with a price is in it")
+		return nil, errors.New("the list has no model with a usable price")
 	}
 	slices.SortStableFunc(c.entries, func(a, b entryJSON) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Models[0], b.Models[0]))
@@ -324,8 +324,7 @@ func (c *converter) file(about string) (*Converted, error) {
 	return &Converted{File: out.Bytes(), Models: len(models), Left: c.left, Twice: c.twice}, nil
 }
 
-// usd is a price in US dollars for one as the decimal for so many of them; empty for what
-// is no price from 0 to a thousand dollars.
+// usd multiplies a decimal price in US dollars by times; empty unless the price is from 0 to a thousand dollars.
 func usd(price string, times int64) string {
 	const least, most = 1e-15, 1e3
 	about, err := strconv.ParseFloat(price, 64)
@@ -335,7 +334,7 @@ func usd(price string, times int64) string {
 	case about < least:
 		return "0"
 	}
-	v, ok := new(big.Rat).SetString(price) // its exponent is bounded
+	v, ok := new(big.Rat).SetString(price) // the checks above bound its exponent
 	if !ok {
 		return ""
 	}

@@ -24,7 +24,7 @@ type genaiModel struct {
 	Prices json.RawMessage `json:"prices"`
 }
 
-// genaiPrice is a price with the condition on which it holds.
+// genaiPrice is a price with its condition.
 type genaiPrice struct {
 	Constraint *struct {
 		StartDate string `json:"start_date"`
@@ -52,7 +52,7 @@ func (c *converter) genai(vendors []genaiVendor) (*Converted, error) {
 	return c.file("Converted from prices/data.json of genai-prices of " + c.day + ".")
 }
 
-// genaiModel adds a model with all its prices, each where it holds.
+// genaiModel adds a model with all its prices and their conditions.
 func (c *converter) genaiModel(provider, source string, m *genaiModel) {
 	prices := []genaiPrice{{}}
 	if json.Unmarshal(m.Prices, &prices) != nil && json.Unmarshal(m.Prices, &prices[0].Prices) != nil {
@@ -80,13 +80,13 @@ func (c *converter) genaiModel(provider, source string, m *genaiModel) {
 		}
 		all[0].short = all[0].short || o.short || i > 0 && len(o.modes[""]) == 0
 	}
-	for i := range all { // which hold in turn, so that none is left out alone
+	for i := range all { // they alternate, so all are omitted or none
 		all[i].short = all[0].short
 		c.sells(&all[i])
 	}
 }
 
-// holds notes when a price does, and reports whether that is known.
+// holds sets the condition of a price, and reports whether the condition is supported.
 func (o *offer) holds(p *genaiPrice) bool {
 	k := p.Constraint
 	switch {
@@ -106,7 +106,7 @@ func (o *offer) holds(p *genaiPrice) bool {
 	return true
 }
 
-// genaiAmount notes one price, which may have tiers.
+// genaiAmount adds one price, which may have tiers.
 func (c *converter) genaiAmount(o *offer, name string, raw json.RawMessage) {
 	var amount struct {
 		Base  json.Number `json:"base"`
@@ -143,12 +143,12 @@ func (c *converter) genaiAmount(o *offer, name string, raw json.RawMessage) {
 
 // matchesRule reports whether a rule of a file matches a name.
 func matchesRule(of map[string]any, name string) bool {
-	text, _ := json.Marshal(of) // texts and lists of them
+	text, _ := json.Marshal(of) // never fails for strings and lists of them
 	var r rule
 	return json.Unmarshal(text, &r) == nil && r.matches(fold(name))
 }
 
-// ruleOf is a rule about names as a price file has it; false for one that it cannot have.
+// ruleOf converts a rule about names into the form of a price file; false if that is impossible.
 func ruleOf(raw json.RawMessage) (map[string]any, bool) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || len(m) != 1 {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// litellmProviders are the names of providers here by those of LiteLLM.
+// litellmProviders maps LiteLLM's names of providers to ours.
 var litellmProviders = map[string]string{
 	"openai": "openai", "text-completion-openai": "openai", "anthropic": "anthropic", "gemini": "gemini",
 	"bedrock": "bedrock", "bedrock_converse": "bedrock", "azure": "azure", "mistral": "mistral", "cohere": "cohere",
@@ -21,8 +21,8 @@ var litellmProviders = map[string]string{
 	"vertex_ai-anthropic_models": "vertex",
 }
 
-// litellmRates are the classes of LiteLLM's list: US dollars for one
-// (https://docs.litellm.ai/docs/provider_registration/add_model_pricing).
+// litellmRates maps the price fields of LiteLLM's list, in US dollars per unit
+// (https://docs.litellm.ai/docs/provider_registration/add_model_pricing), to ours.
 var litellmRates = map[string]string{
 	"input_cost_per_token": "input_mtok", "output_cost_per_token": "output_mtok",
 	"output_cost_per_reasoning_token": "output_reasoning_mtok", "cache_read_input_token_cost": "cache_read_mtok",
@@ -36,7 +36,7 @@ var litellmRates = map[string]string{
 	"code_interpreter_cost_per_session": "code_interpreter_sessions",
 }
 
-// litellmModes are the modes here by the ends of LiteLLM's names.
+// litellmModes maps suffixes of LiteLLM's field names to modes.
 var litellmModes = map[string]string{"_priority": "priority", "_flex": "flex", "_batches": "batch"}
 
 func (c *converter) litellm(models map[string]json.RawMessage) (*Converted, error) {
@@ -57,7 +57,7 @@ func (c *converter) litellm(models map[string]json.RawMessage) (*Converted, erro
 		case provider == "":
 			c.left["model of another provider"]++
 		case (provider == "azure" || provider == "bedrock") && strings.Contains(id, "/"):
-			c.left["model of one region or commitment alone"]++
+			c.left["model of only one region or commitment"]++
 		default:
 			source, _ := m["source"].(string)
 			c.litellmModel(&offer{
@@ -68,7 +68,7 @@ func (c *converter) litellm(models map[string]json.RawMessage) (*Converted, erro
 	return c.file("Converted from LiteLLM's model_prices_and_context_window.json of " + c.day + ".")
 }
 
-// litellmModel adds a model of LiteLLM's in all its modes.
+// litellmModel adds a model of LiteLLM in all its modes.
 func (c *converter) litellmModel(o *offer, m map[string]any) {
 	for _, field := range slices.Sorted(maps.Keys(m)) {
 		if !isLitellmPrice(field) {
@@ -91,18 +91,18 @@ func (c *converter) litellmModel(o *offer, m map[string]any) {
 	c.sells(o)
 }
 
-// isLitellmPrice reports whether a field says something of a price.
+// isLitellmPrice reports whether a field is about prices.
 func isLitellmPrice(field string) bool {
 	words := []string{"cost", "pricing", "multiplier", "provider_specific_entry"}
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(field, word) })
 }
 
-// onlyTools reports whether none of the prices is one of what a model reads or makes.
+// onlyTools reports whether no price is for the model's input or output.
 func onlyTools(prices map[string]*amountJSON) bool {
 	return prices["input_mtok"] == nil && prices["audio_hours"] == nil && prices["images"] == nil
 }
 
-// litellmNumber notes a price that is a number.
+// litellmNumber adds a price that is a number.
 func (c *converter) litellmNumber(o *offer, field, number string) {
 	key, mode, above := litellmField(field)
 	if text := usd(number, units[key].per); key != "" && text != "" {
@@ -112,7 +112,7 @@ func (c *converter) litellmNumber(o *offer, field, number string) {
 	c.litellmLeft(o, field)
 }
 
-// litellmLeft counts a field that is left out. Without one of its tiers a model is left out too.
+// litellmLeft counts an omitted field. If the field is a tier, the model is omitted too.
 func (c *converter) litellmLeft(o *offer, field string) {
 	c.left[field]++
 	end := strings.LastIndex(field, "_above_")
@@ -120,14 +120,14 @@ func (c *converter) litellmLeft(o *offer, field string) {
 	o.short = o.short || isTier || field == "tiered_pricing"
 }
 
-// litellmUnit notes a price that is for something else than tokens, by what the model does.
+// litellmUnit adds a price for a unit other than tokens, which depends on the kind of model.
 func (c *converter) litellmUnit(o *offer, m map[string]any, field, number string) bool {
 	kind, _ := m["mode"].(string)
 	switch {
 	case kind == "audio_transcription" && field == "input_cost_per_second":
 		o.set("", "audio_hours", 0, usd(number, hourMillis/thousand))
 	case kind == "audio_transcription" && field == "output_cost_per_second" && m[field] == m["input_cost_per_second"]:
-		// the same second
+		// the same second, already counted
 	case kind == "image_generation" && field == "output_cost_per_image" && m["input_cost_per_token"] == nil &&
 		m["output_cost_per_image_token"] == nil:
 		o.set("", "images", 0, usd(number, 1))
@@ -142,7 +142,7 @@ func (c *converter) litellmUnit(o *offer, m map[string]any, field, number string
 	return true
 }
 
-// litellmObject notes what is not a number, and reports whether all of it has a place.
+// litellmObject adds a price that is not a number, and reports whether all of it is supported.
 func (c *converter) litellmObject(o *offer, field string, v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -158,8 +158,8 @@ func (c *converter) litellmObject(o *offer, field string, v any) bool {
 	return false
 }
 
-// searchContext notes what a search costs by how much of the web it reads: Perplexity's fee for a request goes by that,
-// and elsewhere there is a place where it makes no difference.
+// searchContext adds the price of a search by the size of its search context. Perplexity's fee per request depends on
+// the size; other providers' prices are supported only if they do not.
 func (o *offer) searchContext(sizes map[string]any) bool {
 	price := func(size string, times int64) string {
 		n, _ := sizes["search_context_size_"+size].(json.Number)
@@ -182,7 +182,7 @@ func (o *offer) searchContext(sizes map[string]any) bool {
 	return true
 }
 
-// specific notes multiples that Anthropic's models have of their own, and counts what else there is.
+// specific adds the multiples of Anthropic's models, and counts other members.
 func (c *converter) specific(o *offer, entry map[string]any) bool {
 	modes := map[string]string{"us": "geo:us", "fast": "speed:fast"}
 	for _, name := range slices.Sorted(maps.Keys(entry)) {
@@ -193,20 +193,20 @@ func (c *converter) specific(o *offer, entry map[string]any) bool {
 				o.times = map[string]string{}
 			}
 			o.times[mode] = text
-		} else if isNumber { // a text says something else
+		} else if isNumber { // a text is not a price
 			c.left["provider_specific_entry."+name]++
 		}
 	}
 	return true
 }
 
-// isMultiple reports whether a text can be the times of an entry.
+// isMultiple reports whether a text is valid as the times of an entry.
 func isMultiple(text string) bool {
 	_, places, _ := strings.Cut(text, ".")
 	return isDecimal(text) && len(places) <= 3 && strings.Trim(text, "0.") != ""
 }
 
-// ranges notes prices by ranges of tokens of input, the first of which begins at 0.
+// ranges adds prices by ranges of input tokens; the first range begins at 0.
 func (c *converter) ranges(o *offer, list []any) bool {
 	whole := true
 	for _, item := range list {
@@ -238,8 +238,8 @@ func (c *converter) ranges(o *offer, list []any) bool {
 
 var litellmAbove = regexp.MustCompile(`_above_(\d{1,6})k_tokens`)
 
-// litellmField is the rate that a field of LiteLLM's has, in which mode and above how many
-// tokens of input; "" for one that is none here.
+// litellmField returns the rate of a LiteLLM field, its mode, and the input tokens above which it applies; the key is
+// empty for an unsupported field.
 func litellmField(field string) (key, mode string, above int64) {
 	for end, name := range litellmModes {
 		if base, ok := strings.CutSuffix(field, end); ok {
@@ -248,7 +248,7 @@ func litellmField(field string) (key, mode string, above int64) {
 	}
 	if m := litellmAbove.FindStringSubmatch(field); m != nil {
 		field = strings.Replace(field, m[0], "", 1)
-		above, _ = strconv.ParseInt(m[1], 10, 64) // it has six digits at most
+		above, _ = strconv.ParseInt(m[1], 10, 64) // it has at most six digits
 		above *= thousand
 	}
 	return litellmRates[field], mode, above

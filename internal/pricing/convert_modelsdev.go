@@ -9,7 +9,7 @@ import (
 	"weir/internal/llm"
 )
 
-// modelsdevProviders are the names of providers here by those of models.dev.
+// modelsdevProviders maps models.dev's names of providers to ours.
 var modelsdevProviders = map[string]string{
 	"alibaba": "alibaba", "amazon-bedrock": "bedrock", "anthropic": "anthropic", "arcee": "arcee", "azure": "azure",
 	"baseten": "baseten", "cerebras": "cerebras", "cloudflare-workers-ai": "cloudflare", "cohere": "cohere",
@@ -20,7 +20,7 @@ var modelsdevProviders = map[string]string{
 	"togetherai": "together", "xai": "xai", "zai": "zai", "zhipuai": "zhipuai",
 }
 
-// modelsdevRates are the classes of models.dev: US dollars per million tokens (https://models.dev).
+// modelsdevRates maps the price fields of models.dev, in US dollars per million tokens (https://models.dev), to ours.
 var modelsdevRates = map[string]string{
 	"input": "input_mtok", "output": "output_mtok", "reasoning": "output_reasoning_mtok",
 	"cache_read":  "cache_read_mtok",
@@ -86,7 +86,7 @@ func (c *converter) modelsdevModel(o *offer, m *modelsdevModel) {
 	c.sells(o)
 }
 
-// modeAsked is the mode of requests with these members; empty for none that is known.
+// modeAsked returns the mode that these members of a request select; empty if it is unknown.
 func modeAsked(body map[string]json.RawMessage) string {
 	kinds := map[string]string{"service_tier": "", "speed": "speed:", "inference_geo": "geo:"}
 	for name, kind := range kinds {
@@ -98,7 +98,7 @@ func modeAsked(body map[string]json.RawMessage) string {
 	return ""
 }
 
-// modelsdevCost notes the prices of a mode, and reports whether all of its tiers are known.
+// modelsdevCost adds the prices of a mode, and reports whether all of its tiers are supported.
 func (c *converter) modelsdevCost(o *offer, mode string, cost map[string]json.RawMessage) bool {
 	for _, name := range slices.Sorted(maps.Keys(cost)) {
 		switch name {
@@ -139,7 +139,7 @@ func (c *converter) modelsdevPrices(o *offer, mode string, above int64, prices m
 	}
 }
 
-// modelsdevPrice notes one price.
+// modelsdevPrice adds one price.
 func (c *converter) modelsdevPrice(o *offer, mode string, above int64, name string, raw json.RawMessage) {
 	var number json.Number
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -13,7 +13,7 @@ type openrouterModel struct {
 	Pricing map[string]json.RawMessage `json:"pricing"`
 }
 
-// openrouterRates are the classes of OpenRouter's list: US dollars for one.
+// openrouterRates maps the price fields of OpenRouter's list, in US dollars per unit, to ours.
 var openrouterRates = map[string]string{
 	"prompt": "input_mtok", "completion": "output_mtok", "request": "requests_kcount",
 	"web_search":         "web_searches_kcount",
@@ -23,7 +23,7 @@ var openrouterRates = map[string]string{
 	"audio_output": "output_audio_mtok", "audio": "input_audio_mtok",
 }
 
-// fromTokens is the member of an override that says from how many tokens of prompt on it holds.
+// fromTokens is the member of an override with the number of prompt tokens from which it applies.
 const fromTokens = "min_prompt_tokens"
 
 func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
@@ -49,19 +49,19 @@ func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
 	return c.file("Converted from OpenRouter's list of models of " + c.day + ".")
 }
 
-// openrouterPrices notes prices that hold above so many tokens of prompt. What is 0 beside input and output is not
-// charged for apart.
+// openrouterPrices adds the prices that apply above that many prompt tokens. Except for input and output, a price of 0
+// means that the item is not charged separately.
 func (c *converter) openrouterPrices(o *offer, prices map[string]json.RawMessage, above int64) {
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
 		if name == "overrides" || above > 0 && name == fromTokens {
 			continue
 		}
 		var price string
-		_ = json.Unmarshal(prices[name], &price) // else it is none
+		_ = json.Unmarshal(prices[name], &price) // otherwise it is empty
 		key := openrouterRates[name]
 		text := usd(price, units[key].per)
 		switch zero := text == "" || text == "0"; {
-		case key == "" && isZero(price): // it costs nothing
+		case key == "" && isZero(price): // free of charge
 		case key == "" || text == "":
 			c.left["pricing."+name]++
 			o.short = o.short || above > 0
@@ -72,13 +72,13 @@ func (c *converter) openrouterPrices(o *offer, prices map[string]json.RawMessage
 	}
 }
 
-// openrouterOverride is what a model costs above so many tokens of prompt.
+// openrouterOverride holds the prices of a model above that many prompt tokens.
 type openrouterOverride struct {
 	above  int64
 	prices map[string]json.RawMessage
 }
 
-// overrides are what a list says of longer prompts; false where one of them goes by something else.
+// overrides returns a list's overrides for longer prompts; false if one of them has another condition.
 func (c *converter) overrides(raw json.RawMessage) (all []openrouterOverride, known bool) {
 	if raw == nil {
 		return nil, true
@@ -102,5 +102,5 @@ func (c *converter) overrides(raw json.RawMessage) (all []openrouterOverride, kn
 	return all, true
 }
 
-// maxAbove is more tokens than a tier of any list begins above.
+// maxAbove bounds the token count above which a tier may begin; no list has a higher one.
 const maxAbove = 1 << 40

@@ -11,26 +11,26 @@ import (
 	"weir/internal/llm"
 )
 
-// Change is a price that two books have otherwise: US dollars as a decimal, per million
-// tokens or for one of what is not tokens; empty where it is unknown.
+// Change is a difference between the prices of two books, in US dollars as decimals, per million tokens or per unit of
+// other classes; empty if unknown.
 type Change struct {
 	Kind   string `json:"change"`
 	Model  string `json:"model"` // "<provider>/<model-name>"
-	Class  string `json:"class"` // with the tier and the mode, where there is one
+	Class  string `json:"class"` // with the tier and the mode, if any
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// The kinds of changes.
+// These are the kinds of changes.
 const (
 	Added   = "added"   // the model had no price
 	Changed = "changed" // the model has a price in both
-	Gone    = "gone"    // the model has no price any more, or is not in a list that has others of its provider
+	Gone    = "gone"    // the model has no price any more, or a list of its provider no longer contains it
 )
 
-// Diff is what the providers that price files of either book name cost otherwise in the
-// other at that moment, by model. Lists are files of the book after that are whole lists of others: a model that has a
-// price before and is not in them is gone.
+// Diff returns the differences in price between two books at that time, sorted by model, for all providers that price
+// files of either book name. Lists are files of the later book that are complete third-party lists: a priced model that
+// they do not contain counts as gone.
 func Diff(before, after *Book, at time.Time, lists ...string) (all []Change) {
 	named := maps.Clone(after.own)
 	if named == nil {
@@ -69,7 +69,7 @@ func kindOf(before, after *llm.Price) string {
 	return Changed
 }
 
-// unlistedIn reports whether some of the lists are about the provider, and none of them about the model.
+// unlistedIn reports whether a list covers the provider and none contains the model.
 func (b *Book) unlistedIn(lists []string, provider, model string) bool {
 	if !slices.ContainsFunc(b.own[provider], func(a *addition) bool { return slices.Contains(lists, a.file) }) {
 		return false
@@ -78,8 +78,7 @@ func (b *Book) unlistedIn(lists []string, provider, model string) bool {
 	return e.model == nil || e.model.own == nil || !slices.Contains(lists, e.model.own.file)
 }
 
-// changes are the classes whose prices differ. A tier in which the same changes as below it
-// is left out.
+// changes returns the classes with different prices. It omits a tier that changes in the same way as its base price.
 func changes(model string, before, after map[string]string) (all []Change) {
 	classes := maps.Clone(before)
 	maps.Copy(classes, after)
@@ -93,10 +92,10 @@ func changes(model string, before, after map[string]string) (all []Change) {
 	return all
 }
 
-// tierMark stands between a class and the tokens of input above which its tier begins.
+// tierMark separates a class from the number of input tokens above which its tier begins.
 const tierMark = " above "
 
-// startsOf are the tokens of input above which tiers of the price begin.
+// startsOf returns the numbers of input tokens above which the price's tiers begin.
 func startsOf(p *llm.Price) (starts []int64) {
 	add := func(tiers []llm.Tier) {
 		for i := range tiers {
@@ -110,7 +109,7 @@ func startsOf(p *llm.Price) (starts []int64) {
 	return starts
 }
 
-// decimals are all prices of a model by class, mode and tier.
+// decimals returns all prices of a model by class, mode and tier.
 func decimals(p *llm.Price, starts []int64) map[string]string {
 	all := map[string]string{}
 	if !p.Known() {

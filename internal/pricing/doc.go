@@ -1,16 +1,11 @@
-// Package pricing knows models, what they cost and what they can do: embedded,
-// versioned data, and what the operator says instead. It gives llm.Price
-// values, complete and with integer rates, so that nobody after it has to
-// decide what an absent price means, and abilities that say so where nobody
-// knows.
+// Package pricing holds models, their prices and their abilities: embedded, versioned data and the operator's
+// overrides. Its llm.Price values are complete and have integer rates, so that no caller has to interpret a missing
+// price. Its abilities can be unknown.
 //
-// Prices are those of the npm package @pydantic/genai-prices, abilities and
-// most sizes those of the catalogue of models.dev. The scripts in gen turn both
-// into the files under data. What the prices leave out or have wrong, whole vendors
-// among it, is in data/supplement.json, by hand, each entry with the vendor's page that
-// says so.
-// They are indicative: the vendor's own word is what counts, and the operator's
-// wins over it.
+// Prices come from the npm package @pydantic/genai-prices, abilities and most sizes from the catalogue of models.dev.
+// The scripts in gen convert both into the files under data. The hand-written data/supplement.json corrects and extends
+// the prices, including whole vendors; each entry names the vendor's page that supports it. Embedded prices are
+// indicative: the vendor's invoice decides, and the operator's overrides take precedence.
 package pricing
 
 //go:generate bash gen/refresh.sh

@@ -13,14 +13,14 @@ import (
 
 // File is an operator's price file: JSON in the form of data/supplement.json.
 type File struct {
-	Path string // as messages name it
+	Path string // for messages
 	Text []byte
 }
 
-// MaxFile is the most bytes of a price file that are read.
+// MaxFile is the maximum size of a price file, in bytes.
 const MaxFile = 16 << 20
 
-// IsFile reports whether a text is meant to be a price file, however many mistakes it has: it has entries.
+// IsFile reports whether a text is intended as a price file, even with mistakes: it has entries.
 func IsFile(text []byte) bool {
 	var file struct {
 		Entries json.RawMessage `json:"entries"`
@@ -29,32 +29,31 @@ func IsFile(text []byte) bool {
 	return err == nil && file.Entries != nil
 }
 
-// FileInfo is what a book knows of a price file.
+// FileInfo describes a price file of a book.
 type FileInfo struct {
 	Path    string
 	Entries int
-	// Seen is the latest day on which a source of it was looked at, YYYY-MM-DD; empty
-	// where no entry has one.
+	// Seen is the latest day of a check of the file's sources, YYYY-MM-DD; empty if no entry has one.
 	Seen string
 }
 
-// fileReader reads price files and finds their mistakes.
+// fileReader reads price files and collects their mistakes.
 type fileReader struct {
-	book   *Book    // of the data alone
-	known  []string // providers that it does not know
+	book   *Book    // built from the data only
+	known  []string // providers that the data does not know
 	models map[string][]string
-	own    map[string][]*addition // what was read, by provider
+	own    map[string][]*addition // valid entries, by provider
 	infos  []FileInfo
 
 	file     File
-	assumed  bool // the file is somebody else's list
+	assumed  bool // the file is a third-party list
 	found    int  // mistakes in this file
 	mistakes findings
-	warnings findings // which keep no file from being used
+	warnings findings // these do not prevent the use of a file
 }
 
-// readFiles reads the files over a book of the data. Providers are those that files may
-// name beside the ones of the data. The error is Problems: the mistakes, then the warnings.
+// readFiles reads the files on top of a book of the data. Files may also name the given providers. The error is of type
+// Problems: the mistakes, then the warnings.
 func readFiles(files []File, b *Book, providers []string) (*fileReader, error) {
 	r := &fileReader{book: b, known: providers, models: map[string][]string{}, own: map[string][]*addition{}}
 	for _, f := range files {
@@ -76,14 +75,15 @@ func (r *fileReader) report(at int, format string, args ...any) {
 	r.mistakes.add(&r.file, at, fmt.Sprintf(format, args...))
 }
 
-// warn adds what the data does not know, as it may after an update: no mistake of the file.
+// warn adds a warning about a name that the data does not know. An update of the data may cause it, so it is not a
+// mistake of the file.
 func (r *fileReader) warn(at int, format string, args ...any) {
 	r.warnings.add(&r.file, at, "warning: "+fmt.Sprintf(format, args...))
 }
 
 func (r *fileReader) read() {
 	if len(r.file.Text) > MaxFile {
-		r.report(0, "longer than %d MiB", MaxFile>>20)
+		r.report(0, "the file is longer than %d MiB", MaxFile>>20)
 		return
 	}
 	root, err := readTree(r.file.Text)
@@ -96,7 +96,7 @@ func (r *fileReader) read() {
 	r.assumed = r.isTrue(m["assumed"], "assumed")
 	if m["entries"] == nil {
 		if r.found == 0 {
-			r.report(root.at, "`entries` is missing: a list of prices")
+			r.report(root.at, "`entries` is missing: add a list of prices")
 		}
 		return
 	}
@@ -105,7 +105,7 @@ func (r *fileReader) read() {
 	}
 }
 
-// object is the members of an object, each once and by one of those names.
+// object returns the members of an object, and reports unknown and repeated names.
 func (r *fileReader) object(n *node, what string, names ...string) map[string]*node {
 	if !n.isObject() {
 		r.report(n.at, "%s must be an object, { }", what)
@@ -117,7 +117,7 @@ func (r *fileReader) object(n *node, what string, names ...string) map[string]*n
 		case !slices.Contains(names, m.name):
 			r.report(m.at, "unknown name %s%s", quoted(m.name), suggest(m.name, names))
 		case all[m.name] != nil:
-			r.report(m.at, "%s stands twice; give it once", quoted(m.name))
+			r.report(m.at, "%s appears twice; write it once", quoted(m.name))
 		default:
 			all[m.name] = m.value
 		}
@@ -125,7 +125,7 @@ func (r *fileReader) object(n *node, what string, names ...string) map[string]*n
 	return all
 }
 
-// list is the values of a list that is not empty; none for a node that is absent.
+// list returns the items of a list, and reports an empty list; nil for an absent node.
 func (r *fileReader) list(n *node, what string) []*node {
 	switch {
 	case n == nil:
@@ -138,19 +138,19 @@ func (r *fileReader) list(n *node, what string) []*node {
 	return n.items
 }
 
-// text is a string that is not empty; "" for a node that is absent.
+// text returns a string, and reports an empty one; "" for an absent node.
 func (r *fileReader) text(n *node, what string) string {
 	if n == nil {
 		return ""
 	}
 	s, ok := n.value.(string)
 	if !ok || s == "" {
-		r.report(n.at, "`%s` must be a text in quotes", what)
+		r.report(n.at, "`%s` must be a non-empty text in quotes", what)
 	}
 	return s
 }
 
-// entry reads one entry, and takes it where it has no mistake.
+// entry reads one entry, and adds it if it has no mistakes.
 func (r *fileReader) entry(n *node) {
 	before := r.found
 	m := r.object(n, "an entry", "provider", "models", "adds", "free", "mode", "times", "rates", "fills", "since",
@@ -158,20 +158,20 @@ func (r *fileReader) entry(n *node) {
 	if m == nil {
 		return
 	}
-	whole := r.found == before // else a name may be misspelt
+	whole := r.found == before // otherwise the missing name may be the misspelt one
 	for _, name := range []string{"provider", "models", "source"} {
 		if m[name] == nil && whole {
 			r.report(n.at, "`%s` is missing in this entry", name)
 		}
 	}
 	a := &addition{
-		file: r.file.Path, Assumed: r.assumed, Provider: r.provider(m["provider"]), Source: r.text(m["source"], "source"),
-		Note: r.text(m["note"], "note"),
+		file: r.file.Path, Assumed: r.assumed, Provider: r.provider(m["provider"]),
+		Source: r.text(m["source"], "source"), Note: r.text(m["note"], "note"),
 	}
 	a.Since, a.When, a.Seen = r.day(m["since"], "since"), r.windows(m["when"]), r.seen(m["seen"])
 	r.until(m, a)
 	if said := saidIn(m); said != 1 && whole {
-		r.report(n.at, "an entry says one of `rates`, `times`, `fills` and `free`, not %d of them", said)
+		r.report(n.at, "an entry must have exactly one of `rates`, `times`, `fills` and `free`, not %d of them", said)
 	}
 	r.price(m, a)
 	a.Adds = r.rule(m["adds"])
@@ -183,19 +183,19 @@ func (r *fileReader) entry(n *node) {
 	}
 }
 
-// provider is the name of a provider that the data or the configuration knows; "" for
-// another, whose entry is left out.
+// provider returns the name of a provider that the data or the configuration knows; "" for an unknown one. Its entry is
+// then omitted.
 func (r *fileReader) provider(n *node) string {
 	name := r.text(n, "provider")
 	if name == "" || r.book.source(name) != "" || slices.Contains(r.known, name) {
 		return name
 	}
 	right := slices.Concat(slices.Sorted(maps.Keys(r.book.index.Vendors)), r.known)
-	r.warn(n.at, "no provider %s is known%s; the entry is left out", quoted(name), suggest(name, right))
+	r.warn(n.at, "provider %s is unknown%s; the entry is ignored", quoted(name), suggest(name, right))
 	return ""
 }
 
-// saidIn is how many things an entry says of a price.
+// saidIn returns the number of members of an entry that set a price.
 func saidIn(m map[string]*node) (said int) {
 	for _, name := range []string{"rates", "times", "fills", "free"} {
 		if m[name] != nil {
@@ -205,11 +205,11 @@ func saidIn(m map[string]*node) (said int) {
 	return said
 }
 
-// price reads what the entry says of a price, and in which mode.
+// price reads the price of an entry and its mode.
 func (r *fileReader) price(m map[string]*node, a *addition) {
 	if mode := m["mode"]; mode != nil {
 		if a.Mode = r.text(mode, "mode"); llm.ModeName(a.Mode) == "" {
-			r.report(mode.at, "the mode %s is the usual one; leave `mode` out", quoted(a.Mode))
+			r.report(mode.at, "the mode %s is the usual one; remove `mode`", quoted(a.Mode))
 		} else if name := llm.ModeName(a.Mode); name != a.Mode {
 			r.report(mode.at, "write the mode as %q", name)
 		}
@@ -221,7 +221,7 @@ func (r *fileReader) price(m map[string]*node, a *addition) {
 	if times := m["times"]; times != nil {
 		a.Times = r.times(times, "times")
 		if a.Mode == "" {
-			r.report(times.at, "`times` needs `mode`: the way of serving that costs so many times the price without it")
+			r.report(times.at, "`times` needs `mode`: the mode whose price is that multiple of the usual price")
 		}
 	}
 	if fills := m["fills"]; fills != nil {
@@ -229,12 +229,12 @@ func (r *fileReader) price(m map[string]*node, a *addition) {
 	}
 	if free := m["free"]; free != nil {
 		if a.Free = r.isTrue(free, "free"); a.Mode != "" || a.Since != nil || a.When != nil {
-			r.report(free.at, "`free` goes without `mode`, `since` and `when`; give rates of \"0\"")
+			r.report(free.at, "`free` cannot be combined with `mode`, `since` and `when`; use rates of \"0\"")
 		}
 	}
 }
 
-// times is a multiple: a decimal above 0.
+// times returns a multiple: a decimal above 0.
 func (r *fileReader) times(n *node, what string) string {
 	s := r.text(n, what)
 	if _, places, _ := strings.Cut(s, "."); !isDecimal(s) || len(places) > 3 || strings.Trim(s, "0.") == "" {
@@ -243,35 +243,35 @@ func (r *fileReader) times(n *node, what string) string {
 	return s
 }
 
-// isTrue reports whether a node is there, and is the one that it may be.
+// isTrue reports whether a node is present, and reports a value other than true as a mistake.
 func (r *fileReader) isTrue(n *node, what string) bool {
 	if n != nil && n.value != true {
-		r.report(n.at, "`%s` must be true, or be left out", what)
+		r.report(n.at, "`%s` must be true or absent", what)
 	}
 	return n != nil
 }
 
-// until reads the last day for which the source of a price says so, and what tokens cost at most after it.
+// until reads the last day that the source of a price covers, and the ceiling of the price after it.
 func (r *fileReader) until(m map[string]*node, a *addition) {
 	a.Until = r.day(m["until"], "until")
 	if a.Until != nil && (m["mode"] != nil || a.Since != nil && *a.Until < *a.Since) {
-		r.report(m["until"].at, "`until` is not before `since`, and goes without `mode`")
+		r.report(m["until"].at, "`until` must not be before `since`, and cannot be combined with `mode`")
 	}
 	if n := m["ceiling"]; n != nil {
 		if a.Ceiling = r.times(n, "ceiling"); a.Until == nil && !a.Assumed {
-			r.report(n.at, "`ceiling` goes with `until`, or in a file that is `assumed`: other prices are known")
+			r.report(n.at, "`ceiling` needs `until`, or a file that is `assumed`: other prices are certain")
 		}
 	}
 }
 
-// isDecimal reports whether a text is a plain decimal from 0.
+// isDecimal reports whether a text is a non-negative plain decimal.
 func isDecimal(s string) bool {
 	whole, places, dot := strings.Cut(s, ".")
 	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 	return digits(whole) && (!dot || digits(places))
 }
 
-// rateNames are the names of rates that a file may have.
+// rateNames returns the names of rates that a file may use.
 func rateNames() (names []string) {
 	for name, u := range units {
 		if !u.uncounted {
@@ -291,7 +291,7 @@ func (r *fileReader) rates(n *node) {
 		}
 		m := r.object(v, "`"+name+"`", "base", "tiers")
 		if m["base"] == nil || m["tiers"] == nil {
-			r.report(v.at, "`%s` needs `base` and `tiers`, or is a decimal in quotes", name)
+			r.report(v.at, "`%s` must have `base` and `tiers`, or be a decimal in quotes", name)
 			continue
 		}
 		r.amount(m["base"], name)
@@ -302,7 +302,7 @@ func (r *fileReader) rates(n *node) {
 	}
 }
 
-// amount is a price in US dollars.
+// amount checks a price in US dollars.
 func (r *fileReader) amount(n *node, name string) {
 	s, ok := n.value.(string)
 	if !ok || !isDecimal(s) {
@@ -326,7 +326,7 @@ func (r *fileReader) tiers(n *node, name string) {
 		number, _ := m["above"].value.(json.Number)
 		above, err := strconv.ParseInt(number.String(), 10, 64)
 		if err != nil || above <= last {
-			r.report(m["above"].at, "`above` must be a whole number of tokens, above that of the tier before")
+			r.report(m["above"].at, "`above` must be a whole number of tokens, higher than in the tier before")
 		}
 		last = above
 	}

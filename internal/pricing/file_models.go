@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// named reads the models of an entry: ids, of which the price list has each or the entry
-// adds it, or a rule about ids.
+// named reads the models of an entry: ids that the price list contains or the entry adds, or a rule about ids.
 func (r *fileReader) named(m map[string]*node, a *addition) {
 	n := m["models"]
 	if n.isObject() {
 		if a.Models.rule = r.rule(n); a.Adds != nil || a.Free {
-			r.report(n.at, "an entry that adds a model has its id in `models`, such as [\"small\"]")
+			r.report(n.at, "an entry that adds a model must list its id in `models`, such as [\"small\"]")
 		}
 		return
 	}
@@ -24,35 +23,35 @@ func (r *fileReader) named(m map[string]*node, a *addition) {
 	case a.Adds != nil && len(ids) == 1 && !a.Adds.matches(fold(ids[0])):
 		r.report(m["adds"].at, "the rule does not match %s", quoted(ids[0]))
 	case a.Adds != nil && len(ids) > 1, a.Adds != nil && a.Mode != "":
-		r.report(m["adds"].at, "an entry that adds a model has one id and no `mode`")
+		r.report(m["adds"].at, "an entry that adds a model must have one id and no `mode`")
 	case a.Adds == nil:
 		r.checkIDs(n, a)
 	}
 }
 
-// checkIDs warns of ids that the price list of the provider does not have, and of those
-// that are free though it has them.
+// checkIDs warns about ids that the provider's price list does not contain, and about known ids that the entry declares
+// free.
 func (r *fileReader) checkIDs(n *node, a *addition) {
 	known, listed := r.idsOf(a.Provider)
 	for _, item := range n.items {
 		id, _ := item.value.(string)
 		switch has := slices.Contains(known, id); {
 		case has && a.Free:
-			r.warn(item.at, "%s is known; to have it free, give rates of \"0\"; it is left out", quoted(id))
+			r.warn(item.at, "%s is known; to make it free, use rates of \"0\"; it is ignored", quoted(id))
 		case has || !listed:
 		case a.prices():
-			r.warn(item.at, "the price list of %s has no model %s%s; the price counts for exactly this name; `adds`, "+
-				"such as {\"equals\": %s}, says so without a warning",
+			r.warn(item.at, "the price list of %s has no model %s%s; the price applies to exactly this name; `adds`, "+
+				"such as {\"equals\": %s}, avoids this warning",
 				a.Provider, quoted(id), r.nearestModel(a.Provider, id, known), quoted(fold(id)))
 		default:
-			r.warn(item.at, "the price list of %s has no model %s%s; it is left out", a.Provider, quoted(id),
+			r.warn(item.at, "the price list of %s has no model %s%s; it is ignored", a.Provider, quoted(id),
 				r.nearestModel(a.Provider, id, known))
 		}
 	}
 }
 
-// nearestModel is what to write for an id that the list does not have: that of the model
-// which such a name has in the list, else the nearest.
+// nearestModel returns a suggestion for an id that the list does not contain: the model that the list matches by that
+// name, else the most similar id.
 func (r *fileReader) nearestModel(provider, id string, known []string) string {
 	if v := r.book.vendor(r.book.list(provider)); v != nil {
 		if m, exact := v.find(fold(id)); m != nil && exact {
@@ -65,8 +64,7 @@ func (r *fileReader) nearestModel(provider, id string, known []string) string {
 	return ""
 }
 
-// idsOf are the models of the provider's list, those that files add too, and whether
-// the data has the list.
+// idsOf returns the models of the provider's list, including those that files add, and whether the data has the list.
 func (r *fileReader) idsOf(provider string) (ids []string, listed bool) {
 	v := r.book.vendor(r.book.list(provider))
 	if _, ok := r.models[provider]; !ok && v != nil {
@@ -78,9 +76,8 @@ func (r *fileReader) idsOf(provider string) (ids []string, listed bool) {
 	return r.models[provider], v != nil
 }
 
-// take keeps an entry without a mistake. What adds a model, as the price of an unknown id
-// does, becomes an entry that adds it without a price, and one that has the price, which so
-// may hold from a day on.
+// take adds a valid entry. An entry that adds a model, as a price for an unknown id does, becomes two entries: one that
+// adds the model without a price, and one with the price, which may begin on a later day.
 func (r *fileReader) take(a *addition) {
 	info := &r.infos[len(r.infos)-1]
 	info.Entries++

@@ -132,35 +132,35 @@ func TestPriceFileMistakes(t *testing.T) {
 	entry := func(text string) string { return `{"entries":[` + "\n" + text + "]}" }
 	const end = `,"source":"x"}`
 	tests := []struct{ text, want string }{
-		{``, `1:1: not JSON: it ends too early`},
-		{`{"entries": [}`, `1:14: not JSON: `},
-		{"{\"entries\": []}\n x", `2:2: not JSON: `},
-		{"{\"entries\": [\"\xff\"]}", `1:15: not UTF-8`},
-		{strings.Repeat("[", 100), `1:22: nested too deeply`},
+		{``, `1:1: the text is not JSON: it ends too early`},
+		{`{"entries": [}`, `1:14: the text is not JSON: `},
+		{"{\"entries\": []}\n x", `2:2: the text is not JSON: `},
+		{"{\"entries\": [\"\xff\"]}", `1:15: the text is not UTF-8`},
+		{strings.Repeat("[", 100), `1:22: the text is nested deeper than 20 levels`},
 		{`[]`, `1:1: a price file must be an object, { }`},
-		{`{}`, "1:1: `entries` is missing: a list of prices"},
+		{`{}`, "1:1: `entries` is missing: add a list of prices"},
 		{`{"entries": []}`, "1:13: `entries` is empty"},
 		{`{"entires": []}`, `1:2: unknown name "entires"; did you mean "entries"?`},
 		{entry(`{"provider":"house","models":["a"],"rate":{"input_mtok":"1"}` + end), `2:36: unknown name "rate"; did you mean "rates"?`},
-		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1","input_mtok":"2"}` + end), `2:62: "input_mtok" stands twice; give it once`},
+		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1","input_mtok":"2"}` + end), `2:62: "input_mtok" appears twice; write it once`},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtokk":"1"}` + end), `2:45: unknown name "input_mtokk"; did you mean "input_mtok"?`},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":1.5}` + end), "2:58: `input_mtok` must be US dollars as a decimal in quotes, such as \"0.15\""},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1e3"}` + end), "2:58: `input_mtok` must be US dollars"},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"-1"}` + end), "2:58: `input_mtok` must be US dollars"},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"99999999999999999999"}` + end), "2:58: `input_mtok`: "},
-		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":{"base":"1"}}` + end), "2:58: `input_mtok` needs `base` and `tiers`"},
+		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":{"base":"1"}}` + end), "2:58: `input_mtok` must have `base` and `tiers`"},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":{"base":"1","tiers":[{"above":5,"price":"1"},{"above":5,"price":"2"}]}}` + end), "2:112: `above` must be a whole number"},
 		{entry(`{"provider":"house","models":["a"],"rates":{}` + end), "2:44: `rates` is empty"},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_document_kpages":"1"}` + end), `2:45: unknown name "input_document_kpages"`},
-		{entry(`{"provider":"house","models":["a"]` + end), "2:1: an entry says one of `rates`, `times`, `fills` and `free`, not 0 of them"},
+		{entry(`{"provider":"house","models":["a"]` + end), "2:1: an entry must have exactly one of `rates`, `times`, `fills` and `free`, not 0 of them"},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1"}}`), "2:1: `source` is missing in this entry"},
 		{entry(`{"provider":"house","models":[],"rates":{"input_mtok":"1"}` + end), "2:30: `models` is empty"},
 		{entry(`{"provider":"openai","models":["x"],"adds":{"equals":"y"},"rates":{"input_mtok":"1"}` + end), `2:44: the rule does not match "x"`},
 		{entry(`{"provider":"openai","models":["x"],"adds":{"equals":"X"},"rates":{"input_mtok":"1"}` + end), `2:54: names are compared in lower case; write "x"`},
-		{entry(`{"provider":"openai","models":["x"],"adds":{"regex":"("},"rates":{"input_mtok":"1"}` + end), `2:53: no regular expression: `},
+		{entry(`{"provider":"openai","models":["x"],"adds":{"regex":"("},"rates":{"input_mtok":"1"}` + end), `2:53: the regular expression is invalid: `},
 		{entry(`{"provider":"openai","models":["x"],"adds":{"begins":"x"},"rates":{"input_mtok":"1"}` + end), `2:45: unknown name "begins"; it is one of equals`},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1"},"since":"2026-13-01"` + end), "2:71: `since` must be a date such as"},
-		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1"},"when":[{"from":"01:00"}]` + end), "2:71: `from` and `to` go together"},
+		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1"},"when":[{"from":"01:00"}]` + end), "2:71: `from` and `to` must both be set"},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1"},"when":[{"from":"25:00","to":"02:00"}]` + end), "2:79: `from` must be a time of day in UTC"},
 		{entry(`{"provider":"house","models":["a"],"rates":{"input_mtok":"1"},"when":[{"days":["mond"]}]` + end), `2:80: unknown weekday "mond"; did you mean "mon"?`},
 		{entry(`{"provider":"house","models":["a"],"mode":"Priority","times":"2"` + end), `2:43: write the mode as "priority"`},
@@ -191,12 +191,12 @@ func TestPriceFileUnknownNames(t *testing.T) {
 		model, cost      string // of OpenAI, of a million tokens of input and output each
 	}{
 		{
-			"a provider", `{"provider":"opnai","models":["a"]` + rates, `2:13: warning: no provider "opnai" is known; did you mean "openai"?; the entry is left out`,
+			"a provider", `{"provider":"opnai","models":["a"]` + rates, `2:13: warning: provider "opnai" is unknown; did you mean "openai"?; the entry is ignored`,
 			"a", "",
 		},
 		{
 			"an id", `{"provider":"openai","models":["gpt-5-mni"]` + rates,
-			`2:32: warning: the price list of openai has no model "gpt-5-mni"; did you mean "gpt-5-mini"?; the price counts for exactly this name; ` + "`adds`" + `, such as {"equals": "gpt-5-mni"}, says so without a warning`,
+			`2:32: warning: the price list of openai has no model "gpt-5-mni"; did you mean "gpt-5-mini"?; the price applies to exactly this name; ` + "`adds`" + `, such as {"equals": "gpt-5-mni"}, avoids this warning`,
 			"gpt-5-mni", "3",
 		},
 		{
@@ -209,11 +209,11 @@ func TestPriceFileUnknownNames(t *testing.T) {
 		},
 		{
 			"a mode of an id", `{"provider":"openai","models":["gpt-5-mini-2025-08-07"],"mode":"priority","times":"3"` + end,
-			`2:32: warning: the price list of openai has no model "gpt-5-mini-2025-08-07"; did you mean "gpt-5-mini"?; it is left out`, "gpt-5-mini-2025-08-07", "2.25",
+			`2:32: warning: the price list of openai has no model "gpt-5-mini-2025-08-07"; did you mean "gpt-5-mini"?; it is ignored`, "gpt-5-mini-2025-08-07", "2.25",
 		},
 		{
 			"free of a known id", `{"provider":"openai","models":["gpt-5-mini"],"free":true` + end,
-			`2:32: warning: "gpt-5-mini" is known; to have it free, give rates of "0"; it is left out`, "gpt-5-mini", "2.25",
+			`2:32: warning: "gpt-5-mini" is known; to make it free, use rates of "0"; it is ignored`, "gpt-5-mini", "2.25",
 		},
 	}
 	for _, tt := range tests {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// day is a date; nil for a node that is absent.
+// day returns a date; nil for an absent node.
 func (r *fileReader) day(n *node, what string) *day {
 	if n == nil {
 		return nil
@@ -19,7 +19,7 @@ func (r *fileReader) day(n *node, what string) *day {
 	return &d
 }
 
-// seen is the day on which the source said so.
+// seen returns the day of the last check of the source.
 func (r *fileReader) seen(n *node) string {
 	if n == nil || n.value == "undated copy" {
 		return ""
@@ -29,18 +29,18 @@ func (r *fileReader) seen(n *node) string {
 	return s
 }
 
-// windows are the times at which an entry holds.
+// windows returns the time windows of an entry.
 func (r *fileReader) windows(n *node) (all []window) {
 	for _, item := range r.list(n, "when") {
-		m := r.object(item, "a stretch of time", "from", "to", "days", "except")
+		m := r.object(item, "a time window", "from", "to", "days", "except")
 		w := window{From: r.clock(m["from"], "from"), To: r.clock(m["to"], "to")}
 		switch {
 		case (w.From == nil) != (w.To == nil):
-			r.report(item.at, "`from` and `to` go together; without both it is the whole day")
+			r.report(item.at, "`from` and `to` must both be set, or both be absent for the whole day")
 		case w.From != nil && *w.From == *w.To:
-			r.report(item.at, "`from` and `to` are the same; leave both out for the whole day")
+			r.report(item.at, "`from` and `to` are equal; remove both for the whole day")
 		case w.From == nil && m["days"] == nil && m["except"] == nil:
-			r.report(item.at, "a stretch of time needs `from` and `to`, or `days`")
+			r.report(item.at, "a time window needs `from` and `to`, or `days`")
 		}
 		for _, name := range r.list(m["days"], "days") {
 			s := r.text(name, "days")
@@ -71,7 +71,7 @@ func (r *fileReader) clock(n *node, what string) *clock {
 	return &c
 }
 
-// rule reads a rule about names; nil for a node that is absent.
+// rule reads a rule about names; nil for an absent node.
 func (r *fileReader) rule(n *node) *rule {
 	if n == nil {
 		return nil
@@ -83,7 +83,7 @@ func (r *fileReader) rule(n *node) *rule {
 	}
 	var all rule
 	if err := json.Unmarshal(r.file.Text[n.at:n.end], &all); err != nil {
-		r.report(n.at, "no rule: %v", err)
+		r.report(n.at, "the rule is invalid: %v", err)
 		return nil
 	}
 	return &all
@@ -93,7 +93,7 @@ func (r *fileReader) checkRule(n *node) {
 	before := r.found
 	m := r.object(n, "a rule", "equals", "starts_with", "ends_with", "contains", "regex", "or", "and", "not")
 	if len(m) != 1 && r.found == before {
-		r.report(n.at, "a rule has one name, such as {\"equals\": \"small\"}")
+		r.report(n.at, "a rule must have exactly one member, such as {\"equals\": \"small\"}")
 	}
 	for kind, v := range m {
 		switch kind {
@@ -105,7 +105,7 @@ func (r *fileReader) checkRule(n *node) {
 			r.checkRule(v)
 		case "regex":
 			if _, err := regexp.Compile(r.text(v, kind)); err != nil {
-				r.report(v.at, "no regular expression: %v", err)
+				r.report(v.at, "the regular expression is invalid: %v", err)
 			}
 		default:
 			if s := r.text(v, kind); s != fold(s) {

@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// InForce are the prices by which a gateway counts. All its methods may be called at once.
+// InForce holds the gateway's current prices. All methods are safe for concurrent use.
 type InForce struct {
 	mu  sync.Mutex
 	now *Edition // nil before the first
 }
 
-// Edition is a book and what it is made of.
+// Edition is a book with its inputs.
 type Edition struct {
 	Book *Book
-	// Overrides are those of the book: its Files are the last ones without a mistake.
+	// Overrides are the book's. Its Files are the last ones without a mistake.
 	Overrides Overrides
-	problem   error             // of the files as they are now; nil where they are in the book
+	problem   error             // of the present files; nil if the book contains them
 	paths     []string          // of the price files
-	stamps    map[string]string // what they were when they were read, by path
+	stamps    map[string]string // state of each file when it was read, by path
 }
 
-// Problem is the first mistake of the price files, for operators; empty where they are in the book.
+// Problem returns the first mistake of the price files, for operators; empty if the book contains them.
 func (e *Edition) Problem() string {
 	if e.problem == nil {
 		return ""
@@ -38,15 +38,15 @@ func (e *Edition) Problem() string {
 	return brief(e.problem)
 }
 
-// Now are the prices in force; nil before the first.
+// Now returns the current prices; nil before the first Use.
 func (p *InForce) Now() *Edition {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
 }
 
-// Read makes a book of those overrides and of the price files of these paths. Where the
-// files have a mistake, it is made of those that are in force; without any it is an error.
+// Read builds a book from those overrides and the price files at these paths. If the files have a mistake, it uses the
+// current files instead; without any it returns an error.
 func (p *InForce) Read(o Overrides, paths []string) (*Edition, error) {
 	next := &Edition{Overrides: o, paths: paths, stamps: stampsOf(paths)}
 	next.Overrides.Files, next.problem = ReadFiles(paths)
@@ -57,29 +57,28 @@ func (p *InForce) Read(o Overrides, paths []string) (*Edition, error) {
 	if next.problem == nil || last == nil {
 		return next, next.problem
 	}
-	var err error // without the new files, a mistake is the configuration's
+	var err error // with the current files, a mistake is in the configuration
 	next.Overrides.Files = last.Overrides.Files
 	next.Book, err = NewBook(next.Overrides)
 	return next, err
 }
 
-// Use puts prices in force.
+// Use makes prices current.
 func (p *InForce) Use(next *Edition, log *slog.Logger) {
 	p.mu.Lock()
 	p.now = next
 	p.mu.Unlock()
 	if next.problem != nil {
-		log.Error("the price files have a mistake; the prices before it stay in force; \"weir prices check\" says all",
-			"err", brief(next.problem))
+		log.Error("the price files have a mistake; the previous prices stay in force; "+
+			"\"weir prices check\" shows all mistakes", "err", brief(next.problem))
 	}
 	if unknown := next.Book.Warnings(); len(unknown) > 0 {
-		log.Warn("the price files name what the price data does not know; \"weir prices check\" says all", "first",
+		log.Warn("the price files contain unknown names; \"weir prices check\" shows all", "first",
 			brief(unknown))
 	}
 }
 
-// Renew puts price files in force that have changed, and returns the book that they are in; nil
-// where none has changed.
+// Renew rereads the price files if one has changed, and returns the new book; nil if none has changed.
 func (p *InForce) Renew(log *slog.Logger) *Book {
 	now := p.Now()
 	if maps.Equal(stampsOf(now.paths), now.stamps) {
@@ -97,7 +96,7 @@ func (p *InForce) Renew(log *slog.Logger) *Book {
 	return next.Book
 }
 
-// brief is the first line of an error, and how many follow.
+// brief returns the first line of an error, and the number of further lines.
 func brief(err error) string {
 	first, rest, more := strings.Cut(err.Error(), "\n")
 	if more {
@@ -106,21 +105,20 @@ func brief(err error) string {
 	return first
 }
 
-// Age is the day of the embedded data, and what is wrong with the price files, in words
-// for strangers.
+// Age returns the day of the embedded data, and the problem of the price files in words that reveal no details.
 func (p *InForce) Age() (day time.Time, problem string) {
 	now := p.Now()
 	if now.problem != nil {
-		problem = "a price file has a mistake; the prices before it stay in force; the log says which"
+		problem = "a price file has a mistake; the previous prices stay in force; see the log"
 	}
 	return dateOf(now.Book.Day()), problem
 }
 
-// shipped is the embedded data, as a metric names it.
+// shipped is the name of the embedded data in metrics.
 const shipped = "shipped"
 
-// Days tells the day of the embedded data and of each price file: the last day on which a
-// source of it was looked at, or that of its last change.
+// Days reports the day of the embedded data and of each price file: the last day on which a source of the file was
+// checked, or the day of its last change.
 func (p *InForce) Days(tell func(source string, n float64)) {
 	book := p.Now().Book
 	tell(shipped, float64(dateOf(book.Day()).Unix()))
@@ -138,8 +136,8 @@ func (p *InForce) Days(tell func(source string, n float64)) {
 	}
 }
 
-// fileLabels are the names of price files without their directories, which are nobody's
-// business who reads metrics; with their places in the list where two have the same name.
+// fileLabels returns the names of price files without their directories, which metrics must not reveal. Equal names get
+// their index in the list.
 func fileLabels(files []FileInfo) []string {
 	names, count := make([]string, len(files)), map[string]int{shipped: 1}
 	for i := range files {
@@ -154,13 +152,13 @@ func fileLabels(files []FileInfo) []string {
 	return names
 }
 
-// dateOf is the first moment of a date of price data, in UTC.
+// dateOf returns the start of a day of price data, in UTC.
 func dateOf(date string) time.Time {
-	t, _ := time.Parse(time.DateOnly, date) // the tests read the data, and a book its files
+	t, _ := time.Parse(time.DateOnly, date) // tests check the data, and a book checks its files
 	return t
 }
 
-// stampsOf say of each path what its file is, as far as that shows from outside.
+// stampsOf returns size and modification time of each file.
 func stampsOf(paths []string) map[string]string {
 	all := make(map[string]string, len(paths))
 	for _, path := range paths {
@@ -174,7 +172,7 @@ func stampsOf(paths []string) map[string]string {
 	return all
 }
 
-// ReadFiles reads the files of those paths.
+// ReadFiles reads the files at those paths.
 func ReadFiles(paths []string) (files []File, err error) {
 	for _, path := range paths {
 		f, e := ReadFile(path)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// rule says which model names belong to a model. One field is set; texts are
-// lower case, as are the names that are held against them.
+// rule decides which names refer to a model. Exactly one field is set. Texts are in lower case, like the names that
+// they are compared with.
 type rule struct {
 	Equals     string   `json:"equals"`
 	StartsWith string   `json:"starts_with"`
@@ -58,8 +58,7 @@ func (r *rule) all(name string) bool {
 	return true
 }
 
-// names gives the names that the rule lists outright, and whether it has
-// nothing but them.
+// names returns the names that the rule lists literally, and whether it contains nothing else.
 func (r *rule) names() (list []string, only bool) {
 	if r.Equals != "" {
 		return []string{r.Equals}, true
@@ -75,15 +74,14 @@ func (r *rule) names() (list []string, only bool) {
 	return list, only
 }
 
-// pattern is a regular expression that is compiled when it is first asked:
-// most are never.
+// pattern is a regular expression that is compiled on first use, because most are never used.
 type pattern struct {
 	source string
 	once   sync.Once
-	re     *regexp.Regexp // nil when the source does not compile: matches nothing
+	re     *regexp.Regexp // nil if the source does not compile: matches nothing
 }
 
-// UnmarshalText keeps the source of the expression.
+// UnmarshalText stores the source of the expression.
 func (p *pattern) UnmarshalText(b []byte) error {
 	p.source = string(b)
 	return nil
@@ -94,7 +92,7 @@ func (p *pattern) matches(name string) bool {
 	return p.re != nil && p.re.MatchString(name)
 }
 
-// datings are the name, and the name with dashes in its dates if it has others.
+// datings returns the name and, if it has undashed dates, the name with dashed dates.
 func datings(name string) []string {
 	if dashed := dashDates(name); dashed != name {
 		return []string{name, dashed}
@@ -102,9 +100,8 @@ func datings(name string) []string {
 	return []string{name}
 }
 
-// dashDates writes each valid date after a dash with dashes of its own:
-// "claude-x-20250805" becomes "claude-x-2025-08-05". Vendors use both forms,
-// the data often has one.
+// dashDates adds dashes to each valid date after a dash: "claude-x-20250805" becomes "claude-x-2025-08-05". Vendors use
+// both forms, and the data often has only one.
 func dashDates(name string) string {
 	const form = "20060102"
 	var b strings.Builder
@@ -135,9 +132,8 @@ func isDate(s string) bool {
 	return err == nil
 }
 
-// spellings are the names under which the data may have the folded name of a
-// model: as it is; without the path before it or the variant behind it; without
-// the region that Bedrock puts in front; without its date or version.
+// spellings returns the names under which the data may list a model's folded name: unchanged; without the path before
+// it or the variant after it; without Bedrock's region prefix; without its date or version.
 func spellings(name string) []string {
 	names := []string{name}
 	add := func(shorten func(string) string) {
@@ -154,13 +150,11 @@ func spellings(name string) []string {
 	return names
 }
 
-// sameVariants are those of OpenRouter's variants that cost what the model does:
-// https://openrouter.ai/docs/features/provider-routing. What ":online" searches
-// is counted apart.
+// sameVariants are OpenRouter's variants with the price of the model:
+// https://openrouter.ai/docs/features/provider-routing. The searches of ":online" are counted separately.
 var sameVariants = []string{":nitro", ":floor", ":exacto", ":online"}
 
-// samePrice is the name of the model that costs the same as the folded name: the one
-// before a variant.
+// samePrice returns the name of the model with the same price as the folded name, without such a variant.
 func samePrice(name string) string {
 	for _, v := range sameVariants {
 		if base, ok := strings.CutSuffix(name, v); ok {
@@ -170,11 +164,11 @@ func samePrice(name string) string {
 	return name
 }
 
-// fineTuned is how the names of fine-tuned models begin: "ft:<model>:<organization>:…"
+// fineTuned is the prefix of names of fine-tuned models: "ft:<model>:<organization>:…"
 // (https://platform.openai.com/docs/guides/supervised-fine-tuning).
 const fineTuned = "ft:"
 
-// plainName is a folded name without the vendor's own region, date and version.
+// plainName returns a folded name without the vendor's own region, date and version.
 func plainName(name string) string {
 	if base, ok := strings.CutPrefix(name, fineTuned); ok {
 		base, _, _ = strings.Cut(base, ":")
@@ -194,8 +188,8 @@ func plainName(name string) string {
 	}
 }
 
-// withoutBedrockVersion takes "-v1:0", "-v1" or ":0" from the end of Bedrock's name of a
-// model (https://docs.aws.amazon.com/bedrock/latest/userguide/models-supported.html).
+// withoutBedrockVersion removes "-v1:0", "-v1" or ":0" from the end of a Bedrock model name
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/models-supported.html).
 func withoutBedrockVersion(name string) string {
 	if i := strings.LastIndex(name, "-v"); i > 0 && strings.Trim(name[i+2:], "0123456789:") == "" {
 		return name[:i]
@@ -206,8 +200,8 @@ func withoutBedrockVersion(name string) string {
 	return name
 }
 
-// bedrockVersion is "2" for "amazon.titan-embed-text-v2:0", another model than that of
-// version 1; empty for a name without a version.
+// bedrockVersion returns the version in a Bedrock model name: "2" for "amazon.titan-embed-text-v2:0", which is another
+// model than version 1; empty for a name without a version.
 func bedrockVersion(name string) string {
 	i := strings.LastIndex(name, "-v")
 	if i < 0 || strings.Trim(name[i+2:], "0123456789:") != "" {
@@ -217,8 +211,8 @@ func bedrockVersion(name string) string {
 	return version
 }
 
-// withoutNumbers takes a short date or a number of version from the end of a name:
-// "-0613", "-001", "-2503", "-04-17", "-2025-08".
+// withoutNumbers removes a short date or a version number from the end of a name: "-0613", "-001", "-2503", "-04-17",
+// "-2025-08".
 func withoutNumbers(name string) string {
 	base := strings.TrimRight(name, "0123456789")
 	digits := len(name) - len(base)
@@ -233,7 +227,7 @@ func withoutNumbers(name string) string {
 	return name
 }
 
-// withoutVariant takes ":free" from "meta/llama:free".
+// withoutVariant removes ":free" from "meta/llama:free".
 func withoutVariant(name string) string {
 	if i := strings.LastIndexByte(name, ':'); i > 0 {
 		return name[:i]
@@ -241,10 +235,10 @@ func withoutVariant(name string) string {
 	return name
 }
 
-// withoutPath takes "publishers/google/models/" from a name.
+// withoutPath removes "publishers/google/models/" from a name.
 func withoutPath(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// withoutRegion takes "us." from "us.anthropic.claude-…".
+// withoutRegion removes "us." from "us.anthropic.claude-…".
 func withoutRegion(name string) string {
 	region, rest, ok := strings.Cut(name, ".")
 	switch region {
@@ -256,8 +250,8 @@ func withoutRegion(name string) string {
 	return name
 }
 
-// withoutDate takes "-20251001", "-2025-10-01", "@20251001" or "@default" from
-// the end of a name, and "-v1:0" behind a date.
+// withoutDate removes "-20251001", "-2025-10-01", "@20251001" or "@default" from the end of a name, and "-v1:0" after a
+// date.
 func withoutDate(name string) string {
 	if base, _, ok := strings.Cut(name, "@"); ok {
 		return base

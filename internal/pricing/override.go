@@ -13,56 +13,48 @@ import (
 	"weir/internal/llm"
 )
 
-// Overrides is what the operator knows better than the data. The zero value
-// changes nothing.
+// Overrides holds the operator's corrections of the data. The zero value changes nothing.
 type Overrides struct {
-	// Prices by "<provider>/<model>" or "<provider>/*", of which the exact
-	// name wins. One replaces all that the data says, it does not mix with it.
-	// Of a name with " since <day>" behind it, the price holds from that day on; see CutSince.
+	// Prices by "<provider>/<model>" or "<provider>/*"; the exact name takes precedence. A price replaces all rates of
+	// the data, without merging. With the suffix " since <day>" the price applies from that day on; see CutSince.
 	Prices map[string]PriceOverride
 	// Models by the same names.
 	Models map[string]ModelOverride
-	// Sources gives a provider the price source of that id, for a provider
-	// whose name says nothing of what it sells.
+	// Sources assigns price sources to providers by id, for provider names that imply none.
 	Sources map[string]string
-	// Regions are the regions that the addresses of providers name, by provider.
+	// Regions holds the regions in providers' addresses, by provider.
 	Regions map[string]string
-	// Files are price files. A later one beats an earlier one, all beat the data, and
-	// Prices beat them. Known are the providers that they may name beside those of the
-	// data.
+	// Files are price files. Later files override earlier ones, all override the data, and Prices override them. Known
+	// are the providers that they may name in addition to the data's.
 	Files []File
 	Known []string
-	// Assumed says what becomes of prices that are not of exactly the model asked for;
-	// empty for AcceptAssumed.
+	// Assumed is the policy for prices that are not of exactly the requested model; empty for AcceptAssumed.
 	Assumed Assumed
-	// UsualTools says that budgets hold what tools of providers usually cost, and not what they
-	// cost at most.
+	// UsualTools makes budgets reserve the usual cost of providers' tools instead of the maximum.
 	UsualTools bool
-	// Margin is up to how many thousandths of such a price are charged, and of every price of the providers that
-	// Resellers names: others serve their models, each at a price of its own. 1000 and less change nothing.
+	// Margin is the upper bound of the true charge for such a price, in thousandths of it, and for every price of the
+	// providers in Resellers, which sell models of others at their own prices. 1000 and less have no effect.
 	Margin    int64
 	Resellers map[string]bool
 }
 
-// Assumed is a policy for prices whose basis is not llm.BasisModel.
+// Assumed is a policy for prices with a basis other than llm.BasisModel.
 type Assumed string
 
-// The policies.
+// These are the policies.
 const (
-	AcceptAssumed  Assumed = "accept"   // they count; a budget refuses those of llm.BasisFamily
-	RefuseAssumed  Assumed = "refuse"   // requests at them are refused
-	UnpriceAssumed Assumed = "unpriced" // they are unknown
+	AcceptAssumed  Assumed = "accept"   // use them; a budget refuses those of llm.BasisFamily
+	RefuseAssumed  Assumed = "refuse"   // refuse requests at these prices
+	UnpriceAssumed Assumed = "unpriced" // treat them as unknown
 )
 
-// PriceOverride holds decimals of US dollars by what they pay for: a million
-// tokens for the classes of tokens; one request, image, character, or call of a tool
-// for those; and second, of audio. A class of tokens that is absent costs what input or
-// output does; of these two, one may be absent too and costs what the other does. What
-// is absent of all else has no price. "0" is a price: the model is free.
+// PriceOverride holds decimals of US dollars by class: per million tokens for token classes; per request, image,
+// character or tool call for those; and per second of audio. An absent token class costs the same as input or output;
+// if one of these two is absent, it costs the same as the other. Other absent classes have no price. "0" is a price:
+// the model is free.
 type PriceOverride map[string]string
 
-// ModelOverride gives a model's sizes in tokens and what it can do; 0 and nil
-// keep what the data says.
+// ModelOverride sets a model's sizes in tokens and its abilities; 0 and nil keep the data's.
 type ModelOverride struct {
 	Context    int64
 	MaxOutput  int64
@@ -74,7 +66,7 @@ type ModelOverride struct {
 	Reasoning  *bool
 }
 
-// abilities are those that the override knows.
+// abilities returns the abilities that the override sets.
 func (o *ModelOverride) abilities() Abilities {
 	return Abilities{
 		Images: abilityOf(o.Images), Documents: abilityOf(o.Documents), Audio: abilityOf(o.Audio),
@@ -86,26 +78,26 @@ const priceKeys = "input, output, cache_read, cache_write, cache_write_1h, cache
 	"image_in, image_out, citation, reasoning, request, image, character, second, search, maps, x_search, " +
 	"file_search, code_interpreter, tool_image, other_tool"
 
-// ownPrice is a price of the operator's from a second on: math.MinInt64 for always.
+// ownPrice is an operator's price from a second on; math.MinInt64 for always.
 type ownPrice struct {
 	from  int64
 	price llm.Price
 }
 
-// CutSince parts the name of a price from the day, in UTC, from which it holds: "house/small since 2027-01-01". The day
-// is the zero time for always.
+// CutSince splits the name of a price from the day, in UTC, on which it begins: "house/small since 2027-01-01". The day
+// is the zero time if there is none.
 func CutSince(name string) (base string, from time.Time, err error) {
 	base, day, dated := strings.Cut(name, " since ")
 	if !dated {
 		return name, time.Time{}, nil
 	}
 	if from, err = time.Parse(time.DateOnly, day); err != nil {
-		return base, from, fmt.Errorf("%q is not a day such as 2027-01-31", day)
+		return base, from, fmt.Errorf("the day %q is invalid: write it like 2027-01-31", day)
 	}
 	return base, from, nil
 }
 
-// parse checks all overrides and gives the prices by their names, the latest first.
+// parse checks all overrides and returns the prices by their names, latest first.
 func (o *Overrides) parse(x *index) (map[string][]ownPrice, error) {
 	prices := make(map[string][]ownPrice, len(o.Prices))
 	for _, full := range slices.Sorted(maps.Keys(o.Prices)) {
@@ -134,12 +126,12 @@ func (o *Overrides) parse(x *index) (map[string][]ownPrice, error) {
 			return nil, fmt.Errorf("models: %w", err)
 		}
 		if m := o.Models[name]; m.Context < 0 || m.MaxOutput < 0 {
-			return nil, fmt.Errorf("models: %s: a size is a number of tokens from 0", name)
+			return nil, fmt.Errorf("models: %s: a size must be 0 or a positive number of tokens", name)
 		}
 	}
 	for _, provider := range slices.Sorted(maps.Keys(o.Sources)) {
 		if _, ok := x.Vendors[o.Sources[provider]]; !ok {
-			return nil, fmt.Errorf("price source %q of provider %s is unknown; known are %s",
+			return nil, fmt.Errorf("price source %q of provider %s is unknown; choose one of %s",
 				o.Sources[provider], provider, strings.Join(slices.Sorted(maps.Keys(x.Vendors)), ", "))
 		}
 	}
@@ -154,7 +146,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// price is the complete price that the override gives to what it names.
+// price returns the complete price of the override.
 func (o PriceOverride) price(name string) (llm.Price, error) {
 	var p llm.Price
 	for _, key := range slices.Sorted(maps.Keys(o)) {
@@ -167,12 +159,12 @@ func (o PriceOverride) price(name string) (llm.Price, error) {
 	tokens := slices.ContainsFunc(p.Rates[:llm.NumTokens], llm.Rate.Known)
 	switch {
 	case len(o) == 0:
-		return p, errors.New("no price is given; a free model has input \"0\"")
+		return p, errors.New("no price is set; for a free model set input to \"0\"")
 	case tokens && !p.Rates[llm.Input].Known() && !p.Rates[llm.Output].Known():
-		return p, errors.New("input or output is missing: the classes that are absent cost what these do")
+		return p, errors.New("input or output is missing: absent classes take their price from these")
 	}
 	fill(&p.Rates)
-	p.Modes = []llm.Mode{} // what another service tier costs nobody said
+	p.Modes = []llm.Mode{} // the prices of other service tiers are unknown
 	p.Version = operator + "/" + name + "#" + digest(&p)
 	return p, nil
 }
@@ -184,7 +176,7 @@ func overrideRate(key, dollars string) (llm.Class, int64, error) {
 	}
 	c, ok := llm.ParseClass(key)
 	if !ok || c == llm.Milliseconds {
-		return c, 0, fmt.Errorf("%q is nothing that is priced; it is one of %s", key, priceKeys)
+		return c, 0, fmt.Errorf("%q is not a class of prices; use one of %s", key, priceKeys)
 	}
 	parse := llm.ParseUnitRate
 	if int(c) < llm.NumTokens {
@@ -197,20 +189,20 @@ func overrideRate(key, dollars string) (llm.Class, int64, error) {
 	return c, v, nil
 }
 
-// rateOfSecond is the price of a second as pico-dollars a millisecond.
+// rateOfSecond converts a price per second to pico-dollars per millisecond.
 func rateOfSecond(dollars string) (int64, error) {
 	v, err := llm.ParseUnitRate(dollars)
 	if err != nil {
 		return 0, fmt.Errorf("second: %w", err)
 	}
 	if v%1000 != 0 {
-		return 0, fmt.Errorf("second: price %q: more than 9 decimals", dollars)
+		return 0, fmt.Errorf("second: price %q has more than 9 decimals", dollars)
 	}
 	return v / 1000, nil
 }
 
-// ListPrice is the price of an account's own that the override gives to what it names, "<provider>/<model>" or
-// "<provider>/*". It holds whatever service tier served, and its version is of those of price lists.
+// ListPrice returns the override as an account's own price for "<provider>/<model>" or "<provider>/*". It applies to
+// all service tiers, and its version marks it as a price of a price list.
 func (o PriceOverride) ListPrice(name string) (llm.Price, error) {
 	if err := checkName(name); err != nil {
 		return llm.Price{}, err

@@ -133,7 +133,7 @@ func TestOverrideErrors(t *testing.T) {
 		{"no provider", price("/x", "input", "1"), []string{`"/x"`, "<provider>/<model>"}},
 		{"no model", price("house", "input", "1"), []string{`"house"`, "<provider>/<model>"}},
 		{"model without a provider", pricing.Overrides{Models: map[string]pricing.ModelOverride{"x": {}}}, []string{`"x"`, "<provider>/<model>"}},
-		{"negative size", pricing.Overrides{Models: map[string]pricing.ModelOverride{"house/x": {Context: -1}}}, []string{"house/x", "from 0"}},
+		{"negative size", pricing.Overrides{Models: map[string]pricing.ModelOverride{"house/x": {Context: -1}}}, []string{"house/x", "must be 0 or a positive"}},
 		{"unknown source", pricing.Overrides{Sources: map[string]string{"house": "opnai"}}, []string{"house", `"opnai"`, "openai"}},
 	}
 	for _, tt := range tests {

@@ -11,25 +11,24 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Problem is one mistake in a price file, or a warning.
+// Problem is a mistake in a price file, or a warning.
 type Problem struct {
 	File string
 	// Line and Column count from 1, columns in characters.
 	Line, Column int
-	// Message says what is wrong and what would be right.
+	// Message says what is wrong and how to fix it.
 	Message string
 }
 
-// Error is "file:line:column: message".
+// Error returns "file:line:column: message".
 func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// Problems are the mistakes in price files, file by file, in the order in which they
-// were found.
+// Problems are the mistakes in price files, by file, then by place.
 type Problems []Problem
 
-// Error is one line a problem.
+// Error returns one line per problem.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i := range p {
@@ -39,14 +38,14 @@ func (p Problems) Error() string {
 }
 
 const (
-	maxProblems = 200 // of a file
+	maxProblems = 200 // per file
 	maxWord     = 80  // bytes of a value in a message
 )
 
-// findings are problems, file by file.
+// findings collects problems by file.
 type findings struct {
 	all  Problems
-	here int // where those of this file begin
+	here int // index of this file's first problem
 }
 
 func (f *findings) add(file *File, at int, message string) {
@@ -54,13 +53,13 @@ func (f *findings) add(file *File, at int, message string) {
 	case n >= maxProblems:
 		return
 	case n == maxProblems-1:
-		message = "too many to show; the rest is left out"
+		message = "there are too many mistakes; the rest is not shown"
 	}
 	line, column := place(file.Text, at)
 	f.all = append(f.all, Problem{file.Path, line, column, message})
 }
 
-// endFile puts the problems of a file in the order of their places.
+// endFile sorts the problems of a file by place.
 func (f *findings) endFile() {
 	slices.SortStableFunc(f.all[f.here:], func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
@@ -68,15 +67,15 @@ func (f *findings) endFile() {
 	f.here = len(f.all)
 }
 
-// place is the line and the column of a byte of the text.
+// place returns the line and the column of a byte of the text.
 func place(text []byte, at int) (line, column int) {
 	before := text[:min(at, len(text))]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// suggest is the end of a sentence about a wrong word: the nearest of the right ones, or
-// all of them where none is near and they are few.
+// suggest returns the end of a message about a wrong word: the most similar valid word, or all valid words if there are
+// few.
 func suggest(word string, right []string) string {
 	if near, ok := rawjson.Names(right).Nearest(word); ok {
 		return fmt.Sprintf("; did you mean %q?", near)
@@ -87,7 +86,7 @@ func suggest(word string, right []string) string {
 	return "; it is one of " + strings.Join(right, ", ")
 }
 
-// quoted is a word of a file as a message shows it.
+// quoted formats a word of a file for a message.
 func quoted(word string) string {
 	if len(word) > maxWord {
 		word = strings.ToValidUTF8(word[:maxWord], "") + "…"

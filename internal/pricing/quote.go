@@ -9,8 +9,8 @@ import (
 	"weir/internal/llm"
 )
 
-// newEntry joins what the data says of a model's price, which may be nil, with
-// what it says of its abilities, and what the operator says of the name.
+// newEntry combines the price data of a model, which may be nil, with its abilities and the operator's overrides of the
+// name.
 func (b *Book) newEntry(provider, name string, found match) *entry {
 	m := found.model
 	if seller := b.source(provider); m != nil && b.source(found.vendor) != seller {
@@ -53,9 +53,8 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 	return e
 }
 
-// overrule puts what the operator says before what the data does. The two
-// kinds of data and the operator may each have one of the sizes: an output that
-// the context has no room for is not known.
+// overrule applies the operator's overrides. The sizes may come from different sources: a maximum output above the
+// context window is treated as unknown.
 func (m *ModelInfo) overrule(o *ModelOverride) {
 	m.Context = cmp.Or(o.Context, m.Context)
 	if m.Context > 0 && m.MaxOutput > m.Context {
@@ -67,8 +66,7 @@ func (m *ModelInfo) overrule(o *ModelOverride) {
 	m.Abilities = said
 }
 
-// override is what the operator says of the name itself, else of all models
-// of the provider.
+// override returns the operator's value for the name itself, else for all models of the provider.
 func override[T any](of map[string]T, provider, name string) (v T, ok bool) {
 	if len(of) == 0 {
 		return v, false
@@ -80,8 +78,7 @@ func override[T any](of map[string]T, provider, name string) (v T, ok bool) {
 	return v, ok
 }
 
-// price is the quote that holds at that second. Two who ask at once may both
-// work it out; they get the same.
+// price returns the quote for that second. Concurrent callers may compute it twice, with the same result.
 func (e *entry) price(x *index, sec int64) *quote {
 	q := e.current.Load()
 	if q == nil || sec < q.from || sec >= q.until {
@@ -91,7 +88,7 @@ func (e *entry) price(x *index, sec int64) *quote {
 	return q
 }
 
-// quoteAt is the operator's price at that second, or else that of the data.
+// quoteAt returns the operator's price at that second, else the data's.
 func (e *entry) quoteAt(x *index, sec int64) *quote {
 	q := &quote{from: math.MinInt64, until: math.MaxInt64}
 	own := slices.IndexFunc(e.own, func(d ownPrice) bool { return d.from <= sec })
@@ -103,7 +100,7 @@ func (e *entry) quoteAt(x *index, sec int64) *quote {
 	default:
 		q = e.model.quote(x, e.vendor, e.region, sec)
 		q.price.Basis = max(q.price.Basis, e.basis)
-		if e.basis != llm.BasisSeller && e.model.isGone(sec) { // another seller may have it still
+		if e.basis != llm.BasisSeller && e.model.isGone(sec) { // another seller may still offer it
 			q.price = llm.Price{}
 		}
 		if e.unprices && q.price.Basis != llm.BasisModel {
@@ -121,8 +118,8 @@ func (e *entry) quoteAt(x *index, sec int64) *quote {
 	return q
 }
 
-// marginOf is up to how many thousandths of a price are charged: its ceiling, where the seller's own list says how much
-// dearer it can be while it is assumed, else the configured margin at least.
+// marginOf returns the upper bound of the true charge in thousandths of a price: the price's ceiling if it is assumed
+// and in the seller's own list, else at least the configured margin.
 func (e *entry) marginOf(p *llm.Price) int64 {
 	switch {
 	case p.Basis == llm.BasisModel && !e.resold:
@@ -133,8 +130,7 @@ func (e *entry) marginOf(p *llm.Price) int64 {
 	return max(e.margin, p.Ceiling)
 }
 
-// quote is the price of the data at that second, in a region. One that cannot be read
-// is unknown, never free.
+// quote returns the data's price at that second, in a region. A price that cannot be read is unknown, never free.
 func (m *model) quote(x *index, vendor, region string, sec int64) *quote {
 	q := &quote{}
 	q.from, q.until = m.span(sec)

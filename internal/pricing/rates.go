@@ -12,14 +12,14 @@ import (
 	"weir/internal/llm"
 )
 
-// unit says what a price key of the data is the price of.
+// unit describes a price key of the data.
 type unit struct {
 	class llm.Class
-	per   int64 // how many of the class the price buys
-	// extra keys price a part of what their class counts; the class costs the
-	// dearest of them, so that what cannot be told apart is never sold short.
+	per   int64 // number of units that the price covers
+	// extra keys price a part of their class. The class costs the highest of its prices, because its parts cannot be
+	// counted separately.
 	extra bool
-	// uncounted keys price what no class counts.
+	// uncounted keys have no class.
 	uncounted bool
 }
 
@@ -30,8 +30,8 @@ const (
 	picoPerUSD = 1_000_000_000_000
 )
 
-// units are the price keys of the data. Cached images count as cache reads, video that goes in as input, and video that
-// comes out as images, at those prices.
+// units maps the price keys of the data. Cached images count as cache reads, video input as input, and video output as
+// images, at those prices.
 var units = map[string]unit{
 	"input_mtok":            {class: llm.Input, per: million},
 	"cache_read_mtok":       {class: llm.CacheRead, per: million},
@@ -53,7 +53,7 @@ var units = map[string]unit{
 	"output_citation_mtok":    {class: llm.Citation, per: million},
 	"storage_searches_kcount": {class: llm.FileSearches, per: thousand},
 
-	// The supplement alone has these.
+	// These keys appear only in the supplement.
 	"maps_kcount":               {class: llm.Maps, per: thousand},
 	"x_searches_kcount":         {class: llm.XSearches, per: thousand},
 	"code_interpreter_sessions": {class: llm.CodeSessions, per: 1},
@@ -68,10 +68,9 @@ var units = map[string]unit{
 	"input_text_messages_kcount":      {uncounted: true},
 }
 
-// amount is a price as a decimal of US dollars. A tier's price holds for the
-// whole request once all its input tokens, cached ones included, are more
-// than Above: exactly Above still costs what the tier before it does. That is
-// how the source of the data computes, and what llm.Tier means.
+// amount is a price as a decimal of US dollars. A tier's price applies to the whole request if its input tokens,
+// including cached ones, exceed Above; exactly Above tokens still cost the price of the tier before. The source of the
+// data computes it in this way, and so does llm.Tier.
 type amount struct {
 	Base  string `json:"base"`
 	Tiers []struct {
@@ -89,7 +88,7 @@ func (a *amount) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(a))
 }
 
-// beyond is the decimal that holds for requests of more input than that.
+// beyond returns the decimal for requests with more input than that.
 func (a *amount) beyond(input int64) string {
 	price := a.Base
 	for _, t := range a.Tiers {
@@ -100,7 +99,7 @@ func (a *amount) beyond(input int64) string {
 	return price
 }
 
-// readAmounts reads the rates of the data by their keys.
+// readAmounts parses the rates of the data.
 func readAmounts(raw json.RawMessage) (map[string]amount, error) {
 	var amounts map[string]amount
 	if err := json.Unmarshal(raw, &amounts); err != nil {
@@ -109,8 +108,7 @@ func readAmounts(raw json.RawMessage) (map[string]amount, error) {
 	return amounts, nil
 }
 
-// flatten is the price of these amounts, without a version. ok says whether anything
-// that llm counts has a price.
+// flatten returns the price of these amounts, without a version. Ok reports whether any class has a price.
 func flatten(amounts map[string]amount) (p llm.Price, ok bool, err error) {
 	starts := map[int64]bool{}
 	for key, a := range amounts {
@@ -137,7 +135,7 @@ func ratesBeyond(amounts map[string]amount, input int64) (llm.Rates, error) {
 	for key, a := range amounts {
 		u, ok := units[key]
 		if !ok {
-			return r, fmt.Errorf("price key %q is unknown", key)
+			return r, fmt.Errorf("the price key %q is unknown", key)
 		}
 		if u.uncounted {
 			continue
@@ -157,16 +155,15 @@ func ratesBeyond(amounts map[string]amount, input int64) (llm.Rates, error) {
 			r[c] = extra[c]
 		}
 	}
-	if !r[llm.Reasoning].Known() { // the source counts it as output where it has no price of its own
+	if !r[llm.Reasoning].Known() { // the source counts it as output if it has no price
 		r[llm.Reasoning] = r[llm.Output]
 	}
 	return r, nil
 }
 
-// fill gives every token class to which the operator gave no price the one that it
-// costs anyway: an hour's cache write that of a cache write, audio from a cache that of
-// a cache read, other input that of input, other output that of output. Where only one
-// of input and output is given, the other costs the same: nothing is free by omission.
+// fill sets the rates of token classes that the operator has not set: one-hour cache writes cost the same as cache
+// writes, cached audio as cache reads, other input as input, other output as output. If only input or output is set,
+// the other costs the same. No class becomes free by omission.
 func fill(r *llm.Rates) {
 	switch {
 	case !r[llm.Output].Known():
@@ -189,10 +186,9 @@ func fill(r *llm.Rates) {
 	}
 }
 
-var errDecimal = errors.New("not a decimal of US dollars that fits")
+var errDecimal = errors.New("not a decimal of US dollars, or too large")
 
-// pico is a decimal of US dollars for so many units as pico-dollars a unit. A
-// price finer than that, as of a third of a cent, is rounded half up.
+// pico converts a decimal of US dollars per that many units to pico-dollars per unit. It rounds finer prices half up.
 func pico(dollars string, per int64) (int64, error) {
 	v, ok := new(big.Rat).SetString(dollars)
 	if !ok || v.Sign() < 0 {
@@ -207,8 +203,7 @@ func pico(dollars string, per int64) (int64, error) {
 	return n.Int64(), nil
 }
 
-// digest names the rates and tiers of a price by their content: 64 bits of
-// SHA-256, in hexadecimal.
+// digest identifies the rates and tiers of a price by their content: 64 bits of SHA-256, in hexadecimal.
 func digest(p *llm.Price) string {
 	h := sha256.New()
 	write := func(above int64, r *llm.Rates) {

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// window is a stretch of time that comes again, in UTC: a part of the day, on some days.
+// window is a recurring period, in UTC: a part of the day, on some days.
 type window struct {
-	// From and To are times of day, both or none; none: the whole day. To is exclusive; a
-	// To before From is on the next day.
+	// From and To are times of day, both or none; none means the whole day. To is exclusive; a To before From is on the
+	// next day.
 	From *clock `json:"from"`
 	To   *clock `json:"to"`
-	// Days are the weekdays on which it begins; none: all.
+	// Days are the weekdays of its start; none means all.
 	Days weekdays `json:"days"`
-	// Except are dates on which it does not begin.
+	// Except are dates without it.
 	Except []day `json:"except"`
 }
 
-// stretch is the window's first second of the day, and the one after its last.
+// stretch returns the window's first second of the day, and the second after its last one.
 func (w *window) stretch() (from, to int64) {
 	if w.From == nil || w.To == nil {
 		return 0, secondsPerDay
 	}
 	from, to = int64(*w.From), int64(*w.To)
-	if to < from { // over midnight
+	if to < from { // past midnight
 		to += secondsPerDay
 	}
 	return from, to
@@ -50,8 +50,8 @@ func (w *window) begins(midnight int64) bool {
 	return (w.Days == 0 || w.Days&(1<<weekday) != 0) && !slices.Contains(w.Except, day(midnight))
 }
 
-// edges calls with the seconds about that one at which the window may begin or end: all
-// of them from the day before to the day after, whatever the weekday.
+// edges calls edge with each second near sec at which the window may begin or end, from the day before to the day
+// after, on every weekday.
 func (w *window) edges(sec int64, edge func(int64)) {
 	from, to := w.stretch()
 	today := sec - secondOfDay(sec)
@@ -61,10 +61,10 @@ func (w *window) edges(sec int64, edge func(int64)) {
 	}
 }
 
-// weekdays is a set of time.Weekday, a bit each; 0 where none is named.
+// weekdays is a bit set of time.Weekday; 0 for none named.
 type weekdays uint8
 
-// weekdayNames are the names in the data, in the order of time.Weekday.
+// weekdayNames returns the names in the data, in the order of time.Weekday.
 func weekdayNames() []string { return []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"} }
 
 // UnmarshalJSON reads a list of names, each once.
@@ -77,19 +77,19 @@ func (d *weekdays) UnmarshalJSON(b []byte) error {
 	for _, name := range names {
 		i := slices.Index(weekdayNames(), name)
 		if i < 0 || *d&(1<<i) != 0 {
-			return fmt.Errorf("weekday %q is none, or stands there twice", name)
+			return fmt.Errorf("weekday %q is unknown or appears twice", name)
 		}
 		*d |= 1 << i
 	}
 	if *d == 0 {
-		return errors.New("no weekday is named")
+		return errors.New("the list of weekdays is empty")
 	}
 	return nil
 }
 
 const secondsPerDay = 24 * 60 * 60
 
-// secondOfDay counts from midnight UTC, also before 1970.
+// secondOfDay returns the seconds since midnight UTC, also before 1970.
 func secondOfDay(sec int64) int64 {
 	return (sec%secondsPerDay + secondsPerDay) % secondsPerDay
 }

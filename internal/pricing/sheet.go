@@ -8,18 +8,18 @@ import (
 	"slices"
 )
 
-// sheet is what the data says of one provider's models besides their prices.
+// sheet holds a provider's data about models except prices.
 type sheet struct {
 	models []feature
-	names  []string       // the folded ID of each
-	named  map[string]int // by that
+	names  []string       // folded ID of each
+	named  map[string]int // index by folded ID
 }
 
 // feature is one model of a sheet.
 type feature struct {
 	ID         string
-	Context    int64 // tokens; 0 unknown
-	Output     int64 // tokens; 0 unknown
+	Context    int64 // tokens; 0 if unknown
+	Output     int64 // tokens; 0 if unknown
 	Abilities  Abilities
 	Deprecated bool
 }
@@ -38,18 +38,18 @@ func (f *feature) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if raw.ID == "" || raw.Context < 0 || raw.Output < 0 {
-		return fmt.Errorf("model %q: no name, or a size below 0", raw.ID)
+		return fmt.Errorf("model %q: the name is missing or a size is negative", raw.ID)
 	}
 	*f = feature{ID: raw.ID, Context: raw.Context, Output: raw.Output, Deprecated: raw.Deprecated}
 	return errors.Join(f.set(raw.Yes, Yes), f.set(raw.No, No))
 }
 
-// set gives the abilities of those names, each once.
+// set sets the abilities with those names, and fails for a repeated name.
 func (f *feature) set(names []string, to Ability) error {
 	for _, name := range names {
 		a := f.Abilities.field(name)
 		if a == nil || *a != Unknown {
-			return fmt.Errorf("model %q: ability %q is unknown, or stands there twice", f.ID, name)
+			return fmt.Errorf("model %q: ability %q is unknown or appears twice", f.ID, name)
 		}
 		*a = to
 	}
@@ -68,15 +68,14 @@ func parseSheet(b []byte) (*sheet, error) {
 	for i := range s.models {
 		name := fold(s.models[i].ID)
 		if _, twice := s.named[name]; twice {
-			return nil, fmt.Errorf("model %q stands there twice", name)
+			return nil, fmt.Errorf("model %q appears twice", name)
 		}
 		s.names, s.named[name] = append(s.names, name), i
 	}
 	return s, nil
 }
 
-// find is the model under the first of the names, which are folded, that the
-// sheet has.
+// find returns the model with the first of the folded names that the sheet contains.
 func (s *sheet) find(names []string) *feature {
 	for _, name := range names {
 		if i, ok := s.named[name]; ok {
@@ -86,8 +85,7 @@ func (s *sheet) find(names []string) *feature {
 	return nil
 }
 
-// family is what the models have in common that the rule matches; nil when
-// there are none.
+// family returns the common features of the models that the rule matches; nil if there are none.
 func (s *sheet) family(r *rule) *feature {
 	var common *feature
 	for i, name := range s.names {
@@ -104,7 +102,7 @@ func (s *sheet) family(r *rule) *feature {
 	return common
 }
 
-// meet leaves what two models have in common.
+// meet reduces f to the features that both have.
 func (f *feature) meet(g *feature) {
 	if f.Context != g.Context {
 		f.Context = 0
@@ -116,20 +114,18 @@ func (f *feature) meet(g *feature) {
 	f.Abilities.combine(&g.Abilities, Ability.and)
 }
 
-// complete takes from the other what is not known. That one vendor is to end a
-// model says nothing about another.
+// complete fills in unknown values from g. It does not copy Deprecated, because one vendor's end of life says nothing
+// about another.
 func (f *feature) complete(g *feature) {
 	f.Context = cmp.Or(f.Context, g.Context)
 	f.Output = cmp.Or(f.Output, g.Output)
 	f.Abilities.combine(&g.Abilities, Ability.or)
 }
 
-// feature is what the data says that the model of that folded name can do;
-// nil for nothing. The price model m that the name led to, of that vendor, may
-// be nil. Looked through are the provider's own sheet, then those of the
-// vendors whose models it sells, which fill in what it leaves out: for the name
-// itself and for the names of its price model, else for all that is priced as
-// one with it.
+// feature returns the data's facts about the model with that folded name; nil for none. The price model m of that
+// vendor, which the name referred to, may be nil. It searches the provider's own sheet, then the sheets of the vendors
+// whose models it resells, which complete it: by the name and the names of its price model, else by all names that
+// share the price.
 func (b *Book) feature(provider, name, vendor string, m *model) *feature {
 	sheets := b.sheetsOf(provider, vendor)
 	if len(sheets) == 0 {
@@ -146,8 +142,7 @@ func (b *Book) feature(provider, name, vendor string, m *model) *feature {
 	return first(sheets, func(s *sheet) *feature { return s.family(&m.Match) })
 }
 
-// first is what find has in the first of the sheets, completed from the later
-// ones; nil where none has anything.
+// first returns the result of find for the first sheet, completed by later ones; nil if none has one.
 func first(sheets []*sheet, find func(*sheet) *feature) *feature {
 	var found *feature
 	for _, s := range sheets {
@@ -164,7 +159,7 @@ func first(sheets []*sheet, find func(*sheet) *feature) *feature {
 	return found
 }
 
-// sheetsOf are those in which the provider's models may stand.
+// sheetsOf returns the sheets that may contain the provider's models.
 func (b *Book) sheetsOf(provider, vendor string) []*sheet {
 	source := b.source(provider)
 	ids := []string{b.abilities.sheetFor(provider, source), vendor, source}
@@ -180,12 +175,11 @@ func (b *Book) sheetsOf(provider, vendor string) []*sheet {
 	return sheets
 }
 
-// sheet is the file of that id, nil when the data has none. One that cannot be
-// read leaves its models' abilities unknown.
+// sheet returns the sheet with that id; nil if the data has none. If it cannot be read, its models' abilities are
+// unknown.
 func (b *Book) sheet(id string) *sheet { return get(b.sheets, id, readSheet) }
 
-// unlisted are the names in the provider's own sheet that the price source,
-// which may be nil, does not have.
+// unlisted returns the names in the provider's own sheet that the price source, which may be nil, does not contain.
 func (b *Book) unlisted(provider string, v *vendor) (names []string) {
 	s := b.sheet(b.abilities.sheetFor(provider, b.source(provider)))
 	if s == nil {

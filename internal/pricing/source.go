@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The notices travel with the data into the binary, as its licences ask.
+// The notices are embedded with the data, because its licences require it.
 //
 //go:embed data/index.json data/providers/*.json data/NOTICE data/supplement.json
 //go:embed data/abilities.json data/abilities/*.json data/abilities/NOTICE
@@ -20,12 +20,12 @@ const (
 	supplementFile = "data/supplement.json"
 )
 
-// index says what data is and which providers it has.
+// index describes data and lists its providers.
 type index struct {
 	Source  string         `json:"source"`
 	Version string         `json:"version"`
 	Day     string         `json:"day"`
-	Vendors map[string]int `json:"providers"` // how many models each has
+	Vendors map[string]int `json:"providers"` // number of models of each
 }
 
 func (x *index) title() string { return x.Source + " " + x.Version }
@@ -42,7 +42,7 @@ func readIndex(file string) (*index, error) {
 	return &x, nil
 }
 
-// readVendor is the vendor of the imported data, without the supplement.
+// readVendor returns the vendor's imported data, without the supplement.
 func readVendor(id string) (*vendor, error) {
 	b, err := data.ReadFile("data/providers/" + id + ".json")
 	if err != nil {
@@ -67,9 +67,8 @@ func readSheet(id string) (*sheet, error) {
 	return s, nil
 }
 
-// sheetFor is the id under which the ability data has the provider of that
-// name, whose price source is given; empty for none. Google sells other models
-// on Vertex than beside it, at the same prices.
+// sheetFor returns the id of the ability data of the provider with that name and price source; empty for none. Vertex
+// AI has other models than the Gemini API at the same prices.
 func (x *index) sheetFor(provider, source string) string {
 	if isVertex(provider) {
 		return "vertex"
@@ -82,8 +81,8 @@ func (x *index) sheetFor(provider, source string) string {
 	return ""
 }
 
-// SourceName is the source of a ModelInfo as tables show it: the host of a page's address,
-// a package without its scope, anything else as it is.
+// SourceName returns the source of a ModelInfo in the short form of tables: the host of a page's address, a package
+// without its scope, other sources unchanged.
 func SourceName(source string) string {
 	if _, address, ok := strings.Cut(source, "://"); ok {
 		host, _, _ := strings.Cut(address, "/")
@@ -104,12 +103,10 @@ func isVertex(provider string) bool {
 	return false
 }
 
-// sourceFor is the id under which the price data knows the provider of that
-// name: "google" for "gemini". It is empty for a provider that the data does
-// not have; such a provider is unpriced unless the operator prices it.
+// sourceFor returns the id of the provider's price data: "google" for "gemini". It is empty for a provider that the
+// data does not contain; such a provider is unpriced unless the operator prices it.
 //
-// A provider's name is one that configuration files use; the data's own ids
-// stand for themselves.
+// The name is one that configuration files use; the data's own ids map to themselves.
 func (x *index) sourceFor(provider string) string {
 	switch provider {
 	case "gemini", "vertex", "vertexai", "vertex-ai", "google-ai", "google-vertex":

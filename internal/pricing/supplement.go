@@ -10,74 +10,71 @@ import (
 	"weir/internal/llm"
 )
 
-// supplement is data/supplement.json.
+// supplement holds data/supplement.json.
 type supplement struct {
 	vendors []string               // ids of vendors that the imported data lacks
 	entries map[string][]*addition // by vendor
 }
 
-// addition is one entry of data/supplement.json: what a vendor's page says and the
-// shipped data leaves out or has wrong. Entries apply in their order, a later one over an
-// earlier one. Every entry has its source; a price without one is no entry.
+// addition is one entry of data/supplement.json: a statement of a vendor's page that the shipped data lacks or
+// contradicts. Entries apply in order, and later ones override earlier ones. Every entry has a source.
 type addition struct {
 	// Provider is the vendor's id in the data: "google" for Gemini and Vertex AI.
 	Provider string `json:"provider"`
-	// Models are ids of the data, or a rule about them where the vendor's page says so
-	// for all that it matches, those included that it sells from another vendor's list.
+	// Models are ids of the data, or a rule that matches all models that the vendor's page covers, including those that
+	// it resells from another vendor's list.
 	Models models `json:"models"`
-	// Adds makes the entry a model that the data lacks. The id is the only one of Models,
-	// and Adds says which names belong to it. They are looked up before the data's own.
+	// Adds makes the entry a model that the data lacks. Models then has exactly one id, and Adds decides which names
+	// refer to it. They are looked up before the data's own names.
 	Adds *rule `json:"adds"`
-	// Context is the context window of the model added, input and output, and MaxOutput the
-	// most output, in tokens; 0: the entry does not say.
+	// Context is the context window of the added model, input plus output, and MaxOutput its maximum output, in tokens;
+	// 0 if the entry does not say.
 	Context   int64 `json:"context"`
 	MaxOutput int64 `json:"max_output"`
-	// Free says that the model added costs nothing.
+	// Free reports that the added model costs nothing.
 	Free bool `json:"free"`
-	// Mode is the name of a way of serving, as in llm.ModeName, that the entry is about.
-	// Empty: the entry is about the price without a mode.
+	// Mode is the serving mode that the entry is about, as in llm.ModeName; empty for the usual mode.
 	Mode string `json:"mode"`
-	// Times is what tokens cost in the mode, as a multiple of what they cost without it.
+	// Times is the price of tokens in the mode, as a multiple of the usual price.
 	Times string `json:"times"`
-	// Rates have the keys of the data, and those of units that only the supplement uses.
-	// One replaces the data's, null says that nobody knows it. In a mode, rates that price some tokens replace all token
-	// rates; others leave them as they are.
+	// Rates has the keys of the data, and those of units that only the supplement uses. A rate replaces the data's;
+	// null means that it is unknown. In a mode, rates for some tokens replace all token rates; other rates do not.
 	Rates json.RawMessage `json:"rates"`
-	// Fills are classes without a rate that go by another class's rate.
+	// Fills maps classes without a rate to the class that they take their rate from.
 	Fills map[string]string `json:"fills"`
-	// Region is the region in which the entry holds, as the provider's address names it;
-	// "*" for any that one names. Times is then about tokens in every mode. A region of
-	// which no entry says what a model costs has the price without one, assumed.
+	// Region is the region that the entry applies to, as the provider's address names it; "*" for any named region.
+	// Times then applies to tokens in every mode. In a region without an entry the usual price applies, as an assumed
+	// one.
 	Region string `json:"region"`
-	// Gone says that the vendor has the models no more: nobody knows what they cost. With
-	// Mode it takes back what earlier entries say of the mode, as another seller's do.
+	// Gone reports that the vendor no longer offers the models, so their price is unknown. With Mode it cancels earlier
+	// entries of the mode, such as another seller's.
 	Gone bool `json:"gone"`
-	// Since is the first day on which the entry holds, and Until the last one for which its source says so, YYYY-MM-DD
-	// in UTC. After Until the price is assumed to go on, unless a later entry says what tokens cost.
+	// Since is the first day on which the entry applies, and Until the last day that its source covers, YYYY-MM-DD in
+	// UTC. After Until the price is assumed to continue, unless a later entry prices tokens.
 	Since *day `json:"since"`
 	Until *day `json:"until"`
-	// Assumed says that the source does not say what the provider charges everybody, such as another seller's list.
-	// Ceiling is what tokens cost at most while the price is assumed, as a multiple of it.
+	// Assumed reports that the source does not state the provider's public price; it may be another seller's list.
+	// Ceiling is the upper bound of the price of tokens while it is assumed, as a multiple of it.
 	Assumed bool   `json:"assumed"`
 	Ceiling string `json:"ceiling"`
-	// When are the stretches of time in which the entry holds; none: always.
+	// When lists the time windows of the entry; none means always.
 	When []window `json:"when"`
-	// Source is the address of the page that says so. Seen is the day on which it said
-	// so, YYYY-MM-DD, or "undated copy". Note says what the page says, and who read it.
+	// Source is the address of the page with the statement. Seen is the day on which it was checked, YYYY-MM-DD, or
+	// "undated copy". Note explains the statement and who read it.
 	Source string `json:"source"`
 	Seen   string `json:"seen"`
 	Note   string `json:"note"`
 
-	file string // the operator's file that it stands in; empty: it is embedded
+	file string // the operator's file that contains it; empty if embedded
 }
 
 // isOwn reports whether the entry is the operator's.
 func (a *addition) isOwn() bool { return a.file != "" }
 
-// prices reports whether the entry says what a model costs in the usual mode.
+// prices reports whether the entry prices a model in the usual mode.
 func (a *addition) prices() bool { return a.Free || a.Rates != nil && a.Mode == "" }
 
-// models are ids, or a rule about ids.
+// models holds ids, or a rule about ids.
 type models struct {
 	ids  []string
 	rule *rule
@@ -91,7 +88,7 @@ func (s *models) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &s.rule)
 }
 
-// have reports whether the model of that id is among them.
+// have reports whether the model with that id is among them.
 func (s *models) have(id string) bool {
 	if s.rule != nil {
 		return s.rule.matches(fold(id))
@@ -125,8 +122,8 @@ func parseSupplement(b []byte) (*supplement, error) {
 	return s, nil
 }
 
-// vendor is the vendor of that id without the supplement's entries: that of the imported
-// data, or else one without models, whose pages are the sources of its entries.
+// vendor returns the vendor with that id without the supplement's entries: the imported data, or an empty vendor whose
+// pages are the sources of its entries.
 func (s *supplement) vendor(id string) (*vendor, error) {
 	v, err := readVendor(id)
 	if err == nil || !slices.Contains(s.vendors, id) {
@@ -141,8 +138,7 @@ func (s *supplement) vendor(id string) (*vendor, error) {
 	return v, nil
 }
 
-// supplement takes the entries in: first the models that they add, then what they say of
-// all.
+// supplement applies the entries: first the models that they add, then their statements about all models.
 func (v *vendor) supplement(entries []*addition) {
 	var added []model
 	for _, a := range entries {
@@ -165,7 +161,7 @@ func (v *vendor) supplement(entries []*addition) {
 	v.compile()
 }
 
-// model is what an entry adds.
+// model returns the model that an entry adds.
 func (a *addition) model() model {
 	m := model{
 		ID: a.Models.ids[0], Match: *a.Adds, Free: a.Free, Context: a.Context, MaxOutput: a.MaxOutput, added: a,
@@ -176,7 +172,7 @@ func (a *addition) model() model {
 	return m
 }
 
-// day is the day on which the source said so, YYYY-MM-DD; empty where nobody knows.
+// day returns the day of the last check of the source, YYYY-MM-DD; empty if unknown.
 func (a *addition) day() string {
 	if isDate(a.Seen) {
 		return a.Seen
@@ -184,7 +180,7 @@ func (a *addition) day() string {
 	return ""
 }
 
-// soldBy is the model as another vendor sells it, with what that one's entries say of it.
+// soldBy returns the model as another vendor sells it, with that vendor's entries about it.
 func (m *model) soldBy(entries []*addition) *model {
 	sold := *m
 	sold.additions = slices.Clone(m.additions)
@@ -196,7 +192,7 @@ func (m *model) soldBy(entries []*addition) *model {
 	return &sold
 }
 
-// additionsAt are the entries about a model that hold in a region at that second.
+// additionsAt returns the entries about a model that apply in a region at that second.
 func (m *model) additionsAt(region string, sec int64) (now []*addition) {
 	for _, a := range m.additions {
 		if (a.Region == "" || a.Region == region || a.Region == "*" && region != "") && a.holds(sec) {
@@ -206,30 +202,28 @@ func (m *model) additionsAt(region string, sec int64) (now []*addition) {
 	return now
 }
 
-// holds reports whether the entry does at that second.
+// holds reports whether the entry applies at that second.
 func (a *addition) holds(sec int64) bool {
 	return (a.Since == nil || sec >= int64(*a.Since)) &&
 		(len(a.When) == 0 || slices.ContainsFunc(a.When, func(w window) bool { return w.holds(sec) }))
 }
 
-// isFree reports whether the model costs nothing at that second: the data says so, and no file of the operator's says what
-// its tokens cost.
+// isFree reports whether the model is free at that second: the data says so, and no operator's file prices its tokens.
 func (m *model) isFree(region string, sec int64) bool {
 	return m.Free && !slices.ContainsFunc(m.additionsAt(region, sec), func(a *addition) bool {
 		return a.isOwn() && !a.Free && a.pricesTokens()
 	})
 }
 
-// isGone reports whether the vendor has the model no more at that second, and the
-// operator's own files do not say what it costs.
+// isGone reports whether the vendor no longer offers the model at that second, and no operator's file prices it.
 func (m *model) isGone(sec int64) bool {
 	now := m.additionsAt("", sec)
 	return slices.ContainsFunc(now, func(a *addition) bool { return a.Gone && a.Mode == "" }) && !slices.ContainsFunc(
 		now, (*addition).isOwn)
 }
 
-// price is what the data and the supplement say of a model at that second, in a region,
-// without a version. ok says whether anything that llm counts has a price.
+// price returns the price of a model in the data and the supplement at that second, in a region, without a version. Ok
+// reports whether any class has a price.
 func (m *model) price(region string, sec int64) (p llm.Price, ok bool, err error) {
 	now := m.additionsAt(region, sec)
 	own := slices.ContainsFunc(now, func(a *addition) bool { return a.isOwn() && a.prices() })
@@ -260,8 +254,8 @@ func (m *model) price(region string, sec int64) (p llm.Price, ok bool, err error
 	return p, ok, err
 }
 
-// inRegion has a price be that of the region whose entries are among these: the last that
-// multiplies does. Without any it is assumed.
+// inRegion adjusts a price to the region of these entries; the last multiple applies. Without an entry for the region
+// the price is assumed.
 func inRegion(p *llm.Price, now []*addition) (err error) {
 	times, known := int64(0), false
 	for _, a := range now {
@@ -282,7 +276,7 @@ func inRegion(p *llm.Price, now []*addition) (err error) {
 	return nil
 }
 
-// overlay is the amounts, and over them what the entries about the mode have.
+// overlay replaces amounts by those of the entries about the mode.
 func overlay(base map[string]amount, now []*addition, mode string) (map[string]amount, error) {
 	for _, a := range now {
 		if a.Mode != mode || a.Rates == nil {
@@ -301,15 +295,14 @@ func overlay(base map[string]amount, now []*addition, mode string) (map[string]a
 	return base, nil
 }
 
-// modesOf are the modes that the entries price, in the order of the last entry about each;
-// not nil.
+// modesOf returns the modes that the entries price, in the order of the last entry about each; never nil.
 func modesOf(base map[string]amount, now []*addition) ([]llm.Mode, error) {
 	list := []llm.Mode{}
 	for i, a := range now {
 		if a.Mode == "" || a.Gone || slices.ContainsFunc(now[i+1:], func(b *addition) bool {
 			return b.Mode == a.Mode
 		}) {
-			continue // a later entry decides
+			continue // a later entry overrides it
 		}
 		m, err := modeOf(a, base, now)
 		if err != nil {
@@ -320,7 +313,7 @@ func modesOf(base map[string]amount, now []*addition) ([]llm.Mode, error) {
 	return list, nil
 }
 
-// modeOf is the mode of the last entry about it.
+// modeOf returns the mode of entry a, the last one about it.
 func modeOf(a *addition, base map[string]amount, now []*addition) (m llm.Mode, err error) {
 	m.Name = a.Mode
 	if a.Times != "" {
@@ -352,7 +345,7 @@ func keysOf(amounts map[string]amount) (keys []string) {
 
 func isTokenKey(key string) bool { return strings.HasSuffix(key, "_mtok") }
 
-// fillClasses gives classes without a rate the one of the class that they go by.
+// fillClasses sets the rates of classes that take their rate from another class.
 func fillClasses(rates *llm.Rates, tiers []llm.Tier, now []*addition) {
 	for _, a := range now {
 		for name, by := range a.Fills {

@@ -11,7 +11,7 @@ import (
 
 // node is a value of a JSON text, with its place.
 type node struct {
-	at, end int        // bytes of the text, end exclusive
+	at, end int        // byte offsets in the text; end is exclusive
 	value   json.Token // a json.Delim for an object or a list
 	members []member   // of an object
 	items   []*node    // of a list
@@ -27,7 +27,7 @@ type member struct {
 func (n *node) isObject() bool { return n.value == json.Delim('{') }
 func (n *node) isList() bool   { return n.value == json.Delim('[') }
 
-// maxDepth is how deep the values of a price file may be nested.
+// maxDepth is the maximum nesting depth of a price file.
 const maxDepth = 20
 
 // treeReader reads a JSON text into nodes.
@@ -44,14 +44,14 @@ type textError struct {
 
 func (e *textError) Error() string { return e.err.Error() }
 
-// readTree reads a text that is one JSON value.
+// readTree parses a text that is one JSON value.
 func readTree(text []byte) (*node, *textError) {
 	if !utf8.Valid(text) {
 		at := 0
 		for c, n := utf8.DecodeRune(text); c != utf8.RuneError || n > 1; c, n = utf8.DecodeRune(text[at:]) {
 			at += n
 		}
-		return nil, &textError{at, errors.New("not UTF-8")}
+		return nil, &textError{at, errors.New("the text is not UTF-8")}
 	}
 	r := &treeReader{text, json.NewDecoder(bytes.NewReader(text))}
 	r.UseNumber()
@@ -60,12 +60,12 @@ func readTree(text []byte) (*node, *textError) {
 		return nil, err
 	}
 	if at := r.next(); at < len(text) {
-		return nil, &textError{at, errors.New("not JSON: something follows the end")}
+		return nil, &textError{at, errors.New("the text is not JSON: remove the text after its end")}
 	}
 	return n, nil
 }
 
-// next is the place of the token that follows.
+// next returns the place of the following token.
 func (r *treeReader) next() int {
 	at := int(r.InputOffset())
 	for at < len(r.text) && bytes.IndexByte([]byte(" \t\r\n:,"), r.text[at]) >= 0 {
@@ -86,7 +86,7 @@ func (r *treeReader) token() (json.Token, *textError) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		at, err = len(r.text), errors.New("it ends too early")
 	}
-	return nil, &textError{at, fmt.Errorf("not JSON: %w", err)}
+	return nil, &textError{at, fmt.Errorf("the text is not JSON: %w", err)}
 }
 
 func (r *treeReader) read(depth int) (*node, *textError) {
@@ -96,7 +96,7 @@ func (r *treeReader) read(depth int) (*node, *textError) {
 		return nil, err
 	}
 	if depth > maxDepth {
-		return nil, &textError{n.at, errors.New("nested too deeply")}
+		return nil, &textError{n.at, fmt.Errorf("the text is nested deeper than %d levels", maxDepth)}
 	}
 	if n.isObject() || n.isList() {
 		for r.More() {
@@ -120,7 +120,7 @@ func (r *treeReader) readInto(n *node, depth int) *textError {
 		if err != nil {
 			return err
 		}
-		m.name, _ = name.(string) // the decoder takes no other name
+		m.name, _ = name.(string) // the decoder accepts only strings as names
 	}
 	var err *textError
 	if m.value, err = r.read(depth); err != nil {

@@ -11,33 +11,32 @@ import (
 type vendor struct {
 	ID   string   `json:"id"`
 	URLs []string `json:"urls"`
-	// Fallback names the sources whose models this one sells too, at the same
-	// price.
+	// Fallback names the sources whose models this vendor also sells, at the same price.
 	Fallback []string `json:"fallback"`
 	Models   []model  `json:"models"`
 
-	named map[string]int // the first model that lists the name outright
-	ruled []int          // the models that have other rules, in their order
+	named map[string]int // index of the first model that lists the name literally
+	ruled []int          // indexes of the models with other rules, in order
 }
 
 // model is one entry of the data.
 type model struct {
 	ID         string  `json:"id"`
-	Name       string  `json:"name"` // a name that finds it, where the ID does not
+	Name       string  `json:"name"` // a name that finds the model if the ID does not
 	Match      rule    `json:"match"`
-	Context    int64   `json:"context"` // tokens; 0 unknown
-	MaxOutput  int64   `json:"-"`       // of a model that the supplement adds, tokens; 0 unknown
+	Context    int64   `json:"context"` // tokens; 0 if unknown
+	MaxOutput  int64   `json:"-"`       // of a model that the supplement adds, tokens; 0 if unknown
 	Deprecated bool    `json:"deprecated"`
 	Free       bool    `json:"free"`
 	Prices     []dated `json:"prices"`
 
-	additions []*addition // what the supplement and the operator's files say of it
-	added     *addition   // the entry that adds it; nil: it is in the data
-	own       *addition   // the last entry of the operator's about its price; nil for none
+	additions []*addition // entries of the supplement and of the operator's files about it
+	added     *addition   // the entry that adds it; nil if it is in the data
+	own       *addition   // the operator's last entry about its price; nil for none
 }
 
-// dated is what a model costs while a condition holds. Without a condition it
-// always holds. Rates are read when they are asked for.
+// dated holds the rates of a model while a condition applies; without a condition they always apply. The rates are
+// parsed on use.
 type dated struct {
 	Since *day `json:"since"`
 	window
@@ -54,7 +53,7 @@ func parseVendor(b []byte) (*vendor, error) {
 	return &v, nil
 }
 
-// compile prepares the look-up: the first model whose rule matches wins.
+// compile builds the lookup tables. The first model with a matching rule wins.
 func (v *vendor) compile() {
 	v.named, v.ruled = make(map[string]int, len(v.Models)), nil
 	for i := range v.Models {
@@ -70,9 +69,8 @@ func (v *vendor) compile() {
 	}
 }
 
-// find is the first model whose rule matches the name, which is lower case, and whether
-// it is that very model and not one with a name like it. What is free is so by its very
-// name alone.
+// find returns the first model with a rule that matches the lower-case name. Exact reports that it is that very model
+// and not one with a similar name. A free model is found only by its own name.
 func (v *vendor) find(name string) (m *model, exact bool) {
 	first, ok := v.named[name]
 	if !ok {
@@ -101,8 +99,7 @@ func (v *vendor) has(name string) bool {
 	})
 }
 
-// isNamed reports whether the source names the model so, but for the vendor's own date,
-// version or region around the name.
+// isNamed reports whether the source gives the model this name, apart from the vendor's date, version or region.
 func (m *model) isNamed(name string) bool {
 	plain, version := plainName(name), bedrockVersion(name)
 	same := func(other string) bool {
@@ -116,7 +113,7 @@ func (m *model) isNamed(name string) bool {
 	return slices.ContainsFunc(names, same)
 }
 
-// listed is the name under which a listing shows the model.
+// listed returns the model's name in listings.
 func (m *model) listed() string {
 	if m.Name != "" {
 		return m.Name
@@ -124,8 +121,8 @@ func (m *model) listed() string {
 	return m.ID
 }
 
-// at is the price that holds at that second: the last whose condition does,
-// else the first. It is nil when the model has none.
+// at returns the price that applies at that second: the last one with a fulfilled condition, else the first; nil if the
+// model has none.
 func (m *model) at(sec int64) *dated {
 	for i := len(m.Prices) - 1; i >= 0; i-- {
 		if m.Prices[i].holds(sec) {
@@ -138,8 +135,8 @@ func (m *model) at(sec int64) *dated {
 	return &m.Prices[0]
 }
 
-// span is the stretch of time around that second in which no condition of the
-// model changes: from inclusive, until exclusive.
+// span returns the period around that second in which no condition of the model changes: from inclusive, until
+// exclusive.
 func (m *model) span(sec int64) (from, until int64) {
 	from, until = math.MinInt64, math.MaxInt64
 	edge := func(t int64) {
@@ -179,5 +176,5 @@ func (d *dated) holds(sec int64) bool {
 	return d.window.holds(sec)
 }
 
-// fold is the name as rules see it.
+// fold returns the name in the form that rules compare.
 func fold(name string) string { return strings.ToLower(strings.TrimSpace(name)) }

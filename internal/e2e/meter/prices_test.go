@@ -153,7 +153,7 @@ func TestPriceFileOfAnotherRelease(t *testing.T) {
 	if got := h.Chat("house/small").Header.Get("X-Weir-Cost-USD"); got != "1" {
 		t.Errorf("by the file: got $%s, want $1", got)
 	}
-	said := grep(h.Log.String(), "the price files name what the price data does not know")
+	said := grep(h.Log.String(), "the price files contain unknown names")
 	if !strings.Contains(said, "level=WARN") || !strings.Contains(said, file+":2:14: warning: no provider") || !strings.Contains(said, "(and 1 more)") {
 		t.Errorf("the log: %s", said)
 	}
