@@ -14,22 +14,23 @@ import (
 	"weir/internal/llm"
 )
 
-// Bill is what a provider's billing file charges: a file of FOCUS, the FinOps Open Cost and Usage Specification 1.0
-// and newer (https://focus.finops.org/focus-specification/), which AWS Data Exports, Google Cloud's billing export and
-// Microsoft's Cost Management give.
+// Bill holds the charges of a provider's billing file in FOCUS, the FinOps Open Cost and Usage Specification, 1.0 or
+// newer (https://focus.finops.org/focus-specification/). AWS Data Exports, Google Cloud's billing export and
+// Microsoft's Cost Management produce such files.
 type Bill struct {
-	Costs    map[string]llm.Money // billed for usage of the services, by UTC day
-	Periods  map[Period]llm.Money // billed for usage in more than a day, such as a month
-	Other    llm.Money            // billed for them that is no usage: taxes, credits, refunds
+	Costs    map[string]llm.Money // billed usage of the services, by UTC day
+	Periods  map[Period]llm.Money // billed usage of periods longer than a day, such as a month
+	Other    llm.Money            // billed items other than usage: taxes, credits, refunds
 	Services []string             // all services of the file, A to Z
 }
 
-// Period is more than a day: the first and the last UTC day.
+// Period is longer than a day: the first and the last UTC day.
 type Period struct{ From, To string }
 
-// The columns of FOCUS that are read. All of them are mandatory there; a file without periodEnd is taken for one by days.
+// These are the columns of FOCUS that are read. All are mandatory there. Rows of a file without periodEnd count as
+// single days.
 const (
-	billedCost  = "BilledCost" // what is invoiced; a share of what was paid beforehand is in EffectiveCost alone
+	billedCost  = "BilledCost" // the invoiced amount; only EffectiveCost includes a share of prepayments
 	currency    = "BillingCurrency"
 	category    = "ChargeCategory"
 	periodStart = "ChargePeriodStart"
@@ -43,12 +44,12 @@ const (
 	maxServices = 1000
 	maxDays     = 5000
 	maxPeriod   = 400 * 24 * time.Hour
-	maxBilled   = 1_000_000_000 // US dollars of a row, and of a day
+	maxBilled   = 1_000_000_000 // US dollars per row, and per day
 )
 
-// ReadBill reads a billing file, whatever its name is: CSV in UTF-8 or UTF-16 with commas, semicolons, tabs or bars between
-// cells, or Parquet; or that in gzip or zip. It reads the rows of those services, in whose names an asterisk stands for
-// any text.
+// ReadBill reads a billing file and detects its format: CSV in UTF-8 or UTF-16 with commas, semicolons, tabs or bars as
+// separators, Parquet, or one of these in gzip or zip. It reads only the rows of the given services; an asterisk in
+// their names matches any text.
 func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 	b.Costs, b.Periods = map[string]llm.Money{}, map[Period]llm.Money{}
 	r := billReader{bill: &b, services: services, seen: map[string]bool{}, left: maxUnpacked}
@@ -61,12 +62,12 @@ func ReadBill(file io.Reader, services []string) (b Bill, err error) {
 type billReader struct {
 	bill     *Bill
 	services []string
-	seen     map[string]bool // names of services
-	left     int64           // bytes that may yet be unpacked
+	seen     map[string]bool // service names so far
+	left     int64           // bytes that may still be unpacked
 }
 
-// table is what a file has: the names of its columns, and its rows one after the other until io.EOF, each with its place,
-// such as "line 7". A row is good until the next one.
+// table holds a file's column names, and returns its rows until io.EOF, each with its place, such as "line 7". A row is
+// valid until the next call.
 type table struct {
 	heads []string
 	next  func() (row []string, place string, err error)
@@ -84,7 +85,7 @@ func (r *billReader) read(t *table, at map[string]int) error {
 		}
 		name := row[at[serviceName]]
 		if name == t.heads[at[serviceName]] {
-			continue // the line of names of a file behind another one
+			continue // the header of a concatenated file
 		}
 		if wanted, err := r.wants(name); err != nil {
 			return err
@@ -97,7 +98,7 @@ func (r *billReader) read(t *table, at map[string]int) error {
 	}
 }
 
-// wants notes the name of a service, and reports whether its rows are asked for.
+// wants records the name of a service, and reports whether its rows were requested.
 func (r *billReader) wants(name string) (bool, error) {
 	if len(name) > maxModel {
 		return false, fmt.Errorf("the name of a service is longer than %d bytes", maxModel)
@@ -110,7 +111,7 @@ func (r *billReader) wants(name string) (bool, error) {
 	return slices.ContainsFunc(r.services, func(one string) bool { return llm.Matches(one, name) }), nil
 }
 
-// Add adds what another file of the same bill charges.
+// Add adds the charges of another file of the same bill.
 func (b *Bill) Add(more *Bill) (err error) {
 	for day, cost := range more.Costs {
 		if b.Costs[day], err = added(b.Costs[day], cost); err != nil {
@@ -129,22 +130,22 @@ func (b *Bill) Add(more *Bill) (err error) {
 	return nil
 }
 
-// Within is what is billed for those days. A period of which they have a part alone is an error: nobody knows how much of
-// its cost they have.
+// Within returns the charges of those days. A period that is only partly within them is an error, because its cost
+// cannot be divided.
 func (b *Bill) Within(from, to string) (Bill, error) {
 	within := Bill{Costs: maps.Clone(b.Costs), Periods: maps.Clone(b.Periods), Other: b.Other, Services: b.Services}
 	maps.DeleteFunc(within.Costs, func(day string, _ llm.Money) bool { return day < from || day > to })
 	maps.DeleteFunc(within.Periods, func(p Period, _ llm.Money) bool { return p.To < from || p.From > to })
 	for p := range within.Periods {
 		if p.From < from || p.To > to {
-			return within, fmt.Errorf("a row of the bill is of all days from %s to %s, and the comparison from %s to %s: "+
-				"compare all days of it, or none", p.From, p.To, from, to)
+			return within, fmt.Errorf("a row of the bill covers %s to %s, but the comparison covers %s to %s: "+
+				"compare all days of the row, or none", p.From, p.To, from, to)
 		}
 	}
 	return within, nil
 }
 
-// Days are the first and the last day that is billed; empty where none is.
+// Days returns the first and the last billed day; empty if there is none.
 func (b *Bill) Days() (from, to string) {
 	days := slices.Collect(maps.Keys(b.Costs))
 	for p := range b.Periods {
@@ -156,8 +157,8 @@ func (b *Bill) Days() (from, to string) {
 	return slices.Min(days), slices.Max(days)
 }
 
-// columnsOf are the places of the columns that are read, by their names in FOCUS; -1 for periodEnd where it is not there.
-// Tools write names in lower case, and with underscores between words.
+// columnsOf returns the indexes of the columns by their names in FOCUS; -1 for a missing periodEnd. It also accepts the
+// variants that tools write: lower case, with underscores between words.
 func columnsOf(heads []string) (map[string]int, error) {
 	if len(heads) > maxColumns {
 		return nil, fmt.Errorf("the file has more than %d columns", maxColumns)
@@ -167,23 +168,23 @@ func columnsOf(heads []string) (map[string]int, error) {
 		is := func(head string) bool { return plainHead(head) == strings.ToLower(name) }
 		i := slices.IndexFunc(heads, is)
 		if i < 0 && name != periodEnd {
-			return nil, fmt.Errorf("there is no column %s. The columns are %s. Export the bill in FOCUS 1.0 or newer, as CSV "+
-				"with a line of names or as Parquet", name, someOf(heads))
+			return nil, fmt.Errorf("the column %s is missing; the file has %s. Export the bill in FOCUS 1.0 or newer, "+
+				"as CSV with a header or as Parquet", name, someOf(heads))
 		}
 		if i >= 0 && slices.ContainsFunc(heads[i+1:], is) {
-			return nil, fmt.Errorf("the column %s is there twice", name)
+			return nil, fmt.Errorf("the column %s appears twice", name)
 		}
 		at[name] = i
 	}
 	return at, nil
 }
 
-// plainHead is the name of a column without what tools change.
+// plainHead returns the name of a column without such variations.
 func plainHead(head string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(head, "\ufeff")), "_", ""))
 }
 
-// someOf are some of the names of a list.
+// someOf lists the first names.
 func someOf(names []string) string {
 	const most = 20
 	var list []string
@@ -223,7 +224,7 @@ func (b *Bill) add(row []string, at map[string]int) error {
 	return err
 }
 
-// periodOf is the UTC day on which what a row charges for began, or all days where it took longer than one.
+// periodOf returns the UTC day on which the row's charge period began, or all days of a longer period.
 func periodOf(row []string, at map[string]int) (p Period, err error) {
 	from, err := parseTime(periodStart, row[at[periodStart]])
 	if err != nil {
@@ -233,7 +234,7 @@ func periodOf(row []string, at map[string]int) (p Period, err error) {
 	if at[periodEnd] < 0 || row[at[periodEnd]] == "" {
 		return p, nil
 	}
-	to, err := parseTime(periodEnd, row[at[periodEnd]]) // the first moment behind it
+	to, err := parseTime(periodEnd, row[at[periodEnd]]) // exclusive
 	if err != nil {
 		return p, err
 	}
@@ -242,27 +243,27 @@ func periodOf(row []string, at map[string]int) (p Period, err error) {
 	}
 	switch {
 	case to.Before(from):
-		return p, fmt.Errorf("%s %.60q lies before %s %.60q. Export the bill again", periodEnd, row[at[periodEnd]], periodStart,
-			row[at[periodStart]])
+		return p, fmt.Errorf("%s %.60q is before %s %.60q. Export the bill again", periodEnd, row[at[periodEnd]],
+			periodStart, row[at[periodStart]])
 	case to.Sub(from) > maxPeriod:
-		return p, fmt.Errorf("from %s to %s are more than 400 days. Export the bill by day or month", p.From, p.To)
+		return p, fmt.Errorf("a row covers %s to %s, more than 400 days. Export the bill by day or month", p.From, p.To)
 	}
 	return p, nil
 }
 
 func added(sum, cost llm.Money) (llm.Money, error) {
 	if sum += cost; sum > maxBilled*llm.USD || sum < -maxBilled*llm.USD {
-		return sum, fmt.Errorf("what is billed is more than $%d", maxBilled)
+		return sum, fmt.Errorf("the billed amount is more than $%d", maxBilled)
 	}
 	return sum, nil
 }
 
-// amountForm is the numeric format of FOCUS, and of vendors' reports. Its length and exponent are bounded, as they are what
-// parsing costs.
+// amountForm matches the numeric format of FOCUS and of vendors' reports. It bounds the length and the exponent,
+// because they determine the cost of parsing.
 var amountForm = regexp.MustCompile(`^[+-]?[0-9]{1,20}(\.[0-9]{0,100})?([eE][+-]?[0-9]{1,2})?$`)
 
-// parseAmount is an amount of which a dollar has so many parts, to the nearest nano-dollar. It reports false where that is
-// no number, or not within maxBilled.
+// parseAmount parses an amount in a unit of which parts make a dollar, to the nearest nano-dollar. It returns false for
+// an invalid number and for amounts beyond maxBilled.
 func parseAmount(text string, parts int64) (llm.Money, bool) {
 	if !amountForm.MatchString(text) {
 		return 0, false
@@ -279,17 +280,18 @@ func parseAmount(text string, parts int64) (llm.Money, bool) {
 	return llm.Money(nanos.Int64()), ok
 }
 
-// parseBilled is a cost, to the nano-dollar.
+// parseBilled parses a cost, to the nano-dollar.
 func parseBilled(text string) (llm.Money, error) {
 	cost, ok := parseAmount(text, 1)
 	if !ok {
-		return 0, fmt.Errorf("%s is %.60q, which is no number such as 0.0125, or not within $%d", billedCost, text, maxBilled)
+		return 0, fmt.Errorf("%s is %.60q; it must be a number such as 0.0125, at most $%d", billedCost, text,
+			maxBilled)
 	}
 	return cost, nil
 }
 
-// parseTime reads a time as FOCUS has it, and as tools write it: with a space for the T, without seconds, with fractions
-// of them, with a zone of hours alone, or without any, which is UTC.
+// parseTime parses a time in the format of FOCUS and in the variants that tools write: with a space for the T, without
+// seconds, with fractional seconds, with a zone in hours, or without a zone, which means UTC.
 func parseTime(column, text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -305,5 +307,5 @@ func parseTime(column, text string) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is %.60q, no time such as 2026-11-01T00:00:00Z", column, text)
+	return time.Time{}, fmt.Errorf("%s is %.60q; it must be a time such as 2026-11-01T00:00:00Z", column, text)
 }

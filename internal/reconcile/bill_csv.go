@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// readCSV adds the rows of a file with a line of names.
+// readCSV adds the rows of a CSV file with a header.
 func (r *billReader) readCSV(file io.Reader) error {
 	in := &records{file: file, left: maxRecord}
 	buffered := bufio.NewReaderSize(in, maxHeads)
@@ -32,7 +32,7 @@ func (r *billReader) readCSV(file io.Reader) error {
 		in.left = maxRecord
 		row, err := rows.Read()
 		if err != nil && !errors.Is(err, io.EOF) && in.left <= 0 {
-			err = fmt.Errorf("a row is longer than %d bytes", maxRecord) // csv calls it a missing quotation mark
+			err = fmt.Errorf("a row is longer than %d bytes", maxRecord) // csv reports a missing quotation mark
 		}
 		if err != nil {
 			return nil, "", err
@@ -43,10 +43,10 @@ func (r *billReader) readCSV(file io.Reader) error {
 	return r.read(t, at)
 }
 
-// maxHeads is how many bytes of the first line are looked at for what is between its cells.
+// maxHeads is the number of bytes of the first line that are searched for the separator.
 const maxHeads = 64 << 10
 
-// separator is what stands between the names of columns: the one of which there are most.
+// separator returns the most frequent separator of the header.
 func separator(in *bufio.Reader) rune {
 	start, _ := in.Peek(maxHeads) // a file may be shorter
 	line, _, _ := strings.Cut(string(start), "\n")
@@ -59,10 +59,10 @@ func separator(in *bufio.Reader) rune {
 	return best
 }
 
-// records is a file of which no record is longer than maxRecord.
+// records limits the length of each record of a file to maxRecord.
 type records struct {
 	file io.Reader
-	left int // bytes until the end of the record at the latest
+	left int // bytes until the maximum length of the record
 }
 
 func (r *records) Read(p []byte) (int, error) {

@@ -8,19 +8,19 @@ import (
 	"weir/internal/llm"
 )
 
-// Day is a UTC day by the ledger and by a bill.
+// Day compares the ledger with a bill on a UTC day.
 type Day struct {
 	Day       string
-	Through   string // the last day, where the bill charges for more than one at once; else empty
+	Through   string // last day of a period that the bill charges at once; empty for a single day
 	Ours      llm.Money
-	Uncertain llm.Money // what ours may have been beyond that
-	Unpriced  bool      // some of ours has no price and adds 0
+	Uncertain llm.Money // amount by which our cost may be higher
+	Unpriced  bool      // part of our usage has no price and adds 0
 	Theirs    llm.Money
 	Finding   Finding
 }
 
-// CompareDays compares the ledger with a bill by day, for bills name models in words of their own. Days of a period that
-// the bill has in one row are compared together.
+// CompareDays compares the ledger with a bill by day, because bills use their own names of models. It compares all days
+// of a billed period together.
 func CompareDays(ours map[Place]Ours, bill *Bill) []Day {
 	days, periods := map[string]*Day{}, joined(bill.Periods)
 	of := func(day string) *Day {
@@ -61,9 +61,10 @@ func CompareDays(ours map[Place]Ours, bill *Bill) []Day {
 	return list
 }
 
-// joined are periods, those that have days in common together.
+// joined merges overlapping periods.
 func joined(all map[Period]llm.Money) (list []Period) {
-	for _, p := range slices.SortedFunc(maps.Keys(all), func(a, b Period) int { return strings.Compare(a.From, b.From) }) {
+	byStart := func(a, b Period) int { return strings.Compare(a.From, b.From) }
+	for _, p := range slices.SortedFunc(maps.Keys(all), byStart) {
 		if last := len(list) - 1; last >= 0 && p.From <= list[last].To {
 			list[last].To = max(list[last].To, p.To)
 		} else {
@@ -89,9 +90,9 @@ func (d *Day) find() Finding {
 	return More
 }
 
-// shiftedDays sees whether what differs on a day is what differs the other way on the next one.
+// shiftedDays sets both findings to Midnight if the differences of two consecutive days cancel out.
 func shiftedDays(a, b *Day) {
-	if a.Through != "" || b.Through != "" { // what falls on another day is in them
+	if a.Through != "" || b.Through != "" { // they already include shifted usage
 		return
 	}
 	if a.Finding.Explained() || b.Finding.Explained() || a.Finding == b.Finding || !follows(a.Day, b.Day) {

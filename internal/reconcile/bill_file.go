@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	maxPacked   = 1 << 30 // bytes of a file that is not on the disk and cannot be read from its start to its end alone
-	maxUnpacked = 8 << 30 // bytes of all files in other ones
-	maxNested   = 3       // files in one another
-	maxEntries  = 1000    // files in an archive
+	maxPacked   = 1 << 30 // bytes of a piped file in a format that needs random access
+	maxUnpacked = 8 << 30 // total bytes of unpacked files
+	maxNested   = 3       // levels of nested files
+	maxEntries  = 1000    // files per archive
 )
 
-// What files begin with.
+// These are the first bytes of file formats.
 const (
 	magicGzip    = "\x1f\x8b"
 	magicZip     = "PK\x03\x04"
-	magicNoFiles = "PK\x05\x06" // an archive without any
+	magicNoFiles = "PK\x05\x06" // an empty archive
 	magicParquet = "PAR1"
 	magicLittle  = "\xff\xfe" // UTF-16
 	magicBig     = "\xfe\xff"
 )
 
-// unpack reads a file by what is in it. It is in so many others.
+// unpack detects the format of a file and reads it. Nested is its nesting level.
 func (r *billReader) unpack(file io.Reader, nested int) error {
 	if nested > maxNested {
-		return fmt.Errorf("there are more than %d files in one another", maxNested)
+		return fmt.Errorf("files are nested more than %d levels deep: unpack them first", maxNested)
 	}
 	in := bufio.NewReader(file)
 	start, err := in.Peek(4)
@@ -45,7 +45,7 @@ func (r *billReader) unpack(file io.Reader, nested int) error {
 	case begins(magicGzip):
 		unzipped, err := gzip.NewReader(in)
 		if err != nil {
-			return fmt.Errorf("the file begins as gzip does: %w", err)
+			return fmt.Errorf("the file looks like gzip but cannot be read: %w", err)
 		}
 		return r.unpack(&bounded{unzipped, &r.left}, nested+1)
 	case begins(magicZip), begins(magicNoFiles):
@@ -62,7 +62,7 @@ func (r *billReader) unpack(file io.Reader, nested int) error {
 func (r *billReader) readZip(file io.ReaderAt, size int64, nested int) error {
 	archive, err := zip.NewReader(file, size)
 	if err != nil {
-		return fmt.Errorf("the file begins as zip does: %w", err)
+		return fmt.Errorf("the file looks like zip but cannot be read: %w", err)
 	}
 	if len(archive.File) > maxEntries {
 		return fmt.Errorf("the archive has more than %d files", maxEntries)
@@ -92,7 +92,7 @@ func (r *billReader) readEntry(entry *zip.File, nested int) error {
 	return r.unpack(&bounded{opened, &r.left}, nested+1)
 }
 
-// bounded is a reader that has, with others, so many bytes at most.
+// bounded limits the total bytes of several readers.
 type bounded struct {
 	in   io.Reader
 	left *int64
@@ -100,7 +100,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if *b.left <= 0 {
-		return 0, fmt.Errorf("what is packed has more than %d bytes: unpack it, and name the files of the bill alone",
+		return 0, fmt.Errorf("the unpacked data has more than %d bytes: unpack it, and give only the files of the bill",
 			int64(maxUnpacked))
 	}
 	n, err := b.in.Read(p[:min(int64(len(p)), *b.left)])
@@ -108,8 +108,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// withSize calls fn with a file that can be read anywhere: itself where it lies on a disk, else a copy, of what was read
-// of it too.
+// withSize calls fn with a file that supports random access: the file itself if it is a regular file, else a temporary
+// copy of rest.
 func withSize(file io.Reader, rest io.Reader, fn func(io.ReaderAt, int64) error) error {
 	if f, ok := file.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
@@ -121,12 +121,12 @@ func withSize(file io.Reader, rest io.Reader, fn func(io.ReaderAt, int64) error)
 		return err
 	}
 	defer func() {
-		_ = copied.Close() // it was only for this
+		_ = copied.Close() // the temporary copy is removed
 		_ = os.Remove(copied.Name())
 	}()
 	size, err := io.Copy(copied, io.LimitReader(rest, maxPacked+1))
 	if err == nil && size > maxPacked {
-		err = fmt.Errorf("it has more than %d bytes: save it as a file", maxPacked)
+		err = fmt.Errorf("the input has more than %d bytes: save it as a file first", maxPacked)
 	}
 	if err != nil {
 		return err
@@ -134,11 +134,11 @@ func withSize(file io.Reader, rest io.Reader, fn func(io.ReaderAt, int64) error)
 	return fn(copied, size)
 }
 
-// utf16Reader gives UTF-16 as UTF-8, without a byte order mark.
+// utf16Reader converts UTF-16 to UTF-8 and removes byte order marks.
 type utf16Reader struct {
 	in   *bufio.Reader
 	big  bool
-	text []byte // that is not given yet
+	text []byte // not returned yet
 }
 
 func (u *utf16Reader) Read(p []byte) (int, error) {

@@ -107,7 +107,7 @@ func TestBillOfPeriods(t *testing.T) {
 		{Day: "2026-12-02", Ours: llm.USD, Theirs: 5 * llm.USD / 4, Finding: reconcile.More},
 	}
 	must.Equal(t, days, want, "days")
-	if _, err := b.Within("2026-11-10", "2026-12-02"); err == nil || !strings.Contains(err.Error(), "from 2026-11-01 to 2026-11-30") {
+	if _, err := b.Within("2026-11-10", "2026-12-02"); err == nil || !strings.Contains(err.Error(), "covers 2026-11-01 to 2026-11-30") {
 		t.Errorf("a part of the period: got %v, want an error that names it", err)
 	}
 	if rest := must.Get(b.Within("2026-12-01", "2026-12-31"))(t); len(rest.Periods) != 0 || len(rest.Costs) != 1 {
@@ -188,26 +188,26 @@ func TestBillFileMistakes(t *testing.T) {
 	}
 	good := parquetOf(t, []exactRow{{1, "USD", "Usage", 20_777, strings.Repeat("x", 2000)}}, parquet.Compression(&parquet.Zstd))
 	for _, test := range []struct{ name, file, want string }{
-		{"Parquet without a description", "PAR1" + strings.Repeat(" ", 100) + "PAR1", "it is not whole"},
-		{"Parquet that ends too early", good[:len(good)-9], "it is not whole"},
+		{"Parquet without a description", "PAR1" + strings.Repeat(" ", 100) + "PAR1", "it is incomplete"},
+		{"Parquet that ends too early", good[:len(good)-9], "it is incomplete"},
 		{"Parquet with damage", good[:40] + strings.Repeat("\xff", 40) + good[80:], "page"},
-		{"Parquet with a large page", parquetOf(t, large, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(64<<20)), "unpacked; want at most"},
+		{"Parquet with a large page", parquetOf(t, large, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(64<<20)), "unpacked; the maximum is"},
 		{"Parquet in a format that repeats", parquetOf(t, []struct {
 			Cost     int64  `parquet:"BilledCost"`
 			Currency string `parquet:"BillingCurrency"`
 			Category string `parquet:"ChargeCategory"`
 			From     string `parquet:"ChargePeriodStart"`
 			Service  string `parquet:"ServiceName,delta"`
-		}{{}}), "the column ServiceName: its encoding DELTA_BYTE_ARRAY is not read"},
-		{"Parquet with LZ4", parquetOf(t, []exactRow{{}}, parquet.Compression(&parquet.Lz4Raw)), "its compression LZ4_RAW is not read"},
-		{"Parquet of something else", parquetOf(t, []struct{ A, B int64 }{{}}), `no column BilledCost. The columns are "A", "B"`},
-		{"gzip of nothing", "\x1f\x8b\x08" + strings.Repeat("x", 20), "as gzip does"},
-		{"zip that ends too early", "PK\x03\x04" + strings.Repeat("x", 20), "as zip does"},
+		}{{}}), "the column ServiceName: its encoding DELTA_BYTE_ARRAY is not supported"},
+		{"Parquet with LZ4", parquetOf(t, []exactRow{{}}, parquet.Compression(&parquet.Lz4Raw)), "its compression LZ4_RAW is not supported"},
+		{"Parquet of something else", parquetOf(t, []struct{ A, B int64 }{{}}), `the column BilledCost is missing; the file has "A", "B"`},
+		{"gzip of nothing", "\x1f\x8b\x08" + strings.Repeat("x", 20), "looks like gzip"},
+		{"zip that ends too early", "PK\x03\x04" + strings.Repeat("x", 20), "looks like zip"},
 		{"zip of nothing", archived(t, nil), "has no file"},
-		{"zip of a text", archived(t, map[string]string{"notes.txt": "hello"}), `"notes.txt" in the archive: there is no column BilledCost. The columns are "hello"`},
-		{"gzip in itself", zipped(t, zipped(t, zipped(t, zipped(t, plainBill)))), "in one another"},
-		{"a period without end", strings.Replace(plainBill, "2026-11-20T01:00:00Z", "2028-11-20T01:00:00Z", 1), "line 2: from 2026-11-20 to 2028-11-20 are more than 400 days"},
-		{"a period that ends before it begins", strings.Replace(plainBill, "2026-11-20T01:00:00Z", "2026-11-19T23:00:00Z", 1), `line 2: ChargePeriodEnd "2026-11-19T23:00:00Z" lies before ChargePeriodStart "2026-11-20T00:00:00Z"`},
+		{"zip of a text", archived(t, map[string]string{"notes.txt": "hello"}), `"notes.txt" in the archive: the column BilledCost is missing; the file has "hello"`},
+		{"gzip in itself", zipped(t, zipped(t, zipped(t, zipped(t, plainBill)))), "nested more than"},
+		{"a period without end", strings.Replace(plainBill, "2026-11-20T01:00:00Z", "2028-11-20T01:00:00Z", 1), "line 2: a row covers 2026-11-20 to 2028-11-20, more than 400 days"},
+		{"a period that ends before it begins", strings.Replace(plainBill, "2026-11-20T01:00:00Z", "2026-11-19T23:00:00Z", 1), `line 2: ChargePeriodEnd "2026-11-19T23:00:00Z" is before ChargePeriodStart "2026-11-20T00:00:00Z"`},
 		{"Parquet with a decimal of many places", parquetOf(t, []struct {
 			Cost     int64  `parquet:"BilledCost,decimal(40:18)"`
 			Currency string `parquet:"BillingCurrency"`

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	maxPageBytes  = 32 << 20 // of a page of a Parquet file, packed or not; writers make them of 1 MiB
+	maxPageBytes  = 32 << 20 // of a page of a Parquet file, compressed or not; writers use pages of 1 MiB
 	maxPageValues = 4 << 20
 )
 
-// checkPages looks at the pages of a column before the library decodes them, as it makes room for whatever they say: how
-// large they are, packed and unpacked, and how many values they have, of which a few bytes can stand for billions.
+// checkPages checks the pages of a column before the library decodes them, because the library allocates memory as
+// their headers demand. It checks the compressed and uncompressed sizes and the numbers of values; a few bytes can
+// encode billions of values.
 func checkPages(file io.ReaderAt, column *format.ColumnMetaData) error {
 	if err := checkColumn(column); err != nil {
 		return err
 	}
 	at := column.DataPageOffset
-	if column.DictionaryPageOffset != 0 { // where the library begins, wherever that is
+	if column.DictionaryPageOffset != 0 { // the library begins there, even if it comes later
 		at = column.DictionaryPageOffset
 	}
 	if at < 0 || column.TotalCompressedSize < 0 {
-		return fmt.Errorf("its pages begin at %d and have %d bytes", at, column.TotalCompressedSize)
+		return fmt.Errorf("its pages have the invalid offset %d or size %d", at, column.TotalCompressedSize)
 	}
 	section := io.NewSectionReader(file, at, column.TotalCompressedSize)
 	in := bufio.NewReader(section)
@@ -41,7 +42,7 @@ func checkPages(file io.ReaderAt, column *format.ColumnMetaData) error {
 		}
 		var page format.PageHeader
 		if err := decoder.Decode(&page); err != nil {
-			return fmt.Errorf("the head of a page: %w", err)
+			return fmt.Errorf("read the header of a page: %w", err)
 		}
 		if err := checkPage(in, &page, column.Codec); err != nil {
 			return err
@@ -49,37 +50,39 @@ func checkPages(file io.ReaderAt, column *format.ColumnMetaData) error {
 	}
 }
 
-// checkColumn refuses encodings in which a value repeats the one before: a page of some megabytes may stand for terabytes.
+// checkColumn refuses encodings in which a value repeats the previous one, because a page of some megabytes could
+// expand to terabytes.
 func checkColumn(column *format.ColumnMetaData) error {
 	for _, e := range column.Encoding {
 		if e == format.DeltaByteArray {
-			return fmt.Errorf("its encoding %s is not read: write the file with dictionaries, or as CSV", e)
+			return fmt.Errorf("its encoding %s is not supported: write the file with dictionaries, or as CSV", e)
 		}
 	}
 	switch column.Codec {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd:
 		return nil
 	}
-	return fmt.Errorf("its compression %s is not read: write the file with Snappy, Gzip or Zstandard, or as CSV", column.Codec)
+	return fmt.Errorf("its compression %s is not supported: write the file with Snappy, Gzip or Zstandard, or as CSV",
+		column.Codec)
 }
 
 func checkPage(in io.Reader, page *format.PageHeader, codec format.CompressionCodec) error {
 	packed, size := int64(page.CompressedPageSize), int64(page.UncompressedPageSize)
 	if packed < 0 || packed > maxPageBytes || size < 0 || size > maxPageBytes {
-		return fmt.Errorf("a page has %d bytes, and %d unpacked; want at most %d", packed, size, maxPageBytes)
+		return fmt.Errorf("a page has %d bytes, and %d unpacked; the maximum is %d", packed, size, maxPageBytes)
 	}
 	values, levels := page.DictionaryPageHeader.V.NumValues, int64(0)
 	if h := page.DataPageHeader; h.Valid {
 		values = h.V.NumValues
 	}
-	if h := page.DataPageHeaderV2; h.Valid { // which packs its levels not
+	if h := page.DataPageHeaderV2; h.Valid { // does not compress its levels
 		values, levels = h.V.NumValues, int64(h.V.RepetitionLevelsByteLength)+int64(h.V.DefinitionLevelsByteLength)
 	}
 	if h := page.DataPageHeaderV2; h.Valid && h.V.IsCompressed.Valid && !h.V.IsCompressed.V {
 		codec = format.Uncompressed
 	}
 	if values < 0 || values > maxPageValues || levels < 0 || levels > packed {
-		return fmt.Errorf("a page has %d values; want at most %d", values, maxPageValues)
+		return fmt.Errorf("a page has %d values; the maximum is %d", values, maxPageValues)
 	}
 	text := make([]byte, packed)
 	if _, err := io.ReadFull(in, text); err != nil {
@@ -90,12 +93,12 @@ func checkPage(in io.Reader, page *format.PageHeader, codec format.CompressionCo
 		return fmt.Errorf("a page cannot be unpacked: %w", err)
 	}
 	if n > size {
-		return fmt.Errorf("a page has more bytes unpacked than the %d that it says", size)
+		return fmt.Errorf("a page has more unpacked bytes than the %d in its header", size)
 	}
 	return nil
 }
 
-// unpacks is how many bytes packed ones have, up to a bound.
+// unpacks returns the uncompressed size, up to a bound.
 func unpacks(text []byte, codec format.CompressionCodec, most int64) (int64, error) {
 	if len(text) == 0 {
 		return 0, nil

@@ -74,7 +74,7 @@ func TestPagesThatLie(t *testing.T) {
 	for codec, packed := range map[format.CompressionCodec][]byte{
 		format.Gzip: gzipped.Bytes(), format.Snappy: snappy.Encode(nil, text), format.Zstd: encoder.EncodeAll(text, nil),
 	} {
-		for says, want := range map[int]string{len(text): "", len(text) - 1: "more bytes unpacked", 0: "more bytes unpacked", 33 << 20: "want at most"} {
+		for says, want := range map[int]string{len(text): "", len(text) - 1: "more unpacked bytes", 0: "more unpacked bytes", 33 << 20: "the maximum is"} {
 			page := format.PageHeader{CompressedPageSize: int32(len(packed)), UncompressedPageSize: int32(says)}
 			err := checkPage(bytes.NewReader(packed), &page, codec)
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

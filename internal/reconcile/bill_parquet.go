@@ -17,8 +17,8 @@ import (
 // maxParquetRows bounds the rows of a file.
 const maxParquetRows = 50_000_000
 
-// readParquet adds the rows of a Parquet file (https://parquet.apache.org/docs/file-format/). Of its columns only those are
-// read that are needed, a page of each at a time.
+// readParquet adds the rows of a Parquet file (https://parquet.apache.org/docs/file-format/). It reads only the needed
+// columns, one page of each at a time.
 func (r *billReader) readParquet(file io.ReaderAt, size int64) (err error) {
 	defer func() {
 		if damage := recover(); damage != nil { // the library panics on some damaged files
@@ -30,7 +30,7 @@ func (r *billReader) readParquet(file io.ReaderAt, size int64) (err error) {
 	}
 	f, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return fmt.Errorf("the file begins as Parquet does: %w", err)
+		return fmt.Errorf("the file looks like Parquet but cannot be read: %w", err)
 	}
 	if f.NumRows() > maxParquetRows {
 		return fmt.Errorf("the Parquet file has more than %d rows", maxParquetRows)
@@ -59,10 +59,10 @@ func (r *billReader) readParquet(file io.ReaderAt, size int64) (err error) {
 	return nil
 }
 
-// maxFooter bounds what describes a file, in bytes.
+// maxFooter bounds the metadata of a file, in bytes.
 const maxFooter = 64 << 20
 
-// checkFooter looks at how long the description at the end of a file is.
+// checkFooter checks the length of the metadata at the end of a file.
 func checkFooter(file io.ReaderAt, size int64) error {
 	var end [8]byte
 	if size < int64(len(end))+4 {
@@ -71,13 +71,14 @@ func checkFooter(file io.ReaderAt, size int64) error {
 	if _, err := file.ReadAt(end[:], size-int64(len(end))); err != nil {
 		return err
 	}
-	if n := binary.LittleEndian.Uint32(end[:4]); string(end[4:]) != magicParquet || n > maxFooter || int64(n) > size-12 {
-		return errors.New("the Parquet file has no description at its end, or one that is too long: it is not whole")
+	n := binary.LittleEndian.Uint32(end[:4])
+	if string(end[4:]) != magicParquet || n > maxFooter || int64(n) > size-12 {
+		return errors.New("the Parquet file has no valid footer: it is incomplete; download it again")
 	}
 	return nil
 }
 
-// group is a group of rows of a file.
+// group is a row group of a file.
 type group struct {
 	columns []*cells
 	row     []string
@@ -94,7 +95,7 @@ func openGroup(file io.ReaderAt, meta *format.RowGroup, rows parquet.RowGroup, a
 		}
 		column := all[i]
 		if !column.Leaf() || column.Repeated() {
-			return nil, fmt.Errorf("the column %s has no single values", name)
+			return nil, fmt.Errorf("the column %s must have single values", name)
 		}
 		chunk := column.Index()
 		if err := checkPages(file, &meta.Columns[chunk].MetaData); err != nil {
@@ -115,7 +116,8 @@ func (g *group) close() (err error) {
 	return err
 }
 
-// next gives row after row of the group, behind so many of groups before.
+// next returns a function that returns the rows of the group one by one. Before is the number of rows in earlier
+// groups.
 func (g *group) next(before int64) func() ([]string, string, error) {
 	n := int64(0)
 	return func() ([]string, string, error) {
@@ -138,7 +140,7 @@ func (g *group) next(before int64) func() ([]string, string, error) {
 	}
 }
 
-// cells are the values of a column.
+// cells iterates over the values of a column.
 type cells struct {
 	place  int
 	of     parquet.Type
@@ -169,7 +171,7 @@ func (c *cells) next() (string, error) {
 	return cellText(v, c.of), nil
 }
 
-// cellText is a value as CSV has it; empty for null.
+// cellText returns a value as CSV would contain it; empty for null.
 func cellText(v parquet.Value, of parquet.Type) string {
 	if v.IsNull() {
 		return ""
@@ -194,7 +196,7 @@ func cellText(v parquet.Value, of parquet.Type) string {
 		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
 	case parquet.Float:
 		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 32)
-	case parquet.Int96: // days of the Julian calendar behind nanoseconds, as Spark and Hive have times
+	case parquet.Int96: // Julian day and nanoseconds: the time format of Spark and Hive
 		n := v.Int96()
 		nanos := int64(uint64(n[1])<<32 | uint64(n[0]))
 		return time.Unix((int64(n[2])-2_440_588)*86_400, nanos).UTC().Format(time.RFC3339Nano)
@@ -202,7 +204,8 @@ func cellText(v parquet.Value, of parquet.Type) string {
 	return v.String()
 }
 
-// decimalText is a whole number with so many of its digits behind the point, or says what no bill has.
+// decimalText formats an unscaled integer with scale decimals. For an implausible decimal it returns a text that does
+// not parse as an amount.
 func decimalText(v parquet.Value, scale int32) string {
 	whole := new(big.Int)
 	switch v.Kind() {

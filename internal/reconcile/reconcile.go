@@ -1,5 +1,5 @@
-// Package reconcile compares what the ledger has of a provider with what the provider itself reports, day by day and model
-// by model, and says of each difference what it is.
+// Package reconcile compares the ledger's usage and costs of a provider with the provider's own reports, by day and
+// model, and classifies each difference.
 package reconcile
 
 import (
@@ -11,7 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// Usage is tokens. Input has those that a cache served, which are Cached.
+// Usage counts tokens. Input includes Cached, the tokens that a cache served.
 type Usage struct{ Input, Cached, Output int64 }
 
 func (u *Usage) add(more Usage) {
@@ -27,91 +27,93 @@ func (u Usage) minus(other Usage) Usage {
 // Place is a model on a UTC day.
 type Place struct{ Day, Model string }
 
-// Ours is what the ledger has of a place.
+// Ours holds the ledger's usage and cost of a place.
 type Ours struct {
 	Usage     Usage
 	Cost      llm.Money
-	Uncertain llm.Money // what it may have cost beyond that: by a price that is assumed, or as Unseen says
-	Unseen    bool      // nobody saw how some requests ended
-	Price     llm.Price // on the day; not Known where nobody knows it
-	Unpriced  bool      // some of it has no price and adds 0 to the cost
+	Uncertain llm.Money // amount by which the true cost may be higher, because a price is assumed or as Unseen reports
+	Unseen    bool      // the end of some requests was not observed
+	Price     llm.Price // on that day; not Known if unknown
+	Unpriced  bool      // part of it has no price and adds 0 to the cost
 }
 
-// Theirs is what the provider reports.
+// Theirs holds the provider's report.
 type Theirs struct {
 	Usage map[Place]Usage
-	Costs map[Place]llm.Money // none where it tells none by model
-	Other llm.Money           // costs that are of no model
-	// Uncached says that it does not tell how many tokens a cache served.
+	Costs map[Place]llm.Money // empty if the provider reports no costs by model
+	Other llm.Money           // costs without a model
+	// Uncached reports that the provider does not report cached tokens.
 	Uncached bool
 
-	first, last string // days
+	first, last string // reported days
 }
 
 func newTheirs(from, to time.Time) Theirs {
 	return Theirs{
-		Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{}, first: from.Format(time.DateOnly), last: to.Format(time.DateOnly),
+		Usage: map[Place]Usage{}, Costs: map[Place]llm.Money{},
+		first: from.Format(time.DateOnly), last: to.Format(time.DateOnly),
 	}
 }
 
-// Finding is what a place comes to.
+// Finding classifies a place.
 type Finding string
 
-// The findings. The first ones explain what they stand for.
+// These are the findings. The first four are explained differences or none.
 const (
 	Agrees   Finding = "agrees"
-	Rounded  Finding = "rounding" // the costs differ by no more than is rounded
-	Midnight Finding = "midnight" // the provider counts some of it on the day before, or after
-	Unseen   Finding = "unseen"   // requests whose end nobody saw, within what these may have cost
-	Unpriced Finding = "unpriced" // as many tokens, and the ledger has no price for some of it
-	Priced   Finding = "price"    // as many tokens, at another price: a tier, a discount, or a wrong price
-	Cached   Finding = "cache"    // as many tokens, but not as many from a cache
-	More     Finding = "more"     // the provider has more: others use its keys, or the ledger lacks something
+	Rounded  Finding = "rounding" // the costs differ only by rounding
+	Midnight Finding = "midnight" // the provider counts part of it on the previous or next day
+	Unseen   Finding = "unseen"   // requests without an observed end, within their possible cost
+	Unpriced Finding = "unpriced" // equal tokens, but the ledger has no price for some
+	Priced   Finding = "price"    // equal tokens at another price: a tier, a discount or a wrong price
+	Cached   Finding = "cache"    // equal tokens, but a different number of cached ones
+	More     Finding = "more"     // the provider has more: others use its keys, or the ledger misses some
 	Less     Finding = "less"     // the provider has less
-	Mixed    Finding = "mixed"    // more of some tokens, and less of others
+	Mixed    Finding = "mixed"    // more of some tokens and less of others
 )
 
-// Explained reports whether the difference is no cause for worry.
+// Explained reports whether the difference needs no action.
 func (f Finding) Explained() bool {
 	return f == Agrees || f == Rounded || f == Midnight || f == Unseen
 }
 
-// Row is a place with both sides.
+// Row is a place with the data of both sides.
 type Row struct {
 	Place
 	Ours    Ours
 	Theirs  Usage
-	Cost    *llm.Money // the provider's; nil where it tells none of the model
+	Cost    *llm.Money // the provider's cost; nil if it reports none by model
 	Finding Finding
-	// Uncached says that the provider does not tell how many tokens a cache served.
+	// Uncached reports that the provider does not report cached tokens.
 	Uncached bool
 }
 
-// Ask says what is compared: a provider, and UTC days, both inclusive.
+// Ask selects the comparison: a provider, and UTC days, both inclusive.
 type Ask struct {
 	Provider string
 	From, To time.Time
 }
 
-// Result is what came of a comparison.
+// Result is the result of a comparison.
 type Result struct {
 	Rows     []Row
-	Other    llm.Money // what the provider charges for what is of no model
+	Other    llm.Money // the provider's costs without a model
 	Resolved int       // attempts that the provider's figures have resolved
 }
 
-// Decided is what an attempt used whose end nobody saw, where it alone makes the difference of the row: usage is what the
-// ledger has of it. It reports false where the figures do not say so much.
+// Decided returns the usage of an attempt without an observed end, if this attempt is the only cause of the row's
+// difference. Usage is the ledger's usage of the attempt. It returns false if the figures do not decide it.
 func (r *Row) Decided(usage llm.Usage) (llm.Usage, bool) {
 	d := r.Theirs.minus(r.Ours.Usage)
 	usage[llm.Input] += d.Input - d.Cached
 	usage[llm.CacheRead] += d.Cached
 	usage[llm.Output] += d.Output
-	ok := r.Finding == Unseen && !r.Uncached && usage[llm.Input] >= 0 && usage[llm.CacheRead] >= 0 && usage[llm.Output] >= 0
+	ok := r.Finding == Unseen && !r.Uncached && usage[llm.Input] >= 0 && usage[llm.CacheRead] >= 0 &&
+		usage[llm.Output] >= 0
 	return usage, ok
 }
 
-// Unexplained is how many rows have a difference that is not explained.
+// Unexplained returns the number of rows with an unexplained difference.
 func (r *Result) Unexplained() (n int) {
 	for i := range r.Rows {
 		if !r.Rows[i].Finding.Explained() {
@@ -121,8 +123,8 @@ func (r *Result) Unexplained() (n int) {
 	return n
 }
 
-// Compare compares both sides, by day and model. A model that the provider names with the day of its version is the one
-// that was asked for without.
+// Compare compares both sides, by day and model. If the provider reports a model with the date of its version, it
+// matches the ledger's name without the date.
 func Compare(ours map[Place]Ours, t *Theirs) []Row {
 	usage, costs := named(ours, t.Usage), named(ours, t.Costs)
 	byModel := len(costs) > 0
@@ -155,7 +157,7 @@ func Compare(ours map[Place]Ours, t *Theirs) []Row {
 	return rows
 }
 
-// named has the values by the names that the ledger has for models.
+// named returns the values under the ledger's names of models.
 func named[T Usage | llm.Money](ours map[Place]Ours, theirs map[Place]T) map[Place]T {
 	all := map[Place]T{}
 	for at, value := range theirs {
@@ -182,7 +184,8 @@ func sum[T Usage | llm.Money](a, b T) T {
 	return a
 }
 
-// withoutDay is a model's name without the day of its version at its end, as vendors write it: -2025-08-07 or -20250807.
+// withoutDay removes the date of the version from the end of a model's name, in vendors' forms: -2025-08-07 or
+// -20250807.
 func withoutDay(model string) string {
 	for _, layout := range []string{"-" + time.DateOnly, "-20060102"} {
 		if at := len(model) - len(layout); at > 0 {
@@ -194,7 +197,7 @@ func withoutDay(model string) string {
 	return model
 }
 
-// find is what the row comes to by itself.
+// find classifies the row by itself.
 func (r *Row) find() Finding {
 	d := r.Theirs.minus(r.Ours.Usage)
 	more, less := d.Input > 0 || d.Output > 0, d.Input < 0 || d.Output < 0
@@ -213,8 +216,8 @@ func (r *Row) find() Finding {
 	return r.findCost()
 }
 
-// within reports whether what the provider has more of costs no more than the ledger has as the bound: what it charges,
-// as far as it tells, and these tokens by our price, where there is one.
+// within reports whether the provider's additional usage costs no more than the ledger's bound, by the provider's cost
+// if it reports one and by our price if there is one.
 func (r *Row) within(more Usage) bool {
 	most := r.Ours.Uncertain + rounding(r.Ours.Cost)
 	if r.Cost != nil && *r.Cost > r.Ours.Cost+most {
@@ -224,7 +227,7 @@ func (r *Row) within(more Usage) bool {
 	if !price.Known() {
 		return r.Cost != nil
 	}
-	price.Tiers = nil // it may be of several requests
+	price.Tiers = nil // the tokens may be of several requests
 	u := llm.Usage{llm.CacheRead: max(0, more.Cached), llm.Output: more.Output}
 	if u[llm.Input] = more.Input - u[llm.CacheRead]; r.Uncached {
 		u[llm.Input], u[llm.CacheRead] = 0, more.Input
@@ -235,7 +238,7 @@ func (r *Row) within(more Usage) bool {
 	return price.Cost(&u, "") <= most
 }
 
-// findCost is what the costs come to, of as many tokens.
+// findCost classifies the costs of equal tokens.
 func (r *Row) findCost() Finding {
 	if r.Cost == nil {
 		return Agrees
@@ -254,10 +257,10 @@ func (r *Row) findCost() Finding {
 	return Priced
 }
 
-// rounding is by how much a cost may differ where it is rounded: a cent, and a thousandth of it.
+// rounding returns the largest difference that rounding explains: a cent and a thousandth of the cost.
 func rounding(cost llm.Money) llm.Money { return llm.USD/100 + cost/1000 }
 
-// shifted sees whether what differs on a day is what differs the other way on the next one.
+// shifted sets both findings to Midnight if the differences of two consecutive days cancel out.
 func shifted(a, b *Row) {
 	if a.Model != b.Model || a.Finding == Midnight || !follows(a.Day, b.Day) {
 		return

@@ -20,31 +20,32 @@ import (
 )
 
 const (
-	maxPage  = 8 << 20 // bytes of an answer
-	maxLevel = 20      // of nested values in it
-	maxPages = 1000    // of one report
-	perPage  = 31      // days, the most that both vendors give of days
-	// maxReports bounds all answers of a comparison, in bytes, maxPlaces the models on days that are kept of them, and
-	// maxModel the name of a model, in bytes. maxTokens is the most that one result may count.
+	maxPage  = 8 << 20 // bytes of a response
+	maxLevel = 20      // nesting levels in it
+	maxPages = 1000    // per report
+	perPage  = 31      // days, the maximum of both vendors
+	// maxReports bounds the total bytes of all responses of a comparison, maxPlaces the number of stored models on
+	// days, maxModel the length of a model's name in bytes, and maxTokens the tokens of one result.
 	maxReports = 128 << 20
 	maxPlaces  = 100_000
 	maxModel   = 256
 	maxTokens  = 1_000_000_000_000
 )
 
-// Source is where a provider reports usage and costs.
+// Source is a provider's reporting API.
 type Source struct {
 	Client   *http.Client
-	BaseURL  string // of its API, as the gateway has it
+	BaseURL  string // of its API, as configured
 	AdminKey llm.Secret
 
-	read int64 // bytes of answers so far
+	read int64 // bytes of responses so far
 }
 
-// Read is what a vendor reports for days, both inclusive.
+// Read returns a vendor's report of days, both inclusive.
 type Read func(ctx context.Context, s *Source, from, to time.Time) (Theirs, error)
 
-// Reader is how a vendor reports, by its name in the price data and the name of its dialect; nil where it does not.
+// Reader returns the reader of a vendor's reports, by its name in the price data and the name of its dialect; nil if
+// there is none.
 func Reader(vendor, dialect string) Read {
 	switch {
 	case vendor == "openrouter":
@@ -57,7 +58,7 @@ func Reader(vendor, dialect string) Read {
 	return nil
 }
 
-// each calls fn with every result of a report, and its day.
+// each calls fn with every result of a report and its day.
 func each[T any](ctx context.Context, s *Source, path string, q url.Values, header http.Header,
 	fn func(day string, r *T) error,
 ) error {
@@ -83,7 +84,7 @@ func each[T any](ctx context.Context, s *Source, path string, q url.Values, head
 	return fmt.Errorf("%s has more than %d pages", path, maxPages)
 }
 
-// dayOf is the day of results, from starting_at, in RFC 3339, of Anthropic, or start_time, Unix seconds, of OpenAI.
+// dayOf returns the day of results, from Anthropic's starting_at, in RFC 3339, or OpenAI's start_time, in Unix seconds.
 func dayOf(bucket []byte) string {
 	if at, ok := rawjson.AsInt(rawjson.Get(bucket, "start_time")); ok {
 		return time.Unix(at, 0).UTC().Format(time.DateOnly)
@@ -92,7 +93,8 @@ func dayOf(bucket []byte) string {
 	return day
 }
 
-// decoded calls fn with a result. Results are decoded one by one: an empty one takes far more memory than its text.
+// decoded calls fn with a result. Results are decoded one by one, because an empty one takes far more memory than its
+// text.
 func decoded[T any](path, day string, result []byte, fn func(day string, r *T) error) error {
 	var r T
 	if err := json.Unmarshal(result, &r); err != nil {
@@ -101,9 +103,11 @@ func decoded[T any](path, day string, result []byte, fn func(day string, r *T) e
 	return fn(day, &r)
 }
 
-func noReport(path string) error { return fmt.Errorf("%s answered what is no such report", path) }
+func noReport(path string) error {
+	return fmt.Errorf("the answer of %s is not a usage or cost report", path)
+}
 
-// get reads an answer in JSON. Its errors have nothing of the key, nor of the answer, which may repeat it.
+// get fetches a JSON response. Its errors contain neither the key nor the response, which may repeat the key.
 func (s *Source) get(ctx context.Context, path string, header http.Header) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(s.BaseURL, "/")+path, nil)
 	if err != nil {
@@ -119,8 +123,8 @@ func (s *Source) get(ctx context.Context, path string, header http.Header) ([]by
 	switch answer.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("%s answered %d: it needs an admin key of the organization, which is another one than "+
-			"those for requests", at, answer.StatusCode)
+		return nil, fmt.Errorf("%s answered %d: it needs an admin key of the organization, not a key "+
+			"for requests", at, answer.StatusCode)
 	default:
 		return nil, fmt.Errorf("%s answered %d", at, answer.StatusCode)
 	}
@@ -129,7 +133,7 @@ func (s *Source) get(ctx context.Context, path string, header http.Header) ([]by
 		return nil, fmt.Errorf("read %s: %w", at, err)
 	}
 	if len(text) > maxPage {
-		return nil, fmt.Errorf("%s has more than %d bytes on a page", at, maxPage)
+		return nil, fmt.Errorf("a page of %s has more than %d bytes", at, maxPage)
 	}
 	if s.read += int64(len(text)); s.read > maxReports {
 		return nil, fmt.Errorf("the reports have more than %d bytes in all", maxReports)
@@ -140,10 +144,10 @@ func (s *Source) get(ctx context.Context, path string, header http.Header) ([]by
 	return text, nil
 }
 
-// unanswered is why there is no answer, without anything of one.
+// unanswered returns the reason why there is no response, without any part of one.
 func unanswered(err error) error {
 	if whole, ok := errors.AsType[*url.Error](err); ok {
-		err = whole.Err // without the address, which has what the provider calls its next page
+		err = whole.Err // without the address, which contains the provider's next_page
 	}
 	_, isNet := errors.AsType[*net.OpError](err)
 	_, isTLS := errors.AsType[*tls.CertificateVerificationError](err)
@@ -151,10 +155,10 @@ func unanswered(err error) error {
 		errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
-	return errors.New("it could not be asked, or its answer is not HTTP")
+	return errors.New("the provider could not be reached, or its answer is not HTTP")
 }
 
-// use adds what a model used on a day, if that was asked for.
+// use adds a model's usage on a day, if the day was requested.
 func (t *Theirs) use(day, model string, u Usage) error {
 	at, err := placeOf(day, model)
 	if err != nil || !t.asked(day) {
@@ -162,7 +166,7 @@ func (t *Theirs) use(day, model string, u Usage) error {
 	}
 	for _, n := range []int64{u.Input, u.Cached, u.Output} {
 		if n < 0 || n > maxTokens {
-			return fmt.Errorf("a number of tokens is not from 0 to %d", int64(maxTokens))
+			return fmt.Errorf("a number of tokens is negative or above %d", int64(maxTokens))
 		}
 	}
 	all := t.Usage[at]
@@ -171,10 +175,10 @@ func (t *Theirs) use(day, model string, u Usage) error {
 	return tooMany(len(t.Usage))
 }
 
-// asked reports whether a day is one of those that were asked for.
+// asked reports whether a day was requested.
 func (t *Theirs) asked(day string) bool { return t.first <= day && day <= t.last }
 
-// book adds a cost, of a day that was asked for.
+// book adds a cost, if its day was requested.
 func (t *Theirs) book(day, model string, named bool, usd llm.Money) error {
 	at, err := placeOf(day, model)
 	if err != nil || !t.asked(day) {
@@ -192,21 +196,21 @@ func (t *Theirs) book(day, model string, named bool, usd llm.Money) error {
 
 func tooMany(places int) error {
 	if places > maxPlaces {
-		return fmt.Errorf("there are more than %d models on days", maxPlaces)
+		return fmt.Errorf("the report has more than %d pairs of model and day", maxPlaces)
 	}
 	return nil
 }
 
-// placeOf is a place as a provider names it.
+// placeOf checks and returns a provider's place.
 func placeOf(day, model string) (Place, error) {
 	if at, err := time.Parse(time.DateOnly, day); err != nil || at.Format(time.DateOnly) != day {
-		return Place{}, errors.New("a result is of no day")
+		return Place{}, errors.New("a result has no valid day")
 	}
 	if len(model) > maxModel {
 		return Place{}, fmt.Errorf("the name of a model is longer than %d bytes", maxModel)
 	}
 	if strings.ContainsFunc(model, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return Place{}, errors.New("the name of a model has characters that cannot be printed")
+		return Place{}, errors.New("the name of a model has unprintable characters")
 	}
 	return Place{day, model}, nil
 }

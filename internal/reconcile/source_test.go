@@ -97,7 +97,7 @@ func TestReportsRefused(t *testing.T) {
 			http.Error(w, r.Header.Get("X-Api-Key"), http.StatusUnauthorized)
 		}, "admin key"},
 		"no such thing": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "the-admin-key", http.StatusNotFound) }, "404"},
-		"no JSON":       {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>the-admin-key") }, "no such report"},
+		"no JSON":       {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>the-admin-key") }, "is not a usage or cost report"},
 		"too large":     {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", 9<<20)) }, "bytes"},
 		"without end": {func(w http.ResponseWriter, _ *http.Request) {
 			asked++
@@ -108,10 +108,10 @@ func TestReportsRefused(t *testing.T) {
 		}, "US dollars"},
 		"no number": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"data":[{"starting_at":"2026-11-20T00:00:00Z","results":[{"model":"m","amount":"1e999","currency":"USD"}]}]}`)
-		}, "no amount"},
+		}, "not a valid amount"},
 		"a key as an amount": {func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, `{"data":[{"starting_at":"2026-11-20T","results":[{"model":"m","amount":%q,"currency":"USD"}]}]}`, r.Header.Get("X-Api-Key"))
-		}, "no amount"},
+		}, "not a valid amount"},
 		"a key as a currency": {func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, `{"data":[{"starting_at":"2026-11-20T","results":[{"model":"m","amount":"1","currency":%q}]}]}`, r.Header.Get("X-Api-Key"))
 		}, "US dollars"},
@@ -123,14 +123,14 @@ func TestReportsRefused(t *testing.T) {
 			w.Header().Set("Location", ":"+r.Header.Get("X-Api-Key"))
 			w.WriteHeader(http.StatusFound)
 		}, ""},
-		"no data":               {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":"the-admin-key"}`) }, "no such report"},
-		"another number":        {results("2026-11-20", `{"model":"m","amount":"1_000","currency":"USD"}`), "no amount"},
-		"no day at all":         {results("", `{"model":"m","output_tokens":5}`), "no day"},
-		"a formula as a day":    {results("=1+1", `{"model":"m","output_tokens":5}`), "no day"},
-		"no day":                {results("2026-02-30", `{"model":"m","output_tokens":5}`), "no day"},
-		"a day in words":        {results("20 November", `{"model":"m","amount":"5","currency":"USD"}`), "no day"},
+		"no data":               {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":"the-admin-key"}`) }, "is not a usage or cost report"},
+		"another number":        {results("2026-11-20", `{"model":"m","amount":"1_000","currency":"USD"}`), "not a valid amount"},
+		"no day at all":         {results("", `{"model":"m","output_tokens":5}`), "no valid day"},
+		"a formula as a day":    {results("=1+1", `{"model":"m","output_tokens":5}`), "no valid day"},
+		"no day":                {results("2026-02-30", `{"model":"m","output_tokens":5}`), "no valid day"},
+		"a day in words":        {results("20 November", `{"model":"m","amount":"5","currency":"USD"}`), "no valid day"},
 		"a long model":          {results("2026-11-20", `{"model":"`+strings.Repeat("x", 1000)+`"}`), "longer than"},
-		"a terminal's commands": {results("2026-11-20", `{"model":"\u001b]0;x\u0007"}`), "cannot be printed"},
+		"a terminal's commands": {results("2026-11-20", `{"model":"\u001b]0;x\u0007"}`), "unprintable"},
 		"models without end": {func(w http.ResponseWriter, _ *http.Request) {
 			list := make([]string, 120_000)
 			for i := range list {
@@ -138,7 +138,7 @@ func TestReportsRefused(t *testing.T) {
 			}
 			results("2026-11-20", strings.Join(list, ","))(w, nil)
 		}, "more than 100000"},
-		"digits without end":  {results("2026-11-20", `{"model":"m","amount":"1.`+strings.Repeat("7", 1_000_000)+`","currency":"USD"}`), "no amount"},
+		"digits without end":  {results("2026-11-20", `{"model":"m","amount":"1.`+strings.Repeat("7", 1_000_000)+`","currency":"USD"}`), "not a valid amount"},
 		"fewer than none":     {results("2026-11-20", `{"model":"m","output_tokens":-1}`), "tokens"},
 		"more than there are": {results("2026-11-20", `{"model":"m","output_tokens":9223372036854775807}`), "tokens"},
 		"more in all": {

@@ -14,10 +14,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// readOpenAI reads usage by model (https://platform.openai.com/docs/api-reference/usage/completions, as
-// https://share.apidog.com/apidoc/docs-site/370474/api-12401171 quotes it, 2026-11-26) and costs by line item, which begins
-// with the model (https://platform.openai.com/docs/api-reference/usage/costs, as docs.rs/openai-client-base 0.16.0 has its
-// schema, 2026-11-26).
+// readOpenAI reads usage by model (https://platform.openai.com/docs/api-reference/usage/completions, as quoted at
+// https://share.apidog.com/apidoc/docs-site/370474/api-12401171, 2026-11-26) and costs by line item, which begins with
+// the model (https://platform.openai.com/docs/api-reference/usage/costs, as in the schema of docs.rs/openai-client-base
+// 0.16.0, 2026-11-26).
 func readOpenAI(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
 	t := newTheirs(from, to)
 	header := http.Header{"Authorization": {"Bearer " + s.AdminKey.Reveal()}}
@@ -59,8 +59,8 @@ func readOpenAI(ctx context.Context, s *Source, from, to time.Time) (Theirs, err
 }
 
 // readAnthropic reads usage by model (https://platform.claude.com/docs/en/api/admin/usage_report/retrieve_messages) and
-// costs by description, which have the model (https://platform.claude.com/docs/en/api/admin/cost_report), both 2026-11-26.
-// The vendor calls these reports legacy and still serves them; what it recommends in their place is a beta
+// costs by description, which includes the model (https://platform.claude.com/docs/en/api/admin/cost_report), both
+// 2026-11-26. The vendor calls these reports legacy but still serves them; the recommended replacement is a beta
 // (https://platform.claude.com/docs/en/manage-claude/usage-cost-api, 2026-11-26).
 func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
 	t := newTheirs(from, to)
@@ -99,7 +99,7 @@ func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, 
 	type cost struct {
 		Amount   string `json:"amount"` // in cents
 		Currency string `json:"currency"`
-		Model    string `json:"model"` // empty for what is of none
+		Model    string `json:"model"` // empty for costs without a model
 	}
 	return t, each(ctx, s, root+"/cost_report", query("description"), header, func(day string, r *cost) error {
 		usd, err := dollarsOf(r.Amount, r.Currency, 100)
@@ -110,7 +110,7 @@ func readAnthropic(ctx context.Context, s *Source, from, to time.Time) (Theirs, 
 	})
 }
 
-// readOpenRouter reads usage and costs by model, of the last 30 days that are over
+// readOpenRouter reads usage and costs by model for the last 30 completed days
 // (https://openrouter.ai/docs/api/api-reference/analytics/get-user-activity, 2026-11-26).
 func readOpenRouter(ctx context.Context, s *Source, from, to time.Time) (Theirs, error) {
 	t := newTheirs(from, to)
@@ -147,14 +147,14 @@ func readOpenRouter(ctx context.Context, s *Source, from, to time.Time) (Theirs,
 	return t, nil
 }
 
-// dollarsOf is an amount in US dollars, of which a unit has so many parts, to the nano-dollar.
+// dollarsOf parses an amount in a unit of which parts make a dollar, to the nano-dollar.
 func dollarsOf(amount, currency string, parts int64) (llm.Money, error) {
 	if !strings.EqualFold(currency, "usd") {
 		return 0, errors.New("a cost is not in US dollars")
 	}
 	usd, ok := parseAmount(amount, parts)
 	if !ok {
-		return 0, errors.New("a cost is no amount")
+		return 0, errors.New("a cost is not a valid amount")
 	}
 	return usd, nil
 }

@@ -5,9 +5,9 @@ import (
 	"weir/internal/llm"
 )
 
-// Margin is how much of a cost and of what is uncertain is charged beyond what providers charge, and how many more attempts
-// have no price in what is charged than in what providers charge; 0 where an account has no
-// price list. It is for operators alone: costs are everywhere what the account is charged.
+// Margin holds the differences between an account's charges and its providers' charges: of the cost, of the uncertain
+// amount, and of the number of attempts without a price; 0 without a price list. Only operators see it. Everywhere
+// else, cost means the account's charge.
 type Margin struct {
 	Margin          llm.Money
 	MarginUncertain llm.Money
@@ -20,23 +20,23 @@ func (m *Margin) add(o Margin) {
 	m.MarginUnpriced += o.MarginUnpriced
 }
 
-// Purchase is what providers charge, and at most, for what an account is charged a cost and an uncertain amount beyond it.
+// Purchase returns the providers' charge and its upper bound for an account's charge and its uncertain amount.
 func (m *Margin) Purchase(cost, uncertain llm.Money) (bought, atMost llm.Money) {
 	bought = cost - m.Margin
 	return bought, bought + uncertain - m.MarginUncertain
 }
 
-// PurchaseUnpriced is how many attempts have no price of their providers', where so many have none in what is charged.
+// PurchaseUnpriced returns the number of attempts without a provider's price, given the number without a charge price.
 func (m *Margin) PurchaseUnpriced(ofCharge int64) int64 { return ofCharge - m.MarginUnpriced }
 
-// Bought is what providers charge, for operators.
+// Bought returns the providers' charge, for operators.
 func (u *Use) Bought() llm.Money { return u.Cost - u.Margin.Margin }
 
-// Bought is what providers charge, for operators.
+// Bought returns the providers' charge, for operators.
 func (r *Request) Bought() llm.Money { return r.Cost - r.Margin.Margin }
 
-// HideCost leaves of an attempt what its account may see: what it is charged for it in place of the cost, by its own
-// price where it has one. An attempt without terms stays as it is. Lines are filled in anew.
+// HideCost reduces an attempt to the facts that its account may see: the charge replaces the cost, at the account's own
+// price if it has one. It does not change an attempt without terms. It fills in Lines again.
 func (a *Attempt) HideCost() {
 	t := a.Terms
 	if t == nil {
@@ -63,7 +63,7 @@ func (a *Attempt) HideCost() {
 	a.explainCharge(t.Own())
 }
 
-// priceList stands for the version of a price that the account does not see.
+// priceList replaces the version of a price that the account may not see.
 const priceList = "list"
 
 // explainCharge fills in the lines of a charge.

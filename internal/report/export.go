@@ -19,20 +19,20 @@ type ExportQuery struct {
 	To      string
 }
 
-// Attempts calls a function with each attempt, until that returns an error.
+// Attempts calls a function with each attempt until the function returns an error.
 type Attempts func(func(*Exported) error) error
 
-// Exporter writes attempts as a file, and says what it could not.
+// Exporter writes attempts as a file, and reports the attempts that it omits.
 type Exporter func(w io.Writer, each Attempts) (Omitted, error)
 
-// Omitted are numbers of attempts that a file does not tell all of, as a part of their price is not known.
+// Omitted counts attempts that a file does not contain completely, because a part of their price is unknown.
 type Omitted struct {
-	Whole int // that are not in it
-	Part  int // that are with the known part of the cost alone
+	Whole int // not in the file
+	Part  int // in the file with only the known part of the cost
 }
 
-// ExportFormats are the formats of such files, by name: csv (RFC 4180) has a row for each attempt, focus one for each
-// class of usage, in one of FOCUSVersions; the newest where that is empty.
+// ExportFormats returns the file formats by name. Csv (RFC 4180) has a row per attempt. Focus has a row per class of
+// usage, in one of FOCUSVersions; the newest if focus is empty.
 func ExportFormats(focus string) map[string]Exporter {
 	if focus == "" {
 		focus = FOCUSVersions()[len(FOCUSVersions())-1]
@@ -45,7 +45,7 @@ func ExportFormats(focus string) map[string]Exporter {
 	}
 }
 
-// fixedTime has as many digits for each time, so that times sort as text.
+// fixedTime has a fixed number of digits, so that times sort as text.
 const fixedTime = "2006-01-02T15:04:05.000000Z"
 
 func exportCSV(w io.Writer, each Attempts) (o Omitted, err error) {
@@ -69,7 +69,8 @@ func csvHeads() []string {
 		heads = append(heads, llm.Class(c).String())
 	}
 	return append(heads, "arrived", "booked_on", "service_tier", "unpriced", "cost_at_most_usd", "provider_cost_usd",
-		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd", "provider", "tags_json", "charge_unpriced")
+		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd", "provider", "tags_json",
+		"charge_unpriced")
 }
 
 func csvRow(e *Exported) []string {
@@ -77,7 +78,8 @@ func csvRow(e *Exported) []string {
 		e.ID.String(), e.Opened.UTC().Format(fixedTime), e.Account, e.Key, audit.PlainCell(e.Requested),
 		audit.PlainCell(e.FullModel()), string(e.Outcome), string(e.Provenance), string(e.Finish),
 		strconv.Itoa(e.Status), string(e.Code), strconv.FormatBool(e.Counts), strconv.FormatBool(e.Stream),
-		count(e.FirstToken.Milliseconds()), count(e.Duration.Milliseconds()), e.Price.Version, known(e.Cost, e.Unpriced),
+		count(e.FirstToken.Milliseconds()), count(e.Duration.Milliseconds()), e.Price.Version,
+		known(e.Cost, e.Unpriced),
 	}
 	for _, n := range e.Usage {
 		row = append(row, count(n))
@@ -92,7 +94,7 @@ func csvRow(e *Exported) []string {
 	unpriced := e.UnpricedCharge()
 	chargedAtMost := e.Charged().Fixed()
 	if unpriced != 0 && e.Charged() == e.Charge() {
-		chargedAtMost = "" // nothing bounds it
+		chargedAtMost = "" // there is no upper bound
 	}
 	return append(row, e.Arrived.UTC().Format(fixedTime), e.Arrived.UTC().Format(time.DateOnly),
 		audit.PlainCell(e.Tier),
@@ -102,8 +104,8 @@ func csvRow(e *Exported) []string {
 		audit.PlainCell(e.Provider), tagsObject(e.Attribution.Tags), strings.Join(unpriced.Names(), " "))
 }
 
-// tagsObject is an object of JSON with tags. Semicolons are escaped: behind one a formula may begin, where it parts
-// cells, and JSON is the same with it as with its escape.
+// tagsObject returns tags as a JSON object. It escapes semicolons, because a spreadsheet that splits cells at them
+// could read the following text as a formula. The escape does not change the JSON value.
 func tagsObject(tags []llm.Tag) string {
 	object := []byte{'{'}
 	for i, t := range tags {
@@ -115,7 +117,7 @@ func tagsObject(tags []llm.Tag) string {
 	return strings.ReplaceAll(string(append(object, '}')), ";", `\u003b`)
 }
 
-// known is an amount; where it is without some classes of usage, what is known of it, and empty where nothing is.
+// known returns an amount; if it excludes some classes of usage, the known part, or an empty string if that is 0.
 func known(amount llm.Money, unpriced llm.Classes) string {
 	if unpriced != 0 && amount == 0 {
 		return ""

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"encoding/csv"
 	"io"
 	"strings"
@@ -9,44 +8,43 @@ import (
 	"weir/internal/audit"
 )
 
-// FOCUSVersions are the versions of the FinOps Open Cost and Usage Specification that exports have, the newest last:
-// those of 2025-05-29, 2025-12-04 and 2026-06-04 (https://focus.finops.org/focus-specification/).
+// FOCUSVersions returns the supported versions of the FinOps Open Cost and Usage Specification, newest last: those of
+// 2025-05-29, 2025-12-04 and 2026-06-04 (https://focus.finops.org/focus-specification/).
 func FOCUSVersions() []string { return []string{"1.2", "1.3", "1.4"} }
 
-// focusColumn is a column of the versions from since to until, or of all from since on.
+// focusColumn is a column of the versions from since to until, both inclusive.
 type focusColumn struct {
 	name         string
 	value        func(*focusCharge) string
 	since, until string // empty for no bound
 }
 
-// is reports whether a version has the column. Versions sort as texts.
+// is reports whether a version has the column. Versions sort as text.
 func (c *focusColumn) is(version string) bool {
 	return c.since <= version && (c.until == "" || version <= c.until)
 }
 
-// focusColumns are the columns of FOCUS: all that are mandatory in a version, and the recommended and conditional ones
-// for which there is a value. Those of our own come last and begin with x_; of these, x_CredentialId, x_PrincipalId and
-// x_Token… are what the draft of 1.5 has without x_.
+// focusColumns lists the columns of FOCUS: all mandatory columns of a version, and the recommended and conditional ones
+// that have a value. Custom columns come last and begin with x_; x_CredentialId, x_PrincipalId and x_Token… are columns
+// of the draft of 1.5, whose names lack x_.
 //
-// A row is a charge: what an attempt used of one class, at its price. An attempt is one
-// row where its cost is not the sum of these: the provider's own figure, an unknown
-// outcome, a corrected cost. The BilledCost of the rows adds up to the ledger's cost, and
-// x_CostAtMost to its upper bound. An attempt that used nothing has no row.
+// A row is a charge: an attempt's usage of one class, at its price. An attempt has only one row if its cost is not the
+// sum of these: if it is the provider's own figure, of unknown outcome, or corrected. The sum of BilledCost over all
+// rows is the ledger's cost, and that of x_CostAtMost its upper bound. An attempt without usage has no row.
 //
-// A cost column must not be null, and a cost that nobody knows is not 0: usage without
-// a known price has no row, and x_Unpriced names its classes in the rows of the same attempt.
+// A cost column must not be null, and an unknown cost is not 0. Therefore usage without a known price has no row, and
+// x_Unpriced lists its classes in the other rows of the attempt.
 var focusColumns = []focusColumn{
 	{name: "BilledCost", value: (*focusCharge).billed},
 	{name: "BillingAccountId", value: constant("weir")},
 	{name: "BillingAccountName", value: constant("Weir")},
 	{name: "BillingCurrency", value: constant("USD")},
-	{name: "BillingPeriodEnd", value: func(c *focusCharge) string { return focusTime(monthOf(c.of.Arrived).AddDate(0, 1, 0)) }},
+	{name: "BillingPeriodEnd", value: (*focusCharge).periodEnd},
 	{name: "BillingPeriodStart", value: func(c *focusCharge) string { return focusTime(monthOf(c.of.Arrived)) }},
 	{name: "ChargeCategory", value: func(c *focusCharge) string { return either(c.isUsage(), "Usage", "Adjustment") }},
-	{name: "ChargeClass", value: constant("")}, // there is no invoice that a correction could be of
+	{name: "ChargeClass", value: constant("")}, // there is no invoice to correct
 	{name: "ChargeDescription", value: func(c *focusCharge) string { return c.meter + " of " + c.of.FullModel() }},
-	{name: "ChargeFrequency", value: func(c *focusCharge) string { return either(c.isUsage(), "Usage-Based", "One-Time") }},
+	{name: "ChargeFrequency", value: (*focusCharge).frequency},
 	{name: "ChargePeriodEnd", value: (*focusCharge).ends},
 	{name: "ChargePeriodStart", value: func(c *focusCharge) string { return focusTime(c.of.Arrived) }},
 	{name: "ConsumedQuantity", value: (*focusCharge).quantity},
@@ -77,7 +75,7 @@ var focusColumns = []focusColumn{
 	{name: "SkuPriceDetails", value: (*focusCharge).skuDetails},
 	{name: "SkuPriceId", value: (*focusCharge).skuPrice},
 	{name: "SubAccountId", value: func(c *focusCharge) string { return c.of.Account }},
-	{name: "SubAccountName", value: func(c *focusCharge) string { return audit.PlainCell(cmp.Or(c.of.AccountName, c.of.Account)) }},
+	{name: "SubAccountName", value: (*focusCharge).subAccount},
 	{name: "Tags", value: (*focusCharge).tags},
 	{name: "x_CostAtMost", value: func(c *focusCharge) string { return (c.cost + c.beyond).Fixed() }},
 	{name: "x_CredentialId", value: func(c *focusCharge) string { return c.of.Key }},
@@ -95,7 +93,7 @@ var focusColumns = []focusColumn{
 	{name: "x_Unpriced", value: func(c *focusCharge) string { return strings.Join(c.of.Unpriced.Names(), " ") }},
 }
 
-// exportFOCUS writes charges, in a version of FOCUS.
+// exportFOCUS writes charges in a version of FOCUS.
 func exportFOCUS(version string, w io.Writer, each Attempts) (o Omitted, err error) {
 	out := csv.NewWriter(w)
 	var row []string

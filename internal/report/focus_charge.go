@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math/big"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"weir/internal/llm"
 )
 
-// tags are an object of JSON, as FOCUS has them; null for none.
+// tags returns the tags as a JSON object, as FOCUS requires; null for none.
 func (c *focusCharge) tags() string {
 	if len(c.of.Attribution.Tags) == 0 {
 		return ""
@@ -19,31 +20,30 @@ func (c *focusCharge) tags() string {
 	return tagsObject(c.of.Attribution.Tags)
 }
 
-// focusCharge is a row: something that an attempt used, with what it cost.
+// focusCharge is a row: a part of an attempt's usage, with its cost.
 type focusCharge struct {
 	of      *Exported
 	meter   string
-	class   string // in SkuId
+	class   string // as in SkuId
 	counted llm.Class
-	above   int64 // input tokens, of the price's tier; 0 for none
-	priced  bool  // the cost is number times rate; else it is that of the attempt
+	above   int64 // input tokens above which the price's tier begins; 0 for none
+	priced  bool  // the cost is number times rate; otherwise it is that of the whole attempt
 	number  int64
 	unit    string
 	rate    int64 // in pico-dollars
 	cost    llm.Money
-	beyond  llm.Money // what it may have cost more
+	beyond  llm.Money // amount by which the cost may be higher
 	used    llm.Usage
 }
 
-// chargesOf are the charges of an attempt: none where it used nothing, or nothing of which
-// a price is known.
+// chargesOf returns the charges of an attempt: none if it used nothing, or nothing with a known price.
 func chargesOf(e *Exported) (charges []focusCharge) {
 	lines, above := e.Price.Lines(&e.Usage, e.Tier)
 	var sum llm.Money
 	for _, l := range lines {
 		sum += l.Amount
 		if !l.Rate.Known() || l.Class == llm.Requests && l.Rate == llm.Free {
-			continue // no price, or no fee
+			continue // no price or no fee
 		}
 		c := focusCharge{
 			of: e, meter: l.Class.What(), class: l.Class.String(), counted: l.Class, above: above, priced: true,
@@ -67,11 +67,18 @@ func chargesOf(e *Exported) (charges []focusCharge) {
 	return charges
 }
 
-// isUsage reports whether something was charged for use. A cost below 0 is left by
-// corrections alone.
+// isUsage reports whether the charge is for usage. Only corrections leave a negative cost.
 func (c *focusCharge) isUsage() bool { return c.cost >= 0 }
 
 func (c *focusCharge) billed() string { return c.cost.Fixed() }
+
+func (c *focusCharge) periodEnd() string { return focusTime(monthOf(c.of.Arrived).AddDate(0, 1, 0)) }
+
+func (c *focusCharge) frequency() string { return either(c.isUsage(), "Usage-Based", "One-Time") }
+
+func (c *focusCharge) subAccount() string {
+	return audit.PlainCell(cmp.Or(c.of.AccountName, c.of.Account))
+}
 
 func (c *focusCharge) provider() string { return audit.PlainCell(c.of.Provider) }
 
@@ -80,15 +87,15 @@ func (c *focusCharge) ends() string {
 	return focusTime(ends)
 }
 
-// perMillion says that a million units have a price, as vendors' lists have it for tokens. Price times quantity then is
-// the list cost with six decimals each.
+// perMillion reports whether the price is per million units, as in vendors' lists for tokens. Price and quantity then
+// have six decimals each, and their product is the list cost.
 func (c *focusCharge) perMillion() bool { return c.priced && c.unit == llm.Input.Unit() }
 
-// seconds says that the unit is the second, as the specification has no milliseconds.
+// seconds reports whether the unit is the second, because the specification has no milliseconds.
 func (c *focusCharge) seconds() bool { return c.unit == llm.Milliseconds.Unit() }
 
-// quantity is in the unit of unitName; null where nothing was used. Programs take a number without a decimal point for
-// no Decimal.
+// quantity returns the quantity in the unit of unitName; null without usage. It has a decimal point, because some
+// programs do not read an integer as a Decimal.
 func (c *focusCharge) quantity() string {
 	if !c.isUsage() {
 		return ""
@@ -99,7 +106,7 @@ func (c *focusCharge) quantity() string {
 	return count(c.number) + ".0"
 }
 
-// unitName is a unit as the specification spells it.
+// unitName returns the unit in the specification's spelling.
 func (c *focusCharge) unitName() string {
 	switch {
 	case !c.isUsage():
@@ -136,16 +143,17 @@ func (c *focusCharge) listUnitPrice() string {
 	return decimal(c.rate, 12)
 }
 
-// listCost is exactly quantity times unit price, to the pico-dollar; the billed cost is
-// rounded to the nano-dollar, so that the rows of an attempt add up.
+// listCost returns exactly quantity times unit price, to the pico-dollar. The billed cost is rounded to the nano-dollar
+// so that the rows of an attempt add up.
 func (c *focusCharge) listCost() string {
 	if !c.isUsage() {
 		return c.billed()
 	}
-	return new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(c.number), big.NewInt(c.rate)), big.NewInt(1e12)).FloatString(12)
+	pico := new(big.Int).Mul(big.NewInt(c.number), big.NewInt(c.rate))
+	return new(big.Rat).SetFrac(pico, big.NewInt(1e12)).FloatString(12)
 }
 
-// decimal is n, from 0 on, divided by that power of ten, with all its decimals.
+// decimal returns n, which must not be negative, divided by that power of ten, with all its decimals.
 func decimal(n int64, places int) string {
 	digits := strconv.FormatInt(n, 10)
 	if short := places + 1 - len(digits); short > 0 {
@@ -159,7 +167,7 @@ func monthOf(t time.Time) time.Time {
 	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// focusTime is a time in the specification's format, which has whole seconds.
+// focusTime formats a time as the specification does, in whole seconds.
 func focusTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
 func constant(text string) func(*focusCharge) string {

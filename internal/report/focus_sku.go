@@ -7,7 +7,7 @@ import (
 
 func (c *focusCharge) sku() string { return audit.PlainCell(c.of.FullModel() + ":" + c.class) }
 
-// mode is the way of serving by which a price was chosen; empty for the usual one.
+// mode returns the serving mode that selected the price; empty for the usual one.
 func (c *focusCharge) mode() string {
 	if c.priced && c.of.Price.Modes != nil {
 		return c.of.Tier
@@ -15,7 +15,7 @@ func (c *focusCharge) mode() string {
 	return ""
 }
 
-// skuPrice says which of a SKU's prices holds, by what is not an amount.
+// skuPrice identifies a price of a SKU by its tier and mode.
 func (c *focusCharge) skuPrice() string {
 	id := c.sku()
 	if c.above > 0 {
@@ -27,8 +27,8 @@ func (c *focusCharge) skuPrice() string {
 	return id
 }
 
-// skuDetails are what is so of all charges at a price. All properties are our own, those of tokens with the names and
-// values that the draft of FOCUS 1.5 gives them.
+// skuDetails returns the properties that all charges at a price share. All properties are custom; those of tokens have
+// the names and values of the draft of FOCUS 1.5.
 func (c *focusCharge) skuDetails() string {
 	details := []llm.Tag{{Name: "x_ModelId", Value: c.of.Model}}
 	for _, t := range []llm.Tag{
@@ -46,7 +46,7 @@ func (c *focusCharge) skuDetails() string {
 	return tagsObject(details)
 }
 
-// direction says whether tokens went in or came out; null for what is no tokens.
+// direction returns whether tokens are input or output; null for other units.
 func (c *focusCharge) direction() string {
 	switch {
 	case !c.priced || c.unit != llm.Input.Unit():
@@ -57,7 +57,7 @@ func (c *focusCharge) direction() string {
 	return "Output"
 }
 
-// cacheAction says what a cache did for tokens that went in. They are "Uncached" where the price has cached ones apart.
+// cacheAction returns the cache's action on input tokens. It is "Uncached" if the price distinguishes cached tokens.
 func (c *focusCharge) cacheAction() string {
 	if c.direction() != "Input" {
 		return ""
@@ -74,5 +74,5 @@ func (c *focusCharge) cacheAction() string {
 	return ""
 }
 
-// region is where a provider serves that has an address for each region; null for others.
+// region returns the provider's region if its address names one; null otherwise.
 func (c *focusCharge) region() string { return c.of.Region }

@@ -10,38 +10,38 @@ import (
 	"weir/internal/llm"
 )
 
-// Dimension is what usage can be grouped by.
+// Dimension is a property that usage can be grouped by.
 type Dimension string
 
-// The dimensions.
+// These are the dimensions.
 const (
 	ByModel    Dimension = "model" // "<provider>/<model-name>"
 	ByProvider Dimension = "provider"
-	ByKey      Dimension = "key"   // its id
-	ByUser     Dimension = "user"  // the end user
-	ByDay      Dimension = "day"   // YYYY-MM-DD, in UTC as the next two
-	ByHour     Dimension = "hour"  // the hour's beginning, as RFC 3339 has it
+	ByKey      Dimension = "key"   // the key's id
+	ByUser     Dimension = "user"  // the end user's id
+	ByDay      Dimension = "day"   // YYYY-MM-DD, in UTC like the next two
+	ByHour     Dimension = "hour"  // start of the hour, in RFC 3339
 	ByMonth    Dimension = "month" // YYYY-MM
-	// ByAccount is its id. Reports of one account are not grouped by it.
+	// ByAccount groups by the account's id. It is not available in reports of one account.
 	ByAccount Dimension = "account"
 )
 
-// dimensions are all of them that have a fixed name.
+// dimensions lists all dimensions with a fixed name.
 var dimensions = []Dimension{ByModel, ByProvider, ByKey, ByUser, ByDay, ByHour, ByMonth}
 
-// maxDimensions bounds a list of them.
+// maxDimensions bounds a list of dimensions.
 const maxDimensions = 8
 
-// Other is in the place of end users and values of tags that sums do not tell apart.
+// Other replaces end users and tag values that are summed up together.
 const Other = "(other)"
 
-// tagPrefix is what the dimension of a tag begins with, before the tag's name.
+// tagPrefix is the prefix of a tag's dimension, before the tag's name.
 const tagPrefix = "tag:"
 
-// ByTag is the dimension of a tag.
+// ByTag returns the dimension of a tag.
 func ByTag(name string) Dimension { return Dimension(tagPrefix + name) }
 
-// Tag is the name of the tag that it is the dimension of; empty for none.
+// Tag returns the name of the dimension's tag; empty for other dimensions.
 func (d Dimension) Tag() string {
 	name, ok := strings.CutPrefix(string(d), tagPrefix)
 	if !ok {
@@ -50,11 +50,11 @@ func (d Dimension) Tag() string {
 	return name
 }
 
-// IsTime reports whether the dimension is a stretch of time.
+// IsTime reports whether the dimension is a period of time.
 func (d Dimension) IsTime() bool { return d == ByDay || d == ByHour || d == ByMonth }
 
-// ParseDimensions reads names of dimensions with commas between them, each once; none of an empty text. More are
-// dimensions beside those of one account's reports.
+// ParseDimensions parses a comma-separated list of distinct dimensions; empty for an empty text. More lists dimensions
+// that are allowed in addition to those of one account's reports.
 func ParseDimensions(text string, more ...Dimension) ([]Dimension, error) {
 	var list []Dimension
 	for name := range strings.SplitSeq(text, ",") {
@@ -63,19 +63,19 @@ func ParseDimensions(text string, more ...Dimension) ([]Dimension, error) {
 		case text == "":
 			return nil, nil
 		case !slices.Contains(dimensions, d) && !slices.Contains(more, d) && !llm.IsTagName(d.Tag()):
-			return nil, fmt.Errorf("%.80q is not a name that usage can be grouped by. Use %smodel, provider, key, user, "+
-				"tag:NAME, day, hour or month", name, listed(more))
+			return nil, fmt.Errorf("usage cannot be grouped by %.80q. Use %smodel, provider, key, user, tag:NAME, "+
+				"day, hour or month", name, listed(more))
 		case slices.Contains(list, d):
-			return nil, fmt.Errorf("%s is named twice. Name it once", d)
+			return nil, fmt.Errorf("%s appears twice. Write it once", d)
 		}
 		if list = append(list, d); len(list) > maxDimensions {
-			return nil, fmt.Errorf("there are more than %d names. Use fewer", maxDimensions)
+			return nil, fmt.Errorf("the list has more than %d names. Use fewer", maxDimensions)
 		}
 	}
 	return list, nil
 }
 
-// listed are names, each with a comma behind it.
+// listed returns the names, each followed by a comma.
 func listed(names []Dimension) (text string) {
 	for _, d := range names {
 		text += string(d) + ", "
@@ -83,8 +83,8 @@ func listed(names []Dimension) (text string) {
 	return text
 }
 
-// GroupID is stable: the same account and values of dimensions give the same id for ever. The values
-// are in the order of the dimensions.
+// GroupID returns a stable id: the same account and values always yield the same id. The values are in the order of the
+// dimensions.
 func GroupID(account string, by []Dimension, values []*string) string {
 	parts := make([]string, len(by))
 	for i, d := range by {

@@ -6,32 +6,31 @@ import (
 	"weir/internal/llm"
 )
 
-// MaxDays is the most days that an overview or a list of keys' spending
-// goes over.
+// MaxDays is the maximum number of days of an overview or a list of keys' spending.
 const MaxDays = 1100
 
-// OverviewQuery selects what an account used. Dates are UTC calendar dates of
-// the form YYYY-MM-DD, both inclusive, at most MaxDays from first to last.
+// OverviewQuery selects an account's usage. Dates are UTC calendar dates of the form YYYY-MM-DD, both inclusive, at
+// most MaxDays from first to last.
 type OverviewQuery struct {
 	Account string // account id
 	From    string
 	To      string
 	Model   string // "<provider>/<model-name>"; empty for every model
-	Models  int    // how many models are listed at most, from 0
+	Models  int    // maximum number of listed models, from 0
 }
 
-// Sum adds up settled attempts, with what was corrected later.
+// Sum adds up settled attempts and their corrections.
 type Sum struct {
 	Usage     llm.Usage
-	Cost      llm.Money // what the account is charged
+	Cost      llm.Money // the account's charge
 	Requests  int64
 	Attempts  int64
-	Errors    int64     // attempts that were refused, rejected, failed or cut
-	Unpriced  int64     // attempts of which some has no price, and adds 0 to Cost
-	Uncertain llm.Money // what attempts of which nobody knows the cost may have cost beyond it
-	Estimated int64     // attempts whose usage was counted here
-	Unknown   int64     // attempts of unknown outcome that nobody has resolved
-	Speed     Speed     // of whole answers alone
+	Errors    int64     // refused, rejected, failed or cut attempts
+	Unpriced  int64     // attempts partly without a price, which adds 0 to Cost
+	Uncertain llm.Money // amount by which the true cost may exceed Cost
+	Estimated int64     // attempts with usage that was counted here
+	Unknown   int64     // unresolved attempts of unknown outcome
+	Speed     Speed     // of complete answers only
 	Margin
 }
 
@@ -52,26 +51,26 @@ func (s *Sum) Add(o *Sum) {
 
 // DaySum is the sum of a UTC day.
 type DaySum struct {
-	Date string // as YYYY-MM-DD
+	Date string // in the form YYYY-MM-DD
 	Sum
 }
 
 // ModelSum is the sum of a model.
 type ModelSum struct {
 	Model string      // "<provider>/<model-name>"
-	Costs []llm.Money // of each day of the range, which add up to the sum's
+	Costs []llm.Money // of each day of the range; their sum is Cost
 	Sum
 }
 
-// Overview is what an account used between two dates.
+// Overview summarizes an account's usage between two dates.
 type Overview struct {
-	Days   []DaySum   // every day of the range, the first one first
-	Models []ModelSum // the dearest of those that were used, the dearest first
-	More   bool       // more models were used
+	Days   []DaySum   // every day of the range, in order
+	Models []ModelSum // the most expensive models, most expensive first
+	More   bool       // further models were used
 	Total  Sum
 }
 
-// KeySum is what a key used.
+// KeySum sums up a key's usage.
 type KeySum struct {
 	Key       string // key id
 	Requests  int64
@@ -80,32 +79,33 @@ type KeySum struct {
 	Unpriced  int64     // as in Sum
 }
 
-// AccountSum is what an account used in a month.
+// AccountSum sums up an account's usage in a month.
 type AccountSum struct {
 	Account   string // account id
 	Requests  int64
 	Cost      llm.Money
 	Uncertain llm.Money // as in Sum
-	Errors    int64     // attempts that were refused, rejected, failed or cut
+	Errors    int64     // refused, rejected, failed or cut attempts
 	Unpriced  int64     // attempts without a price, which add 0 to Cost
-	Used      time.Time // when any of its keys was used last, in any month; zero for never
+	Used      time.Time // last use of any of its keys, in any month; zero for never
 	Margin
 }
 
-// UnseenSum is what an account has of attempts whose end nobody saw and that nobody has
-// resolved: their cost is an estimate, or their upper bound.
+// UnseenSum sums up an account's unresolved attempts without an observed end. Their cost is an estimate or their upper
+// bound.
 type UnseenSum struct {
-	Account   string // account id
-	Attempts  int64
-	Uncertain llm.Money // what the account's attempts may have cost beyond their cost, those without a price included
-	First     string    // the first date of them, as YYYY-MM-DD
+	Account  string // account id
+	Attempts int64
+	// amount by which the true cost of the account's attempts may exceed their cost, including those without a price
+	Uncertain llm.Money
+	First     string // their first date, in the form YYYY-MM-DD
 }
 
-// UnpricedQuery selects models that were used without a price. Dates are as UsesQuery has them.
+// UnpricedQuery selects models that were used without a price. Dates are as in UsesQuery.
 type UnpricedQuery struct {
 	From  string
 	To    string
-	After string // the name where the page before ended; empty for the first
+	After string // last name of the previous page; empty for the first page
 	Limit int    // from 1
 }
 
@@ -113,7 +113,7 @@ type UnpricedQuery struct {
 type UnpricedModel struct {
 	Model    string // "<provider>/<model-name>"
 	Attempts int64  // without a price
-	Accounts int64  // that made them
-	First    string // the first and the last date of them, as YYYY-MM-DD
+	Accounts int64  // with such attempts
+	First    string // first and last date of the attempts, in the form YYYY-MM-DD
 	Last     string
 }

@@ -12,29 +12,28 @@ import (
 	"weir/internal/llm"
 )
 
-// MaxRequests is the most requests that one page has.
+// MaxRequests is the maximum number of requests per page.
 const MaxRequests = 200
 
-// Ended selects requests by how they ended.
+// Ended selects requests by their end.
 type Ended string
 
-// How a request can have ended.
+// These are the ends of a request.
 const (
-	EndedAny   Ended = ""      // and those under way
-	EndedOK    Ended = "ok"    // with a whole answer
-	EndedError Ended = "error" // in any other way; a client that left is one
-	// EndedUnseen selects those with an attempt whose end nobody saw and that nobody has
-	// resolved.
+	EndedAny   Ended = ""      // all, including running requests
+	EndedOK    Ended = "ok"    // with a complete answer
+	EndedError Ended = "error" // in any other way, including a client that disconnected
+	// EndedUnseen selects requests with an unresolved attempt without an observed end.
 	EndedUnseen Ended = "unseen"
 )
 
-// Known reports whether there is such a way.
+// Known reports whether e is one of these constants.
 func (e Ended) Known() bool {
 	return e == EndedAny || e == EndedOK || e == EndedError || e == EndedUnseen
 }
 
-// Has reports whether a request whose last attempt has that outcome is among
-// those selected; unseen says that the end of an attempt is not known.
+// Has reports whether e selects a request with that outcome of its last attempt. Unseen reports that the end of an
+// attempt was not observed.
 func (e Ended) Has(o ledger.Outcome, unseen bool) bool {
 	switch e {
 	case EndedUnseen:
@@ -47,14 +46,13 @@ func (e Ended) Has(o ledger.Outcome, unseen bool) bool {
 	return true
 }
 
-// Cursor is a place in the list of an account's requests, which is in
-// the order of days, and on a day in that of ids. The zero value is no place.
+// Cursor is a place in the list of an account's requests, sorted by day, then id. The zero value is no place.
 type Cursor struct {
-	Date string // UTC, as YYYY-MM-DD
+	Date string // UTC, in the form YYYY-MM-DD
 	ID   uuid.UUID
 }
 
-// String is "<date>.<request id>", empty for no place.
+// String returns "<date>.<request id>"; empty for the zero value.
 func (c Cursor) String() string {
 	if c == (Cursor{}) {
 		return ""
@@ -62,7 +60,7 @@ func (c Cursor) String() string {
 	return c.Date + "." + c.ID.String()
 }
 
-// ParseCursor reads the form of String.
+// ParseCursor parses the form that String returns.
 func ParseCursor(s string) (Cursor, error) {
 	if s == "" {
 		return Cursor{}, nil
@@ -71,13 +69,13 @@ func ParseCursor(s string) (Cursor, error) {
 	_, err := time.Parse(time.DateOnly, date)
 	id, ierr := uuid.Parse(text)
 	if err != nil || ierr != nil {
-		return Cursor{}, fmt.Errorf(`cursor %q: not of the form "<date>.<request id>"`, s)
+		return Cursor{}, fmt.Errorf(`cursor %q is invalid: write "<date>.<request id>"`, s)
 	}
 	return Cursor{date, id}, nil
 }
 
-// CursorAt is the place before all requests that came at that moment or
-// later. Ids are UUIDs of version 7, which begin with the time (RFC 9562, 5.7).
+// CursorAt returns the place before all requests that arrived at that time or later. Ids are UUIDs of version 7, which
+// begin with the time (RFC 9562, 5.7).
 func CursorAt(t time.Time) Cursor {
 	c := Cursor{Date: t.UTC().Format(time.DateOnly)}
 	for i, ms := 5, t.UnixMilli(); i >= 0; i-- {
@@ -86,57 +84,56 @@ func CursorAt(t time.Time) Cursor {
 	return c
 }
 
-// RequestsQuery selects requests of one account. Dates are UTC calendar dates of
-// time.DateOnly, both inclusive; empty for no bound.
+// RequestsQuery selects requests of one account. Dates are UTC calendar dates in time.DateOnly, both inclusive; empty
+// for no bound.
 type RequestsQuery struct {
 	Account string // account id
 	Key     string // key id; empty for every key
-	Model   string // "<provider>/<model-name>" of an attempt, or as it was asked for; empty for every model
+	Model   string // "<provider>/<model-name>" of an attempt, or the requested name; empty for every model
 	Ended   Ended
 	From    string
 	To      string
-	After   Cursor // where the page before ended; none for the newest
+	After   Cursor // end of the previous page; zero for the newest requests
 	Limit   int    // 1 to MaxRequests
 }
 
-// Request is a request with its attempts folded together.
+// Request combines a request's attempts.
 type Request struct {
 	ID        uuid.UUID
 	Arrived   time.Time // UTC
 	Key       string    // key id
-	Requested string    // the model as the client asked for it
-	// Of the last attempt, which answered when any did. The outcome is
-	// ledger.OutcomeOpen while it is under way.
+	Requested string    // the model as the client requested it
+	// These fields are of the last attempt, which is the one that answered if any did. The outcome is
+	// ledger.OutcomeOpen while it runs.
 	Model    string // "<provider>/<model-name>"
 	Outcome  ledger.Outcome
-	Status   int      // the provider's HTTP status; 0 when none came
-	Code     llm.Code // the error the client got; empty for none
+	Status   int      // the provider's HTTP status; 0 if there was none
+	Code     llm.Code // error code that the client received; empty for none
 	Stream   bool
 	Attempts int
-	// Of all attempts, with what was corrected later. The cost is what the account is charged.
+	// These fields are of all attempts, including corrections. The cost is the account's charge.
 	Usage    llm.Usage
 	Cost     llm.Money
-	Unpriced llm.Classes // of usage that has no price, and adds 0 to Cost
-	AtMost   llm.Money   // what it can have cost at most; Cost where that is known
-	// PurchaseUnpriced are those of usage that has no price of its provider's, for operators.
+	Unpriced llm.Classes // classes of usage without a price, which add 0 to Cost
+	AtMost   llm.Money   // upper bound of the cost; equals Cost if that is certain
+	// PurchaseUnpriced lists the classes of usage without a provider's price, for operators.
 	PurchaseUnpriced llm.Classes
-	// ProviderCost is what providers say that all attempts cost; nil where one that cost
-	// something said nothing, and where the account has a price list.
+	// ProviderCost is the sum of the costs that providers report; nil if a provider reported none for an attempt that
+	// cost something, and for an account with a price list.
 	ProviderCost *llm.Money
-	Unseen       bool              // an attempt is one of ledger.Row.Unseen
-	Provenance   ledger.Provenance // the worst of them; empty while all are open
-	FirstToken   time.Duration     // from the arrival to the first piece; 0 when none came
-	Duration     time.Duration     // from the arrival to the end of the last attempt; 0 while it is under way
+	Unseen       bool              // an attempt is ledger.Row.Unseen
+	Provenance   ledger.Provenance // the least certain one; empty while all are open
+	FirstToken   time.Duration     // from arrival to the first output; 0 if there was none
+	Duration     time.Duration     // from arrival to the end of the last attempt; 0 while it runs
 	Margin
 }
 
-// Cursor is the request's place in the list.
+// Cursor returns the request's place in the list.
 func (r *Request) Cursor() Cursor {
 	return Cursor{r.Arrived.UTC().Format(time.DateOnly), r.ID}
 }
 
-// Summarize folds the attempts of a request, of which there is one or more, in
-// the order of their numbers.
+// Summarize combines the attempts of a request. There must be at least one, and they must be in order.
 func Summarize(attempts []Attempt) Request {
 	last := &attempts[len(attempts)-1]
 	r := Request{
@@ -195,12 +192,12 @@ func (r *Request) fold(a *Attempt) {
 	r.add(Margin{Margin: margin, MarginUncertain: uncertain})
 }
 
-// doubt orders provenances, the worst last.
+// doubt returns the rank of a provenance; the least certain one has the highest.
 func doubt(p ledger.Provenance) int {
 	return slices.Index([]ledger.Provenance{"", ledger.Exact, ledger.Assumed, ledger.Estimated, ledger.Unknown}, p)
 }
 
-// RequestDetail is a request with its attempts, by number.
+// RequestDetail is a request with its attempts, in order.
 type RequestDetail struct {
 	Request
 	Parts []Attempt
@@ -209,37 +206,35 @@ type RequestDetail struct {
 // Attempt is an attempt of a request.
 type Attempt struct {
 	ledger.Row
-	// Lines are how the charge came about: their amounts add up to it, corrections included. Only Request fills them in.
+	// Lines explain the charge: their amounts add up to it, including corrections. Only Request fills them in.
 	Lines []CostLine
-	// Tier is what the input tokens had to exceed for the rates in Lines; 0 for
-	// the rates that hold where no tier does.
+	// Tier is the number of input tokens above which the rates in Lines apply; 0 for the base rates.
 	Tier int64
 }
 
-// CostLine is a line of the arithmetic of a cost.
+// CostLine is a line of the calculation of a cost.
 type CostLine struct {
 	What LineKind
-	// Of usage: the count of a class, in tokens or units, at a rate in
-	// pico-dollars each.
+	// For usage: the count of a class, in tokens or units, at a rate in pico-dollars each.
 	Class llm.Class
 	Count int64
 	Rate  llm.Rate
-	// Amount is in nano-dollars. The cost is rounded once, and each line of usage
-	// so that it and those before it are off by half a nano-dollar at most.
+	// Amount is in nano-dollars. The total cost is rounded once, and each line of usage so that the partial sums are
+	// off by at most half a nano-dollar.
 	Amount llm.Money
 }
 
-// LineKind says what a line of a cost is.
+// LineKind is the kind of a line of a cost.
 type LineKind string
 
-// The kinds of lines.
+// These are the kinds of lines.
 const (
 	LineUsage      LineKind = "usage"
-	LineHold       LineKind = "hold"       // of unknown outcome: the most that it can have cost
-	LineProvider   LineKind = "provider"   // what the provider says that it charges
-	LineCorrection LineKind = "correction" // what was decided later
-	LineCharge     LineKind = "charge"     // what the account's price list charges
-	LineOther      LineKind = "other"      // what the price does not explain; weir ledger verify tells of it
+	LineHold       LineKind = "hold"       // of unknown outcome: the upper bound
+	LineProvider   LineKind = "provider"   // the provider's reported charge
+	LineCorrection LineKind = "correction" // later corrections
+	LineCharge     LineKind = "charge"     // added by the account's price list
+	LineOther      LineKind = "other"      // not explained by the price; weir ledger verify reports it
 )
 
 // Explain fills in Lines and Tier.

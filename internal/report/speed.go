@@ -2,22 +2,20 @@ package report
 
 import "time"
 
-// NumSpeeds is how many buckets a Speed has, fastestSpeed where the first ends.
+// NumSpeeds is the number of buckets of a Speed, and fastestSpeed the end of the first one.
 const (
 	NumSpeeds    = 13
 	fastestSpeed = 25 * time.Millisecond
 )
 
-// Speed counts times to first token. The first bucket is below 25 ms, each of
-// the others reaches twice as far as the one before: 50 ms, 100 ms, to 51.2 s.
-// The last one has everything from there.
+// Speed is a histogram of times to first token. The first bucket ends at 25 ms, and each next one at twice the time: 50
+// ms, 100 ms, to 51.2 s. The last bucket counts all longer times.
 type Speed [NumSpeeds]int64
 
-// SpeedBound is where a bucket, from 0, ends; the last one ends at twice its
-// beginning, as far as quantiles are concerned.
+// SpeedBound returns the end of a bucket, from 0. For quantiles the last bucket ends at twice its start.
 func SpeedBound(bucket int) time.Duration { return fastestSpeed << bucket }
 
-// Count adds a time to first token, from a microsecond up.
+// Count adds a time to first token, of at least a microsecond.
 func (s *Speed) Count(d time.Duration) {
 	bucket := 0
 	for bucket < NumSpeeds-1 && d >= SpeedBound(bucket) {
@@ -33,7 +31,7 @@ func (s *Speed) Add(o *Speed) {
 	}
 }
 
-// Answers is how many times were counted.
+// Answers returns the number of counted times.
 func (s *Speed) Answers() (n int64) {
 	for _, v := range s {
 		n += v
@@ -41,16 +39,14 @@ func (s *Speed) Answers() (n int64) {
 	return n
 }
 
-// Median is the time that half of the answers took at most; 0 where there are
-// none.
+// Median returns the time that half of the answers did not exceed; 0 without answers.
 func (s *Speed) Median() time.Duration { return s.Quantile(50) }
 
-// P95 is the time that 95 of 100 answers took at most; 0 where there are none.
+// P95 returns the time that 95 % of the answers did not exceed; 0 without answers.
 func (s *Speed) P95() time.Duration { return s.Quantile(95) }
 
-// Quantile is the time that so many percent of the answers, from 1 to 100, took
-// at most: as if those of a bucket lay evenly in it, so it is off by less than
-// the width of the bucket. It is 0 where there are no answers.
+// Quantile returns the time that the given percentage of the answers, from 1 to 100, did not exceed. It interpolates
+// within a bucket, so the error is less than the bucket's width. It is 0 without answers.
 func (s *Speed) Quantile(percent int64) time.Duration {
 	rank := float64(s.Answers()) * float64(percent) / 100
 	before := 0.0

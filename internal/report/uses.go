@@ -1,6 +1,6 @@
-// Package report is what the ledger tells when it is read: usage by date and model, overviews,
-// requests with their attempts and the arithmetic of their cost, and what verification finds.
-// It holds the questions and the answers. The database answers them.
+// Package report defines the reports on the ledger: usage by date and model, overviews, requests with their attempts
+// and the calculation of their cost, and the results of verification. It holds the queries and their results; the
+// database executes them.
 package report
 
 import (
@@ -15,42 +15,42 @@ import (
 // the form YYYY-MM-DD, both inclusive; empty for no bound.
 type UsesQuery struct {
 	Account string // account id
-	All     bool   // all accounts, where Account is empty
+	All     bool   // all accounts; Account must be empty
 	From    string
 	To      string
 	Model   string      // "<provider>/<model-name>"; empty for every model
 	Key     string      // id of a key; empty for all
-	By      []Dimension // each once; empty for date and model
-	Tags    []llm.Tag   // all of which a request has to have
-	ByCost  bool        // the dearest first; else the newest first, then by the other dimensions
+	By      []Dimension // distinct; empty for date and model
+	Tags    []llm.Tag   // a request must have all of them
+	ByCost  bool        // most expensive first; otherwise newest first, then by the other dimensions
 	Limit   int         // 1 to 1000
 	Offset  int         // from 0
 }
 
-// ByAttribution reports whether the query is about end users or tags, of which there are sums only some time later.
+// ByAttribution reports whether the query is about end users or tags, which are summed up with a delay.
 func (q *UsesQuery) ByAttribution() bool {
 	return len(q.Tags) > 0 || slices.ContainsFunc(q.By, func(d Dimension) bool { return d == ByUser || d.Tag() != "" })
 }
 
-// Use is the usage of one account, date and model, or of a group.
+// Use is the usage of an account by date and model, or of a group.
 type Use struct {
-	Date     string    // empty where it is of a group
+	Date     string    // empty for a group
 	Model    string    // as Date
-	Group    []*string // the values of UsesQuery.By, in its order; nil where a request has none
+	Group    []*string // the values of UsesQuery.By, in its order; nil for a missing value
 	Usage    llm.Usage
 	Requests int64
-	Cost     llm.Money // what the account is charged
-	Unpriced int64     // attempts of which something has no price and adds 0 to Cost
-	// Uncertain is what attempts of which nobody knows the cost may have cost beyond it.
+	Cost     llm.Money // the account's charge
+	Unpriced int64     // attempts partly without a price, which adds 0 to Cost
+	// Uncertain is the amount by which the true cost may exceed Cost.
 	Uncertain llm.Money
-	Unseen    int64 // attempts whose usage nobody told, those among them that have been resolved, and whose process died
+	Unseen    int64 // attempts without a reported usage, including resolved ones and those of a dead process
 	Margin
 }
 
-// AtMost is the upper bound of the cost.
+// AtMost returns the upper bound of the cost.
 func (u *Use) AtMost() llm.Money { return u.Cost + u.Uncertain }
 
-// ID is stable: the same account, date and model give the same id for ever.
+// ID returns a stable id: the same account, date and model always yield the same id.
 func (u *Use) ID(account string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("weir:use:"+account+"/"+u.Date+"/"+u.Model)).String()
 }
@@ -75,11 +75,11 @@ func (t *Totals) Add(o *Totals) {
 	t.add(o.Margin)
 }
 
-// AtMost is the upper bound of the cost.
+// AtMost returns the upper bound of the cost.
 func (t *Totals) AtMost() llm.Money { return t.Cost + t.Uncertain }
 
-// UsesPage is one page of usage, newest date first, then model A to Z; groups with the newest first, then
-// by their other values A to Z, those without a value last.
+// UsesPage is one page of usage, newest date first, then model A to Z. Groups are sorted newest first, then by their
+// other values A to Z; missing values are last.
 type UsesPage struct {
 	Uses  []Use
 	Total Totals // over all matching entries
