@@ -6,21 +6,21 @@ import (
 	"weir/internal/llm"
 )
 
-// Backup is where an installation with SQLite is backed up to while it runs.
+// Backup configures the backups of a running installation with SQLite.
 type Backup struct {
 	// To is a directory, or s3://BUCKET/PREFIX; empty for no backups.
 	To string `yaml:"to"`
-	// Every is how often the journal is copied there, from one second.
+	// Every is the interval of copying the journal there, from one second.
 	Every time.Duration `yaml:"every"`
-	// Full is how often the database is backed up, from one minute.
+	// Full is the interval of database backups, from one minute.
 	Full time.Duration `yaml:"full"`
-	// Keep is how many backups of the database are kept, at least 1.
+	// Keep is the number of database backups to retain, at least 1.
 	Keep int `yaml:"keep"`
-	// S3 is how a bucket is reached.
+	// S3 configures the access to a bucket.
 	S3 S3 `yaml:"s3"`
 }
 
-// S3 is a service with the API of Amazon S3. What is empty is taken from AWS's own variables.
+// S3 is a service with the API of Amazon S3. Empty fields are taken from AWS's own environment variables.
 type S3 struct {
 	// Endpoint is an http or https address; empty for AWS.
 	Endpoint        string     `yaml:"endpoint"`

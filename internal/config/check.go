@@ -27,8 +27,7 @@ const (
 	milliPerSecond   = 1000
 )
 
-// check reports every value that has the right type and the wrong content, and
-// brings the rest into its one form.
+// check reports every value of the right type with invalid content, and normalizes the valid ones.
 func (l *loader) check(c *Config) {
 	l.checkAddress("listen", c.Listen)
 	if c.Telemetry.Listen != "" {
@@ -44,7 +43,7 @@ func (l *loader) check(c *Config) {
 	l.checkWord("log.level", c.Log.Level, []string{"debug", "info", "warn", "error"})
 	l.checkWord("log.format", c.Log.Format, []string{"auto", "text", "json"})
 	if c.PublicURL != "" {
-		c.PublicURL = l.checkHTTP("public_url", c.PublicURL, "it takes none")
+		c.PublicURL = l.checkHTTP("public_url", c.PublicURL, "remove them")
 	}
 	for i, host := range c.Hosts {
 		if host == "" || !isHost(host) {
@@ -63,7 +62,7 @@ func (l *loader) check(c *Config) {
 	l.checkPrices(c)
 	for i, path := range c.PricesFile {
 		if path == "" || slices.Contains(c.PricesFile[:i], path) {
-			l.report(index("prices_file", i), "`prices_file` has an empty path, or one twice")
+			l.report(index("prices_file", i), "`prices_file` has an empty or repeated path: remove it")
 		}
 	}
 	l.checkAliases(c)
@@ -83,34 +82,37 @@ func (l *loader) checkStores(c *Config) {
 func (l *loader) checkTLS(t *TLS) {
 	switch {
 	case (t.Cert == "") != (t.Key == ""):
-		l.report("tls", "`tls` needs both `cert` and `key`, or neither")
+		l.report("tls", "`tls` must have both `cert` and `key`, or neither")
 	case t.Cert != "" && len(t.ACME.Domains) > 0:
-		l.report("tls.acme", "`tls` takes `cert` and `key`, or `acme`, not both")
+		l.report("tls.acme", "`tls` must have either `cert` and `key`, or `acme`")
 	case t.ClientCA != "" && !t.On():
 		l.report("tls.client_ca", "`tls.client_ca` needs `tls.cert` and `tls.key`, or `tls.acme`")
 	}
 	for i, d := range t.ACME.Domains {
 		if !isHost(d) || !strings.Contains(d, ".") {
-			l.report(index("tls.acme.domains", i), "`tls.acme.domains[%d]` must be a name such as weir.example.com, not %s", i,
-				l.quote(index("tls.acme.domains", i), d))
+			path := index("tls.acme.domains", i)
+			l.report(path, "`tls.acme.domains[%d]` must be a name such as weir.example.com, not %s", i,
+				l.quote(path, d))
 		}
 		t.ACME.Domains[i] = strings.ToLower(d)
 	}
 	before := len(l.problems)
-	t.ACME.Directory = l.checkHTTP("tls.acme.directory", t.ACME.Directory, "it takes none")
+	t.ACME.Directory = l.checkHTTP("tls.acme.directory", t.ACME.Directory, "remove them")
 	if u, err := url.Parse(t.ACME.Directory); err == nil && len(l.problems) == before && u.Scheme != "https" &&
 		!IsLoopbackHost(u.Hostname()) {
-		l.report("tls.acme.directory", "`tls.acme.directory` must be an https URL: RFC 8555, section 6.1, asks for it")
+		l.report("tls.acme.directory", "`tls.acme.directory` must be an https URL, as RFC 8555, section 6.1, requires")
 	}
 }
 
 func (l *loader) checkBackup(c *Config) {
 	b := &c.Backup
 	if b.To != "" && !c.Database.IsZero() {
-		l.report("backup.to", "`backup.to` is for SQLite, and `database` is set: back up PostgreSQL by its own tools")
+		l.report("backup.to", "`backup.to` works only with SQLite, but `database` is set: "+
+			"back up PostgreSQL with its own tools")
 	}
 	if name, isBucket := strings.CutPrefix(b.To, "s3://"); isBucket && (name == "" || name[0] == '/') {
-		l.report("backup.to", "`backup.to` must be a directory, or s3://BUCKET/PREFIX, not %s", l.quote("backup.to", b.To))
+		l.report("backup.to", "`backup.to` must be a directory, or s3://BUCKET/PREFIX, not %s",
+			l.quote("backup.to", b.To))
 	}
 	if b.Every < time.Second {
 		l.report("backup.every", "`backup.every` must be at least 1s")
@@ -120,10 +122,11 @@ func (l *loader) checkBackup(c *Config) {
 	}
 	l.checkRange("backup.keep", int64(b.Keep), 1)
 	if b.S3.Endpoint != "" {
-		b.S3.Endpoint = l.checkHTTP("backup.s3.endpoint", b.S3.Endpoint, "keys go to `access_key_id` and `secret_access_key`")
+		b.S3.Endpoint = l.checkHTTP("backup.s3.endpoint", b.S3.Endpoint,
+			"set `access_key_id` and `secret_access_key` instead")
 	}
 	if (b.S3.AccessKeyID == "") != b.S3.SecretAccessKey.IsZero() {
-		l.report("backup.s3", "`backup.s3` needs both `access_key_id` and `secret_access_key`, or neither")
+		l.report("backup.s3", "`backup.s3` must have both `access_key_id` and `secret_access_key`, or neither")
 	}
 }
 
@@ -172,7 +175,7 @@ func (l *loader) checkWord(path, word string, words []string) {
 	}
 }
 
-// checkAddress wants host:port with a port from 0, which is any free one.
+// checkAddress requires host:port. Port 0 selects any free port.
 func (l *loader) checkAddress(path, address string) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && (host == "" || isHost(host)) {
@@ -192,8 +195,7 @@ func isHost(host string) bool {
 	})
 }
 
-// checkSecretURL wants a URL with a host. It never shows the URL, which may
-// carry a password.
+// checkSecretURL requires a URL with a host. It never shows the URL, which may contain a password.
 func (l *loader) checkSecretURL(path string, s llm.Secret, want string, schemes ...string) {
 	if s.IsZero() {
 		return
@@ -203,13 +205,13 @@ func (l *loader) checkSecretURL(path string, s llm.Secret, want string, schemes 
 	case err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" && !u.Query().Has("host"):
 		l.report(path, "`%s` must be %s", path, want)
 	case u.Fragment != "" || strings.Contains(u.Path+u.RawQuery, "@"):
-		// Half of the password would be taken for something that may be shown.
-		l.report(path, "`%s` has a character in its password that must be written as %%2F for /, %%3F for ?, %%23 for #", path)
+		// Part of the password would be treated as a part that may be shown.
+		l.report(path, "`%s` has an unescaped character in its password: write %%2F for /, %%3F for ?, %%23 for #",
+			path)
 	}
 }
 
-// checkHTTP wants an http or https URL and nothing but its address. It returns
-// it without a slash at its end.
+// checkHTTP requires an http or https URL with only an address. It returns the URL without a trailing slash.
 func (l *loader) checkHTTP(path, text, credentials string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -220,9 +222,9 @@ func (l *loader) checkHTTP(path, text, credentials string) string {
 		}
 		l.report(path, "`%s` must be an http or https URL such as https://api.example.com/v1%s", path, shown)
 	case u.User != nil:
-		l.report(path, "`%s` must not carry credentials; %s", path, credentials)
+		l.report(path, "`%s` must not contain credentials; %s", path, credentials)
 	case strings.ContainsAny(text, "?#"):
-		l.report(path, "`%s` must not carry a query or a fragment", path)
+		l.report(path, "`%s` must not contain a query or a fragment", path)
 	case u.Port() != "" && !isPort(u.Port()):
 		l.report(path, "`%s` must have a port from 1 to 65535, not %s", path, u.Port())
 	}
@@ -257,7 +259,7 @@ func (l *loader) checkPrices(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
 		path := join("prices", name)
 		if base, _, err := pricing.CutSince(name); err != nil {
-			l.report(path, "a key of `prices` that holds from a day ends like ` since 2027-01-31`: %v", err)
+			l.report(path, "a dated key of `prices` must end like ` since 2027-01-31`: %v", err)
 		} else if !isFullName(base) {
 			l.report(path, "a key of `prices` must be %s, not %s", wantFullName, strconv.Quote(clip(name, maxQuote)))
 		}
@@ -277,7 +279,7 @@ func checkPrice(class, text string) error {
 	}
 	pico, err := llm.ParseUnitRate(text)
 	if err == nil && class == "second" && pico%milliPerSecond != 0 {
-		return fmt.Errorf("price %q: more than 9 decimals", text)
+		return fmt.Errorf("price %q has more than 9 decimals", text)
 	}
 	return err
 }
@@ -286,10 +288,10 @@ func (l *loader) checkAliases(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Aliases)) {
 		path, a := join("aliases", name), c.Aliases[name]
 		if strings.Contains(name, "/") || !isModelName(name) {
-			l.report(path, "an alias is one word without a slash, not %s", strconv.Quote(clip(name, maxQuote)))
+			l.report(path, "an alias must be one word without a slash, not %s", strconv.Quote(clip(name, maxQuote)))
 		}
 		if at := strings.IndexByte(name, '*'); at >= 0 && at < len(name)-1 {
-			l.report(path, "an asterisk stands for the rest of a name, so it comes last, as in `claude-*`, not in %s",
+			l.report(path, "an asterisk must be the last character of an alias, as in `claude-*`, not as in %s",
 				ticks(name))
 		}
 		if len(a.Targets) == 0 {
@@ -309,16 +311,17 @@ func (l *loader) checkAliases(c *Config) {
 	}
 }
 
-// checkCauses lists the causes where a word is none: whoever misspells one wants to know the others, too.
+// checkCauses reports unknown causes and lists all causes, because a user who misspells one wants to see the others.
 func (l *loader) checkCauses(path string, on []llm.Cause) {
 	for i, cause := range on {
 		if all := llm.Causes(); !slices.Contains(all, cause) {
-			l.report(index(path, i), "unknown cause %s; the causes are %s", l.quote(index(path, i), string(cause)), words(all))
+			l.report(index(path, i), "unknown cause %s; choose from %s", l.quote(index(path, i), string(cause)),
+				words(all))
 		}
 	}
 }
 
-// words are the causes as a list for people.
+// words returns the causes as a list for messages.
 func words(all []llm.Cause) string {
 	var s []string
 	for _, cause := range all {
@@ -350,7 +353,7 @@ func (l *loader) checkTargets(path string, targets []string) {
 		case !isFullName(t):
 			l.report(p, "a target must be %s, not %s", wantFullName, l.quote(p, t))
 		case slices.Contains(targets[:i], t):
-			l.report(p, "doubled target %s", l.quote(p, t))
+			l.report(p, "target %s appears twice: remove one", l.quote(p, t))
 		}
 	}
 }
@@ -368,15 +371,14 @@ func (l *loader) checkDefaultModel(c *Config) {
 		l.quote("default_model", name), hint)
 }
 
-// checkSecrets reports what is wrong with the keys that secrets are sealed with, and
-// tells nothing of them.
+// checkSecrets reports invalid encryption keys without showing them.
 func (l *loader) checkSecrets(s *Secrets) {
 	if !s.Key.IsZero() {
 		if _, err := seal.ParseKey(s.Key.Reveal()); err != nil {
 			l.report("secrets.key", "`secrets.key` is %v", err)
 		}
 	} else if len(s.Previous) > 0 {
-		l.report("secrets.previous", "`secrets.previous` needs `secrets.key`, which replaces them")
+		l.report("secrets.previous", "`secrets.previous` needs `secrets.key`: set the key that replaces them")
 	}
 	for i, old := range s.Previous {
 		if _, err := seal.ParseKey(old.Reveal()); err != nil {

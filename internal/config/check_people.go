@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// checkPeople reports what is wrong with how people sign in.
+// checkPeople reports invalid values of the sign-in settings.
 func (l *loader) checkPeople(c *Config) {
 	if c.Sessions.Idle < time.Minute {
 		l.report("sessions.idle", "`sessions.idle` must be at least 1m")
@@ -23,7 +23,7 @@ func (l *loader) checkPeople(c *Config) {
 	}
 	l.checkWord("sessions.passwords", c.Sessions.Passwords, []string{"on", "off"})
 	if c.Sessions.Passwords == "off" && c.OIDC.Issuer == "" {
-		l.report("sessions.passwords", "`sessions.passwords: off` needs `oidc`: nobody could sign in")
+		l.report("sessions.passwords", "`sessions.passwords: off` needs `oidc`: without both, nobody can sign in")
 	}
 	l.checkOIDC(c)
 	l.checkSMTP(&c.SMTP)
@@ -50,7 +50,7 @@ func (l *loader) checkOIDC(c *Config) {
 		l.report("oidc", "`oidc` needs `client_secret`")
 	}
 	if !slices.Contains(o.Scopes, "openid") {
-		l.report("oidc.scopes", "`oidc.scopes` must have openid among them")
+		l.report("oidc.scopes", "`oidc.scopes` must include openid")
 	}
 	if o.GroupsClaim == "" {
 		l.report("oidc.groups_claim", "`oidc.groups_claim` must be the name of a claim, such as groups")
@@ -63,19 +63,20 @@ func (l *loader) checkOIDC(c *Config) {
 	}
 }
 
-// checkIssuer wants the URL as the provider writes it: a slash at its end counts.
+// checkIssuer requires the URL exactly as the provider writes it; a trailing slash is significant.
 func (l *loader) checkIssuer(issuer string, insecure bool) {
 	const path = "oidc.issuer"
 	before := len(l.problems)
-	l.checkHTTP(path, issuer, "they stand in `client_id` and `client_secret`")
+	l.checkHTTP(path, issuer, "set `client_id` and `client_secret` instead")
 	u, err := url.Parse(issuer)
 	if err == nil && len(l.problems) == before && u.Scheme != "https" && !insecure && !IsLoopbackHost(u.Hostname()) {
-		l.report(path, "`%s` must be an https URL: over plain http anybody on the way could sign in as anybody", path)
+		l.report(path, "`%s` must be an https URL: over plain http an attacker on the network could "+
+			"sign in as any user", path)
 	}
 }
 
-// IsLoopbackHost reports whether a host, in lower case, is this machine: an address of
-// its own, or localhost and all names below it (RFC 6761, section 6.3).
+// IsLoopbackHost reports whether a lower-case host is this machine: a loopback address, localhost, or a name below it
+// (RFC 6761, section 6.3).
 func IsLoopbackHost(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.IsLoopback()
@@ -99,10 +100,10 @@ func (l *loader) checkSMTP(s *SMTP) {
 			l.quote("smtp.from", s.From))
 	}
 	if (s.Username == "") != s.Password.IsZero() {
-		l.report("smtp", "`smtp` needs both `username` and `password`, or neither")
+		l.report("smtp", "`smtp` must have both `username` and `password`, or neither")
 	}
 	if s.TLS == "none" && s.Username != "" && !IsLoopbackHost(host) {
 		l.report("smtp.tls",
-			"`smtp.tls` must not be none where a password is sent: it would go over the network as it is")
+			"`smtp.tls` must not be none with a password: it would be sent over the network unencrypted")
 	}
 }

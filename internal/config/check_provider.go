@@ -16,8 +16,8 @@ import (
 func (l *loader) checkProvider(p *Provider) {
 	path := join("providers", p.Name)
 	if !isProviderName(p.Name) {
-		l.report(path, "a provider's name is lower-case letters, digits, dash, underscore and dot, at most %d, not %s%s",
-			maxProviderName, strconv.Quote(clip(p.Name, maxQuote)), lowerHint(p.Name))
+		l.report(path, "a provider's name must be at most %d lower-case letters, digits, dashes, underscores and "+
+			"dots, not %s%s", maxProviderName, strconv.Quote(clip(p.Name, maxQuote)), lowerHint(p.Name))
 	}
 	dialects := registry.All().OfProviders()
 	if p.Dialect != "" {
@@ -28,7 +28,7 @@ func (l *loader) checkProvider(p *Provider) {
 	}
 	if p.BaseURL != "" {
 		p.WrittenURL = l.originOf(join(path, "base_url")).written
-		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "put the key in `api_keys`")
+		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "set `api_keys` instead")
 	}
 	if p.Prefill != "" {
 		l.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
@@ -71,31 +71,31 @@ func lowerHint(name string) string {
 	return ""
 }
 
-// checkKeys wants keys that fit an HTTP header, each once.
+// checkKeys requires distinct keys that are valid in an HTTP header.
 func (l *loader) checkKeys(path string, keys []llm.Secret) {
 	for i, k := range keys {
 		p := index(path, i)
 		switch text := k.Reveal(); {
 		case text == "":
-			l.report(p, "an API key is empty; leave it out or give it")
+			l.report(p, "an API key is empty; set or remove it")
 		case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }):
-			l.report(p, "an API key holds white space or a character that no HTTP header carries")
+			l.report(p, "an API key contains white space or a character that is invalid in an HTTP header")
 		default:
 			if j := slices.IndexFunc(keys[:i], k.Equal); j >= 0 {
-				l.report(p, "the same API key as entry %d", j+1)
+				l.report(p, "the API key is the same as entry %d; remove one", j+1)
 			}
 		}
 	}
 }
 
-// checkAdminKey wants a key that fits an HTTP header.
+// checkAdminKey requires a key that is valid in an HTTP header.
 func (l *loader) checkAdminKey(path string, k llm.Secret) {
 	if strings.ContainsFunc(k.Reveal(), func(c rune) bool { return c <= ' ' || c > '~' }) {
-		l.report(path, "an admin key holds white space or a character that no HTTP header carries")
+		l.report(path, "an admin key contains white space or a character that is invalid in an HTTP header")
 	}
 }
 
-// checkAuth wants a scheme that fits the keys.
+// checkAuth requires a scheme that fits the keys.
 func (l *loader) checkAuth(path string, p *Provider) {
 	auth, auths := credential.Scheme(p.Auth), []string(nil)
 	for _, s := range credential.Schemes() {
@@ -103,13 +103,13 @@ func (l *loader) checkAuth(path string, p *Provider) {
 	}
 	l.checkWord(join(path, "auth"), p.Auth, auths)
 	if auth == credential.None && len(p.APIKeys) > 0 {
-		l.report(join(path, "auth"), "`auth: none` sends no key, but there are `api_keys`; leave out one of the two")
+		l.report(join(path, "auth"), "`auth: none` sends no key, but there are `api_keys`; remove one of the two")
 	}
 	for i, k := range p.APIKeys {
 		if auth.IsAccessKey(k.Reveal()) {
 			l.report(index(join(path, "api_keys"), i),
-				"an Amazon Bedrock API key has no colon; access keys come from the environment or a profile, not "+
-					"from `api_keys`")
+				"an Amazon Bedrock API key has no colon; set access keys in the environment or a profile, not "+
+					"in `api_keys`")
 		}
 	}
 }
@@ -118,9 +118,9 @@ func (l *loader) checkModelList(path string, models []string) {
 	for i, m := range models {
 		switch {
 		case !isModelName(m):
-			l.report(index(path, i), "a model's name is one word, not %s", l.quote(index(path, i), m))
+			l.report(index(path, i), "a model's name must be one word, not %s", l.quote(index(path, i), m))
 		case slices.Contains(models[:i], m):
-			l.report(index(path, i), "doubled model %s", l.quote(index(path, i), m))
+			l.report(index(path, i), "model %s appears twice: remove one", l.quote(index(path, i), m))
 		}
 	}
 }
@@ -130,12 +130,12 @@ func (l *loader) checkTimeouts(path string, t *Timeouts) {
 		"connect": t.Connect, "first_byte": t.FirstByte, "idle": t.Idle, "total": t.Total,
 	} {
 		if p := join(path, key); d < 0 || d == 0 && l.isSet(p) {
-			l.report(p, "the timeout `%s` must be above zero; leave it out for the default", key)
+			l.report(p, "the timeout `%s` must be above zero; remove it for the default", key)
 		}
 	}
 }
 
-// isModelName reports whether a name can stand behind the slash.
+// isModelName reports whether a name is valid after the slash.
 func isModelName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
 		return unicode.IsSpace(c) || !unicode.IsPrint(c)

@@ -7,10 +7,10 @@ import (
 	"weir/internal/llm"
 )
 
-// Config is the whole configuration. Its yaml tags are the keys of the file,
-// and, in capitals behind WEIR_, the names of the environment variables.
+// Config is the whole configuration. Its yaml tags are the keys of the file and, in capitals with the prefix WEIR_, the
+// names of the environment variables.
 type Config struct {
-	// Listen is the address, host:port, at which the gateway answers.
+	// Listen is the address, host:port, that the gateway listens on.
 	Listen string `yaml:"listen"`
 	// Data is the directory of the journal and of the embedded database.
 	Data string `yaml:"data"`
@@ -20,90 +20,81 @@ type Config struct {
 	Valkey llm.Secret `yaml:"valkey"`
 	// Durability is "batched" or "strict".
 	Durability string `yaml:"durability"`
-	// DefaultModel is a <provider>/<model-name> or an alias; empty for the
-	// first usable model of the shipped order.
+	// DefaultModel is a <provider>/<model-name> or an alias; empty for the first usable model in the built-in order.
 	DefaultModel string `yaml:"default_model"`
-	// Providers are in the order of the file; those of the environment alone
-	// follow. Their names are unique.
+	// Providers are in the order of the file, followed by those that only the environment defines. Their names are
+	// unique.
 	Providers []Provider `yaml:"providers"`
-	// Models says what the catalogue does not know, or knows otherwise, by
-	// <provider>/<model-name>.
+	// Models overrides and extends the catalogue's data about models, by <provider>/<model-name>.
 	Models map[string]Model `yaml:"models"`
-	// DefaultMaxOutput is the cap on output tokens, at least 1, where neither
-	// the client nor the catalogue gives one.
+	// DefaultMaxOutput is the cap on output tokens, at least 1, if neither the client nor the catalogue sets one.
 	DefaultMaxOutput int64 `yaml:"default_max_output"`
 	// Prices are plain decimals of US dollars by <provider>/<model-name> and
 	// class: per million tokens, or per unit for the classes of UnitClasses.
 	Prices map[string]map[string]string `yaml:"prices"`
-	// PricesFile are the paths of price files, of which a later one beats an earlier one,
-	// and Prices beat all.
+	// PricesFile lists the paths of price files. Later files override earlier ones, and Prices overrides all.
 	PricesFile Paths `yaml:"prices_file,omitempty"`
-	// Pricing is what prices are taken for.
+	// Pricing configures the use of prices.
 	Pricing Pricing `yaml:"pricing"`
-	// Aliases are by name; a name holds no slash.
+	// Aliases are keyed by name; a name contains no slash.
 	Aliases map[string]Alias `yaml:"aliases"`
-	// Limits are those of the installation as a whole, and what keys and
-	// accounts have that have none of their own.
+	// Limits holds the limits of the whole installation, and the defaults for keys and accounts without limits of their
+	// own.
 	Limits InstallationLimits `yaml:"limits"`
-	// MaxConcurrency is how many requests are in flight on this node, at least
-	// 1, before it sheds load.
+	// MaxConcurrency is the number of requests in flight, at least 1, above which this node sheds load.
 	MaxConcurrency int `yaml:"max_concurrency"`
-	// MaxBody is the limit of a request's body, 1 KiB to 1 GiB.
+	// MaxBody is the maximum size of a request body, 1 KiB to 1 GiB.
 	MaxBody Bytes `yaml:"max_body"`
-	// PublicURL is the address that links carry, without a slash at its end;
-	// empty for what the gateway listens on.
+	// PublicURL is the base address of links, without a trailing slash; empty for the address that the gateway listens
+	// on.
 	PublicURL string `yaml:"public_url"`
-	// Hosts are further names of the gateway, in lower case, without a port or a
-	// dot at the end. Requests for other names are refused, but at the client APIs.
+	// Hosts lists further names of the gateway, in lower case, without a port or a trailing dot. Requests for other
+	// names are refused, except at the client APIs.
 	Hosts []string `yaml:"hosts"`
-	// CORS is which browser programs of other sites may use the client APIs.
+	// CORS configures the browser programs of other sites that may use the client APIs.
 	CORS CORS `yaml:"cors"`
-	// TrustedProxies are the networks whose X-Forwarded-* headers count.
+	// TrustedProxies are the networks of proxies with trusted X-Forwarded-* headers.
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// TLS is empty, or complete.
 	TLS TLS `yaml:"tls"`
-	// InsecureHTTP lets people sign in, and takes keys of operators, over plain http
-	// beyond loopback.
+	// InsecureHTTP permits sign-in and operators' keys over plain http on non-loopback addresses.
 	InsecureHTTP bool `yaml:"insecure_http"`
-	// Sessions is how long people stay signed in.
+	// Sessions configures the sessions of people.
 	Sessions Sessions `yaml:"sessions"`
-	// OIDC is who signs people in beside passwords; nobody without an issuer.
+	// OIDC configures single sign-on; off without an issuer.
 	OIDC OIDC `yaml:"oidc"`
-	// SMTP is how mail is sent; not at all without an address.
+	// SMTP configures mail; off without an address.
 	SMTP SMTP `yaml:"smtp"`
-	// Outbound is how providers are reached.
+	// Outbound configures the connections to providers.
 	Outbound Outbound `yaml:"outbound"`
-	// Retention is how long data lives.
+	// Retention configures how long data is stored.
 	Retention Retention `yaml:"retention"`
-	// Kept is how much is kept for clients.
+	// Kept bounds the data that is stored for clients.
 	Kept Kept `yaml:"kept"`
-	// Backup is where the installation is backed up to while it runs.
+	// Backup configures the backups of the running installation.
 	Backup Backup `yaml:"backup"`
-	// Telemetry is where metrics are served.
+	// Telemetry configures the address of metrics.
 	Telemetry Telemetry `yaml:"telemetry"`
-	// Webhooks is what endpoints may be.
+	// Webhooks configures the permitted endpoints.
 	Webhooks Webhooks `yaml:"webhooks"`
-	// Secrets is what secrets in the database are sealed with.
+	// Secrets configures the keys that encrypt secrets in the database.
 	Secrets Secrets `yaml:"secrets"`
-	// DrainDelay is how long a graceful stop still takes requests, while /readyz says that it stops.
+	// DrainDelay is how long a graceful stop still accepts requests while /readyz already reports the stop.
 	DrainDelay time.Duration `yaml:"drain_delay"`
-	// DrainTimeout is how long a graceful stop waits for requests in flight; 0
-	// for not at all.
+	// DrainTimeout is how long a graceful stop waits for requests in flight; 0 for no wait.
 	DrainTimeout time.Duration `yaml:"drain_timeout"`
-	// Log is how the log is written.
+	// Log configures the log.
 	Log Log `yaml:"log"`
 
-	// File is the file that was read; empty for none.
+	// File is the path of the file that was read; empty for none.
 	File string `yaml:"-"`
-	// Warnings are what an operator should know and may ignore, such as an
-	// unknown WEIR_ variable. They hold no values.
+	// Warnings are messages that an operator may ignore, such as an unknown WEIR_ variable. They contain no values.
 	Warnings []string `yaml:"-"`
-	// origins are where each value was set, by path.
+	// origins maps the path of each value to the place where it was set.
 	origins map[string]origin `yaml:"-"`
 }
 
-// Reloaded is the configuration that counts once next was read: what of it can change while the gateway runs, and the
-// rest as it was.
+// Reloaded returns c with the settings of next that can change while the gateway runs.
 func (c Config) Reloaded(next *Config) Config {
 	c.Providers, c.Models, c.Prices, c.PricesFile, c.Pricing, c.Aliases = next.Providers, next.Models, next.Prices,
 		next.PricesFile, next.Pricing, next.Aliases
@@ -113,145 +104,139 @@ func (c Config) Reloaded(next *Config) Config {
 	return c
 }
 
-// Paths are names of files; in the file, a single one needs no list.
+// Paths is a list of file names. In the file, a single name needs no list.
 type Paths []string
 
-// Limits are requests a minute, tokens a minute and requests at a time; 0 is
-// no limit.
+// Limits are requests a minute, tokens a minute and concurrent requests; 0 means no limit.
 type Limits struct {
 	RPM         int64 `yaml:"rpm"`
 	TPM         int64 `yaml:"tpm"`
 	Concurrency int64 `yaml:"concurrency"`
 }
 
-// InstallationLimits are Limits of all requests together, and defaults.
+// InstallationLimits holds the limits of all requests together, and defaults.
 type InstallationLimits struct {
 	RPM         int64 `yaml:"rpm"`
 	TPM         int64 `yaml:"tpm"`
 	Concurrency int64 `yaml:"concurrency"`
-	// PerKey and PerAccount hold for each key and each account, number by number
-	// where it has none of its own.
+	// PerKey and PerAccount are the defaults for each key and each account, number by number.
 	PerKey     Limits `yaml:"per_key"`
 	PerAccount Limits `yaml:"per_account"`
-	// RejectedPerKey and RejectedPerAccount are how many attempts a minute providers may reject for nothing; 0 for any
-	// number.
+	// RejectedPerKey and RejectedPerAccount bound the attempts a minute that providers reject free of charge; 0 for no
+	// bound.
 	RejectedPerKey     int64 `yaml:"rejected_per_key"`
 	RejectedPerAccount int64 `yaml:"rejected_per_account"`
 }
 
-// TLS is where the certificate comes from: from the files of it and its key, both or neither, or by ACME.
+// TLS configures the certificate: a certificate file and a key file, both or neither, or ACME.
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 	ACME ACME   `yaml:"acme"`
-	// ClientCA is a PEM file of the authorities whose clients alone come to the pages, the administration and the
-	// metrics; empty for no such condition.
+	// ClientCA is a PEM file of certificate authorities. If it is set, the pages, the administration and the metrics
+	// require a client certificate of these.
 	ClientCA string `yaml:"client_ca"`
 }
 
-// On reports whether clients are talked to over TLS.
+// On reports whether clients connect over TLS.
 func (t *TLS) On() bool { return t.Cert != "" || len(t.ACME.Domains) > 0 }
 
-// ACME is how certificates are obtained from an authority (RFC 8555), whose terms are accepted by that.
+// ACME configures an authority that issues certificates (RFC 8555). Its use accepts the authority's terms.
 type ACME struct {
-	// Domains are the names that certificates are for; none for no ACME.
+	// Domains are the names on the certificates; empty to disable ACME.
 	Domains []string `yaml:"domains,omitempty"`
-	// Email is where the authority writes to; empty for nowhere.
+	// Email is the contact address for the authority; empty for none.
 	Email string `yaml:"email"`
 	// Directory is the https address of the authority's directory.
 	Directory string `yaml:"directory"`
 }
 
-// Outbound is how the gateway reaches out.
+// Outbound configures outgoing connections.
 type Outbound struct {
-	// Proxy is a URL of one of outbound.ProxySchemes, which may carry a password.
+	// Proxy is a URL with one of outbound.ProxySchemes, which may contain a password.
 	Proxy llm.Secret `yaml:"proxy"`
-	// CAFile is a PEM file of certificate authorities trusted beside the
-	// system's.
+	// CAFile is a PEM file of certificate authorities that are trusted in addition to the system's.
 	CAFile string `yaml:"ca_file"`
 }
 
-// Kept is how much is kept for clients: replies for an Idempotency-Key, and what the
-// Responses API keeps. 0 is no bound.
+// Kept bounds the data that is stored for clients: replies for an Idempotency-Key, and responses of the Responses API.
+// 0 means no bound.
 type Kept struct {
-	// BytesPerAccount is for replies and responses together, as they are stored.
+	// BytesPerAccount bounds the stored size of replies and responses together.
 	BytesPerAccount Bytes `yaml:"bytes_per_account"`
-	// RepliesPerAccount is how many replies and responses that may be.
+	// RepliesPerAccount bounds the number of replies and responses.
 	RepliesPerAccount int64 `yaml:"replies_per_account"`
-	// MinFreeDisk is what has to be free on the disk of Data, with SQLite, for anything
-	// to be kept.
+	// MinFreeDisk is the space that must be free on the disk of Data, with SQLite, for storing any.
 	MinFreeDisk Bytes `yaml:"min_free_disk"`
 }
 
-// Telemetry is where metrics are served.
+// Telemetry configures the address of metrics.
 type Telemetry struct {
-	// Listen is an address, host:port, of its own; empty for the main one.
+	// Listen is a separate address, host:port; empty for the main one.
 	Listen string `yaml:"listen"`
 }
 
-// Secrets is what secrets in the database are sealed with. Keys are 32 random bytes in
-// base64 or hexadecimal digits.
+// Secrets configures the keys that encrypt secrets in the database. Keys are 32 random bytes in base64 or hexadecimal.
 type Secrets struct {
-	// Key is the key to seal with; empty for one in a file in Data.
+	// Key is the current key; empty for a key file in Data.
 	Key llm.Secret `yaml:"key"`
-	// Previous are keys that Key has replaced, until everything is sealed anew.
+	// Previous are the keys that Key has replaced, until all secrets are encrypted again.
 	Previous []llm.Secret `yaml:"previous,omitempty"`
 }
 
-// Webhooks is what webhook endpoints may be.
+// Webhooks configures the permitted webhook endpoints.
 type Webhooks struct {
-	// AllowPrivate allows loopback and private addresses, and http there.
+	// AllowPrivate permits loopback and private addresses, and plain http there.
 	AllowPrivate bool `yaml:"allow_private"`
 }
 
-// Log is how the log is written.
+// Log configures the log.
 type Log struct {
 	// Level is "debug", "info", "warn" or "error".
 	Level string `yaml:"level"`
-	// Format is "text", "json", or "auto": text on a terminal, else JSON.
+	// Format is "text", "json" or "auto": text on a terminal, otherwise JSON.
 	Format string `yaml:"format"`
 }
 
-// Sessions is how long people stay signed in.
+// Sessions configures the sessions of people.
 type Sessions struct {
-	// Idle is how long a session lives that nobody uses, from one minute.
+	// Idle is the lifetime of an unused session, from one minute.
 	Idle time.Duration `yaml:"idle"`
-	// Absolute is how long a session lives at the longest, at least as long.
+	// Absolute is the maximum lifetime of a session, at least Idle.
 	Absolute time.Duration `yaml:"absolute"`
-	// Passwords is "on", or "off": people come by single sign-on alone.
+	// Passwords is "on" or "off"; off permits only single sign-on.
 	Passwords string `yaml:"passwords"`
 }
 
 // OIDC is an OpenID Connect provider. It is empty, or has an issuer, a client id
 // and a client secret.
 type OIDC struct {
-	// Issuer is an https URL; http on this machine, and with insecure_http.
+	// Issuer is an https URL. http is permitted on this machine, and with insecure_http.
 	Issuer       string     `yaml:"issuer"`
 	ClientID     string     `yaml:"client_id"`
 	ClientSecret llm.Secret `yaml:"client_secret"`
-	// Name is on the button.
+	// Name is the label of the button.
 	Name string `yaml:"name"`
-	// Scopes are asked for, openid among them.
+	// Scopes are the requested scopes, including openid.
 	Scopes []string `yaml:"scopes"`
-	// GroupsClaim is where the provider says in which groups somebody is.
+	// GroupsClaim is the name of the claim with a person's groups.
 	GroupsClaim string `yaml:"groups_claim"`
-	// Operators are the groups whose people are operators; none: groups say
-	// nothing of operators.
+	// Operators are the groups of operators; if empty, groups do not affect the operator role.
 	Operators []string `yaml:"operators,omitempty"`
-	// Accounts are the groups of each role, by name of the account.
+	// Accounts holds the groups of each role, by account name.
 	Accounts map[string]RoleGroups `yaml:"accounts"`
-	// SignUp lets in everybody whom the provider knows.
+	// SignUp admits everybody that the provider knows.
 	SignUp bool `yaml:"sign_up"`
 }
 
-// RoleGroups are the groups whose people have a role in an account.
+// RoleGroups holds the groups that grant roles in an account.
 type RoleGroups struct {
 	Owner  []string `yaml:"owner,omitempty"`
 	Member []string `yaml:"member,omitempty"`
 	Viewer []string `yaml:"viewer,omitempty"`
 }
 
-// SMTP is a mail server. It is empty, or has an address and a sender.
+// SMTP configures a mail server. It is empty, or has an address and a sender.
 type SMTP struct {
 	// Addr is host:port.
 	Addr     string     `yaml:"addr"`
@@ -265,7 +250,7 @@ type SMTP struct {
 
 const day = 24 * time.Hour
 
-// Default is the configuration where nobody says anything.
+// Default returns the configuration without any settings.
 func Default() Config {
 	return Config{
 		Listen:           "127.0.0.1:8080",
@@ -276,11 +261,13 @@ func Default() Config {
 		MaxConcurrency:   4096,
 		Limits:           InstallationLimits{RejectedPerKey: 600, RejectedPerAccount: 3000},
 		MaxBody:          32 << 20,
-		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day, Attribution: 400 * day},
-		Kept:             Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
-		TLS:              TLS{ACME: ACME{Directory: "https://acme-v02.api.letsencrypt.org/directory"}},
-		Backup:           Backup{Every: 10 * time.Second, Full: day, Keep: 7},
-		Sessions:         Sessions{Idle: 12 * time.Hour, Absolute: 7 * day, Passwords: "on"},
+		Retention: Retention{
+			Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day, Attribution: 400 * day,
+		},
+		Kept:     Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
+		TLS:      TLS{ACME: ACME{Directory: "https://acme-v02.api.letsencrypt.org/directory"}},
+		Backup:   Backup{Every: 10 * time.Second, Full: day, Keep: 7},
+		Sessions: Sessions{Idle: 12 * time.Hour, Absolute: 7 * day, Passwords: "on"},
 		OIDC: OIDC{
 			Name: "single sign-on", Scopes: []string{"openid", "profile", "email"}, GroupsClaim: "groups",
 		},
@@ -290,11 +277,10 @@ func Default() Config {
 	}
 }
 
-// Strategies are the ways in which an alias chooses among its targets. The
-// first is the default.
+// Strategies returns the strategies by which an alias chooses among its targets. The first is the default.
 func Strategies() []string { return []string{"fallback", "weighted", "latency"} }
 
-// TokenClasses are the price classes in US dollars per million tokens.
+// TokenClasses returns the price classes in US dollars per million tokens.
 func TokenClasses() []string {
 	return []string{
 		"input", "output", "cache_read", "cache_write", "cache_write_1h",
@@ -302,8 +288,8 @@ func TokenClasses() []string {
 	}
 }
 
-// UnitClasses are the price classes in US dollars per unit. "second" is a
-// second of audio, which llm.Milliseconds counts in thousandths.
+// UnitClasses returns the price classes in US dollars per unit. "second" is a second of audio; llm.Milliseconds counts
+// it in thousandths.
 func UnitClasses() []string {
 	return []string{
 		"request", "image", "character", "second",

@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// CORS is which browser programs of other sites may use the client APIs
+// CORS configures the browser programs of other sites that may use the client APIs
 // (https://fetch.spec.whatwg.org/#http-cors-protocol).
 type CORS struct {
-	// Origins are scheme, host and port as browsers send them, in lower case, or "*" alone for
-	// all. None: answers have no header of CORS.
+	// Origins lists origins as browsers send them: scheme, host and port, in lower case; or only "*" for all. If empty,
+	// responses have no CORS headers.
 	Origins []string `yaml:"origins"`
 }
 
-// AnyOrigin is all origins.
+// AnyOrigin permits all origins.
 const AnyOrigin = "*"
 
 const (
 	mostOrigins   = 100
-	longestOrigin = 300 // bytes: a host's name has 253 at most
+	longestOrigin = 300 // bytes; a host name has at most 253
 )
 
 func (l *loader) checkCORS(c *CORS) {
 	if len(c.Origins) > mostOrigins {
-		l.report("cors.origins", "`cors.origins` has %d entries, more than %d", len(c.Origins), mostOrigins)
+		l.report("cors.origins", "`cors.origins` has %d entries; the maximum is %d", len(c.Origins), mostOrigins)
 		return
 	}
 	for i, text := range c.Origins {
 		path := index("cors.origins", i)
 		if text == AnyOrigin {
 			if len(c.Origins) > 1 {
-				l.report(path, "`cors.origins` has `*`, which is all origins: leave out the others, or the `*`")
+				l.report(path, "`cors.origins` has `*`, which permits all origins: remove the others, or the `*`")
 			}
 			continue
 		}
@@ -39,17 +39,17 @@ func (l *loader) checkCORS(c *CORS) {
 		switch {
 		case !ok:
 			l.report(path, "`cors.origins[%d]` must be an origin such as https://app.example.com or "+
-				"http://localhost:3000, without a path or a slash at its end, or `*` alone, not %s", i,
+				"http://localhost:3000, without a path or a trailing slash, or only `*`, not %s", i,
 				l.quote(path, text))
 		case slices.Contains(c.Origins[:i], origin):
-			l.report(path, "`cors.origins` has %s twice", origin)
+			l.report(path, "`cors.origins` has %s twice: remove one", origin)
 		}
 		c.Origins[i] = origin
 	}
 }
 
-// originOf is an origin as browsers send it (RFC 6454, section 6.2): in lower case, without the
-// usual port of its scheme. The origin null is no origin: every site can have it.
+// originOf normalizes an origin to the form that browsers send (RFC 6454, section 6.2): lower case, without the default
+// port of its scheme. The origin null is invalid, because every site can have it.
 func originOf(text string) (origin string, ok bool) {
 	text = strings.ToLower(text)
 	u, err := url.Parse(text)

@@ -17,7 +17,7 @@ func TestOrigins(t *testing.T) {
 		`"*"`:                     "",
 		`https://app.example.com`: "",
 		`"http://localhost:3000", "http://[::1]:5173", chrome-extension://abcdefghijklmnop, tauri://localhost`: "",
-		`"*", https://app.example.com`:               "leave out the others",
+		`"*", https://app.example.com`:               "remove the others",
 		`https://app.example.com/`:                   "must be an origin such as",
 		`https://app.example.com/chat`:               "must be an origin such as",
 		`app.example.com`:                            "must be an origin such as",
@@ -29,7 +29,7 @@ func TestOrigins(t *testing.T) {
 		`"https://bücher.example"`:                   "must be an origin such as",
 		`""`:                                         "must be an origin such as",
 		`https://A.example, "https://a.example:443"`: "has https://a.example twice",
-		strings.Join(many, ", "):                     "more than 100",
+		strings.Join(many, ", "):                     "the maximum is 100",
 	} {
 		_, err := world{files: map[string]string{"weir.yaml": "cors: {origins: [" + list + "]}"}}.load()
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) && want != "" {

@@ -12,13 +12,13 @@ import (
 	"weir/internal/llm"
 )
 
-// shape is how a Go type stands in the file.
+// shape is the form of a Go type in the file.
 type shape int
 
 const (
 	scalarShape shape = iota // one value
 	structShape              // a mapping with the keys of the yaml tags
-	entryShape               // a mapping by names that the operator chose
+	entryShape               // a mapping by names that the operator chooses
 	listShape                // a sequence of scalars
 )
 
@@ -36,16 +36,16 @@ func shapeOf(t reflect.Type) shape {
 	return scalarShape
 }
 
-// decoder walks the tree of one text and fills a Config, wherever in it.
+// decoder walks the tree of one text and fills in a part of a Config.
 type decoder struct {
 	*recorder
 	file string
-	// expand replaces references in a text; nil where there are none.
+	// expand replaces references in a text; nil if references are not supported.
 	expand func(text string) (string, []error)
 }
 
-// value fills v from a node. A key without a value changes nothing, so that a
-// block whose lines are all commented out is no mistake.
+// value decodes a node into v. A key without a value changes nothing, so that a block with only commented-out lines is
+// valid.
 func (d *decoder) value(v reflect.Value, path string, n ast.Node) {
 	if _, null := n.(*ast.NullNode); null || n == nil {
 		return
@@ -93,8 +93,8 @@ func (d *decoder) entries(v reflect.Value, path string, n ast.Node) {
 	}
 }
 
-// entryKeys are the only keys of a mapping by name, or nil for any: the one
-// whose values are plain strings holds prices by class.
+// entryKeys returns the permitted keys of a mapping by name; nil for any. Only the mapping with string values, which
+// holds prices by class, restricts its keys.
 func entryKeys(t reflect.Type) []string {
 	if t.Elem().Kind() != reflect.String {
 		return nil
@@ -102,8 +102,7 @@ func entryKeys(t reflect.Type) []string {
 	return append(TokenClasses(), UnitClasses()...)
 }
 
-// entry is the value of that name, made when there is none, and what puts it
-// back after a change.
+// entry returns the value with that name, a new one if there is none, and a function that stores it after a change.
 func entry(v reflect.Value, name string) (elem reflect.Value, store func()) {
 	if providers, ok := v.Addr().Interface().(*[]Provider); ok {
 		for i := range *providers {
@@ -171,8 +170,8 @@ func (d *decoder) scalar(v reflect.Value, path string, n ast.Node) {
 	d.set(v, path, text)
 }
 
-// scalarText is the text of a scalar as it was written, so that numbers keep
-// all their digits, and whether references count in it.
+// scalarText returns the text of a scalar as written, so that numbers keep all their digits, and whether references are
+// replaced in it.
 func scalarText(n ast.Node) (text string, mayRefer, ok bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -185,14 +184,14 @@ func scalarText(n ast.Node) (text string, mayRefer, ok bool) {
 	return "", false, false
 }
 
-// pair is one key of a mapping with its value.
+// pair is a key of a mapping with its value.
 type pair struct {
 	key   string
 	at    origin
 	value ast.Node
 }
 
-// pairs are the keys of a mapping, each once.
+// pairs returns the keys of a mapping, and reports repeated ones.
 func (d *decoder) pairs(path string, n ast.Node) []pair {
 	m, ok := n.(ast.MapNode)
 	if !ok {
@@ -204,7 +203,7 @@ func (d *decoder) pairs(path string, n ast.Node) []pair {
 	for it := m.MapRange(); it.Next(); {
 		key, at := keyText(it.Key()), place(d.file, it.Key().GetToken())
 		if line, doubled := first[key]; doubled {
-			d.reportAt(at, join(path, key), "doubled key %s; it stands in line %d already", ticks(key), line)
+			d.reportAt(at, join(path, key), "key %s appears twice; it is already in line %d", ticks(key), line)
 			continue
 		}
 		first[key] = at.line

@@ -1,8 +1,7 @@
-// Package config reads the configuration: flags beat environment beats file
-// beats default.
+// Package config reads the configuration. Flags override the environment, which overrides the file, which overrides the
+// defaults.
 //
-// The file is YAML, held to the schema that the yaml tags of Config are.
-// Unknown and doubled keys are mistakes, and so is everything that could be
-// meant in two ways: anchors, aliases, tags, more than one document. All
-// mistakes are reported together, each with file, line and column.
+// The file is YAML with the schema that the yaml tags of Config define. Unknown and repeated keys are errors, and so
+// are ambiguous constructs: anchors, aliases, tags, and more than one document. All errors are reported together, each
+// with file, line and column.
 package config

@@ -18,30 +18,31 @@ import (
 	"weir/internal/managed"
 )
 
-// Document is configuration that is managed in the database beside the file: of each section what it has by name. The
-// sections limits, cors and retention have one object each, without a name. Values are as YAML has them, references not replaced.
+// Document is the managed configuration, which is stored in the database in addition to the file: the objects of each
+// section by name. The sections limits, cors and retention have one object each, with an empty name. Values are as in
+// YAML; references are not replaced.
 type Document map[string]map[string]any
 
-// managedSections are the members of the file that can be managed.
+// managedSections returns the sections of the file that can be managed.
 func managedSections() []string {
 	return []string{"providers", "models", "aliases", "prices", "limits", "cors", "retention"}
 }
 
-// isOne reports whether a section is one object.
+// isOne reports whether a section is a single object.
 func isOne(section string) bool {
 	return section == "limits" || section == "cors" || section == "retention"
 }
 
-// ParseDocument reads YAML that has managed sections alone. The error is Problems.
+// ParseDocument parses YAML with only managed sections. The error is of type Problems.
 func ParseDocument(file string, src []byte) (Document, error) {
 	doc, _, err := parseDocument(file, src, func(r *recorder, p pair) {
-		r.reportAt(p.at, p.key, "%s cannot be managed%s; it belongs into the configuration file", ticks(p.key),
+		r.reportAt(p.at, p.key, "%s cannot be managed%s; set it in the configuration file", ticks(p.key),
 			suggest(p.key, managedSections()))
 	})
 	return doc, err
 }
 
-// parseDocument tells where each object stands, too, by its path.
+// parseDocument also returns the place of each object, by its path.
 func parseDocument(file string, src []byte, other func(*recorder, pair)) (Document, map[string]origin, error) {
 	r := &recorder{origins: map[string]origin{}, unknown: map[string]bool{}}
 	d := decoder{recorder: r, file: file}
@@ -62,7 +63,7 @@ func parseDocument(file string, src []byte, other func(*recorder, pair)) (Docume
 	return doc, r.origins, nil
 }
 
-// section reads the objects of a section.
+// section decodes the objects of a section.
 func (d *decoder) section(doc Document, section pair) {
 	if _, null := section.value.(*ast.NullNode); null || section.value == nil {
 		return
@@ -76,7 +77,7 @@ func (d *decoder) section(doc Document, section pair) {
 	}
 }
 
-// object reads one object of a section.
+// object decodes one object of a section.
 func (d *decoder) object(doc Document, section string, o pair) {
 	var value any
 	if err := yaml.NodeToValue(o.value, &value); err != nil {
@@ -85,7 +86,7 @@ func (d *decoder) object(doc Document, section string, o pair) {
 	}
 	if fields, ok := value.(map[string]any); ok && section == "providers" {
 		for key := range secretKeys(reflect.TypeFor[Provider]()) {
-			if _, isObject := fields[key].(map[string]any); isObject { // which would be taken for a text, to be hidden
+			if _, isObject := fields[key].(map[string]any); isObject { // it would be treated as a text to hide
 				d.reportAt(o.at, pathOf(section, o.key), "%s must be a text", ticks(key))
 			}
 		}
@@ -103,7 +104,7 @@ func (d Document) put(section, name string, value any) {
 	d[section][name] = value
 }
 
-// sections is the document as the file has it.
+// sections returns the document in the structure of the file.
 func (d Document) sections() map[string]any {
 	all := map[string]any{}
 	for section, objects := range d {
@@ -116,10 +117,10 @@ func (d Document) sections() map[string]any {
 	return all
 }
 
-// JSON is the document in one form, whatever it was read from. YAML parsers read it too.
+// JSON returns the document in canonical form. YAML parsers can read it too.
 func (d Document) JSON() ([]byte, error) { return json.Marshal(d.sections()) }
 
-// YAML is the document as people write it.
+// YAML returns the document in the form that people write.
 func (d Document) YAML() ([]byte, error) {
 	if len(d.sections()) == 0 {
 		return nil, nil
@@ -127,7 +128,7 @@ func (d Document) YAML() ([]byte, error) {
 	return yaml.MarshalWithOptions(d.sections(), yaml.IndentSequence(true))
 }
 
-// Clone is a document of its own; its values are shared and must not be changed.
+// Clone returns a copy of the document. Its values are shared and must not be changed.
 func (d Document) Clone() Document {
 	c := Document{}
 	for section, objects := range d {
@@ -136,7 +137,7 @@ func (d Document) Clone() Document {
 	return c
 }
 
-// With is the document with the objects of another one, each in place of its own; prune leaves no others.
+// With returns the document with the objects of another one, which replace its own. Prune drops all other objects.
 func (d Document) With(change Document, prune bool) Document {
 	next := d.Clone()
 	if prune {
@@ -150,7 +151,7 @@ func (d Document) With(change Document, prune bool) Document {
 	return next
 }
 
-// pathOf is the path of an object.
+// pathOf returns the path of an object.
 func pathOf(section, name string) string {
 	if isOne(section) {
 		return section
@@ -158,7 +159,7 @@ func pathOf(section, name string) string {
 	return join(section, name)
 }
 
-// Changes are the differences from one document to another, by path.
+// Changes returns the differences from one document to another, by path.
 func (d Document) Changes(after Document) (all []managed.Change) {
 	was, becomes := d.Hidden(), after.Hidden()
 	for _, section := range managedSections() {
@@ -182,17 +183,17 @@ func (d Document) Changes(after Document) (all []managed.Change) {
 	return all
 }
 
-// same reports whether two values are written the same in JSON.
+// same reports whether two values have the same JSON.
 func same(a, b any) bool {
 	one, err := json.Marshal(a)
 	other, otherErr := json.Marshal(b)
 	return err == nil && otherErr == nil && bytes.Equal(one, other)
 }
 
-// sealedPrefix begins what stands for a secret in a document that people see.
+// sealedPrefix is the prefix of the text that replaces a secret in a document for people.
 const sealedPrefix = "sealed:"
 
-// isReference reports whether a text says where a secret is, and has nothing of it.
+// isReference reports whether a text is only a reference to a secret.
 func isReference(text string) bool {
 	rest, opened := strings.CutPrefix(text, "${")
 	to, closed := strings.CutSuffix(rest, "}")
@@ -200,7 +201,8 @@ func isReference(text string) bool {
 	return opened && closed && (isFile && path != "" && !strings.ContainsAny(path, "{}") || isVariable(to))
 }
 
-// hide is what stands for a secret: its fingerprint, and its last characters where it is long. References are shown.
+// hide returns the text that replaces a secret: its fingerprint and, if it is long, its last characters. References are
+// shown.
 func hide(secret string) string {
 	if isReference(secret) || strings.HasPrefix(secret, sealedPrefix) {
 		return secret
@@ -214,13 +216,13 @@ func hide(secret string) string {
 	return text
 }
 
-// Hidden is the document without secrets: what stands for them can be read back by Revealed.
+// Hidden returns the document with secrets replaced by texts that Revealed can replace back.
 func (d Document) Hidden() Document {
-	hidden, _ := d.withSecrets(func(_, text string) (string, error) { return hide(text), nil }) // which never fails
+	hidden, _ := d.withSecrets(func(_, text string) (string, error) { return hide(text), nil }) // never fails
 	return hidden
 }
 
-// secretKeys are the keys of a struct whose values are secrets, or lists of them.
+// secretKeys returns the keys of a struct with secrets or lists of secrets.
 func secretKeys(t reflect.Type) map[string]bool {
 	keys := map[string]bool{}
 	for f := range t.Fields() {
@@ -232,7 +234,7 @@ func secretKeys(t reflect.Type) map[string]bool {
 	return keys
 }
 
-// replaceTexts replaces a text, or those of a list.
+// replaceTexts replaces a text, or all texts of a list.
 func replaceTexts(v any, replace func(string) (string, error)) (any, error) {
 	switch x := v.(type) {
 	case nil:

@@ -13,8 +13,8 @@ import (
 	"weir/internal/managed"
 )
 
-// Set is a document with the object alone, in which members have other values, as people type them: a list with commas
-// between its items, a block of keys as YAML, and an empty text to leave the member out.
+// Set returns a document with only the object, with new values for the given members as people type them: a
+// comma-separated list, a block of keys as YAML, or an empty text to remove the member.
 func (d Document) Set(ref managed.Ref, members map[string]string) Document {
 	fields := map[string]any{}
 	if old, ok := d[ref.Section][ref.Name].(map[string]any); ok {
@@ -30,7 +30,7 @@ func (d Document) Set(ref managed.Ref, members map[string]string) Document {
 	return next
 }
 
-// typed is a text as the value of a member, for documents. What it cannot be is for the check to say.
+// typed converts a text to the value of a member. The check reports invalid values.
 func typed(section, key, text string) any {
 	t := memberType(section, key)
 	if t == nil {
@@ -70,7 +70,7 @@ func typedList(t reflect.Type, text string) []any {
 	return items
 }
 
-// memberType is the type of a member of the objects of a section; nil for none.
+// memberType returns the type of a member of the objects of a section; nil for an unknown member.
 func memberType(section, key string) reflect.Type {
 	t := fieldByKey(reflect.ValueOf(&Config{}).Elem(), section).Type()
 	if !isOne(section) {
@@ -86,10 +86,10 @@ func memberType(section, key string) reflect.Type {
 	return field.Type()
 }
 
-// SetKeys adds a provider key to an object, and removes the one whose last characters, or reference, are given; empty
-// for none.
+// SetKeys adds a provider key to an object, and removes the key with the given last characters or reference. Empty
+// arguments have no effect.
 func (d Document) SetKeys(ref managed.Ref, add llm.Secret, remove string) error {
-	fields, _ := d[ref.Section][ref.Name].(map[string]any) // as Set makes it
+	fields, _ := d[ref.Section][ref.Name].(map[string]any) // as in Set
 	keys, _ := fields["api_keys"].([]any)
 	keys = slices.Clone(keys)
 	if remove != "" {
@@ -99,8 +99,9 @@ func (d Document) SetKeys(ref managed.Ref, add llm.Secret, remove string) error 
 		}
 		i := slices.IndexFunc(keys, is)
 		if i < 0 || slices.ContainsFunc(keys[i+1:], is) {
-			return fmt.Errorf("%d keys of %s end with %q: give the last four characters of one key, its sealed: text, "+
-				"or its reference", len(keys)-len(slices.DeleteFunc(slices.Clone(keys), is)), ref.Name, remove)
+			return fmt.Errorf("%d keys of %s end with %q: give the last four characters of exactly one "+
+				"key, its sealed: text, or its reference",
+				len(keys)-len(slices.DeleteFunc(slices.Clone(keys), is)), ref.Name, remove)
 		}
 		keys = slices.Delete(keys, i, i+1)
 	}

@@ -11,14 +11,14 @@ import (
 	"weir/internal/managed"
 )
 
-// File is what the configuration file has in managed sections; it is the file's, and changed there alone.
+// File holds the managed sections of the configuration file. Its objects can be changed only in the file.
 type File struct {
-	Path     string // empty where there is no file
+	Path     string // empty if there is no file
 	Document Document
 	places   map[string]origin // of the objects, by path
 }
 
-// FileDocument reads the configuration file. The error is Problems, or that of reading it.
+// FileDocument reads the configuration file. The error is of type Problems, or the error of reading it.
 func FileDocument(o Options) (File, error) {
 	o = o.withDefaults()
 	path, named := o.path()
@@ -34,27 +34,27 @@ func FileDocument(o Options) (File, error) {
 	return f, err
 }
 
-// Has reports whether an object is the file's.
+// Has reports whether an object is in the file.
 func (f *File) Has(section, name string) bool {
 	_, there := f.Document[section][name]
 	return there
 }
 
-// Line is where an object stands, from 1; 0 for one that is not the file's.
+// Line returns the line of an object in the file, from 1; 0 for an object that is not in the file.
 func (f *File) Line(section, name string) int { return f.places[pathOf(section, name)].line }
 
-// owned says that an object is the file's.
+// owned returns the problem that an object is in the file.
 func (f *File) owned(section, name string) Problem {
 	path := pathOf(section, name)
 	at := f.places[path]
 	return Problem{
 		File: f.Path, Line: at.line, Column: at.column, Path: path,
-		Message: fmt.Sprintf("has %s, which can be changed there alone", ticks(path)),
+		Message: fmt.Sprintf("%s is set in this file: change it there", ticks(path)),
 	}
 }
 
-// Beside is a change without what the file has too and says the same of. The error is Problems, with what it has
-// otherwise.
+// Beside returns a change without the objects that are equal in the file. The error is of type Problems, for objects
+// that differ in the file.
 func (f *File) Beside(change Document) (Document, error) {
 	rest, problems := Document{}, Problems(nil)
 	for section, objects := range change {
@@ -75,7 +75,7 @@ func (f *File) Beside(change Document) (Document, error) {
 	return rest, nil
 }
 
-// Remove removes objects from a document. The error is Problems, with those that are the file's, or is
+// Remove removes objects from a document. The error is of type Problems, for objects in the file, or
 // managed.ErrUnknown.
 func (f *File) Remove(d Document, refs []managed.Ref) (Document, error) {
 	next, problems := d.Clone(), Problems(nil)
@@ -97,7 +97,7 @@ func (f *File) Remove(d Document, refs []managed.Ref) (Document, error) {
 	return next, nil
 }
 
-// variablesOf are the variables of the environment that say something of an object, sorted.
+// variablesOf returns the environment variables that set a part of an object, sorted.
 func variablesOf(origins map[string]origin, path string) []string {
 	found := map[string]bool{}
 	for p, o := range origins {
@@ -109,8 +109,8 @@ func variablesOf(origins map[string]origin, path string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Objects are all objects that can be managed, with where each is from: those of the file, what is managed, and what
-// the environment adds. Secrets are hidden. One of the file that is managed, too, is told as the file's.
+// Objects returns all objects that can be managed, with the source of each: the file, the managed configuration or the
+// environment. Secrets are hidden. An object in both the file and the managed configuration is reported as the file's.
 func Objects(o Options, doc Document) (all []managed.Object, err error) {
 	file, err := FileDocument(o)
 	if err != nil {
@@ -152,20 +152,20 @@ func Objects(o Options, doc Document) (all []managed.Object, err error) {
 	return all, nil
 }
 
-// CheckRef reports what is wrong with the name of an object. The error is managed.ErrUnknown.
+// CheckRef checks the name of an object. The error is managed.ErrUnknown.
 func CheckRef(r managed.Ref) error {
 	if !slices.Contains(managedSections(), r.Section) {
 		return fmt.Errorf("%s cannot be managed%s: %w", ticks(r.Section), suggest(r.Section, managedSections()),
 			managed.ErrUnknown)
 	}
 	if isOne(r.Section) != (r.Name == "") {
-		return fmt.Errorf("%s has no object %q: limits, cors and retention have one without a name, the others have names: %w",
-			r.Section, clip(r.Name, maxQuote), managed.ErrUnknown)
+		return fmt.Errorf("%s has no object %q: limits, cors and retention have one object without a name, "+
+			"the other sections have named objects: %w", r.Section, clip(r.Name, maxQuote), managed.ErrUnknown)
 	}
 	return nil
 }
 
-// DocumentOf is a document with one object, whose value is YAML or JSON. The error is Problems.
+// DocumentOf returns a document with one object, given as YAML or JSON. The error is of type Problems.
 func DocumentOf(ref managed.Ref, file string, value []byte) (Document, error) {
 	r := &recorder{origins: map[string]origin{}, unknown: map[string]bool{}}
 	doc, d := Document{}, decoder{recorder: r, file: file}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Revealed puts the secrets of others where the document has what Hidden put in their place. Such a text stands for a
-// secret of the provider of the same name at the same host alone, so that nobody sends a key elsewhere who has never
-// seen it.
+// Revealed replaces the texts that Hidden has written by the secrets of other documents. Such a text is replaced only
+// by a secret of the provider with the same name at the same host, so that nobody can send a key that they have never
+// seen to another host.
 func (d Document) Revealed(others ...Document) (Document, error) {
 	type place struct{ provider, text string }
 	known := map[place]string{}
@@ -29,28 +29,28 @@ func (d Document) Revealed(others ...Document) (Document, error) {
 		}
 		secret, ok := known[place{name, text}]
 		if !ok {
-			return "", fmt.Errorf("%s stands for a key that is not in force here for this provider at this host: write "+
-				"the key itself, or ${NAME}, or ${file:/path}", text)
+			return "", fmt.Errorf("%s is not the text of a current key of this provider at this host: write the key "+
+				"itself, or ${NAME}, or ${file:/path}", text)
 		}
 		return secret, nil
 	})
 }
 
-// provider is a provider of the document; nil for none.
+// provider returns a provider of the document; nil if there is none.
 func (d Document) provider(name string) map[string]any {
 	fields, _ := d["providers"][name].(map[string]any)
 	return fields
 }
 
-// sameHost reports whether two providers of the same name are at the same scheme, host and port: both where the
-// catalogue says, where neither has a base_url.
+// sameHost reports whether two providers of the same name have the same scheme, host and port. Without a base_url in
+// either, both use the catalogue's.
 func sameHost(a, b map[string]any) bool {
 	one, other := textOf(a["base_url"]), textOf(b["base_url"])
 	if one == other {
 		return true
 	}
 	if strings.Contains(one+other, "$") {
-		return false // what a reference stands for is not known here
+		return false // the value of a reference is unknown here
 	}
 	from, err := url.Parse(one)
 	to, otherErr := url.Parse(other)
@@ -58,7 +58,7 @@ func sameHost(a, b map[string]any) bool {
 		strings.EqualFold(from.Host, to.Host)
 }
 
-// textOf is a scalar as a text; empty for none.
+// textOf returns a scalar as a text; empty for nil.
 func textOf(v any) string {
 	if v == nil {
 		return ""
@@ -66,7 +66,7 @@ func textOf(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Typed are the secrets of a provider that stand in the document themselves, and not by a reference.
+// Typed returns the secrets of a provider that the document contains literally, not by reference.
 func (d Document) Typed(provider string) (all []string) {
 	one := Document{"providers": {provider: d.provider(provider)}}
 	_, _ = one.withSecrets(func(_, text string) (string, error) {
@@ -78,8 +78,8 @@ func (d Document) Typed(provider string) (all []string) {
 	return all
 }
 
-// NewReference is the first member of a provider with a reference (${NAME}, ${file:/path}) that the saved documents do
-// not have in the same member of the same provider; empty for none.
+// NewReference returns the first member of a provider with a reference (${NAME}, ${file:/path}) that no saved document
+// has in the same member of the same provider; empty if there is none.
 func (d Document) NewReference(provider string, saved ...Document) string {
 	fields := d.provider(provider)
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
@@ -113,8 +113,8 @@ func eachText(v any, do func(string)) {
 	}
 }
 
-// Recordable is the document as the audit log may keep it before it is known to be right: without members that no
-// provider has and what an address must not have, since either may be a secret in the wrong place.
+// Recordable returns the document in the form that the audit log may store before it is checked: without unknown
+// members and without credentials in addresses, because either may contain a misplaced secret.
 func (d Document) Recordable() Document {
 	next, members := d.Clone(), fieldKeys(reflect.TypeFor[Provider]())
 	for name := range d["providers"] {
@@ -128,7 +128,7 @@ func (d Document) Recordable() Document {
 	return next
 }
 
-// withSecrets is the document with every secret replaced, of which the provider's name is given.
+// withSecrets returns the document with every secret replaced by the result of replace.
 func (d Document) withSecrets(replace func(provider, text string) (string, error)) (Document, error) {
 	next := d.Clone()
 	for name, value := range d["providers"] {

@@ -111,7 +111,7 @@ func TestDocumentChanges(t *testing.T) {
 	if _, there := rest["aliases"]; there {
 		t.Errorf("what the file has too: got %v, want it left out", rest)
 	}
-	if _, err := file.Beside(doc); err == nil || !strings.Contains(err.Error(), "weir.yaml:4:3: has `providers.away`") {
+	if _, err := file.Beside(doc); err == nil || !strings.Contains(err.Error(), "weir.yaml:4:3: `providers.away` is set") {
 		t.Errorf("what the file has otherwise: got %v, want an error with its line", err)
 	}
 	gone := must.Get(file.Remove(doc, []managed.Ref{{Section: "aliases", Name: "fast"}, {Section: "cors"}}))(t)

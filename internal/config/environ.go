@@ -13,8 +13,8 @@ const (
 	fileSuffix = "_FILE"
 )
 
-// environment lets the WEIR_ variables override cfg, in the order of their
-// names, so that WEIR_PROVIDERS comes before what it holds.
+// environment applies the WEIR_ variables to cfg, sorted by name, so that WEIR_PROVIDERS precedes variables of its
+// entries.
 func (l *loader) environment(cfg *Config) {
 	vars := map[string]string{}
 	for _, v := range l.opts.Environ() {
@@ -31,9 +31,9 @@ func (l *loader) environment(cfg *Config) {
 	}
 }
 
-// isForeign reports whether a variable is not ours: read elsewhere, the key that the documents
-// have clients read, or set by Kubernetes for a service named weir (kubernetes.io/docs,
-// "Service environment variables").
+// isForeign reports whether a variable belongs to another reader: a part of this program, a client that follows the
+// documentation, or Kubernetes, which sets variables for a service named weir (kubernetes.io/docs, "Service environment
+// variables").
 func isForeign(name, value string) bool {
 	switch name {
 	case "WEIR_CONFIG", "WEIR_KEY", "WEIR_MOVE_TO", "WEIR_TEST_REQUIRE", "WEIR_TEST_POSTGRES":
@@ -44,7 +44,7 @@ func isForeign(name, value string) bool {
 	return strings.HasPrefix(name, "WEIR_PORT_") || strings.HasPrefix(name, "WEIR_SERVICE_")
 }
 
-// suggestVariable is the end of a sentence about an unknown variable.
+// suggestVariable returns the end of a message about an unknown variable.
 func suggestVariable(name string, t reflect.Type) string {
 	words := append(variables(t), "CONFIG")
 	if word, ok := Nearest(strings.TrimPrefix(name, prefix), words); ok {
@@ -53,7 +53,7 @@ func suggestVariable(name string, t reflect.Type) string {
 	return ""
 }
 
-// direct sets what the variable names. It is false when it names nothing.
+// direct sets the value that the variable names. It returns false if there is none.
 func (l *loader) direct(root reflect.Value, name string, vars map[string]string) bool {
 	return name != prefix && l.descend(root, "", strings.TrimPrefix(name, prefix),
 		variable{name, func(v reflect.Value, path string) {
@@ -61,8 +61,7 @@ func (l *loader) direct(root reflect.Value, name string, vars map[string]string)
 		}})
 }
 
-// fromFile sets what the variable names without its _FILE to the content of
-// the file that is its value.
+// fromFile sets the value that the variable names without its suffix _FILE to the content of the file with that path.
 func (l *loader) fromFile(root reflect.Value, name string, vars map[string]string) bool {
 	base, ok := strings.CutSuffix(name, fileSuffix)
 	if !ok || base == strings.TrimSuffix(prefix, "_") {
@@ -71,7 +70,7 @@ func (l *loader) fromFile(root reflect.Value, name string, vars map[string]strin
 	return l.descend(root, "", strings.TrimPrefix(base, prefix), variable{name, func(v reflect.Value, path string) {
 		o := origin{file: name, written: "${file:" + vars[name] + "}"}
 		if _, both := vars[base]; both {
-			l.reportAt(o, path, "%s is set too; keep one of the two", base)
+			l.reportAt(o, path, "%s is set too; remove one of the two", base)
 			return
 		}
 		text, err := l.secretFile(vars[name])
@@ -83,13 +82,13 @@ func (l *loader) fromFile(root reflect.Value, name string, vars map[string]strin
 	}})
 }
 
-// variable is a name, and what to do with the value that it names.
+// variable is a name, and the function that sets the named value.
 type variable struct {
 	name string
 	set  func(v reflect.Value, path string)
 }
 
-// descend finds the value that the tail of a variable's name stands for.
+// descend finds the value for the rest of a variable's name.
 func (l *loader) descend(v reflect.Value, path, tail string, do variable) bool {
 	if tail == "" {
 		do.set(v, path)
@@ -109,8 +108,8 @@ func (l *loader) descend(v reflect.Value, path, tail string, do variable) bool {
 	return false
 }
 
-// descendEntry finds the entry whose name begins the tail: one that is there,
-// the longest first, or else a new one.
+// descendEntry finds the entry with a name at the start of the rest: an existing one, longest name first, or else a new
+// one.
 func (l *loader) descendEntry(v reflect.Value, path, tail string, do variable) bool {
 	names := entryKeys(v.Type())
 	if names == nil {
@@ -125,8 +124,8 @@ func (l *loader) descendEntry(v reflect.Value, path, tail string, do variable) b
 			continue
 		}
 		if i+1 < len(names) && mangle(names[i+1]) == mangle(name) {
-			l.reportAt(origin{file: do.name}, path, "could mean %s or %s; say it in the file", ticks(name),
-				ticks(names[i+1]))
+			l.reportAt(origin{file: do.name}, path, "the name is ambiguous: it could mean %s or %s; set it in the file",
+				ticks(name), ticks(names[i+1]))
 			return true
 		}
 		if l.intoEntry(v, path, name, rest, do) {
@@ -151,9 +150,8 @@ func (l *loader) intoEntry(v reflect.Value, path, name, rest string, do variable
 	return found
 }
 
-// newEntry splits the tail of a variable into the name of an entry that is not
-// there and what is set in it. The names of models hold a slash, which no
-// variable can say; only providers and aliases can be made so.
+// newEntry splits the rest of a variable's name into the name of a new entry and the key in it. It creates only
+// providers and aliases, because names of models contain a slash, which variables cannot express.
 func newEntry(t reflect.Type, tail string) (name, rest string, ok bool) {
 	if t.Elem() != reflect.TypeFor[Provider]() && t.Elem() != reflect.TypeFor[Alias]() {
 		return "", "", false
@@ -167,7 +165,7 @@ func newEntry(t reflect.Type, tail string) (name, rest string, ok bool) {
 	return name, rest, ok
 }
 
-// entryNames are the names in a mapping by name.
+// entryNames returns the names in a mapping by name.
 func entryNames(v reflect.Value) []string {
 	var names []string
 	if providers, ok := v.Interface().([]Provider); ok {
@@ -183,7 +181,7 @@ func entryNames(v reflect.Value) []string {
 	return names
 }
 
-// cutKey cuts a key, as the environment writes it, from the front of a name.
+// cutKey removes a key, in the form of variables, from the start of a name.
 func cutKey(tail, key string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(tail, mangle(key))
 	if !ok || rest == "" {
@@ -193,8 +191,7 @@ func cutKey(tail, key string) (rest string, ok bool) {
 	return rest, ok && rest != ""
 }
 
-// setText gives a value what a variable says: a scalar as it is, a list with
-// commas between its items, a block of keys as YAML.
+// setText sets a value to a variable's text: a scalar unchanged, a list separated by commas, a block of keys as YAML.
 func (l *loader) setText(o origin, v reflect.Value, path, text string) {
 	shape := shapeOf(v.Type())
 	switch {

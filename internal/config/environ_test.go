@@ -143,18 +143,18 @@ func TestVariableProblems(t *testing.T) {
 		{"item", map[string]string{"WEIR_TRUSTED_PROXIES": "10.0.0.1,x"}, "", "WEIR_TRUSTED_PROXIES: `trusted_proxies[1]` must be a network such as 10.0.0.0/8 or an address, not \"x\""},
 		{"block", map[string]string{"WEIR_LIMITS": "{rpm: 1,\n tmp: 2}"}, "", "WEIR_LIMITS:2:2: unknown key `tmp`; did you mean `tpm`?"},
 		{"absent file", map[string]string{"WEIR_DATABASE_FILE": "/absent"}, "", "WEIR_DATABASE_FILE: the file /absent cannot be read: file does not exist"},
-		{"both", map[string]string{"WEIR_DATABASE": "", "WEIR_DATABASE_FILE": "/s"}, "", "WEIR_DATABASE_FILE: WEIR_DATABASE is set too; keep one of the two"},
+		{"both", map[string]string{"WEIR_DATABASE": "", "WEIR_DATABASE_FILE": "/s"}, "", "WEIR_DATABASE_FILE: WEIR_DATABASE is set too; remove one of the two"},
 		{"content of a file stays hidden", map[string]string{"WEIR_LISTEN_FILE": "/s"}, "", "WEIR_LISTEN_FILE: `listen` must be host:port such as 127.0.0.1:8080 or :8080, not \"${file:/s}\""},
 		{"a new entry", map[string]string{"WEIR_ALIASES_X_STRATEGY": "latency"}, "", "WEIR_ALIASES_X_STRATEGY: the alias `x` needs `targets`, such as [openai/gpt-5-mini]"},
 		{
 			"two providers of one name",
 			map[string]string{"WEIR_PROVIDERS_A_B_DIALECT": "openai"},
-			"providers: {a-b: {}, a.b: {}}", "WEIR_PROVIDERS_A_B_DIALECT: could mean `a-b` or `a.b`; say it in the file",
+			"providers: {a-b: {}, a.b: {}}", "WEIR_PROVIDERS_A_B_DIALECT: the name is ambiguous: it could mean `a-b` or `a.b`; set it in the file",
 		},
 		{
 			"an item of the environment, not of the file",
 			map[string]string{"WEIR_PROVIDERS_A_MODELS": "x,y z"},
-			"providers:\n  a:\n    models: [1, 2]", "WEIR_PROVIDERS_A_MODELS: a model's name is one word, not \"y z\"",
+			"providers:\n  a:\n    models: [1, 2]", "WEIR_PROVIDERS_A_MODELS: a model's name must be one word, not \"y z\"",
 		},
 	}
 	for _, c := range cases {

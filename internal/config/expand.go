@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// maxSecretFile bounds what ${file:…} and a _FILE variable read, in bytes.
+// maxSecretFile bounds the bytes read for ${file:…} and for a _FILE variable.
 const maxSecretFile = 64 << 10
 
-// expand replaces ${NAME}, ${NAME:-default} and ${file:/path} in a text, once:
-// what they stand for is not looked at again. $$ is a dollar sign, and so is
-// one with anything else behind it.
+// expand replaces ${NAME}, ${NAME:-default} and ${file:/path} in a text once; it does not expand the results. $$ and a
+// $ before any other character mean a dollar sign.
 func (l *loader) expand(text string) (string, []error) {
 	var out strings.Builder
 	var errs []error
@@ -25,7 +24,7 @@ func (l *loader) expand(text string) (string, []error) {
 		case strings.HasPrefix(after, "{"):
 			reference, rest, closed := strings.Cut(after[1:], "}")
 			if !closed {
-				return "", append(errs, errors.New("`${` without its `}`; write $$ for a dollar sign"))
+				return "", append(errs, errors.New("`${` has no closing `}`; write $$ for a dollar sign"))
 			}
 			value, err := l.lookUp(reference)
 			if err != nil {
@@ -40,7 +39,7 @@ func (l *loader) expand(text string) (string, []error) {
 	}
 }
 
-// lookUp is what the text between ${ and } stands for.
+// lookUp returns the value of a reference, the text between ${ and }.
 func (l *loader) lookUp(reference string) (string, error) {
 	if path, ok := strings.CutPrefix(reference, "file:"); ok {
 		return l.secretFile(path)
@@ -48,7 +47,7 @@ func (l *loader) lookUp(reference string) (string, error) {
 	name, fallback, hasFallback := strings.Cut(reference, ":-")
 	if !isVariable(name) {
 		return "", fmt.Errorf(
-			"`${%s}` is no reference; write ${NAME}, ${NAME:-default}, ${file:/path}, or $$ for a dollar sign",
+			"`${%s}` is not a reference; write ${NAME}, ${NAME:-default}, ${file:/path}, or $$ for a dollar sign",
 			reference)
 	}
 	value, set := l.opts.Getenv(name)
@@ -63,7 +62,7 @@ func (l *loader) lookUp(reference string) (string, error) {
 	return "", nil
 }
 
-// secretFile is a file's content without the line ends behind it.
+// secretFile returns a file's content without trailing line ends.
 func (l *loader) secretFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("`${file:}` names no file; write ${file:/path}")
@@ -78,7 +77,7 @@ func (l *loader) secretFile(path string) (string, error) {
 	return strings.TrimRight(string(b), "\r\n"), nil
 }
 
-// cause is what went wrong with a file, without its path.
+// cause returns the error of a file operation without the path.
 func cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

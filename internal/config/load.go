@@ -10,31 +10,31 @@ import (
 	"syscall"
 )
 
-// defaultFile is read from the working directory when no file is named.
+// defaultFile is read from the working directory if no file is named.
 const defaultFile = "weir.yaml"
 
-// Options say where the configuration comes from. The zero value is the
-// process's own environment and weir.yaml in the working directory.
+// Options sets the sources of the configuration. The zero value means the process's own environment and weir.yaml in
+// the working directory.
 type Options struct {
-	// File is the file that --config names, which must exist. Empty: the one
-	// that WEIR_CONFIG names, or weir.yaml if it is there.
+	// File is the file of --config, which must exist. If empty, it is the file of WEIR_CONFIG, or weir.yaml if that
+	// exists.
 	File string
 	// Listen and Data are the flags of these names; empty for not given.
 	Listen, Data string
-	// Managed is a Document in JSON, for what the file leaves; nil for none.
+	// Managed is a Document in JSON, for objects that the file does not have; nil for none.
 	Managed []byte
 	// Getenv looks up a variable; nil for os.LookupEnv.
 	Getenv func(name string) (string, bool)
 	// Environ lists the variables as NAME=value; nil for os.Environ.
 	Environ func() []string
-	// ReadFile reads the configuration and the files it refers to; nil for the
-	// file system. Relative paths are relative to the working directory.
+	// ReadFile reads the configuration file and the files that it refers to; nil for the file system. Relative paths
+	// are relative to the working directory.
 	ReadFile func(path string) ([]byte, error)
 	// readSecret reads a file that the configuration refers to.
 	readSecret func(path string) ([]byte, error)
 }
 
-// withDefaults fills what is nil.
+// withDefaults sets the functions that are nil.
 func (o Options) withDefaults() Options {
 	if o.Getenv == nil {
 		o.Getenv = os.LookupEnv
@@ -52,7 +52,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// readBounded reads a file, and one byte more than may be used of it.
+// readBounded reads a file up to one byte more than its maximum size.
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -62,10 +62,10 @@ func readBounded(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
-// readRegular is readBounded for what people may name who do not have this machine: a named pipe, which may never say
-// anything, and a device are not read.
+// readRegular reads a file that people without access to this machine may name. It refuses devices and named pipes,
+// which may never return data.
 func readRegular(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else it waits for who writes into a pipe
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block on a pipe without a writer
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +80,14 @@ func readRegular(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSecretFile+1))
 }
 
-// loader is one run of Load.
+// loader holds the state of one call of Load.
 type loader struct {
 	*recorder
 	opts Options
 }
 
-// Load reads and checks the configuration. Every error is Problems, which
-// holds all mistakes; of the Config beside it only File and Warnings count.
+// Load reads and checks the configuration. Every error is of type Problems and contains all mistakes. With an error,
+// only File and Warnings of the Config are set.
 func Load(opts Options) (Config, error) {
 	l := &loader{
 		recorder: &recorder{origins: map[string]origin{}, unknown: map[string]bool{}},
@@ -108,7 +108,7 @@ func Load(opts Options) (Config, error) {
 	return cfg, nil
 }
 
-// path is that of the configuration file, and whether somebody has named it.
+// path returns the path of the configuration file, and whether it was named explicitly.
 func (o *Options) path() (path string, named bool) {
 	if path = o.File; path == "" {
 		path, _ = o.Getenv("WEIR_CONFIG")
@@ -134,7 +134,7 @@ func (l *loader) file(cfg *Config) {
 	l.text(origin{file: path}, reflect.ValueOf(cfg).Elem(), "", src, l.expand)
 }
 
-// text reads YAML into a part of the configuration.
+// text decodes YAML into a part of the configuration.
 func (l *loader) text(o origin, v reflect.Value, path string, src []byte, expand func(string) (string, []error)) {
 	if body := l.parse(o.file, src); body != nil {
 		d := decoder{recorder: l.recorder, file: o.file, expand: expand}

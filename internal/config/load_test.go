@@ -377,7 +377,7 @@ func TestPricesFile(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"prices_file: [a, a]":          "weir.yaml:1:18: `prices_file` has an empty path, or one twice",
+		"prices_file: [a, a]":          "weir.yaml:1:18: `prices_file` has an empty or repeated path: remove it",
 		"prices_file: {a: b}":          "weir.yaml:1:14: `prices_file` must be a list",
 		"trusted_proxies: 10.0.0.0/8 ": "weir.yaml:1:18: `trusted_proxies` must be a list",
 	} {

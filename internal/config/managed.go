@@ -7,10 +7,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// managedFile is what messages call configuration that is not in a file.
+// managedFile is the name of the managed configuration in messages.
 const managedFile = "managed configuration"
 
-// managed reads what is managed in the database. What the file has is the file's.
+// managed applies the managed configuration. The file takes precedence.
 func (l *loader) managed(cfg *Config) {
 	body := l.parse(managedFile, l.opts.Managed)
 	if body == nil {
@@ -19,7 +19,8 @@ func (l *loader) managed(cfg *Config) {
 	d := decoder{recorder: l.recorder, file: managedFile, expand: l.expand}
 	for _, section := range d.pairs("", body) {
 		if !slices.Contains(managedSections(), section.key) {
-			d.reportAt(section.at, section.key, "%s cannot be managed", ticks(section.key))
+			d.reportAt(section.at, section.key, "%s cannot be managed; set it in the configuration file",
+				ticks(section.key))
 			continue
 		}
 		field := fieldByKey(reflect.ValueOf(cfg).Elem(), section.key)
@@ -34,7 +35,7 @@ func (l *loader) managed(cfg *Config) {
 	}
 }
 
-// managedEntries reads the objects of a section that are not the file's.
+// managedEntries decodes the objects of a section that are not in the file.
 func (d *decoder) managedEntries(l *loader, v reflect.Value, section pair) {
 	var rest []*ast.MappingValueNode
 	m, ok := section.value.(ast.MapNode)
@@ -51,11 +52,11 @@ func (d *decoder) managedEntries(l *loader, v reflect.Value, section pair) {
 	d.entries(v, section.key, ast.Mapping(section.value.GetToken(), false, rest...))
 }
 
-// isFree reports whether the file leaves something to be managed; else a warning says so.
+// isFree reports whether the file does not set a path. Otherwise it adds a warning.
 func (l *loader) isFree(path string) bool {
 	o, taken := l.origins[path]
 	if taken {
-		l.warn("%s is in %s, so what is managed under this name is not in force", ticks(path), o.file)
+		l.warn("%s is set in %s, so the managed configuration of this name has no effect", ticks(path), o.file)
 	}
 	return !taken
 }

@@ -7,12 +7,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Nearest is the candidate that word most likely means: see rawjson.Names.
+// Nearest returns the most similar candidate to word: see rawjson.Names.
 func Nearest(word string, candidates []string) (string, bool) {
 	return rawjson.Names(candidates).Nearest(word)
 }
 
-// suggest is the end of a sentence about a wrong word: the nearest right one.
+// suggest returns the end of a message about a wrong word: the most similar valid word.
 func suggest(word string, candidates []string) string {
 	if c, ok := Nearest(word, candidates); ok {
 		return fmt.Sprintf("; did you mean `%s`?", c)
@@ -20,7 +20,7 @@ func suggest(word string, candidates []string) string {
 	return ""
 }
 
-// suggestOneOf is like suggest, and lists the right words when none is near.
+// suggestOneOf is like suggest, but lists the valid words if none is similar.
 func suggestOneOf(word string, candidates []string) string {
 	if s := suggest(word, candidates); s != "" {
 		return s

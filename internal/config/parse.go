@@ -15,25 +15,25 @@ import (
 
 const (
 	maxFile     = 1 << 20 // bytes of a configuration file
-	maxLines    = 20_000  // and its lines; the parser's time grows with their square
-	maxBlank    = 500     // blank lines in a row, for the same reason
-	maxNesting  = 32      // brackets inside brackets; the schema needs 5
+	maxLines    = 20_000  // the parser's time grows with the square of the number of lines
+	maxBlank    = 500     // consecutive blank lines, for the same reason
+	maxNesting  = 32      // nested brackets; the schema needs 5
 	maxOnALine  = 4       // list dashes on one line, each a level deeper
-	syntaxHint  = "; inside [ ] and { } a ${NAME} needs quotes: \"${NAME}\""
-	plainYAML   = "; the configuration is plain YAML without it"
-	oneDocument = "a second document; the configuration is one"
+	syntaxHint  = "; inside [ ] and { } write a ${NAME} in quotes: \"${NAME}\""
+	plainYAML   = " is not supported; write plain YAML without it"
+	oneDocument = "a second YAML document begins here; the configuration must be one document"
 )
 
-// parse reads YAML into a tree of mappings, sequences and scalars alone. It
-// reports what keeps it from that and returns nil then, as for an empty text.
+// parse parses YAML into a tree of only mappings, sequences and scalars. It returns nil for an empty text, and if it
+// reports problems.
 func (r *recorder) parse(file string, src []byte) ast.Node {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	if len(src) > maxFile {
-		r.reportAt(origin{file: file}, "", "longer than %d KiB", maxFile>>10)
+		r.reportAt(origin{file: file}, "", "the file is longer than %d KiB", maxFile>>10)
 		return nil
 	}
 	if line, column, bad := invalidUTF8(src); bad {
-		r.reportAt(origin{file: file, line: line, column: column}, "", "not UTF-8")
+		r.reportAt(origin{file: file, line: line, column: column}, "", "the text is not UTF-8")
 		return nil
 	}
 	if what, line := tooManyLines(src); what != "" {
@@ -59,8 +59,7 @@ func (r *recorder) parse(file string, src []byte) ast.Node {
 	return nil
 }
 
-// refuse reports what the configuration does without, which also keeps the
-// parser from recursing as deep as a hostile text says.
+// refuse reports unsupported constructs. It also keeps the parser from recursing as deep as a hostile text demands.
 func (r *recorder) refuse(file string, tokens token.Tokens) {
 	depth, line, dashes := 0, 0, 0
 	for i, tk := range tokens {
@@ -84,7 +83,7 @@ func (r *recorder) refuse(file string, tokens token.Tokens) {
 			dashes++
 		}
 		if depth > maxNesting || dashes > maxOnALine {
-			r.reportAt(at, "", "nested too deeply")
+			r.reportAt(at, "", "the text is nested too deeply")
 			return
 		}
 	}
@@ -116,8 +115,7 @@ func hasContent(tokens token.Tokens) bool {
 	return false
 }
 
-// parseTokens turns a panic of the parser into an error, because what it reads
-// may be anything.
+// parseTokens converts a panic of the parser into an error, because its input may be anything.
 func parseTokens(tokens token.Tokens) (f *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -141,8 +139,8 @@ func (r *recorder) reportSyntax(file string, src []byte, err error) {
 	r.reportAt(at, "", "not YAML: %s%s", e.GetMessage(), hint)
 }
 
-// place is where a token stands. The library counts both from 1 but for a few
-// tokens of its own making.
+// place returns the position of a token. The library counts line and column from 1, except for some tokens that it
+// inserts.
 func place(file string, tk *token.Token) origin {
 	if tk == nil || tk.Position == nil {
 		return origin{file: file, line: 1, column: 1}
@@ -150,7 +148,7 @@ func place(file string, tk *token.Token) origin {
 	return origin{file: file, line: max(1, tk.Position.Line), column: max(1, tk.Position.Column)}
 }
 
-// invalidUTF8 is the place of the first byte that is not UTF-8.
+// invalidUTF8 returns the position of the first byte that is not UTF-8.
 func invalidUTF8(src []byte) (line, column int, bad bool) {
 	line, column = 1, 1
 	for len(src) > 0 {
@@ -168,8 +166,8 @@ func invalidUTF8(src []byte) (line, column int, bad bool) {
 	return 0, 0, false
 }
 
-// tooManyLines says which bound on lines a text breaks, and in which line.
-// Lines end in LF, CR LF or CR.
+// tooManyLines returns the limit on lines that a text exceeds, and the line of the excess. Lines end in LF, CR LF or
+// CR.
 func tooManyLines(src []byte) (what string, line int) {
 	blank := 0
 	for len(src) > 0 {
@@ -181,14 +179,14 @@ func tooManyLines(src []byte) (what string, line int) {
 			}
 		}
 		if line++; line > maxLines {
-			return fmt.Sprintf("more than %d lines", maxLines), line
+			return fmt.Sprintf("the file has more than %d lines", maxLines), line
 		}
 		blank++
 		if len(bytes.TrimSpace(text)) > 0 {
 			blank = 0
 		}
 		if blank > maxBlank {
-			return fmt.Sprintf("more than %d blank lines in a row", maxBlank), line
+			return fmt.Sprintf("the file has more than %d blank lines in a row", maxBlank), line
 		}
 		src = rest
 	}

@@ -9,21 +9,19 @@ import (
 	"strings"
 )
 
-// Problem is one mistake in the configuration.
+// Problem is a mistake in the configuration.
 type Problem struct {
-	// File is the file, the environment variable or the flag at fault.
+	// File is the file, environment variable or flag with the mistake.
 	File string
-	// Line and Column count from 1, columns in characters. Both are 0 where
-	// there is no text to point into.
+	// Line and Column count from 1, columns in characters. Both are 0 if there is no text to point into.
 	Line, Column int
-	// Path is the key at fault, such as providers.house.api_keys[1]; empty for
-	// the file as a whole.
+	// Path is the key with the mistake, such as providers.house.api_keys[1]; empty for the whole file.
 	Path string
-	// Message says what is wrong and what would be right. It holds no secret.
+	// Message says what is wrong and how to fix it. It contains no secret.
 	Message string
 }
 
-// Error is "file:line:column: message".
+// Error returns "file:line:column: message".
 func (p Problem) Error() string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Message
@@ -31,11 +29,10 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// Problems are all mistakes in a configuration, in the order of their
-// positions: those of files first, those without a line after them.
+// Problems are all mistakes in a configuration, sorted by position; those without a line are last.
 type Problems []Problem
 
-// Error is one line a problem.
+// Error returns one line per problem.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i := range p {
@@ -63,34 +60,34 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// Bounds of a report; a file with more mistakes is not a configuration.
+// These constants bound a report.
 const (
 	maxProblems = 200
 	maxMessage  = 500 // bytes
 	maxQuote    = 80  // bytes of a value in a message
 )
 
-// origin is where a value was set.
+// origin is the place where a value was set.
 type origin struct {
 	file         string
 	line, column int
-	// written is the value as it stands in the file, where what it expanded to
-	// may be a secret; empty otherwise.
+	// written is the value as written in the file if it contains references, because the expanded value may be a
+	// secret; otherwise empty.
 	written string
 }
 
-// recorder collects problems and remembers where every value was set, so that
-// a check of the finished configuration can still point at the text.
+// recorder collects problems and the place of every value, so that a check of the finished configuration can still
+// point at the text.
 type recorder struct {
 	problems Problems
 	warnings []string
 	origins  map[string]origin // by path
-	unknown  map[string]bool   // paths whose value could not be read; reported once
+	unknown  map[string]bool   // paths of invalid values, which are reported once
 }
 
 // reportAt adds a problem at a known place.
 func (r *recorder) reportAt(o origin, path, format string, args ...any) {
-	if o.file == managedFile { // nobody sees its text
+	if o.file == managedFile { // people do not see its text
 		o = origin{file: strings.TrimSpace(managedFile + " " + path)}
 	}
 	switch {
@@ -102,8 +99,8 @@ func (r *recorder) reportAt(o origin, path, format string, args ...any) {
 	}
 }
 
-// report adds a problem at the place where the path, or else the nearest key
-// around it, was set. Of a value that could not be read it says nothing more.
+// report adds a problem at the place of the path, or of the closest enclosing key. It adds no further problem to an
+// invalid value.
 func (r *recorder) report(path, format string, args ...any) {
 	if r.unknown[path] {
 		return
@@ -120,13 +117,13 @@ func (r *recorder) originOf(path string) origin {
 	return origin{file: "configuration"}
 }
 
-// mark remembers where a value was set.
+// mark records the place of a value.
 func (r *recorder) mark(path string, o origin) {
 	r.origins[path] = o
 	delete(r.unknown, path)
 }
 
-// set gives a scalar its value, or reports what it should have been.
+// set sets a scalar, or reports the expected form.
 func (r *recorder) set(v reflect.Value, path, text string) {
 	if want := setScalar(v, text); want != "" {
 		r.report(path, "`%s` must be %s, not %s", path, want, r.quote(path, text))
@@ -134,13 +131,13 @@ func (r *recorder) set(v reflect.Value, path, text string) {
 	}
 }
 
-// isSet reports whether anybody gave a value to exactly this path.
+// isSet reports whether exactly this path was set.
 func (r *recorder) isSet(path string) bool {
 	_, ok := r.origins[path]
 	return ok
 }
 
-// forget drops what is known of the places of a list's items.
+// forget drops the places of a list's items.
 func (r *recorder) forget(path string) {
 	for i := 0; r.isSet(index(path, i)); i++ {
 		delete(r.origins, index(path, i))
@@ -148,8 +145,7 @@ func (r *recorder) forget(path string) {
 	}
 }
 
-// quote is a value as a message may show it: as it was written, since what a
-// reference expanded to may be a secret.
+// quote returns a value for a message: as written, because the expanded value may be a secret.
 func (r *recorder) quote(path, text string) string {
 	if o := r.originOf(path); o.written != "" {
 		text = o.written
@@ -157,13 +153,13 @@ func (r *recorder) quote(path, text string) string {
 	return strconv.Quote(clip(text, maxQuote))
 }
 
-// ticks is a word of the file between backticks, on one line.
+// ticks returns a word of the file in backticks, on one line.
 func ticks(word string) string {
 	quoted := strconv.Quote(clip(word, maxQuote))
 	return "`" + quoted[1:len(quoted)-1] + "`"
 }
 
-// clip shortens a text to so many bytes.
+// clip shortens a text to that many bytes.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -171,8 +167,7 @@ func clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// join is the path of a key inside another. Keys that are more than a word are
-// quoted, so that no two paths are the same.
+// join returns the path of a key inside another. It quotes keys that are not a single word, so that paths are unique.
 func join(path, key string) string {
 	if !isWord(key) {
 		return fmt.Sprintf("%s[%q]", path, key)

@@ -14,28 +14,28 @@ import (
 	"weir/internal/llm"
 )
 
-// Redacted is the configuration as YAML in the form of the file, with every
-// secret as "[redacted]" and every password in a URL as "xxxxx".
+// Redacted returns the configuration as YAML in the form of the file, with every secret as "[redacted]" and every
+// password in a URL as "xxxxx".
 func (c Config) Redacted() []byte {
 	var out bytes.Buffer
 	writeBlock(&out, reflect.ValueOf(&c).Elem(), "")
 	return out.Bytes()
 }
 
-// Setting is one value of the configuration by the path of its key, such as
-// providers.openai.base_url, written as Redacted writes it.
+// Setting is a value of the configuration with the path of its key, such as providers.openai.base_url, in the form of
+// Redacted.
 type Setting struct {
 	Path, Value string
-	From        string // where it was set: a file and line, a variable, a flag; FromDefault or FromManaged
+	From        string // place where it was set: a file and line, a variable or a flag; FromDefault or FromManaged
 }
 
-// Where a value is from that neither a file, nor a variable, nor a flag has set.
+// These are the sources of values that neither a file, nor a variable, nor a flag sets.
 const (
 	FromDefault = "default"
 	FromManaged = managedFile
 )
 
-// Settings are the values of Redacted one by one, in its order.
+// Settings returns the values of Redacted one by one, in its order.
 func (c Config) Settings() []Setting {
 	l := settingList{origins: c.origins}
 	l.values(reflect.ValueOf(&c).Elem(), "", "")
@@ -48,7 +48,7 @@ type settingList struct {
 	origins map[string]origin
 }
 
-// values adds the values of a struct or of a mapping by names. Shown is its path for people, path that of origins.
+// values adds the values of a struct or of a mapping by names. Shown is its path for people, path its key in origins.
 func (l *settingList) values(v reflect.Value, shown, path string) {
 	if shapeOf(v.Type()) == entryShape {
 		for _, name := range entryNames(v) {
@@ -77,19 +77,19 @@ func (l *settingList) value(v reflect.Value, shown, path, key string) {
 	}
 }
 
-// from is where the value of exactly this path was set.
+// from returns the place where exactly this path was set.
 func (l *settingList) from(path string) string {
 	o, set := l.origins[path]
 	switch {
 	case !set:
 		return FromDefault
-	case o.line == 0 || o.file == managedFile: // whose text nobody sees
+	case o.line == 0 || o.file == managedFile: // people do not see its text
 		return o.file
 	}
 	return o.file + ":" + strconv.Itoa(o.line)
 }
 
-// valueYAML is a scalar or a list, in one line.
+// valueYAML formats a scalar or a list on one line.
 func valueYAML(key string, v reflect.Value) string {
 	if shapeOf(v.Type()) == listShape {
 		items := make([]string, v.Len())
@@ -138,16 +138,16 @@ func writeKey(out *bytes.Buffer, key string, v reflect.Value, indent string) {
 	}
 }
 
-// secretURLs are the keys whose secret is a URL, of which the rest is shown.
+// secretURLs returns the keys of secret URLs; only their passwords are hidden.
 func secretURLs() []string { return []string{"database", "valkey", "proxy"} }
 
-// scalarYAML is one value; hide says what is shown of a secret.
+// scalarYAML formats one value; hide returns the visible form of a secret.
 func scalarYAML(v reflect.Value, hide func(llm.Secret) string) string {
 	switch x := v.Interface().(type) {
 	case string:
 		return quoteYAML(strings.ReplaceAll(x, "$", "$$"))
 	case llm.Secret:
-		if x.IsZero() { // that there is none is no secret
+		if x.IsZero() { // an empty value is not secret
 			return quoteYAML("")
 		}
 		return quoteYAML(strings.ReplaceAll(hide(x), "$", "$$"))
@@ -164,8 +164,8 @@ func scalarYAML(v reflect.Value, hide func(llm.Secret) string) string {
 	}
 }
 
-// hideURL is a URL without its passwords, so that one sees which database is
-// meant. A user without a password is taken for a token, but for PostgreSQL's.
+// hideURL returns a URL without its passwords, so that operators can see which database it names. Except for
+// PostgreSQL, a user without a password is treated as a token.
 func hideURL(s llm.Secret) string {
 	u, err := url.Parse(s.Reveal())
 	if err != nil || u.Scheme == "" || u.Host == "" {
@@ -184,8 +184,7 @@ func hideURL(s llm.Secret) string {
 	return u.Redacted()
 }
 
-// quoteYAML is a text as a plain YAML scalar where that is safe, else in the
-// double quotes of JSON, which YAML reads as well.
+// quoteYAML returns a text as a plain YAML scalar if that is safe, else in JSON's double quotes, which are valid YAML.
 func quoteYAML(text string) string {
 	if isPlain(text) {
 		return text
@@ -194,12 +193,12 @@ func quoteYAML(text string) string {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(text); err != nil {
-		return `""` // no string fails to encode
+		return `""` // encoding a string never fails
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// isPlain reports whether a text reads back as the same string without quotes.
+// isPlain reports whether a text without quotes reads back as the same string.
 func isPlain(text string) bool {
 	words := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 	if text == "" || slices.Contains(words, strings.ToLower(text)) || !isWordByte(text[0]) || text[0] >= '0' &&

@@ -7,23 +7,21 @@ import (
 	"weir/internal/llm"
 )
 
-// Retention is how long data lives.
+// Retention configures how long data is stored.
 type Retention struct {
-	// Requests is the life of request rows, at least one day; of those that are not
-	// resolved, twice as long.
+	// Requests is the retention of request rows, at least one day; unresolved rows are stored for twice that time.
 	Requests time.Duration `yaml:"requests"`
-	// Responses is the life of what the Responses API keeps; 0 keeps none.
+	// Responses is the retention of responses of the Responses API; 0 stores none.
 	Responses time.Duration `yaml:"responses"`
-	// Explanations is for how long it is kept by which prices the sums of deleted request
-	// rows came about, at least one day.
+	// Explanations is the retention of the sums of deleted request rows by price version, at least one day.
 	Explanations time.Duration `yaml:"explanations"`
-	// Attribution is the life of sums by end user and tag, at least one day.
+	// Attribution is the retention of sums by end user and tag, at least one day.
 	Attribution time.Duration `yaml:"attribution"`
-	// Tags are the names of tags that these sums tell apart, 20 at most; none for those that most attempts have.
+	// Tags are the names of tags with separate sums, at most MaxTagNames; empty for the most frequent names.
 	Tags []string `yaml:"tags"`
 }
 
-// MaxTagNames is how many names of tags sums tell apart.
+// MaxTagNames is the maximum number of tag names with separate sums.
 const MaxTagNames = 20
 
 func (l *loader) checkRetention(r *Retention) {
@@ -37,10 +35,10 @@ func (l *loader) checkRetention(r *Retention) {
 		l.report("retention.explanations", "`retention.explanations` must be at least 1d")
 	}
 	if r.Responses < 0 {
-		l.report("retention.responses", "`retention.responses` must not be negative; 0s keeps none")
+		l.report("retention.responses", "`retention.responses` must not be negative; 0s stores none")
 	}
 	if len(r.Tags) > MaxTagNames {
-		l.report("retention.tags", "`retention.tags` has %d names, %d are possible", len(r.Tags), MaxTagNames)
+		l.report("retention.tags", "`retention.tags` has %d names; the maximum is %d", len(r.Tags), MaxTagNames)
 	}
 	var tags []llm.Tag
 	for i, name := range r.Tags {

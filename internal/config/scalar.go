@@ -15,7 +15,7 @@ import (
 // Bytes is a size in bytes.
 type Bytes int64
 
-// String is the size as the file writes it: "32MiB", or plain bytes.
+// String returns the size in the form of the file: "32MiB", or plain bytes.
 func (b Bytes) String() string {
 	for _, u := range sizeUnits() {
 		if n := int64(b); n > 0 && n%u.size == 0 {
@@ -34,7 +34,7 @@ func sizeUnits() []sizeUnit {
 	return []sizeUnit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 }
 
-// What a value of each type must be, as messages say it.
+// These texts describe the valid values of each type in messages.
 const (
 	wantBool     = "true or false"
 	wantWhole    = "a whole number"
@@ -43,8 +43,7 @@ const (
 	wantPrefix   = "a network such as 10.0.0.0/8 or an address"
 )
 
-// setScalar gives v the value that text says. It returns what text should have
-// been, and "" when all is well.
+// setScalar sets v to the value of text. It returns a description of valid values if text is invalid, else "".
 func setScalar(v reflect.Value, text string) (want string) {
 	switch p := v.Addr().Interface().(type) {
 	case *string:
@@ -91,13 +90,13 @@ func assign[T any](p *T, value T, ok bool, want string) string {
 	return ""
 }
 
-// takesEmpty reports whether the empty text is a value of the type. For the
-// others an empty variable of the environment counts as not set.
+// takesEmpty reports whether the empty text is a valid value of the type. For other types an empty environment variable
+// counts as unset.
 func takesEmpty(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t == reflect.TypeFor[llm.Secret]()
 }
 
-// ParseDuration reads Go's durations and, before them, days of 24 hours.
+// ParseDuration parses Go's durations, optionally preceded by days of 24 hours.
 func ParseDuration(text string) (time.Duration, bool) {
 	rest, negative := strings.CutPrefix(text, "-")
 	var total time.Duration
@@ -121,7 +120,7 @@ func ParseDuration(text string) (time.Duration, bool) {
 	return total, true
 }
 
-// formatDuration is the shortest form that ParseDuration reads: "90d", "30m".
+// formatDuration returns the shortest form that ParseDuration accepts: "90d", "30m".
 func formatDuration(d time.Duration) string {
 	if d > 0 && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
@@ -151,8 +150,8 @@ func parseSize(text string) (Bytes, bool) {
 	return Bytes(n * size), true
 }
 
-// parsePrefix reads a network, or an address as the network of it alone. Bits
-// beyond the mask are cleared, and IPv4 in IPv6 form is IPv4.
+// parsePrefix parses a network, or an address as a single-address network. It clears bits beyond the mask and converts
+// IPv4 in IPv6 form to IPv4.
 func parsePrefix(text string) (netip.Prefix, bool) {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return p.Masked(), true

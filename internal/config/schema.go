@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// tag is the key of a field and whether it is left out when it is zero. The
-// key is empty for a field that is not in the file.
+// tag returns the key of a field, and whether the field is omitted when it is zero. The key is empty for a field that
+// is not in the file.
 func tag(f reflect.StructField) (key string, omitEmpty bool) {
 	key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	if key == "-" {
@@ -15,7 +15,7 @@ func tag(f reflect.StructField) (key string, omitEmpty bool) {
 	return key, options == "omitempty"
 }
 
-// fieldKeys are the keys of a struct, in order.
+// fieldKeys returns the keys of a struct, in order.
 func fieldKeys(t reflect.Type) []string {
 	var keys []string
 	for f := range t.Fields() {
@@ -26,7 +26,7 @@ func fieldKeys(t reflect.Type) []string {
 	return keys
 }
 
-// fieldByKey is the field of a key; the zero Value when there is none.
+// fieldByKey returns the field of a key; the zero Value if there is none.
 func fieldByKey(v reflect.Value, key string) reflect.Value {
 	for f, field := range v.Fields() {
 		if k, _ := tag(f); k == key && key != "" {
@@ -36,8 +36,8 @@ func fieldByKey(v reflect.Value, key string) reflect.Value {
 	return reflect.Value{}
 }
 
-// variables are the names of all keys of a struct as the environment writes
-// them: its own, and those of the structs in it.
+// variables returns the names of all keys of a struct in the form of environment variables: its own, and those of
+// nested structs.
 func variables(t reflect.Type) []string {
 	var names []string
 	for f := range t.Fields() {
@@ -56,8 +56,8 @@ func variables(t reflect.Type) []string {
 	return names
 }
 
-// mangle is a key as it stands in the name of a variable: in capitals, with
-// underscores for whatever is neither letter nor digit.
+// mangle returns a key in the form of environment variables: in capitals, with underscores for all other characters
+// than letters and digits.
 func mangle(key string) string {
 	return strings.Map(func(c rune) rune {
 		if c < 0x80 && isWordByte(byte(c)) {

@@ -6,7 +6,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// ParseTree reads an object of YAML of another program, within the bounds of a configuration file. The error is
+// ParseTree parses a YAML object of another program, within the limits of a configuration file. The error is of type
 // Problems.
 func ParseTree(file string, src []byte) (map[string]any, error) {
 	r := &recorder{origins: map[string]origin{}, unknown: map[string]bool{}}
@@ -23,9 +23,9 @@ func ParseTree(file string, src []byte) (map[string]any, error) {
 	return tree, nil
 }
 
-// reportUnread reports an error of the library, without the lines that it prints: they may hold secrets.
+// reportUnread reports an error of the library without the quoted lines, which may contain secrets.
 func (r *recorder) reportUnread(file string, err error) {
-	at, message := origin{file: file}, "it has values that YAML cannot have there"
+	at, message := origin{file: file}, "it has values that are invalid in YAML"
 	if e, ok := errors.AsType[yaml.Error](err); ok {
 		message = e.GetMessage()
 		if e.GetToken() != nil {

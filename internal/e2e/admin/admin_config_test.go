@@ -65,7 +65,7 @@ func (o *office) runConfig() {
 	o.call(404, "POST /config", `{"remove":["aliases/nothing"]}`)
 	for body, says := range map[string]string{
 		`{"document":{"providers":{"house":{"dialect":"ollama"}}}}`:                "weir.yaml:",
-		`{"remove":["providers/house"]}`:                                           "which can be changed there alone",
+		`{"remove":["providers/house"]}`:                                           "change it there",
 		`{"document":{"providers":{"new":{"api_key":"x"}}}}`:                       "did you mean `api_keys`?\"",
 		`{"document":{"listen":"x"}}`:                                              "cannot be managed",
 		`{"document":{"aliases":{"slow":{"targets":["nobody/x"]}}}}`:               "nobody",

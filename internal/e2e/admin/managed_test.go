@@ -160,7 +160,7 @@ func keepAsking(h *harness.Gateway, model string) (failed func() int) {
 func TestFileWins(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
-	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", app.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "which can be changed there alone") {
+	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", app.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "change it there") {
 		t.Errorf("a provider of the file: got %v, want an error that says so", err)
 	}
 	var export []byte
