@@ -19,12 +19,6 @@ type callIDs struct {
 	opened map[[2]int]bool // open calls of a stream that is passed through, by choice and index
 }
 
-// history returns the messages for the attempt's provider, with the ids that this provider issued.
-func (a *attempt) history(messages []llm.Message) (sent []llm.Message) {
-	sent, a.ids.before = callid.History(messages, a.Target.Provider.Name())
-	return sent
-}
-
 func (a *attempt) namer() *callid.Namer {
 	if a.ids.namer == nil {
 		a.ids.namer = callid.NewNamer(a.call.id.UUID, a.Target.Provider.Name(), a.ids.before, a.ids.names)

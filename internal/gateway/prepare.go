@@ -10,7 +10,6 @@ import (
 	"weir/internal/budget"
 	"weir/internal/capacity"
 	"weir/internal/dialect"
-	"weir/internal/dialect/compose"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
@@ -85,26 +84,10 @@ func (a *attempt) ask() error {
 // work returns the most work that building the attempt's body can take, in bytes. A body that is passed through is
 // decoded if the provider charges separately for documents or sound.
 func (a *attempt) work() int {
-	if a.Spoken == a.Op && !a.Quirks.ParsesDocuments && !a.Quirks.SoundApart && !a.mayBreakOwn() {
+	if a.Spoken == a.Op && !a.Quirks.ParsesDocuments && !a.Quirks.SoundApart && !a.MayBreakOwn() {
 		return len(a.call.Body)
 	}
 	return capacity.TreeWork(a.call.Body)
-}
-
-// mayBreakOwn reports whether a body in the target's own format must be decoded, because it may break a rule of the
-// vendor.
-func (a *attempt) mayBreakOwn() bool {
-	return a.Op.Op == llm.OpChat && a.Rules().MayBreakOwn(a.Target.Model, a.call.Body)
-}
-
-// breaksOwn reports whether a request in the target's own wire format breaks a rule of its vendor, so that it cannot be
-// passed through. A request that cannot be decoded is passed through.
-func (a *attempt) breaksOwn() bool {
-	if !a.mayBreakOwn() {
-		return false
-	}
-	tree, err := a.call.Tree()
-	return err == nil && a.Rules().BreaksOwn(a.Target.Model, tree, a.call.Body)
 }
 
 // makeBody builds the attempt's body. It is the only function that chooses between passing bytes through and
@@ -115,7 +98,7 @@ func (a *attempt) makeBody() error {
 	a.Apart() // during the request's turn
 	a.Untold()
 	switch {
-	case to == c.Op && !a.breaksOwn():
+	case to == c.Op && !a.BreaksOwn():
 		a.dropped = passedWithout(c.Body, a.Quirks)
 		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
 		a.limit(a.withFallbacks(to.Splice(nil, c.Body, &c.Head, s, a.Quirks)))
@@ -135,8 +118,7 @@ func (a *attempt) makeBody() error {
 	if c.Dialect.InputFirst && c.Head.Stream {
 		a.input = quote.RoughInput(tree)
 	}
-	request := *tree
-	return a.encode(&request)
+	return a.encode(tree)
 }
 
 // passedWithout returns the fields that the provider refuses and that a passed-through body has, which are removed. It
@@ -152,29 +134,28 @@ func passedWithout(body []byte, q *llm.Quirks) (names []string) {
 
 // encode translates a request for the attempt's target, with an output cap if the client sent none. It refuses an
 // output cap of 0, which fills Anthropic's prompt cache without an answer, for other wire formats.
-func (a *attempt) encode(request *llm.Request) error {
+func (a *attempt) encode(tree *llm.Request) error {
 	c := a.call
-	if request.MaxOutput != nil && *request.MaxOutput == 0 && a.Speaks != c.Dialect {
+	if tree.MaxOutput != nil && *tree.MaxOutput == 0 && a.Speaks != c.Dialect {
 		return llm.Invalid("max_tokens",
 			"max_tokens must be at least 1 for this model: only Anthropic's models accept 0.")
 	}
-	if request.MaxOutput == nil && a.cap > 0 {
-		request.MaxOutput = &a.cap
-	}
-	if e := request.Elsewhere; e != nil {
+	if e := tree.Elsewhere; e != nil {
 		c.tree.called = e.Called
 	}
 	if a.Speaks != c.Dialect {
-		c.tree.called.Documents = llm.DocumentsOf(request.Messages)
+		c.tree.called.Documents = llm.DocumentsOf(tree.Messages)
 	}
-	request = compose.Offered(a.Speaks.Name, request) // so that all calls and results have the ids that are sent
-	request.Model, request.Stream = a.Target.Model, c.Head.Stream
-	request.Messages = a.history(request.Messages)
-	fitted, names, err := a.Rules().Fit(request, a.Speaks == c.Dialect)
+	fitted, err := a.Fitted(tree)
+	request := fitted.Request
 	if err != nil {
-		return placed(err, fitted.Messages, c.Dialect)
+		return placed(err, request.Messages, c.Dialect)
 	}
-	request, a.ids.names = fitted, names
+	a.ids.before, a.ids.names = fitted.IDs, fitted.Names
+	if request.MaxOutput == nil && a.cap > 0 {
+		request = new(*request)
+		request.MaxOutput = &a.cap
+	}
 	body, dropped, err := a.Spoken.EncodeRequest(request, a.Quirks)
 	if a.dropped = dropped; err == nil {
 		a.limit(a.withFallbacks(body))

@@ -57,10 +57,10 @@ type lateReply struct {
 func (a *attempt) lateReply() *lateReply {
 	c, target := a.call, *a.Target
 	r := &lateReply{
-		quote: a.Quote, dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names,
+		quote: a.Detached(), dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names,
 		called: c.tree.called, request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
 	}
-	r.quote.Target, r.quote.Request = &target, nil
+	r.quote.Target = &target
 	return r
 }
 

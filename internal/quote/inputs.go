@@ -6,7 +6,6 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -124,7 +123,7 @@ func (q *Quote) inputsAtMost() Inputs {
 	if r.own {
 		r.members(tree, in, q.Quirks)
 	}
-	r.around += q.fitted(tree)
+	r.around += q.growth(tree)
 	if q.Quirks.BillsFetches { // each call may open a page
 		r.tools[llm.OtherTools] += r.calls
 	}
@@ -136,17 +135,6 @@ func (q *Quote) inputsAtMost() Inputs {
 		r.run(dialect.Tool{Class: class}, mostCalls)
 	}
 	return r
-}
-
-// fitted is how many bytes the request may gain as it is fitted to the target's vendor.
-func (q *Quote) fitted(tree *llm.Request) int64 {
-	offered := *compose.Offered(q.Speaks.Name, tree)
-	offered.Model = q.Target.Model
-	fitted, _, err := q.Rules().Fit(&offered, q.Speaks == q.Dialect)
-	if err != nil { // it will be refused
-		return 0
-	}
-	return rules.Growth(&offered, fitted)
 }
 
 // format takes note of what the answer must look like. It may become words in other wire formats.

@@ -66,6 +66,7 @@ type Quote struct {
 	Terms  *charge.Terms      // by which the account is charged for it; nil for the cost
 
 	table        *route.Table
+	fitted       Fitted // the last that Fitted made
 	apart        int64 // as Apart has it, once it was counted
 	apartCounted bool
 	untold       llm.Usage // as Untold has it, once it was read
